@@ -13,8 +13,8 @@ pub struct HostSettings {
     pub clients: u32,
     /// Processor cores.
     pub cores: u32,
-    /// Whether writes are durable before they are acknowledged.
-    pub sync: bool,
+    /// One write in so many is durable before it is acknowledged; 0: none, 1: all.
+    pub sync_every: u64,
     /// Pairs in the store.
     pub records: u64,
     /// Operations of the workload, where it does not determine their number.
@@ -36,7 +36,7 @@ impl Default for HostSettings {
         HostSettings {
             clients: 1,
             cores: 4,
-            sync: false,
+            sync_every: 0,
             records: 100_000,
             operations: 100_000,
             value_bytes: 1024,

@@ -77,10 +77,11 @@ fn each_page_on_the_drive_has_a_cause() {
 #[test]
 fn a_run_has_the_same_digest_again_and_clients_change_it() {
     for clients in [1, 8] {
-        for sync in [false, true] {
-            let s = HostSettings { clients, sync, operations: 4000, records: 4000, ..settings() };
+        for sync_every in [0, 3, 1] {
+            let s =
+                HostSettings { clients, sync_every, operations: 4000, records: 4000, ..settings() };
             let digest = || finished(&config(20_000), &s, "ycsb-a").digest();
-            assert_eq!(digest(), digest(), "{clients} clients, sync {sync}");
+            assert_eq!(digest(), digest(), "{clients} clients, sync {sync_every}");
             let other = HostSettings { cores: 1, ..s.clone() };
             let slower = finished(&config(20_000), &other, "ycsb-a").digest();
             assert_eq!(slower == digest(), clients == 1 && slower == digest());
@@ -126,7 +127,7 @@ fn writers_wait_for_background_work_and_sync_for_the_drive() {
     let phase = &plain.measured().phases[0];
     assert!(phase.slowed.0 + phase.stopped.0 > 0, "nobody has waited");
     assert_eq!(phase.slowed.1, phase.slowed.0 * 1_000_000);
-    let few = HostSettings { operations: 500, records: 500, sync: true, ..settings() };
+    let few = HostSettings { operations: 500, records: 500, sync_every: 1, ..settings() };
     let alone = finished(&c, &few, "fillrandom");
     let many = finished(&c, &HostSettings { clients: 16, ..few }, "fillrandom");
     let span = |m: &Machine| m.measured().phases[0].end_ns - m.measured().phases[0].start_ns;

@@ -33,6 +33,8 @@ pub(super) struct Client {
     next: Next,
     op: Option<KeyOp>,
     began: u64,
+    /// Its write is to be durable.
+    sync: bool,
     batch: WriteBatch,
     /// When it began to wait for background work.
     parked_at: Option<u64>,
@@ -45,6 +47,8 @@ pub(super) struct Writers {
     /// The batch in the log, and how many writers it is of.
     group: WriteBatch,
     members: usize,
+    /// Writes so far.
+    begun: u64,
     /// The leader, while it waits for background work.
     pub(super) parked: Option<usize>,
 }
@@ -110,6 +114,9 @@ impl Machine {
                 batch.put(&key, value);
                 self.measured.wrote(key.len() + value.len());
             }
+            self.writers.begun += 1;
+            let every = self.settings.sync_every;
+            self.clients[at].sync = every > 0 && self.writers.begun.is_multiple_of(every);
         }
         self.take_nodes(actor);
         if self.db().has_work() {
@@ -173,14 +180,16 @@ impl Machine {
         let mut group = std::mem::take(&mut self.writers.group);
         group.clear();
         let mut members = 0;
-        let mut most = GROUP;
+        let (mut most, mut sync) = (GROUP, false);
         for &writer in &self.writers.queue {
-            let batch = &self.clients[writer - FIRST_CLIENT].batch;
+            let client = &self.clients[writer - FIRST_CLIENT];
+            let batch = &client.batch;
             if members == 0 {
+                sync = client.sync;
                 if batch.size() <= SMALL {
                     most = batch.size() + SMALL;
                 }
-            } else if group.size() + batch.size() > most {
+            } else if client.sync && !sync || group.size() + batch.size() > most {
                 break;
             }
             group.extend(batch);
@@ -189,7 +198,6 @@ impl Machine {
         let costs = self.settings.costs;
         let bytes = group.size() as u64;
         self.fs.cpu(costs.write * members as u64 + costs.write_kib * bytes / 1024);
-        let sync = self.settings.sync;
         self.db_mut().log_batch(&mut group, sync)?;
         self.measured.grouped(members as u64);
         (self.writers.group, self.writers.members) = (group, members);

@@ -5,9 +5,11 @@
 
 mod clients;
 mod measure;
+mod mounted;
 mod play;
 
 pub use measure::{Interval, Measured, PhaseMeasured, Span};
+pub use mounted::mounted;
 
 use crate::fs::{Cause, Fs, Node};
 use crate::settings::HostSettings;
@@ -39,6 +41,9 @@ pub enum HostError {
     /// The drive failed.
     #[error("the drive: {0}")]
     Drive(#[from] DeviceError),
+    /// The drive has taken as many steps as were asked for.
+    #[error("stopped after its steps at {0} ns")]
+    Stopped(u64),
     /// Nothing will happen any more, and operations wait: an error in the simulator.
     #[error("all actors wait at {0} ns")]
     Deadlock(u64),
@@ -113,6 +118,8 @@ pub struct Machine {
     committed: bool,
     /// How often the file layer has looked for old pages since something else happened.
     ticks: u32,
+    /// Steps that the drive may still take; `None`: any number.
+    steps: Option<u64>,
     measured: Measured,
     digest: u64,
     finished: Vec<Completion>,
@@ -180,6 +187,7 @@ impl Machine {
             halting: false,
             committed: false,
             ticks: 0,
+            steps: None,
             measured: Measured::new(interval),
             digest: 0xcbf2_9ce4_8422_2325,
             finished: Vec::new(),
@@ -217,6 +225,17 @@ impl Machine {
                 return Ok(());
             }
         }
+    }
+
+    /// As [`Machine::run`], for so many steps of the drive: [`HostError::Stopped`] if that ends it.
+    ///
+    /// # Errors
+    /// As [`Machine::run`].
+    pub fn run_for(&mut self, steps: u64) -> Result<(), HostError> {
+        self.steps = Some(steps);
+        let ended = self.run(&mut |_| true);
+        self.steps = None;
+        ended
     }
 
     /// Let all background work and all requests end; `settle`: compactions that are due, too.
@@ -279,7 +298,15 @@ impl Machine {
         };
         if let Some(limit) = limit {
             let mut finished = std::mem::take(&mut self.finished);
-            let end = if limit == u64::MAX { Nanos::NEVER } else { Nanos(limit) };
+            let end = match (&mut self.steps, drive) {
+                (Some(0), _) => return Err(HostError::Stopped(self.now)),
+                (Some(left), Some(next)) => {
+                    *left -= 1;
+                    next
+                }
+                _ if limit == u64::MAX => Nanos::NEVER,
+                _ => Nanos(limit),
+            };
             let reached = self.ssd.run_until(end, &mut finished);
             self.now = self.now.max(reached?.0);
             self.fs.set_now(self.now);

@@ -7,7 +7,7 @@ use ssd_core::host::request::{Op, Request, RequestId};
 use ssd_core::units::Nanos;
 
 /// Sectors of a page.
-const SECTORS: u64 = PAGE as u64 / 512;
+pub(super) const SECTORS: u64 = PAGE as u64 / 512;
 
 impl Machine {
     /// Play nodes until the actor waits (false) or none is left (true).
