@@ -43,6 +43,8 @@ __all__ = [
     "kv_dump",
     "kv_ranges",
     "kv_repair",
+    "kv_simulate",
+    "kv_simulate_defaults",
     "last_panic",
     "load",
     "number_text",
@@ -636,6 +638,20 @@ def kv_repair(
     path: str | Path, settings: dict[str, object]
 ) -> tuple[int, int, list[str], list[str]]:
     """Rebuild the store in a folder: pairs, tables, what was lost, what old files are called."""
+
+def kv_simulate(
+    config: str,
+    settings: str,
+    workload: str,
+    *,
+    trace: str | None = None,
+    progress: Callable[[int], object] | None = None,
+    keep: str | Path | None = None,
+) -> str:
+    """Run the store on the drive of a configuration, both JSON: the report, as JSON."""
+
+def kv_simulate_defaults() -> str:
+    """The defaults of the settings of a simulation, as JSON."""
 
 def kv_dump(path: str | Path, name: str, line: Callable[[str], object]) -> None:
     """Give the lines of a file of a store as text to `line`."""

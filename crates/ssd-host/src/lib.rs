@@ -11,4 +11,5 @@ pub mod settings;
 pub mod workload;
 
 pub use executor::{HostError, Machine};
+pub use report::{Origin, Outcome, simulate};
 pub use settings::HostSettings;

@@ -1,1 +1,234 @@
-//! The report.
+//! A simulation from its settings to its report.
+
+use crate::executor::{HostError, Machine, PhaseMeasured};
+use crate::fs::{Cause, PAGE};
+use crate::settings::HostSettings;
+use crate::workload::{Workload, op_name};
+use serde_json::{Map, Value, json};
+use ssd_core::metrics::counters::Cause as DriveCause;
+use ssd_core::metrics::histogram::Histogram;
+use ssd_kv::ReadOptions;
+use ssd_trace::config::RunConfig;
+use ssd_trace::keys::{KeyOp, Wanted};
+
+/// Version of the form of the report.
+const VERSION: u32 = 1;
+
+/// What a simulation leaves.
+pub struct Outcome {
+    /// The report.
+    pub report: Value,
+    /// The files of the store.
+    pub files: Vec<(String, Vec<u8>)>,
+    /// Why it did not go on to its end.
+    pub error: Option<HostError>,
+}
+
+/// Where the operations come from.
+pub enum Origin<'a> {
+    /// A stream by name.
+    Named(&'a str),
+    /// The name and the text of a trace.
+    Traced(&'a str, &'a str),
+}
+
+/// Run the store of `settings` on the drive of `config`. `keep_going` is asked now and then with the operations done.
+/// A failure after the beginning is in the outcome, with the report so far.
+///
+/// # Errors
+/// It cannot begin.
+pub fn simulate(
+    config: &RunConfig,
+    settings: &HostSettings,
+    origin: &Origin<'_>,
+    keep_going: &mut dyn FnMut(u64) -> bool,
+) -> Result<Outcome, HostError> {
+    settings.check().map_err(HostError::Refused)?;
+    let wanted = Wanted {
+        records: settings.records,
+        operations: settings.operations,
+        value_bytes: Some(settings.value_bytes),
+        keys: None,
+        seed: config.workload_seed(),
+    };
+    let workload = match *origin {
+        Origin::Named("mixgraph") => {
+            Workload::named("mixgraph", &Wanted { value_bytes: None, ..wanted })
+        }
+        Origin::Named(name) => Workload::named(name, &wanted),
+        Origin::Traced(name, text) => Workload::traced(name, text),
+    };
+    let workload = workload.map_err(HostError::Refused)?;
+    let mut machine = Machine::new(config, settings.clone(), workload)?;
+    let mut stopped = false;
+    let mut asking = |done| {
+        stopped |= !keep_going(done);
+        !stopped
+    };
+    let ended = machine.run(&mut asking).and_then(|()| machine.rest(!stopped));
+    let error = ended.err();
+    if error.is_some() {
+        // Requests under way end, if the drive still works; the first error is the one to report.
+        let _ = machine.rest(false);
+    }
+    let report = report(config, &machine, error.as_ref(), stopped);
+    Ok(Outcome { report, files: machine.fs().files(), error })
+}
+
+fn ratio(a: u64, b: u64) -> Value {
+    if b == 0 { Value::Null } else { json!(a as f64 / b as f64) }
+}
+
+fn latency(histogram: &Histogram) -> Value {
+    json!({
+        "count": histogram.count(),
+        "mean_ns": histogram.mean(),
+        "p50_ns": histogram.percentile(0.5),
+        "p90_ns": histogram.percentile(0.9),
+        "p99_ns": histogram.percentile(0.99),
+        "p999_ns": histogram.percentile(0.999),
+        "max_ns": histogram.max(),
+    })
+}
+
+/// Pages by cause, those with none left out.
+fn by_cause(pages: impl Fn(usize) -> u64) -> Map<String, Value> {
+    let all = Cause::ALL.iter().map(|cause| (cause.name().to_owned(), pages(cause.at())));
+    all.filter(|one| one.1 > 0).map(|(name, pages)| (name, json!(pages))).collect()
+}
+
+/// Write amplification by what the pages were written for, and its sum.
+fn amplification(host: &Map<String, Value>, drive: &[(String, u64)], user_bytes: u64) -> Value {
+    let mut parts = Map::new();
+    let mut sum = 0;
+    let pages = host.iter().map(|(name, pages)| (name.clone(), pages.as_u64().unwrap_or(0)));
+    for (name, pages) in pages.chain(drive.iter().cloned()) {
+        sum += pages;
+        parts.insert(name, ratio(pages * PAGE as u64, user_bytes));
+    }
+    parts.insert("total".to_owned(), ratio(sum * PAGE as u64, user_bytes));
+    Value::Object(parts)
+}
+
+/// Pages that the drive programmed for reasons of its own.
+fn own_programs(programs: impl Fn(DriveCause) -> u64) -> Vec<(String, u64)> {
+    let own = [DriveCause::Gc, DriveCause::Wear, DriveCause::Metadata];
+    let named = own.map(|cause| (cause.name().to_owned(), programs(cause)));
+    named.into_iter().filter(|one| one.1 > 0).collect()
+}
+
+fn phase_report(phase: &PhaseMeasured) -> Value {
+    let operations: u64 = phase.latencies.iter().map(Histogram::count).sum();
+    let span = phase.end_ns - phase.start_ns;
+    let latencies: Map<String, Value> = (KeyOp::ALL.iter().zip(&phase.latencies))
+        .filter(|(_, histogram)| histogram.count() > 0)
+        .map(|(&op, histogram)| (op_name(op).to_owned(), latency(histogram)))
+        .collect();
+    let (before, after) = (&phase.before, &phase.after);
+    let written = by_cause(|at| after.written[at] - before.written[at]);
+    let read = by_cause(|at| after.read[at] - before.read[at]);
+    let own = own_programs(|cause| phase.programs[1][cause.at()] - phase.programs[0][cause.at()]);
+    json!({
+        "name": phase.name,
+        "start_ns": phase.start_ns,
+        "end_ns": phase.end_ns,
+        "operations": operations,
+        "operations_per_s": if span == 0 { Value::Null } else {
+            json!(operations as f64 * 1e9 / span as f64)
+        },
+        "latency": latencies,
+        "slowed": {"writes": phase.slowed.0, "ns": phase.slowed.1},
+        "stopped": {"waits": phase.stopped.0, "ns": phase.stopped.1},
+        "groups": {"groups": phase.groups.0, "writes": phase.groups.1},
+        "user_bytes": phase.user_bytes,
+        "found": phase.found,
+        "pages_written": written,
+        "pages_read": read,
+        "pages_discarded": after.discarded - before.discarded,
+        "commits": after.commits - before.commits,
+        "cache": {
+            "hits": after.hits - before.hits,
+            "misses": after.misses - before.misses,
+            "read_ahead": after.ahead - before.ahead,
+        },
+        "write_amplification": amplification(&written, &own, phase.user_bytes),
+    })
+}
+
+/// Bytes of all pairs in the store.
+fn live_bytes(machine: &Machine) -> Option<u64> {
+    let quiet = ReadOptions { fill_cache: false, ..ReadOptions::default() };
+    let mut iter = machine.store().iter(quiet, None).ok()?;
+    iter.seek_to_first().ok()?;
+    let mut bytes = 0;
+    while iter.valid() {
+        bytes += (iter.key().len() + iter.value().len()) as u64;
+        iter.next().ok()?;
+    }
+    Some(bytes)
+}
+
+fn store_report(machine: &Machine) -> Value {
+    let stats = machine.store().stats();
+    let tables = machine.store().tables_per_level();
+    let levels = stats.levels.iter().zip(tables).map(|(level, tables)| {
+        json!({
+            "tables": tables,
+            "compactions": level.compactions,
+            "bytes_read": level.bytes_read,
+            "bytes_written": level.bytes_written,
+        })
+    });
+    json!({ "levels": levels.collect::<Vec<_>>(), "moved": stats.moved })
+}
+
+fn report(
+    config: &RunConfig,
+    machine: &Machine,
+    error: Option<&HostError>,
+    stopped: bool,
+) -> Value {
+    let (counts, measured) = (machine.fs().counts(), machine.measured());
+    let host = &machine.ssd().measured().host;
+    let programs = machine.ssd().measured().flash.programs;
+    let user_bytes = measured.phases.iter().map(|phase| phase.user_bytes).sum();
+    let written = by_cause(|at| counts.written[at]);
+    let own = own_programs(|cause| programs[cause.at()]);
+    let live = live_bytes(machine);
+    let course = measured.course.iter().map(|row| {
+        json!([row.start_ns, row.operations, row.latency_ns, row.longest_ns, row.stalled_ns])
+    });
+    let spans = measured.spans.iter().map(|s| json!([s.level, s.start_ns, s.end_ns]));
+    let drive = ssd_run::report_of(config, machine.ssd(), None);
+    json!({
+        "version": VERSION,
+        "completed": error.is_none() && !stopped,
+        "error": error.map(ToString::to_string),
+        "digest": format!("{:016x}", machine.digest()),
+        "simulated_ns": machine.now(),
+        "settings": machine.settings(),
+        "phases": measured.phases.iter().map(phase_report).collect::<Vec<_>>(),
+        "total": {
+            "user_bytes": user_bytes,
+            "pages_written": written,
+            "pages_noted": counts.written.iter().sum::<u64>(),
+            "pages_written_on_drive": host.pages_written,
+            "write_amplification": amplification(&written, &own, user_bytes),
+        },
+        "space": {
+            "live_bytes": live,
+            "used_bytes": counts.used * PAGE as u64,
+            "amplification": live.map(|live| ratio(counts.used * PAGE as u64, live)),
+        },
+        "store": store_report(machine),
+        "course": {
+            "columns": ["start_ns", "operations", "latency_ns", "longest_ns", "stalled_ns"],
+            "rows": course.collect::<Vec<_>>(),
+        },
+        "background": {
+            "columns": ["level", "start_ns", "end_ns"],
+            "rows": spans.collect::<Vec<_>>(),
+        },
+        "drive": drive,
+    })
+}

@@ -7,9 +7,16 @@ use ssd_trace::keys::{KeyOp, KeyRequest, Stream, Wanted, db_bench, stream, ycsb}
 pub struct Phase {
     /// The name of its stream.
     pub name: String,
-    /// Whether keys are those of YCSB.
-    ycsb: bool,
-    operations: Stream,
+    operations: Operations,
+}
+
+/// Operations with their keys.
+type Operations = Box<dyn Iterator<Item = (KeyRequest, Vec<u8>)> + Send>;
+
+/// The operations of a stream with the keys of its program.
+fn with_keys(name: &str, operations: Stream) -> Operations {
+    let key = if name.starts_with("ycsb") { ycsb::name } else { db_bench::name };
+    Box::new(operations.map(move |request| (request, key(request.key).into_bytes())))
 }
 
 /// Operations on keys, of one phase after the other.
@@ -71,8 +78,7 @@ impl Workload {
             let operations = stream(name, wanted).map_err(|error| error.to_string())?;
             Ok::<_, String>(Phase {
                 name: name.to_owned(),
-                ycsb: name.starts_with("ycsb"),
-                operations,
+                operations: with_keys(name, operations),
             })
         };
         let mut phases = vec![phase(&name, wanted)?];
@@ -83,6 +89,23 @@ impl Workload {
             phases.push(phase(fill, &fills)?);
         }
         Ok(Workload { phases, values: Values::default() })
+    }
+
+    /// The operations in the text of a trace, one on each line: `put KEY BYTES`, `get KEY`, `delete KEY`,
+    /// `update KEY BYTES` (read, then write), `scan KEY COUNT`. Empty lines and lines from `#` on do not count.
+    ///
+    /// # Errors
+    /// The first line that is none of these, by number.
+    pub fn traced(name: &str, text: &str) -> Result<Workload, String> {
+        let lines = text.lines().map(str::trim).enumerate();
+        let counted = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
+        let operation = |(at, line): (usize, &str)| {
+            parsed(line).map_err(|why| format!("{name}:{}: {why}", at + 1))
+        };
+        let operations = counted.map(operation).collect::<Result<Vec<_>, String>>()?;
+        let operations = Box::new(operations.into_iter());
+        let phase = Phase { name: name.to_owned(), operations };
+        Ok(Workload { phases: vec![phase], values: Values::default() })
     }
 
     /// The name of the phase under way.
@@ -99,10 +122,7 @@ impl Workload {
 
     /// The next operation of the phase, with its key.
     pub fn next_operation(&mut self) -> Option<(KeyRequest, Vec<u8>)> {
-        let phase = self.phases.last_mut()?;
-        let request = phase.operations.next()?;
-        let key = if phase.ycsb { ycsb::name(request.key) } else { db_bench::name(request.key) };
-        Some((request, key.into_bytes()))
+        self.phases.last_mut()?.operations.next()
     }
 
     /// The values that writes store.
@@ -110,6 +130,31 @@ impl Workload {
     pub fn values(&self) -> &Values {
         &self.values
     }
+}
+
+/// The operation on a line of a trace.
+fn parsed(line: &str) -> Result<(KeyRequest, Vec<u8>), String> {
+    let expected =
+        "expected put KEY BYTES, get KEY, delete KEY, update KEY BYTES or scan KEY COUNT";
+    let wrong = || format!("{line:?}: {expected}");
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let (op, numbers) = match words.first() {
+        Some(&"put") => (KeyOp::Insert, 1),
+        Some(&"get") => (KeyOp::Read, 0),
+        Some(&"delete") => (KeyOp::Delete, 0),
+        Some(&"update") => (KeyOp::ReadModifyWrite, 1),
+        Some(&"scan") => (KeyOp::Scan, 1),
+        _ => return Err(wrong()),
+    };
+    if words.len() != 2 + numbers {
+        return Err(wrong());
+    }
+    let number = words.get(2).map_or(Ok(0), |word| word.parse::<u32>());
+    let number = number.ok().filter(|&number| number < 1 << 20);
+    let number = number.ok_or_else(|| format!("{line:?}: expected a number below 1048576"))?;
+    let scans = op == KeyOp::Scan;
+    let (value_bytes, scan) = if scans { (0, number) } else { (number, 0) };
+    Ok((KeyRequest { op, key: 0, value_bytes, scan }, words[1].as_bytes().to_vec()))
 }
 
 /// The name of a kind of operation.

@@ -92,7 +92,7 @@ fn cut(sync_every: u64, steps: u64, history: &[(Vec<u8>, Vec<u8>)]) -> bool {
     // The newest write that is there; all before it are there too, and nothing else.
     let last = history.iter().rposition(|(key, value)| found.get(key) == Some(value));
     let there = last.map_or(0, |last| last as u64 + 1);
-    let synced = if sync_every == 0 { 0 } else { done / sync_every * sync_every };
+    let synced = done.checked_div(sync_every).map_or(0, |groups| groups * sync_every);
     assert!(
         (synced..=done + 1).contains(&there),
         "after {steps} steps: {there} writes are there, {synced} of {done} were synced"

@@ -6,6 +6,7 @@ mod errors;
 mod iter;
 mod open_store;
 mod settings;
+mod simulated;
 mod walk;
 
 pub(crate) use batch::KvBatch;
@@ -13,6 +14,7 @@ pub(crate) use errors::{Kinds, KvAppliedError, KvCorruptionError, KvError};
 pub(crate) use iter::KvIter;
 pub(crate) use open_store::know_process;
 pub(crate) use settings::{kv_defaults, kv_ranges};
+pub(crate) use simulated::{kv_simulate, kv_simulate_defaults};
 
 use arguments::{bytes, flag};
 use errors::told;

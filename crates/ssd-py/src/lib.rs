@@ -199,7 +199,9 @@ fn add_kv(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(kv::kv_ranges, module)?)?;
     module.add_function(wrap_pyfunction!(kv::kv_destroy, module)?)?;
     module.add_function(wrap_pyfunction!(kv::kv_repair, module)?)?;
-    module.add_function(wrap_pyfunction!(kv::kv_dump, module)?)
+    module.add_function(wrap_pyfunction!(kv::kv_dump, module)?)?;
+    module.add_function(wrap_pyfunction!(kv::kv_simulate, module)?)?;
+    module.add_function(wrap_pyfunction!(kv::kv_simulate_defaults, module)?)
 }
 
 #[pymodule]

@@ -40,7 +40,7 @@ pub use caller::{Caller, ClockReading, RunLog, Stage, Unattended};
 pub use compose::{Done, RunError, Setup, run};
 pub use pull::PullDriver;
 pub use push::{PushDriver, PushError};
-pub use report::{Circumstances, Ending, Finished};
+pub use report::{Circumstances, Ending, Finished, report_of};
 pub use start::load_snapshot;
 pub use submission::Submission;
 pub use workload::open_workload;

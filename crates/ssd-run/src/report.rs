@@ -62,6 +62,14 @@ pub struct Finished {
     pub event_digest: u64,
 }
 
+/// The report of a device that a caller has driven itself, as it is now.
+#[must_use]
+pub fn report_of(config: &RunConfig, ssd: &Ssd, commit: Option<String>) -> Report {
+    let ending = if ssd.outstanding() > 0 { Ending::Interrupted } else { Ending::Completed };
+    let circumstances = Circumstances { commit, ..Circumstances::default() };
+    report_timed(config, ssd, &circumstances, &ending, None)
+}
+
 /// The run of `ssd` so far, as a finished one that ended with `ending`; `clock` is the wall-clock and processor
 /// time that it took, in nanoseconds.
 pub(crate) fn timed(

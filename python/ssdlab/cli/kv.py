@@ -14,8 +14,9 @@ import typer
 
 from ssdlab import kv
 from ssdlab.bench import history
+from ssdlab.cli.options import ConfigArgument, Seed, Sets
 from ssdlab.cli.terminal import put, say
-from ssdlab.errors import OutputError
+from ssdlab.errors import ConfigError, OutputError
 
 SOMETHING_LOST = 1
 
@@ -131,6 +132,73 @@ def _bench_reuse(
     if record is not None:
         for row in rows:
             history.append(record, f"kv-reuse-{row.name}-{row.value_size}", asdict(row))
+
+
+def _host_settings(texts: list[str]) -> dict[str, object]:
+    """Settings given as NAME=VALUE."""
+    values: dict[str, object] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise ConfigError([f"--host {text}: expected NAME=VALUE"])
+        try:
+            values[name] = json.loads(value)
+        except ValueError:
+            message = f"--host {text}: expected a number, true or false"
+            raise ConfigError([message]) from None
+    return values
+
+
+@app.command("simulate")
+@_interruptible()
+def kv_simulate(
+    config: ConfigArgument,
+    workload: Annotated[
+        str,
+        typer.Option("--workload", metavar="NAME|FILE", help="Operations of the clients."),
+    ] = "fillrandom",
+    remap: Annotated[
+        Literal["off", "base", "full"],
+        typer.Option("--remap", help="Whether compaction remaps unchanged blocks (off only)."),
+    ] = "off",
+    host: Annotated[
+        list[str] | None,
+        typer.Option("--host", metavar="NAME=VALUE", help="Set one host setting; repeatable."),
+    ] = None,
+    sets: Sets = None,
+    seed: Seed = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="New folder for report and page."),
+    ] = None,
+    database: Annotated[
+        bool, typer.Option("--database", help="Keep the files of the store in DIR/database.")
+    ] = False,
+    json_: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Run the store on the simulated drive: clients, compaction, file system on one clock."""
+    from ssdlab.cli.arguments import read_as
+
+    found = kv.simulate(
+        config,
+        workload,
+        settings=_host_settings(host or []),
+        remap=remap,
+        set=read_as(sets, None, None, False),
+        seed=seed,
+        out=out,
+        database=database,
+    )
+    if json_ or not quiet:
+        put(json.dumps(found.report, indent=1) + "\n" if json_ else found.summary())
+    if out is not None and not quiet:
+        say(f"results in {out}")
+    if found.error is not None:
+        say(f"error: the simulation could not finish: {found.error}")
+        raise typer.Exit(SOMETHING_LOST)
+    if not found.completed:
+        raise KeyboardInterrupt
 
 
 @app.command("bench")

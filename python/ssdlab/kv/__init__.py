@@ -22,6 +22,7 @@ from ssdlab._core import KvLockedError as LockedError
 from ssdlab._core import KvUncertainError as UncertainError
 from ssdlab.kv.findings import LevelStats, Repaired, ReuseStats, Stats, TableStats, Verified
 from ssdlab.kv.iterator import IteratorInvalidError, RawIterator
+from ssdlab.kv.simulation import Simulated, simulate
 from ssdlab.kv.store import (
     DB,
     PrefixedDB,
@@ -51,6 +52,7 @@ __all__ = [
     "Reader",
     "Repaired",
     "ReuseStats",
+    "Simulated",
     "Snapshot",
     "Stats",
     "TableStats",
@@ -62,4 +64,5 @@ __all__ = [
     "dump",
     "open",
     "repair",
+    "simulate",
 ]

@@ -1,6 +1,7 @@
 //! What a simulation measures.
 
 use crate::fs::FsCounts;
+use ssd_core::metrics::counters::CAUSES;
 use ssd_core::metrics::histogram::Histogram;
 use ssd_kv::NextWork;
 use ssd_trace::keys::KeyOp;
@@ -9,6 +10,9 @@ use ssd_trace::keys::KeyOp;
 const OPS: usize = KeyOp::ALL.len();
 /// The most rows of the course, and spans of background work, that are kept.
 const MOST: usize = 1 << 16;
+
+/// Pages programmed, by cause.
+type Programs = [u64; CAUSES];
 
 /// A row of the course.
 #[derive(Clone, Copy, Default, Debug)]
@@ -61,6 +65,8 @@ pub struct PhaseMeasured {
     pub before: FsCounts,
     /// What it had done when it ended.
     pub after: FsCounts,
+    /// Pages that the drive had programmed, by cause, when it began and ended.
+    pub programs: [[u64; CAUSES]; 2],
 }
 
 /// All that is measured.
@@ -83,7 +89,7 @@ impl Measured {
         Measured { interval_ns, phases, course, spans, versions: 0 }
     }
 
-    pub(super) fn begin(&mut self, name: &str, now: u64, counts: FsCounts) {
+    pub(super) fn begin(&mut self, name: &str, now: u64, counts: FsCounts, programs: Programs) {
         self.phases.push(PhaseMeasured {
             name: name.to_owned(),
             start_ns: now,
@@ -96,14 +102,16 @@ impl Measured {
             found: 0,
             before: counts,
             after: counts,
+            programs: [programs; 2],
         });
     }
 
-    pub(super) fn end(&mut self, now: u64, counts: FsCounts) {
+    pub(super) fn end(&mut self, now: u64, counts: FsCounts, programs: Programs) {
         let phase = self.phase();
-        (phase.end_ns, phase.after) = (now, counts);
+        (phase.end_ns, phase.after, phase.programs[1]) = (now, counts, programs);
     }
 
+    /// The phase under way.
     fn phase(&mut self) -> &mut PhaseMeasured {
         self.phases.last_mut().expect("a phase has begun")
     }

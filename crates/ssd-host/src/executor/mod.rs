@@ -200,10 +200,19 @@ impl Machine {
     /// # Errors
     /// A [`HostError`]. The state stays as it is.
     pub fn run(&mut self, keep_going: &mut dyn FnMut(u64) -> bool) -> Result<(), HostError> {
+        let ended = self.run_phases(keep_going);
+        if ended.is_err() {
+            self.end_phase();
+        }
+        ended
+    }
+
+    fn run_phases(&mut self, keep_going: &mut dyn FnMut(u64) -> bool) -> Result<(), HostError> {
         self.at(self.now + self.settings.fs.commit_interval_ns, Event::Tick);
         loop {
             let name = self.workload.phase().unwrap_or_default().to_owned();
-            self.measured.begin(&name, self.now, self.fs.counts());
+            let programs = self.ssd.measured().flash.programs;
+            self.measured.begin(&name, self.now, self.fs.counts(), programs);
             self.stopping = false;
             self.at_rest = 0;
             self.ready.extend(FIRST_CLIENT..self.actors.len());
@@ -220,11 +229,17 @@ impl Machine {
                     self.stopping = true;
                 }
             }
-            self.measured.end(self.now, self.fs.counts());
+            self.end_phase();
             if self.stopping || !self.workload.next_phase() {
                 return Ok(());
             }
         }
+    }
+
+    /// What has been measured of the phase, up to now.
+    fn end_phase(&mut self) {
+        let programs = self.ssd.measured().flash.programs;
+        self.measured.end(self.now, self.fs.counts(), programs);
     }
 
     /// As [`Machine::run`], for so many steps of the drive: [`HostError::Stopped`] if that ends it.

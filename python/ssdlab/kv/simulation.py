@@ -1,0 +1,153 @@
+"""The store on the simulated drive: clients, compaction, file system and drive on one clock."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from ssdlab import _core
+from ssdlab.config.resolve import ConfigLike, load_config
+from ssdlab.errors import ConfigError, OutputError, WorkloadError, translated
+
+REMAPS = ("off", "base", "full")
+Remap = Literal["off", "base", "full"]
+REPORT, PAGE, DATABASE = "report.json", "report.html", "database"
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """What a simulation of the store has measured."""
+
+    report: dict[str, Any]
+    """All of it; docs/simulate.md describes the parts."""
+
+    @property
+    def completed(self) -> bool:
+        """Whether all operations were done."""
+        return bool(self.report["completed"])
+
+    @property
+    def error(self) -> str | None:
+        """Why it could not finish, or None."""
+        found = self.report["error"]
+        return None if found is None else str(found)
+
+    @property
+    def digest(self) -> str:
+        """A digest of all events in order."""
+        return str(self.report["digest"])
+
+    def summary(self) -> str:
+        """The main results as text."""
+        lines = []
+        for phase in self.report["phases"]:
+            rate = phase["operations_per_s"]
+            speed = "" if rate is None else f", {rate:,.0f}/s"
+            lines.append(f"{phase['name']}: {phase['operations']:,} operations{speed}")
+            for op, found in phase["latency"].items():
+                known = [
+                    f"{name} {found[key] / 1000:,.1f} us"
+                    for name, key in (("mean", "mean_ns"), ("p50", "p50_ns"), ("p99", "p99_ns"))
+                    if found[key] is not None
+                ]
+                lines.append(f"  {op}: {', '.join(known)}")
+            waited = phase["slowed"]["ns"] + phase["stopped"]["ns"]
+            lines.append(f"  writers waited for background work: {waited / 1e6:,.1f} ms")
+        parts = self.report["total"]["write_amplification"]
+        known = [f"{name} {share:.2f}" for name, share in parts.items() if share is not None]
+        if known:
+            lines.append(f"write amplification: {', '.join(known)}")
+        space = self.report["space"]["amplification"]
+        if space is not None:
+            lines.append(f"space amplification: {space:.2f}")
+        return "\n".join(lines) + "\n"
+
+
+def defaults() -> dict[str, Any]:
+    """The default of every setting."""
+    values: dict[str, Any] = json.loads(_core.kv_simulate_defaults())
+    return values
+
+
+def _nested(settings: Mapping[str, object]) -> dict[str, Any]:
+    """Settings with dotted names as tables."""
+    nested: dict[str, Any] = {}
+    for name, value in settings.items():
+        table = nested
+        *outer, last = name.split(".")
+        for part in outer:
+            table = table.setdefault(part, {})
+        table[last] = value
+    return nested
+
+
+def _new_folder(out: Path) -> Path:
+    """The folder, made if it is not there; it must be empty."""
+    try:
+        if out.exists() and (not out.is_dir() or any(out.iterdir())):
+            message = f"{out}: exists; name a folder that is empty or not there"
+            raise OutputError(message)
+        out.mkdir(parents=True, exist_ok=True)
+    except OutputError:
+        raise
+    except OSError as error:
+        raise OutputError(f"{out}: cannot be created: {error.strerror or error}") from error
+    return out
+
+
+def simulate(
+    config: ConfigLike,
+    workload: str | Path = "fillrandom",
+    *,
+    settings: Mapping[str, object] | None = None,
+    remap: Remap = "off",
+    set: Mapping[str, object] | None = None,
+    seed: int | None = None,
+    out: Path | None = None,
+    database: bool = False,
+    progress: Callable[[int], object] | None = None,
+) -> Simulated:
+    """Run the store on the drive of `config`.
+
+    `workload` is the name of a stream of operations ("ycsb-a", "fillrandom"), or a file with one
+    operation on each line. `settings` maps names of `defaults()`, dotted, to values; `set`
+    overrides keys of the configuration. `out` is a new folder for the report and, with `database`,
+    the files of the store. A simulation that could not finish says why in `error`.
+    """
+    if remap not in REMAPS:
+        raise ConfigError([f"remap: found {remap!r}; expected one of {', '.join(REMAPS)}"])
+    if remap != "off":
+        message = f"remap: {remap!r} is not available yet; expected 'off'"
+        raise ConfigError([message])
+    if database and out is None:
+        raise ConfigError(["database: there is no folder to keep it in; set out"])
+    loaded = load_config(config, set=set, seed=seed)
+    path, text = Path(workload), None
+    if path.is_file():
+        try:
+            text = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise WorkloadError(f"{path}: cannot be read: {error}") from error
+    folder = None if out is None else _new_folder(out)
+    with translated():
+        found = _core.kv_simulate(
+            loaded.text,
+            json.dumps(_nested(settings or {})),
+            str(workload),
+            trace=text,
+            progress=progress,
+            keep=folder / DATABASE if folder is not None and database else None,
+        )
+    simulated = Simulated(json.loads(found))
+    if folder is not None:
+        from ssdlab.kv.simulation_page import page
+
+        try:
+            (folder / REPORT).write_text(json.dumps(simulated.report, indent=1) + "\n", "utf-8")
+            (folder / PAGE).write_text(page(simulated.report), "utf-8")
+        except OSError as error:
+            raise OutputError(f"{folder}: {error.strerror or error}") from error
+    return simulated

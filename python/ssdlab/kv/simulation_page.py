@@ -1,0 +1,147 @@
+"""The page of a simulation of the store."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from ssdlab.html.page import Section, document, figures, table, warnings_box
+from ssdlab.html.plot import Axis, Bars, Curve, Figure, Missing, Plot
+
+
+def _course(report: dict[str, Any]) -> list[Figure]:
+    """Throughput, latency and stalls over time, and the background work below them."""
+    rows = np.array(report["course"]["rows"], dtype=float)
+    if len(rows) < 2:
+        why = "The simulation is shorter than two intervals; lower interval_ns."
+        return [Missing("throughput", "Operations over time", why)]
+    start, operations, latency, longest, stalled = rows.T
+    width = start[1] - start[0]
+    time = Axis("simulated time", "ns")
+    mean = np.divide(latency, operations, out=np.full(len(rows), np.nan), where=operations > 0)
+    rate = operations * (1e9 / width)
+
+    def plot(key: str, title: str, caption: str, y: Axis, *curves: Curve) -> Plot:
+        return Plot(key, title, caption, time, y, curves=curves, linked=True)
+
+    return [
+        plot(
+            "throughput",
+            "Operations over time",
+            "Operations that ended, per second of simulated time.",
+            Axis("operations/s", "count", low=0),
+            Curve("operations", start, rate, 0, step=True),
+        ),
+        plot(
+            "latency",
+            "Latency over time",
+            "Mean and longest latency of the operations that ended in an interval.",
+            Axis("latency", "ns", log=True),
+            Curve("mean", start, mean, 0, step=True),
+            Curve("longest", start, np.where(longest > 0, longest, np.nan), 1, step=True),
+        ),
+        plot(
+            "stalls",
+            "Writers waiting",
+            "Time for which writers waited for background work, where the wait ended.",
+            Axis("time waited", "ns", low=0),
+            Curve("stopped", start, stalled, 2, step=True),
+        ),
+        _background(report, time),
+    ]
+
+
+def _background(report: dict[str, Any], time: Axis) -> Figure:
+    """Flushes and compactions by level."""
+    rows = np.array(report["background"]["rows"], dtype=float).reshape(-1, 3)
+    title = "Flushes and compactions"
+    if len(rows) == 0:
+        return Missing("background", title, "There were none.")
+    bars = tuple(
+        Bars(
+            "flush" if level == 0 else f"into level {level}",
+            rows[rows[:, 0] == level, 1],
+            rows[rows[:, 0] == level, 2],
+            np.full(int((rows[:, 0] == level).sum()), float(level + 1)),
+            int(level),
+        )
+        for level in sorted({int(row[0]) for row in rows})
+    )
+    caption = "Each bar is background work without a pause; its height is 1 + the level."
+    y = Axis("1 + level", "count", low=0)
+    return Plot("background", title, caption, time, y, bars=bars, linked=True)
+
+
+def _shown(value: object) -> str:
+    if value is None:
+        return "–"
+    return f"{value:,.3f}" if isinstance(value, float) else escape(f"{value:,}")
+
+
+def _latencies(phase: dict[str, Any]) -> str:
+    names = ("count", "mean_ns", "p50_ns", "p90_ns", "p99_ns", "p999_ns", "max_ns")
+    rows = [(op, [_shown(one[name]) for name in names]) for op, one in phase["latency"].items()]
+    return table(["operation", *names], rows, f"Latencies of {phase['name']}, in nanoseconds")
+
+
+def page(report: dict[str, Any]) -> str:
+    """The whole page."""
+    phases = report["phases"]
+    facts = [
+        (
+            phase["name"],
+            [
+                _shown(phase["operations"]),
+                _shown(phase["operations_per_s"]),
+                _shown(phase["slowed"]["ns"] / 1e6),
+                _shown(phase["stopped"]["ns"] / 1e6),
+            ],
+        )
+        for phase in phases
+    ]
+    head = ["phase", "operations", "per second", "slowed, ms", "stopped, ms"]
+    causes = list(dict.fromkeys(c for p in phases for c in p["write_amplification"]))
+    shares = [
+        (cause, [_shown(phase["write_amplification"].get(cause)) for phase in phases])
+        for cause in causes
+    ]
+    levels = [
+        (
+            str(level),
+            [_shown(one[n]) for n in ("tables", "compactions", "bytes_read", "bytes_written")],
+        )
+        for level, one in enumerate(report["store"]["levels"])
+    ]
+    problems = [report["error"]] if report["error"] else []
+    sections = [
+        Section(
+            "phases",
+            "Phases",
+            warnings_box(problems)
+            + table(head, facts, "Phases of the workload")
+            + "".join(_latencies(phase) for phase in phases),
+        ),
+        Section("time", "Over time", figures(_course(report))),
+        Section(
+            "writes",
+            "Write amplification",
+            table(
+                ["pages written for", *(phase["name"] for phase in phases)],
+                shares,
+                "Bytes written for each byte of keys and values",
+            ),
+        ),
+        Section(
+            "levels",
+            "Levels",
+            table(
+                ["level", "tables", "compactions", "bytes read", "bytes written"],
+                levels,
+                "Levels of the store at the end",
+            ),
+        ),
+    ]
+    lead = f"<p>Event digest {escape(report['digest'])}.</p>"
+    return document("The store on the simulated drive", lead, sections)

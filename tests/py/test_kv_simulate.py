@@ -1,0 +1,176 @@
+"""The store on the simulated drive, from Python and from the command line."""
+
+from __future__ import annotations
+
+import json
+import threading
+from pathlib import Path
+
+import pytest
+
+from ssdlab import kv
+from ssdlab.errors import ConfigError, OutputError
+from ssdlab.kv import simulation
+from running import ssdlab_command
+
+CONFIG = """
+[device]
+channels = 4
+chips_per_channel = 2
+planes_per_chip = 1
+blocks_per_plane = 100
+pages_per_block = 64
+page_size = "4 KiB"
+user_capacity = "160 MiB"
+[precondition]
+fill = 0.0
+"""
+SMALL = {
+    "records": 4000,
+    "operations": 4000,
+    "value_bytes": 400,
+    "store.write_buffer_size": 256 << 10,
+    "store.max_file_size": 1 << 20,
+    "fs.cache_pages": 512,
+    "fs.dirty_pages": 256,
+    "interval_ns": 10_000_000,
+}
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    path = tmp_path / "drive.toml"
+    path.write_text(CONFIG)
+    return path
+
+
+def test_the_parts_of_write_amplification_add_up(config: Path) -> None:
+    found = kv.simulate(config, "ycsb-a", settings=SMALL)
+    report = found.report
+    assert found.completed and found.error is None
+    assert [phase["name"] for phase in report["phases"]] == ["ycsb:load", "ycsb:a"]
+    assert [phase["operations"] for phase in report["phases"]] == [4000, 4000]
+    total = report["total"]
+    assert total["pages_noted"] == total["pages_written_on_drive"]
+    assert total["pages_noted"] == report["drive"]["host"]["pages_written"]
+    assert sum(total["pages_written"].values()) == total["pages_noted"]
+    parts = dict(total["write_amplification"])
+    assert parts.pop("total") == pytest.approx(sum(parts.values()))
+    assert {"log", "flush", "manifest", "journal"} <= set(parts)
+    assert report["space"]["amplification"] > 1
+    assert sum(row[1] for row in report["course"]["rows"]) == 8000
+    assert "write amplification" in found.summary()
+
+
+def test_a_run_has_the_same_report_again_beside_other_runs(config: Path) -> None:
+    digests: list[str] = []
+
+    def run() -> None:
+        digests.append(kv.simulate(config, "fillrandom", settings=SMALL).digest)
+
+    threads = [threading.Thread(target=run) for _ in range(3)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    run()
+    assert len(digests) == 4 and len(set(digests)) == 1
+    assert kv.simulate(config, "fillrandom", settings={**SMALL, "cores": 1}).digest
+    other = kv.simulate(config, "fillrandom", settings={**SMALL, "costs.write": 9000})
+    assert other.digest != digests[0]
+
+
+def test_the_database_opens_in_leveldb(config: Path, tmp_path: Path) -> None:
+    plyvel = pytest.importorskip("plyvel")
+    out = tmp_path / "result"
+    done = kv.simulate(config, "fillseq", settings=SMALL, out=out, database=True)
+    assert done.completed
+    assert json.loads((out / "report.json").read_text()) == done.report
+    assert "Write amplification" in (out / "report.html").read_text()
+    theirs = plyvel.DB(str(out / "database"), paranoid_checks=True)
+    keys = [key for key, value in theirs.iterator() if len(value) == 400]
+    theirs.close()
+    assert keys == [b"%016d" % n for n in range(4000)]
+    with kv.open(out / "database", read_only=True, paranoid_checks=True) as ours:
+        assert list(ours.iterator(include_value=False)) == keys
+    with pytest.raises(OutputError, match="exists"):
+        kv.simulate(config, "fillseq", settings=SMALL, out=out, database=True)
+
+
+def test_a_trace_of_operations(config: Path, tmp_path: Path) -> None:
+    trace = tmp_path / "operations.txt"
+    lines = [f"put key{n:04} 100" for n in range(500)] + ["# read", "", "get key0001", "get no"]
+    lines += ["update key0002 50", "scan key0000 20", "delete key0003"]
+    trace.write_text("\n".join(lines))
+    out = tmp_path / "result"
+    done = kv.simulate(config, trace, settings=SMALL, out=out, database=True)
+    latency = done.report["phases"][0]["latency"]
+    counts = {op: one["count"] for op, one in latency.items()}
+    assert counts == {
+        "insert": 500,
+        "read": 2,
+        "read-modify-write": 1,
+        "scan": 1,
+        "delete": 1,
+    }
+    with kv.open(out / "database") as store:
+        assert len(store.get(b"key0002") or b"") == 50
+        assert store.get(b"key0003") is None
+    trace.write_text("put key 100\nput key\n")
+    with pytest.raises(ConfigError, match=r"operations\.txt:2: .*expected put KEY BYTES"):
+        kv.simulate(config, trace, settings=SMALL)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"workload": "ycsb-z"}, "expected load or a to f"),
+        ({"workload": "nonsense"}, "fillseq"),
+        ({"settings": {"clients": 0}}, "clients = 0"),
+        ({"settings": {"fs.cash_pages": 3}}, "cash_pages"),
+        ({"remap": "full"}, "not available"),
+        ({"remap": "half"}, "expected one of"),
+        ({"set": {"device.page_size": "8 KiB"}}, "4 KiB"),
+        ({"set": {"device.user_capacity": "400 KiB"}}, "too small"),
+    ],
+)
+def test_bad_input_is_refused(config: Path, changes: dict[str, object], message: str) -> None:
+    settings = {**SMALL, **changes.pop("settings", {})}  # type: ignore[dict-item]
+    workload = changes.pop("workload", "fillseq")
+    with pytest.raises(ConfigError, match=message):
+        kv.simulate(config, str(workload), settings=settings, **changes)  # type: ignore[arg-type]
+
+
+def test_a_drive_that_becomes_full_keeps_what_it_has(config: Path, tmp_path: Path) -> None:
+    out = tmp_path / "result"
+    found = kv.simulate(
+        config,
+        "fillseq",
+        settings={**SMALL, "records": 100_000, "operations": 100_000},
+        set={"device.user_capacity": "20 MiB"},
+        out=out,
+        database=True,
+    )
+    assert not found.completed and "the file system is full" in str(found.error)
+    done = found.report["phases"][0]["operations"]
+    with kv.open(out / "database", paranoid_checks=True) as store:
+        keys = list(store.iterator(include_value=False))
+    assert done > 1000 and keys[:done] == [b"%016d" % n for n in range(done)]
+
+
+def test_the_command(config: Path, tmp_path: Path) -> None:
+    options = [f"--host={name}={value}" for name, value in SMALL.items()]
+    out = tmp_path / "result"
+    done = ssdlab_command("kv", "simulate", config, *options, "--out", out, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "operations" in done.stdout and (out / "report.html").exists()
+    again = ssdlab_command("kv", "simulate", config, *options, "--out", out, cwd=tmp_path)
+    assert again.returncode == 2 and "exists" in again.stderr
+    shown = ssdlab_command("kv", "simulate", config, *options, "--json", cwd=tmp_path)
+    assert json.loads(shown.stdout) == json.loads((out / "report.json").read_text())
+    bad = ssdlab_command("kv", "simulate", config, "--host", "clients", cwd=tmp_path)
+    assert bad.returncode == 2 and "NAME=VALUE" in bad.stderr
+
+
+def test_defaults_name_every_setting() -> None:
+    assert {"clients", "cores", "store", "costs", "fs"} <= set(simulation.defaults())
