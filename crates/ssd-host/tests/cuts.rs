@@ -1,5 +1,5 @@
-//! Power is cut at steps of the drive: the drive mounts, the file system mounts from its pages, the store opens, what was
-//! synced is there, and the whole is a beginning of the history.
+//! Power is cut at steps of the drive: the drive mounts, the file system mounts from its pages, the store opens, what
+//! was synced is there, and the whole is a beginning of the history.
 
 use ssd_core::config::{Config, DataMode, PowerCut};
 use ssd_host::executor::{HostError, mounted};

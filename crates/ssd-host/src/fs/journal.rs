@@ -45,11 +45,18 @@ impl State {
     /// A page of metadata as it is now.
     fn image(&self, page: u32) -> Vec<u8> {
         let layout = self.layout;
-        if (layout.bitmap()..layout.inodes()).contains(&page) {
+        if (layout.bitmap()..layout.groups()).contains(&page) {
             let at = (page - layout.bitmap()) as usize * PAGE;
             return self.bitmap[at..at + PAGE].to_vec();
         }
         let mut image = vec![0; PAGE];
+        if (layout.groups()..layout.inodes()).contains(&page) {
+            for group in layout.groups_on(page) {
+                let most = layout.pages_in(group);
+                meta::put_group(&mut image, group, most - self.used_in[group as usize]);
+            }
+            return image;
+        }
         let Some((inodes, files)) = layout.files_on(page) else {
             unreachable!("page {page} is none of metadata")
         };

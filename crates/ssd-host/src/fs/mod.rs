@@ -89,7 +89,7 @@ pub struct FsCounts {
     pub misses: u64,
     /// Pages read ahead.
     pub ahead: u64,
-    /// Pages of files on the drive.
+    /// Pages of files, written back or not.
     pub used: u64,
 }
 

@@ -99,6 +99,7 @@ impl Db {
     #[inline]
     pub(super) fn insert_own(&mut self, batch: &WriteBatch) {
         let first = self.set.last_sequence + 1;
+        debug_assert_eq!(batch.sequence(), first, "a batch is applied in its turn");
         let inserted = insert(&self.memory, batch);
         assert!(inserted.is_ok(), "a batch whose changes were read before");
         let found = |(sequence, change)| match change {
