@@ -1,7 +1,8 @@
 """Fit the processor times of `ssdlab kv simulate` to the measurements in bench/history.jsonl.
 
-Cost of a write = write + write_kib * (KiB of the pair) + step_kib * (KiB written to tables for it), of which the calls
-of the file layer are a part. Prints the times and how far they are from each measurement.
+Cost of a write = write + write_kib * (KiB of the pair) + step_kib * (KiB written to tables for
+it), of which the calls of the file layer are a part. Prints the times and how far they are from
+each measurement.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ CALL_NS, KIB_NS = 400, 100
 
 
 def measured() -> tuple[dict[tuple[str, int], float], dict[tuple[str, int], float]]:
-    """The latest processor time of each workload and size, ns, and table bytes for each of users."""
+    """The latest processor time of each workload and size, and table bytes by user bytes."""
     times: dict[tuple[str, int], float] = {}
     written: dict[tuple[str, int], float] = {}
     for line in HISTORY.read_text().splitlines():

@@ -16,7 +16,7 @@ use crate::fs::{Fs, Node};
 use crate::settings::HostSettings;
 use crate::workload::Workload;
 use clients::{Client, Writers};
-use ssd_core::config::Config;
+use ssd_core::config::{BufferPower, Config};
 use ssd_core::host::device::{Device as _, DeviceError};
 use ssd_core::host::request::Completion;
 use ssd_core::sim::functional::Functional;
@@ -141,6 +141,8 @@ impl Machine {
             return Err(HostError::Refused(why));
         }
         settings.fs.keeps_data = config.run.data.keeps_bytes();
+        settings.fs.flushes = config.host.write_buffer_pages > 0
+            && (config.power.is_off() || config.power.buffer == BufferPower::Volatile);
         let mut functional = Functional::new(config, ssd_core::ftl::Ftl::new(config));
         functional.precondition(config, &mut |_, _| true)?;
         let sequence = functional.sequence();

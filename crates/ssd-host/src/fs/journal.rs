@@ -100,7 +100,8 @@ impl State {
         let writes = self.journal(body, 0);
         self.nodes.push(Node::Io(writes));
         let last = vec![meta::commit_page(self.sequence, sum)];
-        let last = self.journal(last, flags::PREFLUSH | flags::FUA);
+        self.flush();
+        let last = self.journal(last, flags::FUA);
         self.nodes.push(Node::Io(last));
         self.sequence += 1;
         self.commits += 1;
@@ -163,8 +164,8 @@ impl State {
         let writes = writes.collect();
         self.nodes.push(Node::Io(writes));
         let page = meta::superblock(self.layout, self.head, self.sequence);
-        let bits = flags::PREFLUSH | flags::FUA;
-        let first = self.write(Extent { start: 0, pages: 1 }, bits, Cause::Home, || page);
+        self.flush();
+        let first = self.write(Extent { start: 0, pages: 1 }, flags::FUA, Cause::Home, || page);
         self.nodes.push(Node::Io(vec![first]));
         if !self.limbo.is_empty() {
             let limbo = std::mem::take(&mut self.limbo);

@@ -196,11 +196,16 @@ impl State {
         Noted { number, op: Op::Write, extent, flags, data, _pin: None }
     }
 
-    pub(crate) fn flush(&mut self) -> Noted {
-        let number = self.next_number();
-        self.writing.insert(number);
-        let extent = Extent { start: 0, pages: 0 };
-        Noted { number, op: Op::Flush, extent, flags: 0, data: None, _pin: None }
+    /// What has been written is durable before what follows is written: a flush that is waited for. (A write with
+    /// PREFLUSH may be on flash before what it flushes.)
+    pub(crate) fn flush(&mut self) {
+        if self.settings.flushes {
+            let number = self.next_number();
+            self.writing.insert(number);
+            let (op, extent) = (Op::Flush, Extent { start: 0, pages: 0 });
+            let flush = Noted { number, op, extent, flags: 0, data: None, _pin: None };
+            self.nodes.push(Node::Io(vec![flush]));
+        }
     }
 
     /// A request has completed.
