@@ -44,7 +44,7 @@ pub enum NextWork {
 impl Db {
     /// Background work that is left.
     #[must_use]
-    #[inline]
+    #[inline(always)]
     pub fn backlog(&self) -> Backlog {
         Backlog { full: self.full.is_some(), level0: self.set.current.files[0].len() }
     }
