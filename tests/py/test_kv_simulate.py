@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from running import ssdlab_command
 from ssdlab import kv
 from ssdlab.errors import ConfigError, OutputError
 from ssdlab.kv import simulation
-from running import ssdlab_command
 
 CONFIG = """
 [device]
@@ -47,7 +47,8 @@ def config(tmp_path: Path) -> Path:
 def test_the_parts_of_write_amplification_add_up(config: Path) -> None:
     found = kv.simulate(config, "ycsb-a", settings=SMALL)
     report = found.report
-    assert found.completed and found.error is None
+    assert found.completed
+    assert found.error is None
     assert [phase["name"] for phase in report["phases"]] == ["ycsb:load", "ycsb:a"]
     assert [phase["operations"] for phase in report["phases"]] == [4000, 4000]
     total = report["total"]
@@ -74,7 +75,8 @@ def test_a_run_has_the_same_report_again_beside_other_runs(config: Path) -> None
     for one in threads:
         one.join()
     run()
-    assert len(digests) == 4 and len(set(digests)) == 1
+    assert len(digests) == 4
+    assert len(set(digests)) == 1
     assert kv.simulate(config, "fillrandom", settings={**SMALL, "cores": 1}).digest
     other = kv.simulate(config, "fillrandom", settings={**SMALL, "costs.write": 9000})
     assert other.digest != digests[0]
@@ -151,11 +153,13 @@ def test_a_drive_that_becomes_full_keeps_what_it_has(config: Path, tmp_path: Pat
         out=out,
         database=True,
     )
-    assert not found.completed and "the file system is full" in str(found.error)
+    assert not found.completed
+    assert "the file system is full" in str(found.error)
     done = found.report["phases"][0]["operations"]
     with kv.open(out / "database", paranoid_checks=True) as store:
         keys = list(store.iterator(include_value=False))
-    assert done > 1000 and keys[:done] == [b"%016d" % n for n in range(done)]
+    assert done > 1000
+    assert keys[:done] == [b"%016d" % n for n in range(done)]
 
 
 def test_the_command(config: Path, tmp_path: Path) -> None:
@@ -163,13 +167,16 @@ def test_the_command(config: Path, tmp_path: Path) -> None:
     out = tmp_path / "result"
     done = ssdlab_command("kv", "simulate", config, *options, "--out", out, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "operations" in done.stdout and (out / "report.html").exists()
+    assert "operations" in done.stdout
+    assert (out / "report.html").exists()
     again = ssdlab_command("kv", "simulate", config, *options, "--out", out, cwd=tmp_path)
-    assert again.returncode == 2 and "exists" in again.stderr
+    assert again.returncode == 2
+    assert "exists" in again.stderr
     shown = ssdlab_command("kv", "simulate", config, *options, "--json", cwd=tmp_path)
     assert json.loads(shown.stdout) == json.loads((out / "report.json").read_text())
     bad = ssdlab_command("kv", "simulate", config, "--host", "clients", cwd=tmp_path)
-    assert bad.returncode == 2 and "NAME=VALUE" in bad.stderr
+    assert bad.returncode == 2
+    assert "NAME=VALUE" in bad.stderr
 
 
 def test_defaults_name_every_setting() -> None:

@@ -1,5 +1,5 @@
-//! ssd-host: the host above the simulated drive. A file system, the store, its clients and CPUs, and the drive run on one
-//! clock.
+//! ssd-host: the host above the simulated drive. A file system, the store, its clients and CPUs, and the drive run on
+//! one clock.
 //!
 //! [`fs`] is the file layer of the store; [`executor`] plays what it has noted; [`workload`] has the operations of the
 //! clients; [`report`] the result.

@@ -196,7 +196,8 @@ fn report(
     let own = own_programs(|cause| programs[cause.at()]);
     let live = live_bytes(machine);
     let course = measured.course.iter().map(|row| {
-        json!([row.start_ns, row.operations, row.latency_ns, row.longest_ns, row.stalled_ns])
+        let latency = [row.latency_ns, row.longest_ns, row.stalled_ns, row.p50_ns, row.p99_ns];
+        json!([[row.start_ns, row.operations].as_slice(), &latency].concat())
     });
     let spans = measured.spans.iter().map(|s| json!([s.level, s.start_ns, s.end_ns]));
     let drive = ssd_run::report_of(config, machine.ssd(), None);
@@ -222,7 +223,9 @@ fn report(
         },
         "store": store_report(machine),
         "course": {
-            "columns": ["start_ns", "operations", "latency_ns", "longest_ns", "stalled_ns"],
+            "columns": [
+                "start_ns", "operations", "latency_ns", "longest_ns", "stalled_ns", "p50_ns", "p99_ns",
+            ],
             "rows": course.collect::<Vec<_>>(),
         },
         "background": {

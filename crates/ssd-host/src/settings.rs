@@ -136,7 +136,8 @@ impl StoreSettings {
     }
 }
 
-/// Processor times in nanoseconds, beside those of calls of the file layer.
+/// Processor times in nanoseconds, beside those of calls of the file layer. The defaults are fitted to
+/// `bench/history.jsonl` by `tools/kv_costs.py`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Costs {
@@ -159,13 +160,13 @@ pub struct Costs {
 impl Default for Costs {
     fn default() -> Costs {
         Costs {
-            write: 1500,
-            write_kib: 800,
-            read: 3000,
-            seek: 5000,
-            next: 300,
-            step: 2000,
-            step_kib: 2500,
+            write: 1040,
+            write_kib: 1260,
+            read: 2700,
+            seek: 1900,
+            next: 115,
+            step: 0,
+            step_kib: 1170,
         }
     }
 }

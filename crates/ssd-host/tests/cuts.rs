@@ -1,7 +1,7 @@
-//! Power is cut at steps of the drive: the drive mounts, the file system mounts from its pages, the store opens, what was
-//! synced is there, and the whole is a beginning of the history.
+//! Power is cut at steps of the drive: the drive mounts, the file system mounts from its pages, the store opens, what
+//! was synced is there, and the whole is a beginning of the history.
 
-use ssd_core::config::{Config, DataMode, PowerCut};
+use ssd_core::config::{BufferPower, Config, DataMode, PowerCut};
 use ssd_host::executor::{HostError, mounted};
 use ssd_host::workload::{Values, Workload};
 use ssd_host::{HostSettings, Machine};
@@ -13,13 +13,15 @@ use std::sync::Arc;
 
 const OPERATIONS: u64 = 2000;
 
-fn config() -> Config {
+/// With `buffer` pages of a write buffer that a cut loses.
+fn config(buffer: u32) -> Config {
     let mut c = Config::default();
     let d = &mut c.device;
     [d.channels, d.chips_per_channel, d.planes_per_chip] = [2, 2, 1];
     (d.blocks_per_plane, d.pages_per_block, d.page_bytes) = (24, 16, 4096);
     d.user_pages = 1000;
     (c.run.data, c.power.cut) = (DataMode::Bytes, PowerCut::OnRequest);
+    (c.host.write_buffer_pages, c.power.buffer) = (buffer, BufferPower::Volatile);
     c.precondition.fill = 0.0;
     c.metrics.interval_ns = 0;
     c
@@ -75,9 +77,9 @@ fn pairs(files: BTreeMap<String, Vec<u8>>) -> BTreeMap<Vec<u8>, Vec<u8>> {
 }
 
 /// Cut after so many steps; false if the run ends before.
-fn cut(sync_every: u64, steps: u64, history: &[(Vec<u8>, Vec<u8>)]) -> bool {
+fn cut((sync_every, buffer): (u64, u32), steps: u64, history: &[(Vec<u8>, Vec<u8>)]) -> bool {
     let s = settings(sync_every);
-    let mut machine = Machine::new(&config(), s.clone(), workload(&s)).expect("a machine");
+    let mut machine = Machine::new(&config(buffer), s.clone(), workload(&s)).expect("a machine");
     let stopped = match machine.run_for(steps) {
         Ok(()) => false,
         Err(HostError::Stopped(_)) => true,
@@ -103,12 +105,12 @@ fn cut(sync_every: u64, steps: u64, history: &[(Vec<u8>, Vec<u8>)]) -> bool {
 }
 
 /// Cut at every `stride`th step; how many cuts there were.
-fn cut_all(sync_every: u64, stride: usize) -> u64 {
-    let history = history(&settings(sync_every));
+fn cut_all(run: (u64, u32), stride: usize) -> u64 {
+    let history = history(&settings(run.0));
     let mut cuts = 0;
     for steps in (0..).step_by(stride) {
         cuts += 1;
-        if !cut(sync_every, steps, &history) {
+        if !cut(run, steps, &history) {
             return cuts;
         }
     }
@@ -117,16 +119,16 @@ fn cut_all(sync_every: u64, stride: usize) -> u64 {
 
 #[test]
 fn a_cut_at_many_steps_leaves_what_was_synced() {
-    for (sync_every, stride) in [(0, 7), (7, 83), (1, 601)] {
-        let cuts = cut_all(sync_every, stride);
-        assert!(cuts > 20, "{cuts} cuts, one write in {sync_every} synced");
+    for (run, stride) in [((0, 0), 7), ((7, 0), 83), ((1, 0), 601), ((0, 16), 7), ((7, 16), 83)] {
+        let cuts = cut_all(run, stride);
+        assert!(cuts > 20, "{cuts} cuts, one write in {} synced, buffer {}", run.0, run.1);
     }
 }
 
 #[test]
 #[ignore = "every step takes long"]
 fn a_cut_at_every_step_leaves_what_was_synced() {
-    for sync_every in [0, 7, 1] {
-        cut_all(sync_every, 1);
+    for run in [(0, 0), (0, 16), (7, 0), (7, 16), (1, 0)] {
+        cut_all(run, 1);
     }
 }

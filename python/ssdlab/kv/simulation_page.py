@@ -17,7 +17,7 @@ def _course(report: dict[str, Any]) -> list[Figure]:
     if len(rows) < 2:
         why = "The simulation is shorter than two intervals; lower interval_ns."
         return [Missing("throughput", "Operations over time", why)]
-    start, operations, latency, longest, stalled = rows.T
+    start, operations, latency, longest, stalled, _, tail = rows.T
     width = start[1] - start[0]
     time = Axis("simulated time", "ns")
     mean = np.divide(latency, operations, out=np.full(len(rows), np.nan), where=operations > 0)
@@ -37,9 +37,10 @@ def _course(report: dict[str, Any]) -> list[Figure]:
         plot(
             "latency",
             "Latency over time",
-            "Mean and longest latency of the operations that ended in an interval.",
+            "Mean, 99th percentile and longest latency of operations, by where they ended.",
             Axis("latency", "ns", log=True),
             Curve("mean", start, mean, 0, step=True),
+            Curve("p99", start, np.where(tail > 0, tail, np.nan), 2, step=True),
             Curve("longest", start, np.where(longest > 0, longest, np.nan), 1, step=True),
         ),
         plot(

@@ -27,6 +27,10 @@ pub struct Interval {
     pub longest_ns: u64,
     /// Time for which writers waited, counted where it ended.
     pub stalled_ns: u64,
+    /// Their median and 99th percentile; 0 where there are too few. Of rows that became one, the larger.
+    pub p50_ns: u64,
+    /// The 99th percentile.
+    pub p99_ns: u64,
 }
 
 /// A piece of background work: flush, or compaction into a level.
@@ -73,6 +77,9 @@ pub struct PhaseMeasured {
 #[derive(Clone, Debug)]
 pub struct Measured {
     interval_ns: u64,
+    /// The row under way, and the latencies in it.
+    row: usize,
+    latencies: Histogram,
     /// The phases so far.
     pub phases: Vec<PhaseMeasured>,
     /// The course over all of them.
@@ -86,7 +93,8 @@ pub struct Measured {
 impl Measured {
     pub(super) fn new(interval_ns: u64) -> Measured {
         let (phases, course, spans) = (Vec::new(), Vec::new(), Vec::new());
-        Measured { interval_ns, phases, course, spans, versions: 0 }
+        let (row, latencies) = (0, Histogram::new());
+        Measured { interval_ns, row, latencies, phases, course, spans, versions: 0 }
     }
 
     pub(super) fn begin(&mut self, name: &str, now: u64, counts: FsCounts, programs: Programs) {
@@ -107,6 +115,7 @@ impl Measured {
     }
 
     pub(super) fn end(&mut self, now: u64, counts: FsCounts, programs: Programs) {
+        self.end_row();
         let phase = self.phase();
         (phase.end_ns, phase.after, phase.programs[1]) = (now, counts, programs);
     }
@@ -120,6 +129,7 @@ impl Measured {
         while self.course.len() >= MOST {
             // Twice as long from here on: pairs of rows become one.
             self.interval_ns *= 2;
+            self.row /= 2;
             let halves = self.course.chunks(2).map(|pair| {
                 pair.iter().skip(1).fold(pair[0], |sum, row| Interval {
                     start_ns: sum.start_ns,
@@ -127,6 +137,8 @@ impl Measured {
                     latency_ns: sum.latency_ns + row.latency_ns,
                     longest_ns: sum.longest_ns.max(row.longest_ns),
                     stalled_ns: sum.stalled_ns + row.stalled_ns,
+                    p50_ns: sum.p50_ns.max(row.p50_ns),
+                    p99_ns: sum.p99_ns.max(row.p99_ns),
                 })
             });
             self.course = halves.collect();
@@ -140,8 +152,24 @@ impl Measured {
         &mut self.course[at.min(last)]
     }
 
+    /// The percentiles of the row under way, which ends.
+    fn end_row(&mut self) {
+        let row = self.row.min(self.course.len().saturating_sub(1));
+        if let Some(row) = self.course.get_mut(row) {
+            row.p50_ns = row.p50_ns.max(self.latencies.percentile(0.5).unwrap_or(0));
+            row.p99_ns = row.p99_ns.max(self.latencies.percentile(0.99).unwrap_or(0));
+        }
+        self.latencies = Histogram::new();
+    }
+
     pub(super) fn finished(&mut self, op: KeyOp, began: u64, now: u64) {
         let latency = now - began;
+        let row = (now / self.interval_ns) as usize;
+        if row != self.row {
+            self.end_row();
+            self.row = row;
+        }
+        self.latencies.record(latency);
         self.phase().latencies[op as usize].record(latency);
         let row = self.interval(now);
         row.operations += 1;

@@ -3,6 +3,7 @@
 //! An *actor* plays the nodes that the file layer has noted for its last call, one after the other, and then takes its
 //! next step. All that happens is ordered by (time, sequence); what happens on the drive at a time comes first.
 
+mod background;
 mod clients;
 mod measure;
 mod mounted;
@@ -11,11 +12,11 @@ mod play;
 pub use measure::{Interval, Measured, PhaseMeasured, Span};
 pub use mounted::mounted;
 
-use crate::fs::{Cause, Fs, Node};
+use crate::fs::{Fs, Node};
 use crate::settings::HostSettings;
 use crate::workload::Workload;
 use clients::{Client, Writers};
-use ssd_core::config::Config;
+use ssd_core::config::{BufferPower, Config};
 use ssd_core::host::device::{Device as _, DeviceError};
 use ssd_core::host::request::Completion;
 use ssd_core::sim::functional::Functional;
@@ -48,9 +49,6 @@ pub enum HostError {
     #[error("all actors wait at {0} ns")]
     Deadlock(u64),
 }
-
-/// Bytes of pages that background work may need at once, beside its table.
-const ROOM_PAGES: u64 = 64;
 
 /// So many looks for old pages with nothing else in between: nothing will happen any more.
 const MOST_TICKS: u32 = 1000;
@@ -112,7 +110,7 @@ pub struct Machine {
     at_rest: usize,
     /// The clients take no further operations.
     stopping: bool,
-    /// No further steps of background work begin.
+    /// What has been noted is played, and no actor takes a further step.
     halting: bool,
     /// A commit was to free pages for the next step.
     committed: bool,
@@ -143,6 +141,8 @@ impl Machine {
             return Err(HostError::Refused(why));
         }
         settings.fs.keeps_data = config.run.data.keeps_bytes();
+        settings.fs.flushes = config.host.write_buffer_pages > 0
+            && (config.power.is_off() || config.power.buffer == BufferPower::Volatile);
         let mut functional = Functional::new(config, ssd_core::ftl::Ftl::new(config));
         functional.precondition(config, &mut |_, _| true)?;
         let sequence = functional.sequence();
@@ -262,9 +262,9 @@ impl Machine {
         self.wake_background();
         loop {
             self.act_all()?;
-            let busy = |at: usize| self.actors[at].pending > 0 || !self.actors[at].nodes.is_empty();
-            let works = busy(BACKGROUND) || (settle && self.db().has_work());
-            if !works && !busy(WRITE_BACK) && self.requests.is_empty() {
+            let busy = |actor: &Actor| actor.pending > 0 || !actor.nodes.is_empty();
+            let works = settle && self.db().has_work();
+            if !works && !self.actors.iter().any(busy) && self.requests.is_empty() {
                 return Ok(());
             }
             self.advance()?;
@@ -395,6 +395,9 @@ impl Machine {
     /// Play the nodes of an actor; then its next steps, until it waits.
     fn act(&mut self, actor: usize) -> Result<(), HostError> {
         while self.play(actor)? {
+            if self.halting {
+                break;
+            }
             let goes_on = match actor {
                 BACKGROUND => self.background()?,
                 WRITE_BACK => self.write_back()?,
@@ -414,71 +417,6 @@ impl Machine {
         if self.fs.wants_write_back() {
             self.wake_write_back();
         }
-    }
-
-    /// The next step of background work; false: it waits.
-    fn background(&mut self) -> Result<bool, HostError> {
-        self.seen = self.db().backlog();
-        if let Some((work, since)) = self.working.take() {
-            self.measured.worked(work, since, self.now);
-            if let Some(writer) = self.writers.parked.take() {
-                self.wake(writer);
-            }
-        }
-        if !self.db().has_work()
-            || self.stopping && self.at_rest == self.clients.len() && !self.db().has_work()
-        {
-            self.background_idle = true;
-            return Ok(false);
-        }
-        let work = self.db().next_work();
-        if !self.has_space(work)? {
-            return Ok(!self.short_of_space);
-        }
-        self.fs.set_table_cause(match work {
-            NextWork::Compact(level) => Cause::Level(level as u8),
-            _ => Cause::Flush,
-        });
-        self.committed = false;
-        let before = self.fs.table_bytes();
-        self.working = Some((work, self.now));
-        self.db_mut().step()?;
-        let bytes = self.fs.table_bytes() - before;
-        let costs = self.settings.costs;
-        self.fs.cpu(costs.step + costs.step_kib * bytes / 1024);
-        self.take_nodes(BACKGROUND);
-        Ok(true)
-    }
-
-    /// Whether background work has the pages that it may need, or no more will become free.
-    fn has_space(&mut self, work: NextWork) -> Result<bool, HostError> {
-        let store = &self.settings.store;
-        let table = store.max_file_size.max(store.write_buffer_size as u64) * 5 / 4 / 4096;
-        let (spare, freeing) = self.fs.spare_pages();
-        if work == NextWork::Pick || spare >= table + ROOM_PAGES {
-            return Ok(true);
-        }
-        if !std::mem::replace(&mut self.committed, true) && self.fs.commit()? {
-            // Files may have been removed: their pages are free after this.
-            self.take_nodes(BACKGROUND);
-            return Ok(false);
-        }
-        self.short_of_space = freeing > 0;
-        if self.short_of_space {
-            self.actors[BACKGROUND].waits = true;
-        }
-        Ok(!self.short_of_space)
-    }
-
-    /// The file layer writes back what is old; false: it waits.
-    fn write_back(&mut self) -> Result<bool, HostError> {
-        if self.write_back_idle {
-            return Ok(false);
-        }
-        self.write_back_idle = true;
-        self.fs.write_back()?;
-        self.take_nodes(WRITE_BACK);
-        Ok(true)
     }
 
     /// The drive.

@@ -194,8 +194,7 @@ impl State {
             self.nodes.push(Node::After(first, last));
         }
         if !self.commit()? {
-            let flush = self.flush();
-            self.nodes.push(Node::Io(vec![flush]));
+            self.flush();
         }
         Ok(())
     }

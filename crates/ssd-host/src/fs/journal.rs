@@ -45,11 +45,18 @@ impl State {
     /// A page of metadata as it is now.
     fn image(&self, page: u32) -> Vec<u8> {
         let layout = self.layout;
-        if (layout.bitmap()..layout.inodes()).contains(&page) {
+        if (layout.bitmap()..layout.groups()).contains(&page) {
             let at = (page - layout.bitmap()) as usize * PAGE;
             return self.bitmap[at..at + PAGE].to_vec();
         }
         let mut image = vec![0; PAGE];
+        if (layout.groups()..layout.inodes()).contains(&page) {
+            for group in layout.groups_on(page) {
+                let most = layout.pages_in(group);
+                meta::put_group(&mut image, group, most - self.used_in[group as usize]);
+            }
+            return image;
+        }
         let Some((inodes, files)) = layout.files_on(page) else {
             unreachable!("page {page} is none of metadata")
         };
@@ -93,7 +100,8 @@ impl State {
         let writes = self.journal(body, 0);
         self.nodes.push(Node::Io(writes));
         let last = vec![meta::commit_page(self.sequence, sum)];
-        let last = self.journal(last, flags::PREFLUSH | flags::FUA);
+        self.flush();
+        let last = self.journal(last, flags::FUA);
         self.nodes.push(Node::Io(last));
         self.sequence += 1;
         self.commits += 1;
@@ -156,8 +164,8 @@ impl State {
         let writes = writes.collect();
         self.nodes.push(Node::Io(writes));
         let page = meta::superblock(self.layout, self.head, self.sequence);
-        let bits = flags::PREFLUSH | flags::FUA;
-        let first = self.write(Extent { start: 0, pages: 1 }, bits, Cause::Home, || page);
+        self.flush();
+        let first = self.write(Extent { start: 0, pages: 1 }, flags::FUA, Cause::Home, || page);
         self.nodes.push(Node::Io(vec![first]));
         if !self.limbo.is_empty() {
             let limbo = std::mem::take(&mut self.limbo);

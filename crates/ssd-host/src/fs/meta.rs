@@ -1,7 +1,7 @@
-//! The pages of metadata: superblock, allocation bitmap, inodes, directory, journal.
+//! The pages of metadata: superblock, allocation bitmap, groups, inodes, directory, journal.
 //!
-//! Page 0 is the superblock; then come journal, bitmap, inodes, directory and data. An entry of the directory has the
-//! number of its inode, which saves an index.
+//! Page 0 is the superblock; then come journal, bitmap, groups, inodes, directory and data. An entry of the directory
+//! has the number of its inode, which saves an index.
 
 use super::PAGE;
 use super::note::Extent;
@@ -43,8 +43,29 @@ impl Layout {
         1 + self.journal
     }
 
-    pub(crate) fn inodes(self) -> u32 {
+    /// The pages with what is free in each page of the bitmap.
+    pub(crate) fn groups(self) -> u32 {
         self.bitmap() + self.pages.div_ceil(BITS)
+    }
+
+    pub(crate) fn inodes(self) -> u32 {
+        self.groups() + (self.groups() - self.bitmap()).div_ceil((PAGE / ENTRY) as u32)
+    }
+
+    /// Pages that page `group` of the bitmap describes.
+    pub(crate) fn pages_in(self, group: u32) -> u32 {
+        (self.pages - group * BITS).min(BITS)
+    }
+
+    /// The page with what is free in a page of the bitmap.
+    pub(crate) fn group_page(self, bitmap_page: u32) -> u32 {
+        self.groups() + (bitmap_page - self.bitmap()) / (PAGE / ENTRY) as u32
+    }
+
+    /// The pages of the bitmap, counted from 0, that a page describes.
+    pub(crate) fn groups_on(self, page: u32) -> std::ops::Range<u32> {
+        let first = (page - self.groups()) * (PAGE / ENTRY) as u32;
+        first..(first + (PAGE / ENTRY) as u32).min(self.groups() - self.bitmap())
     }
 
     pub(crate) fn directory(self) -> u32 {
@@ -184,6 +205,11 @@ pub(crate) fn get_entry(page: &[u8], file: u32) -> Option<String> {
     let length = page[at] as usize;
     (length > 0 && length <= MAX_NAME)
         .then(|| String::from_utf8_lossy(&page[at + 1..at + 1 + length]).into_owned())
+}
+
+/// Put what is free in a page of the bitmap onto the page of groups.
+pub(crate) fn put_group(page: &mut [u8], group: u32, free: u32) {
+    put32(page, group as usize % (PAGE / ENTRY) * ENTRY, free);
 }
 
 /// The superblock: the oldest transaction of the journal that counts, and where it begins.

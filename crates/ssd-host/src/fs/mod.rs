@@ -51,7 +51,9 @@ pub struct FsSettings {
     pub call_ns: u64,
     /// Processor time to copy 1 KiB, in nanoseconds.
     pub kib_ns: u64,
-    /// Whether requests carry data, for a drive that keeps contents.
+    /// Whether the drive must be flushed: it has a volatile write buffer. The simulation sets it.
+    pub flushes: bool,
+    /// Whether requests carry data, for a drive that keeps contents. The simulation sets it.
     pub keeps_data: bool,
 }
 
@@ -67,6 +69,7 @@ impl Default for FsSettings {
             discard: true,
             call_ns: 400,
             kib_ns: 100,
+            flushes: false,
             keeps_data: false,
         }
     }
@@ -89,7 +92,7 @@ pub struct FsCounts {
     pub misses: u64,
     /// Pages read ahead.
     pub ahead: u64,
-    /// Pages of files on the drive.
+    /// Pages of files, written back or not.
     pub used: u64,
 }
 

@@ -59,7 +59,7 @@ impl Fs {
             None => read(at),
         };
         let mut bitmap = Vec::new();
-        for at in layout.bitmap()..layout.inodes() {
+        for at in layout.bitmap()..layout.groups() {
             bitmap.extend(page(at)?);
         }
         for number in 0..layout.files {

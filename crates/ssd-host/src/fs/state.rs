@@ -34,6 +34,8 @@ pub(crate) struct State {
     pub(crate) aside: u64,
     /// Pages that are free once the journal does not name them.
     pub(crate) limbo: Vec<Extent>,
+    /// Pages used in each page of the bitmap.
+    pub(crate) used_in: Vec<u32>,
     pub(crate) bitmap: Vec<u8>,
     pub(crate) goal: u32,
     pub(crate) cache: Cache,
@@ -69,7 +71,7 @@ impl State {
     pub(crate) fn new(layout: Layout, settings: FsSettings) -> State {
         let mut free = Free::default();
         free.give(Extent { start: layout.data(), pages: layout.pages - layout.data() });
-        let bits = (layout.inodes() - layout.bitmap()) as usize * PAGE;
+        let bits = (layout.groups() - layout.bitmap()) as usize * PAGE;
         let mut state = State {
             layout,
             settings,
@@ -80,6 +82,7 @@ impl State {
             freeing: 0,
             aside: 0,
             limbo: Vec::new(),
+            used_in: vec![0; bits / PAGE],
             bitmap: vec![0; bits],
             goal: layout.data(),
             cache: Cache::new(),
@@ -193,11 +196,16 @@ impl State {
         Noted { number, op: Op::Write, extent, flags, data, _pin: None }
     }
 
-    pub(crate) fn flush(&mut self) -> Noted {
-        let number = self.next_number();
-        self.writing.insert(number);
-        let extent = Extent { start: 0, pages: 0 };
-        Noted { number, op: Op::Flush, extent, flags: 0, data: None, _pin: None }
+    /// What has been written is durable before what follows is written: a flush that is waited for. (A write with
+    /// PREFLUSH may be on flash before what it flushes.)
+    pub(crate) fn flush(&mut self) {
+        if self.settings.flushes {
+            let number = self.next_number();
+            self.writing.insert(number);
+            let (op, extent) = (Op::Flush, Extent { start: 0, pages: 0 });
+            let flush = Noted { number, op, extent, flags: 0, data: None, _pin: None };
+            self.nodes.push(Node::Io(vec![flush]));
+        }
     }
 
     /// A request has completed.
@@ -221,22 +229,30 @@ impl State {
     // ------------------------------------------------------------ space
 
     pub(crate) fn set_bits(&mut self, extent: Extent, used: bool) {
+        let layout = self.layout;
         for page in extent.start..extent.start + extent.pages {
+            let group = (layout.bitmap_page(page) - layout.bitmap()) as usize;
+            let count = &mut self.used_in[group];
+            *count = if used { *count + 1 } else { *count - 1 };
             let (byte, bit) = (&mut self.bitmap[page as usize / 8], 1 << (page % 8));
             assert_eq!(*byte & bit == 0, used, "page {page} is allocated or freed twice");
             *byte ^= bit;
         }
-        let layout = self.layout;
-        let last = extent.start + extent.pages - 1;
-        self.changed.extend(layout.bitmap_page(extent.start)..=layout.bitmap_page(last));
+        let last = layout.bitmap_page(extent.start + extent.pages - 1);
+        let first = layout.bitmap_page(extent.start);
+        self.changed.extend(first..=last);
+        self.changed.extend(layout.group_page(first)..=layout.group_page(last));
     }
 
     pub(crate) fn full(&self) -> io::Error {
-        let free = self.free.pages();
+        let (free, promised) = (self.free.pages() + self.aside, self.promised + MARGIN);
         let whole = u64::from(self.layout.pages - self.layout.data());
         io::Error::new(
             io::ErrorKind::StorageFull,
-            format!("the file system is full: {free} of {whole} pages are free or set aside"),
+            format!(
+                "the file system is full: {free} of {whole} pages are free, and {promised} of them are for data not \
+                 yet written back and for metadata"
+            ),
         )
     }
 
@@ -406,8 +422,9 @@ impl State {
         }
     }
 
-    /// Pages that are allocated to data.
+    /// Pages of the files that have a name, written back or not.
     pub(crate) fn pages_used(&self) -> u64 {
-        self.files.iter().flatten().map(|f| u64::from(f.mapped)).sum()
+        let named = self.files.iter().flatten().filter(|file| !file.removed);
+        named.map(|file| u64::from(file.mapped.max(file.size_pages()))).sum()
     }
 }

@@ -44,7 +44,7 @@ pub enum NextWork {
 impl Db {
     /// Background work that is left.
     #[must_use]
-    #[inline]
+    #[inline(always)]
     pub fn backlog(&self) -> Backlog {
         Backlog { full: self.full.is_some(), level0: self.set.current.files[0].len() }
     }
@@ -72,6 +72,7 @@ impl Db {
     pub fn ask_room(&mut self, may_slow: bool, seen: Backlog) -> Result<WriteRoom> {
         self.check_writable()?;
         let now = self.backlog();
+        assert!(!self.logged, "a write between the halves of another");
         let (full, level0) = (seen.full || now.full, seen.level0.max(now.level0));
         let backlog = Backlog { full, level0 };
         Ok(match self.room_behind(may_slow, backlog) {
@@ -101,6 +102,7 @@ impl Db {
     pub fn log_batch(&mut self, batch: &mut WriteBatch, sync: bool) -> Result<()> {
         check_changes(batch)?;
         check_size(batch)?;
+        debug_assert!(!self.options.read_only || self.full.is_none(), "a memtable to be flushed");
         self.check_writable()?;
         self.log_own(batch, sync)?;
         assert!(batch.sequence() > self.set.last_sequence, "readers would see it");
@@ -116,6 +118,10 @@ impl Db {
         if !self.logged || batch.sequence() != self.set.last_sequence + 1 {
             return Err(Error::invalid("the batch is not the one that was logged"));
         }
+        assert!(
+            self.poisoned.is_some() || !self.options.read_only,
+            "a read-only store logs nothing"
+        );
         self.logged = false;
         self.insert_own(batch);
         debug_assert_eq!(self.set.last_sequence, batch.last_sequence(), "all of it is applied");

@@ -82,7 +82,7 @@ impl Db {
     }
 
     /// Number the changes of a batch and append it to the log.
-    #[inline]
+    #[inline(always)]
     pub(super) fn log_own(&mut self, batch: &mut WriteBatch, sync: bool) -> Result<()> {
         let first = self.set.last_sequence + 1;
         if first + u64::from(batch.count()) > MAX_SEQUENCE {
@@ -96,9 +96,10 @@ impl Db {
     }
 
     /// Add a batch that is in the log to the memtable.
-    #[inline]
+    #[inline(always)]
     pub(super) fn insert_own(&mut self, batch: &WriteBatch) {
         let first = self.set.last_sequence + 1;
+        debug_assert_eq!(batch.sequence(), first, "a batch is applied in its turn");
         let inserted = insert(&self.memory, batch);
         assert!(inserted.is_ok(), "a batch whose changes were read before");
         let found = |(sequence, change)| match change {
@@ -114,6 +115,7 @@ impl Db {
         assert_eq!(self.set.last_sequence, batch.last_sequence(), "a number for each change");
     }
 
+    #[inline(always)]
     fn append_to_log(&mut self, batch: &WriteBatch, sync: bool) -> Result<()> {
         assert_eq!(batch.sequence(), self.set.last_sequence + 1, "replay looks for gaps");
         assert!(self.poisoned.is_none(), "a log whose contents are uncertain");
@@ -151,12 +153,13 @@ impl Db {
         }
     }
 
+    #[inline(always)]
     fn room(&self, may_slow: bool) -> Room {
         self.room_behind(may_slow, self.backlog())
     }
 
     /// Whether a write can proceed if this much background work is left.
-    #[inline]
+    #[inline(always)]
     pub(super) fn room_behind(&self, may_slow: bool, backlog: Backlog) -> Room {
         let tables = backlog.level0;
         debug_assert!(tables >= self.set.current.files[0].len(), "work that is done is left");
@@ -264,6 +267,7 @@ pub(super) fn check_changes(batch: &WriteBatch) -> Result<()> {
 }
 
 /// An error if the batch is too large for a memtable.
+#[inline(always)]
 pub(super) fn check_size(batch: &WriteBatch) -> Result<()> {
     if batch.size() > MAX_BATCH {
         let size = batch.size();

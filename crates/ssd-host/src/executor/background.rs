@@ -1,0 +1,75 @@
+//! The steps of the store's background work, and the write back of old pages.
+
+use super::{BACKGROUND, HostError, Machine, WRITE_BACK};
+use crate::fs::Cause;
+use ssd_kv::NextWork;
+
+/// Pages that background work may need beside those of a table.
+const ROOM_PAGES: u64 = 64;
+
+impl Machine {
+    /// The next step of background work; false: it waits.
+    pub(super) fn background(&mut self) -> Result<bool, HostError> {
+        self.seen = self.db().backlog();
+        if let Some((work, since)) = self.working.take() {
+            self.measured.worked(work, since, self.now);
+            if let Some(writer) = self.writers.parked.take() {
+                self.wake(writer);
+            }
+        }
+        if !self.db().has_work()
+            || self.stopping && self.at_rest == self.clients.len() && !self.db().has_work()
+        {
+            self.background_idle = true;
+            return Ok(false);
+        }
+        let work = self.db().next_work();
+        if !self.has_space(work)? {
+            return Ok(!self.short_of_space);
+        }
+        self.fs.set_table_cause(match work {
+            NextWork::Compact(level) => Cause::Level(level as u8),
+            _ => Cause::Flush,
+        });
+        self.committed = false;
+        let before = self.fs.table_bytes();
+        self.working = Some((work, self.now));
+        self.db_mut().step()?;
+        let bytes = self.fs.table_bytes() - before;
+        let costs = self.settings.costs;
+        self.fs.cpu(costs.step + costs.step_kib * bytes / 1024);
+        self.take_nodes(BACKGROUND);
+        Ok(true)
+    }
+
+    /// Whether background work has the pages that it may need, or no more will become free.
+    fn has_space(&mut self, work: NextWork) -> Result<bool, HostError> {
+        let store = &self.settings.store;
+        let table = store.max_file_size.max(store.write_buffer_size as u64) * 5 / 4 / 4096;
+        let (spare, freeing) = self.fs.spare_pages();
+        if work == NextWork::Pick || spare >= table + ROOM_PAGES {
+            return Ok(true);
+        }
+        if !std::mem::replace(&mut self.committed, true) && self.fs.commit()? {
+            // Files may have been removed: their pages are free after this.
+            self.take_nodes(BACKGROUND);
+            return Ok(false);
+        }
+        self.short_of_space = freeing > 0;
+        if self.short_of_space {
+            self.actors[BACKGROUND].waits = true;
+        }
+        Ok(!self.short_of_space)
+    }
+
+    /// The file layer writes back what is old; false: it waits.
+    pub(super) fn write_back(&mut self) -> Result<bool, HostError> {
+        if self.write_back_idle {
+            return Ok(false);
+        }
+        self.write_back_idle = true;
+        self.fs.write_back()?;
+        self.take_nodes(WRITE_BACK);
+        Ok(true)
+    }
+}

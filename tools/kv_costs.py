@@ -1,0 +1,69 @@
+"""Fit the processor times of `ssdlab kv simulate` to the measurements in bench/history.jsonl.
+
+Cost of a write = write + write_kib * (KiB of the pair) + step_kib * (KiB written to tables for
+it), of which the calls of the file layer are a part. Prints the times and how far they are from
+each measurement.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+
+HISTORY = Path(__file__).resolve().parents[1] / "bench" / "history.jsonl"
+CALL_NS, KIB_NS = 400, 100
+"""Of the file layer (`fs.call_ns`, `fs.kib_ns`)."""
+
+
+def measured() -> tuple[dict[tuple[str, int], float], dict[tuple[str, int], float]]:
+    """The latest processor time of each workload and size, and table bytes by user bytes."""
+    times: dict[tuple[str, int], float] = {}
+    written: dict[tuple[str, int], float] = {}
+    for line in HISTORY.read_text().splitlines():
+        one = json.loads(line)
+        if not one.get("case", "").startswith("kv-") or "value_size" not in one:
+            continue
+        if "names" in one:
+            written[one["names"][0], one["value_size"]] = one["ours"]
+        elif "name" in one:
+            cell = one["name"], one["value_size"]
+            times[cell] = one["ours"]["cpu_s"] / one["n"] * 1e9
+    return times, written
+
+
+def main() -> None:
+    """Print the fit."""
+    times, written = measured()
+    rows, found, names = [], [], []
+    for (name, size), amplification in written.items():
+        if name not in ("fillseq", "fillrandom") or (name, size) not in times:
+            continue
+        pair = (16 + size) / 1024
+        rows.append([1.0, pair, pair * amplification])
+        found.append(times[name, size])
+        names.append(f"{name} {size}")
+    table, values = np.array(rows), np.array(found)
+    # Relative errors; no negative time: the fit is repeated without the terms that become so.
+    kept = [0, 1, 2]
+    while True:
+        weighted = table[:, kept] / values[:, None]
+        fit, *_ = np.linalg.lstsq(weighted, np.ones(len(values)), rcond=None)
+        if (fit >= 0).all():
+            break
+        kept.pop(int(np.argmin(fit)))
+    costs = np.zeros(3)
+    costs[kept] = fit
+    for name, value, model in zip(names, values, table @ costs, strict=True):
+        print(f"{name:16} measured {value:8.0f} ns, fit {model:8.0f} ns, {model / value - 1:+.0%}")
+    print("write, write_kib, step_kib:", np.round(costs - [CALL_NS, KIB_NS, KIB_NS]))
+    for name, cost in (("readrandom", "read"), ("seekrandom", "seek"), ("readseq", "next")):
+        cells = [time for (one, _), time in times.items() if one == name]
+        mean = float(np.exp(np.log(cells).mean()))
+        apart = ", ".join(f"{mean / cell - 1:+.0%}" for cell in cells)
+        print(f"{cost}: {mean:.0f} ns with calls of the file layer; by size: {apart}")
+
+
+if __name__ == "__main__":
+    main()
