@@ -407,3 +407,55 @@ proptest! {
         }
     }
 }
+
+/// The noc-copyback device under `round-robin` with a backlog, small: one channel of one plane that collects with
+/// a window of 8. Between the starts of host writes while GC reads and programs wait all the time: a cycle.
+fn cycles(name: &str) -> Vec<u64> {
+    let mut c = preset(name);
+    (c.device.channels, c.device.planes_per_chip, c.device.blocks_per_plane) = (1, 1, 24);
+    c.device.user_pages = 17 * 64;
+    c.sched.order = rig::named(ssd_core::sched::order::ALL, "round-robin");
+    (c.gc.window, c.controller.buffers, c.gc.reserve) = (8, Some(8), 1);
+    c.gc.trigger = vec![free_blocks(4)];
+    c.controller.page_error_probability = 0.0;
+    (c.metrics.op_log, c.precondition.fill) = (true, 0.0);
+    let (_, log) = overwritten_by_writes(&c, 12_000);
+    let kind = |r: &OpRecord| (r.cause == Cause::Gc, r.op);
+    let host: Vec<usize> =
+        (0..log.len()).filter(|&i| kind(&log[i]) == (false, FlashOp::Program)).collect();
+    // One read and one program of collection between two writes of the host; on the selective path a read that
+    // ends in its program.
+    let pairs = host.windows(2).filter(|w| {
+        let mut between: Vec<_> = log[w[0] + 1..w[1]].iter().map(kind).collect();
+        between.sort_by_key(|(_, op)| *op == FlashOp::Program);
+        between == [(true, FlashOp::Read), (true, FlashOp::Program)]
+            && log[w[0] + 1..w[1]].iter().all(|r| r.start >= log[w[0]].end)
+    });
+    pairs.map(|w| (log[w[1]].start - log[w[0]].start).0).collect()
+}
+
+/// As [`overwritten`], with writes only.
+fn overwritten_by_writes(c: &Config, n: u32) -> (Ssd, Vec<OpRecord>) {
+    let mut ssd = filled(c);
+    let mut rng = Stream::new(5, "overwrites");
+    let user = u64::from(c.device.user_pages);
+    let requests: Vec<_> = (0..n).map(|_| whole(Op::Write, rng.below(user) as u32, 1)).collect();
+    closed(&mut ssd, 32, requests).expect("it runs");
+    ssd.audit().expect("invariants hold");
+    let mut log = Vec::new();
+    ssd.drain_operations(&mut log);
+    log.sort_by_key(|r| r.start);
+    (ssd, log)
+}
+
+#[test]
+fn a_cycle_of_a_backlog_takes_as_long_as_its_tasks() {
+    // A write of the host, a GC read and a GC program: 938 + 751 + 926 us; on the selective path the read and the
+    // program of a page are one task of 963 us.
+    for (name, cycle) in [("noc-copyback-conventional", 2_615_000), ("noc-copyback", 1_901_000)] {
+        let all = cycles(name);
+        assert!(all.len() > 200, "{name}: {} cycles", all.len());
+        let whole = all.iter().filter(|&&ns| ns == cycle).count();
+        assert!(all.iter().all(|&ns| ns == cycle), "{name}: {whole} of {} cycles", all.len());
+    }
+}

@@ -118,7 +118,13 @@ fn open_as_is(
                     seed,
                 );
             }
-            let model = app::Model::published(name, workload.set.word())?;
+            let habits = app::Habits {
+                cycle: workload.cycle,
+                journal_run: workload.journal_run,
+                table_skew: workload.table_skew,
+            };
+            let published = app::Model::published(name, workload.set.word())?;
+            let model = app::Model { habits, ..published };
             let interval_ns = workload.arrival.interval_ns;
             let app = app::App::new(model, span_bytes, interval_ns, workload.requests, seed)?;
             arriving(app, workload, seed)

@@ -5,7 +5,7 @@ mod workloads;
 
 use folder::Folder;
 use ssd_core::host::request::{Op, Source, TimedRequest};
-use ssd_trace::app::{App, Model, NAMES, SETS, Shape};
+use ssd_trace::app::{App, Habits, Model, NAMES, SETS, Shape};
 use ssd_trace::config::{ArrivalKind, Workload, WorkloadKind};
 
 fn all(mut app: App) -> Vec<TimedRequest> {
@@ -155,4 +155,59 @@ fn numbers_that_cannot_be_are_refused() {
     ] {
         assert!(Model::published(name, set).unwrap_err().0.contains(text));
     }
+}
+
+fn with_habits(name: &str, habits: Habits) -> Vec<TimedRequest> {
+    let model = Model { habits, ..Model::published(name, "noc-copyback").unwrap() };
+    all(App::new(model, 1 << 30, 50_000, 60_000, 1).unwrap())
+}
+
+#[test]
+fn a_longer_cycle_has_longer_surges() {
+    let surges = |cycle: u64| {
+        let made = with_habits("mysql", Habits { cycle, ..Habits::USUAL });
+        for (at, requests) in made.chunks(cycle as usize).enumerate() {
+            let (start, length) = (at as u64 * cycle * 50_000, cycle * 50_000);
+            let inside = |one: &TimedRequest| one.at.0 >= start && one.at.0 < start + length;
+            assert!(requests.iter().all(inside), "cycle {at} of {cycle} requests");
+        }
+        // Longest time between two requests: outside the surges.
+        made.windows(2).map(|pair| pair[1].at.0 - pair[0].at.0).max().unwrap()
+    };
+    let (short, long) = (surges(1024), surges(8192));
+    assert!(short < 2 * 1024 * 50_000 && long > 4 * short, "{short} and {long} ns");
+    let none = Model { habits: Habits { cycle: 0, ..Habits::USUAL }, ..model_of("mysql") };
+    let told = App::new(none, 1 << 30, 1, 1, 1).err().expect("refused").0;
+    assert!(told.contains("has no requests"), "{told}");
+}
+
+fn model_of(name: &str) -> Model {
+    Model::published(name, "noc-copyback").unwrap()
+}
+
+#[test]
+fn journal_and_data_come_in_stretches() {
+    let journal = |run: u64| {
+        let made = with_habits("rocksdb", Habits { journal_run: run, ..Habits::USUAL });
+        let end = (1u64 << 30) / 64 / 512;
+        let writes = made.iter().filter(|one| one.request.op == Op::Write);
+        let which: Vec<bool> = writes.map(|one| one.request.sector < end).collect();
+        let share = which.iter().filter(|&&one| one).count() as f64 / which.len() as f64;
+        (share, which.chunk_by(|a, b| a == b).map(<[bool]>::len).max().unwrap())
+    };
+    let ((usual, alternating), (share, stretch)) = (journal(0), journal(2000));
+    assert!((usual - 0.7284).abs() < 0.01 && (share - 0.7284).abs() < 0.1, "{usual} {share}");
+    assert!(alternating < 100 && stretch > 2000, "{alternating} and {stretch} writes");
+}
+
+#[test]
+fn tables_are_overwritten_as_their_skew_says() {
+    let distinct = |table_skew: f64| {
+        let made = with_habits("mysql", Habits { table_skew, ..Habits::USUAL });
+        let mut sectors: Vec<u64> = made.iter().map(|one| one.request.sector).collect();
+        sectors.sort_unstable();
+        sectors.dedup();
+        sectors.len()
+    };
+    assert!(distinct(0.5) > distinct(0.99) * 5 / 4, "{} {}", distinct(0.5), distinct(0.99));
 }

@@ -187,6 +187,13 @@ shrink = 4
 whole_pages = true
 "#,
     r#"
+[workload]
+kind = "app:mysql"
+cycle = 8192
+journal_run = 2000
+table_skew = 0.5
+"#,
+    r#"
 [host]
 write_buffer_pages = 64
 [power]

@@ -65,6 +65,10 @@ first half (MongoDB), in a part of random length (MySQL, RocksDB, Dbench), or re
 cycle and writes in a twentieth of it (Cassandra). `workload.arrival.interval` is the mean time
 between requests.
 
+What the publications leave open has keys: `workload.cycle` (requests of a cycle, so the length of
+surges), `workload.journal_run` (journal and data in stretches that fill blocks of their own) and
+`workload.table_skew`.
+
 With `workload.like` (`--like`), requests match a recorded trace instead, whatever the application:
 its mixes and sizes, bursts and idle times, the space that discards free, and the number of other
 blocks written between two writes of a block (`crates/ssd-trace/src/generate/like`). They need as

@@ -39,10 +39,11 @@ impl Ssd {
                 debug_assert!(waiting >> queue & 1 == 1, "queue {queue} is empty: {waiting:b}");
                 queue
             } else {
-                let Some(chosen) = self.choose_by_age::<FULL>(unit, waiting) else { return true };
+                let Some(chosen) = self.choose_by_heads::<FULL>(unit, waiting) else { return true };
                 chosen
             };
             if queue >= R_GC {
+                self.has_turn(unit, queue);
                 let (slot, work) = self.array.take_first(unit, queue);
                 return self.start_for_job::<FULL>(unit, slot, work);
             }
@@ -54,6 +55,7 @@ impl Ssd {
                 return true;
             }
         };
+        self.has_turn(unit, queue);
         self.take(unit, queue, found);
         let started = if queue == R_HOST {
             self.start_host_read::<FULL>(unit, found.slot)
@@ -91,15 +93,23 @@ impl Ssd {
         }
     }
 
-    /// Ask an order that compares ages which of several waiting queues goes first.
+    /// The unit takes an operation of `queue`.
+    #[inline(always)]
+    fn has_turn(&mut self, unit: usize, queue: usize) {
+        if self.array.pick.takes_turns {
+            self.array.units[unit].turn.starts(queue);
+        }
+    }
+
+    /// Ask an order that compares ages or takes turns which of several waiting queues goes first.
     #[inline(never)]
-    pub(super) fn choose_by_age<const FULL: bool>(
+    pub(super) fn choose_by_heads<const FULL: bool>(
         &mut self,
         unit: usize,
         waiting: u32,
     ) -> Option<usize> {
         debug_assert!(waiting.count_ones() > 1, "there is no choice: {waiting:b}");
-        debug_assert!(self.array.pick.choices.is_none(), "the order compares no ages");
+        debug_assert!(self.array.pick.choices.is_none(), "a table says what it picks");
         let mut heads = Heads::default();
         for queue in [R_HOST, W_HOST] {
             if waiting >> queue & 1 == 1
@@ -117,6 +127,7 @@ impl Ssd {
         if heads.is_empty() {
             return None;
         }
+        heads.set_turn(self.array.units[unit].turn);
         let queue = self.array.pick.order.pick(&heads);
         assert!(heads.has(queue), "the order picked queue {queue}, which has no head");
         Some(queue)

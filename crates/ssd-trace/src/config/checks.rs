@@ -65,7 +65,7 @@ pub(super) const NEEDS: &[Need<RunConfig>] = &[
         "workload.trace or workload.msr",
     ),
     need(
-        &["workload.set"],
+        &["workload.set", "workload.cycle", "workload.journal_run", "workload.table_skew"],
         FILES,
         |c| matches!(c.workload.kind.origin(), Origin::Application(_)) && c.workload.like.is_none(),
         "a workload.kind of \"app:...\" without workload.like",

@@ -22,6 +22,12 @@ use ssd_core::config::{Composed, Config, HostMode};
 use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
 
+/// Requests of a cycle of arrivals of an application: at a thousand requests a second it is a second long.
+pub(crate) const CYCLE: u64 = 1024;
+
+/// Skew of the overwrites of an application's tables: that of YCSB.
+pub(crate) const TABLE_SKEW: f64 = 0.99;
+
 /// Mean time between the requests of an application: a thousand per second, which most devices can serve.
 pub(super) const MODEL_INTERVAL_NS: u64 = 1_000_000;
 /// A complete, checked description of one run.

@@ -2,7 +2,7 @@
 
 use super::special::*;
 use super::words::*;
-use super::{PatternKeys, RunConfig};
+use super::{CYCLE, PatternKeys, RunConfig, TABLE_SKEW};
 use crate::read::formats::TraceFormat;
 use serde::{Deserialize, Serialize};
 use ssd_core::config::text::read::Span;
@@ -59,6 +59,19 @@ ssd_core::config_table! {
             contain each request twice).";
         set: word() => set: ParameterSet = ParameterSet::AdaptiveChannel,
             "Published statistics that an application (`app:...`) matches.";
+        cycle: int(1, 1 << 24) =>
+            #[serde(default = "cycle", skip_serializing_if = "is_cycle")]
+            cycle: u64 = cycle(),
+            "Requests of a cycle of arrivals of an application: the longer it is, the longer its surges.";
+        journal_run: int(0, 1 << 24) =>
+            #[serde(default, skip_serializing_if = "is_none")]
+            journal_run: u64 = 0,
+            "Writes by which the journal of an application may be ahead of its share, and behind it. Above 0, \
+            journal and data are written in stretches, which fill blocks of their own.";
+        table_skew: real(Span::closed(0.0, 10.0)) =>
+            #[serde(default = "table_skew", skip_serializing_if = "is_table_skew")]
+            table_skew: f64 = table_skew(),
+            "Skew of the overwrites of an application's tables, as `theta` of `zipf`.";
         like: special(LIKE) => like: Option<String> = None,
             "Trace whose statistics an application matches, instead of `set`. Arrivals are as recorded \
             unless `arrival.interval` is set.";
@@ -201,6 +214,29 @@ fn is_one(said: &f64) -> bool {
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
 fn is_zero(said: &f64) -> bool {
     said.to_bits() == 0
+}
+
+const fn cycle() -> u64 {
+    CYCLE
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_cycle(said: &u64) -> bool {
+    *said == cycle()
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_none(said: &u64) -> bool {
+    *said == 0
+}
+
+const fn table_skew() -> f64 {
+    TABLE_SKEW
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_table_skew(said: &f64) -> bool {
+    said.to_bits() == table_skew().to_bits()
 }
 
 const fn whole() -> u32 {

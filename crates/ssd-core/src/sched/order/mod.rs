@@ -14,12 +14,42 @@ pub const W_GC: usize = 3;
 /// Queues of collection, as bits.
 const GC: u8 = 1 << R_GC | 1 << W_GC;
 
+/// What a unit has started last: the queue, and how many operations of it in a row.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Turn {
+    queue: u8,
+    taken: u8,
+}
+
+impl Turn {
+    /// The queue. Before the first operation: that of host reads.
+    #[must_use]
+    pub const fn queue(self) -> usize {
+        self.queue as usize
+    }
+
+    /// How many operations of it have started in a row, at most 255.
+    #[must_use]
+    pub const fn taken(self) -> u8 {
+        self.taken
+    }
+
+    /// An operation of `queue` starts.
+    #[inline(always)]
+    pub fn starts(&mut self, queue: usize) {
+        debug_assert!(queue < 4, "there is no queue {queue}");
+        let before = if self.queue() == queue { self.taken } else { 0 };
+        *self = Turn { queue: queue as u8, taken: before.saturating_add(1) };
+    }
+}
+
 /// The operations at the heads of the four queues of one busy unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Heads {
     present: u8,
     urgent: u8,
     age: [u64; 4],
+    turn: Turn,
 }
 
 impl Heads {
@@ -32,10 +62,23 @@ impl Heads {
         self.age[queue] = age;
     }
 
+    /// What the unit has started last.
+    #[inline(always)]
+    pub fn set_turn(&mut self, turn: Turn) {
+        self.turn = turn;
+    }
+
+    /// What the unit has started last, if the order takes turns.
+    #[must_use]
+    pub const fn turn(&self) -> Turn {
+        self.turn
+    }
+
     /// Heads of which the ages do not matter: `present` has a bit for each queue that has one. `urgent`: those of GC
     /// belong to foreground collection.
     const fn without_ages(present: u8, urgent: bool) -> Heads {
-        Heads { age: [0; 4], present, urgent: if urgent { present & GC } else { 0 } }
+        let urgent = if urgent { present & GC } else { 0 };
+        Heads { age: [0; 4], present, urgent, turn: Turn { queue: 0, taken: 0 } }
     }
 
     /// Whether no queue has a head that may start.
@@ -93,6 +136,12 @@ crate::plugs! {
         fn compares_ages(&self) -> bool {
             true
         }
+
+        /// Whether it looks at what the unit has started last. If not, that is not recorded.
+        #[inline]
+        fn takes_turns(&self) -> bool {
+            false
+        }
     }
 
     /// Every order, dispatched by `match`.
@@ -102,17 +151,18 @@ crate::plugs! {
         gc_first GcFirst,
         host_first HostFirst,
         read_first ReadFirst,
+        round_robin RoundRobin,
     }
 }
 
-/// What an order that compares no ages picks, for every combination of heads.
+/// What an order that compares no ages and takes no turns picks, for every combination of heads.
 pub struct Choices([u8; 32]);
 
 impl Choices {
-    /// Those of `order`; none if it compares ages.
+    /// Those of `order`; none if it compares ages or takes turns.
     #[must_use]
     pub fn of(order: &Order) -> Option<Choices> {
-        if order.compares_ages() {
+        if order.compares_ages() || order.takes_turns() {
             return None;
         }
         let mut choices = Choices([0; 32]);

@@ -14,7 +14,7 @@ use crate::config::{BusyUnit, Config, TimingModel};
 use crate::id_set::IdSet;
 use crate::nand::geometry::Geometry;
 use crate::nand::timing::Times;
-use crate::sched::order::{Choices, Order};
+use crate::sched::order::{Choices, Order, OrderPolicy};
 use crate::units::{Nanos, OpSlot, PlaneId, PoolId, UnitId};
 use event::{Events, Timer, Timers};
 use op::{Op, OpKind, Work};
@@ -39,8 +39,10 @@ pub(crate) struct Activities {
 /// What decides which operation an idle unit takes.
 pub(crate) struct Pick {
     pub(crate) order: Order,
-    /// What it picks, unless it compares ages.
+    /// What it picks, unless it compares ages or takes turns.
     pub(crate) choices: Option<Choices>,
+    /// It looks at what a unit has started last.
+    pub(crate) takes_turns: bool,
     /// How many operations of a queue are examined when the first ones may not start.
     pub(crate) look_ahead: u32,
 }
@@ -112,7 +114,12 @@ impl Array {
             ops: Slab::new(config.metrics.op_log),
             ready: IdSet::new(geo.units),
             buses_to_grant: IdSet::new(geo.channels),
-            pick: Pick { choices: Choices::of(&order), order, look_ahead: LOOK_AHEAD },
+            pick: Pick {
+                choices: Choices::of(&order),
+                takes_turns: order.takes_turns(),
+                order,
+                look_ahead: LOOK_AHEAD,
+            },
             multi_plane: config.timing.multi_plane,
             age: 0,
             way,

@@ -3,6 +3,7 @@
 use super::event::Lane;
 use super::op::OpKind;
 use super::slab::{Queue, Slab};
+use crate::sched::order::Turn;
 use crate::units::{Nanos, OpSlot};
 
 /// What the next event of a unit means.
@@ -82,6 +83,8 @@ pub(crate) struct Unit {
     pub(crate) idle_since: Nanos,
     /// An idle timer is set.
     pub(crate) idle_timer: bool,
+    /// What it has started last, if the order takes turns.
+    pub(crate) turn: Turn,
 }
 
 const _: () = assert!(size_of::<Unit>() == 128);
@@ -106,6 +109,7 @@ impl Unit {
             worked: Worked { host_ns: 0, all_ns: 0 },
             idle_since: Nanos::ZERO,
             idle_timer: false,
+            turn: Turn::default(),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Models of applications: the block load that a file system generates, with published statistics.
 //!
 //! [`Model`] holds the published numbers, [`App`] generates the requests: operations and arrivals by cycles
-//! of [`CYCLE`] requests, sizes and sequential runs from decks (so that statistics hold for short traces),
+//! of equally many requests, sizes and sequential runs from decks (so that statistics hold for short traces),
 //! addresses from `volume`. A request is *sequential* if it begins where the previous request of the same
 //! operation ended: with this reading the papers' shares of all requests are the averages of their shares by
 //! operation.
@@ -11,7 +11,7 @@ mod model;
 mod published;
 mod volume;
 
-pub use model::{Model, NAMES, Pace, SETS, Shape};
+pub use model::{Habits, Model, NAMES, Pace, SETS, Shape};
 
 use deck::Deck;
 use ssd_core::host::request::{Op, Request, Source, SourceError, TimedRequest};
@@ -19,8 +19,6 @@ use ssd_core::rng::Stream;
 use ssd_core::units::{Nanos, SECTOR_BYTES};
 use volume::Volume;
 
-/// Requests of a cycle of arrivals: at a thousand requests a second a cycle is a second long.
-pub const CYCLE: u64 = 1024;
 /// Blocks that a sequential read or write has at least; deletes have one.
 const RUN_BLOCKS: u64 = 2;
 const OPS: [Op; 3] = [Op::Read, Op::Write, Op::Trim];
@@ -63,10 +61,9 @@ impl App {
             (shape.share > 0.0).then(|| Draws::new(op, &shape, seed))
         });
         let largest = draws.iter().flatten().map(Draws::largest).max().unwrap_or(1);
-        let files = draws[2].is_some();
         let sectors = span_bytes / SECTOR_BYTES;
         Ok(App {
-            volume: Volume::new(sectors, largest, model.journal, files, seed)?,
+            volume: Volume::new(sectors, largest, &model, seed)?,
             cycle: Cycle::new(&model, interval_ns, seed)?,
             draws,
             requests,
@@ -131,6 +128,8 @@ impl Source for App {
 struct Cycle {
     shares: [f64; 3],
     pace: Pace,
+    /// Requests of a cycle.
+    requests: u64,
     interval_ns: u64,
     /// Cycles generated, and requests of each operation in them.
     cycles: u64,
@@ -146,13 +145,18 @@ impl Cycle {
             let text = "workload.arrival.interval: expected at most 18 minutes for an application";
             return Err(SourceError(text.to_owned()));
         }
+        if interval_ns.checked_mul(model.habits.cycle).is_none_or(|length| length >= 1 << 60) {
+            let text = "workload.cycle: a cycle of arrivals would take more than 36 years";
+            return Err(SourceError(text.to_owned()));
+        }
         Ok(Cycle {
             shares: model.shapes.map(|shape| shape.share),
             pace: model.pace,
+            requests: model.habits.cycle,
             interval_ns,
             cycles: 0,
             made: [0; 3],
-            waiting: Vec::with_capacity(CYCLE as usize),
+            waiting: Vec::with_capacity(model.habits.cycle as usize),
             random: Stream::new(seed, "app.arrival"),
         })
     }
@@ -164,7 +168,7 @@ impl Cycle {
             self.begin();
         }
         let key = self.waiting.pop().expect("a cycle has requests");
-        let start = (self.cycles - 1).checked_mul(CYCLE * self.interval_ns);
+        let start = (self.cycles - 1).checked_mul(self.requests * self.interval_ns);
         match start.and_then(|start| start.checked_add(key >> 2)) {
             Some(at) if at < 1 << 62 => Ok((at, (key & 3) as usize)),
             _ => Err(SourceError(
@@ -179,13 +183,13 @@ impl Cycle {
     #[cold]
     fn begin(&mut self) {
         self.cycles += 1;
-        let all = self.cycles * CYCLE;
+        let all = self.cycles * self.requests;
         // Each operation has had its share of all requests so far; writes get the rest.
         let due = |share: f64| (share * all as f64).round() as u64;
         let deletes = due(self.shares[2]);
         let reads = due(self.shares[0]).min(all - deletes);
         let due = [reads, all - reads - deletes, deletes];
-        let length = CYCLE * self.interval_ns;
+        let length = self.requests * self.interval_ns;
         let (active, first) = self.window();
         for (op, due) in due.into_iter().enumerate() {
             let fewer = due.saturating_sub(self.made[op]);

@@ -1,6 +1,7 @@
 //! What an application does to a volume, in numbers.
 
 use super::published;
+use crate::config::{CYCLE, TABLE_SKEW};
 use ssd_core::host::request::SourceError;
 use ssd_core::units::SECTOR_BYTES;
 
@@ -48,6 +49,25 @@ pub struct Model {
     pub journal: f64,
     /// Arrivals.
     pub pace: Pace,
+    /// What the published numbers leave open.
+    pub habits: Habits,
+}
+
+/// What the published numbers leave open, and a configuration may change.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Habits {
+    /// Requests of a cycle of arrivals, at least 1.
+    pub cycle: u64,
+    /// Writes by which the journal may be ahead of its share, and behind it.
+    pub journal_run: u64,
+    /// Skew of the overwrites of tables.
+    pub table_skew: f64,
+}
+
+impl Habits {
+    /// At a thousand requests a second a cycle is a second long; journal and data take turns; the skew is that of
+    /// YCSB.
+    pub const USUAL: Habits = Habits { cycle: CYCLE, journal_run: 0, table_skew: TABLE_SKEW };
 }
 
 impl Model {
@@ -70,6 +90,9 @@ impl Model {
             return fail(format!(
                 "the shares of reads, writes and deletes sum to {all:.4}, not to 1"
             ));
+        }
+        if self.habits.cycle == 0 {
+            return fail("a cycle of arrivals has no requests".to_string());
         }
         if !(0.0..=1.0).contains(&self.journal) {
             return fail(format!("the journal's share is {}: expected 0 to 1", self.journal));

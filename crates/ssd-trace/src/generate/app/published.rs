@@ -15,7 +15,7 @@
 //!   idle times in turn; SQLite: static; MySQL, `RocksDB`, Dbench: dynamic). Varmail is in none: steady.
 
 use super::deck::BLOCK_BYTES;
-use super::model::{Model, NAMES, Pace, SETS, Shape};
+use super::model::{Habits, Model, NAMES, Pace, SETS, Shape};
 use crate::generate::papers::{ADAPTIVE_CHANNEL, Column, INVALIDATION_RATE, NOC_COPYBACK, Paper};
 use ssd_core::host::request::SourceError;
 
@@ -46,6 +46,7 @@ pub(super) fn model(name: &str, set: &str) -> Result<Model, SourceError> {
         shapes,
         journal: journal.map_or(0.0, |column| column.number("journal") / 100.0),
         pace: pace(name),
+        habits: Habits::USUAL,
     }
     .checked()
 }

@@ -10,6 +10,7 @@
 //! they overwrite tables. So the volume stays equally full, whatever the shares are.
 
 use super::deck::BLOCK;
+use super::model::Model;
 use crate::generate::synthetic::{Scatter, Zipf};
 use ssd_core::host::request::SourceError;
 use ssd_core::rng::Stream;
@@ -24,8 +25,6 @@ const WARM_SHARE: f64 = 0.6;
 const FILE_SHARE: f64 = 0.5;
 /// Largest requests that each part must have room for.
 const ROOM: u64 = 2;
-/// Skew of the overwrites of tables, as in YCSB.
-const SKEW: f64 = 0.99;
 /// Writes that the journal may lag behind its share before a long run goes there too.
 const SLACK: f64 = 256.0;
 
@@ -100,6 +99,8 @@ pub(super) struct Volume {
     end: u64,
     /// Share of the writes that go to the journal, writes so far, and those that went there.
     journal: (f64, u64, u64),
+    /// Writes by which the journal may be ahead and behind, and whether it is catching up.
+    run: (f64, bool),
     target: Target,
     /// The log written last.
     log: usize,
@@ -114,15 +115,15 @@ const READ: usize = 0;
 const WRITE: usize = 1;
 
 impl Volume {
-    /// A volume of `sectors` for requests of at most `largest` sectors. `journal`: share of the writes;
-    /// `files`: whether anything is deleted.
+    /// A volume of `sectors` for requests of `model`, at most `largest` sectors each. There are files if
+    /// anything is deleted.
     pub(super) fn new(
         sectors: u64,
         largest: u64,
-        journal: f64,
-        files: bool,
+        model: &Model,
         seed: u64,
     ) -> Result<Volume, SourceError> {
+        let files = model.shapes[2].share > 0.0;
         let part = |share: f64| (share * sectors as f64) as u64 / BLOCK * BLOCK;
         let log = part(JOURNAL_SHARE / 2.0).max(ROOM * largest).next_multiple_of(BLOCK);
         let warm = part(WARM_SHARE);
@@ -147,10 +148,11 @@ impl Volume {
                 .map(|i| Ring::new(first + i * ring, ring, ring / 2 / BLOCK * BLOCK))
                 .collect(),
             tables: (2 * log, blocks),
-            zipf: Zipf::new(blocks, SKEW)?,
+            zipf: Zipf::new(blocks, model.habits.table_skew)?,
             scatter: Scatter::new(blocks),
             end: first + rings * ring,
-            journal: (journal, 0, 0),
+            journal: (model.journal, 0, 0),
+            run: (model.habits.journal_run as f64, false),
             target: Target::Tables,
             log: 0,
             deleting: 0,
@@ -188,7 +190,11 @@ impl Volume {
         let (share, writes, journaled) = self.journal;
         let behind = share * (writes + 1) as f64 - journaled as f64;
         // Journals take single blocks first: runs are what files are made of.
-        if behind > if followed { SLACK } else { 0.0 } {
+        let (run, catches_up) = self.run;
+        // Ahead or behind by as much as it may be: the other one's turn.
+        let catches_up = behind > if catches_up { -run } else { run };
+        self.run.1 = catches_up;
+        if catches_up && (!followed || behind > SLACK - run) {
             self.log ^= 1;
             return Target::Journal(self.log);
         }
