@@ -40,6 +40,15 @@ from ssdlab.reproduce.tables import geometric_mean
 from ssdlab.results.report import Report
 from ssdlab.versions import described
 
+INTERVALS_US = {
+    "Cassandra": 27600.0,
+    "Dbench": 6680.0,
+    "MySQL": 20600.0,
+    "SQLite": 1110.0,
+    "MongoDB": 1910.0,
+    "RocksDB": 9330.0,
+}
+"""Mean times between synthetic requests."""
 NAME, TITLE = "combined", "The policies of three papers combined"
 CHOOSE = ("MySQL", "SQLite", "MongoDB")
 """Synthetic workloads by which the combination is chosen."""
@@ -170,7 +179,7 @@ def _synthetic(scale: Scale, live: float) -> list[Workload]:
     """The synthetic workloads over volumes of that share of the raw flash."""
     of = noc_copyback
     several = [
-        synthetic(name, of.NAME, of.FLASH, scale, of.INTERVALS_US[name], live)
+        synthetic(name, of.NAME, of.FLASH, scale, INTERVALS_US[name], live)
         for name in (*CHOOSE, *OTHERS)
     ]
     return [replace(one, name=f"{one.name}, {100 * live:.0f} % live") for one in several]

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ssdlab.errors import ConfigError, OutputError, WorkloadError
+from ssdlab.reproduce.calibration import calibration_of
 from ssdlab.reproduce.matrix import Cell, Results, Source
 from ssdlab.reproduce.paper import (
     ENGINES,
@@ -24,7 +25,7 @@ from ssdlab.reproduce.paper import (
 from ssdlab.reproduce.papers import PAPERS, READINGS
 from ssdlab.reproduce.readings import cells_by_reading, read
 from ssdlab.reproduce.result import VERSION, Judged, Reproduction
-from ssdlab.reproduce.scoring import score
+from ssdlab.reproduce.scoring import Score, score
 from ssdlab.results import outputs
 from ssdlab.results.report import Report
 from ssdlab.running.compare_runs import Planned, run_into
@@ -90,9 +91,9 @@ def reproduce(
         failures=failures,
         interrupted=interrupted,
     )
-    from ssdlab.reproduce.page import markdown, page  # needs numpy, which is slow to import
+    from ssdlab.reproduce.page import drawn, markdown, page  # needs numpy, which is slow to import
 
-    write_results(folder, done.to_json(), page(done), markdown(done))
+    write_results(folder, done.to_json(), page(done), markdown(done), drawn(done))
     return done
 
 
@@ -101,9 +102,11 @@ def folder_of(name: str, quick: bool, out: str | Path | None) -> Path:
     return Path("runs") / (f"{name}-quick" if quick else name) if out is None else Path(out)
 
 
-def write_results(folder: Path, as_json: str, page: str, markdown: str) -> None:
+def write_results(
+    folder: Path, as_json: str, page: str, markdown: str, pictures: Mapping[str, str] | None = None
+) -> None:
     """Write the results of a reproduction. Raises `OutputError`."""
-    files = {JSON: as_json, PAGE: page, MARKDOWN: markdown}
+    files = {JSON: as_json, PAGE: page, MARKDOWN: markdown, **(pictures or {})}
     outputs.write_all(
         {folder / name: outputs.text(text) for name, text in files.items()}, force=True
     )
@@ -259,9 +262,19 @@ def _evaluated(
         figures=paper.figures(results, names),
         claims=claims,
         scores={source: score(tables, source, paper.proposed) for source in results.sources},
+        by_seed=_by_seed(paper, results, names),
+        calibration=calibration_of(paper.name) if READINGS[paper.name].longest else None,
         fill=_fill(results, names, paper.proposed),
         folder=folder,
     )
+
+
+def _by_seed(paper: Paper, results: Results, names: Sequence[str]) -> tuple[Score, ...]:
+    """The scores of the seeds one by one, on synthetic requests; none with one seed."""
+    seeds = results.numbers("synthetic")
+    compared = READINGS[paper.name].compared
+    several = [compared(results.only(seed), names) for seed in seeds if len(seeds) > 1]
+    return tuple(score(tables, "synthetic", paper.proposed) for tables in several)
 
 
 def _fill(results: Results, names: Sequence[str], scheme: str) -> dict[str, dict[Source, str]]:

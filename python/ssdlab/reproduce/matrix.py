@@ -106,6 +106,19 @@ class Results:
         """One report; None if it was not planned or could not be made."""
         return self._reports.get((workload, source, scheme, seed))
 
+    def numbers(self, source: Source) -> tuple[int, ...]:
+        """The seeds of the runs from one source."""
+        return tuple(sorted({seed for _, of, _, seed in self._reports if of == source}))
+
+    def only(self, seed: int) -> Results:
+        """The reports of one seed, as if it were the only one."""
+        found = Results([], {})
+        found._reports = {
+            (*key[:3], 1): report for key, report in self._reports.items() if key[3] == seed
+        }
+        found.sources, found.workloads = self.sources, self.workloads
+        return found
+
     def seeds(self, workload: str, source: Source, scheme: str) -> Iterator[Report]:
         """All repetitions, by seed."""
         for (name, of, how, _), report in sorted(self._reports.items(), key=lambda one: one[0][3]):

@@ -9,15 +9,26 @@ from ssdlab.html.page import Section, document, figures, warnings_box
 from ssdlab.html.page import table as html_table
 from ssdlab.reproduce.matrix import Source
 from ssdlab.reproduce.paper import Paper
+from ssdlab.reproduce.pictures import Picture, files_of, markdown_of, pictures
 from ssdlab.reproduce.readings import Read
 from ssdlab.reproduce.readings_page import markdown_table, readings_html, readings_markdown
 from ssdlab.reproduce.result import Reproduction
-from ssdlab.reproduce.score_page import TITLE, score_html, score_markdown
+from ssdlab.reproduce.score_page import (
+    DETAILS,
+    TITLE,
+    details_html,
+    details_markdown,
+    score_html,
+    score_markdown,
+    seeds_markdown,
+)
 from ssdlab.reproduce.scoring import verdict
 from ssdlab.reproduce.tables import Number, Row, Table, number
 from ssdlab.versions import described
 
 DECISIONS = "Decisions and findings"
+PLOTS = "The tables as plots"
+APPENDIX = "Appendix"
 DECIDED = "Decided before the proposed scheme was run"
 DECIDED_HEADS = ("question", "decision", "basis", "reason")
 
@@ -135,16 +146,41 @@ def _readings(done: Reproduction, read: Read) -> str:
     return readings_html(read) + "".join(tables)
 
 
+def _drawn(done: Reproduction) -> dict[str, Picture]:
+    return pictures(done.paper.name, done.tables, [*done.scores])
+
+
+def drawn(done: Reproduction) -> dict[str, str]:
+    """The files of the pictures, which the Markdown shows."""
+    return files_of(_drawn(done))
+
+
+def _of_gains(shown: dict[str, Picture]) -> list[Picture]:
+    return [one for key, one in shown.items() if key.startswith("gains ")]
+
+
+def _of_tables(shown: dict[str, Picture]) -> list[Picture]:
+    return [one for key, one in shown.items() if not key.startswith("gains ")]
+
+
 def page(done: Reproduction) -> str:
     """The page of a reproduction."""
-    sources = [*done.scores]
-    texts = [*done.paper.notes.split("\n\n"), done.setting()]
+    sources, shown = [*done.scores], _drawn(done)
+    texts = [*done.paper.notes.split("\n\n"), done.setting(), *done.provenance()]
     paragraphs = "".join(f"<p>{escape(text)}</p>" for text in texts)
     tables = "".join(_table_html(table, sources) for table in done.tables)
     fill = [(name, [escape(cell) for cell in line]) for name, line in _fill(done)]
+    gains = "".join(f"<figure>{one.svg}</figure>" for one in _of_gains(shown))
+    plots = "".join(
+        f"<figure>{one.svg}<figcaption>{escape(one.title)}</figcaption></figure>"
+        for one in _of_tables(shown)
+    )
+    score = warnings_box(done.remarks()) + score_html(done.scores, done.by_seed) + gains
     sections = [
-        Section("score", TITLE, warnings_box(done.remarks()) + score_html(done.scores)),
+        Section("score", TITLE, score),
         *_decided_section(done.paper),
+        *([Section("plots", PLOTS, plots)] if plots else []),
+        Section("detail", DETAILS, details_html(done.scores)),
         Section("claims", "What the paper claims", _checklist(done)),
         *(
             []
@@ -164,8 +200,8 @@ def page(done: Reproduction) -> str:
 
 
 def markdown(done: Reproduction) -> str:
-    """The same as Markdown, without the figures."""
-    sources = [*done.scores]
+    """The same as Markdown, with the pictures and without the figures over time."""
+    sources, shown = [*done.scores], _drawn(done)
     lines = [
         f"<!-- Written by `ssdlab reproduce {done.paper.name}`. -->",
         "",
@@ -174,14 +210,22 @@ def markdown(done: Reproduction) -> str:
         f"{done.paper.title}.",
         "",
         *score_markdown(done.scores),
+        *seeds_markdown(done.by_seed),
+        *(line for one in _of_gains(shown) for line in markdown_of(one)),
         f"## {DECISIONS}",
         "",
         *decisions_markdown(done.paper),
         *done.paper.notes.strip().splitlines(),
         "",
+        *([f"## {PLOTS}", ""] if _of_tables(shown) else []),
+        *(line for one in _of_tables(shown) for line in markdown_of(one)),
+        f"# {APPENDIX}",
+        "",
+        *(text for one in done.provenance() for text in (one, "")),
         done.setting(),
         "",
         *(text for one in done.remarks() for text in (one, "")),
+        *details_markdown(done.scores),
         "## Claims",
         "",
         *markdown_table(["claim", "where", "metric", *sources], _claims(done)),

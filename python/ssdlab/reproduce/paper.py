@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeAlias
 from ssdlab import _core
 from ssdlab.errors import WorkloadError
 from ssdlab.html.plot import Figure
+from ssdlab.reproduce.calibration import Arrivals, Lifetimes
 from ssdlab.reproduce.claims import Claim
 from ssdlab.reproduce.matrix import Cell, Results, Workload
 from ssdlab.reproduce.tables import Number, Table
@@ -211,6 +212,8 @@ class Paper:
     tables: Callable[[Results, Sequence[str]], list[Table]]
     figures: Callable[[Results, Sequence[str]], list[Figure]]
     claims: Callable[[Sequence[str]], list[Claim]]
+    empty: bool = False
+    """The device is empty at first: calibrated volumes are not written before the measurement."""
     decided: Decided | None = None
     """What was decided before the proposed scheme was run, if it is kept apart from the notes."""
     setting: str = ""
@@ -298,6 +301,27 @@ def synthetic(
         "workload.seed": REQUESTS_SEED,
         "workload.arrival.interval": f"{round(interval_us * 1000)} ns",
         **_interval(requests * interval_us),
+    }
+    return Workload(name, "synthetic", keys)
+
+
+def calibrated(name: str, paper: Paper, scale: Scale, lives: Lifetimes, at: Arrivals) -> Workload:
+    """Synthetic requests as they were fixed; every seed of a run draws others."""
+    model = json.loads(_core.application(name.lower(), paper.name))
+    write = model["ops"][1]
+    written = lives.written * paper.flash.raw_bytes / scale.divisor
+    requests = round(written / (write["share"] * write["bytes"]))
+    keys = {
+        **volume_keys(lives.live),
+        **({"precondition.fill": 0.0} if paper.empty else {}),
+        "workload.kind": f"app:{name.lower()}",
+        "workload.set": paper.name,
+        "workload.requests": requests,
+        "workload.cycle": at.cycle,
+        "workload.journal_run": lives.journal_run,
+        "workload.table_skew": lives.table_skew,
+        "workload.arrival.interval": f"{round(at.interval_us * 1000)} ns",
+        **_interval(requests * at.interval_us),
     }
     return Workload(name, "synthetic", keys)
 

@@ -11,9 +11,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from ssdlab.reproduce.calibration import AS_RUN as AS_RUN
+from ssdlab.reproduce.calibration import Lifetimes, calibration_of
 from ssdlab.reproduce.claims import Claim, Finding, Verdict
 from ssdlab.reproduce.matrix import Cell, Results, Scheme, Source, Workload
-from ssdlab.reproduce.paper import LIVE, Paper, Scale, synthetic
+from ssdlab.reproduce.paper import LIVE, Paper, Scale, calibrated, synthetic
 from ssdlab.reproduce.scoring import Score, gains_of, score
 from ssdlab.reproduce.tables import (
     Measure,
@@ -25,8 +27,6 @@ from ssdlab.reproduce.tables import (
 )
 from ssdlab.results.report import Report
 
-AS_RUN = "as run"
-"""The reading of the main runs."""
 SYNTHETIC: Source = "synthetic"
 """Readings are run on synthetic requests only."""
 
@@ -44,10 +44,12 @@ class Reading:
     """Keys over those of one scheme, by its name."""
     requests: Mapping[str, object] = field(default_factory=dict, hash=False)
     """Keys over those of all workloads."""
-    live: float = LIVE
-    """Share of the raw flash that the volume of a workload takes."""
+    live: float | None = None
+    """Share of the raw flash that the volume of a workload takes; None: as in the main runs."""
     load: float = 1.0
     """Requests arrive so many times as fast as in the main runs."""
+    arrivals_of: str | None = None
+    """The reading on whose baseline the arrivals were calibrated; None: this one."""
     further: Callable[[Scale], Sequence[Scheme]] | None = None
     """Schemes of the main runs beside those compared, for claims that need them."""
 
@@ -108,23 +110,62 @@ class Readings:
     """Synthetic requests of a workload whose arrivals are its own; None: those of `synthetic`."""
     tables: Callable[[Mapping[str, Results], Sequence[str]], list[Table]] | None = None
     """Tables with a line for each reading."""
+    longest: Mapping[str, Number] = field(default_factory=dict)
+    """Published longest write latencies, ms, of the scheme that arrivals are calibrated on; empty:
+    the requests are not calibrated."""
+
+
+def schemes_of(how: Readings, reading: Reading, scale: Scale) -> list[Scheme]:
+    """The schemes of one reading."""
+    keys = {**reading.keys, **(reading.device(scale) if reading.device else {})}
+    return [
+        replace(scheme, keys={**scheme.keys, **keys, **reading.of.get(scheme.name, {})})
+        for scheme in (*how.schemes(scale), *(reading.further(scale) if reading.further else ()))
+    ]
+
+
+def baseline_of(how: Readings, reading: Reading, scale: Scale) -> Scheme:
+    """The scheme of one reading that its arrivals are calibrated on."""
+    return next(one for one in schemes_of(how, reading, scale) if one.name == how.paper.load[0])
+
+
+def lives_of(lives: Lifetimes, reading: Reading) -> Lifetimes:
+    """Lifetimes under a reading."""
+    return lives if reading.live is None else replace(lives, live=reading.live)
+
+
+def requests_of(how: Readings, reading: Reading, scale: Scale, name: str) -> Workload:
+    """The calibrated requests of a workload under a reading.
+
+    Raises `ConfigError` if they were calibrated for another device or version.
+    """
+    of = reading.arrivals_of or reading.name
+    found = calibration_of(how.paper.name)
+    known = (
+        reading
+        if of == reading.name
+        else next((one for one in how.several if one.name == of), Reading(of))
+    )
+    base = baseline_of(how, known, scale)
+    lives, at = found.keys(base, scale.divisor, of, name)
+    at = replace(at, interval_us=at.interval_us / reading.load)
+    return calibrated(name, how.paper, scale, lives_of(lives, reading), at)
 
 
 def cells_of(how: Readings, reading: Reading, scale: Scale, names: Sequence[str]) -> list[Cell]:
     """The runs of one reading."""
-    keys = {**reading.keys, **(reading.device(scale) if reading.device else {})}
-    schemes = [
-        replace(scheme, keys={**scheme.keys, **keys, **reading.of.get(scheme.name, {})})
-        for scheme in (*how.schemes(scale), *(reading.further(scale) if reading.further else ()))
-    ]
+    schemes = schemes_of(how, reading, scale)
     cells = []
     for name in names:
-        if how.requests is None:
+        if how.longest:
+            made = requests_of(how, reading, scale, name)
+        elif how.requests is None:
             interval = how.intervals_us[name] / reading.load
-            made = synthetic(name, how.paper.name, how.paper.flash, scale, interval, reading.live)
+            live = LIVE if reading.live is None else reading.live
+            made = synthetic(name, how.paper.name, how.paper.flash, scale, interval, live)
         else:
             assert reading.load == 1.0, "requests with arrivals of their own"
-            assert reading.live == LIVE, "a volume of its own"
+            assert reading.live is None, "a volume of its own"
             made = how.requests(name, scale)
         workload = replace(made, keys={**made.keys, **reading.requests})
         cells += [Cell(workload, scheme, reading=reading.name) for scheme in schemes]
@@ -185,6 +226,8 @@ class Read:
     divisor: int
     """What the device and the requests of the paper are divided by."""
     tables: tuple[Table, ...] = ()
+    calibrated: bool = False
+    """Arrivals are calibrated on the baseline of each reading."""
 
     def under(self, at: int, verdict: Verdict) -> list[str]:
         """Names of the readings under which a claim, by its place, has that verdict."""
@@ -249,7 +292,8 @@ def read(
         if verdict == "does not hold" or (verdict != "holds" and known):
             explained[claim.text] = tuple(Explained(one, one.judge(evidence)) for one in known)
     tables = () if how.tables is None else tuple(how.tables(results, names))
-    return Read(outcomes, tuple(claims), explained, Scale(quick=True).divisor, tables)
+    divisor, calibrated = Scale(quick=True).divisor, bool(how.longest)
+    return Read(outcomes, tuple(claims), explained, divisor, tables, calibrated)
 
 
 def _outcome(

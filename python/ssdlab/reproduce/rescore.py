@@ -17,7 +17,7 @@ from ssdlab.reproduce.page import DECISIONS, lines_of
 from ssdlab.reproduce.paper import Paper, Scale
 from ssdlab.reproduce.papers import PAPERS
 from ssdlab.reproduce.readings_page import markdown_table
-from ssdlab.reproduce.score_page import score_markdown
+from ssdlab.reproduce.score_page import DETAILS, SEEDS, details_markdown, score_markdown
 from ssdlab.reproduce.scoring import score
 from ssdlab.reproduce.tables import Number, Row, Table
 
@@ -44,16 +44,24 @@ def rescored(paper: Paper, page: str) -> str:
         lines = markdown_table([table.unit, *table.columns], [*lines_of(table, shown)])
         page = page[:start] + "\n".join(lines) + "\n" + page[end:]
     scores = {source: score(tables, source, paper.proposed) for source in shown}
-    lines = score_markdown(scores)
-    return _with_score(page, paper, "\n".join(lines) + "\n")
-
-
-def _with_score(page: str, paper: Paper, section: str) -> str:
-    """The page with `section` in the place of its score."""
-    start, end = f"\n{paper.title}.\n\n", f"## {DECISIONS}\n\n"
-    if start not in page or end not in page:
+    if f"\n{paper.title}.\n\n" not in page or f"## {DECISIONS}\n\n" not in page:
         raise ValueError(f"the page is not one of {paper.name} with a section {DECISIONS!r}")
-    return page[: page.index(start) + len(start)] + section + page[page.index(end) :]
+    page = _between(
+        page,
+        f"\n{paper.title}.\n\n",
+        (f"### {SEEDS}\n", "![", f"## {DECISIONS}\n"),
+        score_markdown(scores),
+    )
+    if f"## {DETAILS}\n" not in page:
+        return page
+    return _between(page, f"\n## {DETAILS}\n", ("## Claims\n",), details_markdown(scores)[1:])
+
+
+def _between(page: str, start: str, ends: Sequence[str], lines: Sequence[str]) -> str:
+    """The page with `lines` between `start` and the first of `ends`."""
+    at = page.index(start) + len(start)
+    end = min(found for one in ends if (found := page.find(one, at)) >= 0)
+    return page[:at] + "\n".join(lines) + "\n" + page[end:]
 
 
 def _filled(table: Table, sources: Sequence[Source], page: str) -> Table:

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from ssdlab.html.plot import Figure, Plot
+from ssdlab.reproduce.calibration import Calibration
+from ssdlab.reproduce.calibration import command as command_of
 from ssdlab.reproduce.claims import Claim, Finding
 from ssdlab.reproduce.matrix import Source
 from ssdlab.reproduce.paper import LIVE, MOST_BUSY, MOST_INTERVALS, OVERWRITE, Paper
@@ -37,11 +39,11 @@ NO_INTERVALS = (
 
 
 def first_remarks(
-    failures: Mapping[str, str], interrupted: bool, notes: Sequence[str]
+    failures: Mapping[str, str], interrupted: bool, notes: Sequence[str], intervals: bool = False
 ) -> list[str]:
     """What is missing in results, then `notes`."""
     return [
-        NO_INTERVALS,
+        *([] if intervals else [NO_INTERVALS]),
         *(f"{title} could not finish: {why}" for title, why in failures.items()),
         *(
             ["Interrupted: runs are missing; run the same command again to resume."]
@@ -87,6 +89,10 @@ class Reproduction:
     fill: Mapping[str, Mapping[Source, str]]
     """Host writes and live data of the device, by workload."""
     folder: Path
+    by_seed: Sequence[Score] = ()
+    """Scores of the seeds one by one, on synthetic requests."""
+    calibration: Calibration | None = None
+    """What was fixed beforehand, if anything was."""
     readings: Read | None = None
     """The main comparison under other readings, if they were asked for."""
     notes: Sequence[str] = ()
@@ -103,13 +109,31 @@ class Reproduction:
     def remarks(self) -> list[str]:
         """What a reader should know before using the numbers."""
         quick = [QUICK] if self.quick else []
-        return first_remarks(self.failures, self.interrupted, [*quick, *self.notes])
+        several = len(self.by_seed) > 1
+        return first_remarks(self.failures, self.interrupted, [*quick, *self.notes], several)
+
+    def provenance(self) -> list[str]:
+        """Seeds, version and commit, command and calibration."""
+        quick = " --quick" if self.quick else ""
+        readings = " --readings" if self.readings else ""
+        command = f"`ssdlab reproduce {self.paper.name}{quick}{readings}`"
+        seeds = f"seeds 1 to {len(self.by_seed)}" if len(self.by_seed) > 1 else "seed 1"
+        said = [f"{command}, synthetic requests with {seeds}, ssdlab {described()}."]
+        if self.calibration is not None:
+            said.append(
+                f"Requests as fixed on {self.calibration.date} (`{command_of(self.paper.name)}`),"
+                " before the proposed scheme was run on them."
+            )
+        return said
 
     def summary(self) -> str:
         """The scores and the claims, as text."""
         lines = [self.paper.title]
         for source, one_score in self.scores.items():
             lines += ["", *score_lines(source, one_score)]
+        if len(self.by_seed) > 1:
+            near = [one.ours.near or 0 for one in self.by_seed]
+            lines.append(f"    {len(near)} seeds one by one: {min(near)} to {max(near)} near")
         lines.append("")
         for one in self.claims:
             found = "; ".join(f"{source}: {made.verdict}" for source, made in one.findings.items())
@@ -128,6 +152,8 @@ class Reproduction:
             "quick": self.quick,
             "traces": dict(self.traces),
             "completed": not self.interrupted and not self.failures,
+            "by_seed": [asdict(one) for one in self.by_seed],
+            "calibrated": None if self.calibration is None else self.calibration.date,
             "scores": {source: asdict(one) for source, one in self.scores.items()},
             "tables": [asdict(table) for table in self.tables],
             "figures": [_curves(figure) for figure in self.figures],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
@@ -10,9 +10,10 @@ from ssdlab.html.page import table as html_table
 from ssdlab.reproduce.matrix import Source
 from ssdlab.reproduce.readings_page import markdown_table
 from ssdlab.reproduce.scoring import BAND, Count, Order, Score
-from ssdlab.reproduce.tables import Number, number
+from ssdlab.reproduce.tables import Number, half_width, mean_of, number
 
 TITLE = "Score"
+DETAILS = "Score in detail"
 LEAD = (
     "A gain is the latency of the best baseline over that of the proposed scheme. *direction*:"
     f" better, worse, or no change (within {100 * (BAND - 1):.0f} % of 1), as published. *near*:"
@@ -22,6 +23,8 @@ LEAD = (
     " scheme that is always better, one that changes nothing, and equal gains everywhere, namely"
     " the geometric mean of the published ones. *rank correlation*: Spearman's, over the gains."
 )
+SEEDS = "Each seed alone"
+
 HEADS = ("prediction", "direction", "near", "error of the gains, factor", "rank correlation")
 MET, MET_HEAD = "Published outcomes, and how many of them come out here", "published"
 BY_TABLE = "Gains by table: direction, near, rank correlation over workloads"
@@ -44,6 +47,8 @@ class Grid:
     title: str
     head: tuple[str, ...]
     rows: list[tuple[str, list[str]]]
+    detail: bool = False
+    """It belongs into the appendix."""
 
 
 def grids(scores: Mapping[Source, Score]) -> list[Grid]:
@@ -63,9 +68,14 @@ def grids(scores: Mapping[Source, Score]) -> list[Grid]:
         Grid(
             "", HEADS, [row for source, one in scored.items() for row in _predictions(source, one)]
         ),
-        Grid(MET, (MET_HEAD, *heads), outcomes),
-        Grid(BY_TABLE, ("table", *heads), by_table),
-        Grid(ORDER, ORDER_HEADS, [row for both in scored.items() for row in _orders(*both)]),
+        Grid(MET, (MET_HEAD, *heads), outcomes, detail=True),
+        Grid(BY_TABLE, ("table", *heads), by_table, detail=True),
+        Grid(
+            ORDER,
+            ORDER_HEADS,
+            [row for both in scored.items() for row in _orders(*both)],
+            detail=True,
+        ),
         Grid(ERRORS, ERROR_HEADS, [row for both in scored.items() for row in _errors(*both)]),
     ]
     return [grid for grid in several if grid.rows]
@@ -125,21 +135,75 @@ def _errors(source: Source, one: Score) -> list[tuple[str, list[str]]]:
     ]
 
 
-def score_html(scores: Mapping[Source, Score]) -> str:
+def seeds(several: Sequence[Score]) -> Grid:
+    """What the seeds score one by one."""
+    lines = [("direction", [float(one.ours.direction) for one in several])]
+    lines.append(("near", [float(one.ours.near or 0) for one in several]))
+    lines.append(("error of the gains, factor", [one.ours.error or 1.0 for one in several]))
+    known = [one.correlation for one in several if one.correlation is not None]
+    lines.append(("rank correlation", known))
+    cells = several[0].ours.cells
+    rows = [
+        (
+            f"{name} of {cells}" if name in ("direction", "near") else name,
+            [
+                _rho(mean_of(values)),
+                "–" if (half := half_width(values)) is None else f"{half:.2f}",
+                f"{_rho(min(values))} to {_rho(max(values))}" if values else "–",
+            ],
+        )
+        for name, values in lines
+    ]
+    heads = (f"{len(several)} seeds", "mean", "half the 95 % interval", "least and most")
+    return Grid(SEEDS, heads, rows)
+
+
+def _html(several: Sequence[Grid]) -> str:
+    return "".join(
+        html_table(
+            list(grid.head),
+            [
+                (label.replace("*", ""), [escape(cell) for cell in line])
+                for label, line in grid.rows
+            ],
+            grid.title or TITLE,
+        )
+        for grid in several
+    )
+
+
+def score_html(scores: Mapping[Source, Score], by_seed: Sequence[Score] = ()) -> str:
     """The section of the page."""
-    parts = [f"<p>{escape(LEAD.replace('*', ''))}</p>"]
-    for grid in grids(scores):
-        rows = [
-            (label.replace("*", ""), [escape(cell) for cell in line]) for label, line in grid.rows
-        ]
-        parts.append(html_table(list(grid.head), rows, grid.title or TITLE))
-    return "".join(parts)
+    shown = [grid for grid in grids(scores) if not grid.detail]
+    shown[1:1] = [seeds(by_seed)] if len(by_seed) > 1 else []
+    return f"<p>{escape(LEAD.replace('*', ''))}</p>" + _html(shown)
 
 
-def score_markdown(scores: Mapping[Source, Score]) -> list[str]:
-    """The lines of the Markdown page."""
-    lines = [f"## {TITLE}", "", LEAD, ""]
-    for grid in grids(scores):
+def details_html(scores: Mapping[Source, Score]) -> str:
+    """What is told in the appendix."""
+    return _html([grid for grid in grids(scores) if grid.detail])
+
+
+def _markdown(several: Sequence[Grid]) -> list[str]:
+    lines = []
+    for grid in several:
         lines += [f"### {grid.title}", ""] if grid.title else []
         lines += markdown_table(grid.head, grid.rows)
     return lines
+
+
+def score_markdown(scores: Mapping[Source, Score]) -> list[str]:
+    """The first lines of the Markdown page."""
+    shown = [grid for grid in grids(scores) if not grid.detail]
+    return [f"## {TITLE}", "", LEAD, "", *_markdown(shown)]
+
+
+def seeds_markdown(by_seed: Sequence[Score]) -> list[str]:
+    """The lines on single seeds; none with one."""
+    return _markdown([seeds(by_seed)]) if len(by_seed) > 1 else []
+
+
+def details_markdown(scores: Mapping[Source, Score]) -> list[str]:
+    """The lines of the appendix."""
+    several = [grid for grid in grids(scores) if grid.detail]
+    return [f"## {DETAILS}", "", *_markdown(several)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -83,6 +84,26 @@ def times_better(value: Number, base: Number) -> Number:
     return None if base is None or not value else base / value
 
 
+HALF_WIDTH = "half the 95 % interval over seeds"
+"""Label of such a row."""
+STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
+"""97.5 % quantiles of Student's distribution with 1, 2, ... degrees of freedom."""
+
+
+def mean_of(values: Sequence[Number]) -> Number:
+    """Arithmetic mean of those that there are; None without any."""
+    known = [value for value in values if value is not None]
+    return math.fsum(known) / len(known) if known else None
+
+
+def half_width(values: Sequence[Number]) -> Number:
+    """Half the 95 % interval of the mean; None with fewer than two values."""
+    known = [value for value in values if value is not None]
+    if not 2 <= len(known) <= len(STUDENT) + 1:
+        return None
+    return STUDENT[len(known) - 2] * statistics.stdev(known) / math.sqrt(len(known))
+
+
 def geometric_mean(values: Sequence[Number]) -> Number:
     """Of the positive ones among `values`; None without any."""
     logs = [math.log(value) for value in values if value is not None and value > 0]
@@ -97,12 +118,11 @@ class Measured:
         self.workloads = tuple(workloads)
 
     def of(self, scheme: str, measure: Measure) -> dict[Source, tuple[Number, ...]]:
-        """For every source, a value for each workload."""
+        """For every source, a value for each workload: the mean over the seeds."""
         return {
             source: tuple(
-                None if report is None else measure(report)
+                mean_of([measure(one) for one in self.results.seeds(name, source, scheme)])
                 for name in self.workloads
-                for report in [self.results.get(name, source, scheme)]
             )
             for source in self.results.sources
         }
@@ -132,6 +152,26 @@ class Measured:
             for source, values in mine.items()
         }
         return Row(label, self._padded(published), ours, how(1.0, 1.0))
+
+    def half_width(
+        self,
+        label: str,
+        scheme: str,
+        bases: Sequence[str],
+        measure: Measure,
+        how: Callable[[Number, Number], Number] = percent_better,
+    ) -> Row:
+        """Half the 95 % interval, over the seeds, of what `better` finds."""
+        ours: dict[Source, tuple[Number, ...]] = {}
+        for source in self.results.sources:
+            several = [
+                improvements(
+                    self.results.only(seed), source, self.workloads, scheme, bases, measure, how
+                )
+                for seed in self.results.numbers(source)
+            ]
+            ours[source] = tuple(half_width(column) for column in zip(*several, strict=True))
+        return Row(label, self._padded(()), ours)
 
     def _padded(self, published: Sequence[Number]) -> tuple[Number, ...]:
         return tuple(published) or (None,) * len(self.workloads)
