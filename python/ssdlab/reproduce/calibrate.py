@@ -353,8 +353,8 @@ def calibrate(
     lived = lifetimes(how, progress, jobs)
     quick = Scale(quick=True)
     plan: list[tuple[Scale, Reading]] = [(quick, Reading(AS_RUN))]
-    plan += [(Scale(quick=False), Reading(AS_RUN))] if full else []
     plan += [(quick, one) for one in how.several if one.arrivals_of is None] if readings else []
+    plan += [(Scale(quick=False), Reading(AS_RUN))] if full else []
     entries: dict[str, Entry] = {}
     for scale, reading in plan:
         scheme = baseline_of(how, reading, scale)
