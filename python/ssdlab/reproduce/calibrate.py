@@ -205,7 +205,7 @@ def lifetimes(how: Readings, progress: Progress, jobs: int) -> dict[str, Lifetim
         live = best(name, chosen) if name in known else middle
         at = made[(name, chosen.journal_run, chosen.table_skew, live)]
         here = at[WRITTEN.index(chosen.written)]
-        wanted = [math.nan if one is None else one for one in table[name]]
+        wanted = table[name]
         found[name] = Lifetimes(
             live=live,
             written=chosen.written,

@@ -42,9 +42,10 @@ class Lifetimes:
     """Writes by which the journal is ahead of its share, and behind it."""
     table_skew: float
     """Skew of the overwrites of tables."""
-    invalid_70: tuple[float, float]
-    """Percent of the blocks written that are 70 % invalid at the end: published, and here."""
-    invalid_90: tuple[float, float]
+    invalid_70: tuple[float | None, float]
+    """Percent of the blocks written that are 70 % invalid at the end: published, if it is, and
+    here."""
+    invalid_90: tuple[float | None, float]
     """The same for 90 %."""
 
 
