@@ -224,7 +224,7 @@ def _tables(results: Results, names: Sequence[str]) -> list[Table]:
 def _geometries(results: Results, names: Sequence[str]) -> Table:
     """The outlook of section 5, which the paper does not measure."""
     varied = tuple(name for name in VARIED if name in names)
-    made = Measured(results, varied)
+    made = Measured(results.only(1), varied)  # the others have one seed
     notes = ["", *variations(Scale(quick=False))]
     rows = tuple(
         made.better(
@@ -387,11 +387,10 @@ def _geometry(notes: Sequence[str], names: Sequence[str], grows: bool) -> Judge:
 
     def judge(results: Results, source: Source) -> Finding:
         numbers, verdicts = [], []
+        of = results.only(1)  # as the other geometries
         for name in names:
             write = mean_ms("write")
-            gains = [
-                gain for note in notes for gain in _gains(results, source, [name], write, note)
-            ]
+            gains = [gain for note in notes for gain in _gains(of, source, [name], write, note)]
             known = [gain for gain in gains if gain is not None]
             if len(known) == len(notes):
                 steps = itertools.pairwise(known)
