@@ -374,7 +374,7 @@ def calibrate(
         scheme = baseline_of(how, reading, scale)
         title = entry_name(scale.divisor, reading.name)
         known = None if before is None else before.entries.get(title)
-        if known is not None and known.device == device_of(scheme):
+        if known is not None and known.checked and known.device == device_of(scheme):
             entries[title] = known
             continue
 

@@ -57,9 +57,10 @@ class Arrivals:
     """Requests of a cycle: the length of surges."""
     interval_us: float
     """Mean time between requests."""
-    mean_ms: tuple[float, float]
-    """Mean write latency of the baseline: published, and here."""
-    longest_ms: tuple[float | None, float]
+    mean_ms: tuple[float, float | None]
+    """Mean write latency of the baseline: published, and here; None: the arrivals are those of the
+    small device, and have not been checked on this one."""
+    longest_ms: tuple[float | None, float | None]
     """Its longest write latency: published, if it is, and here."""
 
 
@@ -71,6 +72,11 @@ class Entry:
     """Digest of the device and policies of the baseline."""
     arrivals: Mapping[str, Arrivals]
     """By workload."""
+
+    @property
+    def checked(self) -> bool:
+        """Whether all arrivals were found on this baseline."""
+        return all(one.mean_ms[1] is not None for one in self.arrivals.values())
 
 
 @dataclass(frozen=True)
