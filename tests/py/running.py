@@ -8,6 +8,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from ssdlab.reproduce.calibration import Arrivals, Calibration, Lifetimes, entry_name
+from ssdlab.reproduce.matrix import Scheme
+
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND = [sys.executable, "-m", "ssdlab"]
 HANG_S = 1800
@@ -138,3 +143,14 @@ def report_of(folder: Path) -> dict[str, Any]:
 def one_workload(paper: str) -> str:
     """A workload of that paper that is quickly run."""
     return "wdev_0" if paper == "deferred-gc-raid" else "SQLite"
+
+
+def with_any_calibration(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Devices of a size that nothing was calibrated for have the requests of the small one."""
+
+    def keys(
+        found: Calibration, _: Scheme, __: int, reading: str, workload: str
+    ) -> tuple[Lifetimes, Arrivals]:
+        return found.lifetimes[workload], found.entries[entry_name(4, reading)].arrivals[workload]
+
+    monkeypatch.setattr(Calibration, "keys", keys)

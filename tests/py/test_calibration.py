@@ -162,6 +162,23 @@ def test_an_interrupted_calibration_resumes_to_the_identical_file(
     assert parsed("noc-copyback", file.read_text(encoding="utf-8")).date == "2026-01-02"
 
 
+def test_a_reading_that_is_added_leaves_the_others_as_they_are(
+    small: list[str], tmp_path: Path
+) -> None:
+    how, file = READINGS["noc-copyback"], tmp_path / "c.json"
+    before = calibrate.calibrate(how, file, "2026-01-02", 1, readings=True, full=True)
+    small.clear()
+    added = Reading("further", {"gc.window": 2})
+    more = replace(how, several=(*how.several, added))
+    after = calibrate.calibrate(more, file, "2026-01-03", 1, readings=True, full=True)
+    assert len(small) == len(how.paper.workloads)
+    assert (after.date, after.lifetimes) == (before.date, before.lifetimes)
+    assert {**before.entries, "1/4, further": after.entries["1/4, further"]} == after.entries
+    small.clear()
+    calibrate.calibrate(how, file, "2026-01-03", 1, readings=False, full=False, anew=True)
+    assert len(small) > len(how.paper.workloads)
+
+
 def test_lifetimes_are_the_nearest_to_table_1(small: list[str], tmp_path: Path) -> None:
     how = READINGS["noc-copyback"]
     progress = calibrate.Progress(tmp_path / "p.json", "2026-01-02")

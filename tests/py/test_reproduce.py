@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from running import ROOT, one_workload, refused, ssdlab_command
+from running import ROOT, one_workload, refused, ssdlab_command, with_any_calibration
 from ssdlab.errors import ConfigError, OutputError, WorkloadError
 from ssdlab.html.curves import Series
 from ssdlab.reproduce import PAPERS, Reproduction, paper, reproduce
@@ -32,6 +32,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """A device of a sixteenth of the size."""
     monkeypatch.setattr(paper, "QUICK", 16)
     monkeypatch.setattr(paper, "OVERWRITE", 1.0)
+    with_any_calibration(monkeypatch)
 
 
 def of(name: str, out: Path, *workloads: str) -> Reproduction:
@@ -171,14 +172,18 @@ def test_every_workload_has_a_recorded_trace(tmp_path: Path) -> None:
         recorded_traces(("MySQL",), tmp_path)
 
 
-def test_trials_differ_in_the_errors_drawn_alone() -> None:
+def test_seeds_draw_the_requests_anew_the_same_for_all_schemes() -> None:
     one = PAPERS["noc-copyback"]
     cells = one.cells(Scale(quick=True), ("SQLite",), {})
     trials = [cell.config for cell in cells if cell.scheme.name == one.proposed]
     assert [config["run.seed"] for config in trials] == [1, 2]
     first, second = ({**config.values, "run": None} for config in trials)
     assert first == second
-    assert first["workload"]["seed"] == 1
+    assert "seed" not in first["workload"]
+    base = [cell.config for cell in cells if cell.scheme.name == "Conventional"]
+    assert [config.values["workload"] for config in base] == [
+        config.values["workload"] for config in trials
+    ]
 
 
 def slow_shares(

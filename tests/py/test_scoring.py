@@ -5,7 +5,14 @@ from typing import Any
 
 import pytest
 
-from ssdlab.reproduce.score_page import grids, score_html, score_markdown
+from ssdlab.reproduce.score_page import (
+    details_html,
+    details_markdown,
+    grids,
+    score_html,
+    score_markdown,
+    seeds_markdown,
+)
 from ssdlab.reproduce.scoring import (
     Count,
     Errors,
@@ -250,6 +257,13 @@ def test_the_section_of_the_page() -> None:
     scores = {"synthetic": score([table()], "synthetic", "Proposed")}
     lines = score_markdown(scores)  # type: ignore[arg-type]
     assert lines[0] == "## Score"
+    assert "| loss | 0 of 1 |" not in lines, "half a page of result first"
+    assert lines[2] == (
+        "On synthetic requests 1 of 2 gains have the published direction and 1 are near; the best"
+        " predictions without a simulator have 1 and 0. More than they reach in amount, not in"
+        " direction."
+    )
+    lines += details_markdown(scores)  # type: ignore[arg-type]
     assert "| **here, synthetic requests** | 1 of 2 | 1 of 2 | 2.000 | – |" in lines
     assert "| always better | 1 of 2 | – | – | – |" in lines
     assert "| no change | 0 of 2 | 0 of 2 | 2.000 | – |" in lines
@@ -259,4 +273,14 @@ def test_the_section_of_the_page() -> None:
     assert "| proposed, mean, synthetic requests | 3 | 0.794 | 1.260 | 2.000 |" in lines
     html = score_html(scores)  # type: ignore[arg-type]
     assert "here, synthetic requests" in html
+    assert "proposed scheme and a baseline" in details_html(scores)  # type: ignore[arg-type]
     assert "*" not in html
+
+
+def test_seeds_one_by_one() -> None:
+    one = score([table()], "synthetic", "Proposed")
+    assert seeds_markdown([one]) == []
+    lines = seeds_markdown([one, one, one])
+    assert lines[0] == "### Each seed alone"
+    assert "| near of 2 | 1.00 | 0.00 | 1.00 to 1.00 |" in lines
+    assert "| rank correlation | – | – | – |" in lines

@@ -11,6 +11,7 @@ Two steps, in neither of which the proposed scheme takes part:
    its own baseline; and the length of surges so that its longest is, on the small device. Under the
    other readings the longest latency is not fitted, so it tells them apart.
 
+What the file has for the same version and baseline is kept, so that a reading can be added.
 What is found goes into `calibration.json` in the folder of the paper. An interrupted calibration is
 resumed by the same command and writes the same file.
 """
@@ -22,9 +23,9 @@ import json
 import math
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timezone
 from itertools import product
 from pathlib import Path
@@ -43,6 +44,7 @@ from ssdlab.reproduce.calibration import (
     device_of,
     entry_name,
     file_of,
+    parsed,
 )
 from ssdlab.reproduce.command import paper_of
 from ssdlab.reproduce.matrix import Cell, Scheme
@@ -203,7 +205,7 @@ def lifetimes(how: Readings, progress: Progress, jobs: int) -> dict[str, Lifetim
         live = best(name, chosen) if name in known else middle
         at = made[(name, chosen.journal_run, chosen.table_skew, live)]
         here = at[WRITTEN.index(chosen.written)]
-        wanted = [math.nan if one is None else one for one in table[name]]
+        wanted = table[name]
         found[name] = Lifetimes(
             live=live,
             written=chosen.written,
@@ -305,6 +307,7 @@ def arrivals_of(
     name: str,
     lived: Lifetimes,
     near: Arrivals | None,
+    requests_keys: Mapping[str, object],
 ) -> Arrivals:
     """When the requests of a workload arrive, so that the baseline is as published.
 
@@ -317,6 +320,7 @@ def arrivals_of(
     def run(cycle: int, us: float) -> Measured:
         at = Arrivals(cycle, us, (mean, mean), (longest, 0.0))
         workload = calibrated(name, how.paper, scale, lived, at)
+        workload = replace(workload, keys={**workload.keys, **requests_keys})
         found = []
         for seed in SEEDS:
             cell = Cell(workload, scheme, seed)
@@ -345,20 +349,34 @@ def arrivals_of(
 
 
 def calibrate(
-    how: Readings, file: Path, today: str, jobs: int, readings: bool, full: bool
+    how: Readings,
+    file: Path,
+    today: str,
+    jobs: int,
+    readings: bool,
+    full: bool,
+    anew: bool = False,
 ) -> Calibration:
-    """Fix all that is open, and write it into `file`."""
+    """Fix all that is open, and write it into `file`.
+
+    What is in `file` for this version and the same baseline is kept unless all is made `anew`.
+    """
     part = file.with_suffix(".part.json")
-    progress = Progress(part, today)
-    lived = lifetimes(how, progress, jobs)
+    before = None if anew else _before(how, file)
+    progress = Progress(part, today if before is None else before.date)
+    lived = lifetimes(how, progress, jobs) if before is None else dict(before.lifetimes)
     quick = Scale(quick=True)
     plan: list[tuple[Scale, Reading]] = [(quick, Reading(AS_RUN))]
-    plan += [(Scale(quick=False), Reading(AS_RUN))] if full else []
     plan += [(quick, one) for one in how.several if one.arrivals_of is None] if readings else []
+    plan += [(Scale(quick=False), Reading(AS_RUN))] if full else []
     entries: dict[str, Entry] = {}
     for scale, reading in plan:
         scheme = baseline_of(how, reading, scale)
         title = entry_name(scale.divisor, reading.name)
+        known = None if before is None else before.entries.get(title)
+        if known is not None and known.checked and known.device == device_of(scheme):
+            entries[title] = known
+            continue
 
         def one(name: str, scheme: Scheme = scheme, scale: Scale = scale, of: Reading = reading,
                 title: str = title) -> Arrivals:  # fmt: skip
@@ -366,7 +384,7 @@ def calibrate(
             first = entries.get(entry_name(quick.divisor, AS_RUN))
             near = None if first is None else first.arrivals[name]
             make = lambda: asdict(  # noqa: E731
-                arrivals_of(how, scheme, scale, name, lives, near)
+                arrivals_of(how, scheme, scale, name, lives, near, of.requests)
             )
             return arrivals(progress.once(f"{title}, {name}", make))
 
@@ -379,6 +397,15 @@ def calibrate(
     return done
 
 
+def _before(how: Readings, file: Path) -> Calibration | None:
+    """The calibration in `file`, if it is one of this version with all workloads."""
+    try:
+        found = parsed(how.paper.name, file.read_text(encoding="utf-8"))
+    except (OSError, ConfigError):
+        return None
+    return found if {*how.paper.workloads} <= {*found.lifetimes} else None
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Fix the requests of a paper."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -386,6 +413,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--out", type=Path, help="the file, if not that of the project")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--main", action="store_true", help="without the other readings")
+    parser.add_argument("--anew", action="store_true", help="keep nothing that is in the file")
     parser.add_argument("--quick", action="store_true", help="the small device only")
     said = parser.parse_args(arguments)
     try:
@@ -395,7 +423,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             raise ConfigError([f"{paper.name}: it needs no calibration"])
         today = datetime.now(timezone.utc).date().isoformat()
         file = said.out or file_of(paper.name)
-        calibrate(how, file, today, said.jobs, not said.main, not said.quick)
+        calibrate(how, file, today, said.jobs, not said.main, not said.quick, said.anew)
     except ConfigError as error:
         sys.exit(str(error))
     print(f"{file}: commit it before the proposed scheme is run")

@@ -42,9 +42,10 @@ class Lifetimes:
     """Writes by which the journal is ahead of its share, and behind it."""
     table_skew: float
     """Skew of the overwrites of tables."""
-    invalid_70: tuple[float, float]
-    """Percent of the blocks written that are 70 % invalid at the end: published, and here."""
-    invalid_90: tuple[float, float]
+    invalid_70: tuple[float | None, float]
+    """Percent of the blocks written that are 70 % invalid at the end: published, if it is, and
+    here."""
+    invalid_90: tuple[float | None, float]
     """The same for 90 %."""
 
 
@@ -56,9 +57,10 @@ class Arrivals:
     """Requests of a cycle: the length of surges."""
     interval_us: float
     """Mean time between requests."""
-    mean_ms: tuple[float, float]
-    """Mean write latency of the baseline: published, and here."""
-    longest_ms: tuple[float | None, float]
+    mean_ms: tuple[float, float | None]
+    """Mean write latency of the baseline: published, and here; None: the arrivals are those of the
+    small device, and have not been checked on this one."""
+    longest_ms: tuple[float | None, float | None]
     """Its longest write latency: published, if it is, and here."""
 
 
@@ -70,6 +72,11 @@ class Entry:
     """Digest of the device and policies of the baseline."""
     arrivals: Mapping[str, Arrivals]
     """By workload."""
+
+    @property
+    def checked(self) -> bool:
+        """Whether all arrivals were found on this baseline."""
+        return all(one.mean_ms[1] is not None for one in self.arrivals.values())
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from html import escape
 from ssdlab.html.page import Section, document, figures, warnings_box
 from ssdlab.html.page import table as html_table
 from ssdlab.reproduce.matrix import Source
-from ssdlab.reproduce.paper import Paper
+from ssdlab.reproduce.paper import Decided, Paper
 from ssdlab.reproduce.pictures import Picture, files_of, markdown_of, pictures
 from ssdlab.reproduce.readings import Read
 from ssdlab.reproduce.readings_page import markdown_table, readings_html, readings_markdown
@@ -33,11 +33,16 @@ DECIDED = "Decided before the proposed scheme was run"
 DECIDED_HEADS = ("question", "decision", "basis", "reason")
 
 
-def decided_lead(date: str) -> str:
+def decided_lead(decided: Decided) -> str:
     """What the table of decisions is."""
+    sibling = (
+        " *sibling paper*: a paper of the same group says so of the same machinery;"
+        if any(one.basis == "sibling paper" for one in decided.decisions)
+        else ""
+    )
     return (
-        f"These stand since {date}, before the first run of the proposed scheme. *text*: the paper"
-        " says so; *ours*: it is silent, and the reason is all there is."
+        f"These stand since {decided.date}, before the first run of the proposed scheme. *text*:"
+        f" the paper says so;{sibling} *ours*: it is silent, and the reason is all there is."
     )
 
 
@@ -50,14 +55,14 @@ def decisions_markdown(paper: Paper) -> list[str]:
     """The lines of the decisions; none if they are in the notes."""
     if paper.decided is None:
         return []
-    lines = [f"### {DECIDED}", "", decided_lead(paper.decided.date), ""]
+    lines = [f"### {DECIDED}", "", decided_lead(paper.decided), ""]
     return [*lines, *markdown_table(DECIDED_HEADS, _decisions(paper)), "### Notes", ""]
 
 
 def _decided_section(paper: Paper) -> list[Section]:
     if paper.decided is None:
         return []
-    lead = escape(decided_lead(paper.decided.date).replace("*", ""))
+    lead = escape(decided_lead(paper.decided).replace("*", ""))
     items = "".join(
         f"<li><p><strong>{escape(one.question)}</strong>: {escape(one.choice)}"
         f' <em>({escape(one.basis)})</em></p><p class="note">{escape(one.why)}</p></li>'

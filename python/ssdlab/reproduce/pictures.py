@@ -62,6 +62,12 @@ class Log:
         return found[:: math.ceil(len(found) / 9)] if len(found) > 9 else found
 
 
+def _tick(value: float) -> str:
+    """A round value without zeros behind the point."""
+    text = number(value)
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
 def _text(x: float, y: float, text: str, anchor: str = "middle") -> str:
     return f"<text x='{x:.1f}' y='{y:.1f}' text-anchor='{anchor}' {FONT}>{escape(text)}</text>"
 
@@ -94,11 +100,11 @@ def _frame(x: Log | None, y: Log) -> Iterator[str]:
     bottom, right = HIGH - BOTTOM, WIDE - RIGHT
     for value in y.ticks():
         yield _line(LEFT, y.at(value), right, y.at(value), GRID)
-        yield _text(LEFT - 6, y.at(value) + 4, number(value).rstrip("0").rstrip("."), "end")
+        yield _text(LEFT - 6, y.at(value) + 4, _tick(value), "end")
     for value in x.ticks() if x else ():
         yield _line(x.at(value), TOP, x.at(value), bottom, GRID) if x else ""
         place = x.at(value) if x else 0.0
-        yield _text(place, bottom + 16, number(value).rstrip("0").rstrip("."))
+        yield _text(place, bottom + 16, _tick(value))
     yield f"<rect x='{LEFT}' y='{TOP}' width='{right - LEFT}' height='{bottom - TOP}' {FRAME}/>"
 
 

@@ -52,8 +52,8 @@ def rescored(paper: Paper, page: str) -> str:
         (f"### {SEEDS}\n", "![", f"## {DECISIONS}\n"),
         score_markdown(scores),
     )
-    if f"## {DETAILS}\n" not in page:
-        return page
+    if f"## {DETAILS}\n" not in page:  # written before there was an appendix
+        page = page.replace("\n## Claims\n", f"\n## {DETAILS}\n\n## Claims\n", 1)
     return _between(page, f"\n## {DETAILS}\n", ("## Claims\n",), details_markdown(scores)[1:])
 
 

@@ -176,12 +176,36 @@ def score_html(scores: Mapping[Source, Score], by_seed: Sequence[Score] = ()) ->
     """The section of the page."""
     shown = [grid for grid in grids(scores) if not grid.detail]
     shown[1:1] = [seeds(by_seed)] if len(by_seed) > 1 else []
-    return f"<p>{escape(LEAD.replace('*', ''))}</p>" + _html(shown)
+    said = "".join(f"<p>{escape(one)}</p>" for one in verdicts(scores))
+    return f"{said}<p>{escape(LEAD.replace('*', ''))}</p>" + _html(shown)
 
 
 def details_html(scores: Mapping[Source, Score]) -> str:
     """What is told in the appendix."""
     return _html([grid for grid in grids(scores) if grid.detail])
+
+
+def verdicts(scores: Mapping[Source, Score]) -> list[str]:
+    """Whether each source does better than predictions that need no simulator, in words."""
+    said = []
+    for source, one in scores.items():
+        if not one.ours.cells:
+            continue
+        direction = max(simple.direction for simple in one.trivial.values())
+        near = max(simple.near or 0 for simple in one.trivial.values())
+        better = one.ours.direction > direction, (one.ours.near or 0) > near
+        how = {
+            (True, True): "More than they reach, in both.",
+            (True, False): "More than they reach in direction, not in amount.",
+            (False, True): "More than they reach in amount, not in direction.",
+            (False, False): "No better than they are.",
+        }[better]
+        said.append(
+            f"On {source} requests {one.ours.direction} of {one.ours.cells} gains have the"
+            f" published direction and {one.ours.near} are near; the best predictions without a"
+            f" simulator have {direction} and {near}. {how}"
+        )
+    return said
 
 
 def _markdown(several: Sequence[Grid]) -> list[str]:
@@ -195,7 +219,8 @@ def _markdown(several: Sequence[Grid]) -> list[str]:
 def score_markdown(scores: Mapping[Source, Score]) -> list[str]:
     """The first lines of the Markdown page."""
     shown = [grid for grid in grids(scores) if not grid.detail]
-    return [f"## {TITLE}", "", LEAD, "", *_markdown(shown)]
+    said = [text for one in verdicts(scores) for text in (one, "")]
+    return [f"## {TITLE}", "", *said, LEAD, "", *_markdown(shown)]
 
 
 def seeds_markdown(by_seed: Sequence[Score]) -> list[str]:
