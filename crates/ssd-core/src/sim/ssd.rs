@@ -196,7 +196,10 @@ impl Ssd {
 
     #[inline(never)]
     fn admit_full(&mut self, at: Nanos, id: u64, request: &Request, data: Option<&[u8]>) {
-        debug_assert!(self.machine == Loop::Full, "the other loops admit their requests themselves");
+        debug_assert!(
+            self.machine == Loop::Full,
+            "the other loops admit their requests themselves"
+        );
         self.admit::<true, true>(at, id, request, data);
     }
 
