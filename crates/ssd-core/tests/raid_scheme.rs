@@ -13,7 +13,7 @@ use ssd_core::config::{
     TimingModel, Word,
 };
 use ssd_core::ftl::blocks::BlockState;
-use ssd_core::ftl::gc::{concurrency, trigger, victim};
+use ssd_core::ftl::gc::{concurrency, victim};
 use ssd_core::ftl::raid::redirect;
 use ssd_core::host::device::Device;
 use ssd_core::host::request::Op;

@@ -42,6 +42,8 @@ impl Ftl {
     #[inline]
     #[must_use]
     pub fn committed_of(&self, first: Lpn, count: u32) -> u64 {
+        debug_assert!(count < 64, "{count} pages are no bits of a word");
+        debug_assert!(first.0 + count <= self.geo.user_pages, "{first:?} is too far for {count}");
         let (mut committed, nowhere) = self.owners.map.states(first, count);
         let mut in_slots = !(committed | nowhere) & !(u64::MAX << count);
         while in_slots != 0 {

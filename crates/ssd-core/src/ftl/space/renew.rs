@@ -21,6 +21,10 @@ impl Space {
         for block in used {
             // No erase has released it: without one so far it is as new, otherwise it comes after those released.
             let erases = blocks.erases[block.at()];
+            debug_assert!(
+                erases == 0 || self.releases > 0,
+                "{block:?} was erased and never released"
+            );
             let key = if self.dynamic_wear || erases == 0 { erases } else { self.releases };
             assert!(self.free[home].insert((key, block.0)), "{block:?} is erased twice");
         }
