@@ -60,6 +60,7 @@ SUITES = {
         "wake_up",
         "mean_field",
         "raid_reads",
+        "raid_any",
         "raid_functional",
         "raid_scheme",
         "raid",

@@ -3,11 +3,11 @@
 
 mod rig;
 
-use rig::parity::{READ, storms, with_bytes};
+use rig::parity::{PROGRAM, READ, storms, with_bytes};
 use rig::storm::Weather;
 use rig::{alone, filled, finish, named, whole};
 use ssd_core::config::{
-    Blocking, BlockingScope, Config, DataMode, Granularity, GroupReads, TimingModel,
+    Blocking, BlockingScope, ChipFailure, Config, DataMode, Granularity, GroupReads, TimingModel,
 };
 use ssd_core::ftl::gc::concurrency;
 use ssd_core::host::device::Device;
@@ -105,23 +105,59 @@ fn members_share_the_bus_as_other_reads_do() {
     assert_eq!(done[0].at.0 - at, command + read + 3 * bus);
 }
 
+/// Another page of data of the group of `lpn`.
+fn neighbour(ssd: &Ssd, lpn: Lpn) -> u32 {
+    let groups = ssd.ftl.parity_groups();
+    let (group, data) = (groups.group_of(lpn), groups.data_pages());
+    (group.0 * data..(group.0 + 1) * data).find(|&other| other != lpn.0).expect("several pages")
+}
+
 #[test]
-fn a_read_goes_home_while_its_group_is_updated_or_another_chip_of_it_collects() {
-    let c = tolerant([4, 1, 1], 4, 248);
+fn where_chips_may_fail_a_read_goes_home_while_its_group_is_updated() {
+    let mut c = tolerant([4, 1, 1], 4, 248);
+    c.raid.fail = vec![ChipFailure { chip: 0, at_ns: u64::MAX / 4 }];
     let mut ssd = filled(&c);
     let mut rng = Stream::new(2, "home");
     let lpn = a_page_is_busy(&mut ssd, &mut rng);
-    // A page of the same group on another chip is written, then read while its update is under way.
-    let groups = ssd.ftl.parity_groups();
-    let (group, data) = (groups.group_of(lpn), groups.data_pages());
-    let other = (group.0 * data..(group.0 + 1) * data).find(|&other| other != lpn.0).unwrap();
-    let at = ssd.now();
+    let (other, at) = (neighbour(&ssd, lpn), ssd.now());
     ssd.submit(at, &whole(Op::Write, other, 1), None).unwrap();
     ssd.submit(at, &whole(Op::Read, lpn.0, 1), None).unwrap();
-    finish(&mut ssd).unwrap();
+    let mut done = Vec::new();
+    while done.len() < 2 {
+        ssd.run_until(Nanos(ssd.now().0 + 1_000_000), &mut done).unwrap();
+    }
     let m = ssd.measured();
     assert_eq!((m.raid.reconstructed, m.flash.reads[Cause::Reconstruct.at()]), (0, 0));
     ssd.audit().unwrap();
+}
+
+#[test]
+fn a_read_is_computed_beside_an_update_which_commits_when_it_has_ended() {
+    let mut waited = 0;
+    for seed in 0..12 {
+        let c = tolerant([4, 1, 1], 4, 248);
+        let mut ssd = filled(&c);
+        let mut rng = Stream::new(seed, "beside");
+        let lpn = a_page_is_busy(&mut ssd, &mut rng);
+        let (other, at) = (neighbour(&ssd, lpn), ssd.now());
+        let write = ssd.submit(at, &whole(Op::Write, other, 1), None).unwrap();
+        let early = ssd.submit(at, &whole(Op::Read, lpn.0, 1), None).unwrap();
+        // Shortly before the last program of the update ends: both of its chips are busy until then.
+        let programmed = at.0 + 2 * READ + PROGRAM;
+        let late = Nanos(programmed - 5_000);
+        let late = ssd.submit(late, &whole(Op::Read, lpn.0, 1), None).unwrap();
+        let done = finish(&mut ssd).unwrap();
+        let end = |id| done.iter().find(|c| c.id == id).expect("it completes").at.0;
+        let m = ssd.measured();
+        assert_eq!(m.write_parts.total(), m.latencies.of(Op::Write).histogram.sum());
+        if m.raid.reconstructions == 2 {
+            assert_eq!(end(early), at.0 + 2 * READ, "behind the reads of the update");
+            assert_eq!(end(late), programmed + READ, "{seed}");
+            assert_eq!(end(write), programmed + READ, "{seed}: committed between two reads");
+            waited += 1;
+        }
+    }
+    assert!(waited > 2, "{waited} updates waited for a read");
 }
 
 #[test]
@@ -130,10 +166,7 @@ fn reads_of_one_page_share_a_reconstruction_and_updates_wait_for_it() {
     let mut ssd = filled(&c);
     let mut rng = Stream::new(3, "share");
     let lpn = a_page_is_busy(&mut ssd, &mut rng);
-    let groups = ssd.ftl.parity_groups();
-    let (group, data) = (groups.group_of(lpn), groups.data_pages());
-    let other = (group.0 * data..(group.0 + 1) * data).find(|&other| other != lpn.0).unwrap();
-    let at = ssd.now();
+    let (other, at) = (neighbour(&ssd, lpn), ssd.now());
     let first = ssd.submit(at, &whole(Op::Read, lpn.0, 1), None).unwrap();
     let write = ssd.submit(Nanos(at.0 + 5_000), &whole(Op::Write, other, 1), None).unwrap();
     let joins = ssd.submit(Nanos(at.0 + 10_000), &whole(Op::Read, lpn.0, 1), None).unwrap();

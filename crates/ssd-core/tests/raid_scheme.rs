@@ -5,7 +5,7 @@ mod rig;
 
 use proptest::prelude::*;
 use rig::cases::cases;
-use rig::parity::set_times;
+use rig::parity::{baseline, deferred, on_demand};
 use rig::storm::{Storm, Weather};
 use rig::{closed, device, filled, finish, named, whole};
 use ssd_core::config::{
@@ -13,7 +13,7 @@ use ssd_core::config::{
     TimingModel, Word,
 };
 use ssd_core::ftl::blocks::BlockState;
-use ssd_core::ftl::gc::{concurrency, trigger, victim};
+use ssd_core::ftl::gc::{concurrency, victim};
 use ssd_core::ftl::raid::redirect;
 use ssd_core::host::device::Device;
 use ssd_core::host::request::Op;
@@ -23,30 +23,6 @@ use ssd_core::rng::Stream;
 use ssd_core::sched::order;
 use ssd_core::sim::ssd::Ssd;
 use ssd_core::units::{Lpn, Nanos, PlaneId, PoolId};
-
-fn on_demand(soft: u64, by: &str, idle: bool) -> PolicySpec {
-    let spec = named(trigger::ALL, "on-demand").with("soft", Value::Int(soft));
-    spec.with("by", Value::Word(by.to_string())).with("idle", Value::Bool(idle))
-}
-
-/// `groups` groups of `group` chips with the paper's times; a chip at its threshold collects in the path of requests.
-fn baseline(groups: u32, group: u32, soft: u64) -> Config {
-    let mut c = device([groups * group, 1, 1], 40, 16, 1);
-    c.raid.group = group;
-    c.device.user_pages = 470 * c.data_pages_per_stripe() as u32;
-    set_times(&mut c);
-    c.gc.trigger = vec![on_demand(soft, "any", false)];
-    c.gc.blocking = Blocking { scope: BlockingScope::Plane, granularity: Granularity::Job };
-    c
-}
-
-/// The same with redirection and deferred GC.
-fn deferred(groups: u32, group: u32, soft: u64) -> Config {
-    let mut c = baseline(groups, group, soft);
-    c.gc.trigger = vec![on_demand(soft, "any", true)];
-    c.raid.redirect = named(redirect::ALL, "deferred-gc").with("foreign", Value::Real(0.05));
-    c
-}
 
 /// Let `ns` pass.
 fn pass(ssd: &mut Ssd, ns: u64) {

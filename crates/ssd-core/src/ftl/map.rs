@@ -49,6 +49,22 @@ impl Map {
         self.entry(self.l2p[lpn.at()])
     }
 
+    /// Which of the `count` pages from `first` on are on flash, and which are nowhere, as bits. Without a branch for
+    /// each: they could not be predicted.
+    #[inline]
+    pub(super) fn states(&self, first: Lpn, count: u32) -> (u64, u64) {
+        assert!(count <= 64, "{count} pages are no bits of a word");
+        debug_assert!(first.at() + count as usize <= self.l2p.len(), "pages beyond the device");
+        let values = &self.l2p[first.at()..first.at() + count as usize];
+        let (mut on_flash, mut nowhere) = (0, 0);
+        for (at, &value) in values.iter().enumerate() {
+            on_flash |= u64::from(value < self.pages) << at;
+            nowhere |= u64::from(value == UNMAPPED) << at;
+        }
+        debug_assert_eq!(on_flash & nowhere, 0, "a page is on flash and nowhere");
+        (on_flash, nowhere)
+    }
+
     #[inline(always)]
     fn entry(&self, value: u32) -> Entry {
         match value {

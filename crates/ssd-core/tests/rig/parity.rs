@@ -1,9 +1,14 @@
 //! Small devices with parity groups, and storms over them.
 
 use super::storm::{Storm, Weather};
-use super::{device, free_blocks, pages_of};
-use ssd_core::config::{BusyUnit, Config, DataMode, LinkDuplex, TimingModel};
+use super::{device, free_blocks, named, pages_of};
+use ssd_core::config::{
+    Blocking, BlockingScope, BusyUnit, Config, DataMode, Granularity, LinkDuplex, TimingModel,
+};
+use ssd_core::ftl::gc::trigger;
+use ssd_core::ftl::raid::redirect;
 use ssd_core::metrics::Measurements;
+use ssd_core::plug::{PolicySpec, Value};
 
 /// Times of the paper on deferred GC (Liang et al., 2018), nanoseconds.
 pub(crate) const READ: u64 = 25_000;
@@ -31,6 +36,30 @@ pub(crate) fn paper(shape: [u32; 3], group: u32, stripes: u32) -> Config {
 pub(crate) fn with_bytes(shape: [u32; 3], group: u32, stripes: u32) -> Config {
     let mut c = paper(shape, group, stripes);
     (c.device.blocks_per_plane, c.run.data) = (20, DataMode::Bytes);
+    c
+}
+
+pub(crate) fn on_demand(soft: u64, by: &str, idle: bool) -> PolicySpec {
+    let spec = named(trigger::ALL, "on-demand").with("soft", Value::Int(soft));
+    spec.with("by", Value::Word(by.to_string())).with("idle", Value::Bool(idle))
+}
+
+/// `groups` groups of `group` chips with the paper's times; a chip at its threshold collects in the path of requests.
+pub(crate) fn baseline(groups: u32, group: u32, soft: u64) -> Config {
+    let mut c = device([groups * group, 1, 1], 40, 16, 1);
+    c.raid.group = group;
+    c.device.user_pages = 470 * c.data_pages_per_stripe() as u32;
+    set_times(&mut c);
+    c.gc.trigger = vec![on_demand(soft, "any", false)];
+    c.gc.blocking = Blocking { scope: BlockingScope::Plane, granularity: Granularity::Job };
+    c
+}
+
+/// The same with redirection and deferred GC.
+pub(crate) fn deferred(groups: u32, group: u32, soft: u64) -> Config {
+    let mut c = baseline(groups, group, soft);
+    c.gc.trigger = vec![on_demand(soft, "any", true)];
+    c.raid.redirect = named(redirect::ALL, "deferred-gc").with("foreign", Value::Real(0.05));
     c
 }
 

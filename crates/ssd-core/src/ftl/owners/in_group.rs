@@ -42,9 +42,18 @@ impl Ftl {
     #[inline]
     #[must_use]
     pub fn committed_of(&self, first: Lpn, count: u32) -> u64 {
-        debug_assert!(count <= 64, "{count} pages are no bits of a word");
-        let pages = (0..count).map(|i| self.owners.committed(Lpn(first.0 + i)).is_some());
-        pages.rev().fold(0, |bits, is| bits << 1 | u64::from(is))
+        debug_assert!(count < 64, "{count} pages are no bits of a word");
+        debug_assert!(first.0 + count <= self.geo.user_pages, "{first:?} is too far for {count}");
+        let (mut committed, nowhere) = self.owners.map.states(first, count);
+        let mut in_slots = !(committed | nowhere) & !(u64::MAX << count);
+        while in_slots != 0 {
+            let at = in_slots.trailing_zeros();
+            let has = self.owners.committed(Lpn(first.0 + at)).is_some();
+            committed |= u64::from(has) << at;
+            in_slots &= in_slots - 1;
+        }
+        debug_assert_eq!(committed & nowhere, 0, "a page that is nowhere is committed");
+        committed
     }
 
     /// The slot with the newest data of `lpn`, of which some are in the controller.

@@ -181,6 +181,7 @@ impl Groups {
         let (stripe, k) = self.by_groups_of_stripe.div_rem(group.0);
         debug_assert!(k * self.chips < self.device_chips, "{group:?} is on group {k} of the chips");
         let (turn, at) = self.by_chips.div_rem(stripe);
+        debug_assert!(group.0 < self.count && at < self.chips, "there is no {group:?}");
         let first = self.by_planes.div_rem(turn).1 * self.device_chips + k * self.chips;
         let planes = &self.planes[first as usize..(first + self.chips) as usize];
         Homes { planes, parity: self.chips - 1 - at }
@@ -218,6 +219,7 @@ impl Homes<'_> {
     #[must_use]
     pub fn parity(self) -> PlaneId {
         debug_assert!((self.parity as usize) < self.planes.len(), "no chip has the parity");
+        debug_assert!(self.planes.len() > 1, "a group of one chip");
         self.planes[self.parity as usize]
     }
 

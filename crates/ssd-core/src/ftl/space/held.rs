@@ -51,6 +51,7 @@ impl Space {
     #[inline(never)]
     fn can_hold_in_another(&self, plane: PlaneId, (at, held): (usize, u32)) -> bool {
         debug_assert!(held >= self.open[at].left, "its open block has a page");
+        debug_assert!(at / self.frontiers as usize == plane.at(), "a frontier of another plane");
         if self.blocks_for(at, held + 1) == self.blocks_for(at, held) {
             return true;
         }
@@ -76,6 +77,7 @@ impl Space {
 
     #[inline(never)]
     fn hold_in_another(&mut self, plane: PlaneId, (at, stream): (usize, u32)) {
+        debug_assert_eq!(at, self.frontier_at(plane, stream), "another frontier");
         assert!(self.can_hold(plane, stream), "{plane:?} has no room for frontier {stream}");
         self.change_held(plane, at, 1);
     }

@@ -19,8 +19,13 @@ impl Space {
         let listed: Vec<u32> = self.free[home].iter().map(|&(_, block)| block).collect();
         let used = blocks.of_pool(pool).filter(|&b| !blocks.is_bad(b) && !listed.contains(&b.0));
         for block in used {
-            self.releases += 1;
-            let key = if self.dynamic_wear { blocks.erases[block.at()] } else { self.releases };
+            // No erase has released it: without one so far it is as new, otherwise it comes after those released.
+            let erases = blocks.erases[block.at()];
+            debug_assert!(
+                erases == 0 || self.releases > 0,
+                "{block:?} was erased and never released"
+            );
+            let key = if self.dynamic_wear || erases == 0 { erases } else { self.releases };
             assert!(self.free[home].insert((key, block.0)), "{block:?} is erased twice");
         }
         let PoolSpace { free, good, used, .. } = self.pools[pool.at()];

@@ -50,6 +50,8 @@ enum Stage {
     WaitsForRoom,
     /// Its pages are programmed.
     Programming,
+    /// They are, and a reconstruction of the group reads what they replace.
+    WaitsForReads,
 }
 
 /// The parity page that an update programs.
@@ -286,7 +288,7 @@ impl Raid {
         if !self.waiting.iter().all(waits) {
             return Err("an update waits for room, and is elsewhere".to_string());
         }
-        self.recoveries.audit(self)?;
+        self.recoveries.audit(self, ftl)?;
         self.kept.audit()
     }
 }

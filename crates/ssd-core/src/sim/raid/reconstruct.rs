@@ -11,6 +11,7 @@
 
 use super::recoveries::{Recovery, Step};
 use super::{Raid, Stage};
+use crate::ftl::Ftl;
 use crate::ftl::map::Entry;
 use crate::ftl::raid::GroupId;
 use crate::ftl::raid::verify::mix;
@@ -35,6 +36,17 @@ impl Raid {
         );
         let first = self.lines.first(group).map(|first| self.at(first));
         first.is_some_and(|update| update.stage != Stage::InLine)
+    }
+
+    /// Whether no reconstruction of `group` may begin: an update of it waits to commit. Where chips may fail: an update
+    /// has begun, as it may change which pages are lost.
+    pub(super) fn is_shut(&self, ftl: &Ftl, group: GroupId) -> bool {
+        debug_assert!(ftl.groups.is_some(), "{group:?} of a device without parity");
+        if ftl.lost.is_some() {
+            return self.has_begun(group);
+        }
+        let first = self.lines.first(group).map(|first| self.at(first));
+        first.is_some_and(|update| update.stage == Stage::WaitsForReads)
     }
 }
 
@@ -70,7 +82,7 @@ impl Ssd {
             return raid.recoveries.all[active.at()].lpn == lpn;
         }
         let mut others = groups.pages(group).filter(|&other| other != lpn);
-        !raid.has_begun(group)
+        !raid.is_shut(&self.ftl, group)
             && others.all(|other| match self.ftl.owners.committed(other) {
                 Some(page) => !collects(page),
                 None => !self.ftl.is_lost(other),
@@ -195,7 +207,7 @@ impl Ssd {
         }
         loop {
             let raid = self.raid.as_deref_mut().expect("a device with parity");
-            if raid.has_begun(group) {
+            if raid.is_shut(&self.ftl, group) {
                 return;
             }
             let Some(of) = raid.recoveries.groups.get_mut(&group) else { return };
@@ -414,10 +426,15 @@ impl Ssd {
     /// The reconstruction that has locked `group` is over: the next update goes, or the next reconstruction.
     pub(super) fn recovery_ends(&mut self, group: GroupId) {
         let raid = self.raid.as_deref_mut().expect("a device with parity");
-        assert!(!raid.has_begun(group), "{group:?} was read while it was updated");
+        let strict = self.ftl.lost.is_some();
+        assert!(!(strict && raid.has_begun(group)), "{group:?} was read while it was updated");
         raid.recoveries.release(group);
         if let Some(first) = raid.lines.first(group) {
-            self.update_goes_on(first);
+            match raid.at(first).stage {
+                Stage::InLine => self.update_goes_on(first),
+                Stage::WaitsForReads => self.update_has_waited_for_reads(first),
+                _ => {}
+            }
         }
         self.begin_recovery_of(group);
     }

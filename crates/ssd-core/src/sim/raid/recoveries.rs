@@ -3,6 +3,7 @@
 
 use super::Raid;
 use crate::config::GroupReads;
+use crate::ftl::Ftl;
 use crate::ftl::raid::GroupId;
 use crate::metrics::counters::Parts;
 use crate::nand::flash::Payload;
@@ -140,19 +141,16 @@ impl Recoveries {
     }
 
     /// Lists and locks agree.
-    pub(super) fn audit(&self, raid: &Raid) -> Result<(), String> {
+    pub(super) fn audit(&self, raid: &Raid, ftl: &Ftl) -> Result<(), String> {
         assert!(self.free.len() <= self.all.len(), "more are over than were");
         let slots: Vec<RecoverySlot> = self.slots().collect();
         if slots.len() + self.free.len() != self.all.len() {
             return Err(format!("{} reconstructions of {} in line", slots.len(), self.all.len()));
         }
         for (group, of) in &self.groups {
-            let begun = raid.has_begun(*group);
-            if of.active.is_some() == begun {
-                return Err(format!(
-                    "{group:?}: reconstruction and update: {}",
-                    of.active.is_some()
-                ));
+            let (active, shut) = (of.active.is_some(), raid.is_shut(ftl, *group));
+            if active && shut && ftl.lost.is_some() || !active && !shut {
+                return Err(format!("{group:?}: reconstruction and update: {active}"));
             }
             let idle = |slot: &RecoverySlot| self.all[slot.at()].step == Step::InLine;
             if !of.waiting.iter().all(idle) {

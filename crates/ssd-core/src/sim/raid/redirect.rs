@@ -139,7 +139,8 @@ impl Raid {
         assert_eq!(array.units.len(), ftl.geo.planes as usize, "chips of another device");
         let mut foreign = foreign_pages(ftl);
         let programming = self.lines.firsts().map(|first| self.at(first));
-        for update in programming.filter(|update| update.stage == Stage::Programming) {
+        let programs = |stage| matches!(stage, Stage::Programming | Stage::WaitsForReads);
+        for update in programming.filter(|update| programs(update.stage)) {
             let data = update.data().map(|page| page.slot);
             for slot in
                 data.chain((update.parity.slot != OpSlot::NONE).then_some(update.parity.slot))
@@ -265,13 +266,25 @@ impl Ssd {
             number,
             group: number / groups.chips(),
             left,
-            waiting: u64::from(chips.waiting[plane.at()]),
+            waiting: u64::from(chips.waiting[plane.at()]) + self.planned(plane),
             collects: self.gc.collects(pool) || self.ftl.is_dead(plane),
             completion_ns: chips.completion[plane.at()].max(self.array.now).0,
             next_arrival_ns,
             foreign: chips.foreign[plane.at()],
             pages: u64::from(geo.blocks_per_pool) * u64::from(geo.pages_per_block),
         }
+    }
+
+    /// Programs on `plane` of updates that read or wait for room, if the policy counts them.
+    fn planned(&self, plane: PlaneId) -> u64 {
+        let (raid, chips) = (self.raid.as_deref().expect("parity"), self.chips());
+        debug_assert!(plane.at() < chips.waiting.len(), "there is no {plane:?}");
+        if !chips.policy.counts_planned() {
+            return 0;
+        }
+        let begun = chips.by_age.values().map(|&slot| raid.at(slot));
+        let begun = begun.filter(|update| update.stage != Stage::InLine);
+        begun.map(|update| update.homes().filter(|&home| home == plane).count() as u64).sum()
     }
 
     /// Every chip, by plane, with the estimated arrival of the next request that waits in the controller for it.
@@ -294,7 +307,7 @@ impl Ssd {
                         .map(|page| chips.completion[self.ftl.geo.plane_of(page).at()]);
                     planes.max().unwrap_or(now).max(now)
                 }
-                Stage::Programming => unreachable!("{slot:?} programs"),
+                Stage::Programming | Stage::WaitsForReads => unreachable!("{slot:?} programs"),
             };
             let data = update.data().map(|page| page.home);
             for home in data.chain([update.parity.home]) {

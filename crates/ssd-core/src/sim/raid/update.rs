@@ -261,8 +261,32 @@ impl Ssd {
         assert_eq!(of.stage, Stage::Programming, "{ppn:?} is programmed for {update:?}");
         of.parts = *parts;
         if of.steps.part_ends() {
-            self.commit_update(update);
+            self.commit_or_wait(update);
         }
+    }
+
+    /// Every page of `update` is on flash: it commits, unless a reconstruction reads the old pages of its group.
+    #[inline]
+    fn commit_or_wait(&mut self, update: UpdateSlot) {
+        let now = self.array.now;
+        let raid = self.raid.as_deref_mut().expect("a device with parity");
+        let of = &mut raid.updates[update.at()];
+        debug_assert!(of.steps.is_done(), "{update:?} has pages left");
+        if self.recovers && raid.recoveries.active(of.group).is_some() {
+            (of.stage, of.since) = (Stage::WaitsForReads, now);
+            return;
+        }
+        self.commit_update(update);
+    }
+
+    /// The reconstruction for which `update` has waited is over: it commits.
+    pub(super) fn update_has_waited_for_reads(&mut self, update: UpdateSlot) {
+        let now = self.array.now;
+        let of = self.raid_update(update);
+        assert_eq!(of.stage, Stage::WaitsForReads, "{update:?} has not waited");
+        of.parts.queue_ns += (now - of.since).0;
+        of.stage = Stage::Programming;
+        self.commit_update(update);
     }
 
     /// Every page of `update` is on flash: all of them replace the old ones, and the next update of the group begins.

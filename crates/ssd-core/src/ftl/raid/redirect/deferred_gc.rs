@@ -5,8 +5,9 @@
 //! warned writes are redirected until C_r = C_w. A target is in another parity group, and its estimated completion
 //! time plus one write is not after the estimated arrival of the next request for it (CT + write <= AT).
 //! Where it is silent, decided:
-//! - C_r counts the programs that may start before the trigger of the chip holds, C_w those that wait in its queue,
-//!   parity included; the oldest writes are redirected first, each at most once;
+//! - C_r counts the programs that may start before the trigger of the chip holds, C_w those that wait in its queue
+//!   (with `planned` also those of updates that read or wait for room), parity included; the oldest writes are
+//!   redirected first, each at most once;
 //! - a target has room for one more (C_r > C_w itself), is not being collected, and holds no page of the write's own
 //!   group, redirected ones included: otherwise one lost chip could take two pages of a group, which the paper
 //!   overlooks;
@@ -23,24 +24,33 @@ pub const INFO: PolicyInfo = PolicyInfo {
     name: "deferred-gc",
     summary: "writes that would make their chip collect go to an idle chip of another parity group",
     paper: "Liang et al., IEICE Electronics Express 2018, section 4.3",
-    params: &[ParamInfo {
-        name: "foreign",
-        kind: ParamKind::Ratio(0.0, 1.0),
-        default: Some("0.05"),
-        doc: "largest share of the pages of a chip that hold redirected data",
-    }],
+    params: &[
+        ParamInfo {
+            name: "foreign",
+            kind: ParamKind::Ratio(0.0, 1.0),
+            default: Some("0.05"),
+            doc: "largest share of the pages of a chip that hold redirected data",
+        },
+        ParamInfo {
+            name: "planned",
+            kind: ParamKind::Bool,
+            default: Some("false"),
+            doc: "programs of updates that read or wait for room count as waiting, too",
+        },
+    ],
 };
 
-/// The cap on redirected data.
+/// The cap on redirected data, and what counts as waiting.
 pub struct Policy {
     foreign: f64,
+    planned: bool,
 }
 
 impl Policy {
     pub(super) fn build(spec: &PolicySpec) -> Policy {
         let foreign = spec.real("foreign");
         assert!((0.0..=1.0).contains(&foreign), "the config layer has checked the share");
-        Policy { foreign }
+        Policy { foreign, planned: spec.flag("planned") }
     }
 
     fn takes(&self, chip: &Chip, write: &Write) -> bool {
@@ -60,6 +70,10 @@ impl RedirectPolicy for Policy {
     fn warns(&self, home: &Chip) -> bool {
         debug_assert!(home.waiting <= u64::from(u32::MAX), "a queue without end: {home:?}");
         home.left < home.waiting
+    }
+
+    fn counts_planned(&self) -> bool {
+        self.planned
     }
 
     fn target(&self, write: &Write, chips: &[Chip]) -> Option<usize> {
@@ -87,7 +101,7 @@ mod tests {
 
     fn target(chips: &[Chip]) -> Option<usize> {
         let write = Write { group: 0, members: &[0, 1, 2, 7], takes_ns: 200 };
-        Policy { foreign: 0.05 }.target(&write, chips)
+        Policy { foreign: 0.05, planned: false }.target(&write, chips)
     }
 
     #[test]
@@ -116,7 +130,7 @@ mod tests {
 
     #[test]
     fn a_chip_warns_when_more_writes_wait_than_may_start() {
-        let policy = Policy { foreign: 0.05 };
+        let policy = Policy { foreign: 0.05, planned: false };
         let warns = |left, waiting| policy.warns(&Chip { left, waiting, ..FREE });
         assert_eq!([warns(2, 2), warns(2, 3), warns(0, 0)], [false, true, false]);
     }

@@ -11,7 +11,7 @@ pub struct Chip {
     pub group: u32,
     /// Programs that may start before its trigger holds (C_r).
     pub left: u64,
-    /// Programs that wait in its queue (C_w).
+    /// Programs that wait in its queue (C_w), and those planned if the policy counts them.
     pub waiting: u64,
     /// A block of it is being collected.
     pub collects: bool,
@@ -44,6 +44,11 @@ crate::plugs! {
 
         /// The position in `chips` of the one that takes `write`; none: it stays.
         fn target(&self, write: &Write, chips: &[Chip]) -> Option<usize>;
+
+        /// Whether programs of updates that read or wait for room count as waiting ([`Chip::waiting`]).
+        fn counts_planned(&self) -> bool {
+            false
+        }
     }
 
     /// Every redirection, dispatched by `match`.
