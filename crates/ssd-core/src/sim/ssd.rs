@@ -156,7 +156,9 @@ impl Ssd {
         self.array.audit()?;
         self.array.audit_way(self.gc.pages_read.iter().sum())?;
         self.gc.audit(&self.ftl)?;
-        self.raid.as_ref().map_or(Ok(()), |raid| raid.audit(&self.ftl, &self.array))?;
+        if !self.data_are_gone() {
+            self.raid.as_ref().map_or(Ok(()), |raid| raid.audit(&self.ftl, &self.array))?;
+        }
         self.audit_lost()?;
         self.audit_copies()?;
         self.audit_buffer()
@@ -196,7 +198,10 @@ impl Ssd {
 
     #[inline(never)]
     fn admit_full(&mut self, at: Nanos, id: u64, request: &Request, data: Option<&[u8]>) {
-        debug_assert!(self.machine == Loop::Full, "the other loops admit their requests themselves");
+        debug_assert!(
+            self.machine == Loop::Full,
+            "the other loops admit their requests themselves"
+        );
         self.admit::<true, true>(at, id, request, data);
     }
 

@@ -19,8 +19,7 @@ impl Ftl {
         let groups = self.parity_groups();
         let data = groups.data_pages();
         let parity = self.owners.committed(groups.parity(group)).is_some();
-        let mapped =
-            self.committed_of(groups.page(group, 0), data) | u64::from(parity) << data;
+        let mapped = self.committed_of(groups.page(group, 0), data) | u64::from(parity) << data;
         let mut before = Before { mapped, kept: 0 };
         if let Some(kept) = kept {
             let all = (0..groups.chips()).filter(|&p| mapped >> p & 1 == 1);
