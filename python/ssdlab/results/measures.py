@@ -250,7 +250,7 @@ class Raid:
     """Parity groups: how their parity was updated.
 
     Every write and TRIM of a group is one update; `flash.programs.parity = rmw + rcw + full` in a
-    completed run without warm-up.
+    completed run without warm-up in which no chip fails.
     """
 
     rmw: int
