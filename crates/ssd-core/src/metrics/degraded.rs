@@ -18,8 +18,8 @@ pub struct FailedChip {
 }
 
 /// Failed chips, and the time without them. Times and latencies are of the measurement, counts of the whole run: a
-/// page lost in the warm-up may be rebuilt after it. A device is degraded from the failure of a chip until all that it held
-/// has been rebuilt, overwritten or trimmed, and a spare stands in its place.
+/// page lost in the warm-up may be rebuilt after it. A device is degraded from the failure of a chip until all that it
+/// held has been rebuilt, overwritten or trimmed, and a spare stands in its place.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Degraded {
     /// The chips, in the order of their failures.
