@@ -65,6 +65,7 @@ SUITES = {
         "raid_scheme",
         "raid",
         "raid_fail",
+        "raid_meanwhile",
         "power",
         "power_time",
     ],

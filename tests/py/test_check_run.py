@@ -401,7 +401,7 @@ def updated_while_computed(run: Run) -> None:
 
 BROKEN_DEGRADED: list[tuple[str, Callable[[Run], None]]] = [
     # No spare comes, or only after the rebuild has begun, or another chip has failed.
-    ("failed-chip ops.csv.zst:6:", report_value("raid.failure.replaced_at", [0])),
+    ("failed-chip ops.csv.zst:6:", report_value("raid.failure.replaced_at", [None])),
     ("failed-chip ops.csv.zst:6:", report_value("raid.failure.replaced_at", [621])),
     ("failed-chip ops.csv.zst:4:", report_value("raid.failure.chips", [1])),
     # What is computed is read while the update of its group runs.

@@ -17,14 +17,14 @@ class Failure:
 
     chip: int
     failed: int
-    # 0: never.
-    replaced: int
+    # None: never.
+    replaced: int | None
     is_over: bool = False
     has_come: bool = False
 
     def misses(self, since: int, until: int) -> bool:
         """Tell whether the chip was missing at some time from `since` to `until`."""
-        return self.failed <= until and (self.replaced == 0 or self.replaced >= since)
+        return self.failed <= until and (self.replaced is None or self.replaced >= since)
 
 
 class Failures:
@@ -55,7 +55,9 @@ class Failures:
             return
         chip = op.channel * self.geometry.chips + op.chip
         if any(
-            each.chip == chip and each.failed < op.start and not 0 < each.replaced <= op.start
+            each.chip == chip
+            and each.failed < op.start
+            and (each.replaced is None or each.replaced > op.start)
             for each in self.all
         ):
             place = f"{OPS}:{op.line}"

@@ -128,7 +128,7 @@ class Flash:
                     if first <= home < first + pages:
                         self.map["home"][lpn] = -1
                         self.lost[lpn] = self.sequence_of[home]
-            if 0 < failure.replaced <= now and not failure.is_over:
+            if failure.replaced is not None and failure.replaced <= now and not failure.is_over:
                 failure.is_over = True
                 self._commit(failure.replaced)
                 for address in range(first, first + pages):
@@ -155,7 +155,7 @@ class Flash:
             each.chip == chip
             and each.has_come
             and each.failed < end
-            and not 0 < each.replaced < end
+            and (each.replaced is None or each.replaced >= end)
             for each in self.failures.all
         )
 

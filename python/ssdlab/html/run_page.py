@@ -219,12 +219,18 @@ def _failure(report: Report) -> str:
     if failure is None:
         return ""
 
-    def when(ns: int) -> str:
-        return escape(on_page(duration(ns))) if ns else "never"
+    def when(ns: int | None) -> str:
+        return "never" if ns is None else escape(on_page(duration(ns)))
 
-    columns = zip(failure.chips, failure.failed_at, failure.replaced_at, strict=True)
-    chips = [(f"chip {chip}", [when(failed), when(spare)]) for chip, failed, spare in columns]
-    text = table(["", "failed", "spare in its place"], chips, "Failed chips")
+    columns = zip(
+        failure.chips, failure.failed_at, failure.replaced_at, failure.group_chips, strict=True
+    )
+    chips = [
+        (f"chip {chip}", [when(failed), when(spare), ", ".join(map(str, group))])
+        for chip, failed, spare, group in columns
+    ]
+    head = ["", "failed", "spare in its place", "chips of its group"]
+    text = table(head, chips, "Failed chips")
     names = {
         "degraded": "time degraded",
         "pages_lost": "pages lost with their chip",
@@ -235,7 +241,9 @@ def _failure(report: Report) -> str:
     numbers = _numbers(report, tuple(f"raid.failure.{key}" for key in names))
     gone = f"{len(failure.gone):,}"
     text += table(
-        ["", *names.values(), "pages gone for good"], [("", [*numbers, gone])], "Their pages"
+        ["", *names.values(), "pages gone for good", "rebuild ended"],
+        [("", [*numbers, gone, when(failure.rebuilt_at)])],
+        "Their pages",
     )
     rows = []
     for op in ("read", "write"):

@@ -250,7 +250,7 @@ class Raid:
     """Parity groups: how their parity was updated.
 
     Every write and TRIM of a group is one update; `flash.programs.parity = rmw + rcw + full` in a
-    completed run without warm-up.
+    completed run without warm-up in which no chip fails.
     """
 
     rmw: int
@@ -636,17 +636,23 @@ class Failure:
     """The chips that have failed, counted over the device, in the order of their failures."""
     failed_at: tuple[int, ...]
     """When they failed, simulated nanoseconds."""
-    replaced_at: tuple[int, ...]
-    """When a spare took the place of each, simulated nanoseconds; 0: never."""
+    replaced_at: tuple[int | None, ...]
+    """When a spare took the place of each, simulated nanoseconds; `null`: never."""
+    group_chips: tuple[tuple[int, ...], ...]
+    """The chips that form parity groups with each, itself included."""
+    rebuilt_at: int | None
+    """When the rebuild ended: a spare stood in the place of every failed chip, and no page was lost
+    any more, simulated nanoseconds; `null`: the run ended degraded."""
     degraded: int
     """Time that the device was degraded, in the measurement."""
     pages_lost: int
-    """Pages that were lost when their chip failed, parity included."""
+    """Pages that were lost when their chip failed, parity included, in the whole run."""
     pages_rebuilt: int
     """Pages rebuilt: each read from the others of its group and programmed, both with the cause
-    `rebuild`."""
+    `rebuild`, in the whole run."""
     pages_not_programmed: int
-    """Pages of updates, parity included, that were not programmed because their chip was gone."""
+    """Pages of updates, parity included, that were not programmed because their chip was gone, in
+    the whole run."""
     pages_left: int
     """Pages that are lost at the end of the run: the others of their groups determine them."""
     gone: tuple[int, ...]

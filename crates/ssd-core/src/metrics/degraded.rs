@@ -5,7 +5,7 @@ use crate::host::request::Op;
 use crate::units::{Lpn, Nanos};
 
 /// A chip that has failed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FailedChip {
     /// Counted over the device.
     pub chip: u32,
@@ -13,20 +13,29 @@ pub struct FailedChip {
     pub failed: Nanos,
     /// When a spare took its place.
     pub replaced: Option<Nanos>,
+    /// The chips that form parity groups with it, itself included.
+    pub group: Vec<u32>,
 }
 
-/// Failed chips, and the time without them. A device is degraded from the failure of a chip until all that it held
-/// has been rebuilt, overwritten or trimmed, and a spare stands in its place.
+/// Failed chips, and the time without them. Times and latencies are of the measurement, counts of the whole run: a
+/// page lost in the warm-up may be rebuilt after it. A device is degraded from the failure of a chip until all that it
+/// held has been rebuilt, overwritten or trimmed, and a spare stands in its place.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Degraded {
     /// The chips, in the order of their failures.
     pub chips: Vec<FailedChip>,
     /// Pages that were lost when their chip failed.
     pub pages_lost: u64,
+    /// Pages rebuilt since.
+    pub rebuilt: u64,
+    /// Pages that updates did not program because their chip was gone.
+    pub not_programmed: u64,
     /// Pages that are lost now.
     pub pages_left: u64,
     /// The pages of the host that no chip can restore.
     pub gone: Vec<Lpn>,
+    /// When it last ceased to be degraded; `None` while it is.
+    pub whole_again: Option<Nanos>,
     /// Since when it is degraded.
     since: Option<Nanos>,
     /// Time degraded before that, within the measurement.
@@ -39,10 +48,10 @@ impl Degraded {
     /// It is degraded from `now` on, or not.
     pub fn set(&mut self, now: Nanos, degraded: bool) {
         match (self.since, degraded) {
-            (None, true) => self.since = Some(now),
+            (None, true) => (self.since, self.whole_again) = (Some(now), None),
             (Some(since), false) => {
                 self.ns += (now - since).0;
-                self.since = None;
+                (self.since, self.whole_again) = (None, Some(now));
             }
             _ => {}
         }
@@ -89,10 +98,10 @@ mod tests {
         d.restart(Nanos(15));
         d.complete(Op::Write, 9);
         d.complete(Op::Flush, 1);
-        assert_eq!(d.until(Nanos(20)), 5);
+        assert_eq!((d.until(Nanos(20)), d.whole_again), (5, None));
         d.set(Nanos(30), false);
         d.complete(Op::Write, 8);
-        assert_eq!(d.until(Nanos(99)), 15);
+        assert_eq!((d.until(Nanos(99)), d.whole_again), (15, Some(Nanos(30))));
         assert_eq!(d.latencies.each_ref().map(|r| r.histogram.count()), [0, 1]);
     }
 }

@@ -328,12 +328,15 @@ fn device(r: &Report, out: &mut String) {
 fn failure(r: &Report, out: &mut String) {
     let Some(f) = r.raid.as_ref().and_then(|raid| raid.failure.as_ref()) else { return };
     line!(out, "");
-    for ((chip, &failed), &replaced) in f.chips.iter().zip(&f.failed_at).zip(&f.replaced_at) {
+    let spares = f.replaced_at.iter().zip(&f.group_chips);
+    for ((chip, &failed), (&replaced, group)) in f.chips.iter().zip(&f.failed_at).zip(spares) {
         let spare = match replaced {
-            0 => "no spare took its place".to_owned(),
-            at => format!("a spare took its place at {}", duration(at as f64)),
+            None => "no spare took its place".to_owned(),
+            Some(at) => format!("a spare took its place at {}", duration(at as f64)),
         };
-        let text = format!("chip {chip} at {}; {spare}", duration(failed as f64));
+        let group: Vec<String> = group.iter().map(u64::to_string).collect();
+        let (failed, group) = (duration(failed as f64), group.join(", "));
+        let text = format!("chip {chip}, of the group of chips {group}, at {failed}; {spare}");
         wrapped("failed chip     ", &text, out);
     }
     line!(out, "  degraded      {} of the measurement", duration(f.degraded as f64));
@@ -345,6 +348,8 @@ fn failure(r: &Report, out: &mut String) {
         count(f.pages_not_programmed)
     );
     wrapped("  pages         ", &pages, out);
+    let end = f.rebuilt_at.map_or("not in this run".to_owned(), |at| duration(at as f64));
+    line!(out, "  rebuilt at    {end}");
     if let Some(first) = f.gone.first() {
         let gone = f.gone.len() as u64;
         line!(out, "  GONE          {} pages of the host, LPN {first} first", count(gone));

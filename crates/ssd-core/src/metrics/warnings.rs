@@ -18,6 +18,8 @@ pub fn warnings(report: &Report, open_loop: bool) -> Vec<String> {
     }
     let mut all = Vec::new();
     all.extend(incomplete(report));
+    all.extend(ended_degraded(report));
+    all.extend(chips_did_not_fail(report));
     all.extend(overload(report, open_loop));
     // More writes would not make the policy decide, so nothing else is advised then.
     let verdict = not_the_policy(report);
@@ -40,6 +42,38 @@ fn incomplete(report: &Report) -> Option<String> {
     let (done, all) = (count(report.requests.completed), count(report.requests.submitted));
     (!report.completed)
         .then(|| format!("the run did not finish: {done} of {all} requests completed"))
+}
+
+/// Pages are lost at the end: what was measured has no end of the rebuild in it.
+fn ended_degraded(report: &Report) -> Option<String> {
+    let failure = report.raid.as_ref()?.failure.as_ref()?;
+    let is_whole = failure.rebuilt_at.is_some() || !failure.gone.is_empty();
+    let remedy = if failure.replaced_at.contains(&None) {
+        "give it a spare for each failure (raid.spares)"
+    } else {
+        "let the run last longer (workload.requests, workload.loops) or rebuild faster \
+         (raid.rebuild_window, raid.rebuild_rate)"
+    };
+    (!is_whole).then(|| {
+        format!("the run ended degraded: {} pages are lost: {remedy}", count(failure.pages_left))
+    })
+}
+
+/// Failures of the configuration that have not happened.
+fn chips_did_not_fail(report: &Report) -> Option<String> {
+    let wanted = match &report.config["raid"]["fail"] {
+        serde_json::Value::Array(all) => all.len(),
+        serde_json::Value::Object(_) => 1,
+        _ => 0,
+    };
+    let failure = report.raid.as_ref().and_then(|raid| raid.failure.as_ref());
+    let missing = wanted.saturating_sub(failure.map_or(0, |failure| failure.chips.len()));
+    (missing > 0 && report.completed).then(|| {
+        format!(
+            "{missing} of {wanted} failures of chips did not happen: the run had ended, or the chip was \
+             gone already (raid.fail)"
+        )
+    })
 }
 
 /// The queue apparently grew without bound: its mean was long, too, or a unit was always busy.

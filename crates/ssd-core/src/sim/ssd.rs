@@ -156,7 +156,9 @@ impl Ssd {
         self.array.audit()?;
         self.array.audit_way(self.gc.pages_read.iter().sum())?;
         self.gc.audit(&self.ftl)?;
-        self.raid.as_ref().map_or(Ok(()), |raid| raid.audit(&self.ftl, &self.array))?;
+        if !self.data_are_gone() {
+            self.raid.as_ref().map_or(Ok(()), |raid| raid.audit(&self.ftl, &self.array))?;
+        }
         self.audit_lost()?;
         self.audit_copies()?;
         self.audit_buffer()

@@ -41,6 +41,8 @@ pub(crate) struct Storm {
     pub(crate) ssd: Ssd,
     pub(crate) history: History,
     weather: Weather,
+    /// The measurement does not begin with the storm: totals do not hold.
+    pub(crate) warms_up: bool,
     /// Percent of copies among what would be writes.
     pub(crate) copies: u64,
     rng: Stream,
@@ -64,6 +66,7 @@ impl Storm {
             ssd,
             history: History::new(config.device.user_pages, bytes, config.remap.mode),
             weather,
+            warms_up: false,
             copies: 0,
             rng: Stream::new(weather.seed, "storm"),
             pending: BTreeMap::new(),
@@ -249,6 +252,9 @@ impl Storm {
 
     /// Counters that must agree once every request has completed.
     fn totals(&self) {
+        if self.warms_up {
+            return;
+        }
         let m = &self.ssd.measured();
         assert!(m.in_system.closed(), "requests are left inside");
         assert_eq!(self.ssd.outstanding(), 0);

@@ -85,12 +85,29 @@ pub(super) fn parts(config: &Config) -> Option<String> {
 /// The chips that fail exist.
 pub(super) fn failures(config: &Config) -> Option<String> {
     let chips = config.chips();
-    let missing = config.raid.fail.iter().find(|failure| u64::from(failure.chip) >= chips)?;
     assert!(chips > 0, "a device without chips");
+    let missing = config.raid.fail.iter().find(|failure| u64::from(failure.chip) >= chips);
+    let Some(missing) = missing else { return fails_again(config) };
     Some(format!(
         "there is no chip {}: use 0 to {} (channel * device.chips_per_channel + chip)",
         missing.chip,
         chips - 1
+    ))
+}
+
+/// A chip that is gone does not fail again: a spare has to stand in its place.
+fn fails_again(config: &Config) -> Option<String> {
+    let all = &config.raid.fail;
+    debug_assert!(all.iter().all(|failure| u64::from(failure.chip) < config.chips()), "no chip");
+    let again = all.iter().enumerate().find_map(|(i, failure)| {
+        let before = |other: &&ChipFailure| other.chip == failure.chip;
+        let same: Vec<_> = all[..i].iter().filter(before).collect();
+        let at_once = same.iter().any(|other| other.at_ns == failure.at_ns);
+        (at_once || same.len() > config.raid.spares as usize).then_some(failure.chip)
+    })?;
+    Some(format!(
+        "chip {again} would fail while it is gone: leave the second failure out, or let a spare take its place \
+         before (raid.spares, a later at)"
     ))
 }
 
@@ -130,8 +147,19 @@ pub(super) fn redirection(config: &Config) -> Option<String> {
 
 /// Within what chips take turns.
 pub(super) fn rotation(config: &Config) -> Option<String> {
-    let rotates = config.gc.concurrency.policy == "rotating";
-    (rotates && config.raid.group == 0).then(|| {
+    let rotation = &config.gc.concurrency;
+    if rotation.policy != "rotating" {
+        return None;
+    }
+    let group = config.raid.group;
+    if group > 0 && rotation.int("k") >= u64::from(group) {
+        return Some(format!(
+            "all {group} chips of a group may collect at once, so that they do not take turns: use a k of at \
+             most {}, or gc.concurrency = \"unlimited\"",
+            group - 1
+        ));
+    }
+    (group == 0).then(|| {
         "chips take turns within their parity group, and there is none: set raid.group, or use \
          gc.concurrency = { policy = \"fixed\", k = 1 }"
             .to_string()

@@ -22,7 +22,8 @@ crate::config_table! {
             "Where the host reads a page.";
         fail: special(FAIL) => fail: Vec<ChipFailure> = Vec::new(),
             "Failures of chips: { chip, at }, or a list of them. Chips are counted as \
-            `channel * device.chips_per_channel + chip`; `at` is a simulated time.";
+            `channel * device.chips_per_channel + chip`; `at` is a simulated time. The report \
+            names the chips that form parity groups with a failed one.";
         spares: int(0, 64) => spares: u32 = 0,
             "Spare chips: each replaces a failed one, and the pages that are lost are rebuilt; 0: the device \
             stays degraded.";

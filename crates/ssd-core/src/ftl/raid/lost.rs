@@ -212,6 +212,8 @@ impl Plan {
         let on_flash = before.mapped & !before.kept & !lost.map_or(0, |at| 1 << at);
         if no_parity {
             (plan.reads, plan.sources) = (changes.in_part() & on_flash, 0);
+            // A spare may come before the update programs.
+            plan.without_parity = true;
         }
         if lost.is_some_and(|at| changes.in_part() >> at & 1 == 1) {
             // Its rest follows from all other pages.
@@ -261,6 +263,6 @@ mod tests {
         changes.add(1, Change::Part);
         let before = Before { mapped: 0b1111, kept: 0 };
         let plan = Plan::around(ParityUpdate::Fewest, 3, changes, before, (Some(3), true));
-        assert_eq!((plan.reads, plan.sources), (0b010, 0));
+        assert_eq!((plan.reads, plan.sources, plan.without_parity), (0b010, 0, true));
     }
 }

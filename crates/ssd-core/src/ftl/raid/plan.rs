@@ -90,9 +90,15 @@ pub struct Plan {
     pub reads: u64,
     /// Pages, read or kept, whose contents the new parity is made of, beside what is written.
     pub sources: u64,
+    /// No parity is programmed: its chip is gone, and nothing is known that it could be made of.
+    pub without_parity: bool,
 }
 
 impl Plan {
+    /// Nothing is read.
+    pub const DROP: Plan =
+        Plan { method: Method::Drop, reads: 0, sources: 0, without_parity: false };
+
     /// The update of a group of `data_pages` and parity by `changes`, which was as `before`.
     #[must_use]
     pub fn new(update: ParityUpdate, data_pages: u32, changes: Changes, before: Before) -> Plan {
@@ -109,10 +115,10 @@ impl Plan {
             "parity without data, or the reverse"
         );
         if written == 0 && stay == 0 {
-            return Plan { method: Method::Drop, reads: 0, sources: 0 };
+            return Plan::DROP;
         }
         if stay == 0 {
-            return Plan { method: Method::Full, reads: rest & !kept, sources: 0 };
+            return Plan { method: Method::Full, reads: rest & !kept, ..Plan::DROP };
         }
         let modify = old | parity_bit;
         let (rmw_reads, rcw_reads) = (modify & !kept, (stay | rest) & !kept);
@@ -122,9 +128,11 @@ impl Plan {
             ParityUpdate::Reconstruct => false,
         };
         if modifies {
-            Plan { method: Method::ReadModify, reads: rmw_reads, sources: modify }
+            let method = Method::ReadModify;
+            Plan { method, reads: rmw_reads, sources: modify, ..Plan::DROP }
         } else {
-            Plan { method: Method::Reconstruct, reads: rcw_reads, sources: stay }
+            let method = Method::Reconstruct;
+            Plan { method, reads: rcw_reads, sources: stay, ..Plan::DROP }
         }
     }
 

@@ -2,15 +2,15 @@
 
 use super::latency::LatencyStats;
 use crate::metrics::declare::section;
-use crate::metrics::degraded::Degraded;
+use crate::metrics::degraded::{Degraded, FailedChip};
 
 section! {
     /// Parity groups: how their parity was updated.
     ///
     /// Every write and TRIM of a group is one update;
-    /// `flash.programs.parity = rmw + rcw + full` in a completed run without warm-up.
+    /// `flash.programs.parity = rmw + rcw + full` in a completed run without warm-up in which no chip fails.
     pub struct Raid;
-    /// Updates of parity groups by what they read, counted when they begin.
+    /// Updates of parity groups by what they read, counted when they program.
     counters RaidCounts in raid {
         /// Updates that read old data and old parity (read-modify-write).
         rmw: u64,
@@ -30,14 +30,10 @@ section! {
         waited_for_room: u64,
         /// Blocks whose collection began while nothing of the host waited.
         deferred_gcs: u64,
-        /// Reads of pages by the host that a reconstruction has answered, or will.
+        /// Reads of pages by the host that a reconstruction has answered.
         reconstructed: u64,
         /// Reconstructions.
         reconstructions: u64,
-        /// Pages that updates did not program because their chip was gone.
-        not_programmed: u64,
-        /// Pages rebuilt.
-        rebuilt: u64,
     }
     values(inputs) {
         let raid = &inputs.measured.raid;
@@ -69,24 +65,33 @@ section! {
     values(inputs) {
         let none = Degraded::default();
         let degraded = inputs.measured.degraded.as_deref().unwrap_or(&none);
-        let raid = &inputs.measured.raid;
         let [read, write] = degraded.latencies.each_ref().map(LatencyStats::of);
     } {
         /// The chips that have failed, counted over the device, in the order of their failures.
         chips: Vec<u64> = degraded.chips.iter().map(|c| u64::from(c.chip)).collect(),
         /// When they failed, simulated nanoseconds.
         failed_at: Vec<u64> = degraded.chips.iter().map(|c| c.failed.0).collect(),
-        /// When a spare took the place of each, simulated nanoseconds; 0: never.
-        replaced_at: Vec<u64> =
-            degraded.chips.iter().map(|c| c.replaced.map_or(0, |at| at.0)).collect(),
+        /// When a spare took the place of each, simulated nanoseconds; `null`: never.
+        replaced_at: Vec<Option<u64>> =
+            degraded.chips.iter().map(|c| c.replaced.map(|at| at.0)).collect(),
+        /// The chips that form parity groups with each, itself included.
+        group_chips: Vec<Vec<u64>> = {
+            let group = |c: &FailedChip| c.group.iter().map(|&chip| u64::from(chip)).collect();
+            degraded.chips.iter().map(group).collect()
+        },
+        /// When the rebuild ended: a spare stood in the place of every failed chip, and no page was lost any more,
+        /// simulated nanoseconds; `null`: the run ended degraded.
+        rebuilt_at: Option<u64> = degraded.whole_again.map(|at| at.0),
         /// Time that the device was degraded, in the measurement.
         degraded: u64 [Duration] = degraded.until(inputs.ended),
-        /// Pages that were lost when their chip failed, parity included.
+        /// Pages that were lost when their chip failed, parity included, in the whole run.
         pages_lost: u64 = degraded.pages_lost,
-        /// Pages rebuilt: each read from the others of its group and programmed, both with the cause `rebuild`.
-        pages_rebuilt: u64 = raid.rebuilt,
-        /// Pages of updates, parity included, that were not programmed because their chip was gone.
-        pages_not_programmed: u64 = raid.not_programmed,
+        /// Pages rebuilt: each read from the others of its group and programmed, both with the cause `rebuild`,
+        /// in the whole run.
+        pages_rebuilt: u64 = degraded.rebuilt,
+        /// Pages of updates, parity included, that were not programmed because their chip was gone, in the
+        /// whole run.
+        pages_not_programmed: u64 = degraded.not_programmed,
         /// Pages that are lost at the end of the run: the others of their groups determine them.
         pages_left: u64 = degraded.pages_left,
         /// The pages of the host that are gone for good, as two of their group were lost: the run has ended.

@@ -10,7 +10,6 @@
 //! Two lost pages of one group cannot be restored: the run ends, and names the pages of the host.
 
 use super::rebuild::Rebuild;
-use super::update::updates_by;
 use super::{Changed, Stage};
 use crate::config::Config;
 use crate::host::device::DeviceError;
@@ -57,6 +56,16 @@ impl Ssd {
         (0..geo.planes).map(PlaneId).filter(|&plane| geo.chip_of(plane) == chip).collect()
     }
 
+    /// The chips that form parity groups with `chip`, itself included.
+    fn chips_of_group(&self, chip: u32) -> Vec<u32> {
+        let (geo, groups) = (&self.ftl.geo, self.ftl.parity_groups());
+        let number = |chip: u32| groups.chip_of(self.planes_of_chip(chip)[0]);
+        let among = |other: &u32| number(*other) / groups.chips() == number(chip) / groups.chips();
+        let all: Vec<u32> = (0..geo.planes / geo.planes_per_chip).filter(among).collect();
+        assert_eq!(all.len(), groups.chips() as usize, "the group of chip {chip} is {all:?}");
+        all
+    }
+
     /// Whether the chip of `pool`, which has one plane, is gone.
     #[inline]
     pub(in crate::sim) fn pool_is_dead(&self, pool: PoolId) -> bool {
@@ -71,7 +80,7 @@ impl Ssd {
         raid.failures.as_deref_mut().expect("chips may fail")
     }
 
-    fn degraded(&mut self) -> &mut Degraded {
+    pub(super) fn degraded(&mut self) -> &mut Degraded {
         debug_assert!(self.ftl.lost.is_some(), "no chip may fail");
         self.ledger.measured.degraded.get_or_insert_default()
     }
@@ -82,12 +91,13 @@ impl Ssd {
         let (now, chip) = (self.array.now, self.failures().chips[number as usize]);
         let planes = self.planes_of_chip(chip);
         assert!(!planes.is_empty(), "chip {chip} has no plane");
-        if planes.iter().any(|&plane| self.ftl.is_dead(plane)) {
+        if self.data_are_gone() || planes.iter().any(|&plane| self.ftl.is_dead(plane)) {
             return;
         }
+        let group = self.chips_of_group(chip);
         let degraded = self.degraded();
         let place = degraded.chips.len();
-        degraded.chips.push(FailedChip { chip, failed: now, replaced: None });
+        degraded.chips.push(FailedChip { chip, failed: now, replaced: None, group });
         let (lost, whole) = self.ftl.chip_fails(&planes);
         self.degraded().pages_lost += lost;
         let failures = self.failures();
@@ -261,23 +271,31 @@ impl Ssd {
         debug_assert_eq!(op.kind(), OpKind::GroupWrite, "{slot:?} writes no page of a group");
         let from = op.plane;
         (op.ppn, op.plane) = (Ppn::NONE, home);
-        self.ledger.measured.raid.not_programmed += 1;
+        self.degraded().not_programmed += 1;
         self.raid.as_deref_mut().expect("parity").foreign_goes(from, home);
     }
 
-    /// `update` programs those of `pages`, and its `parity`, whose chips are there.
+    /// `update` programs those of `pages`, and its `parity`, whose chips are there; no parity if its plan was made
+    /// without one. Returns whether that is none: the caller commits it.
     pub(super) fn program_what_is_left(
         &mut self,
         update: UpdateSlot,
         parity: OpSlot,
         pages: Vec<Changed>,
-    ) {
+    ) -> bool {
         debug_assert_ne!(parity, OpSlot::NONE, "{update:?} has no parity");
         let all = pages.iter().filter(|page| page.is_written()).map(|page| page.slot);
         let mut written: Vec<OpSlot> = all.chain([parity]).collect();
         let before = written.len();
-        written.retain(|&slot| !self.ftl.is_dead(self.array.ops[slot].plane));
-        self.ledger.measured.raid.not_programmed += (before - written.len()) as u64;
+        let without_parity = self.raid_update(update).plan.without_parity;
+        written.retain(|&slot| {
+            let is_left_out = without_parity && slot == parity;
+            !is_left_out && !self.ftl.is_dead(self.array.ops[slot].plane)
+        });
+        let left_out = (before - written.len()) as u64;
+        if left_out > 0 {
+            self.degraded().not_programmed += left_out;
+        }
         let of = self.raid_update(update);
         (of.pages, of.steps) = (pages, Join::of(written.len() as u32));
         let (parts, nothing) = (of.parts, written.is_empty());
@@ -285,9 +303,7 @@ impl Ssd {
             self.array.ops[slot].parts = parts;
             self.enqueue(slot, W_HOST);
         }
-        if nothing {
-            self.commit_update(update);
-        }
+        nothing
     }
 
     /// A read in `slot` for `update` finds that its page is gone.
@@ -307,13 +323,11 @@ impl Ssd {
         let now = self.array.now;
         let of = self.raid_update(update);
         (of.reads_again, of.stage, of.sum) = (false, Stage::InLine, Default::default());
-        let total = of.parts.total();
-        let (method, request) = (of.plan.method, of.request);
+        let (total, request) = (of.parts.total(), of.request);
         // The last read that ended may have ended before the failure.
         let since = Nanos(self.front.requests.at(request).arrival.0 + total);
         assert!(since <= now, "{update:?} has read in the future");
         self.raid_update(update).since = since;
-        *updates_by(method, &mut self.ledger.measured.raid) -= 1;
         self.begin_update(update);
     }
 
@@ -367,9 +381,19 @@ impl Ssd {
         degraded.set(now, left > 0 || misses);
     }
 
+    /// Whether a group has lost two pages: the run ends, and no update and no reconstruction begins any more. What
+    /// has begun may end, after the error, too (for complete logs).
+    pub(in crate::sim) fn data_are_gone(&self) -> bool {
+        debug_assert!(self.raid.is_some() || self.ftl.lost.is_none(), "chips without parity fail");
+        self.ledger.measured.degraded.as_deref().is_some_and(|degraded| !degraded.gone.is_empty())
+    }
+
     /// Two pages of a group are lost: the run ends.
     #[cold]
     fn data_are_lost(&mut self) {
+        if self.data_are_gone() {
+            return;
+        }
         let (groups, lost) = (self.ftl.parity_groups(), self.ftl.lost.as_deref());
         let lost: Vec<Lpn> = lost.expect("chips may fail").pages(Lpn(0)).collect();
         let mut of_group = std::collections::BTreeMap::new();
@@ -418,7 +442,7 @@ impl Ssd {
     /// Something has happened that may let a spare in, or a page be rebuilt.
     pub(super) fn failure_goes_on(&mut self) {
         debug_assert!(self.raid.is_some(), "a device without parity");
-        if self.ftl.lost.is_none() {
+        if self.ftl.lost.is_none() || self.data_are_gone() {
             return;
         }
         let awaited = std::mem::take(&mut self.failures().awaited);

@@ -146,7 +146,6 @@ impl Raid {
         stream: u8,
         (now, parts): (Nanos, Parts),
     ) -> UpdateSlot {
-        let plan = Plan { method: Method::Drop, reads: 0, sources: 0 };
         self.count += 1;
         debug_assert!(self.free.len() <= self.updates.len(), "more updates are over than were");
         let mut new = Update {
@@ -162,7 +161,7 @@ impl Raid {
             parts,
             pages: Vec::new(),
             changes: Changes::default(),
-            plan,
+            plan: Plan::DROP,
             sum: Payload::default(),
             parity: Parity { slot: OpSlot::NONE, home: parity_home },
             reads_again: false,
@@ -304,7 +303,8 @@ impl Update {
     fn homes(&self) -> impl Iterator<Item = PlaneId> + '_ {
         debug_assert!(self.stage != Stage::InLine, "it is not known what is programmed");
         let data = self.data().map(|page| page.home);
-        data.chain((self.plan.method != Method::Drop).then_some(self.parity.home))
+        let parity = self.plan.method != Method::Drop && !self.plan.without_parity;
+        data.chain(parity.then_some(self.parity.home))
     }
 }
 

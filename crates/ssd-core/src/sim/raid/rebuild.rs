@@ -68,6 +68,8 @@ impl Ssd {
     /// Pages are rebuilt as far as room, window and rate allow.
     pub(super) fn rebuild_goes_on(&mut self) {
         let now = self.array.now;
+        // The page that found no room may have been overwritten or trimmed meanwhile.
+        self.failures().rebuild.lacks = None;
         loop {
             let rebuild = &mut self.failures().rebuild;
             debug_assert!(rebuild.under_way <= rebuild.window, "too many pages are rebuilt");
@@ -94,7 +96,6 @@ impl Ssd {
             }
             self.ftl.space.hold(plane, stream);
             let rebuild = &mut self.failures().rebuild;
-            rebuild.lacks = None;
             rebuild.under_way += 1;
             rebuild.next_at = Nanos(now.0 + rebuild.interval.0);
             rebuild.from = Lpn(lpn.0 + 1);
@@ -161,8 +162,8 @@ impl Ssd {
             self.ftl.land(ppn);
             self.ftl.restore_in_group(lpn, ppn);
             self.page_of_group_commits(ppn);
-            self.ledger.measured.raid.rebuilt += 1;
             self.failures().rebuild.under_way -= 1;
+            self.degraded().rebuilt += 1;
             self.note_degraded();
         }
         self.note_room();

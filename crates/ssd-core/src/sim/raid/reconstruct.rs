@@ -155,7 +155,6 @@ impl Ssd {
         let group = self.ftl.parity_groups().group_of(lpn);
         debug_assert!(!matches!(self.ftl.owners.newest(lpn), Entry::Slot(_)), "newer data exist");
         let raid = self.raid.as_deref_mut().expect("a device with parity");
-        self.ledger.measured.raid.reconstructed += 1;
         if let Some(recovery) = raid.recoveries.of_page(group, lpn) {
             let joined = raid.recoveries.get(recovery);
             if joined.step != Step::Programming {
@@ -164,6 +163,7 @@ impl Ssd {
             }
             // The page is in the controller.
             let page = joined.sum.clone();
+            self.ledger.measured.raid.reconstructed += 1;
             self.deliver_page(slot, &page);
             let delay = self.array.times.controller_ns;
             self.array.ops[slot].parts.transfer_ns += delay;
@@ -202,7 +202,7 @@ impl Ssd {
     /// The first reconstruction of `group` that waits begins, if nothing has locked the group.
     fn begin_recovery_of(&mut self, group: GroupId) {
         debug_assert!(self.ftl.groups.is_some(), "{group:?} of a device without parity");
-        if !self.recovers {
+        if !self.recovers || self.data_are_gone() {
             return;
         }
         loop {
@@ -251,7 +251,7 @@ impl Ssd {
         let others = groups.pages(group).filter(|&other| other != lpn);
         let mut reads = Vec::new();
         for other in others {
-            assert!(!self.ftl.is_lost(other) || self.failure.is_some(), "{group:?} has lost two");
+            assert!(!self.ftl.is_lost(other), "{group:?} has lost two");
             if let Some(page) = self.ftl.owners.committed(other) {
                 reads.push((other, self.ftl.geo.plane_of(page)));
             }
@@ -262,15 +262,12 @@ impl Ssd {
         recovery.steps = Join::of(reads.len() as u32);
         (recovery.expected, recovery.readers) = (expected, readers);
         self.ledger.measured.raid.reconstructions += 1;
-        let (rebuilds, nothing) = (target.is_some(), reads.is_empty());
+        let rebuilds = target.is_some();
+        assert!(!reads.is_empty(), "{lpn:?} is made of nothing");
         for (other, plane) in reads {
             let work = Work::RecoveryRead { recovery: slot, rebuilds };
             let read = self.array.ops.insert(Op::new(work, other, plane, now));
             self.enqueue(read, R_HOST);
-        }
-        if nothing {
-            // Only if the group has lost more than a page: the run ends.
-            assert!(self.failure.is_some(), "{lpn:?} is made of nothing");
         }
         true
     }
@@ -280,7 +277,6 @@ impl Ssd {
         assert!(since <= self.array.now, "{slot:?} waits since later");
         let lpn = self.array.ops[slot].lpn;
         self.array.ops[slot].parts.queue_ns += (self.array.now - since).0;
-        self.ledger.measured.raid.reconstructed -= 1;
         match self.ftl.owners.newest(lpn) {
             Entry::Page(page) => {
                 self.array.ops[slot].plane = self.ftl.geo.plane_of(page);
@@ -366,6 +362,7 @@ impl Ssd {
             fail(&mut self.failure, DeviceError::Data(error));
         }
         let programs = target.is_some() && self.program_rebuilt(slot);
+        self.ledger.measured.raid.reconstructed += readers.len() as u64;
         for (reader, since) in readers {
             let op = &mut self.array.ops[reader].parts;
             if since <= began {
@@ -387,7 +384,8 @@ impl Ssd {
 
     /// Every lost page can be computed, and is what the host has written; no group has lost two.
     pub(in crate::sim) fn audit_lost(&self) -> Result<(), String> {
-        let Some(lost) = self.ftl.lost.as_deref() else { return Ok(()) };
+        let gone = self.data_are_gone();
+        let Some(lost) = self.ftl.lost.as_deref().filter(|_| !gone) else { return Ok(()) };
         assert!(self.raid.is_some(), "pages are lost without parity");
         let groups = self.ftl.parity_groups();
         let mut last = None;
@@ -395,13 +393,13 @@ impl Ssd {
             lost.pages(Lpn(0)).map(|lpn| (groups.group_of(lpn), lpn)).collect();
         all.sort_unstable();
         for (group, lpn) in all {
-            if last == Some(group) && self.failure.is_none() {
+            if last == Some(group) {
                 return Err(format!("{group:?} has lost two pages, and the run goes on"));
             }
             last = Some(group);
             let Some(content) = &self.ledger.content else { continue };
             let newest = self.ftl.owners.newest(lpn);
-            if newest != Entry::Unmapped || groups.is_parity(lpn) || self.failure.is_some() {
+            if newest != Entry::Unmapped || groups.is_parity(lpn) {
                 continue;
             }
             let (is, expected) = (self.ftl.reconstructed(lpn).digest, content.expected(lpn));

@@ -46,6 +46,9 @@ impl Ssd {
 
     /// `update` has locked its group: it reads.
     pub(super) fn begin_update(&mut self, update: UpdateSlot) {
+        if self.ftl.lost.is_some() && self.data_are_gone() {
+            return;
+        }
         let now = self.array.now;
         let groups = self.ftl.parity_groups();
         let raid = self.raid.as_deref_mut().expect("a device with parity");
@@ -59,16 +62,12 @@ impl Ssd {
         for position in positions(plan.sources & !plan.reads) {
             let lpn = groups.page(group, position);
             mix(&mut sum, raid.kept.payload(lpn).expect("a source is read, or kept"));
-            self.ledger.measured.raid.kept += 1;
         }
         let of = &mut raid.updates[update.at()];
         of.parts.queue_ns += (now - of.since).0;
         (of.plan, of.sum, of.stage) = (plan, sum, Stage::Reading);
         of.steps = Join::of(plan.reads.count_ones());
         let parts = of.parts;
-        let rests = positions(of.changes.in_part() & plan.reads).count();
-        self.ledger.measured.host.rmw += rests as u64;
-        *updates_by(plan.method, &mut self.ledger.measured.raid) += 1;
         for position in positions(plan.reads) {
             let lpn = self.ftl.parity_groups().page(group, position);
             let page = self.ftl.owners.committed(lpn).expect("what is read holds data");
@@ -138,12 +137,15 @@ impl Ssd {
         }
         if of.plan.method == Method::Drop {
             of.stage = Stage::Programming;
+            self.ledger.measured.raid.dropped += 1;
             raid.programs(update);
             return self.commit_update(update);
         }
         (of.stage, of.since) = (Stage::WaitsForRoom, now);
         if raid.waiting.is_empty() && self.hold_room(update) {
-            self.program_update(update);
+            if self.program_update(update) {
+                self.commit_update(update);
+            }
         } else {
             let raid = self.raid.as_deref_mut().expect("a device with parity");
             raid.waiting.push_back(update);
@@ -183,6 +185,9 @@ impl Ssd {
         raid.wanted.fill(false);
         let mut waiting = std::mem::take(&mut raid.waiting);
         let mut still = std::collections::VecDeque::new();
+        // Those with nothing to program are over. The next ones of their groups begin when all of these have had
+        // their turn.
+        let mut over = Vec::new();
         while let Some(update) = waiting.pop_front() {
             let raid = self.raid.as_deref().expect("a device with parity");
             let is_wanted = |plane| raid.wanted[self.ftl.geo.pool_of(plane).at()];
@@ -190,7 +195,9 @@ impl Ssd {
             // A missing chip has no room that anybody waits for.
             let behind = raid.at(update).homes().any(|p| !Lost::misses(lost, p) && is_wanted(p));
             if !behind && self.hold_room(update) {
-                self.program_update(update);
+                if self.program_update(update) {
+                    over.push(update);
+                }
                 continue;
             }
             let lost = self.ftl.lost.as_deref();
@@ -203,10 +210,13 @@ impl Ssd {
         let raid = self.raid.as_deref_mut().expect("a device with parity");
         assert!(raid.waiting.is_empty(), "an update has come to wait for room meanwhile");
         raid.waiting = still;
+        over.into_iter().for_each(|update| self.commit_update(update));
     }
 
-    /// `update` has room: its pages and the parity are programmed.
-    fn program_update(&mut self, update: UpdateSlot) {
+    /// `update` has room: its pages and the parity are programmed. Returns whether it has nothing to program, as its
+    /// chips are gone: the caller commits it.
+    #[must_use]
+    fn program_update(&mut self, update: UpdateSlot) -> bool {
         let now = self.array.now;
         let raid = self.raid.as_deref_mut().expect("a device with parity");
         let of = &mut raid.updates[update.at()];
@@ -215,9 +225,14 @@ impl Ssd {
         of.parts.gc_wait_ns += waited.0;
         self.ledger.measured.raid.waited_for_room += u64::from(waited > Nanos::ZERO);
         of.stage = Stage::Programming;
-        let Update { group, sequence, stream, parts, .. } = *of;
+        let Update { group, sequence, stream, parts, plan, .. } = *of;
+        let rests = of.changes.in_part() & plan.reads;
+        self.ledger.measured.host.rmw += u64::from(rests.count_ones());
+        let saved = plan.sources & !plan.reads;
+        self.ledger.measured.raid.kept += u64::from(saved.count_ones());
+        *updates_by(plan.method, &mut self.ledger.measured.raid) += 1;
         let mut sum = std::mem::take(&mut of.sum);
-        assert!(of.plan.method != Method::Drop, "{update:?} has nothing to program");
+        assert!(plan.method != Method::Drop, "{update:?} has nothing to program");
         of.steps = Join::of(of.data().count() as u32 + 1);
         let (lpn, home) = (self.ftl.parity_groups().parity(group), of.parity.home);
         let work = Work::GroupWrite { update, stream, parity: true };
@@ -239,6 +254,7 @@ impl Ssd {
         }
         self.raid_update(update).pages = pages;
         self.enqueue(parity, W_HOST);
+        false
     }
 
     /// A page of `update` has been programmed; its time went to `parts` so far.

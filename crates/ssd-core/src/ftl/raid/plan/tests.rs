@@ -54,7 +54,7 @@ fn figure_3_of_the_paper() {
 #[test]
 fn a_group_of_two_is_a_mirror() {
     let plan = of(&[Some(Change::Whole)]);
-    assert_eq!(plan, Plan { method: Method::Full, reads: 0, sources: 0 });
+    assert_eq!(plan, Plan { method: Method::Full, ..Plan::DROP });
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn a_trim_is_an_update_unless_no_data_are_left() {
     let one = of(&[trim, None, None]);
     assert_eq!((one.method, one.reads), (Method::ReadModify, 0b1001));
     let all = of(&[trim; 3]);
-    assert_eq!(all, Plan { method: Method::Drop, reads: 0, sources: 0 });
+    assert_eq!(all, Plan::DROP);
     let rest = of(&[trim, whole, trim]);
     assert_eq!((rest.method, rest.reads), (Method::Full, 0));
 }
