@@ -65,6 +65,7 @@ SUITES = {
         "raid",
         "raid_fail",
         "power",
+        "power_runs",
         "power_time",
     ],
     "ssd-trace": ["stand_in_patterns"],

@@ -58,6 +58,12 @@ impl Ssd {
         debug_assert!(id < self.front.submitted, "request {id} has not been submitted");
         let outside = if FULL { self.waited_outside(id, waited) } else { waited };
         self.ledger.measured.in_system.waited_outside(outside.0);
+        if FULL
+            && self.power.is_some()
+            && let Some(data) = data
+        {
+            self.keep_brought(id, data);
+        }
         let pages = pages_of(&self.ftl.geo, request);
         debug_assert!(
             request.op == HostOp::Flush || pages.first + pages.count <= self.ftl.geo.user_pages,

@@ -98,20 +98,24 @@ impl Ssd {
     /// The requests in the device, and those on their way to it.
     fn withdraw_requests(&mut self) -> Vec<Withdrawn> {
         let now = self.array.now;
+        let brought = &mut self.power.as_mut().expect("the caller has checked").brought;
         let inside = self.front.requests.live().map(|r| Withdrawn {
             id: r.id,
             arrival: r.arrival,
             request: r.request,
+            data: brought.remove(&r.id),
             admitted: true,
         });
         let mut all: Vec<Withdrawn> = inside.collect();
         for r in &all {
             self.ledger.measured.withdraw(now, r.request.op);
         }
-        all.extend(self.front.arrivals.iter().map(|a| Withdrawn {
+        brought.clear();
+        all.extend(self.front.arrivals.drain(..).map(|a| Withdrawn {
             id: a.id,
             arrival: a.at,
             request: a.request,
+            data: a.data,
             admitted: false,
         }));
         all.sort_unstable_by_key(|r| r.id);
@@ -151,7 +155,7 @@ impl Ssd {
         saved
     }
 
-    /// The host submits again what had not completed; writes only without data of their own.
+    /// The host submits again what had not completed, with the same data.
     pub(super) fn repeat_requests(&mut self) {
         let power = self.power.as_mut().expect("a device whose power may be cut");
         let again = std::mem::take(&mut power.withdrawn);
@@ -162,7 +166,7 @@ impl Ssd {
         self.ledger.measured.power.requests_repeated += power.repeated.len() as u64;
         for r in again {
             debug_assert!(r.request.op != HostOp::Read || r.request.sectors > 0, "an empty read");
-            self.front.arrives_again(r.arrival, r.id, &r.request);
+            self.front.arrives_again(r.arrival, r.id, &r.request, r.data);
         }
     }
 

@@ -15,7 +15,7 @@ use crate::sim::ssd::Ssd;
 use crate::units::{BlockId, Nanos, OpSlot, PoolId, Ppn, RequestSlot};
 use checkpoint::{Area, Writing};
 use run::Schedule;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 /// A request that was in the device when power was cut.
 #[derive(Clone, Debug)]
@@ -26,6 +26,8 @@ pub struct Withdrawn {
     pub arrival: Nanos,
     /// The request.
     pub request: Request,
+    /// What it brought: the bytes of a write, the source ranges of a copy.
+    pub(crate) data: Option<Box<[u8]>>,
     /// It had arrived.
     pub(crate) admitted: bool,
 }
@@ -61,6 +63,8 @@ pub(crate) struct Power {
     /// Since when there is no power.
     off_since: Option<Nanos>,
     withdrawn: Vec<Withdrawn>,
+    /// What requests in the device have brought, by number: the host keeps it until they complete.
+    brought: BTreeMap<u64, Box<[u8]>>,
     /// Requests submitted again: their numbers, ascending, and the time since which they were in no device.
     repeated: Vec<u64>,
     outside_since: Nanos,
@@ -93,6 +97,7 @@ impl Power {
             erases: Vec::new(),
             off_since: None,
             withdrawn: Vec::new(),
+            brought: BTreeMap::new(),
             repeated: Vec::new(),
             outside_since: Nanos::ZERO,
             saved: Vec::new(),
@@ -125,6 +130,16 @@ impl Ssd {
         let geo = &self.ftl.geo;
         if let Some(power) = &mut self.power {
             power.moved.retain(|&(source, _)| geo.block_of(source) != victim);
+        }
+    }
+
+    /// Request `id`, which arrives, brings `data`: it comes again with them if power is cut before it completes.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn keep_brought(&mut self, id: u64, data: &[u8]) {
+        debug_assert!(id < self.front.submitted, "request {id} has not been submitted");
+        if let Some(power) = &mut self.power {
+            power.brought.insert(id, data.into());
         }
     }
 
