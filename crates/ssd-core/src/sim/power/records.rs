@@ -1,7 +1,7 @@
 //! Records: a TRIM or a copy is acknowledged when its records survive a cut, and an erase waits for all records before
 //! it, those of the owners of pages that were moved out of its block among them.
 
-use super::WaitingTrim;
+use super::{Power, WaitingTrim};
 use crate::ftl::map::Entry;
 use crate::ftl::owners::Claim;
 use crate::metrics::build::RecordsKept;
@@ -13,6 +13,14 @@ use crate::sim::array::op::OpKind;
 use crate::sim::front::Pages;
 use crate::sim::ssd::Ssd;
 use crate::units::{Lpn, Nanos, OpSlot, Ppn, RequestSlot};
+
+impl Power {
+    /// Whether a cut at `now` would lose records.
+    pub(crate) fn lacks_records(&self, now: Nanos) -> bool {
+        debug_assert!(self.off_since.is_none(), "nothing is acknowledged without power");
+        !self.backlog.is_empty() || self.nvram.safe_at() > now
+    }
+}
 
 impl Ssd {
     /// The records that survive a power cut, or will; `None` if power is never cut.
