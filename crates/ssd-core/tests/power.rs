@@ -219,7 +219,6 @@ fn records_go_with_a_checkpoint_and_trims_wait_for_room() {
     let mut waited = 0;
     for at in 0..700 {
         let mut run = Cuts::new(&c, load, 150);
-        run.trims_wait = true;
         run.run(at);
         run.cut();
         run.mount_and_judge(&at);
@@ -288,7 +287,6 @@ fn owners_survive_with_the_smallest_nvram_and_with_checkpoints() {
         (c.power.nvram_bytes, c.power.checkpoint_bytes) = (bytes, 0);
         for at in (0..800).step_by(2) {
             let mut run = Cuts::new(&c, COPIES, 150);
-            run.trims_wait = true;
             run.run(at);
             run.cut();
             run.mount_and_judge(&(bytes, at));
@@ -355,7 +353,6 @@ fn cut_after_checkpoints_without_kept_block(config: &Config, seed: u64) -> u64 {
     let copy = if config.remap.mode == RemapMode::Off { 0 } else { 30 };
     let load = Load { seed, copy, trim: 25, ..Load::MIXED };
     let mut run = Cuts::new(config, load, config.device.user_pages);
-    run.trims_wait = true;
     let (mut rng, mut found) = (Stream::new(seed, "cuts"), 0);
     for cut in 0..60 {
         let mut before = run.ssd.measured().power.checkpoints;

@@ -5,6 +5,9 @@ mod rig;
 use rig::device;
 use rig::runs::{Mix, Run};
 use ssd_core::config::{BufferPower, Config, DataMode, PoolScope, PowerCut, RemapMode};
+use ssd_core::host::device::Device;
+use ssd_core::host::request::{Op, Request};
+use ssd_core::units::{Lpn, Nanos};
 
 /// Two planes of one pool; power is cut at random.
 fn small(mode: RemapMode) -> Config {
@@ -54,12 +57,51 @@ fn the_smallest_nvram_and_a_slow_one_hold_up_no_run() {
                 (c.power.nvram_bytes, c.power.nvram_ns) = (bytes, nvram_ns);
                 c.host.write_buffer_pages = buffer;
                 c.power.cut = PowerCut::Random(300_000);
-                let mix = Mix { trim: 35, span: 20, depth: 12, ..copies(mode) };
+                let mix = Mix { trim: 35, span: 20, depth: 24, pages: 4, ..copies(mode) };
                 let mut run = Run::new(&c, mix);
-                run.run(1500);
+                run.run(500);
                 let checkpoints = run.end().measured().power.checkpoints;
                 assert!(bytes > 1000 || checkpoints > 10, "{bytes} B: {checkpoints} checkpoints");
             }
         }
     }
+}
+
+#[test]
+fn trims_of_pages_under_way_wait_for_one_checkpoint() {
+    let mut c = small(RemapMode::Off);
+    (c.power.nvram_bytes, c.power.cut) = (64, PowerCut::OnRequest);
+    let mut ssd = rig::with_pages(&c, 0);
+    let writes = (0..6).map(|lpn| rig::whole(Op::Write, lpn, 1));
+    let trims = (0..5).map(|lpn| rig::whole(Op::Trim, lpn, 1));
+    let all: Vec<Request> = writes.chain(trims).collect();
+    for request in &all {
+        ssd.submit(Nanos::ZERO, request, None).expect("a valid request");
+    }
+    let (mut done, end) = (Vec::new(), Nanos(1_000_000));
+    while done.len() < all.len() && ssd.now() < end {
+        ssd.run_until(end, &mut done).expect("it goes on");
+    }
+    assert_eq!(done.len(), all.len(), "requests that completed");
+    let power = ssd.measured().power;
+    assert!(power.trims_waited > 0 && power.checkpoints <= 5, "{power:?}");
+}
+
+#[test]
+fn a_trim_that_waits_for_room_leaves_data_that_are_written_later() {
+    let mut c = small(RemapMode::Off);
+    (c.power.nvram_bytes, c.power.cut) = (64, PowerCut::OnRequest);
+    let mut ssd = rig::with_pages(&c, 8);
+    for lpn in 0..6 {
+        ssd.submit(Nanos::ZERO, &rig::whole(Op::Trim, lpn, 1), None).expect("a TRIM");
+    }
+    ssd.submit(Nanos(1), &rig::whole(Op::Write, 5, 1), None).expect("a write");
+    let (mut done, end) = (Vec::new(), Nanos(1_000_000));
+    while done.len() < 7 && ssd.now() < end {
+        ssd.run_until(end, &mut done).expect("it goes on");
+    }
+    assert_eq!(done.len(), 7, "requests that completed");
+    assert!(ssd.measured().power.trims_waited > 0, "no TRIM has waited");
+    assert_eq!(ssd.page_on_flash(Lpn(4)), None);
+    assert!(ssd.page_on_flash(Lpn(5)).is_some(), "the data written last are gone");
 }

@@ -58,7 +58,6 @@ impl Ssd {
         }
         power.writing = None;
         power.moved.clear();
-        power.waiting.clear();
         power.unrecorded.clear();
         power.erases.clear();
         (power.off_since, power.outside_since) = (Some(now), now);

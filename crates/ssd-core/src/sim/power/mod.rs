@@ -32,12 +32,12 @@ pub struct Withdrawn {
     pub(crate) admitted: bool,
 }
 
-/// A TRIM that waits for room in the NVRAM.
-pub(crate) struct WaitingTrim {
-    slot: RequestSlot,
-    first: u32,
-    pages: u32,
+/// A part of a request that waits until its records have found room.
+struct Unrecorded {
+    request: RequestSlot,
     since: Nanos,
+    /// Records that have found room, or need none any more, by then.
+    passed: u64,
 }
 
 /// What a device needs that survives power cuts; boxed, as most devices do not.
@@ -54,11 +54,12 @@ pub(crate) struct Power {
     /// Pages moved in pools that have given up their block for recovery, from where to where, until their victim is
     /// erased.
     moved: Vec<(Ppn, Ppn)>,
-    waiting: VecDeque<WaitingTrim>,
-    /// Records of owners for which there was no room, oldest first: with a protected buffer they survive a cut.
+    /// Records for which there was no room, oldest first: with a protected buffer they survive a cut.
     pub(crate) backlog: VecDeque<Record>,
-    /// Parts of requests, each with the time since which it waits, and erases that wait for these records.
-    unrecorded: Vec<(RequestSlot, Nanos)>,
+    /// Records that have left the backlog.
+    passed: u64,
+    /// Parts of requests, oldest first, and erases that wait for these records.
+    unrecorded: VecDeque<Unrecorded>,
     erases: Vec<OpSlot>,
     /// Since when there is no power.
     off_since: Option<Nanos>,
@@ -91,9 +92,9 @@ impl Power {
             checkpointed: sequence,
             writing: None,
             moved: Vec::new(),
-            waiting: VecDeque::new(),
             backlog: VecDeque::new(),
-            unrecorded: Vec::new(),
+            passed: 0,
+            unrecorded: VecDeque::new(),
             erases: Vec::new(),
             off_since: None,
             withdrawn: Vec::new(),

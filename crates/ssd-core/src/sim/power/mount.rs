@@ -147,7 +147,7 @@ impl Ssd {
         assert!(power.off_since.take().is_some(), "the caller has mounted a device without power");
         power.repeated.clear();
         debug_assert!(power.writing.is_none(), "a checkpoint has survived");
-        debug_assert!(power.waiting.is_empty(), "a TRIM has survived");
+        debug_assert!(power.unrecorded.is_empty(), "a request has survived");
         self.gc = Collector::new(config, &self.ftl, &self.plugs);
         self.ledger.content = Content::new(config, &self.ftl);
         (0..self.array.units.len()).for_each(|unit| self.gc.arm_idle_timer(unit, &mut self.array));
