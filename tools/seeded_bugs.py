@@ -67,6 +67,7 @@ SUITES = {
         "raid_fail",
         "raid_meanwhile",
         "power",
+        "power_runs",
         "power_time",
     ],
     "ssd-trace": ["stand_in_patterns"],

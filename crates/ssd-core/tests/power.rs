@@ -23,6 +23,9 @@ fn small() -> Config {
 /// Times in the SRAM: with one a cut finds writes that are in the buffer and have not been acknowledged.
 const SRAM: [u64; 2] = [0, 30];
 
+/// Times to write a record: with a long one a cut finds TRIMs whose records have not been written.
+const NVRAM: [u64; 2] = [500, 8000];
+
 /// Power is cut after each of the first `steps` steps of a run.
 fn cut_everywhere(config: &Config, load: Load, filled: u32, steps: u64) {
     for at in 0..steps {
@@ -82,9 +85,10 @@ fn a_second_cut_inside_every_step_of_the_recovery_changes_nothing() {
 
 #[test]
 fn a_volatile_buffer_loses_what_no_flush_has_covered_and_nothing_else() {
-    for sram_ns in SRAM {
+    for (sram_ns, nvram_ns) in SRAM.into_iter().zip(NVRAM) {
         let mut c = small();
         (c.host.write_buffer_pages, c.timing.sram_ns) = (6, sram_ns);
+        c.power.nvram_ns = nvram_ns;
         cut_everywhere(&c, Load { flush: 8, fua: 15, ..Load::MIXED }, 150, 700);
     }
 }
@@ -215,7 +219,6 @@ fn records_go_with_a_checkpoint_and_trims_wait_for_room() {
     let mut waited = 0;
     for at in 0..700 {
         let mut run = Cuts::new(&c, load, 150);
-        run.trims_wait = true;
         run.run(at);
         run.cut();
         run.mount_and_judge(&at);
@@ -284,7 +287,6 @@ fn owners_survive_with_the_smallest_nvram_and_with_checkpoints() {
         (c.power.nvram_bytes, c.power.checkpoint_bytes) = (bytes, 0);
         for at in (0..800).step_by(2) {
             let mut run = Cuts::new(&c, COPIES, 150);
-            run.trims_wait = true;
             run.run(at);
             run.cut();
             run.mount_and_judge(&(bytes, at));
@@ -351,7 +353,6 @@ fn cut_after_checkpoints_without_kept_block(config: &Config, seed: u64) -> u64 {
     let copy = if config.remap.mode == RemapMode::Off { 0 } else { 30 };
     let load = Load { seed, copy, trim: 25, ..Load::MIXED };
     let mut run = Cuts::new(config, load, config.device.user_pages);
-    run.trims_wait = true;
     let (mut rng, mut found) = (Stream::new(seed, "cuts"), 0);
     for cut in 0..60 {
         let mut before = run.ssd.measured().power.checkpoints;

@@ -120,6 +120,13 @@ impl WriteBuffer {
         self.kept.remove(&sequence).is_some()
     }
 
+    /// Page `sequence` goes to flash if it is kept; returns whether it was.
+    pub(crate) fn put_out(&mut self, sequence: u64) -> bool {
+        let kept = self.forget(sequence);
+        self.evicting += usize::from(kept);
+        kept
+    }
+
     /// The least recently written page goes to flash if more pages are kept than the threshold and the queued
     /// writes allow.
     pub(crate) fn evict_surplus(&mut self) -> Option<OpSlot> {

@@ -386,16 +386,16 @@ impl Ssd {
         while let Some(slot) = self.front.epochs.next_flush() {
             let waits = !self.front.requests.at(slot).parts.is_done();
             assert!(waits, "the request of a flush has completed before it");
-            // A write that it covers may have been replaced by a copy or a TRIM.
+            // A write that it covers may have been replaced by a copy or a TRIM, whose record is not written yet.
             self.ends_after_others(slot);
         }
     }
 
-    /// A part of the request in `slot` that has waited for other requests ends, where copies are recorded with the
-    /// records so far.
+    /// A part of the request in `slot` that has waited for other requests ends, where power may be cut with the records
+    /// so far.
     pub(super) fn ends_after_others(&mut self, slot: RequestSlot) {
         let now = self.array.now;
-        if self.power.is_some() && self.copies.is_some() {
+        if self.power.as_ref().is_some_and(|power| power.lacks_records(now)) {
             return self.ends_when_recorded(slot, now);
         }
         let arrival = self.front.requests.at(slot).arrival;

@@ -224,8 +224,7 @@ impl Ssd {
         let sequence = self.array.ops[slot].sequence;
         let Some(buffer) = &mut self.front.buffer else { return };
         debug_assert_ne!(sequence, 0, "{slot:?} has not been admitted");
-        if buffer.forget(sequence) {
-            buffer.pass_through();
+        if buffer.put_out(sequence) {
             let for_others = self.has_heirs(slot) || self.power.is_some();
             debug_assert!(for_others, "{slot:?} is evicted for nobody");
             self.evict(slot);
@@ -323,9 +322,10 @@ impl Ssd {
     /// As [`crate::host::device::Device::run_until`].
     pub fn empty_buffer(&mut self) -> Result<(), DeviceError> {
         assert_eq!(self.outstanding(), 0, "requests have not completed");
-        self.evict_all();
         debug_assert!(self.front.arrivals.is_empty(), "requests are still to arrive");
         while self.buffered_pages() > 0 {
+            // After a power cut capacitors have saved pages, which are kept again.
+            self.evict_all();
             self.step()?;
         }
         Ok(())

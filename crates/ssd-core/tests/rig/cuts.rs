@@ -56,8 +56,6 @@ pub(crate) struct Cuts {
     /// Admission number of the last page written.
     sequence: u64,
     pending: BTreeMap<u64, Request>,
-    /// TRIMs may wait for room, and take effect after requests that arrived later.
-    pub(crate) trims_wait: bool,
     pub(crate) completed: u64,
 }
 
@@ -85,7 +83,6 @@ impl Cuts {
             changes: (0..config.device.user_pages).map(start).collect(),
             sequence,
             pending: BTreeMap::new(),
-            trims_wait: false,
             completed: 0,
         }
     }
@@ -126,15 +123,9 @@ impl Cuts {
         let id = self.ssd.submit(self.ssd.now(), &request, Some(&data)).expect("a valid copy").0;
         for page in 0..count {
             self.sequence += 1;
-            let source = &self.changes[(from + page) as usize];
-            // The source may be trimmed later than this copy is admitted, if TRIMs wait.
-            let newest = source.len() - 1;
-            let seen = &source[if self.trims_wait { 0 } else { newest }..];
-            let copies: Vec<Change> = seen
-                .iter()
-                .map(|c| Change { digest: c.digest, request: id, durable: false })
-                .collect();
-            self.changes[(first + page) as usize].extend(copies);
+            let newest = self.changes[(from + page) as usize].last().expect("the first one");
+            let change = Change { digest: newest.digest, request: id, durable: false };
+            self.changes[(first + page) as usize].push(change);
         }
         self.pending.insert(id, request);
     }
@@ -231,11 +222,7 @@ impl Cuts {
             let digest = self.ssd.buffered_digest(lpn).unwrap_or(digest);
             let changes = &mut self.changes[page as usize];
             let last = changes.iter().rposition(|change| change.durable).expect("the first one is");
-            let mut possible = &changes[last..];
-            if self.trims_wait {
-                // What was under way together may have taken effect in any order.
-                possible = &changes[..];
-            }
+            let possible = &changes[last..];
             assert!(
                 possible.iter().any(|change| change.digest == digest),
                 "{what:?}: page {page} holds {digest:016x}, and not one of {possible:x?}"

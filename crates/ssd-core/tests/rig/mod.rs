@@ -9,6 +9,7 @@ pub(crate) mod cases;
 pub(crate) mod cuts;
 pub(crate) mod history;
 pub(crate) mod parity;
+pub(crate) mod runs;
 pub(crate) mod storm;
 
 use ssd_core::config::{Config, DataMode, EraseUnit, Frontiers, Host, HostMode, PoolScope};

@@ -2,6 +2,7 @@
 
 use super::NONE;
 use crate::ftl::Ftl;
+use crate::nand::nvram::Record;
 use crate::units::{BlockId, Lpn, PlaneId, Ppn};
 use std::collections::BTreeMap;
 
@@ -15,6 +16,8 @@ pub struct Image {
     /// Of LPNs whose page was a copy in the block that their pool had kept for recovery, while the victim was still
     /// there: their page in the victim, and the admission number of their data.
     pub(super) sources: BTreeMap<Lpn, (Ppn, u64)>,
+    /// Of LPNs with data on their way to flash that had been trimmed: up to which admission number.
+    pub(super) trims: BTreeMap<Lpn, u64>,
     /// Pages of each flash block whose programs had ended, by erase unit, then by plane of its pool.
     pub(super) settled: Vec<u16>,
     /// Erases of each erase unit.
@@ -49,8 +52,29 @@ impl Image {
             sources: sources.collect(),
             map: (0..ftl.geo.logical_pages).map(page).collect(),
             sequences: ftl.recorded.as_ref().map_or_else(BTreeMap::new, |r| r.sequences.clone()),
+            trims: BTreeMap::new(),
             settled,
             erases: ftl.blocks.erases.clone(),
+        }
+    }
+
+    /// The checkpoint replaces `records` and the one `before`: what they end of the pages that are still `under_way`,
+    /// with these admission numbers, it ends itself when they are found.
+    pub(crate) fn end_later(
+        &mut self,
+        under_way: &[(Lpn, u64)],
+        records: &[Record],
+        before: Option<&Image>,
+    ) {
+        debug_assert!(self.trims.is_empty(), "it has been told before");
+        for &(lpn, number) in under_way {
+            let ends = records.iter().filter(|record| record.ends(lpn, number));
+            let carried = before.and_then(|before| before.trims.get(&lpn)).copied();
+            let carried = carried.filter(|&last| number <= last);
+            if let Some(last) = ends.map(Record::sequence).chain(carried).max() {
+                let here = self.trims.entry(lpn).or_default();
+                *here = last.max(*here);
+            }
         }
     }
 

@@ -47,8 +47,13 @@ impl Filled {
 struct Trims(Vec<u64>);
 
 impl Trims {
-    fn of(ftl: &Ftl, records: &[Record]) -> Trims {
-        let mut last = vec![0; if records.is_empty() { 0 } else { ftl.geo.logical_pages as usize }];
+    fn of(ftl: &Ftl, records: &[Record], image: Option<&Image>) -> Trims {
+        let kept = image.filter(|image| !image.trims.is_empty());
+        let none = records.is_empty() && kept.is_none();
+        let mut last = vec![0; if none { 0 } else { ftl.geo.logical_pages as usize }];
+        for (lpn, &sequence) in kept.into_iter().flat_map(|image| &image.trims) {
+            last[lpn.at()] = sequence;
+        }
         for record in records {
             let Record::Trim { first, pages, sequence } = *record else { continue };
             assert!(first.0 + pages <= ftl.geo.user_pages, "{record:?} is beyond the device");
@@ -72,7 +77,7 @@ impl Newest {
         image: Option<&Image>,
         found: &mut Found,
     ) -> Newest {
-        let trims = Trims::of(ftl, records);
+        let trims = Trims::of(ftl, records, image);
         let mut page = vec![NONE; ftl.geo.logical_pages as usize];
         let (mut compared, mut copied) = (Vec::new(), BTreeMap::new());
         let blocks = (0..ftl.blocks.len() as u32).map(BlockId);

@@ -125,10 +125,20 @@ impl Front {
         }
     }
 
-    /// The host submits request `id` again, which arrived at `at` before a power cut.
-    pub(crate) fn arrives_again(&mut self, at: Nanos, id: u64, request: &Request) {
+    /// The host submits request `id` again, with the same `data`, which arrived at `at` before a power cut.
+    pub(crate) fn arrives_again(
+        &mut self,
+        at: Nanos,
+        id: u64,
+        request: &Request,
+        data: Option<Box<[u8]>>,
+    ) {
         debug_assert!(id < self.submitted, "request {id} has not been submitted");
-        self.arrives_later(at, id, request, None);
+        debug_assert!(
+            request.op != HostOp::Copy || data.is_some(),
+            "copy {id} has lost its sources"
+        );
+        self.arrivals.push_back(Arrival { at, id, request: *request, data });
     }
 
     /// A part of the request in `slot` ends at `now`. If it was the last one, the request completes and is

@@ -9,7 +9,6 @@ use crate::config::Config;
 use crate::ftl::recover::image::Image;
 use crate::metrics::counters::Cause;
 use crate::nand::geometry::{Geometry, PageAddress};
-use crate::nand::nvram::Record;
 use crate::sched::order::W_GC;
 use crate::sim::array::op::{Op, OpKind, Work};
 use crate::sim::ssd::Ssd;
@@ -33,12 +32,12 @@ pub(super) struct Area {
 pub(super) struct Writing {
     image: Image,
     half: usize,
-    /// Records that it makes unnecessary, but for those of `under_way`.
+    /// Admission number at the beginning of the one before.
+    before: u64,
+    /// Records that it makes unnecessary.
     records: usize,
     /// The same of those that had found no room.
     backlog: usize,
-    /// Pages that are on their way to flash, with their admission numbers: a record that covers one stays.
-    under_way: Vec<(Lpn, u64)>,
     /// By plane: erases, then pages, that have not begun.
     left: Vec<(u32, u32)>,
     /// Operations that have not ended.
@@ -85,6 +84,14 @@ impl Area {
 }
 
 impl Power {
+    /// A cut ends the checkpoint that is being written: the next one is due as if it had not begun.
+    pub(super) fn drop_checkpoint(&mut self) {
+        if let Some(writing) = self.writing.take() {
+            debug_assert!(writing.before <= self.checkpointed, "checkpoints begin backwards");
+            self.checkpointed = writing.before;
+        }
+    }
+
     /// Whether `power.checkpoint` bytes have been written since the last checkpoint began; `sequence`: pages admitted.
     fn interval_is_over(&self, sequence: u64) -> bool {
         debug_assert!(self.checkpointed <= sequence, "a checkpoint of the future");
@@ -117,14 +124,17 @@ impl Ssd {
             if std::mem::replace(&mut power.area.used[half], true) { power.area.blocks } else { 0 };
         assert!(power.writing.is_none(), "two checkpoints at a time");
         assert!(power.checkpointed <= self.front.sequence, "pages are admitted backwards");
-        power.checkpointed = self.front.sequence;
+        let before = std::mem::replace(&mut power.checkpointed, self.front.sequence);
         let planes = self.ftl.geo.planes;
+        let mut image = Image::of(&self.ftl, &power.moved);
+        let records = power.nvram.records().chain(power.backlog.iter().copied());
+        image.end_later(&under_way, &records.collect::<Vec<_>>(), power.area.current.as_deref());
         power.writing = Some(Box::new(Writing {
-            image: Image::of(&self.ftl, &power.moved),
+            image,
             half,
+            before,
             records: power.nvram.len(),
             backlog: power.backlog.len(),
-            under_way,
             left: vec![(erases, power.area.pages); planes as usize],
             running: 0,
         }));
@@ -212,31 +222,25 @@ impl Ssd {
         if power.writing.as_ref().is_some_and(|writing| writing.running > 0) {
             return;
         }
-        let Writing { image, half, records, backlog, under_way, .. } =
+        let Writing { image, half, records, backlog, .. } =
             *power.writing.take().expect("a checkpoint is being written");
         debug_assert!(power.area.used[half], "area {half} has not been written");
         debug_assert!(records <= power.nvram.len(), "records went before their checkpoint");
         (power.area.current, power.area.half) = (Some(Box::new(image)), half);
-        let covers =
-            |record: &Record| under_way.iter().any(|&(lpn, number)| record.ends(lpn, number));
-        power.nvram.clean(records, covers);
+        power.nvram.clean(records);
         // Those that were written meanwhile have been counted among the ones that had found no room.
         debug_assert!(backlog <= power.backlog.len(), "the backlog shrinks without a checkpoint");
-        let mut seen = 0;
-        power.backlog.retain(|record| {
-            seen += 1;
-            seen > backlog || covers(record)
-        });
+        power.backlog.drain(..backlog);
+        power.passed += backlog as u64;
         self.ledger.measured.power.checkpoints += 1;
         self.records_have_room();
     }
 
-    /// Whether a checkpoint goes before the host on a unit: a TRIM waits for it, or the next one is due already.
+    /// Whether a checkpoint goes before the host on a unit: records wait for it, or the next one is due already.
     pub(crate) fn checkpoint_is_urgent(&self) -> bool {
         let Some(power) = &self.power else { return false };
         debug_assert!(power.off_since.is_none(), "an operation waits without power");
-        let waited_for = !power.waiting.is_empty() || !power.backlog.is_empty();
-        waited_for || power.interval_is_over(self.front.sequence)
+        !power.backlog.is_empty() || power.interval_is_over(self.front.sequence)
     }
 
     /// Where an operation of the checkpoint is, for the log.

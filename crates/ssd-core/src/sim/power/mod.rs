@@ -15,7 +15,7 @@ use crate::sim::ssd::Ssd;
 use crate::units::{BlockId, Nanos, OpSlot, PoolId, Ppn, RequestSlot};
 use checkpoint::{Area, Writing};
 use run::Schedule;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 /// A request that was in the device when power was cut.
 #[derive(Clone, Debug)]
@@ -26,16 +26,18 @@ pub struct Withdrawn {
     pub arrival: Nanos,
     /// The request.
     pub request: Request,
-    /// It had arrived.
-    pub(crate) admitted: bool,
+    /// What it brought: the bytes of a write, the source ranges of a copy.
+    pub(crate) data: Option<Box<[u8]>>,
+    /// Since when it has been in no device, if it had arrived.
+    pub(crate) outside: Option<Nanos>,
 }
 
-/// A TRIM that waits for room in the NVRAM.
-pub(crate) struct WaitingTrim {
-    slot: RequestSlot,
-    first: u32,
-    pages: u32,
+/// A part of a request that waits until its records have found room.
+struct Unrecorded {
+    request: RequestSlot,
     since: Nanos,
+    /// Records that have found room, or need none any more, by then.
+    passed: u64,
 }
 
 /// What a device needs that survives power cuts; boxed, as most devices do not.
@@ -52,18 +54,20 @@ pub(crate) struct Power {
     /// Pages moved in pools that have given up their block for recovery, from where to where, until their victim is
     /// erased.
     moved: Vec<(Ppn, Ppn)>,
-    waiting: VecDeque<WaitingTrim>,
-    /// Records of owners for which there was no room, oldest first: with a protected buffer they survive a cut.
+    /// Records for which there was no room, oldest first: with a protected buffer they survive a cut.
     pub(crate) backlog: VecDeque<Record>,
-    /// Parts of requests, each with the time since which it waits, and erases that wait for these records.
-    unrecorded: Vec<(RequestSlot, Nanos)>,
+    /// Records that have left the backlog.
+    passed: u64,
+    /// Parts of requests, oldest first, and erases that wait for these records.
+    unrecorded: VecDeque<Unrecorded>,
     erases: Vec<OpSlot>,
     /// Since when there is no power.
     off_since: Option<Nanos>,
     withdrawn: Vec<Withdrawn>,
-    /// Requests submitted again: their numbers, ascending, and the time since which they were in no device.
-    repeated: Vec<u64>,
-    outside_since: Nanos,
+    /// What requests in the device have brought, by number: the host keeps it until they complete.
+    brought: BTreeMap<u64, Box<[u8]>>,
+    /// Requests submitted again: their numbers, ascending, and since when they were in no device.
+    repeated: Vec<(u64, Nanos)>,
     /// Pages of the write buffer that capacitors have saved.
     saved: Vec<cut::SavedPage>,
     schedule: Schedule,
@@ -87,14 +91,14 @@ impl Power {
             checkpointed: sequence,
             writing: None,
             moved: Vec::new(),
-            waiting: VecDeque::new(),
             backlog: VecDeque::new(),
-            unrecorded: Vec::new(),
+            passed: 0,
+            unrecorded: VecDeque::new(),
             erases: Vec::new(),
             off_since: None,
             withdrawn: Vec::new(),
+            brought: BTreeMap::new(),
             repeated: Vec::new(),
-            outside_since: Nanos::ZERO,
             saved: Vec::new(),
             schedule: Schedule::new(config),
         }))
@@ -128,12 +132,21 @@ impl Ssd {
         }
     }
 
-    /// How long request `id`, which arrives after `waited`, has been in no device and not been counted.
-    #[inline]
-    pub(crate) fn waited_outside(&self, id: u64, waited: Nanos) -> Nanos {
+    /// Request `id`, which arrives, brings `data`: it comes again with them if power is cut before it completes.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn keep_brought(&mut self, id: u64, data: &[u8]) {
         debug_assert!(id < self.front.submitted, "request {id} has not been submitted");
-        let power = self.power.as_ref();
-        let again = power.filter(|power| power.repeated.binary_search(&id).is_ok());
-        again.map_or(waited, |power| self.array.now - power.outside_since)
+        if let Some(power) = &mut self.power {
+            power.brought.insert(id, data.into());
+        }
+    }
+
+    /// If request `id` arrives again after a power cut: since when it has been in no device.
+    pub(crate) fn outside_since(&self, id: u64) -> Option<Nanos> {
+        debug_assert!(id < self.front.submitted, "request {id} has not been submitted");
+        let repeated = &self.power.as_ref()?.repeated;
+        let at = repeated.binary_search_by_key(&id, |&(id, _)| id).ok()?;
+        Some(repeated[at].1)
     }
 }

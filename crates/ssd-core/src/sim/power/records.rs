@@ -1,18 +1,26 @@
 //! Records: a TRIM or a copy is acknowledged when its records survive a cut, and an erase waits for all records before
 //! it, those of the owners of pages that were moved out of its block among them.
 
-use super::WaitingTrim;
+use super::{Power, Unrecorded};
 use crate::ftl::map::Entry;
 use crate::ftl::owners::Claim;
 use crate::metrics::build::RecordsKept;
 use crate::metrics::counters::Parts;
-use crate::nand::nvram::{Record, TRIM_BYTES};
+use crate::nand::nvram::Record;
 use crate::sched::order::W_GC;
 use crate::sim::array::event::Timer;
 use crate::sim::array::op::OpKind;
 use crate::sim::front::Pages;
 use crate::sim::ssd::Ssd;
 use crate::units::{Lpn, Nanos, OpSlot, Ppn, RequestSlot};
+
+impl Power {
+    /// Whether a cut at `now` would lose records.
+    pub(crate) fn lacks_records(&self, now: Nanos) -> bool {
+        debug_assert!(self.off_since.is_none(), "nothing is acknowledged without power");
+        !self.backlog.is_empty() || self.nvram.safe_at() > now
+    }
+}
 
 impl Ssd {
     /// The records that survive a power cut, or will; `None` if power is never cut.
@@ -64,45 +72,27 @@ impl Ssd {
         claim
     }
 
-    /// The TRIM of `pages` in request slot `slot`, where power may be cut.
+    /// The TRIM of `pages` in request slot `slot`, where power may be cut: it takes effect now, and completes when its
+    /// record survives a cut.
     #[inline(never)]
     pub(crate) fn trim_with_record(&mut self, slot: RequestSlot, pages: Pages) {
         debug_assert!(pages.first + pages.count <= self.ftl.geo.user_pages, "beyond the device");
         debug_assert!(!self.is_off(), "a TRIM arrives without power");
-        let waiting =
-            WaitingTrim { slot, first: pages.first, pages: pages.count, since: self.array.now };
-        self.power.as_mut().expect("the caller has checked").waiting.push_back(waiting);
-        self.let_trims_in();
-        if self.power.as_ref().is_some_and(|power| !power.waiting.is_empty()) {
-            self.ledger.measured.power.trims_waited += 1;
+        let lpns = (pages.first..pages.first + pages.count).map(Lpn);
+        if lpns.clone().any(|lpn| self.ftl.owners.newest(lpn) != Entry::Unmapped) {
+            let (first, sequence) = (Lpn(pages.first), self.front.sequence);
+            lpns.for_each(|lpn| self.trim(lpn));
+            let power = self.power.as_mut().expect("the caller has checked");
+            power.backlog.push_back(Record::Trim { first, pages: pages.count, sequence });
+            // A checkpoint that begins now has its effect.
+            self.write_records();
+            let waits = self.power.as_ref().is_some_and(|power| !power.backlog.is_empty());
+            self.ledger.measured.power.trims_waited += u64::from(waits);
         }
+        self.ends_when_recorded(slot, self.array.now);
     }
 
-    /// TRIMs take effect in the order of their arrival as long as there is room for their records.
-    pub(super) fn let_trims_in(&mut self) {
-        while let Some(next) = self.power.as_ref().and_then(|power| power.waiting.front()) {
-            let lpns = (next.first..next.first + next.pages).map(Lpn);
-            let changes = lpns.clone().any(|l| self.ftl.owners.newest(l) != Entry::Unmapped);
-            let power = self.power.as_mut().expect("seen");
-            let room = power.backlog.is_empty() && power.nvram.has_room(TRIM_BYTES);
-            if changes && !room {
-                break;
-            }
-            let next = power.waiting.pop_front().expect("seen");
-            if changes {
-                let (first, sequence) = (Lpn(next.first), self.front.sequence);
-                let record = Record::Trim { first, pages: next.pages, sequence };
-                power.nvram.write(self.array.now, record);
-                self.ledger.measured.power.trim_records += 1;
-                self.ledger.measured.power.nvram_peak = power.nvram.peak();
-                lpns.for_each(|lpn| self.trim(lpn));
-            }
-            self.ends_when_recorded(next.slot, next.since);
-        }
-        self.checkpoint_if_due();
-    }
-
-    /// Records of owners are written; those that find no room wait for the end of a checkpoint.
+    /// Records are written; those that find no room wait for the end of a checkpoint.
     pub(crate) fn write_records(&mut self) {
         let records = self.ftl.take_records();
         let Some(power) = &mut self.power else { return };
@@ -119,34 +109,46 @@ impl Ssd {
                 Record::Share { .. } => counts.owner_records += 1,
             }
             power.backlog.pop_front();
+            power.passed += 1;
         }
         self.ledger.measured.power.nvram_peak = power.nvram.peak();
         self.checkpoint_if_due();
     }
 
-    /// A checkpoint has made room: what has waited for records goes on, if there are no others.
+    /// A checkpoint has made room: what has waited for records goes on.
     pub(super) fn records_have_room(&mut self) {
         self.write_records();
+        while let Some(power) = &mut self.power {
+            let passed = power.passed;
+            let Some(next) = power.unrecorded.pop_front_if(|next| next.passed <= passed) else {
+                break;
+            };
+            self.ends_when_written(next.request, next.since);
+        }
         let Some(power) = &mut self.power else { return };
         if power.backlog.is_empty() {
-            let (parts, erases) =
-                (std::mem::take(&mut power.unrecorded), std::mem::take(&mut power.erases));
-            debug_assert!(erases.iter().all(|&slot| slot != OpSlot::NONE), "no erase has waited");
-            parts.into_iter().for_each(|(slot, since)| self.ends_when_recorded(slot, since));
+            debug_assert!(power.unrecorded.is_empty(), "a request waits for no record");
+            let erases = std::mem::take(&mut power.erases);
             erases.into_iter().for_each(|slot| self.erase_may_start(slot));
         }
-        self.let_trims_in();
     }
 
     /// A part of the request in `slot` completes when the records so far survive a cut: pages that it found unmapped
     /// may be so by one of them. It has waited for room since `since`.
     pub(crate) fn ends_when_recorded(&mut self, request: RequestSlot, since: Nanos) {
-        let now = self.array.now;
+        debug_assert!(since <= self.array.now, "it waits from the future");
         let power = self.power.as_mut().expect("a device whose power may be cut");
-        if !power.backlog.is_empty() {
-            power.unrecorded.push((request, since));
-            return;
+        if power.backlog.is_empty() {
+            return self.ends_when_written(request, since);
         }
+        let passed = power.passed + power.backlog.len() as u64;
+        power.unrecorded.push_back(Unrecorded { request, since, passed });
+    }
+
+    /// The same; the records of the request have found room.
+    fn ends_when_written(&mut self, request: RequestSlot, since: Nanos) {
+        let now = self.array.now;
+        let power = self.power.as_ref().expect("a device whose power may be cut");
         let controller = self.array.times.controller_ns;
         let end = Nanos(now.0 + controller).max(power.nvram.safe_at());
         let arrival = self.front.requests.at(request).arrival;

@@ -63,12 +63,12 @@ impl Ssd {
                 cut == Nanos::NEVER || (limit == Nanos::NEVER && self.next_event().is_none());
             if none || cut > limit {
                 let reached = self.run::<true, true>(limit, done)?;
-                self.note_progress(done.len() > before);
+                self.note_completions(&done[before..]);
                 return Ok(reached);
             }
             self.run::<true, true>(cut, done)?;
             if done.len() > before {
-                self.note_progress(true);
+                self.note_completions(&done[before..]);
                 return Ok(self.array.now);
             }
             debug_assert!(self.next_event().is_none_or(|next| next > cut), "an event is missed");
@@ -77,8 +77,12 @@ impl Ssd {
         }
     }
 
-    fn note_progress(&mut self, some: bool) {
-        if some && let Some(power) = &mut self.power {
+    /// The host sees these completions.
+    fn note_completions(&mut self, done: &[Completion]) {
+        debug_assert!(done.is_sorted_by_key(|c| c.at), "completions out of order");
+        let Some(power) = &mut self.power else { return };
+        for completion in done {
+            power.brought.remove(&completion.id.0);
             power.schedule.barren = 0;
         }
     }
