@@ -325,6 +325,8 @@ class Power:
     """Power cuts."""
     requests_repeated: int
     """Requests that were in the device at a cut and were submitted again."""
+    pages_repeated: int
+    """Pages that these read and write; `host` counts the pages of a request once."""
     trim_records: int
     """TRIM records written."""
     owner_records: int
@@ -637,12 +639,12 @@ class Failure:
     failed_at: tuple[int, ...]
     """When they failed, simulated nanoseconds."""
     replaced_at: tuple[int | None, ...]
-    """When a spare took the place of each, simulated nanoseconds; `null`: never."""
+    """When a spare took the place of each, simulated nanoseconds; None: never."""
     group_chips: tuple[tuple[int, ...], ...]
     """The chips that form parity groups with each, itself included."""
     rebuilt_at: int | None
     """When the rebuild ended: a spare stood in the place of every failed chip, and no page was lost
-    any more, simulated nanoseconds; `null`: the run ended degraded."""
+    any more, simulated nanoseconds; None: the run ended degraded."""
     degraded: int
     """Time that the device was degraded, in the measurement."""
     pages_lost: int

@@ -54,15 +54,21 @@ pub(crate) struct Load {
     pub(crate) of_host: u32,
 }
 
+/// Which queues of a unit are asked.
+#[derive(Clone, Copy, Debug)]
+struct Lines {
+    /// The queues with an operation, as bits.
+    filled: u8,
+    /// The queues that are open, as bits: GC reads are shut out while there is no buffer for their page.
+    open: u8,
+}
+
 /// One busy unit, in two lines of the cache.
 #[derive(Clone, Debug)]
 #[repr(align(64))]
 pub(crate) struct Unit {
     queues: [Queue; 4],
-    /// The queues with an operation, as bits.
-    waiting: u8,
-    /// The queues that are open, as bits: GC reads are shut out while there is no buffer for their page.
-    gate: u8,
+    lines: Lines,
     /// The running operation is the host's.
     host_now: bool,
     pub(crate) load: Load,
@@ -94,8 +100,7 @@ impl Unit {
         let since = Nanos::ZERO;
         Unit {
             queues: [Queue::EMPTY; 4],
-            waiting: 0,
-            gate: u8::MAX,
+            lines: Lines { filled: 0, open: u8::MAX },
             host_now: false,
             load: Load { all: 0, of_host: 0 },
             running: OpSlot::NONE,
@@ -116,8 +121,8 @@ impl Unit {
     /// The open queues with an operation, as bits.
     #[inline(always)]
     pub(crate) fn waiting(&self) -> u32 {
-        debug_assert!(self.waiting < 16, "a queue that no unit has: {:b}", self.waiting);
-        u32::from(self.waiting & self.gate)
+        debug_assert!(self.lines.filled < 16, "a queue that no unit has: {:b}", self.lines.filled);
+        u32::from(self.lines.filled & self.lines.open)
     }
 
     /// What its next event means.
@@ -129,13 +134,13 @@ impl Unit {
     /// Whether `queue` is shut.
     pub(crate) fn shuts(&self, queue: usize) -> bool {
         debug_assert!(queue < 4, "there is no queue {queue}");
-        self.gate >> queue & 1 == 0
+        self.lines.open >> queue & 1 == 0
     }
 
     /// Open or shut `queue`.
     pub(crate) fn set_open(&mut self, queue: usize, open: bool) {
         debug_assert!(queue < 4, "there is no queue {queue}");
-        self.gate = self.gate & !(1 << queue) | u8::from(open) << queue;
+        self.lines.open = self.lines.open & !(1 << queue) | u8::from(open) << queue;
     }
 
     /// The first operation of `queue`; `NONE` if it is empty.
@@ -143,7 +148,7 @@ impl Unit {
     pub(crate) fn head(&self, queue: usize) -> OpSlot {
         debug_assert_eq!(
             self.queues[queue].head() != OpSlot::NONE,
-            self.waiting >> queue & 1 == 1,
+            self.lines.filled >> queue & 1 == 1,
             "queue {queue} is not as its bit says"
         );
         self.queues[queue].head()
@@ -154,24 +159,24 @@ impl Unit {
     pub(crate) fn push(&mut self, queue: usize, slab: &mut Slab, slot: OpSlot) {
         debug_assert_eq!(slab[slot].kind().is_host(), queue < 2, "{slot:?} joins queue {queue}");
         self.queues[queue].append(slab, slot);
-        self.waiting |= 1 << queue;
+        self.lines.filled |= 1 << queue;
     }
 
     /// Take the first operation out of `queue`, which has one, followed by `next`.
     #[inline(always)]
     pub(crate) fn pop(&mut self, queue: usize, next: OpSlot) {
-        debug_assert!(self.waiting >> queue & 1 == 1, "queue {queue} is empty");
+        debug_assert!(self.lines.filled >> queue & 1 == 1, "queue {queue} is empty");
         self.queues[queue].pop(next);
-        self.waiting &= !(u8::from(next == OpSlot::NONE) << queue);
+        self.lines.filled &= !(u8::from(next == OpSlot::NONE) << queue);
     }
 
     /// Take `slot` out of `queue`, where it stands behind `before` (`NONE` for the head).
     #[inline(always)]
     pub(crate) fn take(&mut self, queue: usize, slab: &mut Slab, before: OpSlot, slot: OpSlot) {
-        debug_assert!(self.waiting >> queue & 1 == 1, "queue {queue} is empty");
+        debug_assert!(self.lines.filled >> queue & 1 == 1, "queue {queue} is empty");
         self.queues[queue].take(slab, before, slot);
         if self.queues[queue].head() == OpSlot::NONE {
-            self.waiting &= !(1 << queue);
+            self.lines.filled &= !(1 << queue);
         }
     }
 
@@ -216,7 +221,7 @@ impl Unit {
     /// Its counts agree with its queues and its running operations.
     pub(super) fn audit(&self, ops: &Slab) -> Result<(), String> {
         for (queue, slots) in self.queues.iter().enumerate() {
-            if (slots.head() != OpSlot::NONE) != (self.waiting >> queue & 1 == 1) {
+            if (slots.head() != OpSlot::NONE) != (self.lines.filled >> queue & 1 == 1) {
                 return Err(format!("queue {queue} is not as its bit says"));
             }
         }

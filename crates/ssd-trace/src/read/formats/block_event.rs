@@ -301,9 +301,16 @@ mod tests {
         ] {
             assert_eq!(op_and_flags(rwbs, sectors), Some(expected), "{rwbs} + {sectors}");
         }
-        for (rwbs, sectors) in
-            [("X", 8), ("DC", 8), ("S", 8), ("WX", 8), ("RZ", 8), ("FF", 8), ("WE", 8), ("RWBSRWBSR", 8)]
-        {
+        for (rwbs, sectors) in [
+            ("X", 8),
+            ("DC", 8),
+            ("S", 8),
+            ("WX", 8),
+            ("RZ", 8),
+            ("FF", 8),
+            ("WE", 8),
+            ("RWBSRWBSR", 8),
+        ] {
             assert_eq!(op_and_flags(rwbs, sectors), None, "{rwbs} + {sectors}");
         }
     }
