@@ -39,6 +39,7 @@ NAVIGATION = {
         "docs/devices",
         "docs/exports",
         "docs/store",
+        "docs/simulate",
         "docs/plyvel",
         "docs/adding-a-policy",
         "CONTRIBUTING",

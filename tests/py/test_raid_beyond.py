@@ -155,7 +155,9 @@ def test_a_failed_chip_is_on_the_page_and_in_the_summary(tmp_path: Path) -> None
     failure = found.raid.failure if found.raid else None
     assert failure is not None
     text, html = found.summary(), (tmp_path / "failed" / PAGE).read_text(encoding="utf-8")
-    assert "failed chip     chip 2 at 20.0 ms; a spare took its place at" in text
+    told = " ".join(text.split())
+    assert "failed chip chip 2, of the group of chips" in told
+    assert "at 20.0 ms; a spare took its place at" in told
     assert f"{failure.pages_lost:,} lost with their chip, {failure.pages_rebuilt:,} rebuilt" in text
     assert f"{failure.read.count:,} while degraded" in text.replace("read          ", "")
     assert 'id="failure"' in html

@@ -160,7 +160,7 @@ fn run(seed: u64, met: &mut Met) {
     met.runs += 1;
     met.lost += u64::from(!ended);
     met.reconstructed += m.raid.reconstructed;
-    met.rebuilt += m.raid.rebuilt;
+    met.rebuilt += m.degraded.as_ref().map_or(0, |d| d.rebuilt);
     met.redirected += m.raid.redirected;
     if ended
         && storm.ssd.quiesce().is_ok()
