@@ -28,8 +28,8 @@ pub struct Withdrawn {
     pub request: Request,
     /// What it brought: the bytes of a write, the source ranges of a copy.
     pub(crate) data: Option<Box<[u8]>>,
-    /// Since when it has been in no device, if it had arrived.
-    pub(crate) outside: Option<Nanos>,
+    /// It had arrived.
+    pub(crate) admitted: bool,
 }
 
 /// A part of a request that waits until its records have found room.
@@ -66,8 +66,9 @@ pub(crate) struct Power {
     withdrawn: Vec<Withdrawn>,
     /// What requests in the device have brought, by number: the host keeps it until they complete.
     brought: BTreeMap<u64, Box<[u8]>>,
-    /// Requests submitted again: their numbers, ascending, and since when they were in no device.
-    repeated: Vec<(u64, Nanos)>,
+    /// Requests submitted again: their numbers, ascending, and the time since which they were in no device.
+    repeated: Vec<u64>,
+    outside_since: Nanos,
     /// Pages of the write buffer that capacitors have saved.
     saved: Vec<cut::SavedPage>,
     schedule: Schedule,
@@ -99,6 +100,7 @@ impl Power {
             withdrawn: Vec::new(),
             brought: BTreeMap::new(),
             repeated: Vec::new(),
+            outside_since: Nanos::ZERO,
             saved: Vec::new(),
             schedule: Schedule::new(config),
         }))
@@ -142,11 +144,12 @@ impl Ssd {
         }
     }
 
-    /// If request `id` arrives again after a power cut: since when it has been in no device.
-    pub(crate) fn outside_since(&self, id: u64) -> Option<Nanos> {
+    /// How long request `id`, which arrives after `waited`, has been in no device and not been counted.
+    #[inline]
+    pub(crate) fn waited_outside(&self, id: u64, waited: Nanos) -> Nanos {
         debug_assert!(id < self.front.submitted, "request {id} has not been submitted");
-        let repeated = &self.power.as_ref()?.repeated;
-        let at = repeated.binary_search_by_key(&id, |&(id, _)| id).ok()?;
-        Some(repeated[at].1)
+        let power = self.power.as_ref();
+        let again = power.filter(|power| power.repeated.binary_search(&id).is_ok());
+        again.map_or(waited, |power| self.array.now - power.outside_since)
     }
 }

@@ -117,7 +117,7 @@ impl Ssd {
             cut_at: since.0,
             interrupted,
             time: if interrupted { limit.expect("seen").0 - since.0 } else { time },
-            requests: power.withdrawn.iter().filter(|r| r.outside.is_some()).count() as u64,
+            requests: power.withdrawn.iter().filter(|r| r.admitted).count() as u64,
             reads: found.scanned.iter().chain(&found.compared).sum(),
             checkpoint_pages: checkpoint * u64::from(geo.planes),
             records: power.nvram.len() as u64,
@@ -157,12 +157,7 @@ impl Ssd {
         if repeat {
             self.repeat_requests();
         } else if let Some(power) = &mut self.power {
-            let lost = std::mem::take(&mut power.withdrawn);
-            for r in lost.iter().filter(|r| r.outside.is_some()) {
-                if self.ledger.counts(r.id) {
-                    self.ledger.measured.forget_arrival(r.request.op);
-                }
-            }
+            power.withdrawn.clear();
         }
         Ok(())
     }
