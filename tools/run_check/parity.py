@@ -12,7 +12,7 @@ from .requests import Requests
 class Update:
     """What the log says of the updates of one group for one request."""
 
-    __slots__ = ("data", "first_program", "line", "parity", "read_until")
+    __slots__ = ("beside_until", "data", "first_program", "line", "parity", "read_until")
 
     def __init__(self, line: int) -> None:
         """Start before its first operation, in line `line` of the log."""
@@ -21,6 +21,8 @@ class Update:
         self.parity = 0
         self.read_until = -1
         self.first_program = -1
+        # Until when pages of the group are read for a computation that has begun beside it.
+        self.beside_until = -1
 
 
 class Parity:
@@ -43,6 +45,7 @@ class Parity:
         self.failures = failures
         self.updated_until: dict[int, int] = defaultdict(lambda: -1)
         self.computed_until: dict[int, int] = defaultdict(lambda: -1)
+        self.latest: dict[int, Update] = {}
         self.findings = findings
         self.group = report.whole("config.raid.group", 0)
         self.user = report.whole("device.user_pages", 0)
@@ -96,6 +99,7 @@ class Parity:
             self.findings.add("parity-lock", place, expected, f"a {op.kind} at {op.start}")
         self.updated_until[group] = max(self.updated_until[group], op.end)
         update = self.updates.setdefault((op.request, group), Update(op.line))
+        self.latest[group] = update
         if op.kind == "read":
             update.read_until = max(update.read_until, op.end)
             if update.first_program >= 0:
@@ -114,10 +118,17 @@ class Parity:
         self.place(op.lpn, op.channel * self.geometry.chips + op.chip)
 
     def _computes(self, op: Op) -> None:
-        """Account an operation of a reconstruction: no update of the group is under way."""
+        """Account an operation of a reconstruction.
+
+        An update of the group that is under way commits after it, where no chip fails; where one
+        may, none is under way.
+        """
         group = self.group_of(op.lpn)
         self.computed_until[group] = max(self.computed_until[group], op.end)
-        if op.start < self.updated_until[group]:
+        if op.start < self.updated_until[group] and not self.failures.all:
+            update = self.latest[group]
+            update.beside_until = max(update.beside_until, op.end)
+        elif op.start < self.updated_until[group]:
             expected = f"group {group} read after its update, at {self.updated_until[group]}"
             self.findings.add("parity-lock", f"{OPS}:{op.line}", expected, f"one at {op.start}")
         if op.kind == "program":
@@ -148,6 +159,10 @@ class Parity:
             if complete and update.parity != 1 and not (without and update.parity == 0):
                 expected = f"1 program of the parity of group {group} for request {request}"
                 self.findings.add("parity-once", f"{OPS}:{update.line}", expected, update.parity)
+            if complete and times[1] < update.beside_until:
+                expected = f"request {request} completed after reads of group {group} beside it"
+                line = f"{OPS}:{update.line}"
+                self.findings.add("parity-lock", line, expected, f"completion at {times[1]}")
             most = self.group - 1
             if len(update.data) > most:
                 expected = f"at most {most} pages of group {group}"

@@ -325,8 +325,6 @@ class Power:
     """Power cuts."""
     requests_repeated: int
     """Requests that were in the device at a cut and were submitted again."""
-    pages_repeated: int
-    """Pages that these read and write; `host` counts the pages of a request once."""
     trim_records: int
     """TRIM records written."""
     owner_records: int
