@@ -79,38 +79,7 @@ impl Ssd {
                     self.admit_read(part, Lpn(pages.first + part.number));
                 }
             }
-            HostOp::Write => {
-                let parts = if GROUPS { self.parts_of_write(pages) } else { pages.count };
-                let slot = if FULL && !self.front.writes_go_straight {
-                    let slot = self.front.requests.insert(arrived, (Join::default(), 0));
-                    self.flush_before(slot, request);
-                    let epoch = self.front.epochs.write_arrives();
-                    let inside = self.front.requests.get(slot);
-                    inside.parts.add(parts);
-                    inside.epoch = epoch;
-                    slot
-                } else {
-                    let epoch = self.front.epochs.write_arrives();
-                    self.front.requests.insert(arrived, (Join::of(parts), epoch))
-                };
-                self.ledger.measured.host.pages_written += u64::from(pages.count);
-                if GROUPS && self.raid.is_some() {
-                    return self.admit_to_groups(slot, pages, request, data);
-                }
-                let whole = is_of_whole_pages(&self.ftl.geo, request);
-                for part in 0..pages.count {
-                    let lpn = Lpn(pages.first + part);
-                    let part = Part { request: slot, number: part };
-                    if FULL || !whole {
-                        self.admit_write(part, lpn, request, data);
-                    } else {
-                        self.admit_whole_page(part, lpn, request.stream, waited);
-                    }
-                }
-                if FULL && self.power.is_some() {
-                    self.checkpoint_if_due();
-                }
-            }
+            HostOp::Write => self.admit_pages_written::<FULL, GROUPS>(arrived, waited, pages, data),
             HostOp::Trim => {
                 let slot = self.front.requests.insert(arrived, (Join::of(1), 0));
                 if FULL && self.power.is_some() {
@@ -124,6 +93,48 @@ impl Ssd {
                 let slot = self.front.requests.insert(arrived, (Join::of(1), 0));
                 self.flush(slot);
             }
+        }
+    }
+
+    /// The write `arrived` of `pages`, which may bring `data`, has waited in the host.
+    #[inline(always)]
+    fn admit_pages_written<const FULL: bool, const GROUPS: bool>(
+        &mut self,
+        arrived: (u64, Nanos, &Request),
+        waited: Nanos,
+        pages: Pages,
+        data: Option<&[u8]>,
+    ) {
+        let request = arrived.2;
+        let parts = if GROUPS { self.parts_of_write(pages) } else { pages.count };
+        let slot = if FULL && !self.front.writes_go_straight {
+            let slot = self.front.requests.insert(arrived, (Join::default(), 0));
+            self.flush_before(slot, request);
+            let epoch = self.front.epochs.write_arrives();
+            let inside = self.front.requests.get(slot);
+            inside.parts.add(parts);
+            inside.epoch = epoch;
+            slot
+        } else {
+            let epoch = self.front.epochs.write_arrives();
+            self.front.requests.insert(arrived, (Join::of(parts), epoch))
+        };
+        self.ledger.measured.host.pages_written += u64::from(pages.count);
+        if GROUPS && self.raid.is_some() {
+            return self.admit_to_groups(slot, pages, request, data);
+        }
+        let whole = is_of_whole_pages(&self.ftl.geo, request);
+        for part in 0..pages.count {
+            let lpn = Lpn(pages.first + part);
+            let part = Part { request: slot, number: part };
+            if FULL || !whole {
+                self.admit_write(part, lpn, request, data);
+            } else {
+                self.admit_whole_page(part, lpn, request.stream, waited);
+            }
+        }
+        if FULL && self.power.is_some() {
+            self.checkpoint_if_due();
         }
     }
 

@@ -60,7 +60,7 @@ impl Ssd {
         power.moved.clear();
         power.unrecorded.clear();
         power.erases.clear();
-        (power.off_since, power.outside_since) = (Some(now), now);
+        (power.off_since, power.repeated.outside_since) = (Some(now), now);
         (power.withdrawn, power.saved) = (withdrawn, saved);
         self.forget_all();
         assert_eq!(self.outstanding(), 0, "a request survives in the device");
@@ -161,8 +161,8 @@ impl Ssd {
         debug_assert!(power.off_since.is_none(), "requests are submitted without power");
         debug_assert!(self.front.arrivals.is_empty(), "others have been submitted before");
         let admitted = again.iter().filter(|r| r.admitted);
-        power.repeated = admitted.map(|r| r.id).collect();
-        self.ledger.measured.power.requests_repeated += power.repeated.len() as u64;
+        power.repeated.ids = admitted.map(|r| r.id).collect();
+        self.ledger.measured.power.requests_repeated += power.repeated.ids.len() as u64;
         for r in again {
             debug_assert!(r.request.op != HostOp::Read || r.request.sectors > 0, "an empty read");
             self.front.arrives_again(r.arrival, r.id, &r.request, r.data);

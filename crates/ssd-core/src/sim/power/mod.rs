@@ -40,6 +40,15 @@ struct Unrecorded {
     passed: u64,
 }
 
+/// Requests submitted again after a cut.
+#[derive(Default)]
+struct Repeated {
+    /// Ascending.
+    ids: Vec<u64>,
+    /// Since when they were in no device.
+    outside_since: Nanos,
+}
+
 /// What a device needs that survives power cuts; boxed, as most devices do not.
 pub(crate) struct Power {
     /// That of the device: it is built anew after a cut.
@@ -66,9 +75,7 @@ pub(crate) struct Power {
     withdrawn: Vec<Withdrawn>,
     /// What requests in the device have brought, by number: the host keeps it until they complete.
     brought: BTreeMap<u64, Box<[u8]>>,
-    /// Requests submitted again: their numbers, ascending, and the time since which they were in no device.
-    repeated: Vec<u64>,
-    outside_since: Nanos,
+    repeated: Repeated,
     /// Pages of the write buffer that capacitors have saved.
     saved: Vec<cut::SavedPage>,
     schedule: Schedule,
@@ -99,8 +106,7 @@ impl Power {
             off_since: None,
             withdrawn: Vec::new(),
             brought: BTreeMap::new(),
-            repeated: Vec::new(),
-            outside_since: Nanos::ZERO,
+            repeated: Repeated::default(),
             saved: Vec::new(),
             schedule: Schedule::new(config),
         }))
@@ -149,7 +155,7 @@ impl Ssd {
     pub(crate) fn waited_outside(&self, id: u64, waited: Nanos) -> Nanos {
         debug_assert!(id < self.front.submitted, "request {id} has not been submitted");
         let power = self.power.as_ref();
-        let again = power.filter(|power| power.repeated.binary_search(&id).is_ok());
-        again.map_or(waited, |power| self.array.now - power.outside_since)
+        let again = power.filter(|power| power.repeated.ids.binary_search(&id).is_ok());
+        again.map_or(waited, |power| self.array.now - power.repeated.outside_since)
     }
 }

@@ -145,7 +145,7 @@ impl Ssd {
         let power = self.power.as_mut().expect("a device whose power may be cut");
         let config = &power.config;
         assert!(power.off_since.take().is_some(), "the caller has mounted a device without power");
-        power.repeated.clear();
+        power.repeated.ids.clear();
         debug_assert!(power.writing.is_none(), "a checkpoint has survived");
         debug_assert!(power.unrecorded.is_empty(), "a request has survived");
         self.gc = Collector::new(config, &self.ftl, &self.plugs);
