@@ -278,7 +278,8 @@ fn sequential_overwrites_cost_nothing() {
 
 #[test]
 fn the_plain_loop_agrees_with_the_full_one() {
-    for order in ssd_core::sched::order::ALL {
+    // An order that takes turns is asked by the full loop only.
+    for order in ssd_core::sched::order::ALL.iter().filter(|order| order.name != "round-robin") {
         for (window, command_ns, partial) in [(1, 0, false), (1, 3, true), (3, 3, true)] {
             let mut c = device([2, 2, 1], 24, 8, 4 * 24 * 8 * 3 / 4);
             c.sched.order = named(ssd_core::sched::order::ALL, order.name);

@@ -171,21 +171,23 @@ fn closed_loop<D: Device>(
     let mut done = Vec::new();
     let start = device.now();
     let mut p = Progress { submitted: 0, completed: 0, now: start };
-    let mut slots = u64::from(host.queue_depth);
-    assert!(slots > 0, "the config layer has checked the queue depth");
+    let depth = u64::from(host.queue_depth);
+    assert!(depth > 0, "the config layer has checked the queue depth");
     let end =
         if host.stop_after_ns == 0 { Nanos::NEVER } else { start + Nanos(host.stop_after_ns) };
-    let together = host.think_every > 1;
-    // Requests left until the next common pause, and the end of that pause.
-    let (most, think_ns) =
-        if together { (u64::from(host.think_every), 0) } else { (u64::MAX, host.think_time_ns) };
-    let (mut left, mut resumed) = (most, start);
+    // Requests until all pause together; a request by itself follows the one before after `think_ns`.
+    let (together, think_ns) = match host.think_every {
+        0 | 1 => (u64::MAX, host.think_time_ns),
+        every => (u64::from(every), 0),
+    };
+    let (mut pause_at, mut resumed) = (together, start);
     loop {
-        if left == 0 && p.submitted == p.completed {
-            (left, resumed) = (most, Nanos(p.now.0 + host.think_time_ns));
+        if p.submitted == pause_at && p.completed == pause_at {
+            (pause_at, resumed) = (pause_at + together, Nanos(p.now.0 + host.think_time_ns));
         }
-        while slots > 0 && left > 0 {
-            let thinks = p.submitted >= u64::from(host.queue_depth);
+        let most = (p.completed + depth).min(pause_at);
+        while p.submitted < most {
+            let thinks = p.submitted >= depth;
             let at = Nanos(p.now.0 + if thinks { think_ns } else { 0 }).max(resumed);
             if at >= end {
                 break;
@@ -193,14 +195,11 @@ fn closed_loop<D: Device>(
             let Some(request) = feed.next(device)?.map(|next| next.request) else { break };
             feed.submit(device, at, request)?;
             p.submitted += 1;
-            slots -= 1;
-            left -= 1;
         }
         if p.submitted == p.completed {
             break;
         }
         p.now = device.run_until(Nanos::NEVER, &mut done)?;
-        slots += done.len() as u64;
         if count(&mut p, &mut done) && observer(device, &p).is_break() {
             return Ok(Outcome { progress: p, interrupted: true });
         }

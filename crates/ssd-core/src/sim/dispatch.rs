@@ -43,7 +43,7 @@ impl Ssd {
                 chosen
             };
             if queue >= R_GC {
-                self.has_turn(unit, queue);
+                self.has_turn::<FULL>(unit, queue);
                 let (slot, work) = self.array.take_first(unit, queue);
                 return self.start_for_job::<FULL>(unit, slot, work);
             }
@@ -55,7 +55,7 @@ impl Ssd {
                 return true;
             }
         };
-        self.has_turn(unit, queue);
+        self.has_turn::<FULL>(unit, queue);
         self.take(unit, queue, found);
         let started = if queue == R_HOST {
             self.start_host_read::<FULL>(unit, found.slot)
@@ -95,8 +95,9 @@ impl Ssd {
 
     /// The unit takes an operation of `queue`.
     #[inline(always)]
-    fn has_turn(&mut self, unit: usize, queue: usize) {
-        if self.array.pick.takes_turns {
+    fn has_turn<const FULL: bool>(&mut self, unit: usize, queue: usize) {
+        debug_assert!(FULL || !self.array.pick.takes_turns, "the plain loops know no turns");
+        if FULL && self.array.pick.takes_turns {
             self.array.units[unit].turn.starts(queue);
         }
     }

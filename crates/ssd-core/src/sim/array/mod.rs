@@ -324,13 +324,14 @@ impl Array {
         }
     }
 
-    /// Whether operations pass through no more than their unit and the bus of its channel, alone.
+    /// Whether operations pass through no more than their unit and the bus of its channel, alone, and no unit
+    /// remembers whose turn it was.
     pub(crate) fn is_plain(&self) -> bool {
         let extras = self.times.serial || self.multi_plane || self.activity.watched;
         let way = &self.way;
         let stations = way.slices.is_some() || way.page_buffers.is_some();
         let errors = way.read_errors.is_some() || way.page_errors.is_some();
-        !(extras || stations || errors || self.ops.keeps_phases())
+        !(extras || stations || errors || self.pick.takes_turns || self.ops.keeps_phases())
     }
 
     /// Serial: the operation in `slot`, which has taken `unit`, holds it for its whole duration.
