@@ -1,11 +1,13 @@
-"""How many fields the objects of the kernel have."""
+"""How many fields the objects of the kernel have, and how long the files of the crates are."""
 
 import re
+import statistics
 from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 MOST_FIELDS = 16
+MEDIAN_LINES = 130
 
 
 def _fields(rust: str) -> Iterator[tuple[str, int]]:
@@ -25,6 +27,13 @@ def test_objects_of_the_machine_are_small() -> None:
     }
     assert found["Ssd"] > 10, "the fields are not counted"
     assert {name: n for name, n in found.items() if n > MOST_FIELDS} == {}
+
+
+def test_files_are_short() -> None:
+    files = sorted((ROOT / "crates").glob("*/src/**/*.rs"))
+    lines = [len(file.read_text(encoding="utf-8").splitlines()) for file in files]
+    assert len(lines) > 400, "the files are not found"
+    assert statistics.median(lines) < MEDIAN_LINES
 
 
 def test_fields_are_counted() -> None:

@@ -15,7 +15,7 @@ use ssd_core::ftl::plugs::Plugs;
 use ssd_core::host::device::{Device, DeviceError};
 use ssd_core::host::request::{Op, Request, flags};
 use ssd_core::metrics::counters::Cause;
-use ssd_core::nand::contents::{PageStore, Slabs};
+use ssd_core::nand::page_store::{PageStore, Slabs};
 use ssd_core::sim::functional::Functional;
 use ssd_core::sim::ssd::Ssd;
 use ssd_core::units::{Lpn, Nanos};

@@ -1,7 +1,7 @@
 //! Contents of pages in a file, for devices that hold more than memory does (`run.data = "file"`).
 
 use ssd_core::ftl::plugs::Plugs;
-use ssd_core::nand::contents::PageStore;
+use ssd_core::nand::page_store::PageStore;
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::Path;

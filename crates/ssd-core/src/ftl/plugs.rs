@@ -13,7 +13,7 @@ use super::gc::trigger::{Trigger, TriggerPolicy};
 use super::gc::victim::{Victim, VictimPolicy};
 use super::place::{Layout, Placement, PlacementPolicy};
 use crate::config::Gc;
-use crate::nand::contents::PageStore;
+use crate::nand::page_store::PageStore;
 use crate::plug::PolicySpec;
 use crate::units::PoolId;
 use std::collections::BTreeMap;

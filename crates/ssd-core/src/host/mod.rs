@@ -4,6 +4,8 @@ pub(crate) mod ahead;
 pub mod copy;
 pub mod device;
 pub mod drive;
+mod error;
 pub(crate) mod link;
 pub mod request;
+mod source;
 pub(crate) mod write_buffer;

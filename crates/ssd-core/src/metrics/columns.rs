@@ -1,6 +1,6 @@
 //! The columns of comparisons, from the notes of the fields of the report.
 
-use super::form::{Kind, Section, Unit};
+use super::field::{Kind, Section, Unit};
 use super::report::Report;
 
 /// How far a column goes: each role includes those before it.

@@ -89,11 +89,11 @@ macro_rules! section {
         }
         impl $name {
             /// Its description.
-            pub const SECTION: &'static $crate::metrics::form::Section =
-                &$crate::metrics::form::Section {
+            pub const SECTION: &'static $crate::metrics::field::Section =
+                &$crate::metrics::field::Section {
                     name: stringify!($name),
                     doc: concat!($($doc, "\n"),+),
-                    fields: &[$($crate::metrics::form::Field {
+                    fields: &[$($crate::metrics::field::Field {
                         name: stringify!($field),
                         doc: concat!($($fdoc, "\n"),+),
                         kind: <$type as $crate::metrics::form::Form>::KIND,
@@ -104,13 +104,13 @@ macro_rules! section {
                 };
         }
         impl $crate::metrics::form::Form for $name {
-            const KIND: $crate::metrics::form::Kind =
-                $crate::metrics::form::Kind::Section($name::SECTION);
+            const KIND: $crate::metrics::field::Kind =
+                $crate::metrics::field::Kind::Section($name::SECTION);
         }
     };
 
-    (@unit) => { $crate::metrics::form::Unit::Number };
-    (@unit $unit:ident $($column:tt)*) => { $crate::metrics::form::Unit::$unit };
+    (@unit) => { $crate::metrics::field::Unit::Number };
+    (@unit $unit:ident $($column:tt)*) => { $crate::metrics::field::Unit::$unit };
     (@columns $($unit:ident)?) => { &[] };
     (@columns $unit:ident, $($column:expr),+) => {{
         #[allow(unused_imports, reason = "no section has columns of all roles")]
@@ -152,8 +152,8 @@ macro_rules! words {
             }
         })?
         impl $crate::metrics::form::Form for $name {
-            const KIND: $crate::metrics::form::Kind =
-                $crate::metrics::form::Kind::Words(&$name::WORDS);
+            const KIND: $crate::metrics::field::Kind =
+                $crate::metrics::field::Kind::Words(&$name::WORDS);
         }
     };
 }
@@ -164,7 +164,7 @@ pub(super) use {section, words};
 #[allow(unreachable_pub, reason = "what `section!` declares is public in the report")]
 mod tests {
     use crate::metrics::describe::describe;
-    use crate::metrics::form::{Kind, Unit};
+    use crate::metrics::field::{Kind, Unit};
     use crate::metrics::report::Report;
 
     /// A report of what an empty device measures when `gc.calls` is 7.

@@ -12,6 +12,7 @@ pub mod declare;
 pub mod degraded;
 pub mod describe;
 pub mod distributions;
+pub mod field;
 pub mod form;
 pub mod histogram;
 pub mod latency;

@@ -1,7 +1,7 @@
 //! The JSON schema of `report.json`, from the descriptions of its sections. A test compares it with what
 //! the structs are serialised to, in both directions.
 
-use super::form::{Kind, Section, Unit};
+use super::field::{Kind, Section, Unit};
 use super::report::Report;
 use serde_json::{Map, Value, json};
 

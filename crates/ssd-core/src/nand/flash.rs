@@ -3,8 +3,9 @@
 //! Separate from the controller's state (maps, queues), because a power cut preserves the former and
 //! loses the latter. The out-of-band area of a page holds its LPN and, if requested, its sequence number.
 
-use super::contents::{Contents, PageStore, Slabs};
+use super::contents::Contents;
 use super::geometry::Geometry;
+use super::page_store::{PageStore, Slabs};
 use crate::config::DataMode;
 use crate::memory::{huge_vec, prefetch};
 use crate::units::{BlockId, Lpn, PlaneId, Ppn};

@@ -1,10 +1,11 @@
 //! The flash: geometry, times, and the flash with the legality of operations on it.
 
-pub mod contents;
+mod contents;
 pub mod flash;
 pub mod geometry;
 pub mod interconnect;
 pub mod nvram;
+pub mod page_store;
 pub(crate) mod read_errors;
 pub(crate) mod slices;
 pub mod timing;

@@ -3,12 +3,15 @@
 //! A policy that raises or answers what it must not leaves a fault, which ends the run; until the core
 //! looks, nobody asks any policy again.
 
+mod concurrency;
 mod hooks;
-mod others;
+mod placement;
+mod trigger;
 mod victim;
+mod views;
 
-pub(crate) use others::{ConcurrencyView, TriggerView};
 pub(crate) use victim::VictimView;
+pub(crate) use views::{ConcurrencyView, TriggerView};
 
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
@@ -286,17 +289,17 @@ impl Outside for Policies {
 
     fn trigger(&self) -> Option<Box<dyn TriggerPolicy>> {
         let (given, random) = self.of("gc.trigger")?;
-        Some(Box::new(others::Trigger::new(given, random)))
+        Some(Box::new(trigger::Trigger::new(given, random)))
     }
 
     fn concurrency(&self) -> Option<Box<dyn ConcurrencyPolicy>> {
         let (given, random) = self.of("gc.concurrency")?;
-        Some(Box::new(others::Concurrency::new(given, random)))
+        Some(Box::new(concurrency::Concurrency::new(given, random)))
     }
 
     fn placement(&self, layout: &Layout) -> Option<Box<dyn PlacementPolicy>> {
         let (given, random) = self.of("alloc.placement")?;
-        Some(Box::new(others::Placement::new(given, random, layout.planes())))
+        Some(Box::new(placement::Placement::new(given, random, layout.planes())))
     }
 
     fn fault(&self) -> Option<Fault> {
