@@ -4,7 +4,8 @@
     python tools/seeded_bugs.py [NAME ...] [--target DIR]
 
 Each `tools/seeded_bugs/*.patch` is applied to a copy of the sources, and the integration tests of
-the crate, or the test files of the Python package, that it changes run on it until one fails.
+the crate, or the test files of the Python package, that it changes run on it until one fails; each
+of them has passed without any bug.
 Prints a line for each bug: the tests that caught it. Exit code 1 if a bug survives or a patch no
 longer applies, 2 if the sources fail without any bug.
 
@@ -83,6 +84,10 @@ class Stale(Exception):
     """A patch that does not apply any more."""
 
 
+class FailsAlone(Exception):
+    """A suite that fails without any bug."""
+
+
 def hunks(patch: str) -> list[tuple[str, str, str]]:
     """(file, old text, new text) of every hunk."""
     found: list[tuple[str, list[str], list[str]]] = []
@@ -138,49 +143,70 @@ def restore(before: list[tuple[Path, str]]) -> None:
         path.write_text(text, encoding="utf-8")
 
 
-def failures(crate: str, suites: list[str], tree: Path, target: Path) -> tuple[str, list[str]]:
-    """The first suite of a crate that fails, and its failing tests; empty if all pass."""
+def failures(crate: str, suite: str, tree: Path, target: Path) -> tuple[str, list[str]]:
+    """A suite of a crate and those of its tests that fail."""
     if crate == "ssdlab":
-        return python_failures(suites, tree)
+        return python_failures(suite, tree)
     environment = {
         "CARGO_TARGET_DIR": str(target),
         "PROPTEST_MAX_SHRINK_ITERS": "0",
         "RUST_BACKTRACE": "0",
     }
     base = [os.environ.get("CARGO", "cargo"), "test", "-p", crate, "--locked", "--quiet"]
-    for suite in suites:
-        build = subprocess.run(
-            [*base, "--no-run", "--test", suite],
-            cwd=tree,
-            env=os.environ | environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if build.returncode != 0:
-            raise Stale(f"it does not compile:\n{build.stderr}")
-        ended = bounded.run([*base, "--test", suite], tree, environment, LIMITS)
-        if ended.hung:
-            return suite, ["(it does not end)"]
-        if ended.code != 0:
-            names = re.findall(r"^    (\w+)$", ended.output, re.MULTILINE)
-            return suite, sorted(set(names)) or ["(it crashed)"]
-    return "", []
+    build = subprocess.run(
+        [*base, "--no-run", "--test", suite],
+        cwd=tree,
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if build.returncode != 0:
+        raise Stale(f"it does not compile:\n{build.stderr}")
+    ended = bounded.run([*base, "--test", suite], tree, environment, LIMITS)
+    if ended.hung:
+        return suite, ["(it does not end)"]
+    if ended.code != 0:
+        names = re.findall(r"^    (\w+)$", ended.output, re.MULTILINE)
+        return suite, sorted(set(names)) or ["(it crashed)"]
+    return suite, []
 
 
-def python_failures(suites: list[str], tree: Path) -> tuple[str, list[str]]:
-    """The same of the Python package: the test files of this folder on the package in `tree`."""
+def python_failures(suite: str, tree: Path) -> tuple[str, list[str]]:
+    """The same of the Python package: a test file of this folder on the package in `tree`."""
     # Stale bytecode is detected by the second in which the source was written.
     environment = {"PYTHONPATH": str(tree / "python"), "PYTHONDONTWRITEBYTECODE": "1"}
-    for suite in suites:
-        command = [sys.executable, "-m", "pytest", "-qx", f"tests/py/{suite}.py"]
-        ended = bounded.run(command, ROOT, environment, LIMITS)
-        if ended.hung:
-            return suite, ["(it does not end)"]
-        if ended.code != 0:
-            return suite, re.findall(r"^FAILED \S+::(\S+)", ended.output, re.MULTILINE) or [
-                "(it crashed)"
-            ]
+    command = [sys.executable, "-m", "pytest", "-qx", f"tests/py/{suite}.py"]
+    ended = bounded.run(command, ROOT, environment, LIMITS)
+    if ended.hung:
+        return suite, ["(it does not end)"]
+    if ended.code != 0:
+        named = re.findall(r"^FAILED \S+::(\S+)", ended.output, re.MULTILINE)
+        return suite, named or ["(it crashed)"]
+    return suite, []
+
+
+def caught(
+    patch: Path, tree: Path, target: Path, passing: set[tuple[str, str]]
+) -> tuple[str, list[str]]:
+    """The suite that catches a patch, and its failing tests; empty if none does.
+
+    A suite runs without the patch before it runs with it, unless `passing` holds it.
+    """
+    crate = crate_of(patch)
+    for suite in suites_for(patch):
+        if (crate, suite) not in passing:
+            _, tests = failures(crate, suite, tree, target)
+            if tests:
+                raise FailsAlone(f"{suite} fails: {', '.join(tests)}")
+            passing.add((crate, suite))
+        before = apply(patch, tree)
+        try:
+            found = failures(crate, suite, tree, target)
+        finally:
+            restore(before)
+        if found[1]:
+            return found
     return "", []
 
 
@@ -202,21 +228,16 @@ def main() -> int:
                 shutil.copytree(source, tree / name, copy_function=shutil.copy, ignore=unwanted)
             elif source.exists():
                 shutil.copy(source, tree / name)
-        for crate in sorted({crate_of(patch) for patch in patches}):
-            suite, tests = failures(crate, SUITES[crate], tree, options.target)
-            if suite:
-                print(f"without any bug {suite} fails: {', '.join(tests)}", file=sys.stderr)
-                return 2
+        passing: set[tuple[str, str]] = set()
         for patch in patches:
             start = time.monotonic()
             try:
-                suites, before = suites_for(patch), apply(patch, tree)
-                try:
-                    suite, tests = failures(crate_of(patch), suites, tree, options.target)
-                finally:
-                    restore(before)
+                suite, tests = caught(patch, tree, options.target, passing)
                 verdict = f"caught by {suite}: {', '.join(tests)}" if suite else "NOT CAUGHT"
                 missed += not suite
+            except FailsAlone as alone:
+                print(f"without any bug {alone}", file=sys.stderr)
+                return 2
             except Stale as stale:
                 verdict, missed = f"DOES NOT APPLY: {stale}", missed + 1
             print(f"{patch.stem:40} {time.monotonic() - start:4.0f} s  {verdict}", flush=True)
