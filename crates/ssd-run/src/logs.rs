@@ -79,7 +79,7 @@ impl InOrder {
     ) -> Result<(), String> {
         let copied = self.last.is_some_and(|read| {
             record.op == FlashOp::Program
-                && record.cause == Cause::Gc
+                && matches!(record.cause, Cause::Gc | Cause::Wear)
                 && read.op == FlashOp::Read
                 && (read.end, read.queued) == (record.start, record.queued)
                 && (read.place.channel, read.place.chip, read.place.plane)
