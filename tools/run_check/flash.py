@@ -8,6 +8,7 @@ from array import array
 from pathlib import Path
 from typing import NamedTuple
 
+from .cuts import Cuts
 from .failure import Failures
 from .inputs import (
     OPS,
@@ -25,6 +26,7 @@ from .inputs import (
 )
 from .owners import Owners
 from .parity import Parity
+from .power import Power
 from .requests import Requests
 
 COPIES = ("gc", "wear")
@@ -34,7 +36,7 @@ WITHOUT_LPN = ("metadata",)
 class Suspect(NamedTuple):
     """A page that was erased while it was the newest copy known so far."""
 
-    line: int
+    place: str
     time: int
     sequence: int
     born: int
@@ -66,11 +68,27 @@ class Flash:
         self.lpn_of = array("q", [-1]) * (blocks * geometry.pages)
         self.sequence_of = array("q", [-1]) * (blocks * geometry.pages)
         self.map = Table(
-            "home", "committed", "started", "born", "done", "read", "read_at", "read_line"
+            "home", "committed", "started", "born", "done", "read", "read_at", "read_line", "late"
         )
         self.pending: list[tuple[int, int, int, int, int]] = []
         self.suspects: dict[int, Suspect] = {}
         self.copies: dict[tuple[int, int], list[tuple[int, int]]] = {}
+        self.copies_lost: list[int] = []
+        self.cuts: Cuts | None = None
+        # Where power is cut: end and number of what a request wrote, and what wrote a number, when.
+        self.written: dict[tuple[int, int], tuple[int, int]] = {}
+        self.origin: dict[int, tuple[int, int]] = {}
+
+    def expect_cuts(self, report: Report, power: Power) -> None:
+        """Power is cut in this run."""
+        if power.cuts:
+            self.cuts = Cuts(self, report, power, self.findings)
+
+    def lose_copies(self) -> None:
+        """Copies that have been read and not programmed end with the power."""
+        for sources in self.copies.values():
+            self.copies_lost.extend(start for _, start in sources)
+        self.copies.clear()
 
     def load(self, path: Path) -> None:
         """Start from state.csv."""
@@ -104,7 +122,7 @@ class Flash:
     def take(self, op: Op) -> None:
         """Account one operation, in order of start."""
         self._heed_failures(op.start)
-        self._commit(op.start)
+        self.commit_all(op.start)
         if op.lpn >= 0:
             self.map.reach(op.lpn)
         block = self.geometry.block_number(op.channel, op.chip, op.plane, op.block)
@@ -113,7 +131,7 @@ class Flash:
         elif op.kind == "read":
             self._read(op, block)
         else:
-            self._erase(op, block)
+            self.erase(op, block)
         self.busy_until[block] = max(self.busy_until[block], op.end)
 
     def _heed_failures(self, now: int) -> None:
@@ -123,24 +141,26 @@ class Flash:
             first = failure.chip * pages
             if failure.failed <= now and not failure.has_come:
                 failure.has_come = True
-                self._commit(failure.failed)
+                self.commit_all(failure.failed)
                 for lpn, home in enumerate(self.map["home"]):
                     if first <= home < first + pages:
                         self.map["home"][lpn] = -1
                         self.lost[lpn] = self.sequence_of[home]
             if failure.replaced is not None and failure.replaced <= now and not failure.is_over:
                 failure.is_over = True
-                self._commit(failure.replaced)
+                self.commit_all(failure.replaced)
                 for address in range(first, first + pages):
                     self.lpn_of[address] = self.sequence_of[address] = -1
                 blocks = pages // self.geometry.pages
                 for block in range(failure.chip * blocks, (failure.chip + 1) * blocks):
                     self.filled[block] = 0
 
-    def _commit(self, now: int) -> None:
+    def commit_all(self, now: int) -> None:
         """Switch the map for programs that ended by `now` and are not outdated."""
         while self.pending and self.pending[0][0] <= now:
             end, _, lpn, sequence, address = heapq.heappop(self.pending)
+            if self.cuts is not None:
+                self.cuts.put(lpn, sequence, address)
             if sequence >= self.map["committed"][lpn]:
                 self.map["committed"][lpn] = sequence
                 self.map["home"][lpn] = address
@@ -172,6 +192,13 @@ class Flash:
         self.lpn_of[address], self.sequence_of[address] = op.lpn, op.sequence
         if op.lpn < 0 or op.cause in WITHOUT_LPN:
             self.lpn_of[address] = -1
+            return
+        if self.cuts is not None:
+            self.cuts.program(op, address)
+        if op.cut:
+            if op.cause in COPIES:
+                self._match_copy(op)
+            self.lpn_of[address] = self.sequence_of[address] = -1
             return
         if self.owners is not None:
             self.owners.program(op, address)
@@ -205,7 +232,14 @@ class Flash:
     def _admit(self, op: Op) -> None:
         """Note a program of host data; settle what depended on when it was admitted."""
         lpn, arrival = op.lpn, self.requests.arrival(op.request)
+        late = arrival
+        if self.cuts is not None:
+            # It may have been admitted again after a mount.
+            late = max(arrival, self.cuts.mounted_at)
+            self.written[op.request, lpn] = (op.end, op.sequence)
+            self.origin[op.sequence] = (op.request, late)
         if op.sequence > self.map["started"][lpn]:
+            self.map["late"][lpn] = late
             self.map["started"][lpn] = op.sequence
             self.map["born"][lpn] = arrival if arrival >= 0 else op.queued
             self.map["done"][lpn] = self.requests.completion(op.request)
@@ -226,6 +260,8 @@ class Flash:
         address = block * self.geometry.pages + op.page
         if op.page >= self.filled[block]:
             self.findings.add("read-content", place, "a programmed page", f"page {op.page} erased")
+            return
+        if self.cuts is not None and not self.cuts.read(op, address):
             return
         held = (self.lpn_of[address], self.sequence_of[address])
         wanted = (op.lpn, op.sequence if op.sequence >= 0 else held[1])
@@ -254,7 +290,7 @@ class Flash:
             expected = f"sequence {committed} of LPN {lpn}, committed before {op.start}"
             self.findings.add("read-newest", f"{OPS}:{op.line}", expected, found)
         elif op.sequence == self.map["started"][lpn]:
-            born = self.map["born"][lpn]
+            born = self.map["late"][lpn]
             for trim, done in self.requests.trims.get(lpn, ()):
                 if born < trim and 0 <= done <= arrival:
                     expected = f"nothing: LPN {lpn} was trimmed at {trim}"
@@ -263,11 +299,14 @@ class Flash:
         self.map["read"][lpn], self.map["read_at"][lpn] = op.sequence, arrival
         self.map["read_line"][lpn] = op.line
 
-    def _erase(self, op: Op, block: int) -> None:
+    def erase(self, op: Op, block: int) -> None:
+        """Account an erase, of the run or of a mount."""
+        if self.cuts is not None:
+            self.cuts.erase(op, block)
         if op.start < self.busy_until[block]:
             expected = f"no operation on the block after {op.start}"
             found = f"one until {self.busy_until[block]}"
-            self.findings.add("erase-in-flight", f"{OPS}:{op.line}", expected, found)
+            self.findings.add("erase-in-flight", op.place, expected, found)
         first = block * self.geometry.pages
         if self.owners is not None:
             pages = range(first, first + self.filled[block])
@@ -277,9 +316,14 @@ class Flash:
         for address in range(first, first + self.filled[block]):
             lpn = self.lpn_of[address]
             self.lpn_of[address] = -1
+            other = -1
+            if lpn >= 0 and self.cuts is not None:
+                other = self.cuts.other(lpn, self.sequence_of[address], address)
             if lpn < 0 or self.map["home"][lpn] != address:
                 continue
-            self.map["home"][lpn] = -1
+            self.map["home"][lpn] = other
+            if other >= 0:
+                continue
             sequence, born = self.sequence_of[address], self.map["born"][lpn]
             dead = self.map["started"][lpn] > sequence
             if (
@@ -287,7 +331,7 @@ class Flash:
                 and not self.parity.may_be_dropped(lpn, self.requests)
                 and (not self.requests.trimmed(lpn, born, op.start))
             ):
-                self.suspects[lpn] = Suspect(op.line, op.start, sequence, born)
+                self.suspects[lpn] = Suspect(op.place, op.start, sequence, born)
         self.filled[block] = 0
 
     def finish(self, report: Report) -> None:
@@ -296,19 +340,24 @@ class Flash:
         Operations that run at the end of the run are in the log and not in its report.
         """
         if self.owners is not None:
+            if self.cuts is not None:
+                self.cuts.finish(sys.maxsize)
             if self.requests.complete:
                 self.owners.finish(report)
             return
         since, length = report.number("time.measured_from"), report.number("time.simulated")
         end = sys.maxsize if length is None else int((since or 0) + length)
-        self._commit(sys.maxsize if self.requests.complete else end)
+        last = sys.maxsize if self.requests.complete else end
+        if self.cuts is not None:
+            self.cuts.finish(last)
+        self.commit_all(last)
         if self.requests.buffered:
             self._clear_buffered()
         if self.requests.complete:
             self._find_lost()
         for lpn, suspect in self.suspects.items():
             expected = f"LPN {lpn} sequence {suspect.sequence} copied, overwritten or trimmed"
-            self.findings.add("erase-live", f"{OPS}:{suspect.line}", expected, "its newest copy")
+            self.findings.add("erase-live", suspect.place, expected, "its newest copy")
         claimed = report.number("device.valid_pages")
         if claimed is None:
             return
@@ -329,6 +378,8 @@ class Flash:
             if arrival < 0 or self.requests.trimmed(lpn, arrival, sys.maxsize):
                 continue
             done = self.requests.last_completion(lpn)
+            if self.cuts is not None and self.cuts.durable.may_be_lost.get(lpn, -1) >= arrival:
+                continue
             if self.parity.may_be_missing(lpn, arrival, done, self.failures):
                 continue
             known = lpn < self.map.size

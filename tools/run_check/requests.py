@@ -22,6 +22,9 @@ from .inputs import (
     rows,
 )
 
+DURABILITY = ("", "fua", "preflush", "preflush+fua")
+"""What a request asks for: bit 0 FUA, bit 1 a flush before it."""
+
 
 @dataclass
 class KindTotals:
@@ -39,7 +42,7 @@ class Requests:
     def __init__(self, folder: Path, report: Report, findings: Findings) -> None:
         """Read the whole log."""
         self.findings = findings
-        self.table = Table("arrival", "completion", "lpn", "pages", "kind")
+        self.table = Table("arrival", "completion", "lpn", "pages", "kind", "asks")
         self.totals = {kind: KindTotals() for kind in REQUEST_KINDS}
         self.last_write = Table("arrival", "completion")
         self.trims: dict[int, list[tuple[int, int]]] = {}
@@ -52,7 +55,7 @@ class Requests:
             self.end = report.whole("time.measured_from", 0) + report.whole("time.simulated", 0)
         path = folder / REQUESTS
         first_measured = _first_measured(path, report.whole("requests.warmup", 0))
-        for line, fields in rows(path, REQUEST_COLUMNS):
+        for line, fields in rows(path, REQUEST_COLUMNS, "durability"):
             self._take(line, fields, first_measured)
 
     def _take(self, line: int, fields: list[str], first_measured: int) -> None:
@@ -60,6 +63,10 @@ class Requests:
         kind = fields[3]
         if kind not in self.totals:
             self.findings.add("request-fields", place, f"op one of {REQUEST_KINDS}", repr(kind))
+            return
+        *fields, durability = fields
+        if durability not in DURABILITY:
+            self.findings.add("request-fields", place, f"one of {DURABILITY}", repr(durability))
             return
         values = numbers(REQUESTS, line, [fields[0], *fields[4:]])
         number, lpn, pages, arrival, completion, *parts = values
@@ -74,7 +81,8 @@ class Requests:
         self.table.reach(number)
         if self.table["arrival"][number] >= 0:
             self.findings.add("request-fields", place, "ids that differ", f"id {number} again")
-        record = (arrival, completion, lpn, max(pages, 0), REQUEST_KINDS.index(kind))
+        asks = DURABILITY.index(durability)
+        record = (arrival, completion, lpn, max(pages, 0), REQUEST_KINDS.index(kind), asks)
         for column, value in zip(self.table.columns.values(), record, strict=True):
             column[number] = value
         if kind == "trim":
