@@ -74,6 +74,8 @@ class Flash:
         self.suspects: dict[int, Suspect] = {}
         self.copies: dict[tuple[int, int], list[tuple[int, int]]] = {}
         self.copies_lost: list[int] = []
+        self.rebuilds: set[int] = set()
+        """Their lines."""
         self.cuts: Cuts | None = None
         # Where power is cut: end and number of what a request wrote, and what wrote a number, when.
         self.written: dict[tuple[int, int], tuple[int, int]] = {}
@@ -205,6 +207,7 @@ class Flash:
         if op.cause in COPIES:
             self._match_copy(op)
         elif op.cause == "rebuild":
+            self.rebuilds.add(op.line)
             lost = self.lost.pop(op.lpn, -1)
             # What was written without its chip has no line of its own: its sequence is greater.
             if op.sequence < lost:
@@ -347,6 +350,8 @@ class Flash:
             return
         since, length = report.number("time.measured_from"), report.number("time.simulated")
         end = sys.maxsize if length is None else int((since or 0) + length)
+        self._heed_failures(end)
+        self._leave_out_rebuilds(end)
         last = sys.maxsize if self.requests.complete else end
         if self.cuts is not None:
             self.cuts.finish(last)
@@ -371,6 +376,12 @@ class Flash:
         if abs(live - claimed) > unsure:
             found = f"{claimed} (allowed: {unsure})"
             self.findings.add("valid-pages", f"{REPORT}:device.valid_pages", live, found)
+
+    def _leave_out_rebuilds(self, end: int) -> None:
+        """Take away rebuilds that the end of the run leaves under way: their pages stay lost."""
+        self.commit_all(end)
+        self.pending = [each for each in self.pending if each[1] not in self.rebuilds]
+        heapq.heapify(self.pending)
 
     def _find_lost(self) -> None:
         """Each acknowledged write ends on flash, unless overtaken."""

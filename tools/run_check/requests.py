@@ -54,7 +54,9 @@ class Requests:
         if not self.complete:
             self.end = report.whole("time.measured_from", 0) + report.whole("time.simulated", 0)
         path = folder / REQUESTS
-        first_measured = _first_measured(path, report.whole("requests.warmup", 0))
+        first_measured = report.whole("requests.warmup", 0)
+        if self.complete:
+            first_measured = _first_measured(path, first_measured)
         for line, fields in rows(path, REQUEST_COLUMNS, "durability"):
             self._take(line, fields, first_measured)
 
