@@ -368,7 +368,7 @@ class Flash:
             return
         born, home = self.map["born"], self.map["home"]
         live = sum(1 for address in home if address >= 0)
-        unsure = self.parity.droppable(self.requests)
+        unsure = self.parity.droppable(self.requests) + self.requests.trims_unknown(report)
         for lpn in self.requests.trims:
             if lpn < self.map.size and home[lpn] >= 0:
                 live -= self.requests.trimmed(lpn, born[lpn], sys.maxsize)

@@ -115,6 +115,17 @@ class Requests:
         for index, part in enumerate(parts):
             totals.parts[index] += part
 
+    def trims_unknown(self, report: Report) -> int:
+        """Return how many pages trims may have unmapped that the log of a stopped run lacks."""
+        if self.complete:
+            return 0
+        begun = report.whole("requests.submitted", 0) + report.whole("requests.warmup", 0)
+        trim = REQUEST_KINDS.index("trim")
+        table = self.table
+        sizes = [n for n, kind in zip(table["pages"], table["kind"], strict=True) if kind == trim]
+        # A trim takes the parity of its groups away, too.
+        return 2 * max(0, begun - self.count) * max(sizes, default=0)
+
     def known(self, number: int) -> bool:
         """Tell whether requests.csv has this id."""
         return 0 <= number < self.table.size and self.table["arrival"][number] >= 0
