@@ -79,6 +79,7 @@ from run_check.inputs import Findings, Geometry, Report, UnreadableError
 from run_check.latencies import check_requests
 from run_check.operations import Operations
 from run_check.owners import Owners
+from run_check.owners_cuts import OwnersUnderCuts
 from run_check.power import Power
 from run_check.requests import Requests
 
@@ -88,9 +89,14 @@ def check(folder: Path, limit: int = 20) -> Counter[str]:
     report = Report.read(folder)
     findings = Findings(limit)
     requests = Requests(folder, report, findings)
-    owners = Owners(folder, report, findings) if requests.copies else None
     geometry = Geometry.of(report)
     power = Power(folder, report, geometry, findings)
+    owners: Owners | None = None
+    if requests.copies and power.cuts:
+        owners = OwnersUnderCuts(folder, report, findings)
+        owners.prepare(requests)
+    elif requests.copies:
+        owners = Owners(folder, report, findings)
     operations = Operations(geometry, report, requests, findings, power, owners)
     operations.read(folder)
     operations.finish()

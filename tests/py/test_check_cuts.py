@@ -20,6 +20,12 @@ CUTS: dict[str, object] = {
 }
 CHECKPOINT: dict[str, object] = {"power.checkpoint": "512 KiB"}
 BUFFER: dict[str, object] = {"host.write_buffer_pages": 24, "workload.kind": "hot-cold"}
+COPIES: dict[str, object] = {
+    "remap.mode": "share",
+    "workload.copy": 0.4,
+    "workload.read": 0.3,
+    "alloc.pool": "device",
+}
 CASES: dict[str, dict[str, object]] = {
     "every": {},
     "random-checkpoints": {"power.cut": {"random": "40 ms"}, **CHECKPOINT},
@@ -40,6 +46,23 @@ CASES: dict[str, dict[str, object]] = {
         "alloc.pool": "device",
         "alloc.erase_unit": "superblock",
         "power.cut": {"every": "300 ms"},
+    },
+    "copies": {**COPIES, **CHECKPOINT},
+    "copies-random": {**COPIES, "power.cut": {"random": "40 ms"}, "run.data": "digest"},
+    "copies-programmed": {**COPIES, "remap.mode": "copy", "workload.trim": 0.3},
+    "copies-buffer": {**COPIES, "host.write_buffer_pages": 24, "workload.trim": 0.3},
+    "copies-protected": {
+        **COPIES,
+        **CHECKPOINT,
+        "host.write_buffer_pages": 24,
+        "power.buffer": "protected",
+        "host.queue_depth": 64,
+    },
+    "copies-copyback": {
+        **COPIES,
+        "gc.path": "copyback",
+        "alloc.pool": "plane",
+        "device.over_provisioning": 0.6,
     },
     "no-trims": {"workload.trim": 0, "workload.read": 0.5, "run.data": "digest"},
 }
@@ -103,12 +126,12 @@ def _torn_page_is_read(rows: Rows) -> None:
 
 
 def _acknowledged_program_is_torn(rows: Rows) -> None:
-    # The last one before a cut of a request that had completed by then.
+    # Of a request that had completed before the cut.
     cut = int(_cut_off(rows, "program")["end"])
     cut_off = {row["request"] for row in rows if row["outcome"] == "cut"}
     before = [row for row in rows if row["cause"] == "host" and int(row["end"]) < cut]
     programs = [row for row in before if row["op"] == "program" and row["request"] not in cut_off]
-    programs[-1]["outcome"], programs[-1]["end"] = "cut", str(cut)
+    programs[-40]["outcome"], programs[-40]["end"] = "cut", str(cut)
 
 
 def _closed_block_is_programmed(rows: Rows) -> None:
@@ -139,6 +162,25 @@ def test_each_rule_of_cuts_bites(rule: str, change: Callable[[Rows], None], tmp_
     ssdlab.run(set={**CUTS, "workload.trim": 0}, out=tmp_path / "a", progress=False)
     change_log(tmp_path / "a", "ops.csv.zst", change)
     violates(tmp_path / "a", rule)
+
+
+def test_a_program_that_is_torn_loses_owners(tmp_path: Path) -> None:
+    settings = {**CUTS, **COPIES, "workload.trim": 0}
+    ssdlab.run(set=settings, out=tmp_path / "a", progress=False)
+    change_log(tmp_path / "a", "ops.csv.zst", _acknowledged_program_is_torn)
+    violates(tmp_path / "a", "durable")
+
+
+def _copies_have_other_sources(rows: Rows) -> None:
+    for row in [row for row in rows if row["op"] == "copy"]:
+        first, count = row["sources"].split("+")
+        row["sources"] = f"{int(first) // 2}+{count}"
+
+
+def test_copies_are_replayed_over_cuts(tmp_path: Path) -> None:
+    ssdlab.run(set={**CUTS, **COPIES}, out=tmp_path / "a", progress=False)
+    change_log(tmp_path / "a", "requests.csv.zst", _copies_have_other_sources)
+    violates(tmp_path / "a", "read-owner")
 
 
 def _erase_is_not_repeated(rows: Rows) -> None:
@@ -183,18 +225,20 @@ def test_a_flush_makes_what_was_written_before_it_durable(tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", range(40))
 def test_logs_of_many_runs_with_cuts(seed: int, tmp_path: Path) -> None:
     chance = random.Random(seed)
+    case = list(CASES)[seed % len(CASES)]
+    unit = "chip" if case == "multi-plane" else chance.choice(["chip", "plane"])
     settings = {
         **CUTS,
-        **chance.choice(list(CASES.values())),
+        **CASES[case],
         "run.seed": seed,
         "workload.requests": 5000,
         "workload.trim": chance.choice([0, 0.05, 0.4]),
         "workload.read": chance.choice([0.1, 0.5]),
         "host.queue_depth": chance.choice([1, 8, 64]),
-        "timing.busy_unit": chance.choice(["chip", "plane"]),
+        "timing.busy_unit": unit,
         "power.cut": chance.choice([{"every": "400 ms"}, {"random": "300 ms"}]),
         "power.checkpoint": chance.choice(["0 B", "256 KiB", "2 MiB"]),
     }

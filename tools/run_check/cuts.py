@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from .checkpoints import Checkpoints
 from .durable import Durable
 from .inputs import POWER, Findings, Op, Report
+from .owners_cuts import OwnersUnderCuts
 from .power import Mount, Plane, Power
 
 if TYPE_CHECKING:
@@ -94,6 +95,8 @@ class Cuts:
         flash.commit_all(mount.cut)
         if flash.owners is None:
             self.durable.check(mount, flash)
+        elif isinstance(flash.owners, OwnersUnderCuts):
+            flash.owners.cut(mount, self.durable)
         if self.counts_reads and mount.end >= 0:
             self._compare_reads(mount)
         self.checkpoints.cut()

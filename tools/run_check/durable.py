@@ -33,7 +33,9 @@ class Durable:
         self.may_be_lost: dict[int, int] = {}
         """By LPN: the last cut at which a write of it was acknowledged and not durable."""
         self.coming: list[tuple[int, int]] = []
-        if not power.cuts or requests.copies:
+        self.since: dict[int, int] = {}
+        """By id of a write: when it becomes durable."""
+        if not power.cuts:
             return
         table = requests.table
         write, flush = REQUEST_KINDS.index("write"), REQUEST_KINDS.index("flush")
@@ -51,9 +53,9 @@ class Durable:
             completion = table["completion"][number]
             if kind != write or completion < 0:
                 continue
-            if not requests.buffered or (table["asks"][number] & 1 and not self.protected):
-                self.coming.append((completion, number))
-            elif not self.protected:
+            if self.protected or not requests.buffered or table["asks"][number] & 1:
+                self.since[number] = completion
+            else:
                 durable = soonest[bisect.bisect_left(arrivals, completion)]
                 cut = bisect.bisect_left(power.cuts, completion)
                 if cut < len(power.cuts) and power.cuts[cut] < durable:
@@ -62,8 +64,16 @@ class Durable:
                         lost = max(power.cuts[cut], self.may_be_lost.get(lpn, -1))
                         self.may_be_lost[lpn] = lost
                 elif durable < sys.maxsize:
-                    self.coming.append((durable, number))
-        self.coming.sort(reverse=True)
+                    self.since[number] = durable
+        if not (requests.copies or (self.protected and requests.buffered)):
+            self.coming = sorted(((at, n) for n, at in self.since.items()), reverse=True)
+
+    def at(self, number: int, requests: Requests) -> int:
+        """Return when the request becomes durable: others than writes when they complete."""
+        if requests.table["kind"][number] == REQUEST_KINDS.index("write"):
+            return self.since.get(number, sys.maxsize)
+        completion = requests.completion(number)
+        return completion if completion >= 0 else sys.maxsize
 
     def check(self, mount: Mount, flash: Flash) -> None:
         """Power is cut: what is durable is on `flash`."""

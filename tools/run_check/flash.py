@@ -197,15 +197,15 @@ class Flash:
             return
         if self.cuts is not None:
             self.cuts.program(op, address)
+        if op.cause in COPIES:
+            self._match_copy(op)
         if op.cut:
-            if op.cause in COPIES:
-                self._match_copy(op)
             self.lpn_of[address] = self.sequence_of[address] = -1
             return
         if self.owners is not None:
             self.owners.program(op, address)
         if op.cause in COPIES:
-            self._match_copy(op)
+            pass
         elif op.cause == "rebuild":
             self.rebuilds.add(op.line)
             lost = self.lost.pop(op.lpn, -1)
@@ -219,7 +219,9 @@ class Flash:
 
     def _match_copy(self, op: Op) -> None:
         # A copy of a page with several owners may carry another of them.
-        key = (op.lpn if self.owners is None else -1, op.sequence)
+        key = (op.lpn, op.sequence)
+        if self.owners is not None:
+            key = (-1, self.owners.source_of(op, {sequence for _, sequence in self.copies}))
         sources = self.copies.get(key)
         found = "none"
         if sources:
@@ -277,6 +279,8 @@ class Flash:
             key = (op.lpn if self.owners is None else -1, op.sequence)
             self.copies.setdefault(key, []).append((op.end, op.start))
         if self.owners is not None:
+            if op.cause == "remap":
+                self.owners.reads_for_copy(op, self.sequence_of[address])
             if op.cause == "host" and op.request >= 0:
                 arrival = self.requests.arrival(op.request)
                 self.owners.read(op, self.sequence_of[address], arrival)
