@@ -26,14 +26,26 @@ Without a write buffer (`host.write_buffer_pages` 0 or absent) a write completes
 programs. The newest write of an LPN is on flash when the run is complete, unless trimmed. A host
 read of cause `host` is translated when it starts: it returns the newest data committed by then.
 
+Power cuts (power.csv.zst; without it, none). An operation with the outcome `cut` ended at a cut: a
+program leaves a torn page, an erase a block that the mount erases again; nothing runs from a cut to
+the end of its mount, and blocks that were open are programmed after their next erase only. Writes
+that were acknowledged as durable are on flash at every cut: those that had completed; with a
+volatile buffer FUA writes, and those before a flush (op `flush`, `durability` of requests.csv) that
+arrived after they had completed, if no cut came in between; with a protected buffer nothing need be
+on flash before the end. A mount reads of each block what is programmed and one page more; of what a
+checkpoint covers (blocks from `device.blocks_per_plane` on, cause `metadata`) the first page only.
+Requests that had not completed are admitted again after it. Of two copies with equal LPN and
+sequence a mount may choose either. `power.recoveries` lists the mounts.
+
 Copies (op `copy`, `sources` of requests.csv as `lpn+pages;lpn+pages`, `owners` of state.csv as
 `lpn;lpn`, empty: the one in `lpn`): what every LPN holds is then replayed from the requests,
 admitted in the order of their ids when they arrive, and admission numbers identify data.
 
 Report. `requests.warmup` counts the requests with the lowest ids; all numbers but
-`requests.warmup` leave them out. `time.measured_from` (ns, default 0) opens the measured interval,
-`time.simulated` is its length; an operation counts where it starts. With a warm-up but without
-`time.measured_from` operations cannot be split, so totals are not checked (a note says so).
+`requests.warmup` leave them out. Of a stopped run, whose log lacks some, ids count from 0.
+`time.measured_from` (ns, default 0) opens the measured interval, `time.simulated` is its length; an
+operation counts where it starts, the program of a copy-back with its read. With a warm-up but
+without `time.measured_from` operations cannot be split, so totals are not checked (a note says so).
 `waf.<cause>` = `flash.programs.<cause>` / `host.pages_written`, `waf.total` is their sum.
 `gc.pages_dropped` counts copies that were read and never programmed; `gc.pages_in_flight` (default
 0) copies read but not yet programmed when the run ended. `device.erase_*` are over all blocks, for
@@ -67,6 +79,8 @@ from run_check.inputs import Findings, Geometry, Report, UnreadableError
 from run_check.latencies import check_requests
 from run_check.operations import Operations
 from run_check.owners import Owners
+from run_check.owners_cuts import OwnersUnderCuts
+from run_check.power import Power
 from run_check.requests import Requests
 
 
@@ -75,8 +89,15 @@ def check(folder: Path, limit: int = 20) -> Counter[str]:
     report = Report.read(folder)
     findings = Findings(limit)
     requests = Requests(folder, report, findings)
-    owners = Owners(folder, report, findings) if requests.copies else None
-    operations = Operations(Geometry.of(report), report, requests, findings, owners)
+    geometry = Geometry.of(report)
+    power = Power(folder, report, geometry, findings)
+    owners: Owners | None = None
+    if requests.copies and power.cuts:
+        owners = OwnersUnderCuts(folder, report, findings)
+        owners.prepare(requests)
+    elif requests.copies:
+        owners = Owners(folder, report, findings)
+    operations = Operations(geometry, report, requests, findings, power, owners)
     operations.read(folder)
     operations.finish()
     check_requests(report, requests, findings)

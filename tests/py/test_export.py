@@ -207,6 +207,19 @@ def test_parquet_holds_the_same(folder: Path, tmp_path: Path) -> None:
             assert told == [row[column] for row in rows], column
 
 
+def test_parquet_holds_logs_of_copies_and_power_cuts(tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    logs = {"metrics.op_log": True, "metrics.request_log": True, "metrics.interval": "1 ms"}
+    keys = {"remap.mode": "share", "workload.copy": 0.5, "power.cut": {"at": ["5 ms", "300 ms"]}}
+    ssdlab.run(set={**SMALL, **logs, **keys}, out=tmp_path / "r", progress=False)
+    export_run(tmp_path / "r", "parquet", out=tmp_path)
+    table = parquet.read_table(tmp_path / "power.parquet")
+    events = [row["event"] for row in _log(tmp_path / "r", "power.csv.zst")]
+    assert table["event"].to_pylist() == events
+    assert "cut" in parquet.read_table(tmp_path / "ops.parquet")["outcome"].to_pylist()
+    assert any(parquet.read_table(tmp_path / "requests.parquet")["sources"].to_pylist())
+
+
 def test_what_exists_is_kept(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "distributions.npz").write_text("mine")
     done = ssdlab_command("export", folder, "--to", "npz", "--out", tmp_path, cwd=tmp_path)

@@ -1,31 +1,14 @@
 """Logged runs are recomputed from the outside by `tools/check_run.py`, which shares no code."""
 
-import csv
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import zstandard
 
 import ssdlab
-from running import ROOT, SMALL
+from checking import LOGGED, Rows, change_log, checked, violates
+from running import ROOT
 
-LOGGED: dict[str, object] = {
-    **SMALL,
-    "device.planes_per_chip": 2,
-    "device.over_provisioning": 0.35,
-    "metrics.op_log": True,
-    "metrics.request_log": True,
-    "metrics.interval": "1 ms",
-    "workload.trim": 0.05,
-    "workload.size": [
-        {"size": "2 KiB", "weight": 1},
-        {"size": "4 KiB", "weight": 2},
-        {"size": "20 KiB", "weight": 1},
-    ],
-}
 SERIAL: dict[str, object] = {"timing.model": "serial", "timing.sram": "12 us"}
 WIDE: dict[str, object] = {
     "alloc.placement": "round-robin",
@@ -194,14 +177,16 @@ CASES: dict[str, dict[str, object]] = {
     },
     "copies-levelled": {**COPIES, **SERIAL, "wear.static_threshold": 2, "run.data": "digest"},
     "copies-buffer": {**COPIES, "host.write_buffer_pages": 32, "host.link_rate": "90 MB/s"},
+    "copyback-wear": {"gc.path": "copyback", "wear.static_threshold": 2},
+    "copyback-warm-up": {
+        "gc.path": "copyback",
+        "timing.busy_unit": "plane",
+        "gc.window": 2,
+        "workload.warmup_requests": 714,
+        "workload.requests": 1200,
+    },
     "nothing-written-before": {"precondition.fill": 0, "precondition.overwrite": 0},
 }
-
-
-def checked(folder: Path) -> None:
-    tool = [sys.executable, str(ROOT / "tools/check_run.py"), str(folder), "--limit", "3"]
-    done = subprocess.run(tool, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, "\n" + done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -210,29 +195,6 @@ def test_logs_give_the_report(case: str, tmp_path: Path) -> None:
     report = ssdlab.run(set={**LOGGED, **CASES[case]}, out=folder, progress=False)
     assert report.gc.calls > 0 or case == "nothing-written-before"
     checked(folder)
-
-
-Rows = list[dict[str, str]]
-
-
-def _change_log(folder: Path, name: str, change: Callable[[Rows], None]) -> None:
-    """Change the rows of a log of a run that has passed the checker."""
-    checked(folder)
-    log = folder / name
-    with zstandard.open(log, "rt", encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    change(rows)
-    with zstandard.open(log, "wt", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, rows[0], lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-
-
-def _violates(folder: Path, rule: str) -> None:
-    tool = [sys.executable, str(ROOT / "tools/check_run.py"), str(folder)]
-    done = subprocess.run(tool, capture_output=True, text=True, check=False)
-    assert done.returncode == 1
-    assert f"violated: {rule}" in done.stdout, done.stdout[-500:]
 
 
 def _first(rows: Rows, kind: str, cause: str) -> dict[str, str]:
@@ -274,8 +236,8 @@ def test_each_rule_of_parity_bites(
 ) -> None:
     settings = {**LOGGED, **RAID, "workload.trim": 0, "workload.requests": 600}
     ssdlab.run(set=settings, out=tmp_path / "a", progress=False)
-    _change_log(tmp_path / "a", "ops.csv.zst", change)
-    _violates(tmp_path / "a", rule)
+    change_log(tmp_path / "a", "ops.csv.zst", change)
+    violates(tmp_path / "a", rule)
 
 
 def _copies_have_other_sources(rows: Rows) -> None:
@@ -306,8 +268,8 @@ def test_each_rule_of_owners_bites(
     rule: str, change: Callable[[Rows], None], tmp_path: Path
 ) -> None:
     ssdlab.run(set={**LOGGED, **COPIES}, out=tmp_path / "a", progress=False)
-    _change_log(tmp_path / "a", "requests.csv.zst", change)
-    _violates(tmp_path / "a", rule)
+    change_log(tmp_path / "a", "requests.csv.zst", change)
+    violates(tmp_path / "a", rule)
 
 
 def test_logs_of_a_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -327,4 +289,47 @@ def test_logs_of_a_run_that_was_stopped(tmp_path: Path) -> None:
     settings = {**LOGGED, "workload.requests": 1 << 30}
     with pytest.raises(ssdlab.Interrupted):
         ssdlab.run(set=settings, out=tmp_path / "a", progress=stop)
+    checked(tmp_path / "a")
+
+
+FEW_PAGES: dict[str, object] = {
+    **LOGGED,
+    **RAID,
+    "device.channels": 4,
+    "device.chips_per_channel": 1,
+    "device.blocks_per_plane": 20,
+    "device.over_provisioning": 0.4,
+    "precondition.overwrite": 0,
+    "workload.format": "disksim",
+    "raid.spares": 1,
+}
+
+
+def test_logs_of_a_run_that_ends_during_a_rebuild(tmp_path: Path) -> None:
+    (tmp_path / "one.disksim").write_text("5.000 0 0 8 1\n")
+    keys = {
+        "workload.trace": str(tmp_path / "one.disksim"),
+        "raid.fail": {"chip": 3, "at": "1 ms"},
+    }
+    report = ssdlab.run(set={**FEW_PAGES, **keys}, out=tmp_path / "a", progress=False)
+    assert report.raid is not None
+    assert report.raid.failure is not None
+    assert report.raid.failure.pages_left > 0
+    checked(tmp_path / "a")
+
+
+def test_logs_of_a_run_that_has_lost_data(tmp_path: Path) -> None:
+    (tmp_path / "one.disksim").write_text("5.000 0 0 8 1\n")
+    fails = [{"chip": 3, "at": "1 ms"}, {"chip": 1, "at": "2 ms"}]
+    settings = {"workload.trace": str(tmp_path / "one.disksim"), "raid.fail": fails}
+    with pytest.raises(ssdlab.RunError, match="lost"):
+        ssdlab.run(set={**FEW_PAGES, **settings}, out=tmp_path / "a", progress=False)
+    checked(tmp_path / "a")
+
+
+def test_logs_of_a_warm_up_that_does_not_end(tmp_path: Path) -> None:
+    fails = [{"chip": 1, "at": "20 ms"}, {"chip": 2, "at": "100 ms"}]
+    keys = {"raid.spares": 1, "raid.fail": fails, "workload.warmup_requests": 40}
+    with pytest.raises(ssdlab.RunError, match="lost"):
+        ssdlab.run(set={**LOGGED, **RAID, **OPEN, **keys}, out=tmp_path / "a", progress=False)
     checked(tmp_path / "a")

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from .flash import COPIES
 from .inputs import OPS, REPORT, Findings, Geometry, Op, Report
+from .power import Power
 
 
 class Read(NamedTuple):
@@ -52,6 +53,8 @@ class Times:
         """Return what `op` may take, ns."""
         if op.kind == "erase":
             return {self.erase}
+        if op.cause == "metadata":
+            return {self.local}
         if op.cause in COPIES:
             return {self.copy[op.kind], self.local} if op.kind == "program" else {self.copy["read"]}
         return {self.host[op.kind]}
@@ -60,8 +63,11 @@ class Times:
 class Crossing:
     """Follow the pages that are read to be moved, and compare what crosses with the report."""
 
-    def __init__(self, geometry: Geometry, report: Report, findings: Findings) -> None:
+    def __init__(
+        self, geometry: Geometry, report: Report, findings: Findings, power: Power
+    ) -> None:
         """Start before the first line."""
+        self.cuts = list(reversed(power.cuts))
         self.geometry, self.report, self.findings = geometry, report, findings
         self.since = report.whole("time.measured_from", 0)
         self.path = report.get("config.gc.path")
@@ -80,7 +86,10 @@ class Crossing:
     def take(self, op: Op) -> None:
         """Account one operation, in order of start."""
         took = op.end - op.start
-        if self.times is not None and took not in self.times.allowed(op):
+        while self.cuts and self.cuts[-1] < op.end:
+            self.cuts.pop()
+            self._lose_pages()
+        if self.times is not None and not op.cut and took not in self.times.allowed(op):
             expected = f"{' or '.join(str(ns) for ns in sorted(self.times.allowed(op)))} ns"
             self.findings.add("service-time", f"{OPS}:{op.line}", expected, took)
         if op.kind == "erase":
@@ -141,13 +150,18 @@ class Crossing:
         if found != expected:
             self.findings.add("traversals", f"{REPORT}:controller.{key}", expected, found)
 
+    def _lose_pages(self) -> None:
+        """Pages that have been read, and not programmed, are in no buffer any more."""
+        for left in self.reads.values():
+            for read in left:
+                self.held[read.channel] += [(read.start, 1), (read.end, -1)]
+        self.reads.clear()
+
     def _compare_slots(self) -> None:
         """Pages held at once on a channel, from their read to the end of their program."""
         if self.slots is None:
             return
-        for left in self.reads.values():
-            for read in left:
-                self.held[read.channel] += [(read.start, 1), (read.end, -1)]
+        self._lose_pages()
         for channel, changes in sorted(self.held.items()):
             held = most = 0
             for _, change in sorted(changes):

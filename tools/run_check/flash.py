@@ -8,6 +8,7 @@ from array import array
 from pathlib import Path
 from typing import NamedTuple
 
+from .cuts import Cuts
 from .failure import Failures
 from .inputs import (
     OPS,
@@ -25,6 +26,7 @@ from .inputs import (
 )
 from .owners import Owners
 from .parity import Parity
+from .power import Power
 from .requests import Requests
 
 COPIES = ("gc", "wear")
@@ -34,7 +36,7 @@ WITHOUT_LPN = ("metadata",)
 class Suspect(NamedTuple):
     """A page that was erased while it was the newest copy known so far."""
 
-    line: int
+    place: str
     time: int
     sequence: int
     born: int
@@ -66,11 +68,29 @@ class Flash:
         self.lpn_of = array("q", [-1]) * (blocks * geometry.pages)
         self.sequence_of = array("q", [-1]) * (blocks * geometry.pages)
         self.map = Table(
-            "home", "committed", "started", "born", "done", "read", "read_at", "read_line"
+            "home", "committed", "started", "born", "done", "read", "read_at", "read_line", "late"
         )
         self.pending: list[tuple[int, int, int, int, int]] = []
         self.suspects: dict[int, Suspect] = {}
         self.copies: dict[tuple[int, int], list[tuple[int, int]]] = {}
+        self.copies_lost: list[int] = []
+        self.rebuilds: set[int] = set()
+        """Their lines."""
+        self.cuts: Cuts | None = None
+        # Where power is cut: end and number of what a request wrote, and what wrote a number, when.
+        self.written: dict[tuple[int, int], tuple[int, int]] = {}
+        self.origin: dict[int, tuple[int, int]] = {}
+
+    def expect_cuts(self, report: Report, power: Power) -> None:
+        """Power is cut in this run."""
+        if power.cuts:
+            self.cuts = Cuts(self, report, power, self.findings)
+
+    def lose_copies(self) -> None:
+        """Copies that have been read and not programmed end with the power."""
+        for sources in self.copies.values():
+            self.copies_lost.extend(start for _, start in sources)
+        self.copies.clear()
 
     def load(self, path: Path) -> None:
         """Start from state.csv."""
@@ -104,7 +124,7 @@ class Flash:
     def take(self, op: Op) -> None:
         """Account one operation, in order of start."""
         self._heed_failures(op.start)
-        self._commit(op.start)
+        self.commit_all(op.start)
         if op.lpn >= 0:
             self.map.reach(op.lpn)
         block = self.geometry.block_number(op.channel, op.chip, op.plane, op.block)
@@ -113,7 +133,7 @@ class Flash:
         elif op.kind == "read":
             self._read(op, block)
         else:
-            self._erase(op, block)
+            self.erase(op, block)
         self.busy_until[block] = max(self.busy_until[block], op.end)
 
     def _heed_failures(self, now: int) -> None:
@@ -123,24 +143,26 @@ class Flash:
             first = failure.chip * pages
             if failure.failed <= now and not failure.has_come:
                 failure.has_come = True
-                self._commit(failure.failed)
+                self.commit_all(failure.failed)
                 for lpn, home in enumerate(self.map["home"]):
                     if first <= home < first + pages:
                         self.map["home"][lpn] = -1
                         self.lost[lpn] = self.sequence_of[home]
             if failure.replaced is not None and failure.replaced <= now and not failure.is_over:
                 failure.is_over = True
-                self._commit(failure.replaced)
+                self.commit_all(failure.replaced)
                 for address in range(first, first + pages):
                     self.lpn_of[address] = self.sequence_of[address] = -1
                 blocks = pages // self.geometry.pages
                 for block in range(failure.chip * blocks, (failure.chip + 1) * blocks):
                     self.filled[block] = 0
 
-    def _commit(self, now: int) -> None:
+    def commit_all(self, now: int) -> None:
         """Switch the map for programs that ended by `now` and are not outdated."""
         while self.pending and self.pending[0][0] <= now:
             end, _, lpn, sequence, address = heapq.heappop(self.pending)
+            if self.cuts is not None:
+                self.cuts.put(lpn, sequence, address)
             if sequence >= self.map["committed"][lpn]:
                 self.map["committed"][lpn] = sequence
                 self.map["home"][lpn] = address
@@ -173,11 +195,19 @@ class Flash:
         if op.lpn < 0 or op.cause in WITHOUT_LPN:
             self.lpn_of[address] = -1
             return
+        if self.cuts is not None:
+            self.cuts.program(op, address)
+        if op.cause in COPIES:
+            self._match_copy(op)
+        if op.cut:
+            self.lpn_of[address] = self.sequence_of[address] = -1
+            return
         if self.owners is not None:
             self.owners.program(op, address)
         if op.cause in COPIES:
-            self._match_copy(op)
+            pass
         elif op.cause == "rebuild":
+            self.rebuilds.add(op.line)
             lost = self.lost.pop(op.lpn, -1)
             # What was written without its chip has no line of its own: its sequence is greater.
             if op.sequence < lost:
@@ -189,7 +219,9 @@ class Flash:
 
     def _match_copy(self, op: Op) -> None:
         # A copy of a page with several owners may carry another of them.
-        key = (op.lpn if self.owners is None else -1, op.sequence)
+        key = (op.lpn, op.sequence)
+        if self.owners is not None:
+            key = (-1, self.owners.source_of(op, {sequence for _, sequence in self.copies}))
         sources = self.copies.get(key)
         found = "none"
         if sources:
@@ -205,7 +237,14 @@ class Flash:
     def _admit(self, op: Op) -> None:
         """Note a program of host data; settle what depended on when it was admitted."""
         lpn, arrival = op.lpn, self.requests.arrival(op.request)
+        late = arrival
+        if self.cuts is not None:
+            # It may have been admitted again after a mount.
+            late = max(arrival, self.cuts.mounted_at)
+            self.written[op.request, lpn] = (op.end, op.sequence)
+            self.origin[op.sequence] = (op.request, late)
         if op.sequence > self.map["started"][lpn]:
+            self.map["late"][lpn] = late
             self.map["started"][lpn] = op.sequence
             self.map["born"][lpn] = arrival if arrival >= 0 else op.queued
             self.map["done"][lpn] = self.requests.completion(op.request)
@@ -227,6 +266,8 @@ class Flash:
         if op.page >= self.filled[block]:
             self.findings.add("read-content", place, "a programmed page", f"page {op.page} erased")
             return
+        if self.cuts is not None and not self.cuts.read(op, address):
+            return
         held = (self.lpn_of[address], self.sequence_of[address])
         wanted = (op.lpn, op.sequence if op.sequence >= 0 else held[1])
         if op.cause in WITHOUT_LPN:
@@ -238,6 +279,8 @@ class Flash:
             key = (op.lpn if self.owners is None else -1, op.sequence)
             self.copies.setdefault(key, []).append((op.end, op.start))
         if self.owners is not None:
+            if op.cause == "remap":
+                self.owners.reads_for_copy(op, self.sequence_of[address])
             if op.cause == "host" and op.request >= 0:
                 arrival = self.requests.arrival(op.request)
                 self.owners.read(op, self.sequence_of[address], arrival)
@@ -254,7 +297,7 @@ class Flash:
             expected = f"sequence {committed} of LPN {lpn}, committed before {op.start}"
             self.findings.add("read-newest", f"{OPS}:{op.line}", expected, found)
         elif op.sequence == self.map["started"][lpn]:
-            born = self.map["born"][lpn]
+            born = self.map["late"][lpn]
             for trim, done in self.requests.trims.get(lpn, ()):
                 if born < trim and 0 <= done <= arrival:
                     expected = f"nothing: LPN {lpn} was trimmed at {trim}"
@@ -263,11 +306,14 @@ class Flash:
         self.map["read"][lpn], self.map["read_at"][lpn] = op.sequence, arrival
         self.map["read_line"][lpn] = op.line
 
-    def _erase(self, op: Op, block: int) -> None:
+    def erase(self, op: Op, block: int) -> None:
+        """Account an erase, of the run or of a mount."""
+        if self.cuts is not None:
+            self.cuts.erase(op, block)
         if op.start < self.busy_until[block]:
             expected = f"no operation on the block after {op.start}"
             found = f"one until {self.busy_until[block]}"
-            self.findings.add("erase-in-flight", f"{OPS}:{op.line}", expected, found)
+            self.findings.add("erase-in-flight", op.place, expected, found)
         first = block * self.geometry.pages
         if self.owners is not None:
             pages = range(first, first + self.filled[block])
@@ -277,9 +323,14 @@ class Flash:
         for address in range(first, first + self.filled[block]):
             lpn = self.lpn_of[address]
             self.lpn_of[address] = -1
+            other = -1
+            if lpn >= 0 and self.cuts is not None:
+                other = self.cuts.other(lpn, self.sequence_of[address], address)
             if lpn < 0 or self.map["home"][lpn] != address:
                 continue
-            self.map["home"][lpn] = -1
+            self.map["home"][lpn] = other
+            if other >= 0:
+                continue
             sequence, born = self.sequence_of[address], self.map["born"][lpn]
             dead = self.map["started"][lpn] > sequence
             if (
@@ -287,7 +338,7 @@ class Flash:
                 and not self.parity.may_be_dropped(lpn, self.requests)
                 and (not self.requests.trimmed(lpn, born, op.start))
             ):
-                self.suspects[lpn] = Suspect(op.line, op.start, sequence, born)
+                self.suspects[lpn] = Suspect(op.place, op.start, sequence, born)
         self.filled[block] = 0
 
     def finish(self, report: Report) -> None:
@@ -296,25 +347,32 @@ class Flash:
         Operations that run at the end of the run are in the log and not in its report.
         """
         if self.owners is not None:
+            if self.cuts is not None:
+                self.cuts.finish(sys.maxsize)
             if self.requests.complete:
                 self.owners.finish(report)
             return
         since, length = report.number("time.measured_from"), report.number("time.simulated")
         end = sys.maxsize if length is None else int((since or 0) + length)
-        self._commit(sys.maxsize if self.requests.complete else end)
+        self._heed_failures(end)
+        self._leave_out_rebuilds(end)
+        last = sys.maxsize if self.requests.complete else end
+        if self.cuts is not None:
+            self.cuts.finish(last)
+        self.commit_all(last)
         if self.requests.buffered:
             self._clear_buffered()
         if self.requests.complete:
             self._find_lost()
         for lpn, suspect in self.suspects.items():
             expected = f"LPN {lpn} sequence {suspect.sequence} copied, overwritten or trimmed"
-            self.findings.add("erase-live", f"{OPS}:{suspect.line}", expected, "its newest copy")
+            self.findings.add("erase-live", suspect.place, expected, "its newest copy")
         claimed = report.number("device.valid_pages")
         if claimed is None:
             return
         born, home = self.map["born"], self.map["home"]
         live = sum(1 for address in home if address >= 0)
-        unsure = self.parity.droppable(self.requests)
+        unsure = self.parity.droppable(self.requests) + self.requests.trims_unknown(report)
         for lpn in self.requests.trims:
             if lpn < self.map.size and home[lpn] >= 0:
                 live -= self.requests.trimmed(lpn, born[lpn], sys.maxsize)
@@ -323,12 +381,20 @@ class Flash:
             found = f"{claimed} (allowed: {unsure})"
             self.findings.add("valid-pages", f"{REPORT}:device.valid_pages", live, found)
 
+    def _leave_out_rebuilds(self, end: int) -> None:
+        """Take away rebuilds that the end of the run leaves under way: their pages stay lost."""
+        self.commit_all(end)
+        self.pending = [each for each in self.pending if each[1] not in self.rebuilds]
+        heapq.heapify(self.pending)
+
     def _find_lost(self) -> None:
         """Each acknowledged write ends on flash, unless overtaken."""
         for lpn, arrival in enumerate(self.requests.last_write["arrival"]):
             if arrival < 0 or self.requests.trimmed(lpn, arrival, sys.maxsize):
                 continue
             done = self.requests.last_completion(lpn)
+            if self.cuts is not None and self.cuts.durable.may_be_lost.get(lpn, -1) >= arrival:
+                continue
             if self.parity.may_be_missing(lpn, arrival, done, self.failures):
                 continue
             known = lpn < self.map.size

@@ -19,6 +19,7 @@ import zstandard
 OPS = "ops.csv.zst"
 REQUESTS = "requests.csv.zst"
 STATE = "state.csv.zst"
+POWER = "power.csv.zst"
 REPORT = "report.json"
 PLACE_COLUMNS = ("channel", "chip", "plane", "block", "page")
 OP_COLUMNS = (
@@ -28,6 +29,9 @@ OP_COLUMNS = (
 PARTS = ("queue", "chip", "transfer", "gc_wait", "metadata")
 REQUEST_COLUMNS = (
     *("id", "volume", "stream", "op", "lpn", "pages", "arrival", "completion", *PARTS),
+)
+POWER_COLUMNS = (
+    *("event", "start", "end", "channel", "chip", "plane", "block", "pages", "outcome"),
 )
 STATE_COLUMNS = (*PLACE_COLUMNS, "lpn", "sequence", "valid")
 OP_KINDS = ("read", "program", "erase")
@@ -199,10 +203,22 @@ class Op(NamedTuple):
     bus_end: int
     array_start: int
     array_end: int
+    cut: bool = False
+    """A power cut has ended it."""
+
+    @property
+    def place(self) -> str:
+        """Where it is logged: what a mount erases is in the log of power."""
+        return f"{POWER if self.cause == 'mount' else OPS}:{self.line}"
 
 
-def rows(path: Path, columns: tuple[str, ...]) -> Iterator[tuple[int, list[str]]]:
-    """Yield (line number, fields in the order of `columns`) of a compressed CSV file."""
+def rows(
+    path: Path, columns: tuple[str, ...], optional: str = ""
+) -> Iterator[tuple[int, list[str]]]:
+    """Yield (line number, fields in the order of `columns`) of a compressed CSV file.
+
+    `optional`: one column more, empty where the file has none.
+    """
     line = 1
     try:
         with path.open("rb") as packed:
@@ -214,13 +230,18 @@ def rows(path: Path, columns: tuple[str, ...]) -> Iterator[tuple[int, list[str]]
                 message = f"{path.name}:1: columns missing: {', '.join(missing)}"
                 raise UnreadableError(message)
             order = [header.index(name) for name in columns]
-            in_order = order == list(range(len(header)))
             width = len(header)
+            if optional:
+                order.append(header.index(optional) if optional in header else width)
+            in_order = order == list(range(width))
             for line, fields in enumerate(reader, start=2):
                 if len(fields) != width:
                     message = f"{path.name}:{line}: {len(fields)} fields instead of {width}"
                     raise UnreadableError(message)
-                yield line, fields if in_order else [fields[index] for index in order]
+                if not in_order:
+                    fields.append("")
+                    fields = [fields[index] for index in order]
+                yield line, fields
     except (OSError, UnicodeDecodeError, csv.Error, zstandard.ZstdError) as error:
         message = f"{path.name}:{line}: {error}"
         raise UnreadableError(message) from error

@@ -22,13 +22,17 @@ from .inputs import (
     Geometry,
     Op,
     Report,
+    UnreadableError,
     numbers,
     rows,
 )
 from .occupancy import Occupancy
 from .owners import Owners
 from .parity import Parity
+from .power import Power
 from .requests import Requests
+
+OUTCOMES = ("", "ended", "cut")
 
 
 class Operations:
@@ -40,9 +44,11 @@ class Operations:
         report: Report,
         requests: Requests,
         findings: Findings,
+        power: Power,
         owners: Owners | None = None,
     ) -> None:
         """Start before the first line."""
+        self.power = power
         self.geometry = geometry
         self.report = report
         self.requests = requests
@@ -54,10 +60,12 @@ class Operations:
         self.failures = Failures(geometry, report, findings)
         self.parity = Parity(geometry, report, findings, self.failures)
         self.flash = Flash(geometry, requests, findings, self.parity, self.failures, owners)
-        self.crossing = Crossing(geometry, report, findings)
+        self.crossing = Crossing(geometry, report, findings, power)
         self.counts: Counter[tuple[str, str]] = Counter()
         self.erases_within = array("q", [0]) * geometry.all_blocks
         self.erases_touching = array("q", [0]) * geometry.all_blocks
+        self.copies_back = report.get("config.gc.path") == "copyback"
+        self.last_read: dict[tuple[int, int, int], Op] = {}
         self.last_start = 0
         self.lines = 0
 
@@ -65,9 +73,15 @@ class Operations:
         """Check all lines."""
         if (folder / STATE).exists():
             self.flash.load(folder / STATE)
-        for line, fields in rows(folder / OPS, OP_COLUMNS):
+        self.flash.expect_cuts(self.report, self.power)
+        for line, fields in rows(folder / OPS, OP_COLUMNS, "outcome"):
             self.lines += 1
-            op = Op(line, fields[0], fields[1], *numbers(OPS, line, fields[2:]))
+            given = numbers(OPS, line, fields[2:-1])
+            if fields[-1] not in OUTCOMES:
+                message = f"{OPS}:{line}: outcome {fields[-1]!r}"
+                raise UnreadableError(message)
+            values = (line, fields[0], fields[1], *given, fields[-1] == "cut")
+            op = Op._make(values)
             if self._sound(op):
                 self._take(op)
 
@@ -85,7 +99,9 @@ class Operations:
         if op.kind == "program" and op.lpn >= 0 and op.sequence < 0:
             self.findings.add("operation-fields", place, "a sequence with the LPN", "none")
             return False
-        if not self.geometry.holds(op.channel, op.chip, op.plane, op.block, page):
+        # Checkpoints have blocks of their own.
+        block = 0 if op.cause == "metadata" else op.block
+        if not self.geometry.holds(op.channel, op.chip, op.plane, block, page):
             self.findings.add("geometry", place, "a page of the device", op[3:8])
             return False
         return True
@@ -105,18 +121,51 @@ class Operations:
                 self.findings.add("operation-times", place, expected, (first, last))
         if op.request >= 0:
             self._check_request(op, place)
-        if op.start >= self.measured_from:
+        self.power.take(op)
+        counted_at = self._counted_at(op)
+        if counted_at >= self.measured_from:
             self.counts[op.kind, op.cause] += 1
-        if op.kind == "erase" and op.end >= self.measured_from:
-            block = self.geometry.block_number(op.channel, op.chip, op.plane, op.block)
-            self.erases_touching[block] += 1
-            if op.start >= self.measured_from and op.end <= self.measured_to:
-                self.erases_within[block] += 1
         self.occupancy.take(op)
+        self.crossing.take(op)
+        if self.flash.cuts is not None:
+            self.flash.cuts.heed(op)
+        if op.cause == "metadata":
+            if self.flash.cuts is not None:
+                self.flash.cuts.checkpoints.take(op)
+            return
+        if op.kind == "erase" and not op.cut:
+            self._count_erase(op)
         self.failures.take(op)
         self.parity.take(op)
         self.flash.take(op)
-        self.crossing.take(op)
+
+    def _count_erase(self, op: Op) -> None:
+        """Count an erase, of the run or of a mount, that ends."""
+        if op.end < self.measured_from:
+            return
+        block = self.geometry.block_number(op.channel, op.chip, op.plane, op.block)
+        self.erases_touching[block] += 1
+        if op.start >= self.measured_from and op.end <= self.measured_to:
+            self.erases_within[block] += 1
+
+    def _counted_at(self, op: Op) -> int:
+        """Return when the report counts an operation: the program of a copy-back with its read."""
+        plane = (op.channel, op.chip, op.plane)
+        if op.cause not in COPIES or not self.copies_back:
+            return op.start
+        if op.kind == "read":
+            self.last_read[plane] = op
+            return op.start
+        read = self.last_read.get(plane)
+        if read is None or op.kind != "program":
+            return op.start
+        if (read.end, read.queued, read.sequence) == (
+            op.start,
+            op.queued,
+            op.sequence,
+        ):
+            return read.start
+        return op.start
 
     def _check_request(self, op: Op, place: str) -> None:
         """Check that an operation lies within the time and the pages of its request."""
@@ -143,6 +192,9 @@ class Operations:
 
     def finish(self) -> None:
         """Compare totals with the report."""
+        for mount in self.power.mounts:
+            for op in mount.erases:
+                self._count_erase(op)
         self.flash.finish(self.report)
         self.parity.finish(self.requests)
         if (
@@ -199,7 +251,7 @@ class Operations:
 
     def _compare_waf(self) -> None:
         written = self.requests.totals["write"].pages
-        if not self.requests.complete:
+        if not self.requests.complete or self.power.cuts:
             written = self.report.whole("host.pages_written", 0)
         if written == 0:
             return
@@ -217,9 +269,11 @@ class Operations:
         if not self.requests.complete:
             return
         left = [start for sources in self.flash.copies.values() for _, start in sources]
+        left += self.flash.copies_lost
         least = sum(1 for start in left if start >= self.measured_from)
         fields = [f"{of}.pages_{fate}" for of in COPIES for fate in ("dropped", "in_flight")]
         dropped = sum(self.report.whole(field, 0) for field in fields)
+        dropped += self.report.whole("power.copies_lost", 0)
         if not least <= dropped <= len(left):
             expected = f"{least} to {len(left)} copies that were read and not programmed"
             self.findings.add("gc-balance", f"{REPORT}:gc.pages_dropped", expected, dropped)

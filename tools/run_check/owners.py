@@ -120,6 +120,14 @@ class Owners:
         if version is not None:
             self.places.setdefault(version, set()).add(address)
 
+    def reads_for_copy(self, op: Op, sequence: int) -> None:
+        """A copy reads a page to program its own."""
+
+    def source_of(self, op: Op, sequences: set[int]) -> int:
+        """Return the number of the page whose copy `op` programs, of the numbers read: its own."""
+        del sequences
+        return op.sequence
+
     def read(self, op: Op, sequence: int, arrival: int) -> None:
         """A page is read for the host: it was the newest of its LPN since the request arrived."""
         self._admit(op.start)

@@ -22,6 +22,9 @@ from .inputs import (
     rows,
 )
 
+DURABILITY = ("", "fua", "preflush", "preflush+fua")
+"""What a request asks for: bit 0 FUA, bit 1 a flush before it."""
+
 
 @dataclass
 class KindTotals:
@@ -39,7 +42,7 @@ class Requests:
     def __init__(self, folder: Path, report: Report, findings: Findings) -> None:
         """Read the whole log."""
         self.findings = findings
-        self.table = Table("arrival", "completion", "lpn", "pages", "kind")
+        self.table = Table("arrival", "completion", "lpn", "pages", "kind", "asks")
         self.totals = {kind: KindTotals() for kind in REQUEST_KINDS}
         self.last_write = Table("arrival", "completion")
         self.trims: dict[int, list[tuple[int, int]]] = {}
@@ -51,8 +54,10 @@ class Requests:
         if not self.complete:
             self.end = report.whole("time.measured_from", 0) + report.whole("time.simulated", 0)
         path = folder / REQUESTS
-        first_measured = _first_measured(path, report.whole("requests.warmup", 0))
-        for line, fields in rows(path, REQUEST_COLUMNS):
+        first_measured = report.whole("requests.warmup", 0)
+        if self.complete:
+            first_measured = _first_measured(path, first_measured)
+        for line, fields in rows(path, REQUEST_COLUMNS, "durability"):
             self._take(line, fields, first_measured)
 
     def _take(self, line: int, fields: list[str], first_measured: int) -> None:
@@ -60,6 +65,10 @@ class Requests:
         kind = fields[3]
         if kind not in self.totals:
             self.findings.add("request-fields", place, f"op one of {REQUEST_KINDS}", repr(kind))
+            return
+        *fields, durability = fields
+        if durability not in DURABILITY:
+            self.findings.add("request-fields", place, f"one of {DURABILITY}", repr(durability))
             return
         values = numbers(REQUESTS, line, [fields[0], *fields[4:]])
         number, lpn, pages, arrival, completion, *parts = values
@@ -74,7 +83,8 @@ class Requests:
         self.table.reach(number)
         if self.table["arrival"][number] >= 0:
             self.findings.add("request-fields", place, "ids that differ", f"id {number} again")
-        record = (arrival, completion, lpn, max(pages, 0), REQUEST_KINDS.index(kind))
+        asks = DURABILITY.index(durability)
+        record = (arrival, completion, lpn, max(pages, 0), REQUEST_KINDS.index(kind), asks)
         for column, value in zip(self.table.columns.values(), record, strict=True):
             column[number] = value
         if kind == "trim":
@@ -104,6 +114,17 @@ class Requests:
         totals.latencies.append(latency)
         for index, part in enumerate(parts):
             totals.parts[index] += part
+
+    def trims_unknown(self, report: Report) -> int:
+        """Return how many pages trims may have unmapped that the log of a stopped run lacks."""
+        if self.complete:
+            return 0
+        begun = report.whole("requests.submitted", 0) + report.whole("requests.warmup", 0)
+        trim = REQUEST_KINDS.index("trim")
+        table = self.table
+        sizes = [n for n, kind in zip(table["pages"], table["kind"], strict=True) if kind == trim]
+        # A trim takes the parity of its groups away, too.
+        return 2 * max(0, begun - self.count) * max(sizes, default=0)
 
     def known(self, number: int) -> bool:
         """Tell whether requests.csv has this id."""

@@ -2,6 +2,7 @@
 
 use ssd_core::config::Metrics;
 use ssd_core::sim::log::{OpRecord, StateRow};
+use ssd_core::sim::power_log::PowerRecord;
 use ssd_core::sim::request::RequestRecord;
 use std::ops::ControlFlow;
 
@@ -84,6 +85,12 @@ pub trait RunLog {
     /// # Errors
     /// They cannot be written.
     fn operations(&mut self, records: &[OpRecord]) -> Result<(), String>;
+
+    /// Power cuts and mounts, in order (`metrics.op_log`).
+    ///
+    /// # Errors
+    /// They cannot be written.
+    fn power(&mut self, records: &[PowerRecord]) -> Result<(), String>;
 
     /// Requests that have completed, in that order (`metrics.request_log`).
     ///

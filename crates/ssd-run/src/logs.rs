@@ -1,24 +1,27 @@
-//! The logs of a run: `ops.csv.zst`, `requests.csv.zst`, `state.csv.zst`.
+//! The logs of a run: `ops.csv.zst`, `requests.csv.zst`, `state.csv.zst`, `power.csv.zst` (docs/logs.md).
 //!
 //! CSV with a header, zstd; one line per operation in order of start, one line per request in order of
 //! completion. Fields are empty if the model has no such phase.
 
 use crate::caller::RunLog;
+use ssd_core::host::request::flags;
 use ssd_core::metrics::counters::Cause;
 use ssd_core::sim::log::{FlashOp, OpRecord, StateRow};
+use ssd_core::sim::power_log::{PowerEvent, PowerRecord};
 use ssd_core::sim::request::RequestRecord;
 use ssd_core::units::Nanos;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 const OPS: &str = "op,cause,channel,chip,plane,block,page,lpn,sequence,request,queued,start,end,\
-                   bus_start,bus_end,array_start,array_end\n";
+                   bus_start,bus_end,array_start,array_end,outcome\n";
 const REQUESTS: &str = "id,volume,stream,op,lpn,pages,arrival,completion,queue,chip,transfer,\
-                        gc_wait,metadata,digest,sources\n";
+                        gc_wait,metadata,digest,sources,durability\n";
 const STATE: &str = "channel,chip,plane,block,page,lpn,sequence,valid,owners\n";
+const POWER: &str = "event,start,end,channel,chip,plane,block,pages,outcome\n";
 const LEVEL: i32 = 3;
 
 /// One compressed CSV file.
@@ -76,7 +79,7 @@ impl InOrder {
     ) -> Result<(), String> {
         let copied = self.last.is_some_and(|read| {
             record.op == FlashOp::Program
-                && record.cause == Cause::Gc
+                && matches!(record.cause, Cause::Gc | Cause::Wear)
                 && read.op == FlashOp::Read
                 && (read.end, read.queued) == (record.start, record.queued)
                 && (read.place.channel, read.place.chip, read.place.plane)
@@ -103,6 +106,9 @@ impl InOrder {
 pub struct Logs {
     ops: Option<(Table, Option<Table>)>,
     requests: Option<Table>,
+    /// Created at the first cut.
+    power: Option<Table>,
+    folder: PathBuf,
     order: InOrder,
 }
 
@@ -121,6 +127,8 @@ impl Logs {
             requests: requests
                 .then(|| Table::create(folder, "requests.csv.zst", REQUESTS))
                 .transpose()?,
+            power: None,
+            folder: folder.to_path_buf(),
             order: InOrder::default(),
         })
     }
@@ -157,6 +165,18 @@ impl RunLog for Logs {
         Ok(())
     }
 
+    fn power(&mut self, records: &[PowerRecord]) -> Result<(), String> {
+        for record in records {
+            if self.power.is_none() {
+                self.power = Some(Table::create(&self.folder, "power.csv.zst", POWER)?);
+            }
+            let Some(table) = &mut self.power else { return Ok(()) };
+            power_event(&mut table.line, record);
+            table.flush_line()?;
+        }
+        Ok(())
+    }
+
     fn requests(&mut self, records: &[RequestRecord]) -> Result<(), String> {
         let Some(table) = &mut self.requests else { return Ok(()) };
         for r in records {
@@ -166,7 +186,7 @@ impl RunLog for Logs {
                 r.sources.iter().map(|(lpn, pages)| format!("{lpn}+{pages}")).collect();
             let _ = writeln!(
                 table.line,
-                "{},{},{},{},{},{},{},{},{},{},{},{},{},{:016x},{}",
+                "{},{},{},{},{},{},{},{},{},{},{},{},{},{:016x},{},{}",
                 r.id,
                 q.volume,
                 q.stream,
@@ -181,7 +201,8 @@ impl RunLog for Logs {
                 p.gc_wait_ns,
                 p.metadata_ns,
                 r.digest,
-                sources.join(";")
+                sources.join(";"),
+                durability(q.flags)
             );
             table.flush_line()?;
         }
@@ -189,7 +210,7 @@ impl RunLog for Logs {
     }
 
     fn finish(self: Box<Self>) -> Result<(), String> {
-        let Logs { ops, requests, order } = *self;
+        let Logs { ops, requests, power, order, .. } = *self;
         if let Some((mut ops, state)) = ops {
             for record in order.waiting.values() {
                 operation(&mut ops.line, record);
@@ -198,6 +219,7 @@ impl RunLog for Logs {
             ops.finish()?;
             state.map_or(Ok(()), Table::finish)?;
         }
+        power.map_or(Ok(()), Table::finish)?;
         requests.map_or(Ok(()), Table::finish)
     }
 }
@@ -229,5 +251,30 @@ fn operation(line: &mut String, r: &OpRecord) {
             None => line.push_str(",,"),
         }
     }
-    line.push('\n');
+    line.push_str(if r.cut_off { ",cut\n" } else { ",ended\n" });
+}
+
+fn power_event(line: &mut String, r: &PowerRecord) {
+    let _ = write!(line, "{},{},{},", r.event.name(), r.start.0, r.end.0);
+    match r.place {
+        Some(p) if r.event == PowerEvent::Erase => {
+            let _ = write!(line, "{},{},{},{},", p.channel, p.chip, p.plane, p.block);
+        }
+        Some(p) => _ = write!(line, "{},{},{},,", p.channel, p.chip, p.plane),
+        None => line.push_str(",,,,"),
+    }
+    if let Some(pages) = r.pages {
+        let _ = write!(line, "{pages}");
+    }
+    line.push_str(if r.interrupted { ",cut\n" } else { ",ended\n" });
+}
+
+/// What a request asks for beyond its data.
+fn durability(given: u8) -> &'static str {
+    match (given & flags::PREFLUSH != 0, given & flags::FUA != 0) {
+        (false, false) => "",
+        (false, true) => "fua",
+        (true, false) => "preflush",
+        (true, true) => "preflush+fua",
+    }
 }

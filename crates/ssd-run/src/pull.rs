@@ -137,7 +137,11 @@ impl PullDriver<'_> {
     fn hand_over_operations(&mut self, ssd: &mut Ssd) -> Result<(), String> {
         let mut records = Vec::new();
         ssd.drain_operations(&mut records);
-        self.log.as_deref_mut().map_or(Ok(()), |log| log.operations(&records))
+        let mut power = Vec::new();
+        ssd.drain_power(&mut power);
+        let Some(log) = self.log.as_deref_mut() else { return Ok(()) };
+        log.operations(&records)?;
+        log.power(&power)
     }
 
     /// Let running operations end, so that each has a log record, and pass the remaining records on.

@@ -2,6 +2,7 @@
 
 use ssd_core::config::{Input, Metrics, load};
 use ssd_core::sim::log::{OpRecord, StateRow};
+use ssd_core::sim::power_log::PowerRecord;
 use ssd_core::sim::request::RequestRecord;
 use ssd_run::logs::Logs;
 use ssd_run::{Caller, ClockReading, Ending, RunError, RunLog, Setup, Stage, Unattended, run};
@@ -62,6 +63,10 @@ impl RunLog for Failing {
     }
 
     fn operations(&mut self, _records: &[OpRecord]) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn power(&mut self, _records: &[PowerRecord]) -> Result<(), String> {
         Ok(())
     }
 

@@ -15,7 +15,10 @@ from ssdlab.export.logs import tables
 from ssdlab.results.outputs import Write
 from ssdlab.results.report import Report
 
-TEXTS = ("op", "cause", "digest", "distribution")
+TEXTS = (
+    *("op", "cause", "digest", "distribution"),
+    *("sources", "owners", "outcome", "durability", "event"),
+)
 """Columns that are not integers."""
 
 

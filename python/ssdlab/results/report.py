@@ -25,7 +25,12 @@ REPORT, CONFIG, SERIES, SUMMARY = "report.json", "config.toml", "series.csv", "s
 DISTRIBUTIONS = "distributions.csv"
 VERSION = 1
 """Latest supported version of the report format."""
-LOGS = {"ops": "ops.csv.zst", "state": "state.csv.zst", "requests": "requests.csv.zst"}
+LOGS = {
+    "ops": "ops.csv.zst",
+    "state": "state.csv.zst",
+    "requests": "requests.csv.zst",
+    "power": "power.csv.zst",
+}
 
 
 @lru_cache(maxsize=64)

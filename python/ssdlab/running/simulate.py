@@ -124,12 +124,12 @@ def run_loaded(
                 [f"metrics.{key}: a log needs a folder to go to (out)" for key in wanted]
             )
         finished = simulated(config, callback, None, policies, device)
-        report = _report(finished, None)
+        report = _report(finished, None, None)
     else:
         with draft(Path(out), force, reads) as made:
             finished = simulated(config, callback, made.path, policies, device)
             made.settle(finished.ending == "completed")
-            report = _report(finished, made.target)
+            report = _report(finished, made.target, made.path)
             try:
                 if finished.ending == "unwritable":
                     raise OutputError(finished.message)
@@ -165,13 +165,15 @@ def simulated(
         )
 
 
-def _report(finished: _core.Finished, folder: Path | None) -> Report:
-    """The report, with the names of the files that the folder holds."""
+def _report(finished: _core.Finished, folder: Path | None, draft: Path | None) -> Report:
+    """The report, with the names of the files that the folder will hold, and `draft` holds."""
     values: dict[str, Any] = json.loads(finished.report)
-    if folder is not None:
+    if folder is not None and draft is not None:
         metrics = values["config"]["metrics"]
         wanted = {"ops": metrics["op_log"], "state": metrics["op_log"]}
         wanted["requests"] = metrics["request_log"]
+        # Written from the first cut on.
+        wanted["power"] = (draft / LOGS["power"]).exists()
         logs = {name: file for name, file in LOGS.items() if wanted[name]}
         values["series"] = {"intervals": SERIES, "distributions": DISTRIBUTIONS, **logs}
     trace = json.loads(finished.trace) if finished.trace else None

@@ -75,6 +75,8 @@ pub struct Found {
     pub compared: Vec<u64>,
     /// Flash blocks erased, by plane: their erase had been interrupted, or their pool had no other erased block.
     pub erased: Vec<u64>,
+    /// These flash blocks, in order.
+    pub erased_blocks: Vec<(BlockId, PlaneId)>,
     /// Torn pages.
     pub torn: u64,
     /// Erased pages that are not used before their next erase.
@@ -187,6 +189,7 @@ impl Ftl {
             steps.take()?;
             self.flash.end_erase(&self.geo, block, plane);
             found.erased[plane.at()] += 1;
+            found.erased_blocks.push((block, plane));
         }
         assert_eq!(self.programmed_in(block), 0, "{block:?} was erased in part");
         self.blocks.erases[block.at()] += 1;

@@ -4,6 +4,7 @@ use super::array::Ended;
 use super::array::op::{Moved, OpKind, Phases, Work};
 use super::front::request::RequestRecord;
 use super::ledger::log::{FlashOp, OpRecord, phase_times};
+use super::ledger::power_log::PowerRecord;
 use super::ssd::Ssd;
 use crate::units::{Nanos, OpSlot, Ppn};
 
@@ -12,10 +13,22 @@ impl Ssd {
     #[inline(never)]
     pub(super) fn log_operations(&mut self, ended: Ended) {
         let phases = self.array.ops.detail(ended.slot).phases;
-        self.log_operation(ended.slot, ended.since, &phases);
+        self.log_as_one(ended, &phases, false);
+    }
+
+    /// The same of operations that a power cut ends now: as far as they have come.
+    pub(super) fn log_cut_off(&mut self, under_way: Ended) {
+        let phases = self.array.ops.detail(under_way.slot).phases;
+        debug_assert!(under_way.since <= self.array.now, "it begins after the cut");
+        self.log_as_one(under_way, &phases, true);
+    }
+
+    fn log_as_one(&mut self, ended: Ended, phases: &Phases, cut_off: bool) {
+        debug_assert!(self.ledger.operations.is_some(), "there is no log");
+        self.log_operation(ended.slot, ended.since, phases, cut_off);
         let mut also = ended.also;
         while also != OpSlot::NONE {
-            self.log_operation(also, ended.since, &phases);
+            self.log_operation(also, ended.since, phases, cut_off);
             also = self.array.ops[also].next;
         }
     }
@@ -27,17 +40,23 @@ impl Ssd {
             Work::HostWrite { .. } | Work::GroupWrite { .. } | Work::RebuildWrite { .. } => {
                 op.sequence
             }
+            // The number of the owner that the copy carries, which may not be the one of its source.
+            Work::GcWrite(_) | Work::GcCopyback(_) if self.power.is_some() => op.sequence,
             Work::GcWrite(moved) | Work::GcCopyback(moved) => self.ftl.flash.sequence(moved.source),
             Work::Erase { .. } | Work::MetadataProgram | Work::MetadataErase => 0,
             _ => self.ftl.flash.sequence(op.ppn),
         }
     }
 
-    fn log_operation(&mut self, slot: OpSlot, start: Nanos, phases: &Phases) {
+    fn log_operation(&mut self, slot: OpSlot, start: Nanos, phases: &Phases, cut_off: bool) {
         debug_assert!(start <= self.array.now, "an operation ends before it began");
         let row = self.array.ops.detail(slot).row;
         let op = &self.array.ops[slot];
-        let [bus, array] = phase_times(phases);
+        let begun = |times: Option<(Nanos, Nanos)>| {
+            let times = times.map(|(from, to)| (from, to.min(self.array.now)));
+            times.filter(|(from, to)| from < to)
+        };
+        let [bus, array] = phase_times(phases).map(begun);
         let at = match op.work {
             Work::Erase { first, .. } => first,
             Work::MetadataProgram | Work::MetadataErase => Ppn(0),
@@ -65,28 +84,54 @@ impl Ssd {
             end: self.array.now,
             bus,
             array,
+            cut_off,
         };
         let work = op.work;
         let log = self.ledger.operations.as_mut().expect("only with a log");
         if let Work::GcCopyback(Moved { source, .. }) = work {
             // A copy-back is a read and a program on one plane, one after the other.
-            debug_assert!(
-                self.array.now.0 >= self.array.times.program_ns,
-                "its program began before time"
-            );
-            let between = Nanos(self.array.now.0 - self.array.times.program_ns);
+            let between = self.copy_is_read(start, phases, cut_off);
             let place = self.ftl.geo.place(source);
-            let first = record.array.map(|(start, _)| (start, between));
+            let first = record.array.map(|(start, _)| (start, between)).filter(|(a, b)| a < b);
             let lpn = self.ftl.flash.lpn(source).0;
+            let read = OpRecord {
+                op: FlashOp::Read,
+                place,
+                lpn,
+                sequence: self.ftl.flash.sequence(source),
+                end: between,
+                array: first,
+                cut_off: cut_off && between == self.array.now,
+                ..record
+            };
             let log = self.ledger.operations.as_mut().expect("only with a log");
-            let read =
-                OpRecord { op: FlashOp::Read, place, lpn, end: between, array: first, ..record };
             log.close(row, read);
             record.start = between;
-            record.array = Some((between, self.array.now));
+            record.array = (between < self.array.now).then_some((between, self.array.now));
             log.close(row + 1, OpRecord { bus: None, ..record });
         } else {
             log.close(row, record);
+        }
+    }
+
+    /// When the read of a copy-back that began at `start` has ended, or was cut off.
+    fn copy_is_read(&self, start: Nanos, phases: &Phases, cut_off: bool) -> Nanos {
+        let (now, program_ns) = (self.array.now, self.array.times.program_ns);
+        if !cut_off {
+            debug_assert!(now.0 >= program_ns, "its program began before time");
+            return Nanos(now.0 - program_ns);
+        }
+        // Until its array works it has no phase.
+        let end = phases.array_end;
+        let read = if end > Nanos::ZERO { Nanos(end.0 - program_ns) } else { now };
+        debug_assert!(start <= read, "it was read before it began");
+        read.min(now)
+    }
+
+    /// Return the records of cuts and mounts, in order.
+    pub fn drain_power(&mut self, out: &mut Vec<PowerRecord>) {
+        if let Some(log) = &mut self.ledger.operations {
+            out.append(&mut log.power);
         }
     }
 

@@ -26,4 +26,4 @@ mod wake;
 mod write_back;
 
 pub use front::request;
-pub use ledger::log;
+pub use ledger::{log, power_log};

@@ -371,6 +371,17 @@ impl Array {
         Ended { slot, also, host, since, array_ns, bus_ns, held_ns }
     }
 
+    /// The operation that runs on `unit`, if one does, as if it ended now.
+    pub(crate) fn under_way(&self, unit: usize) -> Option<Ended> {
+        let u = &self.units[unit];
+        let Service { since, array_ns, bus_ns, .. } = u.service;
+        let (slot, also) = (u.running, u.also.head());
+        debug_assert!(slot == OpSlot::NONE || since <= self.now, "unit {unit} starts later");
+        let held_ns = self.now.0.saturating_sub(since.0);
+        let ended = Ended { slot, also, host: false, since, array_ns, bus_ns, held_ns };
+        (slot != OpSlot::NONE).then_some(ended)
+    }
+
     #[inline(never)]
     fn activity_begins(&mut self, geo: &Geometry, slot: OpSlot) {
         debug_assert!(self.activity.watched, "nobody counts operations");

@@ -1,6 +1,7 @@
 //! The operation log: one record a flash operation, in order of start, and the state in which it starts.
 
 use super::super::array::op::Phases;
+use super::power_log::PowerRecord;
 use crate::ftl::Ftl;
 use crate::metrics::counters::Cause;
 use crate::nand::geometry::PageAddress;
@@ -89,6 +90,8 @@ pub struct OpRecord {
     pub bus: Option<(Nanos, Nanos)>,
     /// Array phase.
     pub array: Option<(Nanos, Nanos)>,
+    /// A power cut has ended it.
+    pub cut_off: bool,
 }
 
 /// Records in order of start; complete ones are drained from the front.
@@ -97,6 +100,8 @@ pub(crate) struct OpLog {
     rows: VecDeque<Option<OpRecord>>,
     /// Number of the first row that is still kept.
     first: u64,
+    /// Lines of the log of power, in order.
+    pub(crate) power: Vec<PowerRecord>,
 }
 
 impl OpLog {
@@ -114,12 +119,6 @@ impl OpLog {
         let at = (row - self.first) as usize;
         assert!(self.rows[at].is_none(), "row {row} is closed twice");
         self.rows[at] = Some(record);
-    }
-
-    /// Power is cut: operations that have not ended have no record.
-    pub(crate) fn cut(&mut self) {
-        debug_assert!(self.rows.iter().flatten().all(|row| row.start <= row.end), "backwards");
-        self.rows.retain(Option::is_some);
     }
 
     /// Return the records whose predecessors have all ended.

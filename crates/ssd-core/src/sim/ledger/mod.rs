@@ -4,6 +4,7 @@
 
 pub(crate) mod content;
 pub mod log;
+pub mod power_log;
 
 use super::front::request::{InFlight, RequestRecord};
 use crate::config::Config;

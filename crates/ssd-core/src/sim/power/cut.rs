@@ -48,9 +48,7 @@ impl Ssd {
         let counts = &mut self.ledger.measured.power;
         counts.cuts += 1;
         counts.copies_lost += self.gc.pages_read.iter().sum::<u64>();
-        if let Some(log) = &mut self.ledger.operations {
-            log.cut();
-        }
+        self.log_cut();
         let power = self.power.as_mut().expect("seen");
         if !protected {
             power.nvram.cut(now);

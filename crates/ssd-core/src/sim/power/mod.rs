@@ -2,6 +2,7 @@
 
 mod checkpoint;
 mod cut;
+mod log;
 mod mount;
 mod records;
 mod run;

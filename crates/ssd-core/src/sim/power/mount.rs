@@ -128,6 +128,7 @@ impl Ssd {
             mapped_pages: found.mapped,
         };
         self.ledger.measured.recoveries.push(recovery.clone());
+        self.log_mount(&found, &recovery);
         let end = Nanos(since.0 + recovery.time);
         debug_assert!(end >= self.array.now, "a mount ends before it began");
         debug_assert!(recovery.mapped_pages <= u64::from(self.ftl.geo.user_pages), "too many");

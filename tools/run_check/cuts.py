@@ -1,0 +1,176 @@
+"""What power cuts leave on flash, and what the mounts after them read and erase."""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from .checkpoints import Checkpoints
+from .durable import Durable
+from .inputs import POWER, Findings, Op, Report
+from .owners_cuts import OwnersUnderCuts
+from .power import Mount, Plane, Power
+
+if TYPE_CHECKING:
+    from .flash import Flash
+
+LATE = 2**62
+"""The end of a program that has not ended."""
+
+
+class Cuts:
+    """The cuts of a run, taken one by one as the operations come to them."""
+
+    def __init__(self, flash: Flash, report: Report, power: Power, findings: Findings) -> None:
+        """Start before the first of them."""
+        self.flash, self.power, self.findings = flash, power, findings
+        self.geometry = flash.geometry
+        self.checkpoints = Checkpoints(flash.geometry, power, findings)
+        self.durable = Durable(flash.requests, report, power, findings)
+        self.left = list(reversed(power.mounts))
+        self.mounted_at = 0
+        self.torn: set[int] = set()
+        self.half_erased: set[int] = set()
+        self.ended_at = array("q", [-1]) * len(flash.lpn_of)
+        self.erased_at = array("q", [-1]) * len(flash.filled)
+        # By LPN and admission number: a mount may choose either of a copy and its source.
+        self.places: dict[tuple[int, int], set[int]] = {}
+        for address, lpn in enumerate(flash.lpn_of):
+            self.put(lpn, flash.sequence_of[address], address)
+        superblocks = report.get("config.alloc.erase_unit") == "superblock"
+        # Members of a superblock are closed together, and bad blocks are not read.
+        self.counts_reads = not superblocks and not report.number("config.wear.factory_bad_blocks")
+
+    def put(self, lpn: int, sequence: int, address: int) -> None:
+        """A page holds these data."""
+        if lpn >= 0:
+            self.places.setdefault((lpn, sequence), set()).add(address)
+
+    def other(self, lpn: int, sequence: int, address: int) -> int:
+        """Return another page with the data of `address`, which is erased; -1: there is none."""
+        left = self.places.get((lpn, sequence), set())
+        left.discard(address)
+        return next(iter(left), -1)
+
+    def heed(self, op: Op) -> None:
+        """Take the cuts before `op`."""
+        while self.left and self.left[-1].cut + op.cut <= (op.end if op.cut else op.start):
+            self.take(self.left.pop())
+
+    def program(self, op: Op, address: int) -> None:
+        """Note when a program ends, if it does."""
+        self.ended_at[address] = LATE if op.cut else op.end
+        (self.torn.add if op.cut else self.torn.discard)(address)
+        self._whole(op, address // self.geometry.pages)
+
+    def read(self, op: Op, address: int) -> bool:
+        """Tell whether a page that is read holds data."""
+        self._whole(op, address // self.geometry.pages)
+        if address not in self.torn and op.start >= self.ended_at[address]:
+            return True
+        self.findings.add("torn-read", op.place, "a page that was programmed", f"page {op.page}")
+        return False
+
+    def erase(self, op: Op, block: int) -> None:
+        """Note the erase of a block, which may be cut off."""
+        if op.cause == "mount":
+            self.half_erased.discard(block)
+        else:
+            self._whole(op, block)
+        self.erased_at[block] = op.end
+        if op.cut:
+            self.half_erased.add(block)
+        first = block * self.geometry.pages
+        self.torn.difference_update(range(first, first + self.geometry.pages))
+
+    def _whole(self, op: Op, block: int) -> None:
+        if block in self.half_erased:
+            expected = f"block {op.block} erased again by the mount first"
+            self.findings.add("interrupted-erase", op.place, expected, f"a {op.kind}")
+
+    def take(self, mount: Mount) -> None:
+        """Power is cut, and the device mounts."""
+        flash = self.flash
+        flash.commit_all(mount.cut)
+        if flash.owners is None:
+            self.durable.check(mount, flash)
+        elif isinstance(flash.owners, OwnersUnderCuts):
+            flash.owners.cut(mount, self.durable)
+        if self.counts_reads and mount.end >= 0:
+            self._compare_reads(mount)
+        self.checkpoints.cut()
+        for op in mount.erases:
+            block = self.geometry.block_number(op.channel, op.chip, op.plane, op.block)
+            flash.erase(op, block)
+        if mount.end >= 0:
+            for block in sorted(self.half_erased):
+                expected = f"block {block} of the device erased again"
+                self.findings.add("interrupted-erase", f"{POWER}:{mount.line}", expected, "none")
+                self.half_erased.discard(block)
+        self._close(mount.cut)
+        flash.lose_copies()
+        self.mounted_at = max(mount.end, mount.cut)
+
+    def _close(self, now: int) -> None:
+        """Blocks that were open are closed: nothing is programmed into them before an erase."""
+        pages = self.geometry.pages
+        for block, filled in enumerate(self.flash.filled):
+            if filled == 0:
+                continue
+            self.flash.filled[block] = pages
+            for address in range(block * pages, (block + 1) * pages):
+                if address % pages >= filled or self.ended_at[address] == LATE:
+                    self.ended_at[address] = now
+                    self.flash.lpn_of[address] = -1
+
+    def _compare_reads(self, mount: Mount) -> None:
+        """Of each block all programmed pages and one more; of covered ones the first and later."""
+        begun = self.checkpoints.last(mount.cut)
+        if begun is None and "checkpoint" in mount.reads:
+            # The one that the run starts with.
+            begun = 0
+        elif begun is not None and "checkpoint" not in mount.reads:
+            self.findings.add("mount-reads", f"{POWER}:{mount.line}", "a checkpoint", "none")
+            return
+        least: Counter[Plane] = Counter()
+        most: Counter[Plane] = Counter()
+        geometry, block = self.geometry, 0
+        for channel in range(geometry.channels):
+            for chip in range(geometry.chips):
+                for plane in range(geometry.planes):
+                    where = (channel, chip, plane)
+                    for _ in range(geometry.blocks):
+                        low, high = self._reads_of(block, begun)
+                        least[where] += low
+                        most[where] += high
+                        block += 1
+        found = mount.reads.get("scan", Counter())
+        for where, low in least.items():
+            if not low <= found[where] <= most[where]:
+                expected = f"{low} to {most[where]} pages read of plane {where}"
+                self.findings.add("mount-reads", f"{POWER}:{mount.line}", expected, found[where])
+
+    def _reads_of(self, block: int, begun: int | None) -> tuple[int, int]:
+        """Return the least and most pages read of a block: of one instant the order is unknown."""
+        pages, filled = self.geometry.pages, self.flash.filled[block]
+        if block in self.half_erased:
+            return 1, 1
+        reads = min(filled + 1, pages)
+        if begun is None or self.erased_at[block] > begun:
+            return reads, reads
+        first = block * pages
+        ends = self.ended_at[first : first + filled]
+        covered = [
+            next((i for i, end in enumerate(ends) if end > begun - early), filled)
+            for early in (0, 1)
+        ]
+        # Without any page covered one more is read as well.
+        counts = [reads - n + (n > 0) for n in covered]
+        return min(counts), max(counts)
+
+    def finish(self, end: int) -> None:
+        """Take the cuts after the last operation."""
+        while self.left:
+            self.take(self.left.pop())
+        self.flash.commit_all(end)
