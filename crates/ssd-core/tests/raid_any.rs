@@ -177,7 +177,8 @@ fn run(seed: u64, met: &mut Met) {
 #[test]
 fn every_answer_is_right_whatever_else_is_answered() {
     let mut met = Met::default();
-    (0..300).for_each(|seed| run(seed, &mut met));
+    // Beside the first ones those that have found something.
+    (0..300).chain([1661]).for_each(|seed| run(seed, &mut met));
     let least = met.runs.min(met.restored).min(met.redirected).min(met.rebuilt);
     assert!(least > 20 && met.reconstructed > 100, "{met:?}");
 }
@@ -186,6 +187,6 @@ fn every_answer_is_right_whatever_else_is_answered() {
 #[ignore = "minutes"]
 fn every_answer_is_right_at_length() {
     let mut met = Met::default();
-    (1000..5000).for_each(|seed| run(seed, &mut met));
+    (1000..6000).for_each(|seed| run(seed, &mut met));
     assert!(met.lost > 10, "{met:?}");
 }

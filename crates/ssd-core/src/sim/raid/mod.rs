@@ -287,6 +287,12 @@ impl Raid {
         if !self.waiting.iter().all(waits) {
             return Err("an update waits for room, and is elsewhere".to_string());
         }
+        let lacks = self.failures.as_ref().and_then(|failures| failures.rebuild.lacks);
+        if let (Some(pool), Some(lost), 0) = (lacks, &ftl.lost, array.ops.len())
+            && lost.count() == 0
+        {
+            return Err(format!("the rebuild waits for room in {pool:?}, and no page is lost"));
+        }
         self.recoveries.audit(self, ftl)?;
         self.kept.audit()
     }
