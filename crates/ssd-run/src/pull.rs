@@ -13,6 +13,9 @@ use ssd_core::sim::ssd::Ssd;
 use ssd_trace::config::RunConfig;
 use std::ops::ControlFlow;
 
+/// Instants of a rebuild between two calls of the caller.
+const WATCH_EVERY: u64 = 4096;
+
 /// Drives a device with the requests of a source.
 pub struct PullDriver<'a> {
     /// The configuration.
@@ -113,10 +116,34 @@ impl PullDriver<'_> {
         match (trouble, outcome) {
             (Some(message), _) => Ending::Unwritable(message),
             (None, Ok(outcome)) if !outcome.interrupted => {
-                driven(ssd.empty_buffer().map(|()| outcome).map_err(DriveError::from))
+                match ssd.empty_buffer().map_err(DriveError::from) {
+                    Ok(()) if config.raid.until_rebuilt => self.finish_rebuild(ssd, &outcome),
+                    emptied => driven(emptied.map(|()| outcome)),
+                }
             }
             (None, outcome) => driven(outcome),
         }
+    }
+
+    /// Every request has completed: the run goes on until the rebuild has ended.
+    fn finish_rebuild(&mut self, ssd: &mut Ssd, outcome: &Outcome) -> Ending {
+        let completed = outcome.progress.completed;
+        for instant in 1u64.. {
+            match ssd.rebuild_further() {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(error) => return driven(Err(error.into())),
+            }
+            if instant % WATCH_EVERY == 0 {
+                if let Err(message) = self.hand_over(ssd) {
+                    return Ending::Unwritable(message);
+                }
+                if self.caller.progress(Stage::Workload, completed, Some(completed)).is_break() {
+                    return Ending::Interrupted;
+                }
+            }
+        }
+        Ending::Completed
     }
 
     /// Pass the log records so far to the log.

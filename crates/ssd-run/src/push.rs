@@ -166,8 +166,11 @@ impl PushDriver {
             return Err(PushError::Refused(format!("the device cannot go on: {why}")));
         }
         self.check_on()?;
-        let advice = "flush it and let it run until it is idle";
-        self.ssd().snapshot().map_err(|e| PushError::Refused(format!("{e}; {advice}")))
+        let refused = |error| match error {
+            DeviceError::Degraded { .. } => PushError::Refused(error.to_string()),
+            _ => PushError::Refused(format!("{error}; flush it and let it run until it is idle")),
+        };
+        self.ssd().snapshot().map_err(refused)
     }
 
     /// Save the state of the device at rest to the file `path`, over an existing file only if `replace` is set; the

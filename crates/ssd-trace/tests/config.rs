@@ -171,6 +171,7 @@ fail = [{ chip = 0, at = "1 ms" }, { chip = 3, at = "2 s" }]
 spares = 2
 rebuild_rate = "20 MB/s"
 rebuild_window = 8
+until_rebuilt = true
 [gc]
 trigger = "on-demand"
 [workload]

@@ -237,6 +237,7 @@ def _failure(report: Report) -> str:
         "pages_rebuilt": "pages rebuilt",
         "pages_left": "pages left at the end",
         "pages_not_programmed": "pages not programmed",
+        "after_requests": "rebuild after the last request",
     }
     numbers = _numbers(report, tuple(f"raid.failure.{key}" for key in names))
     gone = f"{len(failure.gone):,}"

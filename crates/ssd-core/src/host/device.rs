@@ -44,7 +44,8 @@ pub trait Device {
     /// continues as this one would, if its policies keep no state beyond that of the blocks.
     ///
     /// # Errors
-    /// [`DeviceError::Busy`] while a request or a flash operation is in progress.
+    /// [`DeviceError::Busy`] while a request or a flash operation is in progress, [`DeviceError::Degraded`] without the
+    /// pages of a failed chip.
     fn snapshot(&self) -> Result<Self::Snapshot, DeviceError>;
 
     /// Announce a request about thirty requests ahead, so that the device can prefetch its map entry. No

@@ -65,6 +65,17 @@ pub enum DeviceError {
         /// Simulated time of the first row beyond the limit.
         at_ns: u64,
     },
+    /// A chip has failed, and its pages are not rebuilt: the state cannot be stored.
+    #[error(
+        "it is degraded: a chip has failed, and {lost} pages are lost and not rebuilt: {}",
+        until_rebuilt(*.rebuilds)
+    )]
+    Degraded {
+        /// Lost pages.
+        lost: u64,
+        /// A spare is being rebuilt, or will be.
+        rebuilds: bool,
+    },
     /// Simulated time would leave its range.
     #[error(
         "simulated time exceeds its range of {limit_ns} ns: shorten the trace or scale its times"
@@ -120,4 +131,14 @@ pub enum DeviceError {
     /// Data read differ from the data last written: an error in the simulator.
     #[error("data mismatch: {0}")]
     Data(String),
+}
+
+/// What helps a device to which lost pages are missing.
+fn until_rebuilt(rebuilds: bool) -> &'static str {
+    if rebuilds {
+        "let it run until it is idle, so that the rebuild ends"
+    } else {
+        "nothing rebuilds them, however long it runs: store the state before the chip fails, or give the device a \
+         spare for each failure (raid.spares)"
+    }
 }

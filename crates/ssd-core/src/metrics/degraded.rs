@@ -34,6 +34,8 @@ pub struct Degraded {
     pub pages_left: u64,
     /// The pages of the host that no chip can restore.
     pub gone: Vec<Lpn>,
+    /// Time that the run went on for the rebuild after its last request.
+    pub after_requests: u64,
     /// When it last ceased to be degraded; `None` while it is.
     pub whole_again: Option<Nanos>,
     /// Since when it is degraded.

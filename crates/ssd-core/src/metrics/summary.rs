@@ -349,7 +349,11 @@ fn failure(r: &Report, out: &mut String) {
     );
     wrapped("  pages         ", &pages, out);
     let end = f.rebuilt_at.map_or("not in this run".to_owned(), |at| duration(at as f64));
-    line!(out, "  rebuilt at    {end}");
+    let after = match f.after_requests {
+        0 => String::new(),
+        ns => format!(", {} after the last request", duration(ns as f64)),
+    };
+    line!(out, "  rebuilt at    {end}{after}");
     if let Some(first) = f.gone.first() {
         let gone = f.gone.len() as u64;
         line!(out, "  GONE          {} pages of the host, LPN {first} first", count(gone));

@@ -51,7 +51,7 @@ fn ended_degraded(report: &Report) -> Option<String> {
     let remedy = if failure.replaced_at.contains(&None) {
         "give it a spare for each failure (raid.spares)"
     } else {
-        "let the run last longer (workload.requests, workload.loops) or rebuild faster \
+        "let the run go on until they are rebuilt (raid.until_rebuilt = true), or rebuild faster \
          (raid.rebuild_window, raid.rebuild_rate)"
     };
     (!is_whole).then(|| {

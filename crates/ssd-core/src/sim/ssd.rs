@@ -438,10 +438,7 @@ impl Device for Ssd {
         if let Some(lost) = self.ftl.lost.as_deref()
             && (lost.count() > 0 || lost.misses_a_chip())
         {
-            return Err(DeviceError::Busy(format!(
-                "it is degraded: a chip has failed, and {} pages are lost and not rebuilt (raid.spares)",
-                lost.count()
-            )));
+            return Err(DeviceError::Degraded { lost: lost.count(), rebuilds: self.rebuilds() });
         }
         let snapshot = self.ftl.snapshot(self.front.sequence).map_err(DeviceError::Busy)?;
         debug_assert_eq!(self.gc.active(), 0, "a job runs without an operation");

@@ -77,7 +77,7 @@ pub(crate) const NEEDS: &[Need<Config>] = &[
     ),
     need(&["raid.spares"], &["raid.fail"], |c| !c.raid.fail.is_empty(), "a raid.fail"),
     need(
-        &["raid.rebuild_rate", "raid.rebuild_window"],
+        &["raid.rebuild_rate", "raid.rebuild_window", "raid.until_rebuilt"],
         &["raid.spares"],
         |c| c.raid.spares > 0,
         "raid.spares of at least 1: without a spare chip nothing is rebuilt",

@@ -71,7 +71,10 @@ pub(super) fn parts(config: &Config) -> Option<String> {
     }
     let mut wrong = Vec::new();
     if config.host.write_buffer_pages > 0 {
-        wrong.push("host.write_buffer_pages = 0");
+        wrong.push(
+            "host.write_buffer_pages = 0 (a buffered page has been answered, and belongs to no request whose \
+             group could be updated; the buffer evicts single pages, and each would cost an update of its group)",
+        );
     }
     if config.precondition.steady_state == SteadyStart::MeanField {
         wrong.push(

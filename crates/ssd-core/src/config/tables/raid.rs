@@ -31,6 +31,9 @@ crate::config_table! {
             "Most bytes a second that are rebuilt. \"unlimited\": only `rebuild_window` limits it.";
         rebuild_window: int(1, 4096) => rebuild_window: u32 = 4,
             "Pages rebuilt at a time.";
+        until_rebuilt: flag() => until_rebuilt: bool = false,
+            "After its last request the run goes on until every lost page that a spare can hold is rebuilt. \
+            That time is part of the measurement: throughput and utilisation include it, latencies do not.";
     }
 }
 

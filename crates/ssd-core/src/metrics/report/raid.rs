@@ -82,6 +82,8 @@ section! {
         /// When the rebuild ended: a spare stood in the place of every failed chip, and no page was lost any more,
         /// simulated nanoseconds; `null`: the run ended degraded.
         rebuilt_at: Option<u64> = degraded.whole_again.map(|at| at.0),
+        /// Time that the run went on for the rebuild after its last request (`raid.until_rebuilt`).
+        after_requests: u64 [Duration] = degraded.after_requests,
         /// Time that the device was degraded, in the measurement.
         degraded: u64 [Duration] = degraded.until(inputs.ended),
         /// Pages that were lost when their chip failed, parity included, in the whole run.

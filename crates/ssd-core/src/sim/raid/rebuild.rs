@@ -9,6 +9,7 @@
 use super::recoveries::Step;
 use crate::config::Config;
 use crate::ftl::map::Entry;
+use crate::host::device::{Device as _, DeviceError};
 use crate::sched::order::W_HOST;
 use crate::sim::array::event::Timer;
 use crate::sim::array::op::{Op, Work};
@@ -58,6 +59,36 @@ impl Rebuild {
 }
 
 impl Ssd {
+    /// Whether pages are being rebuilt, or will be: no page that is left waits for a chip that nothing replaces.
+    #[must_use]
+    pub fn rebuilds(&self) -> bool {
+        let failures = self.raid.as_deref().and_then(|raid| raid.failures.as_deref());
+        let Some(failures) = failures.filter(|f| f.rebuild.enabled && !self.data_are_gone()) else {
+            return false;
+        };
+        debug_assert!(self.ftl.lost.is_some(), "chips may fail");
+        failures.rebuild.under_way > 0
+            || self.spare_is_awaited()
+            || self.next_to_rebuild(Lpn(0)).is_some()
+    }
+
+    /// Every request has completed: run the next instant of the rebuild. False: it has ended, or its pool will have no
+    /// room for it.
+    ///
+    /// # Errors
+    /// As [`crate::host::device::Device::run_until`].
+    pub fn rebuild_further(&mut self) -> Result<bool, DeviceError> {
+        assert_eq!(self.outstanding(), 0, "requests have not completed");
+        let before = self.array.now;
+        if !self.rebuilds() || self.next_event().is_none() {
+            return Ok(false);
+        }
+        self.step()?;
+        let after = self.array.now - before;
+        self.degraded().after_requests += after.0;
+        Ok(true)
+    }
+
     /// The timer of the rebuild has fired.
     pub(in crate::sim) fn rebuild_is_due(&mut self) {
         debug_assert!(self.failures().rebuild.timer, "a timer that was not set has fired");
@@ -185,5 +216,30 @@ impl Ssd {
         rebuild.under_way -= 1;
         rebuild.look_at(lpn);
         self.note_room();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::ChipFailure;
+    use crate::ftl::Ftl;
+
+    #[test]
+    fn nothing_waits_for_room_when_no_page_is_lost_any_more() {
+        let mut c = Config::default();
+        (c.device.channels, c.device.chips_per_channel, c.raid.group) = (4, 1, 4);
+        (c.device.blocks_per_plane, c.device.pages_per_block) = (16, 8);
+        c.device.user_pages = 3 * 64;
+        c.raid.fail = vec![ChipFailure { chip: 1, at_ns: 1_000 }];
+        c.raid.spares = 1;
+        let mut ssd = Ssd::new(&c, Ftl::new(&c), 0);
+        // The last lost page found no room, and was trimmed then.
+        ssd.failures().rebuild.lacks = Some(PoolId(1));
+        let waits = |ssd: &Ssd| ssd.raid.as_ref().unwrap().waits_for(&ssd.ftl, PoolId(1));
+        assert!(waits(&ssd) && ssd.audit().is_err());
+        ssd.rebuild_goes_on();
+        assert!(!waits(&ssd));
+        ssd.audit().unwrap();
     }
 }
