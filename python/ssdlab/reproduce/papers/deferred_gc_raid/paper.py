@@ -526,15 +526,15 @@ from 33.9 to 22.4 % (published: 22.9), that of hm_0 from 45.2 to 32.9 % (publish
 time at which collection begins explains wdev_0 and the average, but not hm_0, which then gains less
 than published. Of the shares tried (15, 20 and 25 %) none gives both.
 
-With deferred GC larger groups have faster reads and slower writes. In hm_0 from groups of 4 to 16 the
-mean read falls from 76 to 56 us, the mean write rises from 305 to 331 us: its operations take 2 us
-longer, it waits 17 us longer for other operations or for its group, and 6 us longer for collection.
-The reads for updates are not the reason: where a read takes 1 ns, groups of 16 are slower in every
-trace (by 4.1 to 7.1 %), and again it is the wait of writes that grows (hm_0: 13 and 9 us). An update
-locks its group, so that one lock covers 15 pages instead of 3; how much of the wait that is has not
-been taken apart. Without deferred GC writes in hm_0 are faster in groups of 16 (570 and 526 us), as
-they wait less for collection (280 and 211 us): fewer programs of parity. Deferred GC takes most of
-that advantage away.
+With deferred GC larger groups have faster reads and slower writes. In hm_0 from groups of 4 to
+16 the mean read falls from 76 to 56 us, the mean write rises from 305 to 331 us: its operations
+take 2 us longer, it waits 17 us longer for other operations or for its group, and 6 us longer
+for collection. The reads for updates are not the reason: where a read takes 1 ns, groups of 16
+are slower in every trace (by 4.1 to 7.1 %), and again it is the wait of writes that grows
+(hm_0: 13 and 9 us). An update locks its group, so that one lock covers 15 pages instead of 3;
+how much of the wait that is has not been taken apart. Without deferred GC writes in hm_0 are
+faster in groups of 16 (570 and 526 us), as they wait less for collection (280 and 211 us):
+fewer programs of parity. Deferred GC takes most of that advantage away.
 
 On the whole device with all requests the gains of the mean are 45.1, 34.4, 30.5, 32.5 and 27.1 %,
 in the order of the tables: the quarter used below differs by at most 0.2 points.
