@@ -643,6 +643,8 @@ class Failure:
     rebuilt_at: int | None
     """When the rebuild ended: a spare stood in the place of every failed chip, and no page was lost
     any more, simulated nanoseconds; None: the run ended degraded."""
+    after_requests: int
+    """Time that the run went on for the rebuild after its last request (`raid.until_rebuilt`)."""
     degraded: int
     """Time that the device was degraded, in the measurement."""
     pages_lost: int
