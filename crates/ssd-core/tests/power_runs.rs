@@ -7,6 +7,7 @@ use rig::runs::{Mix, Run};
 use ssd_core::config::{BufferPower, Config, DataMode, PoolScope, PowerCut, RemapMode};
 use ssd_core::host::device::Device;
 use ssd_core::host::request::{Op, Request};
+use ssd_core::metrics::counters::Cause;
 use ssd_core::units::{Lpn, Nanos};
 
 /// Two planes of one pool; power is cut at random.
@@ -104,4 +105,52 @@ fn a_trim_that_waits_for_room_leaves_data_that_are_written_later() {
     assert!(ssd.measured().power.trims_waited > 0, "no TRIM has waited");
     assert_eq!(ssd.page_on_flash(Lpn(4)), None);
     assert!(ssd.page_on_flash(Lpn(5)).is_some(), "the data written last are gone");
+}
+
+#[test]
+fn a_request_that_comes_again_counts_once() {
+    for (warmup, every) in [(0, 25_000), (5, 25_000), (40, 18_000), (400, 25_000)] {
+        for mode in MODES {
+            let mut c = small(mode);
+            c.power.cut = PowerCut::Every(every);
+            let mut run = Run::new(&c, Mix { depth: 24, ..copies(mode) });
+            run.ssd.measure(warmup, false);
+            run.run(800);
+            let written = run.written_from(warmup);
+            let submitted = run.submitted();
+            run.complete_all();
+            let m = run.ssd.measured();
+            let (arrived, completed) =
+                (m.host.submitted.iter().sum::<u64>(), m.host.completed.iter().sum::<u64>());
+            let what = format!("{mode:?}, warm-up {warmup}");
+            assert_eq!(
+                (m.warmup, arrived, completed),
+                (warmup, submitted - warmup, arrived),
+                "{what}"
+            );
+            assert_eq!(m.host.pages_written, written, "{what}: pages");
+            assert!(m.power.pages_repeated > 0 && m.power.cuts > 2, "{what}: {:?}", m.power);
+        }
+    }
+}
+
+#[test]
+fn a_checkpoint_that_a_cut_ends_begins_again() {
+    let mut c = small(RemapMode::Off);
+    (c.power.cut, c.power.checkpoint_bytes) = (PowerCut::OnRequest, 40 * 2048);
+    let mut ssd = rig::with_pages(&c, 8);
+    let mut written = 0;
+    while ssd.measured().flash.programs[Cause::Metadata.at()] == 0 {
+        rig::alone(&mut ssd, rig::whole(Op::Write, 9, 1));
+        written += 1;
+        assert!(written < 60, "no checkpoint has begun");
+    }
+    assert!(written > 20 && ssd.measured().power.checkpoints == 0, "it has ended already");
+    ssd.power_cut().expect("power is on");
+    ssd.mount(false).expect("power is off");
+    rig::alone(&mut ssd, rig::whole(Op::Write, 9, 1));
+    // The host goes first on a unit, and leaves this one alone now.
+    let later = Nanos(ssd.now().0 + 20_000);
+    ssd.run_until(later, &mut Vec::new()).expect("it goes on");
+    assert_eq!(ssd.measured().power.checkpoints, 1, "checkpoints");
 }

@@ -193,7 +193,8 @@ pub fn audit(inputs: &Inputs) -> Vec<String> {
         let completed = m.host.completed.iter().sum::<u64>();
         equal("submitted = completed", submitted.into(), completed.into());
     }
-    if inputs.completed && inputs.device.buffered_pages == Some(0) && m.since == Nanos::ZERO {
+    let whole = m.since == Nanos::ZERO && m.power.cuts == 0;
+    if inputs.completed && inputs.device.buffered_pages == Some(0) && whole {
         let fates = m.buffer.coalesced + m.buffer.trimmed + m.buffer.evicted;
         equal(
             "pages written = coalesced + trimmed + evicted",

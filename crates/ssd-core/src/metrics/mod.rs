@@ -140,12 +140,20 @@ impl Measurements {
         self.in_system.arrive(at.0);
     }
 
-    /// A request of kind `op` that has arrived is in the device no longer, and will arrive again or never.
-    pub fn withdraw(&mut self, at: Nanos, op: Op) {
-        let submitted = &mut self.host.submitted[op as usize];
-        // One that arrived before the measurement started is not counted in it.
-        *submitted = submitted.saturating_sub(1);
+    /// A request that has arrived is in the device no longer, as power was cut.
+    pub fn withdraw(&mut self, at: Nanos) {
         self.in_system.leave(at.0);
+    }
+
+    /// A request that has been withdrawn arrives again: it has been counted.
+    pub fn arrive_again(&mut self, at: Nanos) {
+        self.in_system.arrive(at.0);
+    }
+
+    /// A request of kind `op` that has been withdrawn will not arrive again.
+    pub fn forget_arrival(&mut self, op: Op) {
+        assert!(self.host.submitted[op as usize] > 0, "a {} has not arrived", op.name());
+        self.host.submitted[op as usize] -= 1;
     }
 
     /// `request` completes at `at`, `latency` after its arrival, of which `parts` say where it went

@@ -52,11 +52,16 @@ impl Ssd {
         if self.ledger.warmup_ends_with(id) {
             self.restart_measurement();
         }
-        self.ledger.measured.arrive(self.array.now, request.op);
+        let again = if FULL && self.power.is_some() { self.outside_since(id) } else { None };
+        if FULL && again.is_some() {
+            self.ledger.measured.arrive_again(self.array.now);
+        } else {
+            self.ledger.measured.arrive(self.array.now, request.op);
+        }
         let waited = self.array.now - at;
         debug_assert!(at <= self.array.now, "request {id} arrives before its time");
         debug_assert!(id < self.front.submitted, "request {id} has not been submitted");
-        let outside = if FULL { self.waited_outside(id, waited) } else { waited };
+        let outside = again.map_or(waited, |since| self.array.now - since);
         self.ledger.measured.in_system.waited_outside(outside.0);
         if FULL
             && self.power.is_some()
@@ -69,17 +74,29 @@ impl Ssd {
             request.op == HostOp::Flush || pages.first + pages.count <= self.ftl.geo.user_pages,
             "request {id} reaches beyond the device: {pages:?}"
         );
+        let counted = if FULL && again.is_some() {
+            self.ledger.measured.power.pages_repeated += u64::from(match request.op {
+                HostOp::Read | HostOp::Write => pages.count,
+                _ => 0,
+            });
+            0
+        } else {
+            u64::from(pages.count)
+        };
         let arrived = (id, at, request);
         match request.op {
             HostOp::Read => {
                 let slot = self.front.requests.insert(arrived, (Join::of(pages.count), 0));
-                self.ledger.measured.host.pages_read += u64::from(pages.count);
+                self.ledger.measured.host.pages_read += counted;
                 for part in 0..pages.count {
                     let part = Part { request: slot, number: part };
                     self.admit_read(part, Lpn(pages.first + part.number));
                 }
             }
-            HostOp::Write => self.admit_pages_written::<FULL, GROUPS>(arrived, waited, pages, data),
+            HostOp::Write => {
+                self.ledger.measured.host.pages_written += counted;
+                self.admit_pages_written::<FULL, GROUPS>(arrived, waited, pages, data);
+            }
             HostOp::Trim => {
                 let slot = self.front.requests.insert(arrived, (Join::of(1), 0));
                 if FULL && self.power.is_some() {
@@ -119,7 +136,6 @@ impl Ssd {
             let epoch = self.front.epochs.write_arrives();
             self.front.requests.insert(arrived, (Join::of(parts), epoch))
         };
-        self.ledger.measured.host.pages_written += u64::from(pages.count);
         if GROUPS && self.raid.is_some() {
             return self.admit_to_groups(slot, pages, request, data);
         }

@@ -75,6 +75,8 @@ pub(crate) struct Run {
     pages: Vec<Held>,
     open: BTreeMap<u64, Open>,
     next_value: u64,
+    /// By number of a request: the pages that it writes.
+    writes: Vec<u64>,
     pub(crate) completed: u64,
 }
 
@@ -99,6 +101,7 @@ impl Run {
             pages: vec![empty; config.device.user_pages as usize],
             open: BTreeMap::new(),
             next_value: 1,
+            writes: Vec::new(),
             completed: 0,
         }
     }
@@ -161,6 +164,7 @@ impl Run {
         self.adds(&open);
         let id = self.ssd.submit(self.ssd.now(), &request, data.as_deref());
         self.open.insert(id.expect("a valid request").0, open);
+        self.writes.push(if op == Op::Write { count } else { 0 });
     }
 
     /// What its pages may hold while it is under way, too.
@@ -243,14 +247,27 @@ impl Run {
         }
     }
 
-    /// Complete what is under way, and read every page back.
-    pub(crate) fn end(mut self) -> Ssd {
-        self.mix.depth = 1;
+    /// Requests submitted, and pages that those from number `first` on write.
+    pub(crate) fn submitted(&self) -> u64 {
+        self.writes.len() as u64
+    }
+
+    pub(crate) fn written_from(&self, first: u64) -> u64 {
+        self.writes[first as usize..].iter().sum()
+    }
+
+    pub(crate) fn complete_all(&mut self) {
         while !self.open.is_empty() {
             let mut done = Vec::new();
             self.ssd.run_until(Nanos::NEVER, &mut done).unwrap_or_else(|e| panic!("{e}"));
             done.iter().for_each(|c| self.complete(c));
         }
+    }
+
+    /// Complete what is under way, and read every page back.
+    pub(crate) fn end(mut self) -> Ssd {
+        self.complete_all();
+        self.mix.depth = 1;
         self.ssd.empty_buffer().unwrap_or_else(|e| panic!("{e}"));
         let all = Mix { read: 100, trim: 0, flush: 0, copy: 0, ..self.mix };
         self.mix = all;

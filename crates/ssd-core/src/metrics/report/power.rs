@@ -44,6 +44,8 @@ section! {
         cuts: u64,
         /// Requests that were in the device at a cut and were submitted again.
         requests_repeated: u64,
+        /// Pages that these read and write; `host` counts the pages of a request once.
+        pages_repeated: u64,
         /// TRIM records written.
         trim_records: u64,
         /// Records of owners written: of pages whose data a copy shares, or that collection has moved.

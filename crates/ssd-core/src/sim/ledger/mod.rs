@@ -35,6 +35,8 @@ pub(crate) struct Ledger {
     pub(crate) event_digest: u64,
     /// Requests before this one do not count in the statistics.
     warmup: u64,
+    /// The request with which the measurement starts, if it has not; else no number.
+    starts_with: u64,
     next_sample: Nanos,
     pub(crate) pages_before: u64,
     erases_before: Vec<u32>,
@@ -53,6 +55,7 @@ impl Ledger {
             copied_from: BTreeMap::new(),
             event_digest: 0xcbf2_9ce4_8422_2325,
             warmup: 0,
+            starts_with: u64::MAX,
             next_sample: if interval == Nanos::ZERO { Nanos::NEVER } else { interval },
             pages_before: sequence,
             erases_before: ftl.blocks.erases.clone(),
@@ -105,13 +108,20 @@ impl Ledger {
     pub(crate) fn measure(&mut self, warmup: u64, split: bool) {
         assert!(self.requests.as_ref().is_none_or(Vec::is_empty), "requests have completed");
         self.warmup = warmup;
+        self.starts_with = if warmup > 0 { warmup } else { u64::MAX };
         self.measured = Measurements::new(Nanos(self.measured.series.interval_ns), split);
     }
 
     /// Whether the measurement starts with request `id`.
     #[inline(always)]
     pub(crate) fn warmup_ends_with(&self, id: u64) -> bool {
-        self.warmup > 0 && id == self.warmup
+        id == self.starts_with
+    }
+
+    /// Whether request `id`, which has arrived, counts in the statistics.
+    pub(crate) fn counts(&self, id: u64) -> bool {
+        debug_assert_ne!(id, u64::MAX, "no request has this number");
+        id >= self.warmup || self.starts_with != u64::MAX
     }
 
     /// Whether a run of `submitted` requests has not left its warm-up.
@@ -123,6 +133,7 @@ impl Ledger {
     pub(crate) fn restart(&mut self, now: Nanos, ftl: &Ftl, sequence: u64) {
         assert_eq!(ftl.blocks.len(), self.erases_before.len(), "erases of another device");
         self.measured.restart(now);
+        self.starts_with = u64::MAX;
         assert!(self.pages_before <= sequence, "admissions are counted backwards");
         self.pages_before = sequence;
         self.erases_before.clone_from(&ftl.blocks.erases);

@@ -32,6 +32,8 @@ pub(super) struct Area {
 pub(super) struct Writing {
     image: Image,
     half: usize,
+    /// Admission number at the beginning of the one before.
+    before: u64,
     /// Records that it makes unnecessary.
     records: usize,
     /// The same of those that had found no room.
@@ -82,6 +84,14 @@ impl Area {
 }
 
 impl Power {
+    /// A cut ends the checkpoint that is being written: the next one is due as if it had not begun.
+    pub(super) fn drop_checkpoint(&mut self) {
+        if let Some(writing) = self.writing.take() {
+            debug_assert!(writing.before <= self.checkpointed, "checkpoints begin backwards");
+            self.checkpointed = writing.before;
+        }
+    }
+
     /// Whether `power.checkpoint` bytes have been written since the last checkpoint began; `sequence`: pages admitted.
     fn interval_is_over(&self, sequence: u64) -> bool {
         debug_assert!(self.checkpointed <= sequence, "a checkpoint of the future");
@@ -114,7 +124,7 @@ impl Ssd {
             if std::mem::replace(&mut power.area.used[half], true) { power.area.blocks } else { 0 };
         assert!(power.writing.is_none(), "two checkpoints at a time");
         assert!(power.checkpointed <= self.front.sequence, "pages are admitted backwards");
-        power.checkpointed = self.front.sequence;
+        let before = std::mem::replace(&mut power.checkpointed, self.front.sequence);
         let planes = self.ftl.geo.planes;
         let mut image = Image::of(&self.ftl, &power.moved);
         let records = power.nvram.records().chain(power.backlog.iter().copied());
@@ -122,6 +132,7 @@ impl Ssd {
         power.writing = Some(Box::new(Writing {
             image,
             half,
+            before,
             records: power.nvram.len(),
             backlog: power.backlog.len(),
             left: vec![(erases, power.area.pages); planes as usize],

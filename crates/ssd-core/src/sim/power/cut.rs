@@ -54,11 +54,11 @@ impl Ssd {
             power.nvram.cut(now);
             power.backlog.clear();
         }
-        power.writing = None;
+        power.drop_checkpoint();
         power.moved.clear();
         power.unrecorded.clear();
         power.erases.clear();
-        (power.off_since, power.repeated.outside_since) = (Some(now), now);
+        power.off_since = Some(now);
         (power.withdrawn, power.saved) = (withdrawn, saved);
         self.forget_all();
         assert_eq!(self.outstanding(), 0, "a request survives in the device");
@@ -95,29 +95,36 @@ impl Ssd {
     /// The requests in the device, and those on their way to it.
     fn withdraw_requests(&mut self) -> Vec<Withdrawn> {
         let now = self.array.now;
-        let brought = &mut self.power.as_mut().expect("the caller has checked").brought;
+        let power = self.power.as_mut().expect("the caller has checked");
         let inside = self.front.requests.live().map(|r| Withdrawn {
             id: r.id,
             arrival: r.arrival,
             request: r.request,
-            data: brought.remove(&r.id),
-            admitted: true,
+            data: power.brought.remove(&r.id),
+            outside: Some(now),
         });
         let mut all: Vec<Withdrawn> = inside.collect();
-        for r in &all {
-            self.ledger.measured.withdraw(now, r.request.op);
-        }
-        brought.clear();
+        all.iter().for_each(|_| self.ledger.measured.withdraw(now));
+        let repeated = std::mem::take(&mut power.repeated);
+        let outside = |id| {
+            // It was to arrive again, and has not yet.
+            let at = repeated.binary_search_by_key(&id, |&(id, _)| id).ok();
+            at.map(|at| repeated[at].1)
+        };
+        power.brought.clear();
         all.extend(self.front.arrivals.drain(..).map(|a| Withdrawn {
             id: a.id,
             arrival: a.at,
             request: a.request,
             data: a.data,
-            admitted: false,
+            outside: outside(a.id),
         }));
         all.sort_unstable_by_key(|r| r.id);
         debug_assert!(all.windows(2).all(|pair| pair[0].id < pair[1].id), "one is there twice");
-        debug_assert!(all.iter().all(|r| !r.admitted || r.arrival <= now), "it has not arrived");
+        debug_assert!(
+            all.iter().all(|r| r.outside.is_none() || r.arrival <= now),
+            "it has not arrived"
+        );
         all
     }
 
@@ -158,9 +165,8 @@ impl Ssd {
         let again = std::mem::take(&mut power.withdrawn);
         debug_assert!(power.off_since.is_none(), "requests are submitted without power");
         debug_assert!(self.front.arrivals.is_empty(), "others have been submitted before");
-        let admitted = again.iter().filter(|r| r.admitted);
-        power.repeated.ids = admitted.map(|r| r.id).collect();
-        self.ledger.measured.power.requests_repeated += power.repeated.ids.len() as u64;
+        power.repeated = again.iter().filter_map(|r| Some((r.id, r.outside?))).collect();
+        self.ledger.measured.power.requests_repeated += power.repeated.len() as u64;
         for r in again {
             debug_assert!(r.request.op != HostOp::Read || r.request.sectors > 0, "an empty read");
             self.front.arrives_again(r.arrival, r.id, &r.request, r.data);

@@ -29,8 +29,8 @@ pub struct Withdrawn {
     pub request: Request,
     /// What it brought: the bytes of a write, the source ranges of a copy.
     pub(crate) data: Option<Box<[u8]>>,
-    /// It had arrived.
-    pub(crate) admitted: bool,
+    /// Since when it has been in no device, if it had arrived.
+    pub(crate) outside: Option<Nanos>,
 }
 
 /// A part of a request that waits until its records have found room.
@@ -39,15 +39,6 @@ struct Unrecorded {
     since: Nanos,
     /// Records that have found room, or need none any more, by then.
     passed: u64,
-}
-
-/// Requests submitted again after a cut.
-#[derive(Default)]
-struct Repeated {
-    /// Ascending.
-    ids: Vec<u64>,
-    /// Since when they were in no device.
-    outside_since: Nanos,
 }
 
 /// What a device needs that survives power cuts; boxed, as most devices do not.
@@ -76,7 +67,8 @@ pub(crate) struct Power {
     withdrawn: Vec<Withdrawn>,
     /// What requests in the device have brought, by number: the host keeps it until they complete.
     brought: BTreeMap<u64, Box<[u8]>>,
-    repeated: Repeated,
+    /// Requests submitted again: their numbers, ascending, and since when they were in no device.
+    repeated: Vec<(u64, Nanos)>,
     /// Pages of the write buffer that capacitors have saved.
     saved: Vec<cut::SavedPage>,
     schedule: Schedule,
@@ -107,7 +99,7 @@ impl Power {
             off_since: None,
             withdrawn: Vec::new(),
             brought: BTreeMap::new(),
-            repeated: Repeated::default(),
+            repeated: Vec::new(),
             saved: Vec::new(),
             schedule: Schedule::new(config),
         }))
@@ -151,12 +143,11 @@ impl Ssd {
         }
     }
 
-    /// How long request `id`, which arrives after `waited`, has been in no device and not been counted.
-    #[inline]
-    pub(crate) fn waited_outside(&self, id: u64, waited: Nanos) -> Nanos {
+    /// If request `id` arrives again after a power cut: since when it has been in no device.
+    pub(crate) fn outside_since(&self, id: u64) -> Option<Nanos> {
         debug_assert!(id < self.front.submitted, "request {id} has not been submitted");
-        let power = self.power.as_ref();
-        let again = power.filter(|power| power.repeated.ids.binary_search(&id).is_ok());
-        again.map_or(waited, |power| self.array.now - power.repeated.outside_since)
+        let repeated = &self.power.as_ref()?.repeated;
+        let at = repeated.binary_search_by_key(&id, |&(id, _)| id).ok()?;
+        Some(repeated[at].1)
     }
 }

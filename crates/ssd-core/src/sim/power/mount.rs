@@ -117,7 +117,7 @@ impl Ssd {
             cut_at: since.0,
             interrupted,
             time: if interrupted { limit.expect("seen").0 - since.0 } else { time },
-            requests: power.withdrawn.iter().filter(|r| r.admitted).count() as u64,
+            requests: power.withdrawn.iter().filter(|r| r.outside.is_some()).count() as u64,
             reads: found.scanned.iter().chain(&found.compared).sum(),
             checkpoint_pages: checkpoint * u64::from(geo.planes),
             records: power.nvram.len() as u64,
@@ -146,7 +146,7 @@ impl Ssd {
         let power = self.power.as_mut().expect("a device whose power may be cut");
         let config = &power.config;
         assert!(power.off_since.take().is_some(), "the caller has mounted a device without power");
-        power.repeated.ids.clear();
+        power.repeated.clear();
         debug_assert!(power.writing.is_none(), "a checkpoint has survived");
         debug_assert!(power.unrecorded.is_empty(), "a request has survived");
         self.gc = Collector::new(config, &self.ftl, &self.plugs);
@@ -158,7 +158,12 @@ impl Ssd {
         if repeat {
             self.repeat_requests();
         } else if let Some(power) = &mut self.power {
-            power.withdrawn.clear();
+            let lost = std::mem::take(&mut power.withdrawn);
+            for r in lost.iter().filter(|r| r.outside.is_some()) {
+                if self.ledger.counts(r.id) {
+                    self.ledger.measured.forget_arrival(r.request.op);
+                }
+            }
         }
         Ok(())
     }
