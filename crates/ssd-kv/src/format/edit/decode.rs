@@ -4,7 +4,10 @@ use super::super::Damage;
 use super::super::coding::{prefixed, varint32, varint64};
 use super::super::key::MAX_SEQUENCE;
 use super::super::names::MAX_NUMBER;
-use super::*;
+use super::{
+    COMPACT_POINTER, COMPARATOR_TAG, DELETED_FILE, Edit, LAST_SEQUENCE, LEVELS, LOG_NUMBER,
+    NEW_FILE, NEXT_FILE, NewFile, PREVIOUS_LOG,
+};
 
 impl Edit {
     pub(crate) fn decoded(data: &[u8]) -> Result<Edit, Damage> {

@@ -3,7 +3,10 @@
 use super::super::coding::{put_prefixed, put_varint};
 use super::super::key::MAX_SEQUENCE;
 use super::super::names::MAX_NUMBER;
-use super::*;
+use super::{
+    COMPACT_POINTER, COMPARATOR_TAG, DELETED_FILE, Edit, LAST_SEQUENCE, LEVELS, LOG_NUMBER,
+    NEW_FILE, NEXT_FILE, PREVIOUS_LOG,
+};
 
 impl Edit {
     pub(crate) fn encoded(&self) -> Vec<u8> {
