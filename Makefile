@@ -73,9 +73,9 @@ mutants-python: build .venv/mutants.stamp ## `mutants`, of Python and the pages 
 mutants-python-sample: build .venv/mutants.stamp ## `mutants-sample`, of these only
 	nice -n 15 $(BIN)/python tools/python_mutants.py sample
 
-bench: build ## measure speed, append it to bench/history.jsonl, and print ratios to the recorded commit
-	$(BIN)/python -m ssdlab.bench
+bench: build ## print ratios to the recorded commit, measure speed and append it to bench/history.jsonl
 	$(BIN)/python -m ssdlab.bench --against recorded
+	$(BIN)/python -m ssdlab.bench
 
 docs: build ## write the generated pages of docs/
 	$(BIN)/python tools/docs.py

@@ -411,6 +411,7 @@ PLUG_FOLDERS = [
     f"{CORE}/ftl/gc/trigger",
     f"{CORE}/ftl/gc/concurrency",
     f"{CORE}/ftl/place",
+    f"{CORE}/ftl/raid/redirect",
     f"{CORE}/sched/order",
     "crates/ssd-trace/src/read/formats",
 ]

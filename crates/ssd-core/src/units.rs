@@ -1,4 +1,4 @@
-//! Typed ids and units. No bare `u64` crosses a module boundary.
+//! Typed ids and units: times and addresses of different kinds cannot be mixed up.
 //!
 //! Times are integer nanoseconds, sizes are bytes, addresses are pages or 512-byte sectors.
 

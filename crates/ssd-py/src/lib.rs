@@ -147,6 +147,10 @@ fn registry() -> String {
         .iter()
         .map(|p| json!({"name": p.name, "summary": p.summary(), "text": p.text}))
         .collect();
+    let policies: serde_json::Map<_, _> = config::keys::policy::DECISIONS
+        .iter()
+        .map(|decision| (decision.key.to_owned(), described(decision.all)))
+        .collect();
     let formats: Vec<serde_json::Value> = ssd_trace::formats::ALL
         .iter()
         .map(|info| {
@@ -164,13 +168,7 @@ fn registry() -> String {
         })
         .collect();
     json!({
-        "policies": {
-            "gc.trigger": described(ssd_core::ftl::gc::trigger::ALL),
-            "gc.victim": described(ssd_core::ftl::gc::victim::ALL),
-            "gc.concurrency": described(ssd_core::ftl::gc::concurrency::ALL),
-            "alloc.placement": described(ssd_core::ftl::place::ALL),
-            "sched.order": described(ssd_core::sched::order::ALL),
-        },
+        "policies": policies,
         "presets": presets,
         "formats": formats,
         "targets": traces::targets(),

@@ -166,6 +166,8 @@ def _instructions(path: Path, cases: Sequence[Counted], accept: bool) -> int:
         last = history.recorded(path, key)
         history.append(path, key, asdict(now))
         sys.stdout.write(f"{case.what}: {_shown(now)}\n")
+        if case.most is not None and now.instructions > case.most * now.pages:
+            complaints.append(f"{case.name}: more than {case.most} instructions a host page")
         if last is None or accept:
             continue
         more = now.instructions / last["instructions"] - 1.0

@@ -1,7 +1,7 @@
 //! The reference page, from the table of keys.
 
 use super::composed::{AnyKey, Composed, of_any, tables};
-use super::keys::policy::{CONCURRENCIES, ORDERS, PLACEMENTS, REDIRECTS, TRIGGERS, VICTIMS};
+use super::keys::policy::DECISIONS;
 use super::keys::{Key, Slot};
 use super::presets::PRESETS;
 use super::text::quantity::{FREQUENCY, RATE, SIZE, TIME, show_time};
@@ -36,15 +36,8 @@ pub fn reference_markdown<T: Composed>() -> String {
             let _ = writeln!(out, "| `{name}` | {form} | {default} | {doc}{words} |");
         }
     }
-    for (title, registry) in [
-        ("Triggers (`gc.trigger`)", TRIGGERS),
-        ("Victim policies (`gc.victim`)", VICTIMS),
-        ("Concurrency rules (`gc.concurrency`)", CONCURRENCIES),
-        ("Placements (`alloc.placement`)", PLACEMENTS),
-        ("Redirections (`raid.redirect`)", REDIRECTS),
-        ("Orders (`sched.order`)", ORDERS),
-    ] {
-        let _ = writeln!(out, "\n## {title}\n");
+    for registry in DECISIONS {
+        let _ = writeln!(out, "\n## {} (`{}`)\n", registry.title, registry.key);
         for info in registry.all {
             policy_reference(&mut out, info);
         }

@@ -140,7 +140,7 @@ impl Inputs<'_> {
     /// Whether the measurement starts with a transient.
     pub(super) fn warmup(&self) -> Warmup {
         let m = self.measured;
-        if self.config["workload"]["kind"] == "trace" {
+        if self.trace_lines.is_some() {
             return warmup::unknown(
                 "changes in a trace cannot be distinguished from a transient of the device",
             );

@@ -85,8 +85,10 @@ impl Ssd {
             Work::RecoveryRead { .. }
             | Work::GroupTrim { .. }
             | Work::HostCopy { .. }
-            | Work::MetadataProgram
-            | Work::MetadataErase => self.rare_operation_ends(slot, [held_ns, array_ns, bus_ns]),
+            | Work::MetadataProgram { .. }
+            | Work::MetadataErase { .. } => {
+                self.rare_operation_ends(slot, [held_ns, array_ns, bus_ns])
+            }
         }
     }
 
@@ -100,7 +102,7 @@ impl Ssd {
                 self.recovery_read_ends(slot, recovery, &parts);
             }
             Work::RebuildWrite { recovery } => self.rebuild_write_ends(slot, recovery),
-            Work::MetadataProgram | Work::MetadataErase => self.metadata_ends(slot),
+            Work::MetadataProgram { .. } | Work::MetadataErase { .. } => self.metadata_ends(slot),
             _ => unreachable!("{:?} is on no unit", op.lpn),
         }
     }

@@ -88,7 +88,9 @@ impl Ssd {
     fn is_urgent(&self, slot: OpSlot) -> bool {
         let op = &self.array.ops[slot];
         match op.work {
-            Work::MetadataProgram | Work::MetadataErase => self.checkpoint_is_urgent(),
+            Work::MetadataProgram { .. } | Work::MetadataErase { .. } => {
+                self.checkpoint_is_urgent()
+            }
             _ => self.gc.is_foreground(op.pool()),
         }
     }

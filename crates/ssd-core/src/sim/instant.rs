@@ -6,7 +6,7 @@
 
 use super::array::unit::Stage;
 use super::front::Arrival;
-use super::ssd::{Ssd, policy_error};
+use super::ssd::{Audits, Ssd, policy_error};
 use crate::host::device::DeviceError;
 use crate::host::request::Completion;
 use crate::metrics::series::Gauges;
@@ -163,7 +163,7 @@ impl Ssd {
     /// At the end of an instant: check what no later audit would find, and all invariants when they are due.
     #[inline(never)]
     pub(super) fn audit_instant(&mut self) {
-        let [every, left] = &mut self.audits;
+        let Audits { every, left } = &mut self.audits;
         assert!(*left > 0, "no audit is wanted");
         let due = *left == 1;
         *left = if due { *every } else { *left - 1 };
@@ -210,14 +210,14 @@ impl Ssd {
                     break;
                 }
                 if over {
-                    if self.audits[0] > 0 {
+                    if self.audits.every > 0 {
                         self.audit_instant();
                     }
                     continue;
                 }
             }
             self.end_instant::<FULL, GROUPS>();
-            if self.audits[0] > 0 {
+            if self.audits.every > 0 {
                 self.audit_instant();
             }
             if self.failure.is_some() || (FULL && self.plugs.any()) {

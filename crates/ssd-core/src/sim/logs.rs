@@ -43,7 +43,7 @@ impl Ssd {
             // The number of the owner that the copy carries, which may not be the one of its source.
             Work::GcWrite(_) | Work::GcCopyback(_) if self.power.is_some() => op.sequence,
             Work::GcWrite(moved) | Work::GcCopyback(moved) => self.ftl.flash.sequence(moved.source),
-            Work::Erase { .. } | Work::MetadataProgram | Work::MetadataErase => 0,
+            Work::Erase { .. } | Work::MetadataProgram { .. } | Work::MetadataErase { .. } => 0,
             _ => self.ftl.flash.sequence(op.ppn),
         }
     }
@@ -59,7 +59,7 @@ impl Ssd {
         let [bus, array] = phase_times(phases).map(begun);
         let at = match op.work {
             Work::Erase { first, .. } => first,
-            Work::MetadataProgram | Work::MetadataErase => Ppn(0),
+            Work::MetadataProgram { .. } | Work::MetadataErase { .. } => Ppn(0),
             _ => op.ppn,
         };
         let request = if op.kind().is_host() { self.request_of(slot) } else { None };
@@ -72,8 +72,8 @@ impl Ssd {
             op: what,
             cause: op.cause(),
             place: match op.work {
-                Work::MetadataProgram => self.metadata_place(slot, false),
-                Work::MetadataErase => self.metadata_place(slot, true),
+                Work::MetadataProgram { step } => self.metadata_place(slot, step, false),
+                Work::MetadataErase { step } => self.metadata_place(slot, step, true),
                 _ => self.ftl.geo.place(at),
             },
             lpn: op.lpn.0,

@@ -42,8 +42,7 @@ pub struct Ssd {
     pub(crate) failure: Option<Box<DeviceError>>,
     /// Completions of this instant have been processed, the rest of it has not.
     pub(super) mid_instant: bool,
-    /// Instants between two audits, and from now until the next; 0 and 0 without audits.
-    pub(super) audits: [u64; 2],
+    pub(super) audits: Audits,
     pub(super) plugs: Plugs,
     /// Triggers or the redirection have to know of every operation of the host that is queued.
     watches_queues: bool,
@@ -53,6 +52,15 @@ pub struct Ssd {
     pub(super) groups_due: bool,
     /// The loop that its configuration needs.
     machine: Loop,
+}
+
+/// When all invariants are recomputed.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Audits {
+    /// Instants between two audits; 0: there are none.
+    pub(super) every: u64,
+    /// Instants until the next.
+    pub(super) left: u64,
 }
 
 /// Which of the compiled loops runs. The results of those that suffice are equal.
@@ -90,7 +98,7 @@ impl Ssd {
             power: Power::new(config, &ftl, sequence),
             failure: None,
             mid_instant: false,
-            audits: [0, 0],
+            audits: Audits::default(),
             plugs: plugs.clone(),
             watches_queues: false,
             recovers: config.raid.reads != GroupReads::Home || !config.raid.fail.is_empty(),
@@ -141,7 +149,7 @@ impl Ssd {
     /// Recompute all invariants every `n` instants, check after each that no idle unit has been forgotten,
     /// and panic on a violation; 0: never.
     pub fn audit_every(&mut self, n: u64) {
-        self.audits = [n, n];
+        self.audits = Audits { every: n, left: n };
     }
 
     /// Recompute all invariants now.
@@ -153,6 +161,8 @@ impl Ssd {
         assert_eq!(self.array.units.len(), self.ftl.geo.units as usize, "units of another device");
         self.ftl.audit()?;
         self.front.audit()?;
+        self.ledger.audit(&self.ftl, self.front.submitted)?;
+        self.power.as_ref().map_or(Ok(()), |power| power.audit())?;
         self.array.audit()?;
         self.array.audit_way(self.gc.pages_read.iter().sum())?;
         self.gc.audit(&self.ftl)?;

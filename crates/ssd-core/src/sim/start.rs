@@ -23,8 +23,8 @@ impl Ssd {
             Work::GcWrite(moved) => self.start_gc_write::<FULL>(unit, slot, moved),
             Work::Erase { .. } => self.start_erase(unit, slot),
             Work::GcCopyback(moved) => self.start_copyback(unit, slot, moved),
-            Work::MetadataProgram => self.start_metadata(unit, slot, false),
-            Work::MetadataErase => self.start_metadata(unit, slot, true),
+            Work::MetadataProgram { .. } => self.start_metadata(unit, slot, false),
+            Work::MetadataErase { .. } => self.start_metadata(unit, slot, true),
             _ => unreachable!("{:?} is queued as if for a job", self.array.ops[slot].kind()),
         }
     }

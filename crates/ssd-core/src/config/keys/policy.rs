@@ -8,26 +8,58 @@ use crate::plug::{ParamInfo, ParamKind, PolicyInfo, PolicySpec, Value};
 /// One decision with the policies for it.
 #[derive(Clone, Copy)]
 pub struct Registry {
+    /// Its key.
+    pub key: &'static str,
     /// "victim policy", for messages.
     pub what: &'static str,
+    /// "Victim policies", for the reference.
+    pub title: &'static str,
     /// The policies, sorted by name.
     pub all: &'static [&'static PolicyInfo],
 }
 
 /// Triggers.
-pub const TRIGGERS: Registry = Registry { what: "trigger", all: crate::ftl::gc::trigger::ALL };
+pub const TRIGGERS: Registry = Registry {
+    key: "gc.trigger",
+    what: "trigger",
+    title: "Triggers",
+    all: crate::ftl::gc::trigger::ALL,
+};
 /// Victim policies.
-pub const VICTIMS: Registry = Registry { what: "victim policy", all: crate::ftl::gc::victim::ALL };
+pub const VICTIMS: Registry = Registry {
+    key: "gc.victim",
+    what: "victim policy",
+    title: "Victim policies",
+    all: crate::ftl::gc::victim::ALL,
+};
 /// Concurrency rules.
-pub const CONCURRENCIES: Registry =
-    Registry { what: "concurrency rule", all: crate::ftl::gc::concurrency::ALL };
+pub const CONCURRENCIES: Registry = Registry {
+    key: "gc.concurrency",
+    what: "concurrency rule",
+    title: "Concurrency rules",
+    all: crate::ftl::gc::concurrency::ALL,
+};
 /// Placements.
-pub const PLACEMENTS: Registry = Registry { what: "placement", all: crate::ftl::place::ALL };
+pub const PLACEMENTS: Registry = Registry {
+    key: "alloc.placement",
+    what: "placement",
+    title: "Placements",
+    all: crate::ftl::place::ALL,
+};
 /// Redirections.
-pub const REDIRECTS: Registry =
-    Registry { what: "redirection", all: crate::ftl::raid::redirect::ALL };
+pub const REDIRECTS: Registry = Registry {
+    key: "raid.redirect",
+    what: "redirection",
+    title: "Redirections",
+    all: crate::ftl::raid::redirect::ALL,
+};
 /// Orders.
-pub const ORDERS: Registry = Registry { what: "order", all: crate::sched::order::ALL };
+pub const ORDERS: Registry =
+    Registry { key: "sched.order", what: "order", title: "Orders", all: crate::sched::order::ALL };
+
+/// Every decision, in the order of the reference.
+pub const DECISIONS: [Registry; 6] =
+    [TRIGGERS, VICTIMS, CONCURRENCIES, PLACEMENTS, REDIRECTS, ORDERS];
 
 /// Longest time of a policy parameter: one year.
 const MAX_TIME: u64 = 365 * 86_400 * 1_000_000_000;
@@ -175,7 +207,8 @@ mod tests {
             ParamInfo { name: "b", kind: ParamKind::Bool, default: Some("false"), doc: "" },
         ],
     };
-    const SAMPLES: Registry = Registry { what: "sample", all: &[&INFO] };
+    const SAMPLES: Registry =
+        Registry { key: "sample", what: "sample", title: "Samples", all: &[&INFO] };
 
     fn read(text: &str) -> Result<PolicySpec, Vec<String>> {
         let mut errors = Errors::default();

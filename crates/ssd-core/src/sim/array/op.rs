@@ -175,9 +175,14 @@ pub(crate) enum Work {
         /// The write of the source.
         root: OpSlot,
     },
-    /// Steps of a checkpoint; the number of a step on its plane is in the field for admission numbers.
-    MetadataProgram,
-    MetadataErase,
+    /// A page of a checkpoint, by its number on the plane.
+    MetadataProgram {
+        step: u32,
+    },
+    /// A flash block of its area, likewise.
+    MetadataErase {
+        step: u32,
+    },
 }
 
 /// One operation.
@@ -237,8 +242,8 @@ impl Op {
             Work::RecoveryRead { .. } => OpKind::RecoveryRead,
             Work::RebuildWrite { .. } => OpKind::RebuildWrite,
             Work::HostCopy { .. } => OpKind::HostCopy,
-            Work::MetadataProgram => OpKind::MetadataProgram,
-            Work::MetadataErase => OpKind::MetadataErase,
+            Work::MetadataProgram { .. } => OpKind::MetadataProgram,
+            Work::MetadataErase { .. } => OpKind::MetadataErase,
         }
     }
 
@@ -412,7 +417,7 @@ impl Op {
             Work::GcRead(_) | Work::GcWrite(_) | Work::GcCopyback(_) | Work::Erase { .. } => {
                 self.job_cause()
             }
-            Work::MetadataProgram | Work::MetadataErase => Cause::Metadata,
+            Work::MetadataProgram { .. } | Work::MetadataErase { .. } => Cause::Metadata,
         }
     }
 

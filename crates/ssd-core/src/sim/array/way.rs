@@ -128,8 +128,8 @@ impl Array {
             Work::GcCopyback(_)
             | Work::Erase { .. }
             | Work::HostCopy { .. }
-            | Work::MetadataProgram
-            | Work::MetadataErase => None,
+            | Work::MetadataProgram { .. }
+            | Work::MetadataErase { .. } => None,
         }
     }
 

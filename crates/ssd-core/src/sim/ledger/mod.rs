@@ -147,6 +147,22 @@ impl Ledger {
         pairs.map(|(now, before)| now - before).collect()
     }
 
+    /// What it has counted is possible on the device `ftl`, to which `submitted` requests have been submitted.
+    pub(crate) fn audit(&self, ftl: &Ftl, submitted: u64) -> Result<(), String> {
+        let pairs = ftl.blocks.erases.iter().zip(&self.erases_before);
+        if let Some(block) = pairs.into_iter().position(|(now, before)| now < before) {
+            return Err(format!("block {block} has lost erases since the measurement started"));
+        }
+        if self.copied_from.keys().any(|&id| id >= submitted) {
+            return Err("a copy that has not been submitted has source ranges".to_string());
+        }
+        let logged = self.requests.as_ref().map_or(0, Vec::len) as u64;
+        if logged > submitted {
+            return Err(format!("{logged} requests are logged, {submitted} submitted"));
+        }
+        Ok(())
+    }
+
     /// A request completes at `now`; `parts`: where its time went.
     #[inline(always)]
     pub(crate) fn completed(&mut self, now: Nanos, r: &InFlight, parts: &Parts, geo: &Geometry) {

@@ -70,15 +70,15 @@ impl Area {
 
     /// Where operation `number` of a checkpoint in area `half` is on a plane of `blocks` blocks for data: its block
     /// and page.
-    fn place(&self, half: usize, number: u64, erases: bool, blocks: u32) -> (u32, u32) {
+    fn place(&self, half: usize, number: u32, erases: bool, blocks: u32) -> (u32, u32) {
         debug_assert!(half < 2, "there is no area {half}");
-        debug_assert!(erases || number < u64::from(self.pages), "page {number} of {}", self.pages);
-        debug_assert!(!erases || number < u64::from(self.blocks), "block {number}");
+        debug_assert!(erases || number < self.pages, "page {number} of {}", self.pages);
+        debug_assert!(!erases || number < self.blocks, "block {number}");
         let first = blocks + half as u32 * self.blocks;
         if erases {
-            return (first + number as u32, 0);
+            return (first + number, 0);
         }
-        let page = number as u32;
+        let page = number;
         (first + page / self.pages_per_block, page % self.pages_per_block)
     }
 }
@@ -168,20 +168,18 @@ impl Ssd {
         let power = self.power.as_mut().expect("a checkpoint is being written");
         let writing = power.writing.as_mut().expect("a checkpoint is being written");
         let (erases, pages) = &mut writing.left[plane.at()];
-        let (erase, number) = if *erases > 0 {
+        let work = if *erases > 0 {
             *erases -= 1;
-            (true, power.area.blocks - 1 - *erases)
+            Work::MetadataErase { step: power.area.blocks - 1 - *erases }
         } else if *pages > 0 {
             *pages -= 1;
-            (false, power.area.pages - 1 - *pages)
+            Work::MetadataProgram { step: power.area.pages - 1 - *pages }
         } else {
             return;
         };
         assert!(writing.running < self.ftl.geo.planes, "two operations on {plane:?}");
         writing.running += 1;
-        let work = if erase { Work::MetadataErase } else { Work::MetadataProgram };
-        let mut op = Op::new(work, Lpn::NONE, plane, self.array.now);
-        op.sequence = u64::from(number);
+        let op = Op::new(work, Lpn::NONE, plane, self.array.now);
         let slot = self.array.ops.insert(op);
         self.enqueue(slot, W_GC);
     }
@@ -243,14 +241,14 @@ impl Ssd {
         !power.backlog.is_empty() || power.interval_is_over(self.front.sequence)
     }
 
-    /// Where an operation of the checkpoint is, for the log.
-    pub(crate) fn metadata_place(&self, slot: OpSlot, erase: bool) -> PageAddress {
+    /// Where an operation of the checkpoint is, by its number on the plane, for the log.
+    pub(crate) fn metadata_place(&self, slot: OpSlot, step: u32, erase: bool) -> PageAddress {
         let op = &self.array.ops[slot];
         debug_assert!(op.cause() == Cause::Metadata, "{slot:?} is no step of one");
         let power = self.power.as_ref().expect("it has checkpoints");
         let half = power.writing.as_ref().map_or(power.area.half, |writing| writing.half);
         let blocks = power.config.device.blocks_per_plane;
-        let within = power.area.place(half, op.sequence, erase, blocks);
+        let within = power.area.place(half, step, erase, blocks);
         self.ftl.geo.place_on(op.plane, within)
     }
 }

@@ -16,7 +16,7 @@ use crate::sim::ssd::Ssd;
 use crate::units::{BlockId, Nanos, OpSlot, PoolId, Ppn, RequestSlot};
 use checkpoint::{Area, Writing};
 use run::Schedule;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// A request that was in the device when power was cut.
 #[derive(Clone, Debug)]
@@ -103,6 +103,25 @@ impl Power {
             saved: Vec::new(),
             schedule: Schedule::new(config),
         }))
+    }
+
+    /// What it keeps for a cut is in order.
+    pub(crate) fn audit(&self) -> Result<(), String> {
+        if self.nvram.used() > self.nvram.peak() {
+            let (used, peak) = (self.nvram.used(), self.nvram.peak());
+            return Err(format!("the NVRAM holds {used} bytes, more than its peak of {peak}"));
+        }
+        if !self.repeated.iter().is_sorted_by_key(|request| request.0) {
+            return Err("requests are submitted again out of order".to_string());
+        }
+        let sources: BTreeSet<Ppn> = self.moved.iter().map(|pair| pair.0).collect();
+        if sources.len() != self.moved.len() {
+            return Err("a page of a victim has moved twice".to_string());
+        }
+        if self.off_since.is_some() && self.writing.is_some() {
+            return Err("a checkpoint is written without power".to_string());
+        }
+        Ok(())
     }
 }
 
