@@ -69,6 +69,7 @@ SUITES = {
         "raid_meanwhile",
         "power",
         "power_runs",
+        "power_limits",
         "power_time",
     ],
     "ssd-trace": ["stand_in_patterns"],

@@ -98,10 +98,7 @@ impl Ssd {
         let (times, geo) = (&self.array.times, &self.ftl.geo);
         let power = self.power.as_ref().expect("seen");
         assert!(found.sequence <= self.front.sequence, "a page has an admission number to come");
-        let checkpoint = match &power.area.current {
-            Some(_) => u64::from(power.area.pages()),
-            None => 0,
-        };
+        let checkpoint = u64::from(power.area.pages());
         let saved = (power.saved.len() as u64).div_ceil(u64::from(geo.planes));
         let on_each = |pages: u64| read_time_ns(times, geo, &vec![pages; geo.planes as usize]);
         let time = power.nvram.read_ns()
