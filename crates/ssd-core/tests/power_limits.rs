@@ -31,6 +31,26 @@ fn idle(ssd: &mut Ssd) {
     }
 }
 
+#[test]
+fn a_copy_whose_records_the_nvram_cannot_hold_is_refused_with_the_remedy() {
+    for mode in [RemapMode::Share, RemapMode::Copy] {
+        let mut ssd = rig::with_pages(&small(mode, 64), 8);
+        let error = copy(&mut ssd, 100, 0, 3).expect_err("it takes 96 B").to_string();
+        for words in ["3 pages", "96 B", "holds 64 B", "at most 2 pages", "power.nvram = \"96 B\""]
+        {
+            assert!(error.contains(words), "{error}");
+        }
+        assert_eq!((ssd.outstanding(), ssd.measured().remap.refused_range), (0, 1));
+        copy(&mut ssd, 100, 0, 2).expect("it takes 64 B");
+        idle(&mut ssd);
+        assert_eq!(ssd.outstanding(), 0);
+        // Without power cuts no record is needed.
+        let mut c = small(mode, 64);
+        c.power.cut = PowerCut::Never;
+        copy(&mut rig::with_pages(&c, 8), 100, 0, 3).expect("there are no records");
+    }
+}
+
 /// Pages of a checkpoint of 300 LPNs and 64 blocks, 1584 B, and what it lists besides.
 #[test]
 fn a_checkpoint_takes_pages_for_the_owners_and_trims_that_it_lists() {

@@ -57,8 +57,10 @@ impl Ssd {
         debug_assert_eq!(request.op, HostOp::Copy, "another request has source ranges");
         let mode = self.copies.as_ref().map_or(RemapMode::Off, |copies| copies.mode);
         let counts = &mut self.ledger.measured.remap;
-        match copies::sources(&self.ftl.geo, mode, request, data, counts) {
-            Ok(_) => Ok(()),
+        let nvram = self.power.as_ref().map(|power| power.nvram.capacity());
+        let sources = copies::sources(&self.ftl.geo, mode, request, data, counts);
+        match sources.and_then(|pages| copies::fit(pages.len() as u64, nvram, counts)) {
+            Ok(()) => Ok(()),
             Err(reason) => Err(DeviceError::BadRequest { id: self.front.submitted, reason }),
         }
     }

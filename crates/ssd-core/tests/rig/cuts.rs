@@ -9,6 +9,7 @@ use ssd_core::host::device::Device;
 use ssd_core::host::request::{Op, Request, flags};
 use ssd_core::metrics::report::Recovery;
 use ssd_core::nand::flash::fill_digest;
+use ssd_core::nand::nvram::SHARE_BYTES;
 use ssd_core::rng::Stream;
 use ssd_core::sim::functional::Functional;
 use ssd_core::sim::ssd::Ssd;
@@ -51,6 +52,8 @@ pub(crate) struct Cuts {
     rng: Stream,
     user_pages: u64,
     volatile: bool,
+    /// Pages of the longest copy whose records the NVRAM holds.
+    most_copied: u64,
     /// Of every page, in order of admission; the first one is what the last cut, or the start, left.
     changes: Vec<Vec<Change>>,
     /// Admission number of the last page written.
@@ -80,6 +83,7 @@ impl Cuts {
             user_pages: u64::from(config.device.user_pages),
             volatile: config.host.write_buffer_pages > 0
                 && config.power.buffer == BufferPower::Volatile,
+            most_copied: config.power.nvram_bytes / SHARE_BYTES,
             changes: (0..config.device.user_pages).map(start).collect(),
             sequence,
             pending: BTreeMap::new(),
@@ -101,6 +105,7 @@ impl Cuts {
             k if k < trim + read + flush + copy => Op::Copy,
             _ => Op::Write,
         };
+        let count = if op == Op::Copy { count.min(self.most_copied) } else { count };
         let request = Request::new(op, first * PAGE, (count * PAGE) as u32);
         let mut bits = 0;
         if op == Op::Write && self.rng.below(100) < fua {
