@@ -2,8 +2,9 @@
 
 mod rig;
 
+use rig::runs::{Mix, Run};
 use rig::{device, whole};
-use ssd_core::config::{Config, PowerCut, RemapMode};
+use ssd_core::config::{Config, DataMode, PoolScope, PowerCut, RemapMode};
 use ssd_core::host::copy::{SourceRange, encode};
 use ssd_core::host::device::{Device, DeviceError};
 use ssd_core::host::request::Op;
@@ -84,4 +85,19 @@ fn a_checkpoint_takes_pages_for_the_owners_and_trims_that_it_lists() {
         ssd.run_until(next, &mut Vec::new()).expect("it goes on");
     }
     assert!(ssd.measured().flash.programs[Cause::Metadata.at()] >= 2, "the trims took no room");
+}
+
+#[test]
+fn every_copy_has_a_page_of_its_own_after_cuts() {
+    for (seed, cut) in (0..6).flat_map(|seed| [60_000, 25_000].map(|cut| (seed, cut))) {
+        let mut c = device([1, 2, 1], 16, 8, 150);
+        (c.run.data, c.alloc.pool) = (DataMode::Bytes, PoolScope::Device);
+        (c.remap.mode, c.power.cut) = (RemapMode::Copy, PowerCut::Random(cut));
+        let mut run = Run::new(&c, Mix { seed, copy: 40, ..Mix::ALL });
+        run.run(1500);
+        let ssd = run.end();
+        assert!(ssd.measured().power.cuts > 5, "{:?}", ssd.measured().power);
+        let shared = ssd.ftl.pages_by_owners().iter().skip(1).sum::<u64>();
+        assert_eq!(shared, 0, "seed {seed}: pages with several owners");
+    }
 }
