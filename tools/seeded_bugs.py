@@ -70,6 +70,7 @@ SUITES = {
         "power",
         "power_runs",
         "power_limits",
+        "power_preflush",
         "power_time",
     ],
     "ssd-trace": ["stand_in_patterns"],
