@@ -114,3 +114,16 @@ def test_a_run_with_cuts_reports_every_recovery(tmp_path: Path) -> None:
     assert "recovery" in report.summary()
     again = ssdlab.run(set=SMALL | keys, out=tmp_path / "second", progress=False)
     assert again.provenance.event_digest == report.provenance.event_digest
+
+
+def test_a_cut_that_never_comes_is_warned_of() -> None:
+    """The run ends before it."""
+    run = SMALL | {"workload.requests": 1000}
+    words = "power was not cut"
+    for cut, warned in (
+        ({"at": "1000 s"}, True),
+        ({"every": "60 ms"}, False),
+        ("on-request", False),
+    ):
+        report = ssdlab.run(set=run | {"power.cut": cut}, progress=False)
+        assert any(words in warning for warning in report.warnings) == warned, cut
