@@ -17,7 +17,8 @@ fn buffered(buffer: BufferPower, nvram_ns: u64) -> Config {
 }
 
 /// Pages 0, 2, 4 and 6 are flushed by a write with preflush and FUA of page 9, which is alone on its plane. Before it
-/// page 8 has been written, flushed, overwritten and trimmed. Returns whether the commit is on flash after a cut at `at`.
+/// page 8 has been written, flushed, overwritten and trimmed. Returns whether the commit is on flash after a cut at
+/// `at`.
 fn commit_survives(c: &Config, at: Nanos) -> bool {
     let mut ssd = rig::with_pages(c, 0);
     rig::alone(&mut ssd, whole(Op::Write, 8, 1));
