@@ -69,6 +69,8 @@ SUITES = {
         "raid_meanwhile",
         "power",
         "power_runs",
+        "power_limits",
+        "power_preflush",
         "power_time",
     ],
     "ssd-trace": ["stand_in_patterns"],

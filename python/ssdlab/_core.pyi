@@ -169,8 +169,10 @@ class Device:
         ops: npt.NDArray[np.int64],
         lpns: npt.NDArray[np.int64],
         pages: npt.NDArray[np.int64],
+        sources: npt.NDArray[np.int64] | None,
         arrivals_ns: npt.NDArray[np.int64] | None,
         stream: int,
+        flags: int,
     ) -> int:
         """Submit requests, all or none: operations by number; the number of the first."""
     def copy(self, lpn: int, sources: list[tuple[int, int]], arrival_ns: int | None) -> int:
@@ -191,6 +193,8 @@ class Device:
     @property
     def outstanding(self) -> int:
         """Requests submitted and not completed."""
+    def digest(self, lpn: int) -> int | None:
+        """Digest of the data of a page that a read returns; None: it has no data."""
     @property
     def buffered_pages(self) -> int:
         """Pages in the write buffer, those on their way to flash included."""

@@ -79,9 +79,49 @@ def test_bad_copies_are_refused(
     assert one.outstanding == 0
 
 
-def test_copies_do_not_come_by_submit() -> None:
-    with pytest.raises(ssdlab.WorkloadError, match="no such operation: copy"):
-        device("share").submit("copy", 0)
+def test_copies_come_by_submit_with_other_requests() -> None:
+    one, two = device("share"), device("share")
+    for ssd in (one, two):
+        ssd.write(0, 8)
+        ssd.run_until_idle()
+    numbers = one.submit(["copy", "trim", "copy"], [100, 2, 40], [4, 1, 2], sources=[0, 0, 100])
+    assert numbers.tolist() == [1, 2, 3]
+    assert sorted(one.run_until_idle().op) == ["copy", "copy", "trim"]
+    two.copy(100, 0, 4)
+    two.trim(2)
+    two.copy(40, 100, 2)
+    two.run_until_idle()
+    assert one.mapping.tolist() == two.mapping.tolist()
+    assert one.mapping[40] == one.mapping[100] == one.mapping[0] >= 0
+
+
+def test_copies_by_submit_are_refused_with_all_others() -> None:
+    one = device("share")
+    with pytest.raises(ssdlab.WorkloadError, match="give the first page of each as sources"):
+        one.submit("copy", 0)
+    with pytest.raises(ssdlab.WorkloadError, match=r"request 1: a copy of .* which overlap"):
+        one.submit(["write", "copy"], [0, 4], [1, 4], sources=[0, 2])
+    with pytest.raises(ssdlab.WorkloadError, match=r"set remap\.mode"):
+        device("off").submit(["write", "copy"], [0, 4], sources=8)
+    assert one.outstanding == 0
+
+
+@pytest.mark.parametrize("sources", ["ab", [(0, 1, 2)], [(0, "x")], 1.5, [(1 << 70, 1)], None])
+def test_what_is_no_source_is_refused_as_a_workload(sources: object) -> None:
+    with pytest.raises(ssdlab.WorkloadError, match=r"^sources: "):
+        device("share").copy(10, sources)  # type: ignore[arg-type]
+
+
+def test_a_copy_is_no_longer_than_the_nvram_has_room_for_records(tmp_path: Path) -> None:
+    settings = {**EMPTY, "remap.mode": "share", "power.cut": "on-request", "power.nvram": "64 B"}
+    one = ssdlab.Device(set=settings)
+    with pytest.raises(ssdlab.WorkloadError, match=r'or set power\.nvram = "96 B" or more'):
+        one.copy(10, 0, 3)
+    one.copy(10, 0, 2)
+    one.run_until_idle()
+    keys = {"workload.copy": 0.5, "workload.size": "64 KiB"}
+    done = ssdlab_command("run", "greedy-8ch", *sets({**settings, **keys}), "--quiet", cwd=tmp_path)
+    refused(done, 2, "power.nvram", "workload.size")
 
 
 def test_a_workload_copies_the_same_with_and_without_time() -> None:

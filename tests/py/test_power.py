@@ -114,3 +114,70 @@ def test_a_run_with_cuts_reports_every_recovery(tmp_path: Path) -> None:
     assert "recovery" in report.summary()
     again = ssdlab.run(set=SMALL | keys, out=tmp_path / "second", progress=False)
     assert again.provenance.event_digest == report.provenance.event_digest
+
+
+def test_fua_and_preflush_decide_what_a_volatile_buffer_loses() -> None:
+    """Of three acknowledged writes a cut leaves those that are durable, seen by their digests."""
+    keys = {"host.write_buffer_pages": 16, "run.data": "digest"}
+    for flags, kept in (({}, []), ({"fua": True}, [2]), ({"preflush": True}, [0, 1])):
+        ssd = device(**keys)
+        ssd.write(0)
+        ssd.write(1)
+        ssd.run_until_idle()
+        ssd.write(2, **flags)
+        ssd.run_until_idle()
+        before = [ssd.digest(lpn) for lpn in range(4)]
+        assert None not in before[:3]
+        assert before[3] is None
+        ssd.power_cut()
+        ssd.mount()
+        after = [ssd.digest(lpn) for lpn in range(4)]
+        assert after == [digest if lpn in kept else None for lpn, digest in enumerate(before)]
+    ssd.submit(["write", "write"], [5, 6], fua=True)
+    ssd.run_until_idle()
+    assert (ssd.mapping[5:7] >= 0).all()
+    with pytest.raises(ssdlab.WorkloadError, match="fua and preflush are for writes"):
+        ssd.submit(["write", "read"], [5, 6], fua=True)
+    with pytest.raises(ssdlab.WorkloadError, match="LPN -1; the device has LPN 0 to"):
+        ssd.digest(-1)
+    with pytest.raises(ssdlab.WorkloadError, match=r'set run\.data = "digest"'):
+        device().digest(0)
+
+
+def test_between_a_cut_and_the_mount_there_is_no_state_to_look_at() -> None:
+    """Each attempt names the remedy; time, erases and the report are there."""
+    ssd = device(**{"run.data": "digest"})
+    for bad in (-5, 1.5, "1 s", 1 << 70):
+        with pytest.raises(ssdlab.WorkloadError, match=r"in the past|at_ns: "):
+            ssd.power_cut(bad)  # type: ignore[arg-type]
+    ssd.write(0, 4)
+    ssd.run_until_idle()
+    ssd.power_cut()
+    for attempt in (
+        ssd.audit,
+        lambda: ssd.mapping,
+        lambda: ssd.valid_pages,
+        lambda: ssd.free_blocks,
+        lambda: ssd.digest(0),
+    ):
+        with pytest.raises(ssdlab.WorkloadError, match=r"power is off: mount\(\)"):
+            attempt()
+    assert ssd.report().power is not None
+    assert ssd.now_ns > 0
+    assert ssd.erases.sum() == 0
+    ssd.mount()
+    ssd.audit()
+    assert (ssd.mapping[:4] >= 0).all()
+
+
+def test_a_cut_that_never_comes_is_warned_of() -> None:
+    """The run ends before it."""
+    run = SMALL | {"workload.requests": 1000}
+    words = "power was not cut"
+    for cut, warned in (
+        ({"at": "1000 s"}, True),
+        ({"every": "60 ms"}, False),
+        ("on-request", False),
+    ):
+        report = ssdlab.run(set=run | {"power.cut": cut}, progress=False)
+        assert any(words in warning for warning in report.warnings) == warned, cut

@@ -332,3 +332,28 @@ fn a_policy_hears_of_every_page_that_becomes_invalid() {
     ssd.audit().unwrap();
     assert!(open.load(Ordering::Relaxed) > 1_000, "no page of an open block was lost");
 }
+
+/// Two planes of one pool, and a few hot pages: which plane is erased, and the time of 4000 writes.
+fn hot_pages_on_two_planes(ties: &str) -> ([u32; 2], u64) {
+    let mut c = device([1, 2, 1], 16, 8, 150);
+    c.alloc.pool = PoolScope::Device;
+    c.gc.victim = victim("greedy").with("ties", Value::Word(ties.into()));
+    let mut ssd = Ssd::new(&c, Ftl::new(&c), 0);
+    let writes = |n: u32| (0..n).map(|i| whole(Op::Write, i % 8, 1));
+    closed(&mut ssd, 8, writes(2000)).expect("there is room");
+    let (before, start) = (ssd.ftl.blocks.erases.clone(), ssd.now().0);
+    closed(&mut ssd, 8, writes(4000)).expect("there is room");
+    let erases =
+        |blocks: std::ops::Range<usize>| blocks.map(|b| ssd.ftl.blocks.erases[b] - before[b]).sum();
+    ([erases(0..16), erases(16..32)], ssd.now().0 - start)
+}
+
+/// docs/model.md, "Pools of several planes".
+#[test]
+fn ties_by_number_leave_planes_of_a_pool_without_erased_blocks() {
+    let (first, slow) = hot_pages_on_two_planes("lowest-id");
+    assert!(first[0] > 400 && first[1] < 50, "{first:?}");
+    let (both, fast) = hot_pages_on_two_planes("oldest");
+    assert!(both[0].abs_diff(both[1]) < 10, "{both:?}");
+    assert!(slow > fast * 19 / 10, "{slow} and {fast} ns");
+}

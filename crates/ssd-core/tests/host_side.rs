@@ -218,10 +218,10 @@ fn flush_fua_and_preflush_mean_flash() {
     let fua = Request { flags: flags::FUA, ..whole(Op::Write, 7, 1) };
     assert_eq!(alone(&mut ssd, fua), PROGRAM);
     assert_eq!((programs(&ssd), ssd.measured().buffer.coalesced), (4, 1));
-    // Preflush: what was there is on flash, the write itself need not be.
+    // Preflush: what was there is on flash, the write itself need not be. It enters the buffer then.
     alone(&mut ssd, whole(Op::Write, 1, 1));
     let preflush = Request { flags: flags::PREFLUSH, ..whole(Op::Write, 2, 1) };
-    assert_eq!(alone(&mut ssd, preflush), PROGRAM);
+    assert_eq!(alone(&mut ssd, preflush), PROGRAM + SRAM);
     assert_eq!((programs(&ssd), ssd.buffered_pages()), (5, 1));
 }
 

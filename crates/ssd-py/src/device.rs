@@ -73,6 +73,15 @@ impl Device {
         })
     }
 
+    /// The device, which has power: without it there is no state to look at.
+    fn lock_on(&self) -> PyResult<MutexGuard<'_, PushDriver>> {
+        let driver = self.lock()?;
+        if driver.is_off() {
+            return Err(wrong("power is off: mount() the device first"));
+        }
+        Ok(driver)
+    }
+
     /// The state of a device at rest.
     pub(crate) fn snapshot(&self) -> PyResult<DeviceSnapshot> {
         let snapshot = self.lock()?.snapshot();
@@ -171,26 +180,31 @@ impl Device {
     }
 
     /// Submit requests, all of them or none: operations by number, first pages, numbers of pages,
-    /// arrivals (None: as early as possible). The number of the first.
-    #[pyo3(signature = (ops, lpns, pages, arrivals_ns, stream))]
+    /// first pages of the sources of copies, arrivals (None: as early as possible). The number of the first.
+    #[pyo3(signature = (ops, lpns, pages, sources, arrivals_ns, stream, flags))]
+    #[expect(clippy::too_many_arguments, reason = "the columns of a table")]
     fn submit(
         &self,
         ops: PyReadonlyArray1<'_, i64>,
         lpns: PyReadonlyArray1<'_, i64>,
         pages: PyReadonlyArray1<'_, i64>,
+        sources: Option<PyReadonlyArray1<'_, i64>>,
         arrivals_ns: Option<PyReadonlyArray1<'_, i64>>,
         stream: u8,
+        flags: u8,
     ) -> PyResult<u64> {
+        let from = sources.as_ref().map(PyReadonlyArray1::as_array);
         let (ops, lpns, pages) = (ops.as_array(), lpns.as_array(), pages.as_array());
         let arrivals = arrivals_ns.as_ref().map(PyReadonlyArray1::as_array);
         let mut submissions = Vec::with_capacity(ops.len());
         for i in 0..ops.len() {
             let op = usize::try_from(ops[i]).ok().and_then(|op| Op::ALL.get(op));
-            let op = op.filter(|&&op| op != Op::Copy);
             let &op =
                 op.ok_or_else(|| wrong(format!("request {i}: there is no operation {}", ops[i])))?;
             let at_ns = arrivals.as_ref().map(|all| all[i]);
-            submissions.push(Submission { op, lpn: lpns[i], pages: pages[i], stream, at_ns });
+            let source = from.as_ref().map_or(0, |all| all[i]);
+            let (lpn, pages) = (lpns[i], pages[i]);
+            submissions.push(Submission { op, lpn, pages, source, stream, flags, at_ns });
         }
         let submitted = self.lock()?.submit(&submissions);
         submitted.map_err(|error| self.raised(error, None))
@@ -215,9 +229,11 @@ impl Device {
     fn power_cut<'py>(
         &self,
         py: Python<'py>,
-        at_ns: Option<u64>,
+        at_ns: Option<i64>,
     ) -> PyResult<Bound<'py, PyArray1<i64>>> {
-        let at = at_ns.map(Nanos);
+        let past =
+            |ns| wrong(format!("a power cut at {ns} ns is in the past: give a time from now on"));
+        let at = at_ns.map(|ns| u64::try_from(ns).map(Nanos).map_err(|_| past(ns))).transpose()?;
         let lost = self.detached(py, None, |driver, bridge| driver.power_cut(at, bridge))?;
         Ok(PyArray1::from_iter(py, lost.into_iter().map(u64::cast_signed)))
     }
@@ -236,7 +252,7 @@ impl Device {
 
     /// The first invariant that does not hold; None: all do.
     fn audit(&self) -> PyResult<Option<String>> {
-        Ok(self.lock()?.ssd().audit().err())
+        Ok(self.lock_on()?.ssd().audit().err())
     }
 
     /// Simulated time, ns.
@@ -262,7 +278,7 @@ impl Device {
     /// Valid pages of each block.
     #[getter]
     fn valid_pages<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<i64>>> {
-        let mut driver = self.lock()?;
+        let mut driver = self.lock_on()?;
         let valid = driver.ssd().ftl.blocks.valid.iter().map(|&n| i64::from(n));
         Ok(PyArray1::from_iter(py, valid))
     }
@@ -278,7 +294,7 @@ impl Device {
     /// Erased blocks of each pool.
     #[getter]
     fn free_blocks<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<i64>>> {
-        let mut driver = self.lock()?;
+        let mut driver = self.lock_on()?;
         let ftl = &driver.ssd().ftl;
         let free = (0..ftl.geo.pools).map(|pool| i64::from(ftl.space.free_blocks(PoolId(pool))));
         Ok(PyArray1::from_iter(py, free))
@@ -287,10 +303,23 @@ impl Device {
     /// Flash page of each user page; -1 where it has none.
     #[getter]
     fn mapping<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<i64>>> {
-        let mut driver = self.lock()?;
+        let mut driver = self.lock_on()?;
         let ssd = driver.ssd();
         let page = |lpn| ssd.page_on_flash(Lpn(lpn)).map_or(-1, |page| i64::from(page.0));
         Ok(PyArray1::from_iter(py, (0..ssd.ftl.geo.user_pages).map(page)))
+    }
+
+    /// Digest of the data of page `lpn` that a read returns; None: it has no data.
+    fn digest(&self, lpn: i64) -> PyResult<Option<u64>> {
+        let mut driver = self.lock_on()?;
+        let ssd = driver.ssd();
+        let user = ssd.ftl.geo.user_pages;
+        let page = u32::try_from(lpn).ok().filter(|&page| page < user);
+        let page =
+            page.ok_or_else(|| wrong(format!("LPN {lpn}; the device has LPN 0 to {}", user - 1)))?;
+        let none = "the device keeps no digests: set run.data = \"digest\"";
+        let digest = ssd.newest_digest(Lpn(page)).ok_or_else(|| wrong(none))?;
+        Ok((digest != 0).then_some(digest))
     }
 
     /// Pages in the write buffer, those on their way to flash included.

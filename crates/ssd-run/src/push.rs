@@ -206,12 +206,21 @@ impl PushDriver {
             let bad = |why: String| PushError::Refused(format!("request {i}: {why}"));
             let request = submission.request(&self.config.device).map_err(bad)?;
             earliest = arrival(submission.at_ns, earliest, now).map_err(bad)?;
-            requests.push((Nanos(earliest), request));
+            let data = submission.brings(&self.config.device).map_err(bad)?;
+            if let Some(data) = &data {
+                let checked = self.ssd().check_copy(&request, Some(data));
+                checked.map_err(|error| match error {
+                    DeviceError::BadRequest { reason, .. } => bad(reason),
+                    other => PushError::Refused(other.to_string()),
+                })?;
+            }
+            requests.push((Nanos(earliest), request, data));
         }
         let ssd = self.ssd();
         let first = ssd.submitted();
-        for (at, request) in requests {
-            ssd.submit(at, &request, None).map_err(|e| PushError::Refused(e.to_string()))?;
+        for (at, request, data) in requests {
+            let submitted = ssd.submit(at, &request, data.as_deref());
+            submitted.map_err(|e| PushError::Refused(e.to_string()))?;
         }
         self.last_ns = earliest;
         Ok(first)
@@ -232,7 +241,7 @@ impl PushDriver {
         let pages = sources.iter().fold(0i64, |sum, &(_, pages)| sum.saturating_add(pages.max(0)));
         let device = &self.config.device;
         let one = |lpn, pages| {
-            let submission = Submission { op: Op::Copy, lpn, pages, stream: 0, at_ns };
+            let submission = Submission { at_ns, ..Submission::new(Op::Copy, lpn, pages) };
             submission.request(device).map_err(bad)
         };
         let ranges = sources.iter().map(|&(lpn, pages)| {
@@ -331,10 +340,16 @@ impl PushDriver {
         mounted.map_err(|error| self.failed(error))
     }
 
+    /// Whether power has been cut and the device not been mounted since.
+    #[must_use]
+    pub fn is_off(&self) -> bool {
+        self.ssd.as_ref().is_some_and(Ssd::is_off)
+    }
+
     /// An error if the device cannot continue or has no power.
-    fn check_on(&mut self) -> Result<(), PushError> {
+    fn check_on(&self) -> Result<(), PushError> {
         self.check_going()?;
-        if self.ssd.as_ref().is_some_and(Ssd::is_off) {
+        if self.is_off() {
             return Err(PushError::Refused("power is off: mount() the device first".into()));
         }
         Ok(())

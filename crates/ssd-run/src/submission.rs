@@ -1,6 +1,7 @@
 //! What a client submits: a request on whole pages, at a time.
 
 use ssd_core::config::DeviceConfig;
+use ssd_core::host::copy::{self, SourceRange};
 use ssd_core::host::request::{Op, Request};
 use ssd_core::sim::ssd::MAX_SECTORS;
 use ssd_core::units::SECTOR_BYTES;
@@ -14,16 +15,39 @@ pub struct Submission {
     pub lpn: i64,
     /// Number of pages.
     pub pages: i64,
+    /// The first page of the source of a copy.
+    pub source: i64,
     /// Write stream.
     pub stream: u8,
+    /// Bits of [`ssd_core::host::request::flags`].
+    pub flags: u8,
     /// Arrival time, ns; `None`: as early as possible.
     pub at_ns: Option<i64>,
 }
 
 impl Submission {
+    /// A submission of stream 0 without flags, as early as possible.
+    #[must_use]
+    pub const fn new(op: Op, lpn: i64, pages: i64) -> Submission {
+        Submission { op, lpn, pages, source: 0, stream: 0, flags: 0, at_ns: None }
+    }
+
+    /// What the request brings: the source range of a copy.
+    ///
+    /// # Errors
+    /// The range is not valid.
+    pub(crate) fn brings(&self, device: &DeviceConfig) -> Result<Option<Vec<u8>>, String> {
+        if self.op != Op::Copy {
+            return Ok(None);
+        }
+        let of = Submission { lpn: self.source, ..*self }.request(device)?;
+        let range = SourceRange { sector: of.sector, sectors: u64::from(of.sectors) };
+        Ok(Some(copy::encode(&[range])))
+    }
+
     /// The request for a device of this shape, or why it is not valid.
     pub(crate) fn request(&self, device: &DeviceConfig) -> Result<Request, String> {
-        let &Submission { op, lpn, pages, stream, .. } = self;
+        let &Submission { op, lpn, pages, stream, flags, .. } = self;
         if op == Op::Flush {
             return Ok(Request { stream, ..Request::new(op, 0, 0) });
         }
@@ -39,6 +63,10 @@ impl Submission {
             let last = user - 1;
             return Err(format!("{pages} pages from LPN {lpn} on; the device has LPN 0 to {last}"));
         }
-        Ok(Request { stream, ..Request::new(op, (lpn * page_sectors).cast_unsigned(), sectors) })
+        Ok(Request {
+            stream,
+            flags,
+            ..Request::new(op, (lpn * page_sectors).cast_unsigned(), sectors)
+        })
     }
 }

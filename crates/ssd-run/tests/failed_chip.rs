@@ -116,8 +116,7 @@ fn a_degraded_device_says_what_lets_its_state_be_stored() {
     let device = |sets: &[(&str, &str)]| {
         let mut device = PushDriver::new(config(sets), Plugs::default());
         device.precondition(&mut Unattended).expect("there is room");
-        let write =
-            Submission { op: Op::Write, lpn: 0, pages: 1, stream: 0, at_ns: Some(2_000_000) };
+        let write = Submission { at_ns: Some(2_000_000), ..Submission::new(Op::Write, 0, 1) };
         device.submit(&[write]).expect("it is valid");
         device
     };

@@ -28,7 +28,7 @@ fn device() -> PushDriver {
 }
 
 fn write(lpn: i64, at_ns: Option<i64>) -> Submission {
-    Submission { op: Op::Write, lpn, pages: 1, stream: 0, at_ns }
+    Submission { at_ns, ..Submission::new(Op::Write, lpn, 1) }
 }
 
 /// Ends every call.

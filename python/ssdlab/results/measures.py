@@ -300,7 +300,8 @@ class Remap:
     refused_alignment: int
     """Copies refused because an address or a length is not of whole pages."""
     refused_range: int
-    """Copies refused because a range is empty, reaches beyond the device or differs in length."""
+    """Copies refused because a range is empty, reaches beyond the device or differs in length, or
+    because the NVRAM cannot hold their records."""
     refused_overlap: int
     """Copies refused because a source overlaps the destination."""
     commands: int
@@ -325,6 +326,8 @@ class Power:
     """Power cuts."""
     requests_repeated: int
     """Requests that were in the device at a cut and were submitted again."""
+    pages_repeated: int
+    """Pages that these read and write; `host` counts the pages of a request once."""
     trim_records: int
     """TRIM records written."""
     owner_records: int

@@ -6,8 +6,9 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from operator import index
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from ssdlab import _core, policy
 from ssdlab.config import memory
@@ -27,9 +28,9 @@ if TYPE_CHECKING:
 
     Integers: TypeAlias = npt.NDArray[np.int64]
 
-OPS = ("read", "write", "trim", "flush")
-# Those of completions: copies have a method of their own.
-ALL_OPS = (*OPS, "copy")
+OPS = ("read", "write", "trim", "flush", "copy")
+# Bits of requests, as in `ssd_core::host::request::flags`.
+FUA, PREFLUSH = 1, 8
 
 
 @dataclass(frozen=True, repr=False)
@@ -149,24 +150,34 @@ class Device:
         with translated(), shown(self.config.name, progress) as callback:
             return self.core.save(path, replace=force, progress=callback)
 
-    def write(self, lpn: int, pages: int = 1, at_ns: int | None = None, *, stream: int = 0) -> int:
+    def write(
+        self,
+        lpn: int,
+        pages: int = 1,
+        at_ns: int | None = None,
+        *,
+        stream: int = 0,
+        fua: bool = False,
+        preflush: bool = False,
+    ) -> int:
         """Submit a write of `pages` pages from `lpn` on; return its number. See `submit`."""
-        return self._one("write", lpn, pages, at_ns, stream)
+        made = self.submit("write", lpn, pages, at_ns, stream=stream, fua=fua, preflush=preflush)
+        return int(made[0])
 
     def read(self, lpn: int, pages: int = 1, at_ns: int | None = None) -> int:
         """Submit a read of `pages` pages from `lpn` on; return its number. See `submit`."""
-        return self._one("read", lpn, pages, at_ns, 0)
+        return self._one("read", lpn, pages, at_ns)
 
     def trim(self, lpn: int, pages: int = 1, at_ns: int | None = None) -> int:
         """Submit a TRIM of `pages` pages from `lpn` on; return its number. See `submit`."""
-        return self._one("trim", lpn, pages, at_ns, 0)
+        return self._one("trim", lpn, pages, at_ns)
 
     def flush(self, at_ns: int | None = None) -> int:
         """Submit a flush, which completes when all earlier writes are on flash; return its number.
 
         A flush empties the write buffer. See `submit`.
         """
-        return self._one("flush", 0, 0, at_ns, 0)
+        return self._one("flush", 0, 0, at_ns)
 
     def copy(
         self,
@@ -181,12 +192,13 @@ class Device:
         which go to the destination one after the other and must not overlap it. `remap.mode`
         decides whether the destination shares their flash pages or gets its own. See `submit`.
         """
-        ranges = [(sources, pages)] if isinstance(sources, int) else list(sources)
+        ranges = _ranges(sources, pages)
+        to, at = _whole("lpn", lpn), None if at_ns is None else _whole("at_ns", at_ns)
         with self._running():
-            return self.core.copy(lpn, ranges, at_ns)
+            return self.core.copy(to, ranges, at)
 
-    def _one(self, op: str, lpn: int, pages: int, at_ns: int | None, stream: int) -> int:
-        return int(self.submit(op, lpn, pages, at_ns, stream=stream)[0])
+    def _one(self, op: str, lpn: int, pages: int, at_ns: int | None) -> int:
+        return int(self.submit(op, lpn, pages, at_ns)[0])
 
     def submit(
         self,
@@ -195,26 +207,31 @@ class Device:
         pages: npt.ArrayLike = 1,
         at_ns: npt.ArrayLike | None = None,
         *,
+        sources: npt.ArrayLike | None = None,
         stream: int = 0,
+        fua: bool = False,
+        preflush: bool = False,
     ) -> Integers:
         """Submit requests, all of them or none, and return their numbers.
 
-        `op` ("read", "write", "trim", "flush"), `lpn`, `pages` and `at_ns` are arrays, or single
-        values for all requests. `at_ns` are arrival times in ascending order; a request
-        with an arrival time in the past is admitted now, and its latency counts from that time.
-        Without them requests arrive now, or with the last one submitted. `stream` (0 to 255)
-        is a hint for placement. Nothing happens before `run_until_idle`.
+        `op` ("read", "write", "trim", "flush", "copy"), `lpn`, `pages`, `at_ns` and `sources` are
+        arrays, or single values for all requests. `at_ns` are arrival times in ascending order; a
+        request with an arrival time in the past is admitted now, and its latency counts from that
+        time. Without them requests arrive now, or with the last one submitted. `sources` has the
+        first page of the source of each copy and is needed for copies only. `stream` (0 to 255)
+        is a hint for placement. With `fua` writes complete when they are on flash, with `preflush`
+        the write buffer is flushed before them. Nothing happens before `run_until_idle`.
         """
         import numpy as np  # a quarter of the time that `import ssdlab` would take
 
         if not 0 <= stream <= 255:
             message = f"stream {stream}: expected 0 to 255"
             raise WorkloadError(message)
-        said = [op, lpn, pages, 0 if at_ns is None else at_ns]
+        said = [op, lpn, pages, 0 if at_ns is None else at_ns, 0 if sources is None else sources]
         try:
             columns = [np.atleast_1d(column) for column in np.broadcast_arrays(*said)]
         except ValueError as error:
-            message = f"op, lpn, pages and at_ns are of different lengths: {error}"
+            message = f"op, lpn, pages, at_ns and sources are of different lengths: {error}"
             raise WorkloadError(message) from None
         names, *numbers = columns
         if not names.size:
@@ -225,13 +242,23 @@ class Device:
             message = f"request {unknown[0]}: no such operation: {name!s}; expected one of {OPS}"
             raise WorkloadError(message)
         if names.ndim > 1 or any(column.dtype.kind not in "iu" for column in numbers):
-            message = "lpn, pages and at_ns: expected whole numbers, or arrays of one dimension"
+            message = "lpn, pages, at_ns and sources: expected whole numbers, or arrays of one "
+            message += "dimension"
+            raise WorkloadError(message)
+        if sources is None and (names == "copy").any():
+            message = "a copy without source: give the first page of each as sources"
+            raise WorkloadError(message)
+        flags = FUA * bool(fua) + PREFLUSH * bool(preflush)
+        if flags and (names != "write").any():
+            message = "fua and preflush are for writes: submit other requests without them"
             raise WorkloadError(message)
         codes = np.select([names == name for name in OPS], range(len(OPS)))
-        lpns, counts, arrivals = (np.ascontiguousarray(c, dtype=np.int64) for c in numbers)
+        lpns, counts, arrivals, origins = (np.ascontiguousarray(c, dtype=np.int64) for c in numbers)
         with self._running():
             timed = None if at_ns is None else arrivals
-            first = self.core.submit(codes.astype(np.int64), lpns, counts, timed, stream)
+            first = self.core.submit(
+                codes.astype(np.int64), lpns, counts, origins, timed, stream, flags
+            )
         return np.arange(first, first + len(codes), dtype=np.int64)
 
     def run_until_idle(self) -> Completions:
@@ -245,7 +272,7 @@ class Device:
 
         with self._running():
             columns: dict[str, Any] = self.core.run_until_idle()
-        columns["op"] = np.array(ALL_OPS)[columns["op"]]
+        columns["op"] = np.array(OPS)[columns["op"]]
         return Completions(**columns, latency_ns=columns["completion_ns"] - columns["arrival_ns"])
 
     def power_cut(self, at_ns: int | None = None) -> Integers:
@@ -253,11 +280,12 @@ class Device:
 
         The device needs `power.cut`, such as "on-request". It runs until that time. Then programs
         and erases under way are cut off, and what the controller keeps in its own memory is lost.
-        Nothing else is possible before `mount`. What has completed before the cut is still
-        returned by `run_until_idle`.
+        Until `mount` only time, erases and the report can be looked at. What has completed before
+        the cut is still returned by `run_until_idle`.
         """
+        at = None if at_ns is None else _whole("at_ns", at_ns)
         with self._running():
-            return self.core.power_cut(at_ns)
+            return self.core.power_cut(at)
 
     def mount(self) -> Recovery:
         """Mount the device after `power_cut`: time passes, and what was durable is there again."""
@@ -324,6 +352,16 @@ class Device:
         with translated():
             return self.core.mapping
 
+    def digest(self, lpn: int) -> int | None:
+        """Digest of the data of page `lpn` that a read would return; None if it has none.
+
+        Equal data have equal digests, before and after a power cut. It needs
+        `run.data = "digest"` or "bytes".
+        """
+        page = _whole("lpn", lpn)
+        with translated():
+            return self.core.digest(page)
+
     @contextmanager
     def _running(self) -> Iterator[None]:
         """Errors of the simulation as ours."""
@@ -336,6 +374,32 @@ class Device:
     def __repr__(self) -> str:
         when = duration(self.now_ns)
         return f"<Device {self.config.name} at {when}, {self.outstanding} requests outstanding>"
+
+
+def _whole(name: str, value: object) -> int:
+    """`value` as a number that the simulator can take."""
+    try:
+        number = index(value)  # type: ignore[arg-type]
+    except TypeError:
+        message = f"{name}: expected a whole number, found {value!r}"
+        raise WorkloadError(message) from None
+    if not -(1 << 63) <= number < 1 << 63:
+        message = f"{name}: {number} is out of range"
+        raise WorkloadError(message)
+    return number
+
+
+def _ranges(sources: object, pages: int) -> list[tuple[int, int]]:
+    """The source ranges of a copy."""
+    if isinstance(sources, SupportsIndex):
+        return [(_whole("sources", sources), _whole("pages", pages))]
+    try:
+        pairs = [(first, count) for first, count in sources]  # type: ignore[attr-defined]
+    except (TypeError, ValueError):
+        message = "sources: expected a first page, or a list of ranges (first page, number of "
+        message += f"pages), found {sources!r}"
+        raise WorkloadError(message) from None
+    return [(_whole("sources", first), _whole("sources", count)) for first, count in pairs]
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ pub fn warnings(report: &Report, open_loop: bool) -> Vec<String> {
     all.extend(incomplete(report));
     all.extend(ended_degraded(report));
     all.extend(chips_did_not_fail(report));
+    all.extend(power_was_not_cut(report));
     all.extend(overload(report, open_loop));
     // More writes would not make the policy decide, so nothing else is advised then.
     let verdict = not_the_policy(report);
@@ -123,6 +124,17 @@ fn no_gc(report: &Report) -> Option<String> {
         count(report.device.blocks),
         percent(report.device.used_ratio)
     ))
+}
+
+/// The configuration cuts power, and the run was over before.
+fn power_was_not_cut(report: &Report) -> Option<String> {
+    let cuts = report.power.as_ref()?.cuts;
+    let when = &report.config["power"]["cut"];
+    (cuts == 0 && when != "never" && when != "on-request").then(|| {
+        "power was not cut: the run, or what was measured of it, ended before: cut earlier (power.cut), or send \
+         more requests (workload.requests, workload.loops)"
+            .to_owned()
+    })
 }
 
 /// Names of the configured triggers, which must all hold.

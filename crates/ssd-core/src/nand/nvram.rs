@@ -98,6 +98,12 @@ impl Nvram {
         self.peak
     }
 
+    /// Bytes of all records that fit.
+    #[must_use]
+    pub fn capacity(&self) -> u64 {
+        self.bytes
+    }
+
     /// Whether a record of `bytes` fits.
     #[must_use]
     pub fn has_room(&self, bytes: u64) -> bool {

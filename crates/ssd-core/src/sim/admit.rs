@@ -339,6 +339,10 @@ impl Ssd {
         let work = Work::HostRead { part: Part { request, number: 0 }, rest: Ppn::NONE };
         let op = Op { parts, ..Op::new(work, Lpn::NONE, PlaneId(0), self.array.now) };
         let slot = self.array.ops.insert(op);
-        self.array.set_timer(at, Timer::Served(slot));
+        // The part of a write may be its flush.
+        let writes =
+            self.power.is_some() && self.front.requests.at(request).request.op == HostOp::Write;
+        let timer = if writes { Timer::WentOut(slot) } else { Timer::Served(slot) };
+        self.array.set_timer(at, timer);
     }
 }

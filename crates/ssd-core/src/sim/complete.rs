@@ -344,6 +344,7 @@ impl Ssd {
                 Timer::WentOut(slot) => {
                     let parts = self.array.ops[slot].parts;
                     self.finish_part(slot, &parts);
+                    self.flush_has_ended();
                 }
                 Timer::CameIn(slot) => self.page_is_in(slot),
                 Timer::Decoded(slot) => self.page_is_decoded(slot),
@@ -403,6 +404,15 @@ impl Ssd {
         let arrival = self.front.requests.at(slot).arrival;
         debug_assert!(arrival <= now, "a request ends before it arrives");
         self.part_ends(slot, &Parts { queue_ns: (now - arrival).0, ..Parts::default() });
+        self.flush_has_ended();
+    }
+
+    /// Pages of a write may have waited for its flush.
+    #[inline(never)]
+    fn flush_has_ended(&mut self) {
+        if self.front.buffer.is_some() {
+            self.let_in(0);
+        }
     }
 
     /// A GC page has been read: decode it, then program it.

@@ -45,11 +45,13 @@ impl Ssd {
         heirs.is_some()
     }
 
+    /// Whether the device accepts this copy, with these source ranges.
+    ///
     /// # Errors
-    /// The device does not accept this copy.
+    /// It does not.
     #[cold]
     #[inline(never)]
-    pub(super) fn check_copy(
+    pub fn check_copy(
         &mut self,
         request: &Request,
         data: Option<&[u8]>,
@@ -57,8 +59,10 @@ impl Ssd {
         debug_assert_eq!(request.op, HostOp::Copy, "another request has source ranges");
         let mode = self.copies.as_ref().map_or(RemapMode::Off, |copies| copies.mode);
         let counts = &mut self.ledger.measured.remap;
-        match copies::sources(&self.ftl.geo, mode, request, data, counts) {
-            Ok(_) => Ok(()),
+        let nvram = self.power.as_ref().map(|power| power.nvram.capacity());
+        let sources = copies::sources(&self.ftl.geo, mode, request, data, counts);
+        match sources.and_then(|pages| copies::fit(pages.len() as u64, nvram, counts)) {
+            Ok(()) => Ok(()),
             Err(reason) => Err(DeviceError::BadRequest { id: self.front.submitted, reason }),
         }
     }
@@ -134,10 +138,9 @@ impl Ssd {
         debug_assert!(self.ftl.owners.is_valid(page), "{lpn:?} is to share old data");
         let shared = self.ftl.share(lpn, page);
         if self.power.is_some() {
-            let copy = self.copies.as_ref().is_some_and(|copies| copies.mode == RemapMode::Copy);
-            // In the mode `copy` the page of its own has the same data, and the same number.
-            self.front.sequence += u64::from(!copy);
-            let sequence = self.front.sequence + u64::from(copy);
+            // In the mode `copy` the page of its own gets a higher one, so that a mount prefers it.
+            self.front.sequence += 1;
+            let sequence = self.front.sequence;
             self.ftl.record_owner(lpn, page, sequence);
             if let Some(source) = self.moved_from(page) {
                 self.ftl.record_owner_too(lpn, source, sequence);
@@ -204,8 +207,16 @@ impl Ssd {
         let older = self.ftl.owners.newest(lpn);
         let mut op = self.host_op(Work::HostCopy { part, root, stream }, lpn, PlaneId(0));
         let copies = self.copies.as_mut().expect("the device copies");
-        if copies.mode == RemapMode::Copy || self.power.is_some() {
+        let copy = copies.mode == RemapMode::Copy;
+        if copy || self.power.is_some() {
             self.front.sequence += 1;
+        }
+        // That of its record, if it gets one.
+        let shares = self.front.sequence;
+        if copy && self.power.is_some() {
+            self.front.sequence += 1;
+        }
+        if copy || self.power.is_some() {
             op.sequence = self.front.sequence;
         }
         let heir = self.array.ops.insert(op);
@@ -220,7 +231,7 @@ impl Ssd {
             self.wake_readers(page);
         }
         if self.power.is_some() {
-            self.ftl.note_floor(heir, older, self.front.sequence);
+            self.ftl.note_floor(heir, older, shares);
         }
         debug_assert!(self.ftl.owners.is_newest(lpn, heir), "{lpn:?} is not admitted");
         debug_assert_ne!(root, heir, "{lpn:?} waits for itself");
@@ -249,7 +260,10 @@ impl Ssd {
         debug_assert!(!live.is_empty(), "a list of no heirs");
         debug_assert!(!self.ftl.flash.is_torn(page), "{page:?} is being programmed");
         let (claim, left) = if self.power.is_some() {
-            let number = |&(lpn, heir): &(Lpn, OpSlot)| (lpn, heir, self.array.ops[heir].sequence);
+            let number = |&(lpn, heir): &(Lpn, OpSlot)| {
+                // The page of its own, if it gets one, has the next one.
+                (lpn, heir, self.array.ops[heir].sequence - u64::from(under))
+            };
             let heirs: Vec<(Lpn, OpSlot, u64)> = heirs.iter().map(number).collect();
             self.ftl.claim_with_under_cuts((lpn, slot, page), &heirs, under)
         } else {

@@ -22,6 +22,11 @@ impl Join {
         self.left += parts;
     }
 
+    /// Parts that have not ended.
+    pub(crate) const fn left(self) -> u32 {
+        self.left
+    }
+
     /// Whether no part is left.
     #[inline(always)]
     pub(crate) const fn is_done(self) -> bool {

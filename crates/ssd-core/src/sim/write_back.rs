@@ -129,6 +129,9 @@ impl Ssd {
     pub(crate) fn let_in(&mut self, gc_wait_ns: u64) {
         while let Some(next) = self.front.buffer.as_ref().and_then(|buffer| buffer.first_waiting())
         {
+            if self.waits_for_flush(next.slot) {
+                break;
+            }
             let superseded = !self.ftl.owners.is_newest(self.array.ops[next.slot].lpn, next.slot);
             let held = self.held(next.slot);
             let newest = self.ftl.owners.newest(self.array.ops[next.slot].lpn);
@@ -175,6 +178,16 @@ impl Ssd {
         {
             self.evict(slot);
         }
+    }
+
+    /// Whether the page in `slot`, which waits for room, has to wait for what its write flushes first: nothing of a
+    /// write with preflush may be on flash before that.
+    fn waits_for_flush(&self, slot: OpSlot) -> bool {
+        let request = self.front.requests.at(self.array.ops[slot].part().request);
+        debug_assert!(!request.parts.is_done(), "{slot:?} waits for a request that has completed");
+        let pages = super::front::pages_of(&self.ftl.geo, &request.request).count;
+        // No page has ended before the flush has; then only pages are left.
+        request.request.flags & flags::PREFLUSH != 0 && request.parts.left() > pages
     }
 
     fn count_room_wait(&mut self, page: Waiting, gc_wait_ns: u64) {
@@ -331,9 +344,13 @@ impl Ssd {
         Ok(())
     }
 
-    /// Every page kept is the newest of its LPN.
+    /// Every page kept is the newest of its LPN, and none waits for room where there is some.
     pub(crate) fn audit_buffer(&self) -> Result<(), String> {
         let Some(buffer) = &self.front.buffer else { return Ok(()) };
+        let first = buffer.first_waiting().filter(|page| !self.waits_for_flush(page.slot));
+        if first.is_some() && buffer.has_room() {
+            return Err("a write waits for room in a write buffer that has some".to_string());
+        }
         for slot in buffer.kept() {
             let lpn = self.array.ops[slot].lpn;
             if !self.ftl.owners.is_newest(lpn, slot) {

@@ -1,7 +1,7 @@
 //! Power cuts: a closed loop of whole-page requests that knows, apart from the map, what a cut may leave of each page.
 
 use super::PAGE;
-use ssd_core::config::{BufferPower, Config};
+use ssd_core::config::{BufferPower, Config, RemapMode};
 use ssd_core::ftl::Ftl;
 use ssd_core::ftl::plugs::Plugs;
 use ssd_core::host::copy::{SourceRange, encode};
@@ -9,6 +9,7 @@ use ssd_core::host::device::Device;
 use ssd_core::host::request::{Op, Request, flags};
 use ssd_core::metrics::report::Recovery;
 use ssd_core::nand::flash::fill_digest;
+use ssd_core::nand::nvram::SHARE_BYTES;
 use ssd_core::rng::Stream;
 use ssd_core::sim::functional::Functional;
 use ssd_core::sim::ssd::Ssd;
@@ -51,6 +52,10 @@ pub(crate) struct Cuts {
     rng: Stream,
     user_pages: u64,
     volatile: bool,
+    /// It gives copies pages of their own.
+    copies: bool,
+    /// Pages of the longest copy whose records the NVRAM holds.
+    most_copied: u64,
     /// Of every page, in order of admission; the first one is what the last cut, or the start, left.
     changes: Vec<Vec<Change>>,
     /// Admission number of the last page written.
@@ -80,6 +85,8 @@ impl Cuts {
             user_pages: u64::from(config.device.user_pages),
             volatile: config.host.write_buffer_pages > 0
                 && config.power.buffer == BufferPower::Volatile,
+            copies: config.remap.mode == RemapMode::Copy,
+            most_copied: config.power.nvram_bytes / SHARE_BYTES,
             changes: (0..config.device.user_pages).map(start).collect(),
             sequence,
             pending: BTreeMap::new(),
@@ -101,6 +108,7 @@ impl Cuts {
             k if k < trim + read + flush + copy => Op::Copy,
             _ => Op::Write,
         };
+        let count = if op == Op::Copy { count.min(self.most_copied) } else { count };
         let request = Request::new(op, first * PAGE, (count * PAGE) as u32);
         let mut bits = 0;
         if op == Op::Write && self.rng.below(100) < fua {
@@ -122,8 +130,9 @@ impl Cuts {
         let data = encode(&[SourceRange { sector: from * PAGE, sectors: count * PAGE }]);
         let id = self.ssd.submit(self.ssd.now(), &request, Some(&data)).expect("a valid copy").0;
         for page in 0..count {
-            self.sequence += 1;
             let newest = self.changes[(from + page) as usize].last().expect("the first one");
+            // The page that shares, and its own.
+            self.sequence += if self.copies && newest.digest != 0 { 2 } else { 1 };
             let change = Change { digest: newest.digest, request: id, durable: false };
             self.changes[(first + page) as usize].push(change);
         }

@@ -7,6 +7,7 @@ use ssd_core::config::{BufferPower, Config, DataMode};
 use ssd_core::host::copy::{SourceRange, encode};
 use ssd_core::host::device::Device;
 use ssd_core::host::request::{Completion, Op, Request, flags};
+use ssd_core::nand::nvram::SHARE_BYTES;
 use ssd_core::rng::Stream;
 use ssd_core::sim::ssd::Ssd;
 use ssd_core::units::Nanos;
@@ -72,6 +73,8 @@ pub(crate) struct Run {
     mix: Mix,
     rng: Stream,
     volatile: bool,
+    /// Pages of the longest copy whose records the NVRAM holds.
+    most_copied: u64,
     pages: Vec<Held>,
     open: BTreeMap<u64, Open>,
     next_value: u64,
@@ -98,6 +101,7 @@ impl Run {
             rng: Stream::new(mix.seed, "runs"),
             volatile: config.host.write_buffer_pages > 0
                 && config.power.buffer == BufferPower::Volatile,
+            most_copied: config.power.nvram_bytes / SHARE_BYTES,
             pages: vec![empty; config.device.user_pages as usize],
             open: BTreeMap::new(),
             next_value: 1,
@@ -127,6 +131,7 @@ impl Run {
             k if k < trim + read + flush + copy => Op::Copy,
             _ => Op::Write,
         };
+        let count = if op == Op::Copy { count.min(self.most_copied) } else { count };
         let mut request = Request::new(op, first * PAGE, (count * PAGE) as u32);
         let (mut source, value, mut data) = (0, self.next_value, None);
         match op {

@@ -6,6 +6,7 @@ use ssd_core::config::Word;
 use ssd_core::config::checks::needs::{Need, need};
 use ssd_core::config::checks::{Check, check};
 use ssd_core::config::text::quantity::show_size;
+use ssd_core::nand::nvram::SHARE_BYTES;
 
 const KIND: &[&str] = &["workload.kind", "workload.trace", "workload.job"];
 const FILES: &[&str] =
@@ -132,6 +133,10 @@ fn replays(workload: &Workload) -> bool {
 pub(super) const CHECKS: &[Check<RunConfig>] = &[
     check(&["workload.read", "workload.trim"], shares),
     check(&["workload.copy", "remap.mode"], copies_are_answered),
+    check(
+        &["power.nvram", "power.cut", "workload.copy", "workload.size", "workload.kind", "device"],
+        records_of_copies_fit,
+    ),
     check(&["workload.kind", "workload.trace", "workload.job"], file_is_named),
     check(&["workload.arrival", "workload.kind"], arrivals_of_a_model),
     check(&["workload.gap_cv", "workload.short_gaps"], gaps_of_trains),
@@ -155,6 +160,22 @@ fn shares(config: &RunConfig) -> Option<String> {
 fn copies_are_answered(config: &RunConfig) -> Option<String> {
     let refused = config.workload.copy > 0.0 && config.remap.is_off();
     refused.then(|| "the device refuses copies: set remap.mode = \"share\" or \"copy\"".to_string())
+}
+
+fn records_of_copies_fit(config: &RunConfig) -> Option<String> {
+    let (power, workload) = (&config.power, &config.workload);
+    let page = config.device.page_bytes;
+    let whole = workload.sizes.iter().map(|share| share.bytes).filter(|n| n.is_multiple_of(page));
+    let needed = u64::from(whole.max()? / page) * SHARE_BYTES;
+    let copies = workload.copy > 0.0 && workload.kind.origin() == Origin::Shares;
+    (copies && !power.is_off() && needed > power.nvram_bytes).then(|| {
+        format!(
+            "{} cannot hold the records of the largest copy of workload.copy, which take {}: use that or more, or \
+             a smaller workload.size",
+            show_size(power.nvram_bytes),
+            show_size(needed)
+        )
+    })
 }
 
 fn file_is_named(config: &RunConfig) -> Option<String> {

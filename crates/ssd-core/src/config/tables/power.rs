@@ -28,7 +28,8 @@ crate::config_table! {
             had not completed. \"on-request\": only by `Device.power_cut()`. \"never\": the device is not \
             prepared for it.";
         nvram: special(NVRAM) => nvram_bytes: u64 = 2 << 20,
-            "Memory that survives a cut; it holds TRIM records of 16 bytes each.";
+            "Memory that survives a cut; it holds the records of TRIMs, 16 bytes each, and of copies, 32 bytes for \
+            each page; it refuses a copy with more.";
         nvram_time: time(MILLISECOND) => nvram_ns: u64 = 500,
             "Time to write or read 64 bytes of it.";
         checkpoint: special(CHECKPOINT) => checkpoint_bytes: u64 = 0,

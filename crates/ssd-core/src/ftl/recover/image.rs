@@ -85,6 +85,20 @@ impl Image {
         4 * logical_pages + 2 * flash_blocks + 4 * units
     }
 
+    /// Bytes of this checkpoint: besides those 12 for each owner and each trimmed page that it names, an LPN and a
+    /// number, and 16 for each page in a victim.
+    #[must_use]
+    pub fn own_bytes(&self) -> u64 {
+        let (units, flash_blocks) = (self.erases.len() as u64, self.settled.len() as u64);
+        let fixed = Image::bytes(self.map.len() as u64, flash_blocks, units);
+        let listed = 12 * (self.sequences.len() + self.trims.len()) + 16 * self.sources.len();
+        debug_assert!(listed as u64 <= Image::MOST_LISTED * self.map.len() as u64, "pages twice");
+        fixed + listed as u64
+    }
+
+    /// Most bytes of the lists for each LPN.
+    pub const MOST_LISTED: u64 = 12 + 12 + 16;
+
     /// Pages of the flash block of `block` on its `member`-th plane that the checkpoint covers: none if it has been
     /// erased since.
     pub(super) fn covered(&self, ftl: &Ftl, block: BlockId, member: usize) -> u32 {

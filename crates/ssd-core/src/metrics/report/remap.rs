@@ -22,7 +22,8 @@ section! {
         waited: u64,
         /// Copies refused because an address or a length is not of whole pages.
         refused_alignment: u64,
-        /// Copies refused because a range is empty, reaches beyond the device or differs in length.
+        /// Copies refused because a range is empty, reaches beyond the device or differs in length, or because
+        /// the NVRAM cannot hold their records.
         refused_range: u64,
         /// Copies refused because a source overlaps the destination.
         refused_overlap: u64,

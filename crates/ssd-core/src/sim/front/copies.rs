@@ -2,10 +2,12 @@
 
 use super::MAX_SECTORS;
 use crate::config::RemapMode;
+use crate::config::text::quantity::show_size;
 use crate::host::copy;
 use crate::host::request::Request;
 use crate::metrics::counters::RemapCounts;
 use crate::nand::geometry::Geometry;
+use crate::nand::nvram::SHARE_BYTES;
 use crate::units::Lpn;
 
 /// The pages that are the sources of an accepted copy, one for each page of its destination.
@@ -76,4 +78,27 @@ pub(crate) fn sources(
         (first..first + count).map(|lpn| Lpn(lpn as u32))
     });
     Ok(pages.collect())
+}
+
+/// Whether the records of a copy of `pages` fit into an NVRAM of so many bytes; `None`: no record is needed.
+///
+/// # Errors
+/// They do not, and what to do about it; `counts` has counted it.
+pub(crate) fn fit(pages: u64, nvram: Option<u64>, counts: &mut RemapCounts) -> Result<(), String> {
+    debug_assert!(pages > 0, "a copy of nothing");
+    let needed = pages * SHARE_BYTES;
+    match nvram {
+        Some(bytes) if needed > bytes => {
+            counts.refused_range += 1;
+            Err(format!(
+                "a copy of {pages} pages, whose records take {}; the NVRAM holds {}: copy at most {} pages at a time, \
+                 or set power.nvram = \"{}\" or more",
+                show_size(needed),
+                show_size(bytes),
+                bytes / SHARE_BYTES,
+                show_size(needed)
+            ))
+        }
+        _ => Ok(()),
+    }
 }

@@ -20,12 +20,13 @@ pub(super) struct Area {
     pub(super) current: Option<Box<Image>>,
     /// The area that holds it.
     half: usize,
-    /// Areas that are not erased.
-    used: [bool; 2],
-    /// Pages and flash blocks of a checkpoint on each plane.
-    pages: u32,
+    /// Flash blocks on each plane that are not erased, by area.
+    used: [u32; 2],
+    /// Flash blocks of an area on each plane: room for the largest checkpoint.
     blocks: u32,
     pages_per_block: u32,
+    /// Bytes of a page on each of the planes.
+    stripe: u64,
 }
 
 /// A checkpoint that is being written.
@@ -38,7 +39,9 @@ pub(super) struct Writing {
     records: usize,
     /// The same of those that had found no room.
     backlog: usize,
-    /// By plane: erases, then pages, that have not begun.
+    /// Erases and pages on each plane.
+    steps: (u32, u32),
+    /// By plane: those that have not begun.
     left: Vec<(u32, u32)>,
     /// Operations that have not ended.
     running: u32,
@@ -49,37 +52,61 @@ impl Area {
     pub(super) fn new(config: &Config, geo: &Geometry, first: Option<Image>) -> Area {
         let units = u64::from(geo.pools * geo.blocks_per_pool);
         let blocks = units * u64::from(geo.members);
-        let bytes = Image::bytes(u64::from(geo.logical_pages), blocks, units);
-        let pages = bytes.div_ceil(u64::from(config.device.page_bytes));
-        let pages = pages.div_ceil(u64::from(geo.planes)) as u32;
-        assert!(pages > 0, "a checkpoint without pages");
-        Area {
-            used: [first.is_some(), false],
-            current: first.map(Box::new),
-            half: 0,
-            pages,
-            blocks: pages.div_ceil(geo.pages_per_flash_block),
-            pages_per_block: geo.pages_per_flash_block,
+        let logical = u64::from(geo.logical_pages);
+        let most = Image::bytes(logical, blocks, units) + Image::MOST_LISTED * logical;
+        let stripe = u64::from(config.device.page_bytes) * u64::from(geo.planes);
+        let pages_per_block = geo.pages_per_flash_block;
+        let blocks = (most.div_ceil(stripe) as u32).div_ceil(pages_per_block);
+        let mut area =
+            Area { used: [0, 0], current: None, half: 0, blocks, pages_per_block, stripe };
+        if let Some(first) = first {
+            area.used[0] = area.pages_of(&first).div_ceil(pages_per_block);
+            area.current = Some(Box::new(first));
         }
+        area
     }
 
-    /// Pages of a checkpoint on each plane.
+    /// Pages of the last checkpoint on each plane; 0: there is none.
     pub(super) fn pages(&self) -> u32 {
-        self.pages
+        self.current.as_ref().map_or(0, |image| self.pages_of(image))
+    }
+
+    /// Pages of `image` on each plane.
+    fn pages_of(&self, image: &Image) -> u32 {
+        let pages = image.own_bytes().div_ceil(self.stripe) as u32;
+        assert!(pages > 0, "a checkpoint without pages");
+        assert!(pages <= self.blocks * self.pages_per_block, "{pages} pages are too many");
+        pages
+    }
+
+    /// A checkpoint of `pages` on each plane is written to area `half`. Returns the blocks to erase before.
+    fn begin(&mut self, half: usize, pages: u32) -> u32 {
+        let erases = self.used[half];
+        debug_assert!(pages > 0 && erases <= self.blocks, "area {half} has {erases} blocks");
+        // If a cut comes first, blocks of the one before may be left.
+        self.used[half] = erases.max(pages.div_ceil(self.pages_per_block));
+        erases
+    }
+
+    /// `image` has been written to area `half`.
+    fn end(&mut self, half: usize, image: Image) {
+        debug_assert!(self.used[half] > 0, "area {half} has not been written");
+        self.used[half] = self.pages_of(&image).div_ceil(self.pages_per_block);
+        (self.current, self.half) = (Some(Box::new(image)), half);
     }
 
     /// Where operation `number` of a checkpoint in area `half` is on a plane of `blocks` blocks for data: its block
     /// and page.
     fn place(&self, half: usize, number: u32, erases: bool, blocks: u32) -> (u32, u32) {
         debug_assert!(half < 2, "there is no area {half}");
-        debug_assert!(erases || number < self.pages, "page {number} of {}", self.pages);
+        let pages = self.blocks * self.pages_per_block;
+        debug_assert!(erases || number < pages, "page {number} of {pages}");
         debug_assert!(!erases || number < self.blocks, "block {number}");
         let first = blocks + half as u32 * self.blocks;
         if erases {
             return (first + number, 0);
         }
-        let page = number;
-        (first + page / self.pages_per_block, page % self.pages_per_block)
+        (first + number / self.pages_per_block, number % self.pages_per_block)
     }
 }
 
@@ -120,8 +147,6 @@ impl Ssd {
         assert!(!self.is_off(), "a checkpoint without power");
         let power = self.power.as_mut().expect("the caller has checked");
         let half = if power.area.current.is_some() { 1 - power.area.half } else { 0 };
-        let erases =
-            if std::mem::replace(&mut power.area.used[half], true) { power.area.blocks } else { 0 };
         assert!(power.writing.is_none(), "two checkpoints at a time");
         assert!(power.checkpointed <= self.front.sequence, "pages are admitted backwards");
         let before = std::mem::replace(&mut power.checkpointed, self.front.sequence);
@@ -129,13 +154,16 @@ impl Ssd {
         let mut image = Image::of(&self.ftl, &power.moved);
         let records = power.nvram.records().chain(power.backlog.iter().copied());
         image.end_later(&under_way, &records.collect::<Vec<_>>(), power.area.current.as_deref());
+        let pages = power.area.pages_of(&image);
+        let steps = (power.area.begin(half, pages), pages);
         power.writing = Some(Box::new(Writing {
             image,
             half,
             before,
             records: power.nvram.len(),
             backlog: power.backlog.len(),
-            left: vec![(erases, power.area.pages); planes as usize],
+            steps,
+            left: vec![steps; planes as usize],
             running: 0,
         }));
         (0..planes).map(PlaneId).for_each(|plane| self.continue_checkpoint(plane));
@@ -170,10 +198,10 @@ impl Ssd {
         let (erases, pages) = &mut writing.left[plane.at()];
         let work = if *erases > 0 {
             *erases -= 1;
-            Work::MetadataErase { step: power.area.blocks - 1 - *erases }
+            Work::MetadataErase { step: writing.steps.0 - 1 - *erases }
         } else if *pages > 0 {
             *pages -= 1;
-            Work::MetadataProgram { step: power.area.pages - 1 - *pages }
+            Work::MetadataProgram { step: writing.steps.1 - 1 - *pages }
         } else {
             return;
         };
@@ -222,9 +250,8 @@ impl Ssd {
         }
         let Writing { image, half, records, backlog, .. } =
             *power.writing.take().expect("a checkpoint is being written");
-        debug_assert!(power.area.used[half], "area {half} has not been written");
         debug_assert!(records <= power.nvram.len(), "records went before their checkpoint");
-        (power.area.current, power.area.half) = (Some(Box::new(image)), half);
+        power.area.end(half, image);
         power.nvram.clean(records);
         // Those that were written meanwhile have been counted among the ones that had found no room.
         debug_assert!(backlog <= power.backlog.len(), "the backlog shrinks without a checkpoint");

@@ -98,10 +98,7 @@ impl Ssd {
         let (times, geo) = (&self.array.times, &self.ftl.geo);
         let power = self.power.as_ref().expect("seen");
         assert!(found.sequence <= self.front.sequence, "a page has an admission number to come");
-        let checkpoint = match &power.area.current {
-            Some(_) => u64::from(power.area.pages()),
-            None => 0,
-        };
+        let checkpoint = u64::from(power.area.pages());
         let saved = (power.saved.len() as u64).div_ceil(u64::from(geo.planes));
         let on_each = |pages: u64| read_time_ns(times, geo, &vec![pages; geo.planes as usize]);
         let time = power.nvram.read_ns()
@@ -214,6 +211,15 @@ fn no_block(pool: u32) -> DeviceError {
 }
 
 impl Ssd {
+    /// The digest of the data of `lpn` that a read returns, 0 without data; `None` if the device keeps no digests.
+    #[must_use]
+    pub fn newest_digest(&self, lpn: Lpn) -> Option<u64> {
+        debug_assert!(!self.is_off(), "nothing is read without power");
+        let on_flash = || self.page_on_flash(lpn).map_or(0, |page| self.ftl.flash.digest(page));
+        let [_, kept, _] = self.ftl.flash.keeps();
+        kept.then(|| self.buffered_digest(lpn).unwrap_or_else(on_flash))
+    }
+
     /// The digest of the newest data of `lpn`, if they are in the controller and contents are kept.
     #[must_use]
     pub fn buffered_digest(&self, lpn: Lpn) -> Option<u64> {
