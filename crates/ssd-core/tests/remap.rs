@@ -63,6 +63,7 @@ fn tight_storms(requests: u64, seeds: std::ops::Range<u64>, audit: u64) {
             assert!(m.gc.calls > 20, "{name}: hardly any collection");
             let remap = &m.remap;
             let counts = [remap.shared, remap.copied][usize::from(mode == RemapMode::Copy)];
+            assert!(storm.circles > 10, "{} circles of copies", storm.circles);
             assert!(counts > 100 && remap.waited > 20 && remap.unmapped > 0, "{remap:?}");
         }
     }

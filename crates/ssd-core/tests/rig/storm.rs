@@ -45,6 +45,9 @@ pub(crate) struct Storm {
     pub(crate) warms_up: bool,
     /// Percent of copies among what would be writes.
     pub(crate) copies: u64,
+    /// What is left of a circle of copies a -> b -> c -> a: destinations and sources.
+    circle: Vec<(Request, SourceRange)>,
+    pub(crate) circles: u64,
     rng: Stream,
     pending: BTreeMap<u64, Pending>,
     user_pages: u64,
@@ -68,6 +71,8 @@ impl Storm {
             weather,
             warms_up: false,
             copies: 0,
+            circle: Vec::new(),
+            circles: 0,
             rng: Stream::new(weather.seed, "storm"),
             pending: BTreeMap::new(),
             user_pages: u64::from(config.device.user_pages),
@@ -84,7 +89,10 @@ impl Storm {
         let mut left = self.weather.requests;
         while left > 0 || !self.pending.is_empty() {
             while left > 0 && self.pending.len() < self.weather.depth {
-                let request = self.draw();
+                let request = match self.circle.last() {
+                    Some(&(request, _)) => request,
+                    None => self.draw(),
+                };
                 self.submit(request)?;
                 left -= 1;
             }
@@ -161,7 +169,15 @@ impl Storm {
         let at = self.last.max(self.ssd.now().0 + pause);
         self.last = at;
         if request.op == Op::Copy {
-            return self.submit_copy(at, request);
+            if self.circle.is_empty() && self.rng.chance(0.1) {
+                self.draw_circle();
+            }
+            let Some((request, source)) = self.circle.pop() else {
+                let ranges = self.sources(&request);
+                return self.submit_copy(at, request, &ranges);
+            };
+            self.circles += u64::from(self.circle.is_empty());
+            return self.submit_copy(at, request, &[source]);
         }
         let data = (self.with_bytes && request.op == Op::Write).then(|| {
             let seed = self.rng.bits();
@@ -175,9 +191,21 @@ impl Storm {
         Ok(())
     }
 
-    /// From one or two places that do not overlap the destination, often from near it, so that chains and circles
-    /// arise.
-    fn submit_copy(&mut self, at: u64, request: Request) -> Result<(), DeviceError> {
+    /// Three places that take turns; they are copied while the first copy is under way, or waits.
+    fn draw_circle(&mut self) {
+        let third = self.user_pages / 3;
+        let pages = 1 + self.rng.below(third.min(4));
+        let mut place = |turn: u64| turn * third + self.rng.below(third - pages + 1);
+        let places: Vec<u64> = (0..3).map(&mut place).collect();
+        for turn in [2, 1, 0] {
+            let (from, to) = (places[turn] * PAGE, places[(turn + 1) % 3] * PAGE);
+            let request = Request::new(Op::Copy, to, (pages * PAGE) as u32);
+            self.circle.push((request, SourceRange { sector: from, sectors: pages * PAGE }));
+        }
+    }
+
+    /// One or two places that do not overlap the destination, often near it, so that chains arise.
+    fn sources(&mut self, request: &Request) -> Vec<SourceRange> {
         let (first, pages) = (request.sector / PAGE, u64::from(request.sectors) / PAGE);
         let cut = if pages > 1 { self.rng.below(pages) } else { 0 };
         let parts = [cut, pages - cut].into_iter().filter(|&pages| pages > 0);
@@ -195,8 +223,17 @@ impl Storm {
             };
             ranges.push(SourceRange { sector: from * PAGE, sectors: part * PAGE });
         }
-        let id = self.ssd.submit(Nanos(at), &request, Some(&encode(&ranges)))?.0;
-        self.history.copy(at, &request, &ranges);
+        ranges
+    }
+
+    fn submit_copy(
+        &mut self,
+        at: u64,
+        request: Request,
+        ranges: &[SourceRange],
+    ) -> Result<(), DeviceError> {
+        let id = self.ssd.submit(Nanos(at), &request, Some(&encode(ranges)))?.0;
+        self.history.copy(at, &request, ranges);
         self.pending.insert(id, Pending { arrival: at, request });
         Ok(())
     }
