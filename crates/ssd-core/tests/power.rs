@@ -68,6 +68,12 @@ fn cut_inside_mounts(config: &Config, load: Load, filled: u32) -> u64 {
             run.cut();
             let again = run.ssd.mount_in_part(steps).expect("it can be recovered");
             run.mount_and_judge(&(at, steps));
+            if at % 9 == 0 {
+                // What a mount in two parts leaves is a device like any other.
+                run.run(25);
+                run.cut();
+                run.mount_and_judge(&(at, steps, "later"));
+            }
             if !again {
                 break;
             }
@@ -278,6 +284,37 @@ fn a_second_cut_inside_every_step_of_the_recovery_of_owners_changes_nothing() {
         let stopped = cut_inside_mounts(&remaps(small(), mode), COPIES, 150);
         assert!(stopped > 10, "{mode:?}: {stopped} mounts were cut off");
     }
+}
+
+/// Every buffer, without checkpoints and with; buffers whose SRAM takes time, and those where it takes none.
+fn kept_otherwise(mode: RemapMode) -> Vec<Config> {
+    let buffers =
+        [(0, BufferPower::Volatile), (6, BufferPower::Volatile), (6, BufferPower::Protected)];
+    let mut all = Vec::new();
+    for ((pages, buffer), interval) in buffers.into_iter().flat_map(|b| [(b, 0), (b, 8)]) {
+        let mut c = with_checkpoints(remaps(small(), mode), interval);
+        (c.host.write_buffer_pages, c.power.buffer) = (pages, buffer);
+        // The other half of what `owners_survive_with_a_write_buffer` tries.
+        let at = usize::from(mode == RemapMode::Share);
+        (c.timing.sram_ns, c.power.nvram_ns) = (SRAM[at], NVRAM[at]);
+        all.push(c);
+    }
+    all
+}
+
+#[test]
+fn owners_survive_with_every_buffer_and_checkpoints_and_cuts_inside_mounts() {
+    let load = Load { flush: 8, fua: 15, ..COPIES };
+    let mut stopped = 0;
+    for mode in MODES {
+        for mut config in kept_otherwise(mode) {
+            cut_everywhere(&config, load, 150, 500);
+            // With little room a mount has most to do.
+            (config.device.user_pages, config.gc.reserve, config.gc.window) = (190, 1, 4);
+            stopped += cut_inside_mounts(&config, load, 190);
+        }
+    }
+    assert!(stopped > 100, "{stopped} mounts were cut off");
 }
 
 #[test]
