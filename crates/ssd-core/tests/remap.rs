@@ -4,7 +4,7 @@
 mod rig;
 
 use proptest::prelude::*;
-use rig::any_config::{Drawn, Spare, any_config};
+use rig::any_config::{Drawn, Spare, any_config, levelled_config};
 use rig::cases::cases;
 use rig::storm::{Storm, Weather};
 use rig::{device, free_blocks, pages_of, victim};
@@ -118,4 +118,40 @@ proptest! {
     ) {
         any_storm(&c, seed, answers, pause);
     }
+}
+
+/// Blocks levelled in a storm of copies on a device that levels its wear all the time, and may wear out.
+fn levelled(c: &Config, seed: u64, requests: u64) -> u64 {
+    let mut c = c.clone();
+    c.run.data = DataMode::Digest;
+    c.remap.mode = MODES[seed as usize % 2];
+    let weather = Weather { requests, depth: 48, seed, audit: 16, mix: [20, 6, 1], pause: 0 };
+    let mut storm = Storm::new(&c, weather);
+    storm.copies = 40;
+    if let Err(error) = storm.run() {
+        storm.gave_up(&error);
+    }
+    storm.ssd.measured().wear.calls
+}
+
+proptest! {
+    #![proptest_config(cases(150, 93))]
+    #[test]
+    fn levelling_moves_a_page_for_all_its_owners(
+        Drawn(c) in levelled_config(), seed in any::<u64>(),
+    ) {
+        levelled(&c, seed, 400);
+    }
+}
+
+#[test]
+fn storms_of_copies_level() {
+    use proptest::strategy::ValueTree;
+    let mut runner = proptest::test_runner::TestRunner::new(cases(1, 94));
+    let some = (0..60u64).filter(|&seed| {
+        let Drawn(c) = levelled_config().new_tree(&mut runner).expect("one is valid").current();
+        levelled(&c, seed, 600) > 0
+    });
+    let count = some.count();
+    assert!(count >= 20, "{count} of 60");
 }
