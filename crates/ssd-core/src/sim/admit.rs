@@ -139,14 +139,15 @@ impl Ssd {
         if GROUPS && self.raid.is_some() {
             return self.admit_to_groups(slot, pages, request, data);
         }
-        let whole = is_of_whole_pages(&self.ftl.geo, request);
+        let straight =
+            is_of_whole_pages(&self.ftl.geo, request) && !(FULL && self.notes_what_is_written());
         for part in 0..pages.count {
             let lpn = Lpn(pages.first + part);
             let part = Part { request: slot, number: part };
-            if FULL || !whole {
-                self.admit_write(part, lpn, request, data);
+            if straight {
+                self.admit_whole_page::<FULL>(part, lpn, request.stream, waited);
             } else {
-                self.admit_whole_page(part, lpn, request.stream, waited);
+                self.admit_write(part, lpn, request, data);
             }
         }
         if FULL && self.power.is_some() {
@@ -208,21 +209,38 @@ impl Ssd {
         }
     }
 
-    /// A page of a write, in the plain loop, which overwrites all of it and has waited in the host before.
+    /// Whether the admission of a page notes more than its place: contents, what a power cut may leave, a way through
+    /// link and buffer, or that somebody watches queues.
+    fn notes_what_is_written(&self) -> bool {
+        let keeps = self.ledger.content.is_some() || self.power.is_some();
+        keeps || self.watches_queues || !self.front.writes_go_straight
+    }
+
+    /// A page of a write which overwrites all of it and has waited in the host before.
     #[inline(always)]
-    fn admit_whole_page(&mut self, part: Part, lpn: Lpn, stream: u8, waited: Nanos) {
+    fn admit_whole_page<const FULL: bool>(
+        &mut self,
+        part: Part,
+        lpn: Lpn,
+        stream: u8,
+        waited: Nanos,
+    ) {
         debug_assert!(self.front.writes_go_straight, "{lpn:?} passes link or buffer first");
         self.front.sequence += 1;
         let plane = self.place(lpn);
-        debug_assert_eq!(self.ftl.geo.unit_of(plane), UnitId(plane.0), "a unit of several planes");
+        let unit = if FULL { self.ftl.geo.unit_of(plane) } else { UnitId(plane.0) };
+        debug_assert_eq!(self.ftl.geo.unit_of(plane), unit, "a unit of several planes");
         let work = Work::HostWrite { part, stream, copies: false };
         let op = Op {
             sequence: self.front.sequence,
             parts: Parts { queue_ns: waited.0, ..Parts::default() },
             ..Op::new(work, lpn, plane, self.array.now)
         };
-        let slot = self.array.insert_host(UnitId(plane.0), op, W_HOST);
-        self.ftl.admit(lpn, slot);
+        let slot = self.array.insert_host(unit, op, W_HOST);
+        let left = self.ftl.admit(lpn, slot);
+        if FULL && let Some(page) = left {
+            self.wake_readers(page);
+        }
         debug_assert!(self.ftl.owners.is_newest(lpn, slot), "{lpn:?} is not admitted");
     }
 

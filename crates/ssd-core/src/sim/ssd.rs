@@ -45,7 +45,7 @@ pub struct Ssd {
     pub(super) audits: Audits,
     pub(super) plugs: Plugs,
     /// Triggers or the redirection have to know of every operation of the host that is queued.
-    watches_queues: bool,
+    pub(super) watches_queues: bool,
     /// Reads of the host may be answered by reconstructions.
     pub(super) recovers: bool,
     /// Updates of groups may find room, or the redirection a write, at the end of this instant.
