@@ -1,4 +1,7 @@
 //! No redirection: every page is written to the chip at home.
+//!
+//! Source: the conventional scheme of a chip-level RAID, with which the paper on deferred GC compares itself.
+//! Decided: nothing.
 
 use super::{Chip, RedirectPolicy, Write};
 use crate::plug::{PolicyInfo, PolicySpec};
