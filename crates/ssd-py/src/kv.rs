@@ -24,7 +24,7 @@ use pyo3::types::PyBytes;
 use serde_json::json;
 use settings::Settings;
 use ssd_kv::vfs::{PosixVfs, Vfs};
-use ssd_kv::{Background, Db, Error, LevelStats, ReadOptions, ReuseStats, TableInfo};
+use ssd_kv::{Db, LevelStats, ReadOptions, ReuseStats, TableInfo};
 use std::borrow::Cow;
 use std::io;
 use std::path::PathBuf;
@@ -38,13 +38,6 @@ fn posix(folder: PathBuf) -> PosixVfs {
 
 fn files(folder: PathBuf) -> Arc<dyn Vfs> {
     Arc::new(posix(folder))
-}
-
-fn settle_if_eager(db: &mut Db) -> Result<(), Error> {
-    match db.options().background {
-        Background::Eager if db.has_work() => db.settle(),
-        _ => Ok(()),
-    }
 }
 
 /// Whether to verify checksums and to fill the cache.
@@ -113,7 +106,7 @@ impl Store {
             let found = db.get(&key, options, snapshot)?;
             // Looks in vain may have made a compaction due. If it fails, writes are refused from now on
             // and say why; what was found is right.
-            let _ = settle_if_eager(db);
+            let _ = db.settle_if_eager();
             Ok(found)
         })?;
         Ok(found.map(|value| PyBytes::new(py, &value)))
@@ -191,7 +184,7 @@ impl Store {
                 return Err(interrupt);
             }
         }
-        with(py, &self.shared, settle_if_eager)
+        with(py, &self.shared, Db::settle_if_eager)
     }
 
     fn approximate_size(

@@ -6,7 +6,7 @@ use ssd_core::config::Mode;
 use ssd_core::functional_run::FunctionalRun;
 use ssd_core::host::device::DeviceError;
 use ssd_core::host::drive::{self, DriveError, Outcome, Progress};
-use ssd_core::host::request::Source;
+use ssd_core::host::source::Source;
 use ssd_core::sim::functional::Functional;
 use ssd_core::sim::log::state_rows;
 use ssd_core::sim::ssd::Ssd;

@@ -105,7 +105,7 @@ pub fn open_workload(
     Ok(opened)
 }
 
-type Opened = Result<OpenedSource, ssd_core::host::request::SourceError>;
+type Opened = Result<OpenedSource, ssd_core::host::source::SourceError>;
 
 /// Start the thread that opens the workload of `config`.
 fn start_reading(config: &RunConfig, reading: Arc<Reading>) -> (JoinHandle<()>, Receiver<Opened>) {

@@ -8,7 +8,8 @@ use ssd_core::config::{
     Blocking, BlockingScope, BusyUnit, EraseUnit, Granularity, HostMode, Mode, PoolScope,
 };
 use ssd_core::ftl::gc::concurrency;
-use ssd_core::host::request::{Op, Source, SourceError, TimedRequest};
+use ssd_core::host::request::{Op, TimedRequest};
+use ssd_core::host::source::{Source, SourceError};
 use ssd_core::metrics::report::Report;
 use ssd_core::plug::Value;
 use ssd_core::rng::Stream;

@@ -5,7 +5,8 @@ mod rig;
 
 use ssd_core::config::DataMode;
 use ssd_core::ftl::plugs::Plugs;
-use ssd_core::host::request::{Op, Request, Source, SourceError, TimedRequest};
+use ssd_core::host::request::{Op, Request, TimedRequest};
+use ssd_core::host::source::{Source, SourceError};
 use ssd_core::rng::Stream;
 use ssd_core::sim::functional::Functional;
 use ssd_core::units::Nanos;

@@ -8,7 +8,8 @@
 use ssd_core::config::{HostMode, Input, Mode, load};
 use ssd_core::host::copy::SourceRange;
 use ssd_core::host::drive::drive;
-use ssd_core::host::request::{Op, Source, SourceError, TimedRequest};
+use ssd_core::host::request::{Op, TimedRequest};
+use ssd_core::host::source::{Source, SourceError};
 use ssd_core::sim::functional::Functional;
 use ssd_core::sim::ssd::Ssd;
 use ssd_core::units::Lpn;

@@ -6,7 +6,7 @@
     reason = "a measurement reads the clock and prints"
 )]
 
-use ssd_core::host::request::{Source, SourceError};
+use ssd_core::host::source::{Source, SourceError};
 use ssd_trace::TraceSource;
 use ssd_trace::columnar::Reader;
 use ssd_trace::config::{Arrival, ArrivalKind, Fit, SizeShare, Workload, WorkloadKind};

@@ -1,6 +1,6 @@
 //! The part of a device that addresses depend on.
 
-use ssd_core::host::request::SourceError;
+use ssd_core::host::source::SourceError;
 use ssd_core::units::SECTOR_BYTES;
 
 /// Geometry that addresses can be computed with.

@@ -34,7 +34,7 @@ use crate::read::formats::TraceFormat;
 use generate::copies::Copying;
 use generate::like;
 use ssd_core::config::Word as _;
-use ssd_core::host::request::{Source, SourceError};
+use ssd_core::host::source::{Source, SourceError};
 use std::io::{self, Read};
 use std::ops::ControlFlow;
 use whole_pages::WholePages;

@@ -1,7 +1,8 @@
 //! Requests that cover whole pages: `workload.whole_pages`.
 
 use ssd_core::host::copy::SourceRange;
-use ssd_core::host::request::{Op, Request, Source, SourceError, TimedRequest};
+use ssd_core::host::request::{Op, Request, TimedRequest};
+use ssd_core::host::source::{Source, SourceError};
 use ssd_core::units::SECTOR_BYTES;
 
 /// The requests of another source, widened to whole pages.

@@ -4,7 +4,8 @@ mod folder;
 mod workloads;
 
 use folder::Folder;
-use ssd_core::host::request::{Op, Source, TimedRequest};
+use ssd_core::host::request::{Op, TimedRequest};
+use ssd_core::host::source::Source;
 use ssd_trace::app::{App, Habits, Model, NAMES, SETS, Shape};
 use ssd_trace::config::{ArrivalKind, Workload, WorkloadKind};
 

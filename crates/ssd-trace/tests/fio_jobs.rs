@@ -1,6 +1,7 @@
 //! fio's job files: their options, and requests like those of fio itself where it is installed.
 
-use ssd_core::host::request::{Op, Source, flags};
+use ssd_core::host::request::{Op, flags};
+use ssd_core::host::source::Source;
 use ssd_trace::fio::{Drive, JobFile};
 use std::collections::BTreeMap;
 use std::process::Command;

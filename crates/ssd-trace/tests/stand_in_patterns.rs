@@ -3,7 +3,8 @@
 
 use serde_json::Value;
 use ssd_core::config::{Input, load};
-use ssd_core::host::request::{Op, Source, TimedRequest};
+use ssd_core::host::request::{Op, TimedRequest};
+use ssd_core::host::source::Source;
 use ssd_trace::config::{ArrivalKind, PatternKeys, RunConfig, Workload, WorkloadKind};
 use ssd_trace::info::{Collector, Info, Options};
 use ssd_trace::stand_in::{StandIn, VOLUMES, Week};

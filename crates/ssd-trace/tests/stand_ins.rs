@@ -1,6 +1,7 @@
 //! Stand-ins for MSR volumes meet the published figures, at their beginning and as a whole.
 
-use ssd_core::host::request::{Op, Request, Source};
+use ssd_core::host::request::{Op, Request};
+use ssd_core::host::source::Source;
 use ssd_trace::config::PatternKeys;
 use ssd_trace::stand_in::{FIRST_REQUESTS, Phase, StandIn, VOLUMES, Week};
 

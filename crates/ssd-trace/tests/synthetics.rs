@@ -6,7 +6,8 @@ mod workloads;
 
 use cases::cases;
 use proptest::prelude::*;
-use ssd_core::host::request::{Op, SourceError, TimedRequest};
+use ssd_core::host::request::{Op, TimedRequest};
+use ssd_core::host::source::SourceError;
 use ssd_trace::config::{Arrival, ArrivalKind, SizeShare, Workload, WorkloadKind};
 use workloads::{drain, workload};
 

@@ -350,13 +350,13 @@ fn create_format(folder: &Folder) -> [&'static str; 2] {
 #[test]
 fn a_source_that_fails_leaves_nothing() {
     struct Failing(u32);
-    impl ssd_core::host::request::Source for Failing {
+    impl ssd_core::host::source::Source for Failing {
         fn next_request(
             &mut self,
-        ) -> Result<Option<TimedRequest>, ssd_core::host::request::SourceError> {
+        ) -> Result<Option<TimedRequest>, ssd_core::host::source::SourceError> {
             self.0 += 1;
             if self.0 > 10_000 {
-                return Err(ssd_core::host::request::SourceError("line 10001 is bad".to_owned()));
+                return Err(ssd_core::host::source::SourceError("line 10001 is bad".to_owned()));
             }
             Ok(Some(timed(u64::from(self.0), Op::Write, 8, 8)))
         }

@@ -2,7 +2,7 @@
 //!
 //! A logical page has at most one *committed* page: the one that its map entry names or, while its newest data
 //! are in the controller, the one under its in-flight slot. A physical page is valid while a logical page owns
-//! it in this way. Ownership changes in five steps, and nowhere else:
+//! it in this way. Ownership changes in these steps, and nowhere else:
 //!
 //! - *admit*: a slot holds the newest data of an LPN; its committed page stays under the slot.
 //! - *claim*: a programmed page becomes the committed one, unless its slot has been overtaken. Under parity it does
@@ -17,6 +17,7 @@
 
 mod in_group;
 mod load;
+pub mod of_block;
 mod recorded;
 mod restored;
 mod share;
@@ -26,10 +27,10 @@ mod under_cuts;
 use super::Ftl;
 use super::blocks::{BlockState, BlockTable};
 use super::gc::victim::VictimPolicy;
-use super::immediate::Owned;
 use super::map::{Entry, Map};
 use super::validity::Validity;
 use crate::units::{BlockId, Lpn, OpSlot, Ppn};
+use of_block::Owned;
 pub use recorded::Recorded;
 pub use share::Shared;
 use share::Side;

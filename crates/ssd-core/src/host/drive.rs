@@ -8,7 +8,8 @@
 use super::ahead::Ahead;
 use super::copy;
 use super::device::{Device, DeviceError};
-use super::request::{Completion, Op, Request, Source, SourceError, TimedRequest};
+use super::request::{Completion, Op, Request, TimedRequest};
+use super::source::{Source, SourceError};
 use crate::config::{Host, HostMode};
 use crate::units::Nanos;
 use std::ops::ControlFlow;

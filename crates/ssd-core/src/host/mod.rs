@@ -7,5 +7,5 @@ pub mod drive;
 mod error;
 pub(crate) mod link;
 pub mod request;
-mod source;
+pub mod source;
 pub(crate) mod write_buffer;

@@ -1,6 +1,5 @@
 //! Requests and completions.
 
-pub use super::source::{Source, SourceError};
 use crate::units::Nanos;
 use serde::{Deserialize, Serialize};
 

@@ -16,7 +16,7 @@ use crate::config::{Config, RemapMode};
 use crate::ftl::blocks::BlockState;
 use crate::ftl::gc::Demand;
 use crate::ftl::gc::agenda::{Agenda, AlwaysItsTurn, Next};
-use crate::ftl::immediate::OwnedPages;
+use crate::ftl::owners::of_block::OwnedPages;
 use crate::ftl::place::{AtRest, Layout, Placement, PlacementPolicy};
 use crate::ftl::plugs::Plugs;
 use crate::ftl::snapshot::DeviceSnapshot;

@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use crate::format::edit::{Edit, LEVELS};
 use crate::format::key::MAX_SEQUENCE;
 use crate::format::names::{self, FileKind};
+use crate::options::Background;
 use crate::version::pick::{self, Picked};
 use crate::version::set::described;
 use std::collections::BTreeSet;
@@ -48,6 +49,18 @@ impl Db {
     pub fn settle(&mut self) -> Result<()> {
         while self.step()? {}
         Ok(())
+    }
+
+    /// The same, if the options say that writers do background work at once.
+    ///
+    /// # Errors
+    /// As `step`.
+    pub fn settle_if_eager(&mut self) -> Result<()> {
+        if self.options.background != Background::Eager || !self.has_work() {
+            return Ok(());
+        }
+        debug_assert!(!self.options.read_only, "a read-only store has work to do");
+        self.settle()
     }
 
     /// After this error the contents of the files are uncertain: refuse further writes.

@@ -1,7 +1,8 @@
 //! Copies in a workload: a share of its writes of whole pages copies data from elsewhere instead.
 
 use ssd_core::host::copy::SourceRange;
-use ssd_core::host::request::{Op, Source, SourceError, TimedRequest};
+use ssd_core::host::request::{Op, TimedRequest};
+use ssd_core::host::source::{Source, SourceError};
 use ssd_core::rng::Stream;
 use ssd_core::units::SECTOR_BYTES;
 use std::collections::VecDeque;

@@ -3,7 +3,8 @@
 
 use crate::read::fit::Record;
 use ssd_core::host::copy::SourceRange;
-use ssd_core::host::request::{Op, Request, SourceError, TimedRequest, flags};
+use ssd_core::host::request::{Op, Request, TimedRequest, flags};
+use ssd_core::host::source::SourceError;
 
 impl Record {
     /// Whether it is a part of a copy.

@@ -6,7 +6,7 @@ use crate::read::formats::{self, Head};
 use crate::read::input::Whole;
 use crate::read::scan::{shown, unreadable};
 use ssd_core::config::Word;
-use ssd_core::host::request::SourceError;
+use ssd_core::host::source::SourceError;
 use std::io::{Cursor, Read};
 
 /// Bytes of the head that are examined.

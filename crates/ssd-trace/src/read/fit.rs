@@ -4,7 +4,8 @@ use crate::config::Fit;
 use crate::read::formats::{Event, Reject};
 use crate::read::page_set::{NumberedPages, PageSet};
 use crate::read::scan::Refusal;
-use ssd_core::host::request::{Op, SourceError, flags};
+use ssd_core::host::request::{Op, flags};
+use ssd_core::host::source::SourceError;
 
 /// One request of a trace in memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

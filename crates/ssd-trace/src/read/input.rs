@@ -1,7 +1,7 @@
 //! Bytes of a trace: a file or standard input, plain, zstd or gzip.
 
 use crate::read::records::Part;
-use ssd_core::host::request::SourceError;
+use ssd_core::host::source::SourceError;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::fs::File;

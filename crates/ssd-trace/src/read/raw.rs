@@ -6,7 +6,8 @@ use crate::read::reading::{self, Found};
 use crate::read::scan::{Chosen, Refusal};
 use serde::Serialize;
 use ssd_core::config::Word;
-use ssd_core::host::request::{SourceError, TimedRequest};
+use ssd_core::host::request::TimedRequest;
+use ssd_core::host::source::SourceError;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 

@@ -10,7 +10,7 @@ use crate::read::scan::{Chosen, Refusal, Scan};
 use crate::read::tally::Tally;
 use crate::read::unit::Unit;
 use ssd_core::config::Word;
-use ssd_core::host::request::SourceError;
+use ssd_core::host::source::SourceError;
 use ssd_core::metrics::numbers::count;
 use std::io::Read;
 

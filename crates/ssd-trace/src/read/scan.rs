@@ -10,7 +10,7 @@ use crate::read::order::{COUNTED, Late, Track, Tracks};
 use crate::read::records::{Part, Records};
 use crate::read::sort::{Entry, Room, Sorter};
 use crate::read::tally::Tally;
-use ssd_core::host::request::{Source, SourceError};
+use ssd_core::host::source::{Source, SourceError};
 use ssd_core::metrics::numbers::count;
 use std::io::{self, Read};
 use std::ops::ControlFlow;

@@ -11,7 +11,8 @@
 //! events. The file has no name: it is gone when it is closed, however the process ends.
 
 use crate::read::formats::Event;
-use ssd_core::host::request::{Op, SourceError};
+use ssd_core::host::request::Op;
+use ssd_core::host::source::SourceError;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::fs::{self, File, OpenOptions};

@@ -15,7 +15,8 @@ use crate::config::{TraceUnit, Workload};
 use crate::read::formats::TraceFormat;
 use crate::read::formats::{self, Event, Range, Reject};
 use ssd_core::config::Word;
-use ssd_core::host::request::{Op, SourceError};
+use ssd_core::host::request::Op;
+use ssd_core::host::source::SourceError;
 use ssd_core::metrics::numbers::{bandwidth, count, duration, size};
 use ssd_core::units::SECTOR_BYTES;
 

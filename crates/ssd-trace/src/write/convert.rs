@@ -2,7 +2,8 @@
 
 use super::{Counts, TraceWriter, WriteError};
 use crate::read::copies;
-use ssd_core::host::request::{Op, Source, SourceError};
+use ssd_core::host::request::Op;
+use ssd_core::host::source::{Source, SourceError};
 use std::ops::ControlFlow;
 
 /// Requests between two calls of the progress callback.

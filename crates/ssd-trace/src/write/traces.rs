@@ -5,7 +5,7 @@ use super::{ConvertError, Counts, Options, Target, TraceWriter, WriteError};
 use crate::config::Workload;
 use crate::read::input::Step;
 use crate::read::raw::{self, Reading, Stopped, VolumesReading};
-use ssd_core::host::request::SourceError;
+use ssd_core::host::source::SourceError;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};

@@ -2,7 +2,8 @@
 #![allow(dead_code, unreachable_pub, reason = "every test file takes what it needs")]
 
 use proptest::prelude::*;
-use ssd_core::host::request::{Op, Request, Source, SourceError, TimedRequest};
+use ssd_core::host::request::{Op, Request, TimedRequest};
+use ssd_core::host::source::{Source, SourceError};
 use ssd_core::units::Nanos;
 use ssd_trace::write::{ConvertError, Counts, TraceWriter, convert};
 use std::io::ErrorKind;

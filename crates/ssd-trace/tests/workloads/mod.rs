@@ -1,6 +1,7 @@
 //! Workload configurations for the tests.
 
-use ssd_core::host::request::{Source, TimedRequest};
+use ssd_core::host::request::TimedRequest;
+use ssd_core::host::source::Source;
 use ssd_trace::config::{Arrival, ArrivalKind, Workload, WorkloadKind};
 use ssd_trace::formats::TraceFormat;
 

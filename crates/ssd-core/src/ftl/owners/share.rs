@@ -3,10 +3,10 @@
 //! The owners of a page are the LPN in its out-of-band area, if the page is its committed one, and those in the
 //! side table. That LPN is never in the side table: one that has left and returned counts once.
 
+use super::of_block::Owned;
 use super::side_table::SideTable;
 use super::{Claim, Owners};
 use crate::ftl::Ftl;
-use crate::ftl::immediate::Owned;
 use crate::ftl::map::Entry;
 use crate::units::{BlockId, Lpn, OpSlot, Ppn};
 

@@ -14,7 +14,8 @@ mod volume;
 pub use model::{Habits, Model, NAMES, Pace, SETS, Shape};
 
 use deck::Deck;
-use ssd_core::host::request::{Op, Request, Source, SourceError, TimedRequest};
+use ssd_core::host::request::{Op, Request, TimedRequest};
+use ssd_core::host::source::{Source, SourceError};
 use ssd_core::rng::Stream;
 use ssd_core::units::{Nanos, SECTOR_BYTES};
 use volume::Volume;

@@ -2,7 +2,7 @@
 
 use super::published;
 use crate::config::{CYCLE, TABLE_SKEW};
-use ssd_core::host::request::SourceError;
+use ssd_core::host::source::SourceError;
 use ssd_core::units::SECTOR_BYTES;
 
 /// The applications.

@@ -12,7 +12,7 @@
 use super::deck::BLOCK;
 use super::model::Model;
 use crate::generate::synthetic::{Scatter, Zipf};
-use ssd_core::host::request::SourceError;
+use ssd_core::host::source::SourceError;
 use ssd_core::rng::Stream;
 
 /// Rings of files.

@@ -18,7 +18,8 @@ mod value;
 
 use job::Job;
 use source::Instance;
-use ssd_core::host::request::{Source, SourceError, TimedRequest};
+use ssd_core::host::request::TimedRequest;
+use ssd_core::host::source::{Source, SourceError};
 use std::collections::BTreeMap;
 
 /// What is wrong with a job file, and where.

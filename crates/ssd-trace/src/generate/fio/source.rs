@@ -4,7 +4,8 @@ use super::Trouble;
 use super::free::Free;
 use super::job::{Distribution, Job, Mix, Rate};
 use crate::generate::synthetic::{Scatter, Zipf};
-use ssd_core::host::request::{Op, Request, SourceError, TimedRequest, flags};
+use ssd_core::host::request::{Op, Request, TimedRequest, flags};
+use ssd_core::host::source::SourceError;
 use ssd_core::rng::Stream;
 use ssd_core::units::{Nanos, SECTOR_BYTES};
 

@@ -1,7 +1,7 @@
 //! `LevelDB`'s `db_bench`: its benchmarks as streams of operations.
 
 use super::{KeyOp, KeyRequest};
-use ssd_core::host::request::SourceError;
+use ssd_core::host::source::SourceError;
 use ssd_core::rng::Stream;
 
 /// The benchmarks.

@@ -2,7 +2,7 @@
 //! `RocksDB` Key-Value Workloads at Facebook", FAST 2020, with the parameters of `RocksDB`'s `db_bench`.
 
 use super::{KeyOp, KeyRequest, fnv64};
-use ssd_core::host::request::SourceError;
+use ssd_core::host::source::SourceError;
 use ssd_core::rng::Stream;
 
 /// Its parameters.

@@ -9,7 +9,7 @@ mod zipfian;
 
 pub use zipfian::Zipfian;
 
-use ssd_core::host::request::SourceError;
+use ssd_core::host::source::SourceError;
 
 /// An operation on a key.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

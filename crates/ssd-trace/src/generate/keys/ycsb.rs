@@ -5,7 +5,7 @@
 
 use super::zipfian::THETA;
 use super::{KeyOp, KeyRequest, Zipfian, fnv64};
-use ssd_core::host::request::SourceError;
+use ssd_core::host::source::SourceError;
 use ssd_core::rng::Stream;
 
 /// Numbers that the scrambled distribution draws from before it hashes them, and their zeta at 0.99.

@@ -26,7 +26,8 @@ use crate::generate::papers::{self, Column, DEFERRED_GC_RAID, MSR_FIRST_MILLION}
 use crate::generate::synthetic::Scatter;
 use crate::read::info::RECENT_PAGES;
 use pattern::{Gaps, Quota};
-use ssd_core::host::request::{Op, Request, Source, SourceError, TimedRequest};
+use ssd_core::host::request::{Op, Request, TimedRequest};
+use ssd_core::host::source::{Source, SourceError};
 use ssd_core::rng::Stream;
 use ssd_core::units::{Nanos, SECTOR_BYTES};
 use std::collections::VecDeque;

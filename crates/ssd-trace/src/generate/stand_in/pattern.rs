@@ -4,7 +4,7 @@
 use crate::config::PatternKeys;
 use crate::read::info::SHORT_NS;
 use libm::{pow, sqrt};
-use ssd_core::host::request::SourceError;
+use ssd_core::host::source::SourceError;
 use ssd_core::rng::Stream;
 
 /// Positive numbers with a given mean and coefficient of variation: up to 1 a constant and an exponential

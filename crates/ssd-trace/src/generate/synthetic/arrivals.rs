@@ -1,7 +1,8 @@
 //! Arrival times of a synthetic workload: fixed, Poisson, or bursts of Poisson arrivals.
 
 use crate::config::{Arrival, ArrivalKind, Workload};
-use ssd_core::host::request::{Request, SourceError, TimedRequest};
+use ssd_core::host::request::{Request, TimedRequest};
+use ssd_core::host::source::SourceError;
 use ssd_core::rng::Stream;
 use ssd_core::units::Nanos;
 

@@ -2,7 +2,8 @@
 
 use super::arrivals::Arrivals;
 use crate::config::Workload;
-use ssd_core::host::request::{Source, SourceError, TimedRequest};
+use ssd_core::host::request::TimedRequest;
+use ssd_core::host::source::{Source, SourceError};
 use ssd_core::rng::Stream;
 
 /// The requests of a source, at other times.

@@ -5,7 +5,7 @@
 //! hot pages are the first ones.
 
 use super::check_share;
-use ssd_core::host::request::SourceError;
+use ssd_core::host::source::SourceError;
 use ssd_core::rng::Stream;
 
 /// Two regions.

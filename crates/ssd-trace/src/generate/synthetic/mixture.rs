@@ -2,7 +2,8 @@
 
 use super::check_share;
 use crate::config::{SizeShare, Workload};
-use ssd_core::host::request::{Op, SourceError, TimedRequest};
+use ssd_core::host::request::{Op, TimedRequest};
+use ssd_core::host::source::SourceError;
 use ssd_core::rng::Stream;
 use ssd_core::units::SECTOR_BYTES;
 

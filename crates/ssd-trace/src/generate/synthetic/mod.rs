@@ -25,7 +25,8 @@ use hot_cold::HotCold;
 use mixture::{Operations, Sizes};
 use sequential::Sequential;
 use ssd_core::config::Word as _;
-use ssd_core::host::request::{Op, Request, Source, SourceError, TimedRequest};
+use ssd_core::host::request::{Op, Request, TimedRequest};
+use ssd_core::host::source::{Source, SourceError};
 use ssd_core::rng::Stream;
 use ssd_core::units::SECTOR_BYTES;
 

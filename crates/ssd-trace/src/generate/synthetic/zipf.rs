@@ -5,7 +5,7 @@
 //! need `theta != 1`; here `(e^t - 1) / t` and `log(1 + t) / t` replace them, which covers every `theta >=
 //! 0`. All logarithms and exponentials are libm's, so that every machine draws the same ranks.
 
-use ssd_core::host::request::SourceError;
+use ssd_core::host::source::SourceError;
 use ssd_core::rng::Stream;
 
 /// The distribution.

@@ -5,7 +5,8 @@ use super::layout::{
     BLOCK_HEADER_BYTES, BlockHeader, Fault, HEADER_BYTES, Header, Summary, checksum, u64_at,
 };
 use crate::read::input;
-use ssd_core::host::request::{Source, SourceError, TimedRequest};
+use ssd_core::host::request::TimedRequest;
+use ssd_core::host::source::{Source, SourceError};
 use std::fs::File;
 use std::io::{self, BufReader, ErrorKind, Read};
 use std::path::Path;

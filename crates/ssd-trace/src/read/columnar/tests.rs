@@ -4,7 +4,8 @@ use super::layout::{BLOCK_HEADER_BYTES, BlockHeader, Header, Summary, checksum};
 use super::{HEADER_BYTES, Reader, encode};
 use crate::cases::cases;
 use proptest::prelude::*;
-use ssd_core::host::request::{Op, Request, Source, TimedRequest};
+use ssd_core::host::request::{Op, Request, TimedRequest};
+use ssd_core::host::source::Source;
 use ssd_core::units::Nanos;
 use std::io::Cursor;
 

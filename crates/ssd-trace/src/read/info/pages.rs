@@ -3,7 +3,7 @@
 use super::shape::Distribution;
 use super::{PAGE_BYTES, PAGE_SECTORS, share};
 use serde::Serialize;
-use ssd_core::host::request::SourceError;
+use ssd_core::host::source::SourceError;
 use ssd_core::metrics::histogram::Histogram;
 use std::collections::BTreeMap;
 

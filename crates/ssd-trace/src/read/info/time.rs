@@ -2,7 +2,7 @@
 
 use super::shape::Distribution;
 use serde::Serialize;
-use ssd_core::host::request::SourceError;
+use ssd_core::host::source::SourceError;
 use ssd_core::metrics::histogram::Histogram;
 
 /// Windows in which arrivals are counted, nanoseconds.
