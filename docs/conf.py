@@ -48,6 +48,7 @@ NAVIGATION = {
         "docs/model",
         "docs/validation",
         "docs/recovery",
+        "docs/logs",
         "docs/statistics",
         "docs/glossary",
     ],
