@@ -143,7 +143,7 @@ class Owners:
         found = self.of_sequence.get(sequence)
         if found not in allowed:
             what = f"a version of LPN {op.lpn} in {sorted(v for v in allowed if v)}"
-            self.findings.add("read-owner", f"ops.csv.zst:{op.line}", what, found)
+            self.findings.add("read-owner", op.place, what, found)
 
     def erase(self, op: Op, pages: dict[int, int]) -> None:
         """Pages, with their numbers, are erased: none is the last with a newest version."""
@@ -154,10 +154,17 @@ class Owners:
                 continue
             places = self.places.get(version, set())
             places.discard(address)
-            if self.holders[version] > 0 and not places:
-                lpns = [lpn for lpn, held in self.newest.items() if held == version]
-                what = f"a copy of the newest data of LPN {lpns}"
-                self.findings.add("erase-owned", f"ops.csv.zst:{op.line}", what, "none")
+            if self._count(version) > 0 and not places:
+                what = f"a copy of the newest data of LPN {self._holding(version)}"
+                self.findings.add("erase-owned", op.place, what, "none")
+
+    def _count(self, version: Version) -> int:
+        """How many LPNs hold a version."""
+        return self.holders[version]
+
+    def _holding(self, version: Version) -> list[int]:
+        """The LPNs that hold it."""
+        return [lpn for lpn, held in self.newest.items() if held == version]
 
     def finish(self, report: Report) -> None:
         """Compare owners and counts with the report of a complete run."""

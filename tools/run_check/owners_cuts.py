@@ -105,10 +105,8 @@ class OwnersUnderCuts(Owners):
             return
         for version, owners in self.certain.items():
             if owners > 0 and not self.places.get(version):
-                lpns = [lpn for lpn in self.sets if self._current(lpn) == {version}]
-                expected = (
-                    f"LPN {lpns} of request {version[0] % AGAIN}, durable at the cut at {now}"
-                )
+                lpns, request = self._holding(version), version[0] % AGAIN
+                expected = f"LPN {lpns} of request {request}, durable at the cut at {now}"
                 self.findings.add("durable", f"{POWER}:{mount.line}", expected, "none")
 
     def reads_for_copy(self, op: Op, sequence: int) -> None:
@@ -155,19 +153,13 @@ class OwnersUnderCuts(Owners):
             what = f"a version of LPN {op.lpn} in {sorted(v for v in allowed if v)}"
             self.findings.add("read-owner", op.place, what, found)
 
-    def erase(self, op: Op, pages: dict[int, int]) -> None:
-        """Pages, with their numbers, are erased: none is the last of what an LPN holds."""
-        self._admit(op.start)
-        for address, sequence in pages.items():
-            version = self.of_sequence.get(sequence)
-            if version is None:
-                continue
-            places = self.places.get(version, set())
-            places.discard(address)
-            if self.certain[version] > 0 and not places:
-                lpns = [lpn for lpn in self.sets if self._current(lpn) == {version}]
-                what = f"a copy of the newest data of LPN {lpns}"
-                self.findings.add("erase-owned", op.place, what, "none")
+    def _count(self, version: Version) -> int:
+        """How many LPNs hold a version for certain."""
+        return self.certain[version]
+
+    def _holding(self, version: Version) -> list[int]:
+        """The LPNs that hold it for certain."""
+        return [lpn for lpn in self.sets if self._current(lpn) == {version}]
 
     def finish(self, report: Report) -> None:
         """Compare owners with the report, if it is known what every LPN holds."""

@@ -181,7 +181,7 @@ def score_html(scores: Mapping[Source, Score], by_seed: Sequence[Score] = ()) ->
 
 
 def details_html(scores: Mapping[Source, Score]) -> str:
-    """What is told in the appendix."""
+    """The details, for the appendix."""
     return _html([grid for grid in grids(scores) if grid.detail])
 
 

@@ -273,7 +273,7 @@ impl Handle {
         let source = &state.contents[&from.id];
         let start = usize::try_from(offset).ok()?;
         assert!(source.synced >= start + length, "what is shared is durable");
-        assert_ne!(from.id, self.id, "a file shares with another one");
+        assert_ne!(from.id, self.id, "a file shares with itself");
         let there = source.data[start..start + length].to_vec();
         state.shared = Some(shared + there.len() as u64);
         state.contents.get_mut(&self.id)?.data.extend_from_slice(&there);

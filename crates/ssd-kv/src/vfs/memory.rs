@@ -206,7 +206,7 @@ impl VFile for Memory {
             return Ok(Appended::Copied);
         };
         let there = (from as &dyn Any).downcast_ref::<Memory>().and_then(|from| {
-            assert!(!Arc::ptr_eq(&from.content, &self.content), "a file shares with another one");
+            assert!(!Arc::ptr_eq(&from.content, &self.content), "a file shares with itself");
             let start = usize::try_from(offset).ok()?;
             locked(&from.content).get(start..start.checked_add(bytes.len())?).map(<[u8]>::to_vec)
         });
