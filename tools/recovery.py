@@ -4,7 +4,8 @@
     python tools/recovery.py [--check]
 
 Each row is a device that is filled in functional mode, overwritten at random in timed mode until
-just before its second checkpoint begins, cut, and mounted. `--check` only compares the smallest
+just before its second checkpoint begins, cut, and mounted; without checkpoints, overwritten as
+much as with the longest interval. `--check` only compares the smallest
 device with the page.
 """
 
@@ -34,7 +35,8 @@ Written by `python tools/recovery.py`: change that, not this page.
 A mount after a power cut ([the model](model.md#power-cuts)), by capacity and `power.checkpoint`.
 The device is the preset `modern-tlc` (32 dies, 16 KiB pages, 60 us a read; a channel carries a
 page in 13.7 us) with more or fewer blocks and `gc.trigger.soft = 4`, full and overwritten at
-random. Power is cut just before the next checkpoint begins, which is when a mount takes longest.
+random. Power is cut just before the next checkpoint begins, which is when a mount takes longest;
+without checkpoints, after as many writes as with the longest interval.
 
 | capacity | checkpoint | mount | out-of-band reads | checkpoint pages | programs for checkpoints |
 |--:|--:|--:|--:|--:|--:|
@@ -67,7 +69,7 @@ def row(gib: int, blocks: int, interval: int) -> str:
         },
     )
     device.precondition(progress=False)
-    left = max(2 * interval * GIB // PAGE_BYTES - 4096, 0)
+    left = 2 * (interval or max(INTERVALS)) * GIB // PAGE_BYTES - 4096
     random = np.random.default_rng(1)
     while left > 0:
         count = min(left, BATCH)

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from rust_paths import code_of, crate_paths, line_of
+
 if sys.version_info >= (3, 11):
     import tomllib
 else:
@@ -57,20 +59,6 @@ TEXT = [
     *CODE,
     *_named("*.md", "*.css", "*.js", "*.toml", "*.lock", ".ci/*", ".gitignore", "LICENSE-*"),
 ]
-
-
-def _code_of(rust: str) -> str:
-    """Rust without its comments and without the insides of its strings, line by line."""
-    pattern = r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\])*"|\'(?:\\.|[^\\\'])\''
-
-    def blank(found: re.Match[str]) -> str:
-        return ('""' if found[0][0] == '"' else "") + "\n" * found[0].count("\n")
-
-    return re.sub(pattern, blank, rust, flags=re.DOTALL)
-
-
-def _line_of(text: str, offset: int) -> int:
-    return text.count("\n", 0, offset) + 1
 
 
 # ---------------------------------------------------------------- arrows between crates
@@ -121,7 +109,7 @@ def _trace_complaints(name: str, text: str) -> Iterator[str]:
     if module not in TRACE_ARROWS:
         yield f"{name}: module {module} is not in TRACE_ARROWS"
         return
-    for line, path in _crate_paths(text):
+    for line, path in crate_paths(text):
         if not any(_begins(path, prefix) for prefix in {module, "cases", *TRACE_ARROWS[module]}):
             yield f"{name}:{line}: {module} must not use crate::{path}"
 
@@ -150,42 +138,6 @@ MODULE_ARROWS = {
 DRIVERS = ("drivers", "host::drive")
 
 
-def _expand(tree: str) -> Iterator[str]:
-    """`a::{b, c::{d, e}}` -> `a::b`, `a::c::d`, `a::c::e`."""
-    head, brace, rest = tree.partition("{")
-    if not brace:
-        yield tree.split(" as ")[0].strip()
-        return
-    depth, start = 0, 0
-    inside = rest[: rest.rindex("}")] + ","
-    for i, letter in enumerate(inside):
-        depth += (letter == "{") - (letter == "}")
-        if letter == "," and depth == 0:
-            part = inside[start:i].strip()
-            start = i + 1
-            if part:
-                yield from (head.strip() + leaf for leaf in _expand(part))
-
-
-def _crate_paths(rust: str) -> Iterator[tuple[int, str]]:
-    """Every `crate::` path in the code, use trees expanded, with its line."""
-    code = _code_of(rust)
-    for found in re.finditer(r"\bcrate::([\w:]*)", code):
-        tree = found[1]
-        if code[found.end() : found.end() + 1] == "!":
-            continue  # Macros stand at the root, wherever they are declared.
-        if tree.endswith("::") or not tree:
-            end, depth = found.end(), 0
-            while end < len(code):
-                depth += (code[end] == "{") - (code[end] == "}")
-                end += 1
-                if depth == 0:
-                    break
-            tree += code[found.end() : end]
-        for path in _expand(tree):
-            yield _line_of(code, found.start()), path
-
-
 def _begins(path: str, prefix: str) -> bool:
     return path == prefix or path.startswith(prefix + "::")
 
@@ -197,7 +149,7 @@ def _arrow_complaints(name: str, text: str) -> Iterator[str]:
     if module not in MODULE_ARROWS:
         yield f"{name}: module {module} is not in MODULE_ARROWS"
         return
-    for line, path in _crate_paths(text):
+    for line, path in crate_paths(text):
         # `cases` is what property tests draw from.
         allowed = {module, "cases", *MODULE_ARROWS[module]}
         upwards = module == "sim" and any(_begins(path, driver) for driver in DRIVERS)
@@ -222,16 +174,16 @@ CONFIG_STAGES = [
 
 def _paths_within(module: str, name: str, text: str) -> Iterator[tuple[int, str]]:
     """What a file of `module`, at the root of the crate, uses of that module, with its line."""
-    for line, path in _crate_paths(text):
+    for line, path in crate_paths(text):
         if _begins(path, module):
             yield line, path.removeprefix(module).removeprefix("::")
     here = Path(name).relative_to(f"{CORE}/{module}").with_suffix("").parts
     here = here[:-1] if here[-1] == "mod" else here
-    code = _code_of(text)
+    code = code_of(text)
     for found in re.finditer(r"\b((?:super::)+)([\w:]*)", code):
         above = found[1].count("super")
         if above == len(here):
-            yield _line_of(code, found.start()), found[2]
+            yield line_of(code, found.start()), found[2]
 
 
 def _stage_complaints(name: str, text: str) -> Iterator[str]:
@@ -373,16 +325,16 @@ UNSAFE_HOMES = (
 
 
 def _ban_complaints(name: str, text: str) -> Iterator[str]:
-    code = _code_of(text)
+    code = code_of(text)
     if name not in UNSAFE_HOMES:
         for found in re.finditer(r"\bunsafe\b", code):
-            yield f"{name}:{_line_of(code, found.start())}: unsafe belongs in {UNSAFE_HOMES[0]}"
+            yield f"{name}:{line_of(code, found.start())}: unsafe belongs in {UNSAFE_HOMES[0]}"
     bans = BANS if name.startswith(CORE) else {}
     if name.startswith(KV) and name != KV_WORLD:
         bans = KV_BANS
     for pattern, reason in bans.items():
         for found in re.finditer(pattern, code):
-            yield f"{name}:{_line_of(code, found.start())}: {found[0]}: {reason}"
+            yield f"{name}:{line_of(code, found.start())}: {found[0]}: {reason}"
 
 
 # ---------------------------------------------------------------- seeds of tests
@@ -397,10 +349,10 @@ FRESH_SEEDS = {
 
 def _seed_complaints(name: str, text: str) -> Iterator[str]:
     suffix = Path(name).suffix
-    code = _code_of(text) if suffix == ".rs" else text
+    code = code_of(text) if suffix == ".rs" else text
     fresh = [] if name == SEEDS_HOME else re.finditer(FRESH_SEEDS[suffix], code)
     for found in fresh:
-        where = f"{name}:{_line_of(code, found.start())}: {found[0]}"
+        where = f"{name}:{line_of(code, found.start())}: {found[0]}"
         yield f"{where}: a test that draws a fresh seed ({SEEDS_HOME} says how to draw)"
 
 
@@ -519,7 +471,7 @@ NOT_COUNTED = {f"{KV}/bench.rs"}
 
 def _functions_and_assertions(rust: str) -> tuple[int, int]:
     """How many of each there are outside of the tests in the file."""
-    code = _code_of(rust.partition("#[cfg(test)]\nmod tests")[0])
+    code = code_of(rust.partition("#[cfg(test)]\nmod tests")[0])
     assertions = len(re.findall(r"\b(?:debug_)?assert(?:_eq|_ne)?!", code))
     return len(re.findall(r"\bfn \w", code)), assertions
 
@@ -548,9 +500,9 @@ LEFTOVERS = {
 def _leftover_complaints(name: str, text: str) -> Iterator[str]:
     for pattern, reason in LEFTOVERS.items():
         for found in re.finditer(pattern, text, flags=re.MULTILINE):
-            yield f"{name}:{_line_of(text, found.start())}: {found[0]!r}: {reason}"
+            yield f"{name}:{line_of(text, found.start())}: {found[0]!r}: {reason}"
     if "\t" in text and name != "Makefile":
-        yield f"{name}:{_line_of(text, text.index(chr(9)))}: a tab"
+        yield f"{name}:{line_of(text, text.index(chr(9)))}: a tab"
     if text and not text.endswith("\n"):
         yield f"{name}: no newline at the end"
 

@@ -1,7 +1,8 @@
 //! A device that one can touch: requests in, completions and state out as arrays.
 
+use crate::bridge::Bridge;
+use crate::finished::Finished;
 use crate::policies::{Policies, Said};
-use crate::run::{Bridge, Finished};
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError};
 use pyo3::prelude::*;

@@ -1,6 +1,8 @@
 //! Python bindings of ssdlab: conversions, nothing else.
 
+mod bridge;
 mod device;
+mod finished;
 mod keys;
 mod kv;
 mod log_reader;
@@ -209,7 +211,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__commit__", option_env!("SSDLAB_COMMIT").filter(|commit| !commit.is_empty()))?;
     module.add("ConfigError", module.py().get_type::<ConfigError>())?;
     module.add("WorkloadError", module.py().get_type::<WorkloadError>())?;
-    module.add_class::<run::Finished>()?;
+    module.add_class::<finished::Finished>()?;
     module.add("StuckError", module.py().get_type::<StuckError>())?;
     module.add_class::<log_reader::LogReader>()?;
     module.add_class::<keys::KeyStream>()?;

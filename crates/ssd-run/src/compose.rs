@@ -1,6 +1,7 @@
 //! A whole run: open the workload, find the starting state, drive, report.
 
 use crate::caller::Caller;
+use crate::error::RunError;
 use crate::page_file::in_files;
 use crate::pull::PullDriver;
 use crate::report::{Circumstances, Ending, Finished};
@@ -30,23 +31,6 @@ pub struct Done {
     pub finished: Finished,
     /// What was found in the trace; `None` for a synthetic workload.
     pub facts: Option<TraceFacts>,
-}
-
-/// Why a run did not start. Each message names the key or the file.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum RunError {
-    /// The workload cannot be opened.
-    #[error("{0}")]
-    Workload(String),
-    /// The starting state does not fit the configuration.
-    #[error("{0}")]
-    Config(String),
-    /// A log cannot be created.
-    #[error("{0}")]
-    Log(String),
-    /// The caller ended it.
-    #[error("interrupted before the run started")]
-    Interrupted,
 }
 
 /// Run `config`. The settings of a fio job file take the place of `config.host`.

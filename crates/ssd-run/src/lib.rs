@@ -26,6 +26,7 @@
 
 mod caller;
 mod compose;
+mod error;
 pub mod excerpt;
 pub mod logs;
 mod page_file;
@@ -37,7 +38,8 @@ mod submission;
 mod workload;
 
 pub use caller::{Caller, ClockReading, RunLog, Stage, Unattended};
-pub use compose::{Done, RunError, Setup, run};
+pub use compose::{Done, Setup, run};
+pub use error::RunError;
 pub use pull::PullDriver;
 pub use push::{PushDriver, PushError};
 pub use report::{Circumstances, Ending, Finished, report_of};

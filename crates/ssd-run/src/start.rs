@@ -1,7 +1,7 @@
 //! The state that a device starts in, if it is not preconditioned: a snapshot in a file or in memory.
 
 use crate::caller::{Caller, Stage};
-use crate::compose::RunError;
+use crate::error::RunError;
 use ssd_core::config::Config;
 use ssd_core::ftl::plugs::Plugs;
 use ssd_core::ftl::snapshot::DeviceSnapshot;

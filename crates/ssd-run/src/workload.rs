@@ -5,7 +5,7 @@
 )]
 
 use crate::caller::{Caller, Stage};
-use crate::compose::RunError;
+use crate::error::RunError;
 use ssd_core::config::{Host, HostMode, Mode};
 use ssd_trace::config::ArrivalKind;
 use ssd_trace::config::RunConfig;

@@ -6,7 +6,7 @@
 //!
 //! [`open`] turns `[workload]` into a [`Source`]. Route of a trace: `input` (file, decompression)
 //! -> `lines` (of binary ones `records`) -> [`formats`] (one line) -> `scan` (the whole file: counts,
-//! errors with line numbers, [`unit`]; `order`, `sort`) -> `reading` (time range) -> `fit` (onto the
+//! errors with line numbers, `unit`; `order`, `sort`) -> `reading` (time range) -> `fit` (onto the
 //! device's addresses) -> [`replay`] (loops, time scale) -> simulator. [`raw`] leaves that route after
 //! `reading`, for the statistics of [`info`] and for [`mod@write`]. ssdlab's trace files ([`columnar`]) join
 //! it at `scan`.
@@ -27,7 +27,7 @@ pub use generate::{app, fio, keys, stand_in, synthetic};
 pub use read::facts::TraceFacts;
 pub use read::input::Step;
 pub use read::replay::TraceSource;
-pub use read::{columnar, facts, formats, info, raw, replay, unit};
+pub use read::{columnar, facts, formats, info, raw, replay};
 
 use crate::config::{ArrivalKind, Origin, PatternKeys, Workload};
 use crate::read::formats::TraceFormat;

@@ -14,8 +14,8 @@ use ssd_core::config::Word;
 use ssd_trace::TraceSource;
 use ssd_trace::config::{Fit, Workload, WorkloadKind};
 use ssd_trace::formats::TraceFormat;
+use ssd_trace::formats::Unit;
 use ssd_trace::formats::{self, Cut, Format, ReadAs};
-use ssd_trace::unit::Unit;
 use workloads::{drain, workload};
 
 /// Cases of each property in the common tests, and in the ignored long ones.

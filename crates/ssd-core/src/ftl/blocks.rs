@@ -71,6 +71,27 @@ impl BlockTable {
         }
     }
 
+    /// Power is cut: erase counts and bad blocks are known still, as is the time.
+    pub(super) fn lose_power(&mut self) {
+        let BlockTable {
+            valid,
+            fill,
+            state,
+            erases: _,
+            seal_order,
+            now: _,
+            pages_per_block: _,
+            blocks_per_pool: _,
+        } = self;
+        debug_assert_eq!(valid.len(), state.len(), "columns of different lengths");
+        valid.fill(0);
+        fill.fill(Fill::default());
+        seal_order.fill(0);
+        for state in state.iter_mut().filter(|state| **state != BlockState::Bad) {
+            *state = BlockState::Free;
+        }
+    }
+
     /// Erase units of the device.
     #[must_use]
     pub fn len(&self) -> usize {

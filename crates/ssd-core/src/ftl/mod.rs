@@ -473,12 +473,6 @@ impl Ftl {
         }
     }
 
-    /// What a power cut leaves: everything else of the controller is lost.
-    #[must_use]
-    pub fn into_flash(self) -> Flash {
-        self.flash
-    }
-
     /// Bytes held for maps, flash and block state, without host-side structures.
     #[must_use]
     pub fn bytes_held(&self) -> usize {

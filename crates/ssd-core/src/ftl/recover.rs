@@ -91,23 +91,36 @@ impl Ftl {
     /// Power is cut: what the controller kept in its own memory is gone. The clock, which counts the host's pages since
     /// the device was new, is one of the counters that a drive keeps.
     pub(crate) fn lose_power(&mut self, config: &Config) {
-        assert!(self.groups.is_none(), "the config layer has refused parity");
-        self.owners = Owners::new(self.geo.logical_pages, self.geo.pages);
-        self.space = Space::new(&self.geo, config);
-        self.wear = Wear::new(config, &self.geo);
-        self.floors = Some(Vec::new());
-        self.recorded = self.recorded.is_some().then(Box::default);
-        (self.seals, self.landed, self.policy_declines) = (0, 0, false);
-        let blocks = &mut self.blocks;
-        blocks.valid.fill(0);
-        blocks.fill.fill(super::blocks::Fill::default());
-        blocks.seal_order.fill(0);
-        let kept = |state: &mut BlockState| {
-            if *state != BlockState::Bad {
-                *state = BlockState::Free;
-            }
-        };
-        blocks.state.iter_mut().for_each(kept);
+        // By name, so that the compiler asks of every field whether it survives.
+        let Ftl {
+            geo,
+            owners,
+            flash: _,
+            blocks,
+            space,
+            wear,
+            // Built anew by a mount, when the state is known.
+            victim: _,
+            clock: _,
+            seals,
+            policy_declines,
+            groups,
+            lost,
+            landed,
+            floors,
+            recorded,
+            // Begun anew by a mount.
+            rng: _,
+            shape: _,
+        } = self;
+        assert!(groups.is_none() && lost.is_none(), "the config layer has refused parity");
+        *owners = Owners::new(geo.logical_pages, geo.pages);
+        *space = Space::new(geo, config);
+        *wear = Wear::new(config, geo);
+        *floors = Some(Vec::new());
+        *recorded = recorded.is_some().then(Box::default);
+        (*seals, *landed, *policy_declines) = (0, 0, false);
+        blocks.lose_power();
     }
 
     /// Rebuild the state after [`Ftl::lose_power`]. Recovering again, also after an early end, gives the same data.

@@ -4,7 +4,7 @@
 //! Schema, documentation, Python types, the formatting of numbers and the columns of comparisons are derived
 //! from the descriptions (`schema`, `describe`, `columns`). A counter that is reported as it is stands in
 //! `counters`, a value computed at the end in `values`, next to its computation; `sums` are counters that
-//! only enter values.
+//! only enter values. Where values are computed, `Inputs` (`metrics::inputs`) is in scope.
 
 /// Declare a section of the report, in one of three ways: `fields` that others fill in; `values`, each with
 /// the expression that computes it; or `counters` and `sums`, then `values`.
@@ -33,7 +33,7 @@ macro_rules! section {
         )* }
         impl $name {
             /// From what was measured.
-            pub(in $crate::metrics) fn of($inputs: &$crate::metrics::build::Inputs<'_>) -> $name {
+            pub(in $crate::metrics) fn of($inputs: &Inputs<'_>) -> $name {
                 $($setup)*
                 $name { $($field: $value,)* }
             }
@@ -67,7 +67,7 @@ macro_rules! section {
         }
         impl $name {
             /// From what was measured.
-            pub(in $crate::metrics) fn of($inputs: &$crate::metrics::build::Inputs<'_>) -> $name {
+            pub(in $crate::metrics) fn of($inputs: &Inputs<'_>) -> $name {
                 $($setup)*
                 $name {
                     $($counter: $crate::metrics::form::Counter::reported(
@@ -114,127 +114,9 @@ macro_rules! section {
     (@columns $($unit:ident)?) => { &[] };
     (@columns $unit:ident, $($column:expr),+) => {{
         #[allow(unused_imports, reason = "no section has columns of all roles")]
-        use $crate::metrics::columns::{fact, measure, paged, ranked, shown, subject};
+        use $crate::metrics::column::{fact, measure, paged, ranked, shown, subject};
         &[$($column),+]
     }};
 }
 
-/// Declare an enum whose variants are words in reports and logs.
-macro_rules! words {
-    (
-        $(#[$meta:meta])* pub enum $name:ident $(by default $default:ident)? {
-            $($(#[doc = $doc:literal])+ $variant:ident = $word:literal,)+
-        }
-    ) => {
-        $(#[$meta])*
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
-        #[derive(serde::Serialize, serde::Deserialize)]
-        #[repr(u8)]
-        pub enum $name {
-            $($(#[doc = $doc])+ #[serde(rename = $word)] $variant,)+
-        }
-        impl $name {
-            /// All of them, in the order of their discriminants.
-            pub const ALL: [$name; [$($word),+].len()] = [$($name::$variant),+];
-            /// Their names, in the same order.
-            pub const WORDS: [&'static str; $name::ALL.len()] = [$($word),+];
-            /// Their definitions, in the same order.
-            pub const DOCS: [&'static str; $name::ALL.len()] = [$(concat!($($doc),+)),+];
-            /// Name in reports and logs.
-            #[must_use]
-            pub const fn name(self) -> &'static str {
-                $name::WORDS[self as usize]
-            }
-        }
-        $(impl Default for $name {
-            fn default() -> $name {
-                $name::$default
-            }
-        })?
-        impl $crate::metrics::form::Form for $name {
-            const KIND: $crate::metrics::field::Kind =
-                $crate::metrics::field::Kind::Words(&$name::WORDS);
-        }
-    };
-}
-
-pub(super) use {section, words};
-
-#[cfg(test)]
-#[allow(unreachable_pub, reason = "what `section!` declares is public in the report")]
-mod tests {
-    use crate::metrics::describe::describe;
-    use crate::metrics::field::{Kind, Unit};
-    use crate::metrics::report::Report;
-
-    /// A report of what an empty device measures when `gc.calls` is 7.
-    fn with_inputs(check: impl FnOnce(&crate::metrics::build::Inputs<'_>)) {
-        let mut measured = crate::metrics::Measurements::new(crate::units::Nanos::ZERO, false);
-        measured.gc.calls = 7;
-        check(&crate::metrics::tests::inputs(&measured));
-    }
-
-    section! {
-        /// An example.
-        ///
-        /// With more to say.
-        pub struct Example;
-        /// Its counters.
-        counters ExampleCounts in gc {
-            /// Reported as it is.
-            calls: u64 [Number, fact("example_calls")],
-        }
-        sums {
-            /// Not reported.
-            hidden: u64,
-        }
-        values(inputs) {
-            let gc = &inputs.measured.gc;
-        } {
-            /// Computed at the end,
-            /// of calls.
-            double: Option<u64> [Duration] = Some(2 * gc.calls),
-        }
-    }
-
-    #[test]
-    fn a_counter_that_is_declared_is_counted_reported_and_described() {
-        let counts = ExampleCounts { calls: 1, hidden: 2 };
-        assert_eq!((counts.calls, counts.hidden), (1, 2));
-        with_inputs(|inputs| {
-            let json = serde_json::to_string(&Example::of(inputs)).unwrap();
-            assert_eq!(json, r#"{"calls":7,"double":14}"#);
-        });
-        let names: Vec<&str> = Example::SECTION.fields.iter().map(|field| field.name).collect();
-        assert_eq!(names, ["calls", "double"]);
-        let [calls, double] = Example::SECTION.fields else { panic!("two fields") };
-        assert_eq!((calls.unit, calls.columns[0].name), (Unit::Number, "example_calls"));
-        assert!(matches!(double.kind, Kind::Nullable(Kind::Count)) && double.columns.is_empty());
-        assert_eq!(
-            (double.unit, double.doc),
-            (Unit::Duration, " Computed at the end,\n of calls.\n")
-        );
-    }
-
-    #[test]
-    fn every_field_of_the_report_is_defined_once_and_in_a_described_section() {
-        let described = describe();
-        let sections = described["sections"].as_array().unwrap();
-        assert_eq!(sections[0]["name"], Report::SECTION.name);
-        for section in sections {
-            for field in section["fields"].as_array().unwrap() {
-                let (name, doc) = (&field["name"], field["doc"].as_str().unwrap());
-                let whole = doc.ends_with(['.', ')']) || doc.ends_with('`');
-                assert!(whole && !doc.starts_with(' '), "{name} of {}: {doc:?}", section["name"]);
-                if field["kind"][0] == "section" {
-                    let known = sections.iter().any(|one| one["name"] == field["kind"][1]);
-                    assert!(known, "{name}: {} is not described", field["kind"]);
-                }
-            }
-        }
-        let flat = sections.iter().find(|section| section["name"] == "Waf").unwrap();
-        let names: Vec<&str> =
-            flat["fields"].as_array().unwrap().iter().filter_map(|f| f["name"].as_str()).collect();
-        assert_eq!(names[..3], ["total", "host", "gc"], "the ratios by cause stand in the section");
-    }
-}
+pub(super) use section;

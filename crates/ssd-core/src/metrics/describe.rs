@@ -1,6 +1,7 @@
 //! The descriptions of the report as JSON, for whoever derives types, documentation and tables from them.
 
-use super::columns::{Found, Role, columns};
+use super::column::Role;
+use super::columns::{Found, columns};
 use super::field::{Field, Kind, Section};
 use super::report::Report;
 use serde_json::{Value, json};

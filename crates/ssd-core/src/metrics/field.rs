@@ -1,6 +1,6 @@
 //! What the report consists of: sections, fields, their kinds and units.
 
-use super::columns::Column;
+use super::column::Column;
 
 /// A part of the report.
 #[derive(Debug)]

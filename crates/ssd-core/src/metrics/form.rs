@@ -1,7 +1,6 @@
 //! Which types may be fields of the report, and their forms in JSON.
 
-use super::counters::{CAUSES, Cause};
-use super::field::{Field, Kind, Section, Unit};
+use super::field::Kind;
 use std::collections::BTreeMap;
 
 /// A type that may be a field of the report.
@@ -27,31 +26,6 @@ impl<T: Form> Form for Option<T> {
 impl<T: Form> Form for Vec<T> {
     const KIND: Kind = Kind::List(&T::KIND);
 }
-impl Form for BTreeMap<Cause, u64> {
-    const KIND: Kind = Kind::Section(&Section {
-        name: "Counts",
-        doc: "A count by cause.",
-        fields: &by_cause(Kind::Count, Unit::Number),
-    });
-}
-impl Form for BTreeMap<Cause, Option<f64>> {
-    const KIND: Kind = Kind::Section(&Section {
-        name: "Ratios",
-        doc: "A ratio by cause.",
-        fields: &by_cause(Kind::Nullable(&Kind::Number), Unit::Ratio),
-    });
-}
-
-/// A field for every cause.
-const fn by_cause(kind: Kind, unit: Unit) -> [Field; CAUSES] {
-    let mut fields = [Field { name: "", doc: "", kind, unit, columns: &[], serde: "" }; CAUSES];
-    let mut at = 0;
-    while at < CAUSES {
-        (fields[at].name, fields[at].doc) = (Cause::WORDS[at], Cause::DOCS[at]);
-        at += 1;
-    }
-    fields
-}
 impl<T: Form> Form for BTreeMap<String, T> {
     const KIND: Kind = Kind::Map(&T::KIND);
 }
@@ -74,12 +48,5 @@ impl Counter for u64 {
     type Reported = u64;
     fn reported(&self) -> u64 {
         *self
-    }
-}
-
-impl Counter for [u64; CAUSES] {
-    type Reported = BTreeMap<Cause, u64>;
-    fn reported(&self) -> BTreeMap<Cause, u64> {
-        Cause::ALL.iter().map(|&cause| (cause, self[cause.at()])).collect()
     }
 }

@@ -6,6 +6,8 @@
 
 pub mod batch;
 pub mod build;
+pub mod cause;
+pub mod column;
 pub mod columns;
 pub mod counters;
 pub mod declare;
@@ -15,8 +17,11 @@ pub mod distributions;
 pub mod field;
 pub mod form;
 pub mod histogram;
+pub mod in_system;
+pub mod inputs;
 pub mod latency;
 pub mod numbers;
+pub mod parts;
 pub mod report;
 pub mod schema;
 pub mod series;
@@ -25,6 +30,7 @@ pub mod summary;
 pub mod verdict;
 pub mod warmup;
 pub mod warnings;
+pub mod words;
 
 #[cfg(test)]
 mod tests;

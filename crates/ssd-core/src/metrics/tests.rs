@@ -1,8 +1,12 @@
 //! From counters to report, JSON, schema and summary.
 
+#[allow(unreachable_pub, reason = "what `section!` declares is public in the report")]
+mod declared;
+
 use super::Measurements;
-use super::build::{DeviceState, Inputs, audit};
+use super::build::audit;
 use super::counters::{Cause, MoveCounts, Parts};
+use super::inputs::{DeviceState, Inputs};
 use super::report::{Provenance, Report};
 use super::series::Gauges;
 use super::verdict::DecidedBy;

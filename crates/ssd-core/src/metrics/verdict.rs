@@ -7,7 +7,8 @@
 //! not decided, and the run does not measure it. An external trigger is assumed to be one that can be met.
 
 use super::counters::GcCounts;
-use super::declare::{section, words};
+use super::declare::section;
+use super::words::words;
 
 /// The policy decided if at least this share of the victims were its decision.
 pub const LEAST_SHARE: f64 = 0.5;

@@ -124,7 +124,7 @@ impl Functional {
     }
 
     fn over(config: &Config, ftl: Ftl, plugs: &Plugs) -> Functional {
-        let layout = Layout::new(&config.device);
+        let layout = Layout::new(config.device.shape());
         assert_eq!(layout.planes(), ftl.geo.planes, "the device is not of this configuration");
         assert_eq!(config.device.user_pages, ftl.geo.user_pages, "it has another capacity");
         let agenda = Agenda::new(&config.gc, &ftl, plugs);

@@ -51,7 +51,7 @@ pub struct Ssd {
     /// Updates of groups may find room, or the redirection a write, at the end of this instant.
     pub(super) groups_due: bool,
     /// The loop that its configuration needs.
-    machine: Loop,
+    pub(super) machine: Loop,
 }
 
 /// When all invariants are recomputed.
@@ -65,7 +65,7 @@ pub(super) struct Audits {
 
 /// Which of the compiled loops runs. The results of those that suffice are equal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Loop {
+pub(super) enum Loop {
     /// Without what most configurations do not use ([`Ssd::is_plain`]).
     Plain,
     /// The same with parity groups.

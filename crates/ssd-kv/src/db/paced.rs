@@ -3,7 +3,8 @@
 //! other batches for the next write) is its own.
 
 use super::Db;
-use super::write::{Room, check_changes, check_size};
+use super::room::{Backlog, Room};
+use super::write::{check_changes, check_size};
 use crate::error::{Error, Result};
 use crate::format::batch::WriteBatch;
 use crate::format::edit::LEVELS;
@@ -17,15 +18,6 @@ pub enum WriteRoom {
     Slow,
     /// It must wait for background work.
     Wait,
-}
-
-/// Background work for which writes wait.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Backlog {
-    /// A full memtable is not yet in a table.
-    pub full: bool,
-    /// Tables on level 0.
-    pub level0: usize,
 }
 
 /// What the next step does.

@@ -1,7 +1,7 @@
 //! Writes: the log first, then the memtable.
 
 use super::Db;
-use super::paced::Backlog;
+use super::room::{Backlog, Room};
 use crate::error::{Error, Result};
 use crate::format::batch::{Change, WriteBatch};
 use crate::format::key::{MAX_SEQUENCE, Tag, ValueKind};
@@ -16,18 +16,6 @@ const SLOW_AT: usize = 8;
 const STOP_AT: usize = 12;
 /// The largest size of a batch in bytes: offsets in a memtable have 32 bits.
 const MAX_BATCH: usize = 2 << 30;
-
-/// Whether the next write can proceed at once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Room {
-    Yes,
-    /// It should wait briefly, once, so that compaction keeps up.
-    Slow,
-    /// It must wait for background work.
-    Wait,
-    /// The memtable is full, and another one can be begun.
-    Switch,
-}
 
 impl Db {
     /// Set the value of `key`.

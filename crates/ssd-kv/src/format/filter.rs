@@ -7,6 +7,8 @@ use super::bloom;
 use super::coding::fixed32;
 use crate::vfs::region::Piece;
 
+/// Key of the filter block in the metaindex.
+pub(crate) const FILTER_NAME: &[u8] = b"filter.leveldb.BuiltinBloomFilter2";
 const BASE_LOG: u8 = 11;
 
 /// Collects the keys of a table and builds their filters.

@@ -10,6 +10,7 @@ pub(crate) mod coding;
 pub(crate) mod edit;
 pub(crate) mod filter;
 pub(crate) mod footer;
+mod fragment;
 pub(crate) mod key;
 pub(crate) mod log;
 pub(crate) mod names;

@@ -13,7 +13,7 @@
 //! the rest of the block is lost, as in LevelDB: the next block always begins with a fragment.
 
 use super::batch::{HEADER as BATCH_HEADER, WriteBatch};
-use super::log::{BLOCK, FIRST, FULL, HEADER, MIDDLE, whole_at};
+use super::fragment::{BLOCK, FIRST, FULL, HEADER, MIDDLE, whole_at};
 
 /// A fragment that cannot be read.
 pub(super) struct Lost<'a> {

@@ -1,11 +1,10 @@
 //! Reads a table.
 
 use super::index::Index;
-use super::writer::FILTER_NAME;
 use crate::error::{Error, Result};
 use crate::format::block::{Block, BlockIter};
 use crate::format::coding::{fixed32, masked};
-use crate::format::filter::FilterReader;
+use crate::format::filter::{FILTER_NAME, FilterReader};
 use crate::format::footer::{FOOTER, Footer, Handle, TRAILER};
 use crate::format::{Damage, bloom};
 use crate::lru::Lru;

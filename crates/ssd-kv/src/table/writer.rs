@@ -5,16 +5,13 @@ use crate::error::{Error, Result};
 use crate::format::block::{Block, BlockIter};
 use crate::format::block_builder::BlockBuilder;
 use crate::format::coding::masked;
-use crate::format::filter::FilterBuilder;
+use crate::format::filter::{FILTER_NAME, FilterBuilder};
 use crate::format::footer::{FOOTER, Footer, Handle, TRAILER};
 use crate::format::key;
 use crate::options::{Compression, Options};
 use crate::policy::{OpenBlock, Policy};
 use crate::vfs::{Reused, Writer};
 use std::sync::Arc;
-
-/// The name of the filter in the metaindex.
-pub(crate) const FILTER_NAME: &[u8] = b"filter.leveldb.BuiltinBloomFilter2";
 
 /// The options of a table.
 #[derive(Clone, Copy)]

@@ -6,10 +6,11 @@ mod checks;
 mod pattern;
 mod special;
 mod table;
+mod values;
 mod words;
 
-pub use pattern::PatternKeys;
-pub use table::{Arrival, SizeShare, Workload};
+pub use table::Workload;
+pub use values::{Arrival, PatternKeys, SizeShare};
 pub use words::*;
 
 use serde::{Deserialize, Serialize};

@@ -1,51 +1,9 @@
 //! The keys of the pattern of a stand-in: how its requests depend on one another.
 
-use super::{Pattern, RunConfig, Workload};
+use super::{Pattern, PatternKeys, RunConfig, Workload};
 use ssd_core::config::draft::Draft;
 
-/// Values of these keys; each is defined at its key.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct PatternKeys {
-    /// `workload.short_gaps`
-    pub short_gaps: f64,
-    /// `workload.gap_cv`
-    pub gap_cv: f64,
-    /// `workload.train_gap`
-    pub train_gap_ns: u64,
-    /// `workload.train_cv`
-    pub train_cv: f64,
-    /// `workload.same_size`
-    pub same_size: f64,
-    /// `workload.sequential_writes`
-    pub sequential_writes: f64,
-    /// `workload.read_recent`
-    pub read_recent: f64,
-}
-
 impl PatternKeys {
-    /// `workload.pattern = "independent"`: every request is independent of the others.
-    pub const INDEPENDENT: PatternKeys = PatternKeys {
-        short_gaps: 0.0,
-        gap_cv: 1.0,
-        train_gap_ns: 50_000,
-        train_cv: 1.0,
-        same_size: 0.0,
-        sequential_writes: 0.0,
-        read_recent: 0.0,
-    };
-    /// `workload.pattern = "msr-sample"`: measured with `ssdlab trace info` on the 10,000 requests of an MSR
-    /// volume that Heimdall's artifact has (243 s; 80 % writes of 6.2 KiB on average). The sample does not say
-    /// which volume it is from, and its mean gap and sizes are not used.
-    pub const MSR_SAMPLE: PatternKeys = PatternKeys {
-        short_gaps: 0.797,
-        gap_cv: 3.38,
-        train_gap_ns: 48_200,
-        train_cv: 1.23,
-        same_size: 0.658,
-        sequential_writes: 0.035,
-        read_recent: 0.286,
-    };
-
     /// Those of a configuration.
     #[must_use]
     pub fn of(workload: &Workload) -> PatternKeys {

@@ -2,9 +2,8 @@
 
 use super::special::*;
 use super::words::*;
-use super::{CYCLE, PatternKeys, RunConfig, TABLE_SKEW};
+use super::{Arrival, CYCLE, PatternKeys, RunConfig, SizeShare, TABLE_SKEW};
 use crate::read::formats::TraceFormat;
-use serde::{Deserialize, Serialize};
 use ssd_core::config::text::read::Span;
 
 const YEAR: u64 = 365 * 86_400 * 1_000_000_000;
@@ -255,32 +254,4 @@ const fn train_gap() -> u64 {
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
 fn is_train_gap(said: &u64) -> bool {
     *said == train_gap()
-}
-
-/// One request size.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
-pub struct SizeShare {
-    /// Bytes, a multiple of 512.
-    pub bytes: u32,
-    /// Weight, above 0.
-    pub weight: f64,
-}
-
-/// `workload.arrival`
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Arrival {
-    /// Which process.
-    pub kind: ArrivalKind,
-    /// Mean time between arrivals, nanoseconds (within a burst for `bursty`).
-    pub interval_ns: u64,
-    /// Requests in a burst (`bursty`), at least 1.
-    pub burst: u32,
-    /// Pause between bursts, nanoseconds (`bursty`).
-    pub pause_ns: u64,
-}
-
-impl Default for Arrival {
-    fn default() -> Arrival {
-        Arrival { kind: ArrivalKind::Poisson, interval_ns: 100_000, burst: 1, pause_ns: 0 }
-    }
 }

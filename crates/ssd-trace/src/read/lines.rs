@@ -1,7 +1,9 @@
 //! Lines of a byte stream: any bytes, bounded length, counted from 1.
 
-use crate::read::scan::shown;
 use std::io::{self, ErrorKind, Read};
+
+/// Characters of a bad line that are shown.
+const SHOWN: usize = 60;
 
 /// Longest line that is returned whole, bytes.
 pub(crate) const MAX_LINE: usize = 64 << 10;
@@ -167,6 +169,13 @@ fn newline(bytes: &[u8]) -> Option<usize> {
         }
     }
     rest.iter().position(|&byte| byte == b'\n').map(|at| words.len() * 8 + at)
+}
+
+/// The beginning of a bad line, printable.
+pub(crate) fn shown(bytes: &[u8]) -> String {
+    let head = &bytes[..bytes.len().min(SHOWN)];
+    let dots = if head.len() < bytes.len() { "..." } else { "" };
+    format!("\"{}{dots}\"", String::from_utf8_lossy(head).escape_debug())
 }
 
 #[cfg(test)]

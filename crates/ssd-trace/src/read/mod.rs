@@ -22,5 +22,5 @@ pub mod replay;
 pub(crate) mod scan;
 mod sort;
 pub(crate) mod tally;
-pub mod unit;
+mod unit;
 mod volumes;

@@ -2,7 +2,7 @@
 
 use crate::read::doubles::Doubles;
 use crate::read::formats::{Clock, Event};
-use crate::read::scan::Chosen;
+use crate::read::volumes::Chosen;
 use ssd_core::metrics::numbers::{count, duration};
 use std::collections::BTreeMap;
 

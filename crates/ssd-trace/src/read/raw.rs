@@ -3,7 +3,8 @@
 use crate::config::Workload;
 use crate::read::input::{self, Step, Watch};
 use crate::read::reading::{self, Found};
-use crate::read::scan::{Chosen, Refusal};
+use crate::read::scan::Refusal;
+use crate::read::volumes::Chosen;
 use serde::Serialize;
 use ssd_core::config::Word;
 use ssd_core::host::request::TimedRequest;

@@ -3,12 +3,11 @@
 
 use crate::config::{TraceUnit, Workload};
 use crate::read::detect;
-use crate::read::formats::TraceFormat;
-use crate::read::formats::{self, Event, ReadAs};
+use crate::read::formats::{self, Event, Format, ReadAs, TraceFormat, Unit, Work};
 use crate::read::input::{self, Watch, Watched};
-use crate::read::scan::{Chosen, Refusal, Scan};
+use crate::read::scan::{Refusal, Scan};
 use crate::read::tally::Tally;
-use crate::read::unit::Unit;
+use crate::read::volumes::Chosen;
 use ssd_core::config::Word;
 use ssd_core::host::source::SourceError;
 use ssd_core::metrics::numbers::count;
@@ -64,7 +63,7 @@ pub(crate) fn each_event(
         unit_of_pages: open.then_some(workload.page_bytes),
         watch,
     };
-    let tally = formats::scan(format, &scan, plain, |event| {
+    let tally = run_as(format, &scan, plain, |event| {
         if event.at_ns < from || event.at_ns >= until {
             outside += 1;
             return Ok(());
@@ -83,6 +82,35 @@ pub(crate) fn each_event(
     }
     let warnings = warnings.into_iter().map(|text| format!("{file}: {text}")).collect();
     Ok(Found { format, tally, outside, units: unit.told(format), warnings })
+}
+
+/// A pass with the parser of a format.
+struct Pass<'s, 'a, 'w, R, T> {
+    scan: &'s Scan<'a, 'w>,
+    reader: R,
+    take: T,
+}
+
+impl<R: Read, T: FnMut(&Event) -> Result<(), Refusal>> Work for Pass<'_, '_, '_, R, T> {
+    type Done = Result<Tally, SourceError>;
+
+    fn with<P: Format>(self) -> Self::Done {
+        self.scan.run(P::new(self.scan.how), self.reader, self.take)
+    }
+}
+
+/// Reads all of `reader` as `format`, which has been detected; see [`Scan::run`].
+fn run_as(
+    format: TraceFormat,
+    scan: &Scan<'_, '_>,
+    reader: impl Read,
+    take: impl FnMut(&Event) -> Result<(), Refusal>,
+) -> Result<Tally, SourceError> {
+    assert_ne!(format, TraceFormat::Auto, "the format is detected before the trace is read");
+    if format == TraceFormat::Ssdtrace {
+        return scan.run_trace_file(reader, take);
+    }
+    formats::with(format, Pass { scan, reader, take }).expect("the format has a parser")
 }
 
 /// Refuses a trace that has lost more than the share `most` of its lines.

@@ -7,7 +7,7 @@ use crate::read::facts::{TraceFacts, Volume};
 use crate::read::fit::{Fitter, Record};
 use crate::read::input::{self, Step, Watch};
 use crate::read::reading::{self, Found};
-use crate::read::scan::Chosen;
+use crate::read::volumes::Chosen;
 use ssd_core::config::Word;
 use ssd_core::host::copy::SourceRange;
 use ssd_core::host::request::{Op, Request, TimedRequest, flags};

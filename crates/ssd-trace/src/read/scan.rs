@@ -10,13 +10,12 @@ use crate::read::order::{COUNTED, Late, Track, Tracks};
 use crate::read::records::{Part, Records};
 use crate::read::sort::{Entry, Room, Sorter};
 use crate::read::tally::Tally;
+use crate::read::volumes::Chosen;
 use ssd_core::host::source::{Source, SourceError};
 use ssd_core::metrics::numbers::count;
 use std::io::{self, Read};
 use std::ops::ControlFlow;
 
-/// Characters of a bad line that are shown.
-const SHOWN: usize = 60;
 /// Requests of a trace file that are read at a time.
 const BATCH: usize = 4096;
 /// Remedy for an unwanted line.
@@ -34,17 +33,6 @@ pub(crate) enum Refusal {
     Late(u64),
     /// The trace cannot be used.
     Trace(SourceError),
-}
-
-/// Which volumes of a trace are used.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Chosen {
-    /// The only one: a second one is an error.
-    Only,
-    /// The one of this number.
-    One(u64),
-    /// Each separately.
-    Each,
 }
 
 /// One pass over a trace.
@@ -487,11 +475,4 @@ pub(crate) fn unreadable(file: &str, place: &str, error: &io::Error) -> SourceEr
     };
     let remedy = "copy the file again and check it with `zstd -t` or `gzip -t`";
     SourceError(format!("{file}: {cause} ({error}) in or before {place}; {remedy}"))
-}
-
-/// The beginning of a bad line, printable.
-pub(crate) fn shown(bytes: &[u8]) -> String {
-    let head = &bytes[..bytes.len().min(SHOWN)];
-    let dots = if head.len() < bytes.len() { "..." } else { "" };
-    format!("\"{}{dots}\"", String::from_utf8_lossy(head).escape_debug())
 }

@@ -12,8 +12,7 @@
 //! 128 pages are frequent in it), which is warned about.
 
 use crate::config::{TraceUnit, Workload};
-use crate::read::formats::TraceFormat;
-use crate::read::formats::{self, Event, Range, Reject};
+use crate::read::formats::{self, Event, TraceFormat, Unit};
 use ssd_core::config::Word;
 use ssd_core::host::request::Op;
 use ssd_core::host::source::SourceError;
@@ -40,18 +39,6 @@ const LONGEST_MEAN: f64 = (32 << 20) as f64;
 const LARGEST: f64 = (1u64 << 50) as f64;
 /// Fastest device, bytes a second, for at least a second: four times PCIe 5.0 x16.
 const FASTEST: f64 = (256u64 << 30) as f64;
-
-/// The unit of a trace whose format leaves it open.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Unit {
-    /// 512 bytes.
-    #[default]
-    Sectors,
-    /// One byte.
-    Bytes,
-    /// Pages of this many sectors.
-    Pages(u32),
-}
 
 impl Unit {
     /// The unit that `workload` sets for a trace in `format`.
@@ -87,28 +74,6 @@ impl Unit {
             Unit::Pages(sectors) => {
                 let page = format!("pages of {}", size((u64::from(sectors) * SECTOR) as f64));
                 units.replace("512 B sectors", &page)
-            }
-        }
-    }
-
-    /// `range` in sectors.
-    #[inline(always)]
-    pub(crate) fn in_sectors(self, range: Range) -> Result<Range, Reject> {
-        match self {
-            Unit::Sectors if range.length > formats::MAX_TRANSFER_SECTORS => {
-                let expected = "a length of at most 2097152 sectors (1 GiB; is it another unit? \
-                                workload.unit says which)";
-                Err(Reject::new(expected, range.length_at))
-            }
-            Unit::Sectors => Ok(range),
-            Unit::Bytes => range.of_bytes(),
-            Unit::Pages(sectors) => {
-                let times = |value: u64, at: usize| {
-                    let product = value.checked_mul(u64::from(sectors));
-                    product.ok_or_else(|| Reject::new("pages below sector 2^64", at))
-                };
-                let start = times(range.start, range.start_at)?;
-                Ok(Range { start, length: times(range.length, range.length_at)?, ..range })
             }
         }
     }

@@ -1,4 +1,15 @@
-//! How many records each volume of a trace has.
+//! The volumes of a trace: which are used, and how many records each has.
+
+/// Which volumes of a trace are used.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Chosen {
+    /// The only one: a second one is an error.
+    Only,
+    /// The one of this number.
+    One(u64),
+    /// Each separately.
+    Each,
+}
 
 /// Numbers below this are counted in a list, which is faster.
 const SMALL: u64 = 1 << 16;

@@ -196,6 +196,14 @@ fn watermark_beyond_pool(config: &Config) -> Option<String> {
     None
 }
 
+impl Config {
+    /// Notes to print before a run begins.
+    #[must_use]
+    pub fn notes(&self) -> Vec<String> {
+        endless::of(self).map(|found| found.warning()).into_iter().collect()
+    }
+}
+
 fn collection_without_end(config: &Config) -> Option<String> {
     // A configuration that an earlier check refuses describes no device that could be examined.
     let refused = [reserve_beyond_spare, watermark_beyond_pool, erase_unit_too_large];

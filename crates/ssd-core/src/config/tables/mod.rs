@@ -133,14 +133,6 @@ impl Default for Config {
     }
 }
 
-impl Config {
-    /// Notes to print before a run begins.
-    #[must_use]
-    pub fn notes(&self) -> Vec<String> {
-        crate::ftl::gc::endless::of(self).map(|found| found.warning()).into_iter().collect()
-    }
-}
-
 impl Key<Config> {
     /// The kernel's key called `path`.
     pub(crate) fn find(path: &str) -> Option<&'static Key<Config>> {

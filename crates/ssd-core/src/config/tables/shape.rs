@@ -4,6 +4,12 @@ use super::{BusyUnit, Config, DeviceConfig, EraseUnit, Frontiers, PoolScope};
 use crate::rng::Stream;
 
 impl DeviceConfig {
+    /// Channels, chips on each of them, and planes in each chip.
+    #[must_use]
+    pub const fn shape(&self) -> [u32; 3] {
+        [self.channels, self.chips_per_channel, self.planes_per_chip]
+    }
+
     /// Planes of the device.
     #[must_use]
     pub fn planes(&self) -> u64 {

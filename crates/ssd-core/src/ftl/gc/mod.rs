@@ -3,27 +3,17 @@
 
 pub mod agenda;
 pub mod concurrency;
+mod demand;
 pub(crate) mod endless;
 pub mod trigger;
 pub mod unmet;
 pub mod victim;
 
+pub use demand::Demand;
+
 use super::plugs::Plugs;
 use crate::config::{Amount, Gc};
 use trigger::{SpaceView, Trigger, TriggerPolicy};
-
-/// Whether a pool wants collection.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Demand {
-    /// Not now.
-    None,
-    /// When the concurrency rule allows, in the order of the queues.
-    Background,
-    /// A trigger's hard watermark: before host operations.
-    Urgent,
-    /// At the hard reserve: before host operations, whatever the concurrency rule says.
-    Reserve,
-}
 
 /// The answers to "when" and "how much".
 pub struct Demands {

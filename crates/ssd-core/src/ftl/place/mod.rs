@@ -1,7 +1,6 @@
 //! Where do writes go? One file per placement: the plane an admitted host write is queued for.
 
 use super::gc::Demand;
-use crate::config::DeviceConfig;
 use crate::plug::PolicySpec;
 use crate::units::{Lpn, PlaneId};
 
@@ -17,18 +16,14 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// The layout of a configured device.
+    /// From the numbers of channels, chips on each and planes in each chip.
     #[must_use]
-    pub const fn new(device: &DeviceConfig) -> Layout {
+    pub const fn new([channels, chips_per_channel, planes_per_chip]: [u32; 3]) -> Layout {
         assert!(
-            device.channels > 0 && device.chips_per_channel > 0 && device.planes_per_chip > 0,
+            channels > 0 && chips_per_channel > 0 && planes_per_chip > 0,
             "a device without planes"
         );
-        Layout {
-            channels: device.channels,
-            chips_per_channel: device.chips_per_channel,
-            planes_per_chip: device.planes_per_chip,
-        }
+        Layout { channels, chips_per_channel, planes_per_chip }
     }
 
     /// Planes of the device.

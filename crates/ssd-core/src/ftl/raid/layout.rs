@@ -56,7 +56,7 @@ impl Groups {
         assert!(chips as usize <= MOST_CHIPS, "a group of {chips} chips has too many positions");
         assert!(stripe > 0, "a stripe without data");
         assert!(geo.user_pages.is_multiple_of(stripe), "{} pages end in a stripe", geo.user_pages);
-        let layout = Layout::new(&config.device);
+        let layout = Layout::new(config.device.shape());
         Some(Groups {
             chips,
             user_pages: geo.user_pages,

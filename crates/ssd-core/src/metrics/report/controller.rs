@@ -1,9 +1,10 @@
 //! Pages in the controller: the write buffer, and the path between flash controllers and host side.
 
 use super::ratio;
-use crate::metrics::counters::{CAUSES, Cause};
+use crate::metrics::cause::{CAUSES, Cause};
 use crate::metrics::declare::section;
 use crate::metrics::form::Counter as _;
+use crate::metrics::inputs::Inputs;
 use std::collections::BTreeMap;
 
 section! {

@@ -2,6 +2,7 @@
 
 use super::ratio;
 use crate::metrics::declare::section;
+use crate::metrics::inputs::Inputs;
 
 section! {
     /// Shares of the simulated time in which something was busy, 0 to 1.

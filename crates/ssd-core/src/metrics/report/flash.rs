@@ -1,9 +1,10 @@
 //! Flash operations by cause, and write amplification.
 
 use super::ratio;
-use crate::metrics::counters::{CAUSES, Cause};
+use crate::metrics::cause::{CAUSES, Cause};
 use crate::metrics::declare::section;
 use crate::metrics::form::Counter as _;
+use crate::metrics::inputs::Inputs;
 use std::collections::BTreeMap;
 
 section! {

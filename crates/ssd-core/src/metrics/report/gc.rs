@@ -3,6 +3,7 @@
 use super::device::EraseStats;
 use super::ratio;
 use crate::metrics::declare::section;
+use crate::metrics::inputs::Inputs;
 use std::collections::BTreeMap;
 
 /// Name under which greedy victims of the reserve are counted.

@@ -3,6 +3,7 @@
 use super::per_second;
 use crate::host::request::Op;
 use crate::metrics::declare::section;
+use crate::metrics::inputs::Inputs;
 
 section! {
     /// Requests by outcome and by operation.

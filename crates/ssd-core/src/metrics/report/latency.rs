@@ -1,9 +1,10 @@
 //! Latencies, and where their time went.
 
 use crate::host::request::Op;
-use crate::metrics::counters::PartSums;
 use crate::metrics::declare::section;
+use crate::metrics::inputs::Inputs;
 use crate::metrics::latency::{ByOp, Recorder};
+use crate::metrics::parts::PartSums;
 use std::collections::BTreeMap;
 
 section! {

@@ -10,6 +10,7 @@ pub mod device;
 pub mod flash;
 pub mod gc;
 pub mod host;
+mod judged;
 pub mod latency;
 pub mod power;
 pub mod provenance;
@@ -30,6 +31,7 @@ pub use remap::Remap;
 pub use time::{Little, Speed, Time};
 
 use super::declare::section;
+use super::inputs::Inputs;
 use super::steady::SteadyState;
 use super::verdict::{self, Verdict};
 use super::warmup::Warmup;
@@ -92,10 +94,10 @@ section! {
         /// The device at the end of the run.
         device: Device = Device::of(inputs),
         /// Whether write amplification has settled.
-        steady_state: SteadyState = inputs.steady_state(),
+        steady_state: SteadyState = judged::steady_state(inputs),
         /// Whether the measurement starts with a transient.
         #[serde(default)]
-        warmup: Warmup = inputs.warmup(),
+        warmup: Warmup = judged::warmup(inputs),
         /// Little's law.
         little: Little = Little::of(inputs),
         /// Time.

@@ -1,6 +1,7 @@
 //! Power cuts and recoveries.
 
 use crate::metrics::declare::section;
+use crate::metrics::inputs::Inputs;
 
 section! {
     /// One recovery from a power cut.

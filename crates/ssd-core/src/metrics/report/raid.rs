@@ -3,6 +3,7 @@
 use super::latency::LatencyStats;
 use crate::metrics::declare::section;
 use crate::metrics::degraded::{Degraded, FailedChip};
+use crate::metrics::inputs::Inputs;
 
 section! {
     /// Parity groups: how their parity was updated.

@@ -3,6 +3,7 @@
 use super::LatencyStats;
 use crate::host::request::Op;
 use crate::metrics::declare::section;
+use crate::metrics::inputs::Inputs;
 
 section! {
     /// Copies (as with NVMe Copy), and the pages that several logical pages share.

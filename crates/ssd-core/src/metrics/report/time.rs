@@ -2,6 +2,7 @@
 
 use super::{per_second, ratio};
 use crate::metrics::declare::section;
+use crate::metrics::inputs::Inputs;
 
 section! {
     /// Little's law: `mean_in_system = throughput * mean_response`.

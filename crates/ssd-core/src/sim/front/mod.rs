@@ -56,7 +56,8 @@ impl Front {
             requests: Requests::default(),
             epochs: Epochs::default(),
             arrivals: VecDeque::new(),
-            placement: plugs.placement(&config.alloc.placement, &Layout::new(&config.device)),
+            placement: plugs
+                .placement(&config.alloc.placement, &Layout::new(config.device.shape())),
             sequence,
             done: Vec::new(),
             link: link.map(|rate| Link::new(rate, host.link_duplex)),

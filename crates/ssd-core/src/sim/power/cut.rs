@@ -76,17 +76,36 @@ impl Ssd {
 
     /// Overwrite what a cut loses.
     pub(super) fn forget_all(&mut self) {
-        let config = &self.power.as_ref().expect("a device whose power may be cut").config;
-        let now = self.array.now;
-        self.front = self.front.after_cut(Front::new(config, &self.plugs, self.front.sequence));
-        self.ftl.lose_power(config);
-        let mut array = Array::new(config, &self.ftl.geo);
-        array.take_over(&mut self.array);
-        self.array = array;
-        self.gc = Collector::new(config, &self.ftl, &self.plugs);
-        self.copies = Copies::new(config);
-        self.ledger.content = None;
-        (self.mid_instant, self.failure) = (false, None);
+        // By name, so that the compiler asks of every field whether it survives.
+        let Ssd {
+            ftl,
+            front,
+            array,
+            gc,
+            ledger,
+            raid: _,
+            copies,
+            power,
+            failure,
+            mid_instant,
+            audits: _,
+            plugs,
+            watches_queues: _,
+            recovers: _,
+            groups_due,
+            machine: _,
+        } = self;
+        let config = &power.as_ref().expect("a device whose power may be cut").config;
+        let now = array.now;
+        *front = front.after_cut(Front::new(config, plugs, front.sequence));
+        ftl.lose_power(config);
+        let mut anew = Array::new(config, &ftl.geo);
+        anew.take_over(array);
+        *array = anew;
+        *gc = Collector::new(config, ftl, plugs);
+        *copies = Copies::new(config);
+        ledger.content = None;
+        (*mid_instant, *failure, *groups_due) = (false, None, false);
         debug_assert_eq!(self.array.now, now, "a cut takes no time");
         debug_assert!(self.array.events.next_time().is_none(), "an event survives");
         debug_assert!(self.array.timers.next_time().is_none(), "a timer survives");

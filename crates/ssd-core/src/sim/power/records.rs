@@ -4,8 +4,8 @@
 use super::{Power, Unrecorded};
 use crate::ftl::map::Entry;
 use crate::ftl::owners::Claim;
-use crate::metrics::build::RecordsKept;
 use crate::metrics::counters::Parts;
+use crate::metrics::inputs::RecordsKept;
 use crate::nand::nvram::Record;
 use crate::sched::order::W_GC;
 use crate::sim::array::event::Timer;

@@ -1,6 +1,5 @@
 //! What an application does to a volume, in numbers.
 
-use super::published;
 use crate::config::{CYCLE, TABLE_SKEW};
 use ssd_core::host::source::SourceError;
 use ssd_core::units::SECTOR_BYTES;
@@ -71,14 +70,6 @@ impl Habits {
 }
 
 impl Model {
-    /// The application `name` by the numbers of `set`; see [`NAMES`] and [`SETS`].
-    ///
-    /// # Errors
-    /// There is no such application or set, or the set has no numbers for it.
-    pub fn published(name: &str, set: &str) -> Result<Model, SourceError> {
-        published::model(name, set)
-    }
-
     /// The model, if its numbers can be met together.
     ///
     /// # Errors

@@ -21,34 +21,42 @@ use ssd_core::host::source::SourceError;
 
 const KIB: f64 = 1024.0;
 
-/// The model of `name` in `set`.
-pub(super) fn model(name: &str, set: &str) -> Result<Model, SourceError> {
-    let unknown = |what: &str, said: &str, known: &[&str]| {
-        Err(SourceError(format!("{what} {said:?} is not known; there are: {}", known.join(", "))))
-    };
-    if !NAMES.contains(&name) {
-        return unknown("application", name, &NAMES);
+impl Model {
+    /// The application `name` by the numbers of `set`; see [`NAMES`] and [`SETS`].
+    ///
+    /// # Errors
+    /// There is no such application or set, or the set has no numbers for it.
+    pub fn published(name: &str, set: &str) -> Result<Model, SourceError> {
+        let unknown = |what: &str, said: &str, known: &[&str]| {
+            Err(SourceError(format!(
+                "{what} {said:?} is not known; there are: {}",
+                known.join(", ")
+            )))
+        };
+        if !NAMES.contains(&name) {
+            return unknown("application", name, &NAMES);
+        }
+        if !SETS.contains(&set) {
+            return unknown("parameter set", set, &SETS);
+        }
+        let Some(shapes) = shapes(name, set) else {
+            let known: Vec<&str> =
+                SETS.into_iter().filter(|other| shapes(name, other).is_some()).collect();
+            return Err(SourceError(format!(
+                "the set {set} has no numbers for {name}; there are some in: {}",
+                known.join(", ")
+            )));
+        };
+        let journal = column(&ADAPTIVE_CHANNEL, "table3_file_types_percent", name);
+        Model {
+            name: format!("{name} ({set})"),
+            shapes,
+            journal: journal.map_or(0.0, |column| column.number("journal") / 100.0),
+            pace: pace(name),
+            habits: Habits::USUAL,
+        }
+        .checked()
     }
-    if !SETS.contains(&set) {
-        return unknown("parameter set", set, &SETS);
-    }
-    let Some(shapes) = shapes(name, set) else {
-        let known: Vec<&str> =
-            SETS.into_iter().filter(|other| shapes(name, other).is_some()).collect();
-        return Err(SourceError(format!(
-            "the set {set} has no numbers for {name}; there are some in: {}",
-            known.join(", ")
-        )));
-    };
-    let journal = column(&ADAPTIVE_CHANNEL, "table3_file_types_percent", name);
-    Model {
-        name: format!("{name} ({set})"),
-        shapes,
-        journal: journal.map_or(0.0, |column| column.number("journal") / 100.0),
-        pace: pace(name),
-        habits: Habits::USUAL,
-    }
-    .checked()
 }
 
 fn shapes(name: &str, set: &str) -> Option<[Shape; 3]> {

@@ -19,24 +19,5 @@ pub use layout::{
 };
 pub use reader::Reader;
 
-use crate::read::formats::{Clock, FormatInfo, TraceFormat, UnitRule};
-
 /// Extension of trace files, without the dot.
 pub const EXTENSION: &str = "ssdtrace";
-
-/// Description of the format.
-pub const INFO: FormatInfo = FormatInfo {
-    format: TraceFormat::Ssdtrace,
-    name: "ssdtrace",
-    summary: "Trace files of ssdlab.",
-    title: "a trace file of ssdlab",
-    form: "columns of binary numbers (docs/trace-file.md)",
-    unit: UnitRule::Fixed,
-    actions: false,
-    units: "time in ns, address and length in 512 B sectors",
-    clock: Clock::File,
-    volume: "volume of the request",
-    order: "ascending",
-    source: "docs/trace-file.md",
-    traps: "none: every byte is under a checksum; `ssdlab trace convert` writes it",
-};

@@ -1,8 +1,7 @@
 //! `TIME_NS DEVICE SECTOR SECTORS TYPE`, shared by SSDSim and MQSim.
 
 use super::cursor::Cursor;
-use super::{Line, Range, Reject, in_sectors};
-use crate::read::unit::Unit;
+use super::{Line, Range, Reject, Unit, in_sectors};
 
 /// Column names of the three middle fields, shared with DiskSim: device, sector, length.
 #[inline(always)]

@@ -10,9 +10,8 @@
 
 use super::cursor::Cursor;
 use super::{
-    Clock, Format, FormatInfo, Line, ReadAs, Reject, TraceFormat, UnitRule, ascii, in_sectors,
+    Clock, Format, FormatInfo, Line, ReadAs, Reject, TraceFormat, Unit, UnitRule, ascii, in_sectors,
 };
-use crate::read::unit::Unit;
 use ssd_core::host::request::Op;
 
 /// The format.

@@ -7,18 +7,17 @@
 mod ascii;
 mod cursor;
 mod iolog;
+mod ssdtrace;
+mod unit;
 
-use crate::read::scan::{Refusal, Scan};
-use crate::read::tally::Tally;
-use crate::read::unit::Unit;
+pub use unit::Unit;
+
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use ssd_core::config::Word;
 use ssd_core::host::request::{Op, Request, TimedRequest};
-use ssd_core::host::source::SourceError;
 use ssd_core::units::Nanos;
 use std::borrow::Cow;
-use std::io::Read;
 
 /// Longest read or write that is accepted, sectors (1 GiB).
 pub const MAX_TRANSFER_SECTORS: u64 = 1 << 21;
@@ -233,6 +232,14 @@ pub trait Format: Default {
     }
 }
 
+/// What is done with a format that is known only when a file is read.
+pub(crate) trait Work {
+    /// What comes of it.
+    type Done;
+    /// Do it with the parser `P`.
+    fn with<P: Format>(self) -> Self::Done;
+}
+
 /// Share of `lines` that are records of a format, per cent; lines that are not records but may occur in the
 /// file do not count.
 fn share<P: Format>(lines: &[&[u8]]) -> u32 {
@@ -262,12 +269,12 @@ macro_rules! formats {
         }
 
         /// Descriptions of the formats: plugs, sorted by name, and ssdlab's trace file.
-        pub const ALL: &[&FormatInfo] = &[$(&$file::INFO,)+ &crate::read::columnar::INFO];
+        pub const ALL: &[&FormatInfo] = &[$(&$file::INFO,)+ &ssdtrace::SSDTRACE];
 
         const WORDS: [(&str, &str); 1 + ALL.len()] = sorted([
             ("auto", "Detected from the first lines."),
             $(($file::INFO.name, $file::INFO.summary),)+
-            (crate::read::columnar::INFO.name, crate::read::columnar::INFO.summary),
+            (ssdtrace::SSDTRACE.name, ssdtrace::SSDTRACE.summary),
         ]);
 
         /// [`Format::detect`] of every format.
@@ -282,22 +289,11 @@ macro_rules! formats {
             vec![$((TraceFormat::$variant, $file::Parser::understood(line))),+]
         }
 
-        /// Reads all of `reader` as `format`; see [`Scan::run`].
-        ///
-        /// # Panics
-        /// If the format is `auto`: it must be detected before.
-        pub(crate) fn scan(
-            format: TraceFormat,
-            scan: &Scan<'_, '_>,
-            reader: impl Read,
-            take: impl FnMut(&Event) -> Result<(), Refusal>,
-        ) -> Result<Tally, SourceError> {
+        /// Does `work` with the parser of `format`; `None`: it has none.
+        pub(crate) fn with<W: Work>(format: TraceFormat, work: W) -> Option<W::Done> {
             match format {
-                $(TraceFormat::$variant => {
-                    scan.run($file::Parser::new(scan.how), reader, take)
-                })+
-                TraceFormat::Ssdtrace => scan.run_trace_file(reader, take),
-                TraceFormat::Auto => panic!("the format is detected before the trace is read"),
+                $(TraceFormat::$variant => Some(work.with::<$file::Parser>()),)+
+                TraceFormat::Ssdtrace | TraceFormat::Auto => None,
             }
         }
     };

@@ -6,8 +6,7 @@
 //! taken to be nanoseconds, as in its samples. For another unit set `workload.time_scale`.
 
 use super::cursor::Cursor;
-use super::{Clock, Format, FormatInfo, Line, ReadAs, Reject, TraceFormat, UnitRule, ascii};
-use crate::read::unit::Unit;
+use super::{Clock, Format, FormatInfo, Line, ReadAs, Reject, TraceFormat, Unit, UnitRule, ascii};
 
 /// The format.
 pub const INFO: FormatInfo = FormatInfo {

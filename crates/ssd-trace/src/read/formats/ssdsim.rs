@@ -6,8 +6,7 @@
 //! with decimals is refused: it is a file for DiskSim, in milliseconds.
 
 use super::cursor::Cursor;
-use super::{Clock, Format, FormatInfo, Line, ReadAs, Reject, TraceFormat, UnitRule, ascii};
-use crate::read::unit::Unit;
+use super::{Clock, Format, FormatInfo, Line, ReadAs, Reject, TraceFormat, Unit, UnitRule, ascii};
 
 /// The format.
 pub const INFO: FormatInfo = FormatInfo {

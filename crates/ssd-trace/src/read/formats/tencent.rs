@@ -6,9 +6,9 @@
 
 use super::cursor::Cursor;
 use super::{
-    Clock, Format, FormatInfo, Line, ReadAs, Reject, TraceFormat, UnitRule, in_sectors, is_header,
+    Clock, Format, FormatInfo, Line, ReadAs, Reject, TraceFormat, Unit, UnitRule, in_sectors,
+    is_header,
 };
-use crate::read::unit::Unit;
 
 /// The format.
 pub const INFO: FormatInfo = FormatInfo {

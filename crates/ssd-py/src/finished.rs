@@ -1,0 +1,44 @@
+//! The results of a run, for Python.
+
+use pyo3::prelude::*;
+use ssd_run::Ending;
+
+/// A finished run.
+#[pyclass(frozen, get_all, module = "ssdlab._core")]
+pub(crate) struct Finished {
+    /// "completed", "interrupted", "failed", or "unwritable" when a log could not be written.
+    pub(crate) ending: String,
+    /// Why it failed or what could not be written; empty otherwise.
+    pub(crate) message: String,
+    /// report.json.
+    pub(crate) report: String,
+    /// The time series as CSV.
+    pub(crate) series: String,
+    /// The distributions behind means and percentiles, as CSV.
+    pub(crate) distributions: String,
+    /// What was found in the trace, as JSON; None for a synthetic workload.
+    pub(crate) trace: Option<String>,
+    /// The exception of a policy in Python that ended the run; None: none did.
+    pub(crate) error: Option<Py<PyAny>>,
+}
+
+impl Finished {
+    /// Without trace and policies.
+    pub(crate) fn of(done: ssd_run::Finished) -> Finished {
+        let (ending, message) = match done.ending {
+            Ending::Completed => ("completed", String::new()),
+            Ending::Interrupted => ("interrupted", String::new()),
+            Ending::Failed(message) => ("failed", message),
+            Ending::Unwritable(message) => ("unwritable", message),
+        };
+        Finished {
+            ending: ending.to_string(),
+            message,
+            report: done.report.to_json(),
+            series: done.series.to_csv(),
+            distributions: done.distributions,
+            trace: None,
+            error: None,
+        }
+    }
+}

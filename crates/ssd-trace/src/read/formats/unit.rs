@@ -1,0 +1,39 @@
+//! The unit in which a file counts addresses and lengths.
+
+use super::{MAX_TRANSFER_SECTORS, Range, Reject};
+
+/// The unit of a trace whose format leaves it open.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Unit {
+    /// 512 bytes.
+    #[default]
+    Sectors,
+    /// One byte.
+    Bytes,
+    /// Pages of this many sectors.
+    Pages(u32),
+}
+
+impl Unit {
+    /// `range` in sectors.
+    #[inline(always)]
+    pub(crate) fn in_sectors(self, range: Range) -> Result<Range, Reject> {
+        match self {
+            Unit::Sectors if range.length > MAX_TRANSFER_SECTORS => {
+                let expected = "a length of at most 2097152 sectors (1 GiB; is it another unit? \
+                                workload.unit says which)";
+                Err(Reject::new(expected, range.length_at))
+            }
+            Unit::Sectors => Ok(range),
+            Unit::Bytes => range.of_bytes(),
+            Unit::Pages(sectors) => {
+                let times = |value: u64, at: usize| {
+                    let product = value.checked_mul(u64::from(sectors));
+                    product.ok_or_else(|| Reject::new("pages below sector 2^64", at))
+                };
+                let start = times(range.start, range.start_at)?;
+                Ok(Range { start, length: times(range.length, range.length_at)?, ..range })
+            }
+        }
+    }
+}
