@@ -92,7 +92,7 @@ def check(folder: Path, limit: int = 20) -> Counter[str]:
     geometry = Geometry.of(report)
     power = Power(folder, report, geometry, findings)
     owners: Owners | None = None
-    if requests.copies and power.cuts:
+    if requests.copies and power.is_on:
         owners = OwnersUnderCuts(folder, report, findings)
         owners.prepare(requests)
     elif requests.copies:

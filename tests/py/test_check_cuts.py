@@ -64,6 +64,23 @@ CASES: dict[str, dict[str, object]] = {
         "alloc.pool": "plane",
         "device.over_provisioning": 0.6,
     },
+    "copies-programmed-deep": {
+        **COPIES,
+        "remap.mode": "copy",
+        "workload.size": "32 KiB",
+        "host.queue_depth": 64,
+        "power.cut": {"at": ["1 ms", "2 ms", "30 ms"]},
+        "device.over_provisioning": 0.5,
+    },
+    "checkpoints-of-many-sizes": {
+        **CHECKPOINT,
+        "workload.size": "32 KiB",
+        "workload.trim": 0.3,
+        "device.over_provisioning": 0.6,
+        "precondition.overwrite": 1,
+        "host.mode": "open",
+        "power.cut": {"every": "150 ms"},
+    },
     "no-trims": {"workload.trim": 0, "workload.read": 0.5, "run.data": "digest"},
 }
 
@@ -74,6 +91,19 @@ def test_logs_with_cuts_give_the_report(case: str, tmp_path: Path) -> None:
     assert report.power is not None
     assert report.power.cuts > 2
     assert len(rows_of(tmp_path / "a", "power.csv.zst")) > report.power.cuts
+    checked(tmp_path / "a")
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"power.cut": "on-request", "host.queue_depth": 64},
+        {"power.cut": "never", "workload.warmup_requests": 100},
+    ],
+)
+def test_logs_of_copies_without_a_cut(settings: dict[str, object], tmp_path: Path) -> None:
+    """A device prepared for cuts keeps data where a cut would find them; a warm-up counts apart."""
+    ssdlab.run(set={**CUTS, **COPIES, **settings}, out=tmp_path / "a", progress=False)
     checked(tmp_path / "a")
 
 

@@ -268,8 +268,7 @@ def test_a_device_that_refuses_copies_names_the_remedy_for_a_trace(tmp_path: Pat
     done = ssdlab_command(
         "run", "greedy-8ch", "--trace", "a.trace", *sets(settings), "--quiet", cwd=tmp_path
     )
-    assert done.returncode in (1, 2)
-    assert 'set remap.mode = "share" or "copy"' in done.stderr
+    refused(done, 2, "a.trace: 2 copies", 'set remap.mode = "share" or "copy"')
 
 
 def test_the_page_shows_copies_and_power_cuts(tmp_path: Path) -> None:
@@ -296,3 +295,80 @@ def test_the_page_shows_copies_and_power_cuts(tmp_path: Path) -> None:
     assert power.owner_records > 0
     assert power.live_record_bytes + power.stale_record_bytes <= power.nvram_peak
     assert power.live_records > 0
+
+
+@pytest.mark.parametrize("mode", ["share", "copy"])
+def test_copies_that_are_repeated_after_cuts_count_once(mode: str, tmp_path: Path) -> None:
+    settings: dict[str, object] = {
+        **POOL,
+        "remap.mode": mode,
+        "workload.copy": 0.5,
+        "workload.trim": 0.3,
+        "workload.requests": 2000,
+        "workload.size": "4 KiB",
+        "host.queue_depth": 64,
+        "power.nvram_time": "1 ms" if mode == "share" else "500 ns",
+        "power.cut": {"every": "20 ms" if mode == "share" else "60 ms"},
+        "device.over_provisioning": 0.6,
+    }
+    report = ssdlab.run(set=settings, out=tmp_path / "a", progress=False)
+    remap, power = report.remap, report.power
+    assert remap is not None
+    assert power is not None
+    assert power.requests_repeated > 400
+    pages = remap.shared + remap.copied + remap.unmapped
+    # Some are replaced while they wait for their source, or to be read.
+    assert 0.9 * remap.commands < pages <= remap.commands
+    if mode == "copy":
+        # A copy that a cut ends has been programmed all the same.
+        assert remap.copied <= report.flash.programs.remap
+    # Every TRIM counts the pages that it unmapped when it first arrived.
+    assert report.host.pages_trimmed <= report.requests.trim
+
+
+def test_a_copy_of_a_copy_under_way_shares_the_page_of_its_source() -> None:
+    one = device("copy")
+    one.write(0)
+    one.run_until_idle()
+    one.copy(10, 0)
+    one.copy(20, 10)
+    one.write(10)
+    one.run_until_idle()
+    one.audit()
+    report = one.report()
+    assert report.remap is not None
+    # The page at 10 has been replaced before it was read: its copy is neither read nor programmed.
+    assert (report.remap.copied, report.remap.waited) == (1, 0)
+    assert report.flash.reads.remap == report.flash.programs.remap == 1
+    assert -1 not in one.mapping[[0, 10, 20]]
+
+
+def test_a_list_of_ranges_says_how_long_a_copy_is() -> None:
+    with pytest.raises(ssdlab.WorkloadError, match="pages: a list of ranges says"):
+        device("share").copy(10, [(0, 2)], pages=7)
+
+
+def test_dedup_leaves_equal_sources_of_a_copy(tmp_path: Path) -> None:
+    lines = ["RC 0 + 8", "RC 0 + 8", "WC 80 + 16", "W 160 + 8", "W 160 + 8"]
+    text = "".join(
+        f"8,0 0 {number} 0.{number:09} 0 Q {line} [x]\n" for number, line in enumerate(lines, 1)
+    )
+    (tmp_path / "a.trace").write_text(text)
+    settings: dict[str, object] = {**EMPTY, "remap.mode": "share", "workload.dedup": True}
+    settings = {key: value for key, value in settings.items() if key != "workload.kind"}
+    report = ssdlab.run(trace=tmp_path / "a.trace", set=settings, progress=False)
+    assert report.remap is not None
+    assert (report.remap.commands, report.requests.write) == (1, 1)
+
+
+def test_a_snapshot_says_that_it_needs_a_device_that_remaps(tmp_path: Path) -> None:
+    one = device("share")
+    one.write(0, 16)
+    one.run_until_idle()
+    one.copy(32, 0, 16)
+    one.copy(64, 0, 4)
+    one.run_until_idle()
+    one.save(tmp_path / "a.ssdsnap")
+    assert ssdlab.snapshot_info(tmp_path / "a.ssdsnap").extra_owners == 20
+    said = ssdlab_command("snapshot", "info", "a.ssdsnap", cwd=tmp_path).stdout
+    assert '"share" or "copy"' in said

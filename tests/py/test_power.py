@@ -145,7 +145,7 @@ def test_fua_and_preflush_decide_what_a_volatile_buffer_loses() -> None:
 
 
 def test_between_a_cut_and_the_mount_there_is_no_state_to_look_at() -> None:
-    """Each attempt names the remedy; time, erases and the report are there."""
+    """Each attempt names the remedy; time and erases are there."""
     ssd = device(**{"run.data": "digest"})
     for bad in (-5, 1.5, "1 s", 1 << 70):
         with pytest.raises(ssdlab.WorkloadError, match=r"in the past|at_ns: "):
@@ -159,10 +159,10 @@ def test_between_a_cut_and_the_mount_there_is_no_state_to_look_at() -> None:
         lambda: ssd.valid_pages,
         lambda: ssd.free_blocks,
         lambda: ssd.digest(0),
+        ssd.report,
     ):
         with pytest.raises(ssdlab.WorkloadError, match=r"power is off: mount\(\)"):
             attempt()
-    assert ssd.report().power is not None
     assert ssd.now_ns > 0
     assert ssd.erases.sum() == 0
     ssd.mount()
@@ -181,3 +181,83 @@ def test_a_cut_that_never_comes_is_warned_of() -> None:
     ):
         report = ssdlab.run(set=run | {"power.cut": cut}, progress=False)
         assert any(words in warning for warning in report.warnings) == warned, cut
+
+
+def test_what_was_to_arrive_later_is_lost_with_its_time() -> None:
+    """After a cut requests may arrive at once, though one was lost that was to arrive later."""
+    ssd = device()
+    late = ssd.write(20, at_ns=10**9)
+    assert ssd.power_cut(100).tolist() == [late]
+    ssd.mount()
+    ssd.write(0)
+    ssd.write(1, at_ns=ssd.now_ns + 10)
+    done = ssd.run_until_idle()
+    assert len(done) == 2
+    assert ssd.now_ns < 10**9
+
+
+def test_lost_requests_leave_no_pages_in_the_report() -> None:
+    """Pages of writes and reads that a cut has ended count no more than their requests."""
+    ssd = device()
+    for lpn in range(4):
+        ssd.write(lpn)
+    ssd.run_until_idle()
+    for lpn in range(80):
+        ssd.write(100 + lpn, 2)
+        ssd.read(lpn % 4)
+    lost = ssd.power_cut(ssd.now_ns + 1000)
+    ssd.mount()
+    report = ssd.report()
+    assert len(lost) == 160
+    assert (report.requests.write, report.requests.read) == (4, 0)
+    assert (report.host.pages_written, report.host.pages_read) == (4, 0)
+
+
+def test_a_cut_forgets_no_measurement() -> None:
+    """The lowest number of erased blocks stays the lowest."""
+    ssd = device(**{"device.over_provisioning": 0.2})
+    for _ in range(20):
+        ssd.write(0, 64)
+    ssd.run_until_idle()
+    before = ssd.report().device.lowest_free_blocks
+    ssd.power_cut()
+    ssd.mount()
+    assert ssd.report().device.lowest_free_blocks <= before
+
+
+def test_a_mount_without_checkpoints_reads_no_page_twice() -> None:
+    """Records of owners name pages that have just been read."""
+    reads = []
+    for copies in (0, 20):
+        ssd = device(**{"remap.mode": "share", "precondition.fill": 0, "precondition.overwrite": 0})
+        ssd.write(0, 40)
+        ssd.run_until_idle()
+        if copies:
+            ssd.copy(100, 0, copies)
+            ssd.run_until_idle()
+        ssd.power_cut()
+        reads.append(ssd.mount().reads)
+    assert reads[0] == reads[1]
+
+
+@pytest.mark.parametrize("mode", ["share", "copy"])
+def test_checkpoints_count_a_copied_page_once(mode: str) -> None:
+    """`power.checkpoint` is of bytes written or copied, whatever the device does for a copy."""
+    ssd = device(
+        **{
+            "remap.mode": mode,
+            "power.checkpoint": "1 MiB",
+            "device.over_provisioning": 0.6,
+            "precondition.fill": 0,
+            "precondition.overwrite": 0,
+        }
+    )
+    ssd.write(0, 16)
+    ssd.run_until_idle()
+    for number in range(1024):
+        ssd.copy(20 + number % 200, number % 16)
+        ssd.run_until_idle()
+    power = ssd.report().power
+    assert power is not None
+    # 16 pages of 4 KiB are written and 1,024 copied: 4.06 MiB.
+    assert power.checkpoints == 4

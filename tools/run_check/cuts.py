@@ -26,7 +26,7 @@ class Cuts:
         """Start before the first of them."""
         self.flash, self.power, self.findings = flash, power, findings
         self.geometry = flash.geometry
-        self.checkpoints = Checkpoints(flash.geometry, power, findings)
+        self.checkpoints = Checkpoints(flash.geometry, findings)
         self.durable = Durable(flash.requests, report, power, findings)
         self.left = list(reversed(power.mounts))
         self.mounted_at = 0
@@ -126,30 +126,37 @@ class Cuts:
 
     def _compare_reads(self, mount: Mount) -> None:
         """Of each block all programmed pages and one more; of covered ones the first and later."""
-        begun = self.checkpoints.last(mount.cut)
-        if begun is None and "checkpoint" in mount.reads:
-            # The one that the run starts with.
-            begun = 0
-        elif begun is not None and "checkpoint" not in mount.reads:
-            self.findings.add("mount-reads", f"{POWER}:{mount.line}", "a checkpoint", "none")
+        pages = mount.reads.get("checkpoint")
+        begins: list[int | None] = [None]
+        if pages is not None:
+            # If it has read none of the log, the one that the run starts with.
+            begins = list(self.checkpoints.last(mount.cut, pages)) or [0]
+        if begins in ([None], [0]) and self.checkpoints.any_whole():
+            found_pages = "none" if pages is None else sum(pages.values())
+            expected = "the pages of the last whole checkpoint"
+            self.findings.add("mount-reads", f"{POWER}:{mount.line}", expected, found_pages)
             return
-        least: Counter[Plane] = Counter()
-        most: Counter[Plane] = Counter()
+        bounds = [self._bounds_of(begun) for begun in begins]
+        found = mount.reads.get("scan", Counter())
+        for where in bounds[0]:
+            low = min(each[where][0] for each in bounds)
+            high = max(each[where][1] for each in bounds)
+            if not low <= found[where] <= high:
+                expected = f"{low} to {high} pages read of plane {where}"
+                self.findings.add("mount-reads", f"{POWER}:{mount.line}", expected, found[where])
+
+    def _bounds_of(self, begun: int | None) -> dict[Plane, tuple[int, int]]:
+        """Return the least and most pages read of every plane."""
+        bounds: dict[Plane, tuple[int, int]] = {}
         geometry, block = self.geometry, 0
         for channel in range(geometry.channels):
             for chip in range(geometry.chips):
                 for plane in range(geometry.planes):
-                    where = (channel, chip, plane)
-                    for _ in range(geometry.blocks):
-                        low, high = self._reads_of(block, begun)
-                        least[where] += low
-                        most[where] += high
-                        block += 1
-        found = mount.reads.get("scan", Counter())
-        for where, low in least.items():
-            if not low <= found[where] <= most[where]:
-                expected = f"{low} to {most[where]} pages read of plane {where}"
-                self.findings.add("mount-reads", f"{POWER}:{mount.line}", expected, found[where])
+                    reads = [self._reads_of(block + i, begun) for i in range(geometry.blocks)]
+                    low, high = (sum(each) for each in zip(*reads, strict=True))
+                    bounds[channel, chip, plane] = (low, high)
+                    block += geometry.blocks
+        return bounds
 
     def _reads_of(self, block: int, begun: int | None) -> tuple[int, int]:
         """Return the least and most pages read of a block: of one instant the order is unknown."""

@@ -58,6 +58,8 @@ class Power:
                 self._take_line(line, fields[0], numbers(POWER, line, fields[1:-1]), fields[-1])
             self.compare()
         self.cuts = [mount.cut for mount in self.mounts]
+        # Also without a cut: then data are where a cut would find them.
+        self.is_on = report.get("config.power.cut") not in (None, "never")
 
     def _take_line(self, line: int, event: str, values: list[int], outcome: str) -> None:
         place = f"{POWER}:{line}"

@@ -53,6 +53,7 @@ pub(crate) fn snapshot_info(
         "host_pages_written": snapshot.counters().sequence,
         "used_pages": snapshot.used_pages(),
         "valid_pages": snapshot.valid_pages(),
+        "extra_owners": snapshot.extra_owners(),
         "erases": erases.sum::<u64>(),
         "config": shape,
     });
@@ -248,7 +249,7 @@ impl Device {
     /// What has happened so far, as a finished run.
     #[pyo3(signature = (*, commit=None))]
     fn report(&self, commit: Option<String>) -> PyResult<Finished> {
-        Ok(Finished::of(self.lock()?.report(commit)))
+        Ok(Finished::of(self.lock_on()?.report(commit)))
     }
 
     /// The first invariant that does not hold; None: all do.

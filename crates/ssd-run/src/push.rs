@@ -323,7 +323,10 @@ impl PushDriver {
         }
         let refused = |error: DeviceError| PushError::Refused(error.to_string());
         let lost = self.ssd().power_cut_at(at).map_err(refused)?;
-        Ok(lost.iter().map(|request| request.id).collect())
+        let lost = lost.iter().map(|request| request.id).collect();
+        // What was to arrive later is lost, too.
+        self.last_ns = at.0;
+        Ok(lost)
     }
 
     /// Power is back: mount the device. Returns what that took.

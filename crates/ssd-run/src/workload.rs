@@ -99,6 +99,13 @@ pub fn open_workload(
     if file_bytes.is_some() && reading.report(caller, true, file_bytes).is_break() {
         return Err(RunError::Interrupted);
     }
+    let copies = opened.facts.as_ref().map_or(0, |facts| facts.requests.copy);
+    if copies > 0 && config.remap.is_off() {
+        let file = config.workload.trace.as_deref().unwrap_or_default();
+        return Err(RunError::Workload(format!(
+            "{file}: {copies} copies, and the device refuses copies: set remap.mode = \"share\" or \"copy\""
+        )));
+    }
     if let Some(drive) = opened.drive {
         follow(&mut config.host, drive).map_err(RunError::Workload)?;
     }

@@ -169,18 +169,18 @@ fn a_format_without_copies_refuses_them() {
 #[test]
 fn what_is_no_copy_is_refused() {
     for (requests, part) in [
-        (&[("RC", 0, 8), ("R", 0, 8)][..], "request 2: the copy before it has sources and no dest"),
+        (&[("RC", 0, 8), ("R", 0, 8)][..], "record 2: the copy before it has sources and no dest"),
         (&[("R", 0, 8), ("RC", 0, 8)], "the last copy has sources and no destination"),
-        (&[("WC", 0, 8)], "request 1: a copy of 0 sectors to 8"),
-        (&[("RC", 8, 8), ("RC", 16, 8), ("WC", 64, 8)], "request 3: a copy of 16 sectors to 8"),
+        (&[("WC", 0, 8)], "record 1: a copy of 0 sectors to 8"),
+        (&[("RC", 8, 8), ("RC", 16, 8), ("WC", 64, 8)], "record 3: a copy of 16 sectors to 8"),
         (
             &[("RC", 4, 8), ("WC", 64, 8)],
-            "request 1: part of a copy of sectors 4 + 8; copies are of",
+            "record 1: part of a copy of sectors 4 + 8; copies are of",
         ),
         (&[("RC", 8, 4), ("WC", 64, 4)], "copies are of whole pages: use multiples of 8 sectors"),
         (
             &[("RC", 0, 16), ("WC", 8, 16)],
-            "request 2: a copy of sectors 0 + 16 to sectors 8 + 16, wh",
+            "record 2: a copy of sectors 0 + 16 to sectors 8 + 16, wh",
         ),
         (&[("RC", 64, 8), ("RC", 8, 8), ("WC", 0, 16)], "8 + 8 to sectors 0 + 16, which overlap"),
         (&[("RC", 32_768, 8), ("WC", 0, 8)], "line 1"),

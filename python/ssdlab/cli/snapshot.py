@@ -72,5 +72,7 @@ def _put_info(file: Path, as_json: bool) -> None:
     numbers = {
         name.replace("_", " "): f"{value:,}" for name, value in info.items() if name != "digest"
     }
+    if info["extra_owners"]:
+        values["remap.mode"] = '"share" or "copy"'
     for name, value in ({"digest": info["digest"]} | numbers | values).items():
         put(f"{name:<26}{value}\n")

@@ -286,7 +286,8 @@ class Remap:
     """Copies (as with NVMe Copy), and the pages that several logical pages share.
 
     Pages of all admitted copies are shared, copied or unmapped when they have completed, except
-    those that newer data or a TRIM replaced while they waited for their source.
+    those that newer data or a TRIM replaced while they waited for their source or to be read. What
+    a power cut ends counts when it is submitted again.
     """
 
     shared: int

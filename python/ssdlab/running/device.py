@@ -183,14 +183,15 @@ class Device:
         self,
         lpn: int,
         sources: int | Sequence[tuple[int, int]],
-        pages: int = 1,
+        pages: int | None = None,
         at_ns: int | None = None,
     ) -> int:
         """Submit a copy to the pages from `lpn` on, in the manner of NVMe Copy; return its number.
 
-        `sources` is the first of `pages` pages, or a list of ranges (first page, number of pages),
-        which go to the destination one after the other and must not overlap it. `remap.mode`
-        decides whether the destination shares their flash pages or gets its own. See `submit`.
+        `sources` is the first of `pages` pages (default 1), or a list of ranges (first page, number
+        of pages), which go to the destination one after the other and must not overlap it.
+        `remap.mode` decides whether the destination shares their flash pages or gets its own. See
+        `submit`.
         """
         ranges = _ranges(sources, pages)
         to, at = _whole("lpn", lpn), None if at_ns is None else _whole("at_ns", at_ns)
@@ -280,7 +281,7 @@ class Device:
 
         The device needs `power.cut`, such as "on-request". It runs until that time. Then programs
         and erases under way are cut off, and what the controller keeps in its own memory is lost.
-        Until `mount` only time, erases and the report can be looked at. What has completed before
+        Until `mount` only time and erases can be looked at. What has completed before
         the cut is still returned by `run_until_idle`.
         """
         at = None if at_ns is None else _whole("at_ns", at_ns)
@@ -293,7 +294,7 @@ class Device:
             return Recovery(**json.loads(self.core.mount()))
 
     def report(self) -> Report:
-        """The report so far, without preconditioning."""
+        """The report so far, without preconditioning. Not while power is off."""
         with translated():
             done = self.core.report(commit=_core.__commit__)
         return Report.of(done.report, done.series, done.distributions)
@@ -389,10 +390,13 @@ def _whole(name: str, value: object) -> int:
     return number
 
 
-def _ranges(sources: object, pages: int) -> list[tuple[int, int]]:
+def _ranges(sources: object, pages: int | None) -> list[tuple[int, int]]:
     """The source ranges of a copy."""
     if isinstance(sources, SupportsIndex):
-        return [(_whole("sources", sources), _whole("pages", pages))]
+        return [(_whole("sources", sources), 1 if pages is None else _whole("pages", pages))]
+    if pages is not None:
+        message = "pages: a list of ranges says how many pages are copied; leave it out"
+        raise WorkloadError(message)
     try:
         pairs = [(first, count) for first, count in sources]  # type: ignore[attr-defined]
     except (TypeError, ValueError):
@@ -416,6 +420,8 @@ class SnapshotInfo:
     """Physical pages that are not erased."""
     valid_pages: int
     """Physical pages that hold live data."""
+    extra_owners: int
+    """Owners of pages beyond the first: a device needs a `remap.mode` to take them."""
     erases: int
     """Of all erase units."""
     config: dict[str, str | int | float | bool]

@@ -13,11 +13,10 @@ use super::gc::victim::VictimPolicy;
 use super::owners::Owners;
 use super::plugs::Plugs;
 use super::snapshot::columns::Columns;
-use super::space::{Ground, Space};
+use super::space::Ground;
 use super::wear::Wear;
 use crate::config::Config;
 use crate::nand::nvram::Record;
-use crate::rng::Stream;
 use crate::units::{BlockId, Lpn, PlaneId, PoolId, Ppn};
 use image::Image;
 use scan::Newest;
@@ -109,13 +108,13 @@ impl Ftl {
             landed,
             floors,
             recorded,
-            // Begun anew by a mount.
+            // It goes on: begun anew it would repeat its choices after every cut.
             rng: _,
             shape: _,
         } = self;
         assert!(groups.is_none() && lost.is_none(), "the config layer has refused parity");
         *owners = Owners::new(geo.logical_pages, geo.pages);
-        *space = Space::new(geo, config);
+        space.lose_power(geo, config);
         *wear = Wear::new(config, geo);
         *floors = Some(Vec::new());
         *recorded = recorded.is_some().then(Box::default);
@@ -164,8 +163,6 @@ impl Ftl {
         self.close_blocks(&mut found);
         self.order_blocks();
         self.load_space(config);
-        let rng = Stream::new(config.run.seed, "victim");
-        self.rng = rng;
         self.victim = plugs.victim(&config.gc.victim, &self.blocks);
         self.victim.init(&self.blocks, self.clock);
         Ok(found)
@@ -291,13 +288,14 @@ impl Ftl {
             ..Columns::default()
         };
         let ground = Ground { geo: &self.geo, blocks: &self.blocks, flash: &self.flash };
+        let lowest = self.space.lowest_free_blocks();
         self.space.load(&ground, &columns, erases, 0).expect("no block is open");
         for pool in (0..self.geo.pools).map(PoolId) {
             assert!(self.space.free_blocks(pool) > 0, "{pool:?} has no erased block");
             self.space.check(pool);
         }
         assert_eq!(self.space.releases(), erases, "an erase has released no block");
-        self.space.restart_lowest();
+        self.space.take_lowest(lowest);
     }
 
     /// Whether the page with the highest admission number of each LPN is the committed one, so that a mount without

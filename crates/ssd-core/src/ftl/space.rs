@@ -258,6 +258,20 @@ impl Space {
         self.lowest_free = self.free_total;
     }
 
+    /// Count on from `lowest`, the fewest erased blocks before what is known of the blocks was lost.
+    pub(super) fn take_lowest(&mut self, lowest: u64) {
+        self.lowest_free = lowest.min(self.free_total);
+        debug_assert!(self.lowest_free <= lowest, "the lowest number rises");
+    }
+
+    /// Power is cut: what is known of the blocks is lost, but not what has been measured.
+    pub(super) fn lose_power(&mut self, geo: &Geometry, config: &Config) {
+        let lowest = self.lowest_free_blocks();
+        *self = Space::new(geo, config);
+        self.take_lowest(lowest);
+        debug_assert!(self.lowest_free_blocks() <= lowest, "the lowest number rises");
+    }
+
     /// Pages of a pool that are not erased.
     #[must_use]
     pub fn used_in_pool(&self, pool: PoolId) -> u64 {

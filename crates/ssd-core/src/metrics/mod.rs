@@ -156,10 +156,15 @@ impl Measurements {
         self.in_system.arrive(at.0);
     }
 
-    /// A request of kind `op` that has been withdrawn will not arrive again.
-    pub fn forget_arrival(&mut self, op: Op) {
+    /// A request of kind `op` and so many pages that has been withdrawn will not arrive again.
+    pub fn forget_arrival(&mut self, op: Op, pages: u64) {
         assert!(self.host.submitted[op as usize] > 0, "a {} has not arrived", op.name());
         self.host.submitted[op as usize] -= 1;
+        match op {
+            Op::Read => self.host.pages_read -= pages,
+            Op::Write => self.host.pages_written -= pages,
+            Op::Trim | Op::Flush | Op::Copy => {}
+        }
     }
 
     /// `request` completes at `at`, `latency` after its arrival, of which `parts` say where it went

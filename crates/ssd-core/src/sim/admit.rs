@@ -100,7 +100,7 @@ impl Ssd {
             HostOp::Trim => {
                 let slot = self.front.requests.insert(arrived, (Join::of(1), 0));
                 if FULL && self.power.is_some() {
-                    self.trim_with_record(slot, pages);
+                    self.trim_with_record(slot, pages, again.is_some());
                 } else {
                     self.trim_pages(slot, pages);
                 }

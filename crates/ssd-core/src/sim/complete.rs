@@ -277,6 +277,9 @@ impl Ssd {
         let op = &mut self.array.ops[slot];
         op.becomes_host_write();
         op.plane = plane;
+        if op.copies() {
+            self.copy_has_been_read(slot);
+        }
         if let Some(page) = self.ftl.owners.under(slot) {
             // Its page is complete now: reads do not need the rest of it from flash.
             self.wake_readers(page);

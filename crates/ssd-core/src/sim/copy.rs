@@ -2,7 +2,8 @@
 //! is read and programmed by the device.
 //!
 //! A copy is of the data that are newest when it is admitted. A source on flash is shared at once, in the mode
-//! `copy` too: there the destination keeps the page until its own has been programmed. A source in the controller
+//! `copy` too: there the destination keeps the page until its own has been programmed, and a copy of it takes that
+//! page. Another source in the controller
 //! is waited for: the destination gets a slot, as if it were written, and *inherits* the page of the source when that
 //! has been programmed, whatever has become of the source by then.
 
@@ -16,9 +17,10 @@ use crate::ftl::owners::Claim;
 use crate::host::copy;
 use crate::host::device::DeviceError;
 use crate::host::request::{Op as HostOp, Request};
+use crate::metrics::counters::RemapCounts;
 use crate::nand::nvram::Record;
 use crate::sched::order::R_HOST;
-use crate::units::{Lpn, Nanos, OpSlot, PlaneId, Ppn};
+use crate::units::{Lpn, Nanos, OpSlot, PlaneId, Ppn, RequestSlot};
 use std::collections::BTreeMap;
 
 /// What a device that answers copies keeps.
@@ -26,13 +28,17 @@ pub(crate) struct Copies {
     mode: RemapMode,
     /// By the slot of a write: the slots of the pages that inherit its flash page.
     heirs: BTreeMap<OpSlot, Vec<OpSlot>>,
+    /// Where power may be cut, by the slot of a copy that is in the device, or was the last one there: what it has
+    /// been counted as, and since when that is measured.
+    counted: BTreeMap<RequestSlot, (Nanos, RemapCounts)>,
 }
 
 impl Copies {
     /// `None` if copies are refused.
     pub(crate) fn new(config: &Config) -> Option<Box<Copies>> {
         let mode = config.remap.mode;
-        (mode != RemapMode::Off).then(|| Box::new(Copies { mode, heirs: BTreeMap::new() }))
+        (mode != RemapMode::Off)
+            .then(|| Box::new(Copies { mode, heirs: BTreeMap::new(), counted: BTreeMap::new() }))
     }
 }
 
@@ -87,6 +93,7 @@ impl Ssd {
         }
         let epoch = self.front.epochs.write_arrives();
         let slot = self.front.requests.insert((id, at, request), (Join::of(1), epoch));
+        self.copies.as_mut().expect("it has been accepted").counted.remove(&slot);
         for (number, source) in (0..).zip(sources) {
             let (part, lpn) = (Part { request: slot, number }, Lpn(pages.first + number));
             self.copy_page(part, lpn, source, request.stream);
@@ -96,6 +103,36 @@ impl Ssd {
             self.ends_when_recorded(slot, self.array.now);
         } else {
             self.finish_later(slot);
+        }
+    }
+
+    /// A page of the copy in `request` is counted.
+    fn count_copy(&mut self, request: RequestSlot, of: fn(&mut RemapCounts) -> &mut u64) {
+        let measured = &mut self.ledger.measured;
+        *of(&mut measured.remap) += 1;
+        if self.power.is_some() {
+            let counted = &mut self.copies.as_mut().expect("the device copies").counted;
+            let (since, counts) = counted.entry(request).or_default();
+            if *since != measured.since {
+                (*since, *counts) = (measured.since, RemapCounts::default());
+            }
+            *of(counts) += 1;
+            debug_assert!(*of(counts) <= *of(&mut measured.remap), "{request:?} counts too much");
+        }
+    }
+
+    /// Power is cut, and the copy in `request` is in the device no longer: what it has been counted as is taken back,
+    /// as it counts when it is submitted again.
+    pub(super) fn forget_copy(&mut self, request: RequestSlot) {
+        debug_assert!(self.power.is_some(), "{request:?} is taken from a device with power");
+        let copies = self.copies.as_mut().expect("the device copies");
+        let Some((since, counts)) = copies.counted.remove(&request) else { return };
+        let measured = &mut self.ledger.measured;
+        if since == measured.since {
+            measured.remap.shared -= counts.shared;
+            measured.remap.copied -= counts.copied;
+            measured.remap.unmapped -= counts.unmapped;
+            measured.remap.waited -= counts.waited;
         }
     }
 
@@ -114,9 +151,16 @@ impl Ssd {
         debug_assert!(lpn.0 < self.ftl.geo.user_pages, "{lpn:?} is beyond the device");
         debug_assert!(source.0 < self.ftl.geo.user_pages, "{source:?} is beyond the device");
         let mode = self.copies.as_ref().expect("the device copies").mode;
-        match self.ftl.owners.newest(source) {
+        let newest = match self.ftl.owners.newest(source) {
+            // Until a copy has a page of its own, its data are on that of its source.
+            Entry::Slot(slot) if self.array.ops[slot].copies() => {
+                Entry::Page(self.ftl.owners.under(slot).expect("a copy has the page of its source"))
+            }
+            newest => newest,
+        };
+        match newest {
             Entry::Unmapped => {
-                self.ledger.measured.remap.unmapped += 1;
+                self.count_copy(part.request, |counts| &mut counts.unmapped);
                 self.unmap_with_record(lpn);
             }
             Entry::Page(page) => {
@@ -126,7 +170,7 @@ impl Ssd {
                 }
                 match mode {
                     RemapMode::Copy => self.copy_later(part, lpn, stream),
-                    _ => self.ledger.measured.remap.shared += 1,
+                    _ => self.count_copy(part.request, |counts| &mut counts.shared),
                 }
             }
             Entry::Slot(slot) => self.inherit_later(part, lpn, (source, slot), stream),
@@ -170,6 +214,9 @@ impl Ssd {
         let work = Work::RmwRead { part, stream, copies: true };
         let mut op = self.host_op(work, lpn, self.ftl.geo.plane_of(page));
         self.front.sequence += 1;
+        if let Some(power) = &mut self.power {
+            power.numbered_again();
+        }
         op.sequence = self.front.sequence;
         let slot = self.array.ops.insert(op);
         if let Some(content) = &mut self.ledger.content {
@@ -187,7 +234,6 @@ impl Ssd {
     fn read_for_copy(&mut self, slot: OpSlot) {
         debug_assert!(self.array.ops[slot].copies(), "{slot:?} is no copy");
         debug_assert!(self.array.ops[slot].sequence > 0, "{slot:?} has not been admitted");
-        self.ledger.measured.remap.copied += 1;
         if let Some(content) = &self.ledger.content {
             let expected = content.of_slot(slot).digest;
             self.array.ops.detail(slot).expected = expected;
@@ -203,7 +249,7 @@ impl Ssd {
         };
         debug_assert!(self.ftl.owners.is_newest(source, slot), "{source:?} has newer data");
         debug_assert_ne!(self.array.ops[root].kind(), OpKind::HostCopy, "{root:?} waits, too");
-        self.ledger.measured.remap.waited += 1;
+        self.count_copy(part.request, |counts| &mut counts.waited);
         let older = self.ftl.owners.newest(lpn);
         let mut op = self.host_op(Work::HostCopy { part, root, stream }, lpn, PlaneId(0));
         let copies = self.copies.as_mut().expect("the device copies");
@@ -213,8 +259,9 @@ impl Ssd {
         }
         // That of its record, if it gets one.
         let shares = self.front.sequence;
-        if copy && self.power.is_some() {
+        if let Some(power) = self.power.as_mut().filter(|_| copy) {
             self.front.sequence += 1;
+            power.numbered_again();
         }
         if copy || self.power.is_some() {
             op.sequence = self.front.sequence;
@@ -291,18 +338,41 @@ impl Ssd {
             if live && under {
                 self.inherited_for_copy(heir, page);
             } else {
-                self.ledger.measured.remap.shared += u64::from(live);
-                self.end_inheritance(heir);
+                if live {
+                    self.count_copy(self.array.ops[heir].part().request, |counts| {
+                        &mut counts.shared
+                    });
+                }
+                self.end_unprogrammed(heir);
             }
         }
     }
 
-    /// The page of the copy in `heir` has its data, or has newer ones.
-    fn end_inheritance(&mut self, heir: OpSlot) {
-        debug_assert_eq!(self.array.ops[heir].kind(), OpKind::HostCopy, "{heir:?} waits for none");
-        let request = self.array.ops[heir].part().request;
-        self.array.ops.remove(heir);
+    /// The page of the copy in `slot` has its data, or has newer ones.
+    fn end_unprogrammed(&mut self, slot: OpSlot) {
+        let op = &self.array.ops[slot];
+        debug_assert!(op.copies() || op.kind() == OpKind::HostCopy, "{slot:?} is no copy");
+        let request = op.part().request;
+        self.array.ops.remove(slot);
         self.ends_after_others(request);
+    }
+
+    /// The copy in `slot` finds its page gone when it is to read it: newer data, or a TRIM, have replaced it.
+    #[inline(never)]
+    pub(super) fn copy_is_replaced(&mut self, slot: OpSlot) {
+        debug_assert!(!self.has_heirs(slot), "pages wait for the copy in {slot:?}");
+        debug_assert!(
+            !self.ftl.owners.is_newest(self.array.ops[slot].lpn, slot),
+            "the copy in {slot:?} has not been read"
+        );
+        self.end_unprogrammed(slot);
+    }
+
+    /// The copy in `slot` has been read, and is programmed next.
+    #[inline(never)]
+    pub(super) fn copy_has_been_read(&mut self, slot: OpSlot) {
+        debug_assert!(self.array.ops[slot].copies(), "{slot:?} is no copy");
+        self.count_copy(self.array.ops[slot].part().request, |counts| &mut counts.copied);
     }
 
     /// The copy in `heir` has the page of its source under its slot: it may be read.

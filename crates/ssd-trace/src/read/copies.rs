@@ -40,7 +40,7 @@ pub(crate) fn records(timed: &TimedRequest, sources: &[SourceRange]) -> Option<V
 pub(crate) fn check(records: &[Record], page: u64) -> Result<u64, SourceError> {
     let (mut sources, mut open): (u64, &[Record]) = (0, &[]);
     for (at, record) in records.iter().enumerate() {
-        let error = |why: String| Err(SourceError(format!("request {}: {why}", at + 1)));
+        let error = |why: String| Err(SourceError(format!("record {}: {why}", at + 1)));
         if !record.copies() {
             if !open.is_empty() {
                 return error("the copy before it has sources and no destination".to_string());

@@ -5,7 +5,7 @@
 //! address and are never doubles.
 
 use crate::read::formats::Event;
-use ssd_core::host::request::Op;
+use ssd_core::host::request::{Op, flags};
 use std::collections::{BTreeMap, VecDeque};
 
 /// A double comes less than this after the record that it repeats, nanoseconds.
@@ -40,7 +40,8 @@ impl Doubles {
     /// Whether `event`, which is not earlier than those before it, repeats one of them.
     #[inline(always)]
     pub(crate) fn found(&mut self, event: &Event) -> bool {
-        if event.op == Op::Flush {
+        // A copy may have a source range twice.
+        if event.op == Op::Flush || event.flags & flags::COPY != 0 {
             return false;
         }
         let kind = event.op as u64 | u64::from(event.flags) << 8;

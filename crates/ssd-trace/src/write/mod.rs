@@ -98,7 +98,7 @@ pub struct Options {
 /// What was written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counts {
-    /// Requests written.
+    /// Requests written; each source of a copy and its destination count as one.
     pub requests: u64,
     /// Requests left out, by operation, in the order of [`Op::ALL`].
     pub dropped: [u64; 4],

@@ -33,8 +33,8 @@ crate::config_table! {
         nvram_time: time(MILLISECOND) => nvram_ns: u64 = 500,
             "Time to write or read 64 bytes of it.";
         checkpoint: special(CHECKPOINT) => checkpoint_bytes: u64 = 0,
-            "Bytes that the host writes from the beginning of a checkpoint of the map to that of the next; \"0 B\": \
-            only when three quarters of the NVRAM are used.";
+            "Bytes that the host writes or copies from the beginning of a checkpoint of the map to that of the next; \
+            \"0 B\": only when three quarters of the NVRAM are used.";
         buffer: word() => buffer: BufferPower = BufferPower::Volatile,
             "What a cut leaves of the write buffer.";
     }

@@ -113,7 +113,7 @@ impl Newest {
             }
         }
         for record in records {
-            newest.believe(ftl, record, &trims, &mut compared);
+            newest.believe(ftl, record, &trims, image, &mut compared);
         }
         compared.sort_unstable();
         compared.dedup();
@@ -168,10 +168,20 @@ impl Newest {
     }
 
     /// A record says where the data of an LPN are: it is stale if that page has been programmed again.
-    fn believe(&mut self, ftl: &Ftl, record: &Record, trims: &Trims, compared: &mut Vec<u32>) {
+    fn believe(
+        &mut self,
+        ftl: &Ftl,
+        record: &Record,
+        trims: &Trims,
+        image: Option<&Image>,
+        compared: &mut Vec<u32>,
+    ) {
         let Record::Share { lpn, page, sequence, carried } = *record else { return };
         debug_assert!(lpn.0 < ftl.geo.user_pages, "{record:?} is beyond the device");
-        compared.push(page.0);
+        // The others have just been read.
+        if image.is_some_and(|image| image.covers(ftl, page)) {
+            compared.push(page.0);
+        }
         if (ftl.flash.lpn(page), ftl.flash.sequence(page)) != carried || trims.end(lpn, sequence) {
             return;
         }

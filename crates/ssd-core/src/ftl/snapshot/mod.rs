@@ -76,6 +76,15 @@ impl DeviceSnapshot {
         self.columns.valid.iter().map(|word| u64::from(word.count_ones())).sum()
     }
 
+    /// Owners of pages beyond the first of each: a device takes them only if it remaps.
+    #[must_use]
+    pub fn extra_owners(&self) -> u64 {
+        let page = |pair: &u64| pair >> 32;
+        debug_assert!(self.columns.owners.is_sorted(), "owners are listed page by page");
+        self.columns.owners.windows(2).filter(|pair| page(&pair[0]) == page(&pair[1])).count()
+            as u64
+    }
+
     /// Physical pages that are programmed.
     #[must_use]
     pub fn used_pages(&self) -> u64 {

@@ -9,7 +9,8 @@ section! {
     /// Copies (as with NVMe Copy), and the pages that several logical pages share.
     ///
     /// Pages of all admitted copies are shared, copied or unmapped when they have completed, except those that newer
-    /// data or a TRIM replaced while they waited for their source.
+    /// data or a TRIM replaced while they waited for their source or to be read. What a power cut ends counts when it
+    /// is submitted again.
     pub struct Remap;
     /// What became of copies; `refused` ones change nothing.
     counters RemapCounts in remap {

@@ -126,6 +126,12 @@ impl Front {
         }
     }
 
+    /// What was to arrive after the cut at `at` will not: requests may arrive from then on.
+    pub(crate) fn arrivals_are_lost(&mut self, at: Nanos) {
+        debug_assert!(self.arrivals.is_empty(), "requests are still to arrive");
+        self.last_arrival = self.last_arrival.min(at);
+    }
+
     /// The host submits request `id` again, with the same `data`, which arrived at `at` before a power cut.
     pub(crate) fn arrives_again(
         &mut self,

@@ -123,6 +123,13 @@ impl Requests {
         self.slots.iter().filter(|r| r.live)
     }
 
+    /// The slots of the copies that have not completed.
+    pub(crate) fn copies(&self) -> Vec<RequestSlot> {
+        let copies = |&(_, r): &(u32, &InFlight)| r.live && r.request.op == Op::Copy;
+        let slots = (0..).zip(&self.slots).filter(copies);
+        slots.map(|(number, _)| RequestSlot(number)).collect()
+    }
+
     /// The lowest number of a request that has not completed.
     pub(crate) fn oldest(&self) -> Option<u64> {
         self.live().map(|r| r.id).min()

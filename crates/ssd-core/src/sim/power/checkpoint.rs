@@ -27,13 +27,15 @@ pub(super) struct Area {
     pages_per_block: u32,
     /// Bytes of a page on each of the planes.
     stripe: u64,
+    /// Admission numbers that pages have got beside their first one.
+    again: u64,
 }
 
 /// A checkpoint that is being written.
 pub(super) struct Writing {
     image: Image,
     half: usize,
-    /// Admission number at the beginning of the one before.
+    /// Pages admitted at the beginning of the one before.
     before: u64,
     /// Records that it makes unnecessary.
     records: usize,
@@ -57,8 +59,15 @@ impl Area {
         let stripe = u64::from(config.device.page_bytes) * u64::from(geo.planes);
         let pages_per_block = geo.pages_per_flash_block;
         let blocks = (most.div_ceil(stripe) as u32).div_ceil(pages_per_block);
-        let mut area =
-            Area { used: [0, 0], current: None, half: 0, blocks, pages_per_block, stripe };
+        let mut area = Area {
+            used: [0, 0],
+            current: None,
+            half: 0,
+            blocks,
+            pages_per_block,
+            stripe,
+            again: 0,
+        };
         if let Some(first) = first {
             area.used[0] = area.pages_of(&first).div_ceil(pages_per_block);
             area.current = Some(Box::new(first));
@@ -119,11 +128,25 @@ impl Power {
         }
     }
 
-    /// Whether `power.checkpoint` bytes have been written since the last checkpoint began; `sequence`: pages admitted.
+    /// A page of a copy gets a second admission number.
+    pub(in crate::sim) fn numbered_again(&mut self) {
+        debug_assert!(self.off_since.is_none(), "a page is admitted without power");
+        self.area.again += 1;
+    }
+
+    /// Pages admitted when the last number was `sequence`.
+    fn admitted(&self, sequence: u64) -> u64 {
+        debug_assert!(self.area.again <= sequence, "more second numbers than numbers");
+        sequence - self.area.again
+    }
+
+    /// Whether the host has written or copied `power.checkpoint` bytes since the last checkpoint began; `sequence`: the
+    /// last admission number.
     fn interval_is_over(&self, sequence: u64) -> bool {
-        debug_assert!(self.checkpointed <= sequence, "a checkpoint of the future");
+        let admitted = self.admitted(sequence);
+        debug_assert!(self.checkpointed <= admitted, "a checkpoint of the future");
         let interval = self.config.power.checkpoint_bytes;
-        let written = (sequence - self.checkpointed) * u64::from(self.config.device.page_bytes);
+        let written = (admitted - self.checkpointed) * u64::from(self.config.device.page_bytes);
         interval > 0 && written >= interval
     }
 }
@@ -148,8 +171,9 @@ impl Ssd {
         let power = self.power.as_mut().expect("the caller has checked");
         let half = if power.area.current.is_some() { 1 - power.area.half } else { 0 };
         assert!(power.writing.is_none(), "two checkpoints at a time");
-        assert!(power.checkpointed <= self.front.sequence, "pages are admitted backwards");
-        let before = std::mem::replace(&mut power.checkpointed, self.front.sequence);
+        let admitted = power.admitted(self.front.sequence);
+        assert!(power.checkpointed <= admitted, "pages are admitted backwards");
+        let before = std::mem::replace(&mut power.checkpointed, admitted);
         let planes = self.ftl.geo.planes;
         let mut image = Image::of(&self.ftl, &power.moved);
         let records = power.nvram.records().chain(power.backlog.iter().copied());

@@ -114,6 +114,9 @@ impl Ssd {
     /// The requests in the device, and those on their way to it.
     fn withdraw_requests(&mut self) -> Vec<Withdrawn> {
         let now = self.array.now;
+        for slot in self.front.requests.copies() {
+            self.forget_copy(slot);
+        }
         let power = self.power.as_mut().expect("the caller has checked");
         let inside = self.front.requests.live().map(|r| Withdrawn {
             id: r.id,

@@ -49,7 +49,7 @@ pub(crate) struct Power {
     pub(crate) nvram: Nvram,
     /// Survives a cut.
     area: Area,
-    /// Admission number at the beginning of the last checkpoint.
+    /// Pages admitted at the beginning of the last checkpoint.
     checkpointed: u64,
     writing: Option<Box<Writing>>,
     /// Pages moved in pools that have given up their block for recovery, from where to where, until their victim is

@@ -14,6 +14,7 @@ use crate::nand::nvram::Record;
 use crate::nand::timing::Times;
 use crate::sim::array::op::{Op, Part, Work};
 use crate::sim::collector::Collector;
+use crate::sim::front::pages_of;
 use crate::sim::ledger::content::Content;
 use crate::sim::ssd::Ssd;
 use crate::units::{Lpn, Nanos, PlaneId, RequestSlot, UnitId};
@@ -142,7 +143,8 @@ impl Ssd {
     pub(super) fn accept_requests(&mut self, repeat: bool) -> Result<(), DeviceError> {
         let power = self.power.as_mut().expect("a device whose power may be cut");
         let config = &power.config;
-        assert!(power.off_since.take().is_some(), "the caller has mounted a device without power");
+        let cut = power.off_since.take();
+        let cut = cut.expect("the caller has mounted a device without power");
         power.repeated.clear();
         debug_assert!(power.writing.is_none(), "a checkpoint has survived");
         debug_assert!(power.unrecorded.is_empty(), "a request has survived");
@@ -156,9 +158,11 @@ impl Ssd {
             self.repeat_requests();
         } else if let Some(power) = &mut self.power {
             let lost = std::mem::take(&mut power.withdrawn);
+            self.front.arrivals_are_lost(cut);
             for r in lost.iter().filter(|r| r.outside.is_some()) {
                 if self.ledger.counts(r.id) {
-                    self.ledger.measured.forget_arrival(r.request.op);
+                    let pages = pages_of(&self.ftl.geo, &r.request).count;
+                    self.ledger.measured.forget_arrival(r.request.op, u64::from(pages));
                 }
             }
         }

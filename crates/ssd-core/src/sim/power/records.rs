@@ -75,13 +75,18 @@ impl Ssd {
     /// The TRIM of `pages` in request slot `slot`, where power may be cut: it takes effect now, and completes when its
     /// record survives a cut.
     #[inline(never)]
-    pub(crate) fn trim_with_record(&mut self, slot: RequestSlot, pages: Pages) {
+    ///
+    /// `repeated`: it has been submitted before, and its pages count once.
+    pub(crate) fn trim_with_record(&mut self, slot: RequestSlot, pages: Pages, repeated: bool) {
         debug_assert!(pages.first + pages.count <= self.ftl.geo.user_pages, "beyond the device");
         debug_assert!(!self.is_off(), "a TRIM arrives without power");
         let lpns = (pages.first..pages.first + pages.count).map(Lpn);
         if lpns.clone().any(|lpn| self.ftl.owners.newest(lpn) != Entry::Unmapped) {
             let (first, sequence) = (Lpn(pages.first), self.front.sequence);
-            lpns.for_each(|lpn| self.trim(lpn));
+            let trimmed = lpns.map(|lpn| u64::from(self.unmap(lpn))).sum::<u64>();
+            if !repeated {
+                self.ledger.measured.host.pages_trimmed += trimmed;
+            }
             let power = self.power.as_mut().expect("the caller has checked");
             power.backlog.push_back(Record::Trim { first, pages: pages.count, sequence });
             // A checkpoint that begins now has its effect.

@@ -105,7 +105,8 @@ impl Ssd {
         schedule.barren += 1;
         if schedule.barren > MOST_BARREN {
             return Err(DeviceError::Power(format!(
-                "no request has completed between {MOST_BARREN} power cuts: give a longer power.cut"
+                "no request has completed between {MOST_BARREN} power cuts: give a longer power.cut, or fewer \
+                 requests at a time (host.queue_depth, host.max_outstanding)"
             )));
         }
         debug_assert!(self.array.now <= limit, "a cut beyond the limit");
