@@ -143,7 +143,7 @@ impl State {
     }
 
     /// Write back what has not been. True if there was something.
-    fn write_back(&mut self, number: u32) -> io::Result<bool> {
+    pub(crate) fn write_back(&mut self, number: u32) -> io::Result<bool> {
         let file = self.file(number);
         let (from, to) = (file.clean_pages(), file.size_pages());
         if from == to {

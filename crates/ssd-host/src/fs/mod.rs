@@ -14,6 +14,7 @@ mod journal;
 mod meta;
 mod mount;
 mod note;
+mod share;
 mod state;
 
 pub use note::{CAUSES, Cause, Extent, Node, Noted};
@@ -21,8 +22,9 @@ pub use note::{CAUSES, Cause, Extent, Node, Noted};
 use meta::Layout;
 use note::Pin;
 use serde::{Deserialize, Serialize};
-use ssd_kv::vfs::{VFile, Vfs};
+use ssd_kv::vfs::{Appended, VFile, Vfs};
 use state::{Ahead, State};
+use std::any::Any;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -55,6 +57,9 @@ pub struct FsSettings {
     pub flushes: bool,
     /// Whether requests carry data, for a drive that keeps contents. The simulation sets it.
     pub keeps_data: bool,
+    /// Whether files take over pages of others by copies of the drive.
+    #[serde(skip)]
+    pub copies: bool,
 }
 
 impl Default for FsSettings {
@@ -71,6 +76,7 @@ impl Default for FsSettings {
             kib_ns: 100,
             flushes: false,
             keeps_data: false,
+            copies: false,
         }
     }
 }
@@ -80,6 +86,8 @@ impl Default for FsSettings {
 pub struct FsCounts {
     /// Pages written, by [`Cause::at`].
     pub written: [u64; CAUSES],
+    /// Pages copied by the drive, by cause of the file that took them over.
+    pub copied: [u64; CAUSES],
     /// Pages read, by cause of the file.
     pub read: [u64; CAUSES],
     /// Pages discarded.
@@ -209,6 +217,7 @@ impl Fs {
         let state = self.state();
         FsCounts {
             written: state.written,
+            copied: state.copied,
             read: state.read,
             discarded: state.discarded,
             commits: state.commits,
@@ -318,6 +327,23 @@ struct Handle {
 impl VFile for Handle {
     fn append(&mut self, data: &[u8]) -> io::Result<()> {
         self.fs.state().append(self.file, data)
+    }
+
+    fn append_shared(
+        &mut self,
+        from: &dyn VFile,
+        offset: u64,
+        bytes: &[u8],
+    ) -> io::Result<Appended> {
+        let mut state = self.fs.state();
+        if let Some(source) = (from as &dyn Any).downcast_ref::<Handle>()
+            && Arc::ptr_eq(&source.fs.state, &self.fs.state)
+            && state.share(self.file, source.file, offset, bytes)?
+        {
+            return Ok(Appended::Shared);
+        }
+        state.append(self.file, bytes)?;
+        Ok(Appended::Copied)
     }
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {

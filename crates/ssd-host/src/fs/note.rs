@@ -83,15 +83,15 @@ pub(crate) type Pin = Arc<()>;
 pub struct Noted {
     /// In the order in which requests were noted, from 1 on.
     pub number: u64,
-    /// Read, write, TRIM or flush.
+    /// Read, write, TRIM, flush or copy.
     pub op: Op,
     /// Its pages; none for a flush.
     pub extent: Extent,
     /// Bits of [`ssd_core::host::request::flags`].
     pub flags: u8,
-    /// What is written, if the drive keeps contents.
+    /// What is written, if the drive keeps contents; the source ranges of a copy.
     pub data: Option<Vec<u8>>,
-    /// The file that is read.
+    /// The file that is read or copied from.
     pub(crate) _pin: Option<Pin>,
 }
 

@@ -1,0 +1,112 @@
+//! A file takes over pages of another: the drive copies them, and a cut leaves what was synced.
+
+use ssd_core::host::copy::decode;
+use ssd_core::host::request::Op;
+use ssd_host::fs::{Fs, FsSettings, Node, PAGE};
+use ssd_kv::vfs::{Appended, Vfs};
+use std::collections::BTreeMap;
+
+type Pages = BTreeMap<u32, Vec<u8>>;
+
+fn settings(copies: bool) -> FsSettings {
+    FsSettings { set_aside_pages: 3, keeps_data: true, copies, ..FsSettings::default() }
+}
+
+/// Do what has been noted; the pages after each request, and how many the host has written.
+fn play(fs: &Fs, states: &mut Vec<Pages>, programs: &mut usize) {
+    for node in fs.take_nodes() {
+        let (Node::Io(all) | Node::Ahead(all)) = node else {
+            if let Node::Free(extents) = node {
+                fs.freed(&extents);
+            }
+            continue;
+        };
+        for one in all {
+            let mut pages = states.last().cloned().unwrap_or_default();
+            let data = one.data.unwrap_or_default();
+            let contents: Vec<Vec<u8>> = match one.op {
+                Op::Write => data.chunks(PAGE).map(<[u8]>::to_vec).collect(),
+                Op::Copy => (decode(&data).expect("whole ranges").iter())
+                    .flat_map(|r| r.sector / 8..(r.sector + r.sectors) / 8)
+                    .map(|page| pages.get(&(page as u32)).expect("a page on the drive").clone())
+                    .collect(),
+                _ => Vec::new(),
+            };
+            *programs += if one.op == Op::Write { contents.len() } else { 0 };
+            if matches!(one.op, Op::Write | Op::Copy) {
+                assert_eq!(contents.len(), one.extent.pages as usize, "as long as its sources");
+            }
+            pages.extend((one.extent.start..).zip(contents));
+            states.push(pages);
+            fs.done(one.number);
+        }
+    }
+}
+
+fn bytes(pages: usize) -> Vec<u8> {
+    (0..pages * PAGE).map(|at| 1 + (at / 7 % 251) as u8).collect()
+}
+
+/// Pages written, pages copied, and the files at the end. Cuts everywhere on the way.
+fn run(copies: bool) -> (usize, u64, Vec<(String, Vec<u8>)>) {
+    let fs = Fs::format(1200, settings(copies)).expect("a file system");
+    let (mut states, mut programs, data) = (Vec::new(), 0, bytes(20));
+    let mut old = fs.create("000001.ldb").expect("a file");
+    // Two files that grow by turns: the source has several extents.
+    let mut other = fs.create("000002.ldb").expect("a file");
+    for piece in data.chunks(5 * PAGE) {
+        old.append(piece).expect("room");
+        old.sync().expect("a sync");
+        other.append(piece).expect("room");
+        other.sync().expect("a sync");
+    }
+    play(&fs, &mut states, &mut programs);
+    let mut new = fs.create("000003.ldb").expect("a file");
+    new.append(&data[..PAGE]).expect("room");
+    for (from, to) in [(3, 12), (12, 13), (14, 20)] {
+        let part = &data[from * PAGE..to * PAGE];
+        let done = new.append_shared(&*old, (from * PAGE) as u64, part).expect("room");
+        assert_eq!(done == Appended::Shared, copies);
+    }
+    new.append(&data[..100]).expect("room");
+    new.sync().expect("a sync");
+    play(&fs, &mut states, &mut programs);
+    let (synced, whole) = (states.len(), fs.files());
+    drop(old);
+    fs.remove("000001.ldb").expect("it is there");
+    fs.sync_dir().expect("a sync");
+    play(&fs, &mut states, &mut programs);
+    for (cut, pages) in states.iter().enumerate() {
+        let page = |page| Ok(pages.get(&page).cloned().unwrap_or_else(|| vec![0; PAGE]));
+        let found = Fs::mount(settings(copies), &mut { page }).expect("it mounts").files();
+        for (name, found) in &found {
+            let whole = &whole.iter().find(|file| file.0 == *name).expect("a known name").1;
+            assert!(whole.starts_with(found), "cut {cut}: {name} has other bytes");
+        }
+        let new = found.iter().find(|file| file.0 == "000003.ldb");
+        assert!(cut + 1 < synced || new.is_some_and(|file| file.1.len() == 17 * PAGE + 100));
+    }
+    (programs, fs.counts().copied.iter().sum(), fs.files())
+}
+
+#[test]
+fn copies_leave_the_same_files_and_save_the_pages_that_they_copy() {
+    let ((written, none, plain), (less, copied, shared)) = (run(false), run(true));
+    assert_eq!((none, copied), (0, 16));
+    assert!(plain == shared, "the same files");
+    assert_eq!(written - less, copied as usize, "programs differ by the copied pages");
+}
+
+#[test]
+fn what_is_not_whole_or_not_on_the_drive_is_appended() {
+    let fs = Fs::format(1200, settings(true)).expect("a file system");
+    let (mut old, data) = (fs.create("000001.ldb").expect("a file"), bytes(4));
+    let mut new = fs.create("000002.ldb").expect("a file");
+    old.append(&data).expect("room");
+    assert_eq!(new.append_shared(&*old, 0, &data).expect("room"), Appended::Copied, "dirty");
+    old.sync().expect("a sync");
+    let part = &data[100..PAGE + 100];
+    assert_eq!(new.append_shared(&*old, 100, part).expect("room"), Appended::Copied, "unaligned");
+    assert_eq!(new.append_shared(&*old, 0, &data[..99]).expect("room"), Appended::Copied, "odd");
+    assert_eq!(fs.counts().copied.iter().sum::<u64>(), 0);
+}
