@@ -141,6 +141,7 @@ impl Machine {
             return Err(HostError::Refused(why));
         }
         settings.fs.keeps_data = config.run.data.keeps_bytes();
+        settings.fs.copies = !config.remap.is_off();
         settings.fs.flushes = config.host.write_buffer_pages > 0
             && (config.power.is_off() || config.power.buffer == BufferPower::Volatile);
         let mut functional = Functional::new(config, ssd_core::ftl::Ftl::new(config));
