@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -130,7 +131,12 @@ def test_a_trace_of_operations(config: Path, tmp_path: Path) -> None:
         ({"workload": "nonsense"}, "fillseq"),
         ({"settings": {"clients": 0}}, "clients = 0"),
         ({"settings": {"fs.cash_pages": 3}}, "cash_pages"),
-        ({"remap": "full"}, "not available"),
+        ({"settings": {"store.reuse": "base"}}, "set store.pages_per_block"),
+        ({"settings": {"store.reuse": "all"}}, "unknown variant `all`"),
+        (
+            {"set": {"raid.group": 4, "device.user_capacity": "100 MiB"}, "remap": "base"},
+            "remap.mode",
+        ),
         ({"remap": "half"}, "expected one of"),
         ({"set": {"device.page_size": "8 KiB"}}, "4 KiB"),
         ({"set": {"device.user_capacity": "400 KiB"}}, "too small"),
@@ -181,3 +187,77 @@ def test_the_command(config: Path, tmp_path: Path) -> None:
 
 def test_defaults_name_every_setting() -> None:
     assert {"clients", "cores", "store", "costs", "fs"} <= set(simulation.defaults())
+
+
+REMAPPED: dict[str, object] = {**SMALL, "value_bytes": 4000, "records": 3000, "operations": 6000}
+
+
+@pytest.mark.parametrize("remap", ["base", "full"])
+def test_remapping_saves_exactly_the_pages_that_it_shares(
+    remap: Literal["base", "full"], config: Path, tmp_path: Path
+) -> None:
+    """Writes so slow that compaction always ends first make it meet the same tables."""
+    found, files = {}, {}
+    slow = {"costs.write": 1_000_000_000, "value_bytes": 4000, "records": 2000, "operations": 2000}
+    for mode in ("off", "share", "copy"):
+        found[mode] = kv.simulate(
+            config,
+            "overwrite",
+            settings={**SMALL, **slow},
+            remap=remap,
+            set={"remap.mode": mode},
+            out=tmp_path / mode,
+            database=True,
+        ).report
+        assert found[mode]["completed"]
+        kept = tmp_path / mode / "database"
+        files[mode] = {file.name: file.read_bytes() for file in kept.iterdir()}
+    assert files["off"] == files["share"] == files["copy"]
+    assert sum(name.endswith(".ldb") for name in files["off"]) > 5
+
+    off, share, copy = (found[mode] for mode in found)
+    assert not off["total"]["pages_copied"]
+    for other in (share, copy):
+        copied = other["total"]["pages_copied"]
+        assert sum(copied.values()) > 300
+        saved = {
+            cause: pages - other["total"]["pages_written"].get(cause, 0)
+            for cause, pages in off["total"]["pages_written"].items()
+        }
+        # Copied pages have their place at once, written ones at write-back: a commit between them
+        # writes an inode twice.
+        assert abs(saved.pop("journal")) < 10
+        assert {cause: pages for cause, pages in saved.items() if pages} == copied
+        assert other["total"]["pages_noted"] == other["total"]["pages_written_on_drive"]
+        for mine, theirs in zip(other["store"]["levels"], off["store"]["levels"], strict=True):
+            assert mine["reused_blocks"] == theirs["reused_blocks"]
+            assert mine["bytes_shared"] + mine["bytes_copied"] == theirs["bytes_copied"]
+    copied = sum(share["total"]["pages_copied"].values())
+    assert share["drive"]["remap"]["shared"] == copied
+    assert copy["drive"]["flash"]["programs"]["remap"] == copied
+    written = [found[mode]["total"]["pages_written_on_drive"] for mode in ("off", "share")]
+    assert abs(written[0] - written[1] - copied) < 10
+    level = share["store"]["levels"][1]
+    assert level["reused_blocks"] <= level["unchanged_blocks"] <= level["input_blocks"]
+    assert 0 < level["udb_share"] <= 1
+
+
+@pytest.mark.parametrize("remap", ["aligned", "base", "full"])
+def test_a_store_that_remaps_opens_in_leveldb(
+    remap: Literal["aligned", "base", "full"], config: Path, tmp_path: Path
+) -> None:
+    plyvel = pytest.importorskip("plyvel")
+    out = tmp_path / "result"
+    settings = {**REMAPPED, "records": 1500, "operations": 3000}
+    done = kv.simulate(config, "overwrite", settings=settings, remap=remap, out=out, database=True)
+    assert done.completed, done.error
+    assert ("unchanged data blocks" in done.summary()) == (remap != "aligned")
+    page = (out / "report.html").read_text()
+    assert ("pages remapped for" in page) == (remap != "aligned")
+    theirs = plyvel.DB(str(out / "database"), paranoid_checks=True)
+    keys = [key for key, value in theirs.iterator() if len(value) == 4000]
+    theirs.compact_range()
+    theirs.close()
+    assert keys
+    with kv.open(out / "database", paranoid_checks=True) as ours:
+        assert list(ours.iterator(include_value=False)) == keys

@@ -143,6 +143,7 @@ fn phase_report(phase: &PhaseMeasured) -> Value {
         "user_bytes": phase.user_bytes,
         "found": phase.found,
         "pages_written": written,
+        "pages_copied": by_cause(|at| after.copied[at] - before.copied[at]),
         "pages_read": read,
         "pages_discarded": after.discarded - before.discarded,
         "commits": after.commits - before.commits,
@@ -171,14 +172,22 @@ fn live_bytes(machine: &Machine) -> Option<u64> {
 fn store_report(machine: &Machine) -> Value {
     let stats = machine.store().stats();
     let tables = machine.store().tables_per_level();
-    let levels = stats.levels.iter().zip(tables).map(|(level, tables)| {
-        json!({
-            "tables": tables,
-            "compactions": level.compactions,
-            "bytes_read": level.bytes_read,
-            "bytes_written": level.bytes_written,
-        })
-    });
+    let levels =
+        stats.levels.iter().zip(&stats.reuse).zip(tables).map(|((level, reuse), tables)| {
+            json!({
+                "tables": tables,
+                "compactions": level.compactions,
+                "bytes_read": level.bytes_read,
+                "bytes_written": level.bytes_written,
+                "input_blocks": reuse.input_blocks,
+                "unchanged_blocks": reuse.unchanged_blocks,
+                "output_blocks": reuse.output_blocks,
+                "reused_blocks": reuse.reused_blocks,
+                "bytes_shared": reuse.bytes_shared,
+                "bytes_copied": reuse.bytes_copied,
+                "udb_share": ratio(reuse.reused_blocks, reuse.output_blocks),
+            })
+        });
     json!({ "levels": levels.collect::<Vec<_>>(), "moved": stats.moved })
 }
 
@@ -212,6 +221,7 @@ fn report(
         "total": {
             "user_bytes": user_bytes,
             "pages_written": written,
+            "pages_copied": by_cause(|at| counts.copied[at]),
             "pages_noted": counts.written.iter().sum::<u64>(),
             "pages_written_on_drive": host.pages_written,
             "write_amplification": amplification(&written, &own, user_bytes),

@@ -2,7 +2,7 @@
 
 use crate::fs::FsSettings;
 use serde::{Deserialize, Serialize};
-use ssd_kv::policy::{Pages, Policy, Stock};
+use ssd_kv::policy::{Base, Pages, Policy, Retention, Stock};
 use ssd_kv::{Background, Compression, Options};
 
 /// Settings of a simulation of the store.
@@ -70,8 +70,28 @@ impl HostSettings {
                 return Err(format!("{name} = {value}: expected {least} to {most}"));
             }
         }
+        if self.store.reuse != Reuse::Off && self.store.pages_per_block == 0 {
+            return Err(
+                "store.reuse needs blocks that begin at pages: set store.pages_per_block to \
+                        1 or more"
+                    .to_owned(),
+            );
+        }
         Ok(())
     }
+}
+
+/// Which unchanged blocks compactions reuse.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Reuse {
+    /// None.
+    #[default]
+    Off,
+    /// Those that end where a block ends anyway.
+    Base,
+    /// All, and blocks end early for them.
+    Retention,
 }
 
 /// Settings of the store.
@@ -92,6 +112,10 @@ pub struct StoreSettings {
     pub snappy: bool,
     /// Blocks begin at pages and fill this many; 0: LevelDB's layout.
     pub pages_per_block: u32,
+    /// Which unchanged blocks compactions reuse: the drive shares their pages if it answers copies.
+    pub reuse: Reuse,
+    /// With `retention`: bytes that a block has at least when it ends early.
+    pub least_fill: usize,
 }
 
 impl Default for StoreSettings {
@@ -105,6 +129,8 @@ impl Default for StoreSettings {
             bloom_bits: 0,
             snappy: false,
             pages_per_block: 0,
+            reuse: Reuse::Off,
+            least_fill: 0,
         }
     }
 }
@@ -126,12 +152,17 @@ impl StoreSettings {
         }
     }
 
-    /// The layout of tables.
+    /// The layout of tables, and which blocks are reused.
     #[must_use]
     pub fn policy(&self) -> Box<dyn Policy> {
-        match self.pages_per_block {
-            0 => Box::new(Stock),
-            pages => Box::new(Pages::new(crate::fs::PAGE, pages as usize)),
+        if self.pages_per_block == 0 {
+            return Box::new(Stock);
+        }
+        let pages = Pages::new(crate::fs::PAGE, self.pages_per_block as usize);
+        match self.reuse {
+            Reuse::Off => Box::new(pages),
+            Reuse::Base => Box::new(Base(pages)),
+            Reuse::Retention => Box::new(Retention::new(pages).with_least_fill(self.least_fill)),
         }
     }
 }

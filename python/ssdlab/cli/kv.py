@@ -158,8 +158,12 @@ def kv_simulate(
         typer.Option("--workload", metavar="NAME|FILE", help="Operations of the clients."),
     ] = "fillrandom",
     remap: Annotated[
-        Literal["off", "base", "full"],
-        typer.Option("--remap", help="Whether compaction remaps unchanged blocks (off only)."),
+        Literal["off", "aligned", "base", "full"],
+        typer.Option(
+            "--remap",
+            help="Whether compaction remaps unchanged blocks on the drive; aligned: only lays "
+            "tables out for it.",
+        ),
     ] = "off",
     host: Annotated[
         list[str] | None,

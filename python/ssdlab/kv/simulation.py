@@ -12,8 +12,14 @@ from ssdlab import _core
 from ssdlab.config.resolve import ConfigLike, load_config
 from ssdlab.errors import ConfigError, OutputError, WorkloadError, translated
 
-REMAPS = ("off", "base", "full")
-Remap = Literal["off", "base", "full"]
+Remap = Literal["off", "aligned", "base", "full"]
+REMAPS: dict[Remap, dict[str, object]] = {
+    "off": {},
+    "aligned": {"store.pages_per_block": 1},
+    "base": {"store.pages_per_block": 1, "store.reuse": "base"},
+    "full": {"store.pages_per_block": 1, "store.reuse": "retention"},
+}
+"""Settings of the store; those of the user come after them."""
 REPORT, PAGE, DATABASE = "report.json", "report.html", "database"
 
 
@@ -60,6 +66,17 @@ class Simulated:
         known = [f"{name} {share:.2f}" for name, share in parts.items() if share is not None]
         if known:
             lines.append(f"write amplification: {', '.join(known)}")
+        shares = {
+            level: one["udb_share"]
+            for level, one in enumerate(self.report["store"]["levels"])
+            if one["udb_share"]
+        }
+        if shares:
+            told = ", ".join(
+                f"level {level} {100 * share:.1f} %" for level, share in shares.items()
+            )
+            pages = sum(self.report["total"]["pages_copied"].values())
+            lines.append(f"unchanged data blocks: {told}; {pages:,} pages remapped")
         space = self.report["space"]["amplification"]
         if space is not None:
             lines.append(f"space amplification: {space:.2f}")
@@ -116,15 +133,20 @@ def simulate(
     operation on each line. `settings` maps names of `defaults()`, dotted, to values; `set`
     overrides keys of the configuration. `out` is a new folder for the report and, with `database`,
     the files of the store. A simulation that could not finish says why in `error`.
+
+    `remap`: "off" is LevelDB's table layout; "aligned" begins blocks at pages and reuses none;
+    "base" reuses unchanged blocks where the table ends a block there anyway, "full" all of them.
+    Both remap on the drive: `remap.mode` is "share" unless `set` says otherwise.
     """
     if remap not in REMAPS:
         raise ConfigError([f"remap: found {remap!r}; expected one of {', '.join(REMAPS)}"])
-    if remap != "off":
-        message = f"remap: {remap!r} is not available yet; expected 'off'"
-        raise ConfigError([message])
+    settings = {**REMAPS[remap], **(settings or {})}
     if database and out is None:
         raise ConfigError(["database: there is no folder to keep it in; set out"])
     loaded = load_config(config, set=set, seed=seed)
+    unset = "remap" not in loaded.values and "remap.mode" not in (set or {})
+    if unset and remap in ("base", "full"):
+        loaded = load_config(loaded, set={"remap.mode": "share"})
     path, text = Path(workload), None
     if path.is_file():
         try:
@@ -135,7 +157,7 @@ def simulate(
     with translated():
         found = _core.kv_simulate(
             loaded.text,
-            json.dumps(_nested(settings or {})),
+            json.dumps(_nested(settings)),
             str(workload),
             trace=text,
             progress=progress,

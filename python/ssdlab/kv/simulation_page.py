@@ -111,9 +111,19 @@ def page(report: dict[str, Any]) -> str:
     levels = [
         (
             str(level),
-            [_shown(one[n]) for n in ("tables", "compactions", "bytes_read", "bytes_written")],
+            [
+                _shown(one[n])
+                for n in (
+                    *("tables", "compactions", "bytes_read", "bytes_written"),
+                    *("output_blocks", "reused_blocks", "udb_share", "bytes_shared"),
+                )
+            ],
         )
         for level, one in enumerate(report["store"]["levels"])
+    ]
+    copied = list(dict.fromkeys(c for p in phases for c in p["pages_copied"]))
+    remapped = [
+        (cause, [_shown(phase["pages_copied"].get(cause)) for phase in phases]) for cause in copied
     ]
     problems = [report["error"]] if report["error"] else []
     sections = [
@@ -132,15 +142,27 @@ def page(report: dict[str, Any]) -> str:
                 ["pages written for", *(phase["name"] for phase in phases)],
                 shares,
                 "Bytes written for each byte of keys and values",
+            )
+            + (
+                table(
+                    ["pages remapped for", *(phase["name"] for phase in phases)],
+                    remapped,
+                    "Pages that the drive copied instead of the host writing them",
+                )
+                if remapped
+                else ""
             ),
         ),
         Section(
             "levels",
             "Levels",
             table(
-                ["level", "tables", "compactions", "bytes read", "bytes written"],
+                [
+                    *("level", "tables", "compactions", "bytes read", "bytes written"),
+                    *("data blocks written", "unchanged ones", "their share", "bytes remapped"),
+                ],
                 levels,
-                "Levels of the store at the end",
+                "Levels of the store: tables at the end, and the compactions that wrote to it",
             ),
         ),
     ]
