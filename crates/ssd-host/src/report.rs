@@ -209,6 +209,10 @@ fn report(
         json!([[row.start_ns, row.operations].as_slice(), &latency].concat())
     });
     let spans = measured.spans.iter().map(|s| json!([s.level, s.start_ns, s.end_ns]));
+    let channels = measured.channels.rows.iter().map(|row| {
+        let busy = json!(row.busy_ns);
+        json!([row.at_ns, row.collected, busy])
+    });
     let drive = ssd_run::report_of(config, machine.ssd(), None);
     json!({
         "version": VERSION,
@@ -241,6 +245,10 @@ fn report(
         "background": {
             "columns": ["level", "start_ns", "end_ns"],
             "rows": spans.collect::<Vec<_>>(),
+        },
+        "channels": {
+            "columns": ["at_ns", "pages_collected", "busy_ns"],
+            "rows": channels.collect::<Vec<_>>(),
         },
         "drive": drive,
     })

@@ -51,6 +51,7 @@ def _course(report: dict[str, Any]) -> list[Figure]:
             Curve("stopped", start, stalled, 2, step=True),
         ),
         _background(report, time),
+        *_channels(report, time),
     ]
 
 
@@ -75,6 +76,53 @@ def _background(report: dict[str, Any], time: Axis) -> Figure:
     return Plot("background", title, caption, time, y, bars=bars, linked=True)
 
 
+def _channels(report: dict[str, Any], time: Axis) -> list[Figure]:
+    """How busy the channels of the drive are, and what collection does on them."""
+    rows = report["channels"]["rows"]
+    titles = {"channels": "Channels of the drive", "collection": "Collection on the drive"}
+    if len(rows) < 2:
+        why = "The drive was used for less than an interval; lower interval_ns."
+        return [Missing(key, title, why) for key, title in titles.items()]
+    at, collected, busy = (np.array(column, dtype=float) for column in zip(*rows, strict=True))
+    lasted = np.diff(at)
+    # A row may follow another at the same time; nothing has been done between them.
+    share = np.diff(busy, axis=0) / np.maximum(lasted, 1)[:, None]
+    share /= report["drive"]["config"]["device"]["chips_per_channel"]
+    start = at[:-1]
+    return [
+        Plot(
+            "channels",
+            titles["channels"],
+            "Share of the time in which the chips of a channel have an operation.",
+            time,
+            Axis("share of time", "share", low=0),
+            curves=(
+                Curve("busiest", start, share.max(axis=1), 1, step=True),
+                Curve("mean", start, share.mean(axis=1), 0, step=True),
+                Curve("least busy", start, share.min(axis=1), 2, step=True),
+            ),
+            linked=True,
+        ),
+        Plot(
+            "collection",
+            titles["collection"],
+            "Pages that garbage collection moves, per second of simulated time.",
+            time,
+            Axis("pages/s", "count", low=0),
+            curves=(
+                Curve(
+                    "pages moved",
+                    start,
+                    np.diff(collected) * 1e9 / np.maximum(lasted, 1),
+                    3,
+                    step=True,
+                ),
+            ),
+            linked=True,
+        ),
+    ]
+
+
 def _shown(value: object) -> str:
     if value is None:
         return "–"
@@ -85,6 +133,34 @@ def _latencies(phase: dict[str, Any]) -> str:
     names = ("count", "mean_ns", "p50_ns", "p90_ns", "p99_ns", "p999_ns", "max_ns")
     rows = [(op, [_shown(one[name]) for name in names]) for op, one in phase["latency"].items()]
     return table(["operation", *names], rows, f"Latencies of {phase['name']}, in nanoseconds")
+
+
+def _remapped(phases: list[dict[str, Any]]) -> str:
+    causes = list(dict.fromkeys(c for p in phases for c in p["pages_copied"]))
+    if not causes:
+        return ""
+    rows = [(cause, [_shown(p["pages_copied"].get(cause)) for p in phases]) for cause in causes]
+    head = ["pages remapped for", *(phase["name"] for phase in phases)]
+    return table(head, rows, "Pages that the drive copied instead of the host writing them")
+
+
+def _levels(report: dict[str, Any]) -> str:
+    columns = {
+        "tables": "tables",
+        "compactions": "compactions",
+        "bytes read": "bytes_read",
+        "bytes written": "bytes_written",
+        "data blocks written": "output_blocks",
+        "unchanged ones": "reused_blocks",
+        "their share": "udb_share",
+        "bytes remapped": "bytes_shared",
+    }
+    rows = [
+        (str(level), [_shown(one[name]) for name in columns.values()])
+        for level, one in enumerate(report["store"]["levels"])
+    ]
+    title = "Levels of the store: tables at the end, and the compactions that wrote to it"
+    return table(["level", *columns], rows, title)
 
 
 def page(report: dict[str, Any]) -> str:
@@ -108,23 +184,6 @@ def page(report: dict[str, Any]) -> str:
         (cause, [_shown(phase["write_amplification"].get(cause)) for phase in phases])
         for cause in causes
     ]
-    levels = [
-        (
-            str(level),
-            [
-                _shown(one[n])
-                for n in (
-                    *("tables", "compactions", "bytes_read", "bytes_written"),
-                    *("output_blocks", "reused_blocks", "udb_share", "bytes_shared"),
-                )
-            ],
-        )
-        for level, one in enumerate(report["store"]["levels"])
-    ]
-    copied = list(dict.fromkeys(c for p in phases for c in p["pages_copied"]))
-    remapped = [
-        (cause, [_shown(phase["pages_copied"].get(cause)) for phase in phases]) for cause in copied
-    ]
     problems = [report["error"]] if report["error"] else []
     sections = [
         Section(
@@ -143,27 +202,12 @@ def page(report: dict[str, Any]) -> str:
                 shares,
                 "Bytes written for each byte of keys and values",
             )
-            + (
-                table(
-                    ["pages remapped for", *(phase["name"] for phase in phases)],
-                    remapped,
-                    "Pages that the drive copied instead of the host writing them",
-                )
-                if remapped
-                else ""
-            ),
+            + _remapped(phases),
         ),
         Section(
             "levels",
             "Levels",
-            table(
-                [
-                    *("level", "tables", "compactions", "bytes read", "bytes written"),
-                    *("data blocks written", "unchanged ones", "their share", "bytes remapped"),
-                ],
-                levels,
-                "Levels of the store: tables at the end, and the compactions that wrote to it",
-            ),
+            _levels(report),
         ),
     ]
     lead = f"<p>Event digest {escape(report['digest'])}.</p>"

@@ -1,5 +1,6 @@
 //! What a simulation measures.
 
+use super::channels::Channels;
 use crate::fs::FsCounts;
 use ssd_core::metrics::counters::CAUSES;
 use ssd_core::metrics::histogram::Histogram;
@@ -86,6 +87,8 @@ pub struct Measured {
     pub course: Vec<Interval>,
     /// Background work.
     pub spans: Vec<Span>,
+    /// The channels of the drive below it.
+    pub channels: Channels,
     /// Writes so far: each value is found again by its number.
     pub versions: u64,
 }
@@ -94,7 +97,8 @@ impl Measured {
     pub(super) fn new(interval_ns: u64) -> Measured {
         let (phases, course, spans) = (Vec::new(), Vec::new(), Vec::new());
         let (row, latencies) = (0, Histogram::new());
-        Measured { interval_ns, row, latencies, phases, course, spans, versions: 0 }
+        let channels = Channels::new(interval_ns);
+        Measured { interval_ns, row, latencies, phases, course, spans, channels, versions: 0 }
     }
 
     pub(super) fn begin(&mut self, name: &str, now: u64, counts: FsCounts, programs: Programs) {

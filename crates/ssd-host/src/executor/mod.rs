@@ -4,11 +4,13 @@
 //! next step. All that happens is ordered by (time, sequence); what happens on the drive at a time comes first.
 
 mod background;
+mod channels;
 mod clients;
 mod measure;
 mod mounted;
 mod play;
 
+pub use channels::{Channels, Reached};
 pub use measure::{Interval, Measured, PhaseMeasured, Span};
 pub use mounted::mounted;
 
@@ -323,8 +325,11 @@ impl Machine {
                 _ if limit == u64::MAX => Nanos::NEVER,
                 _ => Nanos(limit),
             };
-            let reached = self.ssd.run_until(end, &mut finished);
-            self.now = self.now.max(reached?.0);
+            let reached = self.ssd.run_until(end, &mut finished)?.0;
+            if self.measured.channels.are_due(reached) {
+                self.measured.channels.look(&self.ssd, reached);
+            }
+            self.now = self.now.max(reached);
             self.fs.set_now(self.now);
             let any = !finished.is_empty();
             for completion in finished.drain(..) {
