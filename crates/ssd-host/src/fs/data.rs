@@ -113,18 +113,30 @@ impl State {
                 }
             }
         }
-        let sequential = first <= ahead.next && first + 1 >= ahead.next;
-        if !sequential {
-            (ahead.window, ahead.end) = (0, 0);
-        } else if settings.readahead_pages > 0 && (missed || end + ahead.window / 2 >= ahead.end) {
+        if settings.readahead_pages > 0 && self.goes_on(number, (first, end), missed, ahead) {
             ahead.window = (ahead.window * 2).clamp(4, settings.readahead_pages.max(4));
-            let from = end.max(ahead.end);
+            let from = if missed { end } else { end.max(ahead.end) };
             ahead.end = (from + ahead.window).min(clean);
             self.read_ahead(number, from, ahead.end);
+        } else if missed {
+            (ahead.window, ahead.end) = (0, 0);
         }
         ahead.next = end;
         self.shrink();
         length
+    }
+
+    /// Whether a read of these pages wants the next ones to be read ahead. As in Linux: a read that misses goes on from
+    /// the last one, or from as many pages that the cache holds; one that hits is in the second half of what was read
+    /// ahead. Reads further back, between those that go on, change nothing.
+    fn goes_on(&self, number: u32, (first, end): (u32, u32), missed: bool, ahead: &Ahead) -> bool {
+        debug_assert!(first < end, "a read of no pages");
+        if !missed {
+            return ahead.window > 0 && first <= ahead.end && end + ahead.window / 2 >= ahead.end;
+        }
+        let before = first.saturating_sub(end - first + 1)..first;
+        let from_last = first <= ahead.next && first + 1 >= ahead.next;
+        from_last || before.into_iter().all(|page| self.cache.holds(number, page))
     }
 
     fn read_ahead(&mut self, number: u32, mut from: u32, to: u32) {
