@@ -42,7 +42,7 @@ test: lint rust-tests python-tests docs-check ## every check but the slow ones
 
 test-all: PYTEST_ARGS := -m ""
 test-all: test ## every check, slow ones too
-	$(CARGO) test -p ssd-core -p ssd-trace --locked --quiet -- --ignored
+	$(CARGO) test --workspace --exclude ssd-py --locked --quiet -- --ignored
 	$(BIN)/python tools/seeded_bugs.py
 
 check: lint docs-check ## the quick ones: format, lints, types, tidiness, generated docs
