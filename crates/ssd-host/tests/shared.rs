@@ -110,3 +110,21 @@ fn what_is_not_whole_or_not_on_the_drive_is_appended() {
     assert_eq!(new.append_shared(&*old, 0, &data[..99]).expect("room"), Appended::Copied, "odd");
     assert_eq!(fs.counts().copied.iter().sum::<u64>(), 0);
 }
+
+#[test]
+fn pages_taken_over_are_read_from_the_drive_unless_the_cache_keeps_them() {
+    for (keeps, misses) in [(false, 1), (true, 0)] {
+        let settings = FsSettings { cache_shared: keeps, ..settings(true) };
+        let fs = Fs::format(1200, settings).expect("a file system");
+        let (mut old, data) = (fs.create("000001.ldb").expect("a file"), bytes(4));
+        let mut new = fs.create("000002.ldb").expect("a file");
+        old.append(&data).expect("room");
+        old.sync().expect("a sync");
+        let done = new.append_shared(&*old, 0, &data).expect("room");
+        assert_eq!(done, Appended::Shared);
+        let mut found = [0; PAGE];
+        let reader = fs.open("000002.ldb").expect("it is there");
+        reader.read_at(0, &mut found).expect("a read");
+        assert_eq!((fs.counts().misses, &found[..]), (misses, &data[..PAGE]));
+    }
+}

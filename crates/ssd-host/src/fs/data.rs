@@ -48,7 +48,7 @@ impl State {
         Ok(())
     }
 
-    fn shrink(&mut self) {
+    pub(super) fn shrink(&mut self) {
         let most = (self.settings.cache_pages as u64).saturating_sub(self.dirty);
         self.cache.shrink(most as usize);
     }

@@ -45,6 +45,9 @@ pub struct FsSettings {
     pub commit_interval_ns: u64,
     /// The largest window of read-ahead in pages; 0: none.
     pub readahead_pages: u32,
+    /// Whether pages taken over enter the page cache, from the memory of the host, as written ones do. File systems
+    /// that share extents do not do so.
+    pub cache_shared: bool,
     /// Pages set aside for the growth of a file.
     pub set_aside_pages: u32,
     /// Whether pages of removed files are discarded after the commit.
@@ -70,6 +73,7 @@ impl Default for FsSettings {
             dirty_age_ns: 30_000_000_000,
             commit_interval_ns: 5_000_000_000,
             readahead_pages: 32,
+            cache_shared: false,
             set_aside_pages: 512,
             discard: true,
             call_ns: 400,

@@ -61,6 +61,11 @@ impl State {
         (file.written, file.writing) = (file.data.len() as u64, range);
         self.table_bytes += bytes.len() as u64;
         self.changed.insert(self.layout.inode_page(to));
+        if self.settings.cache_shared {
+            self.cpu(self.settings.kib_ns * bytes.len() as u64 / 1024);
+            (first..first + pages).for_each(|page| self.cache.insert(to, page, 0));
+            self.shrink();
+        }
         Ok(true)
     }
 
