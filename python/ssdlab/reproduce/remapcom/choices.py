@@ -1,0 +1,85 @@
+"""What is run for remapcom, decided before a line that remaps was run on this drive.
+
+Chosen from runs of stock LevelDB alone, and from what the paper says:
+
+- Drive: the preset `remapcom` at an eighth of its size (32 pages a block instead of 256), so that
+  the matrix takes less than half an hour: 2 GiB raw, 1.5 GiB for the host. 64 pages of a collected
+  line are under way at once; with one, collection of a line of 64 chips would keep 63 of them idle.
+- Store: 768 MiB of keys and values, LevelDB's sizes of memtable, tables and levels, so that level 3
+  holds most of the data, as levels of ten times the size do in the paper's store of unknown size.
+  No compression, no filter. Its log is synced when the next one begins.
+- Values of 256, 1,024 and 4,096 bytes: the paper prints "256 MB", "1 MB" and no third size. Shares
+  of unchanged blocks are those of the load with 1,024 bytes; the paper does not say.
+- Requests: YCSB's, each on a store of its own that has just been loaded: 200,000 operations, 20,000
+  with scans. Load inserts in hashed order ("uniform"). E inserts, as YCSB does, where the paper
+  prints updates.
+- Host: one client, 4 cores, a page cache as large as half the drive: the paper's guest has as much
+  memory as its SSD has room. Pages taken over are not in it, as in file systems that share extents.
+- Lines: stock; the layout with blocks at pages alone; remapping with the paper's base and with
+  retention. Gains are over stock.
+"""
+
+from __future__ import annotations
+
+from ssdlab.kv.simulation import Remap
+
+NAME = "remapcom"
+TITLE = (
+    "Compaction-aware flash memory remapping for key-value stores, Micromachines 2025, 16(6), 699"
+)
+DECIDED = "2026-11-23"
+"""Before the first run of a line that remaps on this drive."""
+LINES: dict[str, Remap] = {"stock": "off", "aligned": "aligned", "base": "base", "full": "full"}
+SIZES = (256, 1024, 4096)
+"""Bytes of a value."""
+KEY_BYTES = 24
+"""Of YCSB's keys, about."""
+STORE_BYTES = 768 << 20
+WORKLOADS = ("load", "a", "b", "c", "d", "e", "f")
+QUICK_WORKLOADS = ("load", "a", "c")
+SCANS = "e"
+OPERATIONS, SCAN_OPERATIONS = 200_000, 20_000
+SEEDS, QUICK_SEEDS = (1, 2, 3), (1,)
+QUICK = 4
+"""A quick reproduction divides drive, store and operations by this."""
+UDB_SIZE = 1024
+"""Bytes of the values for which shares of unchanged blocks are compared."""
+BLOCK_PAGES = 32
+CACHE_PAGES = 262_144
+
+VARIED_SIZES = (1024, 4096)
+VARIED_LINES = ("stock", "full")
+VARIATIONS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
+    "page cache of an eighth": ({"fs.cache_pages": CACHE_PAGES // 8}, {}),
+    "taken-over pages cached": ({"fs.cache_shared": True}, {}),
+    "no read-ahead": ({"fs.readahead_pages": 0}, {}),
+    "no discard": ({"fs.discard": False}, {}),
+    "2 pages a block": ({"store.pages_per_block": 2}, {}),
+    "4 pages a block": ({"store.pages_per_block": 4}, {}),
+    "one page of collection at once": ({}, {"gc.window": 1}),
+}
+"""Of the load: host settings and keys of the drive. Pages a block do not concern stock."""
+
+
+def drive(quick: bool) -> dict[str, object]:
+    """Keys over those of the preset."""
+    pages = BLOCK_PAGES // (QUICK if quick else 1)
+    return {
+        "device.pages_per_block": pages,
+        "device.user_capacity": f"{1536 // (QUICK if quick else 1)} MiB",
+        "gc.window": 64,
+    }
+
+
+def host(workload: str, value_bytes: int, quick: bool) -> dict[str, object]:
+    """Settings of the host."""
+    divisor = QUICK if quick else 1
+    records = STORE_BYTES // divisor // (value_bytes + KEY_BYTES)
+    operations = SCAN_OPERATIONS if workload == SCANS else OPERATIONS
+    return {
+        "records": records,
+        "operations": operations // divisor,
+        "value_bytes": value_bytes,
+        "fs.cache_pages": CACHE_PAGES // divisor,
+        "interval_ns": 100_000_000,
+    }
