@@ -122,6 +122,7 @@ fn pages_taken_over_are_read_from_the_drive_unless_the_cache_keeps_them() {
         old.sync().expect("a sync");
         let done = new.append_shared(&*old, 0, &data).expect("room");
         assert_eq!(done, Appended::Shared);
+        new.sync().expect("a sync");
         let mut found = [0; PAGE];
         let reader = fs.open("000002.ldb").expect("it is there");
         reader.read_at(0, &mut found).expect("a read");

@@ -10,6 +10,11 @@ impl State {
     pub(crate) fn append(&mut self, number: u32, data: &[u8]) -> io::Result<()> {
         let settings = self.settings;
         self.cpu(settings.call_ns + settings.kib_ns * data.len() as u64 / 1024);
+        self.add(number, data)
+    }
+
+    /// The file has these bytes from now on, and they have to be written back.
+    pub(super) fn add(&mut self, number: u32, data: &[u8]) -> io::Result<()> {
         let file = self.file(number);
         let is_removed = file.removed;
         let before = (file.dirty_pages(), file.promised());
@@ -48,7 +53,7 @@ impl State {
         Ok(())
     }
 
-    pub(super) fn shrink(&mut self) {
+    fn shrink(&mut self) {
         let most = (self.settings.cache_pages as u64).saturating_sub(self.dirty);
         self.cache.shrink(most as usize);
     }
@@ -66,8 +71,8 @@ impl State {
                 self.cache.insert(number, page, id);
             }
             page += extent.pages;
-            let (op, pin) = (Op::Read, Some(pin.clone()));
-            reads.push(Noted { number: id, op, extent, flags: 0, data: None, _pin: pin });
+            let (op, pins) = (Op::Read, vec![pin.clone()]);
+            reads.push(Noted { number: id, op, extent, flags: 0, data: None, _pins: pins });
         }
         reads
     }
@@ -166,27 +171,13 @@ impl State {
         self.grow(number, needed)?;
         self.promised -= before;
         self.dirty -= u64::from(to - from);
-        let extents = self.file(number).extents_of(from, to);
-        let (cause, mut page, mut writes) = (self.file(number).cause, from, Vec::new());
-        for extent in extents {
-            let data = if self.settings.keeps_data {
-                let data = &self.file(number).data;
-                let (low, high) = (page as usize * PAGE, (page + extent.pages) as usize * PAGE);
-                let mut pages = data[low..high.min(data.len())].to_vec();
-                pages.resize(high - low, 0);
-                pages
-            } else {
-                Vec::new()
-            };
-            page += extent.pages;
-            writes.push(self.write(extent, 0, cause, || data));
-        }
+        let taken = self.file_mut(number).take_taken();
+        let writes = self.written_back(number, (from, to), &taken);
         if writing.1 > 0 && !self.are_done(writing.0, writing.1) {
             self.nodes.push(Node::After(writing.0, writing.1));
         }
         let range = (writes[0].number, self.number);
         self.nodes.push(Node::Io(writes));
-        (from..to).for_each(|page| self.cache.insert(number, page, 0));
         let file = self.file_mut(number);
         (file.written, file.writing) = (file.data.len() as u64, range);
         self.changed.insert(self.layout.inode_page(number));

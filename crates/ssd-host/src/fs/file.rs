@@ -7,6 +7,25 @@ use super::note::{Cause, Extent, Pin};
 /// Pages of the longest request.
 const LONGEST: u32 = 128;
 
+/// Pages of a file that has not been written back, and whose they are.
+#[derive(Debug)]
+pub(crate) struct Taken {
+    /// The first of them.
+    pub(super) page: u32,
+    pub(super) pages: u32,
+    /// The file that has them on the drive, and where.
+    pub(super) from: u32,
+    pub(super) source: u32,
+    /// Keeps them there.
+    pub(super) pin: Pin,
+}
+
+impl Taken {
+    pub(super) fn end(&self) -> u32 {
+        self.page + self.pages
+    }
+}
+
 /// A file.
 pub(crate) struct File {
     pub(crate) name: String,
@@ -25,6 +44,8 @@ pub(crate) struct File {
     pub(crate) pin: Pin,
     /// Numbers of the requests of the last write back.
     pub(crate) writing: (u64, u64),
+    /// Pages that other files have on the drive, in order; all of them have not been written back.
+    pub(crate) taken: Vec<Taken>,
     /// When the oldest bytes that have not been written back came, in nanoseconds.
     pub(crate) dirty_since: u64,
 }
@@ -43,6 +64,7 @@ impl File {
             cause,
             pin: Pin::default(),
             writing: (0, 0),
+            taken: Vec::new(),
             dirty_since: 0,
         }
     }
@@ -53,6 +75,11 @@ impl File {
         let (written, cause) = (inode.size, cause_of(&name, Cause::Flush));
         let Inode { extents, leaf, .. } = inode;
         File { data, extents, mapped, written, leaf, ..File::new(&name, cause) }
+    }
+
+    /// What it has taken over since it was written back last.
+    pub(crate) fn take_taken(&mut self) -> Vec<Taken> {
+        std::mem::take(&mut self.taken)
     }
 
     pub(crate) fn size_pages(&self) -> u32 {

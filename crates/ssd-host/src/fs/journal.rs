@@ -121,7 +121,7 @@ impl State {
                 let (number, op) = (self.next_number(), Op::Trim);
                 self.writing.insert(number);
                 self.discarded += u64::from(extent.pages);
-                trims.push(Noted { number, op, extent, flags: 0, data: None, _pin: None });
+                trims.push(Noted { number, op, extent, flags: 0, data: None, _pins: Vec::new() });
             }
             self.nodes.push(Node::Io(trims));
         }

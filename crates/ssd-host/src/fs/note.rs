@@ -91,8 +91,8 @@ pub struct Noted {
     pub flags: u8,
     /// What is written, if the drive keeps contents; the source ranges of a copy.
     pub data: Option<Vec<u8>>,
-    /// The file that is read or copied from.
-    pub(crate) _pin: Option<Pin>,
+    /// The files that are read or copied from.
+    pub(crate) _pins: Vec<Pin>,
 }
 
 /// A part of what a step costs.

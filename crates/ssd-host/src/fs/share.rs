@@ -1,6 +1,7 @@
-//! Pages that one file takes over from another: a copy of the drive instead of a write.
+//! Pages that one file takes over from another: copies of the drive instead of writes, when the file is written back.
 
 use super::PAGE;
+use super::file::Taken;
 use super::note::{Extent, Node, Noted};
 use super::state::State;
 use ssd_core::host::copy::{SourceRange, encode};
@@ -9,6 +10,27 @@ use std::io;
 
 /// Sectors of a page.
 const SECTORS: u64 = PAGE as u64 / 512;
+
+/// Pages `from..to` of a file in runs: those taken over, or those not. The end of a run, and whether it is taken over.
+fn runs(taken: &[Taken], from: u32, to: u32) -> Vec<(u32, bool)> {
+    let mut runs: Vec<(u32, bool)> = Vec::new();
+    let mut at = from;
+    for one in taken {
+        debug_assert!(at <= one.page && one.end() <= to, "{one:?} is not between {at} and {to}");
+        if one.page > at {
+            runs.push((one.page, false));
+        }
+        at = one.end();
+        match runs.last_mut() {
+            Some((end, true)) => *end = at,
+            _ => runs.push((at, true)),
+        }
+    }
+    if at < to {
+        runs.push((to, false));
+    }
+    runs
+}
 
 impl State {
     /// Whether file `to` can take over `length` bytes of file `from` at `offset`: whole pages that are on the drive.
@@ -24,8 +46,8 @@ impl State {
             && !source.removed
     }
 
-    /// Append to `to` the bytes that `from` has at `offset`, by copies of the drive. False: nothing was done, since
-    /// that cannot be.
+    /// Append to `to` the bytes that `from` has at `offset`; the drive copies them when `to` is written back. False:
+    /// nothing was done, since that cannot be.
     pub(crate) fn share(
         &mut self,
         to: u32,
@@ -38,56 +60,96 @@ impl State {
         }
         let start = offset as usize;
         debug_assert!(self.file(from).data[start..start + bytes.len()] == *bytes, "other bytes");
+        let cached = if self.settings.cache_shared { bytes.len() as u64 / 1024 } else { 0 };
+        self.cpu(self.settings.call_ns + self.settings.kib_ns * cached);
         let pages = (bytes.len() / PAGE) as u32;
-        if u64::from(pages) > self.spare() {
-            return Err(self.full());
-        }
-        self.cpu(self.settings.call_ns);
-        // What is before them has its extents first: a file is written back from its beginning on.
-        self.write_back(to)?;
-        let first = self.file(to).size_pages();
-        self.grow(to, pages)?;
-        for earlier in [self.file(from).writing, self.file(to).writing] {
-            if earlier.1 > 0 && !self.are_done(earlier.0, earlier.1) {
-                self.nodes.push(Node::After(earlier.0, earlier.1));
+        let page = self.file(to).size_pages();
+        self.add(to, bytes)?;
+        let (source, pin) = ((start / PAGE) as u32, self.file(from).pin.clone());
+        let taken = &mut self.file_mut(to).taken;
+        match taken.last_mut() {
+            Some(last)
+                if last.end() == page
+                    && last.from == from
+                    && last.source + last.pages == source =>
+            {
+                last.pages += pages;
             }
-        }
-        let before = self.number;
-        let copies = self.copies(to, from, first, (start / PAGE) as u32, pages);
-        self.nodes.push(Node::Io(copies));
-        let range = (before + 1, self.number);
-        let file = self.file_mut(to);
-        file.data.extend_from_slice(bytes);
-        (file.written, file.writing) = (file.data.len() as u64, range);
-        self.table_bytes += bytes.len() as u64;
-        self.changed.insert(self.layout.inode_page(to));
-        if self.settings.cache_shared {
-            self.cpu(self.settings.kib_ns * bytes.len() as u64 / 1024);
-            (first..first + pages).for_each(|page| self.cache.insert(to, page, 0));
-            self.shrink();
+            _ => taken.push(Taken { page, pages, from, source, pin }),
         }
         Ok(true)
     }
 
-    /// One command for each extent of the target; its sources may lie in several ranges.
-    fn copies(&mut self, to: u32, from: u32, first: u32, source: u32, pages: u32) -> Vec<Noted> {
-        let (cause, pin) = (self.file(to).cause, self.file(from).pin.clone());
-        let (mut copies, mut at) = (Vec::new(), source);
-        for extent in self.file(to).extents_of(first, first + pages) {
-            let ranges = self.file(from).extents_of(at, at + extent.pages);
-            at += extent.pages;
-            let number = self.next_number();
-            self.writing.insert(number);
-            self.copied[cause.at()] += u64::from(extent.pages);
-            let data = Some(encode(&ranges.into_iter().map(sectors).collect::<Vec<_>>()));
-            let (op, _pin) = (Op::Copy, Some(pin.clone()));
-            copies.push(Noted { number, op, extent, flags: 0, data, _pin });
+    /// Requests that write or copy pages `from..to` of a file, which have their extents. They wait for the writes of
+    /// the files that pages are taken over from.
+    pub(super) fn written_back(
+        &mut self,
+        number: u32,
+        (from, to): (u32, u32),
+        taken: &[Taken],
+    ) -> Vec<Noted> {
+        for one in taken {
+            let (first, last) = self.file(one.from).writing;
+            if last > 0 && !self.are_done(first, last) {
+                self.nodes.push(Node::After(first, last));
+            }
         }
-        copies
+        let (mut requests, mut page) = (Vec::new(), from);
+        for (end, is_taken) in runs(taken, from, to) {
+            if !is_taken || self.settings.cache_shared {
+                (page..end).for_each(|page| self.cache.insert(number, page, 0));
+            }
+            for extent in self.file(number).extents_of(page, end) {
+                let request = if is_taken {
+                    self.copy(number, page, extent, taken)
+                } else {
+                    self.written_pages(number, page, extent)
+                };
+                page += extent.pages;
+                requests.push(request);
+            }
+            debug_assert_eq!(page, end, "the file has other extents");
+        }
+        requests
     }
-}
 
-fn sectors(extent: Extent) -> SourceRange {
-    let (start, pages) = (u64::from(extent.start), u64::from(extent.pages));
-    SourceRange { sector: start * SECTORS, sectors: pages * SECTORS }
+    /// The request that writes the pages of an extent, from `page` of the file on.
+    fn written_pages(&mut self, number: u32, page: u32, extent: Extent) -> Noted {
+        let cause = self.file(number).cause;
+        let data = if self.settings.keeps_data {
+            let data = &self.file(number).data;
+            let (low, high) = (page as usize * PAGE, (page + extent.pages) as usize * PAGE);
+            let mut pages = data[low..high.min(data.len())].to_vec();
+            pages.resize(high - low, 0);
+            pages
+        } else {
+            Vec::new()
+        };
+        self.write(extent, 0, cause, || data)
+    }
+
+    /// The command that copies the pages of an extent, from `page` of the file on.
+    fn copy(&mut self, number: u32, page: u32, extent: Extent, taken: &[Taken]) -> Noted {
+        let (mut ranges, mut pins) = (Vec::<SourceRange>::new(), Vec::new());
+        let end = page + extent.pages;
+        for one in taken.iter().filter(|one| one.page < end && page < one.end()) {
+            let (low, high) = (page.max(one.page), end.min(one.end()));
+            let source = one.source + low - one.page;
+            for part in self.file(one.from).extents_of(source, source + high - low) {
+                let (sector, sectors) =
+                    (u64::from(part.start) * SECTORS, u64::from(part.pages) * SECTORS);
+                match ranges.last_mut() {
+                    Some(last) if last.sector + last.sectors == sector => last.sectors += sectors,
+                    _ => ranges.push(SourceRange { sector, sectors }),
+                }
+            }
+            pins.push(one.pin.clone());
+        }
+        let cause = self.file(number).cause;
+        let number = self.next_number();
+        self.writing.insert(number);
+        self.copied[cause.at()] += u64::from(extent.pages);
+        let data = Some(encode(&ranges));
+        Noted { number, op: Op::Copy, extent, flags: 0, data, _pins: pins }
+    }
 }

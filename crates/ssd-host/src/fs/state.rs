@@ -195,7 +195,7 @@ impl State {
         self.written[cause.at()] += u64::from(extent.pages);
         let data = self.settings.keeps_data.then(data);
         debug_assert!(data.as_ref().is_none_or(|d| d.len() == extent.pages as usize * PAGE));
-        Noted { number, op: Op::Write, extent, flags, data, _pin: None }
+        Noted { number, op: Op::Write, extent, flags, data, _pins: Vec::new() }
     }
 
     /// What has been written is durable before what follows is written: a flush that is waited for. (A write with
@@ -205,7 +205,7 @@ impl State {
             let number = self.next_number();
             self.writing.insert(number);
             let (op, extent) = (Op::Flush, Extent { start: 0, pages: 0 });
-            let flush = Noted { number, op, extent, flags: 0, data: None, _pin: None };
+            let flush = Noted { number, op, extent, flags: 0, data: None, _pins: Vec::new() };
             self.nodes.push(Node::Io(vec![flush]));
         }
     }
@@ -397,6 +397,7 @@ impl State {
         // Nobody will read it from the drive, so it is never written back.
         file.written = file.data.len() as u64;
         file.removed = true;
+        file.take_taken();
         self.removed.push(number);
         self.touch(number);
         Ok(())

@@ -6,6 +6,5 @@ block requests. `choices` was fixed before a scheme of the paper ran, `runs` mak
 """
 
 from ssdlab.reproduce.remapcom.choices import NAME, TITLE
-from ssdlab.reproduce.remapcom.command import reproduce
 
-__all__ = ["NAME", "TITLE", "reproduce"]
+__all__ = ["NAME", "TITLE"]
