@@ -133,6 +133,11 @@ def test_a_trace_of_operations(config: Path, tmp_path: Path) -> None:
         ({"settings": {"fs.cash_pages": 3}}, "cash_pages"),
         ({"settings": {"store.reuse": "base"}}, "set store.pages_per_block"),
         ({"settings": {"store.reuse": "all"}}, "unknown variant `all`"),
+        ({"settings": {"store.max_file_size": 0}}, "max_file_size = 0: expected 1048576"),
+        ({"settings": {"store.write_buffer_size": "large"}}, 'invalid type: string "large"'),
+        ({"settings": {"costs.write": 1 << 63}}, "costs.write"),
+        ({"settings": {"fs.commit_interval_ns": (1 << 64) - 1}}, "fs.commit_interval_ns"),
+        ({"settings": {"fs.keeps_data": True}}, "unknown field `keeps_data`"),
         (
             {"set": {"raid.group": 4, "device.user_capacity": "100 MiB"}, "remap": "base"},
             "remap.mode",
@@ -183,6 +188,14 @@ def test_the_command(config: Path, tmp_path: Path) -> None:
     bad = ssdlab_command("kv", "simulate", config, "--host", "clients", cwd=tmp_path)
     assert bad.returncode == 2
     assert "NAME=VALUE" in bad.stderr
+
+
+def test_rare_operations_between_many_commits(config: Path) -> None:
+    """A thousand looks for old pages while a processor works are no deadlock."""
+    slow = {"records": 5, "operations": 5, "costs.write": 2_000_000_000}
+    often = {"fs.commit_interval_ns": 1_000_000, "interval_ns": 1_000_000_000}
+    done = kv.simulate(config, "fillrandom", settings={**SMALL, **slow, **often})
+    assert done.completed, done.error
 
 
 def test_defaults_name_every_setting() -> None:
@@ -237,6 +250,10 @@ def test_remapping_saves_exactly_the_pages_that_it_shares(
     assert copy["drive"]["flash"]["programs"]["remap"] == copied
     written = [found[mode]["total"]["pages_written_on_drive"] for mode in ("off", "share")]
     assert abs(written[0] - written[1] - copied) < 10
+    amplification = [found[mode]["total"]["write_amplification"] for mode in ("share", "copy")]
+    extra = copied * 4096 / copy["total"]["user_bytes"]
+    assert amplification[1]["remap"] == pytest.approx(extra)
+    assert "remap" not in amplification[0]
     level = share["store"]["levels"][1]
     assert level["reused_blocks"] <= level["unchanged_blocks"] <= level["input_blocks"]
     assert 0 < level["udb_share"] <= 1

@@ -110,11 +110,11 @@ fn amplification(host: &Map<String, Value>, drive: &[(String, u64)], user_bytes:
     Value::Object(parts)
 }
 
-/// Pages that the drive programmed for reasons of its own.
+/// Pages that the drive programmed beyond those of the host's writes, which are whole pages.
 fn own_programs(programs: impl Fn(DriveCause) -> u64) -> Vec<(String, u64)> {
-    let own = [DriveCause::Gc, DriveCause::Wear, DriveCause::Metadata];
-    let named = own.map(|cause| (cause.name().to_owned(), programs(cause)));
-    named.into_iter().filter(|one| one.1 > 0).collect()
+    let own = DriveCause::ALL.iter().filter(|cause| **cause != DriveCause::Host);
+    let named = own.map(|&cause| (cause.name().to_owned(), programs(cause)));
+    named.filter(|one| one.1 > 0).collect()
 }
 
 fn phase_report(phase: &PhaseMeasured) -> Value {

@@ -5,6 +5,11 @@ use serde::{Deserialize, Serialize};
 use ssd_kv::policy::{Base, Pages, Policy, Retention, Stock};
 use ssd_kv::{Background, Compression, Options};
 
+/// The longest time between two things that happen again and again: a year.
+const LONGEST_NS: u64 = 365 * 24 * 3600 * 1_000_000_000;
+/// The longest processor time of anything: that of a large file, added up, is still a time.
+const MOST_CPU_NS: u64 = 1 << 40;
+
 /// Settings of a simulation of the store.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -59,13 +64,27 @@ impl HostSettings {
             ("cores", u64::from(self.cores), 1, 4096),
             ("records", self.records, 1, 1 << 40),
             ("value_bytes", u64::from(self.value_bytes), 0, (1 << 20) - 1),
-            ("interval_ns", self.interval_ns, 1_000_000, u64::MAX),
+            ("interval_ns", self.interval_ns, 1_000_000, LONGEST_NS),
             ("store.pages_per_block", u64::from(self.store.pages_per_block), 0, 64),
             ("fs.cache_pages", u64::from(self.fs.cache_pages), 64, 1 << 30),
             ("fs.dirty_pages", u64::from(self.fs.dirty_pages), 1, 1 << 30),
-            ("fs.commit_interval_ns", self.fs.commit_interval_ns, 1_000_000, u64::MAX),
+            ("fs.commit_interval_ns", self.fs.commit_interval_ns, 1_000_000, LONGEST_NS),
+            ("fs.dirty_age_ns", self.fs.dirty_age_ns, 0, LONGEST_NS),
         ];
-        for (name, value, least, most) in ranges {
+        let costs = self.costs;
+        let times = [
+            ("costs.write", costs.write),
+            ("costs.write_kib", costs.write_kib),
+            ("costs.read", costs.read),
+            ("costs.seek", costs.seek),
+            ("costs.next", costs.next),
+            ("costs.step", costs.step),
+            ("costs.step_kib", costs.step_kib),
+            ("fs.call_ns", self.fs.call_ns),
+            ("fs.kib_ns", self.fs.kib_ns),
+        ];
+        let times = times.map(|(name, ns)| (name, ns, 0, MOST_CPU_NS));
+        for (name, value, least, most) in ranges.into_iter().chain(times) {
             if !(least..=most).contains(&value) {
                 return Err(format!("{name} = {value}: expected {least} to {most}"));
             }
@@ -77,7 +96,7 @@ impl HostSettings {
                     .to_owned(),
             );
         }
-        Ok(())
+        self.store.options().check().map_err(|error| format!("store: {error}"))
     }
 }
 

@@ -75,7 +75,9 @@ impl Workload {
     pub fn named(name: &str, wanted: &Wanted) -> Result<Workload, String> {
         let name = stream_name(name);
         let phase = |name: &str, wanted: &Wanted| {
-            let operations = stream(name, wanted).map_err(|error| error.to_string())?;
+            let operations = stream(name, wanted).map_err(|error| {
+                format!("{error}; and mixgraph, ycsb-load, ycsb-a to ycsb-f, or a file")
+            })?;
             Ok::<_, String>(Phase {
                 name: name.to_owned(),
                 operations: with_keys(name, operations),

@@ -90,7 +90,11 @@ pub const RANGES: [(&str, u64, u64); 6] = [
 ];
 
 impl Options {
-    pub(crate) fn check(&self) -> Result<()> {
+    /// An error that names a setting out of its range.
+    ///
+    /// # Errors
+    /// One is.
+    pub fn check(&self) -> Result<()> {
         let values = [
             self.write_buffer_size as u64,
             self.max_open_tables as u64,

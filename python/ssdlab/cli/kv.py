@@ -144,8 +144,7 @@ def _host_settings(texts: list[str]) -> dict[str, object]:
         try:
             values[name] = json.loads(value)
         except ValueError:
-            message = f"--host {text}: expected a number, true or false"
-            raise ConfigError([message]) from None
+            values[name] = value  # a word
     return values
 
 

@@ -52,7 +52,7 @@ pub enum HostError {
     Deadlock(u64),
 }
 
-/// So many looks for old pages with nothing else in between: nothing will happen any more.
+/// So many looks for old pages while nothing else is due: nothing will happen any more.
 const MOST_TICKS: u32 = 1000;
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -350,7 +350,8 @@ impl Machine {
                 self.fs.set_now(time);
             }
             self.events.pop();
-            self.ticks = if event == Event::Tick { self.ticks + 1 } else { 0 };
+            let is_alone = event == Event::Tick && self.events.is_empty();
+            self.ticks = if is_alone { self.ticks + 1 } else { 0 };
             if self.ticks > MOST_TICKS {
                 return Err(HostError::Deadlock(self.now));
             }

@@ -56,9 +56,11 @@ pub struct FsSettings {
     pub call_ns: u64,
     /// Processor time to copy 1 KiB, in nanoseconds.
     pub kib_ns: u64,
-    /// Whether the drive must be flushed: it has a volatile write buffer. The simulation sets it.
+    /// Whether the drive must be flushed: it has a volatile write buffer.
+    #[serde(skip)]
     pub flushes: bool,
-    /// Whether requests carry data, for a drive that keeps contents. The simulation sets it.
+    /// Whether requests carry data, for a drive that keeps contents.
+    #[serde(skip)]
     pub keeps_data: bool,
     /// Whether files take over pages of others by copies of the drive.
     #[serde(skip)]

@@ -36,8 +36,11 @@ pub(crate) fn kv_simulate(
     keep: Option<PathBuf>,
 ) -> PyResult<String> {
     let config: RunConfig = crate::parsed("config", config)?;
-    let settings: HostSettings =
-        serde_json::from_str(settings).map_err(|error| refused(format!("settings: {error}")))?;
+    let settings: HostSettings = serde_json::from_str(settings).map_err(|error| {
+        // Its position is in a text that the user has not written.
+        let said = error.to_string();
+        refused(format!("settings: {}", said.split(" at line ").next().unwrap_or(&said)))
+    })?;
     let origin = trace.map_or(Origin::Named(workload), |text| Origin::Traced(workload, text));
     let mut raised = None;
     let mut keep_going = |done: u64| {
