@@ -84,6 +84,8 @@ papers: build ## make the papers' evaluations and write docs/papers; half an hou
 	for paper in invalidation-rate noc-copyback adaptive-channel deferred-gc-raid; do \
 	    $(BIN)/ssdlab reproduce $$paper --readings --out runs/reproduce-$$paper && \
 	    cp runs/reproduce-$$paper/reproduction.md docs/papers/$$paper.md || exit; done
+	$(BIN)/ssdlab reproduce remapcom --out runs/reproduce-remapcom
+	cp runs/reproduce-remapcom/reproduction.md docs/papers/remapcom.md
 	$(BIN)/ssdlab compare --preset-matrix --out runs/preset-matrix
 	cp runs/preset-matrix/reproduction.md docs/papers/combined.md
 	$(BIN)/ssdlab compare --raid-beyond --out runs/raid-beyond

@@ -24,8 +24,10 @@ def list_command(
     """List policies, presets, trace formats or papers."""
     if what == "papers":
         from ssdlab.reproduce import PAPERS  # needs numpy, which is slow to import
+        from ssdlab.reproduce.remapcom import choices
 
         known: Any = [{"name": one.name, "summary": one.title} for one in PAPERS.values()]
+        known.append({"name": choices.NAME, "summary": choices.TITLE})
     else:
         known = json.loads(_core.registry())[what]
     if json_:

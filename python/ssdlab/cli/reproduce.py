@@ -10,6 +10,7 @@ import typer
 from ssdlab.cli.ending import end
 from ssdlab.cli.options import Jobs, Json, Quiet
 from ssdlab.cli.terminal import put
+from ssdlab.errors import ConfigError
 
 app = typer.Typer()
 
@@ -52,10 +53,15 @@ def reproduce_command(
     """Repeat a paper's evaluation: published tables, figures and claims next to simulated ones."""
     from ssdlab.reproduce import reproduce  # needs numpy, which is slow to import
 
+    names = None if workloads is None else workloads.split(",")
+    if paper == "remapcom":
+        given = {"--traces": traces is not None, "--readings": readings}
+        _remapcom(quick, names, jobs, out, json_, quiet, [key for key, is_ in given.items() if is_])
+        return
     done = reproduce(
         paper,
         quick=quick,
-        workloads=None if workloads is None else workloads.split(","),
+        workloads=names,
         traces=traces,
         jobs=jobs,
         out=out,
@@ -64,4 +70,27 @@ def reproduce_command(
     )
     if json_ or not quiet:
         put(done.to_json() if json_ else done.summary())
+    end(done.folder, done.failures, done.interrupted, quiet)
+
+
+def _remapcom(
+    quick: bool,
+    workloads: list[str] | None,
+    jobs: int | None,
+    out: Path | None,
+    json_: bool,
+    quiet: bool,
+    refused: list[str],
+) -> None:
+    """The paper whose runs are simulations of the store."""
+    from ssdlab.reproduce.remapcom import command, page
+
+    if refused:
+        message = f"{' and '.join(refused)}: remapcom has no recorded traces and no readings"
+        raise ConfigError([message])
+    done = command.reproduce(
+        quick=quick, workloads=workloads, jobs=jobs, out=out, progress=not quiet
+    )
+    if json_ or not quiet:
+        put(command.to_json(done) if json_ else page.summary(done))
     end(done.folder, done.failures, done.interrupted, quiet)

@@ -39,9 +39,10 @@ def paper_of(name: str) -> Paper:
     """The paper called `name`. Raises `ConfigError`."""
     if name in PAPERS:
         return PAPERS[name]
-    near = get_close_matches(name, PAPERS, 1)
+    names = [*PAPERS, "remapcom"]
+    near = get_close_matches(name, names, 1)
     hint = f"; did you mean {near[0]}?" if near else ""
-    raise ConfigError([f"{name}: no such paper{hint}; there are: {', '.join(PAPERS)}"])
+    raise ConfigError([f"{name}: no such paper{hint}; there are: {', '.join(names)}"])
 
 
 def reproduce(
