@@ -20,8 +20,8 @@ Chosen from runs of stock LevelDB alone, and from what the paper says:
   retention. Gains are over stock.
 
 Of a quick run the loads had been seen when values of 4,000 bytes were added: there a load of 4,096
-bytes was 7 % slower with remapping, not 28 % faster. Explanations, written down before the runs that
-can refute them:
+bytes was 7 % slower with remapping, not 28 % faster. Explanations, written down before the runs
+that can refute them:
 
 - A pair of 4,096 bytes takes two pages, so that flushes write twice as much: with 4,000 bytes
   remapping must be faster than stock.
