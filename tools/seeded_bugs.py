@@ -74,6 +74,7 @@ SUITES = {
         "power_time",
     ],
     "ssd-trace": ["stand_in_patterns"],
+    "ssd-host": ["file_layer", "shared", "machine", "cuts"],
     "ssd-kv": ["levels", "policies", "reuse", "bad_input", "model", "damage", "salvage", "faults"],
     "ssdlab": ["test_scoring", "test_page_script", "test_seeds", "test_export", "test_reproduce"],
 }

@@ -135,6 +135,11 @@ pub struct StoreSettings {
     pub reuse: Reuse,
     /// With `retention`: bytes that a block has at least when it ends early.
     pub least_fill: usize,
+    /// With `retention`: percent of the bytes that compactions write that zeros may be at most; none: any.
+    pub space_budget: Option<u32>,
+    /// Whether a log is synced when the next one begins. LevelDB does not, so that pages of a log that is removed soon
+    /// may never reach the drive.
+    pub sync_logs: bool,
 }
 
 impl Default for StoreSettings {
@@ -150,6 +155,8 @@ impl Default for StoreSettings {
             pages_per_block: 0,
             reuse: Reuse::Off,
             least_fill: 0,
+            space_budget: None,
+            sync_logs: stock.sync_logs,
         }
     }
 }
@@ -163,6 +170,7 @@ impl StoreSettings {
             write_buffer_size: self.write_buffer_size,
             max_file_size: self.max_file_size,
             block_size: self.block_size,
+            sync_logs: self.sync_logs,
             block_cache_size: self.block_cache_size,
             bloom_bits_per_key: (self.bloom_bits > 0).then_some(self.bloom_bits),
             compression: if self.snappy { Compression::Snappy } else { Compression::None },
@@ -181,7 +189,11 @@ impl StoreSettings {
         match self.reuse {
             Reuse::Off => Box::new(pages),
             Reuse::Base => Box::new(Base(pages)),
-            Reuse::Retention => Box::new(Retention::new(pages).with_least_fill(self.least_fill)),
+            Reuse::Retention => {
+                let kept = Retention::new(pages).with_least_fill(self.least_fill);
+                let within = |percent| kept.with_space_budget(percent);
+                Box::new(self.space_budget.map_or(kept, within))
+            }
         }
     }
 }
