@@ -2,6 +2,7 @@
 //! was synced is there, and the whole is a beginning of the history. So it is when compaction remaps.
 
 use ssd_core::config::{BufferPower, Config, DataMode, PowerCut, RemapMode};
+use ssd_core::sim::ssd::Ssd;
 use ssd_host::executor::{HostError, mounted};
 use ssd_host::settings::Reuse;
 use ssd_host::workload::{Values, Workload};
@@ -104,8 +105,18 @@ fn pairs(files: BTreeMap<String, Vec<u8>>) -> BTreeMap<Vec<u8>, Vec<u8>> {
     found
 }
 
-/// Cut after so many steps; false if the run ends before. Pages that the drive copied until then.
-fn cut(run: Run, steps: u64, history: &[(Vec<u8>, Vec<u8>)]) -> (bool, u64) {
+/// A run with its power cut after so many steps.
+struct Cut {
+    ssd: Ssd,
+    /// The run had not ended.
+    stopped: bool,
+    /// Writes that had been acknowledged.
+    done: u64,
+    /// Pages that the drive had copied.
+    copied: u64,
+}
+
+fn cut_after(run: Run, steps: u64) -> Cut {
     let s = settings(run);
     let mut machine = Machine::new(&config(run), s.clone(), workload(&s)).expect("a machine");
     let stopped = match machine.run_for(steps) {
@@ -115,10 +126,20 @@ fn cut(run: Run, steps: u64, history: &[(Vec<u8>, Vec<u8>)]) -> (bool, u64) {
     };
     let done = machine.measured().operations();
     let copied = machine.fs().counts().copied.iter().sum();
+    Cut { ssd: restarted(machine), stopped, done, copied }
+}
+
+/// The drive after a cut and a mount.
+fn restarted(machine: Machine) -> Ssd {
     let mut ssd = machine.into_drive();
     ssd.power_cut().expect("a cut");
     ssd.mount(false).expect("the drive mounts");
-    let fs = mounted(&mut ssd, s.fs).unwrap_or_else(|why| panic!("after {steps} steps: {why}"));
+    ssd
+}
+
+/// What was synced is there, and the whole is a beginning of the history.
+fn check(run: Run, mut ssd: Ssd, done: u64, history: &[(Vec<u8>, Vec<u8>)], what: &str) {
+    let fs = mounted(&mut ssd, settings(run).fs).unwrap_or_else(|why| panic!("{what}: {why}"));
     let found = pairs(fs.files().into_iter().collect());
     // The newest write that is there; all before it are there too, and nothing else.
     let last = history.iter().rposition(|(key, value)| found.get(key) == Some(value));
@@ -126,11 +147,41 @@ fn cut(run: Run, steps: u64, history: &[(Vec<u8>, Vec<u8>)]) -> (bool, u64) {
     let synced = done.checked_div(run.sync_every).map_or(0, |groups| groups * run.sync_every);
     assert!(
         (synced..=done + 1).contains(&there),
-        "after {steps} steps: {there} writes are there, {synced} of {done} were synced"
+        "{what}: {there} writes are there, {synced} of {done} were synced"
     );
     let model: BTreeMap<_, _> = history[..there as usize].iter().cloned().collect();
-    assert!(found == model, "after {steps} steps: not the first {there} writes");
+    assert!(found == model, "{what}: not the first {there} writes");
+}
+
+/// Cut after so many steps; false if the run ends before. Pages that the drive copied until then.
+fn cut(run: Run, steps: u64, history: &[(Vec<u8>, Vec<u8>)]) -> (bool, u64) {
+    let Cut { ssd, stopped, done, copied } = cut_after(run, steps);
+    check(run, ssd, done, history, &format!("after {steps} steps"));
     (stopped, copied)
+}
+
+/// Cut after so many steps, and again at every `stride`th step in which the store recovers; how many such cuts there
+/// were.
+fn cut_recovery(run: Run, steps: u64, stride: usize) -> u64 {
+    let (s, history) = (settings(run), history(&settings(run)));
+    let mut cuts = 0;
+    for again in (0..).step_by(stride) {
+        let Cut { ssd, done, .. } = cut_after(run, steps);
+        let found = Machine::found(ssd, &config(run), s.clone(), workload(&s));
+        let mut machine = found.expect("the file system is there");
+        let ended = match machine.open_for(again) {
+            Ok(()) => true,
+            Err(HostError::Stopped(_)) => false,
+            Err(error) => panic!("after {steps} and {again} steps: {error}"),
+        };
+        let what = format!("after {steps} steps and {again} of the recovery");
+        check(run, restarted(machine), done, &history, &what);
+        cuts += 1;
+        if ended {
+            return cuts;
+        }
+    }
+    unreachable!("every recovery ends")
 }
 
 /// Cut at every `stride`th step; how many cuts there were, and pages copied before the last one.
@@ -170,6 +221,25 @@ fn a_cut_at_many_steps_of_a_store_that_remaps_leaves_what_was_synced() {
     ] {
         let (cuts, copied) = cut_all(run, stride);
         assert!(cuts > 20 && copied > 100, "{cuts} cuts, {copied} pages copied, {run:?}");
+    }
+}
+
+#[test]
+fn a_second_cut_while_the_store_recovers_leaves_what_was_synced() {
+    let mut cuts = 0;
+    for (run, steps) in [(remapped(7, 0, 1 << 12), 2500), (remapped(0, 16, 1 << 16), 12_000)] {
+        cuts += cut_recovery(run, steps, 5);
+    }
+    assert!(cuts > 10, "{cuts} cuts");
+}
+
+#[test]
+#[ignore = "every step takes long"]
+fn a_second_cut_at_every_step_of_a_recovery_leaves_what_was_synced() {
+    for run in [remapped(7, 0, 1 << 12), remapped(0, 16, 1 << 16), plain(7, 16)] {
+        for steps in (100..9000).step_by(777) {
+            cut_recovery(run, steps, 1);
+        }
     }
 }
 

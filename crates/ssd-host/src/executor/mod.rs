@@ -4,6 +4,7 @@
 //! next step. All that happens is ordered by (time, sequence); what happens on the drive at a time comes first.
 
 mod background;
+mod begin;
 mod channels;
 mod clients;
 mod measure;
@@ -18,16 +19,13 @@ use crate::fs::{Fs, Node};
 use crate::settings::HostSettings;
 use crate::workload::Workload;
 use clients::{Client, Writers};
-use ssd_core::config::{BufferPower, Config};
 use ssd_core::host::device::{Device as _, DeviceError};
 use ssd_core::host::request::Completion;
-use ssd_core::sim::functional::Functional;
 use ssd_core::sim::ssd::Ssd;
 use ssd_core::units::Nanos;
 use ssd_kv::{Backlog, Db, NextWork};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
-use std::sync::Arc;
 
 /// Why a simulation cannot go on.
 #[derive(Debug, thiserror::Error)]
@@ -126,41 +124,6 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// A new file system and store on the drive of `config`, preconditioned as that says.
-    ///
-    /// # Errors
-    /// The drive has other pages than the file system, is too small, or fails.
-    pub fn new(
-        config: &Config,
-        settings: HostSettings,
-        workload: Workload,
-    ) -> Result<Machine, HostError> {
-        let mut settings = settings;
-        settings.check().map_err(HostError::Refused)?;
-        let page = config.device.page_bytes;
-        if page as usize != crate::fs::PAGE {
-            let why = format!("device.page_size = {page} B: the file layer needs 4 KiB");
-            return Err(HostError::Refused(why));
-        }
-        settings.fs.keeps_data = config.run.data.keeps_bytes();
-        settings.fs.copies = !config.remap.is_off();
-        settings.fs.flushes = config.host.write_buffer_pages > 0
-            && (config.power.is_off() || config.power.buffer == BufferPower::Volatile);
-        let mut functional = Functional::new(config, ssd_core::ftl::Ftl::new(config));
-        functional.precondition(config, &mut |_, _| true)?;
-        let sequence = functional.sequence();
-        let mut ssd = Ssd::new(config, functional.ftl, sequence);
-        ssd.measure(0, false);
-        let fs = Fs::format(config.device.user_pages, settings.fs).map_err(HostError::Refused)?;
-        let mut machine = Machine::over(ssd, fs, settings, workload);
-        machine.play_alone()?;
-        let options = machine.settings.store.options();
-        let policy = machine.settings.store.policy();
-        machine.db = Some(Db::open_with(Arc::new(machine.fs.clone()), options, policy)?);
-        machine.play_alone()?;
-        Ok(machine)
-    }
-
     fn over(ssd: Ssd, fs: Fs, settings: HostSettings, workload: Workload) -> Machine {
         let clients = settings.clients as usize;
         let interval = settings.interval_ns;

@@ -1,0 +1,91 @@
+//! A host begins: on an empty drive, or on one that holds a store.
+
+use super::{HostError, Machine, mounted};
+use crate::fs::Fs;
+use crate::settings::HostSettings;
+use crate::workload::Workload;
+use ssd_core::config::{BufferPower, Config};
+use ssd_core::host::device::Device as _;
+use ssd_core::sim::functional::Functional;
+use ssd_core::sim::ssd::Ssd;
+use ssd_kv::Db;
+use std::sync::Arc;
+
+/// The settings, checked, with what the drive decides.
+fn fitted(config: &Config, mut settings: HostSettings) -> Result<HostSettings, HostError> {
+    settings.check().map_err(HostError::Refused)?;
+    let page = config.device.page_bytes;
+    if page as usize != crate::fs::PAGE {
+        let why = format!("device.page_size = {page} B: the file layer needs 4 KiB");
+        return Err(HostError::Refused(why));
+    }
+    settings.fs.keeps_data = config.run.data.keeps_bytes();
+    settings.fs.copies = !config.remap.is_off();
+    settings.fs.flushes = config.host.write_buffer_pages > 0
+        && (config.power.is_off() || config.power.buffer == BufferPower::Volatile);
+    Ok(settings)
+}
+
+impl Machine {
+    /// A new file system and store on the drive of `config`, preconditioned as that says.
+    ///
+    /// # Errors
+    /// The drive has other pages than the file system, is too small, or fails.
+    pub fn new(
+        config: &Config,
+        settings: HostSettings,
+        workload: Workload,
+    ) -> Result<Machine, HostError> {
+        let settings = fitted(config, settings)?;
+        let mut functional = Functional::new(config, ssd_core::ftl::Ftl::new(config));
+        functional.precondition(config, &mut |_, _| true)?;
+        let sequence = functional.sequence();
+        let mut ssd = Ssd::new(config, functional.ftl, sequence);
+        ssd.measure(0, false);
+        let fs = Fs::format(config.device.user_pages, settings.fs).map_err(HostError::Refused)?;
+        let mut machine = Machine::over(ssd, fs, settings, workload);
+        machine.play_alone()?;
+        machine.open()?;
+        Ok(machine)
+    }
+
+    /// The file system that is on a drive of `config`, which has been mounted. Its store is not open.
+    ///
+    /// # Errors
+    /// As [`Machine::new`], or the file system is damaged.
+    pub fn found(
+        mut ssd: Ssd,
+        config: &Config,
+        settings: HostSettings,
+        workload: Workload,
+    ) -> Result<Machine, HostError> {
+        let settings = fitted(config, settings)?;
+        let fs = mounted(&mut ssd, settings.fs).map_err(HostError::Refused)?;
+        let mut machine = Machine::over(ssd, fs, settings, workload);
+        machine.now = machine.ssd.now().0;
+        machine.fs.set_now(machine.now);
+        Ok(machine)
+    }
+
+    /// Open the store. `Machine::new` has done so.
+    ///
+    /// # Errors
+    /// The store or the drive fails.
+    pub fn open(&mut self) -> Result<(), HostError> {
+        assert!(self.db.is_none(), "the store is open");
+        let (options, policy) = (self.settings.store.options(), self.settings.store.policy());
+        self.db = Some(Db::open_with(Arc::new(self.fs.clone()), options, policy)?);
+        self.play_alone()
+    }
+
+    /// As [`Machine::open`], for so many steps of the drive: [`HostError::Stopped`] if that ends it.
+    ///
+    /// # Errors
+    /// As [`Machine::open`].
+    pub fn open_for(&mut self, steps: u64) -> Result<(), HostError> {
+        self.steps = Some(steps);
+        let ended = self.open();
+        self.steps = None;
+        ended
+    }
+}
