@@ -143,6 +143,7 @@ def test_a_trace_of_operations(config: Path, tmp_path: Path) -> None:
             "remap.mode",
         ),
         ({"remap": "half"}, "expected one of"),
+        ({"set": {"power.cut": {"every": "1 s"}}}, "does not live through a cut"),
         ({"set": {"device.page_size": "8 KiB"}}, "4 KiB"),
         ({"set": {"device.user_capacity": "400 KiB"}}, "too small"),
     ],
@@ -188,6 +189,14 @@ def test_the_command(config: Path, tmp_path: Path) -> None:
     bad = ssdlab_command("kv", "simulate", config, "--host", "clients", cwd=tmp_path)
     assert bad.returncode == 2
     assert "NAME=VALUE" in bad.stderr
+
+
+def test_a_drive_with_little_nvram_takes_short_copies(config: Path) -> None:
+    """Its records of a copy must fit: 32 bytes a page."""
+    small = {"remap.mode": "share", "power.cut": "on-request", "power.nvram": "1 KiB"}
+    done = kv.simulate(config, "overwrite", settings=REMAPPED, remap="base", set=small)
+    assert done.completed, done.error
+    assert done.report["drive"]["remap"]["shared"] > 1000
 
 
 def test_rare_operations_between_many_commits(config: Path) -> None:

@@ -69,7 +69,7 @@ pub fn simulate(
     let error = ended.err();
     if error.is_some() {
         // Requests under way end, if the drive still works; the first error is the one to report.
-        let _ = machine.rest(false);
+        let _ = machine.end_requests();
     }
     let report = report(config, &machine, error.as_ref(), stopped);
     Ok(Outcome { report, files: machine.fs().files(), error })

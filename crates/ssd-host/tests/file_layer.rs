@@ -300,3 +300,26 @@ fn reads_in_order_are_read_ahead_and_a_small_drive_is_refused() {
     assert_eq!((fs.counts().misses, fs.counts().ahead), (5, 0), "random reads");
     assert!(Fs::format(130, settings()).is_err_and(|why| why.contains("too small")));
 }
+
+#[test]
+fn a_read_waits_for_what_is_being_written() {
+    let fs = Fs::format(PAGES, FsSettings { cache_pages: 64, ..settings() }).expect("room");
+    let mut file = fs.create("000001.log").expect("a file");
+    file.append(&[7; 4000]).expect("room");
+    file.sync().expect("a sync");
+    // Its only page, which is not full, leaves the cache.
+    let mut other = fs.create("000002.ldb").expect("a file");
+    other.append(&[8; 100 * 4096]).expect("room");
+    other.sync().expect("a sync");
+    fs.take_nodes().clear();
+    file.append(&[9; 50]).expect("room");
+    let nodes = fs.take_nodes();
+    let read = nodes
+        .iter()
+        .position(|node| matches!(node, Node::Io(all) if all.iter().any(|one| one.op == Op::Read)));
+    let read = read.expect("the page is read");
+    assert!(
+        nodes[..read].iter().any(|node| matches!(node, Node::After(..))),
+        "it is not there yet"
+    );
+}

@@ -129,3 +129,21 @@ fn pages_taken_over_are_read_from_the_drive_unless_the_cache_keeps_them() {
         assert_eq!((fs.counts().misses, &found[..]), (misses, &data[..PAGE]));
     }
 }
+
+#[test]
+fn a_copy_has_no_more_pages_than_the_drive_accepts() {
+    let fs = Fs::format(1200, FsSettings { copy_pages: 3, ..settings(true) }).expect("room");
+    let (mut old, data) = (fs.create("000001.ldb").expect("a file"), bytes(10));
+    let mut new = fs.create("000002.ldb").expect("a file");
+    old.append(&data).expect("room");
+    old.sync().expect("a sync");
+    fs.take_nodes();
+    new.append_shared(&*old, 0, &data).expect("room");
+    new.sync().expect("a sync");
+    let mut copied = Vec::new();
+    for node in fs.take_nodes() {
+        let Node::Io(all) = node else { continue };
+        copied.extend(all.iter().filter(|one| one.op == Op::Copy).map(|one| one.extent.pages));
+    }
+    assert_eq!((copied.iter().sum::<u32>(), copied.iter().max()), (10, Some(&3)));
+}

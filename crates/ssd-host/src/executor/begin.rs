@@ -4,8 +4,9 @@ use super::{HostError, Machine, mounted};
 use crate::fs::Fs;
 use crate::settings::HostSettings;
 use crate::workload::Workload;
-use ssd_core::config::{BufferPower, Config};
+use ssd_core::config::{BufferPower, Config, PowerCut};
 use ssd_core::host::device::Device as _;
+use ssd_core::nand::nvram::SHARE_BYTES;
 use ssd_core::sim::functional::Functional;
 use ssd_core::sim::ssd::Ssd;
 use ssd_kv::Db;
@@ -18,6 +19,15 @@ fn fitted(config: &Config, mut settings: HostSettings) -> Result<HostSettings, H
     if page as usize != crate::fs::PAGE {
         let why = format!("device.page_size = {page} B: the file layer needs 4 KiB");
         return Err(HostError::Refused(why));
+    }
+    if !matches!(config.power.cut, PowerCut::Never | PowerCut::OnRequest) {
+        let why = "power.cut: the store does not live through a cut that the drive makes by itself; use \
+                   \"never\" or \"on-request\"";
+        return Err(HostError::Refused(why.to_owned()));
+    }
+    if !config.power.is_off() && !config.remap.is_off() {
+        let most = config.power.nvram_bytes / SHARE_BYTES;
+        settings.fs.copy_pages = u32::try_from(most).unwrap_or(u32::MAX).max(1);
     }
     settings.fs.keeps_data = config.run.data.keeps_bytes();
     settings.fs.copies = !config.remap.is_off();

@@ -237,6 +237,17 @@ impl Machine {
         }
     }
 
+    /// The drive ends the requests that it has; nobody acts any more.
+    ///
+    /// # Errors
+    /// The drive fails.
+    pub fn end_requests(&mut self) -> Result<(), HostError> {
+        while !self.requests.is_empty() {
+            self.advance()?;
+        }
+        Ok(())
+    }
+
     fn db(&self) -> &Db {
         self.db.as_ref().expect("the store is open")
     }

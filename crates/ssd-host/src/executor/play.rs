@@ -28,9 +28,9 @@ impl Machine {
                     }
                 }
                 Node::Io(requests) => {
-                    self.actors[actor].pending = requests.len() as u32;
                     for request in requests {
                         self.submit(request, Some(actor))?;
+                        self.actors[actor].pending += 1;
                     }
                 }
                 Node::Ahead(requests) => {

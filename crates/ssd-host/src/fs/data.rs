@@ -58,8 +58,12 @@ impl State {
         self.cache.shrink(most as usize);
     }
 
-    /// Requests that read pages `from..to` of a file from the drive.
+    /// Requests that read pages `from..to` of a file from the drive, once they are there.
     fn reads(&mut self, number: u32, from: u32, to: u32) -> Vec<Noted> {
+        let (first, last) = self.file(number).writing;
+        if last > 0 && !self.are_done(first, last) {
+            self.nodes.push(Node::After(first, last));
+        }
         let file = self.file(number);
         let (cause, pin) = (file.cause, file.pin.clone());
         let (mut reads, mut page) = (Vec::new(), from);

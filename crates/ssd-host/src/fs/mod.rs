@@ -65,6 +65,9 @@ pub struct FsSettings {
     /// Whether files take over pages of others by copies of the drive.
     #[serde(skip)]
     pub copies: bool,
+    /// The most pages of a copy that the drive accepts.
+    #[serde(skip)]
+    pub copy_pages: u32,
 }
 
 impl Default for FsSettings {
@@ -83,6 +86,7 @@ impl Default for FsSettings {
             flushes: false,
             keeps_data: false,
             copies: false,
+            copy_pages: u32::MAX,
         }
     }
 }

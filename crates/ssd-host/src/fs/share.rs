@@ -32,6 +32,17 @@ fn runs(taken: &[Taken], from: u32, to: u32) -> Vec<(u32, bool)> {
     runs
 }
 
+/// The same pages in extents of at most `longest` pages.
+fn parts(extents: Vec<Extent>, longest: u32) -> impl Iterator<Item = Extent> {
+    assert!(longest > 0, "a request of no pages");
+    extents.into_iter().flat_map(move |whole| {
+        let ends = whole.start + whole.pages;
+        (whole.start..ends)
+            .step_by(longest as usize)
+            .map(move |start| Extent { start, pages: longest.min(ends - start) })
+    })
+}
+
 impl State {
     /// Whether file `to` can take over `length` bytes of file `from` at `offset`: whole pages that are on the drive.
     fn can_share(&self, to: u32, from: u32, offset: u64, length: usize) -> bool {
@@ -99,7 +110,8 @@ impl State {
             if !is_taken || self.settings.cache_shared {
                 (page..end).for_each(|page| self.cache.insert(number, page, 0));
             }
-            for extent in self.file(number).extents_of(page, end) {
+            let longest = if is_taken { self.settings.copy_pages } else { u32::MAX };
+            for extent in parts(self.file(number).extents_of(page, end), longest) {
                 let request = if is_taken {
                     self.copy(number, page, extent, taken)
                 } else {
