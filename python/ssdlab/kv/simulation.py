@@ -76,7 +76,7 @@ class Simulated:
                 f"level {level} {100 * share:.1f} %" for level, share in shares.items()
             )
             pages = sum(self.report["total"]["pages_copied"].values())
-            lines.append(f"unchanged data blocks: {told}; {pages:,} pages remapped")
+            lines.append(f"unchanged data blocks: {told}; {pages:,} pages copied by the drive")
         space = self.report["space"]["amplification"]
         if space is not None:
             lines.append(f"space amplification: {space:.2f}")
@@ -141,12 +141,19 @@ def simulate(
     if remap not in REMAPS:
         raise ConfigError([f"remap: found {remap!r}; expected one of {', '.join(REMAPS)}"])
     settings = {**REMAPS[remap], **(settings or {})}
+    if remap != "off" and settings["store.pages_per_block"] == 0:
+        message = f"store.pages_per_block: {remap!r} needs blocks that begin at pages: 1 or more"
+        raise ConfigError([message])
     if database and out is None:
         raise ConfigError(["database: there is no folder to keep it in; set out"])
     loaded = load_config(config, set=set, seed=seed)
     unset = "remap" not in loaded.values and "remap.mode" not in (set or {})
     if unset and remap in ("base", "full"):
-        loaded = load_config(loaded, set={"remap.mode": "share"})
+        try:
+            loaded = load_config(loaded, set={"remap.mode": "share"})
+        except ConfigError as error:
+            said = [message.replace("--set:", f"remap {remap!r}:") for message in error.messages]
+            raise ConfigError(said) from None
     path, text = Path(workload), None
     if path.is_file():
         try:

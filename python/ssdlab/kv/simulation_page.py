@@ -135,12 +135,15 @@ def _latencies(phase: dict[str, Any]) -> str:
     return table(["operation", *names], rows, f"Latencies of {phase['name']}, in nanoseconds")
 
 
-def _remapped(phases: list[dict[str, Any]]) -> str:
-    causes = list(dict.fromkeys(c for p in phases for c in p["pages_copied"]))
-    if not causes:
+def _copied(report: dict[str, Any]) -> str:
+    phases, total = report["phases"], report["total"]["pages_copied"]
+    if not total:
         return ""
-    rows = [(cause, [_shown(p["pages_copied"].get(cause)) for p in phases]) for cause in causes]
-    head = ["pages remapped for", *(phase["name"] for phase in phases)]
+    rows = [
+        (cause, [_shown(p["pages_copied"].get(cause)) for p in phases] + [_shown(pages)])
+        for cause, pages in total.items()
+    ]
+    head = ["pages copied for", *(phase["name"] for phase in phases), "all, to the end"]
     return table(head, rows, "Pages that the drive copied instead of the host writing them")
 
 
@@ -155,8 +158,14 @@ def _levels(report: dict[str, Any]) -> str:
         "their share": "udb_share",
         "bytes remapped": "bytes_shared",
     }
+    # Without reuse nobody counts blocks.
+    counts = report["settings"]["store"]["reuse"] != "off"
+    unknown = () if counts else ("output_blocks", "reused_blocks", "udb_share", "bytes_shared")
     rows = [
-        (str(level), [_shown(one[name]) for name in columns.values()])
+        (
+            str(level),
+            [_shown(one[name]) if name not in unknown else "–" for name in columns.values()],
+        )
         for level, one in enumerate(report["store"]["levels"])
     ]
     title = "Levels of the store: tables at the end, and the compactions that wrote to it"
@@ -202,7 +211,7 @@ def page(report: dict[str, Any]) -> str:
                 shares,
                 "Bytes written for each byte of keys and values",
             )
-            + _remapped(phases),
+            + _copied(report),
         ),
         Section(
             "levels",

@@ -29,6 +29,9 @@ impl State {
                 let at = match inode.leaf {
                     Some(at) => at,
                     None => {
+                        if self.free.pages() == 0 {
+                            self.give_up_aside();
+                        }
                         let taken = self.free.take(self.goal, 1);
                         let taken = taken.ok_or_else(|| self.full())?;
                         self.set_bits(taken, true);

@@ -34,7 +34,7 @@ pub(crate) struct Layout {
 impl Layout {
     /// For a drive of `pages`; `None`: it is too small.
     pub(crate) fn new(pages: u32) -> Option<Layout> {
-        let files = (pages / 128).clamp(64, 1 << 16).next_multiple_of(64);
+        let files = (pages / 32).clamp(128, 1 << 16).next_multiple_of(64);
         let layout = Layout { pages, journal: (pages / 64).clamp(64, 1 << 14), files };
         (layout.data() + 64 <= pages).then_some(layout)
     }

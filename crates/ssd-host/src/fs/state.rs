@@ -264,11 +264,12 @@ impl State {
     }
 
     pub(crate) fn freeing(&self) -> u64 {
-        self.freeing
+        // Those of leaves wait for the journal to be empty, which nobody may ask for.
+        self.freeing - self.limbo.len() as u64
     }
 
     /// Give back all that is set aside.
-    fn give_up_aside(&mut self) {
+    pub(super) fn give_up_aside(&mut self) {
         for file in self.files.iter_mut().flatten() {
             if let Some(extent) = file.aside.take() {
                 self.aside -= u64::from(extent.pages);

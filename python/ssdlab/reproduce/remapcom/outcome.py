@@ -40,14 +40,15 @@ def rate(numbers: Numbers) -> float | None:
 
 
 def amplification(numbers: Numbers) -> float | None:
-    """Bytes programmed for a byte of keys and values."""
-    return float(numbers["write_amplification"]["total"])
+    """Bytes programmed for a byte of keys and values; None where nothing is written."""
+    total = numbers["write_amplification"]["total"]
+    return None if total is None else float(total)
 
 
 def without_log(numbers: Numbers) -> float | None:
     """The same without the store's log."""
     parts = numbers["write_amplification"]
-    return float(parts["total"] - parts.get("log", 0.0))
+    return None if parts["total"] is None else float(parts["total"] - (parts.get("log") or 0.0))
 
 
 def used(numbers: Numbers) -> float | None:

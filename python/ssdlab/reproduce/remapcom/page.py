@@ -153,6 +153,30 @@ def _varied(done: Outcome) -> Table:
     return Table("Variations", head, tuple(rows), f"Seed {choices.SEEDS[0]}.")
 
 
+def _read(done: Outcome, workload: str) -> Table:
+    rows = []
+    seed = choices.SEEDS[0]
+    for size in choices.SIZES:
+        for name in ("", *choices.READINGS):
+            speeds = {
+                line: done.values((workload, size, line), rate, name).get(seed)
+                for line in choices.READ_LINES
+            }
+            stock = speeds[STOCK]
+            gains = [
+                "–" if one is None or not stock else f"{100 * (one / stock - 1):+.1f} %"
+                for line, one in speeds.items()
+                if line != STOCK
+            ]
+            if any(one is not None for one in speeds.values()):
+                cells = [_number(one, 0) for one in speeds.values()]
+                rows.append((f"{size:,} B, {name or 'as chosen'}", *cells, *gains))
+    head = ("", *(f"{line}/s" for line in choices.READ_LINES), "base over stock", "full over stock")
+    return Table(
+        f"Workload {workload.upper()} and the page cache", head, tuple(rows), f"Seed {seed}."
+    )
+
+
 def tables(done: Outcome) -> list[Table]:
     """All of them."""
     made = [*_score(done)]
@@ -161,6 +185,8 @@ def tables(done: Outcome) -> list[Table]:
     made += [_lines(done, name, choices.SIZES) for name in done.workloads if name != "load"]
     if not done.quick and "load" in done.workloads:
         made.append(_varied(done))
+    if not done.quick:
+        made += [_read(done, name) for name in choices.READ_WORKLOADS if name in done.workloads]
     return made
 
 
@@ -173,7 +199,8 @@ ABOUT = (
     "Drive, store, requests and host were decided before a line that remaps was run on this drive"
     f" ({choices.DECIDED}), see `python/ssdlab/reproduce/remapcom/choices.py`. WA is bytes"
     " programmed for a byte of keys and values, with everything the file system and collection"
-    " write; space is bytes in use for a byte of live pairs.",
+    " write, over the whole run: its load, the workload, and the compaction that is due at the end."
+    " Space is bytes in use for a byte of live pairs.",
 )
 LEFT: tuple[str, ...] = ()
 

@@ -72,7 +72,16 @@ def planned(quick: bool, workloads: Sequence[str]) -> list[Run]:
         for seed in seeds
         for line in choices.LINES
     ]
-    return main + (list(_varied(quick)) if "load" in workloads else [])
+    read = [name for name in choices.READ_WORKLOADS if name in workloads and not quick]
+    return main + (list(_varied(quick)) if "load" in workloads else []) + list(_read(read))
+
+
+def _read(workloads: Sequence[str]) -> Iterator[Run]:
+    for workload in workloads:
+        for size in choices.SIZES:
+            for name in choices.READINGS:
+                for line in choices.READ_LINES:
+                    yield Run(workload, size, line, choices.SEEDS[0], name)
 
 
 def _varied(quick: bool) -> Iterator[Run]:
@@ -87,11 +96,11 @@ def _varied(quick: bool) -> Iterator[Run]:
 
 
 def _numbers(report: Mapping[str, Any]) -> Numbers:
-    """What is kept of a report: of its last phase, which is what the run is named for."""
+    """What is kept of a report; speed and reads of its last phase, which the run is named for."""
     phase = report["phases"][-1]
     return {
         "operations_per_s": phase["operations_per_s"],
-        "write_amplification": phase["write_amplification"],
+        "write_amplification": report["total"]["write_amplification"],
         "pages_read": sum(phase["pages_read"].values()),
         "pages_copied": sum(phase["pages_copied"].values()),
         "levels": report["store"]["levels"],
