@@ -5,7 +5,7 @@ mod rig;
 use rig::{Map, assert_equal};
 use ssd_core::rng::Stream;
 use ssd_kv::vfs::MemoryVfs;
-use ssd_kv::{Background, Db, NextWork, Options, WriteBatch, WriteRoom};
+use ssd_kv::{Background, Backlog, Db, NextWork, Options, WriteBatch, WriteRoom};
 use std::sync::Arc;
 
 fn options() -> Options {
@@ -100,4 +100,22 @@ fn a_caller_waits_for_what_it_has_not_seen_done() {
     assert_eq!(db.ask_room(false, before).expect("an answer"), WriteRoom::Wait);
     let now = db.backlog();
     assert_eq!(db.ask_room(false, now).expect("an answer"), WriteRoom::Ready);
+}
+
+#[test]
+fn a_caller_waits_for_tables_that_the_engine_has_compacted_before_it() {
+    let mut db = Db::open(Arc::new(MemoryVfs::new()), options()).expect("a store");
+    assert_eq!(db.next_work(), NextWork::Nothing);
+    let seen = Backlog { full: false, level0: 12 };
+    let mut n = 0u32;
+    while db.ask_room(false, seen).expect("an answer") == WriteRoom::Ready {
+        n += 1;
+        let mut batch = WriteBatch::new();
+        batch.put(&n.to_be_bytes(), &[1; 1000]);
+        db.log_batch(&mut batch, false).expect("the first half");
+        db.apply_logged(&batch).expect("the second half");
+    }
+    assert_eq!((db.ask_room(false, seen).expect("an answer"), n > 20), (WriteRoom::Wait, true));
+    assert_eq!(db.next_work(), NextWork::Nothing, "its memtable is not put aside yet");
+    assert_eq!(db.ask_room(false, db.backlog()).expect("an answer"), WriteRoom::Ready);
 }

@@ -76,7 +76,7 @@ class Simulated:
                 f"level {level} {100 * share:.1f} %" for level, share in shares.items()
             )
             pages = sum(self.report["total"]["pages_copied"].values())
-            lines.append(f"unchanged data blocks: {told}; {pages:,} pages copied by the drive")
+            lines.append(f"data blocks taken over: {told}; {pages:,} pages copied by the drive")
         space = self.report["space"]["amplification"]
         if space is not None:
             lines.append(f"space amplification: {space:.2f}")

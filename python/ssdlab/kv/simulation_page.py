@@ -154,9 +154,9 @@ def _levels(report: dict[str, Any]) -> str:
         "bytes read": "bytes_read",
         "bytes written": "bytes_written",
         "data blocks written": "output_blocks",
-        "unchanged ones": "reused_blocks",
+        "taken over": "reused_blocks",
         "their share": "udb_share",
-        "bytes remapped": "bytes_shared",
+        "bytes shared": "bytes_shared",
     }
     # Without reuse nobody counts blocks.
     counts = report["settings"]["store"]["reuse"] != "off"
