@@ -14,6 +14,7 @@ import typer
 
 from ssdlab import kv
 from ssdlab.bench import history
+from ssdlab.cli.ending import INTERRUPTED
 from ssdlab.cli.options import ConfigArgument, Seed, Sets
 from ssdlab.cli.terminal import put, say
 from ssdlab.errors import ConfigError, OutputError
@@ -201,7 +202,8 @@ def kv_simulate(
         say(f"error: the simulation could not finish: {found.error}")
         raise typer.Exit(SOMETHING_LOST)
     if not found.completed:
-        raise KeyboardInterrupt
+        say("interrupted: the report is of what was done until then")
+        raise typer.Exit(INTERRUPTED)
 
 
 def _bench_speed(
