@@ -217,6 +217,15 @@ def test_rare_operations_between_many_commits(config: Path) -> None:
     assert done.completed, done.error
 
 
+def test_settings_may_be_tables(config: Path) -> None:
+    """They do not take the place of what `remap` sets."""
+    tables = {"store": {"bloom_bits": 10}, "records": 300, "operations": 300}
+    for settings in (tables, {"store.bloom_bits": 10, "records": 300, "operations": 300}):
+        report = kv.simulate(config, "fillrandom", settings=settings, remap="base").report
+        store = report["settings"]["store"]
+        assert (store["bloom_bits"], store["reuse"], store["pages_per_block"]) == (10, "base", 1)
+
+
 def test_defaults_name_every_setting() -> None:
     assert {"clients", "cores", "store", "costs", "fs"} <= set(simulation.defaults())
 

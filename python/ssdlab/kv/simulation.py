@@ -89,6 +89,17 @@ def defaults() -> dict[str, Any]:
     return values
 
 
+def _flat(settings: Mapping[str, object], above: str = "") -> dict[str, object]:
+    """Settings with dotted names, whether they came so or as tables."""
+    flat: dict[str, object] = {}
+    for name, value in settings.items():
+        if isinstance(value, Mapping):
+            flat |= _flat(value, f"{above}{name}.")
+        else:
+            flat[f"{above}{name}"] = value
+    return flat
+
+
 def _nested(settings: Mapping[str, object]) -> dict[str, Any]:
     """Settings with dotted names as tables."""
     nested: dict[str, Any] = {}
@@ -140,7 +151,7 @@ def simulate(
     """
     if remap not in REMAPS:
         raise ConfigError([f"remap: found {remap!r}; expected one of {', '.join(REMAPS)}"])
-    settings = {**REMAPS[remap], **(settings or {})}
+    settings = {**REMAPS[remap], **_flat(settings or {})}
     if remap != "off" and settings["store.pages_per_block"] == 0:
         message = f"store.pages_per_block: {remap!r} needs blocks that begin at pages: 1 or more"
         raise ConfigError([message])
