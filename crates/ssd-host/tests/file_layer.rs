@@ -1,8 +1,8 @@
 //! The file layer: what a sync has made durable is there after a cut at any write, and mount needs the pages only.
 
-use ssd_core::host::request::Op;
+use ssd_core::host::request::{Op, flags};
 use ssd_core::rng::Stream;
-use ssd_host::fs::{Fs, FsSettings, Node, PAGE};
+use ssd_host::fs::{Fs, FsSettings, Node, Noted, PAGE};
 use ssd_kv::vfs::{VFile, Vfs};
 use std::collections::BTreeMap;
 
@@ -322,4 +322,26 @@ fn a_read_waits_for_what_is_being_written() {
         nodes[..read].iter().any(|node| matches!(node, Node::After(..))),
         "it is not there yet"
     );
+}
+
+#[test]
+fn pages_are_discarded_after_the_removal_is_committed() {
+    let fs = Fs::format(PAGES, settings()).expect("room");
+    let mut drive = Drive::default();
+    let mut file = fs.create("000001.ldb").expect("a file");
+    file.append(&[7; 50_000]).expect("room");
+    file.sync().expect("a sync");
+    drop(file);
+    drive.play(&fs);
+    fs.remove("000001.ldb").expect("it is there");
+    fs.sync_dir().expect("a sync");
+    let nodes = fs.take_nodes();
+    let last = |of: &dyn Fn(&Noted) -> bool| {
+        nodes.iter().rposition(|node| matches!(node, Node::Io(all) if all.iter().any(of)))
+    };
+    let commit = last(&|one| one.flags & flags::FUA != 0).expect("a commit");
+    let first = nodes
+        .iter()
+        .position(|node| matches!(node, Node::Io(all) if all.iter().any(|one| one.op == Op::Trim)));
+    assert!(first.is_some_and(|discard| discard > commit), "a cut between them loses the file");
 }

@@ -147,3 +147,22 @@ fn a_copy_has_no_more_pages_than_the_drive_accepts() {
     }
     assert_eq!((copied.iter().sum::<u32>(), copied.iter().max()), (10, Some(&3)));
 }
+
+#[test]
+fn a_copy_waits_until_its_source_is_written() {
+    let fs = Fs::format(1200, settings(true)).expect("a file system");
+    let (mut old, data) = (fs.create("000001.ldb").expect("a file"), bytes(4));
+    let mut new = fs.create("000002.ldb").expect("a file");
+    old.append(&data).expect("room");
+    old.sync().expect("a sync");
+    drop(fs.take_nodes());
+    assert_eq!(new.append_shared(&*old, 0, &data).expect("room"), Appended::Shared);
+    new.sync().expect("a sync");
+    let nodes = fs.take_nodes();
+    let copies = |node: &Node| matches!(node, Node::Io(all) if all[0].op == Op::Copy);
+    let copy = nodes.iter().position(copies).expect("a copy");
+    assert!(
+        nodes[..copy].iter().any(|node| matches!(node, Node::After(..))),
+        "its source is written"
+    );
+}
