@@ -3,7 +3,7 @@
 use ssd_core::host::copy::decode;
 use ssd_core::host::request::Op;
 use ssd_host::fs::{Fs, FsSettings, Node, PAGE};
-use ssd_kv::vfs::{Appended, Vfs};
+use ssd_kv::vfs::{Appended, VFile, Vfs};
 use std::collections::BTreeMap;
 
 type Pages = BTreeMap<u32, Vec<u8>>;
@@ -45,6 +45,15 @@ fn play(fs: &Fs, states: &mut Vec<Pages>, programs: &mut usize) {
 
 fn bytes(pages: usize) -> Vec<u8> {
     (0..pages * PAGE).map(|at| 1 + (at / 7 % 251) as u8).collect()
+}
+
+/// A synced file with so many pages, an empty one, and the bytes of the first.
+fn two_files(fs: &Fs, pages: usize) -> (Box<dyn VFile>, Box<dyn VFile>, Vec<u8>) {
+    let (mut old, data) = (fs.create("000001.ldb").expect("a file"), bytes(pages));
+    let new = fs.create("000002.ldb").expect("a file");
+    old.append(&data).expect("room");
+    old.sync().expect("a sync");
+    (old, new, data)
 }
 
 /// Pages written, pages copied, and the files at the end. Cuts everywhere on the way.
@@ -116,10 +125,7 @@ fn pages_taken_over_are_read_from_the_drive_unless_the_cache_keeps_them() {
     for (keeps, misses) in [(false, 1), (true, 0)] {
         let settings = FsSettings { cache_shared: keeps, ..settings(true) };
         let fs = Fs::format(1200, settings).expect("a file system");
-        let (mut old, data) = (fs.create("000001.ldb").expect("a file"), bytes(4));
-        let mut new = fs.create("000002.ldb").expect("a file");
-        old.append(&data).expect("room");
-        old.sync().expect("a sync");
+        let (old, mut new, data) = two_files(&fs, 4);
         let done = new.append_shared(&*old, 0, &data).expect("room");
         assert_eq!(done, Appended::Shared);
         new.sync().expect("a sync");
@@ -133,10 +139,7 @@ fn pages_taken_over_are_read_from_the_drive_unless_the_cache_keeps_them() {
 #[test]
 fn a_copy_has_no_more_pages_than_the_drive_accepts() {
     let fs = Fs::format(1200, FsSettings { copy_pages: 3, ..settings(true) }).expect("room");
-    let (mut old, data) = (fs.create("000001.ldb").expect("a file"), bytes(10));
-    let mut new = fs.create("000002.ldb").expect("a file");
-    old.append(&data).expect("room");
-    old.sync().expect("a sync");
+    let (old, mut new, data) = two_files(&fs, 10);
     drop(fs.take_nodes());
     new.append_shared(&*old, 0, &data).expect("room");
     new.sync().expect("a sync");
@@ -151,10 +154,7 @@ fn a_copy_has_no_more_pages_than_the_drive_accepts() {
 #[test]
 fn a_copy_waits_until_its_source_is_written() {
     let fs = Fs::format(1200, settings(true)).expect("a file system");
-    let (mut old, data) = (fs.create("000001.ldb").expect("a file"), bytes(4));
-    let mut new = fs.create("000002.ldb").expect("a file");
-    old.append(&data).expect("room");
-    old.sync().expect("a sync");
+    let (old, mut new, data) = two_files(&fs, 4);
     drop(fs.take_nodes());
     assert_eq!(new.append_shared(&*old, 0, &data).expect("room"), Appended::Shared);
     new.sync().expect("a sync");

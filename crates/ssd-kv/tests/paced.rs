@@ -80,6 +80,18 @@ fn between_the_halves_readers_see_nothing_and_steps_go_on() {
     assert!(db.apply_logged(&batch).is_err(), "the second half twice");
 }
 
+/// Write keys after `last` while a caller that has `seen` so much may; the last one written.
+fn write_while_ready(db: &mut Db, seen: Backlog, mut last: u32) -> u32 {
+    while db.ask_room(false, seen).expect("an answer") == WriteRoom::Ready {
+        last += 1;
+        let mut batch = WriteBatch::new();
+        batch.put(&last.to_be_bytes(), &[1; 1000]);
+        db.log_batch(&mut batch, false).expect("the first half");
+        db.apply_logged(&batch).expect("the second half");
+    }
+    last
+}
+
 #[test]
 fn a_caller_waits_for_what_it_has_not_seen_done() {
     let mut db = Db::open(Arc::new(MemoryVfs::new()), options()).expect("a store");
@@ -90,13 +102,7 @@ fn a_caller_waits_for_what_it_has_not_seen_done() {
     }
     let before = db.backlog();
     db.settle().expect("steps");
-    while db.ask_room(false, before).expect("an answer") == WriteRoom::Ready {
-        n += 1;
-        let mut batch = WriteBatch::new();
-        batch.put(&n.to_be_bytes(), &[1; 1000]);
-        db.log_batch(&mut batch, false).expect("the first half");
-        db.apply_logged(&batch).expect("the second half");
-    }
+    write_while_ready(&mut db, before, n);
     assert_eq!(db.ask_room(false, before).expect("an answer"), WriteRoom::Wait);
     let now = db.backlog();
     assert_eq!(db.ask_room(false, now).expect("an answer"), WriteRoom::Ready);
@@ -107,14 +113,7 @@ fn a_caller_waits_for_tables_that_the_engine_has_compacted_before_it() {
     let mut db = Db::open(Arc::new(MemoryVfs::new()), options()).expect("a store");
     assert_eq!(db.next_work(), NextWork::Nothing);
     let seen = Backlog { full: false, level0: 12 };
-    let mut n = 0u32;
-    while db.ask_room(false, seen).expect("an answer") == WriteRoom::Ready {
-        n += 1;
-        let mut batch = WriteBatch::new();
-        batch.put(&n.to_be_bytes(), &[1; 1000]);
-        db.log_batch(&mut batch, false).expect("the first half");
-        db.apply_logged(&batch).expect("the second half");
-    }
+    let n = write_while_ready(&mut db, seen, 0);
     assert_eq!((db.ask_room(false, seen).expect("an answer"), n > 20), (WriteRoom::Wait, true));
     assert_eq!(db.next_work(), NextWork::Nothing, "its memtable is not put aside yet");
     assert_eq!(db.ask_room(false, db.backlog()).expect("an answer"), WriteRoom::Ready);

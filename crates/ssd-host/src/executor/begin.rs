@@ -26,8 +26,8 @@ fn fitted(config: &Config, mut settings: HostSettings) -> Result<HostSettings, H
         return Err(HostError::Refused(why.to_owned()));
     }
     if !config.power.is_off() && !config.remap.is_off() {
-        let most = config.power.nvram_bytes / SHARE_BYTES;
-        settings.fs.copy_pages = u32::try_from(most).unwrap_or(u32::MAX).max(1);
+        let most = (config.power.nvram_bytes / SHARE_BYTES).max(1);
+        settings.fs.copy_pages = most.min(settings.fs.copy_pages.into()) as u32;
     }
     settings.fs.keeps_data = config.run.data.keeps_bytes();
     settings.fs.copies = !config.remap.is_off();

@@ -58,12 +58,18 @@ impl State {
         self.cache.shrink(most as usize);
     }
 
-    /// Requests that read pages `from..to` of a file from the drive, once they are there.
-    fn reads(&mut self, number: u32, from: u32, to: u32) -> Vec<Noted> {
+    /// What is noted next waits for the last write back of a file.
+    pub(super) fn after_writes_of(&mut self, number: u32) {
         let (first, last) = self.file(number).writing;
+        debug_assert!(first <= last, "{first} to {last} are no requests");
         if last > 0 && !self.are_done(first, last) {
             self.nodes.push(Node::After(first, last));
         }
+    }
+
+    /// Requests that read pages `from..to` of a file from the drive, once they are there.
+    fn reads(&mut self, number: u32, from: u32, to: u32) -> Vec<Noted> {
+        self.after_writes_of(number);
         let file = self.file(number);
         let (cause, pin) = (file.cause, file.pin.clone());
         let (mut reads, mut page) = (Vec::new(), from);
@@ -171,15 +177,12 @@ impl State {
             return Ok(false);
         }
         let (needed, before) = (to.saturating_sub(file.mapped), file.promised());
-        let writing = file.writing;
         self.grow(number, needed)?;
         self.promised -= before;
         self.dirty -= u64::from(to - from);
         let taken = self.file_mut(number).take_taken();
         let writes = self.written_back(number, (from, to), &taken);
-        if writing.1 > 0 && !self.are_done(writing.0, writing.1) {
-            self.nodes.push(Node::After(writing.0, writing.1));
-        }
+        self.after_writes_of(number);
         let range = (writes[0].number, self.number);
         self.nodes.push(Node::Io(writes));
         let file = self.file_mut(number);
@@ -194,11 +197,9 @@ impl State {
         if self.file(number).removed {
             return Ok(());
         }
-        let wrote = self.write_back(number)?;
-        let (first, last) = self.file(number).writing;
-        if !wrote && last > 0 && !self.are_done(first, last) {
+        if !self.write_back(number)? {
             // Written back by somebody else, perhaps.
-            self.nodes.push(Node::After(first, last));
+            self.after_writes_of(number);
         }
         if !self.commit()? {
             self.flush();

@@ -5,7 +5,7 @@ use super::meta::Inode;
 use super::note::{Cause, Extent, Pin};
 
 /// Pages of the longest request.
-const LONGEST: u32 = 128;
+pub(crate) const LONGEST: u32 = 128;
 
 /// Pages of a file that has not been written back, and whose they are.
 #[derive(Debug)]
@@ -103,14 +103,20 @@ impl File {
         u64::from(self.size_pages().saturating_sub(self.mapped))
     }
 
-    /// Where its pages `from..to` are.
+    /// Where its pages `from..to` are, in extents that one request may have.
     pub(crate) fn extents_of(&self, from: u32, to: u32) -> Vec<Extent> {
+        self.extents_within(from, to, LONGEST)
+    }
+
+    /// The same in extents of at most `longest` pages.
+    pub(crate) fn extents_within(&self, from: u32, to: u32, longest: u32) -> Vec<Extent> {
+        assert!(0 < longest && longest <= LONGEST, "a request of {longest} pages");
         let (mut found, mut first) = (Vec::new(), 0);
         for extent in &self.extents {
             let (low, high) = (from.max(first), to.min(first + extent.pages));
             let mut at = low;
             while at < high {
-                let pages = (high - at).min(LONGEST);
+                let pages = (high - at).min(longest);
                 found.push(Extent { start: extent.start + at - first, pages });
                 at += pages;
             }

@@ -86,7 +86,7 @@ impl Default for FsSettings {
             flushes: false,
             keeps_data: false,
             copies: false,
-            copy_pages: u32::MAX,
+            copy_pages: file::LONGEST,
         }
     }
 }

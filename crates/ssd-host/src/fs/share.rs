@@ -1,8 +1,8 @@
 //! Pages that one file takes over from another: copies of the drive instead of writes, when the file is written back.
 
 use super::PAGE;
-use super::file::Taken;
-use super::note::{Extent, Node, Noted};
+use super::file::{LONGEST, Taken};
+use super::note::{Extent, Noted};
 use super::state::State;
 use ssd_core::host::copy::{SourceRange, encode};
 use ssd_core::host::request::Op;
@@ -30,17 +30,6 @@ fn runs(taken: &[Taken], from: u32, to: u32) -> Vec<(u32, bool)> {
         runs.push((to, false));
     }
     runs
-}
-
-/// The same pages in extents of at most `longest` pages.
-fn parts(extents: Vec<Extent>, longest: u32) -> impl Iterator<Item = Extent> {
-    assert!(longest > 0, "a request of no pages");
-    extents.into_iter().flat_map(move |whole| {
-        let ends = whole.start + whole.pages;
-        (whole.start..ends)
-            .step_by(longest as usize)
-            .map(move |start| Extent { start, pages: longest.min(ends - start) })
-    })
 }
 
 impl State {
@@ -100,18 +89,15 @@ impl State {
         taken: &[Taken],
     ) -> Vec<Noted> {
         for one in taken {
-            let (first, last) = self.file(one.from).writing;
-            if last > 0 && !self.are_done(first, last) {
-                self.nodes.push(Node::After(first, last));
-            }
+            self.after_writes_of(one.from);
         }
         let (mut requests, mut page) = (Vec::new(), from);
         for (end, is_taken) in runs(taken, from, to) {
             if !is_taken || self.settings.cache_shared {
                 (page..end).for_each(|page| self.cache.insert(number, page, 0));
             }
-            let longest = if is_taken { self.settings.copy_pages } else { u32::MAX };
-            for extent in parts(self.file(number).extents_of(page, end), longest) {
+            let longest = if is_taken { self.settings.copy_pages } else { LONGEST };
+            for extent in self.file(number).extents_within(page, end, longest) {
                 let request = if is_taken {
                     self.copy(number, page, extent, taken)
                 } else {
