@@ -83,13 +83,17 @@ docs: build ## write the generated pages of docs/
 papers: build ## make the papers' evaluations and write docs/papers; half an hour
 	for paper in invalidation-rate noc-copyback adaptive-channel deferred-gc-raid; do \
 	    $(BIN)/ssdlab reproduce $$paper --readings --out runs/reproduce-$$paper && \
-	    cp runs/reproduce-$$paper/reproduction.md docs/papers/$$paper.md || exit; done
+	    cp runs/reproduce-$$paper/reproduction.md docs/papers/$$paper.md && \
+	    cp -r runs/reproduce-$$paper/pictures docs/papers/ || exit; done
 	$(BIN)/ssdlab reproduce remapcom --out runs/reproduce-remapcom
 	cp runs/reproduce-remapcom/reproduction.md docs/papers/remapcom.md
 	$(BIN)/ssdlab compare --preset-matrix --out runs/preset-matrix
 	cp runs/preset-matrix/reproduction.md docs/papers/combined.md
+	cp -r runs/preset-matrix/pictures docs/papers/
 	$(BIN)/ssdlab compare --raid-beyond --out runs/raid-beyond
 	cp runs/raid-beyond/reproduction.md docs/papers/raid-beyond.md
+	$(BIN)/ssdlab compare --separations --out runs/separations
+	cp runs/separations/reproduction.md docs/separation.md
 
 site: docs .venv/checks.stamp ## build the documentation into the folder site
 	$(BIN)/sphinx-build -W --keep-going --quiet --fresh-env --write-all -d target/doctrees -c docs . site

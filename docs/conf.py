@@ -47,6 +47,7 @@ NAVIGATION = {
     "What is simulated": [
         "docs/model",
         "docs/validation",
+        "docs/separation",
         "docs/recovery",
         "docs/logs",
         "docs/statistics",

@@ -1,7 +1,7 @@
-"""Your own policies in Python: which block, when, how many pools at once, and where to.
+"""Your own policies in Python: which block, when, how many pools at once, where to, and with which.
 
-Write a class with the methods of `Victim`, `Trigger`, `Concurrency` or `Placement` (deriving from
-them is optional) and pass an instance to `ssdlab.run` or `ssdlab.compare`:
+Write a class with the methods of `Victim`, `Trigger`, `Concurrency`, `Placement` or `Separation`
+(deriving from them is optional) and pass an instance to `ssdlab.run` or `ssdlab.compare`:
 
     class Greedy(ssdlab.policy.Victim):
         def score(self, view):
@@ -34,6 +34,7 @@ __all__ = [
     "ConcurrencyView",
     "DeviceInfo",
     "Placement",
+    "Separation",
     "Trigger",
     "TriggerView",
     "Victim",
@@ -48,7 +49,8 @@ class _Policy:
         """A machine begins: set up, or forget, what belongs to one.
 
         Called when a run begins and, unless `run.mode` is "functional", once more between
-        preconditioning and workload, which are the work of two machines: so are all policies.
+        preconditioning and workload, which are the work of two machines: so are all policies. Only
+        a separation policy starts once: what it knows of pages goes on with the device.
         """
 
 
@@ -113,6 +115,32 @@ class Placement(_Policy):
         raise NotImplementedError
 
 
+class Separation(_Policy):
+    """Which pages share a block? Called for each page written by the host, and for each copy.
+
+    `on_collect(cls, valid, opened, clock) -> None`, if defined, is called when the collection of a
+    block begins, with its class, its valid pages, and the clock when it was opened. The clock
+    counts pages that the host has written.
+    """
+
+    classes: int = 2
+    """Classes; each has an open block on every plane. Read when a machine begins, after `start`."""
+    host_classes: int = 0
+    """Of these, the first ones that take no copies."""
+
+    def of_write(self, lpn: int, stream: int, replaces: int | None, clock: int) -> int:
+        """The class of page `lpn` of the host, in request stream `stream`.
+
+        `replaces` is the class of the page that it replaces; None: there is none, it is still in
+        the controller, or wear levelling has moved it.
+        """
+        raise NotImplementedError
+
+    def of_copy(self, lpn: int, cls: int | None, clock: int) -> int:
+        """The class, at least `host_classes`, of a copy of page `lpn` in a block of class `cls`."""
+        raise NotImplementedError
+
+
 @runtime_checkable
 class Selects(Protocol):
     """A victim policy that names a block."""
@@ -153,9 +181,23 @@ class Places(Protocol):
         """The plane that page `lpn` is queued for."""
 
 
+@runtime_checkable
+class Separates(Protocol):
+    """A separation policy."""
+
+    classes: int
+    host_classes: int
+
+    def of_write(self, lpn: int, stream: int, replaces: int | None, clock: int, /) -> int:
+        """The class of page `lpn` of the host."""
+
+    def of_copy(self, lpn: int, cls: int | None, clock: int, /) -> int:
+        """The class of a copy of page `lpn`."""
+
+
 VictimLike: TypeAlias = "Selects | Scores"
 """What `victim=` takes."""
-PolicyLike: TypeAlias = "VictimLike | Wants | Limits | Places"
+PolicyLike: TypeAlias = "VictimLike | Wants | Limits | Places | Separates"
 """Any policy in Python."""
 
 _METHODS = {
@@ -163,6 +205,7 @@ _METHODS = {
     "gc.trigger": ("wants",),
     "gc.concurrency": ("limit",),
     "alloc.placement": ("place",),
+    "alloc.separation": ("of_write",),
 }
 
 
@@ -262,6 +305,8 @@ def _complaints(key: str, policy: object) -> list[str]:
     if not has:
         hint = " (in the configuration, set it by its name)" if isinstance(policy, str) else ""
         return [f"{key}: {name_of(policy)} has no {either}{hint}"]
+    if key == "alloc.separation" and not callable(getattr(policy, "of_copy", None)):
+        return [f"{key}: {name_of(policy)} has no of_copy(): copies need a class, too"]
     if len(has) > 1:
         return [f"{key}: {name_of(policy)} has both {' and '.join(has)}: define one of them"]
     return []

@@ -10,6 +10,7 @@ from ssdlab.policy import (
     ConcurrencyView,
     DeviceInfo,
     Placement,
+    Separation,
     Trigger,
     TriggerView,
     Victim,
@@ -133,3 +134,59 @@ class LeastBusy(Placement):
         at = min(((self.next + i) % n for i in range(n)), key=lambda at: loads[self.order[at]])
         self.next = (at + 1) % n
         return self.order[at]
+
+
+class Dac(Separation):
+    """A page goes up a class when it is overwritten, and down one when it is copied."""
+
+    classes = 6
+
+    def start(self, device: DeviceInfo) -> None:
+        self.of = [-1] * device.user_pages
+
+    def of_write(self, lpn: int, stream: int, replaces: int | None, clock: int) -> int:
+        assert stream == 0
+        assert replaces is None or replaces < self.classes
+        assert clock >= 0
+        self.of[lpn] = min(self.of[lpn] + 1, self.classes - 1)
+        return self.of[lpn]
+
+    def of_copy(self, lpn: int, cls: int | None, clock: int) -> int:
+        assert cls is None or cls < self.classes
+        assert clock > 0
+        self.of[lpn] = max(self.of[lpn] - 1, 0)
+        return self.of[lpn]
+
+
+class SepBit(Separation):
+    """Short-lived and other writes, copies by their age."""
+
+    classes, host_classes = 6, 2
+
+    def start(self, device: DeviceInfo) -> None:
+        self.pages, self.last = device.user_pages, dict[int, int]()
+        self.lifespan: float = float("inf")
+        self.lives, self.queue = list[int](), 0.0
+
+    def of_write(self, lpn: int, stream: int, replaces: int | None, clock: int) -> int:  # noqa: ARG002
+        age = clock - self.last.get(lpn, -(10**12))
+        short = age < min(self.lifespan, self.queue)
+        self.last[lpn] = clock
+        self.queue += 1
+        self.queue -= min(max(self.queue - min(self.lifespan, self.pages), 0), 2)
+        return 0 if short else 1
+
+    def of_copy(self, lpn: int, cls: int | None, clock: int) -> int:
+        if cls == 0:
+            return 2
+        age = clock - self.last[lpn] if lpn in self.last else float("inf")
+        return 3 if age < 4 * self.lifespan else 4 if age < 16 * self.lifespan else 5
+
+    def on_collect(self, cls: int, valid: int, opened: int, clock: int) -> None:
+        assert valid >= 0
+        if cls != 0:
+            return
+        self.lives.append(clock - opened)
+        if len(self.lives) == 16:
+            self.lifespan = sum(self.lives) // 16
+            self.lives.clear()

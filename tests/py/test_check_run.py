@@ -216,7 +216,41 @@ def degraded() -> Run:
     return run
 
 
-@pytest.mark.parametrize("make", [three_operations, collection, selective, degraded])
+def beside() -> Run:
+    """A read of a page is computed between the reads and the programs of an update of its group."""
+    ops = """
+        program,host,0,0,0,0,0,5,1,0,0,0,250,0,50,50,250
+        program,parity,1,0,0,0,0,13,1,0,0,0,250,0,50,50,250
+        read,rmw,1,0,0,0,0,13,1,1,300,300,400,375,400,300,375
+        read,reconstruct,1,0,0,0,0,13,1,2,410,410,510,485,510,410,485
+        program,host,0,0,0,0,1,5,2,1,450,450,700,450,500,500,700
+        program,parity,1,0,0,0,1,13,2,1,520,520,770,520,570,570,770
+    """
+    requests = """
+        0,0,0,write,5,1,0,250,0,200,50,0,0,
+        1,0,0,write,5,1,300,770,120,275,75,0,0,
+        2,0,0,read,5,1,410,510,0,75,25,0,0,ab12
+    """
+    run = degraded()
+    run.ops, run.requests = parse(OP_HEADER, ops), parse(REQUEST_HEADER, requests)
+    report = run.report
+    reads, programs = {"rmw": 1, "reconstruct": 1}, {"host": 2, "parity": 2}
+    report["flash"] = {"reads": reads, "programs": programs, "erases": 0}
+    report["waf"] = {"total": 2.0, "host": 1.0, "parity": 1.0}
+    report["raid"] = None
+    report["requests"] |= {"submitted": 3, "completed": 3, "write": 2}
+    report["host"]["pages_written"] = 2
+    report["latency"] = {
+        "read": {"count": 1, "mean": 100.0, "min": 100, "max": 100, "stddev": 0.0, "p99": None},
+        "write": {"count": 2, "mean": 360.0, "min": 250, "max": 470, "stddev": 110.0},
+    }
+    report["latency_parts"]["read"]["queue"] = 0
+    report["latency_parts"]["write"] |= {"queue": 60, "chip": 237.5, "transfer": 62.5}
+    report["device"]["utilisation"] = {"chip": [0.25, 0.35], "channel": [0.05, 0.075]}
+    return run
+
+
+@pytest.mark.parametrize("make", [three_operations, collection, selective, degraded, beside])
 def test_sound_runs_pass(make: Callable[[], Run], tmp_path: Path) -> None:
     make().write(tmp_path)
     assert checked(tmp_path)[0] == 0, checked(tmp_path)[1]

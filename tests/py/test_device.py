@@ -214,3 +214,25 @@ def test_python_greedy_is_greedy_on_a_device() -> None:
     ours.precondition(progress=False)
     assert (worked(ours).mapping == worked(device()).mapping).all()
     assert ours.report().provenance.external_policies
+
+
+def test_the_digest_of_a_lost_page_is_that_of_what_a_read_computes() -> None:
+    keys = {
+        "run.data": "digest",
+        "device.channels": 4,
+        "device.chips_per_channel": 1,
+        "device.blocks_per_plane": 16,
+        "device.pages_per_block": 8,
+        "device.over_provisioning": 0.5,
+        "raid.group": 4,
+        "raid.fail": {"chip": 1, "at": "1 us"},
+    }
+    device = ssdlab.Device(set=keys)
+    device.precondition(progress=False)
+    before = [device.digest(lpn) for lpn in range(24)]
+    device.write(200)
+    device.run_until_idle()
+    lost = [lpn for lpn in range(24) if device.mapping[lpn] < 0]
+    assert lost
+    assert None not in before
+    assert [device.digest(lpn) for lpn in range(24)] == before

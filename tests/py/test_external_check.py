@@ -25,6 +25,11 @@ OPEN: dict[str, object] = {
     "host.mode": "open",
     "workload.arrival": {"kind": "poisson", "interval": "1500 us"},
 }
+SEPARATED: dict[str, object] = {
+    "device.blocks_per_plane": 64,
+    "device.over_provisioning": 0.4,
+    "workload.kind": "zipf",
+}
 BUFFER: dict[str, object] = {
     "host.write_buffer_pages": 64,
     "workload.kind": "hot-cold",
@@ -120,6 +125,8 @@ CASES: dict[str, dict[str, object]] = {
     "ecc": {"controller.ecc_time": "40 us", "gc.window": 2, "alloc.pool": "chip"},
     "digests": {"run.data": "digest"},
     "skewed": {"workload.kind": "hot-cold", "host.think_time": "30 us", "host.queue_depth": 3},
+    "sepbit": {**SEPARATED, "alloc.separation": "sepbit", "gc.victim": "cost-benefit"},
+    "dac-pools": {**SEPARATED, "alloc.separation": "dac", "alloc.pool": "chip"},
     "buffer": BUFFER,
     "buffer-partial-pages": {**BUFFER, "device.page_size": "16 KiB", "workload.requests": 2500},
     "buffer-of-one": {**BUFFER, "host.write_buffer_pages": 1, "timing.busy_unit": "plane"},

@@ -9,19 +9,23 @@ import re
 import pytest
 
 from running import ROOT
-from ssdlab.reproduce import combined
+from ssdlab.reproduce.combined import choices
+from ssdlab.reproduce.combined import page as combined
+from ssdlab.reproduce.combined.expected import EXPECTED
 from ssdlab.reproduce.matrix import Results
 from ssdlab.reproduce.page import decisions_markdown, lines_of
 from ssdlab.reproduce.paper import Paper, Scale
 from ssdlab.reproduce.papers import PAPERS, READINGS
 from ssdlab.reproduce.readings import cells_by_reading, read
 from ssdlab.reproduce.readings_page import CHANGED, CLAIM_HEADS, _lead, heads
-from ssdlab.reproduce.result import NO_INTERVALS, setting
+from ssdlab.reproduce.result import NO_INTERVALS
 from ssdlab.validation import applications, synthetic
 
 PAGES = ROOT / "docs/papers"
 SYNTHETIC_ALONE = ("deferred-gc-raid", "adaptive-channel")
 """Papers whose page has no recorded requests."""
+MOST_WORDS = 2_000
+"""Before the appendix of a page."""
 EXPONENT = re.compile(r"\d[eE][+-]\d")
 
 
@@ -43,7 +47,7 @@ def test_text_and_published_numbers_of_a_paper(paper: Paper) -> None:
     expected = [f"# {paper.name}, reproduced", f"\n{paper.title}.\n", paper.notes.strip()]
     recorded = "" if paper.name in SYNTHETIC_ALONE else " recorded |"
     heads = f"| claim | where | metric | synthetic |{recorded}"
-    expected += [paper.setting or setting(), heads]
+    expected += [paper.setting, heads]
     expected += [] if READINGS[paper.name].longest else [NO_INTERVALS]
     expected.append("\n".join(decisions_markdown(paper)))
     expected += [
@@ -81,11 +85,22 @@ def test_readings_and_explanations(name: str) -> None:
 
 def test_words_of_the_combination() -> None:
     expected = [
-        f"# {combined.TITLE}\n",
-        f" selection workloads ({', '.join(combined.CHOOSE)}): ",
-        NO_INTERVALS,
+        f"# {choices.TITLE}\n",
+        *combined.INTRODUCTION,
+        *combined.CHOICES,
+        *combined.NOTES,
+        *(f"\n| {one.text} | " for one in EXPECTED),
     ]
-    assert not _absent(expected, _page(combined.NAME))
+    assert not _absent(expected, _page(choices.NAME))
+
+
+@pytest.mark.parametrize("name", [*PAPERS, choices.NAME])
+def test_results_come_first_and_fit_a_few_pages(name: str) -> None:
+    front, appendix, _ = _page(name).partition("\n# Appendix\n")
+    assert appendix
+    assert len(front.split()) <= MOST_WORDS
+    for picture in re.findall(r"\]\((pictures/[^)]+)\)", front):
+        assert (PAGES / picture).is_file(), picture
 
 
 def test_words_of_the_workloads() -> None:
@@ -111,6 +126,6 @@ def test_words_of_the_workloads() -> None:
     assert applications.policy_head(outside) in page
 
 
-@pytest.mark.parametrize("name", [*PAPERS, combined.NAME])
+@pytest.mark.parametrize("name", [*PAPERS, choices.NAME])
 def test_no_exponents(name: str) -> None:
     assert not EXPONENT.search(_page(name))

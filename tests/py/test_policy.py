@@ -96,6 +96,23 @@ def test_others_are_their_twins(device: str) -> None:
         same({"alloc.placement": "least-busy"}, extra, placement=policies.LeastBusy())
 
 
+def test_separations_are_their_twins() -> None:
+    extra = {
+        "device.blocks_per_plane": 64,
+        "device.over_provisioning": 0.28,
+        "workload.kind": "zipf",
+    }
+    same({"alloc.separation": "dac"}, extra, separation=policies.Dac())
+    same({"alloc.separation": "sepbit"}, extra, separation=policies.SepBit())
+    assert made({**extra, "alloc.separation": "sepbit"}).json["separation"]["classes"] == 6
+
+
+def test_a_separation_needs_both_questions() -> None:
+    half = type("Half", (), {"of_write": lambda *_: 0, "classes": 2, "host_classes": 0})()
+    with pytest.raises(ssdlab.ConfigError, match=r"Half has no of_copy\(\)"):
+        made({}, separation=half)
+
+
 class OneChannel(policies.Fixed):
     """At most one channel collects; `counted` has no line of its own in the binding."""
 
@@ -319,6 +336,26 @@ def test_number_like_answers_are_taken() -> None:
             r"place\(\) returned 0\.5 \(fl",
         ),
         ({"victim": type("V", (), {"select": lambda *_: None, "start": 3})()}, r"start\(\) raised"),
+        (
+            {"separation": type("S", (policies.Dac,), {"classes": 3, "of_write": lambda *_: 6})()},
+            r"of_write\(\) returned class 6: expected a class, 0 to 2",
+        ),
+        (
+            {
+                "separation": type(
+                    "S", (policies.SepBit,), {"classes": 3, "of_copy": lambda *_: 1}
+                )()
+            },
+            r"of_copy\(\) returned class 1: expected a class, 2 to 2",
+        ),
+        (
+            {"separation": type("S", (policies.Dac,), {"classes": 200})()},
+            r"classes is 200: expected a number of classes, 1 to \d+",
+        ),
+        (
+            {"separation": type("S", (policies.Dac,), {"classes": 3, "host_classes": 6})()},
+            r"host_classes is 6: expected a number of classes, 0 to 2",
+        ),
     ],
 )
 def test_bad_answers_of_others_are_refused(plugs: dict[str, Any], words: str) -> None:

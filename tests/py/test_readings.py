@@ -105,6 +105,8 @@ def test_a_reading_changes_what_it_says_and_nothing_else(name: str) -> None:
         said |= {"workload.arrival"} if reading.load != 1.0 else set()
         lives = reading.live is not None
         said |= {"precondition.fill", "workload.span"} if lives else set()
+        said |= {"workload.cycle"} if reading.phases is not None else set()
+        said |= {"precondition.fill"} if reading.filled else set()
         if how.longest and reading.arrivals_of != AS_RUN:
             # Calibrated on its own baseline; what depends on the load with it.
             said |= {"workload.arrival", "metrics.interval"}

@@ -123,7 +123,8 @@ MODULE_ARROWS = {
     # Geometry and timing are computed from the resolved config.
     "nand": BASE | {"config"},
     # The registries of policies: names, parameters and defaults live in the policy files.
-    "config": BASE | {"ftl::gc", "ftl::place", "ftl::raid::redirect", "sched::order"},
+    "config": BASE
+    | {"ftl::gc", "ftl::place", "ftl::raid::redirect", "ftl::separation", "sched::order"},
     "ftl": BASE | {"nand", "config"},
     "sched": BASE | {"config"},
     # What a request is: its words count and time by it.
@@ -364,6 +365,7 @@ PLUG_FOLDERS = [
     f"{CORE}/ftl/gc/concurrency",
     f"{CORE}/ftl/place",
     f"{CORE}/ftl/raid/redirect",
+    f"{CORE}/ftl/separation",
     f"{CORE}/sched/order",
     "crates/ssd-trace/src/read/formats",
 ]

@@ -12,11 +12,12 @@ from .requests import Requests
 class Update:
     """What the log says of the updates of one group for one request."""
 
-    __slots__ = ("beside_until", "data", "first_program", "line", "parity", "read_until")
+    __slots__ = ("begun", "beside_until", "data", "first_program", "line", "parity", "read_until")
 
-    def __init__(self, line: int) -> None:
-        """Start before its first operation, in line `line` of the log."""
+    def __init__(self, line: int, begun: int) -> None:
+        """Start with its first operation, in line `line` of the log, at `begun`."""
         self.line = line
+        self.begun = begun
         self.data: set[int] = set()
         self.parity = 0
         self.read_until = -1
@@ -33,8 +34,10 @@ class Parity:
     starts after all its reads for it have ended. At the end the pages of a group are on different
     chips, unless trims may have taken some away.
 
-    A reconstruction (causes `reconstruct` and `rebuild`) reads a group between its updates: none
-    of them runs meanwhile, or what it reads does not belong together.
+    A reconstruction (causes `reconstruct` and `rebuild`) reads a group between its updates: no
+    update begins meanwhile, or what it reads does not belong together. It may begin beside an
+    update that has begun, between its operations too, which then commits after it; not where chips
+    fail.
     """
 
     def __init__(
@@ -44,7 +47,8 @@ class Parity:
         self.geometry = geometry
         self.failures = failures
         self.updated_until: dict[int, int] = defaultdict(lambda: -1)
-        self.computed_until: dict[int, int] = defaultdict(lambda: -1)
+        # Start and end of reads for computations, by group.
+        self.computed: dict[int, list[tuple[int, int]]] = defaultdict(list)
         self.latest: dict[int, Update] = {}
         self.findings = findings
         self.group = report.whole("config.raid.group", 0)
@@ -94,12 +98,10 @@ class Parity:
         if op.kind == "read" and op.cause == "host":
             return
         group = self.group_of(op.lpn)
-        if op.start < self.computed_until[group]:
-            expected = f"no update of group {group} before {self.computed_until[group]}"
-            self.findings.add("parity-lock", place, expected, f"a {op.kind} at {op.start}")
         self.updated_until[group] = max(self.updated_until[group], op.end)
-        update = self.updates.setdefault((op.request, group), Update(op.line))
+        update = self.updates.setdefault((op.request, group), Update(op.line, op.start))
         self.latest[group] = update
+        self._beside(op, group, update)
         if op.kind == "read":
             update.read_until = max(update.read_until, op.end)
             if update.first_program >= 0:
@@ -117,6 +119,19 @@ class Parity:
             update.data.add(op.lpn)
         self.place(op.lpn, op.channel * self.geometry.chips + op.chip)
 
+    def _beside(self, op: Op, group: int, update: Update) -> None:
+        """Hold an operation of an update against the computations that are under way."""
+        running = [one for one in self.computed[group] if one[1] > op.start]
+        self.computed[group] = running
+        before = [end for start, end in running if start < update.begun or self.failures.all]
+        if before:
+            expected = f"no update of group {group} before {max(before)}"
+            self.findings.add(
+                "parity-lock", f"{OPS}:{op.line}", expected, f"a {op.kind} at {op.start}"
+            )
+        for _, end in running:
+            update.beside_until = max(update.beside_until, end)
+
     def _computes(self, op: Op) -> None:
         """Account an operation of a reconstruction.
 
@@ -124,7 +139,7 @@ class Parity:
         may, none is under way.
         """
         group = self.group_of(op.lpn)
-        self.computed_until[group] = max(self.computed_until[group], op.end)
+        self.computed[group].append((op.start, op.end))
         if op.start < self.updated_until[group] and not self.failures.all:
             update = self.latest[group]
             update.beside_until = max(update.beside_until, op.end)

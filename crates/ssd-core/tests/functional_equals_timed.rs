@@ -10,6 +10,7 @@ use ssd_core::config::{
 };
 use ssd_core::ftl::Ftl;
 use ssd_core::ftl::gc::victim::ALL;
+use ssd_core::ftl::separation;
 use ssd_core::host::device::Device;
 use ssd_core::host::request::Op;
 use ssd_core::metrics::counters::Cause;
@@ -71,8 +72,9 @@ fn timed(c: &Config, steps: &[Step]) -> (Vec<BlockId>, Tally, Ssd, Vec<OpRecord>
     let mut ssd = Ssd::new(&c, Ftl::new(&c), 0);
     ssd.audit_every(1009);
     for &(write, lpn) in steps {
-        if !write {
-            // A TRIM waits for nothing: let it not overtake the collection before it.
+        // A TRIM waits for nothing, and a write gets its class as it arrives: let them not overtake the collection
+        // before them.
+        if !write || ssd.ftl.separates() {
             settle(&mut ssd);
         }
         alone(&mut ssd, whole(if write { Op::Write } else { Op::Trim }, lpn, 1));
@@ -125,8 +127,9 @@ fn compare(c: &Config, n: usize, trims: f64) {
         victims.sort_by_key(|&b| f.ftl.blocks.pool_of(b));
     }
     let name = format!(
-        "{} {:?} {:?} {} {:?} {:?}",
+        "{} {} {:?} {:?} {} {:?} {:?}",
         c.gc.victim.policy,
+        c.alloc.separation.policy,
         c.alloc.frontiers,
         c.alloc.pool,
         c.alloc.placement.policy,
@@ -306,6 +309,23 @@ fn used_space_of_the_device_until_two_pools_collect_at_once() {
         }
     }
     assert_eq!(apart, 18, "runs in which two pools collect at once");
+}
+
+#[test]
+fn every_separation() {
+    for (i, info) in separation::ALL.iter().enumerate() {
+        for (pool, shape) in [(PoolScope::Plane, [1, 1, 1]), (PoolScope::Channel, [2, 1, 2])] {
+            for (name, trigger) in ["greedy", "cost-benefit"].into_iter().zip(triggers()) {
+                let mut c = base(shape, pool, Frontiers::HostGc);
+                (c.device.blocks_per_plane, c.device.user_pages) =
+                    (48, shape.iter().product::<u32>() * 48 * 8 * 6 / 10);
+                c.alloc.separation = named(separation::ALL, info.name);
+                (c.gc.victim, c.gc.trigger) = (victim(name), trigger);
+                c.gc.amount = AMOUNTS[i % 3];
+                compare(&c, 4000, 0.0);
+            }
+        }
+    }
 }
 
 #[test]

@@ -10,7 +10,7 @@ use rig::parity::paper;
 use rig::storm::{Storm, Weather};
 use ssd_core::config::{
     Amount, Blocking, BlockingScope, BusyUnit, ChipFailure, Config, DataMode, Frontiers, GcPath,
-    Granularity, GroupReads, LinkDuplex, ParityUpdate, TimingModel, Word,
+    Granularity, GroupReads, InterconnectModel, LinkDuplex, ParityUpdate, TimingModel, Word,
 };
 use ssd_core::ftl::gc::{concurrency, trigger, victim};
 use ssd_core::ftl::raid::redirect;
@@ -126,7 +126,21 @@ fn drawn(seed: u64) -> Option<Config> {
         c.controller.host_ecc_ns = draw.below(2) * 700;
         c.controller.retry_probability = draw.one(&[0.0, 0.1]);
     }
+    set_way(&mut c, &mut Draw(Stream::new(seed, "way")));
     is_valid(&c).is_ok().then_some(c)
+}
+
+/// Half of the devices that allow it copy on the selective path, some of them over an interconnect.
+fn set_way(c: &mut Config, draw: &mut Draw) {
+    if c.timing.model != TimingModel::Serial || draw.often(0.5) {
+        return;
+    }
+    (c.gc.path, c.timing.multi_plane) = (GcPath::Selective, false);
+    c.interconnect.model = draw.word::<InterconnectModel>();
+    (c.interconnect.flit_bits, c.interconnect.slice_ns) = (64 + draw.below(4_000) as u32, 2);
+    c.controller.buffers = draw.one(&[None, Some(1), Some(3)]);
+    c.controller.page_error_probability = draw.one(&[0.0, 0.5]);
+    c.controller.traversals_host = draw.below(2) as u32;
 }
 
 /// What a run has met.
@@ -138,6 +152,7 @@ struct Met {
     rebuilt: u64,
     redirected: u64,
     restored: u64,
+    selective: u64,
 }
 
 fn run(seed: u64, met: &mut Met) {
@@ -158,6 +173,7 @@ fn run(seed: u64, met: &mut Met) {
     };
     let m = storm.ssd.measured();
     met.runs += 1;
+    met.selective += u64::from(c.gc.path == GcPath::Selective);
     met.lost += u64::from(!ended);
     met.reconstructed += m.raid.reconstructed;
     met.rebuilt += m.degraded.as_ref().map_or(0, |d| d.rebuilt);
@@ -180,7 +196,7 @@ fn every_answer_is_right_whatever_else_is_answered() {
     // Beside the first ones those that have found something.
     (0..300).chain([1661]).for_each(|seed| run(seed, &mut met));
     let least = met.runs.min(met.restored).min(met.redirected).min(met.rebuilt);
-    assert!(least > 20 && met.reconstructed > 100, "{met:?}");
+    assert!(least > 20 && met.selective > 10 && met.reconstructed > 100, "{met:?}");
 }
 
 #[test]

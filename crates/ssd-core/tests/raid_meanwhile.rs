@@ -215,3 +215,43 @@ fn an_update_without_a_chip_left_ends_after_the_turns_of_the_others() {
 fn long_storms_in_which_plans_are_overtaken_by_failures_and_spares() {
     storms(1_000..3_000, 700);
 }
+
+/// A full drive that is rebuilt with this window while the host overwrites it 64 deep, `pages` pages at a time:
+/// rebuilds and updates want the same groups and the same room. How much was rebuilt.
+fn full_drive(window: u32, pages: u32, seed: u64) -> u64 {
+    let mut c = with_bytes([4, 1, 1], 4, 1);
+    (c.device.blocks_per_plane, c.device.pages_per_block) = (256, 2);
+    let stripes = rig::pages_of(&c) / 4 * 10 / 11;
+    c.device.user_pages = stripes * c.data_pages_per_stripe() as u32;
+    (c.run.seed, c.run.data) = (seed, DataMode::Digest);
+    c.raid.fail = vec![fails(3, MS)];
+    (c.raid.spares, c.raid.rebuild_window) = (1, window);
+    let mut ssd = filled(&c);
+    ssd.audit_every(1000);
+    let mut rng = Stream::new(seed, "full drive");
+    let last = u64::from(c.device.user_pages - pages);
+    let writes = (0..1000).map(|_| whole(Op::Write, rng.below(last + 1) as u32, pages));
+    closed(&mut ssd, 64, writes).unwrap_or_else(|e| panic!("window {window}, seed {seed}: {e}"));
+    ssd.audit().unwrap();
+    ssd.measured().degraded.as_ref().expect("a chip has failed").rebuilt
+}
+
+#[test]
+fn full_drives_are_rebuilt_while_they_are_written() {
+    for window in [4, 8, 16, 24] {
+        for (pages, seed) in [(16, 1), (16, 2), (8, 3), (4, 4)] {
+            assert!(full_drive(window, pages, seed) > 0, "nothing is rebuilt");
+        }
+    }
+}
+
+#[test]
+#[ignore = "long"]
+fn many_full_drives_are_rebuilt_while_they_are_written() {
+    let mut rng = Stream::new(1, "many full drives");
+    let rebuilt = (0..300).map(|seed| {
+        let (window, pages) = (1 + rng.below(64) as u32, 1 + rng.below(24) as u32);
+        full_drive(window, pages, seed)
+    });
+    assert!(rebuilt.sum::<u64>() > 10_000);
+}

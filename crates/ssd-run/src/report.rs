@@ -8,7 +8,7 @@ use ssd_core::host::device::Device as _;
 use ssd_core::metrics::Measurements;
 use ssd_core::metrics::counters::Cause;
 use ssd_core::metrics::distributions;
-use ssd_core::metrics::inputs::{DeviceState, Inputs, RecordsKept};
+use ssd_core::metrics::inputs::{DeviceState, Inputs, RecordsKept, SeparationState};
 use ssd_core::metrics::report::{Provenance, Report, TraceLines};
 use ssd_core::metrics::series::Series;
 use ssd_core::sim::ssd::Ssd;
@@ -162,6 +162,17 @@ fn host_crosses(config: &RunConfig) -> Option<bool> {
     (crosses || special).then_some(crosses && config.controller.traversals_host > 0)
 }
 
+/// The classes of pages, where a policy separates them.
+fn separation(ftl: &Ftl) -> Option<SeparationState> {
+    let classes = ftl.classes()?;
+    Some(SeparationState {
+        classes: u64::from(classes.all),
+        host_classes: u64::from(classes.host),
+        diverted_copies: ftl.diverted_copies(),
+        open_pages: ftl.space.open_pages(),
+    })
+}
+
 fn report(
     config: &RunConfig,
     ftl: &Ftl,
@@ -192,6 +203,7 @@ fn report(
             pages_by_owners: owners.as_deref(),
             extra_owner_bytes: ftl.owners.side_table_bytes() as u64,
             records: end.records,
+            separation: separation(ftl),
             physical_pages: u64::from(ftl.geo.pages),
             used_pages: ftl.space.used(),
             valid_pages: ftl.owners.valid_pages(),

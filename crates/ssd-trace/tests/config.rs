@@ -141,6 +141,8 @@ request_log = true
 /// Keys of synthetic requests, and of a start from a snapshot.
 const MADE: [&str; 6] = [
     r#"
+[alloc]
+separation = { policy = "dac", classes = 3 }
 [remap]
 mode = "share"
 [precondition]

@@ -70,3 +70,31 @@ def picture_kind(plots: Path | None, kind: Literal["svg", "png"] | None) -> Lite
     if kind is not None and plots is None:
         raise ConfigError([f"--picture {kind}: needs --plots DIR, the folder for the plots"])
     return kind or "svg"
+
+
+Matrix = Annotated[
+    bool,
+    typer.Option(
+        "--preset-matrix", help="Combine the papers' policies on one device, over all workloads."
+    ),
+]
+Beyond = Annotated[
+    bool,
+    typer.Option(
+        "--raid-beyond",
+        help="Compare reads under collection of a drive with parity to those without any.",
+    ),
+]
+Separate = Annotated[
+    bool,
+    typer.Option(
+        "--separations", help="Compare the write amplification of all separation policies."
+    ),
+]
+Quick = Annotated[
+    bool,
+    typer.Option(
+        "--quick",
+        help="With --preset-matrix, --raid-beyond or --separations: use a smaller device.",
+    ),
+]

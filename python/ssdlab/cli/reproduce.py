@@ -52,9 +52,10 @@ def reproduce_command(
 ) -> None:
     """Repeat a paper's evaluation: published tables, figures and claims next to simulated ones."""
     from ssdlab.reproduce import reproduce  # needs numpy, which is slow to import
+    from ssdlab.reproduce.remapcom import choices
 
     names = None if workloads is None else workloads.split(",")
-    if paper == "remapcom":
+    if paper == choices.NAME:
         given = {"--traces": traces is not None, "--readings": readings}
         _remapcom(quick, names, jobs, out, json_, quiet, [key for key, is_ in given.items() if is_])
         return

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Protocol, TypeVar
 
 import typer
 
@@ -12,16 +12,20 @@ import ssdlab
 from ssdlab.cli.arguments import read_as, vary_values
 from ssdlab.cli.ending import INTERRUPTED, KEPT, UNFINISHED, end, results_in
 from ssdlab.cli.options import (
+    Beyond,
     ConfigArgument,
     Force,
     Jobs,
     Json,
+    Matrix,
     NoHtml,
     Out,
     PageSize,
+    Quick,
     Quiet,
     Seed,
     Seeds,
+    Separate,
     Sets,
     Sort,
     Trace,
@@ -83,9 +87,6 @@ def run_command(
         raise typer.Exit(INTERRUPTED) from None
 
 
-QUICK_HELP = "With --preset-matrix or --raid-beyond: use a smaller device."
-
-
 @app.command("compare")
 def compare_command(
     configs: Annotated[
@@ -96,24 +97,10 @@ def compare_command(
         list[str] | None,
         typer.Option("--trace", metavar="FILE", help="Trace to replay; repeatable."),
     ] = None,
-    preset_matrix: Annotated[
-        bool,
-        typer.Option(
-            "--preset-matrix",
-            help="Combine the papers' policies on one device, over all workloads.",
-        ),
-    ] = False,
-    raid_beyond: Annotated[
-        bool,
-        typer.Option(
-            "--raid-beyond",
-            help="Compare reads under collection of a drive with parity to those without any.",
-        ),
-    ] = False,
-    quick: Annotated[
-        bool,
-        typer.Option("--quick", help=QUICK_HELP),
-    ] = False,
+    preset_matrix: Matrix = False,
+    raid_beyond: Beyond = False,
+    separations: Separate = False,
+    quick: Quick = False,
     sets: Sets = None,
     unit: Unit = None,
     page_size: PageSize = None,
@@ -137,16 +124,22 @@ def compare_command(
 ) -> None:
     """Simulate the same work under several configurations, side by side."""
     values = read_as(sets, unit, page_size, sort)
-    if preset_matrix or raid_beyond:
-        which = "--preset-matrix" if preset_matrix else "--raid-beyond"
+    studies = {
+        "--preset-matrix": (preset_matrix, _matrix),
+        "--raid-beyond": (raid_beyond, _raid_beyond),
+        "--separations": (separations, _separations),
+    }
+    asked = [which for which, (said, _) in studies.items() if said]
+    if asked:
         said_seeds = seed is not None or seeds is not None
         others = configs or traces or values or vary or force or no_html or said_seeds
-        if others or (preset_matrix and raid_beyond):
-            raise ConfigError([f"{which} accepts only --quick, --jobs, --out, --json and --quiet"])
-        (_matrix if preset_matrix else _raid_beyond)(quick, jobs, out, json_, quiet)
+        if others or len(asked) > 1:
+            message = f"{asked[0]} accepts only --quick, --jobs, --out, --json and --quiet"
+            raise ConfigError([message])
+        studies[asked[0]][1](quick, jobs, out, json_, quiet)
         return
     if quick:
-        raise ConfigError(["--quick: only with --preset-matrix or --raid-beyond"])
+        raise ConfigError([f"--quick: only with {', '.join(studies)}"])
     planned = plan(
         configs or [],
         traces=traces or [],
@@ -159,25 +152,60 @@ def compare_command(
     _compared(planned, jobs, target, force, json_, quiet, no_html)
 
 
+class _Study(Protocol):
+    """What came out of a study."""
+
+    @property
+    def failures(self) -> Mapping[str, str]:
+        """Runs that failed, and why."""
+
+    @property
+    def interrupted(self) -> bool:
+        """Ctrl-C."""
+
+    @property
+    def folder(self) -> Path:
+        """Of its results."""
+
+
+_Done = TypeVar("_Done", bound=_Study)
+
+
+def _shown(
+    done: _Done,
+    verdict: Callable[[_Done], list[str]],
+    to_json: Callable[[_Done], str],
+    json_: bool,
+    quiet: bool,
+) -> None:
+    """Print the verdict of a study, or its numbers, and end."""
+    if json_ or not quiet:
+        put(to_json(done) if json_ else "\n".join([*verdict(done), ""]))
+    end(done.folder, done.failures, done.interrupted, quiet)
+
+
 def _matrix(quick: bool, jobs: int | None, out: Path | None, json_: bool, quiet: bool) -> None:
     """Run the preset matrix and print its verdict."""
-    from ssdlab.reproduce import combined  # needs numpy, which is slow to import
+    from ssdlab.reproduce.combined import page, study  # need numpy, which is slow to import
 
-    done = combined.combined(quick=quick, jobs=jobs, out=out, progress=not quiet)
-    if json_ or not quiet:
-        put(combined.to_json(done) if json_ else "\n".join([*combined.verdict(done), ""]))
-    end(done.folder, done.failures, done.interrupted, quiet)
+    done = study.combined(quick=quick, jobs=jobs, out=out, progress=not quiet)
+    _shown(done, page.verdict, page.to_json, json_, quiet)
 
 
 def _raid_beyond(quick: bool, jobs: int | None, out: Path | None, json_: bool, quiet: bool) -> None:
     """Run the lines of reads under collection and print the verdict."""
-    from ssdlab.reproduce import raid_beyond  # needs numpy, which is slow to import
+    from ssdlab.reproduce import raid_beyond as study  # needs numpy, which is slow to import
 
-    done = raid_beyond.raid_beyond(quick=quick, jobs=jobs, out=out, progress=not quiet)
-    if json_ or not quiet:
-        text = raid_beyond.to_json(done) if json_ else "\n".join([*raid_beyond.verdict(done), ""])
-        put(text)
-    end(done.folder, done.failures, done.interrupted, quiet)
+    done = study.raid_beyond(quick=quick, jobs=jobs, out=out, progress=not quiet)
+    _shown(done, study.verdict, study.to_json, json_, quiet)
+
+
+def _separations(quick: bool, jobs: int | None, out: Path | None, json_: bool, quiet: bool) -> None:
+    """Run all separation policies and print who has the lowest write amplification."""
+    from ssdlab.reproduce import separations as study  # needs numpy, which is slow to import
+
+    done = study.separations(quick=quick, jobs=jobs, out=out, progress=not quiet)
+    _shown(done, study.verdict, study.to_json, json_, quiet)
 
 
 def _compared(

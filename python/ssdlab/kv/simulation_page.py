@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ssdlab.html.page import Section, document, figures, table, warnings_box
-from ssdlab.html.plot import Axis, Bars, Curve, Figure, Missing, Plot
+from ssdlab.html.plot import Axis, Bars, Curve, Figure, Floats, Missing, Plot
 
 
 def _course(report: dict[str, Any]) -> list[Figure]:
@@ -84,41 +84,32 @@ def _channels(report: dict[str, Any], time: Axis) -> list[Figure]:
         why = "The drive was used for less than an interval; lower interval_ns."
         return [Missing(key, title, why) for key, title in titles.items()]
     at, collected, busy = (np.array(column, dtype=float) for column in zip(*rows, strict=True))
-    lasted = np.diff(at)
     # A row may follow another at the same time; nothing has been done between them.
-    share = np.diff(busy, axis=0) / np.maximum(lasted, 1)[:, None]
+    lasted = np.maximum(np.diff(at), 1)
+    share = np.diff(busy, axis=0) / lasted[:, None]
     share /= report["drive"]["config"]["device"]["chips_per_channel"]
-    start = at[:-1]
+    moved = np.diff(collected) * 1e9 / lasted
+
+    def plot(key: str, caption: str, y: Axis, *curves: tuple[str, Floats, int]) -> Plot:
+        drawn = tuple(
+            Curve(name, at[:-1], values, tone, step=True) for name, values, tone in curves
+        )
+        return Plot(key, titles[key], caption, time, y, curves=drawn, linked=True)
+
     return [
-        Plot(
+        plot(
             "channels",
-            titles["channels"],
             "Share of the time in which the chips of a channel have an operation.",
-            time,
             Axis("share of time", "share", low=0),
-            curves=(
-                Curve("busiest", start, share.max(axis=1), 1, step=True),
-                Curve("mean", start, share.mean(axis=1), 0, step=True),
-                Curve("least busy", start, share.min(axis=1), 2, step=True),
-            ),
-            linked=True,
+            ("busiest", share.max(axis=1), 1),
+            ("mean", share.mean(axis=1), 0),
+            ("least busy", share.min(axis=1), 2),
         ),
-        Plot(
+        plot(
             "collection",
-            titles["collection"],
             "Pages that garbage collection moves, per second of simulated time.",
-            time,
             Axis("pages/s", "count", low=0),
-            curves=(
-                Curve(
-                    "pages moved",
-                    start,
-                    np.diff(collected) * 1e9 / np.maximum(lasted, 1),
-                    3,
-                    step=True,
-                ),
-            ),
-            linked=True,
+            ("pages moved", moved, 3),
         ),
     ]
 

@@ -23,9 +23,9 @@ import json
 import math
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
 from itertools import product
 from pathlib import Path
@@ -50,7 +50,7 @@ from ssdlab.reproduce.command import paper_of
 from ssdlab.reproduce.matrix import Cell, Scheme
 from ssdlab.reproduce.paper import SPARE, Flash, Scale, calibrated, published
 from ssdlab.reproduce.papers import READINGS
-from ssdlab.reproduce.readings import Reading, Readings, baseline_of, lives_of
+from ssdlab.reproduce.readings import Reading, Readings, baseline_of, lives_of, read_so
 from ssdlab.reproduce.requests import shares_invalid
 from ssdlab.results import outputs
 from ssdlab.traces.trace import Requests, Trace, generate
@@ -307,20 +307,19 @@ def arrivals_of(
     name: str,
     lived: Lifetimes,
     near: Arrivals | None,
-    requests_keys: Mapping[str, object],
+    of: Reading,
 ) -> Arrivals:
     """When the requests of a workload arrive, so that the baseline is as published.
 
-    The surges are those of `near`, found on another baseline: they are the workload's. The longest
-    latency is then not fitted.
+    The surges are those of `near`, found on another baseline: they are the workload's, unless the
+    reading says how many there are. The longest latency is then not fitted.
     """
     flash, mean, longest = how.paper.flash, how.paper.load[1][name], how.longest.get(name)
     assert mean is not None, "a workload without a published mean write"
 
     def run(cycle: int, us: float) -> Measured:
         at = Arrivals(cycle, us, (mean, mean), (longest, 0.0))
-        workload = calibrated(name, how.paper, scale, lived, at)
-        workload = replace(workload, keys={**workload.keys, **requests_keys})
+        workload = read_so(calibrated(name, how.paper, scale, lived, at), of)
         found = []
         for seed in SEEDS:
             cell = Cell(workload, scheme, seed)
@@ -338,10 +337,11 @@ def arrivals_of(
     assert isinstance(requests, int), "a number of requests"
     first = (FIRST_CYCLE, first_interval_us(name, how.paper.name, flash))
     if near is not None:
+        cycle = near.cycle if of.phases is None else requests // of.phases
         _, us, found = search(
-            run, (near.cycle, near.interval_us), (mean, None), flash.write_us / 1e3, None
+            run, (cycle, near.interval_us), (mean, None), flash.write_us / 1e3, None
         )
-        return Arrivals(near.cycle, us, (mean, found[0]), (longest, found[1]))
+        return Arrivals(cycle, us, (mean, found[0]), (longest, found[1]))
     wanted = (mean, longest)
     cap = None if name in STEADY else max(requests // CYCLES, LEAST_CYCLE)
     cycle, us, found = search(run, first, wanted, flash.write_us / 1e3, cap)
@@ -384,7 +384,7 @@ def calibrate(
             first = entries.get(entry_name(quick.divisor, AS_RUN))
             near = None if first is None else first.arrivals[name]
             make = lambda: asdict(  # noqa: E731
-                arrivals_of(how, scheme, scale, name, lives, near, of.requests)
+                arrivals_of(how, scheme, scale, name, lives, near, of)
             )
             return arrivals(progress.once(f"{title}, {name}", make))
 

@@ -28,6 +28,7 @@ AS_RUN = "as run"
 """The entry of the main runs; the others are named after readings."""
 TABLES = ("device", "timing", "interconnect", "alloc", "sched", "controller", "gc", "raid")
 """Of a configuration: the device and its policies, not what the host does."""
+NOTHING = {"policy": "none"}
 
 
 @dataclass(frozen=True)
@@ -57,9 +58,10 @@ class Arrivals:
     """Requests of a cycle: the length of surges."""
     interval_us: float
     """Mean time between requests."""
-    mean_ms: tuple[float, float | None]
-    """Mean write latency of the baseline: published, and here; None: the arrivals are those of the
-    small device, and have not been checked on this one."""
+    mean_ms: tuple[float | None, float | None]
+    """Mean write latency of the baseline: published, and here. None here: the arrivals are those of
+    the small device, and have not been checked on this one; in both places: they are not found by
+    a published mean."""
     longest_ms: tuple[float | None, float | None]
     """Its longest write latency: published, if it is, and here."""
 
@@ -124,7 +126,12 @@ def entry_name(divisor: int, reading: str) -> str:
 def device_of(baseline: Scheme) -> str:
     """Digest of a device and its policies."""
     values = load_config(None, preset=baseline.preset, set=baseline.keys).values
-    kept = {table: values[table] for table in TABLES if table in values}
+    # A policy called "none" does nothing: a calibration made before its key was known holds.
+    kept = {
+        table: {key: value for key, value in values[table].items() if value != NOTHING}
+        for table in TABLES
+        if table in values
+    }
     return sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()[:16]
 
 

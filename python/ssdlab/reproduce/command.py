@@ -24,6 +24,7 @@ from ssdlab.reproduce.paper import (
 )
 from ssdlab.reproduce.papers import PAPERS, READINGS
 from ssdlab.reproduce.readings import cells_by_reading, read
+from ssdlab.reproduce.remapcom.choices import NAME as REMAPCOM
 from ssdlab.reproduce.result import VERSION, Judged, Reproduction
 from ssdlab.reproduce.scoring import Score, score
 from ssdlab.results import outputs
@@ -39,7 +40,7 @@ def paper_of(name: str) -> Paper:
     """The paper called `name`. Raises `ConfigError`."""
     if name in PAPERS:
         return PAPERS[name]
-    names = [*PAPERS, "remapcom"]
+    names = [*PAPERS, REMAPCOM]
     near = get_close_matches(name, names, 1)
     hint = f"; did you mean {near[0]}?" if near else ""
     raise ConfigError([f"{name}: no such paper{hint}; there are: {', '.join(names)}"])

@@ -171,7 +171,7 @@ def _of_tables(shown: dict[str, Picture]) -> list[Picture]:
 def page(done: Reproduction) -> str:
     """The page of a reproduction."""
     sources, shown = [*done.scores], _drawn(done)
-    texts = [*done.paper.notes.split("\n\n"), done.setting(), *done.provenance()]
+    texts = [*done.paper.notes.split("\n\n"), done.paper.setting, *done.provenance()]
     paragraphs = "".join(f"<p>{escape(text)}</p>" for text in texts)
     tables = "".join(_table_html(table, sources) for table in done.tables)
     fill = [(name, [escape(cell) for cell in line]) for name, line in _fill(done)]
@@ -227,7 +227,7 @@ def markdown(done: Reproduction) -> str:
         f"# {APPENDIX}",
         "",
         *(text for one in done.provenance() for text in (one, "")),
-        done.setting(),
+        done.paper.setting,
         "",
         *(text for one in done.remarks() for text in (one, "")),
         *details_markdown(done.scores),

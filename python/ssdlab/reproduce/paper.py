@@ -212,12 +212,12 @@ class Paper:
     tables: Callable[[Results, Sequence[str]], list[Table]]
     figures: Callable[[Results, Sequence[str]], list[Figure]]
     claims: Callable[[Sequence[str]], list[Claim]]
+    setting: str
+    """How the device is filled and what the host writes."""
     empty: bool = False
     """The device is empty at first: calibrated volumes are not written before the measurement."""
     decided: Decided | None = None
     """What was decided before the proposed scheme was run, if it is kept apart from the notes."""
-    setting: str = ""
-    """How the device is filled and what the host writes; empty: as in `result.setting`."""
     trace_files: Callable[[str], tuple[str, ...]] = trace_names
     """Names that the file of a recorded trace of a workload may have."""
 
@@ -285,26 +285,6 @@ def _interval(duration_us: float) -> dict[str, object]:
     return {"metrics.interval": f"{max(default_ms, round(duration_us / 1e3 / MOST_INTERVALS))} ms"}
 
 
-def synthetic(
-    name: str, set_: str, flash: Flash, scale: Scale, interval_us: float, live: float = LIVE
-) -> Workload:
-    """Synthetic requests with the statistics of the paper `set_`."""
-    model = json.loads(_core.application(name.lower(), set_))
-    write = model["ops"][1]
-    written = OVERWRITE * flash.raw_bytes / scale.divisor
-    requests = round(written / (write["share"] * write["bytes"]))
-    keys = {
-        **volume_keys(live),
-        "workload.kind": f"app:{name.lower()}",
-        "workload.set": set_,
-        "workload.requests": requests,
-        "workload.seed": REQUESTS_SEED,
-        "workload.arrival.interval": f"{round(interval_us * 1000)} ns",
-        **_interval(requests * interval_us),
-    }
-    return Workload(name, "synthetic", keys)
-
-
 def calibrated(name: str, paper: Paper, scale: Scale, lives: Lifetimes, at: Arrivals) -> Workload:
     """Synthetic requests as they were fixed; every seed of a run draws others."""
     model = json.loads(_core.application(name.lower(), paper.name))
@@ -342,16 +322,3 @@ def recorded(name: str, trace: Recording, flash: Flash, scale: Scale) -> Workloa
         **_interval(trace.duration_us * stretch * loops),
     }
     return Workload(name, "recorded", keys)
-
-
-def workloads_of(
-    set_: str,
-    flash: Flash,
-    scale: Scale,
-    names: Sequence[str],
-    traces: Mapping[str, Recording],
-    intervals_us: Mapping[str, float],
-) -> list[Workload]:
-    """Made and recorded requests of each application."""
-    made = [synthetic(name, set_, flash, scale, intervals_us[name]) for name in names]
-    return made + [recorded(name, trace, flash, scale) for name, trace in traces.items()]

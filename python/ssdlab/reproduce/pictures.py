@@ -68,15 +68,20 @@ def _tick(value: float) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def _text(x: float, y: float, text: str, anchor: str = "middle") -> str:
-    return f"<text x='{x:.1f}' y='{y:.1f}' text-anchor='{anchor}' {FONT}>{escape(text)}</text>"
+def text(x: float, y: float, words: str, anchor: str = "middle", more: str = "") -> str:
+    """Words at a place; `more`: further attributes."""
+    return (
+        f"<text x='{x:.1f}' y='{y:.1f}' text-anchor='{anchor}' {FONT}{more}>{escape(words)}</text>"
+    )
 
 
-def _line(x: float, y: float, x2: float, y2: float, style: str) -> str:
+def line(x: float, y: float, x2: float, y2: float, style: str) -> str:
+    """A line from one place to another."""
     return f"<line x1='{x:.1f}' y1='{y:.1f}' x2='{x2:.1f}' y2='{y2:.1f}' {style}/>"
 
 
-def _mark(x: float, y: float, shape: str, colour: str, filled: bool) -> str:
+def mark(x: float, y: float, shape: str, colour: str, filled: bool) -> str:
+    """A point of a shape of `SHAPES`."""
     paint = f"fill='{colour if filled else 'white'}' stroke='{colour}' stroke-width='1.5'"
     if shape == "circle":
         return f"<circle cx='{x:.1f}' cy='{y:.1f}' r='4.5' {paint}/>"
@@ -89,22 +94,24 @@ def _mark(x: float, y: float, shape: str, colour: str, filled: bool) -> str:
     return f"<polygon points='{points}' {paint}/>"
 
 
-def _whole(title: str, parts: Sequence[str], high: float = HIGH) -> str:
-    head = f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {WIDE:.0f} {high:.0f}'"
-    ground = f"<rect width='{WIDE:.0f}' height='{high:.0f}' fill='white'/>"
-    width = f" width='{WIDE:.0f}' role='img'><title>{escape(title)}</title>"
+def whole(title: str, parts: Sequence[str], high: float = HIGH, wide: float = WIDE) -> str:
+    """The picture made of `parts`."""
+    head = f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {wide:.0f} {high:.0f}'"
+    ground = f"<rect width='{wide:.0f}' height='{high:.0f}' fill='white'/>"
+    width = f" width='{wide:.0f}' role='img'><title>{escape(title)}</title>"
     return head + width + ground + "\n".join(parts) + "</svg>\n"
 
 
-def _frame(x: Log | None, y: Log) -> Iterator[str]:
+def frame(x: Log | None, y: Log) -> Iterator[str]:
+    """The grid, its values and the frame around it."""
     bottom, right = HIGH - BOTTOM, WIDE - RIGHT
     for value in y.ticks():
-        yield _line(LEFT, y.at(value), right, y.at(value), GRID)
-        yield _text(LEFT - 6, y.at(value) + 4, _tick(value), "end")
+        yield line(LEFT, y.at(value), right, y.at(value), GRID)
+        yield text(LEFT - 6, y.at(value) + 4, _tick(value), "end")
     for value in x.ticks() if x else ():
-        yield _line(x.at(value), TOP, x.at(value), bottom, GRID) if x else ""
+        yield line(x.at(value), TOP, x.at(value), bottom, GRID) if x else ""
         place = x.at(value) if x else 0.0
-        yield _text(place, bottom + 16, _tick(value))
+        yield text(place, bottom + 16, _tick(value))
     yield f"<rect x='{LEFT}' y='{TOP}' width='{right - LEFT}' height='{bottom - TOP}' {FRAME}/>"
 
 
@@ -116,31 +123,29 @@ def scatter(paper: str, tables: Sequence[Table], source: Source) -> Picture | No
     title = f"Gains of {paper}, {source} requests: published (right) and here (up)"
     values = [1 / BAND, BAND, *(one.published for one in gains), *(one.ours for one in gains)]
     x, y = Log(values, LEFT, WIDE - RIGHT), Log(values, HIGH - BOTTOM, TOP)
-    parts = [_wedge(x, y), *_frame(x, y), *_places(x, y)]
+    parts = [_wedge(x, y), *frame(x, y), *_places(x, y)]
     measures = list(dict.fromkeys(one.measure for one in gains))
     names = list(dict.fromkeys(one.workload for one in gains))
     parts += [_point(x, y, one, measures, names) for one in gains]
     parts += [*_measures(measures), *_names(names)]
-    parts.append(_text(LEFT + 4, TOP + 14, "here, times faster", "start"))
-    parts.append(_text(WIDE - RIGHT - 4, HIGH - BOTTOM - 6, "published, times faster", "end"))
-    return Picture(f"{paper}-gains-{source}", title, _whole(title, parts))
+    parts.append(text(LEFT + 4, TOP + 14, "here, times faster", "start"))
+    parts.append(text(WIDE - RIGHT - 4, HIGH - BOTTOM - 6, "published, times faster", "end"))
+    return Picture(f"{paper}-gains-{source}", title, whole(title, parts))
 
 
 def _point(x: Log, y: Log, one: Gain, measures: Sequence[str], names: Sequence[str]) -> str:
     shape = SHAPES[measures.index(one.measure) % len(SHAPES)]
     colour = COLOURS[names.index(one.workload) % len(COLOURS)]
     filled = names.index(one.workload) < len(COLOURS)
-    return _mark(x.at(one.published), y.at(one.ours), shape, colour, filled)
+    return mark(x.at(one.published), y.at(one.ours), shape, colour, filled)
 
 
 def _places(x: Log, y: Log) -> Iterator[str]:
     """No change, and as published."""
     dark = "stroke='#666'"
-    yield _line(x.at(x.low), y.at(1), x.at(x.high), y.at(1), dark)
-    yield _line(x.at(1), y.at(y.low), x.at(1), y.at(y.high), dark)
-    yield _line(
-        x.at(x.low), y.at(y.low), x.at(x.high), y.at(y.high), f"{dark} stroke-dasharray='4'"
-    )
+    yield line(x.at(x.low), y.at(1), x.at(x.high), y.at(1), dark)
+    yield line(x.at(1), y.at(y.low), x.at(1), y.at(y.high), dark)
+    yield line(x.at(x.low), y.at(y.low), x.at(x.high), y.at(y.high), f"{dark} stroke-dasharray='4'")
 
 
 def _wedge(x: Log, y: Log) -> str:
@@ -166,8 +171,8 @@ def _measures(measures: Sequence[str]) -> Iterator[str]:
         across = (WIDE - LEFT - RIGHT) / min(len(measures), 2)
         place = LEFT + across * (at % 2)
         down = HIGH - 42 + 14 * (at // 2) if len(measures) <= 2 else HIGH - 40 + 13 * (at // 2)
-        yield _mark(place, down, SHAPES[at % len(SHAPES)], "#555", filled=False)
-        yield _text(place + 10, down + 4, name, "start")
+        yield mark(place, down, SHAPES[at % len(SHAPES)], "#555", filled=False)
+        yield text(place + 10, down + 4, name, "start")
 
 
 def _names(names: Sequence[str]) -> Iterator[str]:
@@ -175,8 +180,8 @@ def _names(names: Sequence[str]) -> Iterator[str]:
     for at, name in enumerate(names):
         place = LEFT + across * at
         filled = at < len(COLOURS)
-        yield _mark(place, HIGH - 8, "circle", COLOURS[at % len(COLOURS)], filled)
-        yield _text(place + 8, HIGH - 4, name, "start")
+        yield mark(place, HIGH - 8, "circle", COLOURS[at % len(COLOURS)], filled)
+        yield text(place + 8, HIGH - 4, name, "start")
 
 
 def latencies(paper: str, table: Table, source: Source) -> Picture | None:
@@ -194,11 +199,11 @@ def latencies(paper: str, table: Table, source: Source) -> Picture | None:
         return None
     title = f"{table.title}, {table.unit}: published (hollow) and here (full), {source} requests"
     y = Log(values, HIGH - BOTTOM, TOP)
-    parts = [*_frame(None, y)]
+    parts = [*frame(None, y)]
     across = (WIDE - LEFT - RIGHT) / len(shown)
     for place, at in enumerate(shown):
         middle = LEFT + across * (place + 0.5)
-        parts.append(_text(middle, HIGH - BOTTOM + 16, table.columns[at]))
+        parts.append(text(middle, HIGH - BOTTOM + 16, table.columns[at]))
         for scheme, row in enumerate(rows):
             x = middle + (scheme - (len(rows) - 1) / 2) * min(18.0, across / (len(rows) + 1))
             parts += _pair(x, y, row, at, source, COLOURS[scheme % len(COLOURS)])
@@ -206,21 +211,21 @@ def latencies(paper: str, table: Table, source: Source) -> Picture | None:
     for scheme, row in enumerate(rows):
         at_legend = LEFT + step * scheme
         colour = COLOURS[scheme % len(COLOURS)]
-        parts.append(_mark(at_legend, HIGH - 18, "circle", colour, filled=True))
-        parts.append(_text(at_legend + 8, HIGH - 14, row.label, "start"))
-    parts.append(_text(LEFT + 4, TOP + 14, table.unit, "start"))
-    return Picture(f"{paper}-{table.key}-{source}", title, _whole(title, parts))
+        parts.append(mark(at_legend, HIGH - 18, "circle", colour, filled=True))
+        parts.append(text(at_legend + 8, HIGH - 14, row.label, "start"))
+    parts.append(text(LEFT + 4, TOP + 14, table.unit, "start"))
+    return Picture(f"{paper}-{table.key}-{source}", title, whole(title, parts))
 
 
 def _pair(x: float, y: Log, row: Row, at: int, source: Source, colour: str) -> Iterator[str]:
     ours = _real(row.ours.get(source, ()))
     said, here = _real(row.published)[at], ours[at] if ours else None
     if said and here:
-        yield _line(x, y.at(said), x, y.at(here), f"stroke='{colour}'")
+        yield line(x, y.at(said), x, y.at(here), f"stroke='{colour}'")
     if said:
-        yield _mark(x, y.at(said), "circle", colour, filled=False)
+        yield mark(x, y.at(said), "circle", colour, filled=False)
     if here:
-        yield _mark(x, y.at(here), "circle", colour, filled=True)
+        yield mark(x, y.at(here), "circle", colour, filled=True)
 
 
 def _real(values: Sequence[Number]) -> list[Number]:

@@ -26,18 +26,16 @@ writes that have waited for collection run when it ends, and reads queue behind 
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from ssdlab.html.page import Section, document, warnings_box
 from ssdlab.html.page import table as html_table
-from ssdlab.reproduce.command import Kept, check_folder, folder_of, run_cells, write_results
+from ssdlab.reproduce.command import write_results
 from ssdlab.reproduce.matrix import Cell, Scheme, Workload
-from ssdlab.reproduce.result import NO_INTERVALS, VERSION, first_remarks
+from ssdlab.reproduce.study import Study, json_of, made
 from ssdlab.results.intervals import Estimate, Ratio, estimate, paired_ratio
 from ssdlab.results.report import Report
 from ssdlab.versions import described
@@ -125,16 +123,11 @@ MEASURES: dict[str, Callable[[Report], float | None]] = {
 """Columns of the tables."""
 
 
-@dataclass(frozen=True)
-class Beyond:
-    """What came out."""
+class Beyond(Study[tuple[str, str, str, int]]):
+    """What came out, by order, workload, line and seed."""
 
-    reports: Mapping[tuple[str, str, str, int], Report]
-    """By order, workload, line and seed."""
-    quick: bool
-    failures: Mapping[str, str]
-    interrupted: bool
-    folder: Path
+    name = NAME
+    smaller = QUICK
 
     def values(self, order: str, workload: str, line: str, measure: str) -> dict[int, float]:
         """A measure by seed, as far as it is known."""
@@ -168,11 +161,6 @@ class Beyond:
         low = ratio.ratio if ratio.low is None else ratio.low
         high = ratio.ratio if ratio.high is None else ratio.high
         return None if low <= AIM < high else high <= AIM
-
-    def remarks(self) -> list[str]:
-        """What a reader should know before using the numbers."""
-        missing = first_remarks(self.failures, self.interrupted, [QUICK] if self.quick else [])
-        return [text for text in missing if text != NO_INTERVALS]
 
 
 def seeds(quick: bool) -> tuple[int, ...]:
@@ -223,8 +211,6 @@ def raid_beyond(
 
     An interrupted run is resumed, as by `reproduce`, which raises the same exceptions.
     """
-    folder = folder_of(NAME, quick, out)
-    check_folder(folder, Kept.of(NAME, quick, {}))
     cells = {
         Cell(workload_of(name, quick), scheme_of(order, line, quick), seed): (
             order,
@@ -237,10 +223,8 @@ def raid_beyond(
         for line in LINES
         for seed in seeds(quick)
     }
-    reports, failures, interrupted = run_cells(list(cells), folder, jobs, progress)
-    by_key = {cells[cell]: report for cell, report in reports.items()}
-    done = Beyond(by_key, quick, failures, interrupted, folder)
-    write_results(folder, to_json(done), page(done), markdown(done))
+    done = made(Beyond, cells, quick=quick, jobs=jobs, out=out, progress=progress)
+    write_results(done.folder, to_json(done), page(done), markdown(done))
     return done
 
 
@@ -339,18 +323,7 @@ def to_json(done: Beyond) -> str:
         }
         for (order, workload, line, seed), report in done.reports.items()
     ]
-    values = {
-        "version": VERSION,
-        "paper": NAME,
-        "quick": done.quick,
-        "traces": {},
-        "ssdlab": described(),
-        "completed": not done.interrupted and not done.failures,
-        "verdict": verdict(done),
-        "failures": dict(done.failures),
-        "runs": runs,
-    }
-    return json.dumps(values, indent=2, ensure_ascii=False) + "\n"
+    return json_of(done, verdict(done), runs)
 
 
 _ARRIVALS = ", ".join(f"{us} us ({name})" for name, us in INTERVALS_US.items())

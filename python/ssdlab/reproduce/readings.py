@@ -15,7 +15,7 @@ from ssdlab.reproduce.calibration import AS_RUN as AS_RUN
 from ssdlab.reproduce.calibration import Lifetimes, calibration_of
 from ssdlab.reproduce.claims import Claim, Finding, Verdict
 from ssdlab.reproduce.matrix import Cell, Results, Scheme, Source, Workload
-from ssdlab.reproduce.paper import LIVE, Paper, Scale, calibrated, synthetic
+from ssdlab.reproduce.paper import Paper, Scale, calibrated
 from ssdlab.reproduce.scoring import Score, gains_of, score
 from ssdlab.reproduce.tables import (
     Measure,
@@ -48,6 +48,10 @@ class Reading:
     """Share of the raw flash that the volume of a workload takes; None: as in the main runs."""
     load: float = 1.0
     """Requests arrive so many times as fast as in the main runs."""
+    filled: bool = False
+    """The volume is written before the measurement, also where the device is empty at first."""
+    phases: int | None = None
+    """Surges of a run, in place of the calibrated length of surges."""
     arrivals_of: str | None = None
     """The reading on whose baseline the arrivals were calibrated; None: this one."""
     further: Callable[[Scale], Sequence[Scheme]] | None = None
@@ -94,8 +98,6 @@ class Readings:
     """The other readings of a paper."""
 
     paper: Paper
-    intervals_us: Mapping[str, float]
-    """Mean times between synthetic requests in the main runs."""
     schemes: Callable[[Scale], list[Scheme]]
     """Baselines and proposed scheme, as in the main runs."""
     compared: Callable[[Results, Sequence[str]], list[Table]]
@@ -107,7 +109,8 @@ class Readings:
     several: tuple[Reading, ...]
     explanations: tuple[Explanation, ...]
     requests: Callable[[str, Scale], Workload] | None = None
-    """Synthetic requests of a workload whose arrivals are its own; None: those of `synthetic`."""
+    """Synthetic requests of a workload whose arrivals are its own: those of a paper that is not
+    calibrated."""
     tables: Callable[[Mapping[str, Results], Sequence[str]], list[Table]] | None = None
     """Tables with a line for each reading."""
     longest: Mapping[str, Number] = field(default_factory=dict)
@@ -132,6 +135,12 @@ def baseline_of(how: Readings, reading: Reading, scale: Scale) -> Scheme:
 def lives_of(lives: Lifetimes, reading: Reading) -> Lifetimes:
     """Lifetimes under a reading."""
     return lives if reading.live is None else replace(lives, live=reading.live)
+
+
+def read_so(workload: Workload, reading: Reading) -> Workload:
+    """The requests of a workload under a reading."""
+    filled = {"precondition.fill": workload.keys["workload.span"]} if reading.filled else {}
+    return replace(workload, keys={**workload.keys, **filled, **reading.requests})
 
 
 def requests_of(how: Readings, reading: Reading, scale: Scale, name: str) -> Workload:
@@ -159,15 +168,12 @@ def cells_of(how: Readings, reading: Reading, scale: Scale, names: Sequence[str]
     for name in names:
         if how.longest:
             made = requests_of(how, reading, scale, name)
-        elif how.requests is None:
-            interval = how.intervals_us[name] / reading.load
-            live = LIVE if reading.live is None else reading.live
-            made = synthetic(name, how.paper.name, how.paper.flash, scale, interval, live)
         else:
+            assert how.requests is not None, "requests that are neither calibrated nor its own"
             assert reading.load == 1.0, "requests with arrivals of their own"
             assert reading.live is None, "a volume of its own"
             made = how.requests(name, scale)
-        workload = replace(made, keys={**made.keys, **reading.requests})
+        workload = read_so(made, reading)
         cells += [Cell(workload, scheme, reading=reading.name) for scheme in schemes]
     return cells
 

@@ -22,6 +22,8 @@ SECTORS = 8
 """Sectors of a page of 4 KiB."""
 WRITE, TRIM = Requests.OPS.index("write"), Requests.OPS.index("trim")
 
+HABITS = ("set", "span", "journal_run", "table_skew")
+"""Keys on which the addresses of a synthetic workload depend, where they apply."""
 JOURNAL = 64
 """The journal of a synthetic volume is the first of so many parts (docs/workloads.md)."""
 
@@ -108,7 +110,7 @@ def _trace_of(report: Report, most: int | None = None) -> Iterator[Trace]:
             bytes=device["user_pages"] * device["page_bytes"],
             requests=min(work["requests"], most or work["requests"]),
             seed=work.get("seed", values["run"]["seed"]),
-            set={"workload.set": work["set"], "workload.span": work["span"]},
+            set={f"workload.{key}": work[key] for key in HABITS if key in work},
         )
         yield Trace(file)
 

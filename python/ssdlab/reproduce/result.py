@@ -14,7 +14,7 @@ from ssdlab.reproduce.calibration import Calibration
 from ssdlab.reproduce.calibration import command as command_of
 from ssdlab.reproduce.claims import Claim, Finding
 from ssdlab.reproduce.matrix import Source
-from ssdlab.reproduce.paper import LIVE, MOST_BUSY, MOST_INTERVALS, OVERWRITE, Paper
+from ssdlab.reproduce.paper import Paper
 from ssdlab.reproduce.readings import Read
 from ssdlab.reproduce.scoring import Count, Score
 from ssdlab.reproduce.tables import Table
@@ -102,10 +102,6 @@ class Reproduction:
     failures: Mapping[str, str] = field(default_factory=dict)
     interrupted: bool = False
 
-    def setting(self) -> str:
-        """How the device is filled and what the host writes, in words."""
-        return self.paper.setting or setting()
-
     def remarks(self) -> list[str]:
         """What a reader should know before using the numbers."""
         quick = [QUICK] if self.quick else []
@@ -189,20 +185,3 @@ def _curves(figure: Figure) -> dict[str, Any]:
         for one in figure.curves
     ]
     return {**values, **axes, "curves": curves}
-
-
-def setting() -> str:
-    """What reproductions have in common whose paper says nothing else, in words."""
-    return (
-        f"The volume of each workload is {100 * LIVE:.0f} % of the raw flash and is written before"
-        " the measurement, so used space starts there; recorded traces that touch more pages have"
-        f" a larger volume. The host then writes {OVERWRITE:g} times the raw capacity; recorded"
-        " traces are repeated until they have done so. The recorded traces of Cassandra, RocksDB"
-        " and WiredTiger (the engine of MongoDB) have a different mix from the papers' traces,"
-        " most of whose writes go to a journal: they are different workloads, not replicas."
-        " Recorded requests keep the arrival times of the busy machine they were recorded on,"
-        " stretched if their pages alone would keep the device busy for more than"
-        f" {100 * MOST_BUSY:.0f} % of the time. Time series have sample periods of 100 ms, or of"
-        f" 1/{MOST_INTERVALS:,} of the run if that is longer; schemes are compared over the same"
-        " periods."
-    )

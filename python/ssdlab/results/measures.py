@@ -39,6 +39,8 @@ class Parts:
     """Parity groups; None without parity."""
     remap: Remap | None
     """Copies; None where the device refuses them."""
+    separation: Separation | None
+    """Classes of pages; None where no policy separates them."""
     power: Power | None
     """Power cuts; None if power is never cut."""
     gc: Gc
@@ -317,6 +319,23 @@ class Remap:
     """Bytes of memory that they take in the simulator."""
     pages_by_owners: tuple[int, ...]
     """Valid pages by their number of owners, from 1 on, at the end of the run."""
+
+
+@dataclass(frozen=True)
+class Separation:
+    """Classes of pages (`alloc.separation`), and what they take of the spare."""
+
+    classes: int
+    """Classes: open blocks on each plane, that of wear levelling apart."""
+    host_classes: int
+    """Classes that the host alone fills."""
+    diverted_copies: int
+    """Copies programmed in another class, because their own had no page left; since the device was
+    new."""
+    open_pages: int
+    """Pages of open blocks that are not written yet, at the end of the run."""
+    open_share_of_spare: float
+    """`open_pages` over the pages beside those of the host."""
 
 
 @dataclass(frozen=True)

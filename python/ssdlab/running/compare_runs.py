@@ -166,6 +166,7 @@ def compare(
     trigger: policy.Wants | None = None,
     concurrency: policy.Limits | None = None,
     placement: policy.Places | None = None,
+    separation: policy.Separates | None = None,
 ) -> Comparison:
     """Run several configurations and compare their results.
 
@@ -185,7 +186,7 @@ def compare(
     Policies in Python (`ssdlab.policy`) apply to all runs as in `ssdlab.run`, or are varied by key:
     {"gc.victim": ["greedy", Mine()]}. Each run gets its own copy, in its own process.
     """
-    plugs = Plugs(victim, trigger, concurrency, placement)
+    plugs = Plugs(victim, trigger, concurrency, placement, separation)
     several = [configs] if isinstance(configs, str | Path | Config) else list(configs)
     reports = [one for one in several if isinstance(one, Report)]
     if reports and len(reports) == len(several):

@@ -84,8 +84,8 @@ class Device:
         device.run_until_idle().latency_ns
 
     `config` and `set` are as in `ssdlab.run` (`[workload]` is for runs that start from the device;
-    `run.mode` is "timed"), as are `victim`, `trigger`, `concurrency` and
-    `placement`, policies in Python. A new device is erased. Requests are whole pages. Arrays are
+    `run.mode` is "timed"), as are `victim`, `trigger`, `concurrency`, `placement` and
+    `separation`, policies in Python. A new device is erased. Requests are whole pages. Arrays are
     copies of int64. Raises `ConfigError`, `WorkloadError` (an impossible request), `RunError` with
     the report so far (the device cannot continue) and `Interrupted` (Ctrl-C). Only one thread may
     use it at a time.
@@ -102,8 +102,9 @@ class Device:
         trigger: policy.Wants | None = None,
         concurrency: policy.Limits | None = None,
         placement: policy.Places | None = None,
+        separation: policy.Separates | None = None,
     ) -> None:
-        values, policies = plugged(set, Plugs(victim, trigger, concurrency, placement))
+        values, policies = plugged(set, Plugs(victim, trigger, concurrency, placement, separation))
         loaded = load_config(config, set=values, preset=preset, seed=seed)
         if loaded["run.mode"] != "timed":
             message = 'run.mode: a Device has time; say "timed", or use ssdlab.run'

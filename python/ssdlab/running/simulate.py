@@ -25,6 +25,7 @@ KEYS = {
     "trigger": "gc.trigger",
     "concurrency": "gc.concurrency",
     "placement": "alloc.placement",
+    "separation": "alloc.separation",
 }
 NONE = Policies({})
 
@@ -36,6 +37,7 @@ class Plugs(NamedTuple):
     trigger: policy.Wants | None = None
     concurrency: policy.Limits | None = None
     placement: policy.Places | None = None
+    separation: policy.Separates | None = None
 
 
 def plugged(set: Mapping[str, object] | None, plugs: Plugs) -> tuple[dict[str, object], Policies]:
@@ -67,6 +69,7 @@ def run(
     trigger: policy.Wants | None = None,
     concurrency: policy.Limits | None = None,
     placement: policy.Places | None = None,
+    separation: policy.Separates | None = None,
 ) -> Report:
     """Simulate one run and return its report.
 
@@ -81,8 +84,9 @@ def run(
     `progress` shows a bar on stderr, or lines in a notebook; a function is called with the stage
     ("precondition", "workload"), the pages or requests done, and their total.
 
-    `victim`, `trigger`, `concurrency` and `placement` are policies in Python (`ssdlab.policy`) that
-    replace those of the configuration; `set` accepts them, too, by their keys.
+    `victim`, `trigger`, `concurrency`, `placement` and `separation` are policies in Python
+    (`ssdlab.policy`) that replace those of the configuration; `set` accepts them, too, by their
+    keys.
     With `device` the run starts from the state of that idle device instead of preconditioning one;
     without `config` it uses the device's configuration. The device itself does not change.
 
@@ -90,7 +94,7 @@ def run(
     be written), `RunError` (the run could not finish) and `Interrupted` (Ctrl-C); the last two
     carry a partial report.
     """
-    values, policies = plugged(set, Plugs(victim, trigger, concurrency, placement))
+    values, policies = plugged(set, Plugs(victim, trigger, concurrency, placement, separation))
     if device is not None and config is None and preset is None:
         config = device.config
     loaded = load_config(config, trace=trace, set=values, preset=preset, seed=seed)

@@ -4,7 +4,9 @@
 
 use super::composed::{self, AnyKey, Composed, tables};
 use super::draft::{Capacity, Draft, Pending};
-use super::keys::policy::{CONCURRENCIES, ORDERS, PLACEMENTS, REDIRECTS, TRIGGERS, VICTIMS};
+use super::keys::policy::{
+    CONCURRENCIES, ORDERS, PLACEMENTS, REDIRECTS, SEPARATIONS, TRIGGERS, VICTIMS,
+};
 use super::presets;
 use super::tables::{Config, is_folder_name};
 use super::text::error::{ConfigError, Errors, SourcePos, did_you_mean, nearest, one_of};
@@ -236,6 +238,7 @@ fn missing_parameters<T: Composed>(draft: &Draft<'_, T>, errors: &mut Errors) {
     let gc = &draft.config.gc;
     let mut policies = vec![
         ("alloc.placement", PLACEMENTS, &draft.config.alloc.placement),
+        ("alloc.separation", SEPARATIONS, &draft.config.alloc.separation),
         ("raid.redirect", REDIRECTS, &draft.config.raid.redirect),
         ("sched.order", ORDERS, &draft.config.sched.order),
         ("gc.victim", VICTIMS, &gc.victim),

@@ -91,6 +91,7 @@ impl Ftl {
     /// Free lists, frontiers, used space and GC room agree with the blocks.
     fn audit_space(&self) -> Result<(), String> {
         self.space.audit_held()?;
+        self.space.audit_open(&self.blocks)?;
         let mut listed = vec![false; self.blocks.len()];
         for block in self.space.free_list() {
             assert!(block.at() < listed.len(), "{block:?} is erased and beyond the device");

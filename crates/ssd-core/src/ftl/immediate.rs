@@ -13,8 +13,8 @@ impl Ftl {
     pub fn write_now(&mut self, plane: PlaneId, stream: u32, lpn: Lpn) -> (Ppn, Option<Ppn>) {
         debug_assert!(lpn.0 < self.geo.logical_pages, "{lpn:?} is beyond the device");
         debug_assert!(
-            stream < self.space.gc_stream().max(1),
-            "frontier {stream} is not the host's"
+            self.space.host_may_bind(plane, stream),
+            "{plane:?} has no page for the host"
         );
         self.clock += 1;
         self.blocks.now = Nanos(self.clock);

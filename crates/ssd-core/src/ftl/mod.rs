@@ -15,6 +15,8 @@ pub mod place;
 pub mod plugs;
 pub mod raid;
 pub mod recover;
+mod separated;
+pub mod separation;
 pub mod snapshot;
 pub mod space;
 mod validity;
@@ -33,6 +35,8 @@ use owners::Owners;
 use plugs::Plugs;
 use raid::Groups;
 use raid::lost::Lost;
+use separated::Separated;
+use separation::Ground;
 use snapshot::shape::Shape;
 use space::Space;
 use wear::Wear;
@@ -87,6 +91,8 @@ pub struct Ftl {
     floors: Option<Vec<u64>>,
     /// Owners that only records tell, where power may be cut and pages are shared.
     recorded: Option<Box<owners::Recorded>>,
+    /// Classes of pages, where a policy separates them.
+    separated: Option<Box<Separated>>,
     rng: Stream,
     shape: Shape,
 }
@@ -107,6 +113,13 @@ impl Ftl {
         let blocks = BlockTable::new(geo.pools, geo.blocks_per_pool, pages);
         let mut victim = plugs.victim(&config.gc.victim, &blocks);
         victim.init(&blocks, 0);
+        let ground = Ground {
+            pages: geo.user_pages,
+            pages_per_block: geo.pages_per_block,
+            most_classes: config.most_classes(),
+        };
+        let separated = plugs.separation(&config.alloc.separation, &ground).map(Separated::new);
+        let classes = separated.as_ref().map_or_else(|| config.alloc.classes(), Separated::classes);
         let mut ftl = Ftl {
             owners: Owners::new(geo.logical_pages, geo.pages),
             flash: Flash::new(
@@ -115,7 +128,7 @@ impl Ftl {
                 config.metrics.op_log || !config.power.is_off(),
                 (config.run.data == DataMode::File).then(|| plugs.page_store()).flatten(),
             ),
-            space: Space::new(&geo, config),
+            space: Space::new(&geo, config, classes, separated.is_some()),
             wear: Wear::new(config, &geo),
             victim,
             clock: 0,
@@ -126,6 +139,7 @@ impl Ftl {
             landed: 0,
             floors: (!config.power.is_off()).then(Vec::new),
             recorded: (!config.power.is_off() && !config.remap.is_off()).then(Box::default),
+            separated: separated.map(Box::new),
             rng: Stream::new(config.run.seed, "victim"),
             shape: Shape::of(config),
             blocks,
@@ -154,8 +168,8 @@ impl Ftl {
     #[inline(always)]
     pub fn bind_host(&mut self, plane: PlaneId, stream: u32) -> Ppn {
         debug_assert!(
-            stream < self.space.gc_stream().max(1),
-            "frontier {stream} is not the host's"
+            self.space.host_may_bind(plane, stream),
+            "{plane:?} has no page for the host"
         );
         self.clock += 1;
         self.bind(plane, stream)
@@ -351,6 +365,9 @@ impl Ftl {
         self.blocks.state[at] = BlockState::Collecting;
         self.blocks.check(block);
         self.victim.on_leave(block, &self.blocks);
+        if self.separates() {
+            self.tell_victim(block);
+        }
         let pages = u32::from(self.blocks.valid[at]);
         if choice.levels {
             self.space.levelling_begins(pool, pages);

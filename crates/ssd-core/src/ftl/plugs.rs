@@ -12,6 +12,7 @@ use super::gc::concurrency::{Concurrency, ConcurrencyPolicy};
 use super::gc::trigger::{Trigger, TriggerPolicy};
 use super::gc::victim::{Victim, VictimPolicy};
 use super::place::{Layout, Placement, PlacementPolicy};
+use super::separation::{self, Ground, Separation, SeparationPolicy};
 use crate::config::Gc;
 use crate::nand::page_store::PageStore;
 use crate::plug::PolicySpec;
@@ -59,6 +60,12 @@ pub trait Outside: Send + Sync {
     /// A placement.
     fn placement(&self, layout: &Layout) -> Option<Box<dyn PlacementPolicy>> {
         let _ = layout;
+        None
+    }
+
+    /// A separation policy.
+    fn separation(&self, ground: &Ground) -> Option<Box<dyn SeparationPolicy>> {
+        let _ = ground;
         None
     }
 
@@ -171,5 +178,14 @@ impl Plugs {
     pub(crate) fn placement(&self, spec: &PolicySpec, layout: &Layout) -> Placement {
         let outside = self.outside.as_ref().and_then(|outside| outside.placement(layout));
         outside.map_or_else(|| Placement::build(spec, layout), Placement::External)
+    }
+
+    /// The policy that separates pages, if one does.
+    pub(crate) fn separation(&self, spec: &PolicySpec, ground: &Ground) -> Option<Separation> {
+        let outside = self.outside.as_ref().and_then(|outside| outside.separation(ground));
+        if let Some(policy) = outside {
+            return Some(Separation::External(policy));
+        }
+        separation::separates(spec).then(|| Separation::build(spec, ground))
     }
 }

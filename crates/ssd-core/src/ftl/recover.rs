@@ -111,6 +111,8 @@ impl Ftl {
             // It goes on: begun anew it would repeat its choices after every cut.
             rng: _,
             shape: _,
+            // No power is cut where pages are separated.
+            separated: _,
         } = self;
         assert!(groups.is_none() && lost.is_none(), "the config layer has refused parity");
         *owners = Owners::new(geo.logical_pages, geo.pages);

@@ -7,7 +7,7 @@
 //! - `free` is its erased blocks, `promised` those that will be opened for others: 0 or 1 by the running levelling
 //!   job, and those kept for the pages of parity groups (`held`);
 //! - `room = (free - promised) * S + gc_open` is what GC may bind, `gc_open` being the unbound pages in open
-//!   blocks of the GC frontier on all planes of the pool;
+//!   blocks of the frontiers that take copies, on all planes of the pool;
 //! - `need` is the part of it that is reserved: what the running job has to move, or S without a job.
 //!
 //! At every instant `promised <= free` and `need <= room` hold. A copy may go to any plane of its pool
@@ -17,11 +17,12 @@
 //! Binding a page preserves the rule:
 //!
 //! - A *host page* in an open block of the host's frontier changes neither side. Opening a block takes S from
-//!   the room and requires `room >= need + S`. With one frontier for host and GC the page takes 1 and
+//!   the room and requires `room >= need + S`. In a frontier that takes copies, too, the page takes 1 and
 //!   requires `room > need`; opening only turns S erased pages into `gc_open`. Either way opening requires
 //!   `free > promised`: `gc_open` alone may satisfy the inequality, and levelling needs an erased block.
 //! - A *GC copy* takes 1 from both sides: `need` began as the valid pages of the victim. A pool has one job
-//!   at a time, so nothing is promised then.
+//!   at a time, so nothing is promised then. With several classes that take copies, it opens a block for its own, or
+//!   goes to an open block of another where none is left ([`Space::class_with_page`]).
 //! - A *levelling copy* goes to an open block of levelling on any plane of the pool, and only if there is
 //!   none opens the promised block, which takes 1 from `free` and from `promised`. The victim's pages fit
 //!   into these blocks: they are at most S, and nothing is promised only if the open ones suffice.
@@ -40,6 +41,7 @@
 //! frontiers, or on what an erase unit is.
 
 mod at_rest;
+mod classes;
 mod free_list;
 mod frontiers;
 mod held;
@@ -49,7 +51,8 @@ mod spare;
 
 pub(super) use at_rest::Ground;
 
-use crate::config::{Config, Frontiers};
+use crate::config::Config;
+use crate::ftl::separation::Classes;
 use crate::nand::geometry::Geometry;
 use crate::units::{BlockId, Divisor, PlaneId, PoolId};
 use free_list::FreeList;
@@ -62,6 +65,15 @@ struct Open {
     block: u32,
     /// Pages left on this plane.
     left: u32,
+}
+
+/// How a block was opened.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Origin {
+    /// Its class.
+    pub class: u32,
+    /// Pages that the host had written by then.
+    pub opened: u64,
 }
 
 /// Counts of one pool.
@@ -104,9 +116,16 @@ pub struct Space {
     free_total: u64,
     lowest_free: u64,
     streams: u32,
+    /// Frontiers of the host alone: the first ones. The others, up to `streams`, take copies.
+    of_host: u32,
+    /// Frontiers that the host may fill, from the first one on.
+    for_host: u32,
     /// `streams` and that of wear levelling.
     frontiers: u32,
-    shared: bool,
+    /// Where frontiers are classes: how each block was opened last.
+    origins: Vec<Origin>,
+    /// The clock of a device that separates.
+    clock: u64,
     /// A block of each pool is kept for the recovery from a power cut.
     recovers: bool,
     dynamic_wear: bool,
@@ -119,14 +138,11 @@ pub struct Space {
 }
 
 impl Space {
-    /// All blocks erased, none open.
+    /// All blocks erased, none open, with a frontier on each plane for each of `classes`, which a separation policy
+    /// names if the device `separates`.
     #[must_use]
-    pub fn new(geo: &Geometry, config: &Config) -> Space {
-        let streams = match config.alloc.frontiers {
-            Frontiers::Single => 1,
-            Frontiers::HostGc => 2,
-            Frontiers::Streams(n) => u32::from(n) + 1,
-        };
+    pub fn new(geo: &Geometry, config: &Config, classes: Classes, separates: bool) -> Space {
+        let Classes { host: of_host, all: streams } = classes;
         let homes = if geo.members > 1 { geo.pools } else { geo.planes };
         let per_home = geo.pools * geo.blocks_per_pool / homes;
         let pools = geo.pools as usize;
@@ -159,8 +175,11 @@ impl Space {
             free_total: all,
             lowest_free: all,
             streams,
+            of_host,
+            for_host: classes.of_host(separates),
             frontiers: streams + 1,
-            shared: config.alloc.frontiers == Frontiers::Single,
+            origins: vec![Origin::default(); if separates { all as usize } else { 0 }],
+            clock: 0,
             recovers: !config.power.is_off(),
             dynamic_wear: config.wear.dynamic,
             releases: 0,
@@ -172,20 +191,27 @@ impl Space {
         }
     }
 
-    /// The host frontier of a request stream.
+    /// The frontier of a request stream or, if the device separates, of the class of a write.
     #[inline(always)]
     #[must_use]
     pub fn host_stream(&self, stream: u8) -> u32 {
-        let host = if self.streams <= 2 { 0 } else { u32::from(stream) % (self.streams - 1) };
-        debug_assert!(host < self.gc_stream().max(1), "frontier {host} is not the host's");
+        let host = if self.for_host == 1 { 0 } else { u32::from(stream) % self.for_host };
+        debug_assert!(self.is_for_host(host), "frontier {host} is not the host's");
         host
     }
 
-    /// The frontier of GC copies.
+    /// Whether the host may fill frontier `stream`.
+    #[inline(always)]
+    pub(super) fn is_for_host(&self, stream: u32) -> bool {
+        debug_assert!(self.for_host >= 1 && self.for_host >= self.of_host, "the host has none");
+        stream < self.for_host
+    }
+
+    /// The frontier of GC copies: the only one or, if the device separates, the first of those that take some.
     #[inline(always)]
     #[must_use]
     pub fn gc_stream(&self) -> u32 {
-        self.streams - 1
+        self.of_host
     }
 
     /// The frontier of wear levelling.
@@ -193,6 +219,13 @@ impl Space {
     #[must_use]
     pub fn wear_stream(&self) -> u32 {
         self.streams
+    }
+
+    /// Whether pages of frontier `stream` are room: it takes copies of collection.
+    #[inline(always)]
+    pub(super) fn takes_copies(&self, stream: u32) -> bool {
+        debug_assert!(stream < self.frontiers, "there is no frontier {stream}");
+        stream >= self.of_host && stream < self.streams
     }
 
     #[inline(always)]
@@ -267,7 +300,8 @@ impl Space {
     /// Power is cut: what is known of the blocks is lost, but not what has been measured.
     pub(super) fn lose_power(&mut self, geo: &Geometry, config: &Config) {
         let lowest = self.lowest_free_blocks();
-        *self = Space::new(geo, config);
+        assert!(!self.separates(), "the config layer refuses it");
+        *self = Space::new(geo, config, config.alloc.classes(), false);
         self.take_lowest(lowest);
         debug_assert!(self.lowest_free_blocks() <= lowest, "the lowest number rises");
     }

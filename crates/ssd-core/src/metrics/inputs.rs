@@ -54,6 +54,19 @@ pub struct RecordsKept {
     pub stale_bytes: u64,
 }
 
+/// Classes of pages at the end of the run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct SeparationState {
+    /// Classes.
+    pub classes: u64,
+    /// Classes that the host alone fills.
+    pub host_classes: u64,
+    /// Copies that went to another class.
+    pub diverted_copies: u64,
+    /// Pages of open blocks that are not written.
+    pub open_pages: u64,
+}
+
 /// The device at the end of the run.
 #[derive(Clone, Copy, Debug)]
 pub struct DeviceState<'a> {
@@ -69,6 +82,8 @@ pub struct DeviceState<'a> {
     pub extra_owner_bytes: u64,
     /// Records that survive a power cut; `None` if power is never cut.
     pub records: Option<RecordsKept>,
+    /// Classes of pages; `None` where no policy separates them.
+    pub separation: Option<SeparationState>,
     /// Pages there are.
     pub physical_pages: u64,
     /// Pages that are not erased.

@@ -22,6 +22,7 @@ pub fn text(report: &Report) -> String {
     collection(report, &mut out);
     device(report, &mut out);
     failure(report, &mut out);
+    separation::classes(report, &mut out);
     durable::copies(report, &mut out);
     durable::power(report, &mut out);
     steady_and_speed(report, &mut out);
@@ -42,6 +43,7 @@ macro_rules! line {
 }
 
 mod durable;
+mod separation;
 
 /// A count in at most 10 columns.
 fn short_count(n: u64) -> String {

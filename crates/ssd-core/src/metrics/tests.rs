@@ -116,6 +116,7 @@ pub(super) fn inputs(m: &Measurements) -> Inputs<'_> {
             free_blocks: 2,
             lowest_free_blocks: 1,
             pages_before: 10_000,
+            separation: None,
             buffered_pages: None,
             host_crosses: None,
             erases: &ERASES,

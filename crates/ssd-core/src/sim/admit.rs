@@ -230,6 +230,7 @@ impl Ssd {
         let plane = self.place(lpn);
         let unit = if FULL { self.ftl.geo.unit_of(plane) } else { UnitId(plane.0) };
         debug_assert_eq!(self.ftl.geo.unit_of(plane), unit, "a unit of several planes");
+        let stream = if FULL { self.ftl.class_of_write(lpn, stream) } else { stream };
         let work = Work::HostWrite { part, stream, copies: false };
         let op = Op {
             sequence: self.front.sequence,
@@ -250,7 +251,7 @@ impl Ssd {
         let (range, at) = byte_range(&self.ftl.geo, request, lpn);
         let partial = range != (0, 512 << self.ftl.geo.sector_shift);
         self.front.sequence += 1;
-        let stream = request.stream;
+        let stream = self.ftl.class_of_write(lpn, request.stream);
         let mut op = self.host_op(Work::HostWrite { part, stream, copies: false }, lpn, PlaneId(0));
         op.sequence = self.front.sequence;
         // The rest of a partial page comes from flash, unless the page is in the controller or unmapped.

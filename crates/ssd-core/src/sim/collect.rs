@@ -189,6 +189,16 @@ impl Ssd {
         if levels { space.wear_stream() } else { space.gc_stream() }
     }
 
+    /// The frontier of the copy of a page on `home`. That of a class may change while the copy waits.
+    #[inline(always)]
+    pub(crate) fn frontier_of_copy<const FULL: bool>(&self, home: PlaneId, moved: Moved) -> u32 {
+        if FULL && !moved.levels && self.ftl.separates() {
+            debug_assert_eq!(self.ftl.geo.pool_of(home), moved.pool, "a copy leaves its pool");
+            return self.ftl.space.class_with_page(home, u32::from(moved.class));
+        }
+        self.copy_stream(FULL && moved.levels)
+    }
+
     /// Keep the window full; when nothing is left to copy, queue the erase. The page in slot `spare` is
     /// done, and the slot moves the next one.
     #[inline(always)]
@@ -218,7 +228,9 @@ impl Ssd {
             job.scan = source.0 - self.ftl.geo.first_page(victim).0 + 1;
             job.in_flight += 1;
             let last = job.in_flight == window;
-            let moved = Moved { pool, source, levels, in_buffer: false };
+            let separates = FULL && !levels && self.ftl.separates();
+            let class = if separates { self.ftl.class_of_copy(source) } else { 0 };
+            let moved = Moved { pool, source, levels, in_buffer: false, class };
             let work = match self.gc.path {
                 GcPath::Copyback if FULL => Work::GcCopyback(moved),
                 _ => Work::GcRead(moved),
@@ -298,8 +310,8 @@ impl Ssd {
             self.program_from_buffer(slot);
             return;
         }
-        let stream = self.copy_stream(FULL && moved.levels);
         let own = self.array.ops[slot].plane;
+        let stream = self.frontier_of_copy::<FULL>(own, moved);
         debug_assert_eq!(own, self.ftl.geo.plane_of(moved.source));
         let plane = self.ftl.space.copy_plane(own, stream, &self.ftl.blocks);
         let plane = plane.expect("the pool keeps room for its job");

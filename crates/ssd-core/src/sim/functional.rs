@@ -176,16 +176,18 @@ impl Functional {
         self.tally.host_pages += 1;
         let planned = self.placement.place(lpn, &AtRest);
         debug_assert!(planned.0 < self.ftl.geo.planes, "{lpn:?} goes to {planned:?}");
-        let stream = self.ftl.space.host_stream(stream);
-        if self.plain
-            && let Some((old, eventful)) = self.ftl.write_open(planned, stream, lpn)
-        {
-            if eventful || !self.agenda.is_quiet() {
-                self.page_written(planned, old);
+        if self.plain {
+            let stream = self.ftl.space.host_stream(stream);
+            if let Some((old, eventful)) = self.ftl.write_open(planned, stream, lpn) {
+                if eventful || !self.agenda.is_quiet() {
+                    self.page_written(planned, old);
+                }
+                return Ok(());
             }
-            return Ok(());
+            return self.write_planned(lpn, planned, stream);
         }
-        self.write_planned(lpn, planned, stream)
+        let class = self.ftl.class_of_write(lpn, stream);
+        self.write_planned(lpn, planned, self.ftl.space.host_stream(class))
     }
 
     /// The rest of a write that is planned for a plane: find a plane that has a page, bind, commit.
@@ -274,10 +276,7 @@ impl Functional {
     /// The plane where a page planned for `planned` can be bound, collecting until there is one.
     #[inline]
     fn plane_for(&mut self, planned: PlaneId, stream: u32) -> Result<PlaneId, DeviceError> {
-        debug_assert!(
-            stream < self.ftl.space.gc_stream().max(1),
-            "frontier {stream} is not the host's"
-        );
+        debug_assert!(planned.0 < self.ftl.geo.planes, "there is no {planned:?}");
         loop {
             if self.ftl.space.host_may_bind(planned, stream) {
                 return Ok(planned);
@@ -337,8 +336,17 @@ impl Functional {
             moved <= u64::from(self.ftl.geo.pages_per_block),
             "{moved} pages of {block:?}"
         );
+        let separates = self.ftl.separates() && !choice.levels;
         while let Some(&source) = left.pages.first() {
             let home = self.ftl.geo.plane_of(source);
+            let stream = if separates {
+                let class = self.ftl.class_of_copy(source);
+                let frontier = self.ftl.space.class_with_page(home, u32::from(class));
+                self.ftl.note_class(class, frontier);
+                frontier
+            } else {
+                stream
+            };
             let plane = self.ftl.space.copy_plane(home, stream, &self.ftl.blocks);
             let plane = plane.expect("the reserve keeps room for every job");
             let pool = self.ftl.geo.pool_of(plane);
@@ -348,7 +356,7 @@ impl Functional {
                 "a page of {block:?} leaves its pool"
             );
             // Pages of a superblock lie on its planes in turn.
-            let run = if self.ftl.geo.members == 1 { left } else { left.first(1) };
+            let run = if self.ftl.geo.members == 1 && !separates { left } else { left.first(1) };
             let copied = self.ftl.copy_now(run, block, plane, stream);
             left = left.after(copied);
         }

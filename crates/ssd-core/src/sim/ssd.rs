@@ -137,7 +137,7 @@ impl Ssd {
         let keeps = self.ledger.keeps_more_than_numbers() || self.ftl.flash.keeps_contents();
         let own = !self.plugs.any() && self.front.writes_go_straight && self.copies.is_none();
         let own = own && !self.gc.agenda.watches_requests() && self.ftl.lost.is_none();
-        let own = own && self.power.is_none();
+        let own = own && self.power.is_none() && !self.ftl.separates();
         one_plane && own && !keeps && self.array.is_plain() && self.gc.is_plain()
     }
 

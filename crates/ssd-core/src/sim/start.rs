@@ -184,7 +184,7 @@ impl Ssd {
             self.write_plane(unit, op.plane, op.stream(), taken)?
         } else {
             let Work::GcWrite(moved) = op.work else { return None };
-            let stream = self.copy_stream(moved.levels);
+            let stream = self.frontier_of_copy::<true>(op.plane, moved);
             let mut planes = self.ftl.geo.planes_of_unit(UnitId(unit as u32)).map(PlaneId);
             planes.find(|p| !taken.contains(p) && self.copy_may_bind(*p, stream))?
         };
@@ -269,7 +269,7 @@ impl Ssd {
             plane,
             "a copy-back leaves its plane"
         );
-        if self.ftl.space.has_page(plane, self.copy_stream(moved.levels)) {
+        if self.ftl.space.has_page(plane, self.frontier_of_copy::<true>(plane, moved)) {
             self.bind_copy::<true>(slot, moved, plane);
             let times = (self.array.times.read_ns + self.array.times.program_ns, 0);
             self.begin::<true>(unit, (slot, OpKind::GcCopyback), times);
@@ -295,7 +295,7 @@ impl Ssd {
         debug_assert!(self.gc.collects(moved.pool), "{moved:?} has no job");
         debug_assert_eq!(self.array.ops[slot].kind(), OpKind::GcWrite, "{slot:?} is no copy");
         let own = if FULL { self.array.ops[slot].plane } else { PlaneId(unit as u32) };
-        let stream = self.copy_stream(FULL && moved.levels);
+        let stream = self.frontier_of_copy::<FULL>(own, moved);
         let plane = if self.copy_may_bind(own, stream) {
             own
         } else {
@@ -345,7 +345,7 @@ impl Ssd {
     pub(super) fn copy_may_bind(&self, plane: PlaneId, stream: u32) -> bool {
         debug_assert!(stream >= self.ftl.space.gc_stream(), "frontier {stream} takes no copies");
         let space = &self.ftl.space;
-        if stream == space.gc_stream() {
+        if stream == space.gc_stream() || stream != space.wear_stream() {
             space.has_page(plane, stream)
         } else {
             space.has_open(plane, stream)
@@ -361,7 +361,7 @@ impl Ssd {
     ) {
         let Moved { pool, levels, .. } = moved;
         let (stream, cause) = if FULL {
-            (self.copy_stream(levels), job_cause(levels))
+            (self.frontier_of_copy::<true>(plane, moved), job_cause(levels))
         } else {
             (self.ftl.space.gc_stream(), Cause::Gc)
         };
@@ -384,6 +384,9 @@ impl Ssd {
         }
         self.ftl.space.job_pages_done(pool, stream, 1);
         if FULL {
+            if !levels && self.ftl.separates() {
+                self.ftl.note_class(moved.class, stream);
+            }
             self.wake_movers(pool);
         }
         self.ledger.measured.flash.programs[cause.at()] += 1;

@@ -7,7 +7,7 @@ use ssd_core::config::{
     Input, InterconnectModel, Kernel, PoolScope, TimingModel, Word, load, to_toml,
 };
 use ssd_core::ftl::gc::{concurrency, trigger, victim};
-use ssd_core::ftl::place;
+use ssd_core::ftl::{place, separation};
 use ssd_core::plug::{ParamKind, PolicyInfo, PolicySpec, Value};
 use ssd_core::sched::order;
 
@@ -212,11 +212,7 @@ fn pool_shape(c: &Config) -> (u32, u32) {
 fn capacity(c: &mut Config, spare: Spare, share: f64) {
     let (planes, units) = pool_shape(c);
     let all = pages_of(c);
-    let frontiers = match c.alloc.frontiers {
-        Frontiers::Single => 1,
-        Frontiers::HostGc => 2,
-        Frontiers::Streams(n) => u32::from(n) + 1,
-    };
+    let frontiers = c.alloc.classes().all;
     let open_on_each = if c.alloc.erase_unit == EraseUnit::Superblock { 1 } else { planes };
     let keep = match spare {
         Spare::Tight => frontiers * open_on_each + c.gc.reserve + 2,
@@ -282,6 +278,21 @@ pub(crate) fn levelled_config() -> impl Strategy<Value = Drawn> {
                 w.endurance_spread = 0.0;
             }
             reconcile(&mut c);
+            capacity(&mut c, Spare::Tight, share);
+            c
+        })
+        .prop_filter("the config layer refuses it", |c| is_valid(c).is_ok())
+        .prop_map(Drawn)
+}
+
+/// Any valid config with little room whose pages are separated; in a third of them wear is levelled, too.
+pub(crate) fn separated_config() -> impl Strategy<Value = Drawn> {
+    let levels = prop_oneof![2 => Just(0u32), 1 => 1u32..4];
+    let drawn = (any_config(Spare::Tight), policy(separation::ALL), 12u32..40, levels, 0.5f64..1.0);
+    drawn
+        .prop_map(|(Drawn(mut c), separation, blocks, threshold, share)| {
+            (c.alloc.separation, c.alloc.frontiers) = (separation, Frontiers::HostGc);
+            (c.device.blocks_per_plane, c.wear.static_threshold) = (blocks, threshold);
             capacity(&mut c, Spare::Tight, share);
             c
         })

@@ -11,6 +11,7 @@ use pyo3::types::{PyBool, PyTuple};
 use ssd_core::ftl::blocks::BlockTable;
 use ssd_core::ftl::gc::concurrency::{Counted, DeviceView};
 use ssd_core::ftl::gc::trigger::SpaceView;
+use ssd_core::ftl::separation::Collected;
 use ssd_core::units::{BlockId, Lpn, Nanos, PoolId};
 
 /// Something that a hook is given.
@@ -50,7 +51,7 @@ macro_rules! left_out {
     )+};
 }
 
-left_out!(&BlockTable, &mut dyn Iterator<Item = PoolId>);
+left_out!(&BlockTable, &mut dyn Iterator<Item = PoolId>, &Collected);
 
 impl Argument for &SpaceView {
     fn python(&self, py: Python<'_>, rng: &Py<PyAny>) -> PyResult<Option<Py<PyAny>>> {
@@ -237,6 +238,7 @@ pub(super) mod types {
     pub(in crate::policies) use ssd_core::ftl::blocks::BlockTable;
     pub(in crate::policies) use ssd_core::ftl::gc::concurrency::{Counted, DeviceView};
     pub(in crate::policies) use ssd_core::ftl::gc::trigger::SpaceView;
+    pub(in crate::policies) use ssd_core::ftl::separation::{Classes, Collected, Copied, Written};
     pub(in crate::policies) use ssd_core::rng::Stream;
     pub(in crate::policies) use ssd_core::units::*;
 }

@@ -6,6 +6,7 @@
 mod concurrency;
 mod hooks;
 mod placement;
+mod separation;
 mod trigger;
 mod victim;
 mod views;
@@ -23,9 +24,11 @@ use ssd_core::ftl::gc::trigger::TriggerPolicy;
 use ssd_core::ftl::gc::victim::VictimPolicy;
 use ssd_core::ftl::place::{Layout, PlacementPolicy};
 use ssd_core::ftl::plugs::{Fault, Outside, Plugs};
+use ssd_core::ftl::separation::{Ground, SeparationPolicy};
 use ssd_core::nand::geometry::Geometry;
 use ssd_core::units::PoolId;
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The device of a run, as policies see it when they start.
@@ -216,14 +219,17 @@ pub(crate) struct Policies {
     device: Py<DeviceInfo>,
     seed: u64,
     trouble: Arc<Trouble>,
+    /// A machine has begun.
+    begun: AtomicBool,
 }
 
 /// Keys that an external policy may replace, and what it then is.
-const ROLES: [(&str, &str); 4] = [
+const ROLES: [(&str, &str); 5] = [
     ("gc.victim", "victim policy"),
     ("gc.trigger", "trigger"),
     ("gc.concurrency", "concurrency rule"),
     ("alloc.placement", "placement"),
+    ("alloc.separation", "separation policy"),
 ];
 
 impl Policies {
@@ -252,7 +258,8 @@ impl Policies {
             })
             .collect();
         let device = Py::new(py, DeviceInfo::new(config))?;
-        Ok(Policies { given, device, seed: config.run.seed, trouble })
+        let begun = AtomicBool::new(false);
+        Ok(Policies { given, device, seed: config.run.seed, trouble, begun })
     }
 
     /// The exception behind the fault that ended the run.
@@ -272,6 +279,10 @@ impl Policies {
 impl Outside for Policies {
     fn begin(&self) {
         let mut started: Vec<&Given> = Vec::new();
+        if self.begun.swap(true, Ordering::Relaxed) {
+            // What a separation policy knows of pages goes on with the device.
+            started.extend(self.given.get("alloc.separation"));
+        }
         for given in self.given.values() {
             // One object may answer several questions; it starts once.
             if started.iter().any(|other| other.object.is(&*given.object)) || !given.has("start") {
@@ -300,6 +311,11 @@ impl Outside for Policies {
     fn placement(&self, layout: &Layout) -> Option<Box<dyn PlacementPolicy>> {
         let (given, random) = self.of("alloc.placement")?;
         Some(Box::new(placement::Placement::new(given, random, layout.planes())))
+    }
+
+    fn separation(&self, ground: &Ground) -> Option<Box<dyn SeparationPolicy>> {
+        let (given, random) = self.of("alloc.separation")?;
+        Some(Box::new(separation::Separation::new(given, random, ground)))
     }
 
     fn fault(&self) -> Option<Fault> {

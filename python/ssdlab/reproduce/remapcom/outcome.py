@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import statistics
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -200,8 +200,3 @@ class Outcome:
 
 def _met(is_met: bool) -> str:
     return "reached" if is_met else "missed"
-
-
-def listed(names: Sequence[str]) -> str:
-    """Names in a sentence."""
-    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))

@@ -22,7 +22,7 @@ from ssdlab.reproduce.remapcom.outcome import (
     used,
     without_log,
 )
-from ssdlab.reproduce.scoring import change, correlation, count, is_near, met, trivial
+from ssdlab.reproduce.scoring import correlation, count, met, trivial, verdict
 from ssdlab.results.intervals import Ratio
 from ssdlab.versions import described
 
@@ -82,11 +82,7 @@ def _score(done: Outcome) -> Iterator[Table]:
                 f"{one.measure}: {one.workload}",
                 f"{100 * (one.published - 1):+.1f} %",
                 f"{100 * (one.ours - 1):+.1f} %",
-                "near"
-                if is_near(one.published, one.ours)
-                else "same direction"
-                if change(one.published) == change(one.ours)
-                else "other direction",
+                verdict(one.published, one.ours, 1.0) or "–",
             )
             for one in gains
         ),
@@ -255,9 +251,8 @@ def markdown(done: Outcome) -> str:
         lines += [f"| {' | '.join(one.head)} |", "|---" * len(one.head) + "|"]
         lines += [f"| {' | '.join(row)} |" for row in one.rows]
         lines += ["", one.note, ""] if one.note else [""]
-    if LEFT:
-        lines += ["## What differs, and why", ""]
-        lines += [text for one in LEFT for text in (one, "")]
+    lines += ["## What differs, and why", ""]
+    lines += [text for one in LEFT for text in (one, "")]
     return "\n".join(lines).rstrip() + "\n"
 
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -16,6 +15,7 @@ from ssdlab.display.progress import display
 from ssdlab.kv.simulation import simulate
 from ssdlab.reproduce.remapcom import choices
 from ssdlab.results import outputs
+from ssdlab.running.compare_runs import cores
 from ssdlab.versions import described
 
 RUNS = "runs"
@@ -69,7 +69,8 @@ def planned(quick: bool, workloads: Sequence[str]) -> list[Run]:
         Run(workload, size, line, seed)
         for workload in workloads
         for size in choices.SIZES
-        for seed in seeds
+        # Its keys and their order are the same under every seed.
+        for seed in (seeds[:1] if workload == "load" else seeds)
         for line in choices.LINES
     ]
     read = [name for name in choices.READ_WORKLOADS if name in workloads and not quick]
@@ -161,9 +162,10 @@ def make(
         return kept
 
     def all_of(shown: object) -> None:
-        with ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool:
-            under_way = {pool.submit(one, run, shown): run for run in missing}
+        under_way: dict[Future[Numbers], Run] = {}
+        with ThreadPoolExecutor(jobs or cores()) as pool:
             try:
+                under_way.update((pool.submit(one, run, shown), run) for run in missing)
                 for done in as_completed(under_way):
                     run, error = under_way[done], done.exception()
                     if error is None:

@@ -5,6 +5,7 @@ pub mod needs;
 mod power;
 mod raid;
 pub(crate) mod rules;
+mod separation;
 
 use super::draft::Pending;
 use super::text::error::{Errors, SourcePos};

@@ -51,6 +51,12 @@ pub(super) fn places(config: &Config) -> Option<String> {
             "alloc.frontiers = \"host+gc\", as copies would use the room of a group".to_string(),
         );
     }
+    if config.timing.multi_plane {
+        wrong.push(
+            "timing.multi_plane = false, as programs of several planes need a pool of several planes"
+                .to_string(),
+        );
+    }
     (!wrong.is_empty()).then(|| format!("parity groups need {}", wrong.join(", and ")))
 }
 

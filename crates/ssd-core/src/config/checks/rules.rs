@@ -1,7 +1,7 @@
 //! Combinations that cannot work, with the numbers and a remedy. A check is skipped if one of its
 //! keys already has an error.
 
-use super::{Check, basis, check, power, raid};
+use super::{Check, basis, check, power, raid, separation};
 use crate::config::tables::*;
 use crate::config::text::quantity::show_size;
 use crate::config::words::Word;
@@ -38,6 +38,7 @@ pub(crate) const CHECKS: &[Check<Config>] = &[
             "alloc.pool",
             "alloc.erase_unit",
             "alloc.frontiers",
+            "timing.multi_plane",
             "device.planes_per_chip",
         ],
         raid::places,
@@ -69,6 +70,15 @@ pub(crate) const CHECKS: &[Check<Config>] = &[
     check(
         &["gc.reserve", "device", "alloc.pool", "alloc.erase_unit", "alloc.frontiers"],
         reserve_beyond_spare,
+    ),
+    check(&["alloc.separation", "alloc.frontiers"], separation::own_frontiers),
+    check(
+        &["alloc.separation", "device", "gc.reserve", "alloc.pool"],
+        separation::too_many_classes,
+    ),
+    check(
+        &["alloc.separation", "raid.group", "power.cut", "precondition.steady_state"],
+        separation::not_with,
     ),
     check(
         &["gc.trigger", "device.blocks_per_plane", "alloc.pool", "alloc.erase_unit"],
@@ -145,9 +155,14 @@ fn capacity(config: &Config) -> Option<String> {
     let device = &config.device;
     let physical = device.physical_pages()?;
     if device.user_pages == 0 {
-        return Some("the user capacity is less than one page: increase it".to_string());
+        let least = match config.data_pages_per_stripe() {
+            1 => "one page".to_string(),
+            pages => format!("one stripe of parity groups, {pages} pages"),
+        };
+        return Some(format!("the user capacity is less than {least}: increase it"));
     }
-    if u128::from(config.logical_pages()) < physical {
+    // Groups that do not divide the chips have no parity that could be counted.
+    if u128::from(config.logical_pages()) < physical || raid::groups(config).is_some() {
         return None;
     }
     let page = u128::from(device.page_bytes);
@@ -161,7 +176,7 @@ fn capacity(config: &Config) -> Option<String> {
 
 fn reserve_beyond_spare(config: &Config) -> Option<String> {
     let (spare, units) = (config.spare_units_per_pool(), config.units_per_pool());
-    let (reserve, frontiers) = (config.gc.reserve, config.alloc.frontiers.count());
+    let (reserve, frontiers) = (config.gc.reserve, config.alloc.classes().all);
     (u64::from(reserve) > spare).then(|| {
         let user = units - spare;
         let remedy = if spare == 0 {
@@ -226,7 +241,8 @@ fn superblock_placement(config: &Config) -> Option<String> {
 }
 
 fn multi_plane(config: &Config) -> Option<String> {
-    if !config.timing.multi_plane {
+    // Parity groups refuse it themselves (`raid::places`): they need the opposite.
+    if !config.timing.multi_plane || config.raid.group > 0 {
         return None;
     }
     let mut needs = Vec::new();

@@ -46,6 +46,13 @@ pub const PLACEMENTS: Registry = Registry {
     title: "Placements",
     all: crate::ftl::place::ALL,
 };
+/// Separation policies.
+pub const SEPARATIONS: Registry = Registry {
+    key: "alloc.separation",
+    what: "separation policy",
+    title: "Separation policies",
+    all: crate::ftl::separation::ALL,
+};
 /// Redirections.
 pub const REDIRECTS: Registry = Registry {
     key: "raid.redirect",
@@ -58,8 +65,8 @@ pub const ORDERS: Registry =
     Registry { key: "sched.order", what: "order", title: "Orders", all: crate::sched::order::ALL };
 
 /// Every decision, in the order of the reference.
-pub const DECISIONS: [Registry; 6] =
-    [TRIGGERS, VICTIMS, CONCURRENCIES, PLACEMENTS, REDIRECTS, ORDERS];
+pub const DECISIONS: [Registry; 7] =
+    [TRIGGERS, VICTIMS, CONCURRENCIES, PLACEMENTS, SEPARATIONS, REDIRECTS, ORDERS];
 
 /// Longest time of a policy parameter: one year.
 const MAX_TIME: u64 = 365 * 86_400 * 1_000_000_000;

@@ -10,6 +10,9 @@ crate::config_table! {
         frontiers: special(FRONTIERS) => frontiers: Frontiers = Frontiers::HostGc,
             "Open blocks: one shared by host and GC; one each; or N for the host by request stream and \
             one for GC.";
+        separation: policy(SEPARATIONS) => separation: PolicySpec = named(SEPARATIONS, "none"),
+            "Class of each page written or copied: which pages share a block. Any policy but \"none\" has open blocks \
+            of its own, instead of `frontiers`.";
         pool: word() => pool: PoolScope = PoolScope::Plane,
             "Which planes share free blocks and are collected together.";
         erase_unit: word() => erase_unit: EraseUnit = EraseUnit::Block,

@@ -3,7 +3,7 @@
 pub(super) use super::{Config, words::*};
 pub(super) use crate::config::draft::{self, Capacity, Transfer};
 pub(super) use crate::config::keys::policy::{
-    CONCURRENCIES, ORDERS, PLACEMENTS, REDIRECTS, Registry, TRIGGERS, VICTIMS,
+    CONCURRENCIES, ORDERS, PLACEMENTS, REDIRECTS, Registry, SEPARATIONS, TRIGGERS, VICTIMS,
 };
 pub(super) use crate::config::keys::syntax::{SIZE_TYPES, TEXT, entries, quoted, report, set_word};
 pub(super) use crate::config::keys::{Special, show};

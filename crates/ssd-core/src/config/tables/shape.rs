@@ -1,6 +1,7 @@
 //! Counts derived from a config: planes, pools, busy units, erase units.
 
-use super::{BusyUnit, Config, DeviceConfig, EraseUnit, Frontiers, PoolScope};
+use super::{Alloc, BusyUnit, Config, DeviceConfig, EraseUnit, Frontiers, PoolScope};
+use crate::ftl::separation::Classes;
 use crate::rng::Stream;
 
 impl DeviceConfig {
@@ -168,6 +169,27 @@ impl Config {
             EraseUnit::Block => self.planes_per_pool(),
             EraseUnit::Superblock => 1,
         }
+    }
+}
+
+impl Config {
+    /// Classes that the spare can hold open: with an erase unit of each open on every plane, and `gc.reserve` erased, a
+    /// sealed one still has a page to gain.
+    #[must_use]
+    pub fn most_classes(&self) -> u32 {
+        let kept = u64::from(self.gc.reserve) + 1;
+        let open = self.spare_units_per_pool().saturating_sub(kept);
+        u32::try_from(open / self.open_units_per_frontier().max(1)).unwrap_or(u32::MAX).min(255)
+    }
+}
+
+impl Alloc {
+    /// The open blocks on one plane, wear levelling apart.
+    #[must_use]
+    pub fn classes(&self) -> Classes {
+        let all = self.frontiers.count();
+        let host = if self.frontiers == Frontiers::Single { 0 } else { all - 1 };
+        Classes::of_policy(&self.separation).unwrap_or(Classes { host, all })
     }
 }
 

@@ -65,7 +65,7 @@ pub(crate) fn of(config: &Config) -> Option<Endless> {
         return None;
     }
     // At rest every frontier has an open block; at the reserve a choice that frees nothing does not count.
-    let open = u64::from(config.alloc.frontiers.count()) * config.open_units_per_frontier();
+    let open = u64::from(config.alloc.classes().all) * config.open_units_per_frontier();
     let at_reserve = free.saturating_sub(open) <= u64::from(config.gc.reserve);
     let takes = expected_victims(config, blocks)?;
     let until_met = config.gc.amount == Amount::UntilSatisfied;

@@ -183,7 +183,11 @@ fn may_share(owners: u64, config: &Config) -> Result<(), String> {
 fn fits(shape: &Shape, keeps: Keeps, config: &Config) -> Result<(), String> {
     let differences = shape.differences(config);
     if !differences.is_empty() {
-        return Err(format!("the snapshot is of another device: {}", differences.join("; ")));
+        return Err(format!(
+            "the snapshot is of another device: {}; make a snapshot of this device, or use the \
+             configuration that this one was made with",
+            differences.join("; ")
+        ));
     }
     let (log, mode) = (config.metrics.op_log, config.run.data);
     let lacks = |key: &str| {
@@ -204,8 +208,11 @@ impl Ftl {
     /// The state of a device at rest, after `sequence` admitted host pages.
     ///
     /// # Errors
-    /// A program or a collection is in progress.
+    /// A program or a collection is in progress; or pages are separated.
     pub fn snapshot(&self, sequence: u64) -> Result<DeviceSnapshot, String> {
+        if self.separates() {
+            return Err("a snapshot does not hold what alloc.separation knows of pages".to_string());
+        }
         for (b, &state) in self.blocks.state.iter().enumerate() {
             let busy = matches!(state, BlockState::Collecting | BlockState::Erasing);
             if busy || self.blocks.fill[b].pending > 0 {

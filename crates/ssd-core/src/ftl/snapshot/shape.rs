@@ -10,6 +10,7 @@ const KEYS: &[&str] = &[
     "alloc.erase_unit",
     "alloc.frontiers",
     "alloc.pool",
+    "alloc.separation",
     "device.blocks_per_plane",
     "device.channels",
     "device.chips_per_channel",

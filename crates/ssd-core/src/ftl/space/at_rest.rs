@@ -67,7 +67,9 @@ impl Space {
         self.load_superblocks(ground, &columns.open_superblocks)?;
         self.check_frontiers(ground)?;
         for pool in (0..ground.geo.pools).map(PoolId) {
-            self.pools[pool.at()].gc_open = self.count_open(ground, pool, self.gc_stream());
+            let copies = self.gc_stream()..self.streams;
+            let gc_open = copies.map(|stream| self.count_open(ground, pool, stream)).sum();
+            self.pools[pool.at()].gc_open = gc_open;
             self.pools[pool.at()].wear_open = self.count_open(ground, pool, self.wear_stream());
             self.keep(pool, self.pages_per_block);
             self.keep_spare(pool);

@@ -1,6 +1,6 @@
 //! Frontiers: which block takes the next page of a stream on a plane, and when the next one is opened.
 
-use super::{NONE, Open, PoolSpace, Space};
+use super::{NONE, Open, Origin, PoolSpace, Space};
 use crate::ftl::blocks::{BlockState, BlockTable};
 use crate::units::{BlockId, PlaneId, PoolId};
 use std::cmp::Reverse;
@@ -27,9 +27,9 @@ impl Space {
     #[inline(always)]
     #[must_use]
     pub fn host_may_bind(&self, plane: PlaneId, stream: u32) -> bool {
-        debug_assert!(stream < self.streams.max(2) - 1, "frontier {stream} is not the host's");
+        debug_assert!(self.is_for_host(stream), "frontier {stream} is not the host's");
         let has_open = self.has_open(plane, stream);
-        (has_open && !self.shared) || self.host_may_open(plane, stream, has_open)
+        (has_open && stream < self.of_host) || self.host_may_open(plane, stream, has_open)
     }
 
     /// Whether there is room beside what collection and wear levelling need.
@@ -44,7 +44,7 @@ impl Space {
             return false;
         }
         let may_open = || self.unpromised(pool) > 0 && !self.free[self.home(plane)].is_empty();
-        let takes = if self.shared { 1 } else { self.pages_per_block };
+        let takes = if self.takes_copies(stream) { 1 } else { self.pages_per_block };
         (has_open || may_open()) && self.gc_room(pool) >= self.gc_need(pool) + u64::from(takes)
     }
 
@@ -83,7 +83,7 @@ impl Space {
     /// has been opened since [`Space::take_opened`] last asked.
     #[inline(always)]
     pub fn take_open(&mut self, plane: PlaneId, stream: u32) -> Option<(BlockId, bool)> {
-        debug_assert!(!self.shared && !self.superblock, "room and superblocks are not considered");
+        debug_assert!(!self.superblock, "superblocks are not considered");
         debug_assert!(stream < self.gc_stream(), "frontier {stream} is not the host's");
         let at = self.frontier_at(plane, stream);
         let pool = self.pool(plane).at();
@@ -99,13 +99,13 @@ impl Space {
     /// Whether a page that the host binds in an open block depends on neither room nor other planes.
     #[must_use]
     pub fn is_plain(&self) -> bool {
-        !self.shared && !self.superblock
+        self.of_host > 0 && !self.superblock && !self.separates()
     }
 
     /// This many pages of `pool` are used from now on.
     #[inline(always)]
     pub(super) fn bound(&mut self, pool: PoolId, stream: u32, pages: u32) {
-        let gc_stream = self.gc_stream();
+        let (gc_stream, wear_stream) = (self.gc_stream(), self.wear_stream());
         self.used += u64::from(pages);
         let pool = &mut self.pools[pool.at()];
         pool.used += pages;
@@ -113,17 +113,12 @@ impl Space {
             u64::from(pool.used) <= u64::from(pool.good) * u64::from(self.pages_per_block),
             "more pages are used than there are: {pool:?}"
         );
-        if stream == gc_stream {
-            debug_assert!(
-                stream != gc_stream || pool.gc_open >= pages,
-                "GC has no such page: {pool:?}"
-            );
-            debug_assert!(
-                stream <= gc_stream || pool.wear_open >= pages,
-                "wear levelling has no such page: {pool:?}"
-            );
+        // The only frontier of copies first: that costs a device without classes nothing.
+        if stream == gc_stream || (stream > gc_stream && stream != wear_stream) {
+            debug_assert!(pool.gc_open >= pages, "GC has no such page: {pool:?}");
             pool.gc_open -= pages;
         } else if stream > gc_stream {
+            debug_assert!(pool.wear_open >= pages, "wear levelling has no such page: {pool:?}");
             pool.wear_open -= pages;
         }
     }
@@ -193,7 +188,10 @@ impl Space {
         self.free_total -= 1;
         self.pools[pool.at()].opened = true;
         self.lowest_free = self.lowest_free.min(self.free_total);
-        if stream == self.gc_stream() {
+        if self.separates() {
+            self.origins[block.at()] = Origin { class: stream, opened: self.clock };
+        }
+        if self.takes_copies(stream) {
             self.pools[pool.at()].gc_open += self.pages_per_block;
         } else if stream == self.wear_stream() {
             self.pools[pool.at()].wear_open += self.pages_per_block;
@@ -259,7 +257,8 @@ impl Space {
     #[must_use]
     pub fn copy_plane(&self, home: PlaneId, stream: u32, blocks: &BlockTable) -> Option<PlaneId> {
         debug_assert!(stream >= self.gc_stream(), "frontier {stream} is the host's");
-        if stream == self.gc_stream() && self.has_page(home, stream) {
+        let copies = stream == self.gc_stream() || stream != self.wear_stream();
+        if copies && self.has_page(home, stream) {
             return Some(home);
         }
         self.other_copy_plane(home, stream, blocks)
@@ -275,7 +274,7 @@ impl Space {
         if stream == self.wear_stream() {
             return self.wear_plane(home, blocks);
         }
-        debug_assert_eq!(stream, self.gc_stream(), "frontier {stream} takes no copies");
+        debug_assert!(self.takes_copies(stream), "frontier {stream} takes no copies");
         self.planes_of(self.pool(home)).find(|&p| self.has_page(p, stream))
     }
 

@@ -32,7 +32,7 @@ impl Space {
     #[must_use]
     pub fn least_open(&self, plane: PlaneId) -> u32 {
         let frontiers = 0..self.gc_stream();
-        debug_assert!(!self.shared, "{plane:?} has no frontier of the host alone");
+        debug_assert!(self.of_host > 0, "{plane:?} has no frontier of the host alone");
         let least = frontiers.map(|stream| self.open[self.frontier_at(plane, stream)].left).min();
         least.expect("the host has a frontier of its own")
     }
@@ -41,7 +41,7 @@ impl Space {
     #[inline]
     #[must_use]
     pub fn can_hold(&self, plane: PlaneId, stream: u32) -> bool {
-        debug_assert!(!self.shared && !self.superblock, "the config layer has checked it");
+        debug_assert!(self.of_host > 0 && !self.superblock, "the config layer has checked it");
         let (at, held) = (self.frontier_at(plane, stream), self.held(plane, stream));
         // Most often in the open block, which needs no other.
         held < self.open[at].left || self.can_hold_in_another(plane, (at, held))
@@ -107,7 +107,7 @@ impl Space {
     }
 
     fn change_held(&mut self, plane: PlaneId, at: usize, change: i32) {
-        assert!(!self.superblock && !self.shared, "the config layer has checked it");
+        assert!(!self.superblock && self.of_host > 0, "the config layer has checked it");
         let before = self.blocks_for(at, self.held[at]);
         self.held[at] = self.held[at].checked_add_signed(change).expect("fewer than none is held");
         let after = self.blocks_for(at, self.held[at]);

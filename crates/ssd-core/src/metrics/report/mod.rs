@@ -16,6 +16,7 @@ pub mod power;
 pub mod provenance;
 pub mod raid;
 pub mod remap;
+mod separation;
 pub mod time;
 
 pub use controller::{Controller, WriteBuffer};
@@ -28,6 +29,7 @@ pub use power::{Power, Recovery};
 pub use provenance::{Provenance, TraceLines};
 pub use raid::{Failure, Raid};
 pub use remap::Remap;
+pub use separation::Separation;
 pub use time::{Little, Speed, Time};
 
 use super::declare::section;
@@ -78,6 +80,10 @@ section! {
         /// Copies; `null` where the device refuses them.
         #[serde(default)]
         remap: Option<Remap> = inputs.device.pages_by_owners.as_ref().map(|_| Remap::of(inputs)),
+        /// Classes of pages; `null` where no policy separates them.
+        #[serde(default)]
+        separation: Option<Separation> =
+            inputs.device.separation.is_some().then(|| Separation::of(inputs)),
         /// Power cuts; `null` if power is never cut.
         #[serde(default)]
         power: Option<Power> = inputs.device.records.is_some().then(|| Power::of(inputs)),

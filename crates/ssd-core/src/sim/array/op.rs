@@ -119,6 +119,8 @@ pub(crate) struct Moved {
     pub(crate) levels: bool,
     /// The flash controller that has read the page holds it (else the host side does).
     pub(crate) in_buffer: bool,
+    /// Its class, on a device that separates.
+    pub(crate) class: u8,
 }
 
 /// What an operation is for, in the order of [`OpKind`], which explains the kinds: to get the kind costs nothing.

@@ -71,7 +71,8 @@ impl Functional {
         self.sequence += 1;
         self.tally.remap_pages += 1;
         let planned = self.placement.place(lpn, &AtRest);
-        let stream = self.ftl.space.host_stream(stream);
+        let class = self.ftl.class_of_write(lpn, stream);
+        let stream = self.ftl.space.host_stream(class);
         let plane = self.plane_for(planned, stream)?;
         let shared = self.ftl.owners.committed(lpn).expect("it shares a page");
         let (page, old) = self.ftl.write_now(plane, stream, lpn);

@@ -219,7 +219,12 @@ impl Ssd {
     #[must_use]
     pub fn newest_digest(&self, lpn: Lpn) -> Option<u64> {
         debug_assert!(!self.is_off(), "nothing is read without power");
-        let on_flash = || self.page_on_flash(lpn).map_or(0, |page| self.ftl.flash.digest(page));
+        let on_flash = || match self.page_on_flash(lpn) {
+            Some(page) => self.ftl.flash.digest(page),
+            // A read computes it from the other pages of its group.
+            None if self.ftl.is_lost(lpn) => self.ftl.reconstructed(lpn).digest,
+            None => 0,
+        };
         let [_, kept, _] = self.ftl.flash.keeps();
         kept.then(|| self.buffered_digest(lpn).unwrap_or_else(on_flash))
     }

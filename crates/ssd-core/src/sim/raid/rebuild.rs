@@ -2,8 +2,9 @@
 //! while the host goes on.
 //!
 //! A page is programmed at home: where it was before, unless it had been redirected. It takes room like a page of the
-//! host, before it is read, so that it never waits for room with a group locked. At most `raid.rebuild_window` pages
-//! are under way, and they begin no faster than `raid.rebuild_rate` allows. Pages of which newer data are in the
+//! host when it has locked its group, or lets the group go: it neither waits for a group with room held, which the
+//! update that has locked the group may wait for, nor for room with a group locked. At most `raid.rebuild_window`
+//! pages are under way, and they begin no faster than `raid.rebuild_rate` allows. Pages of which newer data are in the
 //! controller are left to the update that writes them.
 
 use super::recoveries::Step;
@@ -14,7 +15,7 @@ use crate::sched::order::W_HOST;
 use crate::sim::array::event::Timer;
 use crate::sim::array::op::{Op, Work};
 use crate::sim::ssd::Ssd;
-use crate::units::{Lpn, Nanos, OpSlot, PoolId, Ppn, RecoverySlot};
+use crate::units::{Lpn, Nanos, OpSlot, PlaneId, PoolId, Ppn, RecoverySlot};
 
 /// The rebuild of a device.
 pub(super) struct Rebuild {
@@ -118,19 +119,41 @@ impl Ssd {
                 return;
             }
             let plane = self.ftl.parity_groups().home(lpn);
-            let stream = self.ftl.space.host_stream(0);
-            if !self.ftl.space.can_hold(plane, stream) {
-                // It comes when a block of the pool has been collected.
-                let pool = self.ftl.geo.pool_of(plane);
-                self.failures().rebuild.lacks = Some(pool);
-                return self.gc.agenda.consider(pool);
+            if !self.has_room_to_rebuild(plane) {
+                return;
             }
-            self.ftl.space.hold(plane, stream);
             let rebuild = &mut self.failures().rebuild;
             rebuild.under_way += 1;
             rebuild.next_at = Nanos(now.0 + rebuild.interval.0);
             rebuild.from = Lpn(lpn.0 + 1);
             self.new_recovery(lpn, None, Some(plane));
+        }
+    }
+
+    /// Whether `plane` has room for a rebuilt page. If not, it comes when a block of the pool has been collected.
+    fn has_room_to_rebuild(&mut self, plane: PlaneId) -> bool {
+        debug_assert!(!self.ftl.is_dead(plane), "{plane:?} is missing");
+        let fits = self.ftl.space.can_hold(plane, self.ftl.space.host_stream(0));
+        if !fits {
+            let pool = self.ftl.geo.pool_of(plane);
+            self.failures().rebuild.lacks = Some(pool);
+            self.gc.agenda.consider(pool);
+        }
+        fits
+    }
+
+    /// The reconstruction in `slot` has locked its group: if it is a rebuild, it takes the room for its page. If there
+    /// is none, or the chip is gone, it answers its readers only, and the page is tried again later.
+    pub(super) fn rebuild_takes_room(&mut self, slot: RecoverySlot) {
+        let recovery = self.raid.as_deref_mut().expect("parity").recoveries.get(slot);
+        assert!(!recovery.holds, "{slot:?} has taken room before it locked its group");
+        let Some(plane) = recovery.target else { return };
+        if !self.ftl.is_dead(plane) && self.has_room_to_rebuild(plane) {
+            self.ftl.space.hold(plane, self.ftl.space.host_stream(0));
+            self.raid.as_deref_mut().expect("parity").recoveries.get(slot).holds = true;
+        } else {
+            self.rebuild_is_off(slot);
+            self.raid.as_deref_mut().expect("parity").recoveries.get(slot).target = None;
         }
     }
 

@@ -173,7 +173,7 @@ impl Ssd {
         self.new_recovery(lpn, Some(slot), None);
     }
 
-    /// `lpn` is to be computed, for the read in `reader` or to be programmed on `target`, where room is held.
+    /// `lpn` is to be computed, for the read in `reader` or to be programmed on `target`.
     pub(super) fn new_recovery(
         &mut self,
         lpn: Lpn,
@@ -186,7 +186,7 @@ impl Ssd {
         let recovery = Recovery {
             lpn,
             target,
-            holds: target.is_some(),
+            holds: false,
             readers: reader.map(|slot| (slot, now)).into_iter().collect(),
             step: Step::InLine,
             steps: Join::default(),
@@ -246,6 +246,12 @@ impl Ssd {
             self.raid.as_deref_mut().expect("parity").recoveries.get(slot).failed = true;
             readers.into_iter().for_each(|(reader, since)| self.read_again(reader, since));
             self.rebuild_is_off(slot);
+            return false;
+        }
+        self.rebuild_takes_room(slot);
+        let recovery = self.raid.as_deref_mut().expect("parity").recoveries.get(slot);
+        let target = recovery.target;
+        if target.is_none() && readers.is_empty() {
             return false;
         }
         let groups = self.ftl.parity_groups();

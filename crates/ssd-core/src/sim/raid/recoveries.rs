@@ -26,8 +26,9 @@ pub(super) enum Step {
 #[derive(Clone, Debug)]
 pub(super) struct Recovery {
     pub(super) lpn: Lpn,
-    /// The page will be programmed; room on this plane is held for it until it is bound.
+    /// The page will be programmed, on this plane.
     pub(super) target: Option<PlaneId>,
+    /// Room is held for it: since the group has been locked, until it is bound.
     pub(super) holds: bool,
     /// Reads of the host that it answers, with the time since when they wait.
     pub(super) readers: Vec<(OpSlot, Nanos)>,

@@ -10,7 +10,7 @@ DECIDED = Decided(
         Decision(
             "how much is collected",
             "every block in the list once the trigger holds, under all four schemes",
-            "text",
+            "ours",
             "section 3.3: victim selection and trigger logic are not modified, only how much may be"
             " collected in parallel. That all listed blocks are collected is ours: section 4.3 has"
             " large bursts",
@@ -28,7 +28,12 @@ DECIDED = Decided(
             "section 3.1 says so of a running NAND operation; GC before user reads is said of"
             " Conv_0.7_AllCh. Orders that let the host in between are readings",
         ),
-        Decision("victims", "70 % invalid, earliest enqueued first", "text", "section 3.1"),
+        Decision(
+            "victims",
+            "70 % invalid, earliest enqueued first",
+            "ours",
+            "section 3.1 has earliest enqueued first, and 70 to 80 % invalid as usual",
+        ),
         Decision(
             "rounding of G(t)",
             "up",
@@ -37,9 +42,9 @@ DECIDED = Decided(
         ),
         Decision(
             "fill",
-            "empty device; the flash is written as often as its calibration says",
+            "empty device",
             "text",
-            "figure 6: blocks are empty at first. How much is written is not said",
+            "figure 6: blocks are empty at first. How much is written is not said: see lifetimes",
         ),
         Decision(
             "8 KiB pages",

@@ -1,6 +1,6 @@
 """Other readings of the adaptive-channel paper.
 
-Round robin is calibrated anew on its own Conv_0_AllCh; the others keep the arrivals that they name.
+Every reading is calibrated anew on its own Conv_0_AllCh.
 
 The explanations were written before the proposed scheme was run under the decisions of
 the paper's `decisions`; each names what would have refuted it.
@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ssdlab.reproduce.calibration import AS_RUN
 from ssdlab.reproduce.claims import Finding, found, improved, listed
 from ssdlab.reproduce.curves import series_of
-from ssdlab.reproduce.paper import published
+from ssdlab.reproduce.matrix import Scheme
+from ssdlab.reproduce.paper import Scale, published
 from ssdlab.reproduce.papers.adaptive_channel.paper import (
     CONV_0,
     CONV_ALL,
@@ -25,6 +25,7 @@ from ssdlab.reproduce.papers.adaptive_channel.paper import (
     WORKLOADS,
     compared,
     schemes,
+    varied,
 )
 from ssdlab.reproduce.readings import SYNTHETIC, Evidence, Explanation, Reading, Readings
 from ssdlab.reproduce.tables import Number
@@ -40,15 +41,21 @@ def _turns(**weights: int) -> dict[str, object]:
     return {**OPEN, "sched.order": {"policy": "round-robin", **weights}}
 
 
-ROUND_ROBIN = "round robin"
+ROUND_ROBIN, PHASED = "round robin", "long phases"
+PHASES = 4
+"""Surges of a run: each writes a few tenths of the flash, so that used space can rise within it."""
+
+
+def _gmax_only(scale: Scale) -> list[Scheme]:
+    return [one for one in varied(scale) if one.name.startswith("Gmax")]
+
+
 SEVERAL = (
     Reading(ROUND_ROBIN, _turns()),
-    Reading(
-        "reads last, arrivals of round robin",
-        _turns(host_writes=RUN, gc_reads=RUN, gc_writes=RUN),
-        arrivals_of=ROUND_ROBIN,
-    ),
-    Reading("one victim at a time for all", {"gc.amount": "until-satisfied"}, arrivals_of=AS_RUN),
+    Reading("writes first", _turns(host_writes=RUN)),
+    Reading("reads last", _turns(host_writes=RUN, gc_reads=RUN, gc_writes=RUN)),
+    Reading(PHASED, phases=PHASES, further=_gmax_only),
+    Reading("one victim at a time for all", {"gc.amount": "until-satisfied"}),
 )
 
 
@@ -66,6 +73,15 @@ def _rule(evidence: Evidence) -> Finding:
     used = [_most_used(evidence.main.get(name, SYNTHETIC, PROPOSED)) for name in evidence.names]
     most = [None if one is None else max(GMAX) * (one - low) / (high - low) for one in used]
     return improved(most, evidence.names, lambda known: max(known) <= 1)
+
+
+def _phased(evidence: Evidence) -> Finding:
+    """The same where surges are long."""
+    low, high = THETAS[1]
+    phased = evidence.readings[PHASED]
+    used = [_most_used(phased.get(name, SYNTHETIC, PROPOSED)) for name in evidence.names]
+    most = [None if one is None else max(GMAX) * (one - low) / (high - low) for one in used]
+    return improved(most, evidence.names, lambda known: max(known) > 1)
 
 
 def _copies(evidence: Evidence) -> Finding:
@@ -101,11 +117,18 @@ EXPLANATIONS = (
         " in the series; passes if at most 1 in every workload",
         _rule,
     ),
+    Explanation(
+        "Gmax = 4",
+        "What keeps used space at the first threshold is that surges are short: where a run has"
+        f" only {PHASES} of them, used space rises past it in some workload (written on"
+        " 2026-11-23, before that reading was run).",
+        f"the same number under {PHASED}; passes if above 1 in some workload",
+        _phased,
+    ),
 )
 
 READINGS = Readings(
     paper=PAPER,
-    intervals_us={},
     schemes=schemes,
     compared=compared,
     mean_write="table6-mean-write",

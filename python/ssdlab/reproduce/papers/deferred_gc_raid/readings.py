@@ -257,7 +257,6 @@ EXPLANATIONS = (
 
 READINGS = Readings(
     paper=PAPER,
-    intervals_us={},
     schemes=schemes,
     compared=compared,
     mean_write="figure8-write",

@@ -2,7 +2,7 @@
 
 Published, the two frameworks have equal writes in all workloads, and reads that are equal in
 RocksDB and nearly so in MongoDB, but 384 times apart in Cassandra. Conventional collection alone,
-on a quarter of the device, with the arrival rates of the main runs: whether an order has that.
+on a quarter of the device, with the requests of the main runs: whether an order has that.
 """
 
 from __future__ import annotations
@@ -11,13 +11,8 @@ from dataclasses import replace
 
 import ssdlab
 from ssdlab.reproduce.matrix import Cell
-from ssdlab.reproduce.paper import Scale, synthetic
-from ssdlab.reproduce.papers.invalidation_rate.paper import (
-    FLASH,
-    INTERVALS_US,
-    NAME,
-    schemes,
-)
+from ssdlab.reproduce.paper import Scale
+from ssdlab.reproduce.papers.invalidation_rate.paper import BBGC, requested, schemes
 
 ORDERS: dict[str, object] = {
     "gc-first": "gc-first",
@@ -33,11 +28,11 @@ WORKLOADS = ("Cassandra", "MongoDB", "RocksDB")
 def main() -> None:
     """Print mean and longest latencies of both, and how far apart they are."""
     scale = Scale(quick=True)
-    (bbgc,) = schemes(scale, ["BBGC"])
+    bbgc = next(one for one in schemes(scale) if one.name == BBGC)
     print("order, workload: PBGC over BBGC of mean reads, longest reads, mean writes, longest")
     for title, order in ORDERS.items():
         for name in WORKLOADS:
-            made = synthetic(name, NAME, FLASH, scale, INTERVALS_US[name])
+            made = requested(name, scale)
             both = []
             for keys in (PLANES, {}):
                 scheme = replace(bbgc, keys={**bbgc.keys, **keys, "sched.order": order})

@@ -115,7 +115,6 @@ EXPLANATIONS = (
 
 READINGS = Readings(
     paper=PAPER,
-    intervals_us={},
     schemes=schemes,
     compared=compared,
     mean_write="table4-write",

@@ -1,0 +1,54 @@
+//! What separation needs, and what it cannot be combined with, each with the remedy.
+
+use crate::config::tables::*;
+use crate::ftl::separation::separates;
+
+/// Classes have open blocks of their own.
+pub(super) fn own_frontiers(config: &Config) -> Option<String> {
+    let frontiers = config.alloc.frontiers;
+    (separates(&config.alloc.separation) && frontiers != Frontiers::HostGc).then(|| {
+        format!(
+            "the classes of alloc.separation = {:?} have open blocks of their own: leave out \
+             alloc.frontiers (it is \"{frontiers}\"), or use alloc.separation = \"none\"",
+            config.alloc.separation.policy
+        )
+    })
+}
+
+/// At the reserve every class may have an open block, and a sealed block must still have an invalid page.
+pub(super) fn too_many_classes(config: &Config) -> Option<String> {
+    if !separates(&config.alloc.separation) {
+        return None;
+    }
+    let (classes, fit) = (config.alloc.classes().all, config.most_classes());
+    let (spare, reserve) = (config.spare_units_per_pool(), config.gc.reserve);
+    let each = config.open_units_per_frontier();
+    (classes > fit).then(|| {
+        format!(
+            "{:?} holds {classes} classes open, with {each} of the erase units of a pool each; the \
+             {spare} spare ones, less gc.reserve = {reserve} and one to gain from, hold {fit}: use \
+             fewer classes, more device.over_provisioning, or more blocks in a pool",
+            config.alloc.separation.policy
+        )
+    })
+}
+
+/// What does not know of classes.
+pub(super) fn not_with(config: &Config) -> Option<String> {
+    if !separates(&config.alloc.separation) {
+        return None;
+    }
+    let mut wrong = Vec::new();
+    if config.raid.group > 0 {
+        wrong.push("raid.group = 0, as the pages of a group are written together");
+    }
+    if !config.power.is_off() {
+        wrong.push("power.cut = \"never\", as classes are not on flash");
+    }
+    if config.precondition.steady_state != SteadyStart::None {
+        wrong.push(
+            "precondition.steady_state = \"none\", as the model of that state has no classes",
+        );
+    }
+    (!wrong.is_empty()).then(|| format!("separation needs {}", wrong.join(", and ")))
+}

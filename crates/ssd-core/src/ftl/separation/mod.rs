@@ -1,0 +1,134 @@
+//! Which pages share a block? One file per separation policy: the class of every page that is written or copied.
+//!
+//! Each class has an open block on each plane, its frontier. A class that the host alone fills is like a frontier of
+//! the host; pages left in the open blocks of any other class are room that copies may take
+//! ([`super::space`]). A copy for whose class the pool has no page goes to another one that takes copies: so the
+//! room rule needs no more blocks than without classes. How often that happens is counted.
+//!
+//! A policy sees what a controller knows: the address, the stream of the request, the class of the page replaced, and
+//! a clock, which counts the pages that the host has written. It remembers what it needs: at most 4 B a logical page.
+
+mod history;
+
+use crate::plug::{ParamInfo, ParamKind, PolicySpec};
+use crate::units::Lpn;
+
+/// The number of classes of policies that order them by temperature.
+const CLASSES: ParamInfo = ParamInfo {
+    name: "classes",
+    kind: ParamKind::Int(2, 16),
+    default: Some("6"),
+    doc: "classes, from cold to hot",
+};
+
+/// The device as a separation policy sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct Ground {
+    /// Logical pages of the host.
+    pub pages: u32,
+    /// Pages of an erase unit.
+    pub pages_per_block: u32,
+    /// Classes that the spare can hold open.
+    pub most_classes: u32,
+}
+
+/// The classes of a policy. Those of the host come first, those of copies alone last.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Classes {
+    /// Classes to which only the host writes.
+    pub host: u32,
+    /// All classes.
+    pub all: u32,
+}
+
+/// A page that the host writes.
+#[derive(Clone, Copy, Debug)]
+pub struct Written {
+    /// Its address.
+    pub lpn: Lpn,
+    /// The stream of its request.
+    pub stream: u8,
+    /// The class of the page on flash that it replaces; none if it is new, or if the page is in the controller.
+    pub replaces: Option<u32>,
+    /// Pages that the host has written before.
+    pub clock: u64,
+}
+
+/// A valid page of a victim, which is copied.
+#[derive(Clone, Copy, Debug)]
+pub struct Copied {
+    /// Its address.
+    pub lpn: Lpn,
+    /// The class of the victim; none if wear levelling has filled it.
+    pub class: Option<u32>,
+    /// Pages that the host has written.
+    pub clock: u64,
+}
+
+/// A block of which collection begins.
+#[derive(Clone, Copy, Debug)]
+pub struct Collected {
+    /// Its class.
+    pub class: u32,
+    /// Its valid pages.
+    pub valid: u32,
+    /// The clock when it was opened.
+    pub opened: u64,
+    /// The clock now.
+    pub clock: u64,
+}
+
+crate::plugs! {
+    /// Names the class of each page.
+    pub trait SeparationPolicy, separation_hooks! {
+        /// How many classes there are: always the same answer.
+        fn classes(&self) -> Classes;
+
+        /// The class of a page of the host.
+        fn of_write(&mut self, page: &Written) -> u32;
+
+        /// The class of a copy; at least [`Classes::host`]. Copies of wear levelling have none.
+        fn of_copy(&mut self, page: &Copied) -> u32;
+
+        /// Collection of a block begins; its copies follow.
+        fn on_collect(&mut self, block: &Collected) {
+            let _ = block;
+        }
+    }
+
+    /// Every separation policy, dispatched by `match`.
+    // One line a policy, sorted by file name.
+    pub enum Separation = "separation policy", build(spec: &PolicySpec, ground: &Ground) (spec, ground) {
+        dac Dac,
+        fadac Fadac,
+        none None,
+        sepbit Sepbit,
+        two_regions TwoRegions,
+    }
+}
+
+/// Whether the policy that `spec` names separates pages.
+#[must_use]
+pub fn separates(spec: &PolicySpec) -> bool {
+    spec.policy != none::INFO.name
+}
+
+impl Classes {
+    /// Those of the policy that `spec` names, if it separates and is not an external one.
+    #[must_use]
+    pub fn of_policy(spec: &PolicySpec) -> Option<Classes> {
+        let ground = Ground { pages: 1, pages_per_block: 1, most_classes: 1 };
+        let known = ALL.iter().any(|info| info.name == spec.policy);
+        (known && separates(spec)).then(|| Separation::build(spec, &ground).classes())
+    }
+
+    /// Classes to which the host may write.
+    #[must_use]
+    pub fn of_host(self, separates: bool) -> u32 {
+        assert!(self.all > self.host, "{self:?}: no class takes copies");
+        if separates { self.all } else { self.host.max(1) }
+    }
+}
+
+#[cfg(test)]
+mod tests;

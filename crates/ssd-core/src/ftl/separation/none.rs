@@ -1,0 +1,38 @@
+//! None: `alloc.frontiers` says which open blocks there are.
+//!
+//! Source: the baseline of every paper on separation. Decided: the policy is never asked, so that a device without
+//! separation has neither its memory nor its time.
+
+use super::{Classes, Copied, Ground, SeparationPolicy, Written};
+use crate::plug::{PolicyInfo, PolicySpec};
+
+/// Registry entry of none.
+pub const INFO: PolicyInfo = PolicyInfo {
+    name: "none",
+    summary: "open blocks as alloc.frontiers says",
+    paper: "the baseline: one frontier, or one for the host and one for copies",
+    params: &[],
+};
+
+/// No separation.
+pub struct Policy;
+
+impl Policy {
+    pub(super) fn build(_spec: &PolicySpec, _ground: &Ground) -> Policy {
+        Policy
+    }
+}
+
+impl SeparationPolicy for Policy {
+    fn classes(&self) -> Classes {
+        unreachable!("alloc.frontiers says it")
+    }
+
+    fn of_write(&mut self, page: &Written) -> u32 {
+        unreachable!("{page:?} has no class")
+    }
+
+    fn of_copy(&mut self, page: &Copied) -> u32 {
+        unreachable!("{page:?} has no class")
+    }
+}

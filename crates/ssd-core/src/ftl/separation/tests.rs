@@ -1,0 +1,22 @@
+use super::*;
+
+#[test]
+fn classes_are_those_of_the_policy_as_configured() {
+    let spec = PolicySpec::with_defaults(&dac::INFO).with("classes", crate::plug::Value::Int(3));
+    assert_eq!(Classes::of_policy(&spec), Some(Classes { host: 0, all: 3 }));
+    assert_eq!(Classes::of_policy(&PolicySpec::with_defaults(&none::INFO)), None);
+    let sepbit = Classes::of_policy(&PolicySpec::with_defaults(&sepbit::INFO)).unwrap();
+    assert_eq!((sepbit.of_host(true), sepbit.of_host(false)), (6, 2));
+}
+
+#[test]
+fn ages_are_counted_from_the_last_write() {
+    let mut last = history::LastWrites::new(2);
+    assert_eq!(last.write(Lpn(0), 0), None);
+    assert_eq!((last.age(Lpn(0), 7), last.age(Lpn(1), 7)), (Some(7), None));
+    assert_eq!(last.write(Lpn(0), 9), Some(9));
+    // Clocks of more than 32 bits.
+    let far = u64::from(u32::MAX) + 5;
+    assert_eq!(last.write(Lpn(1), far), None);
+    assert_eq!(last.age(Lpn(1), far + 3), Some(3));
+}

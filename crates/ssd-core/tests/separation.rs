@@ -1,0 +1,279 @@
+//! Separation of pages: any combination completes, classes are those of a literal version, and a permutation of the
+//! addresses changes nothing.
+
+mod rig;
+
+use proptest::prelude::*;
+use rig::any_config::{Drawn, separated_config};
+use rig::cases::cases;
+use rig::storm::{Storm, Weather};
+use rig::{device, free_blocks, named, victim};
+use ssd_core::config::{Config, DataMode};
+use ssd_core::ftl::Ftl;
+use ssd_core::ftl::separation::{
+    ALL, Collected, Copied, Ground, Separation, SeparationPolicy as _, Written,
+};
+use ssd_core::rng::Stream;
+use ssd_core::sim::functional::Functional;
+use ssd_core::units::{BlockId, Lpn};
+use std::collections::{BTreeMap, VecDeque};
+
+fn completes_or_says_why(c: &Config, seed: u64, requests: u64) {
+    let weather = Weather { requests, depth: 32, seed, audit: 64, mix: [20, 8, 2], pause: 0 };
+    let mut storm = Storm::new(c, weather);
+    if let Err(error) = storm.run() {
+        storm.gave_up(&error);
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(600, 21))]
+    #[test]
+    fn any_separation_with_any_other_answer(
+        Drawn(mut c) in separated_config(), seed in any::<u64>(),
+    ) {
+        c.run.data = DataMode::Digest;
+        completes_or_says_why(&c, seed, 400);
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(20_000, 22))]
+    #[test]
+    #[ignore = "long"]
+    fn any_separation_at_length(Drawn(mut c) in separated_config(), seed in any::<u64>()) {
+        c.run.data = DataMode::Digest;
+        completes_or_says_why(&c, seed, 800);
+    }
+}
+
+/// A step of a literal version of a policy.
+enum Told {
+    Write(u32),
+    Copy(u32, Option<u32>),
+    Collect(Collected),
+}
+
+const PAGES: u32 = 300;
+
+/// Random steps with the answers of the policy: writes, most of them to few pages, collections and copies.
+fn steps(name: &str, mut then: impl FnMut(&Told, u64, Option<u32>)) {
+    let spec = named(ALL, name);
+    let mut policy =
+        Separation::build(&spec, &Ground { pages: PAGES, pages_per_block: 8, most_classes: 6 });
+    let classes = policy.classes();
+    let (mut rng, mut clock) = (Stream::new(9, name), 0);
+    for _ in 0..30_000 {
+        let hot = rng.chance(0.8);
+        let lpn = rng.below(if hot { 20 } else { u64::from(PAGES) }) as u32;
+        let class = rng.below(u64::from(classes.all) + 1) as u32;
+        let class = (class < classes.all).then_some(class);
+        let (told, answer) = if rng.chance(0.6) {
+            let page = Written { lpn: Lpn(lpn), stream: 0, replaces: class, clock };
+            (Told::Write(lpn), Some(policy.of_write(&page)))
+        } else if rng.chance(0.7) {
+            let answer = policy.of_copy(&Copied { lpn: Lpn(lpn), class, clock });
+            assert!(answer >= classes.host, "a copy in class {answer} of the host");
+            (Told::Copy(lpn, class), Some(answer))
+        } else {
+            let opened = clock.saturating_sub(rng.below(200));
+            let block = Collected { class: class.unwrap_or(0), valid: 3, opened, clock };
+            policy.on_collect(&block);
+            (Told::Collect(block), None)
+        };
+        assert!(answer.is_none_or(|class| class < classes.all), "there is no class {answer:?}");
+        then(&told, clock, answer);
+        clock += u64::from(matches!(told, Told::Write(_)));
+    }
+}
+
+#[test]
+fn dac_is_its_literal_version() {
+    let mut regions = BTreeMap::<u32, u32>::new();
+    steps("dac", |told, _, answer| match told {
+        Told::Write(lpn) => {
+            let next =
+                regions.get(lpn).map_or(0, |&region| if region < 5 { region + 1 } else { 5 });
+            regions.insert(*lpn, next);
+            assert_eq!(answer, Some(next));
+        }
+        Told::Copy(lpn, _) => {
+            let next =
+                regions.get(lpn).map_or(0, |&region| if region > 0 { region - 1 } else { 0 });
+            regions.insert(*lpn, next);
+            assert_eq!(answer, Some(next));
+        }
+        Told::Collect(_) => {}
+    });
+}
+
+#[test]
+fn fadac_is_its_literal_version() {
+    let mut counters = BTreeMap::<u32, i64>::new();
+    let mut seen = [0; 6];
+    steps("fadac", |told, _, answer| {
+        let (lpn, change) = match told {
+            Told::Write(lpn) => (*lpn, 1),
+            Told::Copy(lpn, _) => (*lpn, -1),
+            Told::Collect(_) => return,
+        };
+        let counter = counters.entry(lpn).or_default();
+        *counter = (*counter + change).max(0);
+        let above = [1, 10, 100, 1000, 10_000].iter().filter(|&bound| *counter > *bound).count();
+        seen[above] += 1;
+        assert_eq!(answer, Some(above as u32), "a counter of {counter}");
+    });
+    assert!(seen[..4].iter().all(|&n| n > 100), "{seen:?}");
+}
+
+#[test]
+fn sepbit_is_its_literal_version() {
+    let mut queue = VecDeque::<u32>::new();
+    let mut last = BTreeMap::<u32, u64>::new();
+    let (mut lifespan, mut batch) = (f64::INFINITY, Vec::<u64>::new());
+    let mut seen = [0; 6];
+    steps("sepbit", |told, clock, answer| match told {
+        Told::Write(lpn) => {
+            // A page is in the queue if its last write is among the entries.
+            let age = last.get(lpn).map(|&at| clock - at);
+            let recent = age.is_some_and(|age| age < queue.len() as u64);
+            let short = recent && (age.unwrap_or(0) as f64) < lifespan;
+            assert!(!recent || queue.contains(lpn));
+            queue.push_back(*lpn);
+            let most = lifespan.min(f64::from(PAGES));
+            for _ in 0..2 {
+                if queue.len() as f64 > most {
+                    queue.pop_front();
+                }
+            }
+            last.insert(*lpn, clock);
+            seen[usize::from(!short)] += 1;
+            assert_eq!(answer, Some(u32::from(!short)), "a page of age {age:?}");
+        }
+        Told::Copy(lpn, class) => {
+            let age = last.get(lpn).map_or(f64::INFINITY, |&at| (clock - at) as f64);
+            let expected = match age {
+                _ if *class == Some(0) => 2,
+                _ if age < 4.0 * lifespan => 3,
+                _ if age < 16.0 * lifespan => 4,
+                _ => 5,
+            };
+            seen[expected as usize] += 1;
+            assert_eq!(answer, Some(expected), "a copy of age {age}");
+        }
+        Told::Collect(block) => {
+            batch.extend((block.class == 0).then_some(block.clock - block.opened));
+            if batch.len() == 16 {
+                lifespan = (batch.drain(..).sum::<u64>() / 16) as f64;
+            }
+        }
+    });
+    assert!(seen.iter().all(|&n| n > 100), "{seen:?}");
+}
+
+#[test]
+fn two_regions_are_their_literal_version() {
+    let (mut last, mut mean) = (BTreeMap::<u32, u64>::new(), f64::from(PAGES));
+    let mut seen = [0; 2];
+    steps("two-regions", |told, clock, answer| {
+        let (Told::Write(lpn) | Told::Copy(lpn, _)) = told else { return };
+        let age = last.get(lpn).map(|&at| (clock - at) as f64);
+        let hot = age.is_some_and(|age| age < mean);
+        if let Told::Write(lpn) = told {
+            last.insert(*lpn, clock);
+            if let Some(age) = age {
+                mean += (age.max(1.0) - mean) / f64::from(PAGES);
+            }
+        }
+        seen[usize::from(!hot)] += 1;
+        assert_eq!(answer, Some(u32::from(!hot)), "age {age:?}, mean {mean}");
+    });
+    assert!(seen.iter().all(|&n| n > 1000), "{seen:?}");
+}
+
+/// A device of one plane whose pages are separated by `name`.
+fn separated(name: &str) -> Config {
+    let mut c = device([1, 1, 1], 256, 16, 256 * 16 * 4 / 5);
+    c.alloc.separation = named(ALL, name);
+    (c.gc.victim, c.gc.trigger) = (victim("greedy"), vec![free_blocks(2)]);
+    c
+}
+
+/// Skewed writes after one pass over the device, with the addresses in the order of `order`.
+fn run(c: &Config, order: &[u32], writes: u32) -> Functional {
+    let mut f = Functional::new(c, Ftl::new(c));
+    let mut rng = Stream::new(5, "skewed");
+    let user = u64::from(c.device.user_pages);
+    for &lpn in order {
+        f.write(Lpn(lpn), 0).expect("the device has room");
+    }
+    for _ in 0..writes {
+        // The first thousandth is written in every turn, the second half in every tenth only.
+        let reach = user >> rng.below(10);
+        let page = rng.below(reach.max(1));
+        f.write(Lpn(order[page as usize]), 0).expect("the device has room");
+    }
+    f.ftl.audit().unwrap();
+    f
+}
+
+#[test]
+fn blocks_know_for_which_class_and_when_they_were_opened() {
+    let c = separated("sepbit");
+    let mut f = Functional::new(&c, Ftl::new(&c));
+    // New pages are of class 1; a block is opened by the write that it is opened for.
+    (0..100).for_each(|lpn| f.write(Lpn(lpn), 0).unwrap());
+    let opened = |f: &Functional, page: u32| {
+        let page = f.ftl.owners.committed(Lpn(page)).unwrap();
+        let origin = f.ftl.space.origin(f.ftl.geo.block_of(page));
+        (origin.class, origin.opened)
+    };
+    let found: Vec<_> = (0..100).map(|lpn| opened(&f, lpn)).collect();
+    let expected: Vec<_> = (0..100u64).map(|lpn| (1, lpn / 16 * 16 + 1)).collect();
+    assert_eq!(found, expected);
+    // It has lived for less than l, which is not known yet.
+    f.write(Lpn(99), 0).unwrap();
+    assert_eq!(opened(&f, 99), (0, 101));
+}
+
+#[test]
+fn copies_are_in_the_class_that_the_policy_names() {
+    let c = separated("sepbit");
+    let f = run(&c, &(0..c.device.user_pages).collect::<Vec<_>>(), 30_000);
+    let mut blocks = [0; 6];
+    for block in (0..f.ftl.blocks.len() as u32).map(BlockId) {
+        if f.ftl.blocks.fill[block.at()].bound > 0 {
+            blocks[f.ftl.space.origin(block).class as usize] += 1;
+        }
+    }
+    assert!(blocks.iter().all(|&n| n > 0), "blocks by class: {blocks:?}");
+}
+
+#[test]
+fn a_permutation_of_the_addresses_changes_nothing() {
+    for info in ALL {
+        let c = separated(info.name);
+        let straight: Vec<u32> = (0..c.device.user_pages).collect();
+        let mut shuffled = straight.clone();
+        let mut rng = Stream::new(6, "shuffled");
+        for i in (1..shuffled.len()).rev() {
+            shuffled.swap(i, rng.below(i as u64 + 1) as usize);
+        }
+        let (a, b) = (run(&c, &straight, 30_000), run(&c, &shuffled, 30_000));
+        assert_eq!(a.tally, b.tally, "{}", info.name);
+        assert_eq!(a.ftl.diverted_copies(), b.ftl.diverted_copies(), "{}", info.name);
+    }
+}
+
+#[test]
+fn separation_pays_on_skewed_writes() {
+    let copies = |name: &str| {
+        let c = separated(name);
+        run(&c, &(0..c.device.user_pages).collect::<Vec<_>>(), 60_000).tally.gc_pages
+    };
+    let without = copies("none");
+    for (name, most) in [("dac", 90), ("fadac", 90), ("sepbit", 95), ("two-regions", 98)] {
+        let with = copies(name);
+        assert!(with * 100 < without * most, "{name}: {with} copies, {without} without");
+    }
+}

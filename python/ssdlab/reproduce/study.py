@@ -1,0 +1,78 @@
+"""A study whose runs are all known beforehand: what came out, by key, and what is made of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Generic, TypeVar
+
+from ssdlab.reproduce.command import Kept, check_folder, folder_of, run_cells
+from ssdlab.reproduce.matrix import Cell
+from ssdlab.reproduce.result import NO_INTERVALS, VERSION, first_remarks
+from ssdlab.results.report import Report
+from ssdlab.versions import described
+
+Key = TypeVar("Key")
+
+
+@dataclass(frozen=True)
+class Study(Generic[Key]):
+    """What came out."""
+
+    reports: Mapping[Key, Report]
+    quick: bool
+    failures: Mapping[str, str]
+    interrupted: bool
+    folder: Path
+
+    name: ClassVar[str]
+    """Of its folder and in its results."""
+    smaller: ClassVar[str]
+    """What a quick study leaves out."""
+
+    def remarks(self) -> list[str]:
+        """What a reader should know before using the numbers."""
+        quick = [self.smaller] if self.quick else []
+        missing = first_remarks(self.failures, self.interrupted, quick)
+        return [text for text in missing if text != NO_INTERVALS]
+
+
+Some = TypeVar("Some", bound=Study[Any])
+
+
+def made(
+    kind: type[Some],
+    cells: Mapping[Cell, object],
+    *,
+    quick: bool,
+    jobs: int | None,
+    out: str | Path | None,
+    progress: bool,
+) -> Some:
+    """The study of these runs, those that are missing made now.
+
+    An interrupted study is resumed, as by `reproduce`, which raises the same exceptions.
+    """
+    folder = folder_of(kind.name, quick, out)
+    check_folder(folder, Kept.of(kind.name, quick, {}))
+    reports, failures, interrupted = run_cells(list(cells), folder, jobs, progress)
+    by_key = {cells[cell]: report for cell, report in reports.items()}
+    return kind(by_key, quick, failures, interrupted, folder)
+
+
+def json_of(done: Study[Any], verdict: Sequence[str], runs: Sequence[Mapping[str, Any]]) -> str:
+    """The text of reproduction.json."""
+    values = {
+        "version": VERSION,
+        "paper": done.name,
+        "quick": done.quick,
+        "traces": {},
+        "ssdlab": described(),
+        "completed": not done.interrupted and not done.failures,
+        "verdict": list(verdict),
+        "failures": dict(done.failures),
+        "runs": list(runs),
+    }
+    return json.dumps(values, indent=2, ensure_ascii=False) + "\n"
