@@ -11,7 +11,7 @@ use rig::{device, free_blocks, named, victim};
 use ssd_core::config::{Config, DataMode};
 use ssd_core::ftl::Ftl;
 use ssd_core::ftl::separation::{
-    ALL, Collected, Copied, Ground, Separation, SeparationPolicy as _, Written,
+    ALL, Collected, Copied, Ground, Replaced, Separation, SeparationPolicy as _, Written,
 };
 use ssd_core::rng::Stream;
 use ssd_core::sim::functional::Functional;
@@ -49,18 +49,18 @@ proptest! {
 
 /// A step of a literal version of a policy.
 enum Told {
-    Write(u32),
+    Write(Written),
     Copy(u32, Option<u32>),
     Collect(Collected),
 }
 
 const PAGES: u32 = 300;
+const GROUND: Ground = Ground { pages: PAGES, pages_per_block: 8, most_classes: 6, seed: 7 };
 
 /// Random steps with the answers of the policy: writes, most of them to few pages, collections and copies.
 fn steps(name: &str, mut then: impl FnMut(&Told, u64, Option<u32>)) {
     let spec = named(ALL, name);
-    let mut policy =
-        Separation::build(&spec, &Ground { pages: PAGES, pages_per_block: 8, most_classes: 6 });
+    let mut policy = Separation::build(&spec, &GROUND);
     let classes = policy.classes();
     let (mut rng, mut clock) = (Stream::new(9, name), 0);
     for _ in 0..30_000 {
@@ -69,8 +69,10 @@ fn steps(name: &str, mut then: impl FnMut(&Told, u64, Option<u32>)) {
         let class = rng.below(u64::from(classes.all) + 1) as u32;
         let class = (class < classes.all).then_some(class);
         let (told, answer) = if rng.chance(0.6) {
-            let page = Written { lpn: Lpn(lpn), stream: 0, replaces: class, clock };
-            (Told::Write(lpn), Some(policy.of_write(&page)))
+            let age = rng.below(400).min(clock);
+            let replaces = (clock > 0).then_some(Replaced { class, age });
+            let page = Written { lpn: Lpn(lpn), stream: 0, replaces, clock };
+            (Told::Write(page), Some(policy.of_write(&page)))
         } else if rng.chance(0.7) {
             let answer = policy.of_copy(&Copied { lpn: Lpn(lpn), class, clock });
             assert!(answer >= classes.host, "a copy in class {answer} of the host");
@@ -91,7 +93,7 @@ fn steps(name: &str, mut then: impl FnMut(&Told, u64, Option<u32>)) {
 fn dac_is_its_literal_version() {
     let mut regions = BTreeMap::<u32, u32>::new();
     steps("dac", |told, _, answer| match told {
-        Told::Write(lpn) => {
+        Told::Write(Written { lpn: Lpn(lpn), .. }) => {
             let next =
                 regions.get(lpn).map_or(0, |&region| if region < 5 { region + 1 } else { 5 });
             regions.insert(*lpn, next);
@@ -113,7 +115,7 @@ fn fadac_is_its_literal_version() {
     let mut seen = [0; 6];
     steps("fadac", |told, _, answer| {
         let (lpn, change) = match told {
-            Told::Write(lpn) => (*lpn, 1),
+            Told::Write(Written { lpn: Lpn(lpn), .. }) => (*lpn, 1),
             Told::Copy(lpn, _) => (*lpn, -1),
             Told::Collect(_) => return,
         };
@@ -133,7 +135,7 @@ fn sepbit_is_its_literal_version() {
     let (mut lifespan, mut batch) = (f64::INFINITY, Vec::<u64>::new());
     let mut seen = [0; 6];
     steps("sepbit", |told, clock, answer| match told {
-        Told::Write(lpn) => {
+        Told::Write(Written { lpn: Lpn(lpn), .. }) => {
             // A page is in the queue if its last write is among the entries.
             let age = last.get(lpn).map(|&at| clock - at);
             let recent = age.is_some_and(|age| age < queue.len() as u64);
@@ -176,10 +178,12 @@ fn two_regions_are_their_literal_version() {
     let (mut last, mut mean) = (BTreeMap::<u32, u64>::new(), f64::from(PAGES));
     let mut seen = [0; 2];
     steps("two-regions", |told, clock, answer| {
-        let (Told::Write(lpn) | Told::Copy(lpn, _)) = told else { return };
+        let (Told::Write(Written { lpn: Lpn(lpn), .. }) | Told::Copy(lpn, _)) = told else {
+            return;
+        };
         let age = last.get(lpn).map(|&at| (clock - at) as f64);
         let hot = age.is_some_and(|age| age < mean);
-        if let Told::Write(lpn) = told {
+        if let Told::Write(_) = told {
             last.insert(*lpn, clock);
             if let Some(age) = age {
                 mean += (age.max(1.0) - mean) / f64::from(PAGES);
@@ -189,6 +193,184 @@ fn two_regions_are_their_literal_version() {
         assert_eq!(answer, Some(u32::from(!hot)), "age {age:?}, mean {mean}");
     });
     assert!(seen.iter().all(|&n| n > 1000), "{seen:?}");
+}
+
+#[test]
+fn multilog_is_its_literal_version() {
+    let mut rng = Stream::new(GROUND.seed, "multilog");
+    // Of each page its last write and its log; of each log the valid share of its collected blocks.
+    let (mut pages, mut valid) = (BTreeMap::<u32, (u64, u32)>::new(), vec![1.0, 1.0]);
+    let mut seen = [0; 6];
+    steps("multilog", |told, clock, answer| match told {
+        Told::Write(Written { lpn: Lpn(lpn), .. }) => {
+            let log = pages.get(lpn).map_or(0, |&(last, log)| {
+                let inside = pages.values().filter(|page| page.1 == log).count() as f64;
+                let expected = inside * valid[log as usize] / 2.0;
+                let early = 1.0 - (clock - last) as f64 / expected;
+                if log > 0 && early > 0.0 && rng.chance(early) { log - 1 } else { log }
+            });
+            pages.insert(*lpn, (clock, log));
+            assert_eq!(answer, Some(log));
+        }
+        Told::Copy(lpn, _) => {
+            let from = pages.get(lpn).map_or(0, |page| page.1);
+            let last = valid.len() as u32 - 1;
+            let inside = pages.values().filter(|page| page.1 == last).count();
+            if from == last && inside >= 8 && valid.len() < 6 {
+                valid.push(1.0);
+            }
+            let log = (from + 1).min(valid.len() as u32 - 1);
+            if let Some(page) = pages.get_mut(lpn) {
+                page.1 = log;
+            }
+            seen[log as usize] += 1;
+            assert_eq!(answer, Some(log));
+        }
+        Told::Collect(block) => {
+            if let Some(share) = valid.get_mut(block.class as usize) {
+                *share += (f64::from(block.valid) / 8.0 - *share) / 16.0;
+            }
+        }
+    });
+    assert!(seen[1..].iter().all(|&n| n > 100), "{seen:?}");
+}
+
+/// The literal version of SFS.
+struct Sfs {
+    rng: Stream,
+    /// Of each page its last write and its count.
+    pages: BTreeMap<u32, (u64, i32)>,
+    centres: Vec<f64>,
+    copied: u32,
+}
+
+impl Sfs {
+    fn writes_and_age(&self, lpn: u32, clock: u64) -> Option<(f64, f64)> {
+        let &(last, count) = self.pages.get(&lpn)?;
+        Some(((1.05f64.powi(count) - 1.0) / (1.05 - 1.0), (clock - last).max(1) as f64))
+    }
+
+    fn class(&self, hotness: f64) -> usize {
+        let far = |class: usize| (self.centres[class] - hotness).abs();
+        (0..self.centres.len())
+            .fold(0, |best, class| if far(class) < far(best) { class } else { best })
+    }
+
+    /// Every fifth page or so is copied before the centres are made of 1,024 pages, 16 at a time.
+    fn copy(&mut self, clock: u64) {
+        self.copied += 1;
+        if self.copied < PAGES.div_ceil(64) {
+            return;
+        }
+        self.copied = 0;
+        let drawn: Vec<u32> = (0..1024).map(|_| self.rng.below(u64::from(PAGES)) as u32).collect();
+        let mut pages: Vec<_> =
+            drawn.iter().filter_map(|&lpn| self.writes_and_age(lpn, clock)).collect();
+        pages.sort_by(|a, b| (a.0 / a.1).total_cmp(&(b.0 / b.1)));
+        let mut blocks: Vec<f64> = pages
+            .chunks(16)
+            .map(|some| {
+                let (mut writes, mut age) = (0.0, 0.0);
+                some.iter().for_each(|page| (writes, age) = (writes + page.0, age + page.1));
+                writes / age
+            })
+            .collect();
+        blocks.sort_by(f64::total_cmp);
+        if self.centres.is_empty() {
+            self.centres =
+                (0..6).map(|class| blocks[(2 * class + 1) * blocks.len() / 12]).collect();
+        }
+        for _ in 0..3 {
+            let mut groups = vec![Vec::new(); 6];
+            blocks.iter().for_each(|&hotness| groups[self.class(hotness)].push(hotness));
+            for (centre, group) in self.centres.iter_mut().zip(groups) {
+                if !group.is_empty() {
+                    *centre = group.iter().sum::<f64>() / group.len() as f64;
+                }
+            }
+        }
+        self.centres.sort_by(f64::total_cmp);
+    }
+}
+
+#[test]
+fn sfs_is_its_literal_version() {
+    let rng = Stream::new(GROUND.seed, "sfs");
+    let mut sfs = Sfs { rng, pages: BTreeMap::new(), centres: Vec::new(), copied: 0 };
+    let mut seen = [0; 6];
+    steps("sfs", |told, clock, answer| {
+        let expected = match told {
+            Told::Write(Written { lpn: Lpn(lpn), .. }) => {
+                let age = sfs.pages.get(lpn).map(|page| (clock - page.0).max(1) as f64);
+                let count = sfs.pages.get(lpn).map_or(0, |page| page.1);
+                let next = count < 255 && sfs.rng.chance(1.05f64.powi(-count));
+                sfs.pages.insert(*lpn, (clock, count + i32::from(next)));
+                let (writes, _) = sfs.writes_and_age(*lpn, clock).unwrap();
+                age.map_or(0, |age| sfs.class(writes / age))
+            }
+            Told::Copy(lpn, _) => {
+                sfs.copy(clock);
+                let hotness = sfs.writes_and_age(*lpn, clock).map(|(writes, age)| writes / age);
+                hotness.map_or(0, |hotness| sfs.class(hotness))
+            }
+            Told::Collect(_) => return,
+        };
+        seen[expected] += 1;
+        assert_eq!(answer, Some(expected as u32));
+    });
+    assert!(seen.iter().all(|&n| n > 50), "{seen:?}");
+}
+
+#[test]
+fn warcip_is_its_literal_version() {
+    let mut last = BTreeMap::<u32, u64>::new();
+    // Mean and writes of each cluster, and the writes of the host since they were looked at.
+    let (mut clusters, mut since) = (vec![(f64::from(PAGES), 0u64)], 0);
+    let mut seen = [0; 6];
+    steps("warcip", |told, clock, answer| match told {
+        Told::Write(Written { lpn: Lpn(lpn), replaces, .. }) => {
+            let copied = replaces.filter(|old| old.class == Some(5)).map(|old| clock - old.age);
+            let expected = match last.insert(*lpn, clock) {
+                Some(before) => {
+                    let waited = copied.map_or(0, |at| at.saturating_sub(before));
+                    let interval = (clock - before + waited) as f64;
+                    let far = |cluster: &(f64, u64)| (cluster.0 - interval).abs();
+                    let best = clusters.iter().map(far).fold(f64::INFINITY, f64::min);
+                    let at = clusters.iter().position(|cluster| far(cluster) == best).unwrap();
+                    clusters[at].1 += 1;
+                    clusters[at].0 += (interval - clusters[at].0) / clusters[at].1 as f64;
+                    at
+                }
+                None => clusters.len() - 1,
+            };
+            seen[expected] += 1;
+            assert_eq!(answer, Some(expected as u32));
+            since += 1;
+            if since == 256 * 8 {
+                look(&mut clusters);
+                since = 0;
+            }
+        }
+        Told::Copy(..) => assert_eq!(answer, Some(5)),
+        Told::Collect(_) => {}
+    });
+    assert!(seen[0] > 1000 && seen[1] > 1000, "{seen:?}");
+}
+
+/// Split the cluster with more than half of the writes, or forget the one with less than a block of 8 pages.
+fn look(clusters: &mut Vec<(f64, u64)>) {
+    let all: u64 = clusters.iter().map(|cluster| cluster.1).sum();
+    let large = clusters.iter().position(|cluster| cluster.1 * 2 > all);
+    let least = clusters.iter().map(|cluster| cluster.1).min().unwrap();
+    if let Some(at) = large.filter(|_| clusters.len() < 5) {
+        let mean = clusters[at].0;
+        clusters[at].0 = mean / 2.0;
+        clusters.push((mean * 1.5, 0));
+    } else if least < 8 && clusters.len() > 1 {
+        clusters.remove(clusters.iter().position(|cluster| cluster.1 == least).unwrap());
+    }
+    clusters.sort_by(|a, b| a.0.total_cmp(&b.0));
+    clusters.iter_mut().for_each(|cluster| cluster.1 = 0);
 }
 
 /// A device of one plane whose pages are separated by `name`.
@@ -251,7 +433,8 @@ fn copies_are_in_the_class_that_the_policy_names() {
 
 #[test]
 fn a_permutation_of_the_addresses_changes_nothing() {
-    for info in ALL {
+    // SFS draws addresses.
+    for info in ALL.iter().filter(|info| info.name != "sfs") {
         let c = separated(info.name);
         let straight: Vec<u32> = (0..c.device.user_pages).collect();
         let mut shuffled = straight.clone();
@@ -272,7 +455,15 @@ fn separation_pays_on_skewed_writes() {
         run(&c, &(0..c.device.user_pages).collect::<Vec<_>>(), 60_000).tally.gc_pages
     };
     let without = copies("none");
-    for (name, most) in [("dac", 90), ("fadac", 90), ("sepbit", 95), ("two-regions", 98)] {
+    for (name, most) in [
+        ("dac", 90),
+        ("fadac", 90),
+        ("multilog", 98),
+        ("sepbit", 95),
+        ("sfs", 98),
+        ("two-regions", 98),
+        ("warcip", 98),
+    ] {
         let with = copies(name);
         assert!(with * 100 < without * most, "{name}: {with} copies, {without} without");
     }

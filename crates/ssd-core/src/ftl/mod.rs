@@ -117,6 +117,7 @@ impl Ftl {
             pages: geo.user_pages,
             pages_per_block: geo.pages_per_block,
             most_classes: config.most_classes(),
+            seed: config.run.seed,
         };
         let separated = plugs.separation(&config.alloc.separation, &ground).map(Separated::new);
         let classes = separated.as_ref().map_or_else(|| config.alloc.classes(), Separated::classes);

@@ -2,7 +2,9 @@
 
 use super::Ftl;
 use super::map::Entry;
-use super::separation::{Classes, Collected, Copied, Separation, SeparationPolicy, Written};
+use super::separation::{
+    Classes, Collected, Copied, Replaced, Separation, SeparationPolicy, Written,
+};
 use crate::units::{BlockId, Lpn, Ppn};
 
 /// The policy, and what has been asked of it.
@@ -45,7 +47,11 @@ impl Ftl {
     fn ask_class(&mut self, lpn: Lpn, stream: u8) -> u8 {
         debug_assert!(lpn.0 < self.geo.user_pages, "{lpn:?} is not the host's");
         let replaces = match self.owners.newest(lpn) {
-            Entry::Page(page) => self.class_of_block(self.geo.block_of(page)),
+            Entry::Page(page) => {
+                let block = self.geo.block_of(page);
+                let age = self.space.clock() - self.space.origin(block).opened;
+                Some(Replaced { class: self.class_of_block(block), age })
+            }
             Entry::Slot(_) | Entry::Unmapped => None,
         };
         let separated = self.separated.as_deref_mut().expect("the caller has checked");

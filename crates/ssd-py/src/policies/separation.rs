@@ -56,7 +56,8 @@ impl Separation {
     }
 
     fn of_write(&mut self, page: &Written) -> u32 {
-        let asked = (page.lpn.0, page.stream, page.replaces, page.clock);
+        let replaces = page.replaces.and_then(|old| old.class);
+        let asked = (page.lpn.0, page.stream, replaces, page.clock);
         self.class("of_write", 0, |py| self.given.call(py, "of_write", asked))
     }
 

@@ -1,39 +1,80 @@
-//! When each logical page was last written by the host: 4 B a page.
+//! When each logical page was last written by the host, and what a policy notes beside it: 4 B a page.
 
 use crate::units::Lpn;
 
-/// The clock of the last write of each page. Clocks are kept in 32 bits, so that a page that has not been written for
-/// 2^32 others seems to have been written later.
-pub(super) struct LastWrites(Vec<u32>);
+/// The clock of the last write of each page, and a note of some bits.
+///
+/// Without a note, clocks are kept to the write, in 32 bits. A note takes bits from them: a clock then counts in units
+/// of 2^`shift` writes, the smallest with which [`RANGE`] writes of every page have different ones. A page that has not
+/// been written for as long as the clock has values seems to have been written later.
+pub(super) struct LastWrites {
+    pages: Vec<u32>,
+    note_bits: u32,
+    shift: u32,
+}
 
 const NEVER: u32 = 0;
+
+/// Times that every page can be written before a clock with a note has its first value again.
+const RANGE: u64 = 256;
 
 impl LastWrites {
     pub(super) fn new(pages: u32) -> LastWrites {
         assert!(pages > 0, "a device without pages");
-        LastWrites(vec![NEVER; pages as usize])
+        LastWrites { pages: vec![NEVER; pages as usize], note_bits: 0, shift: 0 }
+    }
+
+    /// With a note of `note_bits` bits for each page, 0 at first.
+    pub(super) fn with_notes(pages: u32, note_bits: u32) -> LastWrites {
+        assert!((1..=16).contains(&note_bits), "a note of {note_bits} bits");
+        let wanted = (u64::from(pages) * RANGE).next_power_of_two().ilog2();
+        let shift = wanted.saturating_sub(32 - note_bits);
+        LastWrites { note_bits, shift, ..LastWrites::new(pages) }
     }
 
     /// Writes of the host since that of `lpn`; `None` if it has not been written.
     #[inline]
     pub(super) fn age(&self, lpn: Lpn, clock: u64) -> Option<u64> {
-        let last = self.0[lpn.at()];
-        debug_assert!(lpn.at() < self.0.len(), "{lpn:?} is beyond the device");
-        (last != NEVER).then(|| u64::from(stamp(clock).wrapping_sub(last)))
+        let last = self.pages[lpn.at()] >> self.note_bits;
+        debug_assert!(lpn.at() < self.pages.len(), "{lpn:?} is beyond the device");
+        let units = self.stamp(clock).wrapping_sub(last) & (u32::MAX >> self.note_bits);
+        (last != NEVER).then(|| u64::from(units) << self.shift)
+    }
+
+    /// The note of `lpn`.
+    pub(super) fn note(&self, lpn: Lpn) -> u32 {
+        let note = self.pages[lpn.at()] & self.mask();
+        debug_assert!(self.note_bits > 0, "{lpn:?} has no note");
+        note
+    }
+
+    /// `note` is that of `lpn` from now on.
+    pub(super) fn set_note(&mut self, lpn: Lpn, note: u32) {
+        let mask = self.mask();
+        assert!(note <= mask, "{lpn:?}: {note} is no note of {} bits", self.note_bits);
+        let page = &mut self.pages[lpn.at()];
+        *page = *page & !mask | note;
     }
 
     /// `lpn` is written now. Returns the writes since that before.
     #[inline]
     pub(super) fn write(&mut self, lpn: Lpn, clock: u64) -> Option<u64> {
         let age = self.age(lpn, clock);
-        self.0[lpn.at()] = stamp(clock);
+        let (mask, stamp) = (self.mask(), self.stamp(clock));
+        let page = &mut self.pages[lpn.at()];
+        *page = stamp << self.note_bits | *page & mask;
         debug_assert!(self.age(lpn, clock) == Some(0), "{lpn:?} has not been written");
         age
     }
-}
 
-/// `clock` in 32 bits, without 0.
-fn stamp(clock: u64) -> u32 {
-    let stamp = (clock as u32).wrapping_add(1);
-    if stamp == NEVER { 1 } else { stamp }
+    /// `clock` in the bits that are kept of it, without 0.
+    fn stamp(&self, clock: u64) -> u32 {
+        let kept = u32::MAX >> self.note_bits;
+        let stamp = ((clock >> self.shift) as u32).wrapping_add(1) & kept;
+        if stamp == NEVER { 1 } else { stamp }
+    }
+
+    fn mask(&self) -> u32 {
+        !u32::MAX.checked_shl(self.note_bits).unwrap_or(0)
+    }
 }

@@ -5,8 +5,8 @@
 //! ([`super::space`]). A copy for whose class the pool has no page goes to another one that takes copies: so the
 //! room rule needs no more blocks than without classes. How often that happens is counted.
 //!
-//! A policy sees what a controller knows: the address, the stream of the request, the class of the page replaced, and
-//! a clock, which counts the pages that the host has written. It remembers what it needs: at most 4 B a logical page.
+//! A policy sees what a controller knows: the address, the stream of the request, class and age of the block of the page
+//! replaced, and a clock, which counts the pages that the host has written. It remembers what it needs: at most 4 B a logical page.
 
 mod history;
 
@@ -30,6 +30,8 @@ pub struct Ground {
     pub pages_per_block: u32,
     /// Classes that the spare can hold open.
     pub most_classes: u32,
+    /// Of the random stream of a policy that draws.
+    pub seed: u64,
 }
 
 /// The classes of a policy. Those of the host come first, those of copies alone last.
@@ -48,10 +50,19 @@ pub struct Written {
     pub lpn: Lpn,
     /// The stream of its request.
     pub stream: u8,
-    /// The class of the page on flash that it replaces; none if it is new, or if the page is in the controller.
-    pub replaces: Option<u32>,
+    /// What is known of the page on flash that it replaces; nothing if it is new, or if that page is in the controller.
+    pub replaces: Option<Replaced>,
     /// Pages that the host has written before.
     pub clock: u64,
+}
+
+/// The block of a page that becomes invalid.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Replaced {
+    /// Its class; none if wear levelling has filled it.
+    pub class: Option<u32>,
+    /// Pages that the host has written since it was opened.
+    pub age: u64,
 }
 
 /// A valid page of a victim, which is copied.
@@ -101,9 +112,12 @@ crate::plugs! {
     pub enum Separation = "separation policy", build(spec: &PolicySpec, ground: &Ground) (spec, ground) {
         dac Dac,
         fadac Fadac,
+        multilog Multilog,
         none None,
         sepbit Sepbit,
+        sfs Sfs,
         two_regions TwoRegions,
+        warcip Warcip,
     }
 }
 
@@ -117,7 +131,7 @@ impl Classes {
     /// Those of the policy that `spec` names, if it separates and is not an external one.
     #[must_use]
     pub fn of_policy(spec: &PolicySpec) -> Option<Classes> {
-        let ground = Ground { pages: 1, pages_per_block: 1, most_classes: 1 };
+        let ground = Ground { pages: 1, pages_per_block: 1, most_classes: 1, seed: 0 };
         let known = ALL.iter().any(|info| info.name == spec.policy);
         (known && separates(spec)).then(|| Separation::build(spec, &ground).classes())
     }

@@ -1,0 +1,128 @@
+//! WARCIP: pages whose rewrite intervals are similar share a block.
+//!
+//! Paper: Yang, Pei and Yang, "WARCIP: write amplification reduction by clustering I/O pages", SYSTOR 2019. The interval
+//! between two writes of a page is compared with the mean intervals of the clusters, and the nearest takes it; copies are
+//! apart. A cluster with most of the writes is split, one with few is merged with a neighbour. A page that has been
+//! copied since its last write waited too long in its block: its age when it was copied is added to its interval.
+//! Where it is silent, decided: one cluster at first, at most one less than `classes`; intervals are counted in pages
+//! written by the host; the mean of a cluster is that of its writes since clusters last changed, which is looked at after
+//! as many writes as 256 blocks hold. Then the cluster with more than half of the writes is split, into half and one and a
+//! half of its mean; otherwise the one with the fewest, if these are less than a block of pages, is given up: its pages
+//! go to their next nearest one.
+//! A page is copied when its block is opened, if that block holds copies. A page written first has the longest interval.
+//! History: the last write, 4 B a logical page.
+
+use super::history::LastWrites;
+use super::{CLASSES, Classes, Copied, Ground, Replaced, SeparationPolicy, Written};
+use crate::plug::{PolicyInfo, PolicySpec};
+
+/// Registry entry of WARCIP.
+pub const INFO: PolicyInfo = PolicyInfo {
+    name: "warcip",
+    summary: "clusters of rewrite intervals, and copies apart",
+    paper: "Yang, Pei and Yang, WARCIP: write amplification reduction by clustering I/O pages, SYSTOR 2019",
+    params: &[CLASSES],
+};
+
+/// Blocks of pages that the host writes between two looks at the clusters.
+const LOOK: u64 = 256;
+
+/// Writes of similar intervals.
+#[derive(Clone, Copy)]
+struct Cluster {
+    /// Mean interval.
+    mean: f64,
+    /// Writes since clusters were last looked at.
+    writes: u64,
+}
+
+/// The clusters, those of short intervals first, and the last write of each page.
+pub struct Policy {
+    last: LastWrites,
+    clusters: Vec<Cluster>,
+    most: u32,
+    pages_per_block: u64,
+    /// Writes until the next look.
+    left: u64,
+}
+
+impl Policy {
+    pub(super) fn build(spec: &PolicySpec, ground: &Ground) -> Policy {
+        let pages_per_block = u64::from(ground.pages_per_block);
+        assert!(pages_per_block > 0, "blocks without pages");
+        // Until it is known: that of pages written equally often.
+        let all = Cluster { mean: f64::from(ground.pages), writes: 0 };
+        Policy {
+            last: LastWrites::new(ground.pages),
+            clusters: vec![all],
+            most: spec.int("classes") as u32 - 1,
+            pages_per_block,
+            left: LOOK * pages_per_block,
+        }
+    }
+
+    /// The cluster whose mean is nearest to `interval`.
+    fn nearest(&self, interval: f64) -> usize {
+        let far = |at: &usize| (self.clusters[*at].mean - interval).abs();
+        let nearest = (0..self.clusters.len()).min_by(|a, b| far(a).total_cmp(&far(b)));
+        nearest.expect("there is always a cluster")
+    }
+
+    /// Split the cluster that has most of the writes, or merge the one that has next to none.
+    fn look(&mut self) {
+        let all: u64 = self.clusters.iter().map(|cluster| cluster.writes).sum();
+        let writes = |at: &usize| self.clusters[*at].writes;
+        let most = (0..self.clusters.len()).max_by_key(writes).expect("there is a cluster");
+        let least = (0..self.clusters.len()).min_by_key(writes).expect("there is a cluster");
+        if self.clusters.len() < self.most as usize && self.clusters[most].writes * 2 > all {
+            let Cluster { mean, .. } = self.clusters[most];
+            self.clusters[most].mean = mean / 2.0;
+            self.clusters.insert(most + 1, Cluster { mean: mean * 1.5, writes: 0 });
+        } else if self.clusters.len() > 1 && self.clusters[least].writes < self.pages_per_block {
+            self.clusters.remove(least);
+        }
+        self.clusters.sort_by(|a, b| a.mean.total_cmp(&b.mean));
+        self.clusters.iter_mut().for_each(|cluster| cluster.writes = 0);
+        assert!(!self.clusters.is_empty() && self.clusters.len() <= self.most as usize);
+        self.left = LOOK * self.pages_per_block;
+    }
+}
+
+impl SeparationPolicy for Policy {
+    fn classes(&self) -> Classes {
+        Classes { host: self.most, all: self.most + 1 }
+    }
+
+    fn of_write(&mut self, page: &Written) -> u32 {
+        let age = self.last.write(page.lpn, page.clock);
+        let copies = Some(self.most);
+        debug_assert!(self.left > 0, "{page:?}: a look is due");
+        let waited = |age: u64| match page.replaces {
+            Some(Replaced { class, age: since }) if class == copies => age.saturating_sub(since),
+            _ => 0,
+        };
+        let cluster = match age {
+            Some(age) => {
+                let interval = (age + waited(age)) as f64;
+                let at = self.nearest(interval);
+                let cluster = &mut self.clusters[at];
+                cluster.writes += 1;
+                cluster.mean += (interval - cluster.mean) / cluster.writes as f64;
+                at
+            }
+            None => self.clusters.len() - 1,
+        };
+        self.left -= 1;
+        if self.left == 0 {
+            self.look();
+        }
+        debug_assert!(cluster < self.most as usize, "{page:?} is in cluster {cluster}");
+        cluster as u32
+    }
+
+    fn of_copy(&mut self, page: &Copied) -> u32 {
+        debug_assert!(page.class.is_none_or(|class| class <= self.most), "{page:?} has no class");
+        debug_assert!(self.clusters.len() <= self.most as usize, "{page:?}: too many clusters");
+        self.most
+    }
+}
