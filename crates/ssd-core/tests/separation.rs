@@ -10,6 +10,7 @@ use rig::storm::{Storm, Weather};
 use rig::{device, free_blocks, named, victim};
 use ssd_core::config::{Config, DataMode};
 use ssd_core::ftl::Ftl;
+use ssd_core::ftl::separation::future::Foreseen;
 use ssd_core::ftl::separation::{
     ALL, Collected, Copied, Ground, Replaced, Separation, SeparationPolicy as _, Written,
 };
@@ -17,6 +18,7 @@ use ssd_core::rng::Stream;
 use ssd_core::sim::functional::Functional;
 use ssd_core::units::{BlockId, Lpn};
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
 fn completes_or_says_why(c: &Config, seed: u64, requests: u64) {
     let weather = Weather { requests, depth: 32, seed, audit: 64, mix: [20, 8, 2], pause: 0 };
@@ -371,6 +373,36 @@ fn look(clusters: &mut Vec<(f64, u64)>) {
     }
     clusters.sort_by(|a, b| a.0.total_cmp(&b.0));
     clusters.iter_mut().for_each(|cluster| cluster.1 = 0);
+}
+
+#[test]
+fn the_future_is_what_follows() {
+    let mut rng = Stream::new(4, "future");
+    let order: Vec<Lpn> = (0..6000)
+        .map(|_| Lpn(rng.below(if rng.chance(0.8) { 20 } else { u64::from(PAGES) }) as u32))
+        .collect();
+    let spec = named(ALL, "future");
+    let Separation::Future(policy) = Separation::build(&spec, &GROUND) else { unreachable!() };
+    // The last writes are not foreseen.
+    let mut policy = policy.foreseeing(Arc::new(Foreseen::new(PAGES, &order[..5500])));
+    let class = |lpn: Lpn, clock: usize, from: usize| {
+        let Some(next) = (from..5500).find(|&number| order[number] == lpn) else { return 5 };
+        let left = next.saturating_sub(clock).max(1) as f64;
+        // Six classes: each twice as wide as the one below.
+        (0..5).rev().find(|k| left > 2400.0 / 2f64.powi(6 - k)).map_or(0, |k| k as u32 + 1).min(5)
+    };
+    let mut seen = [0; 6];
+    for (number, &lpn) in order.iter().enumerate() {
+        let page = Written { lpn, stream: 0, replaces: None, clock: number as u64 };
+        let expected = class(lpn, number, number + 1);
+        assert_eq!(policy.of_write(&page), expected, "write {number} of {lpn:?}");
+        seen[expected as usize] += 1;
+        let copied = Lpn(rng.below(u64::from(PAGES)) as u32);
+        let page = Copied { lpn: copied, class: None, clock: number as u64 + 1 };
+        let expected = class(copied, number + 1, number + 1);
+        assert_eq!(policy.of_copy(&page), expected, "a copy of {copied:?} after write {number}");
+    }
+    assert!(seen.iter().all(|&n| n > 100), "{seen:?}");
 }
 
 /// A device of one plane whose pages are separated by `name`.

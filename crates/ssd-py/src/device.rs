@@ -8,6 +8,7 @@ use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::json;
+use ssd_core::ftl::separation::{UNFORESEEN, foresees};
 use ssd_core::ftl::snapshot::DeviceSnapshot;
 use ssd_core::host::device::{Device as _, DeviceError};
 use ssd_core::host::request::Op;
@@ -152,6 +153,9 @@ impl Device {
     #[pyo3(signature = (config, *, policies=Vec::new()))]
     fn new(py: Python<'_>, config: &str, policies: Vec<Said>) -> PyResult<Device> {
         let config: RunConfig = crate::parsed("config", config)?;
+        if foresees(&config.alloc.separation) {
+            return Err(refused(UNFORESEEN.into()));
+        }
         let (outside, plugs) = Policies::plugs(py, &config, policies)?;
         Ok(Device { driver: Mutex::new(PushDriver::new(config, plugs)), outside })
     }

@@ -13,6 +13,8 @@ pub enum Stage {
     Reading,
     /// Sorting the requests of a trace by arrival time; counted in requests.
     Sorting,
+    /// A first pass over the workload, for a policy that knows the future; counted in requests.
+    Foreseeing,
     /// Preconditioning; counted in pages.
     Precondition,
     /// The workload; counted in requests.
@@ -28,6 +30,7 @@ impl Stage {
         match self {
             Stage::Reading => "reading",
             Stage::Sorting => "sorting",
+            Stage::Foreseeing => "foreseeing",
             Stage::Precondition => "precondition",
             Stage::Workload => "workload",
             Stage::Writing => "writing",

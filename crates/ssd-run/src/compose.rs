@@ -2,12 +2,14 @@
 
 use crate::caller::Caller;
 use crate::error::RunError;
+use crate::foresee;
 use crate::page_file::in_files;
 use crate::pull::PullDriver;
 use crate::report::{Circumstances, Ending, Finished};
 use crate::start;
 use crate::workload::open_workload;
 use ssd_core::ftl::plugs::Plugs;
+use ssd_core::ftl::separation::foresees;
 use ssd_core::ftl::snapshot::DeviceSnapshot;
 use ssd_trace::TraceFacts;
 use ssd_trace::config::RunConfig;
@@ -41,7 +43,10 @@ pub fn run(mut config: RunConfig, setup: Setup, caller: &mut dyn Caller) -> Resu
     let opened = open_workload(&mut config, caller)?;
     let mut log = caller.log(&config.metrics).map_err(RunError::Log)?;
     let Setup { commit, audit_every, plugs, device } = setup;
-    let plugs = in_files(plugs);
+    let mut plugs = in_files(plugs);
+    if foresees(&config.alloc.separation) {
+        plugs = plugs.foreseeing(foresee::future_of(&config, caller)?);
+    }
     let start = start::device(&config, device.as_ref(), &plugs, caller)?;
     drop(device);
     let facts = opened.facts;

@@ -28,6 +28,7 @@ mod caller;
 mod compose;
 mod error;
 pub mod excerpt;
+mod foresee;
 pub mod logs;
 mod page_file;
 mod pull;

@@ -33,6 +33,7 @@ LINE_S = 10.0
 MOST_BARS = 12
 """With more runs, those that have ended leave the screen to the others."""
 UNITS = {
+    "foreseeing": "requests",
     "precondition": "pages",
     "workload": "requests",
     "reading": "bytes",

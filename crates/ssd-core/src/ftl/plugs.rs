@@ -12,6 +12,7 @@ use super::gc::concurrency::{Concurrency, ConcurrencyPolicy};
 use super::gc::trigger::{Trigger, TriggerPolicy};
 use super::gc::victim::{Victim, VictimPolicy};
 use super::place::{Layout, Placement, PlacementPolicy};
+use super::separation::future::Foreseen;
 use super::separation::{self, Ground, Separation, SeparationPolicy};
 use crate::config::Gc;
 use crate::nand::page_store::PageStore;
@@ -88,6 +89,7 @@ pub type MakePageStore = dyn Fn() -> Box<dyn PageStore> + Send + Sync;
 pub struct Plugs {
     outside: Option<Arc<dyn Outside>>,
     page_store: Option<Arc<MakePageStore>>,
+    foreseen: Option<Arc<Foreseen>>,
 }
 
 impl std::fmt::Debug for Plugs {
@@ -100,7 +102,7 @@ impl Plugs {
     /// Policies built by the factory `outside`.
     #[must_use]
     pub fn new(outside: Arc<dyn Outside>) -> Plugs {
-        Plugs { outside: Some(outside), page_store: None }
+        Plugs { outside: Some(outside), ..Plugs::default() }
     }
 
     /// The same, with a store for `run.data = "file"`.
@@ -108,6 +110,13 @@ impl Plugs {
     pub fn with_page_store(self, make: Arc<MakePageStore>) -> Plugs {
         assert!(self.page_store.is_none(), "two stores for the same pages");
         Plugs { page_store: Some(make), ..self }
+    }
+
+    /// The same, with the writes that the host will make, for a separation policy that knows the future.
+    #[must_use]
+    pub fn foreseeing(self, foreseen: Arc<Foreseen>) -> Plugs {
+        assert!(self.foreseen.is_none(), "two futures of the same machine");
+        Plugs { foreseen: Some(foreseen), ..self }
     }
 
     pub(crate) fn page_store(&self) -> Option<Box<dyn PageStore>> {
@@ -186,6 +195,13 @@ impl Plugs {
         if let Some(policy) = outside {
             return Some(Separation::External(policy));
         }
-        separation::separates(spec).then(|| Separation::build(spec, ground))
+        separation::separates(spec).then(|| {
+            match (Separation::build(spec, ground), &self.foreseen) {
+                (Separation::Future(policy), Some(foreseen)) => {
+                    Separation::Future(policy.foreseeing(Arc::clone(foreseen)))
+                }
+                (policy, _) => policy,
+            }
+        })
     }
 }

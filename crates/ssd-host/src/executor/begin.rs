@@ -5,6 +5,7 @@ use crate::fs::Fs;
 use crate::settings::HostSettings;
 use crate::workload::Workload;
 use ssd_core::config::{BufferPower, Config, PowerCut};
+use ssd_core::ftl::{Ftl, separation};
 use ssd_core::host::device::Device as _;
 use ssd_core::nand::nvram::SHARE_BYTES;
 use ssd_core::sim::functional::Functional;
@@ -47,7 +48,10 @@ impl Machine {
         workload: Workload,
     ) -> Result<Machine, HostError> {
         let settings = fitted(config, settings)?;
-        let mut functional = Functional::new(config, ssd_core::ftl::Ftl::new(config));
+        if separation::foresees(&config.alloc.separation) {
+            return Err(HostError::Refused(separation::UNFORESEEN.into()));
+        }
+        let mut functional = Functional::new(config, Ftl::new(config));
         functional.precondition(config, &mut |_, _| true)?;
         let sequence = functional.sequence();
         let mut ssd = Ssd::new(config, functional.ftl, sequence);

@@ -112,6 +112,7 @@ crate::plugs! {
     pub enum Separation = "separation policy", build(spec: &PolicySpec, ground: &Ground) (spec, ground) {
         dac Dac,
         fadac Fadac,
+        future Future,
         multilog Multilog,
         none None,
         sepbit Sepbit,
@@ -126,6 +127,16 @@ crate::plugs! {
 pub fn separates(spec: &PolicySpec) -> bool {
     spec.policy != none::INFO.name
 }
+
+/// Whether the policy that `spec` names must know the workload before the run.
+#[must_use]
+pub fn foresees(spec: &PolicySpec) -> bool {
+    spec.policy == future::INFO.name
+}
+
+/// Why a machine refuses such a policy that gets its requests one after the other.
+pub const UNFORESEEN: &str = "alloc.separation = \"future\" looks at all writes before the first one is made: expected \
+                              a run of a whole workload, as by `ssdlab run` or ssdlab.run()";
 
 impl Classes {
     /// Those of the policy that `spec` names, if it separates and is not an external one.

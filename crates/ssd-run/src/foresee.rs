@@ -1,0 +1,90 @@
+//! The first pass of a run whose separation policy knows the future: which pages its host will write.
+
+use crate::caller::{Caller, Stage};
+use crate::error::RunError;
+use crate::workload::open_workload;
+use ssd_core::config::Mode;
+use ssd_core::ftl::plugs::{Outside, Plugs};
+use ssd_core::ftl::separation::future::Foreseen;
+use ssd_core::ftl::separation::{Classes, Copied, Ground, SeparationPolicy, Written};
+use ssd_core::functional_run::FunctionalRun;
+use ssd_core::host::device::DeviceError;
+use ssd_core::host::drive::DriveError;
+use ssd_core::sim::functional::Functional;
+use ssd_core::units::Lpn;
+use ssd_trace::config::RunConfig;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The pages that the host has written, in order.
+#[derive(Clone, Default)]
+struct Order(Arc<Mutex<Vec<Lpn>>>);
+
+impl Order {
+    fn note(&self, lpn: Lpn) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(lpn);
+    }
+}
+
+/// Separates nothing, and notes what is written.
+struct Recorder(Order);
+
+impl SeparationPolicy for Recorder {
+    fn classes(&self) -> Classes {
+        Classes { host: 0, all: 1 }
+    }
+
+    fn of_write(&mut self, page: &Written) -> u32 {
+        self.0.note(page.lpn);
+        0
+    }
+
+    fn of_copy(&mut self, _: &Copied) -> u32 {
+        0
+    }
+}
+
+impl Outside for Order {
+    fn separation(&self, _: &Ground) -> Option<Box<dyn SeparationPolicy>> {
+        Some(Box::new(Recorder(self.clone())))
+    }
+}
+
+/// What the host of `config` will write, preconditioning included: found by a run without time.
+///
+/// # Errors
+/// The workload cannot be opened twice, the device fails, or the caller ends the pass.
+pub(crate) fn future_of(
+    config: &RunConfig,
+    caller: &mut dyn Caller,
+) -> Result<Arc<Foreseen>, RunError> {
+    let mut config = config.clone();
+    config.run.mode = Mode::Functional;
+    let mut source = open_workload(&mut config, caller)?.source;
+    let order = Order::default();
+    let plugs = Plugs::new(Arc::new(order.clone()));
+    let mut device = Functional::with_plugs(&config, &plugs);
+    let mut keep_going =
+        |done, total| caller.progress(Stage::Precondition, done, Some(total)).is_continue();
+    let failed = |error: DriveError| match error {
+        DriveError::Device(DeviceError::Interrupted) => RunError::Interrupted,
+        error => RunError::Workload(format!("the first pass over the workload failed: {error}")),
+    };
+    if !device.precondition(&config, &mut keep_going).map_err(|error| failed(error.into()))? {
+        return Err(RunError::Interrupted);
+    }
+    let total = source.expected();
+    let mut watch = |done| caller.progress(Stage::Foreseeing, done, total);
+    let mut run = FunctionalRun::new(device);
+    if run.drive(0, &mut *source, &mut watch).map_err(failed)?.interrupted {
+        return Err(RunError::Interrupted);
+    }
+    let order = order.0.lock().unwrap_or_else(PoisonError::into_inner);
+    if order.len() > Foreseen::MOST {
+        let most = Foreseen::MOST;
+        return Err(RunError::Workload(format!(
+            "{} page writes: alloc.separation = \"future\" foresees up to {most}; make fewer requests",
+            order.len()
+        )));
+    }
+    Ok(Arc::new(Foreseen::new(config.device.user_pages, &order)))
+}
