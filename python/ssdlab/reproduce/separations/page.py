@@ -1,0 +1,217 @@
+"""The page of the study."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from html import escape
+from typing import Any
+
+from ssdlab.html.page import Section, document, warnings_box
+from ssdlab.html.page import table as html_table
+from ssdlab.reproduce.pictures import files_of, markdown_of
+from ssdlab.reproduce.separations.choices import (
+    APART,
+    BEFORE,
+    BLOCKS,
+    BOUND,
+    CELLS,
+    FUTURE,
+    MEASURED,
+    OPTIMAL,
+    PAGES,
+    REAL,
+    SEEDS,
+    SPARES,
+    USUAL,
+    VICTIMS,
+    WORKLOADS,
+    Place,
+    closed_form,
+    lines,
+    mark,
+)
+from ssdlab.reproduce.separations.outcome import Separations
+from ssdlab.reproduce.separations.pictures import pictures
+from ssdlab.reproduce.study import json_of
+from ssdlab.results.intervals import Estimate
+from ssdlab.versions import described
+
+TITLE = "Separation of pages: write amplification"
+CLOSED = "closed form, all rates apart"
+
+Rows = list[tuple[str, list[str]]]
+
+
+def verdict(done: Separations) -> list[str]:
+    """Who wins where, and whether the mark holds, in words."""
+    said = []
+    for victims in VICTIMS:
+        wins: dict[str, list[str]] = {}
+        for workload in WORKLOADS:
+            winner = done.best(workload, victims, USUAL) or "nobody alone"
+            wins.setdefault(winner, []).append(workload)
+        each = "; ".join(f"{line} on {', '.join(names)}" for line, names in wins.items())
+        said.append(f"Lowest with {victims} victims at {100 * USUAL:g} %: {each}.")
+    below = done.beyond_the_mark()
+    where = "; ".join(f"{p.line}, {p.workload}, {p.victims}, {100 * p.spare:g} %" for p in below)
+    name = mark(done.quick)
+    of = f"in {len(below)} of {len(VICTIMS) * len(SPARES) * len(WORKLOADS) * len(REAL)} places"
+    said.append(f"Below {name!r}, beyond the intervals: {of + ': ' + where if below else 'none'}.")
+    return said
+
+
+def _number(of: Estimate | None, digits: int = 3) -> str:
+    if of is None:
+        return "–"
+    width = "" if of.ci95 is None else f" ± {of.ci95:.{digits}f}"
+    return f"{of.mean:.{digits}f}{width}"
+
+
+def _rows(done: Separations, victims: str, spare: float) -> Rows:
+    def found(line: str) -> list[str]:
+        return [_number(done.waf(Place(name, victims, spare, line))) for name in WORKLOADS]
+
+    forms = [f"{closed_form(workload, spare):.3f}" for workload in WORKLOADS]
+    return [*((line, found(line)) for line in lines(done.quick)), (CLOSED, forms)]
+
+
+def _bold(done: Separations, victims: str, spare: float) -> Rows:
+    """The same with the lines that win in bold, as Markdown."""
+    best = [done.best(workload, victims, spare) for workload in WORKLOADS]
+    return [
+        (line, [f"**{n}**" if line == of else n for n, of in zip(numbers, best, strict=True)])
+        for line, numbers in _rows(done, victims, spare)
+    ]
+
+
+def _wins(done: Separations) -> Rows:
+    """How often each line wins, and how far it is from the mark in the geometric mean."""
+    rows = []
+    for line in lines(done.quick):
+        cells = []
+        for victims in VICTIMS:
+            places = [Place(w, victims, s, line) for w in WORKLOADS for s in SPARES]
+            won = sum(done.best(p.workload, victims, p.spare) == line for p in places)
+            logs = [math.log(d) for p in places if (d := done.distance(p)) is not None]
+            mean = f"{math.exp(sum(logs) / len(logs)):.2f}" if logs else "–"
+            cells += [f"{won} of {len(places)}" if line in REAL else "–", mean]
+        rows.append((line, cells))
+    return rows
+
+
+WIN_HEADS = ["line", *(f"{v}: {what}" for v in VICTIMS for what in ("wins", "over the mark"))]
+CELL_HEADS = ["line", "simulator", "published", "here", "off", "here, as is"]
+
+
+def _cells(done: Separations) -> Rows:
+    rows = []
+    for place, published in CELLS.items():
+        of, plain = done.waf(place), done.waf(place._replace(device=""))
+        off = "–" if of is None else f"{100 * (of.mean / published.waf - 1):+.2f} %"
+        numbers = [f"{published.waf:.3f}", _number(of), off, _number(plain)]
+        rows.append((f"{place.line}, {place.workload}", [published.simulator, *numbers]))
+    workload, spare, optimal = OPTIMAL
+    form = closed_form(workload, spare)
+    off = f"{100 * (form / optimal - 1):+.2f} %"
+    rows.append((CLOSED, ["SSD-iq, optimal", f"{optimal:.3f}", f"{form:.3f}", off, "–"]))
+    return rows
+
+
+ABOUT = (
+    "Which pages share a block (`alloc.separation`): write amplification of every policy beside one"
+    f" frontier for all pages, and one each for host and copies. One pool of {BLOCKS:,} blocks of"
+    f" {PAGES} pages, one of them kept erased; the host sees 1 / (1 + OP) of the pages, writes them"
+    f" once in order, then single pages of the workload, {BEFORE} times the user pages before the"
+    f" measurement and {MEASURED} times in it. Means over {len(SEEDS)} seeds with 95 % intervals;"
+    f" bold where the interval lies below those of all other lines but `{FUTURE}`.",
+    f"`{FUTURE}` knows when each page will be overwritten, with as many classes as the others;"
+    f" `{BOUND}` is the mark for all. Near the end of a run it knows of no more writes. The last"
+    " row of each table is no simulation: a pool of its own for each rate of the workload, blocks"
+    " without end, each pool first in, first out, and the spare split best.",
+    "Open blocks of classes take spare: six classes hold two blocks more open, on average, than"
+    " host and copies apart.",
+)
+CELLS_SAID = (
+    "Results of public simulators, greedy. That of SepBIT's authors counts open segments as no"
+    " part of the space, so the device here gets half a block for each class, and the block that is"
+    f" kept erased; last column: without them. {100 * USUAL:g} %; SSD-iq at 87.5 % full, 2,048"
+    " blocks of 2,048 pages, as published. `sfs` makes its centres of pools of drawn pages, the"
+    " simulator of all segments. Cost-benefit cannot be compared: its age there is the square root."
+)
+WINS_SAID = (
+    "Where a line wins, of all workloads and over-provisionings, and the geometric mean of its"
+    " write amplification over that of the mark."
+)
+
+
+def page(done: Separations) -> str:
+    """The page as HTML."""
+    texts = "".join(f"<p>{escape(text)}</p>" for text in (*ABOUT, *verdict(done)))
+    wins = html_table(WIN_HEADS, _wins(done), WINS_SAID)
+    sections = [Section("best", "Outcome", texts + warnings_box(done.remarks()) + wins)]
+    drawings = "".join(
+        f"<figure><h3>{escape(one.title)}</h3>{one.svg}</figure>" for one in pictures(done)
+    )
+    sections.append(Section("pictures", "Beside host and copies apart", drawings))
+    for victims in VICTIMS:
+        tables = "".join(
+            html_table(
+                ["", *WORKLOADS], _rows(done, victims, spare), f"over-provisioning {spare:.0%}"
+            )
+            for spare in SPARES
+        )
+        sections.append(Section(victims, f"{victims} victims", tables))
+    cells = html_table(CELL_HEADS, _cells(done), CELLS_SAID)
+    sections.append(Section("public", "Beside public simulators", cells))
+    lead = f'<p class="lead">{TITLE} · ssdlab {escape(described())}</p>'
+    return document(TITLE, lead, sections)
+
+
+def files(done: Separations) -> Mapping[str, str]:
+    """The files of the pictures."""
+    return files_of({one.name: one for one in pictures(done)})
+
+
+def to_json(done: Separations) -> str:
+    """The text of reproduction.json."""
+    runs: list[dict[str, Any]] = [
+        {
+            "workload": place.workload,
+            "victims": place.victims,
+            "over_provisioning": place.spare,
+            "line": place.line,
+            "device": place.device,
+            "seed": seed,
+            "waf": report.waf.total,
+        }
+        for (place, seed), report in done.reports.items()
+    ]
+    return json_of(done, verdict(done), runs)
+
+
+def _table(heads: list[str], rows: Rows) -> Iterator[str]:
+    yield f"| {' | '.join(heads)} |"
+    yield "|---" * len(heads) + "|"
+    yield from (f"| {name} | {' | '.join(found)} |" for name, found in rows)
+    yield ""
+
+
+def markdown(done: Separations) -> str:
+    """The page as Markdown."""
+    text = ["<!-- Written by `ssdlab compare --separations`. -->", "", f"# {TITLE}", ""]
+    text += [line for one in (*ABOUT, *done.remarks()) for line in (one, "")]
+    text += [*(f"- {one}" for one in verdict(done)), "", WINS_SAID, ""]
+    text += _table(WIN_HEADS, _wins(done))
+    text += [f"## Beside {APART}", ""]
+    for one in pictures(done):
+        text += markdown_of(one)
+    for victims in VICTIMS:
+        text += [f"## {victims} victims", ""]
+        for spare in SPARES:
+            text += [f"### Over-provisioning {spare:.0%}", ""]
+            text += _table(["line", *WORKLOADS], _bold(done, victims, spare))
+    text += ["## Beside public simulators", "", CELLS_SAID, ""]
+    text += _table(CELL_HEADS, _cells(done))
+    text.append(f"`ssdlab compare --separations`, ssdlab {described()}.")
+    return "\n".join(text).rstrip() + "\n"
