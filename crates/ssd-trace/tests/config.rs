@@ -428,7 +428,7 @@ fn all_presets_resolve() {
 #[test]
 fn all_presets_resolve_with_greedy() {
     for preset in presets::PRESETS {
-        let text: String = preset.text.lines().filter(|l| !l.starts_with("victim")).fold(
+        let text: String = preset.text().lines().filter(|l| !l.starts_with("victim")).fold(
             String::new(),
             |mut text, line| {
                 text += line;
@@ -447,13 +447,13 @@ fn all_presets_resolve_with_greedy() {
 fn every_number_of_a_preset_has_its_source() {
     for preset in presets::PRESETS {
         let mut inside = false;
-        for line in preset.text.lines().filter(|l| !l.starts_with(['#', '['])) {
+        for line in preset.text().lines().filter(|l| !l.starts_with(['#', '['])) {
             inside |= line.contains('=');
             let named = line.split_once("# ").is_some_and(|(_, source)| source.len() > 3);
             assert!(line.is_empty() || named, "{}: {line}", preset.name);
         }
-        assert!(inside && preset.text.contains("[device]"), "{}", preset.name);
-        assert!(preset.text.lines().all(|l| l.chars().count() <= 100), "{}", preset.name);
+        assert!(inside && preset.text().contains("[device]"), "{}", preset.name);
+        assert!(preset.text().lines().all(|l| l.chars().count() <= 100), "{}", preset.name);
     }
 }
 

@@ -1,0 +1,43 @@
+"""How named drives are compared with what was published of them.
+
+Fixed before any of the drives was simulated:
+
+- A drive is listed if a published figure is left to predict after the fit. Its file
+  (`presets/drives`) holds its configuration, and what was published in `[published]`.
+- Fit: the raw capacity of a drive is fitted on one published write amplification, that of uniform
+  writes to the fullest drive, where it depends most on raw capacity. The fit is the mean field of
+  greedy collection (`fit`). No other number is fitted. A drive without a published write
+  amplification has the nominal size of its dies; one with the flash of a fitted drive has its raw
+  capacity.
+- Size: 1/64 of the drive by the pages of a block. Blocks, dies, channels, write buffer and times
+  stay, so an erase unit is the same share of the drive. One run at full size shows the difference.
+- Uniform and Zipf: without time; a sequential fill of the used pages, the workload for four times
+  these pages, then two times measured. The unused pages are spare.
+- Zones: the same lengths. Of `k` active zones of 8 GiB a random one takes the next 64 KiB; a full
+  one is replaced by another that is not active, at random. Both 8 GiB and the drive at 1/64.
+- Load: timed; the drive is filled and overwritten uniformly four times, then 99 % writes and 1 %
+  reads of 4 KiB arrive as a Poisson process, for 4 s before the measurement and 8 s in it.
+- Knee: between the highest load up to which the 99th percentile of writes stays below 1 ms, and
+  the next one. It lies in the middle, of the published loads as of the simulated ones.
+- Error of a drive: the mean and the largest of the absolute relative errors of its predicted write
+  amplifications, and the error of its knee. Latencies above the knee depend on how long requests
+  kept coming, so they are not compared.
+"""
+
+from __future__ import annotations
+
+NAME, TITLE = "drives", "Named drives and their errors"
+
+SCALE, QUICK_SCALE = 64, 256
+"""Pages of a block are divided by this."""
+BEFORE, MEASURED = 4, 2
+"""Times the used pages that are written before the measurement, and in it."""
+ZONE_BYTES, PART_BYTES = 8 << 30, 64 << 10
+"""Size of a zone, at full size, and of the writes to zones."""
+LOADS = tuple(range(50_000, 145_000, 5_000))
+"""Requests a second."""
+READS = 0.01
+SECONDS_BEFORE, SECONDS = 4, 8
+KNEE_NS = 1_000_000
+"""Above this 99th percentile of writes a load is beyond the knee."""
+SEED = 1
