@@ -1,6 +1,6 @@
 """How named drives are compared with what was published of them.
 
-Fixed before any of the drives was simulated:
+Fixed before any predicted figure was simulated:
 
 - A drive is listed if a published figure is left to predict after the fit. Its file
   (`presets/drives`) holds its configuration, and what was published in `[published]`.
