@@ -14,8 +14,11 @@ Fixed before any predicted figure was simulated:
   planes fill unevenly, the more so the fewer pages they have (with 31 pages write amplification is
   1.8 % higher, seen on the fitted point). One run at full size shows the difference.
 - Size, timed: 1/8 of the drive by the pages of a block. Dies, planes, buffer and times stay.
-- Uniform and Zipf: without time; a sequential fill of the used pages, the workload for four times
-  these pages, then two times measured. The unused pages are spare.
+- Uniform and Zipf, shuffled: without time; a sequential fill of the used pages, the workload for
+  four times these pages, then two times measured. The unused pages are spare.
+- Zipf by rank (the hot pages side by side): the same lengths, on a fourth of that size. First taken
+  to be the same as shuffled, which it is not: pages that are rarely written lie together from the
+  fill on.
 - Zones: the same lengths. Of `k` active zones of 8 GiB a random one takes the next 64 KiB; a full
   one is replaced by another that is not active, at random. Zones are smaller as the drive is.
 - Load: timed; from the mean field, after a fifth of the pages has been overwritten, 99 % writes and

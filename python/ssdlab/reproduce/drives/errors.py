@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from importlib.resources import files
 
 from ssdlab.reproduce.drives.known import Drive, drives
-from ssdlab.reproduce.drives.study import FULL, UNIFORM, ZIPF, ZONES, Drives
+from ssdlab.reproduce.drives.study import FULL, ORDERS, UNIFORM, ZONES, Drives
 
 KEPT = "errors.json"
 """In this folder: the errors of the last comparison, for `ssdlab list drives`."""
@@ -59,7 +59,7 @@ def lines(done: Drives, drive: Drive) -> list[Line]:
         found.append(Line(f"uniform, {at:g} GiB used", waf, ours, at == drive.fitted))
     for theta, order, waf in drive.zipf:
         name = f"Zipf {theta:g}, {order}"
-        found.append(Line(name, waf, done.waf((drive.name, ZIPF, theta)), False))
+        found.append(Line(name, waf, done.waf((drive.name, ORDERS[order], theta)), False))
     for active, waf in drive.zones.items():
         name = f"zones, {active} active"
         found.append(Line(name, waf, done.waf((drive.name, ZONES, active)), False))

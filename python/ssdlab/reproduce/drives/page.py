@@ -24,9 +24,9 @@ ABOUT = (
     " [Presets](reference/presets.md). One write amplification of a drive is fitted, by its raw"
     " capacity; everything else is predicted.",
     "Measurements: SSD-iq (Haas et al., PVLDB 18(11), 2025, p. 4295), from the drives' own"
-    " counters. Numbers from its logs are our estimates: host against media writes over the last fifth of the"
-    " samples; whether the drive was in its steady state by then is not proven. *Second hand*:"
-    " medians over the last tenth, as others report them from the same data.",
+    " counters. Numbers from its logs are our estimates: host against media writes over the last"
+    " fifth of the samples; whether the drive was in its steady state by then is not proven."
+    " *Second hand*: medians over the last tenth, as others report them from the same data.",
     "Write amplification: one die with four of its planes, blocks and pages as in the drive; a"
     " sequential fill of the used space, four times that space before the measurement, two times in"
     " it. Loads: all dies and planes, 1/8 of the pages of a block; 99 % writes, 1 % reads, 4 KiB,"

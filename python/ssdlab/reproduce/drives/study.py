@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TypeAlias
 
-from ssdlab.reproduce.drives import choices, zones
+from ssdlab.reproduce.drives import choices, writes
 from ssdlab.reproduce.drives.known import Drive, Load, drives, knee_of
 from ssdlab.reproduce.matrix import Cell, Scheme, Workload
 from ssdlab.reproduce.study import Study
@@ -15,7 +15,11 @@ Keys: TypeAlias = dict[str, object]
 Place: TypeAlias = tuple[str, str, float]
 """Drive, kind of run, and where: used GiB, skew, active zones or requests a second."""
 
-UNIFORM, ZIPF, ZONES, FULL, LOAD = "uniform", "zipf", "zones", "full size", "load"
+UNIFORM, ZIPF, RANKS, ZONES = "uniform", "zipf", "zipf by rank", "zones"
+FULL, LOAD = "full size", "load"
+ORDERS = {"shuffled": ZIPF, "by rank": RANKS}
+"""Of the addresses of a Zipf workload, as `[published]` calls them."""
+PAGE_BYTES = 4096
 NO_TIME: Keys = {
     "run.mode": "functional",
     "host.link_rate": "unlimited",
@@ -81,7 +85,7 @@ def places(quick: bool) -> Iterator[Place]:
     """All runs."""
     for name, drive in drives().items():
         yield from ((name, UNIFORM, at) for at in drive.uniform)
-        yield from ((name, ZIPF, theta) for theta in {theta for theta, _, _ in drive.zipf})
+        yield from ((name, ORDERS[order], theta) for theta, order, _ in drive.zipf)
         yield from ((name, ZONES, active) for active in drive.zones)
         if drive.loads:
             rates = choices.QUICK_LOADS if quick else choices.LOADS
@@ -101,13 +105,14 @@ def cell_of(place: Place, quick: bool, folder: Path) -> Cell:
         keys, work = NO_TIME, lengths(drive.config["device.user_pages"], choices.FULL_WRITES)
     else:
         spare = drive.spare_at(at) if kind == UNIFORM else drive.over_provisioning
-        pages = small_pages(drive, quick, spare)
-        keys = {**NO_TIME, **FILLED, **smaller(drive, quick), "device.over_provisioning": spare}
-        work = lengths(pages, None)
+        little = quick or kind == RANKS
+        keys = {**NO_TIME, **FILLED, **smaller(drive, little), "device.over_provisioning": spare}
+        if kind in (ZONES, RANKS):
+            work = trace_keys(place, quick, folder)
+        else:
+            work = lengths(small_pages(drive, quick, spare), None)
         if kind == ZIPF:
             work |= {"workload.kind": "zipf", "workload.theta": at}
-        if kind == ZONES:
-            work = trace_keys(drive, int(at), quick, folder)
     return Cell(Workload(title, "synthetic", work), Scheme(name, name, keys), choices.SEED)
 
 
@@ -139,36 +144,42 @@ def timed(drive: Drive, rate: int, quick: bool) -> tuple[Keys, Keys]:
     }
 
 
-def trace_file(drive: Drive, active: int, folder: Path) -> Path:
-    """Where the writes to zones lie."""
-    return folder / "traces" / f"{drive.config.name}-{active}.{zones.FORMAT}.gz"
+def trace_file(place: Place, folder: Path) -> Path:
+    """Where the writes of a place lie that no synthetic workload has."""
+    name, kind, at = place
+    words = f"{drives()[name].config.name} {kind} {at:g}"
+    return folder / "traces" / f"{words.replace(' ', '-')}.{writes.FORMAT}.gz"
 
 
-def part_counts(drive: Drive, quick: bool) -> tuple[int, int, int]:
-    """Zones, parts of a zone, and parts of the drive without time."""
-    pages = small_pages(drive, quick, drive.over_provisioning)
-    of_zone = choices.ZONE_BYTES * share(drive, quick) / choices.PART_BYTES
-    length = round(of_zone)
-    parts = pages * 4096 // choices.PART_BYTES
-    return parts // length, length, parts
+def parts_of(place: Place, quick: bool) -> tuple[int, int]:
+    """Size of the writes of a place, and how many of them are the drive."""
+    drive, ranks = drives()[place[0]], place[1] == RANKS
+    pages = small_pages(drive, quick or ranks, drive.over_provisioning)
+    size = PAGE_BYTES if ranks else choices.PART_BYTES
+    return size, pages * PAGE_BYTES // size
 
 
-def trace_keys(drive: Drive, active: int, quick: bool, folder: Path) -> Keys:
-    """The writes to zones."""
-    _, _, parts = part_counts(drive, quick)
+def trace_keys(place: Place, quick: bool, folder: Path) -> Keys:
+    """The writes of such a place."""
     return {
-        "workload.trace": str(trace_file(drive, active, folder)),
-        "workload.format": zones.FORMAT,
-        "workload.warmup_requests": choices.BEFORE * parts,
+        "workload.trace": str(trace_file(place, folder)),
+        "workload.format": writes.FORMAT,
+        "workload.warmup_requests": choices.BEFORE * parts_of(place, quick)[1],
     }
 
 
 def write_traces(quick: bool, folder: Path) -> None:
     """Write the traces that are missing."""
-    for drive in drives().values():
-        for active in drive.zones:
-            file = trace_file(drive, active, folder)
-            if not file.exists():
-                count, length, parts = part_counts(drive, quick)
-                writes = (choices.BEFORE + choices.MEASURED) * parts
-                zones.write(file, zones.parts(active, count, length, writes, choices.SEED))
+    for place in places(quick):
+        name, kind, at = place
+        file = trace_file(place, folder)
+        if kind not in (ZONES, RANKS) or file.exists():
+            continue
+        size, parts = parts_of(place, quick)
+        count = (choices.BEFORE + choices.MEASURED) * parts
+        if kind == RANKS:
+            which = writes.by_rank(at, parts, count, choices.SEED)
+        else:
+            length = round(choices.ZONE_BYTES * share(drives()[name], quick) / size)
+            which = writes.parts(int(at), parts // length, length, count, choices.SEED)
+        writes.write(file, which, size)

@@ -1,4 +1,4 @@
-"""Writes to zones: each zone in order, several of them active."""
+"""Writes that no synthetic workload has: to zones, and Zipf with the hot pages side by side."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from ssdlab.reproduce.drives.choices import PART_BYTES
 from ssdlab.results import outputs
 
 FORMAT = "spc"
@@ -39,9 +38,17 @@ def parts(active: int, zones: int, length: int, count: int, seed: int) -> npt.ND
     return found
 
 
-def write(file: Path, which: npt.NDArray[np.int64]) -> None:
-    """Write the parts as a trace in SPC's text. Raises `OutputError`."""
-    sectors = which * (PART_BYTES // SECTOR)
-    lines = "".join(f"0,{at},{PART_BYTES},w,{i * 1e-6:.6f}\n" for i, at in enumerate(sectors))
+def by_rank(theta: float, pages: int, count: int, seed: int) -> npt.NDArray[np.int64]:
+    """`count` pages, page k (from 0) with a probability proportional to (k + 1)^-theta."""
+    rng = np.random.default_rng(seed)
+    weights = np.cumsum(np.arange(1, pages + 1, dtype=np.float64) ** -theta)
+    found: npt.NDArray[np.int64] = np.searchsorted(weights, rng.random(count) * weights[-1])
+    return found
+
+
+def write(file: Path, which: npt.NDArray[np.int64], size: int) -> None:
+    """Write the numbers of parts of `size` bytes as a trace in SPC's text. Raises `OutputError`."""
+    sectors = (which * (size // SECTOR)).tolist()
+    lines = "".join(f"0,{at},{size},w,{i * 1e-6:.6f}\n" for i, at in enumerate(sectors))
     packed = gzip.compress(lines.encode("ascii"), compresslevel=1, mtime=0)
     outputs.write_all({file: lambda out: out.write(packed)}, force=True)
