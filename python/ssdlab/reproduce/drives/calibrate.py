@@ -63,13 +63,12 @@ class Calibration:
 
     def summary(self) -> str:
         """In words."""
-        low, high = self.spares
         text = ["  fill  measured    fitted  residual"]
         text += [f"{a:6.3f}  {b:8.3f}  {c:8.3f}  {100 * d:+7.1f} %" for a, b, c, d in self.rows()]
         text.append(
             f"raw capacity {1 + self.spare:.4f} times the user capacity (over-provisioning"
-            f" {self.spare:.4f});\nfrom {1 + low:.4f} to {1 + high:.4f} if the measurements are off"
-            f" by {100 * ACCURACY:g} %"
+            f" {self.spare:.4f});\n{_span(self.spares)} if the measurements are off by"
+            f" {100 * ACCURACY:g} %"
         )
         if self.program is not None:
             text.append(
@@ -135,6 +134,12 @@ def calibrate(
     config = smaller(like)
     shape = fit.Shape.of(config)
     spare = fit.fitted(shape, measured.points)
+    if math.isinf(shape.waf(spare)):
+        message = (
+            f"{source}: waf: too high for the fills: the raw capacity that fits best leaves no room"
+            " to collect when the drive is full"
+        )
+        raise ConfigError([message])
     spares = fit.plausible(shape, spare, measured.points, ACCURACY)
     program, warnings = _program(measured, config, shape, spare)
     said = (*_doubts(measured, shape, spare, spares), *warnings)
@@ -164,10 +169,9 @@ def _doubts(
     low, high = spares
     fills = [fill for fill, _ in measured.points]
     if (1 + high) / (1 + low) - 1 > RANGE:
-        upper = "any more" if high >= fit.MOST else f"{1 + high:.3f}"
         said.append(
-            f"raw capacity is hardly decided: {1 + low:.3f} to {upper} times the user capacity fit"
-            " about as well; measure at higher fills"
+            f"raw capacity is hardly decided: {_span(spares)} times the user capacity fit about as"
+            " well; measure at higher fills"
         )
     if max(fills) - min(fills) < SPREAD:
         said.append(
@@ -181,6 +185,12 @@ def _doubts(
             f" fill {worst[1]:g}; the drive may not be greedy, or not have been in its steady state"
         )
     return said
+
+
+def _span(spares: tuple[float, float]) -> str:
+    """The raw capacities between two over-provisionings, in units of the user capacity."""
+    low, high = spares
+    return f"{1 + low:.4f} or more" if high >= fit.MOST else f"{1 + low:.4f} to {1 + high:.4f}"
 
 
 def _size(of: tuple[float, float]) -> float:
