@@ -19,35 +19,49 @@ from ssdlab.versions import described
 Rows = list[tuple[str, list[str]]]
 
 ABOUT = (
-    "Presets `drive:...` (`ssdlab list drives`) beside what was published of these drives. The"
-    " configuration of each, with the source of every number, is in"
-    " [Presets](reference/presets.md). One write amplification of a drive is fitted, by its raw"
-    " capacity; everything else is predicted.",
+    "Presets `drive:...` (`ssdlab list drives`) beside what was published of these drives."
+    " The configuration of each, with the source of every number, is in"
+    " [Presets](reference/presets.md). One write amplification of a drive is fitted, by its"
+    " raw capacity; everything else is predicted.",
     "Measurements: SSD-iq (Haas et al., PVLDB 18(11), 2025, p. 4295), from the drives' own"
-    " counters. Numbers from its logs are our estimates: host against media writes over the last"
-    " fifth of the samples; whether the drive was in its steady state by then is not proven."
-    " *Second hand*: medians over the last tenth, as others report them from the same data.",
-    "Write amplification: one die with four of its planes, blocks and pages as in the drive; a"
-    " sequential fill of the used space, four times that space before the measurement, two times in"
-    " it. Loads: all dies and planes, 1/8 of the pages of a block; 99 % writes, 1 % reads, 4 KiB,"
+    " counters. Numbers from its logs are our estimates: host against media writes over the"
+    " last fifth of the samples; whether the drive was in its steady state by then is not"
+    " proven. *Second hand*: medians over the last tenth, as others report them from the same"
+    " data.",
+    "Write amplification: one die with four of its planes, blocks and pages as in the drive;"
+    " a sequential fill of the used space, four times that space before the measurement, two"
+    " times in it; Zipf by rank, with the hot pages side by side, on a fourth of that size."
+    " Loads: all dies and planes, 1/8 of the pages of a block; 99 % writes, 1 % reads, 4 KiB,"
     " Poisson arrivals, 4 s before the measurement and 8 s in it.",
-    "The knee lies between the highest load up to which the 99th percentile of writes stays below"
-    " 1 ms and the next load, 5,000 requests/s above it; the middle of both is compared. Latencies"
-    " beyond it depend on how long requests kept coming.",
+    "The knee lies between the highest load up to which the 99th percentile of writes stays"
+    " below 1 ms and the next load, 5,000 requests/s above it; the middle of both is compared."
+    " Latencies beyond it depend on how long requests kept coming, so they are not compared.",
 )
 NOT_MODELLED = (
-    "Of none of the drives are known: the collection policy, the size of a superblock, the reserve,"
-    " the order of host and collection, the time of the firmware. Not modelled: programs of three"
-    " pages in one step, suspended programs, SLC caches, parity of dies, metadata on flash,"
-    " refreshing of old data, throttling by temperature or power."
+    "Of none of the drives are known: the collection policy, the size of a superblock, the"
+    " reserve, the order of host and collection, the time of the firmware. Not modelled:"
+    " programs of three pages in one step, suspended programs, SLC caches, parity of dies,"
+    " metadata on flash, refreshing of old data, throttling by temperature or power."
 )
 MEMORY = (
-    "A run at full size takes up to 16 bytes of memory a page: 4.3 to 4.5 GB for the drives of 16"
-    " dies, 8.9 GB for that of 32. It starts from the mean field instead of a fill."
-    " `--set device.pages_per_block=N`, with the N that each preset names, is the drive at 1/8;"
-    " channels, chips and planes may be fewer as well. The ratio of raw capacity to user capacity"
-    " stays. For write amplification alone say `--set run.mode=functional --set"
+    "A run at full size takes up to 16 bytes of memory a page: 4.3 to 4.5 GB for the drives"
+    " of 16 dies, 8.9 GB for that of 32. It starts from the mean field instead of a fill."
+    " `--set device.pages_per_block=N`, with the N that each preset names, is the drive at"
+    " 1/8; channels, chips and planes may be fewer as well. The ratio of raw capacity to user"
+    " capacity stays. For write amplification alone say `--set run.mode=functional --set"
     " host.write_buffer_pages=0 --set host.link_rate=unlimited`."
+)
+
+OWN = (
+    "`ssdlab drives calibrate MEASUREMENTS.csv` fits a drive of your own. The file has the"
+    " columns `fill` (used share of the user capacity, ascending) and `waf` (write"
+    " amplification of uniform writes of 4 KiB in the steady state, from the counters of the"
+    " drive). Rows with `load` (writes a second), `p50_us` and `p99_us`, at one fill and"
+    " without `waf`, also fit the program time: planes are busy all the time at the knee. The"
+    " result is a preset, with everything that is not fitted from `--like PRESET`, and the"
+    " residuals. A warning says where the measurements decide nothing: where other raw"
+    " capacities fit about as well, where all fills are close together, or where no raw"
+    " capacity explains them."
 )
 
 
@@ -87,7 +101,8 @@ def facts(done: Drives, drive: Drive) -> list[str]:
     else:
         waf = drive.uniform[drive.fitted]
         first = f"Fitted: {how}, on {waf:g} at {drive.fitted:g} GiB used. Nothing else."
-    said = [f"`{drive.name}`. {first}", "Not known: " + " ".join(drive.unknown)]
+    said = [f"`{drive.name}`. {first} Measurements: {drive.published['source']}"]
+    said.append("Not known: " + " ".join(drive.unknown))
     whole = full_size(done, drive)
     if whole is not None:
         said.append(f"At full size, from the mean field: {whole:.3f} with all of it used.")
@@ -108,26 +123,31 @@ def line_rows(of: Sequence[Line]) -> Rows:
     return [row(line) for line in of]
 
 
-LOAD_HEADS = ("requests/s", "published p50", "p99", "simulated p50", "p99")
+LOAD_HEADS = ("requests/s", "published p50", "p99", "simulated p50", "p99", "error p50", "p99")
 
 
 def load_rows(done: Drives, drive: Drive) -> Rows:
-    """Latencies of writes over load, up to the first load beyond both knees."""
+    """Latencies of writes over load, to the second simulated load beyond the knee."""
     theirs = {load.rate: load for load in drive.loads}
     ours = {load.rate: load for load in done.loads(drive.name)}
 
-    def pair(load: Load | None, known: bool) -> list[str]:
-        if load is None:
-            return ["–", "–"]
-        beyond = load.p99 > choices.KNEE_NS and not known
-        return ["beyond", "beyond"] if beyond else [duration(load.p50), duration(load.p99)]
+    def pair(load: Load | None) -> list[str]:
+        return ["–", "–"] if load is None else [duration(load.p50), duration(load.p99)]
 
     rows: Rows = []
     beyond = 0
     for rate in sorted({*theirs, *ours}):
-        row = [*pair(theirs.get(rate), True), *pair(ours.get(rate), False)]
+        known, found = theirs.get(rate), ours.get(rate)
+        over = found is not None and found.p99 > choices.KNEE_NS
+        row = [*pair(known), *(["beyond", "beyond"] if over else pair(found))]
+        below = known is not None and known.p99 <= choices.KNEE_NS and not over
+        if known is not None and found is not None and below:
+            off = (found.p50 / known.p50 - 1, found.p99 / known.p99 - 1)
+            row += [_percent(one, 0) for one in off]
+        else:
+            row += ["–", "–"]
         rows.append((f"{rate:,}", row))
-        beyond += "beyond" in row
+        beyond += over
         if beyond > 1 and rate >= max(theirs):
             break
     return rows
@@ -157,6 +177,7 @@ def page(done: Drives) -> str:
             html_table(list(heads), rows, drive.title) for heads, rows in _tables(done, drive)
         )
         sections.append(Section(drive.config.name, drive.title, said + tables))
+    sections.append(Section("own", "A drive of your own", f"<p>{escape(OWN)}</p>"))
     lead = f'<p class="lead">{choices.TITLE} · ssdlab {escape(described())}</p>'
     return document(choices.TITLE, lead, sections)
 
@@ -179,6 +200,7 @@ def markdown(done: Drives) -> str:
         text += [line for one in facts(done, drive) for line in (one, "")]
         for heads, rows in _tables(done, drive):
             text += _table(heads, rows)
+    text += ["## A drive of your own", "", OWN, ""]
     text.append(f"`ssdlab drives compare`, ssdlab {described()}.")
     return "\n".join(text).rstrip() + "\n"
 
