@@ -18,8 +18,8 @@ from ssdlab.oracles.amplification import greedy
 
 LEAST, MOST = 1e-3, 100.0
 """Over-provisioning that a fit may find."""
-STEPS = 40
-"""Halvings of that range."""
+GRID, STEPS = 100, 40
+"""Points of that range, and steps of a search between two of them."""
 
 
 @dataclass(frozen=True)
@@ -86,22 +86,19 @@ def miss(shape: Shape, spare: float, points: Sequence[tuple[float, float]]) -> f
 def fitted(shape: Shape, points: Sequence[tuple[float, float]]) -> float:
     """The over-provisioning that fits fills and write amplifications best: least squares of logs.
 
-    They lie where the residuals, weighted by their slope, cancel.
+    The best of a grid, then ternary search between its neighbours: measurements that no drive can
+    have had may have several minima.
     """
-
-    def pull(spare: float) -> float:
-        step = 1e-4 * spare
-        low = residuals(shape, spare - step, points)
-        high = residuals(shape, spare + step, points)
-        if any(math.isinf(one) for one in low):
-            return 1.0
-        middle = residuals(shape, spare, points)
-        return sum(m * (b - a) for m, a, b in zip(middle, low, high, strict=True)) * -1.0
-
-    low, high = LEAST, MOST
+    grid = [LEAST * (MOST / LEAST) ** (i / GRID) for i in range(GRID + 1)]
+    best = min(range(GRID + 1), key=lambda i: miss(shape, grid[i], points))
+    low, high = grid[max(best - 1, 0)], grid[min(best + 1, GRID)]
     for _ in range(STEPS):
-        middle = math.sqrt(low * high)
-        low, high = (middle, high) if pull(middle) > 0 else (low, middle)
+        third = (high / low) ** (1 / 3)
+        left, right = low * third, high / third
+        if miss(shape, left, points) <= miss(shape, right, points):
+            high = right
+        else:
+            low = left
     return math.sqrt(low * high)
 
 
