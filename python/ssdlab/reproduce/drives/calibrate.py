@@ -10,12 +10,14 @@ from pathlib import Path
 from ssdlab.config.resolve import Config, load_config
 from ssdlab.errors import ConfigError
 from ssdlab.reproduce.drives import fit
-from ssdlab.reproduce.drives.choices import KNEE_NS, TIMED_SCALE
+from ssdlab.reproduce.drives.choices import KNEE_NS
 from ssdlab.reproduce.drives.known import knee_of
 from ssdlab.reproduce.drives.measurements import Measurements, read
 from ssdlab.results import outputs
 from ssdlab.versions import described
 
+SMALLER = 8
+"""The preset that is written has so many times fewer pages a block than the one that it is like."""
 ACCURACY = 0.02
 """What a measurement of write amplification may be off by."""
 RANGE = 0.05
@@ -104,7 +106,7 @@ class Calibration:
             "",
             "[device]",
             f"pages_per_block = {config['device.pages_per_block']}"
-            f"  # 1/{TIMED_SCALE} of the preset's, to take less memory",
+            f"  # 1/{SMALLER} of the preset's, to take less memory",
             f"over_provisioning = {self.spare:.6f}  # fitted",
         ]
         if self.program is not None:
@@ -155,7 +157,7 @@ def smaller(like: str) -> Config:
     shape = fit.Shape.of(whole)
     device = whole.values["device"]
     keys = {
-        "device.pages_per_block": max(1, device["pages_per_block"] // TIMED_SCALE),
+        "device.pages_per_block": max(1, device["pages_per_block"] // SMALLER),
         "device.over_provisioning": shape.raw_pages(device) / device["user_pages"] - 1,
     }
     return load_config(None, preset=like, set=keys)

@@ -31,10 +31,10 @@ ABOUT = (
     "Write amplification: one die with four of its planes, blocks and pages as in the drive;"
     " a sequential fill of the used space, four times that space before the measurement, two"
     " times in it; Zipf by rank, with the hot pages side by side, on a fourth of that size."
-    " Loads: all dies and planes, 1/8 of the pages of a block; 99 % writes, 1 % reads, 4 KiB,"
+    " Loads: all dies and planes, 1/16 of the pages of a block and of the erase time; 99 % writes, 1 % reads, 4 KiB,"
     " Poisson arrivals, 4 s before the measurement and 8 s in it.",
     "The knee lies between the highest load up to which the 99th percentile of writes stays"
-    " below 1 ms and the next load, 5,000 requests/s above it; the middle of both is compared."
+    " below 1 ms and the next load, at most 10,000 requests/s above it; the middle of both is compared."
     " Latencies beyond it depend on how long requests kept coming, so they are not compared.",
 )
 NOT_MODELLED = (

@@ -127,11 +127,12 @@ def lengths(pages: int, times: float | None) -> Keys:
 
 def timed(drive: Drive, rate: int, quick: bool) -> tuple[Keys, Keys]:
     """Device and requests of a load."""
-    scale = choices.QUICK_SCALE if quick else choices.TIMED_SCALE
+    scale = choices.QUICK_SCALE if quick else choices.SCALE
     pages = drive.config["device.pages_per_block"] // scale
     before, measured = choices.SECONDS_BEFORE, choices.SECONDS
     device: Keys = {
         "device.pages_per_block": pages,
+        "timing.erase": f"{drive.config['timing.erase_ns'] // scale} ns",
         "precondition.overwrite": choices.SETTLED,
         "metrics.interval": "0 s",
     }
