@@ -151,6 +151,9 @@ def test_what_is_documented_is_what_is_listed(tmp_path: Path) -> None:
             assert f"| {100 * of.waf_mean:.1f} % |" in row
         if of.knee is not None:
             assert f"| {100 * of.knee:+.1f} % |" in row
+    # The page takes half an hour of runs; its words are those of the program.
+    for text in (*page.ABOUT, page.NOT_MODELLED, page.MEMORY, page.OWN):
+        assert text in documented
     listed = ssdlab_command("list", "drives", cwd=tmp_path).stdout
     assert all(name in listed and kept[name].text() in listed for name in kept)
     as_json = json.loads(ssdlab_command("list", "drives", "--json", cwd=tmp_path).stdout)

@@ -424,6 +424,19 @@ fn all_presets_resolve() {
     }
 }
 
+#[test]
+fn what_was_published_of_a_drive_is_no_configuration() {
+    for preset in presets::PRESETS {
+        let drive = preset.name.starts_with("drive:");
+        assert_eq!(preset.published().is_some(), drive, "{}", preset.name);
+        assert!(!preset.text().contains("[published]"), "{}", preset.name);
+        let config = ok(&Input { preset: Some(preset.name.into()), ..Input::default() });
+        assert_eq!(config.run.name, preset.name.replace(':', "-"));
+    }
+    let listed: Vec<&str> = presets::PRESETS.iter().map(|preset| preset.name).collect();
+    assert!(listed.is_sorted());
+}
+
 /// As above where the victim policy exists; greedy stands in where it does not.
 #[test]
 fn all_presets_resolve_with_greedy() {

@@ -13,10 +13,10 @@ Fixed before any predicted figure was simulated:
   pages stay, so an erase unit is the same share of the drive. Fewer pages a block would not do:
   planes fill unevenly, the more so the fewer pages they have (with 31 pages write amplification is
   1.8 % higher, seen on the fitted point). One run at full size shows the difference.
-- Size, timed: 1/16 of the drive by the pages of a block, with 1/16 of the erase time, so that erases
-  take the share of a plane's time that they take in the drive. Dies, planes, buffer and all other
-  times stay. (First run with 1/8 of the pages and whole erases, which took eight times their share:
-  knees came out 2 % too low, at +10.0, +3.3 and +11.4 %.)
+- Size, timed: 1/16 of the drive by the pages of a block, with 1/16 of the erase time, so that
+  erases take the share of a plane's time that they take in the drive. Dies, planes, buffer and all
+  other times stay. (First run with 1/8 of the pages and whole erases, which took eight times
+  their share: knees came out 2 % too low, at +10.0, +3.3 and +11.4 %.)
 - Uniform and Zipf, shuffled: without time; a sequential fill of the used pages, the workload for
   four times these pages, then two times measured. The unused pages are spare.
 - Zipf by rank (the hot pages side by side): the same lengths, on a fourth of that size.
