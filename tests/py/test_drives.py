@@ -126,6 +126,13 @@ def test_the_page_has_every_line() -> None:
     assert len(runs) == len(list(study.places(False)))
 
 
+def test_loads_are_shown_near_the_knee() -> None:
+    ours = [Load(rate, 1e4, 2e6 if rate >= 90_000 else 1e4) for rate in choices.LOADS]
+    rates = page.shown([Load(70_000, 1e4, 1e4)], ours)
+    assert rates == [60_000, 70_000, 80_000, 85_000, 87_500, 90_000, 92_500]
+    assert page.shown([], []) == []
+
+
 def test_missing_runs_state_no_error() -> None:
     done = Drives({}, False, {}, True, Path())
     assert all(text.endswith("not compared.") for text in page.verdict(done))

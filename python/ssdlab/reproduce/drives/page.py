@@ -12,7 +12,7 @@ from ssdlab.html.page import table as html_table
 from ssdlab.reproduce.drives import choices
 from ssdlab.reproduce.drives.errors import Line, errors_of, full_size, lines
 from ssdlab.reproduce.drives.known import Drive, Load, drives
-from ssdlab.reproduce.drives.study import Drives
+from ssdlab.reproduce.drives.study import UNIFORM, Drives
 from ssdlab.reproduce.study import json_of
 from ssdlab.versions import described
 
@@ -39,8 +39,8 @@ ABOUT = (
     " compared.",
 )
 NOT_MODELLED = (
-    "Of none of the drives are known: the collection policy, the size of a superblock, the"
-    " reserve, the order of host and collection, the time of the firmware. Not modelled:"
+    "Not known of any drive: the collection policy, the size of a superblock, the reserve,"
+    " the order of host and collection, the time of the firmware. Not modelled:"
     " programs of three pages in one step, suspended programs, SLC caches, parity of dies,"
     " metadata on flash, refreshing of old data, throttling by temperature or power."
 )
@@ -107,7 +107,9 @@ def facts(done: Drives, drive: Drive) -> list[str]:
     said.append("Not known: " + " ".join(drive.unknown))
     whole = full_size(done, drive)
     if whole is not None:
-        said.append(f"At full size, from the mean field: {whole:.3f} with all of it used.")
+        small = done.waf((drive.name, UNIFORM, int(drive.user_gib)))
+        beside = "" if small is None else f", beside {small:.3f} of the smaller one"
+        said.append(f"At full size, from the mean field, with all of it used: {whole:.3f}{beside}.")
     return said
 
 
@@ -128,8 +130,23 @@ def line_rows(of: Sequence[Line]) -> Rows:
 LOAD_HEADS = ("requests/s", "published p50", "p99", "simulated p50", "p99", "error p50", "p99")
 
 
+STEP = 20_000
+"""Of the loads in the table, away from the knee."""
+
+
+def shown(published: Sequence[Load], simulated: Sequence[Load]) -> list[int]:
+    """The loads in the table: those published, and every `STEP`th up to two beyond the knee."""
+    rates = [load.rate for load in simulated]
+    over = [load.rate for load in simulated if load.p99 > choices.KNEE_NS]
+    near = [rate for rate in rates if over and rate < over[0]][-2:] + over[:2]
+    last = over[1] if len(over) > 1 else max(rates, default=0)
+    known = [load.rate for load in published]
+    far = [rate for rate in rates if rate % STEP == 0 and rate <= last]
+    return sorted({*known, *near, *far})
+
+
 def load_rows(done: Drives, drive: Drive) -> Rows:
-    """Latencies of writes over load, to the second simulated load beyond the knee."""
+    """Latencies of writes over load."""
     theirs = {load.rate: load for load in drive.loads}
     ours = {load.rate: load for load in done.loads(drive.name)}
 
@@ -137,21 +154,16 @@ def load_rows(done: Drives, drive: Drive) -> Rows:
         return ["–", "–"] if load is None else [duration(load.p50), duration(load.p99)]
 
     rows: Rows = []
-    beyond = 0
-    for rate in sorted({*theirs, *ours}):
+    for rate in shown(drive.loads, [*ours.values()]):
         known, found = theirs.get(rate), ours.get(rate)
         over = found is not None and found.p99 > choices.KNEE_NS
         row = [*pair(known), *(["beyond", "beyond"] if over else pair(found))]
-        below = known is not None and known.p99 <= choices.KNEE_NS and not over
-        if known is not None and found is not None and below:
+        if known is None or found is None or max(known.p99, found.p99) > choices.KNEE_NS:
+            row += ["–", "–"]
+        else:
             off = (found.p50 / known.p50 - 1, found.p99 / known.p99 - 1)
             row += [_percent(one, 0) for one in off]
-        else:
-            row += ["–", "–"]
         rows.append((f"{rate:,}", row))
-        beyond += over
-        if beyond > 1 and rate >= max(theirs):
-            break
     return rows
 
 
