@@ -80,7 +80,7 @@ bench: build ## print ratios to the recorded commit, measure speed and append it
 docs: build ## write the generated pages of docs/
 	$(BIN)/python tools/docs.py
 
-papers: build ## make the papers' evaluations and write docs/papers; half an hour
+papers: build ## make the papers' evaluations and write docs/papers; an hour
 	for paper in invalidation-rate noc-copyback adaptive-channel deferred-gc-raid; do \
 	    $(BIN)/ssdlab reproduce $$paper --readings --out runs/reproduce-$$paper && \
 	    cp runs/reproduce-$$paper/reproduction.md docs/papers/$$paper.md && \
@@ -94,6 +94,9 @@ papers: build ## make the papers' evaluations and write docs/papers; half an hou
 	cp runs/raid-beyond/reproduction.md docs/papers/raid-beyond.md
 	$(BIN)/ssdlab compare --separations --out runs/separations
 	cp runs/separations/reproduction.md docs/separation.md
+	$(BIN)/ssdlab drives compare --out runs/drives
+	cp runs/drives/reproduction.md docs/drives.md
+	cp runs/drives/errors.json python/ssdlab/reproduce/drives/errors.json
 
 site: docs .venv/checks.stamp ## build the documentation into the folder site
 	$(BIN)/sphinx-build -W --keep-going --quiet --fresh-env --write-all -d target/doctrees -c docs . site

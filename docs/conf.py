@@ -48,6 +48,7 @@ NAVIGATION = {
         "docs/model",
         "docs/validation",
         "docs/separation",
+        "docs/drives",
         "docs/recovery",
         "docs/logs",
         "docs/statistics",

@@ -77,8 +77,8 @@ ANSWERS_HEAD = """# The decisions of each preset
 
 One table per device, with the value of every decision in its presets. *decision* marks a value that
 the source does not state; it can be changed like any other. The complete files, with
-the source of each number, are in [Presets](../reference/presets.md). Apart from
-TRIM, no preset uses a mechanism that avoids writes."""
+the source of each number, are in [Presets](../reference/presets.md), those of
+[named drives](../drives.md) too. Apart from TRIM, no preset uses a mechanism that avoids writes."""
 QUESTIONS = [
     ("when", "gc.trigger"),
     ("at the reserve", "gc.reserve"),
@@ -156,7 +156,8 @@ def presets() -> str:
 
 def answers() -> str:
     """The decisions of the presets, side by side per device."""
-    listed = json.loads(_core.registry())["presets"]
+    presets = json.loads(_core.registry())["presets"]
+    listed = [p for p in presets if p["published"] is None]
     names = [p["name"] for p in listed]
     said = {p["name"]: _answers(p["name"], p["text"]) for p in listed}
     lines = [ANSWERS_HEAD]

@@ -147,7 +147,10 @@ fn described(policies: &[&PolicyInfo]) -> serde_json::Value {
 fn registry() -> String {
     let presets: Vec<_> = config::presets::PRESETS
         .iter()
-        .map(|p| json!({"name": p.name, "summary": p.summary(), "text": p.text}))
+        .map(|p| {
+            let published = p.published().map(published::table);
+            json!({"name": p.name, "summary": p.summary(), "text": p.text(), "published": published})
+        })
         .collect();
     let policies: serde_json::Map<_, _> = config::keys::policy::DECISIONS
         .iter()

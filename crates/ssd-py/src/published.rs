@@ -1,4 +1,4 @@
-//! The published numbers of the papers, as data.
+//! The published numbers of papers and drives, as data.
 
 use pyo3::prelude::*;
 use serde_json::Value;
@@ -23,4 +23,9 @@ pub(crate) fn published(paper: &str) -> PyResult<String> {
     };
     let numbers: Value = toml::from_str(text).expect("the file of the paper's numbers is TOML");
     Ok(numbers.to_string())
+}
+
+/// The published figures of a drive.
+pub(crate) fn table(text: &str) -> Value {
+    toml::from_str(text).expect("the published figures of a drive are TOML")
 }

@@ -424,11 +424,24 @@ fn all_presets_resolve() {
     }
 }
 
+#[test]
+fn what_was_published_of_a_drive_is_no_configuration() {
+    for preset in presets::PRESETS {
+        let drive = preset.name.starts_with("drive:");
+        assert_eq!(preset.published().is_some(), drive, "{}", preset.name);
+        assert!(!preset.text().contains("[published]"), "{}", preset.name);
+        let config = ok(&Input { preset: Some(preset.name.into()), ..Input::default() });
+        assert_eq!(config.run.name, preset.name.replace(':', "-"));
+    }
+    let listed: Vec<&str> = presets::PRESETS.iter().map(|preset| preset.name).collect();
+    assert!(listed.is_sorted());
+}
+
 /// As above where the victim policy exists; greedy stands in where it does not.
 #[test]
 fn all_presets_resolve_with_greedy() {
     for preset in presets::PRESETS {
-        let text: String = preset.text.lines().filter(|l| !l.starts_with("victim")).fold(
+        let text: String = preset.text().lines().filter(|l| !l.starts_with("victim")).fold(
             String::new(),
             |mut text, line| {
                 text += line;
@@ -447,13 +460,13 @@ fn all_presets_resolve_with_greedy() {
 fn every_number_of_a_preset_has_its_source() {
     for preset in presets::PRESETS {
         let mut inside = false;
-        for line in preset.text.lines().filter(|l| !l.starts_with(['#', '['])) {
+        for line in preset.text().lines().filter(|l| !l.starts_with(['#', '['])) {
             inside |= line.contains('=');
             let named = line.split_once("# ").is_some_and(|(_, source)| source.len() > 3);
             assert!(line.is_empty() || named, "{}: {line}", preset.name);
         }
-        assert!(inside && preset.text.contains("[device]"), "{}", preset.name);
-        assert!(preset.text.lines().all(|l| l.chars().count() <= 100), "{}", preset.name);
+        assert!(inside && preset.text().contains("[device]"), "{}", preset.name);
+        assert!(preset.text().lines().all(|l| l.chars().count() <= 100), "{}", preset.name);
     }
 }
 

@@ -159,7 +159,7 @@ proptest! {
         which in 0..presets::PRESETS.len(),
         edits in proptest::collection::vec((any::<proptest::sample::Index>(), any::<u8>()), 1..6),
     ) {
-        let mut bytes = presets::PRESETS[which].text.as_bytes().to_vec();
+        let mut bytes = presets::PRESETS[which].text().as_bytes().to_vec();
         for (at, byte) in edits {
             let at = at.index(bytes.len());
             bytes[at] = byte;

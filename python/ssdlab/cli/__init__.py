@@ -17,7 +17,18 @@ from typing import Annotated
 import typer
 
 from ssdlab import versions
-from ssdlab.cli import config, doctor, kv, listing, report, reproduce, run, snapshot, trace
+from ssdlab.cli import (
+    config,
+    doctor,
+    drives,
+    kv,
+    listing,
+    report,
+    reproduce,
+    run,
+    snapshot,
+    trace,
+)
 from ssdlab.cli.ending import explained
 from ssdlab.cli.terminal import discard, put, say
 
@@ -29,7 +40,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 # In the order of `--help`, which lists verbs before groups.
-for module in (run, reproduce, report, listing, doctor, config, trace, kv, snapshot):
+for module in (run, reproduce, report, listing, doctor, config, trace, drives, kv, snapshot):
     app.add_typer(module.app)
 
 

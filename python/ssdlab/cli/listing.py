@@ -17,17 +17,22 @@ app = typer.Typer()
 @app.command("list")
 def list_command(
     what: Annotated[
-        Literal["policies", "presets", "formats", "papers"], typer.Argument(show_default=False)
+        Literal["policies", "presets", "drives", "formats", "papers"],
+        typer.Argument(show_default=False),
     ],
     json_: Json = False,
 ) -> None:
-    """List policies, presets, trace formats or papers."""
+    """List policies, presets, named drives with their errors, trace formats or papers."""
     if what == "papers":
         from ssdlab.reproduce import PAPERS  # needs numpy, which is slow to import
         from ssdlab.reproduce.remapcom import choices
 
         known: Any = [{"name": one.name, "summary": one.title} for one in PAPERS.values()]
         known.append({"name": choices.NAME, "summary": choices.TITLE})
+    elif what == "drives":
+        from ssdlab.reproduce.drives.errors import listed  # needs numpy, which is slow to import
+
+        known = listed()
     else:
         known = json.loads(_core.registry())[what]
     if json_:

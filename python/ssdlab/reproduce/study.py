@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
@@ -50,13 +50,17 @@ def made(
     jobs: int | None,
     out: str | Path | None,
     progress: bool,
+    before: Callable[[Path], object] | None = None,
 ) -> Some:
     """The study of these runs, those that are missing made now.
 
-    An interrupted study is resumed, as by `reproduce`, which raises the same exceptions.
+    An interrupted study is resumed, as by `reproduce`, which raises the same exceptions. `before`
+    prepares the folder for its runs.
     """
     folder = folder_of(kind.name, quick, out)
     check_folder(folder, Kept.of(kind.name, quick, {}))
+    if before is not None:
+        before(folder)
     reports, failures, interrupted = run_cells(list(cells), folder, jobs, progress)
     by_key = {cells[cell]: report for cell, report in reports.items()}
     return kind(by_key, quick, failures, interrupted, folder)

@@ -111,10 +111,11 @@ fn apply_preset<T: Composed>(
         return;
     };
     let layer = errors.layer(&format!("preset {name}"));
-    let tree = parse::document(layer, preset.text, errors);
+    let tree = parse::document(layer, preset.text(), errors);
     apply_layer(draft, errors, &[tree]);
     draft.config.preset = Some(name.clone());
-    draft.config.run.name = name;
+    // A folder of this name is possible everywhere.
+    draft.config.run.name = name.replace(':', "-");
 }
 
 fn said_preset(errors: &mut Errors, tree: &[(String, Node)]) -> Option<(String, SourcePos)> {

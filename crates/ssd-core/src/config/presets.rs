@@ -1,31 +1,53 @@
 //! Presets are data: one TOML file each in `presets/`, embedded here with one line each. The first
-//! comment line of a file is its summary; every number has its source next to it.
+//! comment line of a file is its summary; every number has its source next to it. The file of a drive
+//! ends with the table `[published]`: what was measured of that drive, which is no configuration.
 
 /// A preset: a configuration to start from.
 #[derive(Clone, Copy, Debug)]
 pub struct Preset {
     /// Name, as after `preset =`.
     pub name: &'static str,
-    /// Its TOML.
-    pub text: &'static str,
+    /// Its file.
+    file: &'static str,
 }
 
+const PUBLISHED: &str = "\n[published]\n";
+
 impl Preset {
+    /// Its TOML.
+    #[must_use]
+    pub fn text(&self) -> &'static str {
+        self.file.split_once(PUBLISHED).map_or(self.file, |(text, _)| text)
+    }
+
+    /// What was published of the drive, as TOML; only drives have it.
+    #[must_use]
+    pub fn published(&self) -> Option<&'static str> {
+        self.file.split_once(PUBLISHED).map(|(_, published)| published)
+    }
+
     /// Its summary in one line.
     #[must_use]
     pub fn summary(&self) -> &'static str {
-        let line = self.text.lines().next().unwrap_or_default();
+        let line = self.file.lines().next().unwrap_or_default();
         line.trim_start_matches('#').trim()
     }
 }
 
+/// The file of a preset, which bears its name unless it is a drive.
+macro_rules! file {
+    ($name:literal) => {
+        include_str!(concat!("../../../../presets/", $name, ".toml"))
+    };
+    ($name:literal $drive:literal) => {
+        include_str!(concat!("../../../../presets/drives/", $drive, ".toml"))
+    };
+}
+
 macro_rules! presets {
-    ($($name:literal),+ $(,)?) => {
+    ($($name:literal $(is $drive:literal)?),+ $(,)?) => {
         /// Every preset, sorted by name.
-        pub const PRESETS: &[Preset] = &[$(Preset {
-            name: $name,
-            text: include_str!(concat!("../../../../presets/", $name, ".toml")),
-        }),+];
+        pub const PRESETS: &[Preset] = &[$(Preset { name: $name, file: file!($name $($drive)?) }),+];
     };
 }
 
@@ -37,6 +59,11 @@ presets! {
     "adaptive-channel-conv-0.7-half",
     "deferred-gc-raid",
     "deferred-gc-raid-conventional",
+    "drive:hynix-pe8110" is "hynix-pe8110",
+    "drive:micron-7450-max-800" is "micron-7450-max-800",
+    "drive:micron-7450-pro-960" is "micron-7450-pro-960",
+    "drive:samsung-pm9a3" is "samsung-pm9a3",
+    "drive:solidigm-p5520-1.92t" is "solidigm-p5520-1.92t",
     "greedy-8ch",
     "invalidation-rate",
     "invalidation-rate-bbgc",

@@ -1,0 +1,80 @@
+"""`ssdlab drives`: named drives beside what was published of them, and drives of your own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ssdlab.cli.ending import end
+from ssdlab.cli.options import ForceFiles, Jobs, Json, Quiet
+from ssdlab.cli.terminal import put, say
+
+app = typer.Typer(
+    name="drives",
+    no_args_is_help=True,
+    help="Compare named drives with measurements, and fit a drive of your own.",
+)
+
+
+@app.command("compare")
+def drives_compare(
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Use smaller drives and fewer loads.")
+    ] = False,
+    jobs: Jobs = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            metavar="DIR",
+            help="Output folder; an interrupted comparison in it is resumed."
+            "  [default: runs/drives]",
+        ),
+    ] = None,
+    json_: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Simulate what was published of every named drive and print the errors."""
+    from ssdlab.reproduce.drives import command, page  # need numpy, which is slow to import
+
+    done = command.compare(quick=quick, jobs=jobs, out=out, progress=not quiet)
+    if json_ or not quiet:
+        put(page.to_json(done) if json_ else "\n".join([*page.verdict(done), ""]))
+    end(done.folder, done.failures, done.interrupted, quiet)
+
+
+@app.command("calibrate")
+def drives_calibrate(
+    measurements: Annotated[
+        Path,
+        typer.Argument(
+            metavar="MEASUREMENTS.csv",
+            help="Columns fill and waf; or also load, p50_us and p99_us.",
+        ),
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", metavar="FILE", help="Preset to write.  [default: MEASUREMENTS.toml]"
+        ),
+    ] = None,
+    like: Annotated[
+        str,
+        typer.Option("--like", metavar="PRESET", help="Drive with everything that is not fitted."),
+    ] = "drive:samsung-pm9a3",
+    force: ForceFiles = False,
+    json_: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Fit a drive to your measurements: raw capacity, and program time if latencies are given."""
+    from ssdlab.reproduce.drives import calibrate  # needs the closed forms
+
+    done = calibrate.calibrate(measurements, out=out, like=like, force=force)
+    if json_ or not quiet:
+        put(done.to_json() if json_ else done.summary())
+    for text in () if quiet else done.warnings:
+        say(f"warning: {text}")
+    if not quiet:
+        say(f"preset written to {done.file}; try: ssdlab run {done.file}")

@@ -1,0 +1,1 @@
+"""Named drives: what was published of them, beside what is simulated."""

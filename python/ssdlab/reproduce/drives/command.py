@@ -1,0 +1,37 @@
+"""`ssdlab drives compare`: what was published of named drives, beside what is simulated."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ssdlab.reproduce.command import folder_of, write_results
+from ssdlab.reproduce.drives import choices, errors, page
+from ssdlab.reproduce.drives.study import Drives, cell_of, places, write_traces
+from ssdlab.reproduce.study import made
+
+
+def compare(
+    *,
+    quick: bool = False,
+    jobs: int | None = None,
+    out: str | Path | None = None,
+    progress: bool = True,
+) -> Drives:
+    """Run every drive and write the comparison into `out`.
+
+    An interrupted run is resumed, as by `reproduce`, which raises the same exceptions.
+    """
+    folder = folder_of(choices.NAME, quick, out)
+    cells = {cell_of(place, quick, folder): place for place in places(quick)}
+    done = made(
+        Drives,
+        cells,
+        quick=quick,
+        jobs=jobs,
+        out=out,
+        progress=progress,
+        before=lambda place: write_traces(quick, place),
+    )
+    more = {errors.KEPT: errors.to_keep(done)}
+    write_results(done.folder, page.to_json(done), page.page(done), page.markdown(done), more)
+    return done

@@ -1,0 +1,239 @@
+"""The comparison of named drives as a page, and in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from html import escape
+from typing import Any
+
+from ssdlab.display.numbers import duration
+from ssdlab.html.page import Section, document, warnings_box
+from ssdlab.html.page import table as html_table
+from ssdlab.reproduce.drives import choices
+from ssdlab.reproduce.drives.errors import Line, errors_of, full_size, lines
+from ssdlab.reproduce.drives.known import Drive, Load, drives
+from ssdlab.reproduce.drives.study import UNIFORM, Drives
+from ssdlab.reproduce.study import json_of
+from ssdlab.versions import described
+
+Rows = list[tuple[str, list[str]]]
+
+ABOUT = (
+    "Presets `drive:...` (`ssdlab list drives`) beside what was published of these drives."
+    " The configuration of each, with the source of every number, is in"
+    " [Presets](reference/presets.md). One write amplification of a drive is fitted, by its"
+    " raw capacity; everything else is predicted.",
+    "Measurements: SSD-iq (Haas et al., PVLDB 18(11), 2025, p. 4295), from the drives' own"
+    " counters. Numbers from its logs are our estimates: host against media writes over the"
+    " last fifth of the samples; whether the drive was in its steady state by then is not"
+    " proven. *Second hand*: medians over the last tenth, as others report them from the same"
+    " data.",
+    "Write amplification: one die with four of its planes, blocks and pages as in the drive;"
+    " a sequential fill of the used space, four times that space before the measurement, two"
+    " times in it; Zipf by rank, with the hot pages side by side, on a fourth of that size."
+    " Loads: all dies and planes, 1/16 of the pages of a block and of the erase time; 99 %"
+    " writes, 1 % reads, 4 KiB, Poisson arrivals, 4 s before the measurement and 8 s in it.",
+    "The knee lies between the highest load up to which the 99th percentile of writes stays"
+    " below 1 ms and the next load, at most 10,000 requests/s above it; the middle of both is"
+    " compared. Latencies beyond it depend on how long requests kept coming, so they are not"
+    " compared.",
+)
+NOT_MODELLED = (
+    "Not known of any drive: the collection policy, the size of a superblock, the reserve,"
+    " the order of host and collection, the time of the firmware. Not modelled:"
+    " programs of three pages in one step, suspended programs, SLC caches, parity of dies,"
+    " metadata on flash, refreshing of old data, throttling by temperature or power."
+)
+MEMORY = (
+    "A run at full size is refused with less than 16 bytes of free memory a page: 4.3 to 4.5"
+    " GB for the drives of 16 dies, 8.9 GB for that of 32. It takes about half of that, and"
+    " starts from the mean field instead of a fill."
+    " `--set device.pages_per_block=N`, with the N that each preset names, is the drive at"
+    " 1/8; channels, chips and planes may be fewer as well. The ratio of raw capacity to user"
+    " capacity stays; erases come eight times as often, which takes 2 % of the time of a plane"
+    " unless `timing.erase` is divided, too. For write amplification alone say `--set"
+    " run.mode=functional --set host.write_buffer_pages=0 --set host.link_rate=unlimited`."
+)
+
+OWN = (
+    "`ssdlab drives calibrate MEASUREMENTS.csv` fits a drive of your own. The file has the"
+    " columns `fill` (used share of the user capacity, ascending) and `waf` (write"
+    " amplification of uniform writes of 4 KiB in the steady state, from the counters of the"
+    " drive). Rows with `load` (writes a second), `p50_us` and `p99_us`, at one fill and"
+    " without `waf`, also fit the program time: planes are busy all the time at the knee. The"
+    " result is a preset, with everything that is not fitted from `--like PRESET`, and the"
+    " residuals. A warning says where the measurements decide nothing: where other raw"
+    " capacities fit about as well, where all fills are close together, or where no raw"
+    " capacity explains them."
+)
+
+
+def _percent(of: float | None, digits: int = 1) -> str:
+    return "–" if of is None else f"{100 * of:+.{digits}f} %"
+
+
+def _plain(of: float | None) -> str:
+    return "–" if of is None else f"{100 * of:.1f} %"
+
+
+def _knee(of: tuple[float, float] | None) -> str:
+    return "–" if of is None else f"{of[0] - of[1]:,.0f} to {of[0] + of[1]:,.0f}"
+
+
+HEADS = ("drive", "fitted", "WAF, mean error", "largest", "knee published", "simulated", "error")
+
+
+def overview(done: Drives) -> Rows:
+    """Every drive in a line."""
+    rows: Rows = []
+    for drive in drives().values():
+        errors = errors_of(done, drive)
+        fitted = "nothing" if drive.fitted is None else f"raw capacity, at {drive.fitted:g} GiB"
+        ours = done.knee(drive.name) if drive.loads else None
+        row = [fitted, _plain(errors.waf_mean), _plain(errors.waf_largest), _knee(drive.knee)]
+        rows.append((drive.title, [*row, _knee(ours), _percent(errors.knee)]))
+    return rows
+
+
+def facts(done: Drives, drive: Drive) -> list[str]:
+    """What was fitted, what was decided, what was not known."""
+    raw = (1 + drive.over_provisioning) * drive.user_gib
+    how = f"raw capacity {raw:,.0f} GiB for {drive.user_gib:,.0f} GiB of the user"
+    if drive.fitted is None:
+        first = f"Nothing is fitted: {how}, {drive.published['raw']}."
+    else:
+        waf = drive.uniform[drive.fitted]
+        first = f"Fitted: {how}, on {waf:g} at {drive.fitted:g} GiB used. Nothing else."
+    said = [f"`{drive.name}`. {first} Measurements: {drive.published['source']}"]
+    said.append("Not known: " + " ".join(drive.unknown))
+    whole = full_size(done, drive)
+    if whole is not None:
+        small = done.waf((drive.name, UNIFORM, int(drive.user_gib)))
+        beside = "" if small is None else f", beside {small:.3f} of the smaller one"
+        said.append(f"At full size, from the mean field, with all of it used: {whole:.3f}{beside}.")
+    return said
+
+
+LINE_HEADS = ("write amplification", "published", "simulated", "error")
+
+
+def line_rows(of: Sequence[Line]) -> Rows:
+    """Published and simulated write amplification."""
+
+    def row(line: Line) -> tuple[str, list[str]]:
+        ours = "–" if line.simulated is None else f"{line.simulated:.3f}"
+        error = _percent(line.error) + (" (fitted)" if line.fitted else "")
+        return line.name, [f"{line.published:g}", ours, error]
+
+    return [row(line) for line in of]
+
+
+LOAD_HEADS = ("requests/s", "published p50", "p99", "simulated p50", "p99", "error p50", "p99")
+
+
+STEP = 20_000
+"""Of the loads in the table, away from the knee."""
+
+
+def shown(published: Sequence[Load], simulated: Sequence[Load]) -> list[int]:
+    """The loads in the table: those published, and every `STEP`th up to two beyond the knee."""
+    rates = [load.rate for load in simulated]
+    over = [load.rate for load in simulated if load.p99 > choices.KNEE_NS]
+    near = [rate for rate in rates if over and rate < over[0]][-2:] + over[:2]
+    last = over[1] if len(over) > 1 else max(rates, default=0)
+    known = [load.rate for load in published]
+    far = [rate for rate in rates if rate % STEP == 0 and rate <= last]
+    return sorted({*known, *near, *far})
+
+
+def load_rows(done: Drives, drive: Drive) -> Rows:
+    """Latencies of writes over load."""
+    theirs = {load.rate: load for load in drive.loads}
+    ours = {load.rate: load for load in done.loads(drive.name)}
+
+    def pair(load: Load | None) -> list[str]:
+        return ["–", "–"] if load is None else [duration(load.p50), duration(load.p99)]
+
+    rows: Rows = []
+    for rate in shown(drive.loads, [*ours.values()]):
+        known, found = theirs.get(rate), ours.get(rate)
+        over = found is not None and found.p99 > choices.KNEE_NS
+        row = [*pair(known), *(["beyond", "beyond"] if over else pair(found))]
+        if known is None or found is None or max(known.p99, found.p99) > choices.KNEE_NS:
+            row += ["–", "–"]
+        else:
+            off = (found.p50 / known.p50 - 1, found.p99 / known.p99 - 1)
+            row += [_percent(one, 0) for one in off]
+        rows.append((f"{rate:,}", row))
+    return rows
+
+
+def verdict(done: Drives) -> list[str]:
+    """The errors of each drive, in words."""
+    return [f"{one.title}: {errors_of(done, one).text()}." for one in drives().values()]
+
+
+def _tables(done: Drives, drive: Drive) -> Iterator[tuple[tuple[str, ...], Rows]]:
+    of = lines(done, drive)
+    if of:
+        yield LINE_HEADS, line_rows(of)
+    if drive.loads:
+        yield LOAD_HEADS, load_rows(done, drive)
+
+
+def page(done: Drives) -> str:
+    """The page as HTML."""
+    texts = "".join(f"<p>{escape(text)}</p>" for text in (*ABOUT, NOT_MODELLED, MEMORY))
+    first = html_table(list(HEADS), overview(done), "All drives")
+    sections = [Section("all", "Errors", texts + warnings_box(done.remarks()) + first)]
+    for drive in drives().values():
+        said = "".join(f"<p>{escape(text)}</p>" for text in facts(done, drive))
+        tables = "".join(
+            html_table(list(heads), rows, drive.title) for heads, rows in _tables(done, drive)
+        )
+        sections.append(Section(drive.config.name, drive.title, said + tables))
+    sections.append(Section("own", "A drive of your own", f"<p>{escape(OWN)}</p>"))
+    lead = f'<p class="lead">{choices.TITLE} · ssdlab {escape(described())}</p>'
+    return document(choices.TITLE, lead, sections)
+
+
+def _table(heads: Sequence[str], rows: Rows) -> Iterator[str]:
+    yield f"| {' | '.join(heads)} |"
+    yield "|---" * len(heads) + "|"
+    yield from (f"| {name} | {' | '.join(found)} |" for name, found in rows)
+    yield ""
+
+
+def markdown(done: Drives) -> str:
+    """The page as Markdown."""
+    text = ["<!-- Written by `ssdlab drives compare`. -->", "", f"# {choices.TITLE}", ""]
+    text += [line for one in (*ABOUT, *done.remarks()) for line in (one, "")]
+    text += _table(HEADS, overview(done))
+    text += [line for one in (NOT_MODELLED, MEMORY) for line in (one, "")]
+    for drive in drives().values():
+        text += [f"## {drive.title}", ""]
+        text += [line for one in facts(done, drive) for line in (one, "")]
+        for heads, rows in _tables(done, drive):
+            text += _table(heads, rows)
+    text += ["## A drive of your own", "", OWN, ""]
+    text.append(f"`ssdlab drives compare`, ssdlab {described()}.")
+    return "\n".join(text).rstrip() + "\n"
+
+
+def to_json(done: Drives) -> str:
+    """The text of reproduction.json."""
+    runs: list[dict[str, Any]] = []
+    for (name, kind, at), report in done.reports.items():
+        write = report.latency.write
+        timed = report.config["run.mode"] == "timed"
+        runs.append(
+            {
+                "drive": name,
+                "kind": kind,
+                "at": at,
+                "waf": report.waf.total,
+                "p50_ns": write.p50 if timed else None,
+                "p99_ns": write.p99 if timed else None,
+            }
+        )
+    return json_of(done, verdict(done), runs)

@@ -1,0 +1,185 @@
+"""`ssdlab drives calibrate`: what is fitted, what is warned of, and what is refused."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import ssdlab
+from running import nothing_left, refused, ssdlab_command
+from ssdlab.errors import ConfigError, OutputError
+from ssdlab.reproduce.drives import fit
+from ssdlab.reproduce.drives.calibrate import ACCURACY, calibrate, smaller
+from ssdlab.reproduce.drives.measurements import read
+
+LIKE = "drive:samsung-pm9a3"
+SHAPE = fit.Shape.of(smaller(LIKE))
+FILLS = (0.6, 0.8, 0.9, 1.0)
+
+
+def written(folder: Path, *lines: str, name: str = "m.csv") -> Path:
+    file = folder / name
+    file.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+    return file
+
+
+def of(spare: float, fills: tuple[float, ...] = FILLS, off: float = 1.0) -> list[str]:
+    """The lines of a drive that is greedy."""
+    return ["fill,waf", *(f"{f:g},{off * SHAPE.waf(fit.used(spare, f)):.6f}" for f in fills)]
+
+
+@pytest.mark.parametrize("spare", [0.1, 0.28, 0.6])
+def test_a_greedy_drive_is_found_again(spare: float, tmp_path: Path) -> None:
+    done = calibrate(written(tmp_path, *of(spare)))
+    assert done.spare == pytest.approx(spare, rel=1e-3)
+    assert done.spares[0] < spare < done.spares[1]
+    assert done.warnings == ()
+    assert all(abs(residual) < 1e-3 for *_, residual in done.rows())
+    config = ssdlab.load_config(done.file)
+    device = config.values["device"]
+    assert SHAPE.raw_pages(device) / device["user_pages"] - 1 == pytest.approx(spare, rel=1e-3)
+
+
+def test_the_preset_runs(tmp_path: Path) -> None:
+    done = calibrate(written(tmp_path, *of(0.2)))
+    small = {"device.channels": 1, "device.chips_per_channel": 1, "device.pages_per_block": 8}
+    report = ssdlab.run(done.file, set={**small, "workload.requests": 1000}, progress=False)
+    assert report.completed
+
+
+def test_raw_capacity_that_is_not_decided_is_warned_of(tmp_path: Path) -> None:
+    low = calibrate(written(tmp_path, "fill,waf", "0.1,1", "0.4,1.0"))
+    assert "hardly decided" in low.warnings[0]
+    assert "or more" in low.summary()
+    narrow = calibrate(written(tmp_path, *of(0.2, (0.95, 1.0))), force=True)
+    assert [text.split(":")[0] for text in narrow.warnings] == ["all fills lie between 0.95 and 1"]
+    bent = written(tmp_path, "fill,waf", "0.5,1.8", "1,3")
+    assert any("no raw capacity" in text for text in calibrate(bent, force=True).warnings)
+    assert "# Warning: no raw capacity" in bent.with_suffix(".toml").read_text(encoding="utf-8")
+
+
+def test_the_range_follows_the_accuracy() -> None:
+    points = [(f, SHAPE.waf(fit.used(0.2, f))) for f in FILLS]
+    low, high = fit.plausible(SHAPE, 0.2, points, ACCURACY)
+    for end in (low, high):
+        assert fit.miss(SHAPE, end, points) == pytest.approx(ACCURACY, rel=0.05)
+
+
+def latencies(spare: float, *rows: str) -> list[str]:
+    return [
+        "fill,waf,load,p50_us,p99_us",
+        *(f"{line},,," for line in of(spare)[1:]),
+        *(f"1,,{row}" for row in rows),
+    ]
+
+
+def test_the_program_time_follows_the_knee(tmp_path: Path) -> None:
+    drive = ssdlab.load_config(LIKE)
+    device, timing = drive.values["device"], drive.values["timing"]
+    waf = SHAPE.waf(0.15)
+    move = timing["transfer_ns"] + timing["sram_ns"]
+    each = waf * (timing["program_ns"] + timing["erase_ns"] / (device["pages_per_block"] // 8))
+    each += move + timing["sram_ns"] + (waf - 1) * (timing["read_ns"] + 2 * move)
+    knee = 256e9 / each
+    rows = (f"{knee - 500:.0f},10,20", f"{knee + 500:.0f},10,2000")
+    done = calibrate(written(tmp_path, *latencies(0.15, *rows)))
+    assert done.program is not None
+    assert done.program.nanoseconds == pytest.approx(timing["program_ns"], rel=2e-3)
+    assert f'program = "{done.program.nanoseconds} ns"' in done.file.read_text(encoding="utf-8")
+    config = ssdlab.load_config(done.file)
+    assert config["timing.program_ns"] == done.program.nanoseconds
+    assert "program time" in done.summary()
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        (["70000,10,20"], "no load is beyond the knee"),
+        (["70000,10,2000"], "no load is below the knee"),
+        (["70000000,10,20", "80000000,10,2000"], "leaves no time for programs"),
+    ],
+)
+def test_a_knee_that_is_not_there_is_warned_of(rows: list[str], said: str, tmp_path: Path) -> None:
+    done = calibrate(written(tmp_path, *latencies(0.15, *rows)))
+    assert done.program is None
+    assert any(said in text for text in done.warnings)
+
+
+BAD = {
+    "one point": (["fill,waf", "1,2"], "waf: 1 of them; expected at least 2"),
+    "no point": (["fill,waf"], "waf: 0 of them"),
+    "out of order": (["fill,waf", "1,2", "0.5,1.2"], "m.csv:3: fill: 0.5 after 1"),
+    "twice": (["fill,waf", "1,2", "1,2"], "m.csv:3: fill: 1 again"),
+    "impossible": (["fill,waf", "0.5,0.9", "1,2"], "m.csv:2: waf: found '0.9'; expected a write"),
+    "beyond": (["fill,waf", "0.5,1.1", "1.01,2"], "m.csv:3: fill: found '1.01'; expected a share"),
+    "zero": (["fill,waf", "0,1.1", "1,2"], "m.csv:2: fill: found '0'"),
+    "no number": (["fill,waf", "0.5,x", "1,2"], "m.csv:2: waf: found 'x'"),
+    "nan": (["fill,waf", "nan,1", "1,2"], "m.csv:2: fill: found 'nan'"),
+    "infinite": (["fill,waf", "0.5,1", "1,inf"], "m.csv:3: waf: found 'inf'"),
+    "no fill": (["fill,waf", ",1.1", "1,2"], "m.csv:2: fill: missing"),
+    "no waf": (["fill,waf", "0.5,", "1,2"], "m.csv:2: waf: missing"),
+    "short": (["fill,waf", "0.5", "1,2"], "m.csv:2: expected 2 cells"),
+    "unknown column": (["fill,wafs", "1,2"], "unknown column 'wafs'; expected fill, waf, load"),
+    "column twice": (["fill,waf,waf"], "column 'waf' is there 2 times"),
+    "no column": (["fill", "1"], "m.csv:1: no column 'waf'"),
+    "no room": (["fill,waf", "0.1,1", "0.3,5"], "m.csv: waf: too high for the fills"),
+    "half a load": (["fill,waf,load", "1,,5"], "p50_us, p99_us: missing"),
+    "quantiles": (latencies(0.1, "5,9,3"), "m.csv:6: p99_us: below p50_us"),
+    "loads down": (latencies(0.1, "5,1,1", "4,1,1"), "m.csv:7: load: 4 after 5"),
+    "two fills": ([*latencies(0.1, "5,1,1"), "0.5,,6,1,1"], "m.csv:7: fill: 0.5; expected 1 as"),
+    "empty": ([], "m.csv: empty"),
+    "blank": (["", " , "], "m.csv: empty"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_measurements_are_refused(case: str, tmp_path: Path) -> None:
+    lines, said = BAD[case]
+    file = written(tmp_path, *lines)
+    with pytest.raises(ConfigError) as error:
+        calibrate(file)
+    assert any(said in text for text in error.value.messages), error.value.messages
+    nothing_left(tmp_path, "m.csv")
+
+
+def test_all_errors_are_reported_at_once(tmp_path: Path) -> None:
+    file = written(tmp_path, "fill,waf", "2,x", "0.5,0")
+    with pytest.raises(ConfigError) as error:
+        read(file)
+    assert len(error.value.messages) == 3
+
+
+def test_files_that_cannot_be_used(tmp_path: Path) -> None:
+    good = written(tmp_path, *of(0.2))
+    with pytest.raises(ConfigError, match="no such file"):
+        calibrate(tmp_path / "none.csv")
+    (tmp_path / "bytes.csv").write_bytes(b"\xff\xfe")
+    with pytest.raises(ConfigError, match="not UTF-8"):
+        calibrate(tmp_path / "bytes.csv")
+    with pytest.raises(ConfigError, match="cannot be read"):
+        calibrate(tmp_path, out=tmp_path / "x.toml")
+    with pytest.raises(ConfigError, match="file of the measurements"):
+        calibrate(good, out=good, force=True)
+    with pytest.raises(ConfigError, match="did you mean"):
+        calibrate(good, like="drive:samsung-pm9a33")
+    with pytest.raises(ConfigError, match="a fit needs greedy"):
+        calibrate(good, like="greedy-8ch")
+    calibrate(good)
+    with pytest.raises(OutputError, match="--force replaces it"):
+        calibrate(good)
+    calibrate(good, force=True)
+
+
+def test_the_command(tmp_path: Path) -> None:
+    written(tmp_path, *of(0.2))
+    done = ssdlab_command("drives", "calibrate", "m.csv", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "raw capacity 1.2000 times" in done.stdout
+    assert "ssdlab run m.toml" in done.stderr
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    again = ssdlab_command("drives", "calibrate", "m.csv", "--json", "--force", cwd=tmp_path)
+    values = json.loads(again.stdout)
+    assert values["over_provisioning"] == pytest.approx(0.2, rel=1e-3)
+    assert len(values["points"]) == len(FILLS)
+    written(tmp_path, "fill,waf", "1,2")
+    refused(ssdlab_command("drives", "calibrate", "m.csv", cwd=tmp_path), 2, "m.csv", "waf")
