@@ -50,6 +50,7 @@ impl Baseline {
         f.groups = Default::default();
         f.victim_invalid = Histogram::new();
         f.ftl.space.restart_lowest();
+        f.ftl.restart_classes();
         Baseline { sequence: f.sequence(), erases: f.ftl.blocks.erases.clone() }
     }
 }

@@ -14,6 +14,7 @@ pub mod owners;
 pub mod place;
 pub mod plugs;
 pub mod raid;
+pub mod reclaim;
 pub mod recover;
 mod separated;
 pub mod separation;
@@ -145,6 +146,9 @@ impl Ftl {
             blocks,
             geo,
         };
+        if ftl.handles().is_some_and(|(_, isolates)| isolates) {
+            ftl.space.isolate();
+        }
         ftl.begin_life(config);
         ftl
     }

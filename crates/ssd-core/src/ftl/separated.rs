@@ -2,7 +2,8 @@
 
 use super::Ftl;
 use super::map::Entry;
-use super::separation::{Classes, Collected, Copied, Separation, SeparationPolicy, Written};
+use super::reclaim::Counts;
+use super::separation::{Classes, Collected, Copied, Separation, SeparationPolicy, Written, fdp};
 use crate::units::{BlockId, Lpn, Ppn};
 
 /// The policy, and what has been asked of it.
@@ -11,13 +12,22 @@ pub(super) struct Separated {
     classes: Classes,
     /// Copies that went to another class, because their own had no page.
     diverted: u64,
+    /// What has been counted of blocks and copies, in all and before the measurement.
+    pub(super) counts: Counts,
+    pub(super) before: Counts,
 }
 
 impl Separated {
     pub(super) fn new(policy: Separation) -> Separated {
         let classes = policy.classes();
         assert!(classes.all > classes.host && classes.all <= 255, "{classes:?}");
-        Separated { policy, classes, diverted: 0 }
+        let counts = Counts::new(classes.all + 1);
+        Separated { policy, classes, diverted: 0, before: counts.clone(), counts }
+    }
+
+    /// The policy as FDP, if it is that.
+    pub(super) fn fdp(&self) -> Option<&fdp::Policy> {
+        if let Separation::Fdp(policy) = &self.policy { Some(policy) } else { None }
     }
 
     pub(super) fn classes(&self) -> Classes {
@@ -87,7 +97,10 @@ impl Ftl {
         let (class, opened) = (self.class_of_block(block), self.space.origin(block).opened);
         let valid = u32::from(self.blocks.valid[block.at()]);
         debug_assert!(valid <= self.geo.pages_per_block, "{block:?} has {valid} valid pages");
+        let from = self.space.origin(block).class;
         let separated = self.separated.as_deref_mut().expect("the device separates");
+        separated.counts.collected[from as usize] += 1;
+        self.space.log_collected(block, valid, self.blocks.now);
         let clock = self.space.clock();
         if let Some(class) = class {
             separated.policy.on_collect(&Collected { class, valid, opened, clock });

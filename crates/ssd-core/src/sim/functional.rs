@@ -186,8 +186,17 @@ impl Functional {
             }
             return self.write_planned(lpn, planned, stream);
         }
-        let class = self.ftl.class_of_write(lpn, stream);
+        let class = self.class_of(lpn, stream)?;
         self.write_planned(lpn, planned, self.ftl.space.host_stream(class))
+    }
+
+    /// The class of a write, which the device refuses if its stream has none.
+    fn class_of(&mut self, lpn: Lpn, stream: u8) -> Result<u8, DeviceError> {
+        debug_assert!(!self.plain, "{lpn:?} has no class");
+        match self.ftl.lacks_handle(stream) {
+            Some(reason) => Err(DeviceError::BadRequest { id: self.sequence, reason }),
+            None => Ok(self.ftl.class_of_write(lpn, stream)),
+        }
     }
 
     /// The rest of a write that is planned for a plane: find a plane that has a page, bind, commit.
@@ -364,6 +373,9 @@ impl Functional {
         let copies =
             if choice.levels { &mut self.tally.wear_pages } else { &mut self.tally.gc_pages };
         *copies += moved;
+        if self.ftl.separates() {
+            self.ftl.note_moved(block, moved);
+        }
         self.copies += moved;
         self.pages = pages;
         self.ftl.begin_erase(block);

@@ -106,7 +106,7 @@ impl TraceSource {
         let source_records = copies::check(&records, sectors_per_page)
             .map_err(|error| SourceError(format!("{file}: {error}")))?;
         (facts.first_ns, facts.duration_ns) = (first.at, last.at);
-        facts.add_volume(&Volume::of(&records, sectors_per_page, user_pages));
+        facts.add_volume(Volume::of(&records, sectors_per_page, user_pages));
         let source = TraceSource {
             next: 0,
             round: 0,
@@ -241,6 +241,7 @@ impl TraceFacts {
             whole_device_discards: fitter.whole_device_discards,
             footprint_pages: 0,
             unique_pages_written: 0,
+            write_streams: Vec::new(),
             bytes_read: 0,
             bytes_written: 0,
             bytes_trimmed: 0,
@@ -254,12 +255,13 @@ impl TraceFacts {
         }
     }
 
-    fn add_volume(&mut self, volume: &Volume) {
+    fn add_volume(&mut self, volume: Volume) {
         self.requests = volume.requests;
         self.bytes_read = volume.bytes_read;
         self.bytes_written = volume.bytes_written;
         self.bytes_trimmed = volume.bytes_trimmed;
         self.footprint_pages = volume.footprint_pages;
         self.unique_pages_written = volume.unique_pages_written;
+        self.write_streams = volume.write_streams;
     }
 }

@@ -101,6 +101,7 @@ crate::plugs! {
     pub enum Separation = "separation policy", build(spec: &PolicySpec, ground: &Ground) (spec, ground) {
         dac Dac,
         fadac Fadac,
+        fdp Fdp,
         none None,
         sepbit Sepbit,
         two_regions TwoRegions,

@@ -15,6 +15,7 @@ pub mod latency;
 pub mod power;
 pub mod provenance;
 pub mod raid;
+mod reclaim;
 pub mod remap;
 mod separation;
 pub mod time;
@@ -28,6 +29,7 @@ pub use latency::{Latency, LatencyByOp, LatencyParts, LatencyStats, PartMeans};
 pub use power::{Power, Recovery};
 pub use provenance::{Provenance, TraceLines};
 pub use raid::{Failure, Raid};
+pub use reclaim::{Fdp, ReclaimUnits};
 pub use remap::Remap;
 pub use separation::Separation;
 pub use time::{Little, Speed, Time};
@@ -84,6 +86,9 @@ section! {
         #[serde(default)]
         separation: Option<Separation> =
             inputs.device.separation.is_some().then(|| Separation::of(inputs)),
+        /// Reclaim unit handles; left out without them.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        fdp: Option<Fdp> = inputs.device.reclaim.is_some().then(|| Fdp::of(inputs)),
         /// Power cuts; `null` if power is never cut.
         #[serde(default)]
         power: Option<Power> = inputs.device.records.is_some().then(|| Power::of(inputs)),
