@@ -58,7 +58,8 @@ proptest! {
         let remapped = flash.programs[Cause::Remap.at()];
         prop_assert_eq!(all.host_pages, flash.programs[Cause::Host.at()] + remapped);
         prop_assert_eq!((all.copied_pages, all.moved_pages), (copies, copies));
-        if c.wear.endurance == 0 {
+        // A unit that wear levelling has filled has data of several handles.
+        if c.wear.endurance == 0 && c.wear.static_threshold == 0 {
             prop_assert_eq!(reclaimed.diverted_copies, 0, "a copy has left its handle");
         }
     }
@@ -183,7 +184,10 @@ fn units_hold_data_of_one_handle_when_much_happens_at_once() {
                 ssd.submit(ssd.now(), &stream, None).unwrap();
                 last[lpn as usize] = handle;
             }
-            ssd.run_until(Nanos(ssd.now().0 + 1_000_000_000), &mut Vec::new()).unwrap();
+            while ssd.outstanding() > 0 || !ssd.at_rest() {
+                let next = ssd.next_event().expect("operations end");
+                ssd.run_until(next, &mut Vec::new()).unwrap();
+            }
             isolated(&ssd.ftl, &last, mixed);
         }
         assert_eq!(ssd.ftl.diverted_copies(), 0);
@@ -295,23 +299,19 @@ fn a_stream_without_a_handle_is_refused() {
     assert_eq!(request.sectors, PAGE as u32);
 }
 
-/// A tenant writes its half again and again in order, the other writes pages of its half at random.
-fn two_tenants(spec: PolicySpec) -> f64 {
-    let mut c = device([1, 1, 1], 256, 16, 256 * 16 * 7 / 10);
+/// A tenant writes 15 sixteenths of the device again and again in order, another the rest at random, and as often.
+fn two_tenants(spec: PolicySpec, handle: u8) -> f64 {
+    let mut c = device([1, 1, 1], 256, 16, 256 * 16 * 8 / 10);
     c.alloc.separation = spec;
     (c.gc.victim, c.gc.trigger) = (victim("greedy"), vec![free_blocks(2)]);
-    let handles = Ftl::new(&c).handles().map_or(1, |(handles, _)| handles);
     let mut f = Functional::new(&c, Ftl::new(&c));
-    let (mut rng, half) = (Stream::new(3, "tenants"), c.device.user_pages / 2);
+    let (mut rng, small) = (Stream::new(3, "tenants"), c.device.user_pages / 16);
+    let circle = c.device.user_pages - small;
     let (mut host, mut copies) = (0, 0);
-    for turn in 0..40 * half {
-        f.write(Lpn(turn % half), 0).unwrap();
-        // One page in ten is of the tenant that writes at random, to a tenth of its half.
-        if turn % 10 == 0 {
-            let lpn = half + rng.below(u64::from(half)) as u32;
-            f.write(Lpn(lpn), (handles - 1) as u8).unwrap();
-        }
-        if turn == 20 * half {
+    for turn in 0..20 * circle {
+        f.write(Lpn(turn % circle), 0).unwrap();
+        f.write(Lpn(circle + rng.below(u64::from(small)) as u32), handle).unwrap();
+        if turn == 10 * circle {
             (host, copies) = (f.tally.host_pages, f.tally.gc_pages);
         }
     }
@@ -322,8 +322,12 @@ fn two_tenants(spec: PolicySpec) -> f64 {
 
 #[test]
 fn handles_of_two_tenants_bring_amplification_to_one() {
-    let mixed = two_tenants(named(ALL, "none"));
-    let apart = ISOLATIONS.map(|isolation| two_tenants(handles(2, isolation)));
-    assert!(mixed > 1.3, "mixed: {mixed}");
-    assert!(apart.iter().all(|&waf| waf < 1.1), "apart: {apart:?}, mixed {mixed}");
+    let mixed = two_tenants(named(ALL, "none"), 0);
+    assert!(mixed > 1.8, "mixed: {mixed}");
+    for isolation in ISOLATIONS {
+        let same = two_tenants(handles(2, isolation), 0);
+        assert!(same > 1.8, "{isolation}, both with one handle: {same}");
+        let apart = two_tenants(handles(2, isolation), 1);
+        assert!(apart < 1.01, "{isolation}, apart: {apart}");
+    }
 }

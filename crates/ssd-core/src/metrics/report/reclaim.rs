@@ -39,7 +39,8 @@ section! {
         units_opened: u64 = rows().map(|row| row.opened).sum(),
         /// Reclaim units of which collection, or wear levelling, has begun.
         units_collected: u64 = rows().map(|row| row.collected).sum(),
-        /// Copies in units of another persistently isolated handle. Only a pool whose blocks wear out can need that.
+        /// Copies in units of another persistently isolated handle. Only units that static wear levelling has filled, and
+        /// pools whose blocks wear out, can need that.
         diverted_copies: u64 = state.diverted_copies,
         /// By handle, from 0 on.
         handles: Vec<ReclaimUnits> = state.handles.clone(),
