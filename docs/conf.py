@@ -48,6 +48,7 @@ NAVIGATION = {
         "docs/model",
         "docs/validation",
         "docs/separation",
+        "docs/fdp",
         "docs/recovery",
         "docs/logs",
         "docs/statistics",

@@ -43,9 +43,9 @@ impl Space {
         if self.lacks_spare(pool) {
             return false;
         }
-        // Copies of an isolated class need a block of their own.
-        let left = u32::from(self.isolates);
-        let may_open = || self.unpromised(pool) > left && !self.free[self.home(plane)].is_empty();
+        // Copies of isolated classes need an erased block.
+        let spare = || self.unpromised(pool) > u32::from(self.isolates);
+        let may_open = || spare() && !self.free[self.home(plane)].is_empty();
         let takes = if self.takes_copies(stream) { 1 } else { self.pages_per_block };
         (has_open || may_open()) && self.gc_room(pool) >= self.gc_need(pool) + u64::from(takes)
     }

@@ -86,9 +86,6 @@ section! {
         #[serde(default)]
         separation: Option<Separation> =
             inputs.device.separation.is_some().then(|| Separation::of(inputs)),
-        /// Reclaim unit handles; left out without them.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        fdp: Option<Fdp> = inputs.device.reclaim.is_some().then(|| Fdp::of(inputs)),
         /// Power cuts; `null` if power is never cut.
         #[serde(default)]
         power: Option<Power> = inputs.device.records.is_some().then(|| Power::of(inputs)),

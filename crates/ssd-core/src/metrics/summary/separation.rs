@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 /// The handles: what the host and the device have written.
 pub(super) fn handles(r: &Report, out: &mut String) {
-    let Some(fdp) = r.fdp.as_ref() else { return };
+    let Some(fdp) = r.separation.as_ref().and_then(|s| s.fdp.as_ref()) else { return };
     line!(
         out,
         "handles         {}; {} from the host, {} written, {} erased; {} reclaim units opened, {} collected",
