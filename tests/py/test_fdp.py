@@ -39,7 +39,7 @@ APART = {"policy": "fdp", "handles": 2}
 def tenants(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Volume 7 writes its pages in a circle, volume 3, which is small, its pages at random."""
     path = tmp_path_factory.mktemp("tenants") / "tenants.csv"
-    rng, circle, lines = random.Random(1), USER - SMALL, []
+    rng, circle, lines = random.Random(1), USER - SMALL, list[str]()
     for turn in range(12 * circle):
         for volume, page in ((7, turn % circle), (3, rng.randrange(SMALL))):
             at = 1_577_808_000_000_000 + 10 * len(lines)
@@ -49,11 +49,17 @@ def tenants(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(trace: Path, *, separation: object = "none", **more: object) -> ssdlab.Report:
-    policy = {"separation": separation} if isinstance(separation, Separation) else {}
-    keys = {"alloc.separation": separation} if not policy else {}
+    policy = separation if isinstance(separation, Separation) else None
     values = {key.replace("__", "."): value for key, value in more.items()}
-    keys = {**DEVICE, **ALL, **keys, "workload.trace": str(trace), **values}
-    return ssdlab.run(set=keys, progress=False, **policy)
+    if policy is None:
+        values["alloc.separation"] = separation
+    keys = {**DEVICE, **ALL, "workload.trace": str(trace), **values}
+    return ssdlab.run(set=keys, progress=False, separation=policy)
+
+
+def waf(report: ssdlab.Report) -> float:
+    assert report.waf.total is not None
+    return report.waf.total
 
 
 def fdp_of(report: ssdlab.Report) -> Any:  # noqa: ANN401 - a section that types call optional
@@ -64,13 +70,12 @@ def fdp_of(report: ssdlab.Report) -> Any:  # noqa: ANN401 - a section that types
 
 def test_tenants_apart_have_no_copies(tenants: Path) -> None:
     mixed, apart = run(tenants), run(tenants, separation=APART)
-    assert mixed.waf.total > 1.8
+    assert waf(mixed) > 1.8
     assert mixed.separation is None
     # (The first block of the small tenant may have a valid page when it is collected.)
-    assert apart.waf.total < 1.01
+    assert waf(apart) < 1.01
     small, circle = fdp_of(apart).handles
     assert small.host_bytes == circle.host_bytes == 12 * (USER - SMALL) * PAGE
-    assert apart.latency.by_stream is None or set(apart.latency.by_stream) == {0, 1}
 
 
 @pytest.mark.parametrize("mode", ["functional", "timed"])
@@ -88,7 +93,7 @@ def test_statistics_add_up(tenants: Path, mode: str, isolation: str) -> None:
     assert found.media_bytes_written == programs * PAGE
     assert found.host_bytes_written == report.flash.programs.host * PAGE
     assert found.media_bytes_erased == report.flash.erases * PAGES * PAGE
-    assert found.media_bytes_written / found.host_bytes_written == pytest.approx(report.waf.total)
+    assert found.media_bytes_written / found.host_bytes_written == pytest.approx(waf(report))
     rows = [*found.handles, found.shared]
     copies = report.flash.programs.gc * PAGE
     assert copies > 0
@@ -99,7 +104,7 @@ def test_statistics_add_up(tenants: Path, mode: str, isolation: str) -> None:
     assert sum(row.opened for row in rows) == found.units_opened
     assert found.diverted_copies == 0
     assert (found.shared.opened == 0) == (isolation == "persistently")
-    assert report.separation.classes == (4 if isolation == "persistently" else 3)
+    assert report.json["separation"]["classes"] == (4 if isolation == "persistently" else 3)
 
 
 class Handles(Separation):
@@ -119,7 +124,8 @@ def test_the_twin_in_python_is_equal(tenants: Path) -> None:
     ours, twin = (run(tenants, separation=one, **capacity) for one in (APART, Handles()))
     assert ours.flash.programs.gc > 0
     assert (ours.json["flash"], ours.waf.total) == (twin.json["flash"], twin.waf.total)
-    assert ours.separation.open_pages == twin.separation.open_pages
+    left = [one.json["separation"]["open_pages"] for one in (ours, twin)]
+    assert left[0] == left[1] > 0
     assert "fdp" not in twin.json["separation"]
 
 
@@ -170,14 +176,14 @@ def test_handles_must_be_those_of_the_trace(tenants: Path, folder: Path) -> None
     synthetic = {**DEVICE, "alloc.separation": '{ policy = "fdp", handles = 2 }'}
     done = ssdlab_command("run", "c.toml", *sets(synthetic), cwd=folder)
     refused(done, 2, "workload.kind", "stream 0", "set handles = 1")
-    for policy, word in [
+    for spec, word in [
         ('{ policy = "fdp", handles = 0 }', "handles"),
         ('{ policy = "fdp", handles = 2, isolation = "always" }', "initially"),
         ('{ policy = "fdp", handels = 2 }', "handles"),
         ('{ policy = "fdp", handles = 40 }', "classes open"),
     ]:
         done = ssdlab_command(
-            "run", "c.toml", *sets({**keys, "alloc.separation": policy}), cwd=folder
+            "run", "c.toml", *sets({**keys, "alloc.separation": spec}), cwd=folder
         )
         refused(done, 2, "alloc.separation", word)
     done = ssdlab_command("run", "c.toml", *sets({**keys, "workload.fit": "wrap"}), cwd=folder)

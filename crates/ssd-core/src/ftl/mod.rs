@@ -146,9 +146,6 @@ impl Ftl {
             blocks,
             geo,
         };
-        if ftl.handles().is_some_and(|(_, isolates)| isolates) {
-            ftl.space.isolate();
-        }
         ftl.begin_life(config);
         ftl
     }

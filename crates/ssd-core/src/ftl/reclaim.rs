@@ -116,16 +116,27 @@ impl Counts {
 }
 
 impl Ftl {
+    /// Copies stay with their handle from the start, where handles are persistently isolated.
+    pub(super) fn isolate_handles(&mut self) {
+        let isolates = self.handles().is_some_and(|(_, isolates)| isolates);
+        debug_assert!(!isolates || self.separates(), "handles without classes");
+        if isolates {
+            self.space.isolate();
+        }
+    }
+
     /// `pages` pages of `block`, which is being collected, have been copied.
     pub(crate) fn note_moved(&mut self, block: BlockId, pages: u64) {
         let class = self.space.origin(block).class;
         debug_assert!(pages <= u64::from(self.geo.pages_per_block), "{pages} pages of {block:?}");
         let separated = self.separated.as_deref_mut().expect("the device separates");
+        debug_assert!((class as usize) < separated.counts.moved.len(), "{block:?} has no class");
         separated.counts.moved[class as usize] += pages;
     }
 
     /// As [`Ftl::note_moved`], of the one page `source`.
     pub(crate) fn note_moved_page(&mut self, source: Ppn) {
+        debug_assert!(source.0 < self.geo.pages, "there is no {source:?}");
         self.note_moved(self.geo.block_of(source), 1);
     }
 
@@ -141,6 +152,7 @@ impl Ftl {
     /// The measurement begins.
     pub(crate) fn restart_classes(&mut self) {
         let counts = self.class_counts();
+        debug_assert_eq!(counts.is_some(), self.separates(), "classes are not counted");
         if let (Some(separated), Some(counts)) = (self.separated.as_deref_mut(), counts) {
             separated.before = counts;
         }
@@ -170,6 +182,7 @@ impl Ftl {
     pub(crate) fn take_units(&mut self) -> Vec<UnitRecord> {
         let Some((handles, isolates)) = self.handles() else { return Vec::new() };
         let (units, all) = (self.space.take_units(), self.space.streams());
+        debug_assert!(handles < all, "no class takes copies");
         let record = |unit: UnitEvent| {
             let of_one = unit.class < if isolates { all } else { handles };
             debug_assert!(unit.class <= all, "{unit:?} is of no frontier");
@@ -214,6 +227,8 @@ impl Ftl {
             levelled.plus(&of(host))
         };
         let diverted_copies = now.diverted - before.diverted;
+        debug_assert_eq!(rows.len(), handles as usize, "a handle is missing");
+        debug_assert!(isolates || diverted_copies == 0, "copies have one class, and left it");
         Some(Reclaimed { handles: rows, shared, diverted_copies })
     }
 }

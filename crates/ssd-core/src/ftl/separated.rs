@@ -27,6 +27,7 @@ impl Separated {
 
     /// The policy as FDP, if it is that.
     pub(super) fn fdp(&self) -> Option<&fdp::Policy> {
+        debug_assert!(self.classes.all > 0, "a policy without classes");
         if let Separation::Fdp(policy) = &self.policy { Some(policy) } else { None }
     }
 

@@ -11,6 +11,7 @@ use crate::ftl::Ftl;
 use crate::ftl::gc::Demand;
 use crate::ftl::map::Entry;
 use crate::ftl::place::{PlacementPolicy, Planes};
+use crate::host::device::DeviceError;
 use crate::host::request::{Op as HostOp, Request};
 use crate::metrics::counters::Parts;
 use crate::sched::order::{R_HOST, W_HOST};
@@ -40,6 +41,16 @@ impl Planes for PlanesNow<'_> {
 }
 
 impl Ssd {
+    /// Whether a write has a reclaim unit handle, where the device has handles.
+    #[inline(never)]
+    pub(super) fn check_handle(&self, request: &Request) -> Result<(), DeviceError> {
+        debug_assert!(self.ftl.separates() || self.ftl.handles().is_none(), "half of a policy");
+        let writes = matches!(request.op, HostOp::Write | HostOp::Copy);
+        let lacks = if writes { self.ftl.lacks_handle(request.stream) } else { None };
+        let id = self.front.submitted;
+        lacks.map_or(Ok(()), |reason| Err(DeviceError::BadRequest { id, reason }))
+    }
+
     /// Request `id`, meant to arrive at `at`, arrives; `data` as in [`crate::host::device::Device::submit`].
     #[inline(always)]
     pub(crate) fn admit<const FULL: bool, const GROUPS: bool>(

@@ -392,18 +392,6 @@ pub(crate) fn policy_error(fault: Fault, place: impl FnOnce() -> String) -> Devi
     }
 }
 
-impl Ssd {
-    /// Whether a write has a reclaim unit handle, where the device has handles.
-    #[inline(never)]
-    fn check_handle(&self, request: &Request) -> Result<(), DeviceError> {
-        debug_assert!(self.machine == Loop::Full, "the plain loops know no handles");
-        let writes = matches!(request.op, HostOp::Write | HostOp::Copy);
-        let lacks = if writes { self.ftl.lacks_handle(request.stream) } else { None };
-        let id = self.front.submitted;
-        lacks.map_or(Ok(()), |reason| Err(DeviceError::BadRequest { id, reason }))
-    }
-}
-
 impl Device for Ssd {
     type Snapshot = DeviceSnapshot;
 

@@ -195,7 +195,8 @@ fn file_is_named(config: &RunConfig) -> Option<String> {
 fn volumes_are_laid_out(config: &RunConfig) -> Option<String> {
     let Workload { volume, fit, .. } = &config.workload;
     let all = matches!(volume, Some(VolumeKey::Every(_)));
-    let text = "volume is \"all\": their pages are renumbered to lie one behind the other; set workload.fit = \"compact\"";
+    let text = "volume is \"all\": pages are renumbered to lie one volume behind the other; set workload.fit = \
+                \"compact\"";
     (all && *fit != Fit::Compact).then(|| text.to_string())
 }
 

@@ -46,7 +46,9 @@ pub struct Policy {
 /// The handles that `spec` configures; `None` if it names another policy.
 #[must_use]
 pub fn handles(spec: &PolicySpec) -> Option<u32> {
-    (spec.policy == INFO.name).then(|| spec.int("handles") as u32)
+    let handles = (spec.policy == INFO.name).then(|| spec.int("handles") as u32);
+    debug_assert!(handles != Some(0), "a device without handles takes no writes");
+    handles
 }
 
 /// Whether `spec` configures persistently isolated handles.
@@ -58,7 +60,8 @@ pub fn isolates(spec: &PolicySpec) -> bool {
 impl Policy {
     pub(super) fn build(spec: &PolicySpec, ground: &Ground) -> Policy {
         let handles = handles(spec).expect("it names this policy");
-        assert!(handles > 0, "a device without handles takes no writes");
+        assert!(handles <= 64, "{handles} handles have more than 128 classes");
+        assert!(ground.pages > 0, "a device without pages");
         let last = isolates(spec).then(|| vec![0; ground.pages as usize]);
         Policy { handles, last }
     }
@@ -66,6 +69,7 @@ impl Policy {
     /// The handles.
     #[must_use]
     pub fn handles(&self) -> u32 {
+        debug_assert!(self.handles > 0, "a device without handles takes no writes");
         self.handles
     }
 
@@ -79,11 +83,13 @@ impl Policy {
 impl SeparationPolicy for Policy {
     fn classes(&self) -> Classes {
         let of_copies = if self.isolates() { self.handles } else { 1 };
+        debug_assert!(of_copies > 0, "no class takes copies");
         Classes { host: self.handles, all: self.handles + of_copies }
     }
 
     fn of_write(&mut self, page: &Written) -> u32 {
         let handle = u32::from(page.stream);
+        debug_assert!(page.replaces.is_none_or(|class| class < 2 * self.handles + 1), "{page:?}");
         assert!(handle < self.handles, "{page:?} has no handle: the device refuses its request");
         if let Some(last) = &mut self.last {
             last[page.lpn.at()] = page.stream;

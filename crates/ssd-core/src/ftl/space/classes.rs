@@ -53,6 +53,7 @@ impl Space {
 
     fn log_unit(&mut self, step: UnitStep, block: BlockId, pages: u32, at: Nanos) {
         let class = self.origin(block).class;
+        debug_assert!(class < self.frontiers, "{block:?} is of frontier {class}");
         if let Some(units) = &mut self.units {
             debug_assert!(units.last().is_none_or(|last| last.at <= at), "{block:?} is late");
             units.push(UnitEvent { at, step, class, block, pages });
@@ -67,13 +68,15 @@ impl Space {
 
     /// The blocks opened and collected since this was last asked, in order.
     pub(in crate::ftl) fn take_units(&mut self) -> Vec<UnitEvent> {
+        debug_assert!(self.separates() || self.units.is_none(), "a log of blocks without classes");
         self.units.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// From now on the host leaves an erased block in each pool: a copy has a page in its class, as one block takes
     /// the pages of any victim.
     pub(in crate::ftl) fn isolate(&mut self) {
-        assert!(self.separates() && self.used == 0, "classes are isolated from the start");
+        assert!(self.separates(), "there are no classes");
+        assert_eq!(self.used, 0, "classes are isolated from the start");
         self.isolates = true;
     }
 

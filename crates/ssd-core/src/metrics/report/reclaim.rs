@@ -1,24 +1,8 @@
 //! Reclaim units by handle, and the totals of the device.
 
+use super::ReclaimUnits;
 use crate::metrics::declare::section;
 use crate::metrics::inputs::Inputs;
-
-section! {
-    /// What happened to reclaim units within the measurement.
-    pub struct ReclaimUnits;
-    fields {
-        /// Bytes that the host has written to them.
-        host_bytes: u64 [Size],
-        /// Bytes that have been copied to them.
-        copied_bytes: u64 [Size],
-        /// Units opened: the handle refers to a new one (NVMe's event "implicitly modified reclaim unit handle").
-        opened: u64,
-        /// Units of which collection has begun (NVMe's event "media reallocated").
-        collected: u64,
-        /// Bytes copied out of them.
-        moved_bytes: u64 [Size],
-    }
-}
 
 section! {
     /// Reclaim unit handles (`alloc.separation = "fdp"`), with NVMe's statistics of Flexible Data Placement.
@@ -39,13 +23,13 @@ section! {
         units_opened: u64 = rows().map(|row| row.opened).sum(),
         /// Reclaim units of which collection, or wear levelling, has begun.
         units_collected: u64 = rows().map(|row| row.collected).sum(),
-        /// Copies in units of another persistently isolated handle. Only units that static wear levelling has filled, and
-        /// pools whose blocks wear out, can need that.
+        /// Copies in units of another persistently isolated handle. Only units that static wear levelling has filled,
+        /// and pools whose blocks wear out, can need that.
         diverted_copies: u64 = state.diverted_copies,
         /// By handle, from 0 on.
         handles: Vec<ReclaimUnits> = state.handles.clone(),
-        /// Of units that hold data of several handles: the copies of handles that are initially isolated, and those of
-        /// static wear levelling.
+        /// Of units that hold data of several handles: the copies of handles that are initially isolated, and those
+        /// of static wear levelling.
         shared: ReclaimUnits = state.shared.clone(),
     }
 }
