@@ -693,8 +693,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class Fdp:
-    """Reclaim unit handles (`alloc.separation = "fdp"`), with NVMe's statistics of Flexible Data
-    Placement."""
+    """Reclaim unit handles, with NVMe's statistics of Flexible Data Placement."""
 
     host_bytes_written: int
     """Bytes that the host has written (NVMe's HBMW), those of copies that it has asked for

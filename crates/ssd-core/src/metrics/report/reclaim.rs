@@ -5,7 +5,7 @@ use crate::metrics::declare::section;
 use crate::metrics::inputs::Inputs;
 
 section! {
-    /// Reclaim unit handles (`alloc.separation = "fdp"`), with NVMe's statistics of Flexible Data Placement.
+    /// Reclaim unit handles, with NVMe's statistics of Flexible Data Placement.
     pub struct Fdp;
     values(inputs) {
         let state = inputs.device.reclaim.cloned().unwrap_or_default();
