@@ -49,6 +49,7 @@ NAVIGATION = {
         "docs/validation",
         "docs/separation",
         "docs/drives",
+        "docs/fdp",
         "docs/recovery",
         "docs/logs",
         "docs/statistics",

@@ -31,10 +31,10 @@ FORMATS_HEAD = """# Trace formats
 binary file from the first record) and refuses a file that fits several formats. Files may be plain,
 `.gz` or `.zst`. A malformed or impossible line is an error with its line number and byte, a
 record with its number and offset; with `workload.skip_bad` they are counted and skipped instead.
-Nothing is corrected, rounded or guessed. A trace with several volumes needs `workload.volume`; the
-error lists them. Records that repeat an identical one of the same volume less than 1 ms earlier are
-counted and reported in a warning; `workload.dedup` drops them. If time 0 is the first record,
-`workload.from` and `workload.until` count from there.
+Nothing is corrected, rounded or guessed. A trace with several volumes needs `workload.volume`, a
+number or "all"; the error lists them. Records that repeat an identical one of the same volume less
+than 1 ms earlier are counted and reported in a warning; `workload.dedup` drops them. If time 0 is
+the first record, `workload.from` and `workload.until` count from there.
 
 Files of one format may differ in the unit of addresses and lengths: DiskSim's, SSDSim's, MQSim's
 and Tencent's are defined in sectors of 512 bytes, and files with the same columns in bytes or in

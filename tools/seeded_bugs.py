@@ -56,6 +56,7 @@ SUITES = {
         "host_side",
         "wear",
         "separation",
+        "fdp",
         "snapshot_form",
         "snapshot_contradictions",
         "room",

@@ -128,11 +128,20 @@ class Separation(_Policy):
     host_classes: int = 0
     """Of these, the first ones that take no copies."""
 
-    def of_write(self, lpn: int, stream: int, replaces: int | None, clock: int) -> int:
-        """The class of page `lpn` of the host, in request stream `stream`.
+    def of_write(
+        self,
+        lpn: int,
+        stream: int,
+        pages: int,
+        replaces: int | None,
+        age: int | None,
+        clock: int,
+    ) -> int:
+        """The class of page `lpn` of the host, in a request of `pages` pages and stream `stream`.
 
         `replaces` is the class of the page that it replaces; None: there is none, it is still in
-        the controller, or wear levelling has moved it.
+        the controller, or wear levelling has moved it. `age` counts pages that the host has written
+        since the block of that page was opened; None: there is none, or it is in the controller.
         """
         raise NotImplementedError
 
@@ -188,7 +197,16 @@ class Separates(Protocol):
     classes: int
     host_classes: int
 
-    def of_write(self, lpn: int, stream: int, replaces: int | None, clock: int, /) -> int:
+    def of_write(
+        self,
+        lpn: int,
+        stream: int,
+        pages: int,
+        replaces: int | None,
+        age: int | None,
+        clock: int,
+        /,
+    ) -> int:
         """The class of page `lpn` of the host."""
 
     def of_copy(self, lpn: int, cls: int | None, clock: int, /) -> int:

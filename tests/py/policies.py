@@ -144,10 +144,19 @@ class Dac(Separation):
     def start(self, device: DeviceInfo) -> None:
         self.of = [-1] * device.user_pages
 
-    def of_write(self, lpn: int, stream: int, replaces: int | None, clock: int) -> int:
+    def of_write(
+        self,
+        lpn: int,
+        stream: int,
+        pages: int,
+        replaces: int | None,
+        age: int | None,
+        clock: int,
+    ) -> int:
         assert stream == 0
         assert replaces is None or replaces < self.classes
-        assert clock >= 0
+        assert pages > 0
+        assert age is None or age <= clock
         self.of[lpn] = min(self.of[lpn] + 1, self.classes - 1)
         return self.of[lpn]
 
@@ -168,9 +177,21 @@ class SepBit(Separation):
         self.lifespan: float = float("inf")
         self.lives, self.queue = list[int](), 0.0
 
-    def of_write(self, lpn: int, stream: int, replaces: int | None, clock: int) -> int:  # noqa: ARG002
-        age = clock - self.last.get(lpn, -(10**12))
-        short = age < min(self.lifespan, self.queue)
+    def of_write(
+        self,
+        lpn: int,
+        stream: int,
+        pages: int,
+        replaces: int | None,
+        age: int | None,
+        clock: int,
+    ) -> int:
+        assert replaces is None or 0 <= replaces < self.classes
+        assert stream == 0
+        assert pages > 0
+        assert age is None or age <= clock
+        since = clock - self.last.get(lpn, -(10**12))
+        short = since < min(self.lifespan, self.queue)
         self.last[lpn] = clock
         self.queue += 1
         self.queue -= min(max(self.queue - min(self.lifespan, self.pages), 0), 2)

@@ -50,6 +50,7 @@ impl Baseline {
         f.groups = Default::default();
         f.victim_invalid = Histogram::new();
         f.ftl.space.restart_lowest();
+        f.ftl.restart_classes();
         Baseline { sequence: f.sequence(), erases: f.ftl.blocks.erases.clone() }
     }
 }
@@ -206,7 +207,7 @@ fn execute(
                 f.write_run(Lpn(pages.first), pages.count, r.stream)?;
             } else {
                 for i in 0..pages.count {
-                    f.write(Lpn(pages.first + i), r.stream)?;
+                    f.write_part(Lpn(pages.first + i), r.stream, pages.count)?;
                 }
             }
             m.course.record(f.tally.host_pages, f.tally.programs() + f.groups.parity_pages);

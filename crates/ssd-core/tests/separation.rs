@@ -73,7 +73,7 @@ fn steps(name: &str, mut then: impl FnMut(&Told, u64, Option<u32>)) {
         let (told, answer) = if rng.chance(0.6) {
             let age = rng.below(400).min(clock);
             let replaces = (clock > 0).then_some(Replaced { class, age });
-            let page = Written { lpn: Lpn(lpn), stream: 0, replaces, clock };
+            let page = Written { lpn: Lpn(lpn), stream: 0, pages: 1, replaces, clock };
             (Told::Write(page), Some(policy.of_write(&page)))
         } else if rng.chance(0.7) {
             let answer = policy.of_copy(&Copied { lpn: Lpn(lpn), class, clock });
@@ -337,8 +337,9 @@ fn warcip_is_its_literal_version() {
                     let waited = copied.map_or(0, |at| at.saturating_sub(before));
                     let interval = (clock - before + waited) as f64;
                     let far = |cluster: &(f64, u64)| (cluster.0 - interval).abs();
-                    let best = clusters.iter().map(far).fold(f64::INFINITY, f64::min);
-                    let at = clusters.iter().position(|cluster| far(cluster) == best).unwrap();
+                    let nearer =
+                        |&a: &usize, &b: &usize| far(&clusters[a]).total_cmp(&far(&clusters[b]));
+                    let at = (0..clusters.len()).min_by(nearer).unwrap();
                     clusters[at].1 += 1;
                     clusters[at].0 += (interval - clusters[at].0) / clusters[at].1 as f64;
                     at
@@ -379,7 +380,10 @@ fn look(clusters: &mut Vec<(f64, u64)>) {
 fn the_future_is_what_follows() {
     let mut rng = Stream::new(4, "future");
     let order: Vec<Lpn> = (0..6000)
-        .map(|_| Lpn(rng.below(if rng.chance(0.8) { 20 } else { u64::from(PAGES) }) as u32))
+        .map(|_| {
+            let reach = if rng.chance(0.8) { 20 } else { u64::from(PAGES) };
+            Lpn(rng.below(reach) as u32)
+        })
         .collect();
     let spec = named(ALL, "future");
     let Separation::Future(policy) = Separation::build(&spec, &GROUND) else { unreachable!() };
@@ -387,13 +391,13 @@ fn the_future_is_what_follows() {
     let mut policy = policy.foreseeing(Arc::new(Foreseen::new(PAGES, &order[..5500])));
     let class = |lpn: Lpn, clock: usize, from: usize| {
         let Some(next) = (from..5500).find(|&number| order[number] == lpn) else { return 5 };
-        let left = next.saturating_sub(clock).max(1) as f64;
-        // Six classes: each twice as wide as the one below.
-        (0..5).rev().find(|k| left > 2400.0 / 2f64.powi(6 - k)).map_or(0, |k| k as u32 + 1).min(5)
+        let left = next.saturating_sub(clock) as f64;
+        // Six classes: each twice as wide as the one below, the last one from four times the pages on.
+        (1..6).rev().find(|&class| left > 1200.0 / 2f64.powi(5 - class)).unwrap_or(0) as u32
     };
     let mut seen = [0; 6];
     for (number, &lpn) in order.iter().enumerate() {
-        let page = Written { lpn, stream: 0, replaces: None, clock: number as u64 };
+        let page = Written { lpn, stream: 0, pages: 1, replaces: None, clock: number as u64 };
         let expected = class(lpn, number, number + 1);
         assert_eq!(policy.of_write(&page), expected, "write {number} of {lpn:?}");
         seen[expected as usize] += 1;

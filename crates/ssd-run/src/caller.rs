@@ -1,6 +1,7 @@
 //! What the caller of a run supplies.
 
 use ssd_core::config::Metrics;
+use ssd_core::ftl::reclaim::UnitRecord;
 use ssd_core::sim::log::{OpRecord, StateRow};
 use ssd_core::sim::power_log::PowerRecord;
 use ssd_core::sim::request::RequestRecord;
@@ -94,6 +95,12 @@ pub trait RunLog {
     /// # Errors
     /// They cannot be written.
     fn power(&mut self, records: &[PowerRecord]) -> Result<(), String>;
+
+    /// Reclaim units that have been opened or collected, in order (`metrics.op_log`).
+    ///
+    /// # Errors
+    /// They cannot be written.
+    fn units(&mut self, records: &[UnitRecord]) -> Result<(), String>;
 
     /// Requests that have completed, in that order (`metrics.request_log`).
     ///

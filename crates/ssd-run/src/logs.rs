@@ -1,9 +1,11 @@
-//! The logs of a run: `ops.csv.zst`, `requests.csv.zst`, `state.csv.zst`, `power.csv.zst` (docs/logs.md).
+//! The logs of a run: `ops.csv.zst`, `requests.csv.zst`, `state.csv.zst`, `power.csv.zst`,
+//! `units.csv.zst` (docs/logs.md).
 //!
 //! CSV with a header, zstd; one line per operation in order of start, one line per request in order of
 //! completion. Fields are empty if the model has no such phase.
 
 use crate::caller::RunLog;
+use ssd_core::ftl::reclaim::UnitRecord;
 use ssd_core::host::request::flags;
 use ssd_core::metrics::counters::Cause;
 use ssd_core::sim::log::{FlashOp, OpRecord, StateRow};
@@ -22,6 +24,7 @@ const REQUESTS: &str = "id,volume,stream,op,lpn,pages,arrival,completion,queue,c
                         gc_wait,metadata,digest,sources,durability\n";
 const STATE: &str = "channel,chip,plane,block,page,lpn,sequence,valid,owners\n";
 const POWER: &str = "event,start,end,channel,chip,plane,block,pages,outcome\n";
+const UNITS: &str = "event,at,handle,data,channel,chip,plane,block,pages\n";
 const LEVEL: i32 = 3;
 
 /// One compressed CSV file.
@@ -108,6 +111,8 @@ pub struct Logs {
     requests: Option<Table>,
     /// Created at the first cut.
     power: Option<Table>,
+    /// Created at the first reclaim unit.
+    units: Option<Table>,
     folder: PathBuf,
     order: InOrder,
 }
@@ -128,6 +133,7 @@ impl Logs {
                 .then(|| Table::create(folder, "requests.csv.zst", REQUESTS))
                 .transpose()?,
             power: None,
+            units: None,
             folder: folder.to_path_buf(),
             order: InOrder::default(),
         })
@@ -177,6 +183,18 @@ impl RunLog for Logs {
         Ok(())
     }
 
+    fn units(&mut self, records: &[UnitRecord]) -> Result<(), String> {
+        for record in records {
+            if self.units.is_none() {
+                self.units = Some(Table::create(&self.folder, "units.csv.zst", UNITS)?);
+            }
+            let Some(table) = &mut self.units else { return Ok(()) };
+            reclaim_unit(&mut table.line, record);
+            table.flush_line()?;
+        }
+        Ok(())
+    }
+
     fn requests(&mut self, records: &[RequestRecord]) -> Result<(), String> {
         let Some(table) = &mut self.requests else { return Ok(()) };
         for r in records {
@@ -210,7 +228,7 @@ impl RunLog for Logs {
     }
 
     fn finish(self: Box<Self>) -> Result<(), String> {
-        let Logs { ops, requests, power, order, .. } = *self;
+        let Logs { ops, requests, power, units, order, .. } = *self;
         if let Some((mut ops, state)) = ops {
             for record in order.waiting.values() {
                 operation(&mut ops.line, record);
@@ -220,6 +238,7 @@ impl RunLog for Logs {
             state.map_or(Ok(()), Table::finish)?;
         }
         power.map_or(Ok(()), Table::finish)?;
+        units.map_or(Ok(()), Table::finish)?;
         requests.map_or(Ok(()), Table::finish)
     }
 }
@@ -267,6 +286,23 @@ fn power_event(line: &mut String, r: &PowerRecord) {
         let _ = write!(line, "{pages}");
     }
     line.push_str(if r.interrupted { ",cut\n" } else { ",ended\n" });
+}
+
+fn reclaim_unit(line: &mut String, r: &UnitRecord) {
+    let p = r.place;
+    let number = |n: Option<u32>| n.map_or_else(String::new, |n| n.to_string());
+    let (handle, pages) = (number(r.handle), number(r.pages));
+    let data = if r.copies { "copies" } else { "host" };
+    let _ = writeln!(
+        line,
+        "{},{},{handle},{data},{},{},{},{},{pages}",
+        r.step.name(),
+        r.at.0,
+        p.channel,
+        p.chip,
+        p.plane,
+        p.block
+    );
 }
 
 /// What a request asks for beyond its data.

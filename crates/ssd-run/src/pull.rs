@@ -166,9 +166,12 @@ impl PullDriver<'_> {
         ssd.drain_operations(&mut records);
         let mut power = Vec::new();
         ssd.drain_power(&mut power);
+        let mut units = Vec::new();
+        ssd.drain_units(&mut units);
         let Some(log) = self.log.as_deref_mut() else { return Ok(()) };
         log.operations(&records)?;
-        log.power(&power)
+        log.power(&power)?;
+        log.units(&units)
     }
 
     /// Let running operations end, so that each has a log record, and pass the remaining records on.

@@ -206,6 +206,11 @@ impl PushDriver {
             let bad = |why: String| PushError::Refused(format!("request {i}: {why}"));
             let request = submission.request(&self.config.device).map_err(bad)?;
             earliest = arrival(submission.at_ns, earliest, now).map_err(bad)?;
+            if matches!(request.op, Op::Write | Op::Copy)
+                && let Some(why) = self.ssd().ftl.lacks_handle(request.stream)
+            {
+                return Err(bad(why));
+            }
             let data = submission.brings(&self.config.device).map_err(bad)?;
             if let Some(data) = &data {
                 let checked = self.ssd().check_copy(&request, Some(data));

@@ -3,13 +3,14 @@
 use ssd_core::config::{GcPath, HostMode, InterconnectModel};
 use ssd_core::ftl::Ftl;
 use ssd_core::ftl::plugs::Plugs;
+use ssd_core::ftl::reclaim::UnitCounts;
 use ssd_core::functional_run::FunctionalResult;
 use ssd_core::host::device::Device as _;
 use ssd_core::metrics::Measurements;
 use ssd_core::metrics::counters::Cause;
 use ssd_core::metrics::distributions;
-use ssd_core::metrics::inputs::{DeviceState, Inputs, RecordsKept, SeparationState};
-use ssd_core::metrics::report::{Provenance, Report, TraceLines};
+use ssd_core::metrics::inputs::{DeviceState, Inputs, ReclaimState, RecordsKept, SeparationState};
+use ssd_core::metrics::report::{Provenance, ReclaimUnits, Report, TraceLines};
 use ssd_core::metrics::series::Series;
 use ssd_core::sim::ssd::Ssd;
 use ssd_core::units::Nanos;
@@ -173,6 +174,23 @@ fn separation(ftl: &Ftl) -> Option<SeparationState> {
     })
 }
 
+/// The reclaim units, where the host names handles.
+fn reclaimed(ftl: &Ftl, page_bytes: u64) -> Option<ReclaimState> {
+    let reclaimed = ftl.reclaimed()?;
+    let row = |counts: &UnitCounts| ReclaimUnits {
+        host_bytes: counts.host_pages * page_bytes,
+        copied_bytes: counts.copied_pages * page_bytes,
+        opened: counts.opened,
+        collected: counts.collected,
+        moved_bytes: counts.moved_pages * page_bytes,
+    };
+    Some(ReclaimState {
+        handles: reclaimed.handles.iter().map(row).collect(),
+        shared: row(&reclaimed.shared),
+        diverted_copies: reclaimed.diverted_copies,
+    })
+}
+
 fn report(
     config: &RunConfig,
     ftl: &Ftl,
@@ -182,6 +200,8 @@ fn report(
     end: End<'_>,
 ) -> Report {
     let bad = ftl.bad_blocks();
+    let page_bytes = u64::from(config.device.page_bytes);
+    let reclaim = reclaimed(ftl, page_bytes);
     let owners = (!config.remap.is_off()).then(|| ftl.pages_by_owners());
     Report::build(&Inputs {
         provenance: Provenance {
@@ -197,13 +217,15 @@ fn report(
         config: serde_json::to_value(config).expect("a config is plain data"),
         measured,
         device: DeviceState {
-            page_bytes: u64::from(config.device.page_bytes),
+            page_bytes,
+            flash_block_bytes: page_bytes * u64::from(config.device.pages_per_block),
             user_pages: u64::from(ftl.geo.user_pages),
             parity_groups: ftl.groups.as_ref().map(|groups| u64::from(groups.count())),
             pages_by_owners: owners.as_deref(),
             extra_owner_bytes: ftl.owners.side_table_bytes() as u64,
             records: end.records,
             separation: separation(ftl),
+            reclaim: reclaim.as_ref(),
             physical_pages: u64::from(ftl.geo.pages),
             used_pages: ftl.space.used(),
             valid_pages: ftl.owners.valid_pages(),

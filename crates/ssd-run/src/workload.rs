@@ -7,10 +7,11 @@
 use crate::caller::{Caller, Stage};
 use crate::error::RunError;
 use ssd_core::config::{Host, HostMode, Mode};
+use ssd_core::ftl::separation::fdp;
 use ssd_trace::config::ArrivalKind;
 use ssd_trace::config::RunConfig;
 use ssd_trace::fio::Drive;
-use ssd_trace::{OpenedSource, Step};
+use ssd_trace::{OpenedSource, Step, TraceFacts};
 use std::fs::Metadata;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -106,10 +107,37 @@ pub fn open_workload(
             "{file}: {copies} copies, and the device refuses copies: set remap.mode = \"share\" or \"copy\""
         )));
     }
+    check_handles(config, opened.facts.as_ref()).map_err(RunError::Workload)?;
     if let Some(drive) = opened.drive {
         follow(&mut config.host, drive).map_err(RunError::Workload)?;
     }
     Ok(opened)
+}
+
+/// Whether the reclaim unit handles of the device are those that the writes name.
+fn check_handles(config: &RunConfig, facts: Option<&TraceFacts>) -> Result<(), String> {
+    let Some(handles) = fdp::handles(&config.alloc.separation) else { return Ok(()) };
+    let (origin, streams) = match facts {
+        Some(facts) => (facts.file.as_str(), &facts.write_streams[..]),
+        // Of a synthetic workload.
+        None => ("workload.kind", &[0][..]),
+    };
+    let needed = streams.last().map_or(1, |&last| u32::from(last) + 1);
+    if handles == needed {
+        return Ok(());
+    }
+    let listed: Vec<String> = streams.iter().map(u8::to_string).collect();
+    let several = if streams.len() == 1 { "" } else { "s" };
+    let wrong = if handles < needed {
+        "a write of another stream has no handle".to_owned()
+    } else {
+        format!("no write names handle {}", handles - 1)
+    };
+    Err(format!(
+        "alloc.separation: \"fdp\" has handles = {handles}, and the writes of {origin} have stream{several} {}: \
+         {wrong}; set handles = {needed}, or use a trace with streams",
+        listed.join(", ")
+    ))
 }
 
 type Opened = Result<OpenedSource, ssd_core::host::source::SourceError>;

@@ -131,3 +131,14 @@ fn a_saved_state_starts_a_device_and_a_run() {
     assert!(matches!(refused, Some(RunError::Config(why)) if why.starts_with("device: ")));
     std::fs::remove_file(path).expect("the file goes");
 }
+
+#[test]
+fn a_write_without_a_handle_is_refused_with_its_place() {
+    let spec = ("alloc.separation", "{ policy = \"fdp\", handles = 2 }");
+    let mut device = PushDriver::new(config(&[spec]), ssd_core::ftl::plugs::Plugs::default());
+    let of = |stream| Submission { stream, ..write(0, None) };
+    let refused = device.submit(&[of(1), of(2)]).unwrap_err();
+    let PushError::Refused(why) = refused else { panic!("{refused:?}") };
+    assert!(why.starts_with("request 1: a write of stream 2, and alloc.separation"), "{why}");
+    assert_eq!(device.submit(&[of(1), of(0)]), Ok(0), "nothing of it was submitted");
+}

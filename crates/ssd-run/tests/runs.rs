@@ -1,6 +1,7 @@
 //! Runs composed from a configuration: what the caller supplies is used, and its refusals end the run.
 
 use ssd_core::config::{Input, Metrics, load};
+use ssd_core::ftl::reclaim::UnitRecord;
 use ssd_core::sim::log::{OpRecord, StateRow};
 use ssd_core::sim::power_log::PowerRecord;
 use ssd_core::sim::request::RequestRecord;
@@ -67,6 +68,10 @@ impl RunLog for Failing {
     }
 
     fn power(&mut self, _records: &[PowerRecord]) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn units(&mut self, _records: &[UnitRecord]) -> Result<(), String> {
         Ok(())
     }
 

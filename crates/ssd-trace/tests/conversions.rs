@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use ssd_core::config::Word;
 use ssd_core::host::request::{Op, Request, TimedRequest, flags};
 use ssd_core::units::Nanos;
-use ssd_trace::config::{Fit, TraceUnit, Workload, WorkloadKind};
+use ssd_trace::config::{Fit, TraceUnit, VolumeKey, Workload, WorkloadKind};
 use ssd_trace::formats::TraceFormat;
 use ssd_trace::raw::{Reading, Stopped, each_request};
 use ssd_trace::write::{
@@ -231,7 +231,7 @@ fn a_split_trace_is_what_each_volume_is_alone() {
     assert_eq!(volumes.iter().map(|part| part.volume).collect::<Vec<_>>(), [7, 419]);
     for part in &volumes {
         let alone = folder.file(&format!("alone-{}.ssdtrace", part.volume));
-        let one = Workload { volume: Some(part.volume), ..workload.clone() };
+        let one = Workload { volume: Some(VolumeKey::One(part.volume)), ..workload.clone() };
         let counts = convert(&one, &alone, TraceFormat::Ssdtrace, options).unwrap();
         assert_eq!(counts, part.counts);
         assert_eq!(std::fs::read(&part.path).unwrap(), std::fs::read(alone).unwrap());

@@ -7,7 +7,8 @@ mod workloads;
 use cases::cases;
 use proptest::prelude::*;
 use ssd_core::host::request::{Op, Request, flags};
-use ssd_trace::config::{Fit, Workload, WorkloadKind};
+use ssd_trace::config::{AllVolumes, Fit, VolumeKey, Workload, WorkloadKind};
+use ssd_trace::formats::TraceFormat;
 use ssd_trace::{TraceFacts, TraceSource};
 use std::collections::{BTreeMap, BTreeSet};
 use workloads::{drain, workload};
@@ -273,4 +274,36 @@ fn carried_traces_are_what_their_manifest_says() {
             assert!(facts.unique_pages_written * 4096 < unique, "{}", facts.file);
         }
     }
+}
+
+#[test]
+fn all_volumes_lie_one_behind_the_other_and_name_streams() {
+    let all = Some(VolumeKey::Every(AllVolumes::All));
+    let said = Workload { volume: all, format: TraceFormat::Alibaba, ..trace(Fit::Compact) };
+    let lines =
+        [(419, 'W', 0u64), (7, 'W', 4096), (419, 'R', 409_600), (7, 'R', 4096), (419, 'W', 0)];
+    let text: String = (1..)
+        .zip(lines)
+        .map(|(at, (volume, op, offset))| format!("{volume},{op},{offset},4096,{at}\n"))
+        .collect();
+    let read = |text: &str, said| TraceSource::read("t", text.as_bytes(), said, 4096, 3);
+    let (mut source, facts) = read(&text, &said).unwrap();
+    let found: Vec<_> = drain(&mut source)
+        .iter()
+        .map(|timed| (timed.request.op, timed.request.sector / 8, timed.request.stream))
+        .collect();
+    // The volume that comes first lies first; streams are in the order of the numbers.
+    let expected = [(Op::Write, 0, 1), (Op::Write, 2, 0), (Op::Read, 1, 1), (Op::Read, 2, 0)];
+    assert_eq!(found[..4], expected);
+    assert_eq!(found[4], expected[0]);
+    assert_eq!(facts.write_streams, [0, 1]);
+    assert_eq!(facts.device, "7 as stream 0, 419 as stream 1");
+    assert_eq!(facts.footprint_pages, 3);
+    // Times are those of all volumes: one that goes back is late, whosever it is.
+    let late = format!("{text}8,W,0,4096,2\n");
+    let Err(error) = read(&late, &said) else { panic!("a late request is accepted") };
+    assert!(error.0.contains("workload.sort"), "{error}");
+    let many: String = (0..257).map(|volume| format!("{volume},W,0,4096,9\n")).collect();
+    let Err(error) = read(&many, &said) else { panic!("257 streams") };
+    assert!(error.0.contains("more than 256 volumes"), "{error}");
 }

@@ -336,6 +336,8 @@ class Separation:
     """Pages of open blocks that are not written yet, at the end of the run."""
     open_share_of_spare: float
     """`open_pages` over the pages beside those of the host."""
+    fdp: Fdp | None = None
+    """Reclaim unit handles; left out without them."""
 
 
 @dataclass(frozen=True)
@@ -690,6 +692,32 @@ class Failure:
 
 
 @dataclass(frozen=True)
+class Fdp:
+    """Reclaim unit handles, with NVMe's statistics of Flexible Data Placement."""
+
+    host_bytes_written: int
+    """Bytes that the host has written (NVMe's HBMW), those of copies that it has asked for
+    included."""
+    media_bytes_written: int
+    """Bytes written to flash (NVMe's MBMW): by the host, by collection and by static wear
+    levelling."""
+    media_bytes_erased: int
+    """Bytes erased (NVMe's MBE)."""
+    units_opened: int
+    """Reclaim units opened for any handle, or for copies."""
+    units_collected: int
+    """Reclaim units of which collection, or wear levelling, has begun."""
+    diverted_copies: int
+    """Copies in units of another persistently isolated handle. Only units that static wear
+    levelling has filled, and pools whose blocks wear out, can need that."""
+    handles: tuple[ReclaimUnits, ...]
+    """By handle, from 0 on."""
+    shared: ReclaimUnits
+    """Of units that hold data of several handles: the copies of handles that are initially
+    isolated, and those of static wear levelling."""
+
+
+@dataclass(frozen=True)
 class Recovery:
     """One recovery from a power cut."""
 
@@ -744,3 +772,20 @@ class Utilisation:
     """Each channel."""
     chip: tuple[float, ...]
     """Each chip, channel by channel."""
+
+
+@dataclass(frozen=True)
+class ReclaimUnits:
+    """What happened to reclaim units within the measurement."""
+
+    host_bytes: int
+    """Bytes that the host has written to them."""
+    copied_bytes: int
+    """Bytes that have been copied to them."""
+    opened: int
+    """Units opened: the handle refers to a new one (NVMe's event "implicitly modified reclaim unit
+    handle")."""
+    collected: int
+    """Units of which collection has begun (NVMe's event "media reallocated")."""
+    moved_bytes: int
+    """Bytes copied out of them."""

@@ -30,6 +30,7 @@ LOGS = {
     "state": "state.csv.zst",
     "requests": "requests.csv.zst",
     "power": "power.csv.zst",
+    "units": "units.csv.zst",
 }
 
 

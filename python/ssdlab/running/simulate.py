@@ -176,8 +176,8 @@ def _report(finished: _core.Finished, folder: Path | None, draft: Path | None) -
         metrics = values["config"]["metrics"]
         wanted = {"ops": metrics["op_log"], "state": metrics["op_log"]}
         wanted["requests"] = metrics["request_log"]
-        # Written from the first cut on.
-        wanted["power"] = (draft / LOGS["power"]).exists()
+        # Written from the first cut, or reclaim unit, on.
+        wanted |= {name: (draft / LOGS[name]).exists() for name in ("power", "units")}
         logs = {name: file for name, file in LOGS.items() if wanted[name]}
         values["series"] = {"intervals": SERIES, "distributions": DISTRIBUTIONS, **logs}
     trace = json.loads(finished.trace) if finished.trace else None

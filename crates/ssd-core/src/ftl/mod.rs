@@ -14,6 +14,7 @@ pub mod owners;
 pub mod place;
 pub mod plugs;
 pub mod raid;
+pub mod reclaim;
 pub mod recover;
 mod separated;
 pub mod separation;

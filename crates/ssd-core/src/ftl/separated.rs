@@ -2,8 +2,9 @@
 
 use super::Ftl;
 use super::map::Entry;
+use super::reclaim::Counts;
 use super::separation::{
-    Classes, Collected, Copied, Replaced, Separation, SeparationPolicy, Written,
+    Classes, Collected, Copied, Replaced, Separation, SeparationPolicy, Written, fdp,
 };
 use crate::units::{BlockId, Lpn, Ppn};
 
@@ -13,13 +14,23 @@ pub(super) struct Separated {
     classes: Classes,
     /// Copies that went to another class, because their own had no page.
     diverted: u64,
+    /// What has been counted of blocks and copies, in all and before the measurement.
+    pub(super) counts: Counts,
+    pub(super) before: Counts,
 }
 
 impl Separated {
     pub(super) fn new(policy: Separation) -> Separated {
         let classes = policy.classes();
         assert!(classes.all > classes.host && classes.all <= 255, "{classes:?}");
-        Separated { policy, classes, diverted: 0 }
+        let counts = Counts::new(classes.all + 1);
+        Separated { policy, classes, diverted: 0, before: counts.clone(), counts }
+    }
+
+    /// The policy as FDP, if it is that.
+    pub(super) fn fdp(&self) -> Option<&fdp::Policy> {
+        debug_assert!(self.classes.all > 0, "a policy without classes");
+        if let Separation::Fdp(policy) = &self.policy { Some(policy) } else { None }
     }
 
     pub(super) fn classes(&self) -> Classes {
@@ -36,15 +47,15 @@ impl Ftl {
         self.separated.is_some()
     }
 
-    /// The class of a write of `lpn` in request stream `stream`, which is being admitted; without separation, the
-    /// stream.
+    /// The class of a write of `lpn` in a request of `pages` pages and stream `stream`, which is being
+    /// admitted; without separation, the stream.
     #[inline]
-    pub fn class_of_write(&mut self, lpn: Lpn, stream: u8) -> u8 {
-        if self.separated.is_none() { stream } else { self.ask_class(lpn, stream) }
+    pub fn class_of_write(&mut self, lpn: Lpn, stream: u8, pages: u32) -> u8 {
+        if self.separated.is_none() { stream } else { self.ask_class(lpn, stream, pages) }
     }
 
     #[inline(never)]
-    fn ask_class(&mut self, lpn: Lpn, stream: u8) -> u8 {
+    fn ask_class(&mut self, lpn: Lpn, stream: u8, pages: u32) -> u8 {
         debug_assert!(lpn.0 < self.geo.user_pages, "{lpn:?} is not the host's");
         let replaces = match self.owners.newest(lpn) {
             Entry::Page(page) => {
@@ -55,7 +66,7 @@ impl Ftl {
             Entry::Slot(_) | Entry::Unmapped => None,
         };
         let separated = self.separated.as_deref_mut().expect("the caller has checked");
-        let page = Written { lpn, stream, replaces, clock: self.space.clock() };
+        let page = Written { lpn, stream, pages, replaces, clock: self.space.clock() };
         let class = separated.policy.of_write(&page);
         assert!(class < separated.classes.all, "{page:?} is in class {class}");
         self.space.host_writes();
@@ -93,7 +104,10 @@ impl Ftl {
         let (class, opened) = (self.class_of_block(block), self.space.origin(block).opened);
         let valid = u32::from(self.blocks.valid[block.at()]);
         debug_assert!(valid <= self.geo.pages_per_block, "{block:?} has {valid} valid pages");
+        let from = self.space.origin(block).class;
         let separated = self.separated.as_deref_mut().expect("the device separates");
+        separated.counts.collected[from as usize] += 1;
+        self.space.log_collected(block, valid, self.blocks.now);
         let clock = self.space.clock();
         if let Some(class) = class {
             separated.policy.on_collect(&Collected { class, valid, opened, clock });

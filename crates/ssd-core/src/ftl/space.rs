@@ -52,6 +52,7 @@ mod spare;
 pub(super) use at_rest::Ground;
 
 use crate::config::Config;
+use crate::ftl::reclaim::UnitEvent;
 use crate::ftl::separation::Classes;
 use crate::nand::geometry::Geometry;
 use crate::units::{BlockId, Divisor, PlaneId, PoolId};
@@ -126,6 +127,12 @@ pub struct Space {
     origins: Vec<Origin>,
     /// The clock of a device that separates.
     clock: u64,
+    /// There: blocks opened for each frontier.
+    opened: Vec<u64>,
+    /// There, if asked for: the blocks opened and collected, in order.
+    units: Option<Vec<UnitEvent>>,
+    /// The host leaves an erased block in each pool, so that a copy never has to go to another class.
+    isolates: bool,
     /// A block of each pool is kept for the recovery from a power cut.
     recovers: bool,
     dynamic_wear: bool,
@@ -180,6 +187,9 @@ impl Space {
             frontiers: streams + 1,
             origins: vec![Origin::default(); if separates { all as usize } else { 0 }],
             clock: 0,
+            opened: vec![0; if separates { streams as usize + 1 } else { 0 }],
+            units: None,
+            isolates: false,
             recovers: !config.power.is_off(),
             dynamic_wear: config.wear.dynamic,
             releases: 0,

@@ -118,6 +118,7 @@ pub struct BadBlocks {
 impl Ftl {
     /// Mark the blocks that are bad from the factory.
     pub(super) fn begin_life(&mut self, config: &Config) {
+        self.isolate_handles();
         for block in config.factory_bad_units().into_iter().map(BlockId) {
             assert!(!self.blocks.is_bad(block), "{block:?} is bad twice");
             self.blocks.state[block.at()] = BlockState::Bad;

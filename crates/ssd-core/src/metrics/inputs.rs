@@ -1,7 +1,7 @@
 //! What the report is computed from.
 
 use super::Measurements;
-use super::report::{Provenance, TraceLines};
+use super::report::{Provenance, ReclaimUnits, TraceLines};
 use crate::units::Nanos;
 use std::collections::BTreeMap;
 
@@ -67,11 +67,24 @@ pub struct SeparationState {
     pub open_pages: u64,
 }
 
+/// The reclaim units of a device with handles, within the measurement.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct ReclaimState {
+    /// By handle.
+    pub handles: Vec<ReclaimUnits>,
+    /// Of units that hold data of several handles.
+    pub shared: ReclaimUnits,
+    /// Copies that went to units of another handle.
+    pub diverted_copies: u64,
+}
+
 /// The device at the end of the run.
 #[derive(Clone, Copy, Debug)]
 pub struct DeviceState<'a> {
     /// Bytes in a page.
     pub page_bytes: u64,
+    /// Bytes in a flash block.
+    pub flash_block_bytes: u64,
     /// Pages the host can address.
     pub user_pages: u64,
     /// Groups of pages with a parity; `None` without parity.
@@ -84,6 +97,8 @@ pub struct DeviceState<'a> {
     pub records: Option<RecordsKept>,
     /// Classes of pages; `None` where no policy separates them.
     pub separation: Option<SeparationState>,
+    /// Reclaim units by handle; `None` without handles.
+    pub reclaim: Option<&'a ReclaimState>,
     /// Pages there are.
     pub physical_pages: u64,
     /// Pages that are not erased.

@@ -23,6 +23,7 @@ pub fn text(report: &Report) -> String {
     device(report, &mut out);
     failure(report, &mut out);
     separation::classes(report, &mut out);
+    separation::handles(report, &mut out);
     durable::copies(report, &mut out);
     durable::power(report, &mut out);
     steady_and_speed(report, &mut out);

@@ -105,6 +105,7 @@ pub(super) fn inputs(m: &Measurements) -> Inputs<'_> {
         measured: m,
         device: DeviceState {
             page_bytes: 4096,
+            flash_block_bytes: 256 * 4096,
             user_pages: 10_000,
             parity_groups: None,
             pages_by_owners: None,
@@ -117,6 +118,7 @@ pub(super) fn inputs(m: &Measurements) -> Inputs<'_> {
             lowest_free_blocks: 1,
             pages_before: 10_000,
             separation: None,
+            reclaim: None,
             buffered_pages: None,
             host_crosses: None,
             erases: &ERASES,

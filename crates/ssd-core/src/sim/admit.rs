@@ -11,6 +11,7 @@ use crate::ftl::Ftl;
 use crate::ftl::gc::Demand;
 use crate::ftl::map::Entry;
 use crate::ftl::place::{PlacementPolicy, Planes};
+use crate::host::device::DeviceError;
 use crate::host::request::{Op as HostOp, Request};
 use crate::metrics::counters::Parts;
 use crate::sched::order::{R_HOST, W_HOST};
@@ -40,6 +41,16 @@ impl Planes for PlanesNow<'_> {
 }
 
 impl Ssd {
+    /// Whether a write has a reclaim unit handle, where the device has handles.
+    #[inline(never)]
+    pub(super) fn check_handle(&self, request: &Request) -> Result<(), DeviceError> {
+        debug_assert!(self.ftl.separates() || self.ftl.handles().is_none(), "half of a policy");
+        let writes = matches!(request.op, HostOp::Write | HostOp::Copy);
+        let lacks = if writes { self.ftl.lacks_handle(request.stream) } else { None };
+        let id = self.front.submitted;
+        lacks.map_or(Ok(()), |reason| Err(DeviceError::BadRequest { id, reason }))
+    }
+
     /// Request `id`, meant to arrive at `at`, arrives; `data` as in [`crate::host::device::Device::submit`].
     #[inline(always)]
     pub(crate) fn admit<const FULL: bool, const GROUPS: bool>(
@@ -145,7 +156,7 @@ impl Ssd {
             let lpn = Lpn(pages.first + part);
             let part = Part { request: slot, number: part };
             if straight {
-                self.admit_whole_page::<FULL>(part, lpn, request.stream, waited);
+                self.admit_whole_page::<FULL>(part, lpn, (request.stream, pages.count), waited);
             } else {
                 self.admit_write(part, lpn, request, data);
             }
@@ -222,7 +233,7 @@ impl Ssd {
         &mut self,
         part: Part,
         lpn: Lpn,
-        stream: u8,
+        (stream, pages): (u8, u32),
         waited: Nanos,
     ) {
         debug_assert!(self.front.writes_go_straight, "{lpn:?} passes link or buffer first");
@@ -230,7 +241,7 @@ impl Ssd {
         let plane = self.place(lpn);
         let unit = if FULL { self.ftl.geo.unit_of(plane) } else { UnitId(plane.0) };
         debug_assert_eq!(self.ftl.geo.unit_of(plane), unit, "a unit of several planes");
-        let stream = if FULL { self.ftl.class_of_write(lpn, stream) } else { stream };
+        let stream = if FULL { self.ftl.class_of_write(lpn, stream, pages) } else { stream };
         let work = Work::HostWrite { part, stream, copies: false };
         let op = Op {
             sequence: self.front.sequence,
@@ -251,7 +262,8 @@ impl Ssd {
         let (range, at) = byte_range(&self.ftl.geo, request, lpn);
         let partial = range != (0, 512 << self.ftl.geo.sector_shift);
         self.front.sequence += 1;
-        let stream = self.ftl.class_of_write(lpn, request.stream);
+        let stream =
+            self.ftl.class_of_write(lpn, request.stream, pages_of(&self.ftl.geo, request).count);
         let mut op = self.host_op(Work::HostWrite { part, stream, copies: false }, lpn, PlaneId(0));
         op.sequence = self.front.sequence;
         // The rest of a partial page comes from flash, unless the page is in the controller or unmapped.

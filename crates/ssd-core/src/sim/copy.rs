@@ -211,7 +211,7 @@ impl Ssd {
     /// `lpn`, which shares the page of its source, gets one of its own.
     fn copy_later(&mut self, part: Part, lpn: Lpn, stream: u8) {
         let page = self.ftl.owners.committed(lpn).expect("it shares a page");
-        let stream = self.ftl.class_of_write(lpn, stream);
+        let stream = self.ftl.class_of_write(lpn, stream, 1);
         let work = Work::RmwRead { part, stream, copies: true };
         let mut op = self.host_op(work, lpn, self.ftl.geo.plane_of(page));
         self.front.sequence += 1;
@@ -248,7 +248,7 @@ impl Ssd {
             Work::HostCopy { root, .. } => root,
             _ => slot,
         };
-        let stream = self.ftl.class_of_write(lpn, stream);
+        let stream = self.ftl.class_of_write(lpn, stream, 1);
         debug_assert!(self.ftl.owners.is_newest(source, slot), "{source:?} has newer data");
         debug_assert_ne!(self.array.ops[root].kind(), OpKind::HostCopy, "{root:?} waits, too");
         self.count_copy(part.request, |counts| &mut counts.waited);

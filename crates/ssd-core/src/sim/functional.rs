@@ -171,6 +171,15 @@ impl Functional {
     /// policy fails.
     #[inline]
     pub fn write(&mut self, lpn: Lpn, stream: u8) -> Result<(), DeviceError> {
+        self.write_part(lpn, stream, 1)
+    }
+
+    /// The same of a page of a request of `pages` pages.
+    ///
+    /// # Errors
+    /// As [`Functional::write`].
+    #[inline]
+    pub fn write_part(&mut self, lpn: Lpn, stream: u8, pages: u32) -> Result<(), DeviceError> {
         assert!(lpn.0 < self.ftl.geo.user_pages, "{:?} is beyond the device", { lpn });
         self.sequence += 1;
         self.tally.host_pages += 1;
@@ -186,8 +195,17 @@ impl Functional {
             }
             return self.write_planned(lpn, planned, stream);
         }
-        let class = self.ftl.class_of_write(lpn, stream);
+        let class = self.class_of(lpn, stream, pages)?;
         self.write_planned(lpn, planned, self.ftl.space.host_stream(class))
+    }
+
+    /// The class of a write, which the device refuses if its stream has none.
+    fn class_of(&mut self, lpn: Lpn, stream: u8, pages: u32) -> Result<u8, DeviceError> {
+        debug_assert!(!self.plain, "{lpn:?} has no class");
+        match self.ftl.lacks_handle(stream) {
+            Some(reason) => Err(DeviceError::BadRequest { id: self.sequence, reason }),
+            None => Ok(self.ftl.class_of_write(lpn, stream, pages)),
+        }
     }
 
     /// The rest of a write that is planned for a plane: find a plane that has a page, bind, commit.
@@ -364,6 +382,9 @@ impl Functional {
         let copies =
             if choice.levels { &mut self.tally.wear_pages } else { &mut self.tally.gc_pages };
         *copies += moved;
+        if self.ftl.separates() {
+            self.ftl.note_moved(block, moved);
+        }
         self.copies += moved;
         self.pages = pages;
         self.ftl.begin_erase(block);

@@ -6,6 +6,7 @@ use super::front::request::RequestRecord;
 use super::ledger::log::{FlashOp, OpRecord, phase_times};
 use super::ledger::power_log::PowerRecord;
 use super::ssd::Ssd;
+use crate::ftl::reclaim::UnitRecord;
 use crate::units::{Nanos, OpSlot, Ppn};
 
 impl Ssd {
@@ -133,6 +134,12 @@ impl Ssd {
         if let Some(log) = &mut self.ledger.operations {
             out.append(&mut log.power);
         }
+    }
+
+    /// Return the reclaim units opened and collected, in order.
+    pub fn drain_units(&mut self, out: &mut Vec<UnitRecord>) {
+        debug_assert!(out.iter().all(|unit| unit.at <= self.array.now), "a unit of later");
+        out.append(&mut self.ftl.take_units());
     }
 
     /// Return the operation records that are complete, in order of start.

@@ -111,6 +111,12 @@ impl Ssd {
         if ssd.is_plain() && config.wear.static_threshold == 0 {
             ssd.machine = if ssd.raid.is_some() { Loop::Groups } else { Loop::Plain };
         }
+        if ssd.ftl.separates() {
+            ssd.ftl.restart_classes();
+            if config.metrics.op_log && ssd.ftl.handles().is_some() {
+                ssd.ftl.space.log_units();
+            }
+        }
         // A unit that the host never uses is idle from the start.
         (0..ssd.array.units.len()).for_each(|unit| ssd.gc.arm_idle_timer(unit, &mut ssd.array));
         for (number, failure) in (0..).zip(&config.raid.fail) {
@@ -227,6 +233,7 @@ impl Ssd {
         self.ledger.restart(self.array.now, &self.ftl, self.front.sequence);
         self.array.restart_activity();
         self.ftl.space.restart_lowest();
+        self.ftl.restart_classes();
     }
 
     /// Time that each channel has been busy since the measurement started.
@@ -396,6 +403,9 @@ impl Device for Ssd {
     ) -> Result<RequestId, DeviceError> {
         if request.op == HostOp::Copy {
             self.check_copy(request, data)?;
+        }
+        if self.machine == Loop::Full {
+            self.check_handle(request)?;
         }
         let id = self.front.number(&self.ftl.geo, at, request)?;
         debug_assert!(

@@ -384,8 +384,11 @@ impl Ssd {
         }
         self.ftl.space.job_pages_done(pool, stream, 1);
         if FULL {
-            if !levels && self.ftl.separates() {
-                self.ftl.note_class(moved.class, stream);
+            if self.ftl.separates() {
+                self.ftl.note_moved_page(moved.source);
+                if !levels {
+                    self.ftl.note_class(moved.class, stream);
+                }
             }
             self.wake_movers(pool);
         }

@@ -287,8 +287,15 @@ pub(crate) fn levelled_config() -> impl Strategy<Value = Drawn> {
 
 /// Any valid config with little room whose pages are separated; in a third of them wear is levelled, too.
 pub(crate) fn separated_config() -> impl Strategy<Value = Drawn> {
+    separated_by(separation::ALL)
+}
+
+/// The same with a policy of `registry`.
+pub(crate) fn separated_by(
+    registry: &'static [&'static PolicyInfo],
+) -> impl Strategy<Value = Drawn> {
     let levels = prop_oneof![2 => Just(0u32), 1 => 1u32..4];
-    let drawn = (any_config(Spare::Tight), policy(separation::ALL), 12u32..40, levels, 0.5f64..1.0);
+    let drawn = (any_config(Spare::Tight), policy(registry), 12u32..40, levels, 0.5f64..1.0);
     drawn
         .prop_map(|(Drawn(mut c), separation, blocks, threshold, share)| {
             (c.alloc.separation, c.alloc.frontiers) = (separation, Frontiers::HostGc);

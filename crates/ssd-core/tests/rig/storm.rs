@@ -51,6 +51,8 @@ pub(crate) struct Storm {
     rng: Stream,
     pending: BTreeMap<u64, Pending>,
     user_pages: u64,
+    /// Streams of requests: at most as many as the device has handles.
+    streams: u64,
     with_bytes: bool,
     /// Some requests are FUA or flush first: without a buffer that means nothing.
     flags: bool,
@@ -64,6 +66,7 @@ impl Storm {
     pub(crate) fn new(config: &Config, weather: Weather) -> Storm {
         let mut ssd = Ssd::new(config, Ftl::new(config), 0);
         ssd.audit_every(weather.audit);
+        let streams = ssd.ftl.handles().map_or(5, |(handles, _)| u64::from(handles.min(5)));
         let bytes = config.run.data == DataMode::Bytes;
         Storm {
             ssd,
@@ -76,6 +79,7 @@ impl Storm {
             rng: Stream::new(weather.seed, "storm"),
             pending: BTreeMap::new(),
             user_pages: u64::from(config.device.user_pages),
+            streams,
             with_bytes: bytes,
             flags: config.host.write_buffer_pages > 0,
             last: 0,
@@ -161,7 +165,11 @@ impl Storm {
         };
         let flags =
             if self.flags { self.rng.below(16) as u8 & self.rng.below(16) as u8 } else { 0 };
-        Request { stream: self.rng.below(5) as u8, flags, ..Request::new(op, sector, count) }
+        Request {
+            stream: self.rng.below(self.streams) as u8,
+            flags,
+            ..Request::new(op, sector, count)
+        }
     }
 
     fn submit(&mut self, request: Request) -> Result<(), DeviceError> {

@@ -5,7 +5,8 @@ use crate::fs::Fs;
 use crate::settings::HostSettings;
 use crate::workload::Workload;
 use ssd_core::config::{BufferPower, Config, PowerCut};
-use ssd_core::ftl::{Ftl, separation};
+use ssd_core::ftl::Ftl;
+use ssd_core::ftl::separation::{self, fdp};
 use ssd_core::host::device::Device as _;
 use ssd_core::nand::nvram::SHARE_BYTES;
 use ssd_core::sim::functional::Functional;
@@ -20,6 +21,14 @@ fn fitted(config: &Config, mut settings: HostSettings) -> Result<HostSettings, H
     if page as usize != crate::fs::PAGE {
         let why = format!("device.page_size = {page} B: the file layer needs 4 KiB");
         return Err(HostError::Refused(why));
+    }
+    let (handles, streams) = (fdp::handles(&config.alloc.separation), settings.fs.streams.count());
+    if let Some(handles) = handles.filter(|&handles| handles != streams) {
+        return Err(HostError::Refused(format!(
+            "alloc.separation: \"fdp\" has handles = {handles}, and the store writes {streams} streams: set handles = \
+             {streams}, or fs.streams = {}",
+            if streams > 1 { "\"none\"" } else { "\"levels\" (8 streams)" }
+        )));
     }
     if !matches!(config.power.cut, PowerCut::Never | PowerCut::OnRequest) {
         let why = "power.cut: the store does not live through a cut that the drive makes by itself; use \

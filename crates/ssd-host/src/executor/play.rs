@@ -84,7 +84,7 @@ impl Machine {
         if noted.op == Op::Flush {
             request.sector = 0;
         }
-        request.flags = noted.flags;
+        (request.flags, request.stream) = (noted.flags, noted.stream);
         let id = self.ssd.submit(Nanos(self.now), &request, noted.data.as_deref())?;
         self.requests.insert(id.0, (noted.number, waits));
         Ok(())

@@ -82,7 +82,15 @@ impl State {
             }
             page += extent.pages;
             let (op, pins) = (Op::Read, vec![pin.clone()]);
-            reads.push(Noted { number: id, op, extent, flags: 0, data: None, _pins: pins });
+            reads.push(Noted {
+                number: id,
+                op,
+                extent,
+                flags: 0,
+                stream: 0,
+                data: None,
+                _pins: pins,
+            });
         }
         reads
     }

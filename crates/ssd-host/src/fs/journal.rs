@@ -124,7 +124,15 @@ impl State {
                 let (number, op) = (self.next_number(), Op::Trim);
                 self.writing.insert(number);
                 self.discarded += u64::from(extent.pages);
-                trims.push(Noted { number, op, extent, flags: 0, data: None, _pins: Vec::new() });
+                trims.push(Noted {
+                    number,
+                    op,
+                    extent,
+                    flags: 0,
+                    stream: 0,
+                    data: None,
+                    _pins: Vec::new(),
+                });
             }
             self.nodes.push(Node::Io(trims));
         }

@@ -17,7 +17,7 @@ mod note;
 mod share;
 mod state;
 
-pub use note::{CAUSES, Cause, Extent, Node, Noted};
+pub use note::{CAUSES, Cause, Extent, Node, Noted, Streams};
 
 use meta::Layout;
 use note::Pin;
@@ -52,6 +52,8 @@ pub struct FsSettings {
     pub set_aside_pages: u32,
     /// Whether pages of removed files are discarded after the commit.
     pub discard: bool,
+    /// Which streams writes name, for a drive that separates them.
+    pub streams: Streams,
     /// Processor time of a call, in nanoseconds.
     pub call_ns: u64,
     /// Processor time to copy 1 KiB, in nanoseconds.
@@ -81,6 +83,7 @@ impl Default for FsSettings {
             cache_shared: false,
             set_aside_pages: 512,
             discard: true,
+            streams: Streams::None,
             call_ns: 400,
             kib_ns: 100,
             flushes: false,

@@ -1,5 +1,6 @@
 //! What the calls of the file layer cost: nodes that an executor plays in order.
 
+use serde::{Deserialize, Serialize};
 use ssd_core::host::request::Op;
 use std::sync::Arc;
 
@@ -29,6 +30,39 @@ pub enum Cause {
     Journal,
     /// Its metadata at their home.
     Home,
+}
+
+/// Which stream writes name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Streams {
+    /// Stream 0.
+    #[default]
+    None,
+    /// Tables of level L stream L + 1; logs, journal and metadata stream 0.
+    Levels,
+}
+
+impl Streams {
+    /// How many there are.
+    #[must_use]
+    pub const fn count(self) -> u32 {
+        match self {
+            Streams::None => 1,
+            Streams::Levels => 8,
+        }
+    }
+
+    /// That of what is written for `cause`.
+    pub(crate) fn of(self, cause: Cause) -> u8 {
+        let stream = match (self, cause) {
+            (Streams::Levels, Cause::Flush) => 1,
+            (Streams::Levels, Cause::Level(level)) => level + 1,
+            _ => 0,
+        };
+        debug_assert!(u32::from(stream) < self.count(), "{cause:?} has no stream");
+        stream
+    }
 }
 
 /// Number of causes.
@@ -89,6 +123,8 @@ pub struct Noted {
     pub extent: Extent,
     /// Bits of [`ssd_core::host::request::flags`].
     pub flags: u8,
+    /// The stream of a write or copy.
+    pub stream: u8,
     /// What is written, if the drive keeps contents; the source ranges of a copy.
     pub data: Option<Vec<u8>>,
     /// The files that are read or copied from.

@@ -147,7 +147,7 @@ impl State {
         let number = self.next_number();
         self.writing.insert(number);
         self.copied[cause.at()] += u64::from(extent.pages);
-        let data = Some(encode(&ranges));
-        Noted { number, op: Op::Copy, extent, flags: 0, data, _pins: pins }
+        let (data, stream) = (Some(encode(&ranges)), self.settings.streams.of(cause));
+        Noted { number, op: Op::Copy, extent, flags: 0, stream, data, _pins: pins }
     }
 }

@@ -193,9 +193,10 @@ impl State {
         let number = self.next_number();
         self.writing.insert(number);
         self.written[cause.at()] += u64::from(extent.pages);
+        let stream = self.settings.streams.of(cause);
         let data = self.settings.keeps_data.then(data);
         debug_assert!(data.as_ref().is_none_or(|d| d.len() == extent.pages as usize * PAGE));
-        Noted { number, op: Op::Write, extent, flags, data, _pins: Vec::new() }
+        Noted { number, op: Op::Write, extent, flags, stream, data, _pins: Vec::new() }
     }
 
     /// What has been written is durable before what follows is written: a flush that is waited for. (A write with
@@ -205,7 +206,8 @@ impl State {
             let number = self.next_number();
             self.writing.insert(number);
             let (op, extent) = (Op::Flush, Extent { start: 0, pages: 0 });
-            let flush = Noted { number, op, extent, flags: 0, data: None, _pins: Vec::new() };
+            let flush =
+                Noted { number, op, extent, flags: 0, stream: 0, data: None, _pins: Vec::new() };
             self.nodes.push(Node::Io(vec![flush]));
         }
     }

@@ -56,8 +56,9 @@ impl Separation {
     }
 
     fn of_write(&mut self, page: &Written) -> u32 {
-        let replaces = page.replaces.and_then(|old| old.class);
-        let asked = (page.lpn.0, page.stream, replaces, page.clock);
+        let (replaces, age) =
+            (page.replaces.and_then(|old| old.class), page.replaces.map(|old| old.age));
+        let asked = (page.lpn.0, page.stream, page.pages, replaces, age, page.clock);
         self.class("of_write", 0, |py| self.given.call(py, "of_write", asked))
     }
 

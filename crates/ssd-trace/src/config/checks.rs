@@ -1,7 +1,7 @@
 //! What must hold between the keys of `[workload]`, and between them and the device.
 
 use super::words::*;
-use super::{RunConfig, Workload};
+use super::{RunConfig, VolumeKey, Workload};
 use ssd_core::config::Word;
 use ssd_core::config::checks::needs::{Need, need};
 use ssd_core::config::checks::{Check, check};
@@ -141,6 +141,7 @@ pub(super) const CHECKS: &[Check<RunConfig>] = &[
     check(&["workload.arrival", "workload.kind"], arrivals_of_a_model),
     check(&["workload.gap_cv", "workload.short_gaps"], gaps_of_trains),
     check(&["workload.until", "workload.from"], window_of_trace),
+    check(&["workload.volume", "workload.fit"], volumes_are_laid_out),
     check(&["workload.warmup_requests", "workload.requests", "workload.kind"], warmup),
     check(&["workload.size", "workload.span", "workload.kind", "device"], sizes),
 ];
@@ -189,6 +190,14 @@ fn file_is_named(config: &RunConfig) -> Option<String> {
         WorkloadKind::Fio if workload.job.is_none() => nothing("job"),
         _ => None,
     }
+}
+
+fn volumes_are_laid_out(config: &RunConfig) -> Option<String> {
+    let Workload { volume, fit, .. } = &config.workload;
+    let all = matches!(volume, Some(VolumeKey::Every(_)));
+    let text = "volume is \"all\": pages are renumbered to lie one volume behind the other; set workload.fit = \
+                \"compact\"";
+    (all && *fit != Fit::Compact).then(|| text.to_string())
 }
 
 fn arrivals_of_a_model(config: &RunConfig) -> Option<String> {

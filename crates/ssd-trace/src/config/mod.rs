@@ -10,7 +10,7 @@ mod values;
 mod words;
 
 pub use table::Workload;
-pub use values::{Arrival, PatternKeys, SizeShare};
+pub use values::{AllVolumes, Arrival, PatternKeys, SizeShare, VolumeKey};
 pub use words::*;
 
 use serde::{Deserialize, Serialize};

@@ -1,6 +1,6 @@
 //! Keys of `[workload]` with a special syntax.
 
-use super::{Arrival, RunConfig, SizeShare};
+use super::{AllVolumes, Arrival, RunConfig, SizeShare, VolumeKey};
 use ssd_core::config::Word;
 use ssd_core::config::draft::Draft;
 use ssd_core::config::keys::Special;
@@ -62,18 +62,27 @@ path_key!(JOB, job, "a path", none: false);
 path_key!(LIKE, like, "a path, or \"none\"", none: true);
 
 pub(super) static VOLUME: Special<RunConfig> = Special {
-    form: "whole number below 2^63, or \"none\"",
+    form: "whole number below 2^63, \"all\" or \"none\"",
     default: Some("none: the trace has one volume"),
     read: |draft, errors, path, node| {
         if node.text() == Some("none") {
             draft.config.workload.volume = None;
             return;
         }
+        if node.text() == Some("all") {
+            draft.config.workload.volume = Some(VolumeKey::Every(AllVolumes::All));
+            return;
+        }
         let set = read::int(node, 0, i64::MAX as u64)
-            .map(|volume| draft.config.workload.volume = Some(volume));
+            .map(|volume| draft.config.workload.volume = Some(VolumeKey::One(volume)));
         report(errors, path, node, set);
     },
-    show: |config| config.workload.volume.map(|volume| volume.to_string()),
+    show: |config| {
+        config.workload.volume.map(|volume| match volume {
+            VolumeKey::One(number) => number.to_string(),
+            VolumeKey::Every(AllVolumes::All) => quoted("all"),
+        })
+    },
     text: false,
     types: &["string", "integer"],
 };

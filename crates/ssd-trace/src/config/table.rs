@@ -2,7 +2,7 @@
 
 use super::special::*;
 use super::words::*;
-use super::{Arrival, CYCLE, PatternKeys, RunConfig, SizeShare, TABLE_SKEW};
+use super::{Arrival, CYCLE, PatternKeys, RunConfig, SizeShare, TABLE_SKEW, VolumeKey};
 use crate::read::formats::TraceFormat;
 use ssd_core::config::text::read::Span;
 
@@ -18,8 +18,10 @@ ssd_core::config_table! {
             "A trace, or a kind of synthetic requests.";
         format: word() => format: TraceFormat = TraceFormat::Auto,
             "Format of the trace.";
-        volume: special(VOLUME) => volume: Option<u64> = None,
-            "Number of the volume (disk, LUN, ASU) to use, if the trace has several.";
+        volume: special(VOLUME) => volume: Option<VolumeKey> = None,
+            "Number of the volume (disk, LUN, ASU) to use, if the trace has several. all: each is a tenant; they \
+            lie one behind the other on the device, and the stream of a request is the place of its volume among \
+            them, by number from 0 on. Needs `fit = \"compact\"`.";
         action: special(ACTION) => action: char = 'Q',
             "Which action of block-event text is used: queued, dispatched or completed.";
         from: time(100 * YEAR) => from_ns: u64 = 0,

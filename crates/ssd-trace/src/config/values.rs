@@ -3,6 +3,24 @@
 use super::words::*;
 use serde::{Deserialize, Serialize};
 
+/// `workload.volume`
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum VolumeKey {
+    /// The one of this number.
+    One(u64),
+    /// All of them.
+    Every(AllVolumes),
+}
+
+/// The word of [`VolumeKey::Every`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum AllVolumes {
+    /// Each volume is a tenant.
+    All,
+}
+
 /// One request size.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct SizeShare {

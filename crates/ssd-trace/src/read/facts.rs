@@ -71,6 +71,9 @@ pub struct TraceFacts {
     pub footprint_pages: u64,
     /// Device pages written.
     pub unique_pages_written: u64,
+    /// Streams of the writes and copies, ascending.
+    #[serde(skip)]
+    pub write_streams: Vec<u8>,
     /// Bytes read, sector by sector as requested.
     pub bytes_read: u64,
     /// Bytes written, likewise.
@@ -127,6 +130,7 @@ pub(crate) struct Volume {
     pub(crate) bytes_trimmed: u64,
     pub(crate) footprint_pages: u64,
     pub(crate) unique_pages_written: u64,
+    pub(crate) write_streams: Vec<u8>,
 }
 
 impl Volume {
@@ -134,7 +138,9 @@ impl Volume {
     pub(crate) fn of(records: &[Record], sectors_per_page: u64, user_pages: u32) -> Volume {
         let mut volume = Volume::default();
         let (mut touched, mut written) = (PageBits::new(user_pages), PageBits::new(user_pages));
+        let mut streams = [false; 256];
         for record in records {
+            streams[usize::from(record.stream)] |= record.op() == Op::Write;
             let (first, last) = record.pages(sectors_per_page);
             let bytes = u64::from(record.sectors) * 512;
             match record.op() {
@@ -163,6 +169,7 @@ impl Volume {
         }
         volume.footprint_pages = touched.count();
         volume.unique_pages_written = written.count();
+        volume.write_streams = (0..=u8::MAX).filter(|&s| streams[usize::from(s)]).collect();
         volume
     }
 }

@@ -136,7 +136,7 @@ impl Tracks {
                 let dedup = self.dedup;
                 self.each.entry(volume).or_insert_with(|| Track::new(dedup))
             }
-            Chosen::Only | Chosen::One(_) => &mut self.only,
+            Chosen::Only | Chosen::One(_) | Chosen::All => &mut self.only,
         }
     }
 }

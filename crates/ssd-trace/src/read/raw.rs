@@ -100,7 +100,11 @@ pub fn each_request(
     progress: impl FnMut(Step) -> ControlFlow<()>,
     mut take: impl FnMut(&TimedRequest) -> Result<(), SourceError>,
 ) -> Result<Reading, Stopped> {
-    let volume = workload.volume.map_or(Chosen::Only, Chosen::One);
+    let volume = Chosen::of(workload.volume);
+    if volume == Chosen::All {
+        let text = "workload.volume = \"all\" is for runs; set it to the number of a volume";
+        return Err(Stopped::Refused(SourceError(text.to_owned())));
+    }
     read(workload, volume, progress, |_, timed| take(timed)).map(|found| found.reading)
 }
 

@@ -7,6 +7,7 @@ use crate::read::facts::{TraceFacts, Volume};
 use crate::read::fit::{Fitter, Record};
 use crate::read::input::{self, Step, Watch};
 use crate::read::reading::{self, Found};
+use crate::read::tally::Tally;
 use crate::read::volumes::Chosen;
 use ssd_core::config::Word;
 use ssd_core::host::copy::SourceRange;
@@ -90,14 +91,19 @@ impl TraceSource {
         let sectors_per_page = u64::from(page_bytes) / SECTOR_BYTES;
         let mut fitter = Fitter::new(workload.fit, sectors_per_page, user_pages);
         let mut digest = Digest::new();
-        let volume = workload.volume.map_or(Chosen::Only, Chosen::One);
+        let volume = Chosen::of(workload.volume);
         let found = reading::each_event(file, raw, watch, workload, volume, |event, at| {
             fitter.add(event, at)?;
             digest.add(&event.request(at));
             Ok(())
         })?;
         let mut facts = TraceFacts::of(file, workload, &found, &fitter, digest);
-        let records = fitter.finish().map_err(|error| SourceError(format!("{file}: {error}")))?;
+        let mut records =
+            fitter.finish().map_err(|error| SourceError(format!("{file}: {error}")))?;
+        if volume == Chosen::All {
+            let ranks = found.tally.tenants.ranks();
+            records.iter_mut().for_each(|r| r.stream = ranks[usize::from(r.stream)]);
+        }
         facts.empty_discards = fitter.empty_discards;
         let (Some(first), Some(last)) = (records.first(), records.last()) else {
             let remedy = "no page is read or written; use a longer time range";
@@ -106,7 +112,7 @@ impl TraceSource {
         let source_records = copies::check(&records, sectors_per_page)
             .map_err(|error| SourceError(format!("{file}: {error}")))?;
         (facts.first_ns, facts.duration_ns) = (first.at, last.at);
-        facts.add_volume(&Volume::of(&records, sectors_per_page, user_pages));
+        facts.add_volume(Volume::of(&records, sectors_per_page, user_pages));
         let source = TraceSource {
             next: 0,
             round: 0,
@@ -203,6 +209,14 @@ fn check_options(workload: &Workload) -> Result<(), SourceError> {
     Ok(())
 }
 
+/// The volumes that are used together, and their streams.
+fn told(tally: &Tally) -> String {
+    let numbers = tally.tenants.numbers();
+    let streams =
+        numbers.iter().enumerate().map(|(stream, volume)| format!("{volume} as stream {stream}"));
+    streams.collect::<Vec<_>>().join(", ")
+}
+
 impl TraceFacts {
     /// The facts known before the fit is finished.
     fn of(
@@ -227,7 +241,7 @@ impl TraceFacts {
             format: format.word(),
             units: units.clone(),
             volume: tally.volume.as_ref().map_or(0, |volume| volume.0),
-            device: tally.volume.as_ref().map_or(String::new(), |volume| volume.1.clone()),
+            device: tally.volume.as_ref().map_or_else(|| told(tally), |volume| volume.1.clone()),
             base_ns: tally.base_ns.unwrap_or(0),
             header_lines: tally.header_lines,
             events_of_other_volumes: tally.other_volumes,
@@ -241,6 +255,7 @@ impl TraceFacts {
             whole_device_discards: fitter.whole_device_discards,
             footprint_pages: 0,
             unique_pages_written: 0,
+            write_streams: Vec::new(),
             bytes_read: 0,
             bytes_written: 0,
             bytes_trimmed: 0,
@@ -254,12 +269,13 @@ impl TraceFacts {
         }
     }
 
-    fn add_volume(&mut self, volume: &Volume) {
+    fn add_volume(&mut self, volume: Volume) {
         self.requests = volume.requests;
         self.bytes_read = volume.bytes_read;
         self.bytes_written = volume.bytes_written;
         self.bytes_trimmed = volume.bytes_trimmed;
         self.footprint_pages = volume.footprint_pages;
         self.unique_pages_written = volume.unique_pages_written;
+        self.write_streams = volume.write_streams;
     }
 }

@@ -317,7 +317,7 @@ impl Scan<'_, '_> {
     #[inline(always)]
     fn event(
         &self,
-        event: Event,
+        mut event: Event,
         clock: Clock,
         events: &mut Events,
         take: &mut impl FnMut(&Event) -> Result<(), Refusal>,
@@ -328,6 +328,9 @@ impl Scan<'_, '_> {
         }
         if self.look {
             tally.shape.add(&event);
+        }
+        if self.volume == Chosen::All {
+            self.place(&mut event, tally)?;
         }
         let track = tracks.of(self.volume, event.volume);
         let missed = track.missed(&event, tally.lines, &mut tally.late);
@@ -343,6 +346,13 @@ impl Scan<'_, '_> {
         }
         track.passed(event.at_ns);
         Ok(())
+    }
+
+    /// Puts an event to the place of its volume.
+    #[inline(never)]
+    fn place(&self, event: &mut Event, tally: &mut Tally) -> Result<(), Refusal> {
+        let placed = tally.tenants.place(event);
+        placed.map_err(|text| Refusal::Trace(SourceError(format!("{}: {text}", self.file))))
     }
 
     /// Takes the next event in order of time.
@@ -374,7 +384,7 @@ impl Scan<'_, '_> {
             return Err(Refusal::Trace(SourceError(format!("{}: {text}", self.file))));
         }
         match (self.volume, &tally.volume) {
-            (Chosen::Each, _) => return Ok(true),
+            (Chosen::Each | Chosen::All, _) => return Ok(true),
             (Chosen::One(chosen), _) => {
                 tally.other_volumes += u64::from(chosen != volume);
                 return Ok(chosen == volume);
@@ -393,7 +403,7 @@ impl Scan<'_, '_> {
         let chosen = match self.volume {
             Chosen::Only => tally.volume.as_ref().map(|volume| volume.0),
             Chosen::One(volume) => Some(volume),
-            Chosen::Each => None,
+            Chosen::Each | Chosen::All => None,
         };
         let Some(chosen) = chosen else { return Ok(tally) };
         let (known, all) = (tally.volumes.holds(chosen), tally.volumes.count());

@@ -2,7 +2,7 @@
 
 use crate::read::order::Late;
 use crate::read::unit::Shape;
-use crate::read::volumes::Volumes;
+use crate::read::volumes::{Tenants, Volumes};
 use std::collections::BTreeMap;
 
 /// Counts over the whole file.
@@ -33,6 +33,8 @@ pub(crate) struct Tally {
     pub(crate) sorted: u64,
     /// Statistics of addresses and lengths.
     pub(crate) shape: Shape,
+    /// With [`Chosen::All`]: which there are.
+    pub(crate) tenants: Tenants,
     pub(super) volumes: Volumes,
     /// A second volume has been seen, and none was chosen.
     pub(super) several: bool,

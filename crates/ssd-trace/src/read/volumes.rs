@@ -1,4 +1,7 @@
-//! The volumes of a trace: which are used, and how many records each has.
+//! The volumes of a trace: which are used, how many records each has, and where they lie if all are used.
+
+use crate::config::VolumeKey;
+use crate::read::formats::Event;
 
 /// Which volumes of a trace are used.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -9,12 +12,70 @@ pub(crate) enum Chosen {
     One(u64),
     /// Each separately.
     Each,
+    /// All together, each at a place of its own.
+    All,
+}
+
+impl Chosen {
+    /// What `workload.volume` says.
+    pub(crate) fn of(key: Option<VolumeKey>) -> Chosen {
+        match key {
+            None => Chosen::Only,
+            Some(VolumeKey::One(number)) => Chosen::One(number),
+            Some(VolumeKey::Every(_)) => Chosen::All,
+        }
+    }
 }
 
 /// Numbers below this are counted in a list, which is faster.
 const SMALL: u64 = 1 << 16;
 /// Most volumes of larger numbers.
 const MOST: usize = 1 << 16;
+
+/// Volumes that are used together, in order of their first record. The stream of a request is a number in this order
+/// until [`Tenants::ranks`] renumbers it.
+#[derive(Default)]
+pub(crate) struct Tenants(Vec<u64>);
+
+/// Binary logarithm of the sectors between two volumes: 512 TiB.
+const APART: u32 = 40;
+/// Streams there are.
+const MOST_TENANTS: usize = 256;
+
+impl Tenants {
+    /// Puts `event` to the place of its volume.
+    pub(crate) fn place(&mut self, event: &mut Event) -> Result<(), String> {
+        let volume = event.volume;
+        let at = self.0.iter().position(|&known| known == volume).unwrap_or(self.0.len());
+        if at == MOST_TENANTS {
+            return Err(format!(
+                "more than {MOST_TENANTS} volumes; set workload.volume to the one to use"
+            ));
+        }
+        if event.sector + u64::from(event.sectors) > 1 << APART {
+            return Err(format!("volume {volume} has addresses beyond 512 TiB"));
+        }
+        if at == self.0.len() {
+            self.0.push(volume);
+        }
+        event.sector |= (at as u64) << APART;
+        event.stream = at as u8;
+        Ok(())
+    }
+
+    /// The place of each volume by its number, from 0 on.
+    pub(crate) fn ranks(&self) -> Vec<u8> {
+        let below = |volume: &u64| self.0.iter().filter(|&other| other < volume).count() as u8;
+        self.0.iter().map(below).collect()
+    }
+
+    /// Their numbers, ascending.
+    pub(crate) fn numbers(&self) -> Vec<u64> {
+        let mut numbers = self.0.clone();
+        numbers.sort_unstable();
+        numbers
+    }
+}
 
 /// Records by volume.
 #[derive(Default)]

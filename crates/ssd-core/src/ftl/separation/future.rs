@@ -64,11 +64,8 @@ impl Foreseen {
 
 /// What will happen.
 pub struct Policy {
-    classes: u32,
-    /// The widest range begins here, in writes.
-    far: f64,
-    /// Logarithm of the ratio of the widths of neighbouring classes.
-    ratio: f64,
+    /// Where the ranges of all classes but the first one begin, in writes.
+    begins: Vec<f64>,
     /// The next write of each page.
     next: Vec<u32>,
     foreseen: Arc<Foreseen>,
@@ -79,10 +76,14 @@ impl Policy {
     pub(super) fn build(spec: &PolicySpec, ground: &Ground) -> Policy {
         let classes = spec.int("classes") as u32;
         assert!(classes > 1, "one class separates nothing");
+        let ratio = 1.0 + 6.0 / f64::from(classes);
+        let below = |far: &f64| Some(far / ratio);
+        let far = 8.0 * f64::from(ground.pages) / ratio;
+        let mut begins: Vec<f64> =
+            std::iter::successors(Some(far), below).take(classes as usize - 1).collect();
+        begins.reverse();
         Policy {
-            classes,
-            far: 8.0 * f64::from(ground.pages),
-            ratio: (1.0 + 6.0 / f64::from(classes)).ln(),
+            begins,
             next: vec![NEVER; ground.pages as usize],
             foreseen: Arc::default(),
         }
@@ -100,21 +101,19 @@ impl Policy {
     /// The class of `lpn` when the host has written `clock` pages.
     fn class(&self, lpn: Lpn, clock: u64) -> u32 {
         let next = self.next[lpn.at()];
-        let last = self.classes - 1;
         if next == NEVER {
-            return last;
+            return self.begins.len() as u32;
         }
-        let left = u64::from(next).saturating_sub(clock).max(1) as f64;
-        let below = ((self.far / left).ln() / self.ratio).floor();
-        debug_assert!(below.is_finite(), "{lpn:?} is written after {left} writes");
-        // The conversion takes what is below 0 as 0.
-        last.saturating_sub(below as u32)
+        let left = u64::from(next).saturating_sub(clock) as f64;
+        let class = self.begins.partition_point(|&begin| begin < left);
+        debug_assert!(class <= self.begins.len(), "{lpn:?} is in class {class}");
+        class as u32
     }
 }
 
 impl SeparationPolicy for Policy {
     fn classes(&self) -> Classes {
-        Classes { host: 0, all: self.classes }
+        Classes { host: 0, all: self.begins.len() as u32 + 1 }
     }
 
     fn of_write(&mut self, page: &Written) -> u32 {
@@ -127,7 +126,7 @@ impl SeparationPolicy for Policy {
     }
 
     fn of_copy(&mut self, page: &Copied) -> u32 {
-        debug_assert!(page.class.is_none_or(|class| class < self.classes), "{page:?} has no class");
+        debug_assert!(page.class.is_none_or(|class| class <= self.begins.len() as u32), "{page:?} has no class");
         self.class(page.lpn, page.clock)
     }
 }

@@ -5,7 +5,7 @@
 //! ([`super::space`]). A copy for whose class the pool has no page goes to another one that takes copies: so the
 //! room rule needs no more blocks than without classes. How often that happens is counted.
 //!
-//! A policy sees what a controller knows: the address, the stream of the request, class and age of the block of the page
+//! A policy sees what a controller knows: the address, stream and size of the request, class and age of the block of the page
 //! replaced, and a clock, which counts the pages that the host has written. It remembers what it needs: at most 4 B a logical page.
 
 mod history;
@@ -50,6 +50,8 @@ pub struct Written {
     pub lpn: Lpn,
     /// The stream of its request.
     pub stream: u8,
+    /// Pages of its request; 1 if a copy of the host writes it.
+    pub pages: u32,
     /// What is known of the page on flash that it replaces; nothing if it is new, or if that page is in the controller.
     pub replaces: Option<Replaced>,
     /// Pages that the host has written before.
@@ -112,6 +114,7 @@ crate::plugs! {
     pub enum Separation = "separation policy", build(spec: &PolicySpec, ground: &Ground) (spec, ground) {
         dac Dac,
         fadac Fadac,
+        fdp Fdp,
         future Future,
         multilog Multilog,
         none None,

@@ -41,6 +41,8 @@ pub struct Policy {
     classes: usize,
     device_pages: u32,
     pages: LastWrites,
+    /// [`BASE`] to the power of each count.
+    powers: Vec<f64>,
     centres: Vec<f64>,
     copied: u64,
     rng: Stream,
@@ -50,10 +52,12 @@ impl Policy {
     pub(super) fn build(spec: &PolicySpec, ground: &Ground) -> Policy {
         let classes = spec.int("classes") as usize;
         assert!(classes > 1, "one class separates nothing");
+        let powers = std::iter::successors(Some(1.0), |power| Some(power * BASE));
         Policy {
             classes,
             device_pages: ground.pages,
             pages: LastWrites::with_notes(ground.pages, COUNT_BITS),
+            powers: powers.take(1 << COUNT_BITS).collect(),
             centres: Vec::new(),
             copied: 0,
             rng: Stream::new(ground.seed, INFO.name),
@@ -64,7 +68,7 @@ impl Policy {
     fn writes(&self, lpn: Lpn) -> f64 {
         let count = self.pages.note(lpn);
         debug_assert!(count <= MOST, "{lpn:?} has a count of {count}");
-        (BASE.powi(count as i32) - 1.0) / (BASE - 1.0)
+        (self.powers[count as usize] - 1.0) / (BASE - 1.0)
     }
 
     fn hotness(&self, lpn: Lpn, age: u64) -> f64 {
@@ -138,7 +142,7 @@ impl SeparationPolicy for Policy {
     fn of_write(&mut self, page: &Written) -> u32 {
         let age = self.pages.write(page.lpn, page.clock);
         let count = self.pages.note(page.lpn);
-        if count < MOST && self.rng.chance(BASE.powi(-(count as i32))) {
+        if count < MOST && self.rng.chance(1.0 / self.powers[count as usize]) {
             self.pages.set_note(page.lpn, count + 1);
         }
         debug_assert!(self.pages.note(page.lpn) > 0, "{page:?} has not been counted");

@@ -2,7 +2,8 @@
 
 use super::{Origin, Space};
 use crate::ftl::blocks::BlockTable;
-use crate::units::{BlockId, PlaneId, PoolId};
+use crate::ftl::reclaim::{UnitEvent, UnitStep};
+use crate::units::{BlockId, Nanos, PlaneId, PoolId};
 
 impl Space {
     /// Whether frontiers are classes that a separation policy names.
@@ -35,6 +36,71 @@ impl Space {
         self.clock += 1;
     }
 
+    /// `block` is opened for frontier `stream` at `now`, on a device that separates.
+    pub(super) fn note_opened(&mut self, block: BlockId, stream: u32, now: Nanos) {
+        debug_assert!(self.separates(), "nobody notes how {block:?} was opened");
+        debug_assert!(stream < self.frontiers, "{block:?} is opened for frontier {stream}");
+        self.origins[block.at()] = Origin { class: stream, opened: self.clock };
+        self.opened[stream as usize] += 1;
+        self.log_unit(UnitStep::Opened, block, 0, now);
+    }
+
+    /// Collection of `block` with `valid` valid pages begins at `now`, on a device that separates.
+    pub(in crate::ftl) fn log_collected(&mut self, block: BlockId, valid: u32, now: Nanos) {
+        debug_assert!(valid <= self.pages_per_block, "{block:?} has {valid} valid pages");
+        self.log_unit(UnitStep::Collected, block, valid, now);
+    }
+
+    fn log_unit(&mut self, step: UnitStep, block: BlockId, pages: u32, at: Nanos) {
+        let class = self.origin(block).class;
+        debug_assert!(class < self.frontiers, "{block:?} is of frontier {class}");
+        if let Some(units) = &mut self.units {
+            debug_assert!(units.last().is_none_or(|last| last.at <= at), "{block:?} is late");
+            units.push(UnitEvent { at, step, class, block, pages });
+        }
+    }
+
+    /// Keep a log of the blocks that are opened and collected from now on.
+    pub(crate) fn log_units(&mut self) {
+        assert!(self.separates(), "blocks have no classes");
+        self.units = Some(Vec::new());
+    }
+
+    /// The blocks opened and collected since this was last asked, in order.
+    pub(in crate::ftl) fn take_units(&mut self) -> Vec<UnitEvent> {
+        debug_assert!(self.separates() || self.units.is_none(), "a log of blocks without classes");
+        self.units.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// From now on the host leaves an erased block in each pool: a copy has a page in its class, as one block takes
+    /// the pages of any victim.
+    pub(in crate::ftl) fn isolate(&mut self) {
+        assert!(self.separates(), "there are no classes");
+        assert_eq!(self.used, 0, "classes are isolated from the start");
+        self.isolates = true;
+    }
+
+    /// Blocks opened for each frontier, and pages bound in them, on a device that separates.
+    pub(in crate::ftl) fn filled(&self, blocks: &BlockTable) -> (Vec<u64>, Vec<u64>) {
+        debug_assert_eq!(self.opened.len(), self.frontiers as usize, "a frontier is not counted");
+        let bound = |(stream, &opened): (u32, &u64)| {
+            let pools = (0..self.pools.len() as u32).map(PoolId);
+            let left: u64 = pools.map(|pool| u64::from(self.left(pool, stream, blocks))).sum();
+            opened * u64::from(self.pages_per_block) - left
+        };
+        (self.opened.clone(), (0..).zip(&self.opened).map(bound).collect())
+    }
+
+    /// Unbound pages in the open blocks of frontier `stream` of `pool`.
+    fn left(&self, pool: PoolId, stream: u32, blocks: &BlockTable) -> u32 {
+        debug_assert!(stream < self.frontiers, "{pool:?} has no frontier {stream}");
+        let unbound = |b: &BlockId| self.pages_per_block - u32::from(blocks.fill[b.at()].bound);
+        if self.superblock {
+            return self.open_supers[self.supers_at(pool, stream)].iter().map(unbound).sum();
+        }
+        self.planes_of(pool).map(|plane| self.open[self.frontier_at(plane, stream)].left).sum()
+    }
+
     /// The frontier of a copy that belongs to class `class` of the pool of `home`: that class if the pool has a page
     /// for it, otherwise the first other one that takes copies and has a page left in an open block. Room is counted
     /// over all of them, so there is one.
@@ -63,18 +129,10 @@ impl Space {
 
     /// The unbound pages in open blocks of frontiers that take copies are those counted as room.
     pub(in crate::ftl) fn audit_open(&self, blocks: &BlockTable) -> Result<(), String> {
-        let unbound = |b: &BlockId| self.pages_per_block - u32::from(blocks.fill[b.at()].bound);
         for pool in (0..self.pools.len() as u32).map(PoolId) {
             let of_copies = self.of_host..self.streams;
             assert!(!of_copies.is_empty(), "no frontier of {pool:?} takes copies");
-            let left: u32 = if self.superblock {
-                let lists = of_copies.map(|stream| &self.open_supers[self.supers_at(pool, stream)]);
-                lists.flatten().map(unbound).sum()
-            } else {
-                let planes = self.planes_of(pool);
-                let open = planes.flat_map(|p| of_copies.clone().map(move |s| (p, s)));
-                open.map(|(plane, stream)| self.open[self.frontier_at(plane, stream)].left).sum()
-            };
+            let left: u32 = of_copies.map(|stream| self.left(pool, stream, blocks)).sum();
             let counted = self.gc_open(pool);
             if left != counted {
                 return Err(format!(

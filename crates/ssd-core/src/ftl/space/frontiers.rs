@@ -1,6 +1,6 @@
 //! Frontiers: which block takes the next page of a stream on a plane, and when the next one is opened.
 
-use super::{NONE, Open, Origin, PoolSpace, Space};
+use super::{NONE, Open, PoolSpace, Space};
 use crate::ftl::blocks::{BlockState, BlockTable};
 use crate::units::{BlockId, PlaneId, PoolId};
 use std::cmp::Reverse;
@@ -43,7 +43,9 @@ impl Space {
         if self.lacks_spare(pool) {
             return false;
         }
-        let may_open = || self.unpromised(pool) > 0 && !self.free[self.home(plane)].is_empty();
+        // Copies of isolated classes need an erased block.
+        let spare = || self.unpromised(pool) > u32::from(self.isolates);
+        let may_open = || spare() && !self.free[self.home(plane)].is_empty();
         let takes = if self.takes_copies(stream) { 1 } else { self.pages_per_block };
         (has_open || may_open()) && self.gc_room(pool) >= self.gc_need(pool) + u64::from(takes)
     }
@@ -189,7 +191,7 @@ impl Space {
         self.pools[pool.at()].opened = true;
         self.lowest_free = self.lowest_free.min(self.free_total);
         if self.separates() {
-            self.origins[block.at()] = Origin { class: stream, opened: self.clock };
+            self.note_opened(block, stream, blocks.now);
         }
         if self.takes_copies(stream) {
             self.pools[pool.at()].gc_open += self.pages_per_block;

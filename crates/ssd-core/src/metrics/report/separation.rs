@@ -1,6 +1,6 @@
 //! Classes of pages, and what they take of the spare.
 
-use super::ratio;
+use super::{Fdp, ratio};
 use crate::metrics::declare::section;
 use crate::metrics::inputs::Inputs;
 
@@ -23,5 +23,8 @@ section! {
             state.open_pages,
             inputs.device.physical_pages - inputs.device.user_pages
         ).unwrap_or(0.0),
+        /// Reclaim unit handles; left out without them.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        fdp: Option<Fdp> = inputs.device.reclaim.is_some().then(|| Fdp::of(inputs)),
     }
 }

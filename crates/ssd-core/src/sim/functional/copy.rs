@@ -71,7 +71,7 @@ impl Functional {
         self.sequence += 1;
         self.tally.remap_pages += 1;
         let planned = self.placement.place(lpn, &AtRest);
-        let class = self.ftl.class_of_write(lpn, stream);
+        let class = self.class_of(lpn, stream, 1)?;
         let stream = self.ftl.space.host_stream(class);
         let plane = self.plane_for(planned, stream)?;
         let shared = self.ftl.owners.committed(lpn).expect("it shares a page");
