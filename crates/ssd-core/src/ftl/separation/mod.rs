@@ -5,8 +5,9 @@
 //! ([`super::space`]). A copy for whose class the pool has no page goes to another one that takes copies: so the
 //! room rule needs no more blocks than without classes. How often that happens is counted.
 //!
-//! A policy sees what a controller knows: the address, stream and size of the request, class and age of the block of the page
-//! replaced, and a clock, which counts the pages that the host has written. It remembers what it needs: at most 4 B a logical page.
+//! A policy sees what a controller knows: the address, stream and size of the request, class and age of the block of
+//! the page replaced, and a clock, which counts the pages that the host has written. It remembers what it needs: at
+//! most 4 B a logical page.
 
 mod history;
 

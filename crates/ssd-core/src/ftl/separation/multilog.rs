@@ -1,13 +1,14 @@
 //! MultiLog: a chain of logs; a copied page goes to the next, colder one, and one that is overwritten earlier than its
 //! log expects goes back.
 //!
-//! Paper: Stoica and Ailamaki, "Improving flash write performance by using update frequency", PVLDB 6(9), 2013, section 5.
-//! Where it is silent, decided: new pages begin in log 0. An overwrite after d writes of a page in a log that expects E
-//! moves it to the hotter neighbour with probability (E - d) / E; E is half of the pages of that log that are still
-//! valid when it is collected: its pages times the share of valid pages in its collected blocks, a mean that fades over
-//! 16 of them. A new log is begun if the last one holds a block of pages; there are never more than `classes`. Host and
-//! copies of a log share its open blocks. History: last write and log, 4 B a logical page. Pages that are trimmed count
-//! until they are written again.
+//! Paper: Stoica and Ailamaki, "Improving flash write performance by using update frequency", PVLDB 6(9), 2013,
+//! section 5.
+//! Where it is silent, decided: new pages begin in log 0. An overwrite after d writes of a page in a log that
+//! expects E moves it to the hotter neighbour with probability (E - d) / E; E is half of the pages of that log that
+//! are still valid when it is collected: its pages times the share of valid pages in its collected blocks, a mean
+//! that fades over 16 of them. A new log is begun if the last one holds a block of pages; there are never more than
+//! `classes`. Host and copies of a log share its open blocks. History: last write and log, 4 B a logical page. Pages
+//! that are trimmed count until they are written again.
 
 use super::history::LastWrites;
 use super::{CLASSES, Classes, Collected, Copied, Ground, SeparationPolicy, Written};

@@ -1,15 +1,17 @@
 //! SFS: pages of similar hotness share a block.
 //!
-//! Paper: Min, Kim, Cho, Lee and Eom, "SFS: random write considered harmful in solid state drives", FAST 2012, section 4.
-//! The hotness of a page is its writes over the host's writes since the last of them. The hotness of groups is that of
-//! the centres of a one-dimensional k-means, three rounds of it; a page goes to the group whose centre is nearest.
+//! Paper: Min, Kim, Cho, Lee and Eom, "SFS: random write considered harmful in solid state drives", FAST 2012,
+//! section 4. The hotness of a page is its writes over the host's writes since the last of them. The hotness of
+//! groups is that of the centres of a one-dimensional k-means, three rounds of it; a page goes to the group whose
+//! centre is nearest.
 //! Departs from it: the centres are made of 1,024 logical pages drawn at random, not of all blocks, whose hotness a
-//! controller would have to keep: 16 pages of neighbouring hotness stand for a block, with the sum of their writes over the
-//! sum of their ages, as in the paper. (Of single pages, those just written would be centres of their own.)
-//! Where it is silent, decided: centres are made anew when a 64th of the pages of the device has been copied; they begin
-//! where they were, at first at the quantiles of the sample. A page that is written first, or without centres, is
-//! in the coldest class. Host and copies of a class share its open blocks. History: 4 B a logical page, of which one
-//! holds the number of writes, counted with a probability that falls as it grows (Morris, CACM 21(10), 1978, base 1.05).
+//! controller would have to keep: 16 pages of neighbouring hotness stand for a block, with the sum of their writes
+//! over the sum of their ages, as in the paper. (Of single pages, those just written would be centres of their own.)
+//! Where it is silent, decided: centres are made anew when a 64th of the pages of the device has been copied; they
+//! begin where they were, at first at the quantiles of the sample. A page that is written first, or without centres,
+//! is in the coldest class. Host and copies of a class share its open blocks. History: 4 B a logical page, of which
+//! one holds the number of writes, counted with a probability that falls as it grows (Morris, CACM 21(10), 1978,
+//! base 1.05).
 
 use super::history::LastWrites;
 use super::{CLASSES, Classes, Copied, Ground, SeparationPolicy, Written};
@@ -21,7 +23,8 @@ use crate::units::Lpn;
 pub const INFO: PolicyInfo = PolicyInfo {
     name: "sfs",
     summary: "classes by hotness, writes over the time since the last one, around the centres of its clusters",
-    paper: "Min, Kim, Cho, Lee and Eom, SFS: random write considered harmful in solid state drives, FAST 2012, section 4",
+    paper: "Min, Kim, Cho, Lee and Eom, SFS: random write considered harmful in solid state drives, FAST 2012, \
+            section 4",
     params: &[CLASSES],
 };
 

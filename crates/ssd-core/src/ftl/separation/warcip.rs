@@ -1,16 +1,16 @@
 //! WARCIP: pages whose rewrite intervals are similar share a block.
 //!
-//! Paper: Yang, Pei and Yang, "WARCIP: write amplification reduction by clustering I/O pages", SYSTOR 2019. The interval
-//! between two writes of a page is compared with the mean intervals of the clusters, and the nearest takes it; copies are
-//! apart. A cluster with most of the writes is split, one with few is merged with a neighbour. A page that has been
-//! copied since its last write waited too long in its block: its age when it was copied is added to its interval.
-//! Where it is silent, decided: one cluster at first, at most one less than `classes`; intervals are counted in pages
-//! written by the host; the mean of a cluster is that of its writes since clusters last changed, which is looked at after
-//! as many writes as 256 blocks hold. Then the cluster with more than half of the writes is split, into half and one and a
-//! half of its mean; otherwise the one with the fewest, if these are less than a block of pages, is given up: its pages
-//! go to their next nearest one.
-//! A page is copied when its block is opened, if that block holds copies. A page written first has the longest interval.
-//! History: the last write, 4 B a logical page.
+//! Paper: Yang, Pei and Yang, "WARCIP: write amplification reduction by clustering I/O pages", SYSTOR 2019. The
+//! interval between two writes of a page is compared with the mean intervals of the clusters, and the nearest takes
+//! it; copies are apart. A cluster with most of the writes is split, one with few is merged with a neighbour. A page
+//! that has been copied since its last write waited too long in its block: its age when it was copied is added to
+//! its interval.
+//! Where it is silent, decided: one cluster at first, at most one less than `classes`; intervals are counted in
+//! pages written by the host; the mean of a cluster is that of its writes since clusters last changed, which is
+//! looked at after as many writes as 256 blocks hold. Then the cluster with more than half of the writes is split,
+//! into half and one and a half of its mean; otherwise the one with the fewest, if these are less than a block of
+//! pages, is given up: its pages go to their next nearest one. A page is copied when its block is opened, if that
+//! block holds copies. A page written first has the longest interval. History: the last write, 4 B a logical page.
 
 use super::history::LastWrites;
 use super::{CLASSES, Classes, Copied, Ground, Replaced, SeparationPolicy, Written};
