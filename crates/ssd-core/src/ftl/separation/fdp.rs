@@ -89,7 +89,10 @@ impl SeparationPolicy for Policy {
 
     fn of_write(&mut self, page: &Written) -> u32 {
         let handle = u32::from(page.stream);
-        debug_assert!(page.replaces.is_none_or(|old| old.class <= Some(2 * self.handles)), "{page:?}");
+        debug_assert!(
+            page.replaces.is_none_or(|old| old.class <= Some(2 * self.handles)),
+            "{page:?}"
+        );
         assert!(handle < self.handles, "{page:?} has no handle: the device refuses its request");
         if let Some(last) = &mut self.last {
             last[page.lpn.at()] = page.stream;

@@ -83,11 +83,7 @@ impl Policy {
         let mut begins: Vec<f64> =
             std::iter::successors(Some(far), below).take(classes as usize - 1).collect();
         begins.reverse();
-        Policy {
-            begins,
-            next: vec![NEVER; ground.pages as usize],
-            foreseen: Arc::default(),
-        }
+        Policy { begins, next: vec![NEVER; ground.pages as usize], foreseen: Arc::default() }
     }
 
     /// The same, which foresees `foreseen`.
@@ -127,7 +123,10 @@ impl SeparationPolicy for Policy {
     }
 
     fn of_copy(&mut self, page: &Copied) -> u32 {
-        debug_assert!(page.class.is_none_or(|class| class <= self.begins.len() as u32), "{page:?} has no class");
+        debug_assert!(
+            page.class.is_none_or(|class| class <= self.begins.len() as u32),
+            "{page:?} has no class"
+        );
         self.class(page.lpn, page.clock)
     }
 }

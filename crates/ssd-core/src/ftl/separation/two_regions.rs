@@ -50,7 +50,10 @@ impl SeparationPolicy for Policy {
     }
 
     fn of_write(&mut self, page: &Written) -> u32 {
-        debug_assert!(page.replaces.is_none_or(|old| old.class <= Some(COLD)), "{page:?} was in no region");
+        debug_assert!(
+            page.replaces.is_none_or(|old| old.class <= Some(COLD)),
+            "{page:?} was in no region"
+        );
         let age = self.last.write(page.lpn, page.clock);
         let region = self.region(age);
         if let Some(age) = age {
