@@ -131,6 +131,7 @@ def test_the_quick_page(tmp_path: Path) -> None:
     done = ssdlab_command("compare", "--separations", "--quick", "--out", str(folder), cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "Lowest with greedy victims" in done.stdout
+    assert "Below 'future', beyond the intervals: none." in done.stdout
     for name in (JSON, MARKDOWN, PAGE):
         assert (folder / name).read_text(encoding="utf-8")
     values = json.loads((folder / JSON).read_text(encoding="utf-8"))

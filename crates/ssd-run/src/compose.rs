@@ -40,6 +40,7 @@ pub struct Done {
 /// # Errors
 /// The run did not start. Once it has started, [`Finished::ending`] says how it ended.
 pub fn run(mut config: RunConfig, setup: Setup, caller: &mut dyn Caller) -> Result<Done, RunError> {
+    foresee::check(&config)?;
     let opened = open_workload(&mut config, caller)?;
     let mut log = caller.log(&config.metrics).map_err(RunError::Log)?;
     let Setup { commit, audit_every, plugs, device } = setup;

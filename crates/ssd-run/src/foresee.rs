@@ -6,7 +6,7 @@ use crate::workload::open_workload;
 use ssd_core::config::Mode;
 use ssd_core::ftl::plugs::{Outside, Plugs};
 use ssd_core::ftl::separation::future::Foreseen;
-use ssd_core::ftl::separation::{Classes, Copied, Ground, SeparationPolicy, Written};
+use ssd_core::ftl::separation::{Classes, Copied, Ground, SeparationPolicy, Written, foresees};
 use ssd_core::functional_run::FunctionalRun;
 use ssd_core::host::device::DeviceError;
 use ssd_core::host::drive::DriveError;
@@ -47,6 +47,25 @@ impl Outside for Order {
     fn separation(&self, _: &Ground) -> Option<Box<dyn SeparationPolicy>> {
         Some(Box::new(Recorder(self.clone())))
     }
+}
+
+/// Whether the workload can be read twice, if the policy of `config` needs that.
+///
+/// # Errors
+/// The trace is a pipe.
+pub(crate) fn check(config: &RunConfig) -> Result<(), RunError> {
+    let Some(trace) =
+        config.workload.trace.as_deref().filter(|_| foresees(&config.alloc.separation))
+    else {
+        return Ok(());
+    };
+    // What does not exist is told when it is opened.
+    if std::fs::metadata(trace).is_ok_and(|file| !file.is_file()) {
+        return Err(RunError::Workload(format!(
+            "{trace}: alloc.separation = \"future\" reads the workload twice: expected a file, not a pipe"
+        )));
+    }
+    Ok(())
 }
 
 /// What the host of `config` will write, preconditioning included: found by a run without time.
