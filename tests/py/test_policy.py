@@ -491,3 +491,35 @@ def test_trigger_that_never_wants_leaves_the_reserve() -> None:
 def test_numpy_is_imported_when_it_is_needed() -> None:
     done = script("import ssdlab, ssdlab.cli, sys; assert 'numpy' not in sys.modules")
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("keys", "why"),
+    [
+        ({"power.cut": "on-request"}, "power.cut"),
+        ({"precondition.steady_state": "mean-field"}, "precondition.steady_state"),
+        ({"alloc.frontiers": "single"}, "open blocks of their own"),
+        ({"raid.group": 4}, "raid.group"),
+    ],
+)
+def test_a_separation_in_python_is_refused_where_others_are(
+    keys: dict[str, object], why: str
+) -> None:
+    config = ssdlab.load_config(
+        preset="greedy-8ch",
+        set={"device.blocks_per_plane": 64, "device.user_capacity": "100 MiB", **keys},
+    )
+    with pytest.raises(ssdlab.ConfigError, match=why):
+        ssdlab.run(config, separation=policies.Dac(), progress=False)
+    with pytest.raises(ssdlab.ConfigError, match=why):
+        ssdlab.Device(config, separation=policies.Dac())
+
+
+def test_a_device_that_separates_is_not_saved(tmp_path: Path) -> None:
+    keys = {"device.blocks_per_plane": 64, "device.user_capacity": "100 MiB"}
+    device = ssdlab.Device(
+        ssdlab.load_config(preset="greedy-8ch", set=keys), separation=policies.Dac()
+    )
+    with pytest.raises(ssdlab.WorkloadError, match="what a separation policy knows"):
+        device.save(tmp_path / "x.ssdsnap")
+    assert not list(tmp_path.iterdir())

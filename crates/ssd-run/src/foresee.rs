@@ -79,6 +79,9 @@ pub(crate) fn future_of(
     let mut config = config.clone();
     config.run.mode = Mode::Functional;
     let mut source = open_workload(&mut config, caller)?.source;
+    if let Some(requests) = source.expected().filter(|&requests| requests > Foreseen::MOST as u64) {
+        return Err(too_many(&format!("{requests} requests")));
+    }
     let order = Order::default();
     let plugs = Plugs::new(Arc::new(order.clone()));
     let mut device = Functional::with_plugs(&config, &plugs);
@@ -99,11 +102,14 @@ pub(crate) fn future_of(
     }
     let order = order.0.lock().unwrap_or_else(PoisonError::into_inner);
     if order.len() > Foreseen::MOST {
-        let most = Foreseen::MOST;
-        return Err(RunError::Workload(format!(
-            "{} page writes: alloc.separation = \"future\" foresees up to {most}; make fewer requests",
-            order.len()
-        )));
+        return Err(too_many(&format!("{} pages written", order.len())));
     }
     Ok(Arc::new(Foreseen::new(config.device.user_pages, &order)))
+}
+
+fn too_many(found: &str) -> RunError {
+    let most = Foreseen::MOST;
+    RunError::Workload(format!(
+        "{found}: alloc.separation = \"future\" foresees up to {most} writes of a page; make fewer requests"
+    ))
 }

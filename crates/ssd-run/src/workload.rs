@@ -133,9 +133,14 @@ fn check_handles(config: &RunConfig, facts: Option<&TraceFacts>) -> Result<(), S
     } else {
         format!("no write names handle {}", handles - 1)
     };
+    let remedy = if needed <= fdp::MOST_HANDLES {
+        format!("set handles = {needed}")
+    } else {
+        format!("there are at most {} handles: use fewer streams or volumes", fdp::MOST_HANDLES)
+    };
     Err(format!(
         "alloc.separation: \"fdp\" has handles = {handles}, and the writes of {origin} have stream{several} {}: \
-         {wrong}; set handles = {needed}, or use a trace with streams",
+         {wrong}; {remedy}",
         listed.join(", ")
     ))
 }

@@ -42,7 +42,7 @@ def explained(error: BaseException) -> tuple[int, str]:
         if many == 1:
             return BAD_INPUT, f"error: {error.messages[0]}"
         lines = "".join(f"\n  {message}" for message in error.messages)
-        return BAD_INPUT, f"error: {many} errors in the configuration:{lines}"
+        return BAD_INPUT, f"error: {many} errors:{lines}"
     if isinstance(error, RunError):
         kept = f" (partial results in {error.folder})" if error.folder else ""
         return UNFINISHED, f"error: the run could not finish: {error}{kept}"

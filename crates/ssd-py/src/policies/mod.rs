@@ -242,6 +242,11 @@ impl Policies {
         if given.is_empty() {
             return Ok((None, Plugs::default()));
         }
+        if given.iter().any(|(key, ..)| key == "alloc.separation")
+            && let Some(why) = config.cannot_separate()
+        {
+            return Err(crate::ConfigError::new_err((vec![why],)));
+        }
         let policies = Arc::new(Policies::new(py, config, given)?);
         Ok((Some(policies.clone()), Plugs::new(policies)))
     }

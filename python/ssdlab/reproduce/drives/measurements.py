@@ -16,7 +16,7 @@ from ssdlab.reproduce.drives.known import US, Load
 
 FORM: Mapping[str, tuple[str, Callable[[float], bool]]] = {
     "fill": ("a share of the user capacity, above 0 and up to 1", lambda x: 0 < x <= 1),
-    "waf": ("a write amplification of at least 1", lambda x: x >= 1),
+    "waf": ("a write amplification from 1 to 1000", lambda x: 1 <= x <= 1000),
     "load": ("writes a second, above 0", lambda x: x > 0),
     "p50_us": ("a latency in microseconds, above 0", lambda x: x > 0),
     "p99_us": ("a latency in microseconds, above 0", lambda x: x > 0),
@@ -88,7 +88,7 @@ def read(file: Path) -> Measurements:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise ConfigError([f"{file}: cannot be read: {reason}"]) from None
-    lines = csv.reader(io.StringIO(text, newline=""))
+    lines = csv.reader(io.StringIO(text, newline=""), strict=True)
     try:
         found = [(lines.line_num, cells) for cells in lines if any(map(str.strip, cells))]
     except csv.Error as error:

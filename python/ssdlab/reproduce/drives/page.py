@@ -34,9 +34,9 @@ ABOUT = (
     " Loads: all dies and planes, 1/16 of the pages of a block and of the erase time; 99 %"
     " writes, 1 % reads, 4 KiB, Poisson arrivals, 4 s before the measurement and 8 s in it.",
     "The knee lies between the highest load up to which the 99th percentile of writes stays"
-    " below 1 ms and the next load, at most 10,000 requests/s above it; the middle of both is"
-    " compared. Latencies beyond it depend on how long requests kept coming, so they are not"
-    " compared.",
+    " below 1 ms and the next one: of the published loads, or of those simulated, at most 10,000"
+    " requests/s apart. The middles are compared. Latencies beyond the knee depend on how long"
+    " requests kept coming, so they are not compared.",
 )
 NOT_MODELLED = (
     "Not known of any drive: the collection policy, the size of a superblock, the reserve,"

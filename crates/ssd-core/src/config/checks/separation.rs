@@ -3,14 +3,26 @@
 use crate::config::tables::*;
 use crate::ftl::separation::separates;
 
+impl Config {
+    /// Why a device of this configuration cannot separate pages, whatever policy does: an external one is not in the
+    /// configuration.
+    #[must_use]
+    pub fn cannot_separate(&self) -> Option<String> {
+        other_frontiers(self).or_else(|| without_classes(self))
+    }
+}
+
 /// Classes have open blocks of their own.
 pub(super) fn own_frontiers(config: &Config) -> Option<String> {
+    separates(&config.alloc.separation).then(|| other_frontiers(config)).flatten()
+}
+
+fn other_frontiers(config: &Config) -> Option<String> {
     let frontiers = config.alloc.frontiers;
-    (separates(&config.alloc.separation) && frontiers != Frontiers::HostGc).then(|| {
+    (frontiers != Frontiers::HostGc).then(|| {
         format!(
-            "the classes of alloc.separation = {:?} have open blocks of their own: leave out \
-             alloc.frontiers (it is \"{frontiers}\"), or use alloc.separation = \"none\"",
-            config.alloc.separation.policy
+            "the classes of a separation policy have open blocks of their own: leave out \
+             alloc.frontiers (it is \"{frontiers}\"), or use alloc.separation = \"none\""
         )
     })
 }
@@ -35,9 +47,10 @@ pub(super) fn too_many_classes(config: &Config) -> Option<String> {
 
 /// What does not know of classes.
 pub(super) fn not_with(config: &Config) -> Option<String> {
-    if !separates(&config.alloc.separation) {
-        return None;
-    }
+    separates(&config.alloc.separation).then(|| without_classes(config)).flatten()
+}
+
+fn without_classes(config: &Config) -> Option<String> {
     let mut wrong = Vec::new();
     if config.raid.group > 0 {
         wrong.push("raid.group = 0, as the pages of a group are written together");

@@ -15,6 +15,9 @@
 use super::{Classes, Copied, Ground, SeparationPolicy, Written};
 use crate::plug::{ParamInfo, ParamKind, PolicyInfo, PolicySpec};
 
+/// Most handles of a device.
+pub const MOST_HANDLES: u32 = 64;
+
 /// Registry entry of FDP.
 pub const INFO: PolicyInfo = PolicyInfo {
     name: "fdp",
@@ -23,7 +26,7 @@ pub const INFO: PolicyInfo = PolicyInfo {
     params: &[
         ParamInfo {
             name: "handles",
-            kind: ParamKind::Int(1, 64),
+            kind: ParamKind::Int(1, MOST_HANDLES as u64),
             default: Some("1"),
             doc: "reclaim unit handles: handle h takes the writes of stream h",
         },
@@ -60,7 +63,7 @@ pub fn isolates(spec: &PolicySpec) -> bool {
 impl Policy {
     pub(super) fn build(spec: &PolicySpec, ground: &Ground) -> Policy {
         let handles = handles(spec).expect("it names this policy");
-        assert!(handles <= 64, "{handles} handles have more than 128 classes");
+        assert!(handles <= MOST_HANDLES, "{handles} handles have more than 128 classes");
         assert!(ground.pages > 0, "a device without pages");
         let last = isolates(spec).then(|| vec![0; ground.pages as usize]);
         Policy { handles, last }

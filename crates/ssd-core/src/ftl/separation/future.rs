@@ -4,13 +4,13 @@
 //! Source: the placement by death times that the policies of this folder approximate ("FK" of SepBIT's authors, Wang
 //! et al., FAST 2022, section 2.4, with classes as wide as a block; "grouping by death time" of He et al., "The
 //! unwritten contract of solid state drives", EuroSys 2017).
-//! Decided: the classes are ranges of the writes until the next one of a page, each 1 + 6 / `classes` times as wide
-//! as the one below it; the last one begins at eight times the logical pages, over that factor. (Of the widths tried
-//! on uniform and Zipf writes this one had the fewest copies. Ranges of one block each tell pages apart that die
-//! within five blocks only.) With more classes there are fewer copies, and more open blocks. Host and copies of a
-//! class share its open blocks. It looks at the writes that the run will make, in a first pass over the workload; a
-//! TRIM is not foreseen, and a write that was not foreseen counts as never overwritten. History: 4 B a logical page,
-//! and 4 B a write.
+//! Decided: the classes are ranges of the writes until the next one of a page, each wider than the one below it by
+//! the factor 1 + 6 / `classes`; the last one begins at eight times the logical pages, divided by that factor. (Of
+//! the widths tried on uniform and Zipf writes this one had the fewest copies. Ranges of one block each tell pages
+//! apart that die within five blocks only.) With more classes there are fewer copies, and more open blocks. Host and
+//! copies of a class share its open blocks. It looks at the writes that the run will make, in a first pass over the
+//! workload; a TRIM is not foreseen, and a write that was not foreseen counts as never overwritten. History: 8 B a
+//! logical page, and 4 B a write.
 
 use super::{Classes, Copied, Ground, SeparationPolicy, Written};
 use crate::plug::{ParamInfo, ParamKind, PolicyInfo, PolicySpec};
