@@ -94,6 +94,7 @@ papers: build ## make the papers' evaluations and write docs/papers; an hour
 	cp runs/raid-beyond/reproduction.md docs/papers/raid-beyond.md
 	$(BIN)/ssdlab compare --separations --out runs/separations
 	cp runs/separations/reproduction.md docs/separation.md
+	cp -r runs/separations/pictures docs/
 	$(BIN)/ssdlab drives compare --out runs/drives
 	cp runs/drives/reproduction.md docs/drives.md
 	cp runs/drives/errors.json python/ssdlab/reproduce/drives/errors.json
