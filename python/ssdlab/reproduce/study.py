@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from ssdlab.reproduce.command import Kept, check_folder, folder_of, run_cells
 from ssdlab.reproduce.matrix import Cell
@@ -15,6 +15,9 @@ from ssdlab.results.report import Report
 from ssdlab.versions import described
 
 Key = TypeVar("Key")
+
+Rows: TypeAlias = list[tuple[str, list[str]]]
+"""Rows of a table: their heads and cells."""
 
 
 @dataclass(frozen=True)
@@ -80,3 +83,11 @@ def json_of(done: Study[Any], verdict: Sequence[str], runs: Sequence[Mapping[str
         "runs": list(runs),
     }
     return json.dumps(values, indent=2, ensure_ascii=False) + "\n"
+
+
+def table_of(heads: Sequence[str], rows: Rows) -> Iterator[str]:
+    """The lines of a table in Markdown."""
+    yield f"| {' | '.join(heads)} |"
+    yield "|---" * len(heads) + "|"
+    yield from (f"| {name} | {' | '.join(found)} |" for name, found in rows)
+    yield ""

@@ -13,10 +13,8 @@ from ssdlab.reproduce.drives import choices
 from ssdlab.reproduce.drives.errors import Line, errors_of, full_size, lines
 from ssdlab.reproduce.drives.known import Drive, Load, drives
 from ssdlab.reproduce.drives.study import UNIFORM, Drives
-from ssdlab.reproduce.study import json_of
+from ssdlab.reproduce.study import Rows, json_of, table_of
 from ssdlab.versions import described
-
-Rows = list[tuple[str, list[str]]]
 
 ABOUT = (
     "Presets `drive:...` (`ssdlab list drives`) beside what was published of these drives."
@@ -197,24 +195,17 @@ def page(done: Drives) -> str:
     return document(choices.TITLE, lead, sections)
 
 
-def _table(heads: Sequence[str], rows: Rows) -> Iterator[str]:
-    yield f"| {' | '.join(heads)} |"
-    yield "|---" * len(heads) + "|"
-    yield from (f"| {name} | {' | '.join(found)} |" for name, found in rows)
-    yield ""
-
-
 def markdown(done: Drives) -> str:
     """The page as Markdown."""
     text = ["<!-- Written by `ssdlab drives compare`. -->", "", f"# {choices.TITLE}", ""]
     text += [line for one in (*ABOUT, *done.remarks()) for line in (one, "")]
-    text += _table(HEADS, overview(done))
+    text += table_of(HEADS, overview(done))
     text += [line for one in (NOT_MODELLED, MEMORY) for line in (one, "")]
     for drive in drives().values():
         text += [f"## {drive.title}", ""]
         text += [line for one in facts(done, drive) for line in (one, "")]
         for heads, rows in _tables(done, drive):
-            text += _table(heads, rows)
+            text += table_of(heads, rows)
     text += ["## A drive of your own", "", OWN, ""]
     text.append(f"`ssdlab drives compare`, ssdlab {described()}.")
     return "\n".join(text).rstrip() + "\n"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from html import escape
 from typing import Any
 
@@ -33,14 +33,12 @@ from ssdlab.reproduce.separations.choices import (
 )
 from ssdlab.reproduce.separations.outcome import Separations
 from ssdlab.reproduce.separations.pictures import pictures
-from ssdlab.reproduce.study import json_of
+from ssdlab.reproduce.study import Rows, json_of, table_of
 from ssdlab.results.intervals import Estimate
 from ssdlab.versions import described
 
 TITLE = "Separation of pages: write amplification"
 CLOSED = "closed form, all rates apart"
-
-Rows = list[tuple[str, list[str]]]
 
 
 def verdict(done: Separations) -> list[str]:
@@ -190,19 +188,12 @@ def to_json(done: Separations) -> str:
     return json_of(done, verdict(done), runs)
 
 
-def _table(heads: list[str], rows: Rows) -> Iterator[str]:
-    yield f"| {' | '.join(heads)} |"
-    yield "|---" * len(heads) + "|"
-    yield from (f"| {name} | {' | '.join(found)} |" for name, found in rows)
-    yield ""
-
-
 def markdown(done: Separations) -> str:
     """The page as Markdown."""
     text = ["<!-- Written by `ssdlab compare --separations`. -->", "", f"# {TITLE}", ""]
     text += [line for one in (*ABOUT, *done.remarks()) for line in (one, "")]
     text += [*(f"- {one}" for one in verdict(done)), "", WINS_SAID, ""]
-    text += _table(WIN_HEADS, _wins(done))
+    text += table_of(WIN_HEADS, _wins(done))
     text += [f"## Beside {APART}", ""]
     for one in pictures(done):
         text += markdown_of(one)
@@ -210,8 +201,8 @@ def markdown(done: Separations) -> str:
         text += [f"## {victims} victims", ""]
         for spare in SPARES:
             text += [f"### Over-provisioning {spare:.0%}", ""]
-            text += _table(["line", *WORKLOADS], _bold(done, victims, spare))
+            text += table_of(["line", *WORKLOADS], _bold(done, victims, spare))
     text += ["## Beside public simulators", "", CELLS_SAID, ""]
-    text += _table(CELL_HEADS, _cells(done))
+    text += table_of(CELL_HEADS, _cells(done))
     text.append(f"`ssdlab compare --separations`, ssdlab {described()}.")
     return "\n".join(text).rstrip() + "\n"
