@@ -34,6 +34,12 @@ class Picture:
     svg: str
 
 
+LOWER, HIGHER = "31,111,180", "200,80,30"
+"""Colours of ratios in a heat map."""
+STRONGEST = 2.0
+"""Binary logarithm of the ratio with the strongest colour."""
+
+
 class Log:
     """A logarithmic axis from `low` to `high` over the places from `start` to `end`."""
 
@@ -250,3 +256,22 @@ def markdown_of(picture: Picture) -> list[str]:
 def files_of(several: Mapping[str, Picture]) -> dict[str, str]:
     """Names of the files within the folder of the page, and their contents."""
     return {f"{FOLDER}/{one.name}.svg": one.svg for one in several.values()}
+
+
+def heat(
+    box: tuple[float, float, float, float], ratio: float | None, more: str = ""
+) -> Iterator[str]:
+    """A cell of a heat map (x, y, width, height) with a ratio, blue below 1 and orange above.
+
+    `more`: further attributes of its number.
+    """
+    x, y, wide, high = box
+    frame = f"x='{x:.1f}' y='{y:.1f}' width='{wide}' height='{high}' stroke='#ddd'"
+    if ratio is None:
+        yield f"<rect {frame} fill='white'/>"
+        return
+    strength = min(1.0, abs(math.log2(ratio)) / STRONGEST)
+    tone = LOWER if ratio < 1 else HIGHER
+    yield f"<rect {frame} fill='rgba({tone},{0.75 * strength:.2f})'/>"
+    value = f"{ratio:.2f}" if ratio < 9.995 else f"{ratio:.0f}"
+    yield text(x + wide / 2, y + 15, value, more=more)

@@ -104,7 +104,7 @@ pub(super) struct Counts {
     bound: Vec<u64>,
     pub(super) collected: Vec<u64>,
     moved: Vec<u64>,
-    diverted: u64,
+    pub(super) diverted: u64,
 }
 
 impl Counts {
@@ -144,9 +144,8 @@ impl Ftl {
     fn class_counts(&self) -> Option<Counts> {
         let separated = self.separated.as_deref()?;
         let (opened, bound) = self.space.filled(&self.blocks);
-        let diverted = self.diverted_copies();
         debug_assert_eq!(opened.len(), separated.counts.opened.len(), "a frontier is missing");
-        Some(Counts { opened, bound, diverted, ..separated.counts.clone() })
+        Some(Counts { opened, bound, ..separated.counts.clone() })
     }
 
     /// The measurement begins.

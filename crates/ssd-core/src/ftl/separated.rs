@@ -12,8 +12,6 @@ use crate::units::{BlockId, Lpn, Ppn};
 pub(super) struct Separated {
     policy: Separation,
     classes: Classes,
-    /// Copies that went to another class, because their own had no page.
-    diverted: u64,
     /// What has been counted of blocks and copies, in all and before the measurement.
     pub(super) counts: Counts,
     pub(super) before: Counts,
@@ -24,7 +22,7 @@ impl Separated {
         let classes = policy.classes();
         assert!(classes.all > classes.host && classes.all <= 255, "{classes:?}");
         let counts = Counts::new(classes.all + 1);
-        Separated { policy, classes, diverted: 0, before: counts.clone(), counts }
+        Separated { policy, classes, before: counts.clone(), counts }
     }
 
     /// The policy as FDP, if it is that.
@@ -96,7 +94,7 @@ impl Ftl {
     pub fn note_class(&mut self, class: u8, frontier: u32) {
         let separated = self.separated.as_deref_mut().expect("the device separates");
         debug_assert!(frontier >= separated.classes.host, "a copy in class {frontier}");
-        separated.diverted += u64::from(frontier != u32::from(class));
+        separated.counts.diverted += u64::from(frontier != u32::from(class));
     }
 
     /// Collection of `block` begins on a device that separates.
@@ -125,6 +123,6 @@ impl Ftl {
     /// Copies that went to another class so far, because the pool had no page for their own.
     #[must_use]
     pub fn diverted_copies(&self) -> u64 {
-        self.separated.as_ref().map_or(0, |separated| separated.diverted)
+        self.separated.as_ref().map_or(0, |separated| separated.counts.diverted)
     }
 }

@@ -158,7 +158,7 @@ impl Ssd {
             if straight {
                 self.admit_whole_page::<FULL>(part, lpn, (request.stream, pages.count), waited);
             } else {
-                self.admit_write(part, lpn, request, data);
+                self.admit_write(part, lpn, (request, pages.count), data);
             }
         }
         if FULL && self.power.is_some() {
@@ -257,13 +257,18 @@ impl Ssd {
     }
 
     #[inline(never)]
-    fn admit_write(&mut self, part: Part, lpn: Lpn, request: &Request, data: Option<&[u8]>) {
+    fn admit_write(
+        &mut self,
+        part: Part,
+        lpn: Lpn,
+        (request, pages): (&Request, u32),
+        data: Option<&[u8]>,
+    ) {
         let old = self.ftl.owners.newest(lpn);
         let (range, at) = byte_range(&self.ftl.geo, request, lpn);
         let partial = range != (0, 512 << self.ftl.geo.sector_shift);
         self.front.sequence += 1;
-        let stream =
-            self.ftl.class_of_write(lpn, request.stream, pages_of(&self.ftl.geo, request).count);
+        let stream = self.ftl.class_of_write(lpn, request.stream, pages);
         let mut op = self.host_op(Work::HostWrite { part, stream, copies: false }, lpn, PlaneId(0));
         op.sequence = self.front.sequence;
         // The rest of a partial page comes from flash, unless the page is in the controller or unmapped.

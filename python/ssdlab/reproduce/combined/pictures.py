@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 
 from ssdlab.reproduce.combined.choices import (
@@ -31,6 +30,7 @@ from ssdlab.reproduce.pictures import (
     Log,
     Picture,
     frame,
+    heat,
     line,
     mark,
     text,
@@ -42,24 +42,13 @@ from ssdlab.results.intervals import Ratio
 SHOWN = (*FIXED[1:], TOGETHER, FLOOR)
 """Lines beside the conventional one."""
 LABELS, CELL_WIDE, CELL_HIGH, HEAD, FOOT = 124.0, 41.0, 22.0, 42.0, 30.0
-LOWER, HIGHER = "31,111,180", "200,80,30"
-STRONGEST = 2.0
-"""Binary logarithm of the ratio with the strongest colour."""
 DRAWN = (BASE, "as needed", "selective", "invalidation-rate", "adaptive-channel", FLOOR)
 """Lines whose tails are drawn over the load."""
 
 
 def _cell(x: float, y: float, ratio: Ratio | None) -> Iterator[str]:
-    box = f"x='{x:.1f}' y='{y:.1f}' width='{CELL_WIDE}' height='{CELL_HIGH}' stroke='#ddd'"
-    if ratio is None:
-        yield f"<rect {box} fill='white'/>"
-        return
-    strength = min(1.0, abs(math.log2(ratio.ratio)) / STRONGEST)
-    tone = LOWER if ratio.ratio < 1 else HIGHER
-    yield f"<rect {box} fill='rgba({tone},{0.75 * strength:.2f})'/>"
-    more = "" if told(ratio) else " fill-opacity='0.45'"
-    value = f"{ratio.ratio:.2f}" if ratio.ratio < 9.995 else f"{ratio.ratio:.0f}"
-    yield text(x + CELL_WIDE / 2, y + 15, value, more=more)
+    more = "" if ratio is None or told(ratio) else " fill-opacity='0.45'"
+    yield from heat((x, y, CELL_WIDE, CELL_HIGH), None if ratio is None else ratio.ratio, more)
 
 
 def heat_map(done: Combined, measure: str, name: str) -> Picture:
