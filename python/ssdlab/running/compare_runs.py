@@ -26,6 +26,7 @@ from ssdlab.policy import is_policy, name_of
 from ssdlab.results.comparison import CSV, JSON, TEXT, Comparison, labels_of, run_folder
 from ssdlab.results.folder import draft, keep_with_page, remove_stale
 from ssdlab.results.report import REPORT, Report
+from ssdlab.running.fitted import all_fitted, fits
 from ssdlab.running.processes import Died, run_apart
 from ssdlab.running.simulate import Plugs, plugged, run_loaded
 
@@ -217,7 +218,7 @@ def run_all(
     if jobs is not None and jobs < 1:
         raise ConfigError([f"jobs: {jobs}: expected at least 1"])
     jobs = min(jobs or cores(), len(planned))
-    _check_traces(planned)
+    planned = _sized(planned, progress)
     memory.check([one.config for one in planned], jobs)
     if out is None:
         return _shown(_Batch(planned, None, html), jobs, progress)
@@ -247,7 +248,7 @@ def run_into(
 ) -> Finished:
     """Make the runs, each into its place in `folder` as soon as it is done, without pages."""
     jobs = min(jobs or cores(), len(planned))
-    _check_traces(planned)
+    planned = _sized(planned, progress)
     memory.check([one.config for one in planned], jobs)
     batch = _Batch(planned, folder, html=False)
     _shown(batch, jobs, progress)
@@ -261,6 +262,18 @@ def _check_traces(planned: Sequence[Planned]) -> None:
     if missing:
         where = ", ".join(missing)
         raise WorkloadError(f"{where}: cannot open the trace: no such file")
+
+
+def _sized(planned: Sequence[Planned], progress: bool) -> list[Planned]:
+    """The runs with the devices that they get; every trace is there before the first one begins."""
+    _check_traces(planned)
+    configs = [one.config for one in planned]
+    if progress and any(map(fits, configs)):
+        with display() as shown:
+            configs = all_fitted(configs, shown.run)
+    else:
+        configs = all_fitted(configs, None)
+    return [replace(one, config=config) for one, config in zip(planned, configs, strict=True)]
 
 
 def cores() -> int:
