@@ -34,7 +34,8 @@ from ssdlab.cli.options import (
 from ssdlab.cli.terminal import put, say
 from ssdlab.errors import ConfigError, Interrupted, OutputError, RunError
 from ssdlab.results.report import Report
-from ssdlab.running.compare_runs import Planned, plan, run_all
+from ssdlab.running.batch import Planned
+from ssdlab.running.compare_runs import plan, run_all
 
 app = typer.Typer()
 

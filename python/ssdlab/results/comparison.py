@@ -11,16 +11,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from ssdlab.display.form import columns
-from ssdlab.display.numbers import duration, percent, rate, ratio
+from ssdlab.display.numbers import Value, duration, percent, rate, ratio
 from ssdlab.results.answer import Answer, answers
+from ssdlab.results.drawing import Drawing, drawer
 from ssdlab.results.intervals import Estimate, Ratio, estimate, paired_ratio
 from ssdlab.results.measures import LatencyStats
+from ssdlab.results.points import Points, Row
 from ssdlab.results.report import REPORT, Report
 
-Row: TypeAlias = "dict[str, str | int | float | bool | None]"
 JSON, CSV, TEXT = "compare.json", "compare.csv", "summary.txt"
 WIDTH = 100
 MEASURES = tuple(one.name for one in columns() if one.measured)
@@ -71,6 +72,8 @@ class Comparison:
     """With several seeds: all reports, by label and seed; `reports` has those of the first seed."""
     not_run: tuple[str, ...] = ()
     """Runs without a report because of Ctrl-C: label, or label and seed."""
+    varied: dict[str, dict[str, Value]] = field(default_factory=dict)
+    """The keys that were varied and their values, by label; empty if none was."""
 
     @staticmethod
     def read(folder: str | Path) -> Comparison:
@@ -90,7 +93,8 @@ class Comparison:
         early = not values["completed"] and not values["failures"]
         not_run = tuple(values.get("not_run", ()))
         early = early or missing or bool(not_run)
-        return Comparison(reports, values["failures"], early, folder, repetitions, not_run)
+        varied = values.get("varied", {})
+        return Comparison(reports, values["failures"], early, folder, repetitions, not_run, varied)
 
     def moved(self, folder: Path) -> Comparison:
         """This comparison with its files in `folder`."""
@@ -111,6 +115,23 @@ class Comparison:
         """The folder of the report that stands for `label`, below that of the comparison."""
         seed = self.reports[label].provenance.seed if label in self.repetitions else None
         return run_folder(label, seed)
+
+    @cached_property
+    def points(self) -> Points:
+        """The values of the keys that were varied, with the numbers of the completed runs."""
+        rows: dict[str, list[Row]] = {}
+        for label, report in self.runs:
+            if report.completed:
+                rows.setdefault(label, []).append(_row(label, report))
+        return Points.of(self.varied, rows)
+
+    def plot(self, metric: str = "waf", x: str | None = None, y: str | None = None) -> Drawing:
+        """Draw a column of `rows` over the key `x` that was varied; with `y` a heat map of both.
+
+        Default of `x`: the first key with numbers. The result shows itself in notebooks and has
+        `save(path)`. Raises `ConfigError`.
+        """
+        return drawer().of_points(self.points, metric, x, y)
 
     @property
     def runs(self) -> list[tuple[str, Report]]:
@@ -260,6 +281,7 @@ class Comparison:
             "not_run": self.not_run,
             "folders": {label: self._folder(label).as_posix() for label in self.reports},
             "reserve_decided": self.reserve_decided,
+            **({"varied": self.varied} if self.varied else {}),
             "warnings": self._warnings(),
             "answer": [asdict(one) for one in self.answers],
         }
@@ -488,11 +510,11 @@ def labels_of(parts: Sequence[Mapping[str, str]]) -> list[str]:
         name = key.rpartition(".")[2]
         return part[key] if single or key in ("config", "trace") else f"{name}={part[key]}"
 
-    labels: list[str] = []
+    labels: dict[str, str] = {}
     for part in parts:
         label = wanted = " ".join(shown(part, key) for key in keys)
         number = 2
-        while folder_name(label) in map(folder_name, labels):
+        while folder_name(label) in labels:
             label, number = f"{wanted} ({number})", number + 1
-        labels.append(label)
-    return labels
+        labels[folder_name(label)] = label
+    return [*labels.values()]
