@@ -28,6 +28,7 @@ from ssdlab.cli import (
     run,
     snapshot,
     trace,
+    trial,
 )
 from ssdlab.cli.ending import explained
 from ssdlab.cli.terminal import discard, put, say
@@ -40,7 +41,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 # In the order of `--help`, which lists verbs before groups.
-for module in (run, reproduce, report, listing, doctor, config, trace, drives, kv, snapshot):
+for module in (trial, run, reproduce, report, listing, doctor, config, trace, drives, kv, snapshot):
     app.add_typer(module.app)
 
 
