@@ -223,7 +223,7 @@ def _planes(device: Mapping[str, int]) -> int:
 
 def _form(base: Config, pages: int, trace: str | Path) -> tuple[dict[str, object], float]:
     """Keys of a drive like `base` whose planes have enough blocks for `pages` pages; how many."""
-    device = base.values["device"]
+    device: Mapping[str, int] = base.values["device"]
     channels, chips = device["channels"], device["chips_per_channel"]
     needed = pages * (1 + _spare(base))
 
