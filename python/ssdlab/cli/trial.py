@@ -65,13 +65,7 @@ def try_command(
         bool, typer.Option("--no-open", help="Do not open the page in a browser.")
     ] = False,
 ) -> None:
-    """Compare the usual policies on a trace, on a drive of its size, and open the page.
-
-    Examples:
-    ssdlab try traces/varmail.trace.zst
-
-    ssdlab try mine.csv.gz --drive drive:samsung-pm9a3 --budget 10min
-    """
+    """Compare the usual policies on a trace, on a drive of its size, and open the page."""
     budget_s = nanoseconds("--budget", budget) / 1e9
     values = read_as(sets, unit, page_size, sort)
     made = trial.prepared(trace, drive=drive, set=values, seeds=seeds, progress=not quiet)
