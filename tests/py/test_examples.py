@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import typer
 from running import ssdlab_command
 from ssdlab.cli import app
 from ssdlab.cli.examples import EXAMPLES
+from ssdlab.cli.terminal import coloured
 
 COMMAND: Any = typer.main.get_command(app)
 
@@ -65,3 +67,16 @@ def test_a_new_configuration_is_complete_and_names_its_schema(tmp_path: Path) ->
     assert unknown.returncode == 2
     assert 'did you mean "greedy-8ch"' in unknown.stderr
     assert not (tmp_path / "a.toml").exists()
+
+
+def test_colours_mark_what_invalidates_and_what_is_lowest() -> None:
+    text = "run\n  greedy *    1.2  3\n  fifo        1.4\ninvalidates results\n"
+    text += "  ! all: short\n  - a\n"
+    red, green, end = "\x1b[1;31m", "\x1b[32m", "\x1b[0m"
+    lines = coloured(text).splitlines()
+    assert lines[1] == f"{green}  greedy *{end}    1.2  3"
+    assert lines[2] == "  fifo        1.4"
+    assert lines[3] == f"{red}invalidates {end}results"
+    assert lines[4] == f"{red}  ! {end}all: short"
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", coloured(text))
+    assert plain == text

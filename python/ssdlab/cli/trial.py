@@ -25,7 +25,7 @@ from ssdlab.cli.options import (
     Sort,
     Unit,
 )
-from ssdlab.cli.terminal import put, say
+from ssdlab.cli.terminal import put, put_summary, say
 from ssdlab.errors import Interrupted
 from ssdlab.results.comparison import Comparison
 from ssdlab.running import trial
@@ -92,8 +92,10 @@ def try_command(
 
 
 def _shown(done: Comparison, target: Path, json_: bool, quiet: bool) -> None:
-    if json_ or not quiet:
-        put(done.to_json() if json_ else done.summary())
+    if json_:
+        put(done.to_json())
+    elif not quiet:
+        put_summary(done.summary())
     if not quiet:
         say(results_in(done.folder or target, target))
 
