@@ -27,6 +27,7 @@ from ssdlab.cli import (
     reproduce,
     run,
     snapshot,
+    sweep,
     trace,
 )
 from ssdlab.cli.ending import explained
@@ -40,7 +41,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 # In the order of `--help`, which lists verbs before groups.
-for module in (run, reproduce, report, listing, doctor, config, trace, drives, kv, snapshot):
+for module in (run, sweep, reproduce, report, listing, doctor, config, trace, drives, kv, snapshot):
     app.add_typer(module.app)
 
 

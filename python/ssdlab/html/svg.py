@@ -11,17 +11,22 @@ from xml.sax.saxutils import escape, quoteattr
 import numpy as np
 
 from ssdlab.display.numbers import duration, on_page, percent
-from ssdlab.html.plot import TONES, Bars, Curve, Floats, Plot, Stacked
+from ssdlab.html.layout import (
+    BOTTOM,
+    HEIGHT,
+    LEFT,
+    LETTER,
+    LINE,
+    RIGHT,
+    ROW,
+    TOP,
+    WIDTH,
+    cut,
+    tone_class,
+)
+from ssdlab.html.maps import heat_body, parallel_body
+from ssdlab.html.plot import Bars, Curve, Drawable, Floats, Heat, Parallel, Plot, Stacked
 from ssdlab.html.scale import Scale
-
-WIDTH, HEIGHT = 560.0, 290.0
-LEFT, RIGHT, TOP, BOTTOM = 74.0, 18.0, 10.0, 46.0
-LINE = 18.0
-"""Height of a line of the legend."""
-LETTER = 7.3
-"""Width of a letter of the legend, a little more than the mean."""
-ROW = 26.0
-"""Height of a row of stacked bars."""
 
 
 @cache
@@ -37,15 +42,14 @@ def _file_style() -> str:
     return re.sub(r"var\((--\w+)\)", lambda found: colours[found[1]], style("plot.css"))
 
 
-def tone_class(tone: int) -> str:
-    """Classes of a colour; those of a second round are dashed too."""
-    return f"t{tone % TONES}" + (" dashed" if tone >= TONES else "")
-
-
-def drawn(figure: Plot | Stacked, *, alone: bool = False) -> str:
+def drawn(figure: Drawable, *, alone: bool = False) -> str:
     """The figure as an SVG element; `alone` as a file, with its title and its style."""
     if isinstance(figure, Stacked):
         height, body = _stacked(figure)
+    elif isinstance(figure, Heat):
+        height, body = heat_body(figure)
+    elif isinstance(figure, Parallel):
+        height, body = parallel_body(figure)
     else:
         height, body = _plot(figure)
     head = 28.0 if alone else 0.0
@@ -64,6 +68,10 @@ def drawn(figure: Plot | Stacked, *, alone: bool = False) -> str:
         f"<title>{escape(figure.title)}</title><desc>{escape(figure.caption)}</desc>"
         f"<style>{escape(_file_style())}</style>{paper}{title}{body}</svg>\n"
     )
+
+
+MOST_LARGE = 100
+"""Points of a curve that are drawn large."""
 
 
 def scales(plot: Plot) -> tuple[Scale, Scale, float]:
@@ -146,7 +154,8 @@ def _curve(curve: Curve, x: Scale, y: Scale) -> str:
                 np.concatenate([high[run], low[run][::-1]]),
             )
             parts.append(f'<polygon class="band" points="{ring}"/>')
-    for run in _runs(np.isfinite(across + up)):
+    known = np.isfinite(across + up)
+    for run in _runs(known) if curve.line else ():
         a, b = across[run], up[run]
         if len(a) == 1:
             parts.append(f'<circle class="dot" cx="{a[0]:.1f}" cy="{b[0]:.1f}" r="2.5"/>')
@@ -154,6 +163,14 @@ def _curve(curve: Curve, x: Scale, y: Scale) -> str:
         if curve.step:
             a, b = np.repeat(a, 2)[1:], np.repeat(b, 2)[:-1]
         parts.append(f'<polyline class="line" points="{_pairs(a, b)}"/>')
+    if curve.dots is not None:
+        radius = 3.2 if len(across) <= MOST_LARGE else 2.0
+        rows = zip(across[known], up[known], curve.dots[known], strict=True)
+        parts += [
+            f'<circle class="{"hollow" if hollow else "dot"}" cx="{a:.1f}" cy="{b:.1f}"'
+            f' r="{radius:g}"/>'
+            for a, b, hollow in rows
+        ]
     return "".join(parts)
 
 
@@ -185,17 +202,11 @@ def _legend_places(names: list[str]) -> list[tuple[float, int]]:
 
 
 def _legend_lines(names: list[str]) -> int:
-    return _legend_places([_cut(name) for name in names])[-1][1] + 1
-
-
-def _cut(name: str, most: int = 58) -> str:
-    """`name` in at most so many letters: labels of runs differ at their ends."""
-    half = (most - 1) // 2
-    return name if len(name) <= most else f"{name[: most - 1 - half]}…{name[-half:]}"
+    return _legend_places([cut(name) for name in names])[-1][1] + 1
 
 
 def _legend(entries: list[tuple[str, int]], top: float) -> Iterator[str]:
-    names = [_cut(name) for name, _ in entries]
+    names = [cut(name) for name, _ in entries]
     for i, ((x, line), (name, (_, tone))) in enumerate(
         zip(_legend_places(names), zip(names, entries, strict=True), strict=True)
     ):
@@ -210,7 +221,7 @@ def _legend(entries: list[tuple[str, int]], top: float) -> Iterator[str]:
 def _stacked(figure: Stacked) -> tuple[float, str]:
     names = list(figure.parts)
     top = TOP + LINE * _legend_lines(names) + 6
-    labels = max(len(_cut(label, 26)) for label, _ in figure.rows)
+    labels = max(len(cut(label, 26)) for label, _ in figure.rows)
     left = min(max(LEFT, 12 + LETTER * labels), 200.0)
     totals = [sum(parts) for _, parts in figure.rows]
     high = max(totals) or 1.0
@@ -218,7 +229,7 @@ def _stacked(figure: Stacked) -> tuple[float, str]:
     body = list(_legend([(name, i) for i, name in enumerate(names)], TOP))
     for i, (label, parts) in enumerate(figure.rows):
         y, at = top + ROW * i, left
-        text = escape(_cut(label, 26))
+        text = escape(cut(label, 26))
         body.append(f'<text class="tick end" x="{left - 8:g}" y="{y + 15:g}">{text}</text>')
         for tone, value in enumerate(parts):
             width = room * value / high

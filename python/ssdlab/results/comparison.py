@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import html
-import io
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,6 +14,7 @@ from typing import Any
 from ssdlab.display.form import columns
 from ssdlab.display.numbers import Value, duration, percent, rate, ratio
 from ssdlab.results.drawing import Drawing, drawer
+from ssdlab.results.frames import to_csv
 from ssdlab.results.intervals import ONE_SEED, UNDECIDED, Estimate, Ratio, estimate, paired_ratio
 from ssdlab.results.measures import LatencyStats
 from ssdlab.results.points import Points, Row
@@ -124,7 +123,10 @@ class Comparison:
         for label, report in self.runs:
             if report.completed:
                 rows.setdefault(label, []).append(_row(label, report))
-        return Points.of(self.varied, rows)
+        labels = [label for label in self.varied if label in rows]
+        names = dict.fromkeys(key for one in self.varied.values() for key in one)
+        columns = {key: [self.varied[label].get(key) for label in labels] for key in names}
+        return Points.of(labels, columns, (rows[label] for label in labels))
 
     def plot(self, metric: str = "waf", x: str | None = None, y: str | None = None) -> Drawing:
         """Draw a column of `rows` over the key `x` that was varied; with `y` a heat map of both.
@@ -316,13 +318,7 @@ class Comparison:
 
     def to_csv(self) -> str:
         """A header and one row per run; empty fields for missing values."""
-        out = io.StringIO()
-        rows = self.rows
-        if rows:
-            writer = csv.DictWriter(out, rows[0], lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(rows)
-        return out.getvalue()
+        return to_csv(self.rows)
 
     def summary(self) -> str:
         """The comparison as text, at most about 100 columns wide."""
@@ -334,21 +330,21 @@ class Comparison:
             lines = [*self._head(), *self.first_lines(), "", *self._overview()]
             for op in ("write", "read"):
                 lines += self._latencies(op)
-        ranking = [line for text in self.ranking() for line in _wrapped("", text)]
+        ranking = [line for text in self.ranking() for line in wrapped("", text)]
         lines += ["", *ranking] if ranking else []
         losses = dict.fromkeys(report.loss for _, report in self.runs if report.loss)
-        lines = [*(line for loss in losses for line in _wrapped("LOST  ", loss)), *lines]
+        lines = [*(line for loss in losses for line in wrapped("LOST  ", loss)), *lines]
         for label, reason in self.failures.items():
             lines += ["", f"{label} could not finish: {reason}"]
         if self.not_run:
-            lines += ["", *_wrapped("not run: ", ", ".join(self.not_run))]
+            lines += ["", *wrapped("not run: ", ", ".join(self.not_run))]
         warnings = list(self._warnings())
         if warnings:
             lines += ["", "warnings (first seed)" if self.repetitions else "warnings"]
         for text, labels in warnings:
             every = len(labels) == len(self.reports)
             whose = "all" if every else ", ".join(labels)
-            lines += _wrapped("  ! ", text if every and len(labels) == 1 else f"{whose}: {text}")
+            lines += wrapped("  ! ", text if every and len(labels) == 1 else f"{whose}: {text}")
         return "\n".join(lines) + "\n"
 
     def _head(self) -> Iterator[str]:
@@ -365,7 +361,7 @@ class Comparison:
     def first_lines(self) -> list[str]:
         """What a reader has to know before any number."""
         sentence = self.reserve_sentence()
-        return ["", *_wrapped("", sentence)] if sentence else []
+        return ["", *wrapped("", sentence)] if sentence else []
 
     def _ratio(self, label: str, value: float | None, base: float | None) -> str:
         """How `value` of a run compares with that of the first one, in seven columns."""
@@ -458,7 +454,7 @@ class Comparison:
         return f"<pre>{html.escape(self.summary())}</pre>"
 
 
-def _wrapped(label: str, text: str) -> Iterator[str]:
+def wrapped(label: str, text: str) -> Iterator[str]:
     """`text` behind `label`, broken at spaces, further lines indented."""
     line = label
     for word in text.split():

@@ -87,20 +87,17 @@ class Points:
 
     @staticmethod
     def of(
-        settings: Mapping[str, Mapping[str, Value]],
-        runs: Mapping[str, Sequence[Row]],
+        labels: Sequence[str],
+        columns: Mapping[str, Sequence[Value]],
+        runs: Iterable[Sequence[Row]],
         log: Iterable[str] = (),
     ) -> Points:
-        """Points by label; `log` names the keys that were varied by factors."""
-        log, labels = set(log), tuple(settings)
-        names = list(next(iter(settings.values()), {}))
-        found = [
-            key_of(name, [settings[label].get(name) for label in labels], name in log)
-            for name in names
-        ]
-        table = list(zip(*(values for _, values in found), strict=True)) if found else []
-        each = tuple(tuple(runs.get(label, ())) for label in labels)
-        return Points(tuple(key for key, _ in found), labels, tuple(table), each)
+        """Points with the values of each key; `log` names the keys varied by factors."""
+        log = set(log)
+        found = [key_of(name, column, name in log) for name, column in columns.items()]
+        settings = zip(*(values for _, values in found), strict=True) if found else ()
+        keys = tuple(key for key, _ in found)
+        return Points(keys, tuple(labels), tuple(settings), tuple(map(tuple, runs)))
 
     @property
     def numeric(self) -> list[Key]:

@@ -1,0 +1,75 @@
+"""Rows as CSV and Parquet, and as tables of pandas and Polars."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import import_module
+from types import ModuleType
+from typing import Any, BinaryIO
+
+from ssdlab.display.numbers import Value
+from ssdlab.errors import OutputError
+
+
+def by_column(rows: Sequence[Mapping[str, Value]]) -> dict[str, list[Value]]:
+    """The values of each column; of a column with any fraction all numbers are floating point."""
+    columns = {name: [row.get(name) for row in rows] for name in (rows[0] if rows else ())}
+    return {name: _of_one_type(column) for name, column in columns.items()}
+
+
+def _of_one_type(column: list[Value]) -> list[Value]:
+    """Numbers, truth values or texts: what other libraries take for the type of a column."""
+    known = {type(value) for value in column if value is not None}
+    if known == {int, float}:
+        return [None if value is None else float(value) for value in column]
+    if len(known) > 1:
+        return [None if value is None else str(value) for value in column]
+    return column
+
+
+def to_pandas(rows: Sequence[Mapping[str, Value]]) -> Any:  # noqa: ANN401 - of a library
+    """A `pandas.DataFrame`. Raises `OutputError` without pandas."""
+    return _library("pandas", "to_pandas()").DataFrame(by_column(rows))
+
+
+def to_polars(rows: Sequence[Mapping[str, Value]]) -> Any:  # noqa: ANN401 - of a library
+    """A `polars.DataFrame`. Raises `OutputError` without Polars."""
+    return _library("polars", "to_polars()").DataFrame(by_column(rows))
+
+
+def write_parquet(rows: Sequence[Mapping[str, Value]], out: BinaryIO) -> None:
+    """Write rows as Parquet. Raises `OutputError` without pyarrow."""
+    arrow = _library("pyarrow", "Parquet", "ssdlab[parquet]")
+    parquet = import_module("pyarrow.parquet")
+    parquet.write_table(arrow.table(by_column(rows)), out, compression="zstd")
+
+
+def has_parquet() -> bool:
+    """Whether `write_parquet` can be called."""
+    try:
+        import_module("pyarrow.parquet")
+    except ImportError:
+        return False
+    return True
+
+
+def _library(name: str, who: str, package: str = "") -> ModuleType:
+    try:
+        return import_module(name)
+    except ImportError as error:
+        message = f"{who} needs {name}: pip install '{package or name}'"
+        raise OutputError(message) from error
+
+
+def to_csv(rows: Iterable[Mapping[str, Value]]) -> str:
+    """A header and a line for each row; empty fields for missing values."""
+    out = io.StringIO()
+    writer = None
+    for row in rows:
+        if writer is None:
+            writer = csv.DictWriter(out, list(row), lineterminator="\n")
+            writer.writeheader()
+        writer.writerow(row)
+    return out.getvalue()

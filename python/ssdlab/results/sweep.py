@@ -1,0 +1,367 @@
+"""A sweep: the numbers of many points, and which of them could not run: `ssdlab.sweep`."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from ssdlab.config.space import Space
+from ssdlab.display.form import columns
+from ssdlab.display.numbers import Value, shown
+from ssdlab.results import frames
+from ssdlab.results.comparison import table, wrapped
+from ssdlab.results.drawing import Drawing, drawer
+from ssdlab.results.points import Points, Row
+from ssdlab.results.report import Report
+
+JSON, CSV, PARQUET, OUTCOMES = "sweep.json", "sweep.csv", "sweep.parquet", "outcomes.jsonl"
+VERSION = 1
+"""Of the files of a sweep."""
+MEASURED = tuple(
+    one
+    for one in columns()
+    if one.name not in ("completed", "seed")
+    and not one.key.startswith("speed.")
+    and one.key != "time.wall"
+)
+"""The columns of comparisons that say the same each time a run is repeated."""
+MOST_SHOWN = 20
+"""Points in the text summary."""
+EXAMPLES = 3
+"""Points that are named where several share a reason."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one run."""
+
+    point: int
+    """Number of its point in the space."""
+    seed: int | None
+    """Which repetition; None: there is one only."""
+    values: tuple[Value, ...] = ()
+    """Its numbers, those of `MEASURED`; empty if it failed."""
+    error: str = ""
+    """Why it failed."""
+    warnings: tuple[str, ...] = ()
+    """Of its report."""
+    loss: str = ""
+    """What of its trace was skipped, if much was."""
+
+    @staticmethod
+    def of(point: int, seed: int | None, report: Report) -> Outcome:
+        """The outcome of a completed run."""
+        values = tuple(one.of_report(report) for one in MEASURED)
+        return Outcome(point, seed, values, "", tuple(report.warnings), report.loss or "")
+
+    def line(self) -> str:
+        """As a line of `outcomes.jsonl`."""
+        values: dict[str, object]
+        values = {"point": self.point, "seed": self.seed, "values": self.values}
+        more = {"error": self.error, "warnings": self.warnings, "loss": self.loss}
+        values |= {key: one for key, one in more.items() if one}
+        return json.dumps(values, separators=(",", ":")) + "\n"
+
+    @staticmethod
+    def of_line(line: str) -> Outcome:
+        """What `line` gave. Raises `ValueError` or `KeyError` if it is damaged."""
+        values = json.loads(line)
+        numbers = tuple(values["values"])
+        error = values.get("error", "")
+        if not error and len(numbers) != len(MEASURED):
+            message = "another number of columns"
+            raise ValueError(message)
+        warnings = tuple(values.get("warnings", ()))
+        return Outcome(
+            values["point"], values["seed"], numbers, error, warnings, values.get("loss", "")
+        )
+
+
+@dataclass(frozen=True, repr=False)
+class Sweep:
+    """The numbers of the points of a sweep. Times are nanoseconds."""
+
+    name: str
+    """Of the configuration."""
+    space: Space
+    """Its points, with values as they are shown."""
+    outcomes: tuple[Outcome, ...]
+    """The runs that ended, by point and seed."""
+    planned: int
+    """How many runs there are."""
+    log: tuple[str, ...] = ()
+    """The keys that were varied by factors."""
+    identity: dict[str, Any] = field(default_factory=dict)
+    """What the sweep runs, as in sweep.json."""
+    interrupted: bool = False
+    """Ended early by Ctrl-C."""
+    folder: Path | None = None
+    """Folder of the files."""
+
+    @staticmethod
+    def read(folder: str | Path) -> Sweep:
+        """The sweep in `folder`."""
+        folder = Path(folder)
+        values = json.loads((folder / JSON).read_text(encoding="utf-8"))
+        identity = values["sweep"]
+        lines = (folder / OUTCOMES).read_bytes().decode("utf-8", "replace").splitlines()
+        space = Space(identity["keys"], drawn=identity["draw"] is not None)
+        return Sweep(
+            values["name"],
+            space,
+            ordered(readable(lines)),
+            values["runs"],
+            tuple(identity["log"]),
+            identity,
+            values["interrupted"],
+            folder,
+        )
+
+    @property
+    def not_run(self) -> int:
+        """How many runs are left: the sweep was interrupted, or its budget was spent."""
+        return self.planned - len(self.outcomes)
+
+    @property
+    def completed(self) -> bool:
+        """Every run completed."""
+        return not self.not_run and not self.failures
+
+    @cached_property
+    def failures(self) -> dict[str, str]:
+        """Why runs failed, by point (and seed)."""
+        found = {}
+        for one in self.outcomes:
+            if one.error:
+                seed = "" if one.seed is None else f", seed {one.seed}"
+                found[f"{self.label(one.point)}{seed}"] = one.error
+        return found
+
+    def label(self, point: int) -> str:
+        """What a point is called: the values of its keys."""
+        return point_label(self.space[point])
+
+    @cached_property
+    def points(self) -> Points:
+        """The values of the keys, with the numbers of the completed runs."""
+        runs: dict[int, list[Row]] = {}
+        names = [one.name for one in MEASURED]
+        for one in self.outcomes:
+            rows = runs.setdefault(one.point, [])
+            if not one.error:
+                rows.append(dict(zip(names, one.values, strict=True)))
+        settings = [self.space[point] for point in runs]
+        given = {key: [setting[key] for setting in settings] for key in self.space.columns}
+        labels = [point_label(setting) for setting in settings]
+        return Points.of(labels, given, runs.values(), self.log)  # type: ignore[arg-type]
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The keys that vary."""
+        return tuple(self.space.columns)
+
+    @cached_property
+    def rows(self) -> list[Row]:
+        """One row per run: point, keys, seed, whether it completed, and its numbers."""
+        points, names = self.points, [one.name for one in MEASURED]
+        heads = [key.column for key in points.keys]
+        places = {point: i for i, point in enumerate(dict.fromkeys(o.point for o in self.outcomes))}
+        found: list[Row] = []
+        for one in self.outcomes:
+            values = one.values or (None,) * len(names)
+            found.append(
+                {
+                    "point": one.point,
+                    **dict(zip(heads, points.settings[places[one.point]], strict=True)),
+                    "seed": one.seed if one.seed is not None else self.identity.get("seed"),
+                    "completed": not one.error,
+                    "error": one.error or None,
+                    **dict(zip(names, values, strict=True)),
+                    "warnings": len(one.warnings),
+                }
+            )
+        return found
+
+    def to_csv(self) -> str:
+        """The text of sweep.csv: `rows`."""
+        return frames.to_csv(self.rows)
+
+    def to_pandas(self) -> Any:  # noqa: ANN401 - of a library
+        """`rows` as a `pandas.DataFrame`. Raises `OutputError` without pandas."""
+        return frames.to_pandas(self.rows)
+
+    def to_polars(self) -> Any:  # noqa: ANN401 - of a library
+        """`rows` as a `polars.DataFrame`. Raises `OutputError` without Polars."""
+        return frames.to_polars(self.rows)
+
+    @property
+    def json(self) -> dict[str, Any]:
+        """What `--json` prints."""
+        return self.head | {"points": self.rows, "failures": self.failures}
+
+    @property
+    def head(self) -> dict[str, Any]:
+        """The contents of sweep.json."""
+        return {
+            "version": VERSION,
+            "name": self.name,
+            "completed": self.completed,
+            "interrupted": self.interrupted,
+            "runs": self.planned,
+            "ended": len(self.outcomes),
+            "failed": len(self.failures),
+            "sweep": self.identity,
+        }
+
+    def head_json(self) -> str:
+        """The text of sweep.json."""
+        return json.dumps(self.head, indent=2, ensure_ascii=False) + "\n"
+
+    def to_json(self) -> str:
+        """The text of `json`."""
+        return json.dumps(self.json, indent=2, ensure_ascii=False) + "\n"
+
+    def plot(self, metric: str = "waf", x: str | None = None, y: str | None = None) -> Drawing:
+        """Draw a column of `rows` over the key `x`; with `y` a heat map of both.
+
+        Default of `x`: the first key with numbers. The result shows itself in notebooks and has
+        `save(path)`. Raises `ConfigError`.
+        """
+        return drawer().of_points(self.points, metric, x, y)
+
+    def first_lines(self) -> list[str]:
+        """What a reader has to know before any number."""
+        lines = [f"LOST  {loss}" for loss in dict.fromkeys(o.loss for o in self.outcomes if o.loss)]
+        at = [i for i in range(len(self.points.labels)) if self.points.reserve_decided(i)]
+        if at:
+            lines.append(
+                f"The reserve decided, not the victim policy, in {_points(len(at))} of"
+                f" {len(self.points.labels):,}: {_some([self.points.labels[i] for i in at])}."
+            )
+        if self.interrupted:
+            lines.append(f"Interrupted: {self.not_run:,} of {self.planned:,} runs are missing.")
+        elif self.not_run:
+            lines.append(f"Budget spent: {self.not_run:,} of {self.planned:,} runs are missing.")
+        for reason, labels in self.failed().items():
+            lines.append(f"{_runs(len(labels))} failed ({_some(labels)}): {reason}")
+        return lines
+
+    def failed(self) -> dict[str, list[str]]:
+        """The runs that failed, by reason."""
+        found: dict[str, list[str]] = {}
+        for title, reason in self.failures.items():
+            found.setdefault(reason, []).append(title)
+        return found
+
+    def warnings(self) -> dict[str, list[str]]:
+        """Warnings with the points that gave them; of those that differ in numbers the first."""
+        return grouped(
+            (text, self.label(one.point)) for one in self.outcomes for text in one.warnings
+        )
+
+    def summary(self) -> str:
+        """The sweep as text: what varied, the points with the lowest write amplification."""
+        ended, whole = len(self.outcomes), "" if self.completed else ", NOT COMPLETED"
+        keys = ", ".join(f"{key} ({self._different(key):,} values)" for key in self.keys)
+        lines = [f"{self.name}: {_points(len(self.points.labels))}, {_runs(ended)}{whole}"]
+        lines += wrapped("over ", keys)
+        for text in self.first_lines():
+            lines += ["", *wrapped("", text)]
+        lines += ["", *self._best()]
+        given = self.warnings()
+        lines += ["", "warnings"] if given else []
+        for text, labels in given.items():
+            lines += wrapped("  ! ", f"{named(labels)}: {text}")
+        return "\n".join(lines).rstrip() + "\n"
+
+    def _different(self, key: str) -> int:
+        return len(set(map(str, self.space.columns[key])))
+
+    def _best(self) -> Iterator[str]:
+        points = self.points
+        metrics = [one for one in points.metrics.values() if one.shown][:6]
+        if not metrics:
+            yield "No run completed."
+            return
+        first = metrics[0].name
+        known = [
+            (one.mean, i)
+            for i in range(len(points.labels))
+            if (one := points.summary(i, first)) is not None
+        ]
+        best = sorted(known)[:MOST_SHOWN]
+        left = len(known) - len(best)
+        yield f"lowest {metrics[0].title}" + (f", {left:,} more points in {CSV}" if left else "")
+        rows = []
+        for _, i in best:
+            found = [(one.name, points.summary(i, one.name)) for one in metrics]
+            cells = [shown(name, one.mean if one else None) for name, one in found]
+            rows.append([points.labels[i], *cells])
+        yield from table(["", *(one.short for one in metrics)], rows)
+
+    def __repr__(self) -> str:
+        return f"<Sweep of {', '.join(self.keys)}>\n{self.summary()}"
+
+    def _repr_html_(self) -> str:
+        """The summary for notebooks."""
+        return f"<pre>{html.escape(self.summary())}</pre>"
+
+
+def point_label(setting: Mapping[str, object]) -> str:
+    """What a point with these values is called."""
+    if len(setting) == 1:
+        return str(next(iter(setting.values())))
+    names = [key.rpartition(".")[2] for key in setting]
+    named = [
+        name if names.count(name) == 1 else key for key, name in zip(setting, names, strict=True)
+    ]
+    return " ".join(f"{name}={value}" for name, value in zip(named, setting.values(), strict=True))
+
+
+def grouped(given: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    """Texts with the names of those that gave them; of texts that differ in numbers the first."""
+    found: dict[str, tuple[str, dict[str, None]]] = {}
+    for text, name in given:
+        alike = re.sub(r"\d[\d.,]*", "#", text)
+        found.setdefault(alike, (text, {}))[1][name] = None
+    return {text: [*names] for text, names in found.values()}
+
+
+def named(labels: Sequence[str]) -> str:
+    """Points in words: all of a few, or how many and one of them."""
+    if len(labels) <= EXAMPLES:
+        return "; ".join(labels)
+    return f"{_points(len(labels))}, such as {labels[0]}"
+
+
+def _points(count: int) -> str:
+    return f"{count:,} point{'s' * (count != 1)}"
+
+
+def _runs(count: int) -> str:
+    return f"{count:,} run{'s' * (count != 1)}"
+
+
+def _some(labels: Sequence[str]) -> str:
+    left = len(labels) - EXAMPLES
+    return "; ".join(labels[:EXAMPLES]) + (f" and {left:,} more" if left > 0 else "")
+
+
+def readable(lines: Sequence[str]) -> Iterator[Outcome]:
+    """The outcomes in the lines of a file; a line that is damaged counts as not run."""
+    for line in lines:
+        with suppress(ValueError, KeyError, TypeError):
+            yield Outcome.of_line(line)
+
+
+def ordered(outcomes: Iterator[Outcome] | Sequence[Outcome]) -> tuple[Outcome, ...]:
+    """Outcomes by point and seed, each once."""
+    found = {(one.point, one.seed or 0): one for one in outcomes}
+    return tuple(found[key] for key in sorted(found))
