@@ -11,7 +11,8 @@ from typing import TypeAlias
 
 from ssdlab.display import form
 from ssdlab.display.numbers import ratio
-from ssdlab.html.compare_plots import comparison_figures
+from ssdlab.html.compare_plots import run_figures
+from ssdlab.html.metric_plots import metric_plots
 from ssdlab.html.page import (
     Section,
     document,
@@ -55,11 +56,13 @@ def comparison_page(done: Comparison, baseline: str | None = None) -> str:
     sections = [
         Section("numbers", "Numbers", _first(done) + _values(done, columns, places)),
         Section("ratios", "Ratios to a baseline", _ratios(done, columns, base)),
-        Section("plots", "Plots", figures(comparison_figures(done))),
+        Section("plots", "Plots", figures(run_figures(done))),
         Section("warnings", "Warnings", warnings_box(_warnings(done))),
         Section("config", "Configurations", _configs(done)),
         Section("provenance", "Provenance", _provenance(done, places)),
     ]
+    if everything.points.numeric:
+        sections.insert(2, Section("keys", "Over the keys", metric_plots(everything.points)))
     first = done.runs[0][1].name if labels else "comparison"
     state = "" if done.completed else ' · <strong class="bad">not completed</strong>'
     names = f": {escape(', '.join(labels))}" if len(labels) <= 6 else ""

@@ -108,7 +108,8 @@ def _sides(figure: Heat, left: float, wide: float, high: float) -> Iterator[str]
 def parallel_body(figure: Parallel) -> tuple[float, str]:
     """Height and elements of a plot with parallel axes."""
     top, foot = 44.0, 44.0 + UPRIGHT
-    left, right = 56.0, WIDTH - 56.0
+    # Texts stand to the right of their axes.
+    left, right = 16.0, WIDTH - 72.0
     step = (right - left) / max(1, len(figure.axes) - 1)
     parts = ['<g class="marks">']
     for name, places, tone in figure.lines:
@@ -124,16 +125,15 @@ def parallel_body(figure: Parallel) -> tuple[float, str]:
         x = left + step * i
         parts.append(f'<path class="axis" d="M{x:.1f} {top:g}V{foot:g}"/>')
         # Neighbouring names take turns above and below each other.
-        place = f'x="{x:.1f}" y="{14 if i % 2 == 0 else 30:g}"'
-        side = "" if i == 0 else "end" if i == len(figure.axes) - 1 else "middle"
-        shift = f'x="{8 if i == 0 else WIDTH - 8:.1f}" y="{14 if i % 2 == 0 else 30:g}"'
-        where = place if side == "middle" else shift
-        parts.append(f'<text class="label {side}" {where}>{escape(cut(axis.label, 30))}</text>')
+        y, last = (14 if i % 2 == 0 else 30), i == len(figure.axes) - 1
+        side, at_x = ("label end", WIDTH - 8) if last else ("label", x - 8)
+        if i > 0 and not last:
+            side, at_x = "label middle", x
+        name = escape(cut(axis.label.rpartition(".")[2], max(8, int(2 * step / LETTER))))
+        parts.append(f'<text class="{side}" x="{at_x:.1f}" y="{y}">{name}</text>')
         for at, text in axis.ticks:
-            y = foot - UPRIGHT * at
-            parts.append(f'<path class="axis" d="M{x - 3:.1f} {y:.1f}h6"/>')
-            last = i == len(figure.axes) - 1
-            across, anchor = (x - 6, "tick end") if last else (x + 6, "tick")
-            spot = f'x="{across:.1f}" y="{y + 4:.1f}"'
-            parts.append(f'<text class="{anchor} halo" {spot}>{escape(cut(text, 16))}</text>')
+            y_tick = foot - UPRIGHT * at
+            parts.append(f'<path class="axis" d="M{x - 3:.1f} {y_tick:.1f}h6"/>')
+            spot = f'x="{x + 6:.1f}" y="{y_tick + 4:.1f}"'
+            parts.append(f'<text class="tick halo" {spot}>{escape(cut(text, 16))}</text>')
     return foot + 14, "".join(parts)

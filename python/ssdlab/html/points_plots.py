@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -44,6 +44,8 @@ MOST_PARALLEL = 300
 MOST_AXES = 8
 FRONT_DOTS = 800
 """Points behind a front."""
+PADDING = 0.03
+"""Room at both ends of an axis with marks, as a share of it."""
 BEST = 0.1
 """Share of the points that stand out among parallel axes."""
 
@@ -130,12 +132,12 @@ def over_key(points: Points, metric: Column, x: Key) -> Figure:
     fine = groups(points, [*points.named, *others], MOST_LINES + 1)
     lines = len(fine) <= MOST_LINES and len({*points.column(x)}) > 1
     several = groups(points, [*points.named, *others] if lines else points.named)
-    curves, notes, hollow = [], [""], False
+    notes: list[str] = []
+    curves = []
     for tone, group in enumerate(several):
         rows = _rows(points, group, x, metric.name)
         if not rows:
             continue
-        hollow = hollow or any(reserve for *_, reserve in rows)
         each = len({value for value, *_ in rows})
         if each == len(rows) and (lines or not others) and each <= MOST_DOTS:
             curves.append(_line(group.name, rows, tone))
@@ -143,7 +145,7 @@ def over_key(points: Points, metric: Column, x: Key) -> Figure:
                 notes.append("The bands are 95 % confidence intervals of the means over the seeds.")
         elif each < len(rows) and each <= 4 * BINS:
             curves.append(_merged(group.name, _by_value(rows), tone))
-            notes.append("Each point is the mean over all other keys; the bands span them.")
+            notes.append("Means over all other keys; the bands span all points.")
         elif len(points.labels) <= MOST_DOTS:
             curves.append(_scattered(group.name, rows, tone))
         else:
@@ -151,10 +153,27 @@ def over_key(points: Points, metric: Column, x: Key) -> Figure:
             notes.append("Medians of the points drawn; the bands span 80 % of them.")
     if not curves:
         return Missing(key, title, "No point has this number.")
-    text = f"{_title(metric)} of each point over {x.name}." + " ".join(dict.fromkeys(notes))
+    hollow = any(curve.dots is not None and bool(curve.dots.any()) for curve in curves)
+    text = " ".join([f"{_title(metric)} over {x.name}.", *dict.fromkeys(notes)])
     text += RESERVE if hollow else ""
-    axis = metric_axis(metric)
-    return Plot(key, title, text, key_axis(x), axis, tuple(curves))
+    axes = (_padded(key_axis(x), (c.x for c in curves)), _up(metric_axis(metric), curves))
+    return Plot(key, title, text, *axes, tuple(curves))
+
+
+def _up(axis: Axis, curves: Sequence[Curve]) -> Axis:
+    bands = [band for c in curves for band in (c.low, c.high) if band is not None]
+    return _padded(axis, [*(c.y for c in curves), *bands])
+
+
+def _padded(axis: Axis, values: Iterable[Floats]) -> Axis:
+    """An axis with room for the marks at its ends."""
+    every = np.concatenate([*values])
+    low, high = float(np.nanmin(every)), float(np.nanmax(every))
+    if axis.log or high <= low:
+        return axis
+    room = PADDING * (high - low)
+    lowest = low - room if low < 0 or low > room else 0.0
+    return replace(axis, low=lowest, high=high + room)
 
 
 def _title(metric: Column) -> str:
@@ -218,7 +237,7 @@ def _merged(name: str, several: list[Rows], tone: int, percent: float = 0.0) -> 
         tone,
         np.array([float(np.percentile(one, percent)) for one in values]),
         np.array([float(np.percentile(one, 100 - percent)) for one in values]),
-        dots=np.array([any(reserve for *_, reserve in rows) for rows in several]),
+        dots=np.array([2 * sum(reserve for *_, reserve in rows) > len(rows) for rows in several]),
     )
 
 
@@ -383,7 +402,8 @@ def pareto(points: Points, across: Column, up: Column) -> tuple[Figure, list[int
     text += " Only some of the others are drawn." if left > 0 else ""
     hollow = any(curve.dots is not None and bool(curve.dots.any()) for curve in curves)
     text += RESERVE if hollow else ""
-    x, y = _spread_axis(across, known, 0), _spread_axis(up, known, 1)
+    x = _padded(_spread_axis(across, known, 0), (curve.x for curve in curves))
+    y = _up(_spread_axis(up, known, 1), curves)
     return Plot(key, title, text, x, y, tuple(curves)), [row[2] for row in front]
 
 
@@ -409,7 +429,7 @@ def weighed(points: Points) -> tuple[Column, Column] | None:
 
 
 def metric_figures(points: Points, metric: Column, most_maps: int = 3) -> list[Figure]:
-    """Every plot of a metric: over each key with numbers, over two of them, over all."""
+    """Every plot of a metric: over each key with numbers, and over two of them."""
     numeric = points.numeric
     found = [over_key(points, metric, key) for key in numeric[:6]]
     pairs = [*itertools.combinations(numeric[:3], 2)]
@@ -418,7 +438,4 @@ def metric_figures(points: Points, metric: Column, most_maps: int = 3) -> list[F
         found += [heat(points, metric, *pairs[0], group) for group in several]
     else:
         found += [heat(points, metric, *pair) for pair in pairs[:most_maps]]
-    if len(points.keys) > 2 and numeric:
-        both = weighed(points)
-        found.append(parallel(points, metric, both or ()))
     return found

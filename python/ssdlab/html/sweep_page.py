@@ -7,17 +7,14 @@ from collections.abc import Sequence
 from html import escape
 
 from ssdlab.display.form import Column
-from ssdlab.html.page import Section, document, figure, figures, number, table, warnings_box
-from ssdlab.html.plot import Figure
-from ssdlab.html.points_plots import metric_figures, pareto, weighed
+from ssdlab.html.metric_plots import metric_plots
+from ssdlab.html.page import Section, document, figures, number, table, warnings_box
+from ssdlab.html.points_plots import key_text, parallel, pareto, weighed
 from ssdlab.results.points import Points
 from ssdlab.results.sweep import CSV, Sweep, named
 
 MOST_ROWS = 100
 """Points in a table."""
-MOST_METRICS = 12
-MOST_FIGURES = 48
-"""Of all metrics together: what bounds the size of the page."""
 MOST_FAILURES = 50
 
 
@@ -25,9 +22,9 @@ def sweep_page(done: Sweep) -> str:
     """The page of a sweep."""
     points = done.points
     sections = [
-        Section("numbers", "Numbers", _first(done) + _numbers(done)),
-        Section("plots", "Plots", metric_plots(points)),
-        Section("front", "Pareto front", _front(points)),
+        Section("plots", "Plots", _first(done) + metric_plots(points)),
+        Section("front", "All keys", _all_keys(done)),
+        Section("numbers", "Numbers", _numbers(done)),
         Section("warnings", "Warnings", _warnings(done)),
         Section("failures", "Failed runs", _failures(done)),
         Section("sweep", "Sweep", _identity(done)),
@@ -58,14 +55,27 @@ def _numbers(done: Sweep) -> str:
         for i in range(len(points.labels))
         if (known := points.summary(i, first.name)) is not None
     )
-    rows = [(points.labels[i], _cells(points, i, metrics)) for _, i in ranked[:MOST_ROWS]]
+    rows = [_row(done, i, metrics) for _, i in ranked[:MOST_ROWS]]
     left = len(ranked) - len(rows)
     caption = f"Points by {first.title}, the lowest first"
     caption += f": {len(rows)} of {len(ranked):,}" if left else ""
-    return table(["point", *(one.short for one in metrics)], rows, caption, "points-table")
+    return table(_heads(points, metrics), rows, caption, "points-table")
 
 
-def _cells(points: Points, point: int, metrics: Sequence[Column]) -> list[str]:
+def _heads(points: Points, metrics: Sequence[Column]) -> list[str]:
+    return ["point", *(key.name for key in points.keys), *(one.short for one in metrics)]
+
+
+def _row(done: Sweep, i: int, metrics: Sequence[Column]) -> tuple[str, list[str]]:
+    """The number of a point in sweep.csv, its values, and its numbers."""
+    points = done.points
+    settings = zip(points.keys, points.settings[i], strict=True)
+    values = [escape(key_text(key, value)) for key, value in settings]
+    return str(done.numbers[i]), values + _cells(done, i, metrics)
+
+
+def _cells(done: Sweep, point: int, metrics: Sequence[Column]) -> list[str]:
+    points, name = done.points, done.numbers[point]
     cells = []
     for one in metrics:
         known = points.summary(point, one.name)
@@ -75,9 +85,9 @@ def _cells(points: Points, point: int, metrics: Sequence[Column]) -> list[str]:
         rows = points.runs[point]
         # One run: the number as it stands in the table of all.
         mean = rows[0][one.name] if len(rows) == 1 else known.mean
-        text = number(f"points.{points.labels[point]}.{one.name}", mean, one.name)
+        text = number(f"points.{name}.{one.name}", mean, one.name)
         if known.high > known.low:
-            place = f"ci95.{points.labels[point]}.{one.name}"
+            place = f"ci95.{name}.{one.name}"
             width = number(place, known.high - known.mean, one.name)
             text += f" ±\u00a0{width}"
         if one.name == "policy_share" and points.reserve_decided(point):
@@ -86,33 +96,19 @@ def _cells(points: Points, point: int, metrics: Sequence[Column]) -> list[str]:
     return cells
 
 
-def metric_plots(points: Points) -> str:
-    """The plots of every metric, of which the page shows one at a time."""
-    metrics = [one for one in points.metrics.values() if one.paged][:MOST_METRICS]
-    if not metrics or not points.numeric:
-        why = "A plot needs a key with several numbers, and a point that completed."
-        return f'<p class="note">{why}</p>'
-    each = max(2, MOST_FIGURES // len(metrics))
-    parts = []
-    for one in metrics:
-        found: list[Figure] = metric_figures(points, one)[:each]
-        parts.append(f'<div data-metric="{one.name}">{figures(found)}</div>')
-    options = "".join(
-        f'<option value="{one.name}">{escape(one.title or one.name)}</option>' for one in metrics
-    )
-    choice = f'<p class="tools"><label>Metric <select id="metric">{options}</select></label></p>'
-    return choice + "".join(parts)
-
-
-def _front(points: Points) -> str:
+def _all_keys(done: Sweep) -> str:
+    """The two metrics that are weighed against each other: the front, and parallel axes."""
+    points = done.points
     both = weighed(points)
     if both is None:
         return ""
     drawn, front = pareto(points, *both)
-    rows = [(points.labels[i], _cells(points, i, both)) for i in front[:MOST_ROWS]]
-    heads = ["point", *(one.short for one in both)]
-    names = table(heads, rows, "Points of the front") if rows else ""
-    return f'<div class="figures">{figure(drawn)}<div>{names}</div></div>'
+    rows = [_row(done, i, both) for i in front[:MOST_ROWS]]
+    names = table(_heads(points, both), rows, "Points of the front") if rows else ""
+    found = [drawn]
+    if len([*points.numeric, *points.named]) > 2:
+        found.append(parallel(points, both[0], both))
+    return figures(found) + names
 
 
 def _warnings(done: Sweep) -> str:

@@ -128,8 +128,18 @@ class Points:
             if one.measured and any(isinstance(row.get(one.name), int | float) for row in every)
         }
 
+    @cached_property
+    def _summaries(self) -> dict[str, list[Summary | None]]:
+        return {}
+
     def summary(self, point: int, metric: str) -> Summary | None:
         """A column at a point; None if one of its runs has no number."""
+        if metric not in self._summaries:
+            every = [self._summary(one, metric) for one in range(len(self.labels))]
+            self._summaries[metric] = every
+        return self._summaries[metric][point]
+
+    def _summary(self, point: int, metric: str) -> Summary | None:
         found = [row.get(metric) for row in self.runs[point]]
         numbers = [float(one) for one in found if isinstance(one, int | float)]
         if not numbers or len(numbers) < len(found):
@@ -140,6 +150,10 @@ class Points:
         width = known.ci95 or 0.0
         return Summary(known.mean, known.mean - width, known.mean + width)
 
+    @cached_property
+    def _reserve(self) -> list[bool]:
+        return [any(row.get("decided_by") == "reserve" for row in rows) for rows in self.runs]
+
     def reserve_decided(self, point: int) -> bool:
         """Whether the reserve, not the victim policy, decided a run of the point."""
-        return any(row.get("decided_by") == "reserve" for row in self.runs[point])
+        return self._reserve[point]

@@ -162,6 +162,11 @@ class Sweep:
         labels = [point_label(setting) for setting in settings]
         return Points.of(labels, given, runs.values(), self.log)  # type: ignore[arg-type]
 
+    @cached_property
+    def numbers(self) -> list[int]:
+        """The number of each of `points` in the space: the column `point` of `rows`."""
+        return [*dict.fromkeys(one.point for one in self.outcomes)]
+
     @property
     def keys(self) -> tuple[str, ...]:
         """The keys that vary."""
@@ -172,7 +177,7 @@ class Sweep:
         """One row per run: point, keys, seed, whether it completed, and its numbers."""
         points, names = self.points, [one.name for one in MEASURED]
         heads = [key.column for key in points.keys]
-        places = {point: i for i, point in enumerate(dict.fromkeys(o.point for o in self.outcomes))}
+        places = {point: i for i, point in enumerate(self.numbers)}
         found: list[Row] = []
         for one in self.outcomes:
             values = one.values or (None,) * len(names)
