@@ -20,7 +20,7 @@ from ssdlab.results import outputs
 from ssdlab.results.points import Key, Points
 from ssdlab.results.report import Report
 
-MAIN = ("latency", "latency-time", "waf-time", "parts")
+MAIN = ("ccdf", "latency-time", "waf", "parts")
 """Plots of a run that are shown where none is asked for."""
 KINDS = (".svg", ".png", ".html")
 

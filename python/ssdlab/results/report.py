@@ -190,7 +190,7 @@ class Report(measures.Parts):
         return _core.summary(json.dumps(self.json))
 
     def plot(self, *names: str) -> Drawing:
-        """The plots of the page called `names`, such as "waf-time"; without names the main ones.
+        """The plots of the page called `names`, such as "waf"; without names the main ones.
 
         The result shows itself in notebooks and has `save(path)`. Raises `ConfigError`.
         """
