@@ -178,7 +178,7 @@ def _padded(axis: Axis, values: Iterable[Floats]) -> Axis:
 
 def _title(metric: Column) -> str:
     title = metric.title or metric.name
-    return title[:1].upper() + title[1:]
+    return title if title.startswith("p9") else title[:1].upper() + title[1:]
 
 
 def _line(name: str, rows: Rows, tone: int) -> Curve:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from types import ModuleType
@@ -29,21 +30,40 @@ def _of_one_type(column: list[Value]) -> list[Value]:
     return column
 
 
-def to_pandas(rows: Sequence[Mapping[str, Value]]) -> Any:  # noqa: ANN401 - of a library
-    """A `pandas.DataFrame`. Raises `OutputError` without pandas."""
-    return _library("pandas", "to_pandas()").DataFrame(by_column(rows))
+def _without_values(columns: Mapping[str, Sequence[Value]], texts: Sequence[str]) -> set[str]:
+    """Columns of numbers of which there is none: they are floating point, too."""
+    return {
+        name
+        for name, column in columns.items()
+        if name not in texts and all(value is None for value in column)
+    }
 
 
-def to_polars(rows: Sequence[Mapping[str, Value]]) -> Any:  # noqa: ANN401 - of a library
-    """A `polars.DataFrame`. Raises `OutputError` without Polars."""
-    return _library("polars", "to_polars()").DataFrame(by_column(rows))
+def to_pandas(rows: Sequence[Mapping[str, Value]], texts: Sequence[str] = ()) -> Any:  # noqa: ANN401
+    """A `pandas.DataFrame`; the columns `texts` are no numbers. Raises `OutputError` without it."""
+    pandas, columns = _library("pandas", "to_pandas()"), by_column(rows)
+    nothing = dict.fromkeys(_without_values(columns, texts), math.nan)
+    return pandas.DataFrame({**columns, **{name: [v] * len(rows) for name, v in nothing.items()}})
 
 
-def write_parquet(rows: Sequence[Mapping[str, Value]], out: BinaryIO) -> None:
-    """Write rows as Parquet. Raises `OutputError` without pyarrow."""
-    arrow = _library("pyarrow", "Parquet", "ssdlab[parquet]")
-    parquet = import_module("pyarrow.parquet")
-    parquet.write_table(arrow.table(by_column(rows)), out, compression="zstd")
+def to_polars(rows: Sequence[Mapping[str, Value]], texts: Sequence[str] = ()) -> Any:  # noqa: ANN401
+    """A `polars.DataFrame`; the columns `texts` are no numbers. Raises `OutputError` without it."""
+    polars, columns = _library("polars", "to_polars()"), by_column(rows)
+    kinds = dict.fromkeys(_without_values(columns, texts), polars.Float64)
+    kinds |= dict.fromkeys((name for name in texts if name in columns), polars.String)
+    return polars.DataFrame(columns, schema_overrides=kinds)
+
+
+def write_parquet(
+    rows: Sequence[Mapping[str, Value]], out: BinaryIO, texts: Sequence[str] = ()
+) -> None:
+    """Write rows as Parquet; the columns `texts` are no numbers. Raises `OutputError`."""
+    arrow = _library("pyarrow", "Parquet", "'ssdlab[parquet]'")
+    parquet, columns = import_module("pyarrow.parquet"), by_column(rows)
+    kinds = dict.fromkeys(_without_values(columns, texts), arrow.float64())
+    kinds |= dict.fromkeys(texts, arrow.string())
+    arrays = {name: arrow.array(one, kinds.get(name)) for name, one in columns.items()}
+    parquet.write_table(arrow.table(arrays), out, compression="zstd")
 
 
 def has_parquet() -> bool:
@@ -55,11 +75,11 @@ def has_parquet() -> bool:
     return True
 
 
-def _library(name: str, who: str, package: str = "") -> ModuleType:
+def _library(name: str, who: str, package: str | None = None) -> ModuleType:
     try:
         return import_module(name)
     except ImportError as error:
-        message = f"{who} needs {name}: pip install '{package or name}'"
+        message = f"{who} needs {name}: pip install {package or name}"
         raise OutputError(message) from error
 
 

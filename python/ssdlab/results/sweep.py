@@ -32,6 +32,8 @@ MEASURED = tuple(
     and one.key != "time.wall"
 )
 """The columns of comparisons that say the same each time a run is repeated."""
+TEXTS = ("error", "decided_by", "config_digest", "event_digest")
+"""Columns that are no numbers, beside keys."""
 MOST_SHOWN = 20
 """Points in the text summary."""
 EXAMPLES = 3
@@ -200,11 +202,11 @@ class Sweep:
 
     def to_pandas(self) -> Any:  # noqa: ANN401 - of a library
         """`rows` as a `pandas.DataFrame`. Raises `OutputError` without pandas."""
-        return frames.to_pandas(self.rows)
+        return frames.to_pandas(self.rows, TEXTS)
 
     def to_polars(self) -> Any:  # noqa: ANN401 - of a library
         """`rows` as a `polars.DataFrame`. Raises `OutputError` without Polars."""
-        return frames.to_polars(self.rows)
+        return frames.to_polars(self.rows, TEXTS)
 
     @property
     def json(self) -> dict[str, Any]:
