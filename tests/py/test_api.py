@@ -22,7 +22,7 @@ import ssdlab
 from running import SMALL, SMALL_TOML
 from ssdlab import _core, versions
 from ssdlab.cli import arguments
-from ssdlab.config import memory
+from ssdlab.config import memory, vary
 from ssdlab.display import form
 from ssdlab.display.numbers import rate
 from ssdlab.results import comparison
@@ -362,7 +362,7 @@ def test_labels() -> None:
 
 
 def test_arguments_are_split() -> None:
-    assert list(arguments.split('a,{policy="b",k=1},["c",2],"d,e",,f')) == [
+    assert list(vary.split('a,{policy="b",k=1},["c",2],"d,e",,f')) == [
         *("a", '{policy="b",k=1}', '["c",2]', '"d,e"', "f")
     ]
     assert arguments.set_values(["a.b = c=d"]) == {"a.b": "c=d"}

@@ -198,7 +198,7 @@ def test_an_interrupt_while_runs_are_submitted_stops_those_that_have_begun(
     monkeypatch.setattr(running_batch, "ThreadPoolExecutor", Interrupted)
     endless = {"workload.requests": 200_000_000_000}
     planned = compare_runs.plan([small / "small.toml"], set=endless)
-    done = compare_runs.Finished()
+    done = compare_runs.Finished(planned)
     batch = running_batch.Batch(planned, done.take)
     batch.display = Shown()
     batch.run_displayed(1)

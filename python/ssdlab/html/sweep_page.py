@@ -8,10 +8,11 @@ from html import escape
 
 from ssdlab.display.form import Column
 from ssdlab.html.metric_plots import metric_plots
-from ssdlab.html.page import Section, document, figures, number, table, warnings_box
+from ssdlab.html.page import Section, document, figures, number, table, warning_boxes, warnings_box
 from ssdlab.html.points_plots import key_text, parallel, pareto, weighed
 from ssdlab.results.points import Points
-from ssdlab.results.sweep import CSV, Sweep, named
+from ssdlab.results.sweep import CSV, Sweep
+from ssdlab.results.text import named
 
 MOST_ROWS = 100
 """Points in a table."""
@@ -25,7 +26,7 @@ def sweep_page(done: Sweep) -> str:
         Section("plots", "Plots", _first(done) + metric_plots(points)),
         Section("front", "All keys", _all_keys(done)),
         Section("numbers", "Numbers", _numbers(done)),
-        Section("warnings", "Warnings", _warnings(done)),
+        Section("warnings", "Warnings", warning_boxes(done.warning_groups())),
         Section("failures", "Failed runs", _failures(done)),
         Section("sweep", "Sweep", _identity(done)),
     ]
@@ -109,11 +110,6 @@ def _all_keys(done: Sweep) -> str:
     if len([*points.numeric, *points.named]) > 2:
         found.append(parallel(points, both[0], both))
     return figures(found) + names
-
-
-def _warnings(done: Sweep) -> str:
-    texts = [f"{named(labels)}: {text}" for text, labels in done.warnings().items()]
-    return warnings_box(texts) if texts else ""
 
 
 def _failures(done: Sweep) -> str:

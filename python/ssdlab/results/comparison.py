@@ -13,19 +13,18 @@ from typing import Any
 
 from ssdlab.display.form import columns
 from ssdlab.display.numbers import Value, duration, percent, rate, ratio
+from ssdlab.results.answer import Answer, answers
 from ssdlab.results.drawing import Drawing, drawer
 from ssdlab.results.frames import to_csv
-from ssdlab.results.intervals import ONE_SEED, UNDECIDED, Estimate, Ratio, estimate, paired_ratio
+from ssdlab.results.intervals import Estimate, Ratio, estimate, paired_ratio
 from ssdlab.results.measures import LatencyStats
 from ssdlab.results.points import Points, Row
 from ssdlab.results.report import REPORT, Report
+from ssdlab.results.text import folded, table, wrapped
 
 JSON, CSV, TEXT = "compare.json", "compare.csv", "summary.txt"
-WIDTH = 100
 MEASURES = tuple(one.name for one in columns() if one.measured)
 """Columns of which repetitions have means and ratios: what is simulated, not how fast."""
-RANKED = {one.name: one.title for one in columns() if one.ranked}
-"""Columns by which configurations are ranked, with their names."""
 _EVERY_READ = "latency.read."
 STATISTICS = tuple(
     one.key.removeprefix(_EVERY_READ) for one in columns() if one.key.startswith(_EVERY_READ)
@@ -36,17 +35,6 @@ STATISTICS = tuple(
 def _row(label: str, report: Report) -> Row:
     """The numbers of one run that are compared; times in nanoseconds."""
     return {"label": label} | {one.name: one.of_report(report) for one in columns()}
-
-
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Lines of a table: the first column to the left, the others to the right."""
-    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
-    lines = []
-    for cells in (head, *rows):
-        line = cells[0].ljust(widths[0])
-        line += "".join(f"  {cell:>{w}}" for cell, w in zip(cells[1:], widths[1:], strict=True))
-        lines.append(line.rstrip())
-    return lines
 
 
 def _ratio(value: float | None, base: float | None, first: bool) -> str:
@@ -285,7 +273,8 @@ class Comparison:
             "folders": {label: self._folder(label).as_posix() for label in self.reports},
             "reserve_decided": self.reserve_decided,
             **({"varied": self.varied} if self.varied else {}),
-            "warnings": dict(self._warnings()),
+            "warnings": self._warnings(),
+            "answer": [asdict(one) for one in self.answers],
         }
         return values | self._repeated() if self.repetitions else values
 
@@ -327,24 +316,19 @@ class Comparison:
 
             lines = tables(self)
         else:
-            lines = [*self._head(), *self.first_lines(), "", *self._overview()]
+            lines = [*self._head(), *self.first_lines(), *self.answer_lines(), ""]
+            lines += self._overview()
             for op in ("write", "read"):
                 lines += self._latencies(op)
-        ranking = [line for text in self.ranking() for line in wrapped("", text)]
-        lines += ["", *ranking] if ranking else []
         losses = dict.fromkeys(report.loss for _, report in self.runs if report.loss)
         lines = [*(line for loss in losses for line in wrapped("LOST  ", loss)), *lines]
         for label, reason in self.failures.items():
             lines += ["", f"{label} could not finish: {reason}"]
         if self.not_run:
             lines += ["", *wrapped("not run: ", ", ".join(self.not_run))]
-        warnings = list(self._warnings())
-        if warnings:
-            lines += ["", "warnings (first seed)" if self.repetitions else "warnings"]
-        for text, labels in warnings:
-            every = len(labels) == len(self.reports)
-            whose = "all" if every else ", ".join(labels)
-            lines += wrapped("  ! ", text if every and len(labels) == 1 else f"{whose}: {text}")
+        for head, mark, texts in self.warning_groups():
+            lines += ["", head + (" (first seed)" if self.repetitions else "")]
+            lines += [line for text in texts for line in wrapped(mark, text)]
         return "\n".join(lines) + "\n"
 
     def _head(self) -> Iterator[str]:
@@ -362,6 +346,33 @@ class Comparison:
         """What a reader has to know before any number."""
         sentence = self.reserve_sentence()
         return ["", *wrapped("", sentence)] if sentence else []
+
+    def _warnings(self) -> dict[str, list[str]]:
+        """Each warning once, with the labels of the runs that gave it."""
+        given: dict[str, list[str]] = {}
+        for label, report in self.reports.items():
+            for text in report.warnings:
+                given.setdefault(text, []).append(label)
+        return given
+
+    @cached_property
+    def answers(self) -> list[Answer]:
+        """What the comparison says, as far as intervals decide: an answer for each workload."""
+        return answers(self)
+
+    @property
+    def lowest_of_all(self) -> dict[str, list[tuple[str, ...]]]:
+        """By column, for each workload, what `Answer.lowest` says."""
+        found: dict[str, list[tuple[str, ...]]] = {}
+        for answer in self.answers:
+            for key, labels in answer.lowest.items():
+                found.setdefault(key, []).append(labels)
+        return found
+
+    def answer_lines(self) -> list[str]:
+        """The answers, as lines of a summary."""
+        told = [line for one in self.answers for line in wrapped("", one.text)]
+        return ["", *told] if told else []
 
     def _ratio(self, label: str, value: float | None, base: float | None) -> str:
         """How `value` of a run compares with that of the first one, in seven columns."""
@@ -416,35 +427,18 @@ class Comparison:
             rows.append(cells)
         return ["", *table([f"{op} latency", *names], rows)]
 
-    def ranking(self) -> Iterator[str]:
-        """For each column the lowest configuration, as far as the intervals decide."""
-        done = self.of_policies()
-        if max(len(done.reports), len(done.repetitions)) < 2:
-            return
-        if not done.repetitions:
-            yield f"{ONE_SEED}, so nothing is ranked (--seeds N repeats every run with N seeds)"
-            return
-        for key, words in RANKED.items():
-            first, *close = done.lowest(key) or [""]
-            if not first:
-                continue
-            if not close:
-                yield f"lowest {words}: {first}"
-                continue
-            orders = {r.order for one in close if (r := done.ratio(one, first, key))}
-            how = "equal" if orders == {"equal"} else UNDECIDED
-            if len(close) + 1 == len(done.repetitions):
-                yield f"{words}: {how}"
-            else:
-                yield f"lowest {words}: {', '.join((first, *close))} ({how})"
+    def warning_groups(self) -> Iterator[tuple[str, str, list[str]]]:
+        """A title, the mark of a line, and the warnings: those that invalidate numbers, then notes.
 
-    def _warnings(self) -> Iterator[tuple[str, list[str]]]:
-        """Each warning once, with the labels of the runs that gave it."""
-        given: dict[str, list[str]] = {}
-        for label, report in self.reports.items():
-            for text in report.warnings:
-                given.setdefault(text, []).append(label)
-        yield from given.items()
+        Warnings of several runs that differ in numbers alone are told once.
+        """
+        reports = self.reports.items()
+        severe = [(label, w) for label, r in reports for w in r.warnings[: r.invalidating]]
+        notes = [(label, w) for label, r in reports for w in r.warnings[r.invalidating :]]
+        if severe:
+            yield "invalidates results", "  ! ", folded(severe, len(self.reports))
+        if notes:
+            yield "notes", "  - ", folded(notes, len(self.reports))
 
     def __repr__(self) -> str:
         return f"<Comparison of {', '.join(self.reports)}>\n{self.summary()}"
@@ -452,17 +446,6 @@ class Comparison:
     def _repr_html_(self) -> str:
         """The tables for notebooks."""
         return f"<pre>{html.escape(self.summary())}</pre>"
-
-
-def wrapped(label: str, text: str) -> Iterator[str]:
-    """`text` behind `label`, broken at spaces, further lines indented."""
-    line = label
-    for word in text.split():
-        if len(line) > len(label) and len(line) + 1 + len(word) > WIDTH:
-            yield line
-            line = " " * len(label)
-        line += word if len(line) == len(label) else f" {word}"
-    yield line
 
 
 def folder_name(label: str) -> str:

@@ -65,6 +65,8 @@ class Parts:
     """Speed of the simulator."""
     warnings: tuple[str, ...]
     """What to check before using the numbers."""
+    invalidating: int
+    """How many of the warnings invalidate numbers: the first ones. The others are notes."""
 
 
 @dataclass(frozen=True)

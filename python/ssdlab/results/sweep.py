@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import html
 import json
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,10 +15,10 @@ from ssdlab.config.space import Space
 from ssdlab.display.form import columns
 from ssdlab.display.numbers import Value, shown
 from ssdlab.results import frames
-from ssdlab.results.comparison import table, wrapped
 from ssdlab.results.drawing import Drawing, drawer
 from ssdlab.results.points import Points, Row
 from ssdlab.results.report import Report
+from ssdlab.results.text import counted, folded_points, named, table, wrapped
 
 JSON, CSV, PARQUET, OUTCOMES = "sweep.json", "sweep.csv", "sweep.parquet", "outcomes.jsonl"
 VERSION = 1
@@ -36,8 +35,6 @@ TEXTS = ("error", "decided_by", "config_digest", "event_digest")
 """Columns that are no numbers, beside keys."""
 MOST_SHOWN = 20
 """Points in the text summary."""
-EXAMPLES = 3
-"""Points that are named where several share a reason."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +51,8 @@ class Outcome:
     """Why it failed."""
     warnings: tuple[str, ...] = ()
     """Of its report."""
+    invalidating: int = 0
+    """How many of these, the first, invalidate numbers."""
     loss: str = ""
     """What of its trace was skipped, if much was."""
 
@@ -61,14 +60,16 @@ class Outcome:
     def of(point: int, seed: int | None, report: Report) -> Outcome:
         """The outcome of a completed run."""
         values = tuple(one.of_report(report) for one in MEASURED)
-        return Outcome(point, seed, values, "", tuple(report.warnings), report.loss or "")
+        warnings, loss = tuple(report.warnings), report.loss or ""
+        return Outcome(point, seed, values, "", warnings, report.invalidating, loss)
 
     def line(self) -> str:
         """As a line of `outcomes.jsonl`."""
         values: dict[str, object]
         values = {"point": self.point, "seed": self.seed, "values": self.values}
-        more = {"error": self.error, "warnings": self.warnings, "loss": self.loss}
-        values |= {key: one for key, one in more.items() if one}
+        for key in ("error", "warnings", "invalidating", "loss"):
+            if getattr(self, key):
+                values[key] = getattr(self, key)
         return json.dumps(values, separators=(",", ":")) + "\n"
 
     @staticmethod
@@ -76,14 +77,12 @@ class Outcome:
         """What `line` gave. Raises `ValueError` or `KeyError` if it is damaged."""
         values = json.loads(line)
         numbers = tuple(values["values"])
-        error = values.get("error", "")
-        if not error and len(numbers) != len(MEASURED):
+        whole = isinstance(values["point"], int) and len(numbers) == len(MEASURED)
+        if not whole and not values.get("error"):
             message = "another number of columns"
             raise ValueError(message)
-        warnings = tuple(values.get("warnings", ()))
-        return Outcome(
-            values["point"], values["seed"], numbers, error, warnings, values.get("loss", "")
-        )
+        values |= {"values": numbers, "warnings": tuple(values.get("warnings", ()))}
+        return Outcome(**values)
 
 
 @dataclass(frozen=True, repr=False)
@@ -246,18 +245,19 @@ class Sweep:
     def first_lines(self) -> list[str]:
         """What a reader has to know before any number."""
         lines = [f"LOST  {loss}" for loss in dict.fromkeys(o.loss for o in self.outcomes if o.loss)]
-        at = [i for i in range(len(self.points.labels)) if self.points.reserve_decided(i)]
+        labels = self.points.labels
+        at = [label for i, label in enumerate(labels) if self.points.reserve_decided(i)]
         if at:
             lines.append(
-                f"The reserve decided, not the victim policy, in {_points(len(at))} of"
-                f" {len(self.points.labels):,}: {_some([self.points.labels[i] for i in at])}."
+                f"The reserve decided, not the victim policy, in {len(at):,} of"
+                f" {counted(len(labels), 'point')}: {named(at)}."
             )
         if self.interrupted:
             lines.append(f"Interrupted: {self.not_run:,} of {self.planned:,} runs are missing.")
         elif self.not_run:
             lines.append(f"Budget spent: {self.not_run:,} of {self.planned:,} runs are missing.")
-        for reason, labels in self.failed().items():
-            lines.append(f"{_runs(len(labels))} failed ({_some(labels)}): {reason}")
+        for reason, titles in self.failed().items():
+            lines.append(f"{counted(len(titles), 'run')} failed ({named(titles)}): {reason}")
         return lines
 
     def failed(self) -> dict[str, list[str]]:
@@ -267,25 +267,31 @@ class Sweep:
             found.setdefault(reason, []).append(title)
         return found
 
-    def warnings(self) -> dict[str, list[str]]:
-        """Warnings with the points that gave them; of those that differ in numbers the first."""
-        return grouped(
-            (text, self.label(one.point)) for one in self.outcomes for text in one.warnings
-        )
+    def warning_groups(self) -> Iterator[tuple[str, str, list[str]]]:
+        """A title, the mark of a line, and the warnings: those that invalidate numbers, then notes.
+
+        Warnings of several points that differ in numbers alone are told once.
+        """
+        every = [(self.label(one.point), one) for one in self.outcomes if one.warnings]
+        severe = [(label, w) for label, one in every for w in one.warnings[: one.invalidating]]
+        notes = [(label, w) for label, one in every for w in one.warnings[one.invalidating :]]
+        if severe:
+            yield "invalidates results", "  ! ", folded_points(severe)
+        if notes:
+            yield "notes", "  - ", folded_points(notes)
 
     def summary(self) -> str:
         """The sweep as text: what varied, the points with the lowest write amplification."""
         ended, whole = len(self.outcomes), "" if self.completed else ", NOT COMPLETED"
         keys = ", ".join(f"{key} ({self._different(key):,} values)" for key in self.keys)
-        lines = [f"{self.name}: {_points(len(self.points.labels))}, {_runs(ended)}{whole}"]
+        points = counted(len(self.points.labels), "point")
+        lines = [f"{self.name}: {points}, {counted(ended, 'run')}{whole}"]
         lines += wrapped("over ", keys)
         for text in self.first_lines():
             lines += ["", *wrapped("", text)]
         lines += ["", *self._best()]
-        given = self.warnings()
-        lines += ["", "warnings"] if given else []
-        for text, labels in given.items():
-            lines += wrapped("  ! ", f"{named(labels)}: {text}")
+        for head, mark, texts in self.warning_groups():
+            lines += ["", head, *(line for text in texts for line in wrapped(mark, text))]
         return "\n".join(lines).rstrip() + "\n"
 
     def _different(self, key: str) -> int:
@@ -330,35 +336,6 @@ def point_label(setting: Mapping[str, object]) -> str:
         name if names.count(name) == 1 else key for key, name in zip(setting, names, strict=True)
     ]
     return " ".join(f"{name}={value}" for name, value in zip(named, setting.values(), strict=True))
-
-
-def grouped(given: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
-    """Texts with the names of those that gave them; of texts that differ in numbers the first."""
-    found: dict[str, tuple[str, dict[str, None]]] = {}
-    for text, name in given:
-        alike = re.sub(r"\d[\d.,]*", "#", text)
-        found.setdefault(alike, (text, {}))[1][name] = None
-    return {text: [*names] for text, names in found.values()}
-
-
-def named(labels: Sequence[str]) -> str:
-    """Points in words: all of a few, or how many and one of them."""
-    if len(labels) <= EXAMPLES:
-        return "; ".join(labels)
-    return f"{_points(len(labels))}, such as {labels[0]}"
-
-
-def _points(count: int) -> str:
-    return f"{count:,} point{'s' * (count != 1)}"
-
-
-def _runs(count: int) -> str:
-    return f"{count:,} run{'s' * (count != 1)}"
-
-
-def _some(labels: Sequence[str]) -> str:
-    left = len(labels) - EXAMPLES
-    return "; ".join(labels[:EXAMPLES]) + (f" and {left:,} more" if left > 0 else "")
 
 
 def readable(lines: Sequence[str]) -> Iterator[Outcome]:

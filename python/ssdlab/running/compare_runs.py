@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TypeAlias
 
 from ssdlab import policy
 from ssdlab.config import memory
 from ssdlab.config.resolve import Config, ConfigLike, load_config
 from ssdlab.config.vary import listed, of_vary, values_of
 from ssdlab.display.numbers import Value
-from ssdlab.display.progress import say_before
+from ssdlab.display.progress import display, say_before
 from ssdlab.errors import ConfigError, Interrupted, WorkloadError
 from ssdlab.results.comparison import CSV, JSON, TEXT, Comparison, labels_of
 from ssdlab.results.folder import draft, keep_with_page
 from ssdlab.results.report import Report
 from ssdlab.running.batch import Batch, Ended, Planned, missing_traces, threads_of
+from ssdlab.running.fitted import all_fitted, fits
 from ssdlab.running.simulate import Plugs, plugged
 
 NO_PLUGS = Plugs()
+Enough: TypeAlias = Callable[[Comparison], bool]
+"""Whether the intervals are narrow enough, or the time is over."""
 
 
 def plan(
@@ -155,14 +159,18 @@ def run_all(
     force: bool = False,
     progress: bool = True,
     html: bool = True,
+    enough: Enough | None = None,
 ) -> Comparison:
-    """Run everything, with folders, tables, summary and page (`html`) in `out`."""
-    jobs = _checked(planned, jobs)
+    """Run everything, with folders, tables, summary and page (`html`) in `out`.
+
+    With `enough` no further seed begins once that says so of the runs that have ended.
+    """
+    planned, jobs = _checked(planned, jobs, progress)
     if out is None:
-        return _ran(planned, None, jobs, progress, html).comparison(planned)
+        return _ran(planned, None, jobs, progress, html, enough).comparison()
     reads = dict.fromkeys(one.config.file for one in planned if one.config.file)
     with draft(Path(out), force, reads) as made:
-        done = _ran(planned, made.path, jobs, progress, html).comparison(planned)
+        done = _ran(planned, made.path, jobs, progress, html, enough).comparison()
         made.settle(done.completed)
         made.write(CSV, done.to_csv())
         made.write(TEXT, done.summary())
@@ -175,6 +183,8 @@ def run_all(
 class Finished:
     """Runs and how they ended."""
 
+    planned: list[Planned]
+    """All of them, in order."""
     reports: dict[Planned, Report] = field(default_factory=dict)
     failures: dict[str, str] = field(default_factory=dict)
     """Why runs could not finish, by title."""
@@ -187,12 +197,12 @@ class Finished:
         if ended.how == "failed":
             self.failures[one.title] = ended.why
 
-    def comparison(self, planned: Sequence[Planned]) -> Comparison:
+    def comparison(self) -> Comparison:
         """The reports by label, and by label and seed, in the order of the plan."""
         reports: dict[str, Report] = {}
         repetitions: dict[str, dict[int, Report]] = {}
         not_run = []
-        for one in planned:
+        for one in self.planned:
             report = self.reports.get(one)
             if report is None:
                 if one.title not in self.failures:
@@ -208,7 +218,7 @@ class Finished:
             self.interrupted,
             repetitions=repetitions,
             not_run=tuple(not_run),
-            varied={one.label: dict(one.varied) for one in planned if one.varied},
+            varied={one.label: dict(one.varied) for one in self.planned if one.varied},
         )
 
 
@@ -216,17 +226,30 @@ def run_into(
     planned: Sequence[Planned], folder: Path, jobs: int | None, progress: bool
 ) -> Finished:
     """Make the runs, each into its place in `folder` as soon as it is done, without pages."""
-    return _ran(planned, folder, _checked(planned, jobs), progress, html=False)
+    planned, jobs = _checked(planned, jobs, progress)
+    return _ran(planned, folder, jobs, progress, html=False)
 
 
-def _checked(planned: Sequence[Planned], jobs: int | None) -> int:
-    """How many run at a time. Raises `ConfigError`, or `WorkloadError` if a trace is missing."""
+def _checked(
+    planned: Sequence[Planned], jobs: int | None, progress: bool
+) -> tuple[list[Planned], int]:
+    """The runs with the devices that they get, and how many run at a time.
+
+    Raises `ConfigError`, or `WorkloadError` if a trace is missing.
+    """
     jobs = threads_of(jobs, len(planned))
     missing = missing_traces(one.config["workload.trace"] for one in planned)
     if missing:
         raise WorkloadError(f"{', '.join(missing)}: cannot open the trace: no such file")
-    memory.check([one.config for one in planned], jobs)
-    return jobs
+    configs = [one.config for one in planned]
+    if progress and any(map(fits, configs)):
+        with display() as shown:
+            configs = all_fitted(configs, shown.run)
+    else:
+        configs = all_fitted(configs, None)
+    memory.check(configs, jobs)
+    sized = [replace(one, config=config) for one, config in zip(planned, configs, strict=True)]
+    return sized, jobs
 
 
 def _page(done: Comparison) -> str:
@@ -236,12 +259,29 @@ def _page(done: Comparison) -> str:
 
 
 def _ran(
-    planned: Sequence[Planned], folder: Path | None, jobs: int, progress: bool, html: bool
+    planned: Sequence[Planned],
+    folder: Path | None,
+    jobs: int,
+    progress: bool,
+    html: bool,
+    enough: Enough | None = None,
 ) -> Finished:
     if progress:
         say_before(note for one in planned if not one.policies for note in one.config.notes)
-    done = Finished()
-    batch = Batch(planned, done.take, folder, html=html)
+    done = Finished(list(planned))
+    wanted = planned if enough is None else _until(planned, done, enough)
+    batch = Batch(wanted, done.take, folder, html=html)
     batch.run(jobs, progress)
     done.interrupted = batch.interrupted
     return done
+
+
+def _until(planned: Sequence[Planned], done: Finished, enough: Enough) -> Iterator[Planned]:
+    """The runs, one seed after the other, until `enough` says so of those that have ended."""
+    done.planned = []
+    for one in planned:
+        begins = done.planned and one.seed != done.planned[-1].seed
+        if begins and enough(done.comparison()):
+            return
+        done.planned.append(one)
+        yield one

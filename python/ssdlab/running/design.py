@@ -19,7 +19,8 @@ from ssdlab.config.vary import listed, logarithmic, of_vary, values_of
 from ssdlab.display.numbers import Value
 from ssdlab.errors import ConfigError, WorkloadError
 from ssdlab.policy import Policies
-from ssdlab.results.sweep import grouped, named, point_label
+from ssdlab.results.sweep import point_label
+from ssdlab.results.text import folded_points
 from ssdlab.running.batch import missing_traces
 from ssdlab.running.simulate import Plugs, plugged
 from ssdlab.versions import described
@@ -266,6 +267,5 @@ def notes(design: Design) -> Iterator[str]:
         with suppress(ConfigError):
             config, policies = design.loaded(point)
             label = point_label(design.space[point])
-            given += [] if policies else [(note, label) for note in config.notes]
-    for note, labels in grouped(given).items():
-        yield f"{named(labels)}: {note}"
+            given += [] if policies else [(label, note) for note in config.notes]
+    yield from folded_points(given)

@@ -437,13 +437,15 @@ fn steady_and_speed(r: &Report, out: &mut String) {
 }
 
 fn warnings(r: &Report, out: &mut String) {
-    if r.warnings.is_empty() {
-        return;
-    }
-    line!(out, "");
-    line!(out, "warnings");
-    for warning in &r.warnings {
-        wrapped("  ! ", warning, out);
+    let (invalidating, notes) = r.warnings.split_at(r.invalidating as usize);
+    for (head, mark, texts) in
+        [("invalidates the result", "  ! ", invalidating), ("notes", "  - ", notes)]
+    {
+        if !texts.is_empty() {
+            line!(out, "");
+            line!(out, "{head}");
+        }
+        texts.iter().for_each(|text| wrapped(mark, text, out));
     }
 }
 

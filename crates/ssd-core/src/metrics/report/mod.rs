@@ -118,6 +118,9 @@ section! {
         series: BTreeMap<String, String> = inputs.series.clone(),
         /// What to check before using the numbers.
         warnings: Vec<String> = inputs.warnings.clone(),
+        /// How many of the warnings invalidate numbers: the first ones. The others are notes.
+        #[serde(default)]
+        invalidating: u64 [Number] = 0,
     }
 }
 
