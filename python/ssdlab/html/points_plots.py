@@ -101,15 +101,16 @@ def groups(points: Points, keys: Sequence[Key], most: int = MOST_LINES) -> list[
     columns = [points.column(key) for key in keys]
     for i in range(len(points.labels)):
         found.setdefault(tuple(column[i] for column in columns), []).append(i)
+    several = [*found.items()][:most]
     # Values that are no numbers stand for themselves.
     names = [
         ", ".join(
             f"{key.name.rpartition('.')[2]} {key_text(key, value)}" if key.numeric else str(value)
             for key, value in zip(keys, values, strict=True)
         )
-        for values in found
+        for values, _ in several
     ]
-    return [Group(*one) for one in zip(names, map(tuple, found.values()), strict=True)][:most]
+    return [Group(name, tuple(at)) for name, (_, at) in zip(names, several, strict=True)]
 
 
 def _rows(points: Points, group: Group, x: Key, metric: str) -> Rows:

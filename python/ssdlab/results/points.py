@@ -29,7 +29,7 @@ class Key:
     log: bool = False
     """Its values are spread by factors: plots have a logarithmic axis."""
 
-    @property
+    @cached_property
     def numeric(self) -> bool:
         """Its values are numbers."""
         return all(isinstance(one, int | float) for one in self.values)

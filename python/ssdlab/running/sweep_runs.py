@@ -171,7 +171,7 @@ def run_sweep(
             design.runs,
             design.log,
             identity,
-            batch.interrupted,
+            batch.interrupted and len(stored.found) < design.runs,
             out,
         )
         if out is not None:
