@@ -35,6 +35,7 @@ NAVIGATION = {
         "docs/tutorials/from-blktrace-to-report",
     ],
     "How to": [
+        "docs/try",
         "docs/python-policies",
         "docs/devices",
         "docs/exports",

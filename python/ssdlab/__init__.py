@@ -25,6 +25,7 @@ from ssdlab.running.compare_runs import compare
 from ssdlab.running.device import Completions, Device, SnapshotInfo, snapshot_info
 from ssdlab.running.simulate import run
 from ssdlab.running.sweep_runs import sweep
+from ssdlab.running.trial import try_trace
 from ssdlab.traces.trace import Trace, generate
 
 __all__ = [
@@ -54,6 +55,7 @@ __all__ = [
     "run",
     "snapshot_info",
     "sweep",
+    "try_trace",
 ]
 
 __version__ = versions.checked()

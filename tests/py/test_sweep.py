@@ -42,17 +42,12 @@ VARY: dict[str, Any] = {OP: "0.2:0.4:0.05", "gc.victim": ["greedy", "fifo"]}
 
 
 class Tires(Victim):
-    """Greedy, until it is asked too often: on a device with little room."""
+    """Greedy, but not on a device with little room."""
 
     name = "tires"
 
-    def start(self, device: ssdlab.policy.DeviceInfo) -> None:
-        del device
-        self.calls = 0
-
     def score(self, view: VictimView) -> Any:  # noqa: ANN401
-        self.calls += 1
-        if self.calls > 60:
+        if view.clock > 2500 and int(view.valid.min()) >= 9:
             message = "too full for me"
             raise ValueError(message)
         return view.valid

@@ -29,6 +29,7 @@ from ssdlab.cli import (
     snapshot,
     sweep,
     trace,
+    trial,
 )
 from ssdlab.cli.ending import explained
 from ssdlab.cli.terminal import discard, put, say
@@ -41,7 +42,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 # In the order of `--help`, which lists verbs before groups.
-for module in (run, sweep, reproduce, report, listing, doctor, config, trace, drives, kv, snapshot):
+VERBS = (trial, run, sweep, reproduce, report, listing, doctor)
+GROUPS = (config, trace, drives, kv, snapshot)
+for module in (*VERBS, *GROUPS):
     app.add_typer(module.app)
 
 

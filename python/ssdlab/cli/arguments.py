@@ -70,8 +70,8 @@ def size_bytes(option: str, text: str) -> int:
 
 def nanoseconds(option: str, text: str) -> int:
     """A time such as `1.5s` or `20 ms` as nanoseconds."""
-    units = {"ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9}
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(ns|us|µs|ms|s)\s*", text)
+    units = {"ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9}
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(ns|us|µs|ms|s|min)\s*", text)
     if not found:
         raise ConfigError([f"{option} {text}: expected a time with its unit, such as 1.5s"])
     return round(float(found[1]) * units[found[2]])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -53,6 +53,12 @@ ssdlab sweep device.toml --draw latin-hypercube --points 500 --vary workload.rea
 --vary device.over_provisioning=0.05:0.5"""
 
 
+Drive = Annotated[
+    str | None,
+    typer.Option("--drive", metavar="NAME", help="A named drive in place of CONFIG."),
+]
+
+
 @app.command("sweep", epilog=EPILOG)
 def sweep_command(
     config: Annotated[
@@ -65,10 +71,7 @@ def sweep_command(
             "--vary", metavar="KEY=VALUES", help="A key and its values (see below); repeatable."
         ),
     ] = None,
-    drive: Annotated[
-        str | None,
-        typer.Option("--drive", metavar="NAME", help="A named drive in place of CONFIG."),
-    ] = None,
+    drive: Drive = None,
     traces: Traces = None,
     draw: Annotated[
         Literal["random", "latin-hypercube"] | None,
@@ -113,16 +116,9 @@ def sweep_command(
         seeds=seeds,
         plugs=Plugs(),
     )
-    done = run_sweep(
-        design,
-        draw=draw,
-        budget=limit,
-        jobs=jobs,
-        out=out or Path("runs") / f"{design.first.name}-sweep",
-        force=force,
-        progress=not quiet,
-        html=not no_html,
-    )
+    target = out or Path("runs") / f"{design.first.name}-sweep"
+    how: dict[str, Any] = {"jobs": jobs, "force": force, "html": not no_html}
+    done = run_sweep(design, draw=draw, budget=limit, out=target, progress=not quiet, **how)
     if json_ or not quiet:
         put(done.to_json() if json_ else done.summary())
     assert done.folder is not None

@@ -42,7 +42,7 @@ def fitted(config: Config, progress: Callback | None = None) -> Config:
     if not fits(config):
         return config
     with translated():
-        pages = _pages(config, progress)
+        pages = footprint_pages(config, progress)
         return Config(_core.fitted(config.text, pages), config.file)
 
 
@@ -56,8 +56,8 @@ def all_fitted(
     ]
 
 
-def _pages(config: Config, progress: Callback | None) -> int:
-    """Pages that the trace touches."""
+def footprint_pages(config: Config, progress: Callback | None = None) -> int:
+    """Pages of the device that the trace of `config` touches; a file is read once."""
     workload = config.values["workload"]
     path = str(workload["trace"])
     try:
