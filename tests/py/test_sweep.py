@@ -262,6 +262,30 @@ def test_a_damaged_line_is_run_again(tmp_path: Path, done: Sweep) -> None:
     assert [row["waf"] for row in again.rows] == [row["waf"] for row in done.rows[::3]]
 
 
+def test_a_sweep_of_a_version_with_other_columns_is_read(tmp_path: Path) -> None:
+    made = swept(out=tmp_path / "s")
+    text = (tmp_path / "s" / JSON).read_text()
+    (tmp_path / "s" / JSON).write_text(text.replace('"waf"', '"wav"'))
+    again = Sweep.read(tmp_path / "s")
+    assert [row["waf"] for row in again.rows] == [None] * 10
+    assert [row["erases"] for row in again.rows] == [row["erases"] for row in made.rows]
+    with pytest.raises(ssdlab.OutputError, match="with other version of ssdlab"):
+        swept(out=tmp_path / "s")
+
+
+def test_the_page_and_the_plots_are_written_again(done: Sweep, tmp_path: Path) -> None:
+    assert done.folder
+    page = (done.folder / "report.html").read_text()
+    words = ["report", str(done.folder)]
+    told = ssdlab_command(*words, "--plots", "plots", "--out", "page.html", cwd=tmp_path)
+    assert told.returncode == 0, told.stderr
+    assert (tmp_path / "page.html").read_text() == page
+    figures = {one.name for one in (tmp_path / "plots").iterdir()}
+    assert "waf-device-over_provisioning.svg" in figures
+    refused(ssdlab_command(*words, "--from", "1s", cwd=tmp_path), 2, "--from", "a sweep")
+    refused(ssdlab_command("export", *words[1:], "--to", "csv", cwd=tmp_path), 2, "a sweep")
+
+
 def test_a_killed_sweep_goes_on(tmp_path: Path) -> None:
     (tmp_path / "small.toml").write_text(SMALL_TOML)
     words = ["sweep", "small.toml", "--vary", f"{OP}=lin:0.2:0.9:200", "--out", "s", "--no-html"]

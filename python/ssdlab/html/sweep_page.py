@@ -7,13 +7,16 @@ from collections.abc import Sequence
 from html import escape
 
 from ssdlab.display.form import Column
-from ssdlab.html.metric_plots import metric_plots
+from ssdlab.html.metric_plots import all_figures, metric_plots
 from ssdlab.html.page import Section, document, figures, number, table, warning_boxes, warnings_box
+from ssdlab.html.plot import Figure
 from ssdlab.html.points_plots import key_text, parallel, pareto, weighed
 from ssdlab.results.points import Points
 from ssdlab.results.sweep import CSV, Sweep
 from ssdlab.results.text import named
 
+LONG = ("keys", "file", "columns")
+"""Parts of what was swept that are shown apart, or not at all."""
 MOST_ROWS = 100
 """Points in a table."""
 MOST_FAILURES = 50
@@ -106,10 +109,25 @@ def _all_keys(done: Sweep) -> str:
     drawn, front = pareto(points, *both)
     rows = [_row(done, i, both) for i in front[:MOST_ROWS]]
     names = table(_heads(points, both), rows, "Points of the front") if rows else ""
-    found = [drawn]
-    if len([*points.numeric, *points.named]) > 2:
-        found.append(parallel(points, both[0], both))
-    return figures(found) + names
+    return figures([drawn, *_parallel(points)]) + names
+
+
+def _parallel(points: Points) -> list[Figure]:
+    """Parallel axes, if there are more keys than other plots show."""
+    both = weighed(points)
+    if both is None or len([*points.numeric, *points.named]) < 3:
+        return []
+    return [parallel(points, both[0], both)]
+
+
+def sweep_figures(done: Sweep) -> list[Figure]:
+    """Every plot of a sweep."""
+    points = done.points
+    found = [one for several in all_figures(points).values() for one in several]
+    both = weighed(points)
+    if both is not None:
+        found += [pareto(points, *both)[0], *_parallel(points)]
+    return found
 
 
 def _failures(done: Sweep) -> str:
@@ -126,7 +144,7 @@ def _identity(done: Sweep) -> str:
         most = 12
         text = ", ".join(values[:most]) + (f", ... {values[-1]}" if len(values) > most else "")
         rows.append((key.column, [f"{len(values):,}", escape(text)]))
-    held = {key: one for key, one in done.identity.items() if key not in ("keys", "file") and one}
+    held = {key: one for key, one in done.identity.items() if key not in LONG and one}
     text = "\n".join(f"{key}: {json.dumps(one, ensure_ascii=False)}" for key, one in held.items())
     file = done.identity.get("file")
     config = ""

@@ -31,6 +31,8 @@ MEASURED = tuple(
     and one.key != "time.wall"
 )
 """The columns of comparisons that say the same each time a run is repeated."""
+COLUMNS = tuple(one.name for one in MEASURED)
+"""Their names."""
 TEXTS = ("error", "decided_by", "config_digest", "event_digest")
 """Columns that are no numbers, beside keys."""
 MOST_SHOWN = 20
@@ -73,14 +75,19 @@ class Outcome:
         return json.dumps(values, separators=(",", ":")) + "\n"
 
     @staticmethod
-    def of_line(line: str) -> Outcome:
-        """What `line` gave. Raises `ValueError` or `KeyError` if it is damaged."""
+    def of_line(line: str, names: Sequence[str] = COLUMNS) -> Outcome:
+        """What `line` gave, with values in columns of these names.
+
+        Raises `ValueError`, `KeyError` or `TypeError` if it is damaged.
+        """
         values = json.loads(line)
         numbers = tuple(values["values"])
-        whole = isinstance(values["point"], int) and len(numbers) == len(MEASURED)
-        if not whole and not values.get("error"):
-            message = "another number of columns"
-            raise ValueError(message)
+        if not values.get("error"):
+            known = dict(zip(names, numbers, strict=True))
+            numbers = tuple(known.get(name) for name in COLUMNS)
+        if not isinstance(values["point"], int):
+            message = "the number of the point is missing"
+            raise TypeError(message)
         values |= {"values": numbers, "warnings": tuple(values.get("warnings", ()))}
         return Outcome(**values)
 
@@ -117,7 +124,7 @@ class Sweep:
         return Sweep(
             values["name"],
             space,
-            ordered(readable(lines)),
+            ordered(readable(lines, identity["columns"])),
             values["runs"],
             tuple(identity["log"]),
             identity,
@@ -153,11 +160,10 @@ class Sweep:
     def points(self) -> Points:
         """The values of the keys, with the numbers of the completed runs."""
         runs: dict[int, list[Row]] = {}
-        names = [one.name for one in MEASURED]
         for one in self.outcomes:
             rows = runs.setdefault(one.point, [])
             if not one.error:
-                rows.append(dict(zip(names, one.values, strict=True)))
+                rows.append(dict(zip(COLUMNS, one.values, strict=True)))
         settings = [self.space[point] for point in runs]
         given = {key: [setting[key] for setting in settings] for key in self.space.columns}
         labels = [point_label(setting) for setting in settings]
@@ -176,12 +182,12 @@ class Sweep:
     @cached_property
     def rows(self) -> list[Row]:
         """One row per run: point, keys, seed, whether it completed, and its numbers."""
-        points, names = self.points, [one.name for one in MEASURED]
+        points = self.points
         heads = [key.column for key in points.keys]
         places = {point: i for i, point in enumerate(self.numbers)}
         found: list[Row] = []
         for one in self.outcomes:
-            values = one.values or (None,) * len(names)
+            values = one.values or (None,) * len(COLUMNS)
             found.append(
                 {
                     "point": one.point,
@@ -189,7 +195,7 @@ class Sweep:
                     "seed": one.seed if one.seed is not None else self.identity.get("seed"),
                     "completed": not one.error,
                     "error": one.error or None,
-                    **dict(zip(names, values, strict=True)),
+                    **dict(zip(COLUMNS, values, strict=True)),
                     "warnings": len(one.warnings),
                 }
             )
@@ -338,11 +344,14 @@ def point_label(setting: Mapping[str, object]) -> str:
     return " ".join(f"{name}={value}" for name, value in zip(named, setting.values(), strict=True))
 
 
-def readable(lines: Sequence[str]) -> Iterator[Outcome]:
-    """The outcomes in the lines of a file; a line that is damaged counts as not run."""
+def readable(lines: Sequence[str], names: Sequence[str] = COLUMNS) -> Iterator[Outcome]:
+    """The outcomes in the lines of a file; a line that is damaged counts as not run.
+
+    `names`: the columns of their values, where the file is of another version.
+    """
     for line in lines:
         with suppress(ValueError, KeyError, TypeError):
-            yield Outcome.of_line(line)
+            yield Outcome.of_line(line, names)
 
 
 def ordered(outcomes: Iterator[Outcome] | Sequence[Outcome]) -> tuple[Outcome, ...]:

@@ -19,7 +19,7 @@ from ssdlab.config.vary import listed, logarithmic, of_vary, values_of
 from ssdlab.display.numbers import Value
 from ssdlab.errors import ConfigError, WorkloadError
 from ssdlab.policy import Policies
-from ssdlab.results.sweep import point_label
+from ssdlab.results.sweep import COLUMNS, point_label
 from ssdlab.results.text import folded_points
 from ssdlab.running.batch import missing_traces
 from ssdlab.running.simulate import Plugs, plugged
@@ -123,6 +123,7 @@ class Design:
         values = [one for column in self.space.columns.values() for one in column]
         return {
             "ssdlab": described(),
+            "columns": [*COLUMNS],
             "preset": self.source.preset,
             "file": self.source.file and [*self.source.file],
             "set": {key: set_text(value) for key, value in _plain(self.sets).items()},

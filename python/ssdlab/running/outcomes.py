@@ -139,6 +139,7 @@ def _same(folder: Path, identity: Mapping[str, Any]) -> bool:
 
 WORDS = {
     "ssdlab": "version of ssdlab",
+    "columns": "version of ssdlab",
     "preset": "preset",
     "file": "configuration",
     "set": "--set",
