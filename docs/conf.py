@@ -38,6 +38,7 @@ NAVIGATION = {
         "docs/try",
         "docs/python-policies",
         "docs/devices",
+        "docs/sweeps",
         "docs/exports",
         "docs/store",
         "docs/simulate",

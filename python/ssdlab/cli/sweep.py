@@ -45,11 +45,11 @@ log:LO:HI:COUNT, with --draw also LO:HI and log:LO:HI. Numbers may have units: 2
 
 ssdlab sweep modern-tlc --vary device.over_provisioning=0.05:0.30:0.05 --vary gc.victim=greedy,fifo
 
-ssdlab sweep device.toml --set gc.victim=d-choices --vary gc.victim.d=1:64:x2 --seeds 5
+ssdlab sweep modern-tlc --set gc.victim=d-choices --vary gc.victim.d=1:64:x2 --seeds 5
 
 ssdlab sweep --drive samsung-pm9a3 --vary host.queue_depth=1:256:x2 --budget 2h
 
-ssdlab sweep device.toml --draw latin-hypercube --points 500 --vary workload.read=0.0:0.9
+ssdlab sweep modern-tlc --draw latin-hypercube --points 500 --vary workload.read=0.0:0.9
 --vary device.over_provisioning=0.05:0.5"""
 
 
