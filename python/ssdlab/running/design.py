@@ -117,7 +117,7 @@ class Design:
         return Space(columns, drawn=self.space.drawn)
 
     def identity(self, shown: Space, draw: str | None) -> dict[str, Any]:
-        """What of this the results depend on: a sweep with the same goes on where it stopped."""
+        """What of this the results depend on: a sweep with the same is resumed."""
         traces = self.space.columns.get(TRACE, [] if self.trace is None else [self.trace])
         plugs = {name: one for name, one in self.plugs._asdict().items() if one is not None}
         values = [one for column in self.space.columns.values() for one in column]

@@ -1,7 +1,7 @@
 """The outcomes of a sweep in its folder: a file that grows by whole lines, and is never rewritten.
 
-A process that is killed leaves at most a part of a line, which the next one cuts off. So a sweep
-goes on where it stopped.
+A process that is killed leaves at most a part of a line, which the next one cuts off. So an
+interrupted sweep is resumed.
 """
 
 from __future__ import annotations

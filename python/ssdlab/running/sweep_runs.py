@@ -87,13 +87,13 @@ def sweep(
     `points`: then "0.05:0.30" is everything in between, and "log:1:1000" the same by its logarithm.
     `seeds` repeats every point with that many seeds.
 
-    `out` is the folder of the sweep. The same sweep into the same folder goes on where it stopped;
+    `out` is the folder of the sweep. The same sweep into the same folder resumes where it stopped;
     another one is refused unless `force` replaces it. `budget` stops early, after a time ("2h") or
     so many runs; the points then come in an order that covers the space. More than 100,000 runs
     need one.
 
     What is wrong with keys and values is found before the first run. A run that cannot finish is
-    listed in `failures`, and the others go on. Ctrl-C raises `Interrupted` with the `sweep` of the
+    listed in `failures`; the others continue. Ctrl-C raises `Interrupted` with the `sweep` of the
     completed runs. `set`, `seed`, `jobs`, `progress`, `html` and the policies are those of
     `ssdlab.compare`. Raises `ConfigError`, `WorkloadError` and `OutputError`.
     """
