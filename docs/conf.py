@@ -36,6 +36,7 @@ NAVIGATION = {
     ],
     "How to": [
         "docs/try",
+        "docs/lifetime",
         "docs/python-policies",
         "docs/devices",
         "docs/sweeps",

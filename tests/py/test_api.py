@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import operator
 import pickle
 import signal
 import sys
@@ -309,7 +308,7 @@ def test_columns_are_those_that_the_report_declares() -> None:
     (row,) = ssdlab.compare([report]).rows
 
     def at(key: str) -> Any:  # noqa: ANN401
-        return reduce(operator.getitem, key.split("."), report.json)
+        return reduce(lambda value, name: value and value[name], key.split("."), report.json)
 
     for column in form.columns():
         whole = at(column.of) if column.of else 1

@@ -206,7 +206,8 @@ nvram_time = "400 ns"
 checkpoint = "1 GiB"
 buffer = "protected"
 "#,
-    "[device]\nfit = \"trace\"\n[workload]\ntrace = \"FILE\"",
+    "[device]\nfit = \"trace\"\n[wear]\nendurance = 3000\ndaily_writes = \"20 GB\"\nwarranty_years = 3\n\
+     [workload]\ntrace = \"FILE\"",
 ];
 
 /// Each of these keys shows nothing by default, and has no effect with the key that comes after it.

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 from html import escape
 
+from ssdlab.display.form import Column
 from ssdlab.html.page import figures
 from ssdlab.html.plot import Figure
-from ssdlab.html.points_plots import metric_figures
+from ssdlab.html.points_plots import metric_axis, metric_figures
 from ssdlab.results.points import Points
 
-MOST_METRICS = 12
+MOST_METRICS = 14
 MOST_FIGURES = 72
 """Of all metrics together: what bounds the size of the page."""
 
 
+def is_drawn(column: Column) -> bool:
+    """Whether a column is worth plots: those in the tables of pages, and throughput."""
+    return column.paged or column.unit == "bandwidth"
+
+
 def all_figures(points: Points) -> dict[str, list[Figure]]:
     """The plots of each metric, by its name."""
-    metrics = [one for one in points.metrics.values() if one.paged][:MOST_METRICS]
+    metrics = [one for one in points.metrics.values() if is_drawn(one)][:MOST_METRICS]
     if not metrics or not points.numeric:
         return {}
     each = max(2, MOST_FIGURES // len(metrics))
@@ -29,7 +35,7 @@ def metric_plots(points: Points) -> str:
     if not found:
         why = "A plot needs a key with several numbers, and a point that completed."
         return f'<p class="note">{why}</p>'
-    titles = {name: points.metrics[name].title or name for name in found}
+    titles = {name: metric_axis(points.metrics[name]).label for name in found}
     options = "".join(
         f'<option value="{name}">{escape(title)}</option>' for name, title in titles.items()
     )

@@ -55,6 +55,7 @@ PERCENTILES = ("write_p99_9_ns", "read_p99_9_ns", "write_p99_ns", "read_p99_ns",
 UNITS: dict[Quantity, Unit] = {
     "duration": "ns",
     "size": "bytes",
+    "bandwidth": "bytes",
     "percent": "share",
     "ratio": "ratio",
 }
@@ -65,7 +66,7 @@ Rows: TypeAlias = "list[tuple[float, Summary, bool]]"
 
 def metric_axis(column: Column) -> Axis:
     """The axis of a column of comparisons."""
-    return Axis(column.title or column.name, UNITS.get(column.unit, "count"))
+    return Axis(column.title or column.short or column.name, UNITS.get(column.unit, "count"))
 
 
 def key_axis(key: Key) -> Axis:
@@ -178,7 +179,7 @@ def _padded(axis: Axis, values: Iterable[Floats]) -> Axis:
 
 
 def _title(metric: Column) -> str:
-    title = metric.title or metric.name
+    title = metric.title or metric.short or metric.name
     return title if title.startswith("p9") else title[:1].upper() + title[1:]
 
 

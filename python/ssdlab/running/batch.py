@@ -26,6 +26,9 @@ from ssdlab.results.report import REPORT, Report
 from ssdlab.running.processes import Died, run_apart
 from ssdlab.running.simulate import run_loaded
 
+SIGNALS_S = 0.2
+"""So often the main thread looks for signals."""
+
 
 @dataclass(frozen=True)
 class Planned:
@@ -143,10 +146,13 @@ class Batch:
             thread.result()
 
     def _wait(self, threads: list[Future[None]]) -> None:
-        done, _ = wait(threads, return_when=FIRST_EXCEPTION)
-        for thread in done:
-            if thread.exception() is not None:
+        going: set[Future[None]] = {*threads}
+        while going and not self.stop.is_set():
+            # The system may give a signal to any thread, and only this one acts on it.
+            _, going = wait(going, SIGNALS_S, FIRST_EXCEPTION)
+            if any(one.done() and one.exception() is not None for one in threads):
                 self.stop.set()
+        wait(threads)
 
     def _work(self) -> None:
         while True:

@@ -43,8 +43,8 @@ FEWEST_PAGES = 32
 """Pages of a block, or superblock."""
 LOW_BLOCKS, IDLE_BLOCKS = 0.03, 0.045
 """Share of the blocks of a pool at which collection begins on `DRIVE`, at once or in idle time."""
-MEASURED, MOST_REQUESTS = 4, 3_000_000
-"""Loops that are measured, where they have at most so many requests."""
+MEASURED, MOST_WRITTEN, MOST_REQUESTS = 4, 3_000_000, 3_000_000
+"""Loops that are measured, where they write at most so many pages with so many requests."""
 SEEDS = range(3, 11)
 """Fewest and most seeds."""
 NARROW = {AMOUNT: 0.01}
@@ -267,11 +267,12 @@ def _amount(info: Info, pages: int, base: Config) -> dict[str, object]:
     writes = info.updates.page_writes
     # A quarter of what is measured writes the spare once: the rule of the steady state.
     wanted = max(4 * pages * _spare(base), pages)
-    if writes >= 2 * wanted and info.requests > MOST_REQUESTS:
+    most = min(MOST_WRITTEN // writes, MOST_REQUESTS // info.requests)
+    if writes >= 2 * wanted and most < 1:
         return {"workload.loops": 1, "workload.warmup_requests": info.requests // 5}
-    measured = max(-(-int(wanted) // writes), min(MEASURED, MOST_REQUESTS // info.requests), 1)
+    measured = max(-(-int(wanted) // writes), min(MEASURED, most), 1)
     # What the preconditioning left is written once before.
-    before = max(1, min(-(-pages // writes), MOST_REQUESTS // info.requests))
+    before = max(1, min(-(-pages // writes), most))
     return {
         "workload.loops": measured + before,
         "workload.warmup_requests": before * info.requests,

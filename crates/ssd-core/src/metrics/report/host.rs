@@ -58,12 +58,12 @@ section! {
         /// Bytes read per second of simulated time, in whole pages.
         read_bytes_per_s: Option<f64> [
             Bandwidth,
-            paged("read_bytes_per_s", "read throughput").short("read").last()
+            measure("read_bytes_per_s").short("read throughput").last()
         ] = rate(inputs.measured.host.pages_read),
         /// Bytes written per second of simulated time, in whole pages.
         write_bytes_per_s: Option<f64> [
             Bandwidth,
-            paged("write_bytes_per_s", "write throughput").short("write").last()
+            measure("write_bytes_per_s").short("write throughput").last()
         ] = rate(inputs.measured.host.pages_written),
     }
 }
