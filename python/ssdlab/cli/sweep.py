@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from ssdlab.cli.arguments import read_as, vary_values
+from ssdlab.cli.arguments import drive_preset, read_as, vary_values
 from ssdlab.cli.ending import end
 from ssdlab.cli.options import (
     Force,
