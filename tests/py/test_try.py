@@ -120,7 +120,7 @@ WRONG = [
     ([(0, "Read", 1), (1, "Read", 2)], [], "writes nothing"),
     ([(at, "Write", at) for at in range(50)], [], "use a longer trace"),
     ([(5, "Write", 1), (1, "Write", 2)], [], "--sort"),
-    ([(at, "Write", at) for at in range(50)], ["--drive", "drive:micron"], "did you mean"),
+    ([(at, "Write", at) for at in range(50)], ["--drive", "micron"], "no such drive"),
     (
         [(at, "Write", at) for at in range(50)],
         ["--budget", "soon"],
