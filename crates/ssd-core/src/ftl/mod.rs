@@ -27,9 +27,10 @@ use crate::config::{Config, DataMode};
 use crate::memory::prefetch;
 use crate::nand::flash::Flash;
 use crate::nand::geometry::Geometry;
+use crate::plug::PolicySpec;
 use crate::rng::Stream;
 use crate::units::{BlockId, Lpn, OpSlot, PlaneId, PoolId, Ppn};
-use blocks::{BlockState, BlockTable};
+use blocks::{BlockState, BlockTable, Origin};
 use gc::trigger::SpaceView;
 use gc::victim::{Victim, VictimPolicy};
 use owners::Owners;
@@ -37,7 +38,7 @@ use plugs::Plugs;
 use raid::Groups;
 use raid::lost::Lost;
 use separated::Separated;
-use separation::Ground;
+use separation::{Among, Ground};
 use snapshot::shape::Shape;
 use space::Space;
 use wear::Wear;
@@ -111,17 +112,21 @@ impl Ftl {
         let geo = Geometry::new(config);
         assert!(geo.logical_pages <= geo.pages, "more logical pages than physical ones");
         let pages = u16::try_from(geo.pages_per_block).expect("checked by the config layer");
-        let blocks = BlockTable::new(geo.pools, geo.blocks_per_pool, pages);
-        let mut victim = plugs.victim(&config.gc.victim, &blocks);
-        victim.init(&blocks, 0);
+        let mut blocks = BlockTable::new(geo.pools, geo.blocks_per_pool, pages);
         let ground = Ground {
             pages: geo.user_pages,
             pages_per_block: geo.pages_per_block,
             most_classes: config.most_classes(),
+            pools: geo.pools,
+            blocks_per_pool: geo.blocks_per_pool,
             seed: config.run.seed,
         };
         let separated = plugs.separation(&config.alloc.separation, &ground).map(Separated::new);
         let classes = separated.as_ref().map_or_else(|| config.alloc.classes(), Separated::classes);
+        blocks.origins = vec![Origin::default(); separated.as_ref().map_or(0, |_| blocks.len())];
+        let of_victims = separated.as_ref().and_then(Separated::classes_of_victims);
+        let mut victim = plugs.victim_by_class(&config.gc.victim, &blocks, of_victims);
+        victim.init(&blocks, 0);
         let mut ftl = Ftl {
             owners: Owners::new(geo.logical_pages, geo.pages),
             flash: Flash::new(
@@ -151,8 +156,10 @@ impl Ftl {
         ftl
     }
 
-    /// Use another victim policy from here on, built from the state of the blocks.
-    pub fn set_victim(&mut self, mut victim: Victim) {
+    /// Use the victim policy that `spec` names from here on, built from the state of the blocks.
+    pub fn set_victim(&mut self, spec: &PolicySpec, plugs: &Plugs) {
+        let of_victims = self.separated.as_deref().and_then(Separated::classes_of_victims);
+        let mut victim = plugs.victim_by_class(spec, &self.blocks, of_victims);
         victim.init(&self.blocks, self.clock);
         self.victim = victim;
         self.policy_declines = false;
@@ -288,15 +295,18 @@ impl Ftl {
         }
     }
 
-    /// The victim of `pool`: the policy's choice or, where that makes no progress and `must_progress`
-    /// is set (foreground), the block with the fewest valid pages. `None`: nothing to gain.
+    /// The victim of `pool`: the policy's choice, among the blocks that a separation policy names, or, where that
+    /// makes no progress and `must_progress` is set (foreground), the block with the fewest valid pages. `None`:
+    /// nothing to gain.
     pub fn choose(&mut self, pool: PoolId, must_progress: bool) -> Option<Choice> {
         debug_assert_eq!(self.space.promised(pool), 0, "{pool:?} collects while it levels");
-        let chosen = self.victim.select(pool, &self.blocks, self.clock, &mut self.rng);
+        let among = if self.separates() { self.victim_among(pool) } else { Among::All };
+        let chosen = self.select(pool, among);
         if let Some(block) = chosen {
             assert!(self.blocks.is_candidate(block), "victim {block:?} is not sealed");
             assert_eq!(self.blocks.pool_of(block), pool, "victim {block:?} of another pool");
-            if self.blocks.invalid(block) > 0 && self.fits(block) {
+            let gains = self.blocks.invalid(block) > 0 || self.passes_on(pool, block, among);
+            if gains && self.fits(block) {
                 return Some(Choice::of_policy(block));
             }
         }
@@ -311,6 +321,17 @@ impl Ftl {
         chosen
             .filter(|&block| self.fits(block) && self.fewest_valid(pool).is_some())
             .map(Choice::of_policy)
+    }
+
+    /// The choice of the victim policy for `pool` among these blocks; among all if there are none of these.
+    fn select(&mut self, pool: PoolId, among: Among) -> Option<BlockId> {
+        let Ftl { victim, blocks, clock, rng, .. } = self;
+        let named = match among {
+            Among::All => None,
+            _ => victim.select_among(among, pool, blocks, *clock, rng),
+        };
+        debug_assert!(named.is_none_or(|b| blocks.is_candidate(b)), "{named:?} is not sealed");
+        named.or_else(|| victim.select(pool, blocks, *clock, rng))
     }
 
     /// The next block of `pool` that is collected whatever the triggers say.
