@@ -9,6 +9,7 @@
 //! the page replaced, and a clock, which counts the pages that the host has written. It remembers what it needs: at
 //! most 4 B a logical page.
 
+mod chain;
 mod history;
 
 use crate::plug::{ParamInfo, ParamKind, PolicySpec};
@@ -156,6 +157,7 @@ crate::plugs! {
         fadac Fadac,
         fdp Fdp,
         future Future,
+        midas Midas,
         multilog Multilog,
         none None,
         sepbit Sepbit,
