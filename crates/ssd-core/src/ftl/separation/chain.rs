@@ -155,6 +155,8 @@ pub(super) struct Plan {
     pub(super) sizes: Vec<u32>,
     /// The share of valid pages in victims of each group, the last one included.
     pub(super) valid: Vec<f64>,
+    /// Pages that enter each group for each page that the host writes.
+    pub(super) enters: Vec<f64>,
     /// Copies for each page that the host writes.
     pub(super) copies: f64,
 }
@@ -198,6 +200,7 @@ impl Chain<'_> {
         let mut valid = Vec::with_capacity(sizes.len() + 1);
         let stay = if *hot > 0.0 { f64::from(sizes[0]) * one / hot } else { 0.0 };
         valid.push(of_hot.share(stay));
+        let mut entering = vec![*hot];
         // Pages of an age in the chain behind the hot group, for each page that the host writes; and of lower ages.
         let flow = |time| hot * of_hot.share(stay + time) + (1.0 - hot) * others.share(time);
         let alive = |time| hot * of_hot.lived(stay + time) + (1.0 - hot) * others.lived(time);
@@ -209,6 +212,7 @@ impl Chain<'_> {
             }
             time += f64::from(size) * one / enters;
             valid.push(flow(time) / enters);
+            entering.push(enters);
             copies += flow(time);
             blocks += f64::from(size);
         }
@@ -221,9 +225,10 @@ impl Chain<'_> {
             return None;
         }
         valid.push(share);
+        entering.push(flow(time) / (1.0 - share));
         copies += flow(time) * share / (1.0 - share);
         debug_assert!(copies.is_finite(), "{copies} copies with groups of {sizes:?}");
-        Some(Plan { sizes: sizes.to_vec(), valid, copies })
+        Some(Plan { sizes: sizes.to_vec(), valid, enters: entering, copies })
     }
 
     /// The best plan with at most `most` groups beside the hot one and the last.

@@ -12,11 +12,14 @@
 //! plan needs hot victims with few valid pages, here 0.3, and must promise less than is measured; groups with 0.1
 //! more valid pages than expected mean that it was wrong.
 //! Where it is silent, decided: the model is computed at once, at the end of a window. Windows are as long as the host
-//! has pages, twice and then four times as long, and twice as long again after a plan that was wrong; the fill of a device
-//! is the first. Small devices sample more pages than one in 100. The model has the lives of hot
-//! writes apart, and so a size for group 0 as well; it fills groups only with pages whose lives it has seen. The last group has always the same class; blocks left over in classes that a plan has no more are collected
-//! together with it, the class with the fewest valid pages in a block first. A plan is judged
-//! by blocks opened when the host has written as many pages as it has since, 64 at a time. History: two bits a logical page, and 4 B of every sampled one.
+//! has pages, twice and then four times as long, and twice as long again after a plan that was wrong; the fill of a
+//! device is the first. Small devices sample more pages than one in 100. The model has the lives of hot writes apart, and
+//! so a size for group 0 as well; it fills groups only with pages whose lives it has seen. The last group always has the
+//! last class; blocks left over in classes that a plan has no more are collected together with it, the class with the
+//! fewest valid pages in a block first. A plan is judged after the host has written three times as many pages as it has, 64 victims
+//! of a group at a time. Their share of valid pages alone would not do: it rises as well when pages that live short
+//! become hot, so the pages that leave the group count too. History: two bits a logical page, and 8 B of every sampled
+//! one.
 
 use super::chain::{Chain, Lives, Plan, Room};
 use super::{Among, ClassBlocks, Classes, Collected, Copied, Ground, SeparationPolicy, Written};
@@ -51,6 +54,8 @@ const MARGIN: f64 = 0.1;
 const JUDGED: u32 = 64;
 /// Victims over which means of the hot group fade.
 const FADING: f64 = 16.0;
+/// Before a plan is judged the groups settle: times the pages of the host that it writes.
+const SETTLING: u64 = 3;
 /// The longest window, in times the pages of the host.
 const LONGEST: u64 = 32;
 
@@ -85,9 +90,10 @@ struct Window {
 /// A plan that is followed.
 struct Followed {
     plan: Plan,
-    since: u64,
-    /// By group: victims opened since then, and the share of their valid pages.
-    victims: Vec<(u32, f64)>,
+    /// When it begins to be judged.
+    begins: u64,
+    /// By group: victims and their valid pages, and when that count began.
+    victims: Vec<(u32, u64, u64)>,
 }
 
 /// Counters, lives, and the plan that is followed.
@@ -162,40 +168,39 @@ impl Policy {
         };
         let chain = Chain { room, hot, survival: [&of_hot, &others] };
         let plan = if trusted { chain.search(self.last - 1) } else { None };
-        eprintln!(
-            "DBG clock {clock} measured {measured:.3} hot {hot:?} trusted {trusted} plan {plan:?}"
-        );
         if let Some(plan) = plan.filter(|plan| plan.copies < measured) {
-            let victims = vec![(0, 0.0); plan.valid.len()];
-            let since = clock + u64::from(self.ground.pages);
-            self.followed = Some(Followed { plan, since, victims });
+            let begins = clock + SETTLING * u64::from(self.ground.pages);
+            let victims = vec![(0, 0, begins); plan.valid.len()];
+            self.followed = Some(Followed { plan, begins, victims });
         }
         let times = (self.window.times * 2).min(self.window.times.max(4));
         self.window = Window { begins: clock, times, ..Window::default() };
         assert!(self.window.times <= LONGEST, "a window of {} times", self.window.times);
     }
 
-    /// Whether victims show that the plan was wrong.
+    /// Whether victims show that the plan was wrong: more of their pages are valid than expected by the margin, and as
+    /// many leave the group as if so many were valid of all that were to enter it.
     fn is_wrong(&mut self, block: &Collected) -> bool {
-        let last = self.last;
-        let share = f64::from(block.valid) / f64::from(self.ground.pages_per_block);
+        let (last, pages) = (self.last, f64::from(self.ground.pages_per_block));
         let Some(followed) = &mut self.followed else { return false };
-        debug_assert!(share <= 1.0, "{block:?} has more valid pages than pages");
-        let groups = followed.plan.valid.len();
+        debug_assert!(block.class <= last, "{block:?} is of no class");
+        let Followed { plan, begins, victims } = followed;
+        let groups = plan.valid.len();
         let group = if block.class == last { groups - 1 } else { block.class as usize };
         // A class that the plan has no more is not judged.
         let known = block.class == last || group + 1 < groups;
-        if block.opened < followed.since || !known {
+        if block.clock < *begins || !known {
             return false;
         }
-        let (number, sum) = &mut followed.victims[group];
-        (*number, *sum) = (*number + 1, *sum + share);
+        let (number, valid, since) = &mut victims[group];
+        (*number, *valid) = (*number + 1, *valid + u64::from(block.valid));
         if *number < JUDGED {
             return false;
         }
-        let mean = *sum / f64::from(*number);
-        (*number, *sum) = (0, 0.0);
-        mean > followed.plan.valid[group] + MARGIN
+        let (valid, number) = (std::mem::take(valid) as f64, std::mem::take(number));
+        let leave = valid / (block.clock - std::mem::replace(since, block.clock)).max(1) as f64;
+        let most = plan.valid[group] + MARGIN;
+        valid / f64::from(number) / pages > most && leave > plan.enters[group] * most
     }
 }
 
@@ -234,7 +239,6 @@ impl SeparationPolicy for Policy {
             self.hot_valid += (share - self.hot_valid) / FADING;
         }
         if self.is_wrong(block) {
-            eprintln!("DBG wrong at {} class {}", block.clock, block.class);
             self.followed = None;
             self.window.times = (self.window.times * 2).min(LONGEST);
         }

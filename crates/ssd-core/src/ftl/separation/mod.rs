@@ -157,6 +157,7 @@ crate::plugs! {
         fadac Fadac,
         fdp Fdp,
         future Future,
+        host_and_copies HostAndCopies,
         midas Midas,
         multilog Multilog,
         none None,

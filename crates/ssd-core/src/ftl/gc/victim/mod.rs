@@ -134,6 +134,7 @@ crate::plugs! {
         invalidation_rate InvalidationRate,
         list_order ListOrder,
         random Random,
+        second_chance SecondChance,
         windowed_greedy WindowedGreedy,
     }
 }
