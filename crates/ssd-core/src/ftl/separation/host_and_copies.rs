@@ -3,14 +3,14 @@
 //! Source: the "2R" collectors of SSD-iq (Haas, Lee, Bonnet and Leis, "SSD-iq: uncovering the hidden side of SSD
 //! performance", PVLDB 18(11), 2025; github.com/gabriel-haas/ssdiq, commit 9aae7a3, in words only). The region whose
 //! best block has fewer valid pages is cleaned, until as many invalid pages as a block has were gained; but not one with
-//! fewer invalid pages than that. The survivors of these victims fill blocks of the region of copies; those that do not
-//! fill one share a block with new pages of the host (`rest = "host"`). `victims = "any"` leaves victims to the victim
-//! policy alone, as the "2R-FIFO" collector does (victim policy `second-chance`).
+//! fewer invalid pages than that. The survivors of these victims fill blocks of the region of copies. Those that do not
+//! fill one are the rest: the host fills its block when that which it fills is full, and it is of the host's region
+//! (`rest = "host"`). `victims = "any"` leaves victims to the victim policy alone, as the "2R-FIFO" collector does (victim
+//! policy `second-chance`).
 //! Departs from it: there survivors are compacted within the victims, so that nothing has to be kept erased. Here they
 //! are copied, and which of them will not fill a block must be known when the first of these is: further victims are
 //! expected to have as many valid pages as the present one.
-//! Where it is silent, decided: the region of the host is cleaned where both are equal; victims of all pools count
-//! together. No history.
+//! Where it is silent, decided: victims of all pools count together. No history.
 
 use super::{Among, ClassBlocks, Classes, Collected, Copied, Ground, SeparationPolicy, Written};
 use crate::plug::{ParamInfo, ParamKind, PolicyInfo, PolicySpec};
@@ -33,13 +33,16 @@ pub const INFO: PolicyInfo = PolicyInfo {
             name: "rest",
             kind: ParamKind::Choice(&["host", "copies"]),
             default: Some("host"),
-            doc: "open block of the copies that fill no block of their own when a block has been gained",
+            doc: "copies that fill no block of their own when a block has been gained: in one that the host fills, or \
+                  with other copies",
         },
     ],
 };
 
 const HOST: u32 = 0;
 const COPIES: u32 = 1;
+/// Copies that fill no block, and pages of the host.
+const REST: u32 = 2;
 
 /// The region that is cleaned, and the victims by which a block is gained.
 pub struct Policy {
@@ -55,6 +58,9 @@ pub struct Policy {
     /// How many of them have been copied, and where those of the present block go.
     copied: u64,
     class: u32,
+    /// Pages in the open blocks of the host and of the rest.
+    of_host: u64,
+    of_rest: u64,
 }
 
 impl Policy {
@@ -70,6 +76,8 @@ impl Policy {
             newest: 0,
             copied: 0,
             class: COPIES,
+            of_host: 0,
+            of_rest: 0,
         }
     }
 
@@ -84,28 +92,34 @@ impl Policy {
 
 impl SeparationPolicy for Policy {
     fn classes(&self) -> Classes {
-        Classes { host: u32::from(!self.rest), all: 2 }
+        Classes { host: 1, all: 3 }
     }
 
     fn of_write(&mut self, page: &Written) -> u32 {
         debug_assert!(
-            page.replaces.is_none_or(|old| old.class <= Some(COPIES)),
+            page.replaces.is_none_or(|old| old.class <= Some(REST)),
             "{page:?} was in no region"
         );
-        HOST
+        let rest = self.of_rest > 0 && self.of_host == 0 && self.wanted == 0;
+        let filled = if rest { &mut self.of_rest } else { &mut self.of_host };
+        *filled = (*filled + 1) % self.pages_per_block;
+        if rest { REST } else { HOST }
     }
 
     fn of_copy(&mut self, page: &Copied) -> u32 {
-        debug_assert!(page.class.is_none_or(|class| class <= COPIES), "{page:?} is in no region");
+        debug_assert!(page.class.is_none_or(|class| class <= REST), "{page:?} is in no region");
         if self.copied.is_multiple_of(self.pages_per_block) {
-            self.class = if self.rest && !self.fills() { HOST } else { COPIES };
+            self.class = if self.rest && !self.fills() { REST } else { COPIES };
         }
         self.copied += 1;
+        if self.class == REST {
+            self.of_rest = (self.of_rest + 1) % self.pages_per_block;
+        }
         self.class
     }
 
     fn on_collect(&mut self, block: &Collected) {
-        debug_assert!(block.class <= COPIES, "{block:?} is in no region");
+        debug_assert!(block.class <= REST, "{block:?} is in no region");
         if self.wanted == 0 {
             (self.wanted, self.survivors, self.copied) = (self.pages_per_block, 0, 0);
         }
@@ -119,20 +133,20 @@ impl SeparationPolicy for Policy {
     }
 
     fn victim_among(&mut self, _pool: PoolId, classes: &[ClassBlocks]) -> Among {
-        let [host, copies] = [&classes[HOST as usize], &classes[COPIES as usize]];
-        let few = |of: &ClassBlocks| of.invalid < self.pages_per_block;
-        if self.wanted == 0 || few(&classes[self.region as usize]) {
-            self.region = match (few(host), few(copies)) {
-                (false, false) if copies.least_valid < host.least_valid => COPIES,
-                (true, false) => COPIES,
+        let [host, copies, rest] = [HOST, COPIES, REST].map(|class| classes[class as usize]);
+        let least = |of: ClassBlocks| if of.sealed == 0 { u32::MAX } else { of.least_valid };
+        let of_host = if least(rest) < least(host) { REST } else { HOST };
+        let few = |invalid| invalid < self.pages_per_block;
+        let few = [few(host.invalid + rest.invalid), few(copies.invalid)];
+        if self.wanted == 0 || few[self.region as usize] {
+            self.region = match few {
+                [false, false] if least(copies) <= least(host).min(least(rest)) => COPIES,
+                [true, false] => COPIES,
                 _ => HOST,
             };
         }
+        let class = if self.region == COPIES { COPIES } else { of_host };
         debug_assert!(self.region <= COPIES, "there is no such region");
-        if classes[self.region as usize].sealed == 0 {
-            Among::All
-        } else {
-            Among::Class(self.region)
-        }
+        if classes[class as usize].sealed == 0 { Among::All } else { Among::Class(class) }
     }
 }

@@ -67,24 +67,6 @@ impl Queue {
         }
     }
 
-    /// Put `block` behind `before`, which is queued in its pool; without it, first.
-    pub(super) fn insert(&mut self, block: BlockId, before: Option<BlockId>, table: &BlockTable) {
-        debug_assert!(!self.contains(block), "{block:?} is queued twice");
-        debug_assert!(before.is_none_or(|b| self.contains(b)), "{before:?} is not queued");
-        let pool = table.pool_of(block).at();
-        let after = match before {
-            Some(before) => std::mem::replace(&mut self.next[before.at()], block.0),
-            None => std::mem::replace(&mut self.first[pool], block.0),
-        };
-        self.prev[block.at()] = before.map_or(END, |before| before.0);
-        self.next[block.at()] = after;
-        match after {
-            END => self.last[pool] = block.0,
-            _ => self.prev[after as usize] = block.0,
-        }
-        debug_assert_ne!(self.last[pool], END, "the end of a queue is lost");
-    }
-
     /// Take `block` out of the queue of its pool, wherever it stands.
     pub(super) fn remove(&mut self, block: BlockId, table: &BlockTable) {
         debug_assert!(self.contains(block), "{block:?} is not queued");
