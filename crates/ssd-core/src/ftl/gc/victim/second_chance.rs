@@ -48,7 +48,7 @@ pub const INFO: PolicyInfo = PolicyInfo {
 const FIRST_BAR: f64 = 0.5;
 
 /// What is kept of a pool.
-#[derive(Clone)]
+#[derive(Clone, Copy)]
 struct Walk {
     /// The block at which the pointer stands; the first one from the end on.
     at: Option<BlockId>,
@@ -63,6 +63,7 @@ struct Walk {
 const START: Walk = Walk { at: None, blocks: 0, passed: 0, bar: FIRST_BAR, gained: 0 };
 
 /// The list and the pointer.
+#[derive(Clone)]
 pub struct Policy {
     list: Queue,
     walks: Vec<Walk>,
@@ -81,6 +82,56 @@ impl Policy {
             step: spec.real("step"),
             part: spec.real("part"),
         }
+    }
+
+    /// The first block of `pool` on the walk that is below the bar and `wanted`, with the walk up to it.
+    fn find(
+        &self,
+        pool: PoolId,
+        table: &BlockTable,
+        wanted: impl Fn(BlockId) -> bool,
+    ) -> Option<(BlockId, Walk)> {
+        let mut walk = self.walks[pool.at()];
+        debug_assert_eq!(self.list.iter(pool).count(), walk.blocks as usize, "blocks, as counted");
+        let most = ((self.part * f64::from(walk.blocks)) as u32).max(1);
+        let pages = f64::from(table.pages_per_block);
+        // Twice over all blocks at the highest bar: the pointer goes back once.
+        let mut left = 2 * walk.blocks;
+        while left > 0 {
+            let (bar, at) = (walk.bar.min(1.0), walk.at.or_else(|| self.list.first(pool))?);
+            if walk.at.is_none() {
+                walk.passed = 0;
+            }
+            if table.valid[at.at()] < (bar * pages).ceil() as u16 && wanted(at) {
+                return Some((at, Walk { at: Some(at), ..walk }));
+            }
+            (walk.at, walk.passed) = (self.list.after(at), walk.passed + 1);
+            if bar >= 1.0 {
+                left -= 1;
+            } else if walk.passed >= most {
+                (walk.at, walk.bar) = (None, bar + self.step);
+            }
+        }
+        None
+    }
+
+    /// `block` is taken: the pointer has walked up to it, whether it was asked for or not.
+    fn take(&mut self, block: BlockId, table: &BlockTable) {
+        let pool = table.pool_of(block);
+        let found = self.find(pool, table, |other| other == block).map(|(_, walk)| walk);
+        let after = self.list.after(block);
+        let walk = &mut self.walks[pool.at()];
+        *walk = found.unwrap_or(*walk);
+        if walk.at == Some(block) {
+            walk.at = after;
+        }
+        walk.blocks -= 1;
+        walk.gained += u32::from(table.invalid(block));
+        if walk.gained >= u32::from(table.pages_per_block) {
+            (walk.gained, walk.bar) = (0, self.bar);
+        }
+        self.list.remove(block, table);
+        debug_assert!(!self.list.contains(block), "{block:?} is still listed");
     }
 }
 
@@ -102,16 +153,7 @@ impl VictimPolicy for Policy {
 
     fn on_leave(&mut self, block: BlockId, table: &BlockTable) {
         debug_assert!(!table.is_candidate(block), "{block:?} leaves and is still a candidate");
-        let walk = &mut self.walks[table.pool_of(block).at()];
-        if walk.at == Some(block) {
-            walk.at = self.list.after(block);
-        }
-        self.list.remove(block, table);
-        walk.blocks -= 1;
-        walk.gained += u32::from(table.invalid(block));
-        if walk.gained >= u32::from(table.pages_per_block) {
-            (walk.gained, walk.bar) = (0, self.bar);
-        }
+        self.take(block, table);
     }
 
     fn select(
@@ -121,28 +163,18 @@ impl VictimPolicy for Policy {
         _clock: u64,
         _rng: &mut Stream,
     ) -> Option<BlockId> {
-        let walk = &mut self.walks[pool.at()];
-        debug_assert_eq!(self.list.iter(pool).count(), walk.blocks as usize, "blocks, as counted");
-        let most = ((self.part * f64::from(walk.blocks)) as u32).max(1);
-        let pages = f64::from(table.pages_per_block);
-        // Twice over all blocks at the highest bar: the pointer goes back once.
-        let mut left = 2 * walk.blocks;
-        while left > 0 {
-            let (bar, at) = (walk.bar.min(1.0), walk.at.or_else(|| self.list.first(pool))?);
-            if walk.at.is_none() {
-                walk.passed = 0;
-            }
-            if table.valid[at.at()] < (bar * pages).ceil() as u16 {
-                walk.at = Some(at);
-                return Some(at);
-            }
-            (walk.at, walk.passed) = (self.list.after(at), walk.passed + 1);
-            if bar >= 1.0 {
-                left -= 1;
-            } else if walk.passed >= most {
-                (walk.at, walk.bar) = (None, bar + self.step);
-            }
+        let found = self.find(pool, table, |_| true).map(|(block, _)| block);
+        debug_assert!(found.is_none_or(|b| table.is_candidate(b)), "{found:?} is not sealed");
+        found
+    }
+
+    fn candidates(&self, pool: PoolId, table: &BlockTable, _clock: u64) -> Vec<BlockId> {
+        let (mut rest, mut all) = (self.clone(), Vec::new());
+        while let Some((block, _)) = rest.find(pool, table, |_| true) {
+            rest.take(block, table);
+            all.push(block);
         }
-        None
+        debug_assert!(all.iter().all(|&b| table.invalid(b) > 0), "{all:?} gain nothing");
+        all
     }
 }
