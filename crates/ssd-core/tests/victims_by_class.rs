@@ -18,8 +18,11 @@ use ssd_core::units::{BlockId, Lpn, PoolId};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
+/// What the policy answers, and what it was last told.
+type Shared = Arc<Mutex<(Among, Vec<ClassBlocks>)>>;
+
 /// Classes by address; victims among the blocks that the test names.
-struct Told(Arc<Mutex<(Among, Vec<ClassBlocks>)>>);
+struct Told(Shared);
 
 impl SeparationPolicy for Told {
     fn classes(&self) -> Classes {
@@ -48,7 +51,7 @@ impl Outside for Told {
 }
 
 /// A device of two pools, random writes, and what its policy is told.
-fn written(name: &str, seed: u64) -> (Config, Functional, Arc<Mutex<(Among, Vec<ClassBlocks>)>>) {
+fn written(name: &str, seed: u64) -> (Config, Functional, Shared) {
     let mut c = device([1, 2, 1], 64, 8, 2 * 64 * 8 * 7 / 10);
     (c.gc.victim, c.gc.trigger) = (victim(name), vec![free_blocks(2)]);
     let told = Arc::new(Mutex::new((Among::All, Vec::new())));
