@@ -134,10 +134,11 @@ ABOUT = (
 CELLS_SAID = (
     "Results of public simulators, greedy where nothing else is said. That of SepBIT's authors"
     " counts open segments as no part of the space, so the device here gets half a block for each"
-    f" class, and the block that is kept erased; last column: without them."
-    f" {100 * USUAL:g} %; SSD-iq at 87.5 % full, 2,048 blocks of 2,048 pages, as published. `sfs` makes its centres of pools of drawn pages, the"
-    " simulator of all segments. SepBIT's cost-benefit cannot be compared: its age there is the"
-    " square root. MiDAS follows a plan in both. SSD-iq compacts survivors within the victims."
+    " class, and the block that is kept erased; last column: without them."
+    f" {100 * USUAL:g} %; SSD-iq at 87.5 % full, 2,048 blocks of 2,048 pages, as published."
+    " `sfs` makes its centres of pools of drawn pages, the simulator of all segments. SepBIT's"
+    " cost-benefit cannot be compared: its age there is the square root. MiDAS follows a plan in"
+    " both. SSD-iq compacts survivors within the victims."
 )
 WINS_SAID = (
     "Where a line wins, of all workloads and over-provisionings, and the geometric mean of its"
