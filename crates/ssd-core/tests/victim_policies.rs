@@ -5,10 +5,13 @@
 mod algorithm_1;
 #[path = "../../cases.rs"]
 mod cases;
+#[path = "oracle/second_chance.rs"]
+mod second_chance;
 
 use algorithm_1::Algorithm1;
 use cases::cases;
 use proptest::prelude::*;
+use second_chance::Chance;
 use ssd_core::ftl::blocks::{BlockState, BlockTable};
 use ssd_core::ftl::gc::victim::{ALL, Victim, VictimPolicy};
 use ssd_core::plug::{ParamKind, PolicySpec, Value};
@@ -58,20 +61,9 @@ struct World {
     sealed_at: Vec<u64>,
     invalidated_at: Vec<u64>,
     listed: Vec<BlockId>,
-    /// Of each pool, for second chance.
     chances: Vec<Chance>,
     rates: Option<Algorithm1>,
     rng: Stream,
-}
-
-/// The walk of second chance: the block where it goes on, the first one without any; blocks passed since the first;
-/// the bar; and what has been gained.
-#[derive(Clone, Copy)]
-struct Chance {
-    at: Option<BlockId>,
-    passed: usize,
-    bar: f64,
-    gained: u16,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -134,9 +126,7 @@ impl World {
         let mut all = self.all(BlockState::Sealed);
         all.sort_by_key(|&b| self.table.seal_order[b.at()]);
         self.listed.clear();
-        self.chances.clear();
-        let start = Chance { at: None, passed: 0, bar: 0.5, gained: 0 };
-        self.chances.resize(self.table.pools() as usize, start);
+        self.chances = vec![Chance::START; self.table.pools() as usize];
         for b in all {
             self.list(b);
         }
@@ -221,58 +211,8 @@ impl World {
         }
     }
 
-    /// The walk to the first block below the bar that is `wanted`.
-    fn second_chance(
-        &self,
-        pool: PoolId,
-        wanted: impl Fn(BlockId) -> bool,
-    ) -> Option<(BlockId, Chance)> {
-        let mut list = self.sealed_of(pool);
-        list.sort_by_key(|&b| self.table.seal_order[b.at()]);
-        let most = ((self.spec.real("part") * list.len() as f64) as usize).max(1);
-        let mut walk = self.chances[pool.at()];
-        let mut looks = 0;
-        while !list.is_empty() && looks < 2 * list.len() {
-            let place = walk.at.and_then(|at| list.iter().position(|&b| b == at));
-            walk.passed = if place.is_none() { 0 } else { walk.passed };
-            let block = list[place.unwrap_or(0)];
-            let share = f64::from(self.table.valid[block.at()]);
-            let below = (walk.bar.min(1.0) * f64::from(self.table.pages_per_block)).ceil();
-            if share < below && wanted(block) {
-                return Some((block, Chance { at: Some(block), ..walk }));
-            }
-            walk.at = list.get(place.unwrap_or(0) + 1).copied();
-            walk.passed += 1;
-            if walk.bar >= 1.0 {
-                looks += 1;
-            } else if walk.passed >= most {
-                walk = Chance { at: None, bar: walk.bar + self.spec.real("step"), ..walk };
-            }
-        }
-        None
-    }
-
-    fn passes(&mut self, b: BlockId) {
-        let pool = self.table.pool_of(b);
-        let mut list = self.sealed_of(pool);
-        list.sort_by_key(|&b| self.table.seal_order[b.at()]);
-        let after = list.iter().position(|&other| other == b).and_then(|at| list.get(at + 1));
-        let mut walk = self.chances[pool.at()];
-        if let Some((_, found)) = self.second_chance(pool, |other| other == b) {
-            walk = found;
-        }
-        walk.at = if walk.at == Some(b) { after.copied() } else { walk.at };
-        walk.gained += self.table.invalid(b);
-        if walk.gained >= self.table.pages_per_block {
-            (walk.gained, walk.bar) = (0, self.spec.real("bar"));
-        }
-        self.chances[pool.at()] = walk;
-    }
-
     fn leave(&mut self, b: BlockId, policy: &mut Victim) {
-        if self.spec.policy == "second-chance" {
-            self.passes(b);
-        }
+        self.passes(b);
         self.table.state[b.at()] = BlockState::Collecting;
         self.listed.retain(|&other| other != b);
         if let Some(rates) = &mut self.rates {
@@ -527,8 +467,8 @@ fn check_candidates(world: &mut World, policy: &mut Victim, rng: &mut Stream) {
 }
 
 /// State outside the table: `init` cannot know the ages, when a block joined the list, or where a pointer stands.
-const REMEMBER: [&str; 5] =
-    ["cost-age-times", "cost-benefit", "invalidation-rate", "list-order", "second-chance"];
+const REMEMBER: &[&str] =
+    &["cost-age-times", "cost-benefit", "invalidation-rate", "list-order", "second-chance"];
 
 fn same_after_init(spec: &PolicySpec, shape: Shape, seed: u64, script: &[u8]) {
     let mut world = World::new(spec, shape, seed, 0.8);

@@ -65,6 +65,7 @@ impl Lives {
 
     /// What the window of `length` writes has shown of hot writes or of others.
     pub(super) fn survival(&self, length: u64, hot: bool) -> Survival {
+        assert!(self.unit > 0, "time does not pass");
         let end = (length / self.unit) as u32 + 1;
         let mut seen = vec![0u32; end as usize + 1];
         for &(since, was_hot) in &self.since {
@@ -90,6 +91,7 @@ impl Survival {
     /// From the lives of each length that have `ended`, and those that were `seen` so long and have not: they count
     /// for as long as they were seen (Kaplan and Meier, J. Am. Stat. Assoc. 53, 1958).
     fn of(ended: &[u32], seen: &[u32], unit: u64) -> Survival {
+        assert_eq!(ended.len(), seen.len(), "lives of other lengths");
         let mut watched: u64 = ended.iter().chain(seen).map(|&n| u64::from(n)).sum();
         let (mut share, mut lived) = (vec![1.0f64], vec![0.0f64]);
         for (&ended, &seen) in ended.iter().zip(seen) {
@@ -197,6 +199,7 @@ impl Chain<'_> {
     pub(super) fn expect(&self, sizes: &[u32]) -> Option<Plan> {
         let Chain { room, hot, survival: [of_hot, others] } = self;
         let one = room.pages_per_block * room.pools;
+        assert!(!sizes.is_empty() && *hot <= 1.0, "{hot} of the writes are hot");
         let mut valid = Vec::with_capacity(sizes.len() + 1);
         let stay = if *hot > 0.0 { f64::from(sizes[0]) * one / hot } else { 0.0 };
         valid.push(of_hot.share(stay));

@@ -1,25 +1,26 @@
 //! MiDAS: a chain of groups, whose number and sizes follow from how long pages live.
 //!
-//! Paper: Oh, Kim, Han, Kim, Lee and Noh, "MIDAS: minimizing write amplification in log-structured systems through
-//! adaptive group number and size configuration", FAST 2024. Pages of the host begin in group 1, and in group 0 if they
-//! are hot; a copied page goes from its group to the next. All groups but the last are queues of a fixed size: the
-//! first one that is larger gives its oldest block, otherwise the last group gives one by the victim policy. A model of
-//! the chain (`chain`), fed with the times between overwrites of sampled pages, says what sizes cost, and a search for
-//! the best ones begins with one group and adds others. A block is hot by a counter of two bits, which overwrites in
-//! group 0 raise, and those in group 1 while the block is younger than victims of group 0.
+//! Paper: Oh, Kim, Han, Kim, Lee and Noh, "MIDAS: minimizing write amplification in log-structured systems
+//! through adaptive group number and size configuration", FAST 2024. Pages of the host begin in group 1, and in
+//! group 0 if they are hot; a copied page goes from its group to the next. All groups but the last are queues of
+//! a fixed size: the first one that is larger gives its oldest block, otherwise the last group gives one by the
+//! victim policy. A model of the chain (`chain`), fed with the times between overwrites of sampled pages, says
+//! what sizes cost, and a search for the best ones begins with one group and adds others. A block is hot by a
+//! counter of two bits, which overwrites in group 0 raise, and those in group 1 while the block is younger than
+//! victims of group 0.
 //! Source: github.com/sungkyun123/MiDAS-Simulation, commit a226265, in words only: it begins with five groups and
-//! victims among all blocks; copies lower the counter; one page in 100 is sampled, in units of a quarter of a block; a
-//! plan needs hot victims with few valid pages, here 0.3, and must promise less than is measured; groups with 0.1
-//! more valid pages than expected mean that it was wrong.
-//! Where it is silent, decided: the model is computed at once, at the end of a window. Windows are as long as the host
-//! has pages, twice and then four times as long, and twice as long again after a plan that was wrong; the fill of a
-//! device is the first. Small devices sample more pages than one in 100. The model has the lives of hot writes apart, and
-//! so a size for group 0 as well; it fills groups only with pages whose lives it has seen. The last group always has the
-//! last class; blocks left over in classes that a plan has no more are collected together with it, the class with the
-//! fewest valid pages in a block first. A plan is judged after the host has written three times as many pages as it has, 64 victims
-//! of a group at a time. Their share of valid pages alone would not do: it rises as well when pages that live short
-//! become hot, so the pages that leave the group count too. History: two bits a logical page, and 8 B of every sampled
-//! one.
+//! victims among all blocks; copies lower the counter; one page in 100 is sampled, in units of a quarter of a
+//! block; a plan needs hot victims with few valid pages, here 0.3, and must promise less than is measured; groups
+//! with 0.1 more valid pages than expected mean that it was wrong.
+//! Where it is silent, decided: the model is computed at once, at the end of a window. Windows are as long as the
+//! host has pages, twice and then four times as long, and twice as long again after a plan that was wrong; the
+//! fill of a device is the first. Small devices sample more pages than one in 100. The model has the lives of hot
+//! writes apart, and so a size for group 0 as well; it fills groups only with pages whose lives it has seen. The
+//! last group always has the last class; blocks left over in classes that a plan has no more are collected
+//! together with it, the class with the fewest valid pages in a block first. A plan is judged after the host has
+//! written three times as many pages as it has, 64 victims of a group at a time. Their share of valid pages alone
+//! would not do: it rises as well when pages that live short become hot, so the pages that leave the group count
+//! too. History: two bits a logical page, and 8 B of every sampled one.
 
 use super::chain::{Chain, Lives, Plan, Room};
 use super::{Among, ClassBlocks, Classes, Collected, Copied, Ground, SeparationPolicy, Written};
@@ -152,6 +153,7 @@ impl Policy {
 
     /// A window has ended: follow the best plan if it is better than what was measured.
     fn plan(&mut self, clock: u64) {
+        assert!(clock > self.window.begins, "a window without writes");
         let length = clock - self.window.begins;
         let [of_hot, others] = [true, false].map(|hot| self.lives.survival(length, hot));
         self.lives.restart();
@@ -206,6 +208,7 @@ impl Policy {
 
 impl SeparationPolicy for Policy {
     fn classes(&self) -> Classes {
+        debug_assert!(self.last > FIRST, "no class is left for the last group");
         Classes { host: 1, all: self.last + 1 }
     }
 

@@ -36,6 +36,7 @@ impl ByClass {
         build: impl Fn(&BlockTable) -> Victim,
     ) -> ByClass {
         assert!(classes > 0, "victims have no classes");
+        assert_eq!(table.origins.len(), table.len(), "nobody notes the classes of blocks");
         let part = |_| {
             let pools = table.pools();
             let own = BlockTable::new(pools, table.blocks_per_pool(), table.pages_per_block);
@@ -84,6 +85,7 @@ impl Part {
         self.table.erases[at] = table.erases[at];
         self.table.seal_order[at] = table.seal_order[at];
         self.sealed.push(block, &self.table);
+        debug_assert!(self.sealed.contains(block), "{block:?} is not in its class");
         self.count[pool] += 1;
         self.invalid[pool] += u64::from(table.invalid(block));
     }
@@ -195,10 +197,12 @@ impl VictimPolicy for ByClass {
     }
 
     fn candidates(&self, pool: PoolId, table: &BlockTable, clock: u64) -> Vec<BlockId> {
+        debug_assert!(pool.0 < table.pools(), "there is no {pool:?}");
         self.whole.candidates(pool, table, clock)
     }
 
     fn orders_pools(&self) -> bool {
+        debug_assert!(!self.parts.is_empty(), "victims have no classes");
         self.whole.orders_pools()
     }
 
@@ -208,14 +212,17 @@ impl VictimPolicy for ByClass {
         table: &BlockTable,
         clock: u64,
     ) -> Option<PoolId> {
+        debug_assert_eq!(table.len(), self.parts[0].table.len(), "blocks of another table");
         self.whole.first_pool(pools, table, clock)
     }
 
     fn collects_at_once(&self) -> bool {
+        debug_assert!(!self.parts.is_empty(), "victims have no classes");
         self.whole.collects_at_once()
     }
 
     fn at_once(&self, pool: PoolId) -> Option<BlockId> {
+        debug_assert!(pool.at() < self.parts[0].count.len(), "there is no {pool:?}");
         self.whole.at_once(pool)
     }
 }
