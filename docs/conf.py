@@ -35,6 +35,8 @@ NAVIGATION = {
         "docs/tutorials/from-blktrace-to-report",
     ],
     "How to": [
+        "docs/try",
+        "docs/lifetime",
         "docs/python-policies",
         "docs/devices",
         "docs/exports",

@@ -23,6 +23,7 @@ from ssdlab.results.report import Report
 from ssdlab.running.compare_runs import compare
 from ssdlab.running.device import Completions, Device, SnapshotInfo, snapshot_info
 from ssdlab.running.simulate import run
+from ssdlab.running.trial import try_trace
 from ssdlab.traces.trace import Trace, generate
 
 __all__ = [
@@ -50,6 +51,7 @@ __all__ = [
     "preset_names",
     "run",
     "snapshot_info",
+    "try_trace",
 ]
 
 __version__ = versions.checked()

@@ -439,6 +439,14 @@ def trace_info(
 ) -> str:
     """Statistics of the trace that a resolved configuration (JSON) names, as JSON."""
 
+def footprint_pages(
+    config: str, *, progress: Callable[[int, int | None], object] | None = None
+) -> int:
+    """Pages of the device that the trace of a resolved configuration (JSON) touches."""
+
+def fitted(config: str, pages: int) -> str:
+    """A resolved configuration (JSON) whose device holds `pages` pages of the host, as JSON."""
+
 def trace_convert(
     config: str,
     out: Path | str,

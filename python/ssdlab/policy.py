@@ -18,11 +18,12 @@ from __future__ import annotations
 import json
 import pickle
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
 from ssdlab import _core
 from ssdlab._core import ConcurrencyView, DeviceInfo, TriggerView, VictimView
-from ssdlab.config.resolve import Config
+from ssdlab.config.resolve import Config, set_text
 from ssdlab.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -298,6 +299,21 @@ def name_of(policy: object) -> str:
     return f"{kind.__module__}.{kind.__qualname__}"
 
 
+def label_of(value: object) -> str:
+    """A value of a key in labels: `{ policy = "d-choices", d = 3 }` is `d-choices d=3`.
+
+    A policy in Python is called by its `name`, if that is a text, else by its own `repr`, else by
+    its class.
+    """
+    if is_policy(value):
+        name = getattr(value, "name", None)
+        own = type(value).__repr__ is not object.__repr__ and not isinstance(value, type)
+        text = name if isinstance(name, str) and name else repr(value) if own else name_of(value)
+        return " ".join(text.split())
+    text = set_text(value).strip().strip("{}[]").replace('"', "").replace("'", "").replace(",", " ")
+    return " ".join(text.replace("policy", "").replace(" = ", "=").split()).lstrip("=")
+
+
 def is_policy(value: object) -> bool:
     """Whether `value` is a policy in Python, or the class of one."""
     names = [name for methods in _METHODS.values() for name in methods]
@@ -330,14 +346,20 @@ def _complaints(key: str, policy: object) -> list[str]:
     return []
 
 
+@cache
+def _built_in() -> dict[str, set[str]]:
+    """The names of the policies of the simulator, by key."""
+    known: dict[str, Sequence[Mapping[str, str]]] = json.loads(_core.registry())["policies"]
+    return {key: {entry["name"] for entry in entries} for key, entries in known.items()}
+
+
 def check_known(config: Config, policies: Policies) -> None:
     """Refuse a configuration that names a policy in Python which is not there."""
-    known: dict[str, Sequence[Mapping[str, str]]] = json.loads(_core.registry())["policies"]
+    known = _built_in()
     missing = []
     for key in _METHODS:
         specs = config[key] if key == "gc.trigger" else [config[key]]
-        names = {entry["name"] for entry in known[key]}
-        unknown = [spec["policy"] for spec in specs if spec["policy"] not in names]
+        unknown = [spec["policy"] for spec in specs if spec["policy"] not in known[key]]
         if unknown and key not in policies.given:
             argument = key.split(".")[1]
             missing.append(f"{key}: {unknown[0]} is a policy in Python: pass it with {argument}=")

@@ -29,6 +29,7 @@ from running import (
     ssdlab_command,
 )
 from ssdlab.html.compare_page import comparison_page
+from ssdlab.running import batch as running_batch
 from ssdlab.running import compare_runs, simulate
 
 
@@ -126,7 +127,7 @@ def test_an_interrupted_comparison_lists_what_was_not_run(
                 raise ssdlab.Interrupted(None) from None
             time.sleep(0.01)
 
-    monkeypatch.setattr(compare_runs, "run_loaded", stopped)
+    monkeypatch.setattr(running_batch, "run_loaded", stopped)
     with pytest.raises(ssdlab.Interrupted) as caught:
         ssdlab.compare(
             ssdlab.load_config("greedy-8ch", set=SMALL),
@@ -194,13 +195,14 @@ def test_an_interrupt_while_runs_are_submitted_stops_those_that_have_begun(
             assert begun.wait(HANG_S)
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(compare_runs, "ThreadPoolExecutor", Interrupted)
+    monkeypatch.setattr(running_batch, "ThreadPoolExecutor", Interrupted)
     endless = {"workload.requests": 200_000_000_000}
     planned = compare_runs.plan([small / "small.toml"], set=endless)
-    batch = compare_runs._Batch(planned, None, html=False)
-    batch.shown = Shown()
-    done = batch.run(1)
-    assert done.interrupted
+    done = compare_runs.Finished(planned)
+    batch = running_batch.Batch(planned, done.take)
+    batch.display = Shown()
+    batch.run_displayed(1)
+    assert batch.interrupted
     assert [report.completed for report in done.reports.values()] == [False]
 
 

@@ -54,7 +54,7 @@ def numbers(report: ssdlab.Report, without_verdict: bool = False) -> dict[str, A
         del values["time"][name]
     if "gc.trigger" in report.provenance.external_policies or without_verdict:
         # Nobody can tell whether an external trigger could ever be met.
-        del values["verdict"], values["steady_state"]
+        del values["verdict"], values["steady_state"], values["invalidating"]
     victims = values["gc"]["victims_by_policy"]
     values["gc"]["victims_by_policy"] = sorted(victims.values())
     return values

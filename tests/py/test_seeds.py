@@ -102,38 +102,56 @@ RANKED: list[tuple[dict[str, list[float]], list[str], str]] = [
     (
         {"a": [2.0, 2.1, 1.9], "b": [1.0, 1.06, 0.96], "c": [3.0, 3.2, 2.8]},
         ["b"],
-        "lowest write amplification: b",
+        "b writes 50 % less than a; c writes the most, 50 % more than a.",
     ),
     (
         {"a": [2.0, 2.1, 1.9], "b": [2.05, 1.95, 2.1], "c": [3.0, 3.2, 2.8]},
         ["a", "b"],
-        f"lowest write amplification: a, b ({UNDECIDED})",
+        "No configuration writes less than a (b cannot be told from it); c writes the most, 50 %"
+        " more than a.",
     ),
     (
         {"a": [2.0, 2.1, 1.9], "b": [1.9, 1.95, 2.1]},
         ["b", "a"],
-        f"write amplification: {UNDECIDED}",
+        "Write amplification: no difference can be told.",
     ),
     (
-        {"a": [2.0, 2.1], "b": [2.0, 2.1], "c": [3.0, 3.2]},
+        {"a": [2.0, 2.1], "b": [2.0, 2.1], "c": [6.0, 6.3]},
         ["a", "b"],
-        "lowest write amplification: a, b (equal)",
+        "No configuration writes less than a (equal: b); c writes the most, 3 times as much as a.",
+    ),
+    (
+        {"a": [2.0, 2.1], "b": [1.0, 1.05], "c": [1.0, 1.05]},
+        ["b", "c"],
+        "b writes 50 % less than a (equal: c).",
     ),
     # The same in all pairs: no interval is needed.
-    ({"a": [2.0, 2.0], "b": [1.5, 1.5]}, ["b"], "lowest write amplification: b"),
+    (
+        {"a": [2.0, 2.0], "b": [1.5, 1.5]},
+        ["b"],
+        "b writes 25 % less than a.",
+    ),
 ]
 
 
-@pytest.mark.parametrize(("by_label", "lowest", "line"), RANKED)
+@pytest.mark.parametrize(("by_label", "lowest", "sentence"), RANKED)
 def test_nothing_is_called_lowest_inside_the_intervals(
-    by_label: dict[str, list[float]], lowest: list[str], line: str
+    by_label: dict[str, list[float]], lowest: list[str], sentence: str
 ) -> None:
     done = with_waf(by_label)
     assert done.lowest("waf") == lowest
-    assert line in [*done.ranking()]
-    assert f"\n{line}\n" in done.summary()
+    (answer,) = done.answers
+    assert sentence in answer.sentences
+    # The other numbers are those of one run.
+    assert any("equal in all" in one for one in answer.sentences)
+    apart = len(lowest) < len(by_label)
+    assert answer.lowest == ({"waf": tuple(lowest)} if apart else {})
+    assert answer.text in " ".join(done.summary().split())
     page = comparison_page(done)
-    assert f"<li>{line}</li>" in page
+    assert f'<p class="answer">{answer.text}</p>' in page
+    assert page.count('<span class="lowest">') == apart
+    assert page.count('<span class="tie">') == (len(lowest) - 1 if apart else 0)
+    assert ("* lowest" in done.summary()) == apart
     undecided = sum(
         ratio.order == UNDECIDED
         for label in list(by_label)[1:]
@@ -141,8 +159,9 @@ def test_nothing_is_called_lowest_inside_the_intervals(
         if key == "waf"
     )
     assert page.count(f"<small>{UNDECIDED}</small>") == undecided
-    told = json.loads(done.to_json())["ratios"]
-    assert [one["waf"]["order"] for one in told] == [
+    told = json.loads(done.to_json())
+    assert told["answer"][0]["sentences"] == list(answer.sentences)
+    assert [one["waf"]["order"] for one in told["ratios"]] == [
         done.ratios(label)["waf"].order for label in list(by_label)[1:]
     ]
 
@@ -151,8 +170,8 @@ def test_one_seed_has_no_winner() -> None:
     config = ssdlab.load_config("greedy-8ch", set=SMALL)
     done = ssdlab.compare(config, vary={"gc.victim": VICTIMS}, progress=False)
     assert done.lowest("waf") == []
-    (line,) = done.ranking()
-    assert line.startswith(ONE_SEED)
+    (answer,) = done.answers
+    assert answer.text.startswith(ONE_SEED)
     assert ONE_SEED in done.summary()
     assert ONE_SEED in comparison_page(done)
     assert "lowest" not in done.summary()

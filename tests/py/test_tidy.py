@@ -408,6 +408,8 @@ def _registry_complaints() -> Iterator[str]:
 MAX_FILE_LINES, MAX_LINE, MAX_FUNCTION_LINES = 800, 120, 70
 MAX_SOURCE_LINES = 500
 """Of a file of a crate, its tests apart."""
+GENERATED = {"python/ssdlab/results/measures.py"}
+"""As long as what it is written from, which is in files of the sizes above."""
 MAX_BYTES = 4 << 20
 BAD_NAMES = {"utils", "util", "common", "misc", "v2", "old", "priv", "helpers"}
 
@@ -416,7 +418,7 @@ def _size_complaints(name: str, text: str) -> Iterator[str]:
     lines = text.split("\n")
     is_source = fnmatch(name, "crates/*/src/*.rs")
     most = MAX_SOURCE_LINES if is_source else MAX_FILE_LINES
-    if len(lines) > most + 1:
+    if len(lines) > most + 1 and name not in GENERATED:
         yield f"{name}: {len(lines)} lines, at most {most}"
     for number, line in enumerate(lines, 1):
         if len(line) > MAX_LINE:

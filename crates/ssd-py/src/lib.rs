@@ -238,6 +238,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(published::published, module)?)?;
     module.add_function(wrap_pyfunction!(panics::last_panic, module)?)?;
     module.add_function(wrap_pyfunction!(trace_info::trace_info, module)?)?;
+    module.add_function(wrap_pyfunction!(trace_info::footprint_pages, module)?)?;
+    module.add_function(wrap_pyfunction!(trace_info::fitted, module)?)?;
     module.add_function(wrap_pyfunction!(traces::application, module)?)?;
     module.add_function(wrap_pyfunction!(traces::trace_convert, module)?)?;
     module.add_function(wrap_pyfunction!(traces::trace_generate, module)?)?;

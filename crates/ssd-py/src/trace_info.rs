@@ -1,8 +1,10 @@
 //! The statistics of a trace.
 
+use crate::device;
 use crate::traces::{described, refused, watched};
 use pyo3::prelude::*;
 use serde_json::json;
+use ssd_run::fit;
 use ssd_trace::config::RunConfig;
 use ssd_trace::info::{Collector, Options};
 use ssd_trace::raw::{Stopped, each_request};
@@ -36,4 +38,41 @@ pub(crate) fn trace_info(
     values["version"] = json!(1);
     values["source"] = described(&reading);
     Ok(values.to_string())
+}
+
+/// Pages of the device that the trace touches which a resolved configuration (JSON) names.
+///
+/// `progress` and errors are those of `trace_info`; `WorkloadError` also if the trace is a pipe.
+#[pyfunction]
+#[pyo3(signature = (config, *, progress=None))]
+pub(crate) fn footprint_pages(
+    py: Python<'_>,
+    config: &str,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<u64> {
+    let config: RunConfig = crate::parsed("config", config)?;
+    fit::readable_twice(&config).map_err(|e| crate::WorkloadError::new_err(e.to_string()))?;
+    let (workload, page_bytes) = (config.workload, config.kernel.device.page_bytes);
+    watched(py, progress, |watch| {
+        let mut ended = false;
+        let mut noted = |step| {
+            let go_on = watch(step);
+            ended |= go_on.is_break();
+            go_on
+        };
+        match ssd_trace::footprint_pages(&workload, page_bytes, &mut noted) {
+            Ok(pages) => Ok(Some(pages)),
+            Err(_) if ended => Ok(None),
+            Err(error) => Err(refused(&error)),
+        }
+    })
+}
+
+/// A resolved configuration (JSON) whose device holds `pages` pages of the host, as JSON.
+/// Raises `ConfigError` if there is none of its form.
+#[pyfunction]
+pub(crate) fn fitted(config: &str, pages: u64) -> PyResult<String> {
+    let config: RunConfig = crate::parsed("config", config)?;
+    let fitted = fit::sized(&config, pages.max(1));
+    Ok(json!(fitted.map_err(|e| device::refused(e.to_string()))?).to_string())
 }

@@ -2,6 +2,7 @@
 
 use crate::caller::Caller;
 use crate::error::RunError;
+use crate::fit;
 use crate::foresee;
 use crate::page_file::in_files;
 use crate::pull::PullDriver;
@@ -39,7 +40,8 @@ pub struct Done {
 ///
 /// # Errors
 /// The run did not start. Once it has started, [`Finished::ending`] says how it ended.
-pub fn run(mut config: RunConfig, setup: Setup, caller: &mut dyn Caller) -> Result<Done, RunError> {
+pub fn run(config: RunConfig, setup: Setup, caller: &mut dyn Caller) -> Result<Done, RunError> {
+    let mut config = fit::resolved(config, caller)?;
     foresee::check(&config)?;
     let opened = open_workload(&mut config, caller)?;
     let mut log = caller.log(&config.metrics).map_err(RunError::Log)?;

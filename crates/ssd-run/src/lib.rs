@@ -28,6 +28,7 @@ mod caller;
 mod compose;
 mod error;
 pub mod excerpt;
+pub mod fit;
 mod foresee;
 pub mod logs;
 mod page_file;

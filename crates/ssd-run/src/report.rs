@@ -239,6 +239,9 @@ fn report(
             factory_bad_blocks: bad.factory,
             worn_out_blocks: bad.worn_out,
             endurance: config.wear.endurance,
+            ends_of_life: ends_of_life(config, ftl, end.erases),
+            daily_writes: config.wear.daily_writes_bytes,
+            warranty_years: config.wear.warranty_years,
             host_bytes_written: ftl.host_bytes_written(),
             channel_busy_ns: end.busy.0,
             chip_busy_ns: end.busy.1,
@@ -255,6 +258,12 @@ fn report(
         trace_lines: circumstances.trace_lines.clone(),
         warnings: all_warnings(circumstances, ending),
     })
+}
+
+/// Repetitions of the measurement before the first block is worn out, and before a pool has lost its spare.
+fn ends_of_life(config: &RunConfig, ftl: &Ftl, erases: &[u32]) -> Option<(f64, f64)> {
+    let spare = config.spare_units_per_pool().saturating_sub(u64::from(config.gc.reserve));
+    ftl.ends_of_life(erases, spare).map(|ends| (ends.first_block, ends.spare))
 }
 
 /// The warnings of a report, the reason for a failure first.

@@ -25,6 +25,7 @@ pub mod write;
 pub use generate::synthetic::Synthetic;
 pub use generate::{app, fio, keys, stand_in, synthetic};
 pub use read::facts::TraceFacts;
+pub use read::footprint::footprint_pages;
 pub use read::input::Step;
 pub use read::replay::TraceSource;
 pub use read::{columnar, facts, formats, info, raw, replay};

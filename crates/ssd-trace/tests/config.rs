@@ -139,7 +139,7 @@ request_log = true
 "#;
 
 /// Keys of synthetic requests, and of a start from a snapshot.
-const MADE: [&str; 6] = [
+const MADE: [&str; 7] = [
     r#"
 [alloc]
 separation = { policy = "dac", classes = 3 }
@@ -206,6 +206,8 @@ nvram_time = "400 ns"
 checkpoint = "1 GiB"
 buffer = "protected"
 "#,
+    "[device]\nfit = \"trace\"\n[wear]\nendurance = 3000\ndaily_writes = \"20 GB\"\nwarranty_years = 3\n\
+     [workload]\ntrace = \"FILE\"",
 ];
 
 /// Each of these keys shows nothing by default, and has no effect with the key that comes after it.
@@ -233,14 +235,15 @@ fn every_key_of_the_contract_is_accepted() {
     assert_eq!(config.gc.trigger[1].int("hard"), 0);
     assert_eq!(config.gc.concurrency.int("gmax"), 3);
     assert_eq!(config.timing.erase_ns, 700_000);
-    let [made, _, _, stand_in, _, cut] = MADE.map(|text| ok(&input(text)));
+    let [made, _, _, stand_in, _, cut, fitted] = MADE.map(|text| ok(&input(text)));
     assert_eq!(made.workload.arrival.interval_ns, 50_000);
     assert_eq!(made.workload.sizes[1].bytes, 512);
     assert_eq!(stand_in.workload.train_gap_ns, 20_000);
+    assert_eq!(fitted.workload.fit, ssd_trace::config::Fit::Compact);
     assert_eq!(cut.power.cut, PowerCut::At(vec![1_000_000_000, 2_500_000_000]));
     assert_eq!((made.workload_seed(), config.workload_seed()), (7, 1));
     let tables = |text: &str| text.parse::<toml::Table>().expect("the texts above are TOML");
-    let said = [CONTRACT, MADE[0], MADE[1], MADE[2], MADE[3], MADE[4], MADE[5]].map(tables);
+    let said: Vec<_> = [CONTRACT].into_iter().chain(MADE).map(tables).collect();
     let alternatives = [
         "device.user_capacity",
         "timing.transfer",

@@ -28,20 +28,22 @@ from ssdlab.cli import (
     run,
     snapshot,
     trace,
+    trial,
 )
 from ssdlab.cli.ending import explained
+from ssdlab.cli.examples import add_examples
 from ssdlab.cli.terminal import discard, put, say
 
 app = typer.Typer(
     name="ssdlab",
     help="A laboratory for the garbage collection of SSDs.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 # In the order of `--help`, which lists verbs before groups.
-for module in (run, reproduce, report, listing, doctor, config, trace, drives, kv, snapshot):
+for module in (trial, run, reproduce, report, listing, doctor, config, trace, drives, kv, snapshot):
     app.add_typer(module.app)
+add_examples(app)
 
 
 def _print_version(wanted: bool) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
+from ssdlab.config.vary import has_range, split
 from ssdlab.errors import ConfigError
 
 
@@ -36,35 +37,14 @@ def read_as(
     return values
 
 
-def vary_values(said: Sequence[str] | None) -> dict[str, list[object]]:
-    """`--vary` as a mapping of keys to their values."""
-    values: dict[str, list[object]] = {}
+def vary_values(said: Sequence[str] | None) -> dict[str, Iterable[object]]:
+    """`--vary` as a mapping of keys to their values: lists, or texts that have ranges."""
+    values: dict[str, Iterable[object]] = {}
     for key, text in _pairs("--vary", said, "KEY=A,B,..., such as gc.victim=greedy,fifo"):
         if key in values:
             raise ConfigError([f"--vary {key}: given twice; give all values at once"])
-        values[key] = list(split(text))
+        values[key] = text if has_range(text) else [*split(text)]
     return values
-
-
-def split(text: str) -> Iterator[str]:
-    """Parts between commas, except those inside quotes, lists and tables."""
-    depth, quote, start = 0, "", 0
-    for i, letter in enumerate(text + ","):
-        if quote:
-            quote = "" if letter == quote else quote
-        elif letter in "\"'":
-            quote = letter
-        elif letter in "[{":
-            depth += 1
-        elif letter in "]}":
-            depth -= 1
-        elif letter == "," and depth <= 0:
-            part, start = text[start:i].strip(), i + 1
-            if part:
-                yield part
-    rest = text[start:].strip()
-    if rest:
-        yield rest
 
 
 def sector_ranges(said: Sequence[str] | None) -> list[tuple[int, int]]:
@@ -90,8 +70,8 @@ def size_bytes(option: str, text: str) -> int:
 
 def nanoseconds(option: str, text: str) -> int:
     """A time such as `1.5s` or `20 ms` as nanoseconds."""
-    units = {"ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9}
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(ns|us|µs|ms|s)\s*", text)
+    units = {"ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9}
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(ns|us|µs|ms|s|min)\s*", text)
     if not found:
         raise ConfigError([f"{option} {text}: expected a time with its unit, such as 1.5s"])
     return round(float(found[1]) * units[found[2]])

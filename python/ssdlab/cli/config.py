@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
 import ssdlab
 from ssdlab import _core
 from ssdlab.cli.arguments import set_values
-from ssdlab.cli.options import ConfigArgument, Json, Sets, Trace
+from ssdlab.cli.options import ConfigArgument, ForceFiles, Json, Sets, Trace
 from ssdlab.cli.terminal import put
+from ssdlab.results import outputs
 
 app = typer.Typer(name="config", no_args_is_help=True, help="Inspect configurations.")
 
@@ -31,10 +34,40 @@ def config_check(config: ConfigArgument, trace: Trace = None, sets: Sets = None)
     put(f"{config}: no errors\n{loaded!r}\n")
 
 
+SCHEMA = "ssdlab.schema.json"
+"""The file beside a new configuration by which editors complete and check its keys."""
+
+
+@app.command("init")
+def config_init(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="TOML file to write.")],
+    preset: Annotated[
+        str, typer.Option("--preset", metavar="NAME", help="Preset to start from.")
+    ] = "greedy-8ch",
+    force: ForceFiles = False,
+) -> None:
+    """Write a configuration to start from, and the JSON Schema that it names, for editors."""
+    ssdlab.load_config(None, preset=preset)
+    presets = {one["name"]: one["text"] for one in json.loads(_core.registry())["presets"]}
+    # What is published of a drive is no key.
+    text = presets[preset].partition("\n[published]")[0].strip()
+    schema = file.parent / SCHEMA
+    wanted = {
+        file: outputs.text(f"#:schema {SCHEMA}\n\n{text}\n"),
+        schema: outputs.text(_schema()),
+    }
+    for made in outputs.write_all(wanted, force=force, ours=lambda path: path == schema):
+        put(f"{made}\n")
+
+
 @app.command("schema")
 def config_schema() -> None:
     """Print the JSON Schema of configurations, for editors."""
-    put(json.dumps(json.loads(_core.config_schema()), indent=2) + "\n")
+    put(_schema())
+
+
+def _schema() -> str:
+    return json.dumps(json.loads(_core.config_schema()), indent=2) + "\n"
 
 
 @app.command("reference")

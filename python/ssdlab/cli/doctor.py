@@ -16,7 +16,7 @@ from ssdlab.config import memory
 from ssdlab.config.resolve import preset_names
 from ssdlab.display.numbers import rate, size
 from ssdlab.results.comparison import table
-from ssdlab.running.compare_runs import cores
+from ssdlab.running.batch import cores
 from ssdlab.running.simulate import run
 
 REQUESTS = 50_000

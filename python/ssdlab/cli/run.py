@@ -31,10 +31,11 @@ from ssdlab.cli.options import (
     Trace,
     Unit,
 )
-from ssdlab.cli.terminal import put, say
+from ssdlab.cli.terminal import put, put_summary, say
 from ssdlab.errors import ConfigError, Interrupted, OutputError, RunError
 from ssdlab.results.report import Report
-from ssdlab.running.compare_runs import Planned, plan, run_all
+from ssdlab.running.batch import Planned
+from ssdlab.running.compare_runs import plan, run_all
 
 app = typer.Typer()
 
@@ -71,8 +72,10 @@ def run_command(
     target = out or Path("runs") / loaded.name
 
     def shown(report: Report | None) -> None:
-        if report is not None and (json_ or not quiet):
-            put(report.to_json() if json_ else report.summary())
+        if report is not None and json_:
+            put(report.to_json())
+        elif report is not None and not quiet:
+            put_summary(report.summary())
         if report is not None and report.folder is not None and not quiet:
             say(results_in(report.folder, target))
 
@@ -221,8 +224,10 @@ def _compared(
     done = run_all(
         planned, jobs=jobs, out=target, force=force, progress=not quiet, html=not no_html
     )
-    if json_ or not quiet:
-        put(done.to_json() if json_ else done.summary())
+    if json_:
+        put(done.to_json())
+    elif not quiet:
+        put_summary(done.summary())
     if not quiet:
         say(results_in(done.folder or target, target))
     if done.interrupted:

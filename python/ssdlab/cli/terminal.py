@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from typing import TextIO
 
@@ -14,6 +15,18 @@ def put(text: str) -> None:
         sys.stdout.flush()
     except BrokenPipeError:
         discard(sys.stdout)
+
+
+def put_summary(text: str) -> None:
+    """Write a summary to stdout, in colour on a terminal unless NO_COLOR is set."""
+    dull = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    put(text if dull or not sys.stdout.isatty() else coloured(text))
+
+
+def coloured(text: str) -> str:
+    """A summary with what invalidates it in red, and the lowest of each number in green."""
+    text = re.sub(r"^(  ! |LOST|invalidates )", "\x1b[1;31m\\1\x1b[0m", text, flags=re.MULTILINE)
+    return re.sub(r"^(  \S.*? \*)(?=  )", "\x1b[32m\\1\x1b[0m", text, flags=re.MULTILINE)
 
 
 def say(text: str) -> None:

@@ -39,7 +39,12 @@ def available() -> int | None:
 
 def check(configs: Sequence[Config], jobs: int = 1) -> None:
     """Raise `ConfigError` if `jobs` of the devices of `configs` at once are larger than memory."""
-    largest = sorted(map(needed, configs), reverse=True)
+    check_needed([needed(config) for config in configs], jobs)
+
+
+def check_needed(bytes_: Sequence[int], jobs: int) -> None:
+    """The same for devices that take that much memory each."""
+    largest = sorted(bytes_, reverse=True)
     need, have = sum(largest[:jobs]), available()
     if have is None or need <= have:
         return

@@ -141,26 +141,46 @@ def load_config(
     extends; `set` maps dotted keys to values ({"gc.victim": "fifo", "timing.read": "60 us"}).
     Raises `ConfigError` with all errors at once.
     """
-    sets = [(key, set_text(value)) for key, value in (set or {}).items()]
-    if trace is not None:
-        sets.append(("workload.trace", str(trace)))
-    if seed is not None:
-        sets.append(("run.seed", str(seed)))
-    if isinstance(config, Config):
-        if preset is not None:
-            message = "preset: a resolved configuration takes no preset; load it from its file"
-            raise ConfigError([message])
-        if not sets:
-            return config
-        file: tuple[str, str] | None = (f"{config.name}.toml", config.toml())
-        path = config.file
-    else:
-        named, file = (None, None) if config is None else _named(config)
-        if named and preset and named != preset:
-            raise ConfigError([f"preset: {named} and {preset} are both presets; name one"])
-        preset = preset or named
-        path = None if file is None else Path(file[0])
-    try:
-        return Config(_core.load(preset, file, sets), path)
-    except _core.ConfigError as error:
-        raise ConfigError(error.args[0]) from None
+    plain = preset is None and trace is None and seed is None and not set
+    if isinstance(config, Config) and plain:
+        return config
+    return Source(config, preset).load(set, trace=trace, seed=seed)
+
+
+class Source:
+    """What `load_config` loads, read once: for many configurations of one origin."""
+
+    def __init__(self, config: ConfigLike | None, preset: str | None = None) -> None:
+        self.preset = preset
+        self.file: tuple[str, str] | None
+        """Name and text."""
+        if isinstance(config, Config):
+            if preset is not None:
+                message = "preset: a resolved configuration takes no preset; load it from its file"
+                raise ConfigError([message])
+            self.file = (f"{config.name}.toml", config.toml())
+            self.path = config.file
+        else:
+            named, self.file = (None, None) if config is None else _named(config)
+            if named and preset and named != preset:
+                raise ConfigError([f"preset: {named} and {preset} are both presets; name one"])
+            self.preset = preset or named
+            self.path = None if self.file is None else Path(self.file[0])
+
+    def load(
+        self,
+        set: Mapping[str, object] | None = None,
+        *,
+        trace: str | Path | None = None,
+        seed: int | None = None,
+    ) -> Config:
+        """The configuration with overrides, as `load_config`."""
+        sets = [(key, set_text(value)) for key, value in (set or {}).items()]
+        if trace is not None:
+            sets.append(("workload.trace", str(trace)))
+        if seed is not None:
+            sets.append(("run.seed", str(seed)))
+        try:
+            return Config(_core.load(self.preset, self.file, sets), self.path)
+        except _core.ConfigError as error:
+            raise ConfigError(error.args[0]) from None

@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from ssdlab.display import form
 from ssdlab.display.numbers import ratio
+from ssdlab.html.answer import answer_html
 from ssdlab.html.compare_plots import comparison_figures
 from ssdlab.html.page import (
     Section,
@@ -26,7 +27,6 @@ from ssdlab.html.repeated import (
     RATIO_NOTE,
     marked,
     quantiles,
-    ranking_list,
     ratio_cells,
     values_table,
 )
@@ -52,11 +52,13 @@ def comparison_page(done: Comparison, baseline: str | None = None) -> str:
     labels = list(done.repetitions or done.reports)
     base = labels.index(baseline) if baseline in labels else 0
     columns = [key for key in COLUMNS if any(row[key] is not None for row in done.rows)]
+    told = answer_html(done)
     sections = [
+        *([Section("answer", "Answer", told)] if told else []),
         Section("numbers", "Numbers", _first(done) + _values(done, columns, places)),
         Section("ratios", "Ratios to a baseline", _ratios(done, columns, base)),
         Section("plots", "Plots", figures(comparison_figures(done))),
-        Section("warnings", "Warnings", warnings_box(_warnings(done))),
+        Section("warnings", "Warnings", _warnings(done)),
         Section("config", "Configurations", _configs(done)),
         Section("provenance", "Provenance", _provenance(done, places)),
     ]
@@ -174,7 +176,7 @@ def _ratios(done: Comparison, columns: list[str], base: int) -> str:
     heads = ["run", *(COLUMNS[key] for key in keys)]
     note = f"{escape(sentence)} {note}" if sentence else note
     ratios = table(heads, rows, "Ratios", "ratio-table")
-    return f'{ranking_list(done)}{choice}{ratios}<p class="note">{note}</p>'
+    return f'{choice}{ratios}<p class="note">{note}</p>'
 
 
 NOTE = (
@@ -201,12 +203,14 @@ def _ratio_rows(done: Comparison, keys: list[str], base: int) -> list[tuple[str,
     return body
 
 
-def _warnings(done: Comparison) -> list[str]:
-    given: dict[str, list[str]] = {}
-    for label, report in done.reports.items():
-        for text in report.warnings:
-            given.setdefault(text, []).append(label)
-    return [f"{', '.join(labels)}: {text}" for text, labels in given.items()]
+def _warnings(done: Comparison) -> str:
+    """Those that invalidate numbers, then the notes."""
+    groups = [*done.warning_groups()]
+    if not groups:
+        return warnings_box([])
+    return "".join(
+        f"<h3>{title[0].upper()}{title[1:]}</h3>{warnings_box(texts)}" for title, _, texts in groups
+    )
 
 
 def _differences(done: Comparison) -> str:

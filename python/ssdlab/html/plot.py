@@ -89,6 +89,28 @@ class Stacked:
 
 
 @dataclass(frozen=True)
+class Point:
+    """A ratio to the baseline with its interval; None where there is none."""
+
+    ratio: float
+    low: float | None
+    high: float | None
+    state: Literal["base", "lowest", "tie", "other"]
+    """Whether it is the baseline, the lowest, or as good as the lowest as far as can be told."""
+
+
+@dataclass(frozen=True)
+class Forest:
+    """Ratios of configurations to a baseline, a panel for each number."""
+
+    key: str
+    title: str
+    caption: str
+    panels: tuple[tuple[str, tuple[tuple[str, Point | None], ...]], ...]
+    """The name of each number, and its rows of label and ratio."""
+
+
+@dataclass(frozen=True)
 class Missing:
     """A plot that cannot be drawn."""
 
@@ -98,4 +120,4 @@ class Missing:
     """Why not, and how to get it."""
 
 
-Figure: TypeAlias = "Plot | Stacked | Missing"
+Figure: TypeAlias = "Plot | Stacked | Forest | Missing"

@@ -23,17 +23,31 @@ def _cell(path: str, column: str, one: Estimate | None) -> str:
     return f"{mean} ±\u00a0{number(f'{path}.ci95', one.ci95, column)}"
 
 
+def _standing(cell: str, label: str, best: Sequence[tuple[str, ...]] | None) -> str:
+    """A cell that is marked as the lowest, or as one that cannot be told from it."""
+    for group in best or ():
+        if label in group:
+            kind = "lowest" if label == group[0] else "tie"
+            return f'<span class="{kind}">{cell}</span>'
+    return cell
+
+
 def values_table(done: Comparison, columns: Mapping[str, str], places: Mapping[str, int]) -> str:
     """Means over the seeds with their intervals; `places`: the index of each in compare.json."""
-    body = []
+    body, lowest = [], done.lowest_of_all
     for label in done.repetitions:
         i, found = places[label], done.estimates(label)
-        cells = [_cell(f"statistics.{i}.{key}", key, found.get(key)) for key in columns]
+        cells = [
+            _standing(_cell(f"statistics.{i}.{key}", key, found.get(key)), label, lowest.get(key))
+            for key in columns
+        ]
         body.append((label, cells))
     made = table(["run", *columns.values()], body, "Means of the repetitions")
     notes = [
         "Means over the seeds ± half the width of their 95 % confidence interval (Student's t)."
     ]
+    if lowest:
+        notes.append("Bold: the lowest; grey: equal to it, or cannot be told from it.")
     notes.append(
         "Warnings, configurations and all plots except those by seed are those of the first seed."
     )
@@ -60,12 +74,6 @@ def ratio_cells(done: Comparison, label: str, baseline: str, columns: Sequence[s
 def marked(text: str) -> str:
     """A ratio as HTML: words that leave it open are set small."""
     return text.replace(UNDECIDED, f"<small>{UNDECIDED}</small>")
-
-
-def ranking_list(done: Comparison) -> str:
-    """Which configuration is lowest in what, as far as the intervals tell."""
-    lines = "".join(f"<li>{escape(line)}</li>" for line in done.ranking())
-    return f'<ul class="ranking">{lines}</ul>' if lines else ""
 
 
 def quantiles(done: Comparison) -> str:

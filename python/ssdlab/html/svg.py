@@ -11,7 +11,7 @@ from xml.sax.saxutils import escape, quoteattr
 import numpy as np
 
 from ssdlab.display.numbers import duration, on_page, percent
-from ssdlab.html.plot import TONES, Bars, Curve, Floats, Plot, Stacked
+from ssdlab.html.plot import TONES, Axis, Bars, Curve, Floats, Forest, Plot, Point, Stacked
 from ssdlab.html.scale import Scale
 
 WIDTH, HEIGHT = 560.0, 290.0
@@ -42,10 +42,12 @@ def tone_class(tone: int) -> str:
     return f"t{tone % TONES}" + (" dashed" if tone >= TONES else "")
 
 
-def drawn(figure: Plot | Stacked, *, alone: bool = False) -> str:
+def drawn(figure: Plot | Stacked | Forest, *, alone: bool = False) -> str:
     """The figure as an SVG element; `alone` as a file, with its title and its style."""
     if isinstance(figure, Stacked):
         height, body = _stacked(figure)
+    elif isinstance(figure, Forest):
+        height, body = _forest(figure)
     else:
         height, body = _plot(figure)
     head = 28.0 if alone else 0.0
@@ -236,3 +238,59 @@ def _stacked(figure: Stacked) -> tuple[float, str]:
         body.append(f'<text class="tick" x="{at + 6:.1f}" y="{y + 15:g}">{escape(total)}</text>')
     height = top + ROW * len(figure.rows) + 6
     return height, "".join(body)
+
+
+PANELS = 3
+"""Panels of ratios side by side."""
+THIN = 20.0
+"""Height of a row of ratios."""
+
+
+def _forest(figure: Forest) -> tuple[float, str]:
+    labels = [label for label, _ in figure.panels[0][1]]
+    left = min(max(LEFT, 16 + LETTER * max(len(_cut(label, 24)) for label in labels)), 190.0)
+    across = min(PANELS, len(figure.panels))
+    room = (WIDTH - left - 6) / across
+    body: list[str] = []
+    tall = 52.0 + THIN * len(labels)
+    for i, (title, rows) in enumerate(figure.panels):
+        top, start = tall * (i // across), left + room * (i % across) + 8
+        body += _panel(title, rows, start, start + room - 22, top)
+        if i % across == 0:
+            body += [
+                f'<text class="tick end" x="{left - 6:g}" y="{top + 36 + THIN * row:g}">'
+                f"{escape(_cut(label, 24))}</text>"
+                for row, label in enumerate(labels)
+            ]
+    return tall * -(-len(figure.panels) // across), "".join(body)
+
+
+def _panel(
+    title: str, rows: tuple[tuple[str, Point | None], ...], start: float, end: float, top: float
+) -> Iterator[str]:
+    """The ratios of one number, from `start` to `end`."""
+    known = [p for _, p in rows if p is not None]
+    ends = np.array([v for p in known for v in (p.ratio, p.low, p.high) if v is not None] + [1.0])
+    apart = 0.08 * (ends.max() - ends.min() or 1.0)
+    axis = Axis("", "ratio", low=float(ends.min() - apart), high=float(ends.max() + apart))
+    x = Scale.over(axis, ends, start, end)
+    foot = top + 26 + THIN * len(rows)
+    yield f'<text class="legend" x="{start:g}" y="{top + 16:g}">{escape(title)}</text>'
+    for value, text in x.ticks()[:: max(1, len(x.ticks()) // 3)]:
+        at = x.at(np.array([value]))[0]
+        yield f'<path class="grid" d="M{at:.1f} {top + 22:g}V{foot:g}"/>'
+        yield f'<text class="tick middle" x="{at:.1f}" y="{foot + 16:g}">{escape(text)}</text>'
+    one = x.at(np.array([1.0]))[0]
+    yield f'<path class="axis" d="M{one:.1f} {top + 22:g}V{foot:g}"/>'
+    for row, (label, point) in enumerate(rows):
+        if point is None:
+            continue
+        y = top + 32 + THIN * row
+        low, high = point.low or point.ratio, point.high or point.ratio
+        a, at, b = x.at(np.array([low, point.ratio, high]))
+        text = f"{label}: {point.ratio:.3f} [{low:.3f}, {high:.3f}]"
+        yield (
+            f'<g class="point {point.state}"><title>{escape(text)}</title>'
+            f'<path class="line" d="M{a:.1f} {y:g}H{b:.1f}"/>'
+            f'<circle class="dot" cx="{at:.1f}" cy="{y:g}" r="4.5"/></g>'
+        )

@@ -9,22 +9,23 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from ssdlab.display.form import columns
-from ssdlab.display.numbers import duration, percent, rate, ratio
-from ssdlab.results.intervals import ONE_SEED, UNDECIDED, Estimate, Ratio, estimate, paired_ratio
+from ssdlab.display.numbers import Value, duration, percent, rate, ratio
+from ssdlab.results.answer import Answer, answers
+from ssdlab.results.drawing import Drawing, drawer
+from ssdlab.results.intervals import Estimate, Ratio, estimate, paired_ratio
 from ssdlab.results.measures import LatencyStats
+from ssdlab.results.points import Points, Row
 from ssdlab.results.report import REPORT, Report
 
-Row: TypeAlias = "dict[str, str | int | float | bool | None]"
 JSON, CSV, TEXT = "compare.json", "compare.csv", "summary.txt"
 WIDTH = 100
 MEASURES = tuple(one.name for one in columns() if one.measured)
 """Columns of which repetitions have means and ratios: what is simulated, not how fast."""
-RANKED = {one.name: one.title for one in columns() if one.ranked}
-"""Columns by which configurations are ranked, with their names."""
 _EVERY_READ = "latency.read."
 STATISTICS = tuple(
     one.key.removeprefix(_EVERY_READ) for one in columns() if one.key.startswith(_EVERY_READ)
@@ -71,6 +72,8 @@ class Comparison:
     """With several seeds: all reports, by label and seed; `reports` has those of the first seed."""
     not_run: tuple[str, ...] = ()
     """Runs without a report because of Ctrl-C: label, or label and seed."""
+    varied: dict[str, dict[str, Value]] = field(default_factory=dict)
+    """The keys that were varied and their values, by label; empty if none was."""
 
     @staticmethod
     def read(folder: str | Path) -> Comparison:
@@ -90,7 +93,8 @@ class Comparison:
         early = not values["completed"] and not values["failures"]
         not_run = tuple(values.get("not_run", ()))
         early = early or missing or bool(not_run)
-        return Comparison(reports, values["failures"], early, folder, repetitions, not_run)
+        varied = values.get("varied", {})
+        return Comparison(reports, values["failures"], early, folder, repetitions, not_run, varied)
 
     def moved(self, folder: Path) -> Comparison:
         """This comparison with its files in `folder`."""
@@ -111,6 +115,23 @@ class Comparison:
         """The folder of the report that stands for `label`, below that of the comparison."""
         seed = self.reports[label].provenance.seed if label in self.repetitions else None
         return run_folder(label, seed)
+
+    @cached_property
+    def points(self) -> Points:
+        """The values of the keys that were varied, with the numbers of the completed runs."""
+        rows: dict[str, list[Row]] = {}
+        for label, report in self.runs:
+            if report.completed:
+                rows.setdefault(label, []).append(_row(label, report))
+        return Points.of(self.varied, rows)
+
+    def plot(self, metric: str = "waf", x: str | None = None, y: str | None = None) -> Drawing:
+        """Draw a column of `rows` over the key `x` that was varied; with `y` a heat map of both.
+
+        Default of `x`: the first key with numbers. The result shows itself in notebooks and has
+        `save(path)`. Raises `ConfigError`.
+        """
+        return drawer().of_points(self.points, metric, x, y)
 
     @property
     def runs(self) -> list[tuple[str, Report]]:
@@ -260,7 +281,9 @@ class Comparison:
             "not_run": self.not_run,
             "folders": {label: self._folder(label).as_posix() for label in self.reports},
             "reserve_decided": self.reserve_decided,
-            "warnings": dict(self._warnings()),
+            **({"varied": self.varied} if self.varied else {}),
+            "warnings": self._warnings(),
+            "answer": [asdict(one) for one in self.answers],
         }
         return values | self._repeated() if self.repetitions else values
 
@@ -308,24 +331,19 @@ class Comparison:
 
             lines = tables(self)
         else:
-            lines = [*self._head(), *self.first_lines(), "", *self._overview()]
+            lines = [*self._head(), *self.first_lines(), *self.answer_lines(), ""]
+            lines += self._overview()
             for op in ("write", "read"):
                 lines += self._latencies(op)
-        ranking = [line for text in self.ranking() for line in _wrapped("", text)]
-        lines += ["", *ranking] if ranking else []
         losses = dict.fromkeys(report.loss for _, report in self.runs if report.loss)
         lines = [*(line for loss in losses for line in _wrapped("LOST  ", loss)), *lines]
         for label, reason in self.failures.items():
             lines += ["", f"{label} could not finish: {reason}"]
         if self.not_run:
             lines += ["", *_wrapped("not run: ", ", ".join(self.not_run))]
-        warnings = list(self._warnings())
-        if warnings:
-            lines += ["", "warnings (first seed)" if self.repetitions else "warnings"]
-        for text, labels in warnings:
-            every = len(labels) == len(self.reports)
-            whose = "all" if every else ", ".join(labels)
-            lines += _wrapped("  ! ", text if every and len(labels) == 1 else f"{whose}: {text}")
+        for head, mark, texts in self.warning_groups():
+            lines += ["", head + (" (first seed)" if self.repetitions else "")]
+            lines += [line for text in texts for line in _wrapped(mark, text)]
         return "\n".join(lines) + "\n"
 
     def _head(self) -> Iterator[str]:
@@ -343,6 +361,33 @@ class Comparison:
         """What a reader has to know before any number."""
         sentence = self.reserve_sentence()
         return ["", *_wrapped("", sentence)] if sentence else []
+
+    def _warnings(self) -> dict[str, list[str]]:
+        """Each warning once, with the labels of the runs that gave it."""
+        given: dict[str, list[str]] = {}
+        for label, report in self.reports.items():
+            for text in report.warnings:
+                given.setdefault(text, []).append(label)
+        return given
+
+    @cached_property
+    def answers(self) -> list[Answer]:
+        """What the comparison says, as far as intervals decide: an answer for each workload."""
+        return answers(self)
+
+    @property
+    def lowest_of_all(self) -> dict[str, list[tuple[str, ...]]]:
+        """By column, for each workload, what `Answer.lowest` says."""
+        found: dict[str, list[tuple[str, ...]]] = {}
+        for answer in self.answers:
+            for key, labels in answer.lowest.items():
+                found.setdefault(key, []).append(labels)
+        return found
+
+    def answer_lines(self) -> list[str]:
+        """The answers, as lines of a summary."""
+        told = [line for one in self.answers for line in _wrapped("", one.text)]
+        return ["", *told] if told else []
 
     def _ratio(self, label: str, value: float | None, base: float | None) -> str:
         """How `value` of a run compares with that of the first one, in seven columns."""
@@ -397,35 +442,18 @@ class Comparison:
             rows.append(cells)
         return ["", *table([f"{op} latency", *names], rows)]
 
-    def ranking(self) -> Iterator[str]:
-        """For each column the lowest configuration, as far as the intervals decide."""
-        done = self.of_policies()
-        if max(len(done.reports), len(done.repetitions)) < 2:
-            return
-        if not done.repetitions:
-            yield f"{ONE_SEED}, so nothing is ranked (--seeds N repeats every run with N seeds)"
-            return
-        for key, words in RANKED.items():
-            first, *close = done.lowest(key) or [""]
-            if not first:
-                continue
-            if not close:
-                yield f"lowest {words}: {first}"
-                continue
-            orders = {r.order for one in close if (r := done.ratio(one, first, key))}
-            how = "equal" if orders == {"equal"} else UNDECIDED
-            if len(close) + 1 == len(done.repetitions):
-                yield f"{words}: {how}"
-            else:
-                yield f"lowest {words}: {', '.join((first, *close))} ({how})"
+    def warning_groups(self) -> Iterator[tuple[str, str, list[str]]]:
+        """A title, the mark of a line, and the warnings: those that invalidate numbers, then notes.
 
-    def _warnings(self) -> Iterator[tuple[str, list[str]]]:
-        """Each warning once, with the labels of the runs that gave it."""
-        given: dict[str, list[str]] = {}
-        for label, report in self.reports.items():
-            for text in report.warnings:
-                given.setdefault(text, []).append(label)
-        yield from given.items()
+        Warnings of several runs that differ in numbers alone are told once.
+        """
+        reports = self.reports.items()
+        severe = [(label, w) for label, r in reports for w in r.warnings[: r.invalidating]]
+        notes = [(label, w) for label, r in reports for w in r.warnings[r.invalidating :]]
+        if severe:
+            yield "invalidates results", "  ! ", folded(severe, len(self.reports))
+        if notes:
+            yield "notes", "  - ", folded(notes, len(self.reports))
 
     def __repr__(self) -> str:
         return f"<Comparison of {', '.join(self.reports)}>\n{self.summary()}"
@@ -433,6 +461,21 @@ class Comparison:
     def _repr_html_(self) -> str:
         """The tables for notebooks."""
         return f"<pre>{html.escape(self.summary())}</pre>"
+
+
+def folded(told: Sequence[tuple[str, str]], runs: int) -> list[str]:
+    """Warnings (label and text) by their words; `runs`: how many runs there are."""
+    alike: dict[str, dict[str, str]] = {}
+    for label, text in told:
+        alike.setdefault(re.sub(r"\d[\d,.]*", "#", text), {})[label] = text
+    lines = []
+    for by_label in alike.values():
+        (first, text), *others = by_label.items()
+        whose = "all" if len(by_label) == runs else ", ".join(by_label)
+        if any(other != text for _, other in others):
+            text = f"{text} [the numbers are those of {first}]"
+        lines.append(text if runs == 1 else f"{whose}: {text}")
+    return lines
 
 
 def _wrapped(label: str, text: str) -> Iterator[str]:
@@ -467,11 +510,11 @@ def labels_of(parts: Sequence[Mapping[str, str]]) -> list[str]:
         name = key.rpartition(".")[2]
         return part[key] if single or key in ("config", "trace") else f"{name}={part[key]}"
 
-    labels: list[str] = []
+    labels: dict[str, str] = {}
     for part in parts:
         label = wanted = " ".join(shown(part, key) for key in keys)
         number = 2
-        while folder_name(label) in map(folder_name, labels):
+        while folder_name(label) in labels:
             label, number = f"{wanted} ({number})", number + 1
-        labels.append(label)
-    return labels
+        labels[folder_name(label)] = label
+    return [*labels.values()]

@@ -49,6 +49,8 @@ class Parts:
     """Whether the victim policy is what the run measures."""
     wear: Wear
     """Wear levelling and lifetime."""
+    lifetime: Lifetime | None
+    """How long the device lasts; None where blocks do not wear out."""
     latency_parts: LatencyParts
     """Where the time went."""
     device: Device
@@ -65,6 +67,8 @@ class Parts:
     """Speed of the simulator."""
     warnings: tuple[str, ...]
     """What to check before using the numbers."""
+    invalidating: int
+    """How many of the warnings invalidate numbers: the first ones. The others are notes."""
 
 
 @dataclass(frozen=True)
@@ -464,6 +468,33 @@ class Wear:
     host_bytes_at_even_wear: float | None
     """Bytes that the host could write in total if every block reached its endurance, at the write
     amplification of the measurement; None without an endurance."""
+
+
+@dataclass(frozen=True)
+class Lifetime:
+    """How long the device lasts, extrapolated from the measurement (`wear.endurance`).
+
+    From now on the host writes as in the measurement, at its write amplification, and every block
+    is erased at the mean rate of its pool. Bytes and days count from when the device was new, a day
+    as `wear.daily_writes` says. Write amplification grows while blocks are lost, which is left out:
+    see docs/lifetime.md.
+    """
+
+    daily_writes: float | None
+    """Bytes that the host writes in a day: `wear.daily_writes`, or the rate of the measurement."""
+    first_block_bytes: float | None
+    """Bytes that the host has written when the first block is worn out."""
+    first_block_days: float | None
+    """Days until then."""
+    bytes_written: float | None
+    """Bytes that the host has written when a pool has lost its spare (TBW)."""
+    days: float | None
+    """Days until then."""
+    drive_writes_per_day: float | None
+    """Times the capacity that the host may write each day to reach the end of the warranty
+    (DWPD)."""
+    left: float | None
+    """Erases of a block left on average, over those that it survives."""
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ssdlab.display.form import columns
 from ssdlab.display.numbers import ABSENT, ratio, shown
@@ -27,13 +27,14 @@ def ratio_text(known: Ratio | None) -> str:
 def tables(done: Comparison) -> list[str]:
     """Lines: what was repeated, then a table of all columns shown and all configurations."""
     labels = list(done.repetitions)
-    lines = [*_head(done), *done.first_lines(), ""]
+    lines = [*_head(done), *done.first_lines(), *done.answer_lines(), ""]
     estimates = {label: done.estimates(label) for label in labels}
     if not any(estimates.values()):
         return [*lines, "Fewer than two repetitions completed: no means."]
     left = labels if labels[0] in done.not_compared else done.not_compared
     ratios = {label: done.ratios(label) for label in labels[1:] if label not in left}
     several = len(labels) > 1
+    lowest = done.lowest_of_all
     head = ["", "mean", "95 % +-", "stddev", *([f"ratio to {labels[0]}"] if several else [])]
     rows: list[list[str]] = []
     for key, words in SHOWN.items():
@@ -45,8 +46,16 @@ def tables(done: Comparison) -> list[str]:
             if several:
                 known = ratios[label].get(key) if label in ratios else None
                 cells.append("" if label == labels[0] else ratio_text(known))
-            rows.append([f"  {label}", *cells])
+            rows.append([f"  {label}{_mark(label, lowest.get(key))}", *cells])
     return lines + table(head, rows) + _notes(done, estimates)
+
+
+def _mark(label: str, best: Sequence[tuple[str, ...]] | None) -> str:
+    """Whether a configuration is the lowest, or as good as that."""
+    for group in best or ():
+        if label in group:
+            return " *" if label == group[0] else " ="
+    return ""
 
 
 def _cells(key: str, one: Estimate | None) -> list[str]:
@@ -71,6 +80,8 @@ def _head(done: Comparison) -> Iterator[str]:
 
 def _notes(done: Comparison, estimates: dict[str, dict[str, Estimate]]) -> list[str]:
     lines = ["", "Means over the seeds with 95 % confidence intervals (Student's t)."]
+    if done.lowest_of_all:
+        lines.append("* lowest; = equal to the lowest, or cannot be told from it.")
     if len(done.repetitions) > 1:
         lines.append("Ratios are paired by seed (geometric mean, interval of the logarithms).")
     for label, found in estimates.items():

@@ -1,62 +1,30 @@
-"""Runs several configurations concurrently, on threads: the simulator releases the interpreter.
-
-Policies in Python need the interpreter, so their runs get their own processes (`processes`).
-"""
+"""Runs several configurations and compares them: `ssdlab.compare`."""
 
 from __future__ import annotations
 
 import itertools
-import json
-import os
-import shutil
-import sys
-import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
-from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TypeAlias
 
 from ssdlab import policy
 from ssdlab.config import memory
-from ssdlab.config.resolve import Config, ConfigLike, load_config, set_text
-from ssdlab.display.progress import Callback, Display, display, say_before
-from ssdlab.errors import ConfigError, Interrupted, RunError, WorkloadError
-from ssdlab.policy import is_policy, name_of
-from ssdlab.results.comparison import CSV, JSON, TEXT, Comparison, labels_of, run_folder
-from ssdlab.results.folder import draft, keep_with_page, remove_stale
-from ssdlab.results.report import REPORT, Report
-from ssdlab.running.processes import Died, run_apart
-from ssdlab.running.simulate import Plugs, plugged, run_loaded
+from ssdlab.config.resolve import Config, ConfigLike, load_config
+from ssdlab.config.vary import listed, of_vary, values_of
+from ssdlab.display.numbers import Value
+from ssdlab.display.progress import display, say_before
+from ssdlab.errors import ConfigError, Interrupted, WorkloadError
+from ssdlab.results.comparison import CSV, JSON, TEXT, Comparison, labels_of
+from ssdlab.results.folder import draft, keep_with_page
+from ssdlab.results.report import Report
+from ssdlab.running.batch import Batch, Ended, Planned, missing_traces, threads_of
+from ssdlab.running.fitted import all_fitted, fits
+from ssdlab.running.simulate import Plugs, plugged
 
 NO_PLUGS = Plugs()
-
-
-@dataclass(frozen=True)
-class Planned:
-    """A planned run."""
-
-    label: str
-    """Its configuration among those compared."""
-    config: Config
-    policies: bytes = b""
-    """`Policies.packed()` of those in Python."""
-    seed: int | None = None
-    """Which repetition it is; None: there is one only."""
-    first: bool = True
-    """The first repetition stands for all of them in plots."""
-    place: Path | None = None
-    """Where its files are in the folder of all, if not where those of a comparison are."""
-
-    @property
-    def title(self) -> str:
-        """What it is called in messages."""
-        return self.label if self.seed is None else f"{self.label}, seed {self.seed}"
-
-    @property
-    def folder(self) -> Path:
-        """Where its files are in the folder of all."""
-        return self.place or run_folder(self.label, self.seed)
+Enough: TypeAlias = Callable[[Comparison], bool]
+"""Whether the intervals are narrow enough, or the time is over."""
 
 
 def plan(
@@ -64,7 +32,7 @@ def plan(
     *,
     traces: Sequence[str | Path] = (),
     set: Mapping[str, object] | None = None,
-    vary: Mapping[str, Sequence[object]] | None = None,
+    vary: Mapping[str, Iterable[object]] | None = None,
     seed: int | None = None,
     seeds: int | None = None,
     plugs: Plugs = NO_PLUGS,
@@ -75,50 +43,37 @@ def plan(
     """
     if not configs:
         raise ConfigError(["nothing to compare: give at least one configuration"])
-    vary = _lists(vary or {})
+    lists = listed(values_of(vary or {}))
     loaded: list[tuple[Config, bytes]] = []
     parts: list[dict[str, str]] = []
+    settings: list[tuple[tuple[str, Value], ...]] = []
     errors: dict[str, None] = {}
     sources: list[str | Path | None] = [*traces] or [None]
     for (config, trace), values in itertools.product(
-        itertools.product(configs, sources), itertools.product(*vary.values())
+        itertools.product(configs, sources), itertools.product(*lists.values())
     ):
-        varied = dict(zip(vary, values, strict=True))
+        varied = dict(zip(lists, values, strict=True))
         try:
             sets, policies = plugged({**(set or {}), **varied}, plugs)
             made = load_config(config, trace=trace, set=sets, seed=seed)
         except ConfigError as error:
-            errors |= dict.fromkeys(error.messages)
+            errors |= dict.fromkeys(of_vary(error.messages, varied))
             continue
         loaded.append((made, policies.packed()))
         part = {"config": made.name}
         if trace is not None:
             part["trace"] = Path(trace).name.partition(".")[0]
-        parts.append(part | {key: _short(value) for key, value in varied.items()})
+        named = {key: policy.label_of(value) for key, value in varied.items()}
+        parts.append(part | named)
+        settings.append(tuple(parts[-1].items()) if varied else ())
     if errors:
         raise ConfigError(errors)
     labels = labels_of(parts)
-    planned = [Planned(label, *both) for label, both in zip(labels, loaded, strict=True)]
+    planned = [
+        Planned(label, *both, varied=setting)
+        for label, both, setting in zip(labels, loaded, settings, strict=True)
+    ]
     return planned if seeds is None else _repeated(planned, seeds)
-
-
-def _lists(vary: Mapping[str, Iterable[object]]) -> dict[str, list[object]]:
-    """The values of each key that is varied. Raises `ConfigError` where there are none."""
-    lists: dict[str, list[object]] = {}
-    messages = []
-    for key, values in vary.items():
-        # Of a string the letters would be varied.
-        if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
-            listed = json.dumps(values, default=str)
-            message = f"{key}: nothing to vary: expected a list of values, such as [{listed}]"
-            messages.append(message)
-            continue
-        lists[key] = list(values)
-        if not lists[key]:
-            messages.append(f"{key}: nothing to vary: the list of values is empty")
-    if messages:
-        raise ConfigError(messages)
-    return lists
 
 
 def _repeated(planned: list[Planned], seeds: int) -> list[Planned]:
@@ -141,20 +96,12 @@ def _repeated(planned: list[Planned], seeds: int) -> list[Planned]:
     ]
 
 
-def _short(value: object) -> str:
-    """A varied value in a label: `{ policy = "d-choices", d = 3 }` is `d-choices d=3`."""
-    if is_policy(value):
-        return name_of(value)
-    text = set_text(value).strip().strip("{}[]").replace('"', "").replace("'", "").replace(",", " ")
-    return " ".join(text.replace("policy", "").replace(" = ", "=").split()).lstrip("=")
-
-
 def compare(
     configs: Sequence[ConfigLike | Report] | ConfigLike,
     *,
     traces: Sequence[str | Path] = (),
     set: Mapping[str, object] | None = None,
-    vary: Mapping[str, Sequence[object]] | None = None,
+    vary: Mapping[str, Iterable[object]] | None = None,
     seed: int | None = None,
     seeds: int | None = None,
     jobs: int | None = None,
@@ -212,18 +159,18 @@ def run_all(
     force: bool = False,
     progress: bool = True,
     html: bool = True,
+    enough: Enough | None = None,
 ) -> Comparison:
-    """Run everything, with folders, tables, summary and page (`html`) in `out`."""
-    if jobs is not None and jobs < 1:
-        raise ConfigError([f"jobs: {jobs}: expected at least 1"])
-    jobs = min(jobs or cores(), len(planned))
-    _check_traces(planned)
-    memory.check([one.config for one in planned], jobs)
+    """Run everything, with folders, tables, summary and page (`html`) in `out`.
+
+    With `enough` no further seed begins once that says so of the runs that have ended.
+    """
+    planned, jobs = _checked(planned, jobs, progress)
     if out is None:
-        return _shown(_Batch(planned, None, html), jobs, progress)
+        return _ran(planned, None, jobs, progress, html, enough).comparison()
     reads = dict.fromkeys(one.config.file for one in planned if one.config.file)
     with draft(Path(out), force, reads) as made:
-        done = _shown(_Batch(planned, made.path, html), jobs, progress)
+        done = _ran(planned, made.path, jobs, progress, html, enough).comparison()
         made.settle(done.completed)
         made.write(CSV, done.to_csv())
         made.write(TEXT, done.summary())
@@ -232,42 +179,77 @@ def run_all(
     return done.moved(made.target)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Finished:
-    """The runs of a folder and how they ended."""
+    """Runs and how they ended."""
 
-    reports: Mapping[Planned, Report]
-    failures: Mapping[str, str]
+    planned: list[Planned]
+    """All of them, in order."""
+    reports: dict[Planned, Report] = field(default_factory=dict)
+    failures: dict[str, str] = field(default_factory=dict)
     """Why runs could not finish, by title."""
-    interrupted: bool
+    interrupted: bool = False
+
+    def take(self, one: Planned, ended: Ended) -> None:
+        """One of them has ended."""
+        if ended.report is not None:
+            self.reports[one] = ended.report
+        if ended.how == "failed":
+            self.failures[one.title] = ended.why
+
+    def comparison(self) -> Comparison:
+        """The reports by label, and by label and seed, in the order of the plan."""
+        reports: dict[str, Report] = {}
+        repetitions: dict[str, dict[int, Report]] = {}
+        not_run = []
+        for one in self.planned:
+            report = self.reports.get(one)
+            if report is None:
+                if one.title not in self.failures:
+                    not_run.append(one.title)
+                continue
+            if one.first:
+                reports[one.label] = report
+            if one.seed is not None:
+                repetitions.setdefault(one.label, {})[one.seed] = report
+        return Comparison(
+            reports,
+            self.failures,
+            self.interrupted,
+            repetitions=repetitions,
+            not_run=tuple(not_run),
+            varied={one.label: dict(one.varied) for one in self.planned if one.varied},
+        )
 
 
 def run_into(
     planned: Sequence[Planned], folder: Path, jobs: int | None, progress: bool
 ) -> Finished:
     """Make the runs, each into its place in `folder` as soon as it is done, without pages."""
-    jobs = min(jobs or cores(), len(planned))
-    _check_traces(planned)
-    memory.check([one.config for one in planned], jobs)
-    batch = _Batch(planned, folder, html=False)
-    _shown(batch, jobs, progress)
-    return Finished(batch.reports, batch.failures, batch.interrupted)
+    planned, jobs = _checked(planned, jobs, progress)
+    return _ran(planned, folder, jobs, progress, html=False)
 
 
-def _check_traces(planned: Sequence[Planned]) -> None:
-    """Every trace is there before the first run begins."""
-    named = dict.fromkeys(one.config["workload.trace"] for one in planned)
-    missing = [name for name in named if name not in (None, "-") and not Path(name).exists()]
+def _checked(
+    planned: Sequence[Planned], jobs: int | None, progress: bool
+) -> tuple[list[Planned], int]:
+    """The runs with the devices that they get, and how many run at a time.
+
+    Raises `ConfigError`, or `WorkloadError` if a trace is missing.
+    """
+    jobs = threads_of(jobs, len(planned))
+    missing = missing_traces(one.config["workload.trace"] for one in planned)
     if missing:
-        where = ", ".join(missing)
-        raise WorkloadError(f"{where}: cannot open the trace: no such file")
-
-
-def cores() -> int:
-    """Processors that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+        raise WorkloadError(f"{', '.join(missing)}: cannot open the trace: no such file")
+    configs = [one.config for one in planned]
+    if progress and any(map(fits, configs)):
+        with display() as shown:
+            configs = all_fitted(configs, shown.run)
+    else:
+        configs = all_fitted(configs, None)
+    memory.check(configs, jobs)
+    sized = [replace(one, config=config) for one, config in zip(planned, configs, strict=True)]
+    return sized, jobs
 
 
 def _page(done: Comparison) -> str:
@@ -276,139 +258,30 @@ def _page(done: Comparison) -> str:
     return comparison_page(done)
 
 
-def _shown(batch: _Batch, jobs: int, progress: bool) -> Comparison:
+def _ran(
+    planned: Sequence[Planned],
+    folder: Path | None,
+    jobs: int,
+    progress: bool,
+    html: bool,
+    enough: Enough | None = None,
+) -> Finished:
     if progress:
-        say_before(note for one in batch.planned if not one.policies for note in one.config.notes)
-    with ExitStack() as stack:
-        batch.shown = stack.enter_context(display()) if progress else None
-        done = batch.run(jobs)
-    for trace in batch.raised.values():
-        print(trace, end="", file=sys.stderr, flush=True)
+        say_before(note for one in planned if not one.policies for note in one.config.notes)
+    done = Finished(list(planned))
+    wanted = planned if enough is None else _until(planned, done, enough)
+    batch = Batch(wanted, done.take, folder, html=html)
+    batch.run(jobs, progress)
+    done.interrupted = batch.interrupted
     return done
 
 
-class _Batch:
-    """Runs on threads that stop together; a thread waits for the process of its run, if any."""
-
-    def __init__(self, planned: Sequence[Planned], folder: Path | None, html: bool) -> None:
-        self.planned = planned
-        self.folder = folder
-        self.html = html
-        self.shown: Display | None = None
-        self.stop = threading.Event()
-        self.running = 0
-        self.ended = threading.Condition()
-        """Guards `running`; notified when a run ends."""
-        self.reports: dict[Planned, Report] = {}
-        self.failures: dict[str, str] = {}
-        self.interrupted = False
-        self.raised: dict[str, str] = {}
-        """Tracebacks of policies that ended a run, one for each message."""
-
-    def run(self, jobs: int) -> Comparison:
-        """All of them; the reports in the order of the plan."""
-        waiting: list[Future[None]] = []
-        with ThreadPoolExecutor(jobs, thread_name_prefix="run") as pool:
-            try:
-                waiting.extend(pool.submit(self._counted, one) for one in self.planned)
-                self._wait(waiting)
-            except KeyboardInterrupt:
-                self.interrupted = True
-                self.stop.set()
-                self._wait(waiting)
-            finally:
-                self.stop.set()
-        # An interrupt within `submit` leaves a thread that the pool does not wait for.
-        with self.ended:
-            self.ended.wait_for(lambda: self.running == 0)
-        for future in waiting:
-            future.result()
-        reports, repetitions = self._sorted()
-        not_run = [
-            one.title
-            for one in self.planned
-            if one not in self.reports and one.title not in self.failures
-        ]
-        return Comparison(
-            reports,
-            self.failures,
-            self.interrupted,
-            repetitions=repetitions,
-            not_run=tuple(not_run),
-        )
-
-    def _sorted(self) -> tuple[dict[str, Report], dict[str, dict[int, Report]]]:
-        """Reports by label, and by label and seed, in the order of the plan."""
-        reports: dict[str, Report] = {}
-        repetitions: dict[str, dict[int, Report]] = {}
-        for one in self.planned:
-            report = self.reports.get(one)
-            if report is None:
-                continue
-            if one.first:
-                reports[one.label] = report
-            if one.seed is not None:
-                repetitions.setdefault(one.label, {})[one.seed] = report
-        return reports, repetitions
-
-    def _wait(self, waiting: list[Future[None]]) -> None:
-        done, _ = wait(waiting, return_when=FIRST_EXCEPTION)
-        for future in done:
-            error = future.exception()
-            if error is not None:
-                self.stop.set()
-
-    def _callback(self, label: str) -> Callback:
-        show: Callable[[str, int, int | None], object] | None
-        show = self.shown.run(label) if self.shown else None
-
-        def progress(stage: str, done: int, total: int | None) -> None:
-            if self.stop.is_set():
-                raise KeyboardInterrupt
-            if show:
-                show(stage, done, total)
-
-        return progress
-
-    def _counted(self, one: Planned) -> None:
-        with self.ended:
-            if self.stop.is_set():
-                return
-            self.running += 1
-        try:
-            self._run_one(one)
-        finally:
-            with self.ended:
-                self.running -= 1
-                self.ended.notify_all()
-
-    def _run_one(self, one: Planned) -> None:
-        how = "completed"
-        try:
-            self.reports[one] = self._report_of(one)
-        except Interrupted as stopped:
-            how = "interrupted"
-            if stopped.report:
-                self.reports[one] = stopped.report
-        except RunError as failed:
-            how = "failed"
-            self.reports[one] = failed.report
-            self.failures[one.title] = str(failed)
-            if failed.__cause__ is not None:
-                self.raised.setdefault(str(failed), str(failed.__cause__))
-        except Died as died:
-            how = "failed"
-            self.failures[one.title] = str(died)
-            if self.folder is not None:
-                remove_stale(self.folder / one.folder)
-        if self.shown:
-            self.shown.end(one.title, how)
-
-    def _report_of(self, one: Planned) -> Report:
-        out = None if self.folder is None else self.folder / one.folder
-        if one.place is not None and out is not None and (out / REPORT).exists():
-            shutil.rmtree(out)  # of another version or configuration, or damaged
-        callback, html = self._callback(one.title), self.html and one.first
-        if one.policies:
-            return run_apart(one.config, one.policies, callback, self.stop, out=out, html=html)
-        return run_loaded(one.config, callback, out=out, html=html)
+def _until(planned: Sequence[Planned], done: Finished, enough: Enough) -> Iterator[Planned]:
+    """The runs, one seed after the other, until `enough` says so of those that have ended."""
+    done.planned = []
+    for one in planned:
+        begins = done.planned and one.seed != done.planned[-1].seed
+        if begins and enough(done.comparison()):
+            return
+        done.planned.append(one)
+        yield one

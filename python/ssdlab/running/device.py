@@ -18,6 +18,7 @@ from ssdlab.display.progress import Callback, shown
 from ssdlab.errors import ConfigError, InternalError, RunError, WorkloadError, translated
 from ssdlab.results.measures import Recovery
 from ssdlab.results.report import Report
+from ssdlab.running.fitted import fitted
 from ssdlab.running.simulate import Plugs, plugged
 
 if TYPE_CHECKING:
@@ -109,6 +110,7 @@ class Device:
         if loaded["run.mode"] != "timed":
             message = 'run.mode: a Device has time; say "timed", or use ssdlab.run'
             raise ConfigError([message])
+        loaded = fitted(loaded)
         memory.check([loaded])
         policy.check_known(loaded, policies)
         self.config: Config = policies.named_in(loaded)

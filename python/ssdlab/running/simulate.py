@@ -16,6 +16,7 @@ from ssdlab.errors import ConfigError, Interrupted, OutputError, RunError, trans
 from ssdlab.policy import Policies
 from ssdlab.results.folder import Draft, draft, keep_with_page, written_not
 from ssdlab.results.report import CONFIG, DISTRIBUTIONS, LOGS, REPORT, SERIES, SUMMARY, Report
+from ssdlab.running.fitted import fitted
 
 if TYPE_CHECKING:
     from ssdlab.running.device import Device
@@ -117,6 +118,7 @@ def run_loaded(
     device: Device | None = None,
 ) -> Report:
     """Simulate a resolved configuration; as `run`, without any output on the terminal."""
+    config = fitted(config, callback)
     memory.check([config])
     policy.check_known(config, policies)
     reads = [config.file] if config.file else []

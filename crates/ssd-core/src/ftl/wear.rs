@@ -9,6 +9,10 @@
 //!
 //! A superblock is bad as soon as one of its flash blocks is.
 
+mod lifetime;
+
+pub use lifetime::EndsOfLife;
+
 use super::Ftl;
 use super::blocks::BlockState;
 use crate::config::Config;
@@ -72,6 +76,14 @@ impl Wear {
             "the weakest lives longest"
         );
         lives
+    }
+
+    /// The erases that `block` survives; `None`: any number.
+    pub(super) fn limit(&self, block: BlockId) -> Option<u32> {
+        let limit = self.limits.get(block.at()).copied();
+        assert!(limit.is_some() || self.limits.is_empty(), "{block:?} has no endurance");
+        assert!(limit != Some(0), "{block:?} survives no erase");
+        limit
     }
 
     /// Whether `block` is worn out by its `erases`-th erase.

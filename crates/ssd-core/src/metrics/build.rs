@@ -3,7 +3,7 @@
 use super::cause::Cause;
 use super::inputs::Inputs;
 use super::report::Report;
-use super::warnings;
+use super::warnings::{Warnings, warnings};
 use crate::host::request::Op;
 use crate::units::Nanos;
 
@@ -12,9 +12,14 @@ impl Report {
     #[must_use]
     pub fn build(inputs: &Inputs) -> Report {
         let mut report = Report::of(inputs);
-        report.warnings.extend(audit(inputs).into_iter().map(|e| format!("internal error: {e}")));
-        let more = warnings::warnings(&report, inputs.open_loop);
-        report.warnings.extend(more);
+        let given = std::mem::take(&mut report.warnings);
+        let errors = audit(inputs).into_iter().map(|e| format!("internal error: {e}"));
+        let Warnings { invalidating, notes } = warnings(&report, inputs.open_loop);
+        // What comes with a run that has failed says why.
+        let (why, about) = if inputs.completed { (Vec::new(), given) } else { (given, Vec::new()) };
+        report.warnings = why.into_iter().chain(errors).chain(invalidating).collect();
+        report.invalidating = report.warnings.len() as u64;
+        report.warnings.extend(about.into_iter().chain(notes));
         report
     }
 }

@@ -125,6 +125,13 @@ pub struct DeviceState<'a> {
     pub worn_out_blocks: u64,
     /// Erases a block survives; 0: any number.
     pub endurance: u32,
+    /// How often what was measured can be repeated before the first block is worn out, and before a pool has lost
+    /// its spare; `None`: blocks do not wear out.
+    pub ends_of_life: Option<(f64, f64)>,
+    /// Bytes that the host writes in a day, if not as measured.
+    pub daily_writes: Option<u64>,
+    /// Years for which writes a day are told.
+    pub warranty_years: f64,
     /// Bytes that the host has written to the flash since the device was new.
     pub host_bytes_written: u64,
     /// Time each channel was busy within the measurement, nanoseconds.

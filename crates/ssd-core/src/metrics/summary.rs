@@ -408,6 +408,35 @@ fn wear(r: &Report, out: &mut String) {
         format!(" of {} at even wear and this write amplification", size(bytes))
     });
     line!(out, "  host wrote    {}{limit}, since new", size(w.host_bytes_written as f64));
+    lifetime(r, out);
+}
+
+/// When blocks are worn out, if the host goes on as measured.
+fn lifetime(r: &Report, out: &mut String) {
+    let Some(life) = &r.lifetime else { return };
+    let Some((first, end)) = life.first_block_bytes.zip(life.bytes_written) else { return };
+    let days = |days: Option<f64>| {
+        days.map_or_else(String::new, |days| format!(", {} days", significant(days)))
+    };
+    let text = format!(
+        "{}{} to the first worn block, {}{} to the end of the spare",
+        size(first),
+        days(life.first_block_days),
+        size(end),
+        days(life.days)
+    );
+    wrapped("  lifetime      ", &text, out);
+    let daily = life
+        .daily_writes
+        .map_or_else(String::new, |bytes| format!(" (the host writes {} a day)", size(bytes)));
+    let per_day = life.drive_writes_per_day.map_or_else(String::new, significant);
+    let years = &r.config["wear"]["warranty_years"];
+    let years = if years.is_null() { "5".to_owned() } else { years.to_string() };
+    wrapped(
+        "  endurance     ",
+        &format!("{per_day} drive writes a day for {years} years{daily}"),
+        out,
+    );
 }
 
 fn steady_and_speed(r: &Report, out: &mut String) {
@@ -437,13 +466,15 @@ fn steady_and_speed(r: &Report, out: &mut String) {
 }
 
 fn warnings(r: &Report, out: &mut String) {
-    if r.warnings.is_empty() {
-        return;
-    }
-    line!(out, "");
-    line!(out, "warnings");
-    for warning in &r.warnings {
-        wrapped("  ! ", warning, out);
+    let (invalidating, notes) = r.warnings.split_at(r.invalidating as usize);
+    for (head, mark, texts) in
+        [("invalidates the result", "  ! ", invalidating), ("notes", "  - ", notes)]
+    {
+        if !texts.is_empty() {
+            line!(out, "");
+            line!(out, "{head}");
+        }
+        texts.iter().for_each(|text| wrapped(mark, text, out));
     }
 }
 

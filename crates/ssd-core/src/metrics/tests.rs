@@ -126,6 +126,9 @@ pub(super) fn inputs(m: &Measurements) -> Inputs<'_> {
             factory_bad_blocks: 0,
             worn_out_blocks: 0,
             endurance: 0,
+            ends_of_life: None,
+            daily_writes: None,
+            warranty_years: 5.0,
             host_bytes_written: 40_960_000,
             channel_busy_ns: &[],
             chip_busy_ns: &[],
@@ -303,8 +306,15 @@ fn warnings_come_with_their_condition_only() {
     let with = |change: &dyn Fn(&mut Report)| {
         let mut report = good.clone();
         change(&mut report);
-        warnings::warnings(&report, true)
+        let found = warnings::warnings(&report, true);
+        [found.invalidating, found.notes].concat()
     };
+    assert_eq!(good.invalidating, 0, "{:?}", good.warnings);
+    let mut unsteady = good.clone();
+    unsteady.steady_state.reached = false;
+    let found = warnings::warnings(&unsteady, true);
+    assert!(has(&found.invalidating, "not in steady state") && found.invalidating.len() == 1);
+    assert!(has(&found.notes, "5.00 % of GC calls in the foreground"), "{:?}", found.notes);
     assert!(has(&with(&|r| r.gc.calls = 0), "the trigger held 42 times"));
     let none = with(&|r| (r.gc.calls, r.gc.deferred) = (0, 0));
     assert!(has(&none, "fewest free blocks: 1 of 4"));
@@ -337,7 +347,7 @@ fn warnings_come_with_their_condition_only() {
     assert!(has(&queue(5000, 100.0, 1.0), "utilisation 100 %"));
     assert!(!has(&queue(5000, 100.0, 0.9), "overloaded"), "a burst that was served");
     assert!(!has(&queue(999, 900.0, 1.0), "overloaded"));
-    assert!(!has(&warnings::warnings(&good, false), "overloaded"));
+    assert!(!has(&warnings::warnings(&good, false).invalidating, "overloaded"));
 }
 
 #[test]
@@ -348,6 +358,7 @@ fn an_empty_run_has_a_report_without_invented_numbers() {
     assert_eq!(report.latency_parts.read, None);
     assert_eq!(report.little.throughput, None);
     assert!(has(&report.warnings, "the host wrote nothing"));
+    assert!(report.invalidating > 0, "{:?}", report.warnings);
     assert!(!report.to_json().contains("NaN"));
     assert!(summary::text(&report).contains("steady state    no"));
 }

@@ -8,35 +8,45 @@ use super::verdict::DecidedBy;
 /// Fewer pending requests than this do not count as an overload.
 const OVERLOAD_PENDING: u64 = 1000;
 
-/// All warnings about `report`, the most serious first. `open_loop`: requests arrived at the times
-/// that the workload specifies.
+/// Warnings about a report, the most serious first.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Warnings {
+    /// Numbers do not mean what their names say: of another state of the device, of part of the work, or not of
+    /// the policy.
+    pub invalidating: Vec<String>,
+    /// What to know besides.
+    pub notes: Vec<String>,
+}
+
+/// All warnings about `report`. `open_loop`: requests arrived at the times that the workload specifies.
 #[must_use]
-pub fn warnings(report: &Report, open_loop: bool) -> Vec<String> {
+pub fn warnings(report: &Report, open_loop: bool) -> Warnings {
+    let (mut invalidating, mut notes) = (Vec::new(), Vec::new());
     if !report.completed && report.requests.submitted == 0 {
         // There is no advice about a run that never started.
-        return vec!["the run did not finish: it ended before its first request".to_owned()];
+        let text = "the run did not finish: it ended before its first request";
+        return Warnings { invalidating: vec![text.to_owned()], notes };
     }
-    let mut all = Vec::new();
-    all.extend(incomplete(report));
-    all.extend(ended_degraded(report));
-    all.extend(chips_did_not_fail(report));
-    all.extend(power_was_not_cut(report));
-    all.extend(overload(report, open_loop));
+    invalidating.extend(incomplete(report));
+    invalidating.extend(ended_degraded(report));
+    invalidating.extend(chips_did_not_fail(report));
+    invalidating.extend(power_was_not_cut(report));
+    invalidating.extend(overload(report, open_loop));
     // More writes would not make the policy decide, so nothing else is advised then.
-    let verdict = not_the_policy(report);
-    let others =
-        || no_gc(report).or_else(|| not_steady(report)).into_iter().chain(too_much_live(report));
-    match verdict {
-        Some(text) => all.push(text),
-        None => all.extend(others()),
+    match not_the_policy(report) {
+        Some(text) => invalidating.push(text),
+        None => {
+            invalidating.extend(no_gc(report).or_else(|| not_steady(report)));
+            notes.extend(too_much_live(report));
+        }
     }
-    all.extend(transient(report));
-    all.extend(foreground(report));
-    all.extend(unmapped(report));
+    invalidating.extend(transient(report));
+    invalidating.extend(unmapped(report));
+    notes.extend(foreground(report));
     let l = &report.latency;
     let groups = [("read", &l.read), ("write", &l.write), ("trim", &l.trim), ("flush", &l.flush)];
-    all.extend(groups.iter().filter_map(|(name, stats)| left_out(name, stats)));
-    all
+    notes.extend(groups.iter().filter_map(|(name, stats)| left_out(name, stats)));
+    Warnings { invalidating, notes }
 }
 
 fn incomplete(report: &Report) -> Option<String> {

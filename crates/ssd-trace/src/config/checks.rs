@@ -2,10 +2,10 @@
 
 use super::words::*;
 use super::{RunConfig, VolumeKey, Workload};
-use ssd_core::config::Word;
 use ssd_core::config::checks::needs::{Need, need};
 use ssd_core::config::checks::{Check, check};
 use ssd_core::config::text::quantity::show_size;
+use ssd_core::config::{DeviceFit, Word};
 use ssd_core::nand::nvram::SHARE_BYTES;
 
 const KIND: &[&str] = &["workload.kind", "workload.trace", "workload.job"];
@@ -142,6 +142,10 @@ pub(super) const CHECKS: &[Check<RunConfig>] = &[
     check(&["workload.gap_cv", "workload.short_gaps"], gaps_of_trains),
     check(&["workload.until", "workload.from"], window_of_trace),
     check(&["workload.volume", "workload.fit"], volumes_are_laid_out),
+    check(
+        &["device.fit", "workload.kind", "workload.trace", "workload.fit"],
+        trace_sizes_the_device,
+    ),
     check(&["workload.warmup_requests", "workload.requests", "workload.kind"], warmup),
     check(&["workload.size", "workload.span", "workload.kind", "device"], sizes),
 ];
@@ -198,6 +202,26 @@ fn volumes_are_laid_out(config: &RunConfig) -> Option<String> {
     let text = "volume is \"all\": pages are renumbered to lie one volume behind the other; set workload.fit = \
                 \"compact\"";
     (all && *fit != Fit::Compact).then(|| text.to_string())
+}
+
+fn trace_sizes_the_device(config: &RunConfig) -> Option<String> {
+    if config.device.fit == DeviceFit::None {
+        return None;
+    }
+    let workload = &config.workload;
+    if workload.kind != WorkloadKind::Trace {
+        let kind = workload.kind.word();
+        return Some(format!(
+            "device.fit is \"trace\": needs workload.trace, not a workload of kind {kind:?}"
+        ));
+    }
+    (workload.fit != Fit::Compact).then(|| {
+        format!(
+            "device.fit is \"trace\": the device has the pages that the trace touches, renumbered; \
+             workload.fit is {:?}: expected \"compact\", or leave it out",
+            workload.fit.word()
+        )
+    })
 }
 
 fn arrivals_of_a_model(config: &RunConfig) -> Option<String> {

@@ -19,7 +19,7 @@ use ssd_core::config::checks::needs::Need;
 use ssd_core::config::draft::Draft;
 use ssd_core::config::keys::Table;
 use ssd_core::config::text::error::{Errors, SourcePos};
-use ssd_core::config::{Composed, Config, HostMode};
+use ssd_core::config::{Composed, Config, DeviceFit, HostMode};
 use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
 
@@ -120,6 +120,9 @@ impl Composed for RunConfig {
     fn follow(draft: &mut Draft<'_, RunConfig>) {
         PatternKeys::follow(draft);
         let Draft { config, pending } = draft;
+        if config.device.fit == DeviceFit::Trace && !pending.has_said("workload.fit") {
+            config.workload.fit = Fit::Compact;
+        }
         let origin = config.workload.kind.origin();
         if !pending.has_said("host.mode") {
             config.host.mode = match origin {

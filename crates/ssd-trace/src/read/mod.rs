@@ -8,6 +8,7 @@ mod digest;
 mod doubles;
 pub mod facts;
 pub(crate) mod fit;
+pub(crate) mod footprint;
 pub mod formats;
 pub mod info;
 pub(crate) mod input;

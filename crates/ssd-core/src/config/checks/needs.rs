@@ -101,7 +101,7 @@ pub(crate) const NEEDS: &[Need<Config>] = &[
         "controller.retry_probability or controller.retry_growth",
     ),
     need(
-        &["wear.endurance_spread"],
+        &["wear.endurance_spread", "wear.daily_writes", "wear.warranty_years"],
         &["wear.endurance"],
         |c| c.wear.endurance > 0,
         "wear.endurance",

@@ -23,7 +23,24 @@ crate::config_table! {
         user_capacity: special(USER_CAPACITY) => user_pages: u32 = 0,
             "Capacity visible to the host, rounded down to whole pages (with `raid.group`: to whole \
             stripes). Alternative to `over_provisioning`.";
+        fit: word() =>
+            #[serde(default = "as_said", skip_serializing_if = "is_as_said")]
+            fit: DeviceFit = as_said(),
+            "What the capacity follows. trace: the pages that the trace touches, renumbered (`workload.fit = \
+            \"compact\"`); `blocks_per_plane` is the smallest number that holds them at the over-provisioning \
+            set, all other keys stay. The resolved configuration holds the number that was found.";
     }
+}
+
+// Newer than the first reports: a configuration that does not set it keeps its digest.
+
+const fn as_said() -> DeviceFit {
+    DeviceFit::None
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_as_said(fit: &DeviceFit) -> bool {
+    *fit == as_said()
 }
 
 static PAGE_SIZE: Special<Config> = Special {

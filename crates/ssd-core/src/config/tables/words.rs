@@ -15,6 +15,16 @@ crate::word_enum! {
 }
 
 crate::word_enum! {
+    /// `device.fit`
+    DeviceFit {
+        /// Geometry and capacity are those of the keys.
+        None = "none",
+        /// The capacity is that of the pages which the trace touches; over-provisioning stays.
+        Trace = "trace",
+    }
+}
+
+crate::word_enum! {
     /// `host.link_duplex`
     LinkDuplex {
         /// Each direction has the full rate, as with PCIe (NVMe).

@@ -12,6 +12,7 @@ pub mod gc;
 pub mod host;
 mod judged;
 pub mod latency;
+mod lifetime;
 pub mod power;
 pub mod provenance;
 pub mod raid;
@@ -27,6 +28,7 @@ pub use flash::{Flash, Waf};
 pub use gc::{Gc, RESERVE_GREEDY, Wear};
 pub use host::{Host, Requests};
 pub use latency::{Latency, LatencyByOp, LatencyParts, LatencyStats, PartMeans};
+pub use lifetime::Lifetime;
 pub use power::{Power, Recovery};
 pub use provenance::{Provenance, TraceLines};
 pub use raid::{Failure, Raid};
@@ -99,6 +101,9 @@ section! {
         /// Wear levelling and lifetime.
         #[serde(default)]
         wear: Wear = Wear::of(inputs),
+        /// How long the device lasts; `null` where blocks do not wear out.
+        #[serde(default)]
+        lifetime: Option<Lifetime> = (inputs.device.endurance > 0).then(|| Lifetime::of(inputs)),
         /// Where the time went.
         latency_parts: LatencyParts = LatencyParts::of(inputs),
         /// The device at the end of the run.
@@ -118,6 +123,9 @@ section! {
         series: BTreeMap<String, String> = inputs.series.clone(),
         /// What to check before using the numbers.
         warnings: Vec<String> = inputs.warnings.clone(),
+        /// How many of the warnings invalidate numbers: the first ones. The others are notes.
+        #[serde(default)]
+        invalidating: u64 [Number] = 0,
     }
 }
 

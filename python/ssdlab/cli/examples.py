@@ -1,0 +1,61 @@
+"""An example or two of every verb, shown below its options."""
+
+from __future__ import annotations
+
+import typer
+
+EXAMPLES: dict[str, tuple[str, ...]] = {
+    "try": (
+        "ssdlab try traces/varmail.trace.zst",
+        "ssdlab try mine.csv.gz --drive drive:samsung-pm9a3 --budget 10min",
+    ),
+    "run": (
+        "ssdlab run greedy-8ch --set gc.victim=fifo",
+        "ssdlab run mine.toml --trace mine.csv --set device.fit=trace --out runs/mine",
+    ),
+    "compare": (
+        "ssdlab compare mine.toml --vary gc.victim=greedy,cost-benefit --seeds 5",
+        "ssdlab compare greedy-8ch modern-tlc --trace mine.csv",
+    ),
+    "reproduce": ("ssdlab reproduce adaptive-channel --quick",),
+    "report": ("ssdlab report runs/demo --plots figures --picture png",),
+    "export": ("ssdlab export runs/demo/greedy --to parquet",),
+    "list": ("ssdlab list policies", "ssdlab list drives"),
+    "doctor": ("ssdlab doctor",),
+    "config show": ("ssdlab config show greedy-8ch --set device.over_provisioning=0.2",),
+    "config check": ("ssdlab config check mine.toml",),
+    "config init": ("ssdlab config init mine.toml --preset modern-tlc",),
+    "config schema": ("ssdlab config schema",),
+    "config reference": ("ssdlab config reference",),
+    "trace info": (
+        "ssdlab trace info mine.csv.gz",
+        "ssdlab trace info mine.csv other.csv --html traces.html",
+    ),
+    "trace convert": ("ssdlab trace convert mine.csv.gz mine.ssdtrace.zst",),
+    "trace generate": ("ssdlab trace generate app:mysql mysql.ssdtrace --size 4GiB",),
+    "trace split": ("ssdlab trace split volumes.csv --out volumes",),
+    "drives compare": ("ssdlab drives compare --quick",),
+    "drives calibrate": ("ssdlab drives calibrate mine.csv --out mine.toml",),
+    "kv dump": ("ssdlab kv dump store/000005.ldb",),
+    "kv stats": ("ssdlab kv stats store",),
+    "kv verify": ("ssdlab kv verify store",),
+    "kv repair": ("ssdlab kv repair store",),
+    "kv simulate": ("ssdlab kv simulate remapcom --remap full --json",),
+    "kv bench": ("ssdlab kv bench --value 100 --size 50",),
+    "snapshot make": ("ssdlab snapshot make mine.toml --out mine.snapshot",),
+    "snapshot info": ("ssdlab snapshot info mine.snapshot",),
+}
+
+
+def add_examples(app: typer.Typer, words: tuple[str, ...] = ()) -> None:
+    """Show the examples below the help of every verb of `app`."""
+    for command in app.registered_commands:
+        found = EXAMPLES.get(" ".join((*words, command.name or "")), ())
+        if found:
+            lines = "\n\n".join(f"  {line}" for line in found)
+            command.epilog = f"Example{'s' * (len(found) > 1)}:\n\n{lines}"
+    for group in app.registered_groups:
+        inner = group.typer_instance
+        if inner is not None:
+            name = inner.info.name
+            add_examples(inner, (*words, name) if isinstance(name, str) else words)

@@ -1,0 +1,111 @@
+"""`ssdlab try`: from a trace to an answer."""
+
+from __future__ import annotations
+
+import sys
+import webbrowser
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ssdlab.cli.arguments import nanoseconds, read_as
+from ssdlab.cli.ending import INTERRUPTED, KEPT, UNFINISHED, results_in
+from ssdlab.cli.options import (
+    Force,
+    Jobs,
+    Json,
+    NoHtml,
+    Out,
+    PageSize,
+    Quiet,
+    Seeds,
+    Sets,
+    Sort,
+    Unit,
+)
+from ssdlab.cli.terminal import put, put_summary, say
+from ssdlab.errors import Interrupted
+from ssdlab.results.comparison import Comparison
+from ssdlab.running import trial
+
+app = typer.Typer()
+
+
+@app.command("try")
+def try_command(
+    trace: Annotated[str, typer.Argument(metavar="TRACE", help="Trace file, in any format.")],
+    drive: Annotated[
+        str,
+        typer.Option(
+            "--drive",
+            metavar="PRESET|CONFIG",
+            help="Drive to try it on, such as drive:samsung-pm9a3 (`ssdlab list drives`).",
+        ),
+    ] = trial.DRIVE,
+    sets: Sets = None,
+    unit: Unit = None,
+    page_size: PageSize = None,
+    sort: Sort = False,
+    budget: Annotated[
+        str,
+        typer.Option(
+            "--budget", metavar="TIME", help="Begin no further seed after this time, such as 5min."
+        ),
+    ] = "60s",
+    seeds: Seeds = None,
+    jobs: Jobs = None,
+    out: Out = None,
+    force: Force = False,
+    json_: Json = False,
+    quiet: Quiet = False,
+    no_html: NoHtml = False,
+    no_open: Annotated[
+        bool, typer.Option("--no-open", help="Do not open the page in a browser.")
+    ] = False,
+) -> None:
+    """Compare the usual policies on a trace, on a drive of its size, and open the page."""
+    budget_s = nanoseconds("--budget", budget) / 1e9
+    values = read_as(sets, unit, page_size, sort)
+    made = trial.prepared(trace, drive=drive, set=values, seeds=seeds, progress=not quiet)
+    if not quiet:
+        for line in (*made.lines, *(f"without {k}: {why}" for k, why in made.left_out.items())):
+            say(line)
+    target = out or Path("runs") / f"try-{made.planned[0].config.name}"
+    try:
+        done = trial.tried(
+            made, seeds, budget_s, jobs, target, force, progress=not quiet, html=not no_html
+        )
+    except Interrupted as stopped:
+        if stopped.comparison is not None:
+            _shown(stopped.comparison, target, json_, quiet)
+        say(KEPT)
+        raise typer.Exit(INTERRUPTED) from None
+    _shown(done, target, json_, quiet)
+    for label, reason in done.failures.items():
+        say(f"error: {label}: {reason}")
+    if done.failures:
+        raise typer.Exit(UNFINISHED)
+    if not (no_html or no_open or quiet or json_) and done.folder is not None:
+        _open(done.folder / "report.html")
+
+
+def _shown(done: Comparison, target: Path, json_: bool, quiet: bool) -> None:
+    if json_:
+        put(done.to_json())
+    elif not quiet:
+        put_summary(done.summary())
+    if not quiet:
+        say(results_in(done.folder or target, target))
+
+
+def _open(page: Path) -> None:
+    """Open the page, where somebody sits at a terminal and there is a browser with a window."""
+    if not (sys.stdout.isatty() and sys.stderr.isatty()):
+        return
+    with suppress(webbrowser.Error, OSError):
+        # A browser in the terminal would hide the answer.
+        browser = webbrowser.get()
+        if not isinstance(browser, webbrowser.GenericBrowser) or browser.basename == "open":
+            browser.open(page.absolute().as_uri())

@@ -1,0 +1,299 @@
+"""The values of a key that varies: a list, a range, or what points are drawn from.
+
+    greedy,fifo            these values
+    0.05:0.30:0.05         from 0.05 to 0.30 in steps of 0.05
+    4 KiB:64 KiB:x2        from 4 KiB to 64 KiB, each twice the one before it
+    lin:0:1:5              5 values from 0 to 1, evenly spaced
+    log:1:1000:4           4 values from 1 to 1000, each the same factor above the one before it
+    0.05:0.30              anything between the two, to be drawn; log:1:1000 by its logarithm
+
+Ends written as whole numbers give whole numbers where the step allows it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+from ssdlab.config.quantity import QUANTITY, UNITS
+from ssdlab.errors import ConfigError
+
+MOST_VALUES = 1_000_000
+"""Of one key."""
+DIGITS = 6
+"""Significant digits of values that are drawn or spaced by logarithms."""
+FORMS = "A,B,C or LO:HI:STEP or LO:HI:xFACTOR or log:LO:HI:COUNT"
+
+
+@dataclass(frozen=True)
+class Range:
+    """Numbers from `low` to `high`, in units of `unit`."""
+
+    text: str
+    low: Decimal
+    high: Decimal
+    unit: str = ""
+    whole: bool = False
+    """All of them are whole numbers."""
+    log: bool = False
+    """Spaced, or drawn, by their logarithms."""
+    values: tuple[object, ...] = ()
+    """Those that a grid has; empty if the range can only be drawn from."""
+
+    def drawn(self, share: float) -> object:
+        """The value at `share` of the range, 0 to 1 exclusive."""
+        low, high = float(self.low), float(self.high)
+        if self.log:
+            return _value(Decimal(low * (high / low) ** share), self.unit, self.whole)
+        if self.whole:
+            return _value(Decimal(math.floor(low + share * (high - low + 1))), self.unit, True)
+        return _value(Decimal(low + share * (high - low)), self.unit, False)
+
+
+def _value(number: Decimal, unit: str, whole: bool, digits: int = DIGITS) -> object:
+    """`number` as the value of a key, without more digits than matter."""
+    if whole:
+        plain: int | float = round(number)
+    else:
+        plain = float(f"{float(number):.{digits}g}")
+    return f"{plain:.15g} {unit}" if unit else plain
+
+
+def is_range(text: str) -> bool:
+    """Whether `text` has the form of a range, right or wrong: others have no colon after a number.
+
+    `streams:4` is a word.
+    """
+    return re.match(r"\s*((lin|log)\s*:|[+-]?\.?\d[^:\"'\[{]*:)", text) is not None
+
+
+def range_of(text: str) -> Range:
+    """The range that `text` describes. Raises `ValueError` with what is wrong."""
+    kind, rest = "", text
+    if head := re.match(r"\s*(lin|log)\s*:", text):
+        kind, rest = head[1], text[head.end() :]
+    parts = [part.strip() for part in rest.split(":")]
+    if len(parts) not in (2, 3):
+        message = f"expected {FORMS}"
+        raise ValueError(message)
+    (low, of_low, whole_low), (high, of_high, whole_high) = _number(parts[0]), _number(parts[1])
+    unit = of_low or of_high
+    high = _in_unit(high, of_high or unit, unit)
+    whole = whole_low and whole_high and high == high.to_integral_value()
+    if low >= high:
+        message = f"{parts[0]} is not below {parts[1]}"
+        raise ValueError(message)
+    factor = parts[2][1:] if len(parts) == 3 and parts[2][:1] in "x*" else None
+    if (kind == "log" or factor) and low <= 0:
+        message = f"a range of factors begins above 0, not at {parts[0]}"
+        raise ValueError(message)
+    made = Range(text, low, high, unit, whole, kind == "log" or factor is not None)
+    if len(parts) == 2:
+        return made
+    if kind:
+        values = _spaced(made, parts[2])
+    elif factor is not None:
+        values = _multiplied(made, factor)
+    else:
+        values = _stepped(made, parts[2])
+    return Range(text, low, high, unit, whole, made.log, tuple(dict.fromkeys(values)))
+
+
+def _number(text: str) -> tuple[Decimal, str, bool]:
+    """A number, its unit, and whether it is written as a whole one."""
+    found = QUANTITY.fullmatch(text)
+    if found is None:
+        message = f'found "{text}"; expected a number, or one with a unit, such as 25 us'
+        raise ValueError(message)
+    digits = found[1].replace("_", "")
+    whole = re.fullmatch(r"[+-]?\d+", digits) is not None
+    if abs(Decimal(digits).adjusted()) > 300:
+        message = f"{text} is no number that a key can have"
+        raise ValueError(message)
+    return Decimal(digits), found[2] or "", whole
+
+
+def _in_unit(number: Decimal, unit: str, wanted: str) -> Decimal:
+    """`number` in another unit of the same kind."""
+    if unit == wanted:
+        return number
+    (kind, factor), (of, by) = (UNITS.get(one, ("", 0)) for one in (unit, wanted))
+    if not factor or not by or kind != of:
+        message = f"{unit} and {wanted} are no units of the same kind"
+        raise ValueError(message)
+    return number * factor / by
+
+
+def _counted(values: float) -> None:
+    if values > MOST_VALUES:
+        message = f"about {values:,.0f} values; at most {MOST_VALUES:,} are possible"
+        raise ValueError(message)
+
+
+def _stepped(made: Range, text: str) -> Iterator[object]:
+    step, unit, whole = _number(text)
+    step = _in_unit(step, unit or made.unit, made.unit)
+    if step <= 0:
+        message = f"the step {text} is not above 0"
+        raise ValueError(message)
+    _counted(float((made.high - made.low) / step))
+    whole = whole and made.whole
+    # A millionth of a step beyond the end is the end, rounded.
+    count = math.floor((made.high - made.low) / step + Decimal("1e-6")) + 1
+    return (_value(made.low + i * step, made.unit, whole, 15) for i in range(count))
+
+
+def _multiplied(made: Range, text: str) -> Iterator[object]:
+    try:
+        factor = Decimal(text)
+    except ArithmeticError:
+        factor = Decimal(0)
+    if not factor.is_finite() or factor <= 1:
+        message = f"the factor x{text} is not a number above 1"
+        raise ValueError(message)
+    span = math.log(float(made.high / made.low))
+    _counted(span / math.log(float(factor)))
+    count = math.floor(span / math.log(float(factor)) + 1e-9) + 1
+    return (_value(made.low * factor**i, made.unit, made.whole, 15) for i in range(count))
+
+
+def _spaced(made: Range, text: str) -> Iterator[object]:
+    if not re.fullmatch(r"\d{1,9}", text) or int(text) < 2:
+        message = f'the number of values is "{text}"; expected a whole number, at least 2'
+        raise ValueError(message)
+    count = int(text)
+    _counted(count)
+    low, high = float(made.low), float(made.high)
+    # Five values from 0 to 1 are not whole; seven by logarithms are rounded.
+    whole = made.whole and (made.log or (made.high - made.low) % (count - 1) == 0)
+    for i in range(count):
+        share = i / (count - 1)
+        if i in (0, count - 1):
+            number = made.low if i == 0 else made.high
+        elif made.log:
+            number = Decimal(low * (high / low) ** share)
+        else:
+            number = made.low + (made.high - made.low) * i / (count - 1)
+        yield _value(number, made.unit, whole)
+
+
+def split(text: str) -> Iterator[str]:
+    """Parts between commas, except those inside quotes, lists and tables."""
+    depth, quote, start = 0, "", 0
+    for i, letter in enumerate(text + ","):
+        if quote:
+            quote = "" if letter == quote else quote
+        elif letter in "\"'":
+            quote = letter
+        elif letter in "[{":
+            depth += 1
+        elif letter in "]}":
+            depth -= 1
+        elif letter == "," and depth <= 0:
+            part, start = text[start:i].strip(), i + 1
+            if part:
+                yield part
+    rest = text[start:].strip()
+    if rest:
+        yield rest
+
+
+def has_range(text: str) -> bool:
+    """Whether one of the parts of `text` is a range."""
+    return any(is_range(part) for part in split(text))
+
+
+def values_of(
+    vary: Mapping[str, Iterable[object]], *, drawn: bool = False
+) -> dict[str, list[object] | Range]:
+    """The values of each key: lists, or, if points are `drawn`, ranges without a step.
+
+    A text is a range, or a list of ranges and values with commas between them. Raises
+    `ConfigError` with everything that is wrong.
+    """
+    found: dict[str, list[object] | Range] = {}
+    messages: list[str] = []
+    for key, given in vary.items():
+        if isinstance(given, str) and has_range(given):
+            try:
+                found[key] = _ranged(given, drawn)
+            except ValueError as error:
+                messages.append(f"--vary {key}={given}: {error}")
+        # Of another string the letters would be varied.
+        elif isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
+            listed = json.dumps(given, default=str)
+            messages.append(
+                f"{key}: nothing to vary: expected a list of values, such as [{listed}]"
+            )
+        else:
+            values = [_plain(one) for one in given]
+            found[key] = values
+            if not values:
+                messages.append(f"{key}: nothing to vary: the list of values is empty")
+    if messages:
+        raise ConfigError(messages)
+    return found
+
+
+def _plain(value: object) -> object:
+    """A number of NumPy as one of Python."""
+    is_numpy = type(value).__module__ == "numpy" and hasattr(value, "item")
+    return value.item() if is_numpy else value  # type: ignore[attr-defined]
+
+
+def _ranged(text: str, drawn: bool) -> list[object] | Range:
+    """The values of a text that has a range in it."""
+    parts = [*split(text)]
+    if len(parts) == 1:
+        one = range_of(parts[0])
+        if one.values:
+            return [*one.values]
+        if drawn:
+            return one
+        low, _, high = text.rpartition(":")
+        form = f"{text}:STEP, or log:{low}:{high}:COUNT" if "log" not in text else f"{text}:COUNT"
+        message = f"how many values? Write {form}, or draw points (--draw random --points 100)"
+        raise ValueError(message)
+    values: list[object] = []
+    for part in parts:
+        if not is_range(part):
+            values.append(part)
+            continue
+        one = range_of(part)
+        if not one.values:
+            message = f"{part} stands in a list and has no step"
+            raise ValueError(message)
+        values.extend(one.values)
+    return values
+
+
+def logarithmic(vary: Mapping[str, object]) -> tuple[str, ...]:
+    """The keys whose values are ranges of factors."""
+    return tuple(
+        key
+        for key, given in vary.items()
+        if isinstance(given, str) and has_range(given) and _first_range(given).log
+    )
+
+
+def _first_range(text: str) -> Range:
+    return range_of(next(part for part in split(text) if is_range(part)))
+
+
+def listed(values: Mapping[str, Sequence[object] | Range]) -> dict[str, list[object]]:
+    """The same, where no key is to be drawn from."""
+    return {key: [*one] for key, one in values.items() if not isinstance(one, Range)}
+
+
+def of_vary(messages: Iterable[str], keys: Iterable[str]) -> Iterator[str]:
+    """Messages about `--set`, where the key is one that varies, about `--vary`."""
+    keys = tuple(keys)
+    for message in messages:
+        head, colon, rest = message.partition("--set: ")
+        name = re.split(r":?\s", rest, maxsplit=1)[0].rstrip(":")
+        ours = any(name == key or name.startswith(f"{key}.") for key in keys)
+        yield f"--vary {rest}" if not head and colon and ours else message

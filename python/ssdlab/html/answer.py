@@ -1,0 +1,59 @@
+"""The answer of a comparison as words and one picture, for its page and for notebooks."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Literal
+
+from ssdlab.html.page import figure
+from ssdlab.html.plot import Forest, Point
+from ssdlab.results.answer import TITLES
+from ssdlab.results.comparison import Comparison
+
+MOST_ROWS = 24
+"""Configurations that are drawn."""
+
+
+def answer_html(done: Comparison) -> str:
+    """A paragraph for each workload, and the ratios to the baseline; empty without an answer."""
+    told = "".join(f'<p class="answer">{escape(one.text)}</p>' for one in done.answers)
+    drawn = answer_figure(done)
+    return told + (figure(drawn) if told and drawn else "")
+
+
+def answer_figure(done: Comparison) -> Forest | None:
+    """Ratios to the baseline with their intervals; None without repetitions of several."""
+    labels = list(done.of_policies().repetitions)[:MOST_ROWS]
+    if len(labels) < 2:
+        return None
+    base, panels = labels[0], []
+    for key, title in TITLES.items():
+        rows = tuple((label, _point(done, label, base, key)) for label in labels)
+        if any(point is not None for _, point in rows[1:]):
+            panels.append((title, rows))
+    if not panels:
+        return None
+    left = len(done.of_policies().repetitions) - len(labels)
+    caption = (
+        f"Ratios to {base}, paired by seed, with their 95 % intervals: blue is lowest, grey the"
+        " baseline and what cannot be told from the lowest."
+    )
+    if left > 0:
+        caption += f" The first {len(labels)} configurations; the tables include {left} more."
+    return Forest("answer-plot", f"Compared with {base}", caption, tuple(panels))
+
+
+def _point(done: Comparison, label: str, base: str, key: str) -> Point | None:
+    """The ratio of a configuration, and how it stands."""
+    groups = done.lowest_of_all.get(key, [])
+    state: Literal["base", "lowest", "tie", "other"] = "other" if groups else "tie"
+    state = "base" if label == base else state
+    for best in groups:
+        if label == best[0]:
+            state = "lowest"
+        elif label in best and label != base:
+            state = "tie"
+    if label == base:
+        return Point(1.0, None, None, state)
+    ratio = done.ratio(label, base, key)
+    return None if ratio is None else Point(ratio.ratio, ratio.low, ratio.high, state)

@@ -1,0 +1,180 @@
+"""What a comparison says, in sentences: the same words in the terminal, on pages, in notebooks.
+
+Only what the intervals carry: a number is called lower than another if the interval of their
+ratio, paired by seed, excludes 1 (docs/statistics.md).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from ssdlab.display.form import columns
+from ssdlab.results.intervals import ONE_SEED, UNDECIDED, Ratio
+
+if TYPE_CHECKING:
+    from ssdlab.results.comparison import Comparison
+    from ssdlab.results.report import Report
+
+AMOUNT = "waf"
+"""The column that counts what is written; the others that are ranked are times."""
+TITLES = {one.name: one.title for one in columns() if one.ranked}
+"""Columns of which the answer tells, with their names."""
+MOST_NAMED = 3
+"""Configurations that are named in a row."""
+UNRANKED = f"{ONE_SEED}, so nothing is ranked (--seeds N repeats every run with N seeds)."
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the runs of one workload say."""
+
+    work: str
+    """The workload, if several are compared; else empty."""
+    sentences: tuple[str, ...]
+    """Most important first."""
+    lowest: dict[str, tuple[str, ...]]
+    """By column the lowest configuration, then those that are equal or cannot be told from it.
+    Without the columns in which all are."""
+
+    @property
+    def text(self) -> str:
+        """One paragraph."""
+        return " ".join([f"{self.work}:"] * bool(self.work) + [*self.sentences])
+
+
+def answers(done: Comparison) -> list[Answer]:
+    """An answer for each workload that several configurations ran."""
+    groups = [*_by_work(done.of_policies())]
+    return [
+        _answer(one, work if len(groups) > 1 else "")
+        for work, one in groups
+        if max(len(one.repetitions), len(one.reports)) > 1
+    ]
+
+
+def _by_work(done: Comparison) -> Iterator[tuple[str, Comparison]]:
+    """The name of each workload, and its runs."""
+    groups: dict[str, list[str]] = {}
+    names: dict[str, str] = {}
+    for label, report in done.reports.items():
+        key, names[key] = _work(report)
+        groups.setdefault(key, []).append(label)
+    for key, labels in groups.items():
+        reports = {label: done.reports[label] for label in labels}
+        of = done.repetitions
+        repetitions = {label: of[label] for label in labels if label in of}
+        yield names[key], replace(done, reports=reports, repetitions=repetitions)
+
+
+def _work(report: Report) -> tuple[str, str]:
+    """What tells workloads apart, and the name of this one."""
+    workload = report.json["config"]["workload"]
+    name = str(workload["trace"] or workload["kind"]).rpartition("/")[2]
+    return json.dumps(workload, sort_keys=True), name.partition(".")[0]
+
+
+def _answer(done: Comparison, work: str) -> Answer:
+    if not done.repetitions:
+        return Answer(work, (UNRANKED,), {})
+    base, alike, sentences, lowest = next(iter(done.repetitions)), [], [], {}
+    for key, title in TITLES.items():
+        best = done.lowest(key)
+        if len(best) == len(done.repetitions):
+            alike.append((key, title))
+        elif best:
+            lowest[key] = tuple(best)
+            least = lowest.get(AMOUNT, best)[0]
+            sentences.append(
+                _amount(done, base, best)
+                if key == AMOUNT
+                else _time(done, (base, least), best, key)
+            )
+    equal = [title for key, title in alike if _equal(done, base, key)]
+    open_ = [title for _, title in alike if title not in equal]
+    if equal:
+        sentences.append(f"{_listed(equal)}: equal in all.")
+    if open_:
+        sentences.append(f"{_listed(open_)}: no difference can be told.")
+    return Answer(work, tuple(map(_begun, sentences)), lowest)
+
+
+def _amount(done: Comparison, base: str, best: Sequence[str]) -> str:
+    """Who writes least, and who most."""
+    first = base if base in best else best[0]
+    ties = [one for one in best if one != first]
+    text = f"no configuration writes less than {base}"
+    if first != base:
+        text = f"{first} writes {_against(done.ratio(first, base, AMOUNT), 'much', base)}"
+    text += _as_good(done, AMOUNT, ties, first)
+    ratios = {one: done.ratio(one, base, AMOUNT) for one in done.repetitions if one not in best}
+    more = {one: r for one, r in ratios.items() if r is not None and r.order == "higher"}
+    if more:
+        worst = max(more, key=lambda one: more[one].ratio)
+        text += f"; {worst} writes the most, {_against(more[worst], 'much', base)}"
+    return text + "."
+
+
+def _time(done: Comparison, of: tuple[str, str], best: Sequence[str], key: str) -> str:
+    """Where a time is shortest, and how long it is with the one that writes least."""
+    base, least = of
+    first = base if base in best else best[0]
+    text = f"{TITLES[key]} is shortest with {first}"
+    if first != base:
+        text += f", {_against(done.ratio(first, base, key), 'long', f'with {base}')}"
+    text += _as_good(done, key, [one for one in best if one != first], first)
+    ratio = done.ratio(least, base, key) if least not in (base, *best) else None
+    if ratio is not None:
+        text += f"; {least}, which writes least: {_against(ratio, 'long', f'with {base}')}"
+    return text + "."
+
+
+WORDS = {"much": ("less", "more"), "long": ("shorter", "longer")}
+
+
+def _against(ratio: Ratio | None, what: str, other: str) -> str:
+    """A ratio in words: `2.1 % less than greedy`, `3.2 times as much as greedy`."""
+    assert ratio is not None, "configurations that are ranked have ratios"
+    if ratio.order in (UNDECIDED, "equal"):
+        return f"no difference to {other.removeprefix('with ')} can be told"
+    if ratio.ratio >= 2:
+        return f"{ratio.ratio:.2g} times as {what} as {other}"
+    apart = 100 * abs(ratio.ratio - 1)
+    digits = 0 if apart >= 10 else 1 if apart >= 1 else 2
+    return f"{apart:.{digits}f} % {WORDS[what][ratio.ratio > 1]} than {other}"
+
+
+def _as_good(done: Comparison, key: str, labels: Sequence[str], first: str) -> str:
+    """Which are as good as the first, as far as can be told; nothing of none."""
+    ratios = {one: done.ratio(one, first, key) for one in labels}
+    equal = [one for one, r in ratios.items() if r is not None and r.order == "equal"]
+    open_ = [one for one in labels if one not in equal]
+    texts = [f"equal: {_named(equal)}"] if equal else []
+    texts += [f"{_named(open_)} cannot be told from it"] if open_ else []
+    return f" ({'; '.join(texts)})" if texts else ""
+
+
+def _named(labels: Sequence[str]) -> str:
+    """The first few of them."""
+    left = len(labels) - MOST_NAMED
+    return _listed([*labels[:MOST_NAMED], *[f"{left} others"] * (left > 0)])
+
+
+def _equal(done: Comparison, base: str, key: str) -> bool:
+    """Whether a column is the same in all configurations, seed by seed."""
+    ratios = [done.ratio(one, base, key) for one in done.repetitions if one != base]
+    return all(r is not None and r.order == "equal" for r in ratios)
+
+
+def _listed(words: Sequence[str]) -> str:
+    """`a, b and c`."""
+    *first, last = words
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def _begun(sentence: str) -> str:
+    """A sentence that begins with a word of ours begins with a capital."""
+    ours = ("no ", *TITLES.values())
+    return sentence[0].upper() + sentence[1:] if sentence.startswith(ours) else sentence

@@ -1,0 +1,148 @@
+"""The points of a sweep or a comparison: values of the keys that vary, and the numbers of each."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
+
+from ssdlab.config.quantity import KeyUnit, quantity
+from ssdlab.display.form import Column, columns
+from ssdlab.display.numbers import Value
+from ssdlab.results.intervals import estimate
+
+Row: TypeAlias = "dict[str, Value]"
+"""Numbers of one run, by column."""
+
+
+@dataclass(frozen=True)
+class Key:
+    """A key that varies."""
+
+    name: str
+    values: tuple[Value, ...]
+    """Its different values: numbers in ascending order, or texts in the order given."""
+    unit: KeyUnit = ""
+    log: bool = False
+    """Its values are spread by factors: plots have a logarithmic axis."""
+
+    @property
+    def numeric(self) -> bool:
+        """Its values are numbers."""
+        return all(isinstance(one, int | float) for one in self.values)
+
+    @property
+    def column(self) -> str:
+        """Its name in tables, which ends with the unit."""
+        return f"{self.name}_{self.unit}" if self.unit else self.name
+
+
+def key_of(name: str, values: Iterable[Value], log: bool = False) -> tuple[Key, list[Value]]:
+    """A key, and `values` as its column has them: as numbers if all of them are."""
+    given = list(values)
+    parsed = {one: quantity(one) for one in dict.fromkeys(given)}
+    known = [one for one in parsed.values() if one is not None]
+    units = {unit for _, unit in known}
+    if not parsed or len(known) < len(parsed) or len(units) > 1:
+        return Key(name, tuple(dict.fromkeys(given))), given
+    numbers = {text: one[0] for text, one in parsed.items() if one is not None}
+    ascending = tuple(sorted(set(numbers.values())))
+    key = Key(name, ascending, units.pop(), log or _geometric(ascending))
+    return key, [numbers[one] for one in given]
+
+
+def _geometric(values: Sequence[float]) -> bool:
+    """Whether each value is about the same factor above the one before it."""
+    if len(values) < 3 or values[0] <= 0 or values[-1] < 4 * values[0]:
+        return False
+    steps = [math.log(b / a) for a, b in itertools.pairwise(values)]
+    return max(steps) < 1.8 * min(steps)
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A number at one point."""
+
+    mean: float
+    """Over the seeds."""
+    low: float
+    """Where the 95 % confidence interval of the mean begins."""
+    high: float
+    """Where it ends; `low` with one seed, or without any spread."""
+
+
+@dataclass(frozen=True)
+class Points:
+    """What ran with which values. Points have their place in `labels`, `settings` and `runs`."""
+
+    keys: tuple[Key, ...]
+    labels: tuple[str, ...]
+    settings: tuple[tuple[Value, ...], ...]
+    """The value of each key at each point."""
+    runs: tuple[tuple[Row, ...], ...]
+    """The numbers of the completed runs at each point, one for each seed."""
+
+    @staticmethod
+    def of(
+        settings: Mapping[str, Mapping[str, Value]],
+        runs: Mapping[str, Sequence[Row]],
+        log: Iterable[str] = (),
+    ) -> Points:
+        """Points by label; `log` names the keys that were varied by factors."""
+        log, labels = set(log), tuple(settings)
+        names = list(next(iter(settings.values()), {}))
+        found = [
+            key_of(name, [settings[label].get(name) for label in labels], name in log)
+            for name in names
+        ]
+        table = list(zip(*(values for _, values in found), strict=True)) if found else []
+        each = tuple(tuple(runs.get(label, ())) for label in labels)
+        return Points(tuple(key for key, _ in found), labels, tuple(table), each)
+
+    @property
+    def numeric(self) -> list[Key]:
+        """The keys with at least two different numbers."""
+        return [key for key in self.keys if key.numeric and len(key.values) > 1]
+
+    @property
+    def named(self) -> list[Key]:
+        """The keys with several values that are no numbers."""
+        return [key for key in self.keys if not key.numeric and len(key.values) > 1]
+
+    def key(self, name: str) -> Key | None:
+        """The key called `name`, or with that column."""
+        return next((one for one in self.keys if name in (one.name, one.column)), None)
+
+    def column(self, key: Key) -> list[Value]:
+        """The value of a key at every point."""
+        at = self.keys.index(key)
+        return [setting[at] for setting in self.settings]
+
+    @cached_property
+    def metrics(self) -> dict[str, Column]:
+        """The columns that some point has a number in, by name."""
+        every = [row for rows in self.runs for row in rows]
+        return {
+            one.name: one
+            for one in columns()
+            if one.measured and any(isinstance(row.get(one.name), int | float) for row in every)
+        }
+
+    def summary(self, point: int, metric: str) -> Summary | None:
+        """A column at a point; None if one of its runs has no number."""
+        found = [row.get(metric) for row in self.runs[point]]
+        numbers = [float(one) for one in found if isinstance(one, int | float)]
+        if not numbers or len(numbers) < len(found):
+            return None
+        if len(numbers) == 1:
+            return Summary(numbers[0], numbers[0], numbers[0])
+        known = estimate(numbers)
+        width = known.ci95 or 0.0
+        return Summary(known.mean, known.mean - width, known.mean + width)
+
+    def reserve_decided(self, point: int) -> bool:
+        """Whether the reserve, not the victim policy, decided a run of the point."""
+        return any(row.get("decided_by") == "reserve" for row in self.runs[point])

@@ -1,0 +1,80 @@
+"""Devices as large as their trace: `device.fit = "trace"`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from ssdlab import _core
+from ssdlab.config.resolve import Config
+from ssdlab.display.progress import Callback
+from ssdlab.errors import translated
+
+_READING = (
+    "action",
+    "dedup",
+    "format",
+    "from_ns",
+    "page_bytes",
+    "skip_bad",
+    "sort",
+    "unit",
+    "until_ns",
+    "volume",
+)
+"""Keys of `[workload]` that decide which pages of a trace are used."""
+_known: dict[str, int] = {}
+"""Pages by trace and how it is read: one reading serves all runs of a comparison."""
+
+
+def fits(config: Config) -> bool:
+    """Whether the capacity has yet to be found."""
+    return bool(config["device"].get("fit", "none") != "none")
+
+
+def fitted(config: Config, progress: Callback | None = None) -> Config:
+    """`config` with the capacity that its `device.fit` asks for; itself where nothing is asked.
+
+    Reads the trace, unless it was read before. Raises `WorkloadError` if it cannot be read or is a
+    pipe, `ConfigError` if no device of this form holds its pages, `Interrupted`.
+    """
+    if not fits(config):
+        return config
+    with translated():
+        pages = footprint_pages(config, progress)
+        return Config(_core.fitted(config.text, pages), config.file)
+
+
+def all_fitted(
+    configs: Sequence[Config], progress: Callable[[str], Callback] | None
+) -> list[Config]:
+    """Each of `configs`, `fitted`; `progress` gives the callback for what it is called with."""
+    return [
+        fitted(one, progress(str(one["workload.trace"])) if progress and fits(one) else None)
+        for one in configs
+    ]
+
+
+def footprint_pages(config: Config, progress: Callback | None = None) -> int:
+    """Pages of the device that the trace of `config` touches; a file is read once."""
+    workload = config.values["workload"]
+    path = str(workload["trace"])
+    try:
+        found = Path(path).stat()
+        version = [found.st_mtime_ns, found.st_size, found.st_ino]
+    except OSError:
+        version = []  # told when it is opened
+    keys = [workload.get(key) for key in _READING]
+    place = str(Path(path).absolute())
+    which = json.dumps([place, version, config["device.page_bytes"], *keys])
+    if which not in _known:
+
+        def told(done: int, to_sort: int | None) -> None:
+            if progress and to_sort is None:
+                progress("reading", done, version[1] if version else None)
+            elif progress:
+                progress("sorting", done, to_sort)
+
+        _known[which] = _core.footprint_pages(config.text, progress=told)
+    return _known[which]
