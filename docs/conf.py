@@ -39,6 +39,7 @@ NAVIGATION = {
         "docs/lifetime",
         "docs/python-policies",
         "docs/devices",
+        "docs/sweeps",
         "docs/exports",
         "docs/store",
         "docs/simulate",

@@ -7,7 +7,7 @@
 Unless stated otherwise, times are integer nanoseconds and sizes are bytes.
 """
 
-from ssdlab import kv, policy, versions
+from ssdlab import html, kv, policy, versions
 from ssdlab.config.resolve import Config, load_config, preset_names
 from ssdlab.errors import (
     ConfigError,
@@ -20,9 +20,11 @@ from ssdlab.errors import (
 from ssdlab.kv.keys import KeyBatch, key_stream
 from ssdlab.results.comparison import Comparison
 from ssdlab.results.report import Report
+from ssdlab.results.sweep import Sweep
 from ssdlab.running.compare_runs import compare
 from ssdlab.running.device import Completions, Device, SnapshotInfo, snapshot_info
 from ssdlab.running.simulate import run
+from ssdlab.running.sweep_runs import sweep
 from ssdlab.running.trial import try_trace
 from ssdlab.traces.trace import Trace, generate
 
@@ -39,6 +41,7 @@ __all__ = [
     "Report",
     "RunError",
     "SnapshotInfo",
+    "Sweep",
     "Trace",
     "WorkloadError",
     "__version__",
@@ -51,7 +54,9 @@ __all__ = [
     "preset_names",
     "run",
     "snapshot_info",
+    "sweep",
     "try_trace",
 ]
 
 __version__ = versions.checked()
+html.draw_results()

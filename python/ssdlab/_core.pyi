@@ -38,6 +38,8 @@ __all__ = [
     "config_reference",
     "config_schema",
     "config_toml",
+    "fitted",
+    "footprint_pages",
     "kv_defaults",
     "kv_destroy",
     "kv_dump",

@@ -127,7 +127,7 @@ mod tests {
     fn the_smallest_device_that_holds_the_pages_keeps_its_spare() {
         for ratio in ["0.07", "0.1", "0.28", "1.0"] {
             let text = format!(
-                "[device]\nfit = \"trace\"\nover_provisioning = {ratio}\npages_per_block = 32\n\
+                "[device]\nfit = \"trace\"\nover_provisioning = {ratio}\npages_per_block = 4\n\
                  [workload]\ntrace = \"t.csv\""
             );
             let config = config(&text);

@@ -27,6 +27,7 @@ from ssdlab.cli import (
     reproduce,
     run,
     snapshot,
+    sweep,
     trace,
     trial,
 )
@@ -41,7 +42,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 # In the order of `--help`, which lists verbs before groups.
-for module in (trial, run, reproduce, report, listing, doctor, config, trace, drives, kv, snapshot):
+VERBS = (trial, run, sweep, reproduce, report, listing, doctor)
+GROUPS = (config, trace, drives, kv, snapshot)
+for module in (*VERBS, *GROUPS):
     app.add_typer(module.app)
 add_examples(app)
 

@@ -15,7 +15,7 @@ from ssdlab.cli.terminal import put
 from ssdlab.config import memory
 from ssdlab.config.resolve import preset_names
 from ssdlab.display.numbers import rate, size
-from ssdlab.results.comparison import table
+from ssdlab.results.text import table
 from ssdlab.running.batch import cores
 from ssdlab.running.simulate import run
 

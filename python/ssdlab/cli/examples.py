@@ -7,7 +7,7 @@ import typer
 EXAMPLES: dict[str, tuple[str, ...]] = {
     "try": (
         "ssdlab try traces/varmail.trace.zst",
-        "ssdlab try mine.csv.gz --drive drive:samsung-pm9a3 --budget 10min",
+        "ssdlab try mine.csv.gz --drive samsung-pm9a3 --budget 10min",
     ),
     "run": (
         "ssdlab run greedy-8ch --set gc.victim=fifo",
@@ -16,6 +16,12 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "compare": (
         "ssdlab compare mine.toml --vary gc.victim=greedy,cost-benefit --seeds 5",
         "ssdlab compare greedy-8ch modern-tlc --trace mine.csv",
+    ),
+    "sweep": (
+        "ssdlab sweep modern-tlc --vary device.over_provisioning=0.05:0.30:0.05",
+        "ssdlab sweep greedy-8ch --set gc.victim=d-choices --vary gc.victim.d=1:64:x2 --seeds 5",
+        "ssdlab sweep --drive samsung-pm9a3 --vary host.queue_depth=1:256:x2 --budget 2h",
+        "ssdlab sweep modern-tlc --draw latin-hypercube --points 500 --vary workload.read=0.0:0.9",
     ),
     "reproduce": ("ssdlab reproduce adaptive-channel --quick",),
     "report": ("ssdlab report runs/demo --plots figures --picture png",),
@@ -53,7 +59,8 @@ def add_examples(app: typer.Typer, words: tuple[str, ...] = ()) -> None:
         found = EXAMPLES.get(" ".join((*words, command.name or "")), ())
         if found:
             lines = "\n\n".join(f"  {line}" for line in found)
-            command.epilog = f"Example{'s' * (len(found) > 1)}:\n\n{lines}"
+            before = f"{command.epilog}\n\n" if command.epilog else ""
+            command.epilog = f"{before}Example{'s' * (len(found) > 1)}:\n\n{lines}"
     for group in app.registered_groups:
         inner = group.typer_instance
         if inner is not None:

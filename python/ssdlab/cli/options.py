@@ -17,6 +17,10 @@ Sets = Annotated[
     typer.Option("--set", metavar="KEY=VALUE", help="Override one key; repeatable."),
 ]
 Trace = Annotated[str | None, typer.Option("--trace", metavar="FILE", help="Trace to replay.")]
+Traces = Annotated[
+    list[str] | None,
+    typer.Option("--trace", metavar="FILE", help="Trace to replay; repeatable."),
+]
 Unit = Annotated[
     Literal["bytes", "sectors", "pages"] | None,
     typer.Option("--unit", help="Unit of the trace's addresses and lengths (workload.unit)."),

@@ -29,6 +29,7 @@ from ssdlab.cli.options import (
     Sets,
     Sort,
     Trace,
+    Traces,
     Unit,
 )
 from ssdlab.cli.terminal import put, put_summary, say
@@ -96,10 +97,7 @@ def compare_command(
         list[str] | None,
         typer.Argument(metavar="CONFIG|PRESET...", help="TOML files or presets."),
     ] = None,
-    traces: Annotated[
-        list[str] | None,
-        typer.Option("--trace", metavar="FILE", help="Trace to replay; repeatable."),
-    ] = None,
+    traces: Traces = None,
     preset_matrix: Matrix = False,
     raid_beyond: Beyond = False,
     separations: Separate = False,
@@ -113,7 +111,7 @@ def compare_command(
         typer.Option(
             "--vary",
             metavar="KEY=A,B,...",
-            help="Run every configuration with each of these values; repeatable.",
+            help="Run every configuration with each of these values, or LO:HI:STEP; repeatable.",
         ),
     ] = None,
     jobs: Jobs = None,

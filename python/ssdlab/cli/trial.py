@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from ssdlab.cli.arguments import nanoseconds, read_as
+from ssdlab.cli.arguments import drive_preset, nanoseconds, read_as
 from ssdlab.cli.ending import INTERRUPTED, KEPT, UNFINISHED, results_in
 from ssdlab.cli.options import (
     Force,
@@ -37,13 +37,13 @@ app = typer.Typer()
 def try_command(
     trace: Annotated[str, typer.Argument(metavar="TRACE", help="Trace file, in any format.")],
     drive: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--drive",
-            metavar="PRESET|CONFIG",
-            help="Drive to try it on, such as drive:samsung-pm9a3 (`ssdlab list drives`).",
+            metavar="NAME|CONFIG",
+            help="Named drive, or TOML file of one, to try it on (`ssdlab list drives`).",
         ),
-    ] = trial.DRIVE,
+    ] = None,
     sets: Sets = None,
     unit: Unit = None,
     page_size: PageSize = None,
@@ -68,7 +68,10 @@ def try_command(
     """Compare the usual policies on a trace, on a drive of its size, and open the page."""
     budget_s = nanoseconds("--budget", budget) / 1e9
     values = read_as(sets, unit, page_size, sort)
-    made = trial.prepared(trace, drive=drive, set=values, seeds=seeds, progress=not quiet)
+    tried = trial.DRIVE if drive is None else drive
+    if drive is not None and Path(drive).suffix != ".toml":
+        tried = drive_preset(drive)
+    made = trial.prepared(trace, drive=tried, set=values, seeds=seeds, progress=not quiet)
     if not quiet:
         for line in (*made.lines, *(f"without {k}: {why}" for k, why in made.left_out.items())):
             say(line)

@@ -24,7 +24,7 @@ from ssdlab.errors import ConfigError
 
 MOST_VALUES = 1_000_000
 """Of one key."""
-DIGITS = 6
+DIGITS = 4
 """Significant digits of values that are drawn or spaced by logarithms."""
 FORMS = "A,B,C or LO:HI:STEP or LO:HI:xFACTOR or log:LO:HI:COUNT"
 

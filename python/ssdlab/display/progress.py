@@ -39,6 +39,7 @@ UNITS = {
     "reading": "bytes",
     "sorting": "requests",
     "writing": "bytes",
+    "sweep": "runs",
 }
 
 

@@ -12,7 +12,8 @@ from typing import TypeAlias
 from ssdlab.display import form
 from ssdlab.display.numbers import ratio
 from ssdlab.html.answer import answer_html
-from ssdlab.html.compare_plots import comparison_figures
+from ssdlab.html.compare_plots import run_figures
+from ssdlab.html.metric_plots import metric_plots
 from ssdlab.html.page import (
     Section,
     document,
@@ -21,6 +22,7 @@ from ssdlab.html.page import (
     loss_banner,
     number,
     table,
+    warning_boxes,
     warnings_box,
 )
 from ssdlab.html.repeated import (
@@ -57,11 +59,13 @@ def comparison_page(done: Comparison, baseline: str | None = None) -> str:
         *([Section("answer", "Answer", told)] if told else []),
         Section("numbers", "Numbers", _first(done) + _values(done, columns, places)),
         Section("ratios", "Ratios to a baseline", _ratios(done, columns, base)),
-        Section("plots", "Plots", figures(comparison_figures(done))),
-        Section("warnings", "Warnings", _warnings(done)),
+        Section("plots", "Plots", figures(run_figures(done))),
+        Section("warnings", "Warnings", warning_boxes(done.warning_groups()) or warnings_box([])),
         Section("config", "Configurations", _configs(done)),
         Section("provenance", "Provenance", _provenance(done, places)),
     ]
+    if everything.points.numeric:
+        sections.insert(2, Section("keys", "Over the keys", metric_plots(everything.points)))
     first = done.runs[0][1].name if labels else "comparison"
     state = "" if done.completed else ' · <strong class="bad">not completed</strong>'
     names = f": {escape(', '.join(labels))}" if len(labels) <= 6 else ""
@@ -201,16 +205,6 @@ def _ratio_rows(done: Comparison, keys: list[str], base: int) -> list[tuple[str,
             cells.append(f'<span class="ratio" data-raw="{raw}" data-half="{width}">{text}</span>')
         body.append((str(row["label"]), cells))
     return body
-
-
-def _warnings(done: Comparison) -> str:
-    """Those that invalidate numbers, then the notes."""
-    groups = [*done.warning_groups()]
-    if not groups:
-        return warnings_box([])
-    return "".join(
-        f"<h3>{title[0].upper()}{title[1:]}</h3>{warnings_box(texts)}" for title, _, texts in groups
-    )
 
 
 def _differences(done: Comparison) -> str:

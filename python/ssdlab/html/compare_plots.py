@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from ssdlab.html.curves import Series, cumulative, fewer, points
+from ssdlab.html.metric_plots import all_figures
 from ssdlab.html.plot import Axis, Curve, Figure, Missing, Plot
 from ssdlab.html.run_plots import (
     TIME,
@@ -32,6 +33,12 @@ Make = Callable[[Series, str, int], Curve]
 
 def comparison_figures(done: Comparison) -> list[Figure]:
     """Every plot of a comparison."""
+    over_keys = all_figures(done.points).values()
+    return [*(one for several in over_keys for one in several), *run_figures(done)]
+
+
+def run_figures(done: Comparison) -> list[Figure]:
+    """The plots in which each run has a curve."""
     reports = dict(list(done.reports.items())[:MOST_RUNS])
     left = len(done.reports) - len(reports)
     note = f" Only the first {MOST_RUNS} runs; the tables include the other {left}." if left else ""

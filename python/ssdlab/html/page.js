@@ -305,6 +305,16 @@
     compare();
   }
 
+  // The plots of one metric at a time.
+  const metric = document.getElementById("metric");
+  const pick = () => {
+    for (const part of document.querySelectorAll("[data-metric]")) part.hidden = part.dataset.metric !== metric.value;
+  };
+  if (metric) {
+    metric.addEventListener("change", pick);
+    pick();
+  }
+
   window.addEventListener("beforeprint", () => {
     // Of the configurations of many runs one is enough.
     for (const part of document.querySelectorAll("section details:first-of-type")) part.open = true;

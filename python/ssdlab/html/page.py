@@ -156,6 +156,13 @@ def warnings_box(warnings: Sequence[str]) -> str:
     return f'<ul class="warnings">{items}</ul>'
 
 
+def warning_boxes(groups: Iterable[tuple[str, str, Sequence[str]]]) -> str:
+    """Groups of warnings, each with its title; the marks of text are not shown."""
+    return "".join(
+        f"<h3>{title[0].upper()}{title[1:]}</h3>{warnings_box(texts)}" for title, _, texts in groups
+    )
+
+
 def document(title: str, lead: str, sections: Sequence[Section]) -> str:
     """The whole page: one file that needs no other."""
     contents = "".join(f'<li><a href="#{one.key}">{escape(one.title)}</a></li>' for one in sections)

@@ -42,6 +42,10 @@ class Curve:
     high: Floats | None = None
     step: bool = False
     """Keep each value until the next."""
+    line: bool = True
+    """Connect the points."""
+    dots: npt.NDArray[np.bool_] | None = None
+    """Mark the points: hollow where true."""
 
 
 @dataclass(frozen=True)
@@ -111,6 +115,48 @@ class Forest:
 
 
 @dataclass(frozen=True)
+class Heat:
+    """Values of the cells of a grid, as strengths of a colour."""
+
+    key: str
+    title: str
+    caption: str
+    x: tuple[str, ...]
+    """What each column is called, from the left."""
+    y: tuple[str, ...]
+    """What each row is called, from below."""
+    x_label: str
+    y_label: str
+    cells: Floats
+    """A row of values for each of `y`; NaN: there is none."""
+    quantity: str
+    """Column of comparisons that the values are of."""
+    marked: npt.NDArray[np.bool_]
+    """The reserve decided in the cell."""
+
+
+@dataclass(frozen=True)
+class Upright:
+    """An axis of `Parallel`."""
+
+    label: str
+    ticks: tuple[tuple[float, str], ...]
+    """Places, 0 (below) to 1, and what stands there."""
+
+
+@dataclass(frozen=True)
+class Parallel:
+    """Lines through several upright axes, side by side."""
+
+    key: str
+    title: str
+    caption: str
+    axes: tuple[Upright, ...]
+    lines: tuple[tuple[str, tuple[float, ...], int], ...]
+    """Name, place on each axis, and colour; those further back come first."""
+
+
+@dataclass(frozen=True)
 class Missing:
     """A plot that cannot be drawn."""
 
@@ -120,4 +166,5 @@ class Missing:
     """Why not, and how to get it."""
 
 
-Figure: TypeAlias = "Plot | Stacked | Forest | Missing"
+Drawable: TypeAlias = "Plot | Stacked | Forest | Heat | Parallel"
+Figure: TypeAlias = "Drawable | Missing"

@@ -11,17 +11,34 @@ from xml.sax.saxutils import escape, quoteattr
 import numpy as np
 
 from ssdlab.display.numbers import duration, on_page, percent
-from ssdlab.html.plot import TONES, Axis, Bars, Curve, Floats, Forest, Plot, Point, Stacked
+from ssdlab.html.layout import (
+    BOTTOM,
+    HEIGHT,
+    LEFT,
+    LETTER,
+    LINE,
+    RIGHT,
+    ROW,
+    TOP,
+    WIDTH,
+    cut,
+    tone_class,
+)
+from ssdlab.html.maps import heat_body, parallel_body
+from ssdlab.html.plot import (
+    Axis,
+    Bars,
+    Curve,
+    Drawable,
+    Floats,
+    Forest,
+    Heat,
+    Parallel,
+    Plot,
+    Point,
+    Stacked,
+)
 from ssdlab.html.scale import Scale
-
-WIDTH, HEIGHT = 560.0, 290.0
-LEFT, RIGHT, TOP, BOTTOM = 74.0, 18.0, 10.0, 46.0
-LINE = 18.0
-"""Height of a line of the legend."""
-LETTER = 7.3
-"""Width of a letter of the legend, a little more than the mean."""
-ROW = 26.0
-"""Height of a row of stacked bars."""
 
 
 @cache
@@ -37,17 +54,16 @@ def _file_style() -> str:
     return re.sub(r"var\((--\w+)\)", lambda found: colours[found[1]], style("plot.css"))
 
 
-def tone_class(tone: int) -> str:
-    """Classes of a colour; those of a second round are dashed too."""
-    return f"t{tone % TONES}" + (" dashed" if tone >= TONES else "")
-
-
-def drawn(figure: Plot | Stacked | Forest, *, alone: bool = False) -> str:
+def drawn(figure: Drawable, *, alone: bool = False) -> str:
     """The figure as an SVG element; `alone` as a file, with its title and its style."""
     if isinstance(figure, Stacked):
         height, body = _stacked(figure)
     elif isinstance(figure, Forest):
         height, body = _forest(figure)
+    elif isinstance(figure, Heat):
+        height, body = heat_body(figure)
+    elif isinstance(figure, Parallel):
+        height, body = parallel_body(figure)
     else:
         height, body = _plot(figure)
     head = 28.0 if alone else 0.0
@@ -66,6 +82,10 @@ def drawn(figure: Plot | Stacked | Forest, *, alone: bool = False) -> str:
         f"<title>{escape(figure.title)}</title><desc>{escape(figure.caption)}</desc>"
         f"<style>{escape(_file_style())}</style>{paper}{title}{body}</svg>\n"
     )
+
+
+MOST_LARGE = 100
+"""Points of a curve that are drawn large."""
 
 
 def scales(plot: Plot) -> tuple[Scale, Scale, float]:
@@ -148,7 +168,8 @@ def _curve(curve: Curve, x: Scale, y: Scale) -> str:
                 np.concatenate([high[run], low[run][::-1]]),
             )
             parts.append(f'<polygon class="band" points="{ring}"/>')
-    for run in _runs(np.isfinite(across + up)):
+    known = np.isfinite(across + up)
+    for run in _runs(known) if curve.line else ():
         a, b = across[run], up[run]
         if len(a) == 1:
             parts.append(f'<circle class="dot" cx="{a[0]:.1f}" cy="{b[0]:.1f}" r="2.5"/>')
@@ -156,6 +177,14 @@ def _curve(curve: Curve, x: Scale, y: Scale) -> str:
         if curve.step:
             a, b = np.repeat(a, 2)[1:], np.repeat(b, 2)[:-1]
         parts.append(f'<polyline class="line" points="{_pairs(a, b)}"/>')
+    if curve.dots is not None:
+        radius = 3.2 if len(across) <= MOST_LARGE else 2.0
+        rows = zip(across[known], up[known], curve.dots[known], strict=True)
+        parts += [
+            f'<circle class="{"hollow" if hollow else "dot"}" cx="{a:.1f}" cy="{b:.1f}"'
+            f' r="{radius:g}"/>'
+            for a, b, hollow in rows
+        ]
     return "".join(parts)
 
 
@@ -187,17 +216,11 @@ def _legend_places(names: list[str]) -> list[tuple[float, int]]:
 
 
 def _legend_lines(names: list[str]) -> int:
-    return _legend_places([_cut(name) for name in names])[-1][1] + 1
-
-
-def _cut(name: str, most: int = 58) -> str:
-    """`name` in at most so many letters: labels of runs differ at their ends."""
-    half = (most - 1) // 2
-    return name if len(name) <= most else f"{name[: most - 1 - half]}…{name[-half:]}"
+    return _legend_places([cut(name) for name in names])[-1][1] + 1
 
 
 def _legend(entries: list[tuple[str, int]], top: float) -> Iterator[str]:
-    names = [_cut(name) for name, _ in entries]
+    names = [cut(name) for name, _ in entries]
     for i, ((x, line), (name, (_, tone))) in enumerate(
         zip(_legend_places(names), zip(names, entries, strict=True), strict=True)
     ):
@@ -212,7 +235,7 @@ def _legend(entries: list[tuple[str, int]], top: float) -> Iterator[str]:
 def _stacked(figure: Stacked) -> tuple[float, str]:
     names = list(figure.parts)
     top = TOP + LINE * _legend_lines(names) + 6
-    labels = max(len(_cut(label, 26)) for label, _ in figure.rows)
+    labels = max(len(cut(label, 26)) for label, _ in figure.rows)
     left = min(max(LEFT, 12 + LETTER * labels), 200.0)
     totals = [sum(parts) for _, parts in figure.rows]
     high = max(totals) or 1.0
@@ -220,7 +243,7 @@ def _stacked(figure: Stacked) -> tuple[float, str]:
     body = list(_legend([(name, i) for i, name in enumerate(names)], TOP))
     for i, (label, parts) in enumerate(figure.rows):
         y, at = top + ROW * i, left
-        text = escape(_cut(label, 26))
+        text = escape(cut(label, 26))
         body.append(f'<text class="tick end" x="{left - 8:g}" y="{y + 15:g}">{text}</text>')
         for tone, value in enumerate(parts):
             width = room * value / high
@@ -248,7 +271,7 @@ THIN = 20.0
 
 def _forest(figure: Forest) -> tuple[float, str]:
     labels = [label for label, _ in figure.panels[0][1]]
-    left = min(max(LEFT, 16 + LETTER * max(len(_cut(label, 24)) for label in labels)), 190.0)
+    left = min(max(LEFT, 16 + LETTER * max(len(cut(label, 24)) for label in labels)), 190.0)
     across = min(PANELS, len(figure.panels))
     room = (WIDTH - left - 6) / across
     body: list[str] = []
@@ -259,7 +282,7 @@ def _forest(figure: Forest) -> tuple[float, str]:
         if i % across == 0:
             body += [
                 f'<text class="tick end" x="{left - 6:g}" y="{top + 36 + THIN * row:g}">'
-                f"{escape(_cut(label, 24))}</text>"
+                f"{escape(cut(label, 24))}</text>"
                 for row, label in enumerate(labels)
             ]
     return tall * -(-len(figure.panels) // across), "".join(body)

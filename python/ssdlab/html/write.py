@@ -15,12 +15,14 @@ from ssdlab.html.plot import Figure, Missing
 from ssdlab.html.png import png
 from ssdlab.html.run_page import run_figures, run_page
 from ssdlab.html.svg import drawn
+from ssdlab.html.sweep_page import sweep_figures, sweep_page
 from ssdlab.html.timeline import why_none
 from ssdlab.html.trace_page import trace_page
 from ssdlab.html.trace_plots import trace_figures
 from ssdlab.results import outputs, stored
 from ssdlab.results.folder import PAGE
 from ssdlab.results.report import Report
+from ssdlab.results.sweep import Sweep
 
 if TYPE_CHECKING:
     from ssdlab.traces.info import Info
@@ -39,7 +41,7 @@ def report_folder(
     since: int | None = None,
     force: bool = False,
 ) -> list[Path]:
-    """Write the page of the run or comparison in `folder`, and its plots; the files written.
+    """Write the page of what is in `folder`, run, comparison or sweep, and its plots; the files.
 
     The page goes to `out` (default: into the folder), the plots as `picture` files into `plots`;
     with `plots` alone no page is written. `since` is where a run's timeline begins, nanoseconds.
@@ -57,6 +59,12 @@ def report_folder(
                 raise OutputError(f"--from: {folder}: {why}")
             figures: list[Figure] = run_figures(done)
             page: Callable[[], str] = partial(run_page, done, folder, since)
+        elif isinstance(done, Sweep):
+            if since is not None or baseline is not None:
+                option = "--baseline" if since is None else "--from"
+                raise OutputError(f"{option}: {folder} contains a sweep, which has none")
+            figures = sweep_figures(done)
+            page = partial(sweep_page, done)
         else:
             if since is not None:
                 raise OutputError(f"--from: {folder} contains a comparison, which has no timeline")

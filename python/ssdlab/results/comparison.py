@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import html
-import io
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,13 +15,14 @@ from ssdlab.display.form import columns
 from ssdlab.display.numbers import Value, duration, percent, rate, ratio
 from ssdlab.results.answer import Answer, answers
 from ssdlab.results.drawing import Drawing, drawer
+from ssdlab.results.frames import to_csv
 from ssdlab.results.intervals import Estimate, Ratio, estimate, paired_ratio
 from ssdlab.results.measures import LatencyStats
 from ssdlab.results.points import Points, Row
 from ssdlab.results.report import REPORT, Report
+from ssdlab.results.text import folded, table, wrapped
 
 JSON, CSV, TEXT = "compare.json", "compare.csv", "summary.txt"
-WIDTH = 100
 MEASURES = tuple(one.name for one in columns() if one.measured)
 """Columns of which repetitions have means and ratios: what is simulated, not how fast."""
 _EVERY_READ = "latency.read."
@@ -36,17 +35,6 @@ STATISTICS = tuple(
 def _row(label: str, report: Report) -> Row:
     """The numbers of one run that are compared; times in nanoseconds."""
     return {"label": label} | {one.name: one.of_report(report) for one in columns()}
-
-
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Lines of a table: the first column to the left, the others to the right."""
-    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
-    lines = []
-    for cells in (head, *rows):
-        line = cells[0].ljust(widths[0])
-        line += "".join(f"  {cell:>{w}}" for cell, w in zip(cells[1:], widths[1:], strict=True))
-        lines.append(line.rstrip())
-    return lines
 
 
 def _ratio(value: float | None, base: float | None, first: bool) -> str:
@@ -123,7 +111,10 @@ class Comparison:
         for label, report in self.runs:
             if report.completed:
                 rows.setdefault(label, []).append(_row(label, report))
-        return Points.of(self.varied, rows)
+        labels = [label for label in self.varied if label in rows]
+        names = dict.fromkeys(key for one in self.varied.values() for key in one)
+        columns = {key: [self.varied[label].get(key) for label in labels] for key in names}
+        return Points.of(labels, columns, (rows[label] for label in labels))
 
     def plot(self, metric: str = "waf", x: str | None = None, y: str | None = None) -> Drawing:
         """Draw a column of `rows` over the key `x` that was varied; with `y` a heat map of both.
@@ -316,13 +307,7 @@ class Comparison:
 
     def to_csv(self) -> str:
         """A header and one row per run; empty fields for missing values."""
-        out = io.StringIO()
-        rows = self.rows
-        if rows:
-            writer = csv.DictWriter(out, rows[0], lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(rows)
-        return out.getvalue()
+        return to_csv(self.rows)
 
     def summary(self) -> str:
         """The comparison as text, at most about 100 columns wide."""
@@ -336,14 +321,14 @@ class Comparison:
             for op in ("write", "read"):
                 lines += self._latencies(op)
         losses = dict.fromkeys(report.loss for _, report in self.runs if report.loss)
-        lines = [*(line for loss in losses for line in _wrapped("LOST  ", loss)), *lines]
+        lines = [*(line for loss in losses for line in wrapped("LOST  ", loss)), *lines]
         for label, reason in self.failures.items():
             lines += ["", f"{label} could not finish: {reason}"]
         if self.not_run:
-            lines += ["", *_wrapped("not run: ", ", ".join(self.not_run))]
+            lines += ["", *wrapped("not run: ", ", ".join(self.not_run))]
         for head, mark, texts in self.warning_groups():
             lines += ["", head + (" (first seed)" if self.repetitions else "")]
-            lines += [line for text in texts for line in _wrapped(mark, text)]
+            lines += [line for text in texts for line in wrapped(mark, text)]
         return "\n".join(lines) + "\n"
 
     def _head(self) -> Iterator[str]:
@@ -360,7 +345,7 @@ class Comparison:
     def first_lines(self) -> list[str]:
         """What a reader has to know before any number."""
         sentence = self.reserve_sentence()
-        return ["", *_wrapped("", sentence)] if sentence else []
+        return ["", *wrapped("", sentence)] if sentence else []
 
     def _warnings(self) -> dict[str, list[str]]:
         """Each warning once, with the labels of the runs that gave it."""
@@ -386,7 +371,7 @@ class Comparison:
 
     def answer_lines(self) -> list[str]:
         """The answers, as lines of a summary."""
-        told = [line for one in self.answers for line in _wrapped("", one.text)]
+        told = [line for one in self.answers for line in wrapped("", one.text)]
         return ["", *told] if told else []
 
     def _ratio(self, label: str, value: float | None, base: float | None) -> str:
@@ -461,32 +446,6 @@ class Comparison:
     def _repr_html_(self) -> str:
         """The tables for notebooks."""
         return f"<pre>{html.escape(self.summary())}</pre>"
-
-
-def folded(told: Sequence[tuple[str, str]], runs: int) -> list[str]:
-    """Warnings (label and text) by their words; `runs`: how many runs there are."""
-    alike: dict[str, dict[str, str]] = {}
-    for label, text in told:
-        alike.setdefault(re.sub(r"\d[\d,.]*", "#", text), {})[label] = text
-    lines = []
-    for by_label in alike.values():
-        (first, text), *others = by_label.items()
-        whose = "all" if len(by_label) == runs else ", ".join(by_label)
-        if any(other != text for _, other in others):
-            text = f"{text} [the numbers are those of {first}]"
-        lines.append(text if runs == 1 else f"{whose}: {text}")
-    return lines
-
-
-def _wrapped(label: str, text: str) -> Iterator[str]:
-    """`text` behind `label`, broken at spaces, further lines indented."""
-    line = label
-    for word in text.split():
-        if len(line) > len(label) and len(line) + 1 + len(word) > WIDTH:
-            yield line
-            line = " " * len(label)
-        line += word if len(line) == len(label) else f" {word}"
-    yield line
 
 
 def folder_name(label: str) -> str:

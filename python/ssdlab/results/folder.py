@@ -13,12 +13,17 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ssdlab.errors import InternalError, OutputError
+from ssdlab.results import sweep
 from ssdlab.results.comparison import CSV, JSON, TEXT
 from ssdlab.results.report import CONFIG, DISTRIBUTIONS, LOGS, REPORT, SERIES, SUMMARY
 
 PAGE = "report.html"
 """Name of the page in the folder of a run or of a comparison."""
-WRITTEN = {REPORT, CONFIG, SERIES, DISTRIBUTIONS, SUMMARY, PAGE, *LOGS.values(), JSON, CSV, TEXT}
+WRITTEN = {
+    *(REPORT, CONFIG, SERIES, DISTRIBUTIONS, SUMMARY, PAGE, *LOGS.values()),
+    *(JSON, CSV, TEXT),
+    *(sweep.JSON, sweep.CSV, sweep.PARQUET, sweep.OUTCOMES),
+}
 EXPORTS = "export"
 """Where `ssdlab export` puts its files by default."""
 
@@ -30,6 +35,13 @@ def _foreign(folder: Path) -> Path | None:
         if not entry.is_dir() and entry.name not in WRITTEN and EXPORTS not in place.parts[:-1]:
             return place
     return None
+
+
+def check_replaceable(folder: Path, force: bool, reads: Iterable[Path] = ()) -> None:
+    """Raise `OutputError` if results may not go to `folder`; `reads` must not be lost by it."""
+    refusal = _refusal(folder, force, reads)
+    if refusal:
+        raise OutputError(refusal)
 
 
 def _refusal(folder: Path, force: bool, reads: Iterable[Path]) -> str | None:
@@ -45,10 +57,10 @@ def _refusal(folder: Path, force: bool, reads: Iterable[Path]) -> str | None:
             return f"{folder}: contains {file}, the configuration of this run; choose another --out"
     if not folder.is_dir():
         return f"{folder}: exists and is not a folder; choose another --out"
-    held = {entry.name for entry in folder.iterdir()}
+    held = {entry.name for entry in folder.iterdir() if not entry.name.endswith(".unfinished")}
     if not held:
         return None
-    if not held & {REPORT, JSON}:
+    if not held & {REPORT, JSON, sweep.JSON}:
         return f"{folder}: contains files that are not from a run; choose another --out"
     if not force:
         return f"{folder}: contains a run; --force replaces it, --out names another folder"
@@ -110,7 +122,7 @@ def remove_stale(target: Path) -> None:
 
 def _completed(folder: Path) -> bool:
     """Whether `folder` holds results of a run or a comparison that came to its end."""
-    for name in (JSON, REPORT):
+    for name in (JSON, REPORT, sweep.JSON):
         with suppress(OSError, ValueError, AttributeError):
             values = json.loads((folder / name).read_text(encoding="utf-8"))
             return bool(values.get("completed"))
@@ -125,18 +137,13 @@ class Draft:
         self.force = force
         self.reads = tuple(reads)
         remove_stale(self.target)
-        self._check()
+        check_replaceable(self.target, self.force, self.reads)
         parent = self.target.parent
         self.made = [folder for folder in (parent, *parent.parents) if not folder.exists()]
         parent.mkdir(parents=True, exist_ok=True)
         prefix = f"{_prefix(self.target)}{os.getpid()}-"
         self.path = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
         self.path.chmod(0o777 & ~_umask())
-
-    def _check(self) -> None:
-        refusal = _refusal(self.target, self.force, self.reads)
-        if refusal:
-            raise OutputError(refusal)
 
     def settle(self, completed: bool) -> None:
         """Choose the place for good: what is not `completed` replaces nothing that is.
@@ -164,7 +171,7 @@ class Draft:
 
     def keep(self) -> None:
         """Put the folder in its place."""
-        self._check()
+        check_replaceable(self.target, self.force, self.reads)
         old = self.path.with_name(self.path.name + REPLACED)
         replaced = self.target.is_dir() and any(self.target.iterdir())
         if replaced:

@@ -29,7 +29,7 @@ class Key:
     log: bool = False
     """Its values are spread by factors: plots have a logarithmic axis."""
 
-    @property
+    @cached_property
     def numeric(self) -> bool:
         """Its values are numbers."""
         return all(isinstance(one, int | float) for one in self.values)
@@ -87,20 +87,17 @@ class Points:
 
     @staticmethod
     def of(
-        settings: Mapping[str, Mapping[str, Value]],
-        runs: Mapping[str, Sequence[Row]],
+        labels: Sequence[str],
+        columns: Mapping[str, Sequence[Value]],
+        runs: Iterable[Sequence[Row]],
         log: Iterable[str] = (),
     ) -> Points:
-        """Points by label; `log` names the keys that were varied by factors."""
-        log, labels = set(log), tuple(settings)
-        names = list(next(iter(settings.values()), {}))
-        found = [
-            key_of(name, [settings[label].get(name) for label in labels], name in log)
-            for name in names
-        ]
-        table = list(zip(*(values for _, values in found), strict=True)) if found else []
-        each = tuple(tuple(runs.get(label, ())) for label in labels)
-        return Points(tuple(key for key, _ in found), labels, tuple(table), each)
+        """Points with the values of each key; `log` names the keys varied by factors."""
+        log = set(log)
+        found = [key_of(name, column, name in log) for name, column in columns.items()]
+        settings = zip(*(values for _, values in found), strict=True) if found else ()
+        keys = tuple(key for key, _ in found)
+        return Points(keys, tuple(labels), tuple(settings), tuple(map(tuple, runs)))
 
     @property
     def numeric(self) -> list[Key]:
@@ -131,8 +128,18 @@ class Points:
             if one.measured and any(isinstance(row.get(one.name), int | float) for row in every)
         }
 
+    @cached_property
+    def _summaries(self) -> dict[str, list[Summary | None]]:
+        return {}
+
     def summary(self, point: int, metric: str) -> Summary | None:
         """A column at a point; None if one of its runs has no number."""
+        if metric not in self._summaries:
+            every = [self._summary(one, metric) for one in range(len(self.labels))]
+            self._summaries[metric] = every
+        return self._summaries[metric][point]
+
+    def _summary(self, point: int, metric: str) -> Summary | None:
         found = [row.get(metric) for row in self.runs[point]]
         numbers = [float(one) for one in found if isinstance(one, int | float)]
         if not numbers or len(numbers) < len(found):
@@ -143,6 +150,10 @@ class Points:
         width = known.ci95 or 0.0
         return Summary(known.mean, known.mean - width, known.mean + width)
 
+    @cached_property
+    def _reserve(self) -> list[bool]:
+        return [any(row.get("decided_by") == "reserve" for row in rows) for rows in self.runs]
+
     def reserve_decided(self, point: int) -> bool:
         """Whether the reserve, not the victim policy, decided a run of the point."""
-        return any(row.get("decided_by") == "reserve" for row in self.runs[point])
+        return self._reserve[point]

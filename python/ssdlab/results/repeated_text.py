@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from ssdlab.display.form import columns
 from ssdlab.display.numbers import ABSENT, ratio, shown
-from ssdlab.results.comparison import Comparison, table
+from ssdlab.results.comparison import Comparison
 from ssdlab.results.intervals import UNDECIDED, Estimate, Ratio
+from ssdlab.results.text import table
 
 SHOWN = {one.name: one.title for one in columns() if one.shown}
 """Columns that are shown, and how they are called."""

@@ -16,6 +16,7 @@ from ssdlab import _core
 from ssdlab.config.resolve import Config
 from ssdlab.display.numbers import duration, ratio
 from ssdlab.results import measures
+from ssdlab.results.drawing import Drawing, drawer
 
 if TYPE_CHECKING:
     import numpy as np
@@ -187,6 +188,13 @@ class Report(measures.Parts):
     def summary(self) -> str:
         """The report as a text summary."""
         return _core.summary(json.dumps(self.json))
+
+    def plot(self, *names: str) -> Drawing:
+        """The plots of the page called `names`, such as "waf"; without names the main ones.
+
+        The result shows itself in notebooks and has `save(path)`. Raises `ConfigError`.
+        """
+        return drawer().of_report(self, names)
 
     def _highlights(self) -> list[tuple[str, str]]:
         """The numbers that are looked at first."""

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ssdlab.errors import OutputError
+from ssdlab.results import sweep
 from ssdlab.results.comparison import JSON, Comparison
 from ssdlab.results.report import REPORT, SERIES, Report
 
@@ -30,17 +31,22 @@ def _unreadable(folder: Path, why: str) -> OutputError:
     return OutputError(f"{folder}: its results cannot be read: {why}")
 
 
-def read(folder: Path) -> Report | Comparison:
-    """The run or comparison that left its files in `folder`. Raises `OutputError`."""
+def read(folder: Path) -> Report | Comparison | sweep.Sweep:
+    """The run, comparison or sweep that left its files in `folder`. Raises `OutputError`."""
     if not folder.is_dir():
         what = "is not a folder" if folder.exists() else "no such folder"
-        raise OutputError(f"{folder}: {what}; expected the output folder of `run` or `compare`")
+        raise OutputError(
+            f"{folder}: {what}; expected the output folder of `run`, `compare` or `sweep`"
+        )
     if (folder / JSON).exists():
         with readable(folder / JSON):
             return Comparison.read(folder)
+    if (folder / sweep.JSON).exists():
+        with readable(folder / sweep.JSON):
+            return sweep.Sweep.read(folder)
     if not (folder / REPORT).exists():
         raise OutputError(
-            f"{folder}: contains neither {REPORT} nor {JSON}: not a run or comparison"
+            f"{folder}: contains neither {REPORT} nor {JSON}: not a run, comparison or sweep"
         )
     if not (folder / SERIES).exists():
         raise OutputError(f"{folder}: {SERIES} is missing; a run writes it next to {REPORT}")

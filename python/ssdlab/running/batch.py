@@ -18,13 +18,16 @@ from typing import Literal
 
 from ssdlab.config.resolve import Config
 from ssdlab.display.numbers import Value
-from ssdlab.display.progress import Callback, Display, display
+from ssdlab.display.progress import MOST_BARS, Callback, Display, display
 from ssdlab.errors import ConfigError, Interrupted, RunError
 from ssdlab.results.comparison import run_folder
 from ssdlab.results.folder import remove_stale
 from ssdlab.results.report import REPORT, Report
 from ssdlab.running.processes import Died, run_apart
 from ssdlab.running.simulate import run_loaded
+
+SIGNALS_S = 0.2
+"""So often the main thread looks for signals."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +81,8 @@ class Batch:
 
     The next run is taken from `planned` when a thread is free for it. With `folder` every run
     writes its files there, with pages if `html`. Errors of the kinds `point_errors` fail the run;
-    any other stops all of them and is raised.
+    any other stops all of them and is raised. With `total`, their number, one line shows the
+    progress of all, called `name`; each has its own only if they are few.
     """
 
     def __init__(
@@ -89,13 +93,20 @@ class Batch:
         *,
         html: bool = False,
         point_errors: tuple[type[Exception], ...] = (),
+        name: str = "",
+        total: int | None = None,
     ) -> None:
         self.waiting = iter(planned)
         self.take = take
         self.folder = folder
         self.html = html
         self.point_errors: tuple[type[Exception], ...] = (Died, *point_errors)
+        self.name, self.total = name, total
+        self.alone = total is None or total <= MOST_BARS
+        """Every run has a line of its own."""
+        self.all_of_them: Callback | None = None
         self.display: Display | None = None
+        self.done = 0
         self.stop = threading.Event()
         self.running = 0
         self.ended = threading.Condition()
@@ -108,6 +119,9 @@ class Batch:
         """All of them, `jobs` at a time, with their progress on the terminal."""
         with ExitStack() as stack:
             self.display = stack.enter_context(display()) if progress else None
+            if self.display and self.total is not None:
+                self.all_of_them = self.display.run(self.name)
+                self.all_of_them("sweep", 0, self.total)
             self.run_displayed(jobs)
         for text in self.tracebacks.values():
             print(text, end="", file=sys.stderr, flush=True)
@@ -132,10 +146,13 @@ class Batch:
             thread.result()
 
     def _wait(self, threads: list[Future[None]]) -> None:
-        done, _ = wait(threads, return_when=FIRST_EXCEPTION)
-        for thread in done:
-            if thread.exception() is not None:
+        going: set[Future[None]] = {*threads}
+        while going and not self.stop.is_set():
+            # The system may give a signal to any thread, and only this one acts on it.
+            _, going = wait(going, SIGNALS_S, FIRST_EXCEPTION)
+            if any(one.done() and one.exception() is not None for one in threads):
                 self.stop.set()
+        wait(threads)
 
     def _work(self) -> None:
         while True:
@@ -167,11 +184,15 @@ class Batch:
         if ended.traceback:
             self.tracebacks.setdefault(ended.why, ended.traceback)
         self.take(one, ended)
-        if self.display:
+        if self.display and self.alone:
             self.display.end(one.title, ended.how)
+        if self.all_of_them:
+            with self.ended:
+                self.done += 1
+                self.all_of_them("sweep", self.done, self.total)
 
     def _callback(self, label: str) -> Callback:
-        show: Callback | None = self.display.run(label) if self.display else None
+        show: Callback | None = self.display.run(label) if self.display and self.alone else None
 
         def progress(stage: str, done: int, total: int | None) -> None:
             if self.stop.is_set():

@@ -466,7 +466,8 @@ fn steady_and_speed(r: &Report, out: &mut String) {
 }
 
 fn warnings(r: &Report, out: &mut String) {
-    let (invalidating, notes) = r.warnings.split_at(r.invalidating as usize);
+    let severe = r.warnings.len().min(r.invalidating as usize);
+    let (invalidating, notes) = r.warnings.split_at(severe);
     for (head, mark, texts) in
         [("invalidates the result", "  ! ", invalidating), ("notes", "  - ", notes)]
     {

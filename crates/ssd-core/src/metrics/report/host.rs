@@ -56,8 +56,14 @@ section! {
         let rate = |pages: u64| per_second(pages * inputs.device.page_bytes, inputs.span_ns());
     } {
         /// Bytes read per second of simulated time, in whole pages.
-        read_bytes_per_s: Option<f64> [Bandwidth] = rate(inputs.measured.host.pages_read),
+        read_bytes_per_s: Option<f64> [
+            Bandwidth,
+            measure("read_bytes_per_s").short("read throughput").last()
+        ] = rate(inputs.measured.host.pages_read),
         /// Bytes written per second of simulated time, in whole pages.
-        write_bytes_per_s: Option<f64> [Bandwidth] = rate(inputs.measured.host.pages_written),
+        write_bytes_per_s: Option<f64> [
+            Bandwidth,
+            measure("write_bytes_per_s").short("write throughput").last()
+        ] = rate(inputs.measured.host.pages_written),
     }
 }

@@ -1,0 +1,137 @@
+"""`ssdlab sweep`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from ssdlab.cli.arguments import read_as, vary_values
+from ssdlab.cli.ending import end
+from ssdlab.cli.options import (
+    Force,
+    Jobs,
+    Json,
+    NoHtml,
+    Out,
+    PageSize,
+    Quiet,
+    Seed,
+    Seeds,
+    Sets,
+    Sort,
+    Traces,
+    Unit,
+)
+from ssdlab.cli.terminal import put, say
+from ssdlab.errors import ConfigError
+from ssdlab.results.sweep import Sweep
+from ssdlab.running.design import designed
+from ssdlab.running.simulate import Plugs
+from ssdlab.running.sweep_runs import Budget, run_sweep
+
+app = typer.Typer()
+MOST_REASONS = 10
+"""Of failures."""
+
+EPILOG = """Values of --vary: A,B,C (a list), LO:HI:STEP, LO:HI:xFACTOR, lin:LO:HI:COUNT or
+log:LO:HI:COUNT, with --draw also LO:HI and log:LO:HI. Numbers may have units: 25us:100us:25us."""
+
+
+Drive = Annotated[
+    str | None,
+    typer.Option("--drive", metavar="NAME", help="A named drive in place of CONFIG."),
+]
+
+
+@app.command("sweep", epilog=EPILOG)
+def sweep_command(
+    config: Annotated[
+        str | None,
+        typer.Argument(metavar="CONFIG|PRESET", help="TOML file, or name of a preset."),
+    ] = None,
+    vary: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--vary", metavar="KEY=VALUES", help="A key and its values (see below); repeatable."
+        ),
+    ] = None,
+    drive: Drive = None,
+    traces: Traces = None,
+    draw: Annotated[
+        Literal["random", "latin-hypercube"] | None,
+        typer.Option("--draw", help="Draw points instead of running all combinations."),
+    ] = None,
+    points: Annotated[
+        int | None, typer.Option("--points", metavar="N", help="Number of points to draw.")
+    ] = None,
+    budget: Annotated[
+        str | None,
+        typer.Option(
+            "--budget", metavar="TIME|RUNS", help="Stop after a time (2h) or so many runs (500)."
+        ),
+    ] = None,
+    sets: Sets = None,
+    unit: Unit = None,
+    page_size: PageSize = None,
+    sort: Sort = False,
+    jobs: Jobs = None,
+    out: Out = None,
+    force: Force = False,
+    json_: Json = False,
+    quiet: Quiet = False,
+    seed: Seed = None,
+    seeds: Seeds = None,
+    no_html: NoHtml = False,
+) -> None:
+    """Simulate one configuration at many points: all combinations of values of its keys.
+
+    The same command with the same --out resumes where it stopped.
+    """
+    source = _source(config, drive)
+    limit = Budget.of(budget)
+    design = designed(
+        source,
+        vary_values(vary),
+        draw=draw,
+        points=points,
+        traces=traces or [],
+        sets=read_as(sets, unit, page_size, sort),
+        seed=seed,
+        seeds=seeds,
+        plugs=Plugs(),
+    )
+    target = out or Path("runs") / f"{design.first.name}-sweep"
+    how: dict[str, Any] = {"jobs": jobs, "force": force, "html": not no_html}
+    done = run_sweep(design, draw=draw, budget=limit, out=target, progress=not quiet, **how)
+    if json_ or not quiet:
+        put(done.to_json() if json_ else done.summary())
+    assert done.folder is not None
+    if done.not_run and not done.interrupted and not quiet:
+        say(f"budget spent: {done.not_run:,} runs are left; the same command resumes")
+    end(done.folder, _reasons(done), done.interrupted, quiet)
+
+
+def _source(config: str | None, drive: str | None) -> str:
+    """The configuration that is swept."""
+    if drive is None:
+        if config is None:
+            raise ConfigError(["nothing to sweep: give a CONFIG, a PRESET, or --drive NAME"])
+        return config
+    if config is not None:
+        raise ConfigError([f"--drive {drive}: takes the place of {config}; give one of them"])
+    return drive_preset(drive)
+
+
+def _reasons(done: Sweep) -> dict[str, str]:
+    """Why runs failed, each reason once, by the runs that it is true of."""
+    found = {}
+    failed = done.failed()
+    for reason, titles in [*failed.items()][:MOST_REASONS]:
+        left = len(titles) - 1
+        found[titles[0] + (f" and {left:,} more" if left else "")] = reason
+    left = len(failed) - MOST_REASONS
+    if left > 0:
+        found["more"] = f"{left:,} other reasons, in the column `error` of sweep.csv"
+    return found

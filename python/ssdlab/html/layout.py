@@ -1,0 +1,25 @@
+"""Sizes of plots, and what stands in them: colours as classes, texts that fit."""
+
+from __future__ import annotations
+
+from ssdlab.html.plot import TONES
+
+WIDTH, HEIGHT = 560.0, 290.0
+LEFT, RIGHT, TOP, BOTTOM = 74.0, 18.0, 10.0, 46.0
+LINE = 18.0
+"""Height of a line of the legend."""
+LETTER = 7.3
+"""Width of a letter of the legend, a little more than the mean."""
+ROW = 26.0
+"""Height of a row of stacked bars."""
+
+
+def tone_class(tone: int) -> str:
+    """Classes of a colour; those of a second round are dashed too."""
+    return f"t{tone % TONES}" + (" dashed" if tone >= TONES else "")
+
+
+def cut(name: str, most: int = 58) -> str:
+    """`name` in at most so many letters: labels of runs differ at their ends."""
+    half = (most - 1) // 2
+    return name if len(name) <= most else f"{name[: most - 1 - half]}…{name[-half:]}"

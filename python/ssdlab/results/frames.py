@@ -1,0 +1,95 @@
+"""Rows as CSV and Parquet, and as tables of pandas and Polars."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import import_module
+from types import ModuleType
+from typing import Any, BinaryIO
+
+from ssdlab.display.numbers import Value
+from ssdlab.errors import OutputError
+
+
+def by_column(rows: Sequence[Mapping[str, Value]]) -> dict[str, list[Value]]:
+    """The values of each column; of a column with any fraction all numbers are floating point."""
+    columns = {name: [row.get(name) for row in rows] for name in (rows[0] if rows else ())}
+    return {name: _of_one_type(column) for name, column in columns.items()}
+
+
+def _of_one_type(column: list[Value]) -> list[Value]:
+    """Numbers, truth values or texts: what other libraries take for the type of a column."""
+    known = {type(value) for value in column if value is not None}
+    if known == {int, float}:
+        return [None if value is None else float(value) for value in column]
+    if len(known) > 1:
+        return [None if value is None else str(value) for value in column]
+    return column
+
+
+def _without_values(columns: Mapping[str, Sequence[Value]], texts: Sequence[str]) -> set[str]:
+    """Columns of numbers of which there is none: they are floating point, too."""
+    return {
+        name
+        for name, column in columns.items()
+        if name not in texts and all(value is None for value in column)
+    }
+
+
+def to_pandas(rows: Sequence[Mapping[str, Value]], texts: Sequence[str] = ()) -> Any:  # noqa: ANN401
+    """A `pandas.DataFrame`; the columns `texts` are no numbers. Raises `OutputError` without it."""
+    pandas, columns = _library("pandas", "to_pandas()"), by_column(rows)
+    nothing = dict.fromkeys(_without_values(columns, texts), math.nan)
+    return pandas.DataFrame({**columns, **{name: [v] * len(rows) for name, v in nothing.items()}})
+
+
+def to_polars(rows: Sequence[Mapping[str, Value]], texts: Sequence[str] = ()) -> Any:  # noqa: ANN401
+    """A `polars.DataFrame`; the columns `texts` are no numbers. Raises `OutputError` without it."""
+    polars, columns = _library("polars", "to_polars()"), by_column(rows)
+    kinds = dict.fromkeys(_without_values(columns, texts), polars.Float64)
+    kinds |= dict.fromkeys((name for name in texts if name in columns), polars.String)
+    return polars.DataFrame(columns, schema_overrides=kinds)
+
+
+def write_parquet(
+    rows: Sequence[Mapping[str, Value]], out: BinaryIO, texts: Sequence[str] = ()
+) -> None:
+    """Write rows as Parquet; the columns `texts` are no numbers. Raises `OutputError`."""
+    arrow = _library("pyarrow", "Parquet", "'ssdlab[parquet]'")
+    parquet, columns = import_module("pyarrow.parquet"), by_column(rows)
+    kinds = dict.fromkeys(_without_values(columns, texts), arrow.float64())
+    kinds |= dict.fromkeys(texts, arrow.string())
+    arrays = {name: arrow.array(one, kinds.get(name)) for name, one in columns.items()}
+    parquet.write_table(arrow.table(arrays), out, compression="zstd")
+
+
+def has_parquet() -> bool:
+    """Whether `write_parquet` can be called."""
+    try:
+        import_module("pyarrow.parquet")
+    except ImportError:
+        return False
+    return True
+
+
+def _library(name: str, who: str, package: str | None = None) -> ModuleType:
+    try:
+        return import_module(name)
+    except ImportError as error:
+        message = f"{who} needs {name}: pip install {package or name}"
+        raise OutputError(message) from error
+
+
+def to_csv(rows: Iterable[Mapping[str, Value]]) -> str:
+    """A header and a line for each row; empty fields for missing values."""
+    out = io.StringIO()
+    writer = None
+    for row in rows:
+        if writer is None:
+            writer = csv.DictWriter(out, list(row), lineterminator="\n")
+            writer.writeheader()
+        writer.writerow(row)
+    return out.getvalue()

@@ -1,0 +1,360 @@
+"""A sweep: the numbers of many points, and which of them could not run: `ssdlab.sweep`."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from ssdlab.config.space import Space
+from ssdlab.display.form import columns
+from ssdlab.display.numbers import Value, shown
+from ssdlab.results import frames
+from ssdlab.results.drawing import Drawing, drawer
+from ssdlab.results.points import Points, Row
+from ssdlab.results.report import Report
+from ssdlab.results.text import counted, folded_points, named, table, wrapped
+
+JSON, CSV, PARQUET, OUTCOMES = "sweep.json", "sweep.csv", "sweep.parquet", "outcomes.jsonl"
+VERSION = 1
+"""Of the files of a sweep."""
+MEASURED = tuple(
+    one
+    for one in columns()
+    if one.name not in ("completed", "seed")
+    and not one.key.startswith("speed.")
+    and one.key != "time.wall"
+)
+"""The columns of comparisons that say the same each time a run is repeated."""
+COLUMNS = tuple(one.name for one in MEASURED)
+"""Their names."""
+TEXTS = ("error", "decided_by", "config_digest", "event_digest")
+"""Columns that are no numbers, beside keys."""
+MOST_SHOWN = 20
+"""Points in the text summary."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one run."""
+
+    point: int
+    """Number of its point in the space."""
+    seed: int | None
+    """Which repetition; None: there is one only."""
+    values: tuple[Value, ...] = ()
+    """Its numbers, those of `MEASURED`; empty if it failed."""
+    error: str = ""
+    """Why it failed."""
+    warnings: tuple[str, ...] = ()
+    """Of its report."""
+    invalidating: int = 0
+    """How many of these, the first, invalidate numbers."""
+    loss: str = ""
+    """What of its trace was skipped, if much was."""
+
+    @staticmethod
+    def of(point: int, seed: int | None, report: Report) -> Outcome:
+        """The outcome of a completed run."""
+        values = tuple(one.of_report(report) for one in MEASURED)
+        warnings, loss = tuple(report.warnings), report.loss or ""
+        return Outcome(point, seed, values, "", warnings, report.invalidating, loss)
+
+    def line(self) -> str:
+        """As a line of `outcomes.jsonl`."""
+        values: dict[str, object]
+        values = {"point": self.point, "seed": self.seed, "values": self.values}
+        for key in ("error", "warnings", "invalidating", "loss"):
+            if getattr(self, key):
+                values[key] = getattr(self, key)
+        return json.dumps(values, separators=(",", ":")) + "\n"
+
+    @staticmethod
+    def of_line(line: str, names: Sequence[str] = COLUMNS) -> Outcome:
+        """What `line` gave, with values in columns of these names.
+
+        Raises `ValueError`, `KeyError` or `TypeError` if it is damaged.
+        """
+        values = json.loads(line)
+        numbers = tuple(values["values"])
+        if not values.get("error"):
+            known = dict(zip(names, numbers, strict=True))
+            numbers = tuple(known.get(name) for name in COLUMNS)
+        if not isinstance(values["point"], int):
+            message = "the number of the point is missing"
+            raise TypeError(message)
+        values |= {"values": numbers, "warnings": tuple(values.get("warnings", ()))}
+        return Outcome(**values)
+
+
+@dataclass(frozen=True, repr=False)
+class Sweep:
+    """The numbers of the points of a sweep. Times are nanoseconds."""
+
+    name: str
+    """Of the configuration."""
+    space: Space
+    """Its points, with values as they are shown."""
+    outcomes: tuple[Outcome, ...]
+    """The runs that ended, by point and seed."""
+    planned: int
+    """How many runs there are."""
+    log: tuple[str, ...] = ()
+    """The keys that were varied by factors."""
+    identity: dict[str, Any] = field(default_factory=dict)
+    """What the sweep runs, as in sweep.json."""
+    interrupted: bool = False
+    """Ended early by Ctrl-C."""
+    folder: Path | None = None
+    """Folder of the files."""
+
+    @staticmethod
+    def read(folder: str | Path) -> Sweep:
+        """The sweep in `folder`."""
+        folder = Path(folder)
+        values = json.loads((folder / JSON).read_text(encoding="utf-8"))
+        identity = values["sweep"]
+        lines = (folder / OUTCOMES).read_bytes().decode("utf-8", "replace").splitlines()
+        space = Space(identity["keys"], drawn=identity["draw"] is not None)
+        return Sweep(
+            values["name"],
+            space,
+            ordered(readable(lines, identity["columns"])),
+            values["runs"],
+            tuple(identity["log"]),
+            identity,
+            values["interrupted"],
+            folder,
+        )
+
+    @property
+    def not_run(self) -> int:
+        """How many runs are left: the sweep was interrupted, or its budget was spent."""
+        return self.planned - len(self.outcomes)
+
+    @property
+    def completed(self) -> bool:
+        """Every run completed."""
+        return not self.not_run and not self.failures
+
+    @cached_property
+    def failures(self) -> dict[str, str]:
+        """Why runs failed, by point (and seed)."""
+        found = {}
+        for one in self.outcomes:
+            if one.error:
+                seed = "" if one.seed is None else f", seed {one.seed}"
+                found[f"{self.label(one.point)}{seed}"] = one.error
+        return found
+
+    def label(self, point: int) -> str:
+        """What a point is called: the values of its keys."""
+        return point_label(self.space[point])
+
+    @cached_property
+    def points(self) -> Points:
+        """The values of the keys, with the numbers of the completed runs."""
+        runs: dict[int, list[Row]] = {}
+        for one in self.outcomes:
+            rows = runs.setdefault(one.point, [])
+            if not one.error:
+                rows.append(dict(zip(COLUMNS, one.values, strict=True)))
+        settings = [self.space[point] for point in runs]
+        given = {key: [setting[key] for setting in settings] for key in self.space.columns}
+        labels = [point_label(setting) for setting in settings]
+        return Points.of(labels, given, runs.values(), self.log)  # type: ignore[arg-type]
+
+    @cached_property
+    def numbers(self) -> list[int]:
+        """The number of each of `points` in the space: the column `point` of `rows`."""
+        return [*dict.fromkeys(one.point for one in self.outcomes)]
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The keys that vary."""
+        return tuple(self.space.columns)
+
+    @cached_property
+    def rows(self) -> list[Row]:
+        """One row per run: point, keys, seed, whether it completed, and its numbers."""
+        points = self.points
+        heads = [key.column for key in points.keys]
+        places = {point: i for i, point in enumerate(self.numbers)}
+        found: list[Row] = []
+        for one in self.outcomes:
+            values = one.values or (None,) * len(COLUMNS)
+            found.append(
+                {
+                    "point": one.point,
+                    **dict(zip(heads, points.settings[places[one.point]], strict=True)),
+                    "seed": one.seed if one.seed is not None else self.identity.get("seed"),
+                    "completed": not one.error,
+                    "error": one.error or None,
+                    **dict(zip(COLUMNS, values, strict=True)),
+                    "warnings": len(one.warnings),
+                }
+            )
+        return found
+
+    def to_csv(self) -> str:
+        """The text of sweep.csv: `rows`."""
+        return frames.to_csv(self.rows)
+
+    def to_pandas(self) -> Any:  # noqa: ANN401 - of a library
+        """`rows` as a `pandas.DataFrame`. Raises `OutputError` without pandas."""
+        return frames.to_pandas(self.rows, TEXTS)
+
+    def to_polars(self) -> Any:  # noqa: ANN401 - of a library
+        """`rows` as a `polars.DataFrame`. Raises `OutputError` without Polars."""
+        return frames.to_polars(self.rows, TEXTS)
+
+    @property
+    def json(self) -> dict[str, Any]:
+        """What `--json` prints."""
+        return self.head | {"points": self.rows, "failures": self.failures}
+
+    @property
+    def head(self) -> dict[str, Any]:
+        """The contents of sweep.json."""
+        return {
+            "version": VERSION,
+            "name": self.name,
+            "completed": self.completed,
+            "interrupted": self.interrupted,
+            "runs": self.planned,
+            "ended": len(self.outcomes),
+            "failed": len(self.failures),
+            "sweep": self.identity,
+        }
+
+    def head_json(self) -> str:
+        """The text of sweep.json."""
+        return json.dumps(self.head, indent=2, ensure_ascii=False) + "\n"
+
+    def to_json(self) -> str:
+        """The text of `json`."""
+        return json.dumps(self.json, indent=2, ensure_ascii=False) + "\n"
+
+    def plot(self, metric: str = "waf", x: str | None = None, y: str | None = None) -> Drawing:
+        """Draw a column of `rows` over the key `x`; with `y` a heat map of both.
+
+        Default of `x`: the first key with numbers. The result shows itself in notebooks and has
+        `save(path)`. Raises `ConfigError`.
+        """
+        return drawer().of_points(self.points, metric, x, y)
+
+    def first_lines(self) -> list[str]:
+        """What a reader has to know before any number."""
+        lines = [f"LOST  {loss}" for loss in dict.fromkeys(o.loss for o in self.outcomes if o.loss)]
+        labels = self.points.labels
+        at = [label for i, label in enumerate(labels) if self.points.reserve_decided(i)]
+        if at:
+            lines.append(
+                f"The reserve decided, not the victim policy, in {len(at):,} of"
+                f" {counted(len(labels), 'point')}: {named(at)}."
+            )
+        if self.interrupted:
+            lines.append(f"Interrupted: {self.not_run:,} of {self.planned:,} runs are missing.")
+        elif self.not_run:
+            lines.append(f"Budget spent: {self.not_run:,} of {self.planned:,} runs are missing.")
+        for reason, titles in self.failed().items():
+            lines.append(f"{counted(len(titles), 'run')} failed ({named(titles)}): {reason}")
+        return lines
+
+    def failed(self) -> dict[str, list[str]]:
+        """The runs that failed, by reason."""
+        found: dict[str, list[str]] = {}
+        for title, reason in self.failures.items():
+            found.setdefault(reason, []).append(title)
+        return found
+
+    def warning_groups(self) -> Iterator[tuple[str, str, list[str]]]:
+        """A title, the mark of a line, and the warnings: those that invalidate numbers, then notes.
+
+        Warnings of several points that differ in numbers alone are told once.
+        """
+        every = [(self.label(one.point), one) for one in self.outcomes if one.warnings]
+        severe = [(label, w) for label, one in every for w in one.warnings[: one.invalidating]]
+        notes = [(label, w) for label, one in every for w in one.warnings[one.invalidating :]]
+        if severe:
+            yield "invalidates results", "  ! ", folded_points(severe)
+        if notes:
+            yield "notes", "  - ", folded_points(notes)
+
+    def summary(self) -> str:
+        """The sweep as text: what varied, the points with the lowest write amplification."""
+        ended, whole = len(self.outcomes), "" if self.completed else ", NOT COMPLETED"
+        keys = ", ".join(f"{key} ({self._different(key):,} values)" for key in self.keys)
+        points = counted(len(self.points.labels), "point")
+        lines = [f"{self.name}: {points}, {counted(ended, 'run')}{whole}"]
+        lines += wrapped("over ", keys)
+        for text in self.first_lines():
+            lines += ["", *wrapped("", text)]
+        lines += ["", *self._best()]
+        for head, mark, texts in self.warning_groups():
+            lines += ["", head, *(line for text in texts for line in wrapped(mark, text))]
+        return "\n".join(lines).rstrip() + "\n"
+
+    def _different(self, key: str) -> int:
+        return len(set(map(str, self.space.columns[key])))
+
+    def _best(self) -> Iterator[str]:
+        points = self.points
+        metrics = [one for one in points.metrics.values() if one.shown][:6]
+        if not metrics:
+            yield "No run completed."
+            return
+        first = metrics[0].name
+        known = [
+            (one.mean, i)
+            for i in range(len(points.labels))
+            if (one := points.summary(i, first)) is not None
+        ]
+        best = sorted(known)[:MOST_SHOWN]
+        left = len(known) - len(best)
+        yield f"lowest {metrics[0].title}" + (f", {left:,} more points in {CSV}" if left else "")
+        rows = []
+        for _, i in best:
+            found = [(one.name, points.summary(i, one.name)) for one in metrics]
+            cells = [shown(name, one.mean if one else None) for name, one in found]
+            rows.append([points.labels[i], *cells])
+        yield from table(["", *(one.short for one in metrics)], rows)
+
+    def __repr__(self) -> str:
+        return f"<Sweep of {', '.join(self.keys)}>\n{self.summary()}"
+
+    def _repr_html_(self) -> str:
+        """The summary for notebooks."""
+        return f"<pre>{html.escape(self.summary())}</pre>"
+
+
+def point_label(setting: Mapping[str, object]) -> str:
+    """What a point with these values is called."""
+    if len(setting) == 1:
+        return str(next(iter(setting.values())))
+    names = [key.rpartition(".")[2] for key in setting]
+    named = [
+        name if names.count(name) == 1 else key for key, name in zip(setting, names, strict=True)
+    ]
+    return " ".join(f"{name}={value}" for name, value in zip(named, setting.values(), strict=True))
+
+
+def readable(lines: Sequence[str], names: Sequence[str] = COLUMNS) -> Iterator[Outcome]:
+    """The outcomes in the lines of a file; a line that is damaged counts as not run.
+
+    `names`: the columns of their values, where the file is of another version.
+    """
+    for line in lines:
+        with suppress(ValueError, KeyError, TypeError):
+            yield Outcome.of_line(line, names)
+
+
+def ordered(outcomes: Iterator[Outcome] | Sequence[Outcome]) -> tuple[Outcome, ...]:
+    """Outcomes by point and seed, each once."""
+    found = {(one.point, one.seed or 0): one for one in outcomes}
+    return tuple(found[key] for key in sorted(found))

@@ -1,0 +1,70 @@
+"""Results as lines of text: tables, paragraphs, warnings of many runs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+WIDTH = 100
+"""Columns of a paragraph."""
+EXAMPLES = 3
+"""Points that are named where several share a text."""
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Lines of a table: the first column to the left, the others to the right."""
+    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+    lines = []
+    for cells in (head, *rows):
+        line = cells[0].ljust(widths[0])
+        line += "".join(f"  {cell:>{w}}" for cell, w in zip(cells[1:], widths[1:], strict=True))
+        lines.append(line.rstrip())
+    return lines
+
+
+def wrapped(label: str, text: str) -> Iterator[str]:
+    """`text` behind `label`, broken at spaces, further lines indented."""
+    line = label
+    for word in text.split():
+        if len(line) > len(label) and len(line) + 1 + len(word) > WIDTH:
+            yield line
+            line = " " * len(label)
+        line += word if len(line) == len(label) else f" {word}"
+    yield line
+
+
+def alike(told: Iterable[tuple[str, str]]) -> list[dict[str, str]]:
+    """Texts by label, those together that differ in numbers alone."""
+    found: dict[str, dict[str, str]] = {}
+    for label, text in told:
+        found.setdefault(re.sub(r"\d[\d,.]*", "#", text), {})[label] = text
+    return [*found.values()]
+
+
+def folded(told: Sequence[tuple[str, str]], runs: int) -> list[str]:
+    """Warnings (label and text) by their words; `runs`: how many runs there are."""
+    lines = []
+    for by_label in alike(told):
+        (first, text), *others = by_label.items()
+        whose = "all" if len(by_label) == runs else ", ".join(by_label)
+        if any(other != text for _, other in others):
+            text = f"{text} [the numbers are those of {first}]"
+        lines.append(text if runs == 1 else f"{whose}: {text}")
+    return lines
+
+
+def folded_points(told: Iterable[tuple[str, str]]) -> list[str]:
+    """Texts of points (label and text), of which there may be many, by their words."""
+    return [f"{named([*by_label])}: {next(iter(by_label.values()))}" for by_label in alike(told)]
+
+
+def named(labels: Sequence[str]) -> str:
+    """Points in words: all of a few, or how many and one of them."""
+    if len(labels) <= EXAMPLES:
+        return "; ".join(labels)
+    return f"{counted(len(labels), 'point')}, such as {labels[0]}"
+
+
+def counted(count: int, what: str) -> str:
+    """`3 points`, `1 point`."""
+    return f"{count:,} {what}{'s' * (count != 1)}"

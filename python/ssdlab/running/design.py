@@ -1,0 +1,272 @@
+"""What a sweep runs: its points with their configurations, checked before the first run."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from ssdlab import policy
+from ssdlab.config import memory
+from ssdlab.config.resolve import Config, ConfigLike, Source, set_text
+from ssdlab.config.space import Space, checked_draw, drawn, grid
+from ssdlab.config.vary import listed, logarithmic, of_vary, values_of
+from ssdlab.display.numbers import Value
+from ssdlab.errors import ConfigError, WorkloadError
+from ssdlab.policy import Policies
+from ssdlab.results.sweep import COLUMNS, point_label
+from ssdlab.results.text import folded_points
+from ssdlab.running.batch import missing_traces
+from ssdlab.running.simulate import Plugs, plugged
+from ssdlab.versions import described
+
+MOST_RUNS = 100_000
+"""Without a budget; also the points that are checked before the first run begins."""
+MOST_MESSAGES = 10
+"""Of bad points."""
+SEEN = 5
+"""So often a value must have been drawn before it is called impossible."""
+NOTED = 100
+"""Points whose notes are shown before the first run."""
+TRACE = "trace"
+"""The key of several traces."""
+
+
+@dataclass(frozen=True)
+class Design:
+    """What a sweep runs."""
+
+    source: Source
+    space: Space
+    seeds: tuple[int | None, ...] = (None,)
+    """Of every point; None: that of its configuration."""
+    seed: int | None = None
+    """Replaces `run.seed`."""
+    sets: Mapping[str, object] = field(default_factory=dict)
+    """Keys over those of the source; those that vary come over these."""
+    trace: str | Path | None = None
+    """Of all points, if there is one."""
+    plugs: Plugs = field(default_factory=Plugs)
+    log: tuple[str, ...] = ()
+    """Keys that were varied by factors."""
+
+    @property
+    def runs(self) -> int:
+        """How many there are."""
+        return len(self.space) * len(self.seeds)
+
+    @cached_property
+    def first(self) -> Config:
+        """The configuration of the first point that is possible. Raises `ConfigError`."""
+        errors: dict[str, None] = {}
+        for point in self.checked:
+            found = self.loaded_or_why(point)
+            if isinstance(found, Config):
+                return found
+            errors |= dict.fromkeys(found)
+        raise ConfigError(_few(errors))
+
+    def loaded_or_why(self, point: int) -> Config | tuple[str, ...]:
+        """The configuration of a point, or what is wrong with it."""
+        try:
+            return self.loaded(point)[0]
+        except ConfigError as error:
+            return error.messages
+
+    @property
+    def checked(self) -> Sequence[int]:
+        """The points that are tried before the first run: all, or so many from everywhere."""
+        count = len(self.space)
+        return range(0, count, -(-count // MOST_RUNS))
+
+    def loaded(self, point: int, seed: int | None = None) -> tuple[Config, Policies]:
+        """The configuration of a point. Raises `ConfigError`."""
+        varied = self.space[point]
+        trace = varied.pop(TRACE, self.trace)
+        try:
+            values, policies = plugged({**self.sets, **varied}, self.plugs)
+            seed = self.seed if seed is None else seed
+            config = self.source.load(values, trace=trace, seed=seed)  # type: ignore[arg-type]
+            policy.check_known(config, policies)
+        except ConfigError as error:
+            raise ConfigError(of_vary(error.messages, varied)) from None
+        logs = [key for key in ("op_log", "request_log") if config.values["metrics"][key]]
+        if logs:
+            message = f"metrics.{logs[0]}: a sweep writes no logs; run its point alone"
+            raise ConfigError([message])
+        return config, policies
+
+    def shown(self) -> Space:
+        """The space with its values as they are shown."""
+        columns: dict[str, list[Value]] = {}
+        for key, values in self.space.columns.items():
+            if key == TRACE:
+                columns[key] = [*_trace_names([str(value) for value in values])]
+                continue
+            columns[key] = [
+                value
+                if isinstance(value, int | float) and not isinstance(value, bool)
+                else policy.label_of(value)
+                for value in values
+            ]
+        return Space(columns, drawn=self.space.drawn)
+
+    def identity(self, shown: Space, draw: str | None) -> dict[str, Any]:
+        """What of this the results depend on: a sweep with the same is resumed."""
+        traces = self.space.columns.get(TRACE, [] if self.trace is None else [self.trace])
+        plugs = {name: one for name, one in self.plugs._asdict().items() if one is not None}
+        values = [one for column in self.space.columns.values() for one in column]
+        return {
+            "ssdlab": described(),
+            "columns": [*COLUMNS],
+            "preset": self.source.preset,
+            "file": self.source.file and [*self.source.file],
+            "set": {key: set_text(value) for key, value in _plain(self.sets).items()},
+            "traces": [[str(one), _size(one)] for one in dict.fromkeys(traces)],  # type: ignore[arg-type]
+            "keys": {key: [*values] for key, values in shown.columns.items()},
+            "draw": draw,
+            "log": [*self.log],
+            "seed": self.seed,
+            "seeds": None if self.seeds == (None,) else [*self.seeds],
+            "policies": _sources({**self.sets, **plugs}.values(), values),
+        }
+
+
+def _plain(sets: Mapping[str, object]) -> dict[str, object]:
+    return {key: value for key, value in sets.items() if not policy.is_policy(value)}
+
+
+def _sources(*groups: Iterable[object]) -> dict[str, str]:
+    """The policies in Python by label, each with a digest of its source, if that is known."""
+    found = {}
+    for one in (value for group in groups for value in group if policy.is_policy(value)):
+        text = ""
+        with suppress(OSError, TypeError):
+            text = inspect.getsource(type(one))
+        found[policy.label_of(one)] = hashlib.sha256(text.encode()).hexdigest()[:16]
+    return found
+
+
+def _size(trace: str | Path) -> int | None:
+    with suppress(OSError):
+        return Path(trace).stat().st_size
+    return None
+
+
+def _trace_names(files: Sequence[str]) -> list[str]:
+    """Short names of traces, or their paths where short ones are the same."""
+    names = [Path(file).name.partition(".")[0] for file in files]
+    return names if len(set(names)) == len(set(files)) else [*files]
+
+
+def designed(
+    config: ConfigLike,
+    vary: Mapping[str, Iterable[object]],
+    *,
+    draw: str | None = None,
+    points: int | None = None,
+    traces: Sequence[str | Path] = (),
+    sets: Mapping[str, object],
+    seed: int | None = None,
+    seeds: int | None = None,
+    plugs: Plugs,
+) -> Design:
+    """What a sweep runs. Raises `ConfigError`, or `WorkloadError` if a trace is missing."""
+    chosen = checked_draw(draw, points)
+    given = values_of(vary, drawn=chosen is not None)
+    if not given:
+        form = "such as --vary device.over_provisioning=0.05:0.30:0.05"
+        raise ConfigError([f"nothing to sweep: give at least one key and its values, {form}"])
+    missing = missing_traces(traces)
+    if missing:
+        raise WorkloadError(f"{', '.join(missing)}: cannot open the trace: no such file")
+    if len(traces) > 1:
+        given = {TRACE: [*traces], **given}
+    if chosen is None:
+        space = grid(listed(given))
+    else:
+        space = drawn(given, *chosen, seed=0 if seed is None else seed)
+    trace = traces[0] if len(traces) == 1 else None
+    source, log = Source(config), logarithmic(vary)
+    design = Design(source, space, (None,), seed, sets, trace, plugs, log)
+    if seeds is None:
+        return design
+    return Design(source, space, _seeds(design, seeds), seed, sets, trace, plugs, log)
+
+
+def _seeds(design: Design, seeds: int) -> tuple[int, ...]:
+    if seeds < 2:
+        raise ConfigError([f"seeds: {seeds}: expected at least 2, for intervals between them"])
+    if "run.seed" in design.space.columns:
+        message = "--vary run.seed: --seeds repeats every point with the same seeds; do not vary it"
+        raise ConfigError([message])
+    first = int(design.first["run.seed"])
+    return tuple(range(first, first + seeds))
+
+
+def check(design: Design, jobs: int) -> None:
+    """Refuse a sweep with a value, or a device, that is possible at no point.
+
+    A point whose values exclude one another is left to its run, which says so.
+    """
+    errors: dict[str, None] = {}
+    possible = 0
+    seen: dict[tuple[str, int], int] = {}
+    good: set[tuple[str, int]] = set()
+    because: dict[tuple[str, int], tuple[str, ...]] = {}
+    needed: list[int] = []
+    listed_keys = [
+        (key, {id(value): i for i, value in enumerate(values)})
+        for key, values in design.space.columns.items()
+    ]
+    for point in design.checked:
+        setting = design.space[point]
+        places = [(key, at[id(setting[key])]) for key, at in listed_keys]
+        for place in places:
+            seen[place] = seen.get(place, 0) + 1
+        found = design.loaded_or_why(point)
+        if isinstance(found, Config):
+            possible += 1
+            good.update(places)
+            needed.append(memory.needed(found))
+            continue
+        errors |= dict.fromkeys(found)
+        for place in places:
+            because.setdefault(place, found)
+    if not possible:
+        raise ConfigError(_few(errors))
+    least = SEEN if design.space.drawn else 1
+    bad = {place: because[place] for place in seen if place not in good and seen[place] >= least}
+    if bad:
+        raise ConfigError(_few(dict.fromkeys(_impossible(design.space, bad))))
+    memory.check_needed(needed, jobs)
+
+
+def _impossible(space: Space, bad: Mapping[tuple[str, int], tuple[str, ...]]) -> Iterator[str]:
+    for (key, at), messages in bad.items():
+        value = policy.label_of(space.columns[key][at])
+        for message in messages:
+            own = message.startswith(f"--vary {key}")
+            yield message if own else f"--vary {key}: no point with {value} is possible: {message}"
+
+
+def _few(messages: Iterable[str]) -> list[str]:
+    several = [*messages]
+    left = len(several) - MOST_MESSAGES
+    return several[:MOST_MESSAGES] + ([f"and {left:,} more"] if left > 0 else [])
+
+
+def notes(design: Design) -> Iterator[str]:
+    """What is worth knowing before the first points run."""
+    given = []
+    for point in design.checked[:NOTED]:
+        with suppress(ConfigError):
+            config, policies = design.loaded(point)
+            label = point_label(design.space[point])
+            given += [] if policies else [(label, note) for note in config.notes]
+    yield from folded_points(given)

@@ -1,0 +1,237 @@
+"""Sweeps: many points, each with a row of numbers instead of a folder: `ssdlab.sweep`."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from ssdlab import policy
+from ssdlab.config.resolve import ConfigLike
+from ssdlab.config.space import Space
+from ssdlab.display.progress import say_before
+from ssdlab.errors import ConfigError, Interrupted, WorkloadError
+from ssdlab.results import frames, outputs
+from ssdlab.results.folder import PAGE
+from ssdlab.results.report import SUMMARY
+from ssdlab.results.sweep import CSV, JSON, PARQUET, TEXTS, Outcome, Sweep, ordered, point_label
+from ssdlab.running.batch import Batch, Ended, Planned, threads_of
+from ssdlab.running.design import MOST_RUNS, Design, check, designed, notes
+from ssdlab.running.outcomes import Outcomes
+from ssdlab.running.simulate import Plugs
+
+
+@dataclass(frozen=True)
+class PlannedPoint(Planned):
+    """A planned run of a sweep."""
+
+    point: int = 0
+    """Number of its point."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How much of a sweep runs before it stops."""
+
+    runs: int | None = None
+    seconds: float | None = None
+
+    @staticmethod
+    def of(given: str | int | None) -> Budget | None:
+        """From `90 min`, `2h` or a number of runs. Raises `ConfigError`."""
+        if given is None:
+            return None
+        units = {"s": 1, "min": 60, "h": 3600, "d": 86400}
+        found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(s|min|h|d|runs)?\s*", str(given))
+        number = float(found[1]) if found else 0.0
+        if found is None or number <= 0:
+            form = "a time, such as 90min or 2h, or a number of runs, such as 500"
+            raise ConfigError([f"--budget {given}: expected {form}"])
+        if found[2] in units:
+            return Budget(seconds=number * units[found[2]])
+        if number != int(number):
+            raise ConfigError([f"--budget {given}: a number of runs is a whole one"])
+        return Budget(runs=int(number))
+
+
+def sweep(
+    config: ConfigLike,
+    *,
+    vary: Mapping[str, Iterable[object]],
+    draw: str | None = None,
+    points: int | None = None,
+    traces: Sequence[str | Path] = (),
+    set: Mapping[str, object] | None = None,
+    seed: int | None = None,
+    seeds: int | None = None,
+    budget: str | int | None = None,
+    jobs: int | None = None,
+    out: str | Path | None = None,
+    force: bool = False,
+    progress: bool = True,
+    html: bool = True,
+    victim: policy.VictimLike | None = None,
+    trigger: policy.Wants | None = None,
+    concurrency: policy.Limits | None = None,
+    placement: policy.Places | None = None,
+    separation: policy.Separates | None = None,
+) -> Sweep:
+    """Run a configuration with many values of its keys; a row of numbers for each run.
+
+    `vary` maps keys to lists of values (policies in Python among them) or to ranges:
+    "0.05:0.30:0.05" (with a step), "1:64:x2", "lin:0:1:5", "log:1:1000:7" (values). All
+    combinations run, with every trace, unless `draw` ("random" or "latin-hypercube") draws so many
+    `points`: then "0.05:0.30" is everything in between, and "log:1:1000" the same by its logarithm.
+    `seeds` repeats every point with that many seeds.
+
+    `out` is the folder of the sweep. The same sweep into the same folder resumes where it stopped;
+    another one is refused unless `force` replaces it. `budget` stops early, after a time ("2h") or
+    so many runs; the points then come in an order that covers the space. More than 100,000 runs
+    need one.
+
+    What is wrong with keys and values is found before the first run. A run that cannot finish is
+    listed in `failures`; the others continue. Ctrl-C raises `Interrupted` with the `sweep` of the
+    completed runs. `set`, `seed`, `jobs`, `progress`, `html` and the policies are those of
+    `ssdlab.compare`. Raises `ConfigError`, `WorkloadError` and `OutputError`.
+    """
+    plugs = Plugs(victim, trigger, concurrency, placement, separation)
+    design = designed(
+        config,
+        vary,
+        draw=draw,
+        points=points,
+        traces=traces,
+        sets=set or {},
+        seed=seed,
+        seeds=seeds,
+        plugs=plugs,
+    )
+    done = run_sweep(
+        design,
+        draw=draw,
+        budget=Budget.of(budget),
+        jobs=jobs,
+        out=None if out is None else Path(out),
+        force=force,
+        progress=progress,
+        html=html,
+    )
+    if done.interrupted:
+        stopped = Interrupted(None, done.folder)
+        stopped.sweep = done
+        raise stopped
+    return done
+
+
+def run_sweep(
+    design: Design,
+    *,
+    draw: str | None = None,
+    budget: Budget | None = None,
+    jobs: int | None = None,
+    out: Path | None = None,
+    force: bool = False,
+    progress: bool = True,
+    html: bool = True,
+) -> Sweep:
+    """Run what of a sweep is not in `out` yet, and write its tables and its page there."""
+    if design.runs > MOST_RUNS and budget is None:
+        message = (
+            f"--vary: {design.runs:,} runs are many: give a budget (--budget 2h, or --budget 5000"
+            " runs), or draw points (--draw latin-hypercube --points 1000)"
+        )
+        raise ConfigError([message])
+    threads = threads_of(jobs, design.runs)
+    check(design, threads)
+    shown = design.shown()
+    identity = design.identity(shown, draw)
+    config = design.first
+    reads = (config.file,) if config.file else ()
+    with Outcomes(out, identity, force=force, reads=reads) as stored:
+        runs = _Runs(design, stored, budget, shown)
+        if progress:
+            say_before(notes(design))
+        left = design.runs - len(stored.found)
+        left = left if budget is None or budget.runs is None else min(left, budget.runs)
+        batch = Batch(
+            runs.waiting(),
+            runs.take,
+            point_errors=(ConfigError, WorkloadError),
+            name=config.name,
+            total=left,
+        )
+        batch.run(threads, progress and left > 0)
+        done = Sweep(
+            config.name,
+            shown,
+            ordered(tuple(stored.found.values())),
+            design.runs,
+            design.log,
+            identity,
+            batch.interrupted and len(stored.found) < design.runs,
+            out,
+        )
+        if out is not None:
+            _write(done, out, html)
+    return done
+
+
+class _Runs:
+    """The runs of a sweep that are missing, and what becomes of them."""
+
+    def __init__(
+        self, design: Design, stored: Outcomes, budget: Budget | None, shown: Space
+    ) -> None:
+        self.design = design
+        self.stored = stored
+        self.budget = budget
+        self.shown = shown
+
+    def waiting(self) -> Iterator[PlannedPoint]:
+        """The next run, as long as the budget lasts. A point that is not possible ends at once."""
+        design, budget, begun = self.design, self.budget, 0
+        until = time.monotonic() + (budget.seconds or 0.0 if budget else 0.0)
+        points: Sequence[int] = range(len(design.space))
+        if budget is not None:
+            points = design.space.scattered(design.seed or 0)
+        for point in points:
+            for seed in design.seeds:
+                if (point, seed) in self.stored.found:
+                    continue
+                if budget and budget.runs is not None and begun >= budget.runs:
+                    return
+                if budget and budget.seconds is not None and time.monotonic() >= until:
+                    return
+                begun += 1
+                try:
+                    config, policies = design.loaded(point, seed)
+                    packed = policies.packed()
+                except ConfigError as error:
+                    self.stored.add(Outcome(point, seed, error="; ".join(error.messages)))
+                    continue
+                label = point_label(self.shown[point])
+                yield PlannedPoint(label, config, packed, seed, point=point)
+
+    def take(self, one: Planned, ended: Ended) -> None:
+        """Store the outcome of a run; that of one which Ctrl-C has stopped is not known."""
+        assert isinstance(one, PlannedPoint)
+        if ended.how == "failed":
+            self.stored.add(Outcome(one.point, one.seed, error=ended.why or "failed"))
+        elif ended.how == "completed" and ended.report is not None:
+            self.stored.add(Outcome.of(one.point, one.seed, ended.report))
+
+
+def _write(done: Sweep, folder: Path, html: bool) -> None:
+    """Write the tables, the summary and the page. Raises `OutputError`."""
+    files = {CSV: outputs.text(done.to_csv()), SUMMARY: outputs.text(done.summary())}
+    if done.rows and frames.has_parquet():
+        files[PARQUET] = partial(frames.write_parquet, done.rows, texts=TEXTS)
+    if html:
+        from ssdlab.html.sweep_page import sweep_page  # needs numpy, which is slow to import
+
+        files[PAGE] = outputs.text(sweep_page(done))
+    files[JSON] = outputs.text(done.head_json())
+    outputs.write_all({folder / name: one for name, one in files.items()}, force=True)
