@@ -1,7 +1,8 @@
 //! Host and copies: two regions by where pages come from, of which one gives the victims.
 //!
 //! Source: the "2R" collectors of SSD-iq (Haas, Lee, Bonnet and Leis, "SSD-iq: uncovering the hidden side of SSD
-//! performance", PVLDB 18(11), 2025; github.com/gabriel-haas/ssdiq, commit 9aae7a3, in words only). The region
+//! performance", PVLDB 18(11), 2025; github.com/gabriel-haas/ssdiq, commits 9aae7a3 and
+//! 9934924, in words only). The region
 //! whose best block has fewer valid pages is cleaned, until as many invalid pages as a block has were gained; but
 //! not one with fewer invalid pages than that. The survivors of these victims fill blocks of the region of
 //! copies. Those that do not fill one are the rest: the host fills its block when that which it fills is full,

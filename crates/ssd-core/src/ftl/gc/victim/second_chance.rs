@@ -1,7 +1,8 @@
 //! Second chance: a pointer walks the blocks in the order of sealing and takes those with few enough valid pages.
 //!
 //! Source: the "2R-FIFO" collector of SSD-iq (Haas, Lee, Bonnet and Leis, "SSD-iq: uncovering the hidden side of
-//! SSD performance", PVLDB 18(11), 2025; github.com/gabriel-haas/ssdiq, commit 9aae7a3, in words only). A block
+//! SSD performance", PVLDB 18(11), 2025; github.com/gabriel-haas/ssdiq, commits 9aae7a3 and
+//! 9934924, in words only). A block
 //! whose share of valid pages is below the bar is taken, others are passed over. When the pointer has passed a
 //! part of the blocks it goes back to the first one and the bar rises by a step; the bar falls back when as many
 //! invalid pages as a block has were gained. Until that happens for the first time, the bar is 0.5.
