@@ -56,6 +56,8 @@ SUITES = {
         "host_side",
         "wear",
         "separation",
+        "victims_by_class",
+        "victim_policies",
         "fdp",
         "snapshot_form",
         "snapshot_contradictions",

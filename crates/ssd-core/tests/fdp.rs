@@ -72,7 +72,14 @@ fn total(reclaimed: &Reclaimed) -> UnitCounts {
 #[test]
 fn classes_are_those_of_a_literal_version() {
     for isolation in ISOLATIONS {
-        let ground = Ground { pages: 50, pages_per_block: 8, most_classes: 6, seed: 0 };
+        let ground = Ground {
+            pages: 50,
+            pages_per_block: 8,
+            most_classes: 6,
+            pools: 1,
+            blocks_per_pool: 64,
+            seed: 0,
+        };
         let mut policy = Separation::build(&handles(3, isolation), &ground);
         let apart = isolation == "persistently";
         let all = if apart { 6 } else { 4 };
@@ -115,7 +122,7 @@ fn handles_in_units(ftl: &Ftl, last: &[u8]) -> Vec<(u32, Vec<u8>)> {
         let mut found: Vec<u8> = valid.map(|page| last[ftl.flash.lpn(page).at()]).collect();
         found.sort_unstable();
         found.dedup();
-        units.push((ftl.space.origin(block).class, found));
+        units.push((ftl.blocks.origin(block).class, found));
     }
     units
 }

@@ -308,7 +308,7 @@ fn used_space_of_the_device_until_two_pools_collect_at_once() {
             }
         }
     }
-    assert_eq!(apart, 18, "runs in which two pools collect at once");
+    assert_eq!(apart, 21, "runs in which two pools collect at once");
 }
 
 #[test]

@@ -57,7 +57,14 @@ enum Told {
 }
 
 const PAGES: u32 = 300;
-const GROUND: Ground = Ground { pages: PAGES, pages_per_block: 8, most_classes: 6, seed: 7 };
+const GROUND: Ground = Ground {
+    pages: PAGES,
+    pages_per_block: 8,
+    most_classes: 6,
+    pools: 1,
+    blocks_per_pool: 64,
+    seed: 7,
+};
 
 /// Random steps with the answers of the policy: writes, most of them to few pages, collections and copies.
 fn steps(name: &str, mut then: impl FnMut(&Told, u64, Option<u32>)) {
@@ -443,7 +450,7 @@ fn blocks_know_for_which_class_and_when_they_were_opened() {
     (0..100).for_each(|lpn| f.write(Lpn(lpn), 0).unwrap());
     let opened = |f: &Functional, page: u32| {
         let page = f.ftl.owners.committed(Lpn(page)).unwrap();
-        let origin = f.ftl.space.origin(f.ftl.geo.block_of(page));
+        let origin = f.ftl.blocks.origin(f.ftl.geo.block_of(page));
         (origin.class, origin.opened)
     };
     let found: Vec<_> = (0..100).map(|lpn| opened(&f, lpn)).collect();
@@ -461,7 +468,7 @@ fn copies_are_in_the_class_that_the_policy_names() {
     let mut blocks = [0; 6];
     for block in (0..f.ftl.blocks.len() as u32).map(BlockId) {
         if f.ftl.blocks.fill[block.at()].bound > 0 {
-            blocks[f.ftl.space.origin(block).class as usize] += 1;
+            blocks[f.ftl.blocks.origin(block).class as usize] += 1;
         }
     }
     assert!(blocks.iter().all(|&n| n > 0), "blocks by class: {blocks:?}");

@@ -5,10 +5,13 @@
 mod algorithm_1;
 #[path = "../../cases.rs"]
 mod cases;
+#[path = "oracle/second_chance.rs"]
+mod second_chance;
 
 use algorithm_1::Algorithm1;
 use cases::cases;
 use proptest::prelude::*;
+use second_chance::Chance;
 use ssd_core::ftl::blocks::{BlockState, BlockTable};
 use ssd_core::ftl::gc::victim::{ALL, Victim, VictimPolicy};
 use ssd_core::plug::{ParamKind, PolicySpec, Value};
@@ -58,6 +61,7 @@ struct World {
     sealed_at: Vec<u64>,
     invalidated_at: Vec<u64>,
     listed: Vec<BlockId>,
+    chances: Vec<Chance>,
     rates: Option<Algorithm1>,
     rng: Stream,
 }
@@ -82,6 +86,7 @@ impl World {
             sealed_at: vec![0; n],
             invalidated_at: vec![0; n],
             listed: vec![],
+            chances: vec![],
             rates: (spec.policy == "invalidation-rate").then(|| Algorithm1::new(spec, n)),
             rng: Stream::new(seed, "world"),
         };
@@ -121,6 +126,7 @@ impl World {
         let mut all = self.all(BlockState::Sealed);
         all.sort_by_key(|&b| self.table.seal_order[b.at()]);
         self.listed.clear();
+        self.chances = vec![Chance::START; self.table.pools() as usize];
         for b in all {
             self.list(b);
         }
@@ -206,6 +212,7 @@ impl World {
     }
 
     fn leave(&mut self, b: BlockId, policy: &mut Victim) {
+        self.passes(b);
         self.table.state[b.at()] = BlockState::Collecting;
         self.listed.retain(|&other| other != b);
         if let Some(rates) = &mut self.rates {
@@ -264,6 +271,7 @@ impl World {
                 let sorted = self.rates.as_ref()?.prioritized(&self.table, self.clock);
                 sorted.into_iter().find(|&b| self.table.pool_of(b) == pool)
             }
+            "second-chance" => self.second_chance(pool, |_| true).map(|(block, _)| block),
             "cost-benefit" => self.first_by(&sealed, |a, b| self.by_benefit(a, b)),
             "cost-age-times" => self.first_by(&sealed, |a, b| self.by_cost(a, b)),
             _ => return None,
@@ -432,7 +440,7 @@ fn draws(spec: &PolicySpec) -> bool {
 /// `candidates` is the order of repeated choices, without the blocks that have nothing to reclaim.
 fn check_candidates(world: &mut World, policy: &mut Victim, rng: &mut Stream) {
     let table = world.table.clone();
-    let listed = world.listed.clone();
+    let (listed, chances) = (world.listed.clone(), world.chances.clone());
     let name = world.spec.policy.clone();
     for pool in world.pools() {
         let all = policy.candidates(pool, &table, world.clock);
@@ -453,13 +461,14 @@ fn check_candidates(world: &mut World, policy: &mut Victim, rng: &mut Stream) {
         assert_eq!(all, chosen, "{:?}: candidates in another order", world.spec);
     }
     world.table = table;
-    world.listed = listed;
+    (world.listed, world.chances) = (listed, chances);
     world.restart();
     policy.init(&world.table, world.clock);
 }
 
-/// State outside the table: `init` cannot know the ages, nor when a block joined the list.
-const REMEMBER: [&str; 4] = ["cost-age-times", "cost-benefit", "invalidation-rate", "list-order"];
+/// State outside the table: `init` cannot know the ages, when a block joined the list, or where a pointer stands.
+const REMEMBER: &[&str] =
+    &["cost-age-times", "cost-benefit", "invalidation-rate", "list-order", "second-chance"];
 
 fn same_after_init(spec: &PolicySpec, shape: Shape, seed: u64, script: &[u8]) {
     let mut world = World::new(spec, shape, seed, 0.8);

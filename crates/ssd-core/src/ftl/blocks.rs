@@ -29,7 +29,16 @@ pub struct Fill {
     pub pending: u16,
 }
 
-/// State of every erase unit. 19 bytes a unit.
+/// How a block was opened.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Origin {
+    /// Its class.
+    pub class: u32,
+    /// Pages that the host had written by then.
+    pub opened: u64,
+}
+
+/// State of every erase unit. 19 bytes a unit, and 16 more on a device that separates pages.
 ///
 /// The units of a pool are a contiguous range of ids.
 #[derive(Clone, Debug)]
@@ -46,6 +55,8 @@ pub struct BlockTable {
     pub seal_order: Vec<u64>,
     /// The clock of policies that are defined over time; in functional mode 1 ns for each host page written.
     pub now: Nanos,
+    /// On a device that separates pages: how each unit was opened last. Empty on others.
+    pub origins: Vec<Origin>,
     /// Pages of one erase unit.
     pub pages_per_block: u16,
     blocks_per_pool: Divisor,
@@ -66,6 +77,7 @@ impl BlockTable {
             erases: vec![0; n],
             seal_order: vec![0; n],
             now: Nanos::ZERO,
+            origins: Vec::new(),
             pages_per_block,
             blocks_per_pool: Divisor::new(blocks_per_pool),
         }
@@ -80,6 +92,7 @@ impl BlockTable {
             erases: _,
             seal_order,
             now: _,
+            origins,
             pages_per_block: _,
             blocks_per_pool: _,
         } = self;
@@ -87,9 +100,17 @@ impl BlockTable {
         valid.fill(0);
         fill.fill(Fill::default());
         seal_order.fill(0);
+        origins.fill(Origin::default());
         for state in state.iter_mut().filter(|state| **state != BlockState::Bad) {
             *state = BlockState::Free;
         }
+    }
+
+    /// How `block` was opened last, on a device that separates.
+    #[must_use]
+    pub fn origin(&self, block: BlockId) -> Origin {
+        debug_assert_eq!(self.origins.len(), self.len(), "nobody notes how {block:?} was opened");
+        self.origins[block.at()]
     }
 
     /// Erase units of the device.

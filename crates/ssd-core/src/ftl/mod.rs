@@ -6,6 +6,7 @@
 
 pub mod audit;
 pub mod blocks;
+mod choice;
 pub mod gc;
 pub mod immediate;
 pub mod map;
@@ -27,9 +28,10 @@ use crate::config::{Config, DataMode};
 use crate::memory::prefetch;
 use crate::nand::flash::Flash;
 use crate::nand::geometry::Geometry;
+use crate::plug::PolicySpec;
 use crate::rng::Stream;
 use crate::units::{BlockId, Lpn, OpSlot, PlaneId, PoolId, Ppn};
-use blocks::{BlockState, BlockTable};
+use blocks::{BlockState, BlockTable, Origin};
 use gc::trigger::SpaceView;
 use gc::victim::{Victim, VictimPolicy};
 use owners::Owners;
@@ -111,17 +113,21 @@ impl Ftl {
         let geo = Geometry::new(config);
         assert!(geo.logical_pages <= geo.pages, "more logical pages than physical ones");
         let pages = u16::try_from(geo.pages_per_block).expect("checked by the config layer");
-        let blocks = BlockTable::new(geo.pools, geo.blocks_per_pool, pages);
-        let mut victim = plugs.victim(&config.gc.victim, &blocks);
-        victim.init(&blocks, 0);
+        let mut blocks = BlockTable::new(geo.pools, geo.blocks_per_pool, pages);
         let ground = Ground {
             pages: geo.user_pages,
             pages_per_block: geo.pages_per_block,
             most_classes: config.most_classes(),
+            pools: geo.pools,
+            blocks_per_pool: geo.blocks_per_pool,
             seed: config.run.seed,
         };
         let separated = plugs.separation(&config.alloc.separation, &ground).map(Separated::new);
         let classes = separated.as_ref().map_or_else(|| config.alloc.classes(), Separated::classes);
+        blocks.origins = vec![Origin::default(); separated.as_ref().map_or(0, |_| blocks.len())];
+        let of_victims = separated.as_ref().and_then(Separated::classes_of_victims);
+        let mut victim = plugs.victim_by_class(&config.gc.victim, &blocks, of_victims);
+        victim.init(&blocks, 0);
         let mut ftl = Ftl {
             owners: Owners::new(geo.logical_pages, geo.pages),
             flash: Flash::new(
@@ -151,8 +157,10 @@ impl Ftl {
         ftl
     }
 
-    /// Use another victim policy from here on, built from the state of the blocks.
-    pub fn set_victim(&mut self, mut victim: Victim) {
+    /// Use the victim policy that `spec` names from here on, built from the state of the blocks.
+    pub fn set_victim(&mut self, spec: &PolicySpec, plugs: &Plugs) {
+        let of_victims = self.separated.as_deref().and_then(Separated::classes_of_victims);
+        let mut victim = plugs.victim_by_class(spec, &self.blocks, of_victims);
         victim.init(&self.blocks, self.clock);
         self.victim = victim;
         self.policy_declines = false;
@@ -288,31 +296,6 @@ impl Ftl {
         }
     }
 
-    /// The victim of `pool`: the policy's choice or, where that makes no progress and `must_progress`
-    /// is set (foreground), the block with the fewest valid pages. `None`: nothing to gain.
-    pub fn choose(&mut self, pool: PoolId, must_progress: bool) -> Option<Choice> {
-        debug_assert_eq!(self.space.promised(pool), 0, "{pool:?} collects while it levels");
-        let chosen = self.victim.select(pool, &self.blocks, self.clock, &mut self.rng);
-        if let Some(block) = chosen {
-            assert!(self.blocks.is_candidate(block), "victim {block:?} is not sealed");
-            assert_eq!(self.blocks.pool_of(block), pool, "victim {block:?} of another pool");
-            if self.blocks.invalid(block) > 0 && self.fits(block) {
-                return Some(Choice::of_policy(block));
-            }
-        }
-        if chosen.is_none() && !self.policy_declines {
-            self.policy_declines = self.fewest_valid(pool).is_some();
-        }
-        if must_progress {
-            let block = self.fewest_valid(pool).filter(|&block| self.fits(block))?;
-            return Some(Choice { by_reserve: true, ..Choice::of_policy(block) });
-        }
-        // A fully valid victim gains nothing by itself, but other blocks may follow it.
-        chosen
-            .filter(|&block| self.fits(block) && self.fewest_valid(pool).is_some())
-            .map(Choice::of_policy)
-    }
-
     /// The next block of `pool` that is collected whatever the triggers say.
     #[inline]
     #[must_use]
@@ -330,32 +313,6 @@ impl Ftl {
     pub fn fits(&self, block: BlockId) -> bool {
         let pool = self.blocks.pool_of(block);
         u64::from(self.blocks.valid[block.at()]) <= self.space.gc_room(pool)
-    }
-
-    /// The blocks of `pool` that `amount = "all-candidates"` collects now: those the policy names,
-    /// none where no block has an invalid page.
-    #[must_use]
-    pub fn candidates(&mut self, pool: PoolId) -> Vec<BlockId> {
-        debug_assert_eq!(self.space.promised(pool), 0, "{pool:?} collects while it levels");
-        if self.fewest_valid(pool).is_none() {
-            return Vec::new();
-        }
-        let all = self.victim.candidates(pool, &self.blocks, self.clock);
-        self.policy_declines |= all.is_empty();
-        let sealed = |&b: &BlockId| self.blocks.is_candidate(b);
-        assert!(all.iter().all(sealed), "candidates of {pool:?} that are not sealed: {all:?}");
-        let in_pool = |&b: &BlockId| self.blocks.pool_of(b) == pool;
-        assert!(all.iter().all(in_pool), "candidates of {pool:?} from elsewhere: {all:?}");
-        all
-    }
-
-    /// The sealed block of `pool` with the fewest valid pages, if it has an invalid page.
-    #[must_use]
-    pub fn fewest_valid(&self, pool: PoolId) -> Option<BlockId> {
-        self.blocks
-            .of_pool(pool)
-            .filter(|&b| self.blocks.is_candidate(b) && self.blocks.invalid(b) > 0)
-            .min_by_key(|&b| (self.blocks.valid[b.at()], b))
     }
 
     /// The block of `choice` becomes the victim of its pool.

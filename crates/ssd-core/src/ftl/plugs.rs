@@ -10,6 +10,7 @@
 use super::blocks::BlockTable;
 use super::gc::concurrency::{Concurrency, ConcurrencyPolicy};
 use super::gc::trigger::{Trigger, TriggerPolicy};
+use super::gc::victim::by_class::ByClass;
 use super::gc::victim::{Victim, VictimPolicy};
 use super::place::{Layout, Placement, PlacementPolicy};
 use super::separation::future::Foreseen;
@@ -168,6 +169,19 @@ impl Plugs {
         assert!(!table.is_empty(), "a victim policy without blocks");
         let outside = self.outside.as_ref().and_then(|outside| outside.victim(table));
         outside.map_or_else(|| Victim::build(spec, table), Victim::External)
+    }
+
+    /// The same or, with `classes`, one for all blocks and one for each class.
+    pub(crate) fn victim_by_class(
+        &self,
+        spec: &PolicySpec,
+        table: &BlockTable,
+        classes: Option<u32>,
+    ) -> Victim {
+        debug_assert!(classes.is_none() || !table.origins.is_empty(), "blocks have no classes");
+        let Some(classes) = classes else { return self.victim(spec, table) };
+        let by_class = ByClass::new(classes, table, |table| self.victim(spec, table));
+        Victim::External(Box::new(by_class))
     }
 
     pub(crate) fn triggers(&self, gc: &Gc) -> Vec<Trigger> {

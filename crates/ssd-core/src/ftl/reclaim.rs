@@ -127,7 +127,7 @@ impl Ftl {
 
     /// `pages` pages of `block`, which is being collected, have been copied.
     pub(crate) fn note_moved(&mut self, block: BlockId, pages: u64) {
-        let class = self.space.origin(block).class;
+        let class = self.blocks.origin(block).class;
         debug_assert!(pages <= u64::from(self.geo.pages_per_block), "{pages} pages of {block:?}");
         let separated = self.separated.as_deref_mut().expect("the device separates");
         debug_assert!((class as usize) < separated.counts.moved.len(), "{block:?} has no class");

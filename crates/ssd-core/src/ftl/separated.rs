@@ -1,17 +1,22 @@
 //! The classes of pages on a device that separates.
 
 use super::Ftl;
+use super::gc::victim::VictimPolicy;
 use super::map::Entry;
 use super::reclaim::Counts;
 use super::separation::{
-    Classes, Collected, Copied, Replaced, Separation, SeparationPolicy, Written, fdp,
+    Among, Classes, Collected, Copied, Replaced, Separation, SeparationPolicy, Written, fdp,
 };
-use crate::units::{BlockId, Lpn, Ppn};
+use crate::units::{BlockId, Lpn, PoolId, Ppn};
 
 /// The policy, and what has been asked of it.
 pub(super) struct Separated {
     policy: Separation,
     classes: Classes,
+    /// The policy names the classes of victims.
+    names_victims: bool,
+    /// Victims without an invalid page since the last one with some, by pool; without pools until there is one.
+    passed_on: Vec<u32>,
     /// What has been counted of blocks and copies, in all and before the measurement.
     pub(super) counts: Counts,
     pub(super) before: Counts,
@@ -22,7 +27,15 @@ impl Separated {
         let classes = policy.classes();
         assert!(classes.all > classes.host && classes.all <= 255, "{classes:?}");
         let counts = Counts::new(classes.all + 1);
-        Separated { policy, classes, before: counts.clone(), counts }
+        let names_victims = policy.names_victims();
+        let before = counts.clone();
+        Separated { policy, classes, names_victims, passed_on: Vec::new(), before, counts }
+    }
+
+    /// The number of classes, if the policy names those of victims.
+    pub(super) fn classes_of_victims(&self) -> Option<u32> {
+        debug_assert!(self.classes.all > 0, "a policy without classes");
+        self.names_victims.then_some(self.classes.all)
     }
 
     /// The policy as FDP, if it is that.
@@ -58,7 +71,7 @@ impl Ftl {
         let replaces = match self.owners.newest(lpn) {
             Entry::Page(page) => {
                 let block = self.geo.block_of(page);
-                let age = self.space.clock() - self.space.origin(block).opened;
+                let age = self.space.clock() - self.blocks.origin(block).opened;
                 Some(Replaced { class: self.class_of_block(block), age })
             }
             Entry::Slot(_) | Entry::Unmapped => None,
@@ -73,7 +86,7 @@ impl Ftl {
 
     /// The class of `block`; none if wear levelling has filled it.
     fn class_of_block(&self, block: BlockId) -> Option<u32> {
-        let class = self.space.origin(block).class;
+        let class = self.blocks.origin(block).class;
         debug_assert!(class <= self.space.streams(), "{block:?} is in class {class}");
         Some(class).filter(|&class| class < self.space.streams())
     }
@@ -99,17 +112,50 @@ impl Ftl {
 
     /// Collection of `block` begins on a device that separates.
     pub(super) fn tell_victim(&mut self, block: BlockId) {
-        let (class, opened) = (self.class_of_block(block), self.space.origin(block).opened);
+        let (class, opened) = (self.class_of_block(block), self.blocks.origin(block).opened);
         let valid = u32::from(self.blocks.valid[block.at()]);
         debug_assert!(valid <= self.geo.pages_per_block, "{block:?} has {valid} valid pages");
-        let from = self.space.origin(block).class;
+        let from = self.blocks.origin(block).class;
         let separated = self.separated.as_deref_mut().expect("the device separates");
         separated.counts.collected[from as usize] += 1;
-        self.space.log_collected(block, valid, self.blocks.now);
+        self.space.log_collected(block, &self.blocks);
+        let pool = self.blocks.pool_of(block).at();
+        separated.passed_on.resize(separated.passed_on.len().max(pool + 1), 0);
+        let gains = valid < self.geo.pages_per_block;
+        separated.passed_on[pool] = if gains { 0 } else { separated.passed_on[pool] + 1 };
         let clock = self.space.clock();
         if let Some(class) = class {
             separated.policy.on_collect(&Collected { class, valid, opened, clock });
         }
+    }
+
+    /// Among which blocks of `pool` its next victim is chosen, on a device that separates.
+    pub(super) fn victim_among(&mut self, pool: PoolId) -> Among {
+        let separated = self.separated.as_deref_mut().expect("the device separates");
+        if !separated.names_victims {
+            return Among::All;
+        }
+        let classes = self.victim.by_class(pool);
+        assert_eq!(classes.len(), separated.classes.all as usize, "a class has no index");
+        let among = separated.policy.victim_among(pool, &classes);
+        if let Among::Class(class) | Among::Oldest(class) = among {
+            assert!(class < separated.classes.all, "a victim of {pool:?} in class {class}");
+        }
+        among
+    }
+
+    /// Whether `block` of `pool`, which has no invalid page and was chosen among these, is collected nevertheless: its
+    /// pages go to the next class. That must end: not as often in turn as the pool has blocks.
+    pub(super) fn passes_on(&mut self, pool: PoolId, block: BlockId, among: Among) -> bool {
+        debug_assert_eq!(self.blocks.invalid(block), 0, "{block:?} gains something");
+        if !matches!(among, Among::Oldest(_)) || self.fewest_valid(pool).is_none() {
+            return false;
+        }
+        let class = self.class_of_block(block);
+        let separated = self.separated.as_deref().expect("the device separates");
+        let turns = separated.passed_on.get(pool.at()).copied().unwrap_or(0);
+        among == Among::Oldest(class.unwrap_or(separated.classes.all - 1))
+            && turns < self.blocks.blocks_per_pool()
     }
 
     /// The classes, where a policy separates pages.

@@ -68,15 +68,6 @@ struct Open {
     left: u32,
 }
 
-/// How a block was opened.
-#[derive(Clone, Copy, Default, Debug)]
-pub struct Origin {
-    /// Its class.
-    pub class: u32,
-    /// Pages that the host had written by then.
-    pub opened: u64,
-}
-
 /// Counts of one pool.
 #[derive(Clone, Copy, Debug)]
 struct PoolSpace {
@@ -123,11 +114,9 @@ pub struct Space {
     for_host: u32,
     /// `streams` and that of wear levelling.
     frontiers: u32,
-    /// Where frontiers are classes: how each block was opened last.
-    origins: Vec<Origin>,
     /// The clock of a device that separates.
     clock: u64,
-    /// There: blocks opened for each frontier.
+    /// Where frontiers are classes: blocks opened for each frontier.
     opened: Vec<u64>,
     /// There, if asked for: the blocks opened and collected, in order.
     units: Option<Vec<UnitEvent>>,
@@ -185,7 +174,6 @@ impl Space {
             of_host,
             for_host: classes.of_host(separates),
             frontiers: streams + 1,
-            origins: vec![Origin::default(); if separates { all as usize } else { 0 }],
             clock: 0,
             opened: vec![0; if separates { streams as usize + 1 } else { 0 }],
             units: None,

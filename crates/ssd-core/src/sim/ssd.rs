@@ -87,7 +87,7 @@ impl Ssd {
         plugs.begin();
         ftl.number_owners(sequence);
         ftl.blocks.now = Nanos::ZERO;
-        ftl.set_victim(plugs.victim(&config.gc.victim, &ftl.blocks));
+        ftl.set_victim(&config.gc.victim, plugs);
         let mut ssd = Ssd {
             front: Front::new(config, plugs, sequence),
             array: Array::new(config, &ftl.geo),

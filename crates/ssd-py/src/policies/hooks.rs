@@ -11,7 +11,8 @@ use pyo3::types::{PyBool, PyTuple};
 use ssd_core::ftl::blocks::BlockTable;
 use ssd_core::ftl::gc::concurrency::{Counted, DeviceView};
 use ssd_core::ftl::gc::trigger::SpaceView;
-use ssd_core::ftl::separation::Collected;
+use ssd_core::ftl::separation::{Among, ClassBlocks, Collected};
+use ssd_core::rng::Stream;
 use ssd_core::units::{BlockId, Lpn, Nanos, PoolId};
 
 /// Something that a hook is given.
@@ -51,7 +52,14 @@ macro_rules! left_out {
     )+};
 }
 
-left_out!(&BlockTable, &mut dyn Iterator<Item = PoolId>, &Collected);
+left_out!(
+    &BlockTable,
+    &mut dyn Iterator<Item = PoolId>,
+    &Collected,
+    &[ClassBlocks],
+    Among,
+    &mut Stream
+);
 
 impl Argument for &SpaceView {
     fn python(&self, py: Python<'_>, rng: &Py<PyAny>) -> PyResult<Option<Py<PyAny>>> {
@@ -119,7 +127,7 @@ impl Answer for Counted {
     }
 }
 
-/// Blocks and pools: whether one may be named depends on the state of the device.
+/// Blocks, pools and classes: whether one may be named depends on the state of the device.
 macro_rules! unchecked {
     ($($type:ty),+) => {$(
         impl Answer for $type {
@@ -132,7 +140,7 @@ macro_rules! unchecked {
     )+};
 }
 
-unchecked!(Option<BlockId>, Option<PoolId>, Option<u32>, Vec<BlockId>);
+unchecked!(Option<BlockId>, Option<PoolId>, Option<u32>, Vec<BlockId>, Vec<ClassBlocks>, Among);
 
 /// The answer of the object to `hook`, if it has a method of that name and has not failed.
 pub(super) fn ask<T: Answer>(
@@ -238,7 +246,9 @@ pub(super) mod types {
     pub(in crate::policies) use ssd_core::ftl::blocks::BlockTable;
     pub(in crate::policies) use ssd_core::ftl::gc::concurrency::{Counted, DeviceView};
     pub(in crate::policies) use ssd_core::ftl::gc::trigger::SpaceView;
-    pub(in crate::policies) use ssd_core::ftl::separation::{Classes, Collected, Copied, Written};
+    pub(in crate::policies) use ssd_core::ftl::separation::{
+        Among, ClassBlocks, Classes, Collected, Copied, Written,
+    };
     pub(in crate::policies) use ssd_core::rng::Stream;
     pub(in crate::policies) use ssd_core::units::*;
 }

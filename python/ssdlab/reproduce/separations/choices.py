@@ -35,13 +35,26 @@ Keys: TypeAlias = Mapping[str, object]
 
 ONE, APART = "one frontier", "host and copies"
 FUTURE, BOUND = "future", "future, 24 classes"
+CHAIN, REGIONS, ANY = "midas", "host-and-copies", "host-and-copies, any victim"
 LINES: dict[str, Keys] = {
     ONE: {"alloc.frontiers": "single"},
     APART: {},
     **{
         name: {"alloc.separation": name}
-        for name in ("two-regions", "dac", "fadac", "multilog", "sepbit", "sfs", "warcip", FUTURE)
+        for name in (
+            "two-regions",
+            "dac",
+            "fadac",
+            REGIONS,
+            CHAIN,
+            "multilog",
+            "sepbit",
+            "sfs",
+            "warcip",
+            FUTURE,
+        )
     },
+    ANY: {"alloc.separation": {"policy": REGIONS, "victims": "any"}},
     BOUND: {"alloc.separation": {"policy": "future", "classes": 24}},
 }
 REAL = tuple(line for line in LINES if line not in (FUTURE, BOUND))
@@ -91,8 +104,11 @@ class Published(NamedTuple):
 OPENED, LARGE = "with open blocks", "2,048 blocks of 2,048 pages"
 """The device with as many blocks more as its classes have open, and that kept erased; and that of
 a public simulator."""
+LONGER = "blocks of 512 pages, 3 of them left out"
+"""That of MiDAS's simulator, which keeps four erased; open ones are part of the space."""
 FILLED = 1 / 0.875 - 1
 SEPBIT, SSD_IQ = "SepBIT trace_replay, 1e4b664", "SSD-iq, 9aae7a3"
+MIDAS = "MiDAS-Simulation, a226265"
 CELLS: dict[Place, Published] = {
     **{
         Place("Zipf 0.99", "greedy", USUAL, line, OPENED): Published(waf, SEPBIT)
@@ -107,13 +123,20 @@ CELLS: dict[Place, Published] = {
             "warcip": 4.240,
         }.items()
     },
+    Place("Zipf 0.99", "greedy", USUAL, CHAIN, LONGER): Published(2.552, MIDAS),
+    Place("Zipf 0.99", "cost-benefit", USUAL, CHAIN, LONGER): Published(2.553, MIDAS),
+    Place("Zipf 0.99", "greedy", USUAL, REGIONS, OPENED): Published(4.537, SSD_IQ),
+    Place("Zipf 0.99", "second-chance", USUAL, ANY, OPENED): Published(3.391, SSD_IQ),
     Place("hot/cold 90/10", "greedy", FILLED, ONE, LARGE): Published(5.112, SSD_IQ),
+    Place("hot/cold 90/10", "greedy", FILLED, REGIONS, LARGE): Published(4.440, SSD_IQ),
+    Place("hot/cold 90/10", "second-chance", FILLED, ANY, LARGE): Published(2.505, SSD_IQ),
 }
 """Run once from the public source, with 1,024 segments of 256 pages whose open segments are not
-part of the space; the last one as published."""
+part of the space, and of MiDAS of 512; those of the large
+device as published."""
 OPTIMAL = ("hot/cold 90/10", FILLED, 1.985)
 """Published by SSD-iq as optimal, from a closed form."""
-CLASSES = {ONE: 1, APART: 2}
+CLASSES = {ONE: 1, APART: 2, REGIONS: 2, ANY: 2}
 """Open blocks of a pool; others have six."""
 
 
@@ -123,8 +146,8 @@ def seeds(quick: bool) -> tuple[int, ...]:
 
 
 def lines(quick: bool) -> tuple[str, ...]:
-    """Those that are run: a small device cannot hold 24 blocks open."""
-    return tuple(line for line in LINES if not (quick and line == BOUND))
+    """Those that are run: a small device cannot hold 10 or 24 blocks open."""
+    return tuple(line for line in LINES if not (quick and line in (BOUND, CHAIN)))
 
 
 def mark(quick: bool) -> str:
@@ -136,7 +159,8 @@ def shape(place: Place, quick: bool) -> tuple[int, int]:
     """Blocks of the device of a place, and pages of each."""
     if quick:
         return QUICK_BLOCKS, PAGES
-    return (2048, 2048) if place.device == LARGE else (BLOCKS, PAGES)
+    known = {LARGE: (2048, 2048), LONGER: (BLOCKS, 2 * PAGES)}
+    return known.get(place.device, (BLOCKS, PAGES))
 
 
 def user_pages(place: Place, quick: bool) -> int:
@@ -148,7 +172,7 @@ def user_pages(place: Place, quick: bool) -> int:
 def scheme_of(place: Place, quick: bool) -> Scheme:
     """The device of a place."""
     blocks, pages = shape(place, quick)
-    extra = 1 + CLASSES.get(place.line, 6) // 2 if place.device == OPENED else 0
+    extra = {OPENED: 1 + CLASSES.get(place.line, 6) // 2, LONGER: -3}.get(place.device, 0)
     keys: Keys = {
         "run.mode": "functional",
         "device.channels": 1,

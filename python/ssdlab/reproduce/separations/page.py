@@ -108,7 +108,8 @@ def _cells(done: Separations) -> Rows:
         of, plain = done.waf(place), done.waf(place._replace(device=""))
         off = "–" if of is None else f"{100 * (of.mean / published.waf - 1):+.2f} %"
         numbers = [f"{published.waf:.3f}", _number(of), off, _number(plain)]
-        rows.append((f"{place.line}, {place.workload}", [published.simulator, *numbers]))
+        victims = "" if place.victims == VICTIMS[0] else f", {place.victims}"
+        rows.append((f"{place.line}, {place.workload}{victims}", [published.simulator, *numbers]))
     workload, spare, optimal = OPTIMAL
     form = closed_form(workload, spare)
     off = f"{100 * (form / optimal - 1):+.2f} %"
@@ -131,11 +132,13 @@ ABOUT = (
     " host and copies apart.",
 )
 CELLS_SAID = (
-    "Results of public simulators, greedy. That of SepBIT's authors counts open segments as no"
-    " part of the space, so the device here gets half a block for each class, and the block that is"
-    f" kept erased; last column: without them. {100 * USUAL:g} %; SSD-iq at 87.5 % full, 2,048"
-    " blocks of 2,048 pages, as published. `sfs` makes its centres of pools of drawn pages, the"
-    " simulator of all segments. Cost-benefit cannot be compared: its age there is the square root."
+    "Results of public simulators, greedy where nothing else is said. That of SepBIT's authors"
+    " counts open segments as no part of the space, so the device here gets half a block for each"
+    " class, and the block that is kept erased; last column: without them."
+    f" {100 * USUAL:g} %; SSD-iq at 87.5 % full, 2,048 blocks of 2,048 pages, as published."
+    " `sfs` makes its centres of pools of drawn pages, the simulator of all segments. SepBIT's"
+    " cost-benefit cannot be compared: its age there is the square root. MiDAS follows a plan in"
+    " both. SSD-iq compacts survivors within the victims."
 )
 WINS_SAID = (
     "Where a line wins, of all workloads and over-provisionings, and the geometric mean of its"

@@ -9,10 +9,11 @@
 //! the page replaced, and a clock, which counts the pages that the host has written. It remembers what it needs: at
 //! most 4 B a logical page.
 
+mod chain;
 mod history;
 
 use crate::plug::{ParamInfo, ParamKind, PolicySpec};
-use crate::units::Lpn;
+use crate::units::{Lpn, PoolId};
 
 /// The number of classes of policies that order them by temperature.
 const CLASSES: ParamInfo = ParamInfo {
@@ -31,6 +32,10 @@ pub struct Ground {
     pub pages_per_block: u32,
     /// Classes that the spare can hold open.
     pub most_classes: u32,
+    /// Pools of the device.
+    pub pools: u32,
+    /// Erase units of a pool.
+    pub blocks_per_pool: u32,
     /// Of the random stream of a policy that draws.
     pub seed: u64,
 }
@@ -92,8 +97,30 @@ pub struct Collected {
     pub clock: u64,
 }
 
+/// The sealed blocks of a class in a pool. Blocks that wear levelling has filled count as of the last class.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct ClassBlocks {
+    /// How many they are.
+    pub sealed: u32,
+    /// Their invalid pages.
+    pub invalid: u64,
+    /// The fewest valid pages of one of them; 0 without any.
+    pub least_valid: u32,
+}
+
+/// Among which blocks of a pool the next victim is chosen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Among {
+    /// All of them, by the victim policy.
+    All,
+    /// Those of a class, by the victim policy, which sees no others.
+    Class(u32),
+    /// Those of a class: the one that was sealed first.
+    Oldest(u32),
+}
+
 crate::plugs! {
-    /// Names the class of each page.
+    /// Names the class of each page and, if it wants to, the class of each victim.
     pub trait SeparationPolicy, separation_hooks! {
         /// How many classes there are: always the same answer.
         fn classes(&self) -> Classes;
@@ -108,6 +135,19 @@ crate::plugs! {
         fn on_collect(&mut self, block: &Collected) {
             let _ = block;
         }
+
+        /// Whether the policy names the classes of victims, for which the device keeps an index of each class: always
+        /// the same answer.
+        fn names_victims(&self) -> bool {
+            false
+        }
+
+        /// Among which blocks of `pool` its next victim is chosen; `classes` are those of its sealed blocks. Asked
+        /// only if the policy names the classes of victims.
+        fn victim_among(&mut self, pool: PoolId, classes: &[ClassBlocks]) -> Among {
+            let _ = (pool, classes);
+            Among::All
+        }
     }
 
     /// Every separation policy, dispatched by `match`.
@@ -117,6 +157,8 @@ crate::plugs! {
         fadac Fadac,
         fdp Fdp,
         future Future,
+        host_and_copies HostAndCopies,
+        midas Midas,
         multilog Multilog,
         none None,
         sepbit Sepbit,
@@ -146,7 +188,14 @@ impl Classes {
     /// Those of the policy that `spec` names, if it separates and is not an external one.
     #[must_use]
     pub fn of_policy(spec: &PolicySpec) -> Option<Classes> {
-        let ground = Ground { pages: 1, pages_per_block: 1, most_classes: 1, seed: 0 };
+        let ground = Ground {
+            pages: 1,
+            pages_per_block: 1,
+            most_classes: 1,
+            pools: 1,
+            blocks_per_pool: 1,
+            seed: 0,
+        };
         let known = ALL.iter().any(|info| info.name == spec.policy);
         (known && separates(spec)).then(|| Separation::build(spec, &ground).classes())
     }

@@ -1,27 +1,17 @@
 //! Frontiers that are classes of a separation policy, and the open blocks that count as room.
 
-use super::{Origin, Space};
-use crate::ftl::blocks::BlockTable;
+use super::Space;
+use crate::ftl::blocks::{BlockTable, Origin};
 use crate::ftl::reclaim::{UnitEvent, UnitStep};
-use crate::units::{BlockId, Nanos, PlaneId, PoolId};
+use crate::units::{BlockId, PlaneId, PoolId};
 
 impl Space {
     /// Whether frontiers are classes that a separation policy names.
     #[inline]
     #[must_use]
     pub fn separates(&self) -> bool {
-        debug_assert!(
-            self.origins.is_empty() || self.for_host == self.streams,
-            "a class is closed"
-        );
-        !self.origins.is_empty()
-    }
-
-    /// How `block` was opened last, on a device that separates.
-    #[must_use]
-    pub fn origin(&self, block: BlockId) -> Origin {
-        debug_assert!(self.separates(), "nobody notes how {block:?} was opened");
-        self.origins[block.at()]
+        debug_assert!(self.opened.is_empty() || self.for_host == self.streams, "a class is closed");
+        !self.opened.is_empty()
     }
 
     /// Pages that the host has written, on a device that separates.
@@ -36,23 +26,24 @@ impl Space {
         self.clock += 1;
     }
 
-    /// `block` is opened for frontier `stream` at `now`, on a device that separates.
-    pub(super) fn note_opened(&mut self, block: BlockId, stream: u32, now: Nanos) {
+    /// `block` is opened for frontier `stream`, on a device that separates.
+    pub(super) fn note_opened(&mut self, block: BlockId, stream: u32, blocks: &mut BlockTable) {
         debug_assert!(self.separates(), "nobody notes how {block:?} was opened");
         debug_assert!(stream < self.frontiers, "{block:?} is opened for frontier {stream}");
-        self.origins[block.at()] = Origin { class: stream, opened: self.clock };
+        blocks.origins[block.at()] = Origin { class: stream, opened: self.clock };
         self.opened[stream as usize] += 1;
-        self.log_unit(UnitStep::Opened, block, 0, now);
+        self.log_unit(UnitStep::Opened, block, 0, blocks);
     }
 
-    /// Collection of `block` with `valid` valid pages begins at `now`, on a device that separates.
-    pub(in crate::ftl) fn log_collected(&mut self, block: BlockId, valid: u32, now: Nanos) {
+    /// Collection of `block` begins, on a device that separates.
+    pub(in crate::ftl) fn log_collected(&mut self, block: BlockId, blocks: &BlockTable) {
+        let valid = u32::from(blocks.valid[block.at()]);
         debug_assert!(valid <= self.pages_per_block, "{block:?} has {valid} valid pages");
-        self.log_unit(UnitStep::Collected, block, valid, now);
+        self.log_unit(UnitStep::Collected, block, valid, blocks);
     }
 
-    fn log_unit(&mut self, step: UnitStep, block: BlockId, pages: u32, at: Nanos) {
-        let class = self.origin(block).class;
+    fn log_unit(&mut self, step: UnitStep, block: BlockId, pages: u32, blocks: &BlockTable) {
+        let (class, at) = (blocks.origin(block).class, blocks.now);
         debug_assert!(class < self.frontiers, "{block:?} is of frontier {class}");
         if let Some(units) = &mut self.units {
             debug_assert!(units.last().is_none_or(|last| last.at <= at), "{block:?} is late");

@@ -191,7 +191,7 @@ impl Space {
         self.pools[pool.at()].opened = true;
         self.lowest_free = self.lowest_free.min(self.free_total);
         if self.separates() {
-            self.note_opened(block, stream, blocks.now);
+            self.note_opened(block, stream, blocks);
         }
         if self.takes_copies(stream) {
             self.pools[pool.at()].gc_open += self.pages_per_block;

@@ -1,12 +1,15 @@
 //! Which block? One file per victim policy; the list below names them.
 //!
-//! The folder also contains the indexes that several policies share: `aged`, `groups`, `queue`.
+//! The folder also contains the indexes that several policies share: `aged`, `groups`, `queue`; and
+//! the policy of policies by which separation names the class of a victim, `by_class`.
 
 mod aged;
+pub(in crate::ftl) mod by_class;
 mod groups;
 mod queue;
 
 use crate::ftl::blocks::BlockTable;
+use crate::ftl::separation::{Among, ClassBlocks};
 use crate::plug::PolicySpec;
 use crate::rng::Stream;
 use crate::units::{BlockId, PoolId};
@@ -57,6 +60,26 @@ crate::plugs! {
             clock: u64,
             rng: &mut Stream,
         ) -> Option<BlockId>;
+
+        /// The same among the blocks that a separation policy names, if there are any. Only an index of each class
+        /// knows of them.
+        fn select_among(
+            &mut self,
+            among: Among,
+            pool: PoolId,
+            table: &BlockTable,
+            clock: u64,
+            rng: &mut Stream,
+        ) -> Option<BlockId> {
+            let _ = (among, pool, table, clock, rng);
+            None
+        }
+
+        /// The sealed blocks of `pool` by class, where there is an index of each.
+        fn by_class(&self, pool: PoolId) -> Vec<ClassBlocks> {
+            let _ = pool;
+            Vec::new()
+        }
 
         /// All blocks of `pool` the policy would collect now, in its order (`amount =
         /// "all-candidates"`). Default: every sealed block with an invalid page, fewest valid pages
@@ -111,6 +134,7 @@ crate::plugs! {
         invalidation_rate InvalidationRate,
         list_order ListOrder,
         random Random,
+        second_chance SecondChance,
         windowed_greedy WindowedGreedy,
     }
 }

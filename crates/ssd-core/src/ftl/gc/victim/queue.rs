@@ -12,6 +12,7 @@ const END: u32 = u32::MAX;
 const ABSENT: u32 = u32::MAX - 1;
 
 /// One queue per pool; a block is in at most one of them.
+#[derive(Clone)]
 pub(super) struct Queue {
     next: Vec<u32>,
     prev: Vec<u32>,

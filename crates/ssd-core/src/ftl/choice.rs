@@ -1,0 +1,73 @@
+//! The choice of a victim: among which blocks, by the victim policy, and what happens if that gains nothing.
+
+use super::gc::victim::VictimPolicy;
+use super::separation::Among;
+use super::{Choice, Ftl};
+use crate::units::{BlockId, PoolId};
+
+impl Ftl {
+    /// The victim of `pool`: the policy's choice, among the blocks that a separation policy names, or, where that
+    /// makes no progress and `must_progress` is set (foreground), the block with the fewest valid pages. `None`:
+    /// nothing to gain.
+    pub fn choose(&mut self, pool: PoolId, must_progress: bool) -> Option<Choice> {
+        debug_assert_eq!(self.space.promised(pool), 0, "{pool:?} collects while it levels");
+        let among = if self.separates() { self.victim_among(pool) } else { Among::All };
+        let chosen = self.select(pool, among);
+        if let Some(block) = chosen {
+            assert!(self.blocks.is_candidate(block), "victim {block:?} is not sealed");
+            assert_eq!(self.blocks.pool_of(block), pool, "victim {block:?} of another pool");
+            let gains = self.blocks.invalid(block) > 0 || self.passes_on(pool, block, among);
+            if gains && self.fits(block) {
+                return Some(Choice::of_policy(block));
+            }
+        }
+        if chosen.is_none() && !self.policy_declines {
+            self.policy_declines = self.fewest_valid(pool).is_some();
+        }
+        if must_progress {
+            let block = self.fewest_valid(pool).filter(|&block| self.fits(block))?;
+            return Some(Choice { by_reserve: true, ..Choice::of_policy(block) });
+        }
+        // A fully valid victim gains nothing by itself, but other blocks may follow it.
+        chosen
+            .filter(|&block| self.fits(block) && self.fewest_valid(pool).is_some())
+            .map(Choice::of_policy)
+    }
+
+    /// The choice of the victim policy for `pool` among these blocks; among all if there are none of these.
+    fn select(&mut self, pool: PoolId, among: Among) -> Option<BlockId> {
+        let Ftl { victim, blocks, clock, rng, .. } = self;
+        let named = match among {
+            Among::All => None,
+            _ => victim.select_among(among, pool, blocks, *clock, rng),
+        };
+        debug_assert!(named.is_none_or(|b| blocks.is_candidate(b)), "{named:?} is not sealed");
+        named.or_else(|| victim.select(pool, blocks, *clock, rng))
+    }
+
+    /// The blocks of `pool` that `amount = "all-candidates"` collects now: those the policy names,
+    /// none where no block has an invalid page.
+    #[must_use]
+    pub fn candidates(&mut self, pool: PoolId) -> Vec<BlockId> {
+        debug_assert_eq!(self.space.promised(pool), 0, "{pool:?} collects while it levels");
+        if self.fewest_valid(pool).is_none() {
+            return Vec::new();
+        }
+        let all = self.victim.candidates(pool, &self.blocks, self.clock);
+        self.policy_declines |= all.is_empty();
+        let sealed = |&b: &BlockId| self.blocks.is_candidate(b);
+        assert!(all.iter().all(sealed), "candidates of {pool:?} that are not sealed: {all:?}");
+        let in_pool = |&b: &BlockId| self.blocks.pool_of(b) == pool;
+        assert!(all.iter().all(in_pool), "candidates of {pool:?} from elsewhere: {all:?}");
+        all
+    }
+
+    /// The sealed block of `pool` with the fewest valid pages, if it has an invalid page.
+    #[must_use]
+    pub fn fewest_valid(&self, pool: PoolId) -> Option<BlockId> {
+        self.blocks
+            .of_pool(pool)
+            .filter(|&b| self.blocks.is_candidate(b) && self.blocks.invalid(b) > 0)
+            .min_by_key(|&b| (self.blocks.valid[b.at()], b))
+    }
+}
