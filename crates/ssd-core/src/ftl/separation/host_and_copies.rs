@@ -1,13 +1,12 @@
 //! Host and copies: two regions by where pages come from, of which one gives the victims.
 //!
 //! Source: the "2R" collectors of SSD-iq (Haas, Lee, Bonnet and Leis, "SSD-iq: uncovering the hidden side of SSD
-//! performance", PVLDB 18(11), 2025; github.com/gabriel-haas/ssdiq, commits 9aae7a3 and
-//! 9934924, in words only). The region
-//! whose best block has fewer valid pages is cleaned, until as many invalid pages as a block has were gained; but
-//! not one with fewer invalid pages than that. The survivors of these victims fill blocks of the region of
-//! copies. Those that do not fill one are the rest: the host fills its block when that which it fills is full,
-//! and it is of the host's region (`rest = "host"`). `victims = "any"` leaves victims to the victim policy alone,
-//! as the "2R-FIFO" collector does (victim policy `second-chance`).
+//! performance", PVLDB 18(11), 2025; github.com/gabriel-haas/ssdiq, commits 9aae7a3 and 9934924, in words only). The
+//! region whose best block has fewer valid pages is cleaned, until as many invalid pages as a block has were gained;
+//! but not one with fewer invalid pages than that. The survivors of these victims fill blocks of the region of copies.
+//! Those that do not fill one are the rest: the host fills its block when that which it fills is full, and it is of the
+//! host's region (`rest = "host"`). `victims = "any"` leaves victims to the victim policy alone, as the "2R-FIFO"
+//! collector does (victim policy `second-chance`).
 //! Departs from it: there survivors are compacted within the victims, so that nothing has to be kept erased. Here
 //! they are copied, and which of them will not fill a block must be known when the first of these is: further
 //! victims are expected to have as many valid pages as the present one.

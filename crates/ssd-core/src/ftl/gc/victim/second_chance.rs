@@ -1,14 +1,13 @@
 //! Second chance: a pointer walks the blocks in the order of sealing and takes those with few enough valid pages.
 //!
-//! Source: the "2R-FIFO" collector of SSD-iq (Haas, Lee, Bonnet and Leis, "SSD-iq: uncovering the hidden side of
-//! SSD performance", PVLDB 18(11), 2025; github.com/gabriel-haas/ssdiq, commits 9aae7a3 and
-//! 9934924, in words only). A block
-//! whose share of valid pages is below the bar is taken, others are passed over. When the pointer has passed a
+//! Source: the "2R-FIFO" collector of SSD-iq (Haas, Lee, Bonnet and Leis, "SSD-iq: uncovering the hidden side of SSD
+//! performance", PVLDB 18(11), 2025; github.com/gabriel-haas/ssdiq, commits 9aae7a3 and 9934924, in words only). A
+//! block whose share of valid pages is below the bar is taken, others are passed over. When the pointer has passed a
 //! part of the blocks it goes back to the first one and the bar rises by a step; the bar falls back when as many
 //! invalid pages as a block has were gained. Until that happens for the first time, the bar is 0.5.
-//! Where it is silent, decided: the bar ends at 1, and then all blocks are looked at: a fully valid one is never
-//! taken. Shares are compared as whole pages, rounded up.
-//! Index: a linked queue for each pool; a choice walks over the blocks that it passes over.
+//! Where it is silent, decided: the bar ends at 1, and then all blocks are looked at: a fully valid one is never taken.
+//! Shares are compared as whole pages, rounded up. Index: a linked queue for each pool; a choice walks over the blocks
+//! that it passes over.
 
 use super::VictimPolicy;
 use super::queue::Queue;
