@@ -85,7 +85,8 @@ def test_the_command_says_what_it_does_and_answers(trace: Path, tmp_path: Path) 
     numbers = json.loads((tmp_path / "out" / "compare.json").read_text())
     answer = " ".join(numbers["answer"][0]["sentences"])
     assert answer in " ".join(done.stdout.split())
-    assert f'<p class="answer">{answer}</p>' in (tmp_path / "out" / "report.html").read_text()
+    unbroken = answer.replace(" %", "\u00a0%")
+    assert f'<p class="answer">{unbroken}</p>' in (tmp_path / "out" / "report.html").read_text()
     again = ssdlab_command("try", trace, "--seeds", "2", "--out", "out", cwd=tmp_path)
     assert again.returncode == 2
     assert "--force" in again.stderr

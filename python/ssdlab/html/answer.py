@@ -5,18 +5,23 @@ from __future__ import annotations
 from html import escape
 from typing import Literal
 
+from ssdlab.display.form import columns
 from ssdlab.html.page import figure
 from ssdlab.html.plot import Forest, Point
 from ssdlab.results.answer import TITLES
 from ssdlab.results.comparison import Comparison
 
+SHORT = {one.name: one.short for one in columns() if one.ranked}
+"""How panels are called."""
 MOST_ROWS = 24
 """Configurations that are drawn."""
 
 
 def answer_html(done: Comparison) -> str:
     """A paragraph for each workload, and the ratios to the baseline; empty without an answer."""
-    told = "".join(f'<p class="answer">{escape(one.text)}</p>' for one in done.answers)
+    # A number and its unit stay in one line.
+    texts = [escape(one.text).replace(" %", "\u00a0%") for one in done.answers]
+    told = "".join(f'<p class="answer">{text}</p>' for text in texts)
     drawn = answer_figure(done)
     return told + (figure(drawn) if told and drawn else "")
 
@@ -27,10 +32,10 @@ def answer_figure(done: Comparison) -> Forest | None:
     if len(labels) < 2:
         return None
     base, panels = labels[0], []
-    for key, title in TITLES.items():
+    for key in TITLES:
         rows = tuple((label, _point(done, label, base, key)) for label in labels)
         if any(point is not None for _, point in rows[1:]):
-            panels.append((title, rows))
+            panels.append((SHORT[key], rows))
     if not panels:
         return None
     left = len(done.of_policies().repetitions) - len(labels)

@@ -299,7 +299,8 @@ def _panel(
     x = Scale.over(axis, ends, start, end)
     foot = top + 26 + THIN * len(rows)
     yield f'<text class="legend" x="{start:g}" y="{top + 16:g}">{escape(title)}</text>'
-    for value, text in x.ticks()[:: max(1, len(x.ticks()) // 3)]:
+    ticks = x.ticks()
+    for value, text in ticks[:: -(-len(ticks) // 3)]:
         at = x.at(np.array([value]))[0]
         yield f'<path class="grid" d="M{at:.1f} {top + 22:g}V{foot:g}"/>'
         yield f'<text class="tick middle" x="{at:.1f}" y="{foot + 16:g}">{escape(text)}</text>'
