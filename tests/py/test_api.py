@@ -300,7 +300,9 @@ def test_comparison(tmp_path: Path) -> None:
     lines = done.to_csv().splitlines()
     assert len(lines) == 4
     assert lines[0].startswith("label,completed,requests,waf,")
-    assert "<pre>" in done._repr_html_()
+    shown = done._repr_html_()
+    assert shown.count("<tr>") == 4
+    assert f"<p>{done.answers[0].text}</p>" in shown
 
 
 def test_columns_are_those_that_the_report_declares() -> None:

@@ -108,6 +108,14 @@ Places: TypeAlias = "dict[tuple[str, int], int]"
 """The index of each run, by label and seed, in compare.json."""
 
 
+def numbers_table(done: Comparison) -> str:
+    """The numbers of all runs, or their means over the seeds."""
+    listed = _listed(done, None)
+    columns = [key for key in COLUMNS if any(row[key] is not None for row in listed.rows)]
+    runs = [(label, report.provenance.seed) for label, report in listed.runs]
+    return _values(listed, columns, {run: i for i, run in enumerate(runs)})
+
+
 def _values(done: Comparison, columns: list[str], places: Places) -> str:
     if done.repetitions:
         kept = dict.fromkeys(label for label, _ in places)

@@ -6,10 +6,13 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from html import escape
 from pathlib import Path
 
 from ssdlab.display.form import Column, columns
 from ssdlab.errors import ConfigError, OutputError
+from ssdlab.html.answer import answer_figure
+from ssdlab.html.compare_page import numbers_table
 from ssdlab.html.page import Section, document, figures
 from ssdlab.html.plot import Drawable, Figure, Missing
 from ssdlab.html.png import png
@@ -17,6 +20,7 @@ from ssdlab.html.points_plots import groups, heat, over_key
 from ssdlab.html.run_page import run_figures
 from ssdlab.html.svg import drawn
 from ssdlab.results import outputs
+from ssdlab.results.comparison import Comparison
 from ssdlab.results.points import Key, Points
 from ssdlab.results.report import Report
 
@@ -98,6 +102,22 @@ def _unknown(what: str, name: object, known: Iterable[str]) -> ConfigError:
     near = get_close_matches(name, names, 1)
     hint = f"did you mean {near[0]}? " if near else ""
     return ConfigError([f"plot: {what}: no {name}; {hint}there are: {', '.join(names)}"])
+
+
+def of_comparison(done: Comparison) -> str:
+    """The answer of a comparison, its picture, the table of numbers, and what to know of them."""
+    parts = [f"<p>{escape(one.text)}</p>" for one in done.answers]
+    picture = answer_figure(done)
+    if picture is not None:
+        parts.append(Drawing((picture,))._repr_html_())
+    parts.append(numbers_table(done))
+    parts += [f"<p>{escape(one)}</p>" for one in done.first_lines() if one]
+    for label, why in done.failures.items():
+        parts.append(f"<p><b>{escape(label)} could not finish</b>: {escape(why)}</p>")
+    for title, _, texts in done.warning_groups():
+        listed = "".join(f"<li>{escape(text)}</li>" for text in texts)
+        parts.append(f"<b>{escape(title)}</b><ul>{listed}</ul>")
+    return "".join(parts)
 
 
 def of_report(report: Report, names: tuple[str, ...]) -> Drawing:

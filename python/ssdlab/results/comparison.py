@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -444,8 +443,8 @@ class Comparison:
         return f"<Comparison of {', '.join(self.reports)}>\n{self.summary()}"
 
     def _repr_html_(self) -> str:
-        """The tables for notebooks."""
-        return f"<pre>{html.escape(self.summary())}</pre>"
+        """The answer, its picture and the table of numbers, for notebooks."""
+        return drawer().of_comparison(self)
 
 
 def folder_name(label: str) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from ssdlab.results.comparison import Comparison
     from ssdlab.results.points import Points
     from ssdlab.results.report import Report
 
@@ -30,6 +31,9 @@ class Drawer(Protocol):
 
     def of_report(self, report: Report, names: tuple[str, ...]) -> Drawing:
         """The plots of a run called `names`."""
+
+    def of_comparison(self, done: Comparison) -> str:
+        """A comparison in a notebook, as HTML."""
 
     def of_points(self, points: Points, metric: str, x: str | None, y: str | None) -> Drawing:
         """A column over a key, or over two."""
