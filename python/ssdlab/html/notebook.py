@@ -110,7 +110,7 @@ def of_comparison(done: Comparison) -> str:
     picture = answer_figure(done)
     if picture is not None:
         parts.append(Drawing((picture,))._repr_html_())
-    parts.append(numbers_table(done))
+    parts.append(f'<div style="overflow-x:auto">{numbers_table(done)}</div>')
     parts += [f"<p>{escape(one)}</p>" for one in done.first_lines() if one]
     for label, why in done.failures.items():
         parts.append(f"<p><b>{escape(label)} could not finish</b>: {escape(why)}</p>")
