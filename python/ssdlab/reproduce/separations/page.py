@@ -118,12 +118,13 @@ def _cells(done: Separations) -> Rows:
 
 
 ABOUT = (
-    "Which pages share a block (`alloc.separation`): write amplification of every policy beside one"
-    f" frontier for all pages, and one each for host and copies. One pool of {BLOCKS:,} blocks of"
-    f" {PAGES} pages, one of them kept erased; the host sees 1 / (1 + OP) of the pages, writes them"
-    f" once in order, then single pages of the workload, {BEFORE} times the user pages before the"
-    f" measurement and {MEASURED} times in it. Means over {len(SEEDS)} seeds with 95 % intervals;"
-    f" bold where the interval lies below those of all other lines but `{FUTURE}`.",
+    "Which pages share a block (`alloc.separation`): write amplification of separation policies"
+    " beside one frontier for all pages, and one each for host and copies. One pool of"
+    f" {BLOCKS:,} blocks of {PAGES} pages, one of them kept erased; the host sees 1 / (1 + OP) of"
+    f" the pages, writes them once in order, then single pages of the workload, {BEFORE} times the"
+    f" user pages before the measurement and {MEASURED} times in it. Means over"
+    f" {len(SEEDS)} seeds with 95 % intervals; bold where the interval lies below"
+    f" those of all other lines but `{FUTURE}`.",
     f"`{FUTURE}` knows when each page will be overwritten, with as many classes as the others;"
     f" `{BOUND}` is the mark for all. Near the end of a run it knows of no more writes. The last"
     " row of each table is no simulation: a pool of its own for each rate of the workload, blocks"
