@@ -76,6 +76,16 @@ def test_seeds_end_with_the_budget_or_when_the_intervals_are_narrow(
     assert [len(by_seed) for by_seed in none.repetitions.values()] == [10, 10]
 
 
+def test_a_trace_that_hardly_writes_is_not_run_for_hours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = [(at, "Read", at) for at in range(9000)]
+    file = written(tmp_path / "t.csv", [*lines, (9000, "Write", 5)])
+    monkeypatch.setattr(trial, "MOST_REQUESTS", 20_000)
+    loops = {one.config["workload.loops"] for one in trial.prepared(file, progress=False).planned}
+    assert loops == {8 + 2}
+
+
 def test_the_command_says_what_it_does_and_answers(trace: Path, tmp_path: Path) -> None:
     done = ssdlab_command("try", trace, "--seeds", "2", "--out", "out", cwd=tmp_path)
     assert done.returncode == 0, done.stderr

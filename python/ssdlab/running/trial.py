@@ -271,6 +271,8 @@ def _amount(info: Info, pages: int, base: Config) -> dict[str, object]:
     if writes >= 2 * wanted and most < 1:
         return {"workload.loops": 1, "workload.warmup_requests": info.requests // 5}
     measured = max(-(-int(wanted) // writes), min(MEASURED, most), 1)
+    # A trace that hardly writes would be run for hours; the report says that nothing has settled.
+    measured = min(measured, max(1, 4 * MOST_REQUESTS // info.requests))
     # What the preconditioning left is written once before.
     before = max(1, min(-(-pages // writes), most))
     return {
