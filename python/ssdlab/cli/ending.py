@@ -9,8 +9,9 @@ import typer
 
 import ssdlab
 from ssdlab import kv
-from ssdlab.cli.terminal import say
+from ssdlab.cli.terminal import put, put_summary, say
 from ssdlab.errors import ConfigError, InternalError, OutputError, RunError
+from ssdlab.results.comparison import Comparison
 
 UNFINISHED, BAD_INPUT, INTERRUPTED = 1, 2, 130
 KEPT = "interrupted: the completed part is kept"
@@ -26,6 +27,23 @@ def end(folder: Path, failures: Mapping[str, str], interrupted: bool, quiet: boo
     for title, reason in failures.items():
         say(f"error: {title}: {reason}")
     if failures:
+        raise typer.Exit(UNFINISHED)
+
+
+def end_comparison(done: Comparison, target: Path, json_: bool, quiet: bool) -> None:
+    """Print a comparison and where it is; exit with an error if it is incomplete."""
+    if json_:
+        put(done.to_json())
+    elif not quiet:
+        put_summary(done.summary())
+    if not quiet:
+        say(results_in(done.folder or target, target))
+    if done.interrupted:
+        say(KEPT)
+        raise typer.Exit(INTERRUPTED)
+    for label, reason in done.failures.items():
+        say(f"error: {label}: {reason}")
+    if done.failures:
         raise typer.Exit(UNFINISHED)
 
 

@@ -10,7 +10,7 @@ import typer
 
 import ssdlab
 from ssdlab.cli.arguments import read_as, vary_values
-from ssdlab.cli.ending import INTERRUPTED, KEPT, UNFINISHED, end, results_in
+from ssdlab.cli.ending import INTERRUPTED, KEPT, end, end_comparison, results_in
 from ssdlab.cli.options import (
     Beyond,
     ConfigArgument,
@@ -222,16 +222,4 @@ def _compared(
     done = run_all(
         planned, jobs=jobs, out=target, force=force, progress=not quiet, html=not no_html
     )
-    if json_:
-        put(done.to_json())
-    elif not quiet:
-        put_summary(done.summary())
-    if not quiet:
-        say(results_in(done.folder or target, target))
-    if done.interrupted:
-        say(KEPT)
-        raise typer.Exit(INTERRUPTED)
-    for label, reason in done.failures.items():
-        say(f"error: {label}: {reason}")
-    if done.failures:
-        raise typer.Exit(UNFINISHED)
+    end_comparison(done, target, json_, quiet)

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from ssdlab.cli.arguments import drive_preset, nanoseconds, read_as
-from ssdlab.cli.ending import INTERRUPTED, KEPT, UNFINISHED, results_in
+from ssdlab.cli.ending import end_comparison
 from ssdlab.cli.options import (
     Force,
     Jobs,
@@ -25,9 +25,7 @@ from ssdlab.cli.options import (
     Sort,
     Unit,
 )
-from ssdlab.cli.terminal import put, put_summary, say
-from ssdlab.errors import Interrupted
-from ssdlab.results.comparison import Comparison
+from ssdlab.cli.terminal import say
 from ssdlab.running import trial
 
 app = typer.Typer()
@@ -76,31 +74,12 @@ def try_command(
         for line in (*made.lines, *(f"without {k}: {why}" for k, why in made.left_out.items())):
             say(line)
     target = out or Path("runs") / f"try-{made.planned[0].config.name}"
-    try:
-        done = trial.tried(
-            made, seeds, budget_s, jobs, target, force, progress=not quiet, html=not no_html
-        )
-    except Interrupted as stopped:
-        if stopped.comparison is not None:
-            _shown(stopped.comparison, target, json_, quiet)
-        say(KEPT)
-        raise typer.Exit(INTERRUPTED) from None
-    _shown(done, target, json_, quiet)
-    for label, reason in done.failures.items():
-        say(f"error: {label}: {reason}")
-    if done.failures:
-        raise typer.Exit(UNFINISHED)
+    done = trial.tried(
+        made, seeds, budget_s, jobs, target, force, progress=not quiet, html=not no_html
+    )
+    end_comparison(done, target, json_, quiet)
     if not (no_html or no_open or quiet or json_) and done.folder is not None:
         _open(done.folder / "report.html")
-
-
-def _shown(done: Comparison, target: Path, json_: bool, quiet: bool) -> None:
-    if json_:
-        put(done.to_json())
-    elif not quiet:
-        put_summary(done.summary())
-    if not quiet:
-        say(results_in(done.folder or target, target))
 
 
 def _open(page: Path) -> None:

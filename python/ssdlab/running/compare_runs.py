@@ -73,10 +73,10 @@ def plan(
         Planned(label, *both, varied=setting)
         for label, both, setting in zip(labels, loaded, settings, strict=True)
     ]
-    return planned if seeds is None else _repeated(planned, seeds)
+    return planned if seeds is None else repeated(planned, seeds)
 
 
-def _repeated(planned: list[Planned], seeds: int) -> list[Planned]:
+def repeated(planned: list[Planned], seeds: int) -> list[Planned]:
     """Every run with the seeds `run.seed`, `run.seed` + 1, ...: the same ones for all."""
     if seeds < 2:
         raise ConfigError([f"seeds: {seeds}: expected at least 2, for intervals between them"])
@@ -144,6 +144,11 @@ def compare(
     named = [one for one in several if not isinstance(one, Report)]
     planned = plan(named, traces=traces, set=set, vary=vary, seed=seed, seeds=seeds, plugs=plugs)
     done = run_all(planned, jobs=jobs, out=out, force=force, progress=progress, html=html)
+    return unless_interrupted(done)
+
+
+def unless_interrupted(done: Comparison) -> Comparison:
+    """`done`; raises `Interrupted` with it if Ctrl-C has ended it."""
     if done.interrupted:
         stopped = Interrupted(None, done.folder)
         stopped.comparison = done

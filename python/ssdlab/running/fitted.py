@@ -41,8 +41,8 @@ def fitted(config: Config, progress: Callback | None = None) -> Config:
     """
     if not fits(config):
         return config
+    pages = footprint_pages(config, progress)
     with translated():
-        pages = footprint_pages(config, progress)
         return Config(_core.fitted(config.text, pages), config.file)
 
 
@@ -76,5 +76,6 @@ def footprint_pages(config: Config, progress: Callback | None = None) -> int:
             elif progress:
                 progress("sorting", done, to_sort)
 
-        _known[which] = _core.footprint_pages(config.text, progress=told)
+        with translated():
+            _known[which] = _core.footprint_pages(config.text, progress=told)
     return _known[which]

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ssdlab.config.resolve import Config, ConfigLike, load_config
 from ssdlab.display.numbers import percent, size
-from ssdlab.errors import ConfigError, Interrupted, WorkloadError, translated
+from ssdlab.errors import ConfigError, WorkloadError
 from ssdlab.results.answer import AMOUNT, TITLES
 from ssdlab.results.comparison import Comparison
 from ssdlab.running.batch import Planned
-from ssdlab.running.compare_runs import Enough, run_all
+from ssdlab.running.compare_runs import Enough, repeated, run_all, unless_interrupted
 from ssdlab.running.fitted import fitted, footprint_pages
 from ssdlab.traces.trace import Trace
 
@@ -88,7 +88,7 @@ def try_trace(
     or with `seeds` of them. The rest, and what it raises, is as in `ssdlab.compare`.
     """
     trial = prepared(trace, drive=drive, policies=policies, set=set, seeds=seeds, progress=progress)
-    return tried(trial, seeds, budget_s, jobs, out, force, progress, html)
+    return unless_interrupted(tried(trial, seeds, budget_s, jobs, out, force, progress, html))
 
 
 def tried(
@@ -101,8 +101,8 @@ def tried(
     progress: bool,
     html: bool,
 ) -> Comparison:
-    """Run what has been prepared."""
-    done = run_all(
+    """Run what has been prepared, up to Ctrl-C."""
+    return run_all(
         trial.planned,
         jobs=jobs,
         out=out,
@@ -111,11 +111,6 @@ def tried(
         html=html,
         enough=narrow_or_late(budget_s) if seeds is None else None,
     )
-    if done.interrupted:
-        stopped = Interrupted(None, done.folder)
-        stopped.comparison = done
-        raise stopped
-    return done
 
 
 def narrow_or_late(budget_s: float) -> Enough:
@@ -160,8 +155,7 @@ def prepared(
 ) -> Trial:
     """What `try_trace` runs: the trace is read, nothing is simulated."""
     given = dict(set or {})
-    reading = {key: value for key, value in given.items() if key.startswith("workload.")}
-    info = Trace(trace).info(set=_of_reading(reading), progress=progress)
+    info = Trace(trace).info(set=_of_reading(given), progress=progress)
     name = Path(trace).name.partition(".")[0]
     if not info.updates.page_writes:
         raise WorkloadError(f"{trace}: the trace writes nothing: there is nothing to collect")
@@ -175,7 +169,7 @@ def prepared(
     if drive == DRIVE:
         common["device.over_provisioning"] = SPARE
     base = load_config(drive, trace=trace, set={**common, **given})
-    pages = _pages(base)
+    pages = footprint_pages(base)
     form, count = _form(base, pages, trace)
     common |= form | _amount(info, pages, base)
     usual: Mapping[str, Mapping[str, object]] = POLICIES
@@ -184,17 +178,9 @@ def prepared(
         idle = [{"policy": "idle"}, _free_blocks(IDLE_BLOCKS, count)]
         usual = {**POLICIES, IDLE: {"gc.trigger": idle}}
     planned, left_out = _planned(policies or usual, drive, trace, {**common, **given})
-    if seeds is not None and seeds < 2:
-        raise ConfigError([f"seeds: {seeds}: expected at least 2, for intervals between them"])
-    first = planned[0].config["run.seed"]
-    each = range(first, first + (SEEDS.stop - 1 if seeds is None else seeds))
-    repeated = [
-        replace(one, config=load_config(one.config, seed=seed), seed=seed, first=seed == first)
-        for seed in each
-        for one in planned
-    ]
+    every = repeated(planned, SEEDS.stop - 1 if seeds is None else seeds)
     lines = (*_told(info, pages, planned[0].config),)
-    return Trial(tuple(repeated), lines, left_out)
+    return Trial(tuple(every), lines, left_out)
 
 
 _NOT_READING = ("fit", "loops", "time_scale", "warmup_requests", "whole_pages", "copy")
@@ -202,12 +188,12 @@ _NOT_READING = ("fit", "loops", "time_scale", "warmup_requests", "whole_pages", 
 
 def _of_reading(keys: Mapping[str, object]) -> dict[str, object]:
     """Those that say how the file is read."""
-    return {key: v for key, v in keys.items() if key.partition(".")[2] not in _NOT_READING}
-
-
-def _pages(base: Config) -> int:
-    with translated():
-        return footprint_pages(base)
+    parts = {key: key.partition(".") for key in keys}
+    return {
+        key: keys[key]
+        for key, (table, _, name) in parts.items()
+        if table == "workload" and name not in _NOT_READING
+    }
 
 
 def _spare(config: Config) -> float:
@@ -249,12 +235,11 @@ def _form(base: Config, pages: int, trace: str | Path) -> tuple[dict[str, object
             " use a longer trace"
         )
         raise WorkloadError(message)
-    keys: dict[str, object] = {
+    return {
         "device.channels": channels,
         "device.chips_per_channel": chips,
         "device.pages_per_block": block,
-    }
-    return keys, count
+    }, count
 
 
 def _free_blocks(share: float, count: float) -> dict[str, object]:
