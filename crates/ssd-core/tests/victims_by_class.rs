@@ -243,55 +243,26 @@ fn midas_is_its_literal_version() {
 
 #[test]
 fn host_and_copies_are_their_literal_version() {
-    // What is left to gain, the region; survivors, those of the last victim, those copied; and where copies go.
-    let (mut wanted, mut region, mut survivors, mut newest, mut copied) =
-        (0i64, 0, 0i64, 0i64, 0i64);
-    let (mut to, mut host, mut rest) = (1, 0, 0);
-    let mut seen = [0; 6];
+    // What is left to gain, the region, and how often each was chosen.
+    let (mut wanted, mut region, mut seen) = (0i64, 0, [0; 2]);
     steps("host-and-copies", |step| match step {
-        Step::Write(_, class) => {
-            let expected = if rest > 0 && host == 0 && wanted == 0 { 2 } else { 0 };
-            let filled = if expected == 2 { &mut rest } else { &mut host };
-            *filled = (*filled + 1) % 8;
-            seen[expected as usize] += 1;
-            assert_eq!(*class, expected);
-        }
-        Step::Copy(_, class) => {
-            if copied % 8 == 0 {
-                let mut total = survivors;
-                let mut left = wanted;
-                while left > 0 {
-                    (total, left) = (total + newest, left - (8 - newest).max(1));
-                }
-                to = if total < copied + 8 { 2 } else { 1 };
-            }
-            copied += 1;
-            rest = if to == 2 { (rest + 1) % 8 } else { rest };
-            seen[3 + usize::from(to == 2)] += 1;
-            assert_eq!(*class, to);
-        }
+        Step::Write(_, class) => assert_eq!(*class, 0),
+        Step::Copy(_, class) => assert_eq!(*class, 1),
         Step::Collect(block) => {
-            if wanted == 0 {
-                (wanted, survivors, copied) = (8, 0, 0);
-            }
-            newest = i64::from(block.valid);
-            survivors += newest;
-            wanted = (wanted - (8 - newest)).max(0);
+            let left = if wanted == 0 { 8 } else { wanted };
+            wanted = (left - (8 - i64::from(block.valid))).max(0);
         }
         Step::Victim(classes, among) => {
-            let few = [classes[0].invalid + classes[2].invalid < 8, classes[1].invalid < 8];
+            let few = [0, 1].map(|at: usize| classes[at].invalid < 8);
             if wanted == 0 || few[region] {
-                let best = classes[0].least_valid.min(classes[2].least_valid);
-                let copies = !few[1] && (few[0] || classes[1].least_valid <= best);
-                region = usize::from(copies);
+                let better = classes[1].least_valid <= classes[0].least_valid;
+                region = usize::from(!few[1] && (few[0] || better));
             }
-            let of_rest = classes[2].least_valid < classes[0].least_valid;
-            let class = if region == 1 { 1 } else { u32::from(of_rest) * 2 };
-            seen[5] += 1;
-            assert_eq!(*among, Among::Class(class), "{classes:?}");
+            seen[region] += 1;
+            assert_eq!(*among, Among::Class(region as u32), "{classes:?}");
         }
     });
-    assert!([0, 2, 3, 4, 5].iter().all(|&kind| seen[kind] > 100), "{seen:?}");
+    assert!(seen.iter().all(|&times| times > 100), "{seen:?}");
 }
 
 /// Groups have the sizes of a plan, and the plan saves copies.

@@ -61,7 +61,9 @@ impl World {
         if let Some((_, found)) = self.second_chance(pool, |other| other == b) {
             walk = found;
         }
-        walk.at = if walk.at == Some(b) { after.copied() } else { walk.at };
+        if walk.at == Some(b) {
+            (walk.at, walk.passed) = (after.copied(), walk.passed + 1);
+        }
         walk.gained += self.table.invalid(b);
         if walk.gained >= self.table.pages_per_block {
             (walk.gained, walk.bar) = (0, self.spec.real("bar"));

@@ -123,7 +123,7 @@ impl Policy {
         let walk = &mut self.walks[pool.at()];
         *walk = found.unwrap_or(*walk);
         if walk.at == Some(block) {
-            walk.at = after;
+            (walk.at, walk.passed) = (after, walk.passed + 1);
         }
         walk.blocks -= 1;
         walk.gained += u32::from(table.invalid(block));
