@@ -8,12 +8,13 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from running import refused, ssdlab_command
+from running import ROOT, refused, ssdlab_command
 from ssdlab.oracles.amplification import fifo
 from ssdlab.oracles.separated import best_split
 from ssdlab.reproduce.command import JSON, MARKDOWN, PAGE
 from ssdlab.reproduce.separations.choices import (
     APART,
+    APPLICATIONS,
     BOUND,
     CELLS,
     LINES,
@@ -23,12 +24,13 @@ from ssdlab.reproduce.separations.choices import (
     SPARES,
     USUAL,
     VICTIMS,
-    WORKLOADS,
     Place,
+    Played,
     closed_form,
     places,
     scheme_of,
     workload_of,
+    workloads,
 )
 from ssdlab.reproduce.separations.outcome import Separations
 from ssdlab.reproduce.separations.page import files, markdown, page, to_json, verdict
@@ -57,7 +59,8 @@ def test_a_line_wins_where_its_interval_lies_below_the_others() -> None:
     assert "2.002 ± 0.002" in html
     assert "**2.0" not in html
     runs = json.loads(to_json(clear))["runs"]
-    assert len(runs) == 3 * (len(WORKLOADS) * len(VICTIMS) * len(SPARES) * len(LINES) + len(CELLS))
+    every = len(workloads(False)) * len(VICTIMS) * len(SPARES) * len(LINES) + len(CELLS)
+    assert len(runs) == 3 * every
 
 
 def test_a_line_below_the_mark_is_told() -> None:
@@ -80,18 +83,37 @@ def test_a_line_below_the_mark_is_told() -> None:
 
 
 def test_lines_differ_in_their_separation_alone() -> None:
-    plain: dict[str, Any] = dict(scheme_of(Place("uniform", "greedy", USUAL, APART), False).keys)
+    plain: dict[str, Any] = dict(
+        scheme_of(Place("uniform", "greedy", USUAL, APART), False, {}).keys
+    )
     for line, keys in LINES.items():
         place = Place("uniform", "greedy", USUAL, line)
-        found: dict[str, Any] = dict(scheme_of(place, False).keys)
+        found: dict[str, Any] = dict(scheme_of(place, False, {}).keys)
         assert {key for key in found if found[key] != plain.get(key)} == set(keys)
     assert {place.line for place in CELLS} <= set(REAL)
-    more = scheme_of(Place("Zipf 0.99", "greedy", USUAL, "dac", OPENED), False).keys
+    more = scheme_of(Place("Zipf 0.99", "greedy", USUAL, "dac", OPENED), False, {}).keys
     assert more["device.blocks_per_plane"] == 1024 + 1 + 3
-    one = scheme_of(Place("Zipf 0.99", "greedy", USUAL, ONE, OPENED), False).keys
+    one = scheme_of(Place("Zipf 0.99", "greedy", USUAL, ONE, OPENED), False, {}).keys
     assert one["device.blocks_per_plane"] == 1024 + 1
-    hot = workload_of(Place("hot/cold 90/10", "greedy", 0.28, "dac"), False).keys
+    hot = workload_of(Place("hot/cold 90/10", "greedy", 0.28, "dac"), False, {}).keys
     assert (hot["workload.hot_space"], hot["workload.hot_access"]) == (0.1, 0.9)
+
+
+def test_a_trace_has_a_device_of_its_pages() -> None:
+    played = {"sqlite": Played(Path("s.trace"), 3_200, 1_000, 2, 1)}
+    place = Place("sqlite", "greedy", 0.07, "dac")
+    keys = scheme_of(place, False, played).keys
+    assert (keys["device.blocks_per_plane"], keys["device.pages_per_block"]) == (107, 32)
+    assert keys["device.user_capacity"] == "12800 KiB"
+    work = workload_of(place, False, played).keys
+    assert (work["workload.loops"], work["workload.warmup_requests"]) == (3, 2_000)
+    assert not set(APPLICATIONS) & set(workloads(True))
+
+
+def test_loops_write_enough_of_a_trace() -> None:
+    of = Played.of(ROOT / "traces" / "varmail.trace.zst")
+    assert (of.requests, of.before, of.measured) == (445_811, 2, 1)
+    assert of.pages == pytest.approx(699e6 / 4096, rel=0.02)
 
 
 def test_closed_forms_are_the_published_ones() -> None:

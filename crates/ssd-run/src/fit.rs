@@ -153,6 +153,19 @@ mod tests {
         assert!((spare(&fitted) - with_parity).abs() < 1e-3, "{}", spare(&fitted));
     }
 
+    /// Those of the keys have 256 blocks in a plane, of which 19 are spare: less than 24 classes need.
+    #[test]
+    fn what_looks_at_the_capacity_waits_for_it() {
+        let text = "[device]\nfit = \"trace\"\nover_provisioning = 0.07\n[alloc.separation]\n\
+                    policy = \"future\"\nclasses = 64\n[gc.trigger]\npolicy = \"free-blocks\"\n\
+                    soft = 270\n[workload]\ntrace = \"t.csv\"";
+        let config = config(text);
+        let fitted = sized(&config, 16 << 20).expect("many blocks");
+        assert!(fitted.device.blocks_per_plane > 2000, "{}", fitted.device.blocks_per_plane);
+        let Err(RunError::Config(why)) = sized(&config, 1 << 18) else { panic!("64 classes fit") };
+        assert!(why.contains("holds 64 classes open"), "{why}");
+    }
+
     #[test]
     fn a_trace_that_fits_no_device_of_the_form_is_refused() {
         let config = config("[device]\nfit = \"trace\"\n[workload]\ntrace = \"t.csv\"");

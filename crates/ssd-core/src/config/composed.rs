@@ -8,7 +8,7 @@ use super::checks::needs::{self, Need};
 use super::checks::{self, Check};
 use super::draft::{Draft, Pending};
 use super::keys::{Key, Slot, Table};
-use super::tables::{Config, TABLES};
+use super::tables::{Config, DeviceFit, TABLES};
 use super::text::error::{Errors, SourcePos};
 use super::text::parse::Node;
 use std::collections::BTreeMap;
@@ -200,8 +200,9 @@ pub(crate) fn apply_needs<T: Composed>(draft: &mut Draft<'_, T>, errors: &mut Er
 
 /// Run all checks.
 pub(crate) fn check<T: Composed>(config: &T, pending: &Pending, errors: &mut Errors) {
-    let mut found = checks::all(checks::rules::CHECKS, &**config, pending, errors);
-    found.extend(checks::all(T::CHECKS, config, pending, errors));
+    let follows = config.device.fit == DeviceFit::Trace;
+    let mut found = checks::all(checks::rules::CHECKS, &**config, follows, pending, errors);
+    found.extend(checks::all(T::CHECKS, config, follows, pending, errors));
     for (place, key, message) in found {
         errors.add(place, &key, message);
     }

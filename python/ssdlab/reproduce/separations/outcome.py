@@ -7,10 +7,10 @@ from ssdlab.reproduce.separations.choices import (
     REAL,
     SPARES,
     VICTIMS,
-    WORKLOADS,
     Place,
     mark,
     seeds,
+    workloads,
 )
 from ssdlab.reproduce.study import Study
 from ssdlab.results.intervals import Estimate, estimate
@@ -57,7 +57,7 @@ class Separations(Study[tuple[Place, int]]):
     def beyond_the_mark(self) -> list[Place]:
         """Where a line lies below the mark, beyond the intervals."""
         found = []
-        for workload in WORKLOADS:
+        for workload in workloads(self.quick):
             for victims in VICTIMS:
                 for spare in SPARES:
                     least = self.ends(Place(workload, victims, spare, mark(self.quick)))

@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ssdlab.reproduce.pictures import Picture, heat, line, text, whole
-from ssdlab.reproduce.separations.choices import APART, SPARES, VICTIMS, WORKLOADS, Place, lines
+from ssdlab.reproduce.separations.choices import (
+    APART,
+    PLAYED,
+    SPARES,
+    VICTIMS,
+    WORKLOADS,
+    Place,
+    lines,
+)
 from ssdlab.reproduce.separations.outcome import Separations
 
 LABELS, CELL_WIDE, CELL_HIGH, HEAD, FOOT = 124.0, 34.0, 22.0, 92.0, 30.0
 
 
-def _map(done: Separations, victims: str) -> Picture:
-    title = f"Write amplification over that of {APART}, {victims} victims, by over-provisioning"
+def _map(done: Separations, victims: str, workloads: Sequence[str], of_what: str) -> Picture:
+    what = f"Write amplification over that of {APART}"
+    title = f"{what}, {of_what}, {victims} victims, by over-provisioning"
     parts = []
-    across = CELL_WIDE * len(WORKLOADS)
+    across = CELL_WIDE * len(workloads)
     for group, spare in enumerate(SPARES):
         left = LABELS + across * group
         parts.append(text(left + across / 2, 14, f"{100 * spare:g} %"))
-        for column, workload in enumerate(WORKLOADS):
+        for column, workload in enumerate(workloads):
             x = left + CELL_WIDE * (column + 0.6)
             turn = f" transform='rotate(-60 {x:.1f} {HEAD - 6:.1f})'"
             parts.append(text(x, HEAD - 6, workload, "start", turn))
@@ -32,10 +43,11 @@ def _map(done: Separations, victims: str) -> Picture:
     bottom = HEAD + CELL_HIGH * len(lines(done.quick))
     parts.append(text(LABELS, bottom + 20, "Blue: lower; orange: higher.", "start"))
     wide = LABELS + across * len(SPARES) + 60
-    name = f"separations-{victims}"
+    name = f"separations-{of_what}-{victims}"
     return Picture(name, title, whole(title, parts, bottom + FOOT, wide))
 
 
 def pictures(done: Separations) -> list[Picture]:
     """All of them."""
-    return [_map(done, victims) for victims in VICTIMS]
+    groups = {"synthetic": (*WORKLOADS,)} | ({} if done.quick else {"traces": PLAYED})
+    return [_map(done, v, names, of) for of, names in groups.items() for v in VICTIMS]

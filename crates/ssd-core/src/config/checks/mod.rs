@@ -17,30 +17,42 @@ pub struct Check<C> {
     run: fn(&C) -> Option<String>,
     /// Later checks assume it and are skipped if it fails.
     basis: bool,
+    /// It looks at the capacity: skipped as long as that has yet to follow from a trace (`device.fit`).
+    sized: bool,
 }
 
 /// A check of `keys`.
 pub const fn check<C>(keys: &'static [&'static str], run: fn(&C) -> Option<String>) -> Check<C> {
-    Check { keys, run, basis: false }
+    Check { keys, run, basis: false, sized: false }
 }
 
 /// A check of `keys` that later checks assume.
 pub const fn basis<C>(keys: &'static [&'static str], run: fn(&C) -> Option<String>) -> Check<C> {
-    Check { keys, run, basis: true }
+    Check { keys, run, basis: true, sized: false }
+}
+
+/// A check of `keys` that looks at the capacity.
+pub(crate) const fn sized<C>(
+    keys: &'static [&'static str],
+    run: fn(&C) -> Option<String>,
+) -> Check<C> {
+    Check { keys, run, basis: false, sized: true }
 }
 
 /// An error of a check: where, the key, the message.
 pub(crate) type Found = (SourcePos, String, String);
 
-/// Run all of `checks`. Errors of those that others assume are added at once, the rest returned.
+/// Run all of `checks`. Errors of those that others assume are added at once, the rest returned. `follows`: the
+/// capacity has yet to follow from a trace.
 pub(crate) fn all<C>(
     checks: &[Check<C>],
     config: &C,
+    follows: bool,
     pending: &Pending,
     errors: &mut Errors,
 ) -> Vec<Found> {
     let mut found = Vec::new();
-    for check in checks {
+    for check in checks.iter().filter(|check| !(follows && check.sized)) {
         if check.keys.iter().any(|key| errors.touches(key)) {
             continue;
         }

@@ -1,7 +1,7 @@
 //! Combinations that cannot work, with the numbers and a remedy. A check is skipped if one of its
 //! keys already has an error.
 
-use super::{Check, basis, check, power, raid, separation};
+use super::{Check, basis, check, power, raid, separation, sized};
 use crate::config::tables::*;
 use crate::config::text::quantity::show_size;
 use crate::config::words::Word;
@@ -67,12 +67,12 @@ pub(crate) const CHECKS: &[Check<Config>] = &[
         &["alloc.erase_unit", "alloc.pool", "device.pages_per_block", "device"],
         erase_unit_too_large,
     ),
-    check(
+    sized(
         &["gc.reserve", "device", "alloc.pool", "alloc.erase_unit", "alloc.frontiers"],
         reserve_beyond_spare,
     ),
     check(&["alloc.separation", "alloc.frontiers"], separation::own_frontiers),
-    check(
+    sized(
         &["alloc.separation", "device", "gc.reserve", "alloc.pool"],
         separation::too_many_classes,
     ),
@@ -80,11 +80,11 @@ pub(crate) const CHECKS: &[Check<Config>] = &[
         &["alloc.separation", "raid.group", "power.cut", "precondition.steady_state"],
         separation::not_with,
     ),
-    check(
+    sized(
         &["gc.trigger", "device.blocks_per_plane", "alloc.pool", "alloc.erase_unit"],
         watermark_beyond_pool,
     ),
-    check(
+    sized(
         &["gc.trigger", "gc.victim", "precondition.fill", "gc", "device", "alloc", "run.seed"],
         collection_without_end,
     ),
@@ -105,7 +105,7 @@ pub(crate) const CHECKS: &[Check<Config>] = &[
     check(&["interconnect.slice_time"], no_slice_time),
     check(&["interconnect.rounding"], no_rounding),
     check(&["interconnect.model", "gc.path", "timing.model"], serial_only),
-    check(&["wear.factory_bad_blocks", "run.seed", "gc.reserve", "device"], too_many_bad_blocks),
+    sized(&["wear.factory_bad_blocks", "run.seed", "gc.reserve", "device"], too_many_bad_blocks),
     check(&["precondition.overwrite", "precondition.fill"], overwrite),
     check(&["run.mode"], without_time),
 ];
