@@ -15,6 +15,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import manual
 import report_types
 import ssdlab
 from ssdlab import _core
@@ -254,7 +255,8 @@ def _definition(thing: type | Callable[..., object]) -> ast.ClassDef | ast.Funct
     """Where a class or a function of the package is defined."""
     file = PACKAGE / thing.__module__.removeprefix("ssdlab.").replace(".", "/")
     file = next(f for f in (file.with_suffix(".py"), file.with_suffix(".pyi")) if f.exists())
-    for node in ast.parse(file.read_text(encoding="utf-8")).body:
+    # Overloads come before the definition.
+    for node in reversed(ast.parse(file.read_text(encoding="utf-8")).body):
         if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name == thing.__name__:
             return node
     raise SystemExit(f"{file}: no {thing.__name__}")
@@ -343,6 +345,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "docs/reference/report.md": report,
     "docs/trace-info.md": trace_info,
     "python/ssdlab/results/measures.py": report_types.module,
+    "packaging/data/share/man/man1/ssdlab.1": manual.manual,
 }
 
 
@@ -355,7 +358,7 @@ def main() -> int:
     for name, text in PAGES.items():
         path = ROOT / name
         old = path.read_text(encoding="utf-8") if path.exists() else ""
-        new = text() if path.suffix == ".py" else HEAD + text()
+        new = HEAD + text() if path.suffix == ".md" else text()
         if old == new:
             continue
         stale = True

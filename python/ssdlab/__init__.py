@@ -23,7 +23,7 @@ from ssdlab.results.report import Report
 from ssdlab.results.sweep import Sweep
 from ssdlab.running.compare_runs import compare
 from ssdlab.running.device import Completions, Device, SnapshotInfo, snapshot_info
-from ssdlab.running.simulate import run
+from ssdlab.running.run import run
 from ssdlab.running.sweep_runs import sweep
 from ssdlab.running.trial import try_trace
 from ssdlab.traces.trace import Trace, generate

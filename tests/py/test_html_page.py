@@ -363,7 +363,7 @@ def test_a_failed_run_shows_the_failure_and_what_is_known(
     filled = {"precondition.fill": 0.5, "precondition.overwrite": 0} if began else {}
     values = {**LOGGED, **filled}
     with pytest.raises(ssdlab.RunError) as caught:
-        ssdlab.run("greedy-8ch", set=values, victim=Raises(after), out=tmp_path / "r")  # type: ignore[arg-type]
+        ssdlab.run("greedy-8ch", set=values, victim=Raises(after), out=tmp_path / "r")  # type: ignore[call-overload]
     assert (caught.value.report.requests.submitted > 0) == began
     page = _page(tmp_path / "r")
     Reader(page)

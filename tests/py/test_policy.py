@@ -40,7 +40,8 @@ FREE_BLOCKS = {"policy": "free-blocks", "soft": 6}
 
 
 def made(set: Mapping[str, object], **plugs: Any) -> ssdlab.Report:  # noqa: ANN401
-    return ssdlab.run(set={**SMALL, **set}, progress=False, **plugs)
+    report: ssdlab.Report = ssdlab.run(set={**SMALL, **set}, progress=False, **plugs)
+    return report
 
 
 def numbers(report: ssdlab.Report, without_verdict: bool = False) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import random
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -352,3 +353,28 @@ def test_bad_seeds_are_refused(tmp_path: Path) -> None:
     refused(ssdlab_command(*words, cwd=tmp_path), 2, "run.seed", str(2**63))
     with pytest.raises(ssdlab.ConfigError, match="expected at least 2"):
         ssdlab.compare("greedy-8ch", seeds=1)
+
+
+def test_a_run_with_seeds_is_a_comparison(tmp_path: Path) -> None:
+    keys: dict[str, object] = {"workload.requests": 500, "device.blocks_per_plane": 32}
+    keys["device.over_provisioning"] = 0.25
+    done = ssdlab.run("greedy-8ch", set=keys, seeds=3, seed=5, out=tmp_path / "r", progress=False)
+    assert [report.provenance.seed for _, report in done.runs] == [5, 6, 7]
+    (label,) = done.repetitions
+    assert done.estimates(label)["write_mean_ns"].n == 3
+    once = ssdlab.run("greedy-8ch", set=keys, seed=6, progress=False)
+    assert done.repetitions[label][6].latency == once.latency
+    assert (tmp_path / "r" / "compare.json").is_file()
+
+
+def test_what_seeds_of_a_run_exclude() -> None:
+    device = ssdlab.Device("greedy-8ch")
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({"seeds": 1}, "seeds: 1: expected at least 2"),
+        ({"seeds": 2, "device": device}, "seeds: a run with a device starts from its one state"),
+        ({"seeds": 2, "progress": print}, "progress: with seeds it is True or False"),
+        ({"jobs": 2}, "jobs: a single run uses one core; it needs seeds"),
+    ]
+    for words, message in wrong:
+        with pytest.raises(ssdlab.ConfigError, match=message):
+            ssdlab.run("greedy-8ch", **words)

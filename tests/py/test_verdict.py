@@ -50,7 +50,9 @@ def test_a_spare_below_the_watermark_is_the_verdict_of_a_run(mode: str) -> None:
     assert verdict.unmet_share > 0.9
     assert not tight.steady_state.reached
     assert tight.steady_state.reason == "the reserve decided, not the victim policy"
-    assert tight.summary().splitlines()[2].startswith(f"verdict         {SAID}: ")
+    head, _, rest = tight.summary().partition("\n\n")
+    assert head.endswith(tight.provenance.ssdlab)
+    assert rest.startswith(f"verdict         {SAID}: ")
     assert tight.warnings[0].startswith(f"{SAID}: for ")
     assert "over_provisioning" in tight.warnings[0]
     page = run_page(tight)

@@ -12,7 +12,7 @@ import ssdlab
 from ssdlab import _core
 from ssdlab.cli.arguments import set_values
 from ssdlab.cli.options import ConfigArgument, ForceFiles, Json, Sets, Trace
-from ssdlab.cli.terminal import put
+from ssdlab.cli.terminal import put, put_result
 from ssdlab.results import outputs
 
 app = typer.Typer(name="config", no_args_is_help=True, help="Inspect configurations.")
@@ -20,11 +20,11 @@ app = typer.Typer(name="config", no_args_is_help=True, help="Inspect configurati
 
 @app.command("show")
 def config_show(
-    config: ConfigArgument, trace: Trace = None, sets: Sets = None, json_: Json = False
+    config: ConfigArgument, trace: Trace = None, sets: Sets = None, json_: Json = None
 ) -> None:
     """Print the resolved configuration: every key and its value."""
     loaded = ssdlab.load_config(config, trace=trace, set=set_values(sets))
-    put(json.dumps(loaded.values, indent=2) + "\n" if json_ else loaded.toml())
+    put_result(json_, False, lambda: json.dumps(loaded.values, indent=2) + "\n", loaded.toml)
 
 
 @app.command("check")

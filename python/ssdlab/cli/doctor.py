@@ -15,9 +15,9 @@ from ssdlab.cli.terminal import put
 from ssdlab.config import memory
 from ssdlab.config.resolve import preset_names
 from ssdlab.display.numbers import rate, size
-from ssdlab.results.text import table
+from ssdlab.results.text import wrapped
 from ssdlab.running.batch import cores
-from ssdlab.running.simulate import run
+from ssdlab.running.run import run
 
 REQUESTS = 50_000
 
@@ -65,4 +65,4 @@ def facts() -> Iterator[tuple[str, str]]:
 def doctor_command() -> None:
     """Describe the installation and the machine, and do a test run."""
     for name, value in facts():
-        put(table([name.ljust(10), value], [])[0] + "\n")
+        put("".join(f"{line}\n" for line in wrapped(f"{name:<12}", value)))

@@ -9,7 +9,7 @@ import typer
 
 from ssdlab.cli.ending import end
 from ssdlab.cli.options import ForceFiles, Jobs, Json, Quiet
-from ssdlab.cli.terminal import put, say
+from ssdlab.cli.terminal import put_result, say
 
 app = typer.Typer(
     name="drives",
@@ -33,15 +33,15 @@ def drives_compare(
             "  [default: runs/drives]",
         ),
     ] = None,
-    json_: Json = False,
+    json_: Json = None,
     quiet: Quiet = False,
 ) -> None:
     """Simulate what was published of every named drive and print the errors."""
     from ssdlab.reproduce.drives import command, page  # need numpy, which is slow to import
 
     done = command.compare(quick=quick, jobs=jobs, out=out, progress=not quiet)
-    if json_ or not quiet:
-        put(page.to_json(done) if json_ else "\n".join([*page.verdict(done), ""]))
+    text = "\n".join([*page.verdict(done), ""])
+    put_result(json_, quiet, lambda: page.to_json(done), lambda: text)
     end(done.folder, done.failures, done.interrupted, quiet)
 
 
@@ -65,15 +65,14 @@ def drives_calibrate(
         typer.Option("--like", metavar="PRESET", help="Drive with everything that is not fitted."),
     ] = "drive:samsung-pm9a3",
     force: ForceFiles = False,
-    json_: Json = False,
+    json_: Json = None,
     quiet: Quiet = False,
 ) -> None:
     """Fit a drive to your measurements: raw capacity, and program time if latencies are given."""
     from ssdlab.reproduce.drives import calibrate  # needs the closed forms
 
     done = calibrate.calibrate(measurements, out=out, like=like, force=force)
-    if json_ or not quiet:
-        put(done.to_json() if json_ else done.summary())
+    put_result(json_, quiet, done.to_json, done.summary)
     for text in () if quiet else done.warnings:
         say(f"warning: {text}")
     if not quiet:

@@ -9,7 +9,7 @@ import typer
 
 import ssdlab
 from ssdlab import kv
-from ssdlab.cli.terminal import put, put_summary, say
+from ssdlab.cli.terminal import Form, put_result, say
 from ssdlab.errors import ConfigError, InternalError, OutputError, RunError
 from ssdlab.results.comparison import Comparison
 
@@ -30,12 +30,9 @@ def end(folder: Path, failures: Mapping[str, str], interrupted: bool, quiet: boo
         raise typer.Exit(UNFINISHED)
 
 
-def end_comparison(done: Comparison, target: Path, json_: bool, quiet: bool) -> None:
+def end_comparison(done: Comparison, target: Path, json_: Form, quiet: bool) -> None:
     """Print a comparison and where it is; exit with an error if it is incomplete."""
-    if json_:
-        put(done.to_json())
-    elif not quiet:
-        put_summary(done.summary())
+    put_result(json_, quiet, done.to_json, done.summary)
     if not quiet:
         say(results_in(done.folder or target, target))
     if done.interrupted:

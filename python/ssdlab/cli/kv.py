@@ -15,8 +15,8 @@ import typer
 from ssdlab import kv
 from ssdlab.bench import history
 from ssdlab.cli.ending import INTERRUPTED
-from ssdlab.cli.options import ConfigArgument, Seed, Sets
-from ssdlab.cli.terminal import put, say
+from ssdlab.cli.options import ConfigArgument, Json, Seed, Sets
+from ssdlab.cli.terminal import put, put_result, say
 from ssdlab.errors import ConfigError, OutputError
 
 SOMETHING_LOST = 1
@@ -24,7 +24,6 @@ SOMETHING_LOST = 1
 app = typer.Typer(name="kv", no_args_is_help=True, help="Inspect, repair and benchmark stores.")
 
 Store = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the store.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print no progress.")]
 Build = Annotated[
     Path | None,
@@ -57,16 +56,13 @@ def kv_dump(
 
 @app.command("stats")
 @_interruptible()
-def kv_stats(folder: Store, json_: Json = False) -> None:
+def kv_stats(folder: Store, json_: Json = None) -> None:
     """Describe a store: tables and bytes by level, and every table."""
     with kv.open(folder, read_only=True, paranoid_checks=True) as store:
         found = store.stats()
-        if json_:
-            put(json.dumps(asdict(found), indent=2) + "\n")
-            return
-        for name in ("leveldb.stats", "leveldb.sstables"):
-            put(store.get_property(name) or "")
-        put(f"changes in logs, in no table yet: {found.logged}\n")
+        parts = [store.get_property(name) or "" for name in ("leveldb.stats", "leveldb.sstables")]
+        text = "".join([*parts, f"changes in logs, in no table yet: {found.logged}\n"])
+        put_result(json_, False, lambda: json.dumps(asdict(found), indent=2) + "\n", lambda: text)
 
 
 @app.command("verify")
@@ -178,7 +174,7 @@ def kv_simulate(
     database: Annotated[
         bool, typer.Option("--database", help="Keep the files of the store in DIR/database.")
     ] = False,
-    json_: Json = False,
+    json_: Json = None,
     quiet: Quiet = False,
 ) -> None:
     """Run the store on the simulated drive: clients, compaction, file system on one clock."""
@@ -194,8 +190,7 @@ def kv_simulate(
         out=out,
         database=database,
     )
-    if json_ or not quiet:
-        put(json.dumps(found.report, indent=1) + "\n" if json_ else found.summary())
+    put_result(json_, quiet, lambda: json.dumps(found.report, indent=1) + "\n", found.summary)
     if out is not None and not quiet:
         say(f"results in {out}")
     if found.error is not None:

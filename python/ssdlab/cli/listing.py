@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
 import typer
 
 from ssdlab import _core
 from ssdlab.cli.options import Json
-from ssdlab.cli.terminal import put
+from ssdlab.cli.terminal import put_result
+from ssdlab.results.text import listed
 
 app = typer.Typer()
 
@@ -20,7 +22,7 @@ def list_command(
         Literal["policies", "presets", "drives", "formats", "papers"],
         typer.Argument(show_default=False),
     ],
-    json_: Json = False,
+    json_: Json = None,
 ) -> None:
     """List policies, presets, named drives with their errors, trace formats or papers."""
     if what == "papers":
@@ -35,18 +37,21 @@ def list_command(
         known = listed()
     else:
         known = json.loads(_core.registry())[what]
-    if json_:
-        put(json.dumps(known, indent=2, ensure_ascii=False) + "\n")
-        return
+    text = json.dumps(known, indent=2, ensure_ascii=False) + "\n"
+    put_result(json_, False, lambda: text, lambda: "\n".join([*_lines(known), ""]))
+
+
+def _lines(known: Any) -> Iterator[str]:  # noqa: ANN401 - as the simulator lists it
+    """Names with what they are, by group where there are groups."""
     groups = known if isinstance(known, dict) else {"": known}
     for i, (title, entries) in enumerate(groups.items()):
         if title:
-            put(("\n" if i else "") + f"{title}\n")
-        width = max(len(entry["name"]) for entry in entries)
+            yield from [""] * bool(i) + [title]
+        longest = max(len(entry["name"]) for entry in entries)
         for entry in entries:
             params = ", ".join(
                 p["name"] + ("" if p["default"] is None else f" = {p['default']}")
                 for p in entry.get("params", ())
             )
-            line = f"{'  ' * bool(title)}{entry['name']:<{width}}  {entry['summary'].rstrip('.')}"
-            put(line + (f"  ({params})" if params else "") + "\n")
+            said = entry["summary"].rstrip(".") + (f" ({params})" if params else "")
+            yield from listed(f"{'  ' * bool(title)}{entry['name']}", longest + 4, said)

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from ssdlab.cli.terminal import Form
 from ssdlab.errors import ConfigError
 
 ConfigArgument = Annotated[
@@ -64,7 +65,13 @@ PictureOption = Annotated[
     Literal["svg", "png"] | None,
     typer.Option("--picture", help="File type for --plots.  [default: svg]"),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+Json = Annotated[
+    Form,
+    typer.Option(
+        "--json/--terse",
+        help="Print JSON, or lines of key, tab and value, instead of text.",
+    ),
+]
 NoHtml = Annotated[bool, typer.Option("--no-html", help="Do not write report.html.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print neither progress nor summary.")]
 

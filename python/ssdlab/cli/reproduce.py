@@ -9,7 +9,7 @@ import typer
 
 from ssdlab.cli.ending import end
 from ssdlab.cli.options import Jobs, Json, Quiet
-from ssdlab.cli.terminal import put
+from ssdlab.cli.terminal import Form, put_result
 from ssdlab.errors import ConfigError
 
 app = typer.Typer()
@@ -47,7 +47,7 @@ def reproduce_command(
             "  [default: runs/reproduce-PAPER]",
         ),
     ] = None,
-    json_: Json = False,
+    json_: Json = None,
     quiet: Quiet = False,
 ) -> None:
     """Repeat a paper's evaluation: published tables, figures and claims next to simulated ones."""
@@ -69,8 +69,7 @@ def reproduce_command(
         progress=not quiet,
         readings=readings,
     )
-    if json_ or not quiet:
-        put(done.to_json() if json_ else done.summary())
+    put_result(json_, quiet, done.to_json, done.summary)
     end(done.folder, done.failures, done.interrupted, quiet)
 
 
@@ -79,7 +78,7 @@ def _remapcom(
     workloads: list[str] | None,
     jobs: int | None,
     out: Path | None,
-    json_: bool,
+    json_: Form,
     quiet: bool,
     refused: list[str],
 ) -> None:
@@ -92,6 +91,5 @@ def _remapcom(
     done = command.reproduce(
         quick=quick, workloads=workloads, jobs=jobs, out=out, progress=not quiet
     )
-    if json_ or not quiet:
-        put(command.to_json(done) if json_ else page.summary(done))
+    put_result(json_, quiet, lambda: command.to_json(done), lambda: page.summary(done))
     end(done.folder, done.failures, done.interrupted, quiet)

@@ -32,7 +32,7 @@ from ssdlab.cli.options import (
     Traces,
     Unit,
 )
-from ssdlab.cli.terminal import put, put_summary, say
+from ssdlab.cli.terminal import Form, put_result, say
 from ssdlab.errors import ConfigError, Interrupted, OutputError, RunError
 from ssdlab.results.report import Report
 from ssdlab.running.batch import Planned
@@ -51,7 +51,7 @@ def run_command(
     sort: Sort = False,
     out: Out = None,
     force: Force = False,
-    json_: Json = False,
+    json_: Json = None,
     quiet: Quiet = False,
     seed: Seed = None,
     seeds: Seeds = None,
@@ -73,10 +73,8 @@ def run_command(
     target = out or Path("runs") / loaded.name
 
     def shown(report: Report | None) -> None:
-        if report is not None and json_:
-            put(report.to_json())
-        elif report is not None and not quiet:
-            put_summary(report.summary())
+        if report is not None:
+            put_result(json_, quiet, report.to_json, report.summary)
         if report is not None and report.folder is not None and not quiet:
             say(results_in(report.folder, target))
 
@@ -117,7 +115,7 @@ def compare_command(
     jobs: Jobs = None,
     out: Out = None,
     force: Force = False,
-    json_: Json = False,
+    json_: Json = None,
     quiet: Quiet = False,
     seed: Seed = None,
     seeds: Seeds = None,
@@ -176,16 +174,15 @@ def _shown(
     done: _Done,
     verdict: Callable[[_Done], list[str]],
     to_json: Callable[[_Done], str],
-    json_: bool,
+    json_: Form,
     quiet: bool,
 ) -> None:
     """Print the verdict of a study, or its numbers, and end."""
-    if json_ or not quiet:
-        put(to_json(done) if json_ else "\n".join([*verdict(done), ""]))
+    put_result(json_, quiet, lambda: to_json(done), lambda: "\n".join([*verdict(done), ""]))
     end(done.folder, done.failures, done.interrupted, quiet)
 
 
-def _matrix(quick: bool, jobs: int | None, out: Path | None, json_: bool, quiet: bool) -> None:
+def _matrix(quick: bool, jobs: int | None, out: Path | None, json_: Form, quiet: bool) -> None:
     """Run the preset matrix and print its verdict."""
     from ssdlab.reproduce.combined import page, study  # need numpy, which is slow to import
 
@@ -193,7 +190,7 @@ def _matrix(quick: bool, jobs: int | None, out: Path | None, json_: bool, quiet:
     _shown(done, page.verdict, page.to_json, json_, quiet)
 
 
-def _raid_beyond(quick: bool, jobs: int | None, out: Path | None, json_: bool, quiet: bool) -> None:
+def _raid_beyond(quick: bool, jobs: int | None, out: Path | None, json_: Form, quiet: bool) -> None:
     """Run the lines of reads under collection and print the verdict."""
     from ssdlab.reproduce import raid_beyond as study  # needs numpy, which is slow to import
 
@@ -201,7 +198,7 @@ def _raid_beyond(quick: bool, jobs: int | None, out: Path | None, json_: bool, q
     _shown(done, study.verdict, study.to_json, json_, quiet)
 
 
-def _separations(quick: bool, jobs: int | None, out: Path | None, json_: bool, quiet: bool) -> None:
+def _separations(quick: bool, jobs: int | None, out: Path | None, json_: Form, quiet: bool) -> None:
     """Run all separation policies and print who has the lowest write amplification."""
     from ssdlab.reproduce import separations as study  # needs numpy, which is slow to import
 
@@ -214,7 +211,7 @@ def _compared(
     jobs: int | None,
     target: Path,
     force: bool,
-    json_: bool,
+    json_: Form,
     quiet: bool,
     no_html: bool,
 ) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -13,8 +14,9 @@ import ssdlab
 from ssdlab.cli.arguments import set_values
 from ssdlab.cli.ending import INTERRUPTED
 from ssdlab.cli.options import ConfigArgument, Json, Quiet, Seed, Sets
-from ssdlab.cli.terminal import put, say
+from ssdlab.cli.terminal import Form, put_result, say
 from ssdlab.errors import ConfigError, Interrupted, OutputError
+from ssdlab.results.text import wrapped
 
 app = typer.Typer(
     name="snapshot", no_args_is_help=True, help="Create and inspect snapshots of devices."
@@ -28,7 +30,7 @@ def snapshot_make(
     sets: Sets = None,
     seed: Seed = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the file.")] = False,
-    json_: Json = False,
+    json_: Json = None,
     quiet: Quiet = False,
 ) -> None:
     """Precondition a device and save its state for runs with precondition.snapshot = "FILE"."""
@@ -48,25 +50,27 @@ def snapshot_make(
     except Interrupted:
         say("interrupted: no snapshot was written")
         raise typer.Exit(INTERRUPTED) from None
-    if json_ or not quiet:
-        _put_info(out, json_)
+    _put_info(out, json_, quiet)
     if not quiet:
         say(f"snapshot in {out}")
 
 
 @app.command("info")
 def snapshot_info(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Snapshot.")], json_: Json = False
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Snapshot.")], json_: Json = None
 ) -> None:
     """Check a snapshot and print its contents and which devices can start from it."""
-    _put_info(file, json_)
+    _put_info(file, json_, False)
 
 
-def _put_info(file: Path, as_json: bool) -> None:
+def _put_info(file: Path, json_: Form, quiet: bool) -> None:
     info = asdict(ssdlab.snapshot_info(file))
-    if as_json:
-        put(json.dumps(info, indent=2, ensure_ascii=False) + "\n")
-        return
+    text = json.dumps(info, indent=2, ensure_ascii=False) + "\n"
+    put_result(json_, quiet, lambda: text, lambda: "".join(_lines(info)))
+
+
+def _lines(info: dict[str, Any]) -> Iterator[str]:
+    """The contents of a snapshot in words."""
     keys = info.pop("config")
     values = {name: json.dumps(value, ensure_ascii=False) for name, value in keys.items()}
     numbers = {
@@ -75,4 +79,4 @@ def _put_info(file: Path, as_json: bool) -> None:
     if info["extra_owners"]:
         values["remap.mode"] = '"share" or "copy"'
     for name, value in ({"digest": info["digest"]} | numbers | values).items():
-        put(f"{name:<26}{value}\n")
+        yield from (f"{line}\n" for line in wrapped(f"{name:<26}", str(value)))

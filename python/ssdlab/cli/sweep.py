@@ -24,7 +24,7 @@ from ssdlab.cli.options import (
     Traces,
     Unit,
 )
-from ssdlab.cli.terminal import put, say
+from ssdlab.cli.terminal import put_result, say
 from ssdlab.errors import ConfigError
 from ssdlab.results.sweep import Sweep
 from ssdlab.running.design import designed
@@ -79,7 +79,7 @@ def sweep_command(
     jobs: Jobs = None,
     out: Out = None,
     force: Force = False,
-    json_: Json = False,
+    json_: Json = None,
     quiet: Quiet = False,
     seed: Seed = None,
     seeds: Seeds = None,
@@ -105,8 +105,7 @@ def sweep_command(
     target = out or Path("runs") / f"{design.first.name}-sweep"
     how: dict[str, Any] = {"jobs": jobs, "force": force, "html": not no_html}
     done = run_sweep(design, draw=draw, budget=limit, out=target, progress=not quiet, **how)
-    if json_ or not quiet:
-        put(done.to_json() if json_ else done.summary())
+    put_result(json_, quiet, done.to_json, done.summary)
     assert done.folder is not None
     if done.not_run and not done.interrupted and not quiet:
         say(f"budget spent: {done.not_run:,} runs are left; the same command resumes")

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sys
-from typing import TextIO
+from collections.abc import Callable, Iterator
+from typing import TextIO, TypeAlias
+
+Form: TypeAlias = bool | None
+"""How a result is printed: as JSON (True), as terse lines (False), or as text (None)."""
 
 
 def put(text: str) -> None:
@@ -21,6 +26,47 @@ def put_summary(text: str) -> None:
     """Write a summary to stdout, in colour on a terminal unless NO_COLOR is set."""
     dull = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     put(text if dull or not sys.stdout.isatty() else coloured(text))
+
+
+def put_result(
+    json_: Form, quiet: bool, to_json: Callable[[], str], to_text: Callable[[], str]
+) -> None:
+    """Write a result to stdout: as --json or --terse says, or its summary unless `quiet`."""
+    if json_:
+        put(to_json())
+    elif json_ is not None:
+        put("".join(terse(json.loads(to_json()))))
+    elif not quiet:
+        put_summary(to_text())
+
+
+def terse(value: object, key: str = "") -> Iterator[str]:
+    """A line for each value: its dotted key, tab, and the value as in JSON (text as it is).
+
+    Elements of lists are called by their label or name, with their seed where there are several of
+    that name; by their number from 0 where this does not tell them apart.
+    """
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from terse(inner, f"{key}.{name}" if key else name)
+    elif isinstance(value, list):
+        names = _names(value)
+        for name, inner in zip(names, value, strict=True):
+            yield from terse(inner, f"{key}.{name}" if key else name)
+    else:
+        text = value if isinstance(value, str) else json.dumps(value)
+        yield f"{key}\t{' '.join(text.split())}\n"
+
+
+def _names(values: list[object]) -> list[str]:
+    """What the elements of a list are called."""
+    numbers = [str(at) for at in range(len(values))]
+    for keys in (("label",), ("label", "seed"), ("name",)):
+        parts = [[one.get(key) for key in keys] for one in values if isinstance(one, dict)]
+        names = [".".join(map(str, each)) for each in parts if None not in each]
+        if len(set(names)) == len(values):
+            return names
+    return numbers
 
 
 def coloured(text: str) -> str:

@@ -25,7 +25,7 @@ from ssdlab.cli.options import (
     Unit,
     picture_kind,
 )
-from ssdlab.cli.terminal import put, say
+from ssdlab.cli.terminal import Form, put, put_result, say
 from ssdlab.errors import ConfigError
 from ssdlab.results import outputs
 from ssdlab.traces.trace import Written
@@ -63,7 +63,7 @@ def trace_info(
     unit: Unit = None,
     page_size: PageSize = None,
     sort: Sort = False,
-    json_: Json = False,
+    json_: Json = None,
     html: Annotated[
         Path | None,
         typer.Option("--html", metavar="FILE", help="Write a page with plots instead."),
@@ -76,8 +76,8 @@ def trace_info(
     """Print statistics of a trace: mix, sizes, order, footprint, updates, bursts, discards."""
     ranges, kind = sector_ranges(journal), picture_kind(plots, picture)
     values = read_as(sets, unit, page_size, sort)
-    if json_ and (html or plots):
-        raise ConfigError(["--json cannot be combined with --html or --plots"])
+    if json_ is not None and (html or plots):
+        raise ConfigError(["--json and --terse cannot be combined with --html or --plots"])
     limit = None if memory is None else memory << 20
 
     def infos() -> list[Info]:
@@ -92,7 +92,7 @@ def trace_info(
     if html is None and plots is None:
         from ssdlab.traces.table import to_json, to_text  # for this verb only
 
-        put(to_json(infos()) if json_ else to_text(infos()))
+        put_result(json_, False, lambda: to_json(infos()), lambda: to_text(infos()))
         return
     from ssdlab.html.write import is_page, trace_files  # needs numpy, which is slow to import
 
@@ -119,12 +119,14 @@ Allow = Annotated[
 ]
 
 
-def _tell(written: Sequence[Written], json_: bool, quiet: bool) -> None:
+def _tell(written: Sequence[Written], json_: Form, quiet: bool) -> None:
     """Print what was written."""
-    if json_:
-        put(json.dumps([asdict(one) for one in written], indent=2, default=str) + "\n")
-    elif not quiet:
-        put("".join(f"{one.summary()}\n" for one in written))
+    put_result(
+        json_,
+        quiet,
+        lambda: json.dumps([asdict(one) for one in written], indent=2, default=str) + "\n",
+        lambda: "".join(f"{one.summary()}\n" for one in written),
+    )
     for warning in dict.fromkeys(text for one in written for text in one.warnings):
         say(f"warning: {warning}")
 
@@ -140,7 +142,7 @@ def trace_convert(
     unit: Unit = None,
     page_size: PageSize = None,
     sort: Sort = False,
-    json_: Json = False,
+    json_: Json = None,
     quiet: Quiet = False,
 ) -> None:
     """Convert a trace to another format."""
@@ -186,7 +188,7 @@ def trace_generate(
     force: Annotated[bool, typer.Option("--force", help="Replace OUT if it exists.")] = False,
     sets: Sets = None,
     seed: Seed = None,
-    json_: Json = False,
+    json_: Json = None,
     quiet: Quiet = False,
 ) -> None:
     """Generate a synthetic trace: an application, an MSR volume, a fio job file, or by shares."""
@@ -223,7 +225,7 @@ def trace_split(
     unit: Unit = None,
     page_size: PageSize = None,
     sort: Sort = False,
-    json_: Json = False,
+    json_: Json = None,
     quiet: Quiet = False,
 ) -> None:
     """Write each volume of a trace to its own file."""

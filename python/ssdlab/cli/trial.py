@@ -56,7 +56,7 @@ def try_command(
     jobs: Jobs = None,
     out: Out = None,
     force: Force = False,
-    json_: Json = False,
+    json_: Json = None,
     quiet: Quiet = False,
     no_html: NoHtml = False,
     no_open: Annotated[
@@ -78,7 +78,7 @@ def try_command(
         made, seeds, budget_s, jobs, target, force, progress=not quiet, html=not no_html
     )
     end_comparison(done, target, json_, quiet)
-    if not (no_html or no_open or quiet or json_) and done.folder is not None:
+    if not (no_html or no_open or quiet or json_ is not None) and done.folder is not None:
         _open(done.folder / "report.html")
 
 

@@ -11,6 +11,7 @@ from typing import Any, Literal
 from ssdlab import _core
 from ssdlab.config.resolve import ConfigLike, load_config
 from ssdlab.errors import ConfigError, OutputError, WorkloadError, translated
+from ssdlab.results.text import wrapped
 
 Remap = Literal["off", "aligned", "base", "full"]
 REMAPS: dict[Remap, dict[str, object]] = {
@@ -65,7 +66,7 @@ class Simulated:
         parts = self.report["total"]["write_amplification"]
         known = [f"{name} {share:.2f}" for name, share in parts.items() if share is not None]
         if known:
-            lines.append(f"write amplification: {', '.join(known)}")
+            lines += wrapped("write amplification: ", ", ".join(known))
         shares = {
             level: one["udb_share"]
             for level, one in enumerate(self.report["store"]["levels"])
@@ -76,7 +77,8 @@ class Simulated:
                 f"level {level} {100 * share:.1f} %" for level, share in shares.items()
             )
             pages = sum(self.report["total"]["pages_copied"].values())
-            lines.append(f"data blocks taken over: {told}; {pages:,} pages copied by the drive")
+            copied = f"{pages:,} pages copied by the drive"
+            lines += wrapped("data blocks taken over: ", f"{told}; {copied}")
         space = self.report["space"]["amplification"]
         if space is not None:
             lines.append(f"space amplification: {space:.2f}")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ssdlab.display.form import columns
-from ssdlab.display.numbers import Value, duration, percent, rate, ratio
+from ssdlab.display.numbers import Value, duration, percent, ratio
 from ssdlab.results.answer import Answer, answers
 from ssdlab.results.drawing import Drawing, drawer
 from ssdlab.results.frames import to_csv
@@ -309,7 +309,7 @@ class Comparison:
         return to_csv(self.rows)
 
     def summary(self) -> str:
-        """The comparison as text, at most about 100 columns wide."""
+        """The comparison as text, 80 columns wide where labels permit."""
         if self.repetitions:
             from ssdlab.results.repeated_text import tables
 
@@ -387,14 +387,12 @@ class Comparison:
             "foreground",
             "pages moved",
             "erases",
-            "speed",
         ]
         rows = []
         base = next((report.waf.total for report in self.reports.values()), None)
         for label, report in self.reports.items():
             gc, waf = report.gc, report.waf.total
             share = percent(gc.foreground / gc.calls if gc.calls else None)
-            speed = report.speed.requests_per_s
             rows.append(
                 [
                     label,
@@ -404,7 +402,6 @@ class Comparison:
                     share,
                     f"{gc.pages_moved:,}",
                     f"{report.flash.erases:,}",
-                    f"{rate(speed)} req/s" if speed else "-",
                 ]
             )
         return table(head, rows)

@@ -5,21 +5,37 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-WIDTH = 100
-"""Columns of a paragraph."""
+WIDTH = 80
+"""Columns of a terminal."""
 EXAMPLES = 3
 """Points that are named where several share a text."""
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Lines of a table: the first column to the left, the others to the right."""
-    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
-    lines = []
-    for cells in (head, *rows):
-        line = cells[0].ljust(widths[0])
-        line += "".join(f"  {cell:>{w}}" for cell, w in zip(cells[1:], widths[1:], strict=True))
-        lines.append(line.rstrip())
+    """Lines of a table: the first column to the left, the others to the right.
+
+    Columns for which there is no room follow below, behind the first one again.
+    """
+    first, *widths = (max(map(len, column)) for column in zip(head, *rows, strict=True))
+    lines: list[str] = []
+    for start, end in _parts(widths, WIDTH - first):
+        lines += [""] if lines else []
+        for cells in (head, *rows):
+            known = zip(cells[1 + start : 1 + end], widths[start:end], strict=True)
+            line = cells[0].ljust(first) + "".join(f"  {cell:>{width}}" for cell, width in known)
+            lines.append(line.rstrip())
     return lines
+
+
+def _parts(widths: Sequence[int], room: int) -> Iterator[tuple[int, int]]:
+    """First column and end of each part of a table; at least one column in each."""
+    start = used = 0
+    for at, width in enumerate(widths):
+        if at > start and used + 2 + width > room:
+            yield start, at
+            start, used = at, 0
+        used += 2 + width
+    yield start, len(widths)
 
 
 def wrapped(label: str, text: str) -> Iterator[str]:
@@ -31,6 +47,19 @@ def wrapped(label: str, text: str) -> Iterator[str]:
             line = " " * len(label)
         line += word if len(line) == len(label) else f" {word}"
     yield line
+
+
+MOST_INDENT = 40
+"""Columns before a text; behind a longer name it begins on the next line."""
+
+
+def listed(name: str, column: int, text: str) -> Iterator[str]:
+    """A name, and from `column` on what it is, in as many lines as it takes."""
+    column = min(column, MOST_INDENT)
+    if len(name) + 2 > column:
+        yield name
+        name = ""
+    yield from wrapped(name.ljust(column), text)
 
 
 def alike(told: Iterable[tuple[str, str]]) -> list[dict[str, str]]:

@@ -1,4 +1,4 @@
-"""One run from Python: `ssdlab.run`."""
+"""One run: policies in Python, the simulator, the files of the results."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ssdlab import _core, policy
 from ssdlab.config import memory
-from ssdlab.config.resolve import Config, ConfigLike, load_config
-from ssdlab.display.progress import Callback, say_before, shown
+from ssdlab.config.resolve import Config
+from ssdlab.display.progress import Callback
 from ssdlab.errors import ConfigError, Interrupted, OutputError, RunError, translated
 from ssdlab.policy import Policies
 from ssdlab.results.folder import Draft, draft, keep_with_page, written_not
@@ -52,59 +52,6 @@ def plugged(set: Mapping[str, object] | None, plugs: Plugs) -> tuple[dict[str, o
             raise ConfigError([f"{key}: given twice, by set and by {name}="])
         policies[key] = given
     return values, Policies(policies)
-
-
-def run(
-    config: ConfigLike | None = None,
-    *,
-    trace: str | Path | None = None,
-    set: Mapping[str, object] | None = None,
-    preset: str | None = None,
-    out: str | Path | None = None,
-    force: bool = False,
-    seed: int | None = None,
-    progress: bool | Callback = True,
-    html: bool = True,
-    device: Device | None = None,
-    victim: policy.VictimLike | None = None,
-    trigger: policy.Wants | None = None,
-    concurrency: policy.Limits | None = None,
-    placement: policy.Places | None = None,
-    separation: policy.Separates | None = None,
-) -> Report:
-    """Simulate one run and return its report.
-
-    `config` is the name of a preset, the path of a TOML file, or a loaded `Config`; `set` maps
-    dotted keys to values over it; `trace` is the path of a trace; `seed` replaces `run.seed`.
-
-    With `out` the report, resolved configuration, series, distributions, summary, HTML page (unless
-    `html` is False) and requested logs go to that folder. `force` replaces an existing run; but an
-    incomplete run never replaces a complete one: it goes to `out`-partial, and `Report.folder` is
-    that folder.
-
-    `progress` shows a bar on stderr, or lines in a notebook; a function is called with the stage
-    ("precondition", "workload"), the pages or requests done, and their total.
-
-    `victim`, `trigger`, `concurrency`, `placement` and `separation` are policies in Python
-    (`ssdlab.policy`) that replace those of the configuration; `set` accepts them, too, by their
-    keys.
-    With `device` the run starts from the state of that idle device instead of preconditioning one;
-    without `config` it uses the device's configuration. The device itself does not change.
-
-    Raises `ConfigError`, `WorkloadError`, `OutputError` (nothing was run, or the results could not
-    be written), `RunError` (the run could not finish) and `Interrupted` (Ctrl-C); the last two
-    carry a partial report.
-    """
-    values, policies = plugged(set, Plugs(victim, trigger, concurrency, placement, separation))
-    if device is not None and config is None and preset is None:
-        config = device.config
-    loaded = load_config(config, trace=trace, set=values, preset=preset, seed=seed)
-    if progress is True and not policies:
-        say_before(loaded.notes)
-    with shown(loaded.name, progress) as callback:
-        return run_loaded(
-            loaded, callback, out=out, force=force, html=html, policies=policies, device=device
-        )
 
 
 def run_loaded(

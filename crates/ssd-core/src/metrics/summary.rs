@@ -1,4 +1,4 @@
-//! The report as text, for people: at most 100 columns wide.
+//! The report as text, for people: at most 80 columns wide.
 
 use super::counters::Cause;
 use super::numbers::{self, bandwidth, count, duration, percent, significant, size};
@@ -7,8 +7,8 @@ use super::steady::TOLERANCE;
 use super::verdict::DecidedBy;
 use std::fmt::Write as _;
 
-const WIDTH: usize = 100;
-const BAR: usize = 17;
+const WIDTH: usize = 80;
+const BAR: usize = 10;
 
 /// The human summary of a run.
 #[must_use]
@@ -21,7 +21,7 @@ pub fn text(report: &Report) -> String {
     flash(report, &mut out);
     collection(report, &mut out);
     device(report, &mut out);
-    failure(report, &mut out);
+    failure::chips(report, &mut out);
     separation::classes(report, &mut out);
     separation::handles(report, &mut out);
     durable::copies(report, &mut out);
@@ -43,7 +43,17 @@ macro_rules! line {
     };
 }
 
+/// A label of 16 columns and text behind it, in as many lines as it takes.
+macro_rules! row {
+    ($out:expr, $($arg:tt)*) => {{
+        let text = format!($($arg)*);
+        let (label, rest) = text.split_at(16);
+        $crate::metrics::summary::wrapped(label, rest, $out);
+    }};
+}
+
 mod durable;
+mod failure;
 mod separation;
 
 /// A count in at most 10 columns.
@@ -160,18 +170,18 @@ fn latency(r: &Report, out: &mut String) {
     }
     line!(out, "");
     let heads = ["mean", "95 % +-", "min", "max", "stddev"];
-    line!(out, "{:<16}{}", "latency", heads.map(|h| format!("{h:>13}")).concat());
+    line!(out, "{:<16}{}", "latency", heads.map(|h| format!("{h:>10}")).concat());
     for (op, s) in &shown {
         let whole = |ns: Option<u64>| ns.map(|ns| ns as f64);
         let cells = [s.mean, s.ci95, whole(s.min), whole(s.max), s.stddev];
-        let cells = cells.map(|ns| format!("{:>13}", duration_or_dash(ns)));
+        let cells = cells.map(|ns| format!("{:>10}", duration_or_dash(ns)));
         line!(out, "  {op:<14}{}", cells.concat());
     }
-    let heads = LatencyStats::PERCENTILES.map(|(name, _)| format!("{name:>13}"));
+    let heads = LatencyStats::PERCENTILES.map(|(name, _)| format!("{name:>10}"));
     line!(out, "{:<16}{}", "percentiles", heads.concat());
     for (op, s) in &shown {
         let cells = s.percentiles().map(|ns| duration_or_dash(ns.map(|ns| ns as f64)));
-        line!(out, "  {op:<14}{}", cells.map(|c| format!("{c:>13}")).concat());
+        line!(out, "  {op:<14}{}", cells.map(|c| format!("{c:>10}")).concat());
     }
 }
 
@@ -182,7 +192,7 @@ fn parts(r: &Report, out: &mut String) {
     }
     line!(out, "");
     let title = |name: &str, parts: Option<&PartMeans>| {
-        if parts.is_some() { format!("{name:>13}{:>29}", "") } else { String::new() }
+        if parts.is_some() { format!("{name:>11}{:>21}", "") } else { String::new() }
     };
     let heads = title("read", read) + &title("write", write);
     line!(out, "{:<16}{heads}", "time went to");
@@ -192,7 +202,7 @@ fn parts(r: &Report, out: &mut String) {
         let value = parts.named()[i].1;
         let share = if total > 0.0 { value / total } else { 0.0 };
         let bar = "#".repeat((share * BAR as f64).round() as usize);
-        format!("{:>13}{:>10}  {bar:<BAR$}", duration(value), percent(share))
+        format!("{:>11}{:>9}  {bar:<BAR$}", duration(value), percent(share))
     };
     for (i, (name, _)) in PartMeans::default().named().iter().enumerate() {
         line!(out, "  {:<14}{}{}", name.replace('_', " "), cell(read, i), cell(write, i));
@@ -210,13 +220,17 @@ fn flash(r: &Report, out: &mut String) {
     if causes.is_empty() {
         return;
     }
-    line!(out, "");
-    let heads: String = causes.iter().map(|c| format!("{:>11}", c.name())).collect();
-    line!(out, "{:<11}{:>11}{heads}", "flash", "all");
-    for (op, map) in rows {
-        let all = short_count(map.values().sum());
-        let cells = causes.iter().map(|&c| format!("{:>11}", short_count(at(map, c).unwrap_or(0))));
-        line!(out, "  {op:<9}{all:>11}{}", cells.collect::<String>());
+    // As many as the width holds.
+    for causes in causes.chunks(5) {
+        line!(out, "");
+        let heads: String = causes.iter().map(|c| format!("{:>11}", c.name())).collect();
+        line!(out, "{:<11}{:>11}{heads}", "flash", "all");
+        for (op, map) in rows {
+            let all = short_count(map.values().sum());
+            let cells =
+                causes.iter().map(|&c| format!("{:>11}", short_count(at(map, c).unwrap_or(0))));
+            line!(out, "  {op:<9}{all:>11}{}", cells.collect::<String>());
+        }
     }
     let retries: u64 = f.retries.values().sum();
     if retries > 0 {
@@ -230,7 +244,8 @@ fn flash(r: &Report, out: &mut String) {
             (part > 0.0).then(|| format!("{} {}", c.name(), numbers::ratio(part)))
         })
         .collect();
-    line!(out, "  write amplification {} = {}", numbers::ratio(total), parts.join(" + "));
+    let label = format!("  write amplification {} = ", numbers::ratio(total));
+    wrapped(&label, &parts.join(" + "), out);
 }
 
 fn collection(r: &Report, out: &mut String) {
@@ -241,7 +256,7 @@ fn collection(r: &Report, out: &mut String) {
         return;
     }
     let share = percent(gc.foreground as f64 / gc.calls as f64);
-    line!(
+    row!(
         out,
         "{:<16}{} calls: {} background, {} foreground ({share}); deferred {} times",
         "gc",
@@ -269,7 +284,7 @@ fn collection(r: &Report, out: &mut String) {
             format!("{who}: {} of the victims were the policy's choice{unmet}", percent(share));
         wrapped("  decided by    ", &text, out);
     }
-    line!(
+    row!(
         out,
         "  pages         {} moved, {} dropped, {} stale",
         count(gc.pages_moved),
@@ -284,7 +299,7 @@ fn collection(r: &Report, out: &mut String) {
 fn device(r: &Report, out: &mut String) {
     let d = &r.device;
     line!(out, "");
-    line!(
+    row!(
         out,
         "{:<16}{} used, {} valid, {} of {} blocks free (lowest {})",
         "device",
@@ -294,7 +309,7 @@ fn device(r: &Report, out: &mut String) {
         count(d.blocks),
         count(d.lowest_free_blocks)
     );
-    line!(
+    row!(
         out,
         "  erases        {} mean, {} min, {} max, {} stddev per block",
         significant(d.erase_mean),
@@ -327,53 +342,6 @@ fn device(r: &Report, out: &mut String) {
     }
 }
 
-/// Chips that have failed, what became of their pages, and what reads and writes took meanwhile.
-fn failure(r: &Report, out: &mut String) {
-    let Some(f) = r.raid.as_ref().and_then(|raid| raid.failure.as_ref()) else { return };
-    line!(out, "");
-    let spares = f.replaced_at.iter().zip(&f.group_chips);
-    for ((chip, &failed), (&replaced, group)) in f.chips.iter().zip(&f.failed_at).zip(spares) {
-        let spare = match replaced {
-            None => "no spare took its place".to_owned(),
-            Some(at) => format!("a spare took its place at {}", duration(at as f64)),
-        };
-        let group: Vec<String> = group.iter().map(u64::to_string).collect();
-        let (failed, group) = (duration(failed as f64), group.join(", "));
-        let text = format!("chip {chip}, of the group of chips {group}, at {failed}; {spare}");
-        wrapped("failed chip     ", &text, out);
-    }
-    line!(out, "  degraded      {} of the measurement", duration(f.degraded as f64));
-    let pages = format!(
-        "{} lost with their chip, {} rebuilt, {} left at the end; {} not programmed",
-        count(f.pages_lost),
-        count(f.pages_rebuilt),
-        count(f.pages_left),
-        count(f.pages_not_programmed)
-    );
-    wrapped("  pages         ", &pages, out);
-    let end = f.rebuilt_at.map_or("not in this run".to_owned(), |at| duration(at as f64));
-    let after = match f.after_requests {
-        0 => String::new(),
-        ns => format!(", {} after the last request", duration(ns as f64)),
-    };
-    line!(out, "  rebuilt at    {end}{after}");
-    if let Some(first) = f.gone.first() {
-        let gone = f.gone.len() as u64;
-        line!(out, "  GONE          {} pages of the host, LPN {first} first", count(gone));
-    }
-    for (op, s) in [("read", &f.read), ("write", &f.write)].into_iter().filter(|s| s.1.count > 0) {
-        let [mean, p99, max] = [s.mean, s.p99.map(|ns| ns as f64), s.max.map(|ns| ns as f64)];
-        line!(
-            out,
-            "  {op:<14}{} while degraded: {} mean, {} p99, {} max",
-            count(s.count),
-            duration_or_dash(mean),
-            duration_or_dash(p99),
-            duration_or_dash(max)
-        );
-    }
-}
-
 /// Where blocks have worn out, are bad or have been levelled.
 fn wear(r: &Report, out: &mut String) {
     let w = &r.wear;
@@ -390,7 +358,7 @@ fn wear(r: &Report, out: &mut String) {
     if r.device.bad_blocks == 0 && w.calls == 0 && w.host_bytes_at_even_wear.is_none() {
         return;
     }
-    line!(
+    row!(
         out,
         "  since new     {} erases mean, {} min, {} max, {} stddev per good block",
         significant(w.erase_mean),
@@ -398,7 +366,7 @@ fn wear(r: &Report, out: &mut String) {
         count(w.erase_max),
         significant(w.erase_stddev)
     );
-    line!(
+    row!(
         out,
         "  bad blocks    {} worn out, {} from the factory",
         count(w.worn_out_blocks),
@@ -407,7 +375,7 @@ fn wear(r: &Report, out: &mut String) {
     let limit = w.host_bytes_at_even_wear.map_or_else(String::new, |bytes| {
         format!(" of {} at even wear and this write amplification", size(bytes))
     });
-    line!(out, "  host wrote    {}{limit}, since new", size(w.host_bytes_written as f64));
+    row!(out, "  host wrote    {}{limit}, since new", size(w.host_bytes_written as f64));
     lifetime(r, out);
 }
 
@@ -455,7 +423,7 @@ fn steady_and_speed(r: &Report, out: &mut String) {
         let bytes = r.speed.bytes_per_page;
         let memory =
             bytes.map_or_else(String::new, |b| format!(", {} bytes per page", significant(b)));
-        line!(
+        row!(
             out,
             "simulated in    {}: {}, {}{memory}",
             duration(wall as f64),

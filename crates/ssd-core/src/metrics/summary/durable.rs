@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 pub(super) fn copies(r: &Report, out: &mut String) {
     let Some(remap) = r.remap.as_ref().filter(|m| m.commands + m.refused > 0) else { return };
     line!(out, "");
-    line!(
+    row!(
         out,
         "copies          {}; {} pages shared, {} copied, {} unmapped; {} refused",
         count(remap.commands),
@@ -17,7 +17,7 @@ pub(super) fn copies(r: &Report, out: &mut String) {
         count(remap.unmapped),
         count(remap.refused)
     );
-    line!(
+    row!(
         out,
         "  owners        {} beyond the first of their page at the end, {} of memory",
         count(remap.extra_owners),
@@ -33,7 +33,7 @@ pub(super) fn power(r: &Report, out: &mut String) {
         return;
     }
     line!(out, "");
-    line!(
+    row!(
         out,
         "power cuts      {}; {} requests submitted again",
         count(p.cuts),

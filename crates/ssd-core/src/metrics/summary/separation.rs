@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 /// The handles: what the host and the device have written.
 pub(super) fn handles(r: &Report, out: &mut String) {
     let Some(fdp) = r.separation.as_ref().and_then(|s| s.fdp.as_ref()) else { return };
-    line!(
+    row!(
         out,
         "handles         {}; {} from the host, {} written, {} erased; {} reclaim units opened, {} collected",
         count(fdp.handles.len() as u64),
@@ -23,7 +23,7 @@ pub(super) fn handles(r: &Report, out: &mut String) {
 pub(super) fn classes(r: &Report, out: &mut String) {
     let Some(s) = r.separation.as_ref() else { return };
     line!(out, "");
-    line!(
+    row!(
         out,
         "separation      {} classes, {} of the host alone; {} of the spare in open blocks; {} copies in another",
         count(s.classes),

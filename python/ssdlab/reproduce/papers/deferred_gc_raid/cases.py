@@ -16,7 +16,7 @@ from pathlib import Path
 from ssdlab.export.logs import log
 from ssdlab.reproduce.papers.deferred_gc_raid.measures import raid
 from ssdlab.results.report import Report
-from ssdlab.running.simulate import run
+from ssdlab.running.run import run
 
 CHIPS, GROUP = 8, 4
 DATA = CHIPS // GROUP * (GROUP - 1)
