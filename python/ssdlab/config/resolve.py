@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from ssdlab import _core
+from ssdlab.config.given import typed
 from ssdlab.errors import ConfigError
 
 
@@ -108,6 +110,9 @@ def _named(config: str | Path) -> tuple[str | None, tuple[str, str] | None]:
     presets = preset_names()
     if isinstance(config, str) and name in presets:
         return name, None
+    if not isinstance(config, str | os.PathLike):
+        what = "the name of a preset, the path of a TOML file, or a Config"
+        raise ConfigError([f"config: found {config!r}; expected {what}"])
     path = Path(config)
     try:
         text = path.read_text(encoding="utf-8")
@@ -127,6 +132,7 @@ def _named(config: str | Path) -> tuple[str | None, tuple[str, str] | None]:
     return None, (name, text)
 
 
+@typed
 def load_config(
     config: ConfigLike | None = None,
     *,

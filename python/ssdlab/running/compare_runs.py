@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 from ssdlab import policy
 from ssdlab.config import memory
+from ssdlab.config.given import typed
 from ssdlab.config.resolve import Config, ConfigLike, load_config
 from ssdlab.config.vary import listed, of_vary, values_of
 from ssdlab.display.numbers import Value
@@ -96,6 +97,7 @@ def repeated(planned: list[Planned], seeds: int) -> list[Planned]:
     ]
 
 
+@typed
 def compare(
     configs: Sequence[ConfigLike | Report] | ConfigLike,
     *,
@@ -134,6 +136,8 @@ def compare(
     {"gc.victim": ["greedy", Mine()]}. Each run gets its own copy, in its own process.
     """
     plugs = Plugs(victim, trigger, concurrency, placement, separation)
+    if not isinstance(configs, Iterable | Path | Config):
+        raise ConfigError([f"configs: found {configs!r}; expected a preset, a file, or a list"])
     several = [configs] if isinstance(configs, str | Path | Config) else list(configs)
     reports = [one for one in several if isinstance(one, Report)]
     if reports and len(reports) == len(several):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from ssdlab import _core, policy
 from ssdlab.config import memory
+from ssdlab.config.given import typed
 from ssdlab.config.resolve import Config, ConfigLike, load_config
 from ssdlab.display.numbers import duration
 from ssdlab.display.progress import Callback, shown
@@ -92,6 +93,7 @@ class Device:
     use it at a time.
     """
 
+    @typed
     def __init__(
         self,
         config: ConfigLike | None = None,

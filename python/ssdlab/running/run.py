@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, overload
 
 from ssdlab import policy
+from ssdlab.config.given import typed
 from ssdlab.config.resolve import ConfigLike, load_config
 from ssdlab.display.progress import Callback, say_before, shown
 from ssdlab.errors import ConfigError
@@ -65,6 +66,7 @@ def run(
 ) -> Comparison: ...
 
 
+@typed
 def run(
     config: ConfigLike | None = None,
     *,

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from ssdlab import policy
+from ssdlab.config.given import typed
 from ssdlab.config.resolve import ConfigLike
 from ssdlab.config.space import Space
 from ssdlab.display.progress import say_before
@@ -57,6 +58,7 @@ class Budget:
         return Budget(runs=int(number))
 
 
+@typed
 def sweep(
     config: ConfigLike,
     *,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ssdlab.config.given import typed
 from ssdlab.config.resolve import Config, ConfigLike, load_config
 from ssdlab.display.numbers import percent, size
 from ssdlab.errors import ConfigError, WorkloadError
@@ -65,6 +66,7 @@ class Trial:
     """Policies that this drive does not take, and why."""
 
 
+@typed
 def try_trace(
     trace: str | Path,
     *,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ssdlab import _core
 from ssdlab.config import memory
+from ssdlab.config.given import refused, typed
 from ssdlab.config.resolve import Config, load_config
 from ssdlab.display.progress import display
 from ssdlab.errors import ConfigError, translated
@@ -105,6 +106,11 @@ class Trace:
     path: str | Path
     """Where it is; "-" is standard input."""
 
+    def __post_init__(self) -> None:
+        if errors := refused("path", self.path):
+            raise ConfigError(errors)
+
+    @typed
     def info(
         self,
         *,

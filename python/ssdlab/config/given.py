@@ -1,0 +1,77 @@
+"""Arguments of the wrong type get a sentence."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+from collections.abc import Callable, Iterable, Mapping
+from operator import index
+from typing import ParamSpec, TypeVar
+
+from ssdlab.errors import ConfigError
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _is_text_or_path(value: object) -> bool:
+    return isinstance(value, str | os.PathLike)
+
+
+def _is_whole(value: object) -> bool:
+    try:
+        index(value)  # type: ignore[arg-type]
+    except TypeError:
+        return False
+    return not isinstance(value, bool)
+
+
+def _has_keys(value: object) -> bool:
+    return isinstance(value, Mapping) and all(isinstance(key, str) for key in value)
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping)
+
+
+EXPECTED: dict[str, tuple[Callable[[object], bool], str]] = {
+    "trace": (_is_text_or_path, "the path of a trace"),
+    "path": (_is_text_or_path, "the path of a trace"),
+    "out": (_is_text_or_path, "the path of a folder"),
+    "preset": (lambda value: isinstance(value, str), "the name of a preset"),
+    "set": (_has_keys, 'a mapping of keys to values, such as {"gc.victim": "fifo"}'),
+    "vary": (
+        _has_keys,
+        'a mapping of keys to lists of values, such as {"gc.victim": ["greedy", "fifo"]}',
+    ),
+    "traces": (_is_list, "a list of paths"),
+    "seed": (_is_whole, "a whole number"),
+    "seeds": (_is_whole, "a whole number"),
+    "jobs": (_is_whole, "a whole number"),
+    "points": (_is_whole, "a whole number"),
+}
+"""By the name of an argument, the same in all functions: whether a value suits, and what does."""
+
+
+def refused(name: str, value: object) -> list[str]:
+    """Why `value` cannot be the argument `name`, if it cannot."""
+    if value is None or name not in EXPECTED or EXPECTED[name][0](value):
+        return []
+    return [f"{name}: found {value!r}; expected {EXPECTED[name][1]}"]
+
+
+def typed(function: Callable[P, R]) -> Callable[P, R]:
+    """`function`, which raises `ConfigError` for arguments that are not what `EXPECTED` says."""
+    signature = inspect.signature(function)
+
+    @functools.wraps(function)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+        # What does not bind is told by the call itself.
+        given = signature.bind_partial(*args, **kwargs).arguments
+        errors = [text for name, value in given.items() for text in refused(name, value)]
+        if errors:
+            raise ConfigError(errors)
+        return function(*args, **kwargs)
+
+    return checked
