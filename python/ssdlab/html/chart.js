@@ -6,6 +6,8 @@
   const linked = [];
   // The plot whose values a tap shows; they stay until the next tap.
   let pinned = null;
+  // A button or finger went down inside of a plot and is not up yet.
+  let held = false;
   const NEAR = 16;
   const SHORTEST = 6;
 
@@ -90,6 +92,14 @@
       if (!names && !zooms) return;
       const row = document.createElement("p");
       row.setAttribute("class", "hint");
+      if (zooms) {
+        this.reset = row.appendChild(document.createElement("button"));
+        this.reset.setAttribute("type", "button");
+        this.reset.setAttribute("class", "reset");
+        this.reset.hidden = true;
+        this.reset.textContent = "Reset zoom";
+        this.reset.addEventListener("click", () => { zoom(null); this.svg.focus({ preventScroll: true }); });
+      }
       const mouse = [zooms && "Drag to zoom, double-click or Esc to reset", names && "click a name to hide it"];
       const touch = [zooms && "Tap for values, drag sideways to zoom", names && "tap a name to hide it"];
       const sentence = (parts) => {
@@ -102,14 +112,6 @@
         const more = this.beside ? `, up and down change the ${this.beside}` : "";
         const resets = zooms ? "; + and - zoom, 0 or Esc resets" : "";
         words(` Arrow keys: values${more}${resets}.`, "keys", row);
-      }
-      if (zooms) {
-        this.reset = row.appendChild(document.createElement("button"));
-        this.reset.setAttribute("type", "button");
-        this.reset.setAttribute("class", "reset");
-        this.reset.hidden = true;
-        this.reset.textContent = "Reset zoom";
-        this.reset.addEventListener("click", () => { zoom(null); this.svg.focus({ preventScroll: true }); });
       }
       figure.insertBefore(row, figure.querySelector("figcaption"));
     }
@@ -151,18 +153,14 @@
         const place = x - inside.left;
         const { start, end } = this.data.x;
         if (place < start || place > end) return;
-        this.from = { pane: inside, place, id: event.pointerId };
-        if (this.data.linked && event.pointerType !== "touch") svg.setPointerCapture(event.pointerId);
-      });
-      // A drag over the plot is no selection of text; one that begins elsewhere is.
-      svg.addEventListener("mousedown", (event) => {
-        if (event.button || !this.pointer(event).inside || event.target.closest(".key")) return;
-        event.preventDefault();
-        svg.focus({ preventScroll: true });
+        this.from = { pane: inside, place };
+        held = true;
+        if (event.pointerType !== "touch") svg.setPointerCapture(event.pointerId);
       });
       svg.addEventListener("pointerup", (event) => this.released(event));
       // The page scrolls instead, or a second finger came.
       svg.addEventListener("pointercancel", () => this.drop());
+      svg.addEventListener("lostpointercapture", () => this.drop());
       svg.addEventListener("pointerleave", (event) => { if (event.pointerType !== "touch") this.leave(); });
       svg.addEventListener("blur", () => this.leave());
       svg.addEventListener("dblclick", (event) => {
@@ -220,6 +218,7 @@
     drop() {
       if (this.from) this.from.pane.chosen.setAttribute("width", 0);
       this.from = undefined;
+      held = false;
     }
 
     key(event) {
@@ -384,6 +383,8 @@
     if (figure.querySelector(".cells")) new AddressMap(figure);
     else new Chart(figure);
   }
+  // A drag over a plot is no selection of text; one that begins elsewhere is.
+  document.addEventListener("selectstart", (event) => { if (held) event.preventDefault(); });
   // A tap beside the plot hides its values.
   document.addEventListener("pointerdown", (event) => {
     if (pinned && !pinned.chart.svg.contains(event.target)) pinned.chart.leave();

@@ -181,10 +181,7 @@
     if (event.pointerType !== "touch") canvas.setPointerCapture(event.pointerId);
   });
   // Moving the picture selects no text.
-  canvas.addEventListener("mousedown", (event) => {
-    event.preventDefault();
-    canvas.focus({ preventScroll: true });
-  });
+  document.addEventListener("selectstart", (event) => { if (held) event.preventDefault(); });
   canvas.addEventListener("pointerup", (event) => {
     // A tap shows the operation under it, and hides it again.
     if (held && event.pointerType === "touch" && !held.moved) {
