@@ -38,6 +38,7 @@ class Page:
         self.buffer = b""
         self.last = 0
         self.session: str | None = None
+        self.clock = time.time()
         self.console: list[str] = []
         """What the console received, errors included."""
         self.seen: list[str] = []
@@ -132,7 +133,7 @@ class Page:
         self.mouse("Released", end, 1)
 
     def swipe(self, start: Point, end: Point, steps: int = 8) -> None:
-        """A finger from one place to another; a tap if they are equal."""
+        """A finger from one place to another, where it rests: what it scrolls does not roll on."""
         self._touch("touchStart", start)
         for step in range(1, steps + 1) if start != end else ():
             place = (
@@ -140,6 +141,9 @@ class Page:
                 start[1] + (end[1] - start[1]) * step / steps,
             )
             self._touch("touchMove", place)
+        if start != end:
+            self.clock += 0.5
+            self._touch("touchMove", end)
         self._touch("touchEnd")
 
     def tap(self, place: Point) -> None:
@@ -155,7 +159,9 @@ class Page:
 
     def _touch(self, kind: str, *places: Point) -> None:
         points = [{"x": x, "y": y} for x, y in places]
-        self.call("Input.dispatchTouchEvent", type=kind, touchPoints=points)
+        # By a clock of its own: speeds do not depend on that of the machine.
+        self.clock += 0.02
+        self.call("Input.dispatchTouchEvent", type=kind, touchPoints=points, timestamp=self.clock)
 
     def press(self, *keys: str) -> None:
         """Keys, one after the other."""
