@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from html import escape
@@ -32,7 +33,7 @@ THEME = (
 )
 """Sets the colours that were chosen before anything is drawn; a page in a sandbox has none."""
 CHOICE = (
-    '<label class="theme" hidden>Colours <select id="theme"><option value="">as the system</option>'
+    '<label class="theme" hidden>Theme <select id="theme"><option value="">auto</option>'
     '<option value="light">light</option><option value="dark">dark</option></select></label>'
 )
 """Chooses the colours; the script shows it, since without one it would do nothing."""
@@ -46,6 +47,11 @@ def flattened(values: Any, key: str = "") -> Iterator[tuple[str, Value]]:  # noq
             yield from flattened(value, f"{key}.{name}" if key else str(name))
     else:
         yield key, values
+
+
+def prose(text: str) -> str:
+    """Text as HTML; what stands between backticks, as in Markdown, is code."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
 
 
 def number(key: str, value: Value, column: str = "") -> str:
@@ -66,7 +72,7 @@ def table(
     """A table whose cells are HTML; the first column is the heads of the rows."""
     top = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in head)
     body = "".join(
-        f'<tr><th scope="row">{escape(title)}</th>'
+        f'<tr><th scope="row">{prose(title)}</th>'
         + "".join(f"<td>{cell}</td>" for cell in cells)
         + "</tr>"
         for title, cells in rows
@@ -74,7 +80,7 @@ def table(
     mark = f' id="{name}"' if name else ""
     return (
         f'<div class="scroll" tabindex="0" role="group" aria-label="{escape(caption)}">'
-        f"<table{mark}><caption>{escape(caption)}</caption><thead><tr>{top}</tr></thead>"
+        f"<table{mark}><caption>{prose(caption)}</caption><thead><tr>{top}</tr></thead>"
         f"<tbody>{body}</tbody></table></div>"
     )
 
@@ -104,9 +110,9 @@ def figure(one: Figure) -> str:
     """A plot with its title and caption, or the words that say why there is none."""
     title = f"<h3>{escape(one.title)}</h3>"
     if isinstance(one, Missing):
-        return f'<figure class="missing" id="{one.key}">{title}<p>{escape(one.why)}</p></figure>'
+        return f'<figure class="missing" id="{one.key}">{title}<p>{prose(one.why)}</p></figure>'
     data = _hover(one) if isinstance(one, Plot | Panels | Cells) else ""
-    caption = f"<figcaption>{escape(one.caption)}</figcaption>"
+    caption = f"<figcaption>{prose(one.caption)}</figcaption>"
     return f'<figure id="{one.key}">{title}{drawn(one)}{data}{caption}</figure>'
 
 
@@ -227,7 +233,7 @@ def warnings_box(warnings: Sequence[str]) -> str:
     """What a reader should know before using the numbers."""
     if not warnings:
         return '<p class="fine">No warnings.</p>'
-    items = "".join(f"<li>{escape(text)}</li>" for text in warnings[:MOST_WARNINGS])
+    items = "".join(f"<li>{prose(text)}</li>" for text in warnings[:MOST_WARNINGS])
     left = len(warnings) - MOST_WARNINGS
     if left > 0:
         items += f"<li>And {left:,} more.</li>"

@@ -82,8 +82,10 @@ def panels_body(figure: Panels) -> tuple[float, str]:
     made = layout(figure)
     x, y, count = made.x, made.y, len(figure.curves)
     clip = f"clip-{figure.key}"
-    # Points at the edges are drawn whole.
-    box = f'x="0" y="-4" width="{x.end:g}" height="{y.start + 4:g}"'
+    # Points at the edges are drawn whole, but a part of time ends at them.
+    edge = 0 if figure.linked else 4
+    size = f'width="{x.end + 2 * edge:g}" height="{y.start + 8:g}"'
+    box = f'x="{-edge:g}" y="-4" {size}'
     parts = [f'<clipPath id="{clip}"><rect {box}/></clipPath>']
     letters = int(x.end / LETTER)
     for i, (curve, (left, top)) in enumerate(zip(figure.curves, made.places, strict=True)):
