@@ -4,6 +4,8 @@
   const canvas = document.getElementById("lanes-canvas");
   if (!canvas) return;
   const { shown, showTip, hideTip, niceStep, repaint } = window.ssdlab;
+  const hint = document.getElementById("lanes-how");
+  if (hint) hint.hidden = false;
   const data = JSON.parse(document.querySelector("script.operations").textContent);
   const FIELDS = 7;
   const count = data.ops.length / FIELDS;
