@@ -201,7 +201,8 @@
         if (this.data.linked) zoom([this.value(a), this.value(b)]);
         else if (event.pointerType === "touch") this.pin(from.pane, x - from.pane.left);
       } else if (event.pointerType === "touch") {
-        const again = pinned && pinned.chart === this && pinned.pane === from.pane && Math.abs(pinned.place - from.place) < NEAR;
+        const same = pinned && pinned.chart === this && pinned.pane === from.pane;
+        const again = same && Math.abs(pinned.place - from.place) < NEAR;
         if (again || !inside) { this.leave(); return; }
         this.pane = from.pane;
         this.show(this.value(from.place), event.pageX, event.pageY, y);
@@ -232,7 +233,8 @@
         const now = this.at === null ? (step > 0 ? inside[0] : last) - step : this.at;
         this.at = Math.min(last, Math.max(inside[0], now + step));
         this.point(xs);
-      } else if ((event.key === "ArrowUp" || event.key === "ArrowDown") && this.aside(event.key === "ArrowDown" ? 1 : -1)) {
+      } else if (event.key === "ArrowUp" || event.key === "ArrowDown") {
+        if (!this.aside(event.key === "ArrowDown" ? 1 : -1)) return;
         this.at = this.at === null ? 0 : this.at;
         this.point(this.xs());
       } else if (event.key === "Escape" || (event.key === "0" && this.data.linked)) {

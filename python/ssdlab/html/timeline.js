@@ -147,7 +147,9 @@
   canvas.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.altKey || event.metaKey) return;
     const { in: nearer, out, left, right, all } = acts;
-    const keys = { ArrowLeft: left, ArrowRight: right, "+": nearer, "=": nearer, "-": out, Home: all, 0: all, Escape: all };
+    const keys = {
+      ArrowLeft: left, ArrowRight: right, "+": nearer, "=": nearer, "-": out, Home: all, 0: all, Escape: all
+    };
     const act = keys[event.key];
     if (!act) return;
     event.preventDefault();
@@ -201,7 +203,9 @@
   });
   const leave = () => { marked = -1; hideTip(); redraw(); };
   canvas.addEventListener("pointerleave", (event) => { if (event.pointerType !== "touch") leave(); });
-  document.addEventListener("pointerdown", (event) => { if (marked >= 0 && event.target !== canvas) leave(); });
+  document.addEventListener("pointerdown", (event) => {
+    if (marked >= 0 && event.target !== canvas) leave();
+  });
   canvas.addEventListener("dblclick", (event) => {
     scale(0.4, view[0] + (event.offsetX - LEFT) / room() * (view[1] - view[0]));
   });

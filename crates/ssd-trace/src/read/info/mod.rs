@@ -282,27 +282,8 @@ impl Collector {
             pages_trimmed += volume.trimmed.count();
         }
         let followed: u64 = self.runs.iter().map(|runs| runs.followers).sum();
-        let [read, write, trim] = [Op::Read, Op::Write, Op::Trim].map(|op| {
-            let index = op as usize;
-            let (sizes, runs) = (&self.sizes[index], &self.runs[index]);
-            OpInfo {
-                requests: counts[index],
-                bytes: bytes[index],
-                request_share: share(counts[index], addressed),
-                byte_share: if op == Op::Trim {
-                    None
-                } else {
-                    share(bytes[index], bytes[0] + bytes[1])
-                },
-                aligned_share: share(sizes.aligned, counts[index]),
-                size: sizes.distribution(),
-                frequent: sizes.frequent(),
-                sequential_share: share(runs.followers, counts[index]),
-                sequential_mean_bytes: share(runs.follower_bytes, runs.followers),
-                run_requests: Distribution::of(&runs.requests, 1),
-                run_bytes: Distribution::of(&runs.sectors, SECTOR_BYTES),
-            }
-        });
+        let ops = self.ops(&counts, &bytes);
+        let (read, write, trim) = (&ops.read, &ops.write, &ops.trim);
         let journal = (!self.journal_ranges.is_empty()).then(|| Journal {
             request_share: share(self.journal.requests, addressed),
             write_share: share(self.journal.writes, write.requests),
@@ -336,8 +317,35 @@ impl Collector {
             journal,
             volumes,
             table_bytes: self.pages.bytes(),
-            ops: Ops { read, write, trim },
+            ops,
         }
+    }
+
+    /// By operation: `counts` and `bytes` of their requests.
+    fn ops(&self, counts: &[u64; 4], bytes: &[u64; ADDRESSED]) -> Ops {
+        let addressed = counts[..ADDRESSED].iter().sum();
+        let [read, write, trim] = [Op::Read, Op::Write, Op::Trim].map(|op| {
+            let index = op as usize;
+            let (sizes, runs) = (&self.sizes[index], &self.runs[index]);
+            OpInfo {
+                requests: counts[index],
+                bytes: bytes[index],
+                request_share: share(counts[index], addressed),
+                byte_share: if op == Op::Trim {
+                    None
+                } else {
+                    share(bytes[index], bytes[0] + bytes[1])
+                },
+                aligned_share: share(sizes.aligned, counts[index]),
+                size: sizes.distribution(),
+                frequent: sizes.frequent(),
+                sequential_share: share(runs.followers, counts[index]),
+                sequential_mean_bytes: share(runs.follower_bytes, runs.followers),
+                run_requests: Distribution::of(&runs.requests, 1),
+                run_bytes: Distribution::of(&runs.sectors, SECTOR_BYTES),
+            }
+        });
+        Ops { read, write, trim }
     }
 }
 
