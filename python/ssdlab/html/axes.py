@@ -37,7 +37,7 @@ def grid(
 
 def x_ticks(x: Scale) -> int:
     """Most ticks that there is room for below an axis."""
-    return max(2, min(7, int((x.end - x.start) / 52)))
+    return max(2, min(7, int((x.end - x.start) / 46)))
 
 
 def labels(x: Scale, y: Scale, middle: tuple[float, float], foot: float) -> Iterator[str]:
