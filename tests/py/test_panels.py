@@ -28,7 +28,7 @@ MOST_BYTES = 2_000_000
 def test_a_page_of_24_runs_is_small_and_hides_no_extreme() -> None:
     """Every run has thousands of sample periods: more than can be drawn."""
     config = ssdlab.load_config("greedy-8ch", set={**SMALL, "metrics.interval": "20 us"})
-    vary = {
+    vary: dict[str, list[object]] = {
         "gc.victim": ["greedy", "fifo", "random", "d-choices", "cost-benefit", "windowed-greedy"],
         "workload.read": [0.1, 0.3, 0.5, 0.7],
     }
@@ -158,7 +158,7 @@ def test_the_page_has_every_count() -> None:
 def test_values_of_many_curves_are_rounded_as_they_are_shown() -> None:
     """So rounding them again changes nothing: of five digits 1.2346 would be shown as 1.23."""
     y = floats(1.23456e6, 999.4e6, math.nan, 2e6)
-    curves = tuple(Curve(str(i), 10.0 * np.arange(4), y, i) for i in range(9))
+    curves = tuple(Curve(str(i), floats(0, 10, 20, 30), y, i) for i in range(9))
     for several, known in ((curves[:8], 1_234_560), (curves, 1_230_000)):
         one = Panels("p", "t", "c", Axis("x", "ns"), Axis("y", "ns"), several)
         found = re.search(r'class="data">(.*?)</script>', figure(one))
