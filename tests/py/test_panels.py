@@ -121,10 +121,10 @@ def test_a_single_curve_is_a_plot() -> None:
     assert isinstance(plot, Plot)
 
 
-def _cells(*rows: tuple[int, ...], most: int) -> Cells:
+def _cells(*rows: tuple[int, ...], most: int, end: float = 0.0) -> Cells:
     counts = tuple(np.array(row, np.uint64) for row in rows)
     axes = Axis("time", "ns"), Axis("address", "bytes")
-    return Cells("m", "t", "c", *axes, 4096.0, 1e9, 4096.0, counts, "pages read", 0, most)
+    return Cells("m", "t", "c", *axes, end, 4096.0, 1e9, 4096.0, counts, "pages read", 0, most)
 
 
 def test_counts_have_the_colours_of_their_levels() -> None:
@@ -143,6 +143,9 @@ def test_counts_have_the_colours_of_their_levels() -> None:
         ("1.00", "M0 1h1v1h-1zM3 1h1v1h-1z"),
     ]
     assert 'transform="translate(74 254) scale(117 -110)"' in text
+    # The axis may go on after the last column.
+    longer = drawn(_cells((0, 1, 1, 4), (5, 0, 0, 9), most=9, end=6e9))
+    assert 'transform="translate(74 254) scale(78 -110)"' in longer
 
 
 def test_the_page_has_every_count() -> None:

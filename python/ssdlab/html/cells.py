@@ -37,10 +37,10 @@ def levels(most: int) -> list[int]:
 
 
 def scales(figure: Cells) -> tuple[Scale, Scale]:
-    """The scales of a map: from the first column and row to the ends of the last."""
+    """The scales of a map: from the first column and row to the ends of the last, or beyond."""
     rows, columns = len(figure.counts), len(figure.counts[0])
     last = figure.first_y + rows * figure.bin_y
-    x = Scale(figure.x, 0.0, columns * figure.bin_x, LEFT, WIDTH - RIGHT)
+    x = Scale(figure.x, 0.0, max(figure.end_x, columns * figure.bin_x), LEFT, WIDTH - RIGHT)
     y = Scale(figure.y, figure.first_y, last, KEY + HIGH, KEY)
     return x, y
 
@@ -58,9 +58,9 @@ def cells_body(figure: Cells) -> tuple[float, str]:
     box = f'x="{x.start:g}" y="{y.end:g}" width="{wide:g}" height="{HIGH:g}"'
     middle = (x.start + x.end) / 2, (y.start + y.end) / 2
     steps = levels(figure.most)
-    rows, columns = len(figure.counts), len(figure.counts[0])
     # A cell is one by one: what is drawn are whole numbers.
-    size = f"translate({x.start:g} {y.start:g}) scale({wide / columns:.6g} {-HIGH / rows:.6g})"
+    cell = wide * figure.bin_x / (x.high - x.low), -HIGH / len(figure.counts)
+    size = f"translate({x.start:g} {y.start:g}) scale({cell[0]:.6g} {cell[1]:.6g})"
     parts = [*_key(steps, figure.tone), *grid(x, y), *labels(x, y, middle, y.start)]
     parts.append(f'<clipPath id="{clip}"><rect {box}/></clipPath><g clip-path="url(#{clip})">')
     parts.append(f'<g class="marks"><g class="cells t{figure.tone}" transform="{size}">')

@@ -364,7 +364,8 @@
       return [
         `${across.label} ${range(time, across.bin, across.unit)}`,
         `${up.label} ${range(from, up.bin, up.unit)}`,
-        `${rows[this.row][column].toLocaleString("en")} ${noun}`,
+        // Beyond the last column there is nothing.
+        `${(rows[this.row][column] || 0).toLocaleString("en")} ${noun}`,
       ];
     }
   }

@@ -140,7 +140,7 @@ def _hover(plot: Plot | Panels | Cells) -> str:
         rows = [[int(count) for count in row] for row in plot.counts]
         more = {"marks": [], "rows": rows, "noun": plot.noun}
         data = _axes(x, y, more, linked=True)
-        data["x"] |= {"bin": plot.bin_x, "columns": len(rows[0])}
+        data["x"] |= {"bin": plot.bin_x, "columns": math.ceil(x.high / plot.bin_x)}
         data["y"] |= {"bin": plot.bin_y}
         return script_data(json.dumps(data, separators=(",", ":")))
     if isinstance(plot, Panels):

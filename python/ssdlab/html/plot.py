@@ -108,8 +108,10 @@ class Cells:
     caption: str
     x: Axis
     y: Axis
+    end_x: float
+    """Where the x axis ends, at or after the last column; the first one begins at 0."""
     first_y: float
-    """Where the lowest row begins; the first column begins at 0."""
+    """Where the lowest row begins."""
     bin_x: float
     bin_y: float
     """Width of a column and of a row, in the units of the axes."""

@@ -117,7 +117,9 @@ def _maps(infos: Sequence[Info]) -> list[Figure]:
             if len(info.volumes) > 1:
                 text += f" The addresses of all {len(info.volumes):,} volumes lie on one axis."
             first = float(of.first_page * PAGE_BYTES)
-            cells = (first, float(of.bin_ns), float(bin_y), counts, f"pages {noun}", tone, most)
+            end = float(info.rate.bin_ns * len(info.rate.reads))
+            bins = (end, first, float(of.bin_ns), float(bin_y))
+            cells = (*bins, counts, f"pages {noun}", tone, most)
             found.append(Cells(key, title, text, SINCE, Axis("address", "bytes"), *cells))
     return found or [Missing("map", "Pages by time and address", "No page is read or written.")]
 
