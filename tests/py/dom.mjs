@@ -26,6 +26,15 @@ class Node {
 
   getAttribute(name) { return name in this.attributes ? this.attributes[name] : null; }
   setAttribute(name, value) { this.attributes[name] = String(value); }
+  removeAttribute(name) { delete this.attributes[name]; }
+  get parentElement() { return this.parent; }
+  insertBefore(child, before) {
+    this.appendChild(child);
+    if (before) this.children.splice(this.children.indexOf(before), 0, this.children.pop());
+    return child;
+  }
+  contains(node) { return node === this || [...this.below()].includes(node); }
+  focus() {}
   appendChild(child) {
     child.parent = this;
     this.children.push(child);

@@ -134,18 +134,17 @@ def test_a_plot_stands_where_its_values_are() -> None:
         ("t4", "4"),
     ]
     bodies = [body for _, _, body in marks]
+    # Steps from place to place: (74, 262) to (191, 203.5); (425, 145) to (542, 28).
     assert bodies[0] == (
-        '<polyline class="line" points="74.0,262.0 191.0,203.5"/>'
-        '<polyline class="line" points="425.0,145.0 542.0,28.0"/>'
+        '<path class="line" d="M74 262l117-58.5"/><path class="line" d="M425 145l117-117"/>'
     )
+    # Round the band: (74, 145), (542, 28), (542, 86.5), (74, 203.5).
     assert bodies[1] == (
-        '<polygon class="band" points="74.0,145.0 542.0,28.0 542.0,86.5 74.0,203.5"/>'
-        '<polyline class="line" points="74.0,145.0 542.0,28.0"/>'
+        '<path class="band" d="M74 145l468-117 0 58.5-468 117z"/>'
+        '<path class="line" d="M74 145l468-117"/>'
     )
-    assert bodies[2] == (
-        '<polyline class="line"'
-        ' points="74.0,232.8 308.0,232.8 308.0,203.5 542.0,203.5 542.0,145.0"/>'
-    )
+    # Up at 308 and at 542.
+    assert bodies[2] == '<path class="line" d="M74 232.8h234v-29.3h234v-58.5"/>'
     assert bodies[3] == '<circle class="dot" cx="308.0" cy="145.0" r="2.5"/>'
     assert bodies[4] == (
         '<rect class="bar" x="74.0" y="145.0" width="116.0" height="117.0"/>'

@@ -4,6 +4,7 @@ import json
 import re
 from html import unescape
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,7 @@ from ssdlab.html.plot import Curve, Missing, Plot
 from ssdlab.html.trace_page import trace_page
 from ssdlab.html.trace_plots import trace_figures
 from ssdlab.html.write import trace_files
-from ssdlab.traces.info import Info, info_of
+from ssdlab.traces.info import Info, info_of, json_text
 from ssdlab.traces.table import to_text
 
 HEAD = "  8,0    0        {} {}.000000000   1  {}   {} {} + {} [t]\n"
@@ -74,6 +75,62 @@ def test_what_cannot_be_drawn_is_said(tmp_path: Path) -> None:
     page = trace_page([one])
     assert "The trace has a single request." in page
     assert "nan" not in " ".join(_cells(page))
+
+
+def _data(page: str, key: str) -> Any:  # noqa: ANN401 - parsed JSON
+    found = re.search(rf'<figure id="{key}">.*?class="data">(.*?)</script>', page, re.DOTALL)
+    assert found, key
+    return json.loads(found[1])
+
+
+def test_rate_and_map_are_those_of_the_json(infos: list[Info]) -> None:
+    """And nothing is lost: every request is in a bin, every page in a cell."""
+    varmail = ssdlab.Trace(ROOT / "traces/varmail.trace.zst").info()
+    assert varmail.ops.read.requests
+    for info in (*infos, varmail):
+        values = json.loads(info.to_json())
+        rate, cells = values["rate"], values["map"]
+        kinds = ("reads", "writes", "trims", "others")
+        assert sum(sum(rate[kind]) for kind in kinds) == values["requests"]
+        for kind, op in zip(kinds, ("read", "write", "trim"), strict=False):
+            assert sum(rate[kind]) == values["ops"][op]["requests"]
+        assert sum(map(sum, cells["reads"])) == values["footprint"]["page_reads"]
+        assert sum(map(sum, cells["writes"])) == values["updates"]["page_writes"]
+        assert rate["bin_ns"] * len(rate["reads"]) > values["duration_ns"]
+        assert len(rate["reads"]) <= 512
+        assert len(cells["reads"]) <= 64
+        assert {len(row) for row in cells["reads"] + cells["writes"]} <= {*range(1, 129)}
+
+        page = trace_page([info])
+        for kind in ("reads", "writes"):
+            if not any(map(any, cells[kind])):
+                assert f'id="map-{kind}"' not in page
+                continue
+            data = _data(page, f"map-{kind}")
+            assert data["rows"] == cells[kind]
+            assert data["x"]["bin"] == cells["bin_ns"]
+            assert data["y"]["bin"] == cells["bin_pages"] * 4096
+            assert data["y"]["low"] == cells["first_page"] * 4096
+            assert f"The {sum(map(sum, cells[kind])):,} pages" in page
+        seconds = rate["bin_ns"] / 1e9
+        drawn = {mark["name"]: mark["y"] for mark in _data(page, "rate")["marks"]}
+        names = {"reads": "reads", "writes": "writes", "trims": "discards"}
+        for kind, name in names.items():
+            if any(rate[kind]):
+                expected = [count / seconds for count in rate[kind]]
+                assert drawn[name][:-1] == pytest.approx(expected, rel=1e-4)
+            else:
+                assert name not in drawn
+
+
+def test_arrays_of_the_json_take_a_line_each(infos: list[Info]) -> None:
+    text = infos[0].to_json()
+    assert json.loads(text) == infos[0].json
+    assert max(line.count("[") for line in text.splitlines()) == 1
+    assert len(text.splitlines()) < 1000
+    odd = {"a": ["x [\n 1,\n 2\n ]", 1], "b": [], "c": [None, -1.5, 2], "d": [{"e": 1}], "f": 3}
+    assert json.loads(json_text(odd)) == odd
+    assert '"c": [null, -1.5, 2],' in json_text(odd)
 
 
 def test_thousands_of_volumes_stay_a_page(infos: list[Info]) -> None:

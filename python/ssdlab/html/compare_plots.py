@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from ssdlab.html.curves import Series, cumulative, fewer, points
+from ssdlab.html.curves import Series, cumulative, fewer, merged, points, points_in_panel
 from ssdlab.html.metric_plots import all_figures
-from ssdlab.html.plot import Axis, Curve, Figure, Missing, Plot
+from ssdlab.html.panels import columns_of, side_by_side
+from ssdlab.html.plot import Axis, Curve, Figure, Floats, Missing, Plot
 from ssdlab.html.run_plots import (
     TIME,
     WAF_AXIS,
@@ -17,18 +18,20 @@ from ssdlab.html.run_plots import (
     no_distributions,
     no_series,
     parts_figure,
-    waf_curve,
 )
 from ssdlab.results.comparison import Comparison
 from ssdlab.results.report import Report
 
 MOST_RUNS = 14
-"""Runs that are drawn: two rounds of colours."""
+"""Runs that are drawn in one plot: two rounds of colours."""
+MOST_PANELS = 30
+"""Runs that are drawn side by side."""
 
 OPS = ("write", "read")
 """Operations whose latencies are compared."""
 
-Make = Callable[[Series, str, int], Curve]
+Make = Callable[[Series], tuple[Floats, Floats]]
+"""What is shown of a sample period: the first number over the second."""
 
 
 def comparison_figures(done: Comparison) -> list[Figure]:
@@ -42,19 +45,18 @@ def run_figures(done: Comparison) -> list[Figure]:
     reports = dict(list(done.reports.items())[:MOST_RUNS])
     left = len(done.reports) - len(reports)
     note = f" Only the first {MOST_RUNS} runs; the tables include the other {left}." if left else ""
-    found = _by_seed(done)
+    found: list[Figure] = []
     ops = [op for op in OPS if any(getattr(r.latency, op).count for r in reports.values())]
     for op in ops:
         found += distribution_figures(reports, [op], f"-{op}", f"{op.capitalize()} latency")
     found += [parts_figure(reports, (op,), f"-{op}") for op in ops]
-    found += [
-        _over_time(reports, key, title, text, axis, make) for key, title, text, axis, make in _KINDS
-    ]
     found += [_distribution(reports, *kind) for kind in _DISTRIBUTIONS]
-    return [
+    found = [
         one if isinstance(one, Missing) else replace(one, caption=one.caption + note)
         for one in found
     ]
+    over_time = [_over_time(done, *kind) for kind in _KINDS]
+    return [*_by_seed(done), *found, *over_time]
 
 
 def _by_seed(done: Comparison) -> list[Figure]:
@@ -62,7 +64,7 @@ def _by_seed(done: Comparison) -> list[Figure]:
     found: list[Figure] = []
     for key, (title, axis) in _BY_SEED.items():
         curves = []
-        for tone, label in enumerate(list(done.repetitions)[:MOST_RUNS]):
+        for tone, label in enumerate(list(done.repetitions)[:MOST_PANELS]):
             one, values = done.estimates(label).get(key), done.values(label, key)
             if one is None:
                 continue
@@ -70,11 +72,12 @@ def _by_seed(done: Comparison) -> list[Figure]:
             if one.ci95 is not None:
                 low = np.full(len(seeds), one.mean - one.ci95)
                 high = np.full(len(seeds), one.mean + one.ci95)
-            curves.append(Curve(label, seeds, np.array([*values.values()]), tone, low, high))
+            dots = np.zeros(len(seeds), bool)
+            y = np.array([*values.values()])
+            curves.append(Curve(label, seeds, y, tone, low, high, line=False, dots=dots))
         if curves:
             text = f"{title} of each run; the bands are the 95 % confidence intervals of the means."
-            plot = Plot(f"{key}-seed", f"{title} by seed", text, SEED, axis, tuple(curves))
-            found.append(plot)
+            found.append(side_by_side(f"{key}-seed", f"{title} by seed", text, SEED, axis, curves))
     return found
 
 
@@ -90,15 +93,19 @@ _BY_SEED = {
 
 
 def _latency(op: str) -> Make:
-    def make(s: Series, name: str, tone: int) -> Curve:
-        return s.mean(name, tone, s[f"interval_{op}_sum_ns"], s[f"interval_{op}s"])
+    def make(s: Series) -> tuple[Floats, Floats]:
+        return s[f"interval_{op}_sum_ns"], s[f"interval_{op}s"]
 
     return make
 
 
+def _waf(s: Series) -> tuple[Floats, Floats]:
+    return s.rise("all_programs"), s.rise("host_pages_written")
+
+
 def _gauge(column: str) -> Make:
-    def make(s: Series, name: str, tone: int) -> Curve:
-        return s.mean(name, tone, s[column])
+    def make(s: Series) -> tuple[Floats, Floats]:
+        return s[column], np.ones(len(s))
 
     return make
 
@@ -123,7 +130,7 @@ _KINDS: list[tuple[str, str, str, Axis, Make]] = [
         "Write amplification over time",
         "Pages programmed over pages written by the host, within each sample period.",
         WAF_AXIS,
-        waf_curve,
+        _waf,
     ),
     (
         "free-time",
@@ -195,29 +202,50 @@ def _distribution(
     return Plot(key, title, text, x, y, tuple(curves))
 
 
-def _over_time(
-    reports: dict[str, Report], key: str, title: str, text: str, axis: Axis, make: Make
-) -> Figure:
-    curves, longest = [], 1
-    whys = []
-    for tone, (label, report) in enumerate(reports.items()):
-        why = no_series(report)
-        if why:
-            whys.append(why)
+def _over_time(done: Comparison, key: str, title: str, text: str, axis: Axis, make: Make) -> Figure:
+    """A panel for each configuration, on one scale.
+
+    These curves are noisy: on top of each other the last one drawn would hide the others, and so
+    would their bands. In a panel of its own a curve can be thinned with its extremes, and the
+    repetitions of a configuration become one curve with their range.
+    """
+    runs = [*(done.repetitions or {k: {0: one} for k, one in done.reports.items()}).items()]
+    most = points_in_panel(columns_of(min(len(runs), MOST_PANELS)))
+    curves, whys, longest, seeds = [], [], 1, 1
+    for tone, (label, by_seed) in enumerate(runs[:MOST_PANELS]):
+        reports = [*by_seed.values()]
+        lacking = [why for why in map(no_series, reports) if why]
+        if lacking or not reports:
+            whys += lacking[:1]
             continue
-        s = Series(report, points(len(reports)))
-        curve = make(s, label, tone)
-        if (curve.y == curve.y).any():
-            # Bands of several runs would cover each other.
-            curves.append(replace(curve, low=None, high=None))
-            longest = max(longest, s.thinned)
+        series = [Series(report, most) for report in reports]
+        several = [(s.time, *make(s)) for s in series]
+        if len(several) == 1:
+            curve = series[0].mean(label, tone, *several[0][1:])
+        else:
+            curve = merged(label, tone, most, several)
+        if np.isfinite(curve.y).any():
+            curves.append(curve)
+            longest = max(longest, *(s.thinned for s in series))
+            seeds = max(seeds, len(several))
     if not curves:
         return Missing(key, title, whys[0] if whys else "No run completed a request of this kind.")
-    if longest > 1:
-        text += (
-            f" Each point is the mean of up to {longest} sample periods; the runs' pages show the"
-            " extremes."
-        )
+    text += _note(longest, seeds)
     if whys:
         text += f" {len(whys)} runs have no time series."
-    return Plot(key, title, text, TIME, axis, tuple(curves), linked=True)
+    left = len(runs) - MOST_PANELS
+    if left > 0:
+        text += f" Only the first {MOST_PANELS} runs; the tables include the other {left}."
+    return side_by_side(key, title, text, TIME, axis, curves, linked=True)
+
+
+def _note(longest: int, seeds: int) -> str:
+    """What the reader must know of points that stand for several sample periods."""
+    if longest < 2 and seeds < 2:
+        return ""
+    periods = f"up to {longest} sample periods" if longest > 1 else "a sample period"
+    each = f"{periods} of all {seeds} seeds" if seeds > 1 else periods
+    return (
+        f" Each point stands for {each}: the line is their mean, the band spans their minimum and"
+        " maximum."
+    )

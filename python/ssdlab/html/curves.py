@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from ssdlab.html.plot import Curve, Floats
@@ -11,6 +13,15 @@ MOST = 700
 """Points of a curve: more than the pixels it is drawn on would show."""
 MOST_TOGETHER = 4200
 """Points of all curves of a plot: what bounds the size of a page of many runs."""
+
+
+MOST_IN_PANEL = 360
+"""Points of a curve in a panel as wide as the plot; of narrower ones in proportion."""
+
+
+def points_in_panel(columns: int) -> int:
+    """Points of a curve in a panel, of which so many stand side by side."""
+    return MOST_IN_PANEL // columns
 
 
 def points(curves: int) -> int:
@@ -89,6 +100,37 @@ class Series:
     def _ends(self, firsts: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Floats:
         ends: Floats = self.time[np.append(firsts[1:], len(self)) - 1]
         return ends
+
+
+def merged(
+    name: str, tone: int, most: int, several: Sequence[tuple[Floats, Floats, Floats]]
+) -> Curve:
+    """Runs of one configuration as one curve.
+
+    `several` has, for each run, the times, tops and bottoms of its sample periods. The time of all
+    runs is cut into at most `most` equal parts. The line is the sum of the tops over the sum of the
+    bottoms of the sample periods that end in a part, the band spans the lowest and the highest of
+    these periods. Parts in which none ends are left out.
+    """
+    first, last = (float(pick([time[at] for time, *_ in several])) for pick, at in ENDS)
+    count = min(most, max(len(time) for time, *_ in several))
+    tops, bottoms = np.zeros(count), np.zeros(count)
+    low, high = np.full(count, np.inf), np.full(count, -np.inf)
+    for time, top, bottom in several:
+        part = np.rint((time - first) / ((last - first) or 1.0) * (count - 1)).astype(np.int64)
+        np.add.at(tops, part, top)
+        np.add.at(bottoms, part, bottom)
+        each = _over(top, bottom)
+        known = np.isfinite(each)
+        np.minimum.at(low, part[known], each[known])
+        np.maximum.at(high, part[known], each[known])
+    there = bottoms > 0
+    x = np.linspace(first, last, count)[there]
+    return Curve(name, x, tops[there] / bottoms[there], tone, low[there], high[there])
+
+
+ENDS = ((min, 0), (max, -1))
+"""How the first and the last time of several runs are found."""
 
 
 def _over(top: Floats, bottom: Floats) -> Floats:

@@ -2,22 +2,41 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from typing import Any
 
+import numpy as np
+
 from ssdlab import _core
 from ssdlab.display.numbers import Value, on_page, shown
-from ssdlab.html.plot import Curve, Figure, Floats, Missing, Plot
+from ssdlab.html import cells, panels
+from ssdlab.html.axes import x_ticks
+from ssdlab.html.plot import Bars, Cells, Curve, Figure, Floats, Missing, Panels, Plot, Unit
+from ssdlab.html.scale import Scale
 from ssdlab.html.svg import drawn, scales, style
 
 MOST_WARNINGS = 100
 """Warnings that are shown."""
 MADE_BY = '<meta name="generator" content="ssdlab'
 """Begins the element by which a page of ours is known."""
+
+THEME = (
+    "<script id=\"early\">try { const name = localStorage.getItem('ssdlab-theme');"
+    " if (name === 'light' || name === 'dark')"
+    " document.documentElement.setAttribute('data-theme', name); } catch {}</script>"
+)
+"""Sets the colours that were chosen before anything is drawn; a page in a sandbox has none."""
+CHOICE = (
+    '<label class="theme" hidden>Theme <select id="theme"><option value="">auto</option>'
+    '<option value="light">light</option><option value="dark">dark</option></select></label>'
+)
+"""Chooses the colours; the script shows it, since without one it would do nothing."""
 
 
 def flattened(values: Any, key: str = "") -> Iterator[tuple[str, Value]]:  # noqa: ANN401
@@ -28,6 +47,11 @@ def flattened(values: Any, key: str = "") -> Iterator[tuple[str, Value]]:  # noq
             yield from flattened(value, f"{key}.{name}" if key else str(name))
     else:
         yield key, values
+
+
+def prose(text: str) -> str:
+    """Text as HTML; what stands between backticks, as in Markdown, is code."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
 
 
 def number(key: str, value: Value, column: str = "") -> str:
@@ -48,7 +72,7 @@ def table(
     """A table whose cells are HTML; the first column is the heads of the rows."""
     top = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in head)
     body = "".join(
-        f'<tr><th scope="row">{escape(title)}</th>'
+        f'<tr><th scope="row">{prose(title)}</th>'
         + "".join(f"<td>{cell}</td>" for cell in cells)
         + "</tr>"
         for title, cells in rows
@@ -56,7 +80,7 @@ def table(
     mark = f' id="{name}"' if name else ""
     return (
         f'<div class="scroll" tabindex="0" role="group" aria-label="{escape(caption)}">'
-        f"<table{mark}><caption>{escape(caption)}</caption><thead><tr>{top}</tr></thead>"
+        f"<table{mark}><caption>{prose(caption)}</caption><thead><tr>{top}</tr></thead>"
         f"<tbody>{body}</tbody></table></div>"
     )
 
@@ -86,9 +110,9 @@ def figure(one: Figure) -> str:
     """A plot with its title and caption, or the words that say why there is none."""
     title = f"<h3>{escape(one.title)}</h3>"
     if isinstance(one, Missing):
-        return f'<figure class="missing" id="{one.key}">{title}<p>{escape(one.why)}</p></figure>'
-    data = _hover(one) if isinstance(one, Plot) else ""
-    caption = f"<figcaption>{escape(one.caption)}</figcaption>"
+        return f'<figure class="missing" id="{one.key}">{title}<p>{prose(one.why)}</p></figure>'
+    data = _hover(one) if isinstance(one, Plot | Panels | Cells) else ""
+    caption = f"<figcaption>{prose(one.caption)}</figcaption>"
     return f'<figure id="{one.key}">{title}{drawn(one)}{data}{caption}</figure>'
 
 
@@ -109,20 +133,27 @@ def _list(values: Floats, digits: int) -> list[float | int | None]:
     ]
 
 
-def _hover(plot: Plot) -> str:
+def _hover(plot: Plot | Panels | Cells) -> str:
     """What the script needs to name values and to zoom: scales, and the values of the curves."""
-    x, y, _ = scales(plot)
-    curves = []
-    for mark in plot.marks:
-        if isinstance(mark, Curve):
-            one = {"x": _list(mark.x, 9), "y": _list(mark.y, 5)}
-            if mark.low is not None and mark.high is not None:
-                one |= {"low": _list(mark.low, 5), "high": _list(mark.high, 5)}
-        else:
-            middle = (mark.left + mark.right) / 2
-            one = {"x": _list(middle, 9), "y": _list(mark.height, 5)}
-        curves.append({"name": mark.name, **one})
-    axes = {
+    if isinstance(plot, Cells):
+        x, y = cells.scales(plot)
+        rows = [[int(count) for count in row] for row in plot.counts]
+        more = {"marks": [], "rows": rows, "noun": plot.noun}
+        data = _axes(x, y, more, linked=True)
+        data["x"] |= {"bin": plot.bin_x, "columns": math.ceil(x.high / plot.bin_x)}
+        data["y"] |= {"bin": plot.bin_y}
+        return script_data(json.dumps(data, separators=(",", ":")))
+    if isinstance(plot, Panels):
+        made = panels.layout(plot)
+        x, y, marks = made.x, made.y, list[Curve | Bars](plot.curves)
+    else:
+        (x, y, _), marks = scales(plot), plot.marks
+    data = _axes(x, y, {"marks": _marks(marks, y.axis.unit)}, linked=plot.linked)
+    return script_data(json.dumps(data, separators=(",", ":")))
+
+
+def _axes(x: Scale, y: Scale, more: dict[str, Any], *, linked: bool) -> dict[str, Any]:
+    axes: dict[str, Any] = {
         name: {
             "unit": scale.axis.unit,
             "log": scale.axis.log,
@@ -135,8 +166,61 @@ def _hover(plot: Plot) -> str:
         }
         for name, scale in (("x", x), ("y", y))
     }
-    text = json.dumps({**axes, "linked": plot.linked, "marks": curves}, separators=(",", ":"))
-    return script_data(text)
+    axes["x"]["most"] = min(6, x_ticks(x))
+    return {**axes, "linked": linked, **more}
+
+
+MOST_EXACT = 8
+"""Curves of a plot up to which values have five digits; of more as many as are shown."""
+
+
+def _marks(marks: Sequence[Curve | Bars], unit: Unit) -> list[dict[str, Any]]:
+    """The values of curves and bars; x values that are those of an earlier one by its number."""
+    found: list[dict[str, Any]] = []
+    known: dict[str, int] = {}
+    few = len(marks) <= MOST_EXACT
+
+    def values(several: Floats) -> list[float | int | None]:
+        return _list(several, 5) if few else _list(_as_shown(several, unit), 5)
+
+    for i, mark in enumerate(marks):
+        if isinstance(mark, Curve):
+            x = _evenly(_list(mark.x, 9) if few else _list(_rounded(mark.x, 6), 6))
+            one: dict[str, Any] = {"y": values(mark.y)}
+            if mark.low is not None and mark.high is not None:
+                one |= {"low": values(mark.low), "high": values(mark.high)}
+        else:
+            x = _list((mark.left + mark.right) / 2, 9)
+            one = {"y": values(mark.height)}
+        first = known.setdefault(json.dumps(x), i)
+        found.append({"name": mark.name, "x": x if first == i else first, **one})
+    return found
+
+
+def _rounded(values: Floats, digits: int) -> Floats:
+    """`values` with so many significant digits."""
+    rounded: Floats = np.array([float(f"{v:.{digits}g}") for v in values.tolist()])
+    return rounded
+
+
+def _as_shown(values: Floats, unit: Unit) -> Floats:
+    """`values` with the digits that the script shows: rounding them again changes nothing."""
+    if unit == "ratio":
+        return np.where(np.abs(values) < 0.001, _rounded(values, 3), np.round(values, 3))
+    if unit == "count":
+        whole = (np.abs(values) >= 1000) & (np.abs(values) < 1e6) | (values == np.rint(values))
+        return np.where(whole, np.rint(values), _rounded(values, 3))
+    return np.where(np.abs(values) < 1e12, _rounded(values, 3), _rounded(values, 5))
+
+
+def _evenly(x: list[float | int | None]) -> list[float | int | None] | dict[str, Any]:
+    """Whole numbers by their first and the steps between them, if that is shorter."""
+    if len(x) < 8 or not all(isinstance(v, int) for v in x):
+        return x
+    whole = [v for v in x if isinstance(v, int)]
+    steps = (b - a for a, b in itertools.pairwise(whole))
+    runs = [[step, len([*same])] for step, same in itertools.groupby(steps)]
+    return {"from": whole[0], "steps": runs} if len(runs) < len(x) / 3 else x
 
 
 def loss_banner(losses: Iterable[str | None]) -> str:
@@ -149,7 +233,7 @@ def warnings_box(warnings: Sequence[str]) -> str:
     """What a reader should know before using the numbers."""
     if not warnings:
         return '<p class="fine">No warnings.</p>'
-    items = "".join(f"<li>{escape(text)}</li>" for text in warnings[:MOST_WARNINGS])
+    items = "".join(f"<li>{prose(text)}</li>" for text in warnings[:MOST_WARNINGS])
     left = len(warnings) - MOST_WARNINGS
     if left > 0:
         items += f"<li>And {left:,} more.</li>"
@@ -171,6 +255,8 @@ def document(title: str, lead: str, sections: Sequence[Section]) -> str:
         f'<h2 id="{one.key}-title">{escape(one.title)}</h2>{one.body}</section>'
         for one in sections
     )
+    sheets = "".join(style(f"{name}.css") for name in ("colours", "plot", "page"))
+    scripts = "".join(style(f"{name}.js") for name in ("values", "chart", "page", "timeline"))
     # The browser asks the server of a page for an icon unless the page has one.
     icon = '<link rel="icon" href="data:,">'
     return f"""<!DOCTYPE html>
@@ -178,12 +264,12 @@ def document(title: str, lead: str, sections: Sequence[Section]) -> str:
 <meta name="viewport" content="width=device-width, initial-scale=1">
 {MADE_BY} {escape(_core.__version__)}">
 <title>{escape(title)} – ssdlab</title>{icon}
-<style>{style("colours.css")}{style("plot.css")}{style("page.css")}</style></head>
+{THEME}<style>{sheets}</style></head>
 <body><a class="skip" href="#main">Skip to the results</a>
-<header><h1>{escape(title)}</h1>{lead}</header>
+<header>{CHOICE}<h1>{escape(title)}</h1>{lead}</header>
 <nav aria-label="Contents"><h2>Contents</h2><ol>{contents}</ol></nav>
 <main id="main">{body}</main>
 <div id="tip" role="status" hidden></div>
-<script>{style("page.js")}{style("timeline.js")}</script>
+<script>{scripts}</script>
 </body></html>
 """

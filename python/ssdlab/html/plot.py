@@ -81,6 +81,50 @@ class Plot:
 
 
 @dataclass(frozen=True)
+class Panels:
+    """Small multiples: a panel for each curve, on one pair of scales.
+
+    Where noisy curves overlap, the one that is drawn last hides the others; side by side none does,
+    and the common scale still shows which is higher. Smooth curves that must be compared in detail,
+    such as distributions, are better off in one `Plot`.
+    """
+
+    key: str
+    title: str
+    caption: str
+    x: Axis
+    y: Axis
+    curves: tuple[Curve, ...]
+    linked: bool = False
+    """Its x axis is that of all others that are linked: they are zoomed together."""
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Counts in cells of time and address, by strength of colour; empty cells are blank."""
+
+    key: str
+    title: str
+    caption: str
+    x: Axis
+    y: Axis
+    end_x: float
+    """Where the x axis ends, at or after the last column; the first one begins at 0."""
+    first_y: float
+    """Where the lowest row begins."""
+    bin_x: float
+    bin_y: float
+    """Width of a column and of a row, in the units of the axes."""
+    counts: tuple[npt.NDArray[np.uint64], ...]
+    """Counts by row, the lowest first, and column."""
+    noun: str
+    """What is counted."""
+    tone: int
+    most: int
+    """The count that has the strongest colour; of several maps side by side, the same."""
+
+
+@dataclass(frozen=True)
 class Stacked:
     """Rows of bars laid end to end: the parts of a whole. Nanoseconds."""
 
@@ -166,5 +210,5 @@ class Missing:
     """Why not, and how to get it."""
 
 
-Drawable: TypeAlias = "Plot | Stacked | Forest | Heat | Parallel"
+Drawable: TypeAlias = "Plot | Panels | Cells | Stacked | Forest | Heat | Parallel"
 Figure: TypeAlias = "Drawable | Missing"

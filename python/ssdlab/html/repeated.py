@@ -49,7 +49,8 @@ def values_table(done: Comparison, columns: Mapping[str, str], places: Mapping[s
     if lowest:
         notes.append("Bold: the lowest; grey: equal to it, or cannot be told from it.")
     notes.append(
-        "Warnings, configurations and all plots except those by seed are those of the first seed."
+        "Plots over time and by seed show all seeds; warnings, configurations and all other plots"
+        " are those of the first one."
     )
     if done.without_spread:
         equal = ", ".join(done.without_spread)

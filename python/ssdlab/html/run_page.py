@@ -392,8 +392,16 @@ def _timeline(report: Report, folder: Path | None, since: int | None) -> str:
         '<canvas id="lanes-canvas" tabindex="0" role="img" aria-describedby="lanes-how"'
         ' aria-label="Operations of every chip over time"></canvas>'
         f'<ul class="kinds">{legend}</ul>{script_data(made.data, "operations")}'
-        f'<figcaption id="lanes-how">{escape(_window(made, report))}</figcaption></figure>'
+        f'<p class="hint" id="lanes-how" hidden>{LANES_HINT}</p>'
+        f"<figcaption>{escape(_window(made, report))}</figcaption></figure>"
     )
+
+
+LANES_HINT = (
+    '<span class="mouse">Drag to move, double-click to zoom; arrow keys, + and - do the same, and'
+    ' 0 or Esc shows everything.</span><span class="touch">Drag sideways to move, tap for an'
+    " operation.</span>"
+)
 
 
 def _window(made: Timeline, report: Report) -> str:
@@ -406,11 +414,7 @@ def _window(made: Timeline, report: Report) -> str:
             f"{made.operations:,} operations from {first} to {last}; the run ends at {end}. To"
             " show another part: ssdlab report FOLDER --from TIME, such as --from 1.5s."
         )
-    return (
-        f"{what} Each lane is a chip, with a gap between channels; blank means idle. Drag to move,"
-        " or use the buttons; with the picture focused, the arrow keys, + and - work too, and Home"
-        " shows everything."
-    )
+    return f"{what} Each lane is a chip, with a gap between channels; blank means idle."
 
 
 def _when(ns: float) -> str:

@@ -6,6 +6,7 @@ import numpy as np
 
 from ssdlab.display.numbers import duration, on_page, percent
 from ssdlab.html.curves import Series, cumulative, fewer, points
+from ssdlab.html.panels import side_by_side
 from ssdlab.html.plot import (
     ERASE,
     FLUSH,
@@ -125,7 +126,7 @@ def distribution_figures(
 
 
 def _latency_over_time(report: Report) -> list[Figure]:
-    """Means and longest latencies, apart: the latter would hide the bands of the former."""
+    """Means and longest latencies, apart, and reads beside writes: so nothing hides anything."""
     titles = (
         ("latency-time", "Mean latency over time"),
         ("longest-time", "Longest latency over time"),
@@ -144,7 +145,7 @@ def _latency_over_time(report: Report) -> list[Figure]:
     captions = f"Mean latency {text}{s.note}", f"The longest latency {text}{each}"
     y = Axis("latency", "ns", log=True)
     return [
-        Plot(*title, caption, TIME, y, tuple(curves), linked=True)
+        side_by_side(*title, caption, TIME, y, curves, linked=True)
         for title, caption, curves in zip(titles, captions, (means, longest), strict=True)
     ]
 
@@ -174,16 +175,18 @@ def device_figures(report: Report) -> list[Figure]:
     why = no_series(report)
     if why:
         titles = {
+            "rate": "Requests completed",
             "used": "Used space",
             "free": "Free blocks",
             "waf": "Write amplification over time",
             "programs": "Pages programmed",
-            "collecting": "GC activity",
+            "collecting": "Pools being collected",
+            "erases-time": "Blocks erased",
             "pending": "Pending requests",
         }
         return [Missing(key, title, why) for key, title in titles.items()]
     s = Series(report)
-    return [*_space(report, s), *_writes(s), *_activity(s)]
+    return [_requests(s), *_space(report, s), *_writes(s), *_activity(s)]
 
 
 def _space(report: Report, s: Series) -> list[Figure]:
@@ -202,17 +205,13 @@ def _space(report: Report, s: Series) -> list[Figure]:
     ]
 
 
-def waf_curve(s: Series, name: str, tone: int) -> Curve:
-    """Write amplification of each sample period; a gap where the host wrote nothing."""
-    return s.mean(name, tone, s.rise("all_programs"), s.rise("host_pages_written"))
-
-
 def _writes(s: Series) -> list[Figure]:
     title = "waf", "Write amplification over time"
     if s["host_pages_written"][-1] > 0:
         so_far = s.mean("so far", HOST, s["all_programs"], s["host_pages_written"])
         so_far = Curve("since the start", so_far.x, so_far.y, HOST)
-        curves = waf_curve(s, "within the sample period", WRITE), so_far
+        top, bottom = s.rise("all_programs"), s.rise("host_pages_written")
+        curves = s.mean("within the sample period", WRITE, top, bottom), so_far
         text = (
             "Pages programmed for any reason over pages written by the host. A sample period in"
             " which the host wrote little can have any value."
@@ -221,43 +220,58 @@ def _writes(s: Series) -> list[Figure]:
         waf: Figure = Plot(*title, text + s.note, TIME, axis, curves, linked=True)
     else:
         waf = Missing(*title, "The host wrote nothing during the measurement.")
-    rates = (
-        s.mean(
-            "for the host and others",
-            HOST,
-            s.rise("all_programs") - s.rise("gc_programs"),
-            s.seconds,
-        ),
+    others = s.rise("all_programs") - s.rise("gc_programs")
+    rates = [
+        s.mean("for the host and others", HOST, others, s.seconds),
         s.mean("by garbage collection", GC, s.rise("gc_programs"), s.seconds),
-    )
+    ]
     per_second = Axis("pages per second", "count", low=0.0)
     text = "Rates within each sample period." + s.note
-    return [waf, Plot("programs", "Pages programmed", text, TIME, per_second, rates, linked=True)]
+    programs = "programs", "Pages programmed"
+    return [waf, side_by_side(*programs, text, TIME, per_second, rates, linked=True)]
+
+
+def _requests(s: Series) -> Figure:
+    title = "rate", "Requests completed"
+    rates = [
+        s.mean(op, OPS[op], s[f"interval_{op}s"], s.seconds)
+        for op in ("read", "write")
+        if s[f"interval_{op}s"].any()
+    ]
+    if not rates:
+        return Missing(*title, "No read or write completed during the measurement.")
+    text = "Reads and writes that completed, a second, within each sample period." + s.note
+    y = Axis("requests per second", "count", low=0.0)
+    return side_by_side(*title, text, TIME, y, rates, linked=True)
 
 
 def _activity(s: Series) -> list[Figure]:
-    pools = s.mean("pools being collected", GC, s["gc_active_pools"])
-    erases = s.mean("erases in 10 ms", ERASE, s.rise("erases"), s.seconds * 100)
+    pools = s.mean("pools", GC, s["gc_active_pools"])
+    erases = s.mean("erases", ERASE, s.rise("erases"), s.seconds)
     pending = s.mean("pending", HOST, s["pending_requests"])
-    number = Axis("number", "count", low=0.0)
-    requests = Axis("requests", "count", low=0.0)
-    text = (
-        "Pools under collection at the end of each sample period, and how fast blocks were erased."
+    several = (
+        (
+            ("collecting", "Pools being collected"),
+            "Pools under collection at the end of each sample period.",
+            Axis("pools", "count", low=0.0),
+            pools,
+        ),
+        (
+            ("erases-time", "Blocks erased"),
+            "Blocks erased for any reason, a second, within each sample period.",
+            Axis("erases per second", "count", low=0.0),
+            erases,
+        ),
+        (
+            ("pending", "Pending requests"),
+            "Requests submitted and not completed, at the end of each sample period.",
+            Axis("requests", "count", low=0.0),
+            pending,
+        ),
     )
-    pending_text = "Requests submitted and not completed, at the end of each sample period."
     return [
-        Plot(
-            "collecting", "GC activity", text + s.note, TIME, number, (pools, erases), linked=True
-        ),
-        Plot(
-            "pending",
-            "Pending requests",
-            pending_text + s.note,
-            TIME,
-            requests,
-            (pending,),
-            linked=True,
-        ),
+        Plot(*title, text + s.note, TIME, axis, (curve,), linked=True)
+        for title, text, axis, curve in several
     ]
 
 

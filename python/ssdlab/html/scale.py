@@ -87,11 +87,17 @@ class Scale:
     def _written(self) -> tuple[float, str]:
         return _prefix(self.axis.unit, max(abs(self.low), abs(self.high)))
 
-    def ticks(self) -> list[tuple[float, str]]:
-        """Values and texts of the ticks."""
-        most = 7 if self.end > self.start else 6
+    def ticks(self, most: int | None = None) -> list[tuple[float, str]]:
+        """Values and texts of the ticks, `most` of them if there is room for few only."""
+        few = most
+        most = most or (7 if self.end > self.start else 6)
         if self.axis.log:
-            return [(value, short(self.axis.unit, value)) for value in self._log_ticks(most)]
+            values = self._log_ticks(most)
+            if few and len(values) > few:
+                tens = [v for v in values if abs(math.log10(v) - round(math.log10(v))) < 1e-9]
+                values = tens if len(tens) > 1 else values
+                values = values[:: -(-len(values) // few)]
+            return [(value, short(self.axis.unit, value)) for value in values]
         divisor = self.divisor
         step = _nice_step((self.high - self.low) / divisor, most)
         if self.axis.unit == "count" and divisor == 1:

@@ -11,6 +11,8 @@ from xml.sax.saxutils import escape, quoteattr
 import numpy as np
 
 from ssdlab.display.numbers import duration, on_page, percent
+from ssdlab.html.axes import grid, labels
+from ssdlab.html.cells import cells_body
 from ssdlab.html.layout import (
     BOTTOM,
     HEIGHT,
@@ -25,14 +27,16 @@ from ssdlab.html.layout import (
     tone_class,
 )
 from ssdlab.html.maps import heat_body, parallel_body
+from ssdlab.html.marks import bars_body, curve_body
+from ssdlab.html.panels import panels_body
 from ssdlab.html.plot import (
     Axis,
     Bars,
-    Curve,
+    Cells,
     Drawable,
-    Floats,
     Forest,
     Heat,
+    Panels,
     Parallel,
     Plot,
     Point,
@@ -64,6 +68,10 @@ def drawn(figure: Drawable, *, alone: bool = False) -> str:
         height, body = heat_body(figure)
     elif isinstance(figure, Parallel):
         height, body = parallel_body(figure)
+    elif isinstance(figure, Panels):
+        height, body = panels_body(figure)
+    elif isinstance(figure, Cells):
+        height, body = cells_body(figure)
     else:
         height, body = _plot(figure)
     head = 28.0 if alone else 0.0
@@ -84,10 +92,6 @@ def drawn(figure: Drawable, *, alone: bool = False) -> str:
     )
 
 
-MOST_LARGE = 100
-"""Points of a curve that are drawn large."""
-
-
 def scales(plot: Plot) -> tuple[Scale, Scale, float]:
     """The scales of a plot and its height."""
     names = [mark.name for mark in plot.marks]
@@ -104,14 +108,15 @@ def scales(plot: Plot) -> tuple[Scale, Scale, float]:
 def _plot(plot: Plot) -> tuple[float, str]:
     x, y, height = scales(plot)
     named = plot.marks
-    parts = [*_grid(x, y)]
+    middle = (LEFT + WIDTH - RIGHT) / 2, (y.start + y.end) / 2
+    parts = [*grid(x, y), *labels(x, y, middle, y.start)]
     clip = f"clip-{plot.key}"
     width, tall = WIDTH - RIGHT - LEFT, y.start - y.end
     box = f'x="{LEFT:g}" y="{y.end:g}" width="{width:g}" height="{tall:g}"'
     parts.append(f'<clipPath id="{clip}"><rect {box}/></clipPath>')
-    parts.append(f'<g clip-path="url(#{clip})"><g class="marks">')
+    parts.append(f'<g clip-path="url(#{clip})"><g class="marks{_over(len(named))}">')
     for i, one in enumerate(named):
-        inside = _bars(one, x, y) if isinstance(one, Bars) else _curve(one, x, y)
+        inside = bars_body(one, x, y) if isinstance(one, Bars) else curve_body(one, x, y)
         parts.append(f'<g class="mark {tone_class(one.tone)}" data-mark="{i}">{inside}</g>')
     parts.append("</g></g>")
     parts.append(f'<rect class="area" {box}/>')
@@ -120,85 +125,13 @@ def _plot(plot: Plot) -> tuple[float, str]:
     return height, "".join(parts)
 
 
-def _grid(x: Scale, y: Scale) -> Iterator[str]:
-    yield '<g class="y-axis">'
-    for value, text in y.ticks():
-        at = float(y.at(np.array([value]))[0])
-        yield f'<path class="grid" d="M{LEFT:g} {at:.1f}H{WIDTH - RIGHT:g}"/>'
-        yield f'<text class="tick end" x="{LEFT - 6:g}" y="{at + 4:.1f}">{escape(text)}</text>'
-    yield '</g><g class="x-axis">'
-    for value, text in x.ticks():
-        at = float(x.at(np.array([value]))[0])
-        yield f'<path class="grid" d="M{at:.1f} {y.start:g}V{y.end:g}"/>'
-        # At the right edge a centred text would be cut off.
-        side = "end" if at > WIDTH - RIGHT - 12 else "middle"
-        shift = 14 if side == "end" else 0
-        place = f'x="{at + shift:.1f}" y="{y.start + 16:g}"'
-        yield f'<text class="tick {side}" {place}>{escape(text)}</text>'
-    yield "</g>"
-    yield f'<path class="axis" d="M{LEFT:g} {y.end:g}V{y.start:g}H{WIDTH - RIGHT:g}"/>'
-    middle = (LEFT + WIDTH - RIGHT) / 2
-    place = f'x="{middle:g}" y="{y.start + 37:g}"'
-    yield f'<text class="label middle" {place}>{escape(x.label)}</text>'
-    turn = f'transform="translate(14 {(y.start + y.end) / 2:g}) rotate(-90)"'
-    yield f'<text class="label middle" {turn}>{escape(y.label)}</text>'
+MOST_WIDER = 4
+"""Curves of a plot up to which those drawn first are wider: none is hidden by a later one."""
 
 
-def _pairs(x: Floats, y: Floats) -> str:
-    return " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x.tolist(), y.tolist(), strict=True))
-
-
-def _runs(known: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Iterator[slice]:
-    """The stretches without a gap."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], known, [False]]).astype(np.int8)))
-    for start, stop in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
-        yield slice(start, stop)
-
-
-def _curve(curve: Curve, x: Scale, y: Scale) -> str:
-    across, up = x.at(curve.x), y.at(curve.y)
-    parts = []
-    if curve.low is not None and curve.high is not None:
-        # A band that reaches zero reaches the foot of a log axis.
-        floor = np.maximum(curve.low, y.low) if y.axis.log else curve.low
-        low, high = y.at(floor), y.at(curve.high)
-        for run in _runs(np.isfinite(across + low + high)):
-            ring = _pairs(
-                np.concatenate([across[run], across[run][::-1]]),
-                np.concatenate([high[run], low[run][::-1]]),
-            )
-            parts.append(f'<polygon class="band" points="{ring}"/>')
-    known = np.isfinite(across + up)
-    for run in _runs(known) if curve.line else ():
-        a, b = across[run], up[run]
-        if len(a) == 1:
-            parts.append(f'<circle class="dot" cx="{a[0]:.1f}" cy="{b[0]:.1f}" r="2.5"/>')
-            continue
-        if curve.step:
-            a, b = np.repeat(a, 2)[1:], np.repeat(b, 2)[:-1]
-        parts.append(f'<polyline class="line" points="{_pairs(a, b)}"/>')
-    if curve.dots is not None:
-        radius = 3.2 if len(across) <= MOST_LARGE else 2.0
-        rows = zip(across[known], up[known], curve.dots[known], strict=True)
-        parts += [
-            f'<circle class="{"hollow" if hollow else "dot"}" cx="{a:.1f}" cy="{b:.1f}"'
-            f' r="{radius:g}"/>'
-            for a, b, hollow in rows
-        ]
-    return "".join(parts)
-
-
-def _bars(bars: Bars, x: Scale, y: Scale) -> str:
-    left, right = x.at(bars.left), x.at(bars.right)
-    top = np.clip(y.at(bars.height), y.end, y.start)
-    # Neighbours keep a thin gap, as long as there is room for one.
-    gap = np.where(right - left > 4, 1.0, 0.0)
-    rows = zip(left.tolist(), (right - left - gap).tolist(), top.tolist(), strict=True)
-    return "".join(
-        f'<rect class="bar" x="{a:.1f}" y="{b:.1f}" width="{max(w, 0.6):.1f}"'
-        f' height="{y.start - b:.1f}"/>'
-        for a, w, b in rows
-    )
+def _over(count: int) -> str:
+    """Classes by which curves show what they cover: translucent lines, the lower ones wider."""
+    return "" if count < 2 else " over few" if count <= MOST_WIDER else " over"
 
 
 def _legend_places(names: list[str]) -> list[tuple[float, int]]:
@@ -228,7 +161,9 @@ def _legend(entries: list[tuple[str, int]], top: float) -> Iterator[str]:
         yield (
             f'<g class="key {tone_class(tone)}" data-key-of="{i}">'
             f'<path class="swatch" d="M{x:g} {y + 4:g}h16"/>'
-            f'<text class="legend" x="{x + 21:g}" y="{y + 8:g}">{escape(name)}</text></g>'
+            f'<text class="legend" x="{x + 21:g}" y="{y + 8:g}">{escape(name)}</text>'
+            f'<rect class="hit" x="{x - 4:g}" y="{y - 5:g}" width="{28 + LETTER * len(name):g}"'
+            f' height="{LINE:g}"/></g>'
         )
 
 

@@ -3,7 +3,9 @@
 (() => {
   const canvas = document.getElementById("lanes-canvas");
   if (!canvas) return;
-  const { shown, showTip, hideTip, niceStep } = window.ssdlab;
+  const { shown, showTip, hideTip, niceStep, repaint } = window.ssdlab;
+  const hint = document.getElementById("lanes-how");
+  if (hint) hint.hidden = false;
   const data = JSON.parse(document.querySelector("script.operations").textContent);
   const FIELDS = 7;
   const count = data.ops.length / FIELDS;
@@ -145,7 +147,9 @@
   canvas.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.altKey || event.metaKey) return;
     const { in: nearer, out, left, right, all } = acts;
-    const keys = { ArrowLeft: left, ArrowRight: right, "+": nearer, "=": nearer, "-": out, Home: all };
+    const keys = {
+      ArrowLeft: left, ArrowRight: right, "+": nearer, "=": nearer, "-": out, Home: all, 0: all, Escape: all
+    };
     const act = keys[event.key];
     if (!act) return;
     event.preventDefault();
@@ -170,28 +174,44 @@
     return -1;
   };
   let held = null;
-  canvas.addEventListener("pointerdown", (event) => {
-    if (event.pointerType === "touch") return;
-    held = [event.offsetX, ...view];
-    canvas.setPointerCapture(event.pointerId);
-  });
-  canvas.addEventListener("pointerup", () => { held = null; });
-  canvas.addEventListener("pointermove", (event) => {
-    if (held) {
-      const by = (held[0] - event.offsetX) / room() * (held[2] - held[1]);
-      look(held[1] + by, held[2] + by);
-      return;
-    }
+  const point = (event) => {
     const found = under(event.offsetX, event.offsetY);
     if (found !== marked) { marked = found; redraw(); }
     if (found < 0) hideTip(); else showTip(named(found), event.pageX, event.pageY);
+  };
+  canvas.addEventListener("pointerdown", (event) => {
+    if (event.button || event.isPrimary === false) return;
+    held = { x: event.offsetX, view: [...view], moved: false };
+    if (event.pointerType !== "touch") canvas.setPointerCapture(event.pointerId);
   });
-  canvas.addEventListener("pointerleave", () => { marked = -1; hideTip(); redraw(); });
+  // Moving the picture selects no text.
+  document.addEventListener("selectstart", (event) => { if (held) event.preventDefault(); });
+  canvas.addEventListener("pointerup", (event) => {
+    // A tap shows the operation under it, and hides it again.
+    if (held && event.pointerType === "touch" && !held.moved) {
+      if (marked >= 0 && under(event.offsetX, event.offsetY) === marked) leave(); else point(event);
+    }
+    held = null;
+  });
+  canvas.addEventListener("pointercancel", () => { held = null; });
+  canvas.addEventListener("pointermove", (event) => {
+    if (held) {
+      held.moved ||= Math.abs(event.offsetX - held.x) > 4;
+      const by = (held.x - event.offsetX) / room() * (held.view[1] - held.view[0]);
+      look(held.view[0] + by, held.view[1] + by);
+    } else if (event.pointerType !== "touch") point(event);
+  });
+  const leave = () => { marked = -1; hideTip(); redraw(); };
+  canvas.addEventListener("pointerleave", (event) => { if (event.pointerType !== "touch") leave(); });
+  document.addEventListener("pointerdown", (event) => {
+    if (marked >= 0 && event.target !== canvas) leave();
+  });
   canvas.addEventListener("dblclick", (event) => {
     scale(0.4, view[0] + (event.offsetX - LEFT) / room() * (view[1] - view[0]));
   });
   window.addEventListener("resize", redraw);
   window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+  repaint.push(draw);
   // At first so much that single operations can be seen.
   look(whole[0], whole[0] + (whole[1] - whole[0]) * Math.min(1, 1500 / Math.max(count, 1)));
   draw();

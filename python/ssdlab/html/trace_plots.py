@@ -6,14 +6,33 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
-from ssdlab.html.plot import READ, TONES, TRIM, WRITE, Axis, Curve, Figure, Floats, Missing, Plot
+from ssdlab.display.numbers import duration, on_page, size
+from ssdlab.html.panels import side_by_side
+from ssdlab.html.plot import (
+    FLUSH,
+    READ,
+    TONES,
+    TRIM,
+    WRITE,
+    Axis,
+    Cells,
+    Curve,
+    Figure,
+    Floats,
+    Missing,
+    Plot,
+)
 
 if TYPE_CHECKING:
     from ssdlab.traces.info import Distribution, Info
 
 OPS = {"read": READ, "write": WRITE, "trim": TRIM}
 NAMES = {"trim": "discard"}
+RATES = {"trims": "discards", "others": "flushes and copies"}
+PAGE_BYTES = 4096
+SINCE = Axis("time since the first arrival", "ns")
 PEAK, DISPERSION = 1, 4
 """Colours."""
 SHARE = Axis("share at or below", "share", low=0.0, high=1.0)
@@ -32,6 +51,8 @@ def trace_figures(infos: Sequence[Info]) -> list[Figure]:
         Axis("requests in a run", "count", log=True),
     )
     return [
+        _rate(infos),
+        *_maps(infos),
         _by_op(infos, "sizes", "Sizes of requests", sizes, "size", size),
         _by_op(infos, "runs", "Sequential runs", runs, "run_requests", length),
         _updates(infos, "updates", "Update intervals", "interval_pages"),
@@ -47,6 +68,60 @@ def _each(infos: Sequence[Info]) -> Iterator[tuple[str, int, Info]]:
     """What is added to the names of a trace's curves and to their colours, and the trace."""
     for i, (name, info) in enumerate(zip(("first", "second"), infos, strict=False)):
         yield (f", {name}" if len(infos) > 1 else ""), TONES * i, info
+
+
+def _rate(infos: Sequence[Info]) -> Figure:
+    """Arrivals over time, by operation: bursts stand out, and none hides another."""
+    title = "rate", "Request rate over time"
+    curves, widths = [], []
+    for suffix, shift, info in _each(infos):
+        rate = info.rate
+        widths.append(f"{on_page(duration(rate.bin_ns))}{suffix}")
+        edges = rate.bin_ns * np.arange(len(rate.reads) + 1, dtype=float)
+        kinds = (("reads", READ), ("writes", WRITE), ("trims", TRIM), ("others", FLUSH))
+        for field, tone in kinds:
+            counts = getattr(rate, field)
+            if counts.any():
+                heights = np.append(counts, counts[-1]) / (rate.bin_ns / 1e9)
+                name = RATES.get(field, field) + suffix
+                curves.append(Curve(name, edges, heights, tone + shift, step=True))
+    if not curves:
+        return Missing(*title, "The trace has no requests.")
+    text = (
+        f"Arrivals in bins of {' and '.join(widths)}, as requests per second; the last bin may"
+        " reach beyond the end of the trace."
+    )
+    y = Axis("requests per second", "count", low=0.0)
+    return side_by_side(*title, text, SINCE, y, curves, linked=True)
+
+
+def _maps(infos: Sequence[Info]) -> list[Figure]:
+    """Where in the address space pages are written and read, over time."""
+    found: list[Figure] = []
+    for i, (suffix, _, info) in enumerate(_each(infos)):
+        of = info.map
+        most = max((int(row.max()) for row in (*of.reads, *of.writes)), default=0)
+        for field, noun, tone in (("writes", "written", WRITE), ("reads", "read", READ)):
+            counts: tuple[npt.NDArray[np.uint64], ...] = getattr(of, field)
+            key = f"map-{field}" + (f"-{i + 1}" if i else "")
+            title = f"Pages {noun} by time and address{suffix}"
+            total = sum(int(row.sum()) for row in counts)
+            if not total:
+                continue
+            bin_y = of.bin_pages * PAGE_BYTES
+            text = (
+                f"The {total:,} pages {noun} (4 KiB; each time that one is {noun} counts), in cells"
+                f" of {on_page(duration(of.bin_ns))} and {on_page(size(bin_y))} of addresses. Cells"
+                " without any are blank."
+            )
+            if len(info.volumes) > 1:
+                text += f" The addresses of all {len(info.volumes):,} volumes lie on one axis."
+            first = float(of.first_page * PAGE_BYTES)
+            end = float(info.rate.bin_ns * len(info.rate.reads))
+            bins = (end, first, float(of.bin_ns), float(bin_y))
+            cells = (*bins, counts, f"pages {noun}", tone, most)
+            found.append(Cells(key, title, text, SINCE, Axis("address", "bytes"), *cells))
+    return found or [Missing("map", "Pages by time and address", "No page is read or written.")]
 
 
 def _cdf(name: str, shape: Distribution, tone: int) -> Curve | None:

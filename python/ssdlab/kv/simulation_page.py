@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from ssdlab.html.page import Section, document, figures, table, warnings_box
-from ssdlab.html.plot import Axis, Bars, Curve, Figure, Floats, Missing, Plot
+from ssdlab.html.panels import side_by_side
+from ssdlab.html.plot import Axis, Bars, Curve, Figure, Missing, Plot
 
 
 def _course(report: dict[str, Any]) -> list[Figure]:
@@ -34,14 +35,18 @@ def _course(report: dict[str, Any]) -> list[Figure]:
             Axis("operations/s", "count", low=0),
             Curve("operations", start, rate, 0, step=True),
         ),
-        plot(
+        side_by_side(
             "latency",
             "Latency over time",
             "Mean, 99th percentile and longest latency of operations, by where they ended.",
+            time,
             Axis("latency", "ns", log=True),
-            Curve("mean", start, mean, 0, step=True),
-            Curve("p99", start, np.where(tail > 0, tail, np.nan), 2, step=True),
-            Curve("longest", start, np.where(longest > 0, longest, np.nan), 1, step=True),
+            [
+                Curve("mean", start, mean, 0, step=True),
+                Curve("p99", start, np.where(tail > 0, tail, np.nan), 2, step=True),
+                Curve("longest", start, np.where(longest > 0, longest, np.nan), 1, step=True),
+            ],
+            linked=True,
         ),
         plot(
             "stalls",
@@ -90,26 +95,23 @@ def _channels(report: dict[str, Any], time: Axis) -> list[Figure]:
     share /= report["drive"]["config"]["device"]["chips_per_channel"]
     moved = np.diff(collected) * 1e9 / lasted
 
-    def plot(key: str, caption: str, y: Axis, *curves: tuple[str, Floats, int]) -> Plot:
-        drawn = tuple(
-            Curve(name, at[:-1], values, tone, step=True) for name, values, tone in curves
-        )
-        return Plot(key, titles[key], caption, time, y, curves=drawn, linked=True)
+    def plot(key: str, caption: str, y: Axis, curve: Curve) -> Plot:
+        return Plot(key, titles[key], caption, time, y, (curve,), linked=True)
 
+    mean, low, high = share.mean(axis=1), share.min(axis=1), share.max(axis=1)
     return [
         plot(
             "channels",
-            "Share of the time in which the chips of a channel have an operation.",
+            "Share of the time in which the chips of a channel have an operation: the mean of all"
+            " channels, and from the least busy to the busiest.",
             Axis("share of time", "share", low=0),
-            ("busiest", share.max(axis=1), 1),
-            ("mean", share.mean(axis=1), 0),
-            ("least busy", share.min(axis=1), 2),
+            Curve("channels", at[:-1], mean, 0, low, high),
         ),
         plot(
             "collection",
             "Pages that garbage collection moves, per second of simulated time.",
             Axis("pages/s", "count", low=0),
-            ("pages moved", moved, 3),
+            Curve("pages moved", at[:-1], moved, 3, step=True),
         ),
     ]
 

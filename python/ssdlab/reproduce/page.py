@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from ssdlab.html.page import Section, document, figures, warnings_box
+from ssdlab.html.page import Section, document, figures, prose, warnings_box
 from ssdlab.html.page import table as html_table
 from ssdlab.reproduce.matrix import Source
 from ssdlab.reproduce.paper import Decided, Paper
@@ -62,10 +62,10 @@ def decisions_markdown(paper: Paper) -> list[str]:
 def _decided_section(paper: Paper) -> list[Section]:
     if paper.decided is None:
         return []
-    lead = escape(decided_lead(paper.decided).replace("*", ""))
+    lead = prose(decided_lead(paper.decided).replace("*", ""))
     items = "".join(
-        f"<li><p><strong>{escape(one.question)}</strong>: {escape(one.choice)}"
-        f' <em>({escape(one.basis)})</em></p><p class="note">{escape(one.why)}</p></li>'
+        f"<li><p><strong>{prose(one.question)}</strong>: {prose(one.choice)}"
+        f' <em>({prose(one.basis)})</em></p><p class="note">{prose(one.why)}</p></li>'
         for one in paper.decided.decisions
     )
     return [Section("decided", DECIDED, f"<p>{lead}</p><ul>{items}</ul>")]
@@ -113,12 +113,12 @@ def _checklist(done: Reproduction) -> str:
     for one in done.claims:
         verdicts = "".join(
             f'<p><strong class="{"" if found.verdict == "holds" else "bad"}">{source}:'
-            f" {found.verdict}</strong> {escape(found.numbers)}</p>"
+            f" {found.verdict}</strong> {prose(found.numbers)}</p>"
             for source, found in one.findings.items()
         )
         items.append(
-            f"<li><p>{escape(one.claim.text)} <em>({escape(one.claim.where)})</em></p>{verdicts}"
-            f'<p class="note">{escape(one.claim.metric)}</p></li>'
+            f"<li><p>{prose(one.claim.text)} <em>({prose(one.claim.where)})</em></p>{verdicts}"
+            f'<p class="note">{prose(one.claim.metric)}</p></li>'
         )
     return f'<ol id="checklist">{"".join(items)}</ol>'
 
@@ -131,8 +131,8 @@ def _fill(done: Reproduction) -> list[tuple[str, list[str]]]:
 
 
 def _table_html(table: Table, sources: Sequence[Source]) -> str:
-    rows = [(label, [escape(cell) for cell in line]) for label, line in lines_of(table, sources)]
-    note = f'<p class="note">{escape(table.note)}</p>' if table.note else ""
+    rows = [(label, [prose(cell) for cell in line]) for label, line in lines_of(table, sources)]
+    note = f'<p class="note">{prose(table.note)}</p>' if table.note else ""
     return html_table([table.unit, *table.columns], rows, table.title, table.key) + note
 
 
@@ -172,12 +172,12 @@ def page(done: Reproduction) -> str:
     """The page of a reproduction."""
     sources, shown = [*done.scores], _drawn(done)
     texts = [*done.paper.notes.split("\n\n"), done.paper.setting, *done.provenance()]
-    paragraphs = "".join(f"<p>{escape(text)}</p>" for text in texts)
+    paragraphs = "".join(f"<p>{prose(text)}</p>" for text in texts)
     tables = "".join(_table_html(table, sources) for table in done.tables)
-    fill = [(name, [escape(cell) for cell in line]) for name, line in _fill(done)]
+    fill = [(name, [prose(cell) for cell in line]) for name, line in _fill(done)]
     gains = "".join(f"<figure>{one.svg}</figure>" for one in _of_gains(shown))
     plots = "".join(
-        f"<figure>{one.svg}<figcaption>{escape(one.title)}</figcaption></figure>"
+        f"<figure>{one.svg}<figcaption>{prose(one.title)}</figcaption></figure>"
         for one in _of_tables(shown)
     )
     score = warnings_box(done.remarks()) + score_html(done.scores, done.by_seed) + gains

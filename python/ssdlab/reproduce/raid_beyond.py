@@ -31,7 +31,7 @@ from html import escape
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from ssdlab.html.page import Section, document, warnings_box
+from ssdlab.html.page import Section, document, prose, warnings_box
 from ssdlab.html.page import table as html_table
 from ssdlab.reproduce.command import write_results
 from ssdlab.reproduce.matrix import Cell, Scheme, Workload
@@ -300,7 +300,7 @@ def _short(done: Beyond, order: str, workload: str, line: str) -> list[str]:
 
 def page(done: Beyond) -> str:
     """The page as HTML."""
-    texts = "".join(f"<p>{escape(text)}</p>" for text in verdict(done))
+    texts = "".join(f"<p>{prose(text)}</p>" for text in verdict(done))
     sections = [Section("reached", "Outcome", texts + warnings_box(done.remarks()))]
     for order, what in ORDERS.items():
         tables = "".join(

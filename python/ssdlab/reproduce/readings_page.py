@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 
+from ssdlab.html.page import prose
 from ssdlab.html.page import table as html_table
 from ssdlab.reproduce.calibration import AS_RUN
 from ssdlab.reproduce.readings import Explained, Outcome, Read
@@ -154,10 +154,10 @@ def _why(one: Explained) -> tuple[str, str]:
 
 def readings_html(read: Read) -> str:
     """The section of the page."""
-    rows = [(title, [escape(cell) for cell in cells]) for title, cells in _rows(read)]
+    rows = [(title, [prose(cell) for cell in cells]) for title, cells in _rows(read)]
     texts = [_lead(read).replace("*", ""), *_effects(read)]
     parts = [
-        *(f"<p>{escape(text)}</p>" for text in texts),
+        *(f"<p>{prose(text)}</p>" for text in texts),
         html_table(heads(read), rows, "Readings"),
     ]
     changed = _by_claim(read)
@@ -165,13 +165,13 @@ def readings_html(read: Read) -> str:
         parts.append(f"<h3>{CHANGED}</h3><ul>")
         for claim, (first, holds, fails) in changed:
             text = f"{AS_RUN}: {first}; holds under: {holds}; does not hold under: {fails}"
-            parts.append(f'<li>{escape(claim)} <p class="note">{escape(text)}</p></li>')
+            parts.append(f'<li>{prose(claim)} <p class="note">{prose(text)}</p></li>')
         parts.append("</ul>")
     for claim, several in read.explained.items():
-        parts.append(f"<h3>Why not: {escape(claim)}</h3>")
+        parts.append(f"<h3>Why not: {prose(claim)}</h3>")
         for one in several:
             why, tested = _why(one)
-            parts.append(f'<p>{escape(why)}</p><p class="note">{escape(tested)}</p>')
+            parts.append(f'<p>{prose(why)}</p><p class="note">{prose(tested)}</p>')
         parts += [] if several else [f"<p>{NO_CAUSE}</p>"]
     return "".join(parts)
 

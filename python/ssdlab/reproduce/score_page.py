@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 
+from ssdlab.html.page import prose
 from ssdlab.html.page import table as html_table
 from ssdlab.reproduce.matrix import Source
 from ssdlab.reproduce.readings_page import markdown_table
@@ -162,10 +162,7 @@ def _html(several: Sequence[Grid]) -> str:
     return "".join(
         html_table(
             list(grid.head),
-            [
-                (label.replace("*", ""), [escape(cell) for cell in line])
-                for label, line in grid.rows
-            ],
+            [(label.replace("*", ""), [prose(cell) for cell in line]) for label, line in grid.rows],
             grid.title or TITLE,
         )
         for grid in several
@@ -176,8 +173,8 @@ def score_html(scores: Mapping[Source, Score], by_seed: Sequence[Score] = ()) ->
     """The section of the page."""
     shown = [grid for grid in grids(scores) if not grid.detail]
     shown[1:1] = [seeds(by_seed)] if len(by_seed) > 1 else []
-    said = "".join(f"<p>{escape(one)}</p>" for one in verdicts(scores))
-    return f"{said}<p>{escape(LEAD.replace('*', ''))}</p>" + _html(shown)
+    said = "".join(f"<p>{prose(one)}</p>" for one in verdicts(scores))
+    return f"{said}<p>{prose(LEAD.replace('*', ''))}</p>" + _html(shown)
 
 
 def details_html(scores: Mapping[Source, Score]) -> str:

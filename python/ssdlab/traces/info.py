@@ -7,6 +7,7 @@ texts. Shares are from 0 to 1; unknown values are None.
 from __future__ import annotations
 
 import json
+import re
 import typing
 from dataclasses import dataclass, field, fields
 from typing import Any
@@ -174,6 +175,49 @@ class Discards:
     """Effective bytes over the number of discards."""
     without_effect: int
     """Discards that hit no mapped page."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rate:
+    """Arrivals over time: requests in at most 512 bins of equal length, from the first arrival on.
+
+    Bins are 1, 5, 25, ... ns, 1.953125 ms (5^9 ns) or 2, 4, 8, ... times that long, which includes
+    1 s: the shortest of which 512 are enough. Empty bins count. The last bin contains the last
+    arrival and may reach beyond it. The sum of all counts is the number of requests.
+    """
+
+    bin_ns: int
+    """Length of a bin, nanoseconds."""
+    reads: npt.NDArray[np.uint64]
+    """Reads in each bin."""
+    writes: npt.NDArray[np.uint64]
+    """Writes in each bin."""
+    trims: npt.NDArray[np.uint64]
+    """Discards in each bin."""
+    others: npt.NDArray[np.uint64]
+    """Flushes and copies in each bin."""
+
+
+@dataclass(frozen=True, eq=False)
+class AddressMap:
+    """Page reads and page writes over time and address, in at most 128 x 64 bins.
+
+    Pages are counted in every bin of addresses that a request touches, so the counts add up to
+    `footprint.page_reads` and `updates.page_writes`. Bins of time are as those of the rate. Bins of
+    addresses are 1, 2, 4, ... pages wide and begin at multiples of their width. Addresses of all
+    volumes are counted together.
+    """
+
+    bin_ns: int
+    """Length of a bin of time, nanoseconds."""
+    bin_pages: int
+    """Width of a bin of addresses, pages of 4 KiB."""
+    first_page: int
+    """First page of the first bin of addresses."""
+    reads: tuple[npt.NDArray[np.uint64], ...]
+    """Pages read: by bin of addresses, from the lowest, and in it by bin of time."""
+    writes: tuple[npt.NDArray[np.uint64], ...]
+    """Pages written, likewise."""
 
 
 @dataclass(frozen=True)
@@ -366,6 +410,10 @@ class Info:
     """Hot and cold pages."""
     discards: Discards
     """Discards, nominal and effective."""
+    rate: Rate
+    """Arrivals over time."""
+    map: AddressMap
+    """Pages over time and address."""
     bursts: tuple[Burst, ...]
     """Burstiness, in windows of 10 ms, 100 ms and 1 s."""
     gaps: Distribution
@@ -385,10 +433,18 @@ class Info:
 
     def to_json(self) -> str:
         """The text of `--json`."""
-        return json.dumps(self.json, indent=2, ensure_ascii=False) + "\n"
+        return json_text(self.json)
 
     def __repr__(self) -> str:
         return f"<Info {self.source.file}: {self.requests:,} requests>"
+
+
+def json_text(values: Any) -> str:  # noqa: ANN401 - anything that JSON has
+    """`values` as indented JSON, with the numbers of an array in one line."""
+    text = json.dumps(values, indent=2, ensure_ascii=False)
+    # No string contains a line break, so these brackets are those of arrays.
+    rows = re.sub(r'\[\n\s+([^][{}"]+?)\n\s+\]', lambda found: f"[{found[1]}]", text)
+    return re.sub(r"(?<=[\dl]),\n\s+(?=[\dn-])", ", ", rows) + "\n"
 
 
 def info_of(values: dict[str, Any]) -> Info:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ssdlab.display.numbers import duration, percent, size
+from ssdlab.traces.info import json_text
 
 if TYPE_CHECKING:
     from ssdlab.traces.info import Distribution, Info, OpInfo
@@ -297,4 +297,4 @@ def to_json(infos: Sequence[Info]) -> str:
     if len(infos) == 1:
         return infos[0].to_json()
     both = {"version": 1, "traces": [info.json for info in infos]}
-    return json.dumps(both, indent=2, ensure_ascii=False) + "\n"
+    return json_text(both)

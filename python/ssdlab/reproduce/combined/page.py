@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from html import escape
 from typing import Any
 
-from ssdlab.html.page import Section, document, warnings_box
+from ssdlab.html.page import Section, document, prose, warnings_box
 from ssdlab.html.page import table as html_table
 from ssdlab.reproduce.combined.choices import (
     BASE,
@@ -372,19 +372,19 @@ def _html(grids: Sequence[Grid]) -> str:
         html_table(
             list(grid.head), [(row[0], [*map(escape, row[1:])]) for row in grid.rows], grid.title
         )
-        + (f"<p>{escape(grid.note)}</p>" if grid.note else "")
+        + (f"<p>{prose(grid.note)}</p>" if grid.note else "")
         for grid in grids
     )
 
 
 def page(done: Combined) -> str:
     """The page as HTML."""
-    said = "".join(f"<li>{escape(text)}</li>" for text in verdict(done))
-    notes = "".join(f"<p>{escape(text)}</p>" for text in (*INTRODUCTION, *NOTES))
+    said = "".join(f"<li>{prose(text)}</li>" for text in verdict(done))
+    notes = "".join(f"<p>{prose(text)}</p>" for text in (*INTRODUCTION, *NOTES))
     drawings = "".join(
-        f"<figure><h3>{escape(one.title)}</h3>{one.svg}</figure>" for one in pictures(done)
+        f"<figure><h3>{prose(one.title)}</h3>{one.svg}</figure>" for one in pictures(done)
     )
-    choices = "".join(f"<p>{escape(text)}</p>" for text in CHOICES)
+    choices = "".join(f"<p>{prose(text)}</p>" for text in CHOICES)
     sections = [
         Section("result", "Result", f"{notes}<ul>{said}</ul>" + warnings_box(done.remarks())),
         Section("pictures", "Tails", drawings),

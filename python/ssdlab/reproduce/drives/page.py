@@ -7,7 +7,7 @@ from html import escape
 from typing import Any
 
 from ssdlab.display.numbers import duration
-from ssdlab.html.page import Section, document, warnings_box
+from ssdlab.html.page import Section, document, prose, warnings_box
 from ssdlab.html.page import table as html_table
 from ssdlab.reproduce.drives import choices
 from ssdlab.reproduce.drives.errors import Line, errors_of, full_size, lines
@@ -181,16 +181,16 @@ def _tables(done: Drives, drive: Drive) -> Iterator[tuple[tuple[str, ...], Rows]
 
 def page(done: Drives) -> str:
     """The page as HTML."""
-    texts = "".join(f"<p>{escape(text)}</p>" for text in (*ABOUT, NOT_MODELLED, MEMORY))
+    texts = "".join(f"<p>{prose(text)}</p>" for text in (*ABOUT, NOT_MODELLED, MEMORY))
     first = html_table(list(HEADS), overview(done), "All drives")
     sections = [Section("all", "Errors", texts + warnings_box(done.remarks()) + first)]
     for drive in drives().values():
-        said = "".join(f"<p>{escape(text)}</p>" for text in facts(done, drive))
+        said = "".join(f"<p>{prose(text)}</p>" for text in facts(done, drive))
         tables = "".join(
             html_table(list(heads), rows, drive.title) for heads, rows in _tables(done, drive)
         )
         sections.append(Section(drive.config.name, drive.title, said + tables))
-    sections.append(Section("own", "A drive of your own", f"<p>{escape(OWN)}</p>"))
+    sections.append(Section("own", "A drive of your own", f"<p>{prose(OWN)}</p>"))
     lead = f'<p class="lead">{choices.TITLE} · ssdlab {escape(described())}</p>'
     return document(choices.TITLE, lead, sections)
 

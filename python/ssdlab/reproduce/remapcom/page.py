@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from ssdlab.html.page import Section, document, warnings_box
+from ssdlab.html.page import Section, document, prose, warnings_box
 from ssdlab.html.page import table as html_table
 from ssdlab.reproduce.remapcom import choices
 from ssdlab.reproduce.remapcom.outcome import (
@@ -226,13 +226,13 @@ def page(done: Outcome) -> str:
     """The page as HTML."""
     aims = html_table(
         ["aim", "outcome"],
-        [(what, [escape(came)]) for what, came in done.aims()],
+        [(what, [prose(came)]) for what, came in done.aims()],
         "What was aimed at",
     )
     sections = [Section("outcome", "Outcome", aims + warnings_box(done.remarks()))]
     for number, one in enumerate(tables(done)):
-        rows = [(row[0], [escape(cell) for cell in row[1:]]) for row in one.rows]
-        note = f'<p class="fine">{escape(one.note)}</p>' if one.note else ""
+        rows = [(row[0], [prose(cell) for cell in row[1:]]) for row in one.rows]
+        note = f'<p class="fine">{prose(one.note)}</p>' if one.note else ""
         body = html_table(list(one.head), rows, one.title) + note
         sections.append(Section(f"table-{number}", one.title, body))
     lead = f'<p class="lead">{escape(HEADING)} · ssdlab {escape(described())}</p>'

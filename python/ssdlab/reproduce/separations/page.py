@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
-from ssdlab.html.page import Section, document, warnings_box
+from ssdlab.html.page import Section, document, prose, warnings_box
 from ssdlab.html.page import table as html_table
 from ssdlab.reproduce.pictures import files_of, markdown_of
 from ssdlab.reproduce.separations.choices import (
@@ -177,14 +177,14 @@ WINS_SAID = (
 
 def page(done: Separations) -> str:
     """The page as HTML."""
-    texts = "".join(f"<p>{escape(text)}</p>" for text in (*ABOUT, *verdict(done)))
+    texts = "".join(f"<p>{prose(text)}</p>" for text in (*ABOUT, *verdict(done)))
     wins = "".join(
         html_table(WIN_HEADS, _wins(done, names), f"{of}: {WINS_SAID}")
         for of, names in _groups(done).items()
     )
     sections = [Section("best", "Outcome", texts + warnings_box(done.remarks()) + wins)]
     drawings = "".join(
-        f"<figure><h3>{escape(one.title)}</h3>{one.svg}</figure>" for one in pictures(done)
+        f"<figure><h3>{prose(one.title)}</h3>{one.svg}</figure>" for one in pictures(done)
     )
     sections.append(Section("pictures", "Beside host and copies apart", drawings))
     for victims in VICTIMS:
@@ -198,7 +198,7 @@ def page(done: Separations) -> str:
             for spare in SPARES
         )
         sections.append(Section(victims, f"{victims} victims", tables))
-    said = "".join(f"<p>{escape(text)}</p>" for text in CELLS_SAID)
+    said = "".join(f"<p>{prose(text)}</p>" for text in CELLS_SAID)
     cells = said + html_table(CELL_HEADS, _cells(done), "write amplification")
     sections.append(Section("public", "Beside public simulators", cells))
     lead = f'<p class="lead">{TITLE} · ssdlab {escape(described())}</p>'

@@ -4,9 +4,11 @@
 //! `docs/trace-info.md` is generated; the names here are the same.
 //!
 //! Memory: 16 bytes for each page of every 128 KiB area that is read or written (and at most 2 of
-//! index), 16 bytes for each separate run of discarded pages, and a constant.
+//! index), 16 bytes for each separate run of discarded pages, and a constant (of which the map of
+//! addresses has 128 KiB).
 
 mod order;
+mod over_time;
 mod pages;
 mod shape;
 mod sizes;
@@ -24,6 +26,7 @@ use ssd_core::host::request::{Op, Request, TimedRequest, flags};
 use ssd_core::host::source::SourceError;
 use ssd_core::units::SECTOR_BYTES;
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 pub(crate) use trains::SHORT_NS;
 
 use crate::read::page_runs::RunCollector;
@@ -118,6 +121,8 @@ pub struct Info {
     pub(crate) updates: pages::Updates,
     pub(crate) hot: pages::Hot,
     pub(crate) discards: pages::Discards,
+    pub(crate) rate: over_time::Rate,
+    pub(crate) map: over_time::AddressMap,
     pub(crate) bursts: Vec<time::Burst>,
     pub(crate) gaps: Distribution,
     pub(crate) idle: time::Idle,
@@ -131,6 +136,11 @@ pub struct Info {
 /// `part` of `whole`; undefined for nothing of nothing.
 fn share(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
+}
+
+/// The pages that the sectors from `start` up to `end`, excluded, lie in.
+fn pages_of(start: u64, end: u64) -> RangeInclusive<u64> {
+    start / PAGE_SECTORS..=(end - 1) / PAGE_SECTORS
 }
 
 /// State of a volume.
@@ -152,6 +162,7 @@ pub struct Collector {
     doubled: Doubled,
     pages: Pages,
     time: time::Arrivals,
+    over_time: over_time::OverTime,
     trains: trains::Collector,
     copies: u64,
     sectors_copied: u64,
@@ -170,6 +181,7 @@ impl Collector {
             doubled: Doubled::default(),
             pages: Pages::new(options.memory),
             time: time::Arrivals::default(),
+            over_time: over_time::OverTime::default(),
             trains: trains::Collector::default(),
             copies: 0,
             sectors_copied: 0,
@@ -189,6 +201,7 @@ impl Collector {
         }
         let gap = self.time.since_last(timed.at.0);
         let after = self.time.add(timed.at.0)?;
+        self.over_time.add(after, request.op);
         self.trains.add(gap, request);
         let volume = self.volumes.entry(request.volume).or_default();
         volume.requests[request.op as usize] += 1;
@@ -205,8 +218,14 @@ impl Collector {
         self.sizes[op].add(request.sector, request.sectors);
         self.doubled.add(timed);
         match request.op {
-            Op::Read => self.pages.read(request.volume, request.sector, end)?,
-            Op::Write => self.pages.write(request.volume, request.sector, end, after)?,
+            Op::Read => {
+                self.pages.read(request.volume, request.sector, end)?;
+                self.over_time.touch(after, Op::Read, pages_of(request.sector, end));
+            }
+            Op::Write => {
+                self.pages.write(request.volume, request.sector, end, after)?;
+                self.over_time.touch(after, Op::Write, pages_of(request.sector, end));
+            }
             Op::Trim => {
                 let (first, until) = (request.sector.div_ceil(PAGE_SECTORS), end / PAGE_SECTORS);
                 if first < until {
@@ -224,7 +243,8 @@ impl Collector {
     #[cold]
     fn push_copy(&mut self, timed: &TimedRequest) -> Result<(), SourceError> {
         if timed.request.op == Op::Write {
-            self.time.add(timed.at.0)?;
+            let after = self.time.add(timed.at.0)?;
+            self.over_time.add(after, Op::Copy);
             self.copies += 1;
             self.sectors_copied += u64::from(timed.request.sectors);
         }
@@ -262,6 +282,48 @@ impl Collector {
             pages_trimmed += volume.trimmed.count();
         }
         let followed: u64 = self.runs.iter().map(|runs| runs.followers).sum();
+        let ops = self.ops(&counts, &bytes);
+        let (read, write, trim) = (&ops.read, &ops.write, &ops.trim);
+        let journal = (!self.journal_ranges.is_empty()).then(|| Journal {
+            request_share: share(self.journal.requests, addressed),
+            write_share: share(self.journal.writes, write.requests),
+            write_byte_share: share(self.journal.write_bytes, write.bytes),
+            ..self.journal
+        });
+        let (rate, map) = self.over_time.finish();
+        Info {
+            requests: counts.iter().sum::<u64>() + self.copies,
+            flushes: counts[Op::Flush as usize],
+            copies: self.copies,
+            bytes_copied: self.sectors_copied * SECTOR_BYTES,
+            first_ns: self.time.first(),
+            duration_ns: self.time.duration(),
+            requests_per_s: self.time.rate(),
+            write_share: share(write.requests, read.requests + write.requests),
+            sequential_share: share(followed, addressed),
+            sequential_any_share: share(any, addressed),
+            doubled: self.doubled.count,
+            doubled_share: share(self.doubled.count, addressed),
+            footprint: self.pages.footprint(write.bytes, pages_trimmed),
+            updates: self.pages.updates(),
+            hot: self.pages.hot(),
+            discards: self.pages.discards(trim.requests, trim.bytes),
+            rate,
+            map,
+            bursts: self.time.bursts(),
+            gaps: self.time.gaps(),
+            idle: self.time.idle(),
+            trains: self.trains.finish(),
+            journal,
+            volumes,
+            table_bytes: self.pages.bytes(),
+            ops,
+        }
+    }
+
+    /// By operation: `counts` and `bytes` of their requests.
+    fn ops(&self, counts: &[u64; 4], bytes: &[u64; ADDRESSED]) -> Ops {
+        let addressed = counts[..ADDRESSED].iter().sum();
         let [read, write, trim] = [Op::Read, Op::Write, Op::Trim].map(|op| {
             let index = op as usize;
             let (sizes, runs) = (&self.sizes[index], &self.runs[index]);
@@ -283,38 +345,7 @@ impl Collector {
                 run_bytes: Distribution::of(&runs.sectors, SECTOR_BYTES),
             }
         });
-        let journal = (!self.journal_ranges.is_empty()).then(|| Journal {
-            request_share: share(self.journal.requests, addressed),
-            write_share: share(self.journal.writes, write.requests),
-            write_byte_share: share(self.journal.write_bytes, write.bytes),
-            ..self.journal
-        });
-        Info {
-            requests: counts.iter().sum::<u64>() + self.copies,
-            flushes: counts[Op::Flush as usize],
-            copies: self.copies,
-            bytes_copied: self.sectors_copied * SECTOR_BYTES,
-            first_ns: self.time.first(),
-            duration_ns: self.time.duration(),
-            requests_per_s: self.time.rate(),
-            write_share: share(write.requests, read.requests + write.requests),
-            sequential_share: share(followed, addressed),
-            sequential_any_share: share(any, addressed),
-            doubled: self.doubled.count,
-            doubled_share: share(self.doubled.count, addressed),
-            footprint: self.pages.footprint(write.bytes, pages_trimmed),
-            updates: self.pages.updates(),
-            hot: self.pages.hot(),
-            discards: self.pages.discards(trim.requests, trim.bytes),
-            bursts: self.time.bursts(),
-            gaps: self.time.gaps(),
-            idle: self.time.idle(),
-            trains: self.trains.finish(),
-            journal,
-            volumes,
-            table_bytes: self.pages.bytes(),
-            ops: Ops { read, write, trim },
-        }
+        Ops { read, write, trim }
     }
 }
 

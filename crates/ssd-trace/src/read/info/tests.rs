@@ -287,3 +287,97 @@ fn many_areas_are_all_found_again() {
     // 512 bytes an area, and an index of at most 64 beside it.
     assert!(found.table_bytes <= 41_000 * (512 + 64), "{}", found.table_bytes);
 }
+
+/// Sums of a map: pages read and pages written.
+fn mapped(map: &over_time::AddressMap) -> (u64, u64) {
+    let sum = |rows: &[Vec<u64>]| rows.iter().flatten().sum();
+    (sum(&map.reads), sum(&map.writes))
+}
+
+#[test]
+fn arrivals_in_bins_of_time() {
+    let second = 1_000_000_000;
+    let found = info(&[
+        timed(7, Op::Read, 0, 8),
+        timed(7, Op::Write, 0, 8),
+        timed(7 + 3 * second, Op::Write, 8, 8),
+        timed(7 + 3 * second, Op::Trim, 8, 8),
+        timed(7 + 600 * second, Op::Flush, 0, 0),
+    ])
+    .rate;
+    // 600 s in at most 512 bins, from the first arrival on: 300 bins of 2 s, and the last arrival
+    // begins one more.
+    assert_eq!((found.bin_ns, found.reads.len()), (2 * second, 301));
+    assert_eq!((found.reads[0], found.writes[0], found.writes[1]), (1, 1, 1));
+    assert_eq!((found.trims[1], found.others[300]), (1, 1));
+    assert_eq!(info(&[timed(5, Op::Read, 0, 8)]).rate.reads, [1]);
+    assert!(info(&[]).rate.reads.is_empty());
+}
+
+#[test]
+fn pages_in_cells_of_time_and_address() {
+    // Pages 10 to 12; 12; 40 to 103, of which the first read begins in the middle of one.
+    let found = info(&[
+        timed(0, Op::Write, 80, 24),
+        timed(127, Op::Read, 96, 4),
+        timed(127, Op::Read, 324, 508),
+    ])
+    .map;
+    // 94 pages in at most 64 rows: two a row, from page 10 on.
+    assert_eq!((found.bin_ns, found.bin_pages, found.first_page), (1, 2, 10));
+    assert_eq!((found.writes.len(), found.writes[0].len()), (47, 128));
+    assert_eq!((found.writes[0][0], found.writes[1][0], found.reads[1][127]), (2, 1, 1));
+    assert_eq!((found.reads[14][127], found.reads[15][127], found.reads[46][127]), (0, 2, 2));
+    assert_eq!(mapped(&found), (1 + 64, 3));
+    let empty = info(&[timed(0, Op::Trim, 0, 8)]).map;
+    assert!(empty.reads.is_empty() && empty.writes.is_empty());
+}
+
+#[test]
+fn bins_that_are_merged_lose_nothing() {
+    // Spans and addresses that grow in both directions, by steps from nothing to the largest.
+    let (mut state, mut at, mut all) = (1u64, 0u64, Vec::new());
+    let mut draw = |bits: u32| {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state >> (64 - bits)
+    };
+    for i in 0..4000u32 {
+        at += draw(1 + i / 100);
+        let middle = 1 << 50;
+        let sector = middle + draw(1 + i / 90) - draw(1 + i / 90);
+        let op = [Op::Read, Op::Write][draw(1) as usize];
+        all.push(timed(at, op, sector, 1 + draw(12) as u32));
+    }
+    let found = info(&all);
+    let rate = &found.rate;
+    assert_eq!(rate.reads.iter().sum::<u64>(), found.ops.read.requests);
+    assert_eq!(rate.writes.iter().sum::<u64>(), found.ops.write.requests);
+    let pages = (found.footprint.page_reads, found.updates.page_writes);
+    assert_eq!(mapped(&found.map), pages);
+    let (rows, columns) = (found.map.reads.len(), found.map.reads[0].len());
+    assert!((32..=64).contains(&rows), "{rows} rows");
+    assert!((64..=128).contains(&columns), "{columns} columns");
+    assert!((256..=512).contains(&rate.reads.len()));
+    // Every cell, counted again now that the bins are known.
+    let mut cells = vec![vec![[0u64; 2]; columns]; rows];
+    for one in &all {
+        let first = one.request.sector;
+        let end = first + u64::from(one.request.sectors);
+        for page in first / PAGE_SECTORS..=(end - 1) / PAGE_SECTORS {
+            let row = (page - found.map.first_page) / found.map.bin_pages;
+            let column = (one.at.0 - all[0].at.0) / found.map.bin_ns;
+            cells[row as usize][column as usize][one.request.op as usize] += 1;
+        }
+    }
+    for (row, counted) in cells.iter().enumerate() {
+        for (column, [reads, writes]) in counted.iter().enumerate() {
+            assert_eq!(found.map.reads[row][column], *reads, "row {row}, column {column}");
+            assert_eq!(found.map.writes[row][column], *writes, "row {row}, column {column}");
+        }
+    }
+    // From one end of time and addresses to the other.
+    let far = info(&[timed(0, Op::Read, 0, 8), timed(u64::MAX, Op::Read, u64::MAX - 8, 8)]);
+    assert_eq!(mapped(&far.map), (1 + 2, 0));
+    assert_eq!(far.rate.reads.last(), Some(&1));
+}

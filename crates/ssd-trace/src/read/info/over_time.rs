@@ -1,0 +1,213 @@
+//! Requests over time, and pages over time and address: counts in a bounded number of bins.
+//!
+//! Neither the span of a trace nor its addresses are known before its end. Bins start as small as
+//! possible; whenever a request lies outside of all of them, neighbours are merged. Bins are
+//! aligned (to the first arrival, and to address 0), so a merged bin holds exactly what its parts
+//! had counted, whatever the order of the addresses.
+
+use serde::Serialize;
+use ssd_core::host::request::Op;
+use std::ops::RangeInclusive;
+
+/// Most bins of the rate: about as many as a plot has pixels.
+const RATE_BINS: usize = 512;
+/// Most columns (bins of time) of the map.
+const COLUMNS: usize = 128;
+/// Most rows (bins of addresses) of the map.
+const ROWS: u64 = 64;
+/// 5^9 ns, 1.95 ms. Shorter bins are powers of 5, longer ones this times a power of 2: whole
+/// fractions and whole multiples of a second.
+const FINE_NS: u64 = 1_953_125;
+
+/// Requests in bins of time.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub(crate) struct Rate {
+    pub(crate) bin_ns: u64,
+    pub(crate) reads: Vec<u64>,
+    pub(crate) writes: Vec<u64>,
+    pub(crate) trims: Vec<u64>,
+    pub(crate) others: Vec<u64>,
+}
+
+/// Pages in bins of time and address.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub(crate) struct AddressMap {
+    pub(crate) bin_ns: u64,
+    pub(crate) bin_pages: u64,
+    pub(crate) first_page: u64,
+    pub(crate) reads: Vec<Vec<u64>>,
+    pub(crate) writes: Vec<Vec<u64>>,
+}
+
+/// What is counted in a bin of time.
+trait Counts {
+    /// Nothing.
+    fn none() -> Self;
+    /// Adds the counts of a neighbour.
+    fn merge(&mut self, other: &Self);
+}
+
+/// Bins of time, from the first arrival to the last.
+struct Bins<T> {
+    /// Length of a bin, nanoseconds.
+    width: u64,
+    most: usize,
+    bins: Vec<T>,
+}
+
+impl<T: Counts> Bins<T> {
+    fn new(most: usize) -> Bins<T> {
+        assert!(most > 1, "one bin has no neighbour to be merged with");
+        Bins { width: 1, most, bins: Vec::new() }
+    }
+
+    /// The bin of a request `after` nanoseconds after the first.
+    fn at(&mut self, after: u64) -> &mut T {
+        while after / self.width >= self.most as u64 {
+            let parts: u64 = if self.width < FINE_NS { 5 } else { 2 };
+            let groups = self.bins.chunks(parts as usize);
+            self.bins = groups.map(|group| sum(group)).collect();
+            self.width *= parts;
+        }
+        let at = (after / self.width) as usize;
+        while self.bins.len() <= at {
+            self.bins.push(T::none());
+        }
+        &mut self.bins[at]
+    }
+}
+
+fn sum<T: Counts>(group: &[T]) -> T {
+    let mut whole = T::none();
+    group.iter().for_each(|part| whole.merge(part));
+    whole
+}
+
+/// Reads, writes, discards, and the rest.
+impl Counts for [u64; 4] {
+    fn none() -> Self {
+        [0; 4]
+    }
+    fn merge(&mut self, other: &Self) {
+        self.iter_mut().zip(other).for_each(|(count, more)| *count += more);
+    }
+}
+
+/// Pages read and written by row; a row is found at its number modulo [`ROWS`].
+struct Column(Box<[[u64; 2]; ROWS as usize]>);
+
+impl Counts for Column {
+    fn none() -> Self {
+        Column(Box::new([[0; 2]; ROWS as usize]))
+    }
+    fn merge(&mut self, other: &Self) {
+        for (cell, more) in self.0.iter_mut().zip(other.0.iter()) {
+            cell[0] += more[0];
+            cell[1] += more[1];
+        }
+    }
+}
+
+/// Counts the requests and pages of a trace.
+pub(super) struct OverTime {
+    rate: Bins<[u64; 4]>,
+    map: Bins<Column>,
+    /// Pages of a row.
+    bin_pages: u64,
+    /// Numbers of the lowest and the highest row, if there is one.
+    rows: Option<(u64, u64)>,
+}
+
+impl Default for OverTime {
+    fn default() -> OverTime {
+        OverTime { rate: Bins::new(RATE_BINS), map: Bins::new(COLUMNS), bin_pages: 1, rows: None }
+    }
+}
+
+impl OverTime {
+    /// Counts a request that arrives `after` nanoseconds after the first.
+    pub(super) fn add(&mut self, after: u64, op: Op) {
+        self.rate.at(after)[kind(op)] += 1;
+    }
+
+    /// Counts the pages that a read or write touches.
+    pub(super) fn touch(&mut self, after: u64, op: Op, pages: RangeInclusive<u64>) {
+        let (first, last) = pages.into_inner();
+        assert!(first <= last, "a request touches at least one page");
+        assert!(matches!(op, Op::Read | Op::Write), "only reads and writes are mapped");
+        self.hold(first, last);
+        let width = self.bin_pages;
+        let column = &mut self.map.at(after).0;
+        for row in first / width..=last / width {
+            let from = first.max(row * width);
+            let until = last.min(row * width + (width - 1));
+            column[(row % ROWS) as usize][kind(op)] += until - from + 1;
+        }
+    }
+
+    /// Merges rows until those from `first` to `last` (pages) and all before are at most [`ROWS`].
+    fn hold(&mut self, first: u64, last: u64) {
+        loop {
+            let (a, b) = (first / self.bin_pages, last / self.bin_pages);
+            let (low, high) = self.rows.map_or((a, b), |(low, high)| (low.min(a), high.max(b)));
+            if high - low < ROWS {
+                self.rows = Some((low, high));
+                return;
+            }
+            if let Some((low, high)) = self.rows {
+                self.map.bins.iter_mut().for_each(|column| column.halve(low, high));
+                self.rows = Some((low / 2, high / 2));
+            }
+            self.bin_pages *= 2;
+        }
+    }
+
+    /// The counts: over time, and over time and address.
+    pub(super) fn finish(self) -> (Rate, AddressMap) {
+        let rates = &self.rate.bins;
+        let of = |kind: usize| rates.iter().map(|counts| counts[kind]).collect();
+        let rate = Rate {
+            bin_ns: self.rate.width,
+            reads: of(0),
+            writes: of(1),
+            trims: of(2),
+            others: of(3),
+        };
+        let (low, rows) = self.rows.map_or((0, 0..0), |(low, high)| (low, low..high + 1));
+        let columns = &self.map.bins;
+        let of = |kind: usize| {
+            let row = |row| columns.iter().map(|one| one.0[(row % ROWS) as usize][kind]).collect();
+            rows.clone().map(row).collect()
+        };
+        let map = AddressMap {
+            bin_ns: self.map.width,
+            bin_pages: self.bin_pages,
+            first_page: low * self.bin_pages,
+            reads: of(0),
+            writes: of(1),
+        };
+        (rate, map)
+    }
+}
+
+impl Column {
+    /// Merges the rows `low` to `high` in pairs.
+    fn halve(&mut self, low: u64, high: u64) {
+        let before = std::mem::replace(self, Column::none());
+        for row in low..=high {
+            let cell = before.0[(row % ROWS) as usize];
+            let into = &mut self.0[(row / 2 % ROWS) as usize];
+            into[0] += cell[0];
+            into[1] += cell[1];
+        }
+    }
+}
+
+const fn kind(op: Op) -> usize {
+    match op {
+        Op::Read => 0,
+        Op::Write => 1,
+        Op::Trim => 2,
+        Op::Flush | Op::Copy => 3,
+    }
+}
