@@ -27,7 +27,7 @@ export VIRTUAL_ENV := $(CURDIR)/.venv
 export PYTHONUTF8 := 1
 unexport PYTHONPATH PYTHONHOME
 
-.PHONY: help demo test test-all check fmt lint golden bench docs papers site build lock clean
+.PHONY: help demo test test-all check fmt lint golden bench docs papers site dist build lock clean
 .PHONY: mutants mutants-sample mutants-python mutants-python-sample
 .PHONY: lint-rust lint-python rust-tests python-tests docs-check tools-present
 
@@ -103,13 +103,17 @@ site: docs .venv/checks.stamp ## build the documentation into the folder site
 	$(BIN)/sphinx-build -W --keep-going --quiet --fresh-env --write-all -d target/doctrees -c docs . site
 	@echo "site/index.html"
 
+MACHINES ?= x86_64 aarch64
+dist: build .venv/checks.stamp ## build wheels and sources into dist, and check them as a new user would
+	$(BIN)/python tools/dist.py $(MACHINES)
+
 build: .venv/extension.stamp ## build and install the package into .venv
 
 lock: .venv/checks.stamp ## resolve the Python packages anew into the lock files
 	$(BIN)/python tools/lock.py
 
 clean: ## remove everything that make has built
-	rm -rf .venv target site .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv target site dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 # The parts of `lint` and `test`.
 
