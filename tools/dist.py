@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 from distribution import build, check
-from distribution.commands import ROOT, WORK, Refused, say
+from distribution.commands import ROOT, WORK, Refused, outside, say
 
 
 def release(machines: list[str]) -> None:
@@ -50,7 +50,7 @@ def _as_a_user(wheel: Path) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name).resolve()
         python = check.first_picture(wheel, folder)
-        check.goldens([python], check.outside())
+        check.goldens([python], outside())
         check.used(python, folder)
 
 

@@ -59,7 +59,7 @@ def install_tools() -> None:
         return
     say("install the tools")
     output_of(["python3", "-m", "venv", "--clear", TOOLS])
-    pip = [TOOLS / "bin/python", "-m", "pip", "install", "--quiet", "--no-deps"]
+    pip = [str(TOOLS / "bin/python"), "-m", "pip", "install", "--quiet", "--no-deps"]
     output_of([*pip, "--disable-pip-version-check", "-r", wanted])
     shutil.copyfile(wanted, stamp)
 

@@ -90,7 +90,7 @@ def first_picture(wheel: Path, folder: Path) -> Path:
     """Install into an empty environment and try a trace; gives its Python. Both are timed."""
     python = environment(folder / "new")
     begin = time.monotonic()
-    pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     output_of([*pip, "--no-cache-dir", wheel], folder=folder)
     installed = time.monotonic()
     command = python.parent / "ssdlab"
@@ -118,11 +118,13 @@ def used(python: Path, folder: Path) -> None:
     walked = folder / "walked"
     walked.mkdir()
     scratch = Scratch(walked, ROOT, python)
-    for block in blocks(PAGE.read_text(encoding="utf-8")):
-        try:
+    block = None
+    try:
+        for block in blocks(PAGE.read_text(encoding="utf-8")):
             scratch.run(block)
-        except AssertionError as error:
-            raise Refused(f"{PAGE.relative_to(ROOT)}:{block.line}: {error}") from error
+    except AssertionError as error:
+        line = block.line if block else 0
+        raise Refused(f"{PAGE.relative_to(ROOT)}:{line}: {error}") from error
 
 
 def built_from_sources(sdist: Path, folder: Path) -> None:
@@ -130,8 +132,8 @@ def built_from_sources(sdist: Path, folder: Path) -> None:
     say("build and install the source distribution with pip")
     python = environment(folder / "from-sources")
     env = outside(commit() | {"CARGO_TARGET_DIR": str(WORK / "cargo")})
-    pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", sdist]
-    output_of(list(pip), folder=folder, env=env)
+    pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    output_of([*pip, sdist], folder=folder, env=env)
     goldens([python], outside())
 
 

@@ -51,7 +51,7 @@ def try_command(
         typer.Option(
             "--budget", metavar="TIME", help="Begin no further seed after this time, such as 5min."
         ),
-    ] = "60s",
+    ] = "30s",
     seeds: Seeds = None,
     jobs: Jobs = None,
     out: Out = None,

@@ -51,7 +51,7 @@ NARROW = {AMOUNT: 0.01}
 """Half width of the interval of a ratio that is narrow enough."""
 NARROW_TIME = 0.05
 """The same for times."""
-BUDGET_S = 60.0
+BUDGET_S = 30.0
 
 
 @dataclass(frozen=True)
