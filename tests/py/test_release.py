@@ -104,7 +104,7 @@ def test_what_does_not_belong_is_refused(tmp_path: Path) -> None:
     with tarfile.open(file, "w:gz") as archive:
         for name in sorted(check.SOURCES):
             archive.add(ROOT / "LICENSE-MIT", f"ssdlab-0/{name}")
-    with pytest.raises(Refused, match=r"lacks \['python/ssdlab/__init__\.py'"):
+    with pytest.raises(Refused, match=r"python/ssdlab/__init__\.py"):
         check.sources(file)
 
 

@@ -25,7 +25,6 @@ SOURCES = {
     *("crates", "papers", "presets", "pyproject.toml", "python"),
 }
 """What stands at the top of the source distribution."""
-BAD_PARTS = {"tests", "target", "__pycache__", ".venv"}
 
 
 def citation() -> None:
@@ -40,11 +39,9 @@ def sources(sdist: Path) -> None:
     found = {name.parts[0] for name in names if name.parts}
     if found != SOURCES:
         raise Refused(f"{sdist.name}: differs from what is expected by {sorted(found ^ SOURCES)}")
-    # Tests of a crate go with it, as those inside of its files do.
-    bad = [n for n in names if BAD_PARTS & set(n.parts) and n.parts[0] != "crates"]
-    missing = _package_files() - {n.as_posix() for n in names}
-    if bad or missing:
-        raise Refused(f"{sdist.name}: has {sorted(map(str, bad))}, lacks {sorted(missing)}")
+    package = {name.as_posix() for name in names if name.parts[:1] == ("python",) and name.suffix}
+    if differs := package ^ {name for name in _package_files() if Path(name).suffix}:
+        raise Refused(f"{sdist.name}: its package differs from the checkout by {sorted(differs)}")
 
 
 def _package_files() -> set[str]:
