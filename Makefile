@@ -27,7 +27,7 @@ export VIRTUAL_ENV := $(CURDIR)/.venv
 export PYTHONUTF8 := 1
 unexport PYTHONPATH PYTHONHOME
 
-.PHONY: help demo test test-all check fmt lint golden bench docs papers site dist build lock clean
+.PHONY: help demo test test-all check fmt lint golden bench docs papers policies site dist build lock clean
 .PHONY: mutants mutants-sample mutants-python mutants-python-sample
 .PHONY: lint-rust lint-python rust-tests python-tests docs-check tools-present
 
@@ -79,6 +79,7 @@ bench: build ## print ratios to the recorded commit, measure speed and append it
 
 docs: build ## write the generated pages of docs/
 	$(BIN)/python tools/docs.py
+	$(BIN)/python tools/policy_pages.py --pages
 
 papers: build ## make the papers' evaluations and write docs/papers; an hour
 	for paper in invalidation-rate noc-copyback adaptive-channel deferred-gc-raid; do \
@@ -98,6 +99,9 @@ papers: build ## make the papers' evaluations and write docs/papers; an hour
 	$(BIN)/ssdlab drives compare --out runs/drives
 	cp runs/drives/reproduction.md docs/drives.md
 	cp runs/drives/errors.json python/ssdlab/reproduce/drives/errors.json
+
+policies: build ## measure every policy on one grid and write docs/policies; ten minutes
+	$(BIN)/python tools/policy_pages.py
 
 site: docs .venv/checks.stamp ## build the documentation into the folder site
 	$(BIN)/sphinx-build -W --keep-going --quiet --fresh-env --write-all -d target/doctrees -c docs . site
@@ -138,6 +142,7 @@ python-tests: build .venv/checks.stamp
 
 docs-check: build
 	$(BIN)/python tools/docs.py --check
+	$(BIN)/python tools/policy_pages.py --check
 
 # Set-up. A stamp is as new as the files it was made from.
 
