@@ -30,6 +30,7 @@ html_copy_source = False
 html_show_sphinx = False
 html_static_path = ["site.css"]
 html_css_files = ["site.css"]
+html_search_scorer = str(Path(__file__).with_name("scorer.js"))
 
 NAVIGATION = {
     "Tutorials": [

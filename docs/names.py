@@ -21,7 +21,7 @@ PAGES = {
     "docs/sweeps": ("sweep", "parameter study", "grid", "latin hypercube", "Pareto front"),
     "docs/try": ("try", "which policy", "own trace"),
     "docs/model": ("garbage collection", "GC", "model", "FTL", "trim", "discard"),
-    "docs/separation": ("separation", "hot and cold data"),
+    "docs/separation": ("separation", "hot and cold data", "hot data", "cold data"),
     "docs/validation": ("accuracy", "closed form", "mean field"),
     "docs/statistics": ("confidence interval", "significance", "warm-up", "steady state"),
     "docs/fdp": ("FDP", "flexible data placement", "reclaim unit", "streams"),
@@ -44,6 +44,10 @@ PAGES = {
     "docs/reference/report": ("report fields", "metrics", "report.json"),
 }
 """Names that no page has in its own words, or that should lead to this page first."""
+
+
+MOST_WORDS = 3
+"""Of a term: what is longer is a sentence."""
 
 
 def spellings(name: str) -> Iterator[str]:
@@ -79,13 +83,15 @@ def names_of(page: str, doctree: nodes.document) -> Iterator[tuple[nodes.Element
 
 
 def _terms(doctree: nodes.document) -> Iterator[tuple[nodes.Element, list[str]]]:
-    """Terms of the glossary: the bold words at the head of a paragraph."""
+    """Terms of the glossary: the head of a paragraph that begins in bold."""
     for paragraph in doctree.findall(nodes.paragraph):
-        if paragraph.children and isinstance(paragraph.children[0], nodes.strong):
-            text = paragraph.children[0].astext().rstrip(".")
-            inside = re.findall(r"\(([^)]*)\)", text)
-            names = re.split(r", | or ", re.sub(r" ?\([^)]*\)", "", text))
-            yield paragraph, [*(name.strip() for name in names if name.strip()), *inside]
+        first = next((one for one in paragraph.children if one.astext()), None)
+        if isinstance(first, nodes.strong):
+            head = paragraph.astext().partition(".")[0]
+            inside = re.findall(r"\(([^)]*)\)", head)
+            parts = re.split(r", or |, | or ", re.sub(r" ?\([^)]*\)", "", head))
+            names = [part.strip() for part in [*parts, *inside]]
+            yield paragraph, [name for name in names if 0 < len(name.split()) <= MOST_WORDS]
 
 
 def _keys(doctree: nodes.document) -> Iterator[tuple[nodes.Element, list[str]]]:

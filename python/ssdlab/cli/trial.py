@@ -49,7 +49,9 @@ def try_command(
     budget: Annotated[
         str,
         typer.Option(
-            "--budget", metavar="TIME", help="Begin no further seed after this time, such as 5min."
+            "--budget",
+            metavar="TIME",
+            help="Begin no seed that would end after this time, such as 5min.",
         ),
     ] = "30s",
     seeds: Seeds = None,
