@@ -52,7 +52,7 @@ def test_the_container_copies_all_sources() -> None:
     ]
     assert set(copied) == (check.SOURCES - {"PKG-INFO"}) | {"requirements.lock"}
     assert all((ROOT / name).exists() for name in copied)
-    kept = (ROOT / ".containerignore").read_text(encoding="utf-8").splitlines()
+    kept = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
     assert {line[1:] for line in kept if line.startswith("!")} == set(copied)
 
 
