@@ -7,7 +7,6 @@ folder of dist/ with the name of the machine. Exit code 2 with a sentence if som
 import argparse
 import os
 import platform
-import shutil
 import sys
 import tempfile
 import time
@@ -39,7 +38,6 @@ def release(machines: list[str]) -> None:
             say(f"the wheel for {machine} was not run: SSDLAB_{machine.upper()}_ROOT is not set")
     with tempfile.TemporaryDirectory() as folder:
         check.built_from_sources(sdist, Path(folder))
-    shutil.rmtree(source.parent)
     for file in sorted(build.OUT.rglob("*")):
         if file.is_file():
             say(f"{file.relative_to(ROOT)} ({file.stat().st_size:,} bytes)")

@@ -1,5 +1,7 @@
 """What a release says of itself: citation, container, versions; what `make dist` cannot do here."""
 
+import io
+import os
 import re
 import subprocess
 import sys
@@ -106,6 +108,28 @@ def test_what_does_not_belong_is_refused(tmp_path: Path) -> None:
             archive.add(ROOT / "LICENSE-MIT", f"ssdlab-0/{name}")
     with pytest.raises(Refused, match=r"python/ssdlab/__init__\.py"):
         check.sources(file)
+
+
+def test_sources_that_differ_are_of_now(tmp_path: Path) -> None:
+    place, file = tmp_path / "source", tmp_path / "ssdlab-0.tar.gz"
+
+    def packed(**files: str) -> Path:
+        with tarfile.open(file, "w:gz") as archive:
+            for name, text in files.items():
+                content = text.encode()
+                entry = tarfile.TarInfo(f"ssdlab-0/{name}")
+                entry.size, entry.mtime = len(content), 1000
+                archive.addfile(entry, io.BytesIO(content))
+        return file
+
+    build.unpacked(packed(a="1", b="2", gone="3"), place)
+    for name in ("a", "b"):
+        os.utime(place / name, (5000, 5000))
+    build.unpacked(packed(a="1", b="other"), place)
+    assert sorted(path.name for path in place.iterdir()) == ["a", "b"]
+    assert (place / "a").stat().st_mtime == 5000
+    assert (place / "b").read_text(encoding="utf-8") == "other"
+    assert (place / "b").stat().st_mtime > 5000
 
 
 def test_a_new_user_has_nothing_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:

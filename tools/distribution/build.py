@@ -13,6 +13,7 @@ import platform
 import shutil
 import subprocess
 import tarfile
+import tempfile
 from pathlib import Path
 
 from distribution.commands import ROOT, WORK, Refused, output_of, outside, say
@@ -82,17 +83,28 @@ def source_distribution() -> Path:
     return file
 
 
-def unpacked(sdist: Path) -> Path:
-    """The sources as a user gets them."""
-    folder = WORK / "source"
-    shutil.rmtree(folder, ignore_errors=True)
-    with tarfile.open(sdist) as archive:
-        if hasattr(tarfile, "data_filter"):
-            archive.extractall(folder, filter="data")
-        else:
-            archive.extractall(folder)
-    [inside] = folder.iterdir()
-    return inside
+def unpacked(sdist: Path, place: Path = WORK / "source") -> Path:
+    """The sources as a user gets them, in the same folder for every release.
+
+    Files of an earlier release are replaced if they differ, and then are of now: cargo goes by
+    times, and those of an archive would let it take an older commit for built.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        with tarfile.open(sdist) as archive:
+            if hasattr(tarfile, "data_filter"):
+                archive.extractall(folder, filter="data")
+            else:
+                archive.extractall(folder)
+        [fresh] = Path(folder).iterdir()
+        wanted = {file.relative_to(fresh) for file in fresh.rglob("*") if file.is_file()}
+        for name in {f.relative_to(place) for f in place.rglob("*") if f.is_file()} - wanted:
+            (place / name).unlink()
+        for name in wanted:
+            content, file = (fresh / name).read_bytes(), place / name
+            if not file.exists() or file.read_bytes() != content:
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_bytes(content)
+    return place
 
 
 def wheel(source: Path, machine: str) -> Path:
