@@ -27,7 +27,7 @@ export VIRTUAL_ENV := $(CURDIR)/.venv
 export PYTHONUTF8 := 1
 unexport PYTHONPATH PYTHONHOME
 
-.PHONY: help demo test test-all check fmt lint golden bench docs papers site build lock clean
+.PHONY: help demo test test-all check fmt lint golden bench docs papers policies site dist build lock clean
 .PHONY: mutants mutants-sample mutants-python mutants-python-sample
 .PHONY: lint-rust lint-python rust-tests python-tests docs-check tools-present
 
@@ -79,6 +79,7 @@ bench: build ## print ratios to the recorded commit, measure speed and append it
 
 docs: build ## write the generated pages of docs/
 	$(BIN)/python tools/docs.py
+	$(BIN)/python tools/policy_pages.py --pages
 
 papers: build ## make the papers' evaluations and write docs/papers; an hour
 	for paper in invalidation-rate noc-copyback adaptive-channel deferred-gc-raid; do \
@@ -99,9 +100,16 @@ papers: build ## make the papers' evaluations and write docs/papers; an hour
 	cp runs/drives/reproduction.md docs/drives.md
 	cp runs/drives/errors.json python/ssdlab/reproduce/drives/errors.json
 
+policies: build ## measure every policy on one grid and write docs/policies; ten minutes
+	$(BIN)/python tools/policy_pages.py
+
 site: docs .venv/checks.stamp ## build the documentation into the folder site
 	$(BIN)/sphinx-build -W --keep-going --quiet --fresh-env --write-all -d target/doctrees -c docs . site
 	@echo "site/index.html"
+
+MACHINES ?= x86_64 aarch64
+dist: build .venv/checks.stamp ## build wheels and sources into dist, and check them as a new user would
+	$(BIN)/python tools/dist.py $(MACHINES)
 
 build: .venv/extension.stamp ## build and install the package into .venv
 
@@ -109,7 +117,7 @@ lock: .venv/checks.stamp ## resolve the Python packages anew into the lock files
 	$(BIN)/python tools/lock.py
 
 clean: ## remove everything that make has built
-	rm -rf .venv target site .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv target site dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 # The parts of `lint` and `test`.
 
@@ -134,6 +142,7 @@ python-tests: build .venv/checks.stamp
 
 docs-check: build
 	$(BIN)/python tools/docs.py --check
+	$(BIN)/python tools/policy_pages.py --check
 
 # Set-up. A stamp is as new as the files it was made from.
 

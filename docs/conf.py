@@ -5,15 +5,18 @@ docs/ hold in both places. What only the site needs stands here: the order of th
 """
 
 import shutil
+import sys
 from pathlib import Path
 
 from sphinx.application import Sphinx
 
+sys.path.insert(0, str(Path(__file__).parent))
+
 project = "ssdlab"
 copyright = "the ssdlab authors. Apache-2.0 OR MIT"
-extensions = ["myst_parser"]
+extensions = ["myst_parser", "names", "notebooks"]
 root_doc = "README"
-include_patterns = ["*.md", "docs/**.md", "traces/README.md"]
+include_patterns = ["*.md", "docs/**.md", "examples/notebooks/*.ipynb", "traces/README.md"]
 exclude_patterns = [".*", "site", "target", "runs"]
 myst_heading_anchors = 6
 nitpicky = True
@@ -27,13 +30,16 @@ html_copy_source = False
 html_show_sphinx = False
 html_static_path = ["site.css"]
 html_css_files = ["site.css"]
+html_search_scorer = str(Path(__file__).with_name("scorer.js"))
 
 NAVIGATION = {
     "Tutorials": [
+        "docs/tutorials/ten-minutes",
         "docs/tutorials/first-result",
         "docs/tutorials/own-policy",
         "docs/tutorials/from-blktrace-to-report",
     ],
+    "Notebooks": ["examples/notebooks/*"],
     "How to": [
         "docs/try",
         "docs/lifetime",
@@ -58,6 +64,7 @@ NAVIGATION = {
         "docs/statistics",
         "docs/glossary",
     ],
+    "Policies": ["docs/policies/index"],
     "Papers": ["docs/papers/*"],
     "Traces": [
         "docs/workloads",
@@ -71,13 +78,19 @@ NAVIGATION = {
 }
 
 
+BELOW = {
+    root_doc: NAVIGATION,
+    "docs/policies/index": {"": ["docs/policies/*"]},
+}
+"""Which pages have others below them, under which captions."""
+
+
 def add_navigation(_app: Sphinx, page: str, source: list[str]) -> None:
-    """Give the first page the tree of all others; in the repository it stays plain Markdown."""
-    if page != root_doc:
-        return
-    for caption, pages in NAVIGATION.items():
-        lines = ["", "```{toctree}", ":hidden:", ":glob:", f":caption: {caption}", ""]
-        lines += [f"/{page}" for page in pages]
+    """Give such a page the tree of the others; in the repository it stays plain Markdown."""
+    for caption, pages in BELOW.get(page, {}).items():
+        lines = ["", "```{toctree}", ":hidden:", ":glob:"]
+        lines += [f":caption: {caption}"] * bool(caption)
+        lines += ["", *(f"/{page}" for page in pages)]
         source[0] += "\n".join([*lines, "```", ""])
 
 

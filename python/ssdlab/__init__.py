@@ -44,6 +44,7 @@ __all__ = [
     "Sweep",
     "Trace",
     "WorkloadError",
+    "__results_version__",
     "__version__",
     "compare",
     "generate",
@@ -59,4 +60,5 @@ __all__ = [
 ]
 
 __version__ = versions.checked()
+__results_version__ = versions.RESULTS
 html.draw_results()

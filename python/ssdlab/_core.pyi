@@ -32,6 +32,7 @@ __all__ = [
     "VictimView",
     "WorkloadError",
     "__commit__",
+    "__results_version__",
     "__version__",
     "application",
     "config_notes",
@@ -70,6 +71,7 @@ _Bytes: TypeAlias = bytes | bytearray | memoryview
 _Part = TypeVar("_Part", covariant=True)
 
 __version__: Final[str]
+__results_version__: Final[int]
 __commit__: Final[str | None]
 """Commit it was built from, where known."""
 

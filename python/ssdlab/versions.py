@@ -7,6 +7,9 @@ from importlib import metadata
 
 from ssdlab import _core
 
+RESULTS = _core.__results_version__
+"""Version of the results: equal inputs of equal versions have equal results (ADR 0022)."""
+
 
 def _release(version: str) -> str:
     """The numbers of a version: packaging tools spell its rest in several ways."""
@@ -30,5 +33,6 @@ def checked() -> str:
 
 
 def described() -> str:
-    """Version and, where known, commit."""
-    return _core.__version__ + (f" ({_core.__commit__})" if _core.__commit__ else "")
+    """Version, commit where known, and version of the results."""
+    commit = f" ({_core.__commit__})" if _core.__commit__ else ""
+    return f"{_core.__version__}{commit}, results {_core.__results_version__}"

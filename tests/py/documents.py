@@ -75,13 +75,14 @@ def make_words(page: str) -> list[str]:
 class Scratch:
     """A folder in which the blocks of one page are run, one after the other."""
 
-    def __init__(self, folder: Path, root: Path) -> None:
+    def __init__(self, folder: Path, root: Path, python: Path = Path(sys.executable)) -> None:
         self.folder = folder
+        self.python = python
         for name in ("examples", "traces", "presets"):
             (folder / name).symlink_to(root / name)
-        (folder / ".venv").symlink_to(sys.prefix)
+        (folder / ".venv").symlink_to(python.parent.parent)
         self.makefile = root / "Makefile"
-        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        path = f"{python.parent}{os.pathsep}{os.environ['PATH']}"
         self.env = {k: v for k, v in os.environ.items() if not k.startswith("MAKE")}
         self.env |= {"PATH": path, "COLUMNS": "100", "NO_COLOR": "1", "PYTHONUTF8": "1"}
 
@@ -90,7 +91,7 @@ class Scratch:
         if block.file:
             (self.folder / block.file).write_text(block.text, encoding="utf-8")
         elif block.kind == "python":
-            self._succeed([sys.executable, "-c", block.text], block.text)
+            self._succeed([str(self.python), "-c", block.text], block.text)
         elif block.kind == "sh":
             self._shell(block.text)
         elif block.kind == "console":

@@ -1,8 +1,9 @@
 """Golden runs: small configurations whose results may not change unnoticed, and determinism.
 
-`make golden` accepts what the simulator says now. Left out are the clock, the speed and the commit
-(they differ from run to run) and the configuration, of which the digest stays. Integers must be
-equal; floating point must agree to nine digits.
+`make golden` accepts what the simulator says now, but changed numbers only with a raised version of
+the results (ADR 0022); `results` of a golden file is the version that wrote it. Left out are the
+clock, the speed and the commit (they differ from run to run) and the configuration, of which the
+digest stays. Integers must be equal; floating point must agree to nine digits.
 """
 
 import json
@@ -57,6 +58,37 @@ def differences(path: str, expected: object, found: object) -> list[str]:
     return [] if same else [f"{path[1:]}: expected {expected}, found {found}"]
 
 
+RAISE = "results changed: raise RESULTS_VERSION (metrics/report/provenance.rs), then `make golden`:"
+# Texts for people, and what identifies the run. Its digests of events and trace are results.
+NO_RESULTS = {"warnings", "invalidating"}
+RESULTS_OF_PROVENANCE = {"trace_digest", "event_digest"}
+
+
+def results_of(report: dict[str, Any]) -> dict[str, Any]:
+    """What the version of the results stands for."""
+    provenance = report["provenance"]
+    values = {name: value for name, value in report.items() if name not in NO_RESULTS}
+    return values | {"provenance": {name: provenance[name] for name in RESULTS_OF_PROVENANCE}}
+
+
+def in_both(old: object, new: object) -> tuple[object, object]:
+    """Two reports without the fields that only one of them has."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        pairs = {key: in_both(old[key], new[key]) for key in old.keys() & new.keys()}
+        return {k: a for k, (a, _) in pairs.items()}, {k: b for k, (_, b) in pairs.items()}
+    if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        both = [in_both(a, b) for a, b in zip(old, new, strict=True)]
+        return [a for a, _ in both], [b for _, b in both]
+    return old, new
+
+
+def changed_results(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
+    """Results that differ although the version of the results does not; new fields may be added."""
+    if old["provenance"].get("results") != new["provenance"]["results"]:
+        return []
+    return differences("", *in_both(results_of(old), results_of(new)))
+
+
 @pytest.fixture(autouse=True)
 def _from_the_root(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
@@ -67,6 +99,9 @@ def test_golden(case: str) -> None:
     found = kept(ssdlab.run(config_of(case), progress=False).json)
     file = GOLDEN / case / "report.json"
     if os.environ.get("UPDATE_GOLDEN"):
+        old = json.loads(file.read_text(encoding="utf-8")) if file.exists() else found
+        changes = changed_results(old, found)
+        assert not changes, "\n".join([RAISE, *changes])
         file.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     expected = json.loads(file.read_text(encoding="utf-8"))
     found_differences = differences("", expected, found)
@@ -88,6 +123,20 @@ def test_differences_are_seen() -> None:
     assert differences("", {"a": [2.0]}, {"a": [2.1]}) == ["a[0]: expected 2.0, found 2.1"]
     assert differences("", {"a": 1}, {"a": 1.0})
     assert differences("", [1], [1, 2])
+
+
+def test_changed_results_need_another_version() -> None:
+    old = json.loads((GOLDEN / "copyback/report.json").read_text(encoding="utf-8"))
+    assert old["provenance"]["results"] == ssdlab.__results_version__
+    assert not changed_results(old, old | {"novel": {"field": 1}, "warnings": ["in other words"]})
+    waf = old["waf"] | {"total": old["waf"]["total"] * 1.001}
+    assert changed_results(old, old | {"waf": waf})
+    events = old["provenance"] | {"event_digest": "0"}
+    assert changed_results(old, old | {"provenance": events})
+    raised = old["provenance"] | {"results": ssdlab.__results_version__ + 1}
+    assert not changed_results(old, old | {"waf": waf, "provenance": raised})
+    assert not changed_results(old, old | {"provenance": old["provenance"] | {"config_digest": ""}})
+    assert in_both([{"a": 1, "b": 2}], [{"a": 3}]) == ([{"a": 1}], [{"a": 3}])
 
 
 # ---------------------------------------------------------------- determinism

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
@@ -80,3 +81,65 @@ def test_it_fits_the_window(site: Path, page: str, width: int, tmp_path: Path) -
     found = re.search(r'data-wide="(-?\d+)"', done.stdout)
     assert found
     assert int(found[1]) <= 0
+
+
+def _found(site: Path, query: str, home: Path) -> list[str]:
+    """Pages that the search of the site lists, best first, opened as files."""
+    assert BROWSER is not None
+    sandbox = ["--no-sandbox"] if os.getuid() == 0 else []
+    done = subprocess.run(
+        [
+            *(BROWSER, "--headless=new", "--disable-gpu", *sandbox, "--disable-sync"),
+            *("--disable-background-networking", f"--user-data-dir={home}"),
+            *("--virtual-time-budget=8000", "--dump-dom"),
+            f"{(site / 'search.html').as_uri()}?q={quote(query)}",
+        ],
+        capture_output=True,
+        text=True,
+        timeout=HANG_S,
+        check=False,
+    )
+    results = done.stdout.partition(' class="search">')[2]
+    links = re.findall(r'<li class="kind-\w+"><a href="([^"?#]+)\.html', results)
+    return list(dict.fromkeys(links))
+
+
+@pytest.mark.skipif(BROWSER is None, reason="needs Chromium")
+@pytest.mark.parametrize(
+    ("query", "first"),
+    [
+        ("over-provisioning", {"docs/reference/config", "docs/glossary"}),
+        ("device.over_provisioning", {"docs/reference/config"}),
+        ("sweep", {"docs/sweeps"}),
+        ("endurance", {"docs/reference/config", "docs/lifetime"}),
+        ("write amplification", {"docs/glossary"}),
+        ("SepBIT", {"docs/policies/separation-sepbit"}),
+        ("copy-back", {"docs/policies/path-copyback"}),
+        ("TRIM", {"docs/reference/config", "docs/glossary", "docs/model"}),
+        ("wear leveling", {"docs/policies/wear-static", "docs/policies/wear-dynamic"}),
+        ("TBW", {"docs/lifetime"}),
+    ],
+)
+def test_search_finds_usual_names_in_files(
+    site: Path, query: str, first: set[str], tmp_path: Path
+) -> None:
+    found = _found(site, query, tmp_path)
+    assert set(found[: len(first)]) == first, found[:5]
+
+
+def test_notebooks_are_pages_with_pictures(site: Path) -> None:
+    for notebook in ROOT.glob("examples/notebooks/*.ipynb"):
+        page = (site / notebook.relative_to(ROOT)).with_suffix(".html").read_text("utf-8")
+        shown = re.findall(r'<div class="output">(.*?)</div>', page, re.DOTALL)
+        assert any('class="plot"' in output for output in shown), notebook.name
+        assert "Traceback" not in page
+
+
+def test_the_policies_are_below_their_list(site: Path) -> None:
+    index = (site / "docs/policies/index.html").read_text("utf-8")
+    pages = [path.stem for path in ROOT.glob("docs/policies/*-*.md")]
+    assert not [name for name in pages if f'href="{name}.html"' not in index]
+    for name in pages:
+        page = (site / f"docs/policies/{name}.html").read_text("utf-8")
+        [picture] = re.findall(r'<img[^>]* src="([^"]+\.svg)"', page)
+        assert (site / "docs/policies" / picture).resolve().exists()

@@ -18,7 +18,7 @@ use pyo3::prelude::*;
 use serde_json::json;
 use ssd_core::config;
 use ssd_core::metrics::numbers;
-use ssd_core::metrics::report::Report;
+use ssd_core::metrics::report::{RESULTS_VERSION, Report};
 use ssd_core::plug::PolicyInfo;
 use ssd_trace::config::RunConfig;
 
@@ -210,6 +210,7 @@ fn add_kv(module: &Bound<'_, PyModule>) -> PyResult<()> {
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("__results_version__", RESULTS_VERSION)?;
     panics::silence();
     module.add("__commit__", option_env!("SSDLAB_COMMIT").filter(|commit| !commit.is_empty()))?;
     module.add("ConfigError", module.py().get_type::<ConfigError>())?;

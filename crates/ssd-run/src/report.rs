@@ -10,7 +10,7 @@ use ssd_core::metrics::Measurements;
 use ssd_core::metrics::counters::Cause;
 use ssd_core::metrics::distributions;
 use ssd_core::metrics::inputs::{DeviceState, Inputs, ReclaimState, RecordsKept, SeparationState};
-use ssd_core::metrics::report::{Provenance, ReclaimUnits, Report, TraceLines};
+use ssd_core::metrics::report::{Provenance, RESULTS_VERSION, ReclaimUnits, Report, TraceLines};
 use ssd_core::metrics::series::Series;
 use ssd_core::sim::ssd::Ssd;
 use ssd_core::units::Nanos;
@@ -206,6 +206,7 @@ fn report(
     Report::build(&Inputs {
         provenance: Provenance {
             ssdlab: env!("CARGO_PKG_VERSION").to_string(),
+            results: Some(RESULTS_VERSION),
             commit: circumstances.commit.clone(),
             seed: config.run.seed,
             config_digest: ssd_core::config::digest(config),

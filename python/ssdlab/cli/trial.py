@@ -49,9 +49,11 @@ def try_command(
     budget: Annotated[
         str,
         typer.Option(
-            "--budget", metavar="TIME", help="Begin no further seed after this time, such as 5min."
+            "--budget",
+            metavar="TIME",
+            help="Begin no seed that would end after this time, such as 5min.",
         ),
-    ] = "60s",
+    ] = "30s",
     seeds: Seeds = None,
     jobs: Jobs = None,
     out: Out = None,

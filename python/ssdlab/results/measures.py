@@ -77,6 +77,9 @@ class Provenance:
 
     ssdlab: str
     """Version of ssdlab."""
+    results: int | None
+    """Version of its results: equal inputs of equal versions have equal results; None if the run is
+    older than this number."""
     commit: str | None
     """Commit it was built from, if known."""
     seed: int

@@ -52,7 +52,7 @@ NARROW = {AMOUNT: 0.01}
 """Half width of the interval of a ratio that is narrow enough."""
 NARROW_TIME = 0.05
 """The same for times."""
-BUDGET_S = 60.0
+BUDGET_S = 30.0
 
 
 @dataclass(frozen=True)
@@ -86,8 +86,9 @@ def try_trace(
     `drive` is a preset, such as a named drive, or a configuration; its blocks get as small and its
     chips as few as the trace demands. `policies` maps labels to keys, instead of the usual ones;
     `set` maps further keys to values, for all runs. Every policy is repeated with further seeds
-    until the intervals of ratios are narrow or `budget_s` seconds are over (at least two seeds),
-    or with `seeds` of them. The rest, and what it raises, is as in `ssdlab.compare`.
+    until the intervals of ratios are narrow, or one more would not end within `budget_s` seconds
+    (at least two seeds), or with `seeds` of them. The rest, and what it raises, is as in
+    `ssdlab.compare`.
     """
     trial = prepared(trace, drive=drive, policies=policies, set=set, seeds=seeds, progress=progress)
     return unless_interrupted(tried(trial, seeds, budget_s, jobs, out, force, progress, html))
@@ -127,7 +128,8 @@ def narrow_or_late(budget_s: float) -> Enough:
         # The last runs of a seed may be under way.
         if len(counts) < 2 or min(counts) < 2:
             return False
-        late = time.monotonic() - begun >= budget_s
+        # One more seed takes as long as those before it took on average.
+        late = (time.monotonic() - begun) * (1 + 1 / min(counts)) >= budget_s
         return late or (min(counts) >= SEEDS.start and _narrow(done))
 
     return enough

@@ -93,6 +93,7 @@ pub(super) fn inputs(m: &Measurements) -> Inputs<'_> {
     Inputs {
         provenance: Provenance {
             ssdlab: "0.1.0".into(),
+            results: Some(1),
             commit: None,
             seed: 1,
             config_digest: "3f2a9c0d17be44aa".into(),

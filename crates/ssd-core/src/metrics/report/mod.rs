@@ -30,7 +30,7 @@ pub use host::{Host, Requests};
 pub use latency::{Latency, LatencyByOp, LatencyParts, LatencyStats, PartMeans};
 pub use lifetime::Lifetime;
 pub use power::{Power, Recovery};
-pub use provenance::{Provenance, TraceLines};
+pub use provenance::{Provenance, RESULTS_VERSION, TraceLines};
 pub use raid::{Failure, Raid};
 pub use reclaim::Fdp;
 pub use reclaim_units::ReclaimUnits;

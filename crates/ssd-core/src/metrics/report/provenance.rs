@@ -3,12 +3,20 @@
 use crate::metrics::declare::section;
 use std::collections::BTreeMap;
 
+/// Raised by every change after which some run has other results: the key under which results may
+/// be kept (docs/adr/0022). `make golden` accepts no changed number without it.
+pub const RESULTS_VERSION: u64 = 1;
+
 section! {
     /// Everything needed to repeat the run.
     pub struct Provenance;
     fields {
         /// Version of ssdlab.
         ssdlab: String,
+        /// Version of its results: equal inputs of equal versions have equal results; `null` if
+        /// the run is older than this number.
+        #[serde(default)]
+        results: Option<u64>,
         /// Commit it was built from, if known.
         commit: Option<String>,
         /// Seed of every random stream.
