@@ -1,6 +1,7 @@
 """Sweeps: values of keys, points, resumption, refusals, failures, tables, plots and the page."""
 
 import csv
+import html
 import io
 import json
 import os
@@ -32,7 +33,8 @@ from ssdlab.html.points_plots import groups, heat, metric_figures, over_key, par
 from ssdlab.html.svg import drawn as drawn_svg
 from ssdlab.html.sweep_page import sweep_page
 from ssdlab.policy import Victim, VictimView
-from ssdlab.results.points import Points, key_of
+from ssdlab.results.answer import of_points
+from ssdlab.results.points import Points, Row, key_of
 from ssdlab.results.sweep import CSV, JSON, OUTCOMES, PARQUET, Outcome, Sweep
 from ssdlab.running.outcomes import Outcomes
 
@@ -684,3 +686,31 @@ def test_without_numbers_there_is_nothing_to_plot() -> None:
 def test_an_empty_space_has_one_point() -> None:
     assert len(Space({}, drawn=False)) == 1
     assert os.fspath(Path(CSV)) == CSV
+
+
+def test_the_answer_says_what_intervals_tell() -> None:
+    column = {"gc.victim": ["a", "b", "c"]}
+
+    def told(*waf: tuple[float, ...]) -> str:
+        rows: list[list[Row]] = [[{"waf": value} for value in seeds] for seeds in waf]
+        return " ".join(of_points(Points.of(["a", "b", "c"], column, rows)))
+
+    assert told((2.0,), (3.0,), (4.0,)) == (
+        "Write amplification is lowest at a (2.000); highest at c (4.000). One seed: no interval."
+    )
+    apart = told((2.0, 2.01, 1.99), (3.0, 3.01, 2.99), (4.0, 4.01, 3.99))
+    assert apart == "Write amplification is lowest at a (2.000); highest at c (4.000)."
+    close = told((2.0, 2.1, 1.9), (2.05, 2.1, 2.0), (4.0, 4.01, 3.99))
+    assert "lowest at a (2.000), from which b cannot be told; highest at c" in close
+    assert told((2.0, 2.0), (2.0, 2.0), (2.0, 2.0)) == "Write amplification: equal at all points."
+    assert told((), (), ()) == ""
+
+
+def test_a_notebook_shows_answer_plot_and_table() -> None:
+    vary = {"device.over_provisioning": [0.2, 0.3]}
+    done = ssdlab.sweep("greedy-8ch", set=SMALL, vary=vary, progress=False)
+    text = done._repr_html_()
+    assert done.answer
+    assert html.escape(done.answer) in text
+    assert "<svg" in text
+    assert text.count("<tr>") == 3

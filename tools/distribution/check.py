@@ -19,10 +19,11 @@ TRACE = ROOT / "traces/wiredtiger.trace.zst"
 PAGE = ROOT / "docs/tutorials/ten-minutes.md"
 MOST_SECONDS = 60.0
 """From `pip install` to the first picture."""
+MANUAL = r"ssdlab-[\d.]+\.data/data/share/man/man1/ssdlab\.1"
 EXTENSION = "ssdlab/_core.abi3.so"
 SOURCES = {
     *("Cargo.lock", "Cargo.toml", "LICENSE-APACHE", "LICENSE-MIT", "PKG-INFO", "README.md"),
-    *("crates", "papers", "presets", "pyproject.toml", "python"),
+    *("crates", "packaging", "papers", "presets", "pyproject.toml", "python"),
 }
 """What stands at the top of the source distribution."""
 
@@ -63,8 +64,11 @@ def contents(wheel: Path) -> None:
         compiled = archive.read(EXTENSION)
     package = {name.removeprefix("python/") for name in _package_files()} | {EXTENSION}
     described = {name for name in names if re.match(r"ssdlab-[\d.]+\.dist-info/", name)}
-    if names - described != package:
-        raise Refused(f"{wheel.name}: differs by {sorted((names - described) ^ package)}")
+    manual = {name for name in names if re.fullmatch(MANUAL, name)}
+    if not manual:
+        raise Refused(f"{wheel.name}: without its manual page")
+    if differs := (names - described - manual) ^ package:
+        raise Refused(f"{wheel.name}: differs by {sorted(differs)}")
     for licence in ("LICENSE-APACHE", "LICENSE-MIT"):
         if not any(name.endswith(licence) for name in described):
             raise Refused(f"{wheel.name}: without {licence}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from html import escape
@@ -19,13 +19,18 @@ from ssdlab.html.png import png
 from ssdlab.html.points_plots import groups, heat, over_key
 from ssdlab.html.run_page import run_figures
 from ssdlab.html.svg import drawn
+from ssdlab.html.sweep_page import numbers_table as points_table
 from ssdlab.results import outputs
+from ssdlab.results.answer import AMOUNT
 from ssdlab.results.comparison import Comparison
 from ssdlab.results.points import Key, Points
 from ssdlab.results.report import Report
+from ssdlab.results.sweep import Sweep
 
 MAIN = ("ccdf", "latency-time", "waf", "parts")
 """Plots of a run that are shown where none is asked for."""
+MOST_ROWS = 10
+"""Points of a sweep in a notebook."""
 KINDS = (".svg", ".png", ".html")
 
 
@@ -114,10 +119,22 @@ def of_comparison(done: Comparison) -> str:
     parts += [f"<p>{escape(one)}</p>" for one in done.first_lines() if one]
     for label, why in done.failures.items():
         parts.append(f"<p><b>{escape(label)} could not finish</b>: {escape(why)}</p>")
-    for title, _, texts in done.warning_groups():
+    return "".join([*parts, *_warnings(done.warning_groups())])
+
+
+def of_sweep(done: Sweep) -> str:
+    """The answer of a sweep, a plot over its first key with numbers, the lowest points."""
+    parts = [f"<p>{escape(one)}</p>" for one in (done.answer, *done.first_lines()) if one]
+    if done.points.numeric and AMOUNT in done.points.metrics:
+        parts.append(of_points(done.points, AMOUNT, None, None)._repr_html_())
+    parts.append(f'<div style="overflow-x:auto">{points_table(done, MOST_ROWS)}</div>')
+    return "".join([*parts, *_warnings(done.warning_groups())])
+
+
+def _warnings(groups: Iterable[tuple[str, str, list[str]]]) -> Iterator[str]:
+    for title, _, texts in groups:
         listed = "".join(f"<li>{escape(text)}</li>" for text in texts)
-        parts.append(f"<b>{escape(title)}</b><ul>{listed}</ul>")
-    return "".join(parts)
+        yield f"<b>{escape(title)}</b><ul>{listed}</ul>"
 
 
 def of_report(report: Report, names: tuple[str, ...]) -> Drawing:

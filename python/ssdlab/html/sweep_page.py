@@ -8,7 +8,16 @@ from html import escape
 
 from ssdlab.display.form import Column
 from ssdlab.html.metric_plots import all_figures, metric_plots
-from ssdlab.html.page import Section, document, figures, number, table, warning_boxes, warnings_box
+from ssdlab.html.page import (
+    Section,
+    document,
+    figures,
+    number,
+    prose,
+    table,
+    warning_boxes,
+    warnings_box,
+)
 from ssdlab.html.plot import Figure
 from ssdlab.html.points_plots import key_text, parallel, pareto, weighed
 from ssdlab.results.points import Points
@@ -26,9 +35,10 @@ def sweep_page(done: Sweep) -> str:
     """The page of a sweep."""
     points = done.points
     sections = [
+        Section("answer", "Answer", _answer(done)),
         Section("plots", "Plots", _first(done) + metric_plots(points)),
         Section("front", "All keys", _all_keys(done)),
-        Section("numbers", "Numbers", _numbers(done)),
+        Section("numbers", "Numbers", numbers_table(done)),
         Section("warnings", "Warnings", warning_boxes(done.warning_groups())),
         Section("failures", "Failed runs", _failures(done)),
         Section("sweep", "Sweep", _identity(done)),
@@ -42,12 +52,16 @@ def sweep_page(done: Sweep) -> str:
     return document(f"{done.name}, swept", lead, [one for one in sections if one.body])
 
 
+def _answer(done: Sweep) -> str:
+    return f'<p class="answer">{prose(done.answer)}</p>' if done.answer else ""
+
+
 def _first(done: Sweep) -> str:
     lines = done.first_lines()
     return warnings_box(lines) if lines else ""
 
 
-def _numbers(done: Sweep) -> str:
+def numbers_table(done: Sweep, most: int = MOST_ROWS) -> str:
     """The points with the lowest value of the first metric."""
     points = done.points
     metrics = [one for one in points.metrics.values() if one.paged]
@@ -59,7 +73,7 @@ def _numbers(done: Sweep) -> str:
         for i in range(len(points.labels))
         if (known := points.summary(i, first.name)) is not None
     )
-    rows = [_row(done, i, metrics) for _, i in ranked[:MOST_ROWS]]
+    rows = [_row(done, i, metrics) for _, i in ranked[:most]]
     left = len(ranked) - len(rows)
     caption = f"Points by {first.title}, the lowest first"
     caption += f": {len(rows)} of {len(ranked):,}" if left else ""

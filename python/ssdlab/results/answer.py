@@ -12,10 +12,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ssdlab.display.form import columns
+from ssdlab.display.numbers import shown
 from ssdlab.results.intervals import ONE_SEED, UNDECIDED, Ratio
 
 if TYPE_CHECKING:
     from ssdlab.results.comparison import Comparison
+    from ssdlab.results.points import Points
     from ssdlab.results.report import Report
 
 AMOUNT = "waf"
@@ -53,6 +55,33 @@ def answers(done: Comparison) -> list[Answer]:
         for work, one in groups
         if max(len(one.repetitions), len(one.reports)) > 1
     ]
+
+
+def of_points(points: Points) -> list[str]:
+    """Where among the points of a sweep each number that is ranked is lowest, and highest.
+
+    A point cannot be told from the lowest one where their intervals overlap.
+    """
+    sentences = []
+    for key, title in TITLES.items():
+        found = ((i, points.summary(i, key)) for i in range(len(points.labels)))
+        known = {i: one for i, one in found if one is not None}
+        if len(known) < 2:
+            continue
+        least, most = (of(known, key=lambda i: known[i].mean) for of in (min, max))
+        if known[least].mean == known[most].mean:
+            sentences.append(_begun(f"{title}: equal at all points."))
+            continue
+        low, high = (f"{points.labels[i]} ({shown(key, known[i].mean)})" for i in (least, most))
+        near = [i for i in known if i != least and known[i].low <= known[least].high]
+        ties = ""
+        if near:
+            ties = f", from which {_named([points.labels[i] for i in near])} cannot be told"
+        text = f"{title} is lowest at {low}{ties}; highest at {high}."
+        sentences.append(_begun(text))
+    if sentences and all(len(runs) < 2 for runs in points.runs):
+        sentences.append(f"{ONE_SEED[0].upper()}{ONE_SEED[1:]}.")
+    return sentences
 
 
 def _by_work(done: Comparison) -> Iterator[tuple[str, Comparison]]:

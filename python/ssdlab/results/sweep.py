@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -15,6 +14,7 @@ from ssdlab.config.space import Space
 from ssdlab.display.form import columns
 from ssdlab.display.numbers import Value, shown
 from ssdlab.results import frames
+from ssdlab.results.answer import of_points
 from ssdlab.results.drawing import Drawing, drawer
 from ssdlab.results.points import Points, Row
 from ssdlab.results.report import Report
@@ -295,10 +295,17 @@ class Sweep:
         lines += wrapped("over ", keys)
         for text in self.first_lines():
             lines += ["", *wrapped("", text)]
+        if self.answer:
+            lines += ["", *wrapped("", self.answer)]
         lines += ["", *self._best()]
         for head, mark, texts in self.warning_groups():
             lines += ["", head, *(line for text in texts for line in wrapped(mark, text))]
         return "\n".join(lines).rstrip() + "\n"
+
+    @cached_property
+    def answer(self) -> str:
+        """Where write amplification and latencies are lowest and highest, as intervals tell."""
+        return " ".join(of_points(self.points))
 
     def _different(self, key: str) -> int:
         return len(set(map(str, self.space.columns[key])))
@@ -329,8 +336,8 @@ class Sweep:
         return f"<Sweep of {', '.join(self.keys)}>\n{self.summary()}"
 
     def _repr_html_(self) -> str:
-        """The summary for notebooks."""
-        return f"<pre>{html.escape(self.summary())}</pre>"
+        """The answer, a plot and the table of the lowest points, for notebooks."""
+        return drawer().of_sweep(self)
 
 
 def point_label(setting: Mapping[str, object]) -> str:
