@@ -41,7 +41,7 @@ impl Writes {
         if let Load::Zipf(theta) = load {
             let mut sum = 0.0;
             for rank in 1..=user_pages {
-                sum += (rank as f64).powf(-theta);
+                sum += libm::pow(rank as f64, -theta);
                 shares.push(sum);
             }
             shares.iter_mut().for_each(|share| *share /= sum);

@@ -15,7 +15,7 @@ from ssdlab.config.resolve import Config, ConfigLike, load_config
 from ssdlab.config.vary import listed, of_vary, values_of
 from ssdlab.display.numbers import Value
 from ssdlab.display.progress import display, say_before
-from ssdlab.errors import ConfigError, Interrupted, WorkloadError
+from ssdlab.errors import ConfigError, Interrupted, OutputError, WorkloadError
 from ssdlab.results.comparison import CSV, JSON, TEXT, Comparison, labels_of
 from ssdlab.results.folder import draft, keep_with_page
 from ssdlab.results.report import Report
@@ -179,7 +179,11 @@ def run_all(
         return _ran(planned, None, jobs, progress, html, enough).comparison()
     reads = dict.fromkeys(one.config.file for one in planned if one.config.file)
     with draft(Path(out), force, reads) as made:
-        done = _ran(planned, made.path, jobs, progress, html, enough).comparison()
+        try:
+            done = _ran(planned, made.path, jobs, progress, html, enough).comparison()
+        except OutputError as error:
+            text = str(error).replace(str(made.path), str(made.target))
+            raise OutputError(f"{text}; nothing is kept") from error
         made.settle(done.completed)
         made.write(CSV, done.to_csv())
         made.write(TEXT, done.summary())

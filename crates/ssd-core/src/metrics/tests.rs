@@ -26,7 +26,8 @@ fn a_run_that_the_reserve_decided_says_so_first() {
     assert_eq!((r.verdict.decided_by, r.verdict.policy_share), (DecidedBy::Reserve, Some(0.23)));
     assert!(!r.steady_state.reached, "{}", r.steady_state.reason);
     let text = summary::text(&r);
-    let verdict = "verdict         the reserve decided, not your policy: 23.0 % of the victims were";
+    let verdict =
+        "verdict         the reserve decided, not your policy: 23.0 % of the victims were";
     // Behind the two lines of the head, and a blank one.
     assert!(text.lines().nth(3).unwrap().starts_with(verdict), "{text}");
     assert!(
