@@ -26,6 +26,7 @@ from ssdlab.cli.options import (
     Unit,
 )
 from ssdlab.cli.terminal import say
+from ssdlab.results.text import wrapped
 from ssdlab.running import trial
 
 app = typer.Typer()
@@ -73,8 +74,10 @@ def try_command(
         tried = drive_preset(drive)
     made = trial.prepared(trace, drive=tried, set=values, seeds=seeds, progress=not quiet)
     if not quiet:
-        for line in (*made.lines, *(f"without {k}: {why}" for k, why in made.left_out.items())):
-            say(line)
+        for line in made.lines:
+            say("\n".join(wrapped(line[:7], line[7:])))
+        for policy, why in made.left_out.items():
+            say("\n".join(wrapped(f"without {policy}: ", why)))
     target = out or Path("runs") / f"try-{made.planned[0].config.name}"
     done = trial.tried(
         made, seeds, budget_s, jobs, target, force, progress=not quiet, html=not no_html

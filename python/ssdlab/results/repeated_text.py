@@ -12,6 +12,8 @@ from ssdlab.results.text import table
 
 SHOWN = {one.name: one.title for one in columns() if one.shown}
 """Columns that are shown, and how they are called."""
+OPEN = "?"
+"""Marks a ratio that may as well be 1, where there is little room."""
 
 
 def ratio_text(known: Ratio | None) -> str:
@@ -46,7 +48,8 @@ def tables(done: Comparison) -> list[str]:
             cells = _cells(key, estimates[label].get(key))
             if several:
                 known = ratios[label].get(key) if label in ratios else None
-                cells.append("" if label == labels[0] else ratio_text(known))
+                said = ratio_text(known).replace(UNDECIDED, OPEN)
+                cells.append("" if label == labels[0] else said)
             rows.append([f"  {label}{_mark(label, lowest.get(key))}", *cells])
     return lines + table(head, rows) + _notes(done, estimates)
 
@@ -85,6 +88,9 @@ def _notes(done: Comparison, estimates: dict[str, dict[str, Estimate]]) -> list[
         lines.append("* lowest; = equal to the lowest, or cannot be told from it.")
     if len(done.repetitions) > 1:
         lines.append("Ratios are paired by seed (geometric mean, interval of the logarithms).")
+        ratios = (done.ratios(label) for label in [*done.repetitions][1:])
+        if any(one.order == UNDECIDED for found in ratios for one in found.values()):
+            lines.append(f"{OPEN} the interval contains 1: {UNDECIDED}.")
     for label, found in estimates.items():
         n = max((one.n for one in found.values()), default=0)
         if n < len(_seeds(done)):

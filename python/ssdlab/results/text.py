@@ -41,7 +41,8 @@ def _parts(widths: Sequence[int], room: int) -> Iterator[tuple[int, int]]:
 def wrapped(label: str, text: str) -> Iterator[str]:
     """`text` behind `label`, broken at spaces, further lines indented."""
     line = label
-    for word in text.split():
+    # A number and its percent sign stay together.
+    for word in (part.replace("\0", " ") for part in text.replace(" %", "\0%").split()):
         if len(line) > len(label) and len(line) + 1 + len(word) > WIDTH:
             yield line
             line = " " * len(label)
