@@ -129,7 +129,9 @@ def parallel_body(figure: Parallel) -> tuple[float, str]:
         side, at_x = ("label end", WIDTH - 8) if last else ("label", x - 8)
         if i > 0 and not last:
             side, at_x = "label middle", x
-        name = escape(cut(axis.label.rpartition(".")[2], max(8, int(2 * step / LETTER))))
+        # The last word of a key; "p99.9 write" is none.
+        label = axis.label if " " in axis.label else axis.label.rpartition(".")[2]
+        name = escape(cut(label, max(8, int(2 * step / LETTER))))
         parts.append(f'<text class="{side}" x="{at_x:.1f}" y="{y}">{name}</text>')
         for at, text in axis.ticks:
             y_tick = foot - UPRIGHT * at
