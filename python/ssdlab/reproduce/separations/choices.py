@@ -70,8 +70,8 @@ LINES: dict[str, Keys] = {
     ANY: {"alloc.separation": {"policy": REGIONS, "victims": "any"}},
     BOUND: {"alloc.separation": {"policy": "future", "classes": 24}},
 }
-REAL = tuple(line for line in LINES if line not in (FUTURE, BOUND))
-"""Those that a controller could follow."""
+REAL = tuple(line for line in LINES if line not in (FUTURE, BOUND, ANY))
+"""Those that a controller could follow. With these victims, `ANY` is `APART`."""
 VICTIMS = ("greedy", "cost-benefit")
 SPARES = (0.07, 0.14, 0.28)
 USUAL = 0.14
@@ -207,7 +207,8 @@ def seeds(quick: bool) -> tuple[int, ...]:
 
 def lines(quick: bool) -> tuple[str, ...]:
     """Those that are run: a small device cannot hold 10 or 24 blocks open."""
-    return tuple(line for line in LINES if not (quick and line in (BOUND, CHAIN)))
+    left_out = (ANY, BOUND, CHAIN) if quick else (ANY,)
+    return tuple(line for line in LINES if line not in left_out)
 
 
 def mark(quick: bool) -> str:
@@ -305,7 +306,7 @@ def places(quick: bool) -> Iterator[Place]:
         for victims in VICTIMS:
             for spare in SPARES:
                 yield from (Place(workload, victims, spare, line) for line in lines(quick))
-    known = lines(quick)
+    known = (*lines(quick), ANY)
     yield from (place for place in CELLS if place.line in known)
 
 
