@@ -34,5 +34,10 @@ def checked() -> str:
 
 def described() -> str:
     """Version, commit where known, and version of the results."""
-    commit = f" ({_core.__commit__})" if _core.__commit__ else ""
-    return f"{_core.__version__}{commit}, results {_core.__results_version__}"
+    return spelled(_core.__version__, _core.__commit__, _core.__results_version__)
+
+
+def spelled(version: str, commit: str | None, results: int | None) -> str:
+    """The same of the program that wrote a report."""
+    of = f" ({commit})" if commit else ""
+    return f"{version}{of}" + ("" if results is None else f", results {results}")

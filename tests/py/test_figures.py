@@ -13,7 +13,7 @@ import pytest
 import ssdlab
 from running import ROOT, SMALL
 from ssdlab.html.compare_plots import comparison_figures
-from ssdlab.html.plot import Bars, Curve, Figure, Missing, Plot, Stacked
+from ssdlab.html.plot import Bars, Curve, Figure, Missing, Panels, Plot, Stacked
 from ssdlab.html.run_plots import device_figures, latency_figures, wear_figures
 from ssdlab.html.trace_plots import trace_figures
 
@@ -81,12 +81,12 @@ def by_hand(factor: int = 1, **changes: Any) -> ssdlab.Report:  # noqa: ANN401 -
     )
 
 
-def plots(figures: Sequence[Figure]) -> dict[str, Plot]:
+def plots(figures: Sequence[Figure]) -> dict[str, Plot | Panels]:
     assert not any(isinstance(one, Missing) for one in figures)
-    return {one.key: one for one in figures if isinstance(one, Plot)}
+    return {one.key: one for one in figures if isinstance(one, Plot | Panels)}
 
 
-def axes(plot: Plot) -> list[tuple[str, bool, float | None, float | None]]:
+def axes(plot: Plot | Panels) -> list[tuple[str, bool, float | None, float | None]]:
     """Unit, whether it is logarithmic, and the bounds of both axes."""
     assert all(isinstance(axis.label, str) for axis in (plot.x, plot.y))
     return [(axis.unit, axis.log, axis.low, axis.high) for axis in (plot.x, plot.y)]
@@ -133,10 +133,11 @@ def test_latencies_of_a_run() -> None:
 
 def test_the_device_over_time() -> None:
     found = plots(device_figures(by_hand()))
-    assert list(found) == ["used", "free", "waf", "programs", "collecting", "pending"]
+    over_time = ["rate", "used", "free", "waf", "programs", "collecting", "erases-time", "pending"]
+    assert list(found) == over_time
     assert all(one.linked for one in found.values())
     ratio = ("ratio", True, None, None)
-    ups = [("share", False, None, None), COUNT, ratio, COUNT, COUNT, COUNT]
+    ups = [COUNT, ("share", False, None, None), COUNT, ratio, COUNT, COUNT, COUNT, COUNT]
     assert [axes(one) for one in found.values()] == [[TIME, up] for up in ups]
     same(found["used"].curves[0], 0, TIMES, [0.5, 0.75, 1])
     same(found["free"].curves[0], 0, TIMES, [10, 6, 4])
@@ -147,13 +148,16 @@ def test_the_device_over_time() -> None:
     host, gc = found["programs"].curves
     same(host, 0, TIMES, [10_000, 10_000, 0])
     same(gc, 1, TIMES, [5000, 10_000, 2500])
-    pools, erases = found["collecting"].curves
-    same(pools, 1, TIMES, [0, 2, 1])
-    same(erases, 4, TIMES, [0, 10, 5])
+    same(found["collecting"].curves[0], 1, TIMES, [0, 2, 1])
+    same(found["erases-time"].curves[0], 4, TIMES, [0, 1000, 500])
+    reads, writes = found["rate"].curves
+    same(reads, 0, TIMES, [5000, 1000, 0])
+    same(writes, 1, TIMES, [10_000, 0, 1000])
     same(found["pending"].curves[0], 0, TIMES, [3, 5, 0])
 
 
-def bars(plot: Plot) -> Bars:
+def bars(plot: Plot | Panels) -> Bars:
+    assert isinstance(plot, Plot)
     (found,) = plot.bars
     assert isinstance(found.name, str)
     return found
@@ -250,8 +254,9 @@ def test_figures_of_a_comparison() -> None:
     found = plots(figures)
     assert [one.key for one in figures] == [
         *("cdf-write", "ccdf-write", "cdf-read", "ccdf-read", "parts-write", "parts-read"),
+        *("victims", "erases"),
         *("write-time", "read-time", "waf-time", "free-time", "used-time", "collecting-time"),
-        *("pending-time", "victims", "erases"),
+        "pending-time",
     ]
     for one in found.values():
         assert [curve.name for curve in one.curves] == ["one", "two"]
@@ -293,6 +298,7 @@ def test_axes_of_the_figures_of_a_trace() -> None:
     found = plots(trace_figures([info]))
     share = ("share", False, 0.0, None)
     assert {key: axes(one) for key, one in found.items()} == {
+        "rate": [TIME, COUNT],
         "sizes": [("bytes", True, None, None), share],
         "runs": [("count", True, None, None), share],
         "updates": [("count", True, None, None), SHARE],

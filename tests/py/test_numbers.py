@@ -82,7 +82,7 @@ JS = [
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="no node: the script was not run")
 def test_the_script_writes_them_so_too() -> None:
-    source = resources.files("ssdlab.html").joinpath("page.js").read_text(encoding="utf-8")
+    source = resources.files("ssdlab.html").joinpath("values.js").read_text(encoding="utf-8")
     begin, end = source.index("  const UNITS"), source.index("  const showTip")
     cases = [(value, unit) for value, unit, _ in JS]
     program = f"{source[begin:end]}\nconsole.log(JSON.stringify({json.dumps(cases)}.map("

@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 
 from ssdlab.config.resolve import Config, load_config
 from ssdlab.results.report import Report
-from ssdlab.versions import described
+from ssdlab.versions import described, spelled
 
 Source: TypeAlias = Literal["synthetic", "recorded"]
 """Origin of the requests: the published statistics, or a trace of the application."""
@@ -82,10 +82,10 @@ class Cell:
             report = Report.read(folder / self.folder)
             same = report.json["config"] == json.loads(json.dumps(self.config.values))
             known = report.provenance
-            ours = f"{known.ssdlab} ({known.commit})" if known.commit else known.ssdlab
+            made_by = spelled(known.ssdlab, known.commit, known.results)
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None  # damaged: run again
-        return report if same and report.completed and ours == described() else None
+        return report if same and report.completed and made_by == described() else None
 
 
 class Results:
