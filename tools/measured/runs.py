@@ -12,6 +12,7 @@ from pathlib import Path
 import ssdlab
 from measured.grid import DRIVE, METRICS, NEEDS, QUESTIONS, SEEDS, SETTINGS, Question, cells
 from ssdlab import _core
+from ssdlab.traces.info import json_text
 
 ROOT = Path(__file__).resolve().parents[2]
 KEPT = ROOT / "docs/policies/measured.json"
@@ -121,21 +122,5 @@ def measure(only: Sequence[str] = ()) -> None:
 
 def write(values: Mapping[str, object]) -> None:
     """A line of the file for each line and cell."""
-    text = json.dumps(values, indent=1, ensure_ascii=False)
     KEPT.parent.mkdir(parents=True, exist_ok=True)
-    KEPT.write_text(_flat(text) + "\n", encoding="utf-8")
-
-
-def _flat(text: str) -> str:
-    """Lists of numbers in one line."""
-    lines: list[str] = []
-    inside = False
-    for line in text.split("\n"):
-        if inside:
-            closes = line.strip().startswith("]")
-            lines[-1] += line.strip() if closes else line.strip() + " " * line.endswith(",")
-            inside = not closes
-        else:
-            lines.append(line)
-            inside = line.endswith("[")
-    return "\n".join(lines)
+    KEPT.write_text(json_text(values, indent=1), encoding="utf-8")

@@ -74,8 +74,8 @@ def try_command(
         tried = drive_preset(drive)
     made = trial.prepared(trace, drive=tried, set=values, seeds=seeds, progress=not quiet)
     if not quiet:
-        for line in made.lines:
-            say("\n".join(wrapped(line[:7], line[7:])))
+        for name, what in made.lines:
+            say("\n".join(wrapped(f"{name:<7}", what)))
         for policy, why in made.left_out.items():
             say("\n".join(wrapped(f"without {policy}: ", why)))
     target = out or Path("runs") / f"try-{made.planned[0].config.name}"

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from html import escape
 from typing import Literal
 
 from ssdlab.display.form import columns
-from ssdlab.html.page import figure
+from ssdlab.html.page import figure, prose
 from ssdlab.html.plot import Forest, Point
 from ssdlab.results.answer import TITLES
 from ssdlab.results.comparison import Comparison
@@ -19,11 +18,15 @@ MOST_ROWS = 24
 
 def answer_html(done: Comparison) -> str:
     """A paragraph for each workload, and the ratios to the baseline; empty without an answer."""
-    # A number and its unit stay in one line.
-    texts = [escape(one.text).replace(" %", "\u00a0%") for one in done.answers]
-    told = "".join(f'<p class="answer">{text}</p>' for text in texts)
+    told = "".join(paragraph(one.text) for one in done.answers)
     drawn = answer_figure(done)
     return told + (figure(drawn) if told and drawn else "")
+
+
+def paragraph(text: str) -> str:
+    """An answer on a page; a number and its percent sign stay in one line."""
+    unbroken = prose(text).replace(" %", "\u00a0%")
+    return f'<p class="answer">{unbroken}</p>'
 
 
 def answer_figure(done: Comparison) -> Forest | None:

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from html import escape
 
 from ssdlab.display.form import Column
+from ssdlab.html.answer import paragraph
 from ssdlab.html.metric_plots import all_figures, metric_plots
 from ssdlab.html.page import (
     Section,
     document,
     figures,
     number,
-    prose,
     table,
     warning_boxes,
     warnings_box,
@@ -35,7 +35,7 @@ def sweep_page(done: Sweep) -> str:
     """The page of a sweep."""
     points = done.points
     sections = [
-        Section("answer", "Answer", _answer(done)),
+        Section("answer", "Answer", paragraph(done.answer) if done.answer else ""),
         Section("plots", "Plots", _first(done) + metric_plots(points)),
         Section("front", "All keys", _all_keys(done)),
         Section("numbers", "Numbers", numbers_table(done)),
@@ -50,10 +50,6 @@ def sweep_page(done: Sweep) -> str:
     keys = escape(", ".join(done.keys))
     lead = f'<p class="lead">{count:,} points{each} over {keys}{state} · all of them in {CSV}</p>'
     return document(f"{done.name}, swept", lead, [one for one in sections if one.body])
-
-
-def _answer(done: Sweep) -> str:
-    return f'<p class="answer">{prose(done.answer)}</p>' if done.answer else ""
 
 
 def _first(done: Sweep) -> str:

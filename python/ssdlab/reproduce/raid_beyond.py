@@ -223,7 +223,7 @@ def raid_beyond(
         for line in LINES
         for seed in seeds(quick)
     }
-    done = made(Beyond, cells, quick=quick, jobs=jobs, out=out, progress=progress)
+    done = made(Beyond, lambda _: cells, quick=quick, jobs=jobs, out=out, progress=progress)
     write_results(done.folder, to_json(done), page(done), markdown(done))
     return done
 

@@ -47,23 +47,21 @@ Some = TypeVar("Some", bound=Study[Any])
 
 def made(
     kind: type[Some],
-    cells: Mapping[Cell, object],
+    plan: Callable[[Path], Mapping[Cell, object]],
     *,
     quick: bool,
     jobs: int | None,
     out: str | Path | None,
     progress: bool,
-    before: Callable[[Path], object] | None = None,
 ) -> Some:
-    """The study of these runs, those that are missing made now.
+    """The study of the runs that `plan` says, those that are missing made now.
 
-    An interrupted study is resumed, as by `reproduce`, which raises the same exceptions. `before`
-    prepares the folder for its runs.
+    An interrupted study is resumed, as by `reproduce`, which raises the same exceptions. `plan` may
+    write into the folder, which is that of the study, what its runs read.
     """
     folder = folder_of(kind.name, quick, out)
     check_folder(folder, Kept.of(kind.name, quick, {}))
-    if before is not None:
-        before(folder)
+    cells = plan(folder)
     reports, failures, interrupted = run_cells(list(cells), folder, jobs, progress)
     by_key = {cells[cell]: report for cell, report in reports.items()}
     return kind(by_key, quick, failures, interrupted, folder)

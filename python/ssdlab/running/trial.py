@@ -60,8 +60,8 @@ class Trial:
     """What is going to be run of a trace."""
 
     planned: tuple[Planned, ...]
-    lines: tuple[str, ...]
-    """The trace, the drive and the runs, in words."""
+    lines: tuple[tuple[str, str], ...]
+    """The trace, the drive and the runs: which of them, and it in words."""
     left_out: Mapping[str, str]
     """Policies that this drive does not take, and why."""
 
@@ -292,8 +292,8 @@ def _planned(
     return planned, left_out
 
 
-def _told(info: Info, pages: int, config: Config) -> Sequence[str]:
-    """The trace, the drive and the runs, a line each."""
+def _told(info: Info, pages: int, config: Config) -> Sequence[tuple[str, str]]:
+    """The trace, the drive and the runs, each with its name."""
     device, workload = config.values["device"], config.values["workload"]
     page = device["page_bytes"]
     source = info.source
@@ -305,11 +305,11 @@ def _told(info: Info, pages: int, config: Config) -> Sequence[str]:
     planes = device["planes_per_chip"]
     form = f"{device['channels']} channels x {device['chips_per_channel']} chips"
     form += f" x {planes} planes" if planes > 1 else ""
+    trace = f"{source.file}: {source.format}, {info.requests:,} requests, which touch"
+    blocks = f"{form}, blocks of {device['pages_per_block']} pages"
+    spare = f"{percent(_spare(config))} over-provisioning"
     return [
-        f"trace  {source.file}: {source.format}, {info.requests:,} requests, which touch"
-        f" {size(pages * page)} and write {size(info.ops.write.bytes)}",
-        f"drive  {form}, blocks of {device['pages_per_block']} pages,"
-        f" {percent(_spare(config))} over-provisioning, sized to the trace, full"
-        " and overwritten once",
-        f"runs   the trace {rounds}, for each policy and seed",
+        ("trace", f"{trace} {size(pages * page)} and write {size(info.ops.write.bytes)}"),
+        ("drive", f"{blocks}, {spare}, sized to the trace, full and overwritten once"),
+        ("runs", f"the trace {rounds}, for each policy and seed"),
     ]

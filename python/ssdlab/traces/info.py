@@ -439,9 +439,9 @@ class Info:
         return f"<Info {self.source.file}: {self.requests:,} requests>"
 
 
-def json_text(values: Any) -> str:  # noqa: ANN401 - anything that JSON has
+def json_text(values: Any, indent: int = 2) -> str:  # noqa: ANN401 - anything that JSON has
     """`values` as indented JSON, with the numbers of an array in one line."""
-    text = json.dumps(values, indent=2, ensure_ascii=False)
+    text = json.dumps(values, indent=indent, ensure_ascii=False)
     # No string contains a line break, so these brackets are those of arrays.
     rows = re.sub(r'\[\n\s+([^][{}"]+?)\n\s+\]', lambda found: f"[{found[1]}]", text)
     return re.sub(r"(?<=[\dl]),\n\s+(?=[\dn-])", ", ", rows) + "\n"

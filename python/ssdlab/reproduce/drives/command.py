@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ssdlab.reproduce.command import folder_of, write_results
-from ssdlab.reproduce.drives import choices, errors, page
-from ssdlab.reproduce.drives.study import Drives, cell_of, places, write_traces
+from ssdlab.reproduce.command import write_results
+from ssdlab.reproduce.drives import errors, page
+from ssdlab.reproduce.drives.study import Drives, Place, cell_of, places, write_traces
+from ssdlab.reproduce.matrix import Cell
 from ssdlab.reproduce.study import made
 
 
@@ -21,17 +22,12 @@ def compare(
 
     An interrupted run is resumed, as by `reproduce`, which raises the same exceptions.
     """
-    folder = folder_of(choices.NAME, quick, out)
-    cells = {cell_of(place, quick, folder): place for place in places(quick)}
-    done = made(
-        Drives,
-        cells,
-        quick=quick,
-        jobs=jobs,
-        out=out,
-        progress=progress,
-        before=lambda place: write_traces(quick, place),
-    )
+
+    def plan(folder: Path) -> dict[Cell, Place]:
+        write_traces(quick, folder)
+        return {cell_of(place, quick, folder): place for place in places(quick)}
+
+    done = made(Drives, plan, quick=quick, jobs=jobs, out=out, progress=progress)
     more = {errors.KEPT: errors.to_keep(done)}
     write_results(done.folder, page.to_json(done), page.page(done), page.markdown(done), more)
     return done

@@ -295,9 +295,14 @@ def workload_of(place: Place, quick: bool, played: Mapping[str, Played]) -> Work
     return Workload(f"{place.workload}, {100 * place.spare:g} %", "synthetic", keys)
 
 
+def groups(quick: bool) -> dict[str, tuple[str, ...]]:
+    """The workloads of each table and picture."""
+    return {"synthetic": (*WORKLOADS,)} | ({} if quick else {"traces": PLAYED})
+
+
 def workloads(quick: bool) -> tuple[str, ...]:
-    """Of the tables, synthetic ones first."""
-    return (*WORKLOADS, *(() if quick else PLAYED))
+    """All of them."""
+    return sum(groups(quick).values(), ())
 
 
 def places(quick: bool) -> Iterator[Place]:

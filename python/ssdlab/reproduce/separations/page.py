@@ -23,7 +23,6 @@ from ssdlab.reproduce.separations.choices import (
     MEASURED,
     OPTIMAL,
     PAGES,
-    PLAYED,
     REAL,
     REGIONS,
     SEEDS,
@@ -34,6 +33,7 @@ from ssdlab.reproduce.separations.choices import (
     WORKLOADS,
     Place,
     closed_form,
+    groups,
     lines,
     mark,
     workloads,
@@ -91,11 +91,6 @@ def _bold(done: Separations, victims: str, spare: float, names: Sequence[str]) -
         (line, [f"**{n}**" if line == of else n for n, of in zip(numbers, best, strict=True)])
         for line, numbers in _rows(done, victims, spare, names)
     ]
-
-
-def _groups(done: Separations) -> Mapping[str, Sequence[str]]:
-    """The workloads of each table."""
-    return {"synthetic": (*WORKLOADS,)} | ({} if done.quick else {"traces": PLAYED})
 
 
 def _wins(done: Separations, names: Sequence[str]) -> Rows:
@@ -166,9 +161,17 @@ CELLS_SAID = (
     " victims, and lets the host fill up what they leave. A literal model of this meets all five of"
     " its results, and with survivors copied apart those of the device"
     " (crates/ssd-core/tests/two_regions.rs).",
-    "MiDAS's 2.300 is of a file that is not at hand, called Zipf 1.0 by fio. It cannot be the Zipf"
-    f" of the row: the closed form of that is {closed_form('Zipf 1', FIO_SPARE, FIO_PAGES):.3f}.",
 )
+
+
+def _cells_said() -> tuple[str, ...]:
+    """What there is to know of the cells of public simulators."""
+    form = closed_form("Zipf 1", FIO_SPARE, FIO_PAGES)
+    file = "MiDAS's 2.300 is of a file that is not at hand, called Zipf 1.0 by fio."
+    why = f"It cannot be the Zipf of the row: the closed form of that is {form:.3f}."
+    return (*CELLS_SAID, f"{file} {why}")
+
+
 WINS_SAID = (
     "Where a line wins, of all workloads and over-provisionings, and the geometric mean of its"
     " write amplification over that of the mark."
@@ -180,7 +183,7 @@ def page(done: Separations) -> str:
     texts = "".join(f"<p>{prose(text)}</p>" for text in (*ABOUT, *verdict(done)))
     wins = "".join(
         html_table(WIN_HEADS, _wins(done, names), f"{of}: {WINS_SAID}")
-        for of, names in _groups(done).items()
+        for of, names in groups(done.quick).items()
     )
     sections = [Section("best", "Outcome", texts + warnings_box(done.remarks()) + wins)]
     drawings = "".join(
@@ -194,11 +197,11 @@ def page(done: Separations) -> str:
                 _rows(done, victims, spare, names),
                 f"{of}, over-provisioning {spare:.0%}",
             )
-            for of, names in _groups(done).items()
+            for of, names in groups(done.quick).items()
             for spare in SPARES
         )
         sections.append(Section(victims, f"{victims} victims", tables))
-    said = "".join(f"<p>{prose(text)}</p>" for text in CELLS_SAID)
+    said = "".join(f"<p>{prose(text)}</p>" for text in _cells_said())
     cells = said + html_table(CELL_HEADS, _cells(done), "write amplification")
     sections.append(Section("public", "Beside public simulators", cells))
     lead = f'<p class="lead">{TITLE} · ssdlab {escape(described())}</p>'
@@ -232,19 +235,19 @@ def markdown(done: Separations) -> str:
     text = ["<!-- Written by `ssdlab compare --separations`. -->", "", f"# {TITLE}", ""]
     text += [line for one in (*ABOUT, *done.remarks()) for line in (one, "")]
     text += [*(f"- {one}" for one in verdict(done)), "", WINS_SAID, ""]
-    for of, names in _groups(done).items():
+    for of, names in groups(done.quick).items():
         text += [f"{of.capitalize()}:", "", *table_of(WIN_HEADS, _wins(done, names))]
     text += [f"## Beside {APART}", ""]
     for one in pictures(done):
         text += markdown_of(one)
     for victims in VICTIMS:
         text += [f"## {victims} victims", ""]
-        for of, names in _groups(done).items():
+        for of, names in groups(done.quick).items():
             for spare in SPARES:
                 text += [f"### {of.capitalize()}, over-provisioning {spare:.0%}", ""]
                 text += table_of(["line", *names], _bold(done, victims, spare, names))
     text += ["## Beside public simulators", ""]
-    text += [line for one in CELLS_SAID for line in (one, "")]
+    text += [line for one in _cells_said() for line in (one, "")]
     text += table_of(CELL_HEADS, _cells(done))
     text.append(f"`ssdlab compare --separations`, ssdlab {described()}.")
     return "\n".join(text).rstrip() + "\n"

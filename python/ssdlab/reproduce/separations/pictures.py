@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from ssdlab.reproduce.pictures import Picture, heat, line, text, whole
 from ssdlab.reproduce.separations.choices import (
     APART,
-    PLAYED,
     SPARES,
     VICTIMS,
-    WORKLOADS,
     Place,
+    groups,
     lines,
 )
 from ssdlab.reproduce.separations.outcome import Separations
@@ -49,5 +48,5 @@ def _map(done: Separations, victims: str, workloads: Sequence[str], of_what: str
 
 def pictures(done: Separations) -> list[Picture]:
     """All of them."""
-    groups = {"synthetic": (*WORKLOADS,)} | ({} if done.quick else {"traces": PLAYED})
-    return [_map(done, v, names, of) for of, names in groups.items() for v in VICTIMS]
+    every = groups(done.quick).items()
+    return [_map(done, victims, names, of) for of, names in every for victims in VICTIMS]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ssdlab.reproduce.command import Kept, check_folder, folder_of, write_results
+from ssdlab.reproduce.command import write_results
 from ssdlab.reproduce.matrix import Cell
-from ssdlab.reproduce.paper import published
+from ssdlab.reproduce.papers.deferred_gc_raid.paper import published_requests
 from ssdlab.reproduce.separations.choices import (
     APPLICATIONS,
     RANGES,
@@ -40,23 +40,18 @@ def separations(
     An interrupted run is resumed, as by `reproduce`, which raises the same exceptions. The recorded
     traces lie in the folder `traces`.
     """
-    folder = folder_of(Separations.name, quick, out)
-    check_folder(folder, Kept.of(Separations.name, quick, {}))
-    played = {} if quick else traces_of(folder)
-    cells: dict[Cell, tuple[Place, int]] = {}
-    for place in places(quick):
-        work, scheme = workload_of(place, quick, played), scheme_of(place, quick, played)
-        cells |= {Cell(work, scheme, seed): (place, seed) for seed in seeds(quick)}
-    done = made(Separations, cells, quick=quick, jobs=jobs, out=out, progress=progress)
+
+    def plan(folder: Path) -> dict[Cell, tuple[Place, int]]:
+        played = {} if quick else traces_of(folder)
+        cells: dict[Cell, tuple[Place, int]] = {}
+        for place in places(quick):
+            work, scheme = workload_of(place, quick, played), scheme_of(place, quick, played)
+            cells |= {Cell(work, scheme, seed): (place, seed) for seed in seeds(quick)}
+        return cells
+
+    done = made(Separations, plan, quick=quick, jobs=jobs, out=out, progress=progress)
     write_results(done.folder, to_json(done), page(done), markdown(done), files(done))
     return done
-
-
-def whole(volume: str) -> int:
-    """Requests of a volume in the whole week."""
-    (number,) = published("deferred-gc-raid").row("table2_traces", "requests", [volume])
-    assert number is not None, "table II has all volumes"
-    return int(number)
 
 
 def traces_of(folder: Path) -> dict[str, Played]:
@@ -66,7 +61,9 @@ def traces_of(folder: Path) -> dict[str, Played]:
         file = files[name] = folder / FOLDER / f"{name}.ssdtrace"
         file.parent.mkdir(parents=True, exist_ok=True)
         if not file.is_file():
-            number = (whole(name) // SHRUNK) - 1  # each of its two phases is rounded down
+            number = (
+                published_requests(name) // SHRUNK - 1
+            )  # each of its two phases is rounded down
             keys = {"workload.shrink": SHRUNK}
             generate(f"msr:{name}", file, bytes=round(span * 1e9), requests=number, set=keys)
     return {name: Played.of(file) for name, file in files.items()}

@@ -79,7 +79,7 @@ def schemes(scale: Scale, group: int = GROUP) -> list[Scheme]:
 
 def stand_in(name: str, scale: Scale) -> Workload:
     """The synthetic trace of a volume, shrunk as the device is."""
-    whole = _published_requests(name)
+    whole = published_requests(name)
     keys = {
         **PATTERN,
         **WHOLE,
@@ -94,7 +94,8 @@ def stand_in(name: str, scale: Scale) -> Workload:
     return Workload(name, "synthetic", keys)
 
 
-def _published_requests(name: str) -> int:
+def published_requests(name: str) -> int:
+    """Requests of a volume in the whole week."""
     (number,) = published(NAME).row("table2_traces", "requests", [name])
     assert number is not None, "table II has all traces"
     return int(number)
