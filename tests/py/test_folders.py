@@ -29,8 +29,8 @@ from running import (
     ssdlab_command,
 )
 from ssdlab.html.compare_page import comparison_page
-from ssdlab.running import batch as running_batch
-from ssdlab.running import compare_runs, simulate
+from ssdlab.running import compare_runs, runner, simulate
+from ssdlab.running.batch import Batch
 
 
 @pytest.fixture
@@ -127,7 +127,7 @@ def test_an_interrupted_comparison_lists_what_was_not_run(
                 raise ssdlab.Interrupted(None) from None
             time.sleep(0.01)
 
-    monkeypatch.setattr(running_batch, "run_loaded", stopped)
+    monkeypatch.setattr(runner, "run_loaded", stopped)
     with pytest.raises(ssdlab.Interrupted) as caught:
         ssdlab.compare(
             ssdlab.load_config("greedy-8ch", set=SMALL),
@@ -195,13 +195,13 @@ def test_an_interrupt_while_runs_are_submitted_stops_those_that_have_begun(
             assert begun.wait(HANG_S)
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(running_batch, "ThreadPoolExecutor", Interrupted)
+    monkeypatch.setattr(runner, "ThreadPoolExecutor", Interrupted)
     endless = {"workload.requests": 200_000_000_000}
     planned = compare_runs.plan([small / "small.toml"], set=endless)
     done = compare_runs.Finished(planned)
-    batch = running_batch.Batch(planned, done.take)
+    batch = Batch(planned, done.take)
     batch.display = Shown()
-    batch.run_displayed(1)
+    runner.Threads(1).run(batch)
     assert batch.interrupted
     assert [report.completed for report in done.reports.values()] == [False]
 

@@ -235,9 +235,12 @@ PACKAGES = [
     "results",
     "policy",
     "traces",
+    "store",
     "html",
     "export",
     "running",
+    "searching",
+    "fleets",
     "kv",
     "ssdlab",  # __init__.py, the public interface: those below it use the package as anybody does.
     "oracles",

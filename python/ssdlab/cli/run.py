@@ -35,8 +35,8 @@ from ssdlab.cli.options import (
 from ssdlab.cli.terminal import Form, put_result, say
 from ssdlab.errors import ConfigError, Interrupted, OutputError, RunError
 from ssdlab.results.report import Report
-from ssdlab.running.batch import Planned
 from ssdlab.running.compare_runs import plan, run_all
+from ssdlab.running.runner import Planned
 
 app = typer.Typer()
 

@@ -19,8 +19,10 @@ from ssdlab.errors import ConfigError, Interrupted, OutputError, WorkloadError
 from ssdlab.results.comparison import CSV, JSON, TEXT, Comparison, labels_of
 from ssdlab.results.folder import draft, keep_with_page
 from ssdlab.results.report import Report
-from ssdlab.running.batch import Batch, Ended, Planned, missing_traces, threads_of
+from ssdlab.running.batch import Batch
 from ssdlab.running.fitted import all_fitted, fits
+from ssdlab.running.job import missing_traces
+from ssdlab.running.runner import Ended, Planned, Runner, Threads, threads_of
 from ssdlab.running.simulate import Plugs, plugged
 
 NO_PLUGS = Plugs()
@@ -169,18 +171,20 @@ def run_all(
     progress: bool = True,
     html: bool = True,
     enough: Enough | None = None,
+    runner: Runner | None = None,
 ) -> Comparison:
     """Run everything, with folders, tables, summary and page (`html`) in `out`.
 
-    With `enough` no further seed begins once that says so of the runs that have ended.
+    With `enough` no further seed begins once that says so of the runs that have ended. `runner`
+    makes the runs; None: `jobs` threads here.
     """
-    planned, jobs = _checked(planned, jobs, progress)
+    planned, runner = _checked(planned, runner or jobs, progress)
     if out is None:
-        return _ran(planned, None, jobs, progress, html, enough).comparison()
+        return _ran(planned, None, runner, progress, html, enough).comparison()
     reads = dict.fromkeys(one.config.file for one in planned if one.config.file)
     with draft(Path(out), force, reads) as made:
         try:
-            done = _ran(planned, made.path, jobs, progress, html, enough).comparison()
+            done = _ran(planned, made.path, runner, progress, html, enough).comparison()
         except OutputError as error:
             text = str(error).replace(str(made.path), str(made.target))
             raise OutputError(f"{text}; nothing is kept") from error
@@ -239,18 +243,21 @@ def run_into(
     planned: Sequence[Planned], folder: Path, jobs: int | None, progress: bool
 ) -> Finished:
     """Make the runs, each into its place in `folder` as soon as it is done, without pages."""
-    planned, jobs = _checked(planned, jobs, progress)
-    return _ran(planned, folder, jobs, progress, html=False)
+    planned, runner = _checked(planned, jobs, progress)
+    return _ran(planned, folder, runner, progress, html=False)
 
 
 def _checked(
-    planned: Sequence[Planned], jobs: int | None, progress: bool
-) -> tuple[list[Planned], int]:
-    """The runs with the devices that they get, and how many run at a time.
+    planned: Sequence[Planned], runs_on: Runner | int | None, progress: bool
+) -> tuple[list[Planned], Runner]:
+    """The runs with the devices that they get, and what makes them: by default so many threads.
 
     Raises `ConfigError`, or `WorkloadError` if a trace is missing.
     """
-    jobs = threads_of(jobs, len(planned))
+    if runs_on is None or isinstance(runs_on, int):
+        runner: Runner = Threads(threads_of(runs_on, len(planned)))
+    else:
+        runner = runs_on
     missing = missing_traces(one.config["workload.trace"] for one in planned)
     if missing:
         raise WorkloadError(f"{', '.join(missing)}: cannot open the trace: no such file")
@@ -260,9 +267,9 @@ def _checked(
             configs = all_fitted(configs, shown.run)
     else:
         configs = all_fitted(configs, None)
-    memory.check(configs, jobs)
+    memory.check(configs, runner.here)
     sized = [replace(one, config=config) for one, config in zip(planned, configs, strict=True)]
-    return sized, jobs
+    return sized, runner
 
 
 def _page(done: Comparison) -> str:
@@ -274,7 +281,7 @@ def _page(done: Comparison) -> str:
 def _ran(
     planned: Sequence[Planned],
     folder: Path | None,
-    jobs: int,
+    runner: Runner,
     progress: bool,
     html: bool,
     enough: Enough | None = None,
@@ -284,7 +291,7 @@ def _ran(
     done = Finished(list(planned))
     wanted = planned if enough is None else _until(planned, done, enough)
     batch = Batch(wanted, done.take, folder, html=html)
-    batch.run(jobs, progress)
+    batch.run(runner, progress)
     done.interrupted = batch.interrupted
     return done
 

@@ -21,7 +21,7 @@ from ssdlab.errors import ConfigError, WorkloadError
 from ssdlab.policy import Policies
 from ssdlab.results.sweep import COLUMNS, point_label
 from ssdlab.results.text import folded_points
-from ssdlab.running.batch import missing_traces
+from ssdlab.running.job import missing_traces
 from ssdlab.running.simulate import Plugs, plugged
 from ssdlab.versions import described
 
@@ -212,6 +212,7 @@ def _seeds(design: Design, seeds: int) -> tuple[int, ...]:
 def check(design: Design, jobs: int) -> None:
     """Refuse a sweep with a value, or a device, that is possible at no point.
 
+    `jobs` devices at a time have to fit into the memory of this machine.
     A point whose values exclude one another is left to its run, which says so.
     """
     errors: dict[str, None] = {}

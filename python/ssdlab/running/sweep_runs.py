@@ -19,9 +19,10 @@ from ssdlab.results import frames, outputs
 from ssdlab.results.folder import PAGE
 from ssdlab.results.report import SUMMARY
 from ssdlab.results.sweep import CSV, JSON, PARQUET, TEXTS, Outcome, Sweep, ordered, point_label
-from ssdlab.running.batch import Batch, Ended, Planned, threads_of
+from ssdlab.running.batch import Batch
 from ssdlab.running.design import MOST_RUNS, Design, check, designed, notes
 from ssdlab.running.outcomes import Outcomes
+from ssdlab.running.runner import Ended, Planned, Runner, Threads, threads_of
 from ssdlab.running.simulate import Plugs
 
 
@@ -138,16 +139,20 @@ def run_sweep(
     force: bool = False,
     progress: bool = True,
     html: bool = True,
+    runner: Runner | None = None,
 ) -> Sweep:
-    """Run what of a sweep is not in `out` yet, and write its tables and its page there."""
+    """Run what of a sweep is not in `out` yet, and write its tables and its page there.
+
+    `runner` makes the runs; None: `jobs` threads here.
+    """
     if design.runs > MOST_RUNS and budget is None:
         message = (
             f"--vary: {design.runs:,} runs are many: give a budget (--budget 2h, or --budget 5000"
             " runs), or draw points (--draw latin-hypercube --points 1000)"
         )
         raise ConfigError([message])
-    threads = threads_of(jobs, design.runs)
-    check(design, threads)
+    maker: Runner = runner or Threads(threads_of(jobs, design.runs))
+    check(design, maker.here)
     shown = design.shown()
     identity = design.identity(shown, draw)
     config = design.first
@@ -165,7 +170,7 @@ def run_sweep(
             name=config.name,
             total=left,
         )
-        batch.run(threads, progress and left > 0)
+        batch.run(maker, progress and left > 0)
         done = Sweep(
             config.name,
             shown,
