@@ -71,7 +71,7 @@ class Job:
         the policies in Python, and the version of the results.
         """
         values: dict[str, Any] = json.loads(self.config)
-        del values["run"]["name"]
+        del values["run"]["name"], values["preset"]  # labels
         for one in self.inputs:
             part, name = one.key.split(".")
             values[part][name] = one.digest
