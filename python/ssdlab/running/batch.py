@@ -18,7 +18,7 @@ class Batch:
     With `folder` every run writes its files there, with pages if `html`. Errors of the kinds
     `point_errors` fail the run; any other stops all of them and is raised. With `total`, their
     number, one line shows the progress of all, called `name`; each has its own only if they are
-    few.
+    few. `ahead`: which run comes next depends neither on time nor on how others end.
     """
 
     def __init__(
@@ -28,6 +28,7 @@ class Batch:
         folder: Path | None = None,
         *,
         html: bool = False,
+        ahead: bool = False,
         point_errors: tuple[type[Exception], ...] = (),
         name: str = "",
         total: int | None = None,
@@ -36,6 +37,7 @@ class Batch:
         self.take = take
         self.folder = folder
         self.html = html
+        self.ahead = ahead
         self.point_errors = point_errors
         self.name, self.total = name, total
         self.alone = total is None or total <= MOST_BARS

@@ -22,8 +22,10 @@ from ssdlab.results.report import Report
 from ssdlab.running.batch import Batch
 from ssdlab.running.fitted import all_fitted, fits
 from ssdlab.running.job import missing_traces
+from ssdlab.running.kept import kept
 from ssdlab.running.runner import Ended, Planned, Runner, Threads, threads_of
 from ssdlab.running.simulate import Plugs, plugged
+from ssdlab.store.store import Store
 
 NO_PLUGS = Plugs()
 Enough: TypeAlias = Callable[[Comparison], bool]
@@ -113,6 +115,7 @@ def compare(
     force: bool = False,
     progress: bool = True,
     html: bool = True,
+    store: str | Path | Store | None = None,
     victim: policy.VictimLike | None = None,
     trigger: policy.Wants | None = None,
     concurrency: policy.Limits | None = None,
@@ -134,6 +137,9 @@ def compare(
     With `seeds` every run is repeated with that many seeds, starting at `run.seed` and the same
     for all: `estimates` and `ratios` of the comparison then have confidence intervals.
 
+    `store` is the folder of a store of results: a run that it has is not made again, and those that
+    are made are added. Default: the environment variable SSDLAB_STORE, if it is set.
+
     Policies in Python (`ssdlab.policy`) apply to all runs as in `ssdlab.run`, or are varied by key:
     {"gc.victim": ["greedy", Mine()]}. Each run gets its own copy, in its own process.
     """
@@ -149,7 +155,9 @@ def compare(
         raise ConfigError(["compare either reports or configurations, not a mix of both"])
     named = [one for one in several if not isinstance(one, Report)]
     planned = plan(named, traces=traces, set=set, vary=vary, seed=seed, seeds=seeds, plugs=plugs)
-    done = run_all(planned, jobs=jobs, out=out, force=force, progress=progress, html=html)
+    done = run_all(
+        planned, jobs=jobs, out=out, force=force, progress=progress, html=html, store=store
+    )
     return unless_interrupted(done)
 
 
@@ -172,13 +180,28 @@ def run_all(
     html: bool = True,
     enough: Enough | None = None,
     runner: Runner | None = None,
+    store: str | Path | Store | None = None,
 ) -> Comparison:
     """Run everything, with folders, tables, summary and page (`html`) in `out`.
 
     With `enough` no further seed begins once that says so of the runs that have ended. `runner`
-    makes the runs; None: `jobs` threads here.
+    makes the runs; None: `jobs` threads here. `store` is that of `compare`.
     """
-    planned, runner = _checked(planned, runner or jobs, progress)
+    planned, maker = _checked(planned, runner or jobs, progress)
+    with kept(maker, store, progress) as runner:
+        return _all(planned, runner, out, force, progress, html, enough)
+
+
+def _all(
+    planned: Sequence[Planned],
+    runner: Runner,
+    out: str | Path | None,
+    force: bool,
+    progress: bool,
+    html: bool,
+    enough: Enough | None,
+) -> Comparison:
+    """The comparison of runs that are checked."""
     if out is None:
         return _ran(planned, None, runner, progress, html, enough).comparison()
     reads = dict.fromkeys(one.config.file for one in planned if one.config.file)
@@ -290,7 +313,7 @@ def _ran(
         say_before(note for one in planned if not one.policies for note in one.config.notes)
     done = Finished(list(planned))
     wanted = planned if enough is None else _until(planned, done, enough)
-    batch = Batch(wanted, done.take, folder, html=html)
+    batch = Batch(wanted, done.take, folder, html=html, ahead=enough is None)
     batch.run(runner, progress)
     done.interrupted = batch.interrupted
     return done

@@ -21,9 +21,11 @@ from ssdlab.results.report import SUMMARY
 from ssdlab.results.sweep import CSV, JSON, PARQUET, TEXTS, Outcome, Sweep, ordered, point_label
 from ssdlab.running.batch import Batch
 from ssdlab.running.design import MOST_RUNS, Design, check, designed, notes
+from ssdlab.running.kept import kept
 from ssdlab.running.outcomes import Outcomes
 from ssdlab.running.runner import Ended, Planned, Runner, Threads, threads_of
 from ssdlab.running.simulate import Plugs
+from ssdlab.store.store import Store
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,7 @@ def sweep(
     force: bool = False,
     progress: bool = True,
     html: bool = True,
+    store: str | Path | Store | None = None,
     victim: policy.VictimLike | None = None,
     trigger: policy.Wants | None = None,
     concurrency: policy.Limits | None = None,
@@ -98,7 +101,7 @@ def sweep(
     What is wrong with keys and values is found before the first run. A run that cannot finish is
     listed in `failures`; the others continue. Ctrl-C raises `Interrupted` with the `sweep` of the
     completed runs. `set`, `seed`, `jobs`, `progress`, `html` and the policies are those of
-    `ssdlab.compare`. Raises `ConfigError`, `WorkloadError` and `OutputError`.
+    `ssdlab.compare`, `store` is, too. Raises `ConfigError`, `WorkloadError` and `OutputError`.
     """
     plugs = Plugs(victim, trigger, concurrency, placement, separation)
     design = designed(
@@ -121,6 +124,7 @@ def sweep(
         force=force,
         progress=progress,
         html=html,
+        store=store,
     )
     if done.interrupted:
         stopped = Interrupted(None, done.folder)
@@ -140,10 +144,11 @@ def run_sweep(
     progress: bool = True,
     html: bool = True,
     runner: Runner | None = None,
+    store: str | Path | Store | None = None,
 ) -> Sweep:
     """Run what of a sweep is not in `out` yet, and write its tables and its page there.
 
-    `runner` makes the runs; None: `jobs` threads here.
+    `runner` makes the runs; None: `jobs` threads here. `store` is that of `sweep`.
     """
     if design.runs > MOST_RUNS and budget is None:
         message = (
@@ -157,7 +162,10 @@ def run_sweep(
     identity = design.identity(shown, draw)
     config = design.first
     reads = (config.file,) if config.file else ()
-    with Outcomes(out, identity, force=force, reads=reads) as stored:
+    with (
+        Outcomes(out, identity, force=force, reads=reads) as stored,
+        kept(maker, store, progress) as maker,
+    ):
         runs = _Runs(design, stored, budget, shown)
         if progress:
             say_before(notes(design))
@@ -166,6 +174,7 @@ def run_sweep(
         batch = Batch(
             runs.waiting(),
             runs.take,
+            ahead=budget is None or budget.seconds is None,
             point_errors=(ConfigError, WorkloadError),
             name=config.name,
             total=left,
