@@ -26,6 +26,7 @@ from ssdlab.running.device import Completions, Device, SnapshotInfo, snapshot_in
 from ssdlab.running.run import run
 from ssdlab.running.sweep_runs import sweep
 from ssdlab.running.trial import try_trace
+from ssdlab.store.results import Results, results
 from ssdlab.traces.trace import Trace, generate
 
 __all__ = [
@@ -39,6 +40,7 @@ __all__ = [
     "KeyBatch",
     "OutputError",
     "Report",
+    "Results",
     "RunError",
     "SnapshotInfo",
     "Sweep",
@@ -53,6 +55,7 @@ __all__ = [
     "load_config",
     "policy",
     "preset_names",
+    "results",
     "run",
     "snapshot_info",
     "sweep",

@@ -25,6 +25,7 @@ from ssdlab.cli import (
     listing,
     report,
     reproduce,
+    results,
     run,
     snapshot,
     sweep,
@@ -43,7 +44,7 @@ app = typer.Typer(
 )
 # In the order of `--help`, which lists verbs before groups.
 VERBS = (trial, run, sweep, reproduce, report, listing, doctor)
-GROUPS = (config, trace, drives, kv, snapshot)
+GROUPS = (config, trace, drives, kv, results, snapshot)
 for module in (*VERBS, *GROUPS):
     app.add_typer(module.app)
 add_examples(app)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Protocol, TypeVar
+from typing import Annotated, Any, Protocol, TypeVar
 
 import typer
 
@@ -28,6 +28,7 @@ from ssdlab.cli.options import (
     Separate,
     Sets,
     Sort,
+    StoreOption,
     Trace,
     Traces,
     Unit,
@@ -120,6 +121,7 @@ def compare_command(
     seed: Seed = None,
     seeds: Seeds = None,
     no_html: NoHtml = False,
+    store: StoreOption = None,
 ) -> None:
     """Simulate the same work under several configurations, side by side."""
     values = read_as(sets, unit, page_size, sort)
@@ -148,7 +150,7 @@ def compare_command(
         seeds=seeds,
     )
     target = out or Path("runs") / f"{planned[0].config.name}-compared"
-    _compared(planned, jobs, target, force, json_, quiet, no_html)
+    _compared(planned, jobs, target, force, json_, quiet, no_html, store)
 
 
 class _Study(Protocol):
@@ -214,9 +216,9 @@ def _compared(
     json_: Form,
     quiet: bool,
     no_html: bool,
+    store: Path | None = None,
 ) -> None:
     """Run everything and print the results; exit with an error if they are incomplete."""
-    done = run_all(
-        planned, jobs=jobs, out=target, force=force, progress=not quiet, html=not no_html
-    )
+    how: dict[str, Any] = {"jobs": jobs, "force": force, "html": not no_html, "store": store}
+    done = run_all(planned, out=target, progress=not quiet, **how)
     end_comparison(done, target, json_, quiet)

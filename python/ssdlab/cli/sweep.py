@@ -21,6 +21,7 @@ from ssdlab.cli.options import (
     Seeds,
     Sets,
     Sort,
+    StoreOption,
     Traces,
     Unit,
 )
@@ -84,6 +85,7 @@ def sweep_command(
     seed: Seed = None,
     seeds: Seeds = None,
     no_html: NoHtml = False,
+    store: StoreOption = None,
 ) -> None:
     """Simulate one configuration at many points: all combinations of values of its keys.
 
@@ -103,7 +105,7 @@ def sweep_command(
         plugs=Plugs(),
     )
     target = out or Path("runs") / f"{design.first.name}-sweep"
-    how: dict[str, Any] = {"jobs": jobs, "force": force, "html": not no_html}
+    how: dict[str, Any] = {"jobs": jobs, "force": force, "html": not no_html, "store": store}
     done = run_sweep(design, draw=draw, budget=limit, out=target, progress=not quiet, **how)
     put_result(json_, quiet, done.to_json, done.summary)
     assert done.folder is not None

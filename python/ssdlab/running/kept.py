@@ -15,13 +15,13 @@ from typing import NamedTuple
 from ssdlab.display.progress import Callback
 from ssdlab.errors import ConfigError, WorkloadError
 from ssdlab.policy import Policies, label_of
+from ssdlab.results.report import Report
 from ssdlab.running.job import Job
 from ssdlab.running.runner import Ended, Planned, Runner, Work, place_of
 from ssdlab.running.simulate import store_files
-from ssdlab.results.report import Report
 from ssdlab.store.keys import files_of
-from ssdlab.store.rows import renamed
-from ssdlab.store.store import Store, Stored
+from ssdlab.store.read import Stored
+from ssdlab.store.store import Store
 
 VARIABLE = "SSDLAB_STORE"
 """The environment variable that names a store."""
@@ -185,11 +185,10 @@ class _Looked:
 
     def _from_store(self, one: Planned, stored: Stored) -> bool:
         """End a run with what is stored. False: it has logs that are not stored."""
-        report, why = self.store.read(stored)
+        report, why = self.store.read(stored, one.config)
         if self.folder is not None and has_logs(report):
             self.kept.passed[LOGS] += 1
             return False
-        report = renamed(report, one.config)
         if self.folder is not None:
             place = place_of(one, self.folder)
             report = store_files(report, place, html=self.html and one.first)

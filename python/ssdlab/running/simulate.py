@@ -151,8 +151,7 @@ def store_files(report: Report, folder: Path, *, html: bool = True, force: bool 
         made.settle(report.completed)
         values = {**report.json, "series": _files()}
         tables = report.series_csv, report.distributions_csv
-        text = json.dumps(values)
-        placed = Report.of(text, *tables, trace=report.trace, folder=made.target)
+        placed = Report.of_values(values, *tables, trace=report.trace, folder=made.target)
         _write(made, placed, html)
     return placed
 

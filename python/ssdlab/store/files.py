@@ -8,21 +8,23 @@ import os
 import platform
 import re
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from ssdlab import versions
 from ssdlab.errors import OutputError
+from ssdlab.results import outputs
 from ssdlab.results.folder import written_not
 
 MARK = "store.json"
 FORMAT = 1
 """Version of the layout of a store."""
 FOLDER = re.compile(r"results-(\d+)")
+READ_BYTES = 1 << 20
 DRAFT = ".unfinished"
 """Ends the name of a file that is being written."""
 
@@ -37,14 +39,14 @@ def new_name() -> str:
     return f"{now():%Y%m%dT%H%M%S}-{uuid.uuid4().hex}"
 
 
-def put(file: Path, data: bytes) -> None:
+def put(file: Path, write: Callable[[BinaryIO], object]) -> None:
     """Write a file so that it is whole or absent. Raises `OutputError`."""
     draft = file.with_name(f".{file.name}-{uuid.uuid4().hex}{DRAFT}")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         try:
             with draft.open("xb") as out:
-                out.write(data)
+                write(out)
                 out.flush()
                 os.fsync(out.fileno())
             draft.replace(file)
@@ -66,9 +68,13 @@ def _sync(folder: Path) -> None:
             os.close(number)
 
 
-def digest(data: bytes) -> str:
-    """SHA-256."""
-    return hashlib.sha256(data).hexdigest()
+def digest(file: Path) -> str:
+    """SHA-256 of a file."""
+    found = hashlib.sha256()
+    with file.open("rb") as data:
+        while part := data.read(READ_BYTES):
+            found.update(part)
+    return found.hexdigest()
 
 
 @dataclass(frozen=True)
@@ -116,6 +122,16 @@ class Entry:
         return json.dumps(held, separators=(",", ":"), ensure_ascii=False) + "\n"
 
 
+def first_places(entries: Mapping[str, Entry]) -> dict[str, tuple[int, str, int]]:
+    """Time, part and number of the row that counts for each key: the first one."""
+    first: dict[str, tuple[int, str, int]] = {}
+    for name, entry in entries.items():
+        for at, (key, created) in enumerate(entry.rows):
+            place = (created, name, at)
+            first[key] = min(first.get(key, place), place)
+    return first
+
+
 def writer() -> str:
     """Who writes: program, machine and process."""
     return f"ssdlab {versions.described()} on {platform.node()}, process {os.getpid()}"
@@ -140,7 +156,7 @@ class Files:
             self._check(must_be=False)
             if not (folder / MARK).exists():
                 text = json.dumps({"store": "results of ssdlab", "format": FORMAT}) + "\n"
-                put(folder / MARK, text.encode())
+                put(folder / MARK, outputs.text(text))
         else:
             self._check(must_be=True)
 
@@ -153,7 +169,9 @@ class Files:
             if folder.exists() and not folder.is_dir():
                 raise OutputError(f"{folder}: is not a folder") from None
             if must_be and not folder.exists():
-                raise OutputError(f"{folder}: no such folder; expected a store of results") from None
+                raise OutputError(
+                    f"{folder}: no such folder; expected a store of results"
+                ) from None
             # Another process may be making it.
             if must_be or (there and not _only_drafts(folder)):
                 why = f"is no store of results: {MARK} is missing"
@@ -195,20 +213,36 @@ class Files:
         """The file of a part in the manifest."""
         return self.manifest / f"{name}.json"
 
-    def add(self, name: str, data: bytes, entry: Entry) -> None:
+    def add(
+        self,
+        rows: Iterable[tuple[str, int]],
+        config: Mapping[str, str],
+        group: int,
+        write: Callable[[BinaryIO], object],
+        replaces: Iterable[str] = (),
+    ) -> Entry:
         """Put a part in its place, then its entry: from now on it counts. Raises `OutputError`."""
-        put(self.part(name), data)
+        name = new_name()
+        part = self.part(name)
+        put(part, write)
         try:
-            put(self.entry(name), entry.text().encode())
-        except OutputError:
+            size, sha256 = part.stat().st_size, digest(part)
+            entry = Entry(name, tuple(rows), size, sha256, group, config, tuple(replaces), writer())
+            put(self.entry(name), outputs.text(entry.text()))
+        except BaseException:
             with suppress(OSError):
-                self.part(name).unlink()
+                part.unlink()
             raise
+        return entry
 
     def note_used(self, keys: Iterable[str]) -> None:
         """Note that runs were asked for now. Raises `OutputError`."""
-        held = {"time": round(now().timestamp()), "keys": sorted(keys)}
-        put(self.used / f"{new_name()}.json", (json.dumps(held) + "\n").encode())
+        self.put_used(dict.fromkeys(keys, round(now().timestamp())))
+
+    def put_used(self, times: Mapping[str, int]) -> None:
+        """Note when runs were asked for last, in seconds since 1970. Raises `OutputError`."""
+        text = json.dumps(times, sort_keys=True, separators=(",", ":")) + "\n"
+        put(self.used / f"{new_name()}.json", outputs.text(text))
 
     def names(self) -> frozenset[str]:
         """The parts in the manifest at one instant.
@@ -220,7 +254,7 @@ class Files:
         last: frozenset[str] | None = None
         while True:
             try:
-                listed = [one for one in os.listdir(self.manifest) if one.endswith(".json")]
+                listed = [one.name for one in self.manifest.iterdir() if one.suffix == ".json"]
             except FileNotFoundError:
                 listed = []
             found = frozenset(one[: -len(".json")] for one in listed if not one.startswith("."))

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import io
 import json
 import types
 import typing
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
-from pathlib import PurePath
 from importlib import import_module
-from typing import Any
+from pathlib import PurePath
+from typing import Any, BinaryIO
 
 from ssdlab import _core
 from ssdlab.config.resolve import Config
@@ -127,6 +126,8 @@ class Made:
             for part, name in FILES
             if (digest := keyed.get(part, {}).get(name)) is not None
         ]
+        of_requests = (one for one in inputs if one["key"].startswith("workload."))
+        trace: dict[str, str] = next(of_requests, {})
         # What a folder would hold depends on who asks for it.
         plain = {**report.json, "series": {}}
         return {
@@ -137,8 +138,8 @@ class Made:
             "commit": provenance.commit,
             "name": report.name,
             "preset": config.get("preset"),
-            "trace": inputs[0]["name"] if inputs else None,
-            "trace_digest": inputs[0]["digest"] if inputs else None,
+            "trace": trace.get("name"),
+            "trace_digest": trace.get("digest"),
             "inputs": inputs,
             "policies": list(self.policies.items()),
             "policies_digest": sources or None,
@@ -158,19 +159,18 @@ def _text(value: object) -> str:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
-def to_bytes(table: Any) -> bytes:  # noqa: ANN401 - of a library
-    """A table of rows as a Parquet file."""
-    out = io.BytesIO()
-    short = [name for name in table.column_names if name not in TEXTS]
-    parquet().write_table(
-        table,
-        out,
-        row_group_size=GROUP,
-        compression="zstd",
-        use_dictionary=short,
-        write_statistics=["key", "created"],
+def written(table: Any, out: BinaryIO) -> None:  # noqa: ANN401 - of a library
+    """Write a table of rows as Parquet."""
+    with writer(out, table.schema) as into:
+        into.write_table(table, row_group_size=GROUP)
+
+
+def writer(out: BinaryIO, columns: Any) -> Any:  # noqa: ANN401 - of a library
+    """What writes row groups of these columns as Parquet."""
+    short = [name for name in columns.names if name not in TEXTS]
+    return parquet().ParquetWriter(
+        out, columns, compression="zstd", use_dictionary=short, write_statistics=["key", "created"]
     )
-    return out.getvalue()
 
 
 def table_of(rows: Sequence[Mapping[str, Any]]) -> Any:  # noqa: ANN401 - of a library
@@ -215,42 +215,51 @@ def all_leaves(several: Iterable[Mapping[str, str]]) -> dict[str, str]:
     return dict(sorted(found.items()))
 
 
-def report_of(row: Mapping[str, Any]) -> Report:
-    """The report of a row, as the run gave it that was stored."""
-    facts = json.loads(row["trace_facts"]) if row["trace_facts"] else None
-    return Report.of(row["report"], row["series"], row["distributions"], trace=facts)
+def report_of(row: Mapping[str, Any], config: Config | None = None) -> Report:
+    """The report of a row, as the run gave it that was stored.
 
-
-def renamed(report: Report, config: Config) -> Report:
-    """`report` as the run of `config` would have given it, which has the same key.
-
-    They may differ in the names of the run, of the preset and of files, and where these are.
+    With `config`, which has the same key, as the run of that would have given it: they may differ
+    in the names of the run, of the preset and of files, and where these are.
     """
-    ours, theirs = report.json["config"], config.values
-    held = {part: {**one} if isinstance(one, dict) else one for part, one in ours.items()}
-    held["preset"] = theirs.get("preset")
-    held["run"]["name"] = theirs["run"]["name"]
-    words = {}
+    values = json.loads(row["report"])
+    trace = json.loads(row["trace_facts"]) if row["trace_facts"] else None
+    tables = row["series"], row["distributions"]
+    if config is not None and _rename(values["config"], config.values):
+        words = _words(row, config)
+        values["provenance"]["config_digest"] = _core.config_digest(_text(values["config"]))
+        values["warnings"] = [_said(one, words) for one in values["warnings"]]
+        lines = values.get("trace_lines")
+        if lines and lines.get("loss"):
+            lines["loss"] = _said(lines["loss"], words)
+        if trace is not None:
+            trace["file"] = _said(trace["file"], words)
+    return Report.of_values(values, *tables, trace=trace)
+
+
+def why_of(row: Mapping[str, Any], config: Config | None = None) -> str:
+    """Why the run of a row could not finish, as that of `config` would have said it."""
+    return _said(row["why"], _words(row, config)) if row["why"] else ""
+
+
+def _rename(ours: dict[str, Any], theirs: Mapping[str, Any]) -> bool:
+    """Give a configuration the names of another one. False: it had them."""
+    before = _text(ours)
+    ours["run"]["name"] = theirs["run"]["name"]
+    if "preset" in theirs:
+        ours["preset"] = theirs["preset"]
     for part, name in FILES:
-        old, new = ours.get(part, {}).get(name), theirs.get(part, {}).get(name)
-        if old != new and name in held.get(part, {}):
-            held[part][name] = new
-            if old and new:
-                words[str(old)] = str(new)
-    if held == ours:
-        return report
-    values = {**report.json, "config": held}
-    digest = _core.config_digest(_text(held))
-    values["provenance"] = {**values["provenance"], "config_digest": digest}
-    values["warnings"] = [_said(one, words) for one in values["warnings"]]
-    lines = values.get("trace_lines")
-    if lines and lines.get("loss"):
-        values["trace_lines"] = {**lines, "loss": _said(lines["loss"], words)}
-    trace = report.trace and {
-        name: _said(one, words) if isinstance(one, str) else one for name, one in report.trace.items()
-    }
-    tables = report.series_csv, report.distributions_csv
-    return replace(Report.of(_text(values), *tables, trace=trace), folder=report.folder)
+        if name in ours.get(part, {}):
+            ours[part][name] = theirs[part][name]
+    return _text(ours) != before
+
+
+def _words(row: Mapping[str, Any], config: Config | None) -> dict[str, str]:
+    """Names of files in texts of a row, each with that in `config`."""
+    if config is None:
+        return {}
+    ours = json.loads(row["report"])["config"]
+    pairs = [(ours.get(part, {}).get(n), config.values.get(part, {}).get(n)) for part, n in FILES]
+    return {old: new for old, new in pairs if old and new and old != new}
 
 
 def _said(text: str, words: Mapping[str, str]) -> str:
