@@ -15,7 +15,7 @@ from typing import NamedTuple
 from ssdlab.display.progress import Callback
 from ssdlab.errors import ConfigError, WorkloadError
 from ssdlab.policy import Policies, label_of
-from ssdlab.results.report import Report
+from ssdlab.results.text import counted
 from ssdlab.running.job import Job
 from ssdlab.running.runner import Ended, Planned, Runner, Work, place_of
 from ssdlab.running.simulate import store_files
@@ -29,6 +29,7 @@ AHEAD = (32, 4096)
 """Runs that are looked up at once: so many at first, and at most."""
 PIPE = "the trace is a pipe"
 LOGS = "logs are not stored"
+CHANGED = "a file was changed meanwhile"
 
 
 class Kept:
@@ -43,10 +44,10 @@ class Kept:
         self.store = store
         self.found = 0
         """Runs that came from the store."""
-        self.added = 0
-        """Runs that were made and stored."""
+        self.added: list[str] = []
+        """Keys of runs that were made and stored."""
         self.passed: Counter[str] = Counter()
-        """Runs that were made and not looked up, by reason."""
+        """Runs that were made and not stored, by reason."""
 
     @property
     def here(self) -> int:
@@ -62,8 +63,8 @@ class Kept:
 
     def told(self) -> str:
         """What came from the store, in a sentence."""
-        made = f"{self.found:,} runs from it, {self.added:,} added"
-        passed = [f"{number:,} not looked up ({why})" for why, number in self.passed.items()]
+        made = f"{counted(self.found, 'run')} from it, {len(self.added):,} added"
+        passed = [f"{number:,} not stored ({why})" for why, number in self.passed.items()]
         return f"store {self.store.files.folder}: {', '.join([made, *passed])}"
 
 
@@ -139,10 +140,10 @@ class _Looked:
                         return one
                     # Since it was looked up another process may have stored it.
                     found = self.store.find([job.key])
-                    if found and self._from_store(one, found[job.key]):
-                        continue
-                    self._going[id(one)] = job
-                    return one
+                    if not found:
+                        self._going[id(one)] = job
+                        return one
+                    self._from_store(one, found[job.key])
             return None
 
     def _look_up(self) -> bool:
@@ -161,8 +162,8 @@ class _Looked:
             else:
                 misses.append(_Missed(one, job))
         for _, one, job in sorted(hits, key=lambda hit: hit[0]):
-            if self.stop.is_set() or not self._from_store(one, found[job.key]):
-                misses.append(_Missed(one, job))
+            if not self.stop.is_set():
+                self._from_store(one, found[job.key])
         self._misses.extend(misses)
         return bool(taken)
 
@@ -178,23 +179,16 @@ class _Looked:
         if why:
             self.kept.passed[why] += 1
             return None
-        try:
-            return Job.of(config, one.policies)
-        except (ConfigError, WorkloadError):
-            return None  # the run says what is wrong
+        return _job_of(one)
 
-    def _from_store(self, one: Planned, stored: Stored) -> bool:
-        """End a run with what is stored. False: it has logs that are not stored."""
+    def _from_store(self, one: Planned, stored: Stored) -> None:
+        """End a run with what is stored."""
         report, why = self.store.read(stored, one.config)
-        if self.folder is not None and has_logs(report):
-            self.kept.passed[LOGS] += 1
-            return False
         if self.folder is not None:
             place = place_of(one, self.folder)
             report = store_files(report, place, html=self.html and one.first)
         self.kept.found += 1
         self.work.end(one, Ended("failed" if why else "completed", report, why))
-        return True
 
     def end(self, one: Planned, ended: Ended) -> None:
         """A run that was made has ended: it is stored if it would end like this again."""
@@ -204,16 +198,20 @@ class _Looked:
         if job is None or not sure or ended.report is None:
             return
         # A file that was changed meanwhile may have been read as it was, or as it is.
-        if Job.of(one.config, one.policies).key != job.key:
-            self.kept.passed["a file was changed meanwhile"] += 1
+        again = _job_of(one)
+        if again is None or again.key != job.key:
+            self.kept.passed[CHANGED] += 1
             return
         given = Policies.unpacked(one.policies).given if one.policies else {}
         labels = {key: label_of(policy) for key, policy in given.items()}
-        self.store.add(job.key, ended.report, job=job.text, policies=labels, why=ended.why)
-        self.kept.added += 1
+        why = "" if ended.how == "completed" else ended.why or "failed"
+        self.store.add(job.key, ended.report, job=job.text, policies=labels, why=why)
+        self.kept.added.append(job.key)
 
 
-def has_logs(report: Report) -> bool:
-    """Whether a run writes logs beside its report, without being asked for them."""
-    separation = report.separation
-    return report.power is not None or (separation is not None and separation.fdp is not None)
+def _job_of(one: Planned) -> Job | None:
+    """What a run depends on; None: the run says what is wrong with that."""
+    try:
+        return Job.of(one.config, one.policies)
+    except (ConfigError, WorkloadError):
+        return None

@@ -9,7 +9,6 @@ from functools import cached_property
 from importlib import import_module
 from typing import Any
 
-from ssdlab.display.numbers import Value
 from ssdlab.errors import ConfigError, OutputError
 from ssdlab.results import frames
 from ssdlab.results.text import table, wrapped
@@ -110,7 +109,7 @@ def _plain(value: object) -> Any:  # noqa: ANN401 - whatever a query gives
     return iso() if iso else float(value) if hasattr(value, "as_tuple") else str(value)  # type: ignore[arg-type]
 
 
-def _flat(value: Any) -> Value:  # noqa: ANN401
+def _flat(value: Any) -> Any:  # noqa: ANN401
     """A value as a cell of a table."""
     if isinstance(value, dict | list | tuple):
         return json.dumps(_plain(value), ensure_ascii=False)

@@ -232,7 +232,8 @@ def report_of(row: Mapping[str, Any], config: Config | None = None) -> Report:
         if lines and lines.get("loss"):
             lines["loss"] = _said(lines["loss"], words)
         if trace is not None:
-            trace["file"] = _said(trace["file"], words)
+            texts = {name: trace[name] for name in ("file", "first_skipped") if trace[name]}
+            trace |= {name: _said(text, words) for name, text in texts.items()}
     return Report.of_values(values, *tables, trace=trace)
 
 
