@@ -20,12 +20,14 @@ from ssdlab.errors import (
 from ssdlab.kv.keys import KeyBatch, key_stream
 from ssdlab.results.comparison import Comparison
 from ssdlab.results.report import Report
+from ssdlab.results.search import Search
 from ssdlab.results.sweep import Sweep
 from ssdlab.running.compare_runs import compare
 from ssdlab.running.device import Completions, Device, SnapshotInfo, snapshot_info
 from ssdlab.running.run import run
 from ssdlab.running.sweep_runs import sweep
 from ssdlab.running.trial import try_trace
+from ssdlab.searching.search import search
 from ssdlab.traces.trace import Trace, generate
 
 __all__ = [
@@ -40,6 +42,7 @@ __all__ = [
     "OutputError",
     "Report",
     "RunError",
+    "Search",
     "SnapshotInfo",
     "Sweep",
     "Trace",
@@ -54,6 +57,7 @@ __all__ = [
     "policy",
     "preset_names",
     "run",
+    "search",
     "snapshot_info",
     "sweep",
     "try_trace",

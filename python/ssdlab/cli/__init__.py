@@ -26,6 +26,7 @@ from ssdlab.cli import (
     report,
     reproduce,
     run,
+    search,
     snapshot,
     sweep,
     trace,
@@ -42,7 +43,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 # In the order of `--help`, which lists verbs before groups.
-VERBS = (trial, run, sweep, reproduce, report, listing, doctor)
+VERBS = (trial, run, sweep, search, reproduce, report, listing, doctor)
 GROUPS = (config, trace, drives, kv, snapshot)
 for module in (*VERBS, *GROUPS):
     app.add_typer(module.app)
