@@ -50,7 +50,9 @@ def search_command(
     space: Annotated[
         list[str] | None,
         typer.Option(
-            "--space", metavar="KEY=VALUES|KEY|all", help="What is searched (see below); repeatable."
+            "--space",
+            metavar="KEY=VALUES|KEY|all",
+            help="What is searched (see below); repeatable.",
         ),
     ] = None,
     minimize: Annotated[
@@ -61,7 +63,9 @@ def search_command(
     ] = None,
     maximize: Annotated[
         list[str] | None,
-        typer.Option("--maximize", metavar="METRIC", help="A number that is to be high; repeatable."),
+        typer.Option(
+            "--maximize", metavar="METRIC", help="A number that is to be high; repeatable."
+        ),
     ] = None,
     subject_to: Annotated[
         list[str] | None,
@@ -94,7 +98,8 @@ def search_command(
         ),
     ] = None,
     rungs: Annotated[
-        int, typer.Option("--rungs", metavar="N", help="Run parts first and give up early, N steps.")
+        int,
+        typer.Option("--rungs", metavar="N", help="Run parts first and give up early, N steps."),
     ] = 1,
     trials: Annotated[
         int, typer.Option("--trials", metavar="N", help="Number of different points to try.")
@@ -158,7 +163,9 @@ def search_command(
         html=not no_html,
     )
     put_result(json_, quiet, done.to_json, done.summary)
-    end(target, {}, done.interrupted, quiet)
+    none = done.trials and not any(one.state == "completed" for one in done.trials)
+    why = next(iter(done.reasons), "")
+    end(target, {"no point completed": why} if none else {}, done.interrupted, quiet)
     if done.misses:
         say(f"error: {done.misses}")
         raise typer.Exit(BAD_INPUT)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -16,13 +16,18 @@ from ssdlab.results.drawing import drawer
 from ssdlab.results.intervals import Ratio
 from ssdlab.results.points import Points, Row
 from ssdlab.results.sweep import point_label
-from ssdlab.results.text import counted, table, wrapped
+from ssdlab.results.text import alike, counted, table, wrapped
 
 JSON, CSV, RUNS, BEST = "search.json", "trials.csv", "runs.jsonl", "best.toml"
 VERSION = 1
 """Of the files of a search."""
 MOST_SHOWN = 10
 """Points in the text summary."""
+MOST_REASONS = 5
+MOST_LISTED = 3
+"""Points whose values are listed."""
+SHORT = 60
+"""Letters of the values of a point up to which it is called by them."""
 State: TypeAlias = Literal["completed", "given up", "not possible"]
 
 
@@ -187,7 +192,7 @@ class Search:
             return ""
         parts = [f"{text} by {_percent(e)}" for text, e in self.nearest.excess.items() if e > 0]
         first = f"no point meets {' and '.join(self.constraints)}"
-        return f"{first}: the nearest, {self.nearest.label}, misses {' and '.join(parts)}"
+        return f"{first}: the nearest, {self.called(self.nearest)}, misses {' and '.join(parts)}"
 
     @cached_property
     def points(self) -> Points:
@@ -297,27 +302,52 @@ class Search:
             )
 
     @cached_property
+    def reasons(self) -> dict[str, list[str]]:
+        """Why points were not possible, and which; those that differ in numbers alone together."""
+        told = [(one.label, one.why) for one in self.trials if one.state == "not possible"]
+        groups = sorted(alike(told), key=lambda one: -len(one))
+        return {next(iter(one.values())): [*one] for one in groups}
+
+    @cached_property
     def answer(self) -> str:
         """The best point and its test, in sentences; only what intervals carry is called lower."""
         return " ".join(_answer(self))
 
     def summary(self) -> str:
         """The search as text."""
-        states = [one.state for one in self.trials]
-        kinds: tuple[State, ...] = ("completed", "given up", "not possible")
-        told = ", ".join(f"{states.count(k):,} {k}" for k in kinds if k in states)
         of = f" of {self.size:,}" if self.size else ""
         state = ", INTERRUPTED" if self.interrupted else ""
-        lines = [f"{self.name}: {counted(len(states), 'point')}{of} tried ({told}){state}"]
+        lines = [
+            f"{self.name}: {counted(len(self.trials), 'point')}{of} tried ({self.told}){state}"
+        ]
         lines += [f"{counted(self.runs, 'run')}; {self.ending}".rstrip("; ")]
         lines += ["", *wrapped("", self.answer)] if self.answer else []
+        for one in self.front[:MOST_LISTED]:
+            if self.called(one) != one.label:
+                lines += ["", self.called(one), *(f"  {k} = {v}" for k, v in one.point.items())]
         for text in self.warnings:
             lines += ["", *wrapped("! ", text)]
         lines += ["", *self._table()]
+        if self.reasons:
+            lines += ["", "not possible"]
+        for why, labels in [*self.reasons.items()][:MOST_REASONS]:
+            lines += wrapped("  ", f"{counted(len(labels), 'point')}: {why}")
         if self.importance:
-            shares = ", ".join(f"{k} {100 * s:.0f} %" for k, s in self.importance.items())
+            several = [*self.importance.items()][:MOST_REASONS]
+            shares = ", ".join(f"{key} {100 * share:.0f} %" for key, share in several)
             lines += ["", *wrapped("what decides: ", shares)]
         return "\n".join(lines).rstrip() + "\n"
+
+    @property
+    def told(self) -> str:
+        """How many points ended how."""
+        states = [one.state for one in self.trials]
+        kinds: tuple[State, ...] = ("completed", "given up", "not possible")
+        return ", ".join(f"{states.count(k):,} {k}" for k in kinds if k in states)
+
+    def called(self, one: Tried) -> str:
+        """What a point is called in sentences: its values, if they are few."""
+        return one.label if len(one.label) <= SHORT else f"point {one.number}"
 
     def _table(self) -> Iterator[str]:
         several = self.front if len(self.goals) > 1 else self.ranked
@@ -332,8 +362,11 @@ class Search:
             cells = [self.value_text(i, value) for i, value in enumerate(one.values)]
             misses = [one.excess.get(text, 0.0) for text in self.constraints]
             cells += ["met" if e <= 0 else f"missed by {_percent(e)}" for e in misses]
-            rows.append([f"{one.number}: {one.label}", *cells])
+            rows.append([self.called(one), *cells])
         yield from table(head, rows)
+        left = len(several) - len(rows)
+        if left > 0:
+            yield f"{counted(left, 'more point')} in {CSV}"
 
     @cached_property
     def ranked(self) -> tuple[Tried, ...]:
@@ -400,7 +433,9 @@ def against(ratio: Ratio, other: str) -> str:
     if ratio.order == "not distinguishable":
         return f"not to be told from {other} (ratio {ratio.ratio:.4g}{interval})"
     if ratio.ratio >= 2:
-        return f"{ratio.ratio:.3g} times that of {other} (ratio {ratio.ratio:.4g}{interval}{spread})"
+        return (
+            f"{ratio.ratio:.3g} times that of {other} (ratio {ratio.ratio:.4g}{interval}{spread})"
+        )
     apart = 100 * abs(ratio.ratio - 1)
     return f"{apart:.2g} % {ratio.order} than {other} (ratio {ratio.ratio:.4g}{interval}{spread})"
 
@@ -416,8 +451,10 @@ def _answer(done: Search) -> Iterator[str]:
         goal, value = done.goals[0], best.values[0]
         what = goal.title[0].upper() + goal.title[1:]
         base = done.baseline[0]
-        beside = "" if base is None or done.in_ratios else f"; {done.value_text(0, base)} in baseline"
-        yield f"{what} is {goal.best} at {best.label} ({done.value_text(0, value)}{beside})."
+        beside = (
+            "" if base is None or done.in_ratios else f"; {done.value_text(0, base)} in baseline"
+        )
+        yield f"{what} is {goal.best} at {done.called(best)} ({done.value_text(0, value)}{beside})."
     else:
         names = " and ".join(goal.title for goal in done.goals)
         yield f"{counted(len(done.front), 'point')} of {len(done.trials):,} are on the front of {names}."
@@ -427,10 +464,14 @@ def _answer(done: Search) -> Iterator[str]:
     if tested.why:
         yield f"The test could not be made: {tested.why}."
         return
-    which = "" if len(done.goals) == 1 else f" {best.label}:"
+    which = "" if len(done.goals) == 1 else f" {done.called(best)}:"
     for i, goal in enumerate(done.goals):
         found = tested.find(goal.name)
-        text = "has no ratio" if found is None or found.ratio is None else against(found.ratio, "baseline")
+        text = (
+            "has no ratio"
+            if found is None or found.ratio is None
+            else against(found.ratio, "baseline")
+        )
         yield f"{f'Tested with {done.test}:{which} ' if i == 0 else ''}{goal.title} is {text}."
     for text in done.constraints:
         found = tested.find(text)
@@ -461,7 +502,7 @@ def _gains(done: Search) -> Iterator[str]:
                 continue
             test, wanted = found.ratio, "higher" if goal.maximize else "lower"
             low, high = test.low or test.ratio, test.high or test.ratio
-            told = f"{goal.title} of {point.label}: {train:.4g} of baseline in training"
+            told = f"{goal.title} of {done.called(point)}: {train:.4g} of baseline in training"
             if test.order != wanted:
                 yield f"The gain does not hold on the test. {told}, {low:.4g} to {high:.4g} there."
             elif goal.better(train, high if goal.maximize else low):
@@ -475,8 +516,6 @@ def _gains(done: Search) -> Iterator[str]:
                     r = compared.ratio
                     low, high = r.low or r.ratio, r.high or r.ratio
                     yield (
-                        f"{text} {what} on the test by {point.label}: {low:.4g} to {high:.4g} times"
+                        f"{text} {what} on the test by {done.called(point)}: {low:.4g} to {high:.4g} times"
                         " the bound."
                     )
-
-

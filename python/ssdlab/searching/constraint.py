@@ -26,8 +26,10 @@ from ssdlab.searching.metric import Metric, metric_of
 BASELINE = "baseline"
 Sign: TypeAlias = Literal["<", "<=", ">", ">="]
 SIGNS = get_args(Sign)
-TOKEN = re.compile(r"\s*(?:(?P<sign><=|>=|<|>)|(?P<times>\*)|(?P<number>[+-]?(?:\d[\d_]*\.?\d*|\.\d+)"
-                   r"(?:[eE][+-]?\d+)?)|(?P<name>[^\W\d][\w.:-]*))")
+TOKEN = re.compile(
+    r"\s*(?:(?P<sign><=|>=|<|>)|(?P<times>\*)|(?P<number>[+-]?(?:\d[\d_]*\.?\d*|\.\d+)"
+    r"(?:[eE][+-]?\d+)?)|(?P<name>[^\W\d][\w.:-]*))"
+)
 OPTION = "--subject-to"
 
 
@@ -143,7 +145,9 @@ def _check_reference(text: str, token: _Token, factor: float) -> None:
     if token.text not in words:
         near = get_close_matches(token.text, words, 1)
         hint = f"; did you mean {near[0]}?" if near else ""
-        what = f'no reference is called "{token.text}": there are {BASELINE}, the words of gc.victim'
+        what = (
+            f'no reference is called "{token.text}": there are {BASELINE}, the words of gc.victim'
+        )
         _refuse(text, token.at, f"{what}, and presets{hint}")
     if factor <= 0:
         _refuse(text, 0, f"the factor {factor:g} of a reference is not above 0")

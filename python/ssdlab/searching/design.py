@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -27,6 +26,8 @@ from ssdlab.traces.trace import Trace
 
 TRIED = 1000
 """Points by chance that are loaded before the first run."""
+ALONE = 20
+"""So often a value is tried by itself, with other parameters each time."""
 
 
 @dataclass(frozen=True)
@@ -85,12 +86,17 @@ class SearchDesign:
     @cached_property
     def references(self) -> tuple[str, ...]:
         """The runs that points are compared with; the first is the configuration as it is."""
-        return tuple(dict.fromkeys([BASELINE, *(c.reference for c in self.constraints if c.reference)]))
+        return tuple(
+            dict.fromkeys([BASELINE, *(c.reference for c in self.constraints if c.reference)])
+        )
 
     @cached_property
     def metrics(self) -> tuple[Metric, ...]:
         """The numbers that are looked at."""
-        every = [*(one.metric for one in self.objectives), *(one.metric for one in self.constraints)]
+        every = [
+            *(one.metric for one in self.objectives),
+            *(one.metric for one in self.constraints),
+        ]
         return tuple({one.column.name: one for one in every}.values())
 
     @cached_property
@@ -193,7 +199,7 @@ def trace_ns(file: str, workload: Mapping[str, Any]) -> int:
     given = {key: workload[key] for key in keys if workload.get(key) not in (None, "auto")}
     at = file, json.dumps(given, sort_keys=True)
     if at not in _durations:
-        _durations[at] = Trace(file, given).info(progress=False).duration_ns
+        _durations[at] = Trace(file).info(set=given).duration_ns
     return _durations[at]
 
 
@@ -220,7 +226,9 @@ def check_apart(train: Sequence[Case], test: Sequence[Case]) -> None:
             if before is not None:
                 why = "a test needs requests that the search has not seen"
                 why = why if before[0] != option else "each trace counts once"
-                message = f"{option} {one.trace}: has the contents of {before[0]} {before[1]}: {why}"
+                message = (
+                    f"{option} {one.trace}: has the contents of {before[0]} {before[1]}: {why}"
+                )
                 raise ConfigError([message])
             seen[digest] = option, one.trace
 
@@ -250,7 +258,9 @@ def check(design: SearchDesign, jobs: int) -> None:
         needed.append(memory.needed(config))
     if len(needed) == 1:
         several = [*errors]
-        raise ConfigError([f"--space: no point is possible: {one}" for one in several[:MOST_MESSAGES]])
+        raise ConfigError(
+            [f"--space: no point is possible: {one}" for one in several[:MOST_MESSAGES]]
+        )
     least = 1 if len(points) == space.size else SEEN
     bad = [place for place in seen if place not in good and seen[place] >= least]
     messages = [why for place in bad if (why := _why_never(design, *place))]
@@ -278,21 +288,35 @@ def _places(space: SearchSpace, point: Point) -> Iterator[tuple[str, str]]:
 
 
 def _why_never(design: SearchDesign, key: str, label: str) -> str | None:
-    """Why a value is possible at no point; None: by itself it is."""
+    """Why a value is possible at no point; None: by itself, or with some parameters, it is."""
     one = next(d for d in design.space.dimensions if d.key == key)
-    point = {**_owners(design.space, one)}
-    listed = not isinstance(one.values, Range)
-    value = next(v for v in one.values if policy.label_of(v) == label) if listed else None  # type: ignore[union-attr]
     if isinstance(one.values, Range):
         value = one.values.value(float(one.values.low))
-    try:
-        design.loaded({**point, key: value}, design.train[0], design.seeds[0])
-    except ConfigError as error:
-        what = label or "its range"
-        text = error.messages[0]
-        own = text.startswith(f"--space {key}")
-        return text if own else f"--space {key}: no point with {what} is possible: {text}"
-    return None
+    else:
+        value = next(v for v in one.values if policy.label_of(v) == label)
+    point = {**_owners(design.space, one), key: value}
+    stream, why = random.Random(f"{key} {label}"), ""
+    for _ in range(ALONE):
+        try:
+            design.loaded(point, design.train[0], design.seeds[0])
+        except ConfigError as error:
+            why = why or error.messages[0]
+        else:
+            return None
+        point = {**point, **_parameters(design.space, one, point, stream)}
+    own = why.startswith(f"--space {key}")
+    return why if own else f"--space {key}: no point with {label or 'its range'} is possible: {why}"
+
+
+def _parameters(space: SearchSpace, owner: Dimension, point: Point, stream: random.Random) -> Point:
+    """Values by chance of the keys that exist only with a value of `owner`."""
+    drawn = space.drawn(stream)
+    found: Point = {}
+    for one in space.dimensions:
+        of = [condition for condition in one.when if condition.key == owner.key]
+        if of and all(condition.holds(point) for condition in one.when):
+            found[one.key] = drawn.get(one.key, one.drawn(stream))
+    return found
 
 
 def _owners(space: SearchSpace, one: Dimension) -> Point:
@@ -307,9 +331,9 @@ def _owners(space: SearchSpace, one: Dimension) -> Point:
 
 
 def without_impossible(design: SearchDesign, asked: Iterable[str]) -> SearchDesign:
-    """The design without words of `asked`, spaces of all words, that the configuration excludes.
+    """The design without words of the keys `asked` that the configuration excludes.
 
-    Its `notes` say which, and why.
+    The `notes` of its space say which.
     """
     keys = {*asked}
     dropped: dict[str, list[str]] = {}
@@ -318,20 +342,21 @@ def without_impossible(design: SearchDesign, asked: Iterable[str]) -> SearchDesi
         if one.key not in keys or isinstance(one.values, Range):
             kept.append(one)
             continue
-        values = []
-        for value in one.values:
-            why = None
-            with suppress(StopIteration):
-                why = _why_never(design, one.key, policy.label_of(value))
-            if why is None:
-                values.append(value)
-            else:
-                dropped.setdefault(f"{one.key} = {policy.label_of(value)}", []).append(why)
-        if len(values) > 0:
-            kept.append(replace(one, values=tuple(values)))
-    notes = [f"{what} is left out: {whys[0]}" for what, whys in dropped.items()]
-    space = SearchSpace(tuple(_fitting(kept)), tuple(notes))
-    return replace(design, space=space)
+        labels = {label: _why_never(design, one.key, label) for label in one.labels}
+        bad = [label for label, why in labels.items() if why is not None]
+        if bad:
+            dropped[one.key] = bad
+        values = tuple(v for v in one.values if labels[policy.label_of(v)] is None)
+        if values:
+            kept.append(replace(one, values=values))
+    notes = []
+    if dropped:
+        texts = "; ".join(f"{key} = {', '.join(labels)}" for key, labels in dropped.items())
+        notes = [
+            "Not in the space, since this configuration excludes them (--space KEY=WORD says why):"
+            f" {texts}."
+        ]
+    return replace(design, space=SearchSpace(tuple(_fitting(kept)), tuple(notes)))
 
 
 def _fitting(dimensions: Sequence[Dimension]) -> Iterator[Dimension]:
@@ -340,7 +365,9 @@ def _fitting(dimensions: Sequence[Dimension]) -> Iterator[Dimension]:
     for one in dimensions:
         when = []
         for condition in one.when:
-            left = tuple(label for label in condition.labels if label in words.get(condition.key, set()))
+            left = tuple(
+                label for label in condition.labels if label in words.get(condition.key, set())
+            )
             when.append(replace(condition, labels=left))
         if all(condition.labels for condition in when):
             if not isinstance(one.values, Range):

@@ -14,6 +14,9 @@ from ssdlab.searching.design import Case, Objective, Rung, SearchDesign
 from ssdlab.searching.metric import Metric
 from ssdlab.searching.trying import Run, Runs, Who
 
+FEW = "too few requests for it (docs/statistics.md), or none of that kind"
+"""Why a run lacks a number."""
+
 
 class Judge:
     """Runs points on the requests of training, and says what came of them.
@@ -40,6 +43,9 @@ class Judge:
             why = self.runs.error(self._runs(who, rung))
             if why:
                 raise ConfigError([f"the reference {who.label} cannot run: {why}"])
+        for metric in self.design.metrics:
+            if self.runs.mean(self._runs(reference(BASELINE), rung), metric) is None:
+                raise ConfigError([f"{metric.name}: {BASELINE} has no such number: {FEW}"])
 
     def judge(self, whos: Mapping[str, Who], at: int) -> dict[str, Tried] | None:
         """What points are on a rung, by name; None after Ctrl-C."""
@@ -76,7 +82,7 @@ class Judge:
         return Tried(-1, point, "completed", tuple(values), excess, at, self._numbers(runs))
 
     def _without(self, point: Mapping[str, object], metric: Metric, at: int) -> Tried:
-        why = f"a run has no {metric.name}: too few requests for it, or none of that kind"
+        why = f"a run has no {metric.name}: {FEW}"
         return Tried(-1, dict(point), "not possible", rung=at, why=why)  # type: ignore[arg-type]
 
     def _numbers(self, runs: Sequence[Run]) -> Row:
@@ -93,8 +99,7 @@ class Judge:
         return found
 
     def _value(self, who: Who, rung: Rung, objective: Objective) -> float | None:
-        """An objective: the mean over the seeds, or over several traces the ratio to the baseline.
-        """
+        """An objective: the mean over the seeds, or over several traces the ratio to the baseline."""
         cases, metric = self.design.train, objective.metric
         means = [self.runs.mean(self._runs(who, rung, case), metric) for case in cases]
         if len(cases) == 1:

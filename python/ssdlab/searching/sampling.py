@@ -132,8 +132,7 @@ class Chosen:
         }
 
     def pruner_of(self) -> Any:  # noqa: ANN401
-        """The pruner; its resource is 1 on the first rung, and `factor` times as much on the next.
-        """
+        """The pruner; its resource is 1 on the first rung, and `factor` times as much on the next."""
         found = library()
         kind = getattr(found.pruners, PRUNERS[self.pruner])
         if self.pruner == "successive-halving":

@@ -71,7 +71,13 @@ class Sought:
         """What chooses the points."""
         maximize = tuple(one.maximize for one in design.objectives)
         return Chosen(
-            self.sampler, self.pruner, maximize, design.seeds[0], design.space, len(design.rungs), FACTOR
+            self.sampler,
+            self.pruner,
+            maximize,
+            design.seeds[0],
+            design.space,
+            len(design.rungs),
+            FACTOR,
         )
 
 
@@ -198,7 +204,11 @@ def designed(
         raise ConfigError([f"nothing to search for: give an objective, {form}"])
     if len({*names}) < len(names):
         raise ConfigError(["--minimize, --maximize: a number is named twice"])
-    for option, value, least in (("seeds", seeds, 1), ("test-seeds", test_seeds, 2), ("rungs", rungs, 1)):
+    for option, value, least in (
+        ("seeds", seeds, 1),
+        ("test-seeds", test_seeds, 2),
+        ("rungs", rungs, 1),
+    ):
         if value < least:
             raise ConfigError([f"--{option} {value}: expected at least {least}"])
     if across not in ("mean", "worst"):
@@ -227,7 +237,9 @@ def designed(
     if seed is None and "run.seed" in sets:
         begin = int(str(sets["run.seed"]))
     if "run.seed" in {one.key for one in design.space.dimensions}:
-        raise ConfigError(["--space run.seed: seeds are no part of a space; --seeds repeats points"])
+        raise ConfigError(
+            ["--space run.seed: seeds are no part of a space; --seeds repeats points"]
+        )
     own = {key for key, values in space.items() if values is not None}
     heads = {key.split(IF)[0].strip() for key in own}
     wide = [one.key for one in design.space.dimensions if one.key not in heads]
@@ -260,15 +272,21 @@ def sought(
 ) -> Sought:
     """How a search proceeds. Raises `ConfigError`."""
     several = len(design.rungs) > 1
-    name = checked_name("--pruner", pruner or ("successive-halving" if several else PRUNER), PRUNERS)
-    how = Sought(checked_name("--sampler", sampler, SAMPLERS), name, trials, parallel, Budget.of(budget))
+    name = checked_name(
+        "--pruner", pruner or ("successive-halving" if several else PRUNER), PRUNERS
+    )
+    how = Sought(
+        checked_name("--sampler", sampler, SAMPLERS), name, trials, parallel, Budget.of(budget)
+    )
     for option, value in (("trials", trials), ("parallel", parallel)):
         if value < 1:
             raise ConfigError([f"--{option} {value}: expected at least 1"])
     if name != "none" and not several:
         raise ConfigError([f"--pruner {name}: needs rungs to give points up on (--rungs 3)"])
     if several and len(design.objectives) > 1:
-        message = "--rungs: points of several objectives have no order, so none can be given up early"
+        message = (
+            "--rungs: points of several objectives have no order, so none can be given up early"
+        )
         raise ConfigError([message])
     how.chosen(design).sampler_of(0)
     return how
@@ -376,8 +394,8 @@ class _Going:
             judged = judge.judge(whos, rung)
             if judged is None:
                 return  # interrupted: the round is asked for again
-            for name, one in judged.items():
-                found[name] = replace(one, number=asked[places[name]].trial.number)
+            for name, tried in judged.items():
+                found[name] = replace(tried, number=asked[places[name]].trial.number)
             going = [name for name in going if found[name].state == "completed"]
             if rung + 1 < len(self.design.rungs):
                 going = self._promoted(judge, going, places, asked, rung, found, unsettled)
@@ -464,7 +482,10 @@ def _toml(done: Search, design: SearchDesign, one: Tried) -> str:
     """A point as a configuration that `ssdlab run` takes."""
     point = design.space.point_of(one.point)
     config, policies = design.loaded(point, design.train[0], design.seeds[0])
-    lines = [f"# {one.label}", f"# trial {one.number} of a search for {', '.join(g.name for g in done.goals)}"]
+    lines = [
+        f"# {one.label}",
+        f"# trial {one.number} of a search for {', '.join(g.name for g in done.goals)}",
+    ]
     lines += [
         f"# {key}: {policy.label_of(made)}, a policy in Python: pass it with {key.split('.')[1]}="
         for key, made in policies.given.items()

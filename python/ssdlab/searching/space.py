@@ -84,6 +84,10 @@ class Dimension:
             a < b for a, b in zip(numbers, numbers[1:], strict=False)
         )
 
+    def drawn(self, stream: random.Random) -> object:
+        """A value by chance."""
+        return self.of(_Chance(stream))
+
     def of(self, given: Suggests) -> object:
         """The value that is suggested."""
         if isinstance(self.values, Range):
@@ -235,7 +239,9 @@ def spaced(given: Mapping[str, object]) -> SearchSpace:
     texts = {heads[k]: k for k in wanted}
     if len(texts) < len(wanted):
         twice = [k for k in wanted if texts[heads[k]] != k]
-        raise ConfigError([f"--space {heads[k]}: given twice; give all values at once" for k in twice])
+        raise ConfigError(
+            [f"--space {heads[k]}: given twice; give all values at once" for k in twice]
+        )
     try:
         values = values_of({heads[k]: v for k, v in wanted.items()}, drawn=True)  # type: ignore[misc]
     except ConfigError as error:
@@ -301,7 +307,9 @@ def _ordered(dimensions: Sequence[Dimension]) -> Iterator[Dimension]:
     while left:
         ready = [one for one in left if {w.key for w in one.when} <= placed]
         # The parameter of a policy is set over the policy.
-        ready = [o for o in ready if (head := o.key.rpartition(".")[0]) not in keys or head in placed]
+        ready = [
+            o for o in ready if (head := o.key.rpartition(".")[0]) not in keys or head in placed
+        ]
         if not ready:
             names = ", ".join(one.key for one in left)
             raise ConfigError([f"--space {names}: their conditions depend on each other"])
@@ -310,9 +318,7 @@ def _ordered(dimensions: Sequence[Dimension]) -> Iterator[Dimension]:
         yield ready[0]
 
 
-def _check_condition(
-    one: Dimension, condition: Condition, known: Mapping[str, Dimension]
-) -> None:
+def _check_condition(one: Dimension, condition: Condition, known: Mapping[str, Dimension]) -> None:
     of = known.get(condition.key)
     place = f"--space {one.key}: if {condition.key}={','.join(condition.labels)}"
     if of is None:

@@ -49,7 +49,9 @@ def tested(
 
 def _tested(design: SearchDesign, runs: Runs, one: Tried, who: Who) -> Tested:
     mine = runs.of(who, design.test, design.test_seeds)
-    theirs = [r for n in design.references for r in runs.of(reference(n), design.test, design.test_seeds)]
+    theirs = [
+        r for n in design.references for r in runs.of(reference(n), design.test, design.test_seeds)
+    ]
     why = runs.error([*mine, *theirs])
     if why:
         return Tested(one.number, (), why)

@@ -1,5 +1,4 @@
-"""The runs of a search: each is made once, kept as a line, and looked up when it is asked for again.
-"""
+"""The runs of a search: each is made once, kept as a line, and found when it is asked for again."""
 
 from __future__ import annotations
 
@@ -168,9 +167,13 @@ class Runs(Lines):
     def _planned(self, one: Run) -> PlannedTry | Made:
         try:
             if one.who.point is None:
-                config, policies = self.design.reference(one.who.name, one.case, one.seed, one.divisor)
+                config, policies = self.design.reference(
+                    one.who.name, one.case, one.seed, one.divisor
+                )
             else:
-                config, policies = self.design.loaded(one.who.point, one.case, one.seed, one.divisor)
+                config, policies = self.design.loaded(
+                    one.who.point, one.case, one.seed, one.divisor
+                )
             packed = policies.packed()
         except ConfigError as error:
             if one.who.point is None:
@@ -195,7 +198,9 @@ class Runs(Lines):
             if self.progress:
                 self.progress("sweep", self.count, None)
 
-    def of(self, who: Who, cases: Sequence[Case], seeds: Sequence[int], divisor: int = 1) -> list[Run]:
+    def of(
+        self, who: Who, cases: Sequence[Case], seeds: Sequence[int], divisor: int = 1
+    ) -> list[Run]:
         """The runs of a point with all requests and seeds."""
         return [Run(who, case, seed, divisor) for case in cases for seed in seeds]
 
