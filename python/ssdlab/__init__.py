@@ -20,12 +20,14 @@ from ssdlab.errors import (
 from ssdlab.kv.keys import KeyBatch, key_stream
 from ssdlab.results.comparison import Comparison
 from ssdlab.results.report import Report
+from ssdlab.results.search import Search
 from ssdlab.results.sweep import Sweep
 from ssdlab.running.compare_runs import compare
 from ssdlab.running.device import Completions, Device, SnapshotInfo, snapshot_info
 from ssdlab.running.run import run
 from ssdlab.running.sweep_runs import sweep
 from ssdlab.running.trial import try_trace
+from ssdlab.searching.search import search
 from ssdlab.store.results import Results, results
 from ssdlab.traces.trace import Trace, generate
 
@@ -42,6 +44,7 @@ __all__ = [
     "Report",
     "Results",
     "RunError",
+    "Search",
     "SnapshotInfo",
     "Sweep",
     "Trace",
@@ -57,6 +60,7 @@ __all__ = [
     "preset_names",
     "results",
     "run",
+    "search",
     "snapshot_info",
     "sweep",
     "try_trace",

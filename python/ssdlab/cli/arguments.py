@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from ssdlab.config.resolve import preset_names
 from ssdlab.config.vary import has_range, split
 from ssdlab.errors import ConfigError
+from ssdlab.searching.space import IF
 
 
 def _pairs(option: str, said: Sequence[str] | None, form: str) -> Iterator[tuple[str, str]]:
@@ -46,6 +47,27 @@ def vary_values(said: Sequence[str] | None) -> dict[str, Iterable[object]]:
         if key in values:
             raise ConfigError([f"--vary {key}: given twice; give all values at once"])
         values[key] = text if has_range(text) else [*split(text)]
+    return values
+
+
+def space_values(said: Sequence[str] | None) -> dict[str, object]:
+    """`--space` as a mapping of keys, with their conditions, to values; None: all words of a key."""
+    values: dict[str, object] = {}
+    for one in said or ():
+        text, condition = one, ""
+        if IF in one:
+            text, _, condition = one.rpartition(IF)
+        key, equal, given = (part.strip() for part in text.partition("="))
+        if not key or (equal and not given):
+            form = "KEY=VALUES, such as gc.victim=greedy,fifo or gc.window=1:16, or KEY, or all"
+            raise ConfigError([f"--space {one}: expected {form}"])
+        name = f"{key}{IF}{condition.strip()}" if condition else key
+        if name in values:
+            raise ConfigError([f"--space {key}: given twice; give all values at once"])
+        if not equal:
+            values[name] = None
+        else:
+            values[name] = given if has_range(given) else [*split(given)]
     return values
 
 

@@ -48,10 +48,14 @@ class Range:
         """The value at `share` of the range, 0 to 1 exclusive."""
         low, high = float(self.low), float(self.high)
         if self.log:
-            return _value(Decimal(low * (high / low) ** share), self.unit, self.whole)
+            return self.value(low * (high / low) ** share)
         if self.whole:
-            return _value(Decimal(math.floor(low + share * (high - low + 1))), self.unit, True)
-        return _value(Decimal(low + share * (high - low)), self.unit, False)
+            return self.value(math.floor(low + share * (high - low + 1)))
+        return self.value(low + share * (high - low))
+
+    def value(self, number: float) -> object:
+        """The value of the key that is `number` units."""
+        return _value(Decimal(number), self.unit, self.whole)
 
 
 def _value(number: Decimal, unit: str, whole: bool, digits: int = DIGITS) -> object:

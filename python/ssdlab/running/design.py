@@ -133,7 +133,7 @@ class Design:
             "log": [*self.log],
             "seed": self.seed,
             "seeds": None if self.seeds == (None,) else [*self.seeds],
-            "policies": _sources({**self.sets, **plugs}.values(), values),
+            "policies": sources({**self.sets, **plugs}.values(), values),
         }
 
 
@@ -141,7 +141,7 @@ def _plain(sets: Mapping[str, object]) -> dict[str, object]:
     return {key: value for key, value in sets.items() if not policy.is_policy(value)}
 
 
-def _sources(*groups: Iterable[object]) -> dict[str, str]:
+def sources(*groups: Iterable[object]) -> dict[str, str]:
     """The policies in Python by label, each with a digest of its source, if that is known."""
     found = {}
     for one in (value for group in groups for value in group if policy.is_policy(value)):
