@@ -23,6 +23,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "ssdlab sweep --drive samsung-pm9a3 --vary host.queue_depth=1:256:x2 --budget 2h",
         "ssdlab sweep modern-tlc --draw latin-hypercube --points 500 --vary workload.read=0.0:0.9",
     ),
+    "fleet": (
+        "ssdlab fleet volumes.csv.gz --drive samsung-pm9a3",
+        "ssdlab fleet --stand-in alibaba:100 --drive mine.toml --drive other.toml",
+    ),
     "reproduce": ("ssdlab reproduce adaptive-channel --quick",),
     "report": ("ssdlab report runs/demo --plots figures --picture png",),
     "export": ("ssdlab export runs/demo/greedy --to parquet",),

@@ -1,7 +1,7 @@
-"""The outcomes of a sweep in its folder: a file that grows by whole lines, and is never rewritten.
+"""The outcomes of many runs in their folder: a file that grows by whole lines, never rewritten.
 
 A process that is killed leaves at most a part of a line, which the next one cuts off. So an
-interrupted sweep is resumed.
+interrupted sweep, or fleet, is resumed.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import shutil
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
 from types import TracebackType
@@ -23,11 +24,43 @@ from ssdlab.results.folder import check_replaceable, written_not
 from ssdlab.results.sweep import JSON, OUTCOMES, VERSION, Outcome, readable
 
 
+@dataclass(frozen=True)
+class Kind:
+    """What the runs are together."""
+
+    noun: str
+    """What it is called, and the key in its head that says what is run."""
+    head: str
+    """Name of the file with that."""
+    words: Mapping[str, str]
+    """How the parts of what is run are called in messages."""
+
+
+SWEEP = Kind(
+    "sweep",
+    JSON,
+    {
+        "ssdlab": "version of ssdlab",
+        "columns": "version of ssdlab",
+        "preset": "preset",
+        "file": "configuration",
+        "set": "--set",
+        "keys": "--vary",
+        "log": "--vary",
+        "draw": "--draw",
+        "seed": "--seed",
+        "traces": "traces",
+        "seeds": "--seeds",
+        "policies": "policies",
+    },
+)
+
+
 class Outcomes:
     """The outcomes stored in `folder`, by point and seed, to which others are added.
 
-    `identity` is what the sweep runs, as parsed JSON: another sweep in the folder is refused unless
-    `force` replaces it. Without `folder` nothing is stored. Raises `OutputError`.
+    `identity` is what is run, as parsed JSON: other runs in the folder are refused unless `force`
+    replaces them. Without `folder` nothing is stored. Raises `OutputError`.
     """
 
     def __init__(
@@ -37,8 +70,10 @@ class Outcomes:
         *,
         force: bool = False,
         reads: tuple[Path, ...] = (),
+        kind: Kind = SWEEP,
     ) -> None:
         self.folder = folder
+        self.kind = kind
         self.lock = threading.Lock()
         self.found: dict[tuple[int, int | None], Outcome] = {}
         self.file: FileIO | None = None
@@ -53,15 +88,16 @@ class Outcomes:
     def _open(
         self, folder: Path, identity: Mapping[str, Any], force: bool, reads: tuple[Path, ...]
     ) -> None:
-        if force or not _same(folder, identity):
+        kind = self.kind
+        if force or not _same(folder, identity, kind):
             check_replaceable(folder, force, reads)
             if folder.is_dir():
                 shutil.rmtree(folder)
-            head = {"version": VERSION, "completed": False, "sweep": identity}
+            head = {"version": VERSION, "completed": False, kind.noun: identity}
             text = outputs.text(json.dumps(head, indent=2, ensure_ascii=False) + "\n")
-            outputs.write_all({folder / JSON: text}, force=True)
+            outputs.write_all({folder / kind.head: text}, force=True)
         self.file = (folder / OUTCOMES).open("a+b", buffering=0)
-        _lock(folder, self.file)
+        _lock(folder, self.file, kind)
         self.file.seek(0)
         data = self.file.read()
         whole = data.rfind(b"\n") + 1
@@ -106,7 +142,7 @@ class Outcomes:
             self.file.close()
 
 
-def _lock(folder: Path, file: FileIO) -> None:
+def _lock(folder: Path, file: FileIO, kind: Kind) -> None:
     """Keep other processes away until the file is closed."""
     try:
         import fcntl
@@ -115,40 +151,24 @@ def _lock(folder: Path, file: FileIO) -> None:
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        message = f"{folder}: another process is sweeping into this folder"
+        message = f"{folder}: another process is running a {kind.noun} into this folder"
         raise OutputError(message) from None
 
 
-def _same(folder: Path, identity: Mapping[str, Any]) -> bool:
-    """Whether `folder` holds this sweep. Raises `OutputError` if it holds another one."""
+def _same(folder: Path, identity: Mapping[str, Any], kind: Kind) -> bool:
+    """Whether `folder` holds these runs. Raises `OutputError` if it holds others of the kind."""
+    noun, place = kind.noun, folder / kind.head
     try:
-        values = json.loads((folder / JSON).read_text(encoding="utf-8"))
-        stored = dict(values["sweep"])
+        values = json.loads(place.read_text(encoding="utf-8"))
+        stored = dict(values[noun])
     except FileNotFoundError:
         return False
     except (OSError, ValueError, KeyError, TypeError):
-        message = f"{folder / JSON}: cannot be read; --force starts the sweep again"
+        message = f"{place}: cannot be read; --force starts the {noun} again"
         raise OutputError(message) from None
     apart = [key for key in identity if stored.get(key) != identity[key]]
     if not apart:
         return True
-    which = ", ".join(dict.fromkeys(WORDS.get(key, key) for key in apart))
-    message = f"{folder}: contains another sweep (with other {which}); --force replaces it,"
+    which = ", ".join(dict.fromkeys(kind.words.get(key, key) for key in apart))
+    message = f"{folder}: contains another {noun} (with other {which}); --force replaces it,"
     raise OutputError(f"{message} --out names another folder")
-
-
-WORDS = {
-    "ssdlab": "version of ssdlab",
-    "columns": "version of ssdlab",
-    "preset": "preset",
-    "file": "configuration",
-    "set": "--set",
-    "keys": "--vary",
-    "log": "--vary",
-    "draw": "--draw",
-    "seed": "--seed",
-    "traces": "traces",
-    "seeds": "--seeds",
-    "policies": "policies",
-}
-"""How the parts of what a sweep runs are called in messages."""
