@@ -17,6 +17,8 @@ from ssdlab.errors import (
     RunError,
     WorkloadError,
 )
+from ssdlab.fleets.fleet import Fleet
+from ssdlab.fleets.fleet_runs import fleet
 from ssdlab.kv.keys import KeyBatch, key_stream
 from ssdlab.results.comparison import Comparison
 from ssdlab.results.report import Report
@@ -37,6 +39,7 @@ __all__ = [
     "Config",
     "ConfigError",
     "Device",
+    "Fleet",
     "InternalError",
     "Interrupted",
     "KeyBatch",
@@ -52,6 +55,7 @@ __all__ = [
     "__results_version__",
     "__version__",
     "compare",
+    "fleet",
     "generate",
     "key_stream",
     "kv",

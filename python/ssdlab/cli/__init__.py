@@ -21,6 +21,7 @@ from ssdlab.cli import (
     config,
     doctor,
     drives,
+    fleet,
     kv,
     listing,
     report,
@@ -44,7 +45,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 # In the order of `--help`, which lists verbs before groups.
-VERBS = (trial, run, sweep, search, reproduce, report, listing, doctor)
+VERBS = (trial, run, sweep, search, fleet, reproduce, report, listing, doctor)
 GROUPS = (config, trace, drives, kv, results, snapshot)
 for module in (*VERBS, *GROUPS):
     app.add_typer(module.app)

@@ -31,6 +31,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "ssdlab search greedy-8ch --minimize waf --space gc.victim=greedy,d-choices"
         " --space gc.victim.d=log:1:64 --trials 50",
     ),
+    "fleet": (
+        "ssdlab fleet volumes.csv.gz --drive samsung-pm9a3",
+        "ssdlab fleet --stand-in alibaba:100 --drive mine.toml --drive other.toml",
+    ),
     "reproduce": ("ssdlab reproduce adaptive-channel --quick",),
     "report": ("ssdlab report runs/demo --plots figures --picture png",),
     "export": ("ssdlab export runs/demo/greedy --to parquet",),

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from ssdlab.cli.arguments import drive_preset, read_as, vary_values
-from ssdlab.cli.ending import end
+from ssdlab.cli.ending import end, few_reasons
 from ssdlab.cli.options import (
     Force,
     Jobs,
@@ -27,14 +27,12 @@ from ssdlab.cli.options import (
 )
 from ssdlab.cli.terminal import put_result, say
 from ssdlab.errors import ConfigError
-from ssdlab.results.sweep import Sweep
+from ssdlab.results.sweep import CSV
 from ssdlab.running.design import designed
 from ssdlab.running.simulate import Plugs
 from ssdlab.running.sweep_runs import Budget, run_sweep
 
 app = typer.Typer()
-MOST_REASONS = 10
-"""Of failures."""
 
 EPILOG = """Values of --vary: A,B,C (a list), LO:HI:STEP, LO:HI:xFACTOR, lin:LO:HI:COUNT or
 log:LO:HI:COUNT, with --draw also LO:HI and log:LO:HI. Numbers may have units: 25us:100us:25us."""
@@ -111,7 +109,7 @@ def sweep_command(
     assert done.folder is not None
     if done.not_run and not done.interrupted and not quiet:
         say(f"budget spent: {done.not_run:,} runs are left; the same command resumes")
-    end(done.folder, _reasons(done), done.interrupted, quiet)
+    end(done.folder, few_reasons(done.failed(), CSV), done.interrupted, quiet)
 
 
 def _source(config: str | None, drive: str | None) -> str:
@@ -123,16 +121,3 @@ def _source(config: str | None, drive: str | None) -> str:
     if config is not None:
         raise ConfigError([f"--drive {drive}: takes the place of {config}; give one of them"])
     return drive_preset(drive)
-
-
-def _reasons(done: Sweep) -> dict[str, str]:
-    """Why runs failed, each reason once, by the runs that it is true of."""
-    found = {}
-    failed = done.failed()
-    for reason, titles in [*failed.items()][:MOST_REASONS]:
-        left = len(titles) - 1
-        found[titles[0] + (f" and {left:,} more" if left else "")] = reason
-    left = len(failed) - MOST_REASONS
-    if left > 0:
-        found["more"] = f"{left:,} other reasons, in the column `error` of sweep.csv"
-    return found

@@ -40,6 +40,7 @@ UNITS = {
     "sorting": "requests",
     "writing": "bytes",
     "sweep": "runs",
+    "volumes": "volumes",
 }
 
 

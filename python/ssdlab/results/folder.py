@@ -19,10 +19,13 @@ from ssdlab.results.report import CONFIG, DISTRIBUTIONS, LOGS, REPORT, SERIES, S
 
 PAGE = "report.html"
 """Name of the page in the folder of a run or of a comparison."""
+FLEET = {kind: f"fleet.{kind}" for kind in ("json", "csv", "parquet")}
+"""Files of a fleet, beside the outcomes."""
 WRITTEN = {
     *(REPORT, CONFIG, SERIES, DISTRIBUTIONS, SUMMARY, PAGE, *LOGS.values()),
     *(JSON, CSV, TEXT),
     *(sweep.JSON, sweep.CSV, sweep.PARQUET, sweep.OUTCOMES),
+    *FLEET.values(),
 }
 EXPORTS = "export"
 """Where `ssdlab export` puts its files by default."""
@@ -60,7 +63,7 @@ def _refusal(folder: Path, force: bool, reads: Iterable[Path]) -> str | None:
     held = {entry.name for entry in folder.iterdir() if not entry.name.endswith(".unfinished")}
     if not held:
         return None
-    if not held & {REPORT, JSON, sweep.JSON}:
+    if not held & {REPORT, JSON, sweep.JSON, FLEET["json"]}:
         return f"{folder}: contains files that are not from a run; choose another --out"
     if not force:
         return f"{folder}: contains a run; --force replaces it, --out names another folder"
@@ -122,7 +125,7 @@ def remove_stale(target: Path) -> None:
 
 def _completed(folder: Path) -> bool:
     """Whether `folder` holds results of a run or a comparison that came to its end."""
-    for name in (JSON, REPORT, sweep.JSON):
+    for name in (JSON, REPORT, sweep.JSON, FLEET["json"]):
         with suppress(OSError, ValueError, AttributeError):
             values = json.loads((folder / name).read_text(encoding="utf-8"))
             return bool(values.get("completed"))

@@ -1,7 +1,7 @@
 """A folder whose file of outcomes grows by whole lines and is never rewritten.
 
 A process that is killed leaves at most a part of a line, which the next one cuts off. So what was
-interrupted is resumed. Sweeps and searches keep their runs in one.
+interrupted is resumed. Sweeps, searches and fleets keep their runs in one.
 """
 
 from __future__ import annotations

@@ -1,0 +1,112 @@
+"""`ssdlab fleet`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from ssdlab.cli.arguments import DRIVE, read_as
+from ssdlab.cli.ending import end, few_reasons
+from ssdlab.cli.options import (
+    Force,
+    Jobs,
+    Json,
+    NoHtml,
+    Out,
+    PageSize,
+    Quiet,
+    Seed,
+    Sets,
+    Sort,
+    Unit,
+)
+from ssdlab.cli.terminal import put_result
+from ssdlab.config.resolve import preset_names
+from ssdlab.fleets.fleet_runs import run_fleet
+from ssdlab.results.folder import FLEET
+
+app = typer.Typer()
+
+
+@app.command("fleet")
+def fleet_command(
+    traces: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="TRACES...", help="Traces, of one volume or of many."),
+    ] = None,
+    drives: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--drive", metavar="CONFIG|NAME", help="TOML file, preset or named drive; repeatable."
+        ),
+    ] = None,
+    stand_in: Annotated[
+        str | None,
+        typer.Option(
+            "--stand-in",
+            metavar="NAME:COUNT",
+            help="Make volumes to published statistics instead, such as alibaba:1000.",
+        ),
+    ] = None,
+    size: Annotated[
+        Literal["volume", "drive"] | None,
+        typer.Option(
+            "--size",
+            help="Size of a drive: that of its volume, or as configured."
+            "  [default: volume; drive for stand-ins]",
+        ),
+    ] = None,
+    sets: Sets = None,
+    unit: Unit = None,
+    page_size: PageSize = None,
+    sort: Sort = False,
+    cache: Annotated[
+        Path | None,
+        typer.Option(
+            "--cache",
+            metavar="DIR",
+            help="Folder that keeps split traces.  [default: ~/.cache/ssdlab/volumes]",
+        ),
+    ] = None,
+    jobs: Jobs = None,
+    out: Out = None,
+    force: Force = False,
+    json_: Json = None,
+    quiet: Quiet = False,
+    seed: Seed = None,
+    no_html: NoHtml = False,
+) -> None:
+    """Simulate a drive for each volume of a fleet, and show how the outcomes are distributed.
+
+    The same command with the same --out resumes where it stopped.
+    """
+    first = (stand_in or "").partition(":")[0]
+    if traces:
+        first = Path(traces[0]).name.partition(".")[0]
+    target = out or Path("runs") / f"{first}-fleet"
+    done = run_fleet(
+        traces or [],
+        drives=[_named(one) for one in drives or []],
+        stand_in=stand_in,
+        size=size,
+        sets=read_as(sets, unit, page_size, sort),
+        seed=seed,
+        jobs=jobs,
+        cache=cache,
+        out=target,
+        force=force,
+        progress=not quiet,
+        html=not no_html,
+    )
+    put_result(json_, quiet, done.to_json, done.summary)
+    by_reason: dict[str, list[str]] = {}
+    for title, reason in done.failures.items():
+        by_reason.setdefault(reason, []).append(title)
+    end(target, few_reasons(by_reason, FLEET["csv"]), done.interrupted, quiet)
+
+
+def _named(drive: str) -> str:
+    """A named drive may be called without `drive:`."""
+    return f"{DRIVE}{drive}" if f"{DRIVE}{drive}" in preset_names() else drive
