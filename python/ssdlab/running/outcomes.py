@@ -17,9 +17,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from ssdlab.display.argument import argument
 from ssdlab.errors import OutputError
 from ssdlab.results import outputs
-from ssdlab.results.folder import check_replaceable, written_not
+from ssdlab.results.folder import check_replaceable, in_its_place, written_not
 from ssdlab.results.sweep import JSON, OUTCOMES, VERSION, Outcome, readable
 
 
@@ -127,14 +128,15 @@ def _same(folder: Path, identity: Mapping[str, Any]) -> bool:
     except FileNotFoundError:
         return False
     except (OSError, ValueError, KeyError, TypeError):
-        message = f"{folder / JSON}: cannot be read; --force starts the sweep again"
+        message = f"{folder / JSON}: cannot be read; {argument(force=True)} starts the sweep again"
         raise OutputError(message) from None
     apart = [key for key in identity if stored.get(key) != identity[key]]
     if not apart:
         return True
-    which = ", ".join(dict.fromkeys(WORDS.get(key, key) for key in apart))
-    message = f"{folder}: contains another sweep (with other {which}); --force replaces it,"
-    raise OutputError(f"{message} --out names another folder")
+    words = [WORDS.get(key) or argument(ARGUMENTS.get(key, key)) for key in apart]
+    which = ", ".join(dict.fromkeys(words))
+    message = f"{folder}: contains another sweep (with other {which}); {in_its_place()}"
+    raise OutputError(message)
 
 
 WORDS = {
@@ -142,13 +144,8 @@ WORDS = {
     "columns": "version of ssdlab",
     "preset": "preset",
     "file": "configuration",
-    "set": "--set",
-    "keys": "--vary",
-    "log": "--vary",
-    "draw": "--draw",
-    "seed": "--seed",
-    "traces": "traces",
-    "seeds": "--seeds",
     "policies": "policies",
 }
-"""How the parts of what a sweep runs are called in messages."""
+"""How the parts of what a sweep runs are called in messages, if not by their arguments."""
+ARGUMENTS = {"keys": "vary", "log": "vary"}
+"""Arguments of parts that are called otherwise."""
