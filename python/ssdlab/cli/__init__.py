@@ -37,6 +37,7 @@ from ssdlab.cli import (
 from ssdlab.cli.ending import explained
 from ssdlab.cli.examples import add_examples
 from ssdlab.cli.terminal import discard, put, say
+from ssdlab.display.argument import on_the_command_line
 
 app = typer.Typer(
     name="ssdlab",
@@ -76,7 +77,8 @@ def main() -> None:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     code: object = 0
     try:
-        app()
+        with on_the_command_line():
+            app()
     except SystemExit as end:
         code = end.code
         # Typer ends without a word where an interrupt reaches it.

@@ -24,6 +24,7 @@ from ssdlab.html.layout import (
     TOP,
     WIDTH,
     cut,
+    cut_alike,
     tone_class,
 )
 from ssdlab.html.maps import heat_body, parallel_body
@@ -113,7 +114,11 @@ def _plot(plot: Plot) -> tuple[float, str]:
     clip = f"clip-{plot.key}"
     width, tall = WIDTH - RIGHT - LEFT, y.start - y.end
     box = f'x="{LEFT:g}" y="{y.end:g}" width="{width:g}" height="{tall:g}"'
-    parts.append(f'<clipPath id="{clip}"><rect {box}/></clipPath>')
+    # Points at the edges are drawn whole.
+    edge = 4 if any(curve.dots is not None for curve in plot.curves) else 0
+    wider = f'width="{width + 2 * edge:g}" height="{tall + 2 * edge:g}"'
+    inside_of = f'<rect x="{LEFT - edge:g}" y="{y.end - edge:g}" {wider}/>'
+    parts.append(f'<clipPath id="{clip}">{inside_of}</clipPath>')
     parts.append(f'<g clip-path="url(#{clip})"><g class="marks{_over(len(named))}">')
     for i, one in enumerate(named):
         inside = bars_body(one, x, y) if isinstance(one, Bars) else curve_body(one, x, y)
@@ -170,15 +175,15 @@ def _legend(entries: list[tuple[str, int]], top: float) -> Iterator[str]:
 def _stacked(figure: Stacked) -> tuple[float, str]:
     names = list(figure.parts)
     top = TOP + LINE * _legend_lines(names) + 6
-    labels = max(len(cut(label, 26)) for label, _ in figure.rows)
-    left = min(max(LEFT, 12 + LETTER * labels), 200.0)
+    labels = cut_alike([label for label, _ in figure.rows], 26)
+    left = min(max(LEFT, 12 + LETTER * max(map(len, labels))), 200.0)
     totals = [sum(parts) for _, parts in figure.rows]
     high = max(totals) or 1.0
     room = WIDTH - RIGHT - 70 - left
     body = list(_legend([(name, i) for i, name in enumerate(names)], TOP))
     for i, (label, parts) in enumerate(figure.rows):
         y, at = top + ROW * i, left
-        text = escape(cut(label, 26))
+        text = escape(labels[i])
         body.append(f'<text class="tick end" x="{left - 8:g}" y="{y + 15:g}">{text}</text>')
         for tone, value in enumerate(parts):
             width = room * value / high

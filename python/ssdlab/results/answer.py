@@ -26,7 +26,10 @@ TITLES = {one.name: one.title for one in columns() if one.ranked}
 """Columns of which the answer tells, with their names."""
 MOST_NAMED = 3
 """Configurations that are named in a row."""
-UNRANKED = f"{ONE_SEED}, so nothing is ranked (--seeds N repeats every run with N seeds)."
+UNRANKED = (
+    f"{ONE_SEED[0].upper()}{ONE_SEED[1:]}, so nothing is ranked. Repeat every run with several"
+    " seeds (--seeds 5, or seeds=5 in Python)."
+)
 
 
 @dataclass(frozen=True)

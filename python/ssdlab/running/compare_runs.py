@@ -13,6 +13,7 @@ from ssdlab.config import memory
 from ssdlab.config.given import typed
 from ssdlab.config.resolve import Config, ConfigLike, load_config
 from ssdlab.config.vary import listed, of_vary, values_of
+from ssdlab.display.argument import argument
 from ssdlab.display.numbers import Value
 from ssdlab.display.progress import display, say_before
 from ssdlab.errors import ConfigError, Interrupted, OutputError, WorkloadError
@@ -84,13 +85,15 @@ def plan(
 def repeated(planned: list[Planned], seeds: int) -> list[Planned]:
     """Every run with the seeds `run.seed`, `run.seed` + 1, ...: the same ones for all."""
     if seeds < 2:
-        raise ConfigError([f"seeds: {seeds}: expected at least 2, for intervals between them"])
+        raise ConfigError(
+            [f"{argument(seeds=seeds)}: expected at least 2, for intervals between them"]
+        )
     begins = {one.config["run.seed"]: one.label for one in planned}
     if len(begins) > 1:
         (a, of_a), (b, of_b), *_ = begins.items()
         message = (
             f"run.seed: {a} in {of_a}, {b} in {of_b}: repetitions use the same seeds for all"
-            " configurations; set the first one with --seed and do not vary it"
+            f" configurations; set the first one with {argument('seed')} and do not vary it"
         )
         raise ConfigError([message])
     begin = next(iter(begins))

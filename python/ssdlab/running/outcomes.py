@@ -14,17 +14,11 @@ WORDS = {
     "columns": "version of ssdlab",
     "preset": "preset",
     "file": "configuration",
-    "set": "--set",
-    "keys": "--vary",
-    "log": "--vary",
-    "draw": "--draw",
-    "seed": "--seed",
-    "traces": "traces",
-    "seeds": "--seeds",
     "policies": "policies",
 }
-"""How the parts of what a sweep runs are called in messages."""
-FORM = Form("sweep", "sweeping", JSON, OUTCOMES, VERSION, WORDS)
+"""How parts of what a sweep runs are called in messages."""
+ARGUMENTS = {"keys": "vary", "log": "vary"}
+FORM = Form("sweep", "sweeping", JSON, OUTCOMES, VERSION, WORDS, ARGUMENTS)
 
 
 class Outcomes(Lines):

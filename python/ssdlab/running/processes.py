@@ -25,6 +25,7 @@ from types import FrameType
 from typing import IO, Any, NoReturn
 
 from ssdlab.config.resolve import Config
+from ssdlab.display.argument import argument
 from ssdlab.display.progress import REDRAW_S, Callback
 from ssdlab.errors import InternalError, Interrupted, RunError
 from ssdlab.policy import Policies
@@ -132,7 +133,9 @@ def _why(code: int, stopped: bool) -> str:
     if code >= 0:
         return f"its process ended with exit code {code} before the run did"
     name = signal.Signals(-code).name
-    hint = " (out of memory? fewer --jobs take less)" if name in ("SIGKILL", "SIGABRT") else ""
+    hint = ""
+    if name in ("SIGKILL", "SIGABRT"):
+        hint = f" (out of memory? fewer {argument('jobs')} take less)"
     return f"its process was ended by {name}{hint}"
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from ssdlab.config.resolve import Config
+from ssdlab.display.argument import argument
 from ssdlab.display.numbers import Value
 from ssdlab.display.progress import Callback
 from ssdlab.errors import ConfigError, Interrupted, RunError
@@ -226,5 +227,5 @@ def cores() -> int:
 def threads_of(jobs: int | None, runs: int) -> int:
     """How many runs go on at a time: `jobs`, or one per core. Raises `ConfigError`."""
     if jobs is not None and jobs < 1:
-        raise ConfigError([f"jobs: {jobs}: expected at least 1"])
+        raise ConfigError([f"{argument(jobs=jobs)}: expected at least 1"])
     return max(1, min(jobs or cores(), runs))

@@ -13,6 +13,7 @@ from ssdlab import policy
 from ssdlab.config.given import typed
 from ssdlab.config.resolve import ConfigLike
 from ssdlab.config.space import Space
+from ssdlab.display.argument import argument
 from ssdlab.display.progress import say_before
 from ssdlab.errors import ConfigError, Interrupted, WorkloadError
 from ssdlab.results import frames, outputs
@@ -53,11 +54,11 @@ class Budget:
         number = float(found[1]) if found else 0.0
         if found is None or number <= 0:
             form = "a time, such as 90min or 2h, or a number of runs, such as 500"
-            raise ConfigError([f"--budget {given}: expected {form}"])
+            raise ConfigError([f"{argument(budget=given)}: expected {form}"])
         if found[2] in units:
             return Budget(seconds=number * units[found[2]])
         if number != int(number):
-            raise ConfigError([f"--budget {given}: a number of runs is a whole one"])
+            raise ConfigError([f"{argument(budget=given)}: a number of runs is a whole one"])
         return Budget(runs=int(number))
 
 
@@ -152,8 +153,9 @@ def run_sweep(
     """
     if design.runs > MOST_RUNS and budget is None:
         message = (
-            f"--vary: {design.runs:,} runs are many: give a budget (--budget 2h, or --budget 5000"
-            " runs), or draw points (--draw latin-hypercube --points 1000)"
+            f"{argument('vary')}: {design.runs:,} runs are many: give a budget"
+            f" ({argument(budget='2h')}, or {argument(budget=5000)} runs), or draw points"
+            f" ({argument(draw='latin-hypercube', points=1000)})"
         )
         raise ConfigError([message])
     maker: Runner = runner or Threads(threads_of(jobs, design.runs))
