@@ -14,6 +14,7 @@ from ssdlab.cli.options import (
     Jobs,
     Json,
     NoHtml,
+    On,
     Out,
     PageSize,
     Quiet,
@@ -28,6 +29,7 @@ from ssdlab.cli.terminal import put_result, say
 from ssdlab.errors import ConfigError
 from ssdlab.results.sweep import Sweep
 from ssdlab.running.design import designed
+from ssdlab.running.on import runner_of
 from ssdlab.running.simulate import Plugs
 from ssdlab.running.sweep_runs import Budget, run_sweep
 
@@ -77,6 +79,7 @@ def sweep_command(
     page_size: PageSize = None,
     sort: Sort = False,
     jobs: Jobs = None,
+    on: On = None,
     out: Out = None,
     force: Force = False,
     json_: Json = None,
@@ -103,8 +106,9 @@ def sweep_command(
         plugs=Plugs(),
     )
     target = out or Path("runs") / f"{design.first.name}-sweep"
-    how: dict[str, Any] = {"jobs": jobs, "force": force, "html": not no_html}
-    done = run_sweep(design, draw=draw, budget=limit, out=target, progress=not quiet, **how)
+    how: dict[str, Any] = {"progress": not quiet, "force": force, "html": not no_html}
+    with runner_of(on, jobs, design.runs) as runner:
+        done = run_sweep(design, runner, draw=draw, budget=limit, out=target, **how)
     put_result(json_, quiet, done.to_json, done.summary)
     assert done.folder is not None
     if done.not_run and not done.interrupted and not quiet:

@@ -15,13 +15,14 @@ from ssdlab.config.resolve import Config, ConfigLike, load_config
 from ssdlab.config.vary import listed, of_vary, values_of
 from ssdlab.display.numbers import Value
 from ssdlab.display.progress import display, say_before
-from ssdlab.errors import ConfigError, Interrupted, OutputError, WorkloadError
+from ssdlab.errors import ClusterError, ConfigError, Interrupted, OutputError, WorkloadError
 from ssdlab.results.comparison import CSV, JSON, TEXT, Comparison, labels_of
 from ssdlab.results.folder import draft, keep_with_page
 from ssdlab.results.report import Report
 from ssdlab.running.batch import Batch
 from ssdlab.running.fitted import all_fitted, fits
 from ssdlab.running.job import missing_traces
+from ssdlab.running.on import runner_of
 from ssdlab.running.runner import Ended, Planned, Runner, Threads, threads_of
 from ssdlab.running.simulate import Plugs, plugged
 
@@ -109,6 +110,7 @@ def compare(
     seed: int | None = None,
     seeds: int | None = None,
     jobs: int | None = None,
+    on: str | None = None,
     out: str | Path | None = None,
     force: bool = False,
     progress: bool = True,
@@ -123,9 +125,13 @@ def compare(
 
     Every one of `configs` (presets, files, loaded configurations) is run with every trace and with
     every combination of the values of `vary` ({"gc.victim": ["greedy", "fifo"]}), `jobs` at a time
-    (default: one per core); results do not depend on `jobs`. Existing reports can be compared
-    instead. `out` is the folder of the comparison, with a folder for each run in it;
-    `set`, `seed`, `force`, `progress` and `html` are those of `ssdlab.run`.
+    (default: one per core). `on` says where: "threads" here (the default), "processes" here,
+    "local:4" (Dask workers here), "tcp://HOST:PORT" (a Dask scheduler) or "slurm:FILE"; results
+    depend on neither. On a cluster that is lost, the runs that are left fail. Existing reports can
+    be compared instead.
+
+    `out` is the folder of the comparison, with a folder for each run in it; `set`, `seed`, `force`,
+    `progress` and `html` are those of `ssdlab.run`.
 
     A run that cannot finish is listed in `failures`. Ctrl-C raises `Interrupted` with the
     `comparison` of the completed runs, whose `not_run` lists the others. Otherwise raises the
@@ -149,7 +155,8 @@ def compare(
         raise ConfigError(["compare either reports or configurations, not a mix of both"])
     named = [one for one in several if not isinstance(one, Report)]
     planned = plan(named, traces=traces, set=set, vary=vary, seed=seed, seeds=seeds, plugs=plugs)
-    done = run_all(planned, jobs=jobs, out=out, force=force, progress=progress, html=html)
+    with runner_of(on, jobs, len(planned)) as runner:
+        done = run_all(planned, runner=runner, out=out, force=force, progress=progress, html=html)
     return unless_interrupted(done)
 
 
@@ -213,6 +220,12 @@ class Finished:
             self.reports[one] = ended.report
         if ended.how == "failed":
             self.failures[one.title] = ended.why
+
+    def lost(self, why: str) -> None:
+        """The others cannot be made."""
+        for one in self.planned:
+            if one not in self.reports:
+                self.failures.setdefault(one.title, why)
 
     def comparison(self) -> Comparison:
         """The reports by label, and by label and seed, in the order of the plan."""
@@ -291,7 +304,10 @@ def _ran(
     done = Finished(list(planned))
     wanted = planned if enough is None else _until(planned, done, enough)
     batch = Batch(wanted, done.take, folder, html=html)
-    batch.run(runner, progress)
+    try:
+        batch.run(runner, progress)
+    except ClusterError as error:  # What is done is kept.
+        done.lost(str(error))
     done.interrupted = batch.interrupted
     return done
 

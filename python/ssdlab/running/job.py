@@ -43,6 +43,10 @@ class InputFile:
     """SHA-256 of its contents."""
     bytes: int
     """Its size."""
+    file: str
+    """Its absolute path: `path`, or a file in the folder `path`."""
+    of_folder: bool
+    """`path` is a folder."""
 
 
 @dataclass(frozen=True)
@@ -90,20 +94,23 @@ def _inputs(config: Config) -> Iterator[InputFile]:
         given = config.values.get(part, {}).get(name)
         if not given or given in ("none", "-"):
             continue
-        digest, size = _digest_of(Path(given), config)
-        yield InputFile(f"{part}.{name}", str(given), digest, size)
+        path = Path(given)
+        file = _file_of(path, config)
+        digest, size = file_digest(file)
+        place = str(file.absolute()), file != path
+        yield InputFile(f"{part}.{name}", str(given), digest, size, *place)
 
 
-def _digest_of(path: Path, config: Config) -> tuple[str, int]:
-    """Digest and size of a file; of a folder with volumes, that of the file of the volume."""
+def _file_of(path: Path, config: Config) -> Path:
+    """A file itself; of a folder with volumes, the file of the volume."""
     if path.is_dir():
         volume = str(config["workload.kind"]).rpartition(":")[2]
         found = sorted(one for one in path.iterdir() if one.name.startswith(volume))
         if not found:
             message = f"{path}: no file of volume {volume}"
             raise WorkloadError(message)
-        path = found[0]
-    return file_digest(path)
+        return found[0]
+    return path
 
 
 _known: dict[tuple[object, ...], str] = {}

@@ -14,15 +14,16 @@ from ssdlab.config.given import typed
 from ssdlab.config.resolve import ConfigLike
 from ssdlab.config.space import Space
 from ssdlab.display.progress import say_before
-from ssdlab.errors import ConfigError, Interrupted, WorkloadError
+from ssdlab.errors import ClusterError, ConfigError, Interrupted, WorkloadError
 from ssdlab.results import frames, outputs
 from ssdlab.results.folder import PAGE
 from ssdlab.results.report import SUMMARY
 from ssdlab.results.sweep import CSV, JSON, PARQUET, TEXTS, Outcome, Sweep, ordered, point_label
 from ssdlab.running.batch import Batch
 from ssdlab.running.design import MOST_RUNS, Design, check, designed, notes
+from ssdlab.running.on import runner_of
 from ssdlab.running.outcomes import Outcomes
-from ssdlab.running.runner import Ended, Planned, Runner, Threads, threads_of
+from ssdlab.running.runner import Ended, Planned, Runner
 from ssdlab.running.simulate import Plugs
 
 
@@ -72,6 +73,7 @@ def sweep(
     seeds: int | None = None,
     budget: str | int | None = None,
     jobs: int | None = None,
+    on: str | None = None,
     out: str | Path | None = None,
     force: bool = False,
     progress: bool = True,
@@ -97,8 +99,8 @@ def sweep(
 
     What is wrong with keys and values is found before the first run. A run that cannot finish is
     listed in `failures`; the others continue. Ctrl-C raises `Interrupted` with the `sweep` of the
-    completed runs. `set`, `seed`, `jobs`, `progress`, `html` and the policies are those of
-    `ssdlab.compare`. Raises `ConfigError`, `WorkloadError` and `OutputError`.
+    completed runs. `set`, `seed`, `jobs`, `on`, `progress`, `html` and the policies are those of
+    `ssdlab.compare`. Raises `ConfigError`, `WorkloadError`, `OutputError` and `ClusterError`.
     """
     plugs = Plugs(victim, trigger, concurrency, placement, separation)
     design = designed(
@@ -112,16 +114,18 @@ def sweep(
         seeds=seeds,
         plugs=plugs,
     )
-    done = run_sweep(
-        design,
-        draw=draw,
-        budget=Budget.of(budget),
-        jobs=jobs,
-        out=None if out is None else Path(out),
-        force=force,
-        progress=progress,
-        html=html,
-    )
+    limit = Budget.of(budget)
+    with runner_of(on, jobs, design.runs) as runner:
+        done = run_sweep(
+            design,
+            runner,
+            draw=draw,
+            budget=limit,
+            out=None if out is None else Path(out),
+            force=force,
+            progress=progress,
+            html=html,
+        )
     if done.interrupted:
         stopped = Interrupted(None, done.folder)
         stopped.sweep = done
@@ -131,28 +135,23 @@ def sweep(
 
 def run_sweep(
     design: Design,
+    runner: Runner,
     *,
     draw: str | None = None,
     budget: Budget | None = None,
-    jobs: int | None = None,
     out: Path | None = None,
     force: bool = False,
     progress: bool = True,
     html: bool = True,
-    runner: Runner | None = None,
 ) -> Sweep:
-    """Run what of a sweep is not in `out` yet, and write its tables and its page there.
-
-    `runner` makes the runs; None: `jobs` threads here.
-    """
+    """Run what of a sweep is not in `out` yet, and write its tables and its page there."""
     if design.runs > MOST_RUNS and budget is None:
         message = (
             f"--vary: {design.runs:,} runs are many: give a budget (--budget 2h, or --budget 5000"
             " runs), or draw points (--draw latin-hypercube --points 1000)"
         )
         raise ConfigError([message])
-    maker: Runner = runner or Threads(threads_of(jobs, design.runs))
-    check(design, maker.here)
+    check(design, runner.here)
     shown = design.shown()
     identity = design.identity(shown, draw)
     config = design.first
@@ -170,7 +169,11 @@ def run_sweep(
             name=config.name,
             total=left,
         )
-        batch.run(maker, progress and left > 0)
+        lost = None
+        try:
+            batch.run(runner, progress and left > 0)
+        except ClusterError as error:
+            lost = error
         done = Sweep(
             config.name,
             shown,
@@ -178,11 +181,13 @@ def run_sweep(
             design.runs,
             design.log,
             identity,
-            batch.interrupted and len(stored.found) < design.runs,
+            (batch.interrupted or lost is not None) and len(stored.found) < design.runs,
             out,
         )
         if out is not None:
             _write(done, out, html)
+    if lost is not None:
+        raise lost
     return done
 
 
