@@ -10,6 +10,7 @@ Unless stated otherwise, times are integer nanoseconds and sizes are bytes.
 from ssdlab import html, kv, policy, versions
 from ssdlab.config.resolve import Config, load_config, preset_names
 from ssdlab.errors import (
+    ClusterError,
     ConfigError,
     InternalError,
     Interrupted,
@@ -34,6 +35,7 @@ from ssdlab.store.results import Results, results
 from ssdlab.traces.trace import Trace, generate
 
 __all__ = [
+    "ClusterError",
     "Comparison",
     "Completions",
     "Config",

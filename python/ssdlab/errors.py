@@ -48,6 +48,10 @@ class RunError(RuntimeError):
         self.folder = folder
 
 
+class ClusterError(RuntimeError):
+    """The cluster has been lost, or has no worker for the runs; what is done is kept."""
+
+
 class Interrupted(KeyboardInterrupt):
     """Interrupted by Ctrl-C; `report` is the partial report, `folder` its folder.
 

@@ -193,6 +193,9 @@ def test_an_interrupt_while_runs_are_submitted_stops_those_that_have_begun(
         def end(self, title: str, how: str) -> None:
             del title, how
 
+        def note(self, label: str, text: str) -> None:
+            del label, text
+
     class Interrupted(ThreadPoolExecutor):
         def submit(self, *call: object) -> Future[None]:  # type: ignore[override]
             super().submit(*call)  # type: ignore[arg-type]

@@ -31,6 +31,8 @@ from ssdlab.errors import InternalError, Interrupted, RunError
 from ssdlab.policy import Policies
 from ssdlab.results.report import Report
 from ssdlab.running import simulate
+from ssdlab.running.job import sources_digest
+from ssdlab.running.moved import NOTHING, Moved
 
 STOP_S = 30.0
 """How long a process may take to store its results after it was asked to stop."""
@@ -46,6 +48,10 @@ class Died(RuntimeError):
     """The process of a run ended without an answer."""
 
 
+class PolicyDiffers(ImportError):
+    """A policy is not made of what it was made of where its run was planned."""
+
+
 class PolicyTraceback(Exception):
     """What a policy raised in another process, as the text of its traceback."""
 
@@ -58,12 +64,17 @@ def run_apart(
     *,
     out: Path | None,
     html: bool,
+    moved: Moved = NOTHING,
+    sources: str = "",
 ) -> Report:
     """As `run_loaded`, in a process that ends when `stop` is set. `policies`: `Policies.packed()`.
 
-    `callback` is called with the progress. Raises what `run_loaded` raises, and `Died`.
+    `callback` is called with the progress. With `sources`, the digest of the policies
+    (`job.sources_digest`), others are refused by a `PolicyDiffers`. Raises what `run_loaded`
+    raises, and `Died`.
     """
-    job = {"config": config.text, "policies": policies, "out": out, "html": html}
+    job: dict[str, object] = {"config": config.text, "policies": policies, "out": out, "html": html}
+    job |= {"moved": moved, "sources": sources}
     with subprocess.Popen(
         [sys.executable, "-c", CHILD],
         stdin=subprocess.PIPE,
@@ -210,12 +221,20 @@ def _outcome(
             send("progress", stage, done, total)
 
     try:
+        try:
+            policies = Policies.unpacked(job["policies"])
+        except AttributeError as error:  # a module of this name without the class
+            raise PolicyDiffers(str(error)) from error
+        if job["sources"] and job["sources"] != sources_digest(job["policies"]):
+            message = ", ".join(sorted({type(one).__module__ for one in policies.given.values()}))
+            raise PolicyDiffers(message)
         report = simulate.run_loaded(
             Config(job["config"]),
             send_progress,
             out=job["out"],
             html=job["html"],
-            policies=Policies.unpacked(job["policies"]),
+            policies=policies,
+            moved=job["moved"],
         )
     except Interrupted as stopped:
         return "interrupted", stopped.report, "", "", None

@@ -15,7 +15,7 @@ from ssdlab.config.resolve import ConfigLike
 from ssdlab.config.space import Space
 from ssdlab.display.argument import argument
 from ssdlab.display.progress import say_before
-from ssdlab.errors import ConfigError, Interrupted, WorkloadError
+from ssdlab.errors import ClusterError, ConfigError, Interrupted, WorkloadError
 from ssdlab.results import frames, outputs
 from ssdlab.results.folder import PAGE
 from ssdlab.results.report import SUMMARY
@@ -23,8 +23,9 @@ from ssdlab.results.sweep import CSV, JSON, PARQUET, TEXTS, Outcome, Sweep, orde
 from ssdlab.running.batch import Batch
 from ssdlab.running.design import MOST_RUNS, Design, check, designed, notes
 from ssdlab.running.kept import kept
+from ssdlab.running.on import runner_of
 from ssdlab.running.outcomes import Outcomes
-from ssdlab.running.runner import Ended, Planned, Runner, Threads, threads_of
+from ssdlab.running.runner import Ended, Planned, Runner
 from ssdlab.running.simulate import Plugs
 from ssdlab.store.store import Store
 
@@ -75,6 +76,7 @@ def sweep(
     seeds: int | None = None,
     budget: str | int | None = None,
     jobs: int | None = None,
+    on: str | None = None,
     out: str | Path | None = None,
     force: bool = False,
     progress: bool = True,
@@ -101,8 +103,9 @@ def sweep(
 
     What is wrong with keys and values is found before the first run. A run that cannot finish is
     listed in `failures`; the others continue. Ctrl-C raises `Interrupted` with the `sweep` of the
-    completed runs. `set`, `seed`, `jobs`, `progress`, `html` and the policies are those of
-    `ssdlab.compare`, `store` is, too. Raises `ConfigError`, `WorkloadError` and `OutputError`.
+    completed runs. `set`, `seed`, `jobs`, `on`, `progress`, `html` and the policies are those of
+    `ssdlab.compare`, `store` is, too. Raises `ConfigError`, `WorkloadError`, `OutputError` and
+    `ClusterError`.
     """
     plugs = Plugs(victim, trigger, concurrency, placement, separation)
     design = designed(
@@ -116,17 +119,19 @@ def sweep(
         seeds=seeds,
         plugs=plugs,
     )
-    done = run_sweep(
-        design,
-        draw=draw,
-        budget=Budget.of(budget),
-        jobs=jobs,
-        out=None if out is None else Path(out),
-        force=force,
-        progress=progress,
-        html=html,
-        store=store,
-    )
+    limit = Budget.of(budget)
+    with runner_of(on, jobs, design.runs) as runner:
+        done = run_sweep(
+            design,
+            runner,
+            draw=draw,
+            budget=limit,
+            out=None if out is None else Path(out),
+            force=force,
+            progress=progress,
+            html=html,
+            store=store,
+        )
     if done.interrupted:
         stopped = Interrupted(None, done.folder)
         stopped.sweep = done
@@ -136,20 +141,19 @@ def sweep(
 
 def run_sweep(
     design: Design,
+    runner: Runner,
     *,
     draw: str | None = None,
     budget: Budget | None = None,
-    jobs: int | None = None,
     out: Path | None = None,
     force: bool = False,
     progress: bool = True,
     html: bool = True,
-    runner: Runner | None = None,
     store: str | Path | Store | None = None,
 ) -> Sweep:
     """Run what of a sweep is not in `out` yet, and write its tables and its page there.
 
-    `runner` makes the runs; None: `jobs` threads here. `store` is that of `sweep`.
+    `store` is that of `sweep`.
     """
     if design.runs > MOST_RUNS and budget is None:
         message = (
@@ -158,15 +162,14 @@ def run_sweep(
             f" ({argument(draw='latin-hypercube', points=1000)})"
         )
         raise ConfigError([message])
-    maker: Runner = runner or Threads(threads_of(jobs, design.runs))
-    check(design, maker.here)
+    check(design, runner.here)
     shown = design.shown()
     identity = design.identity(shown, draw)
     config = design.first
     reads = (config.file,) if config.file else ()
     with (
+        kept(runner, store, progress) as maker,
         Outcomes(out, identity, force=force, reads=reads) as stored,
-        kept(maker, store, progress) as maker,
     ):
         runs = _Runs(design, stored, budget, shown)
         if progress:
@@ -181,7 +184,11 @@ def run_sweep(
             name=config.name,
             total=left,
         )
-        batch.run(maker, progress and left > 0)
+        lost = None
+        try:
+            batch.run(maker, progress and left > 0)
+        except ClusterError as error:
+            lost = error
         done = Sweep(
             config.name,
             shown,
@@ -189,11 +196,13 @@ def run_sweep(
             design.runs,
             design.log,
             identity,
-            batch.interrupted and len(stored.found) < design.runs,
+            (batch.interrupted or lost is not None) and len(stored.found) < design.runs,
             out,
         )
         if out is not None:
             _write(done, out, html)
+    if lost is not None:
+        raise lost
     return done
 
 
