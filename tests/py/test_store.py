@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import threading
+import types
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from ssdlab.running.runner import Ended, Planned, Threads
 from ssdlab.running.simulate import Plugs
 from ssdlab.running.sources import sources_digest
 from ssdlab.running.sweep_runs import run_sweep
+from ssdlab.store import rows
 from ssdlab.store.store import Store
 
 FEW = {**SMALL, "workload.requests": 500}
@@ -495,16 +497,9 @@ def test_each_row_group_is_read_once_for_many_keys(
     counting = types.SimpleNamespace(ParquetFile=Counting)
     swept(store, {}, range(1, 141))
     with Store(store) as opened:
-        reads = []
-        group = opened._group
-        opened._group = lambda *place: (
-            (  # type: ignore[method-assign]
-                reads.append(place) if place not in opened._groups else None
-            )
-            or group(*place)
-        )
+        monkeypatch.setattr(rows, "parquet", lambda: counting)
         found = opened.find(sorted(opened.keys()))
-        assert len(found) == 140
         assert {one.report.requests.completed for one in found.values()} == {500}
-        parts = len(ssdlab.results(store).parts)
-        assert len(reads) <= 140 // 64 + parts
+        monkeypatch.undo()
+    assert len(found) == 140
+    assert len(read) <= 140 // rows.GROUP + len(ssdlab.results(store).parts)

@@ -163,8 +163,8 @@ def run_sweep(
     config = design.first
     reads = (config.file,) if config.file else ()
     with (
-        Outcomes(out, identity, force=force, reads=reads) as stored,
         kept(maker, store, progress) as maker,
+        Outcomes(out, identity, force=force, reads=reads) as stored,
     ):
         runs = _Runs(design, stored, budget, shown)
         if progress:
