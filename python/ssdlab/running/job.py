@@ -43,6 +43,8 @@ class InputFile:
     """Its absolute path: `path`, or a file in the folder `path`."""
     of_folder: bool
     """`path` is a folder."""
+    others: int = 0
+    """Files beside it that are read with it: `digest` and `bytes` are of all."""
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,10 @@ are read: those of their modules, and of the modules of the user that these use.
 
 from __future__ import annotations
 
+import ast
+import dis
 import hashlib
+import importlib.util
 import io
 import re
 import sys
@@ -15,6 +18,7 @@ import sysconfig
 import types
 from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +51,8 @@ def _packed(policies: bytes) -> tuple[bytes, frozenset[str]]:
     class Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # without types
         def reducer_override(self, obj: Any) -> Any:  # noqa: ANN401 - of pickle
             if isinstance(obj, types.CodeType):
+                steps = dis.get_instructions(obj)
+                modules.update(one.argval for one in steps if one.opname == "IMPORT_NAME")
                 # Where the code stands in its file has no effect.
                 obj = obj.replace(co_firstlineno=1, co_linetable=b"")
                 return cloudpickle.Pickler.dispatch_table[types.CodeType](obj)
@@ -82,27 +88,52 @@ def _is_random(argument: object) -> bool:
 
 
 def _contents(modules: Iterable[str]) -> Iterator[tuple[str, bytes]]:
-    """What modules consist of, and those of the user that they use: files, or a version."""
+    """What modules consist of, and those of the user that they import: files, or a version."""
     waiting, seen = [*modules], set[str]()
     while waiting:
         name = waiting.pop()
-        module = sys.modules.get(name)
-        if name in seen or module is None:
+        top = name.partition(".")[0]
+        # What `__main__` has is packed; the version of the results covers ssdlab.
+        if name in seen or top in ("", "__main__", "ssdlab", "cloudpickle"):
             continue
         seen.add(name)
-        file = getattr(module, "__file__", None)
-        if name == "__main__" or name.partition(".")[0] in ("ssdlab", "cloudpickle"):
-            continue  # packed by value, or covered by the version of the results
-        if file is None or _of_python(file):
+        spec = _spec_of(name)
+        if spec is None or spec.origin is None or _of_python(spec.origin):
             continue
-        if _installed(file):
-            top = sys.modules.get(name.partition(".")[0], module)
-            yield top.__name__, str(getattr(top, "__version__", "")).encode()
-            continue
-        if Path(file).exists():
-            yield name, Path(file).read_bytes()
-        parts = (types.ModuleType, types.FunctionType, type)
-        waiting += [_module_of(one) for one in vars(module).values() if isinstance(one, parts)]
+        if _installed(spec.origin):
+            yield top, str(getattr(sys.modules.get(top), "__version__", "")).encode()
+        elif Path(spec.origin).is_file():
+            content = Path(spec.origin).read_bytes()
+            yield name, content
+            waiting += _imported(content, spec)
+
+
+def _spec_of(name: str) -> ModuleSpec | None:
+    """Where a module comes from; None: it is none, or is not to be had."""
+    loaded = sys.modules.get(name)
+    if loaded is not None:
+        return loaded.__spec__
+    try:
+        return importlib.util.find_spec(name)
+    except (ImportError, ValueError, AttributeError):
+        return None
+
+
+def _imported(content: bytes, spec: ModuleSpec) -> Iterator[str]:
+    """The modules that a file imports, in functions, too; names that are no modules among them."""
+    try:
+        tree = ast.parse(content)
+    except (SyntaxError, ValueError):
+        return  # no source: an extension
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (one.name for one in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            package = spec.name if spec.submodule_search_locations else spec.parent or ""
+            steps = package.split(".")[: len(package.split(".")) - max(0, node.level - 1)]
+            base = ".".join(filter(None, [*(steps if node.level else []), node.module or ""]))
+            yield base
+            yield from (f"{base}.{one.name}" for one in node.names)
 
 
 @cache

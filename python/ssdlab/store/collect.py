@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -119,11 +119,11 @@ def _wanted(
     last = {key: max(at / 1e6, latest.get(key, 0)) for key, (at, *_) in first.items()}
     stay = {key for key in first if unused_s is None or last[key] >= now - unused_s}
     if most_bytes is not None:
-        left = most_bytes
+        left: float = most_bytes
         for key in sorted(stay, key=lambda key: (last[key], key), reverse=True):
             part = entries[first[key][1]]
-            left -= -(-part.bytes // len(part.rows))
-            if left < 0:
+            left -= part.bytes / len(part.rows)
+            if left < -0.5:  # not by rounding alone
                 stay.discard(key)
     found: dict[str, set[int]] = {name: set() for name in entries}
     for key in stay:
@@ -186,11 +186,14 @@ def _compact(files: Files, several: list[Entry], wanted: Wanted, done: Collected
 
 def _copy(files: Files, several: Sequence[Entry], wanted: Wanted, out: BinaryIO) -> None:
     """Write the wanted rows, a row group at a time; columns that some parts lack are empty."""
-    pa, parquet = rows.arrow(), rows.parquet()
-    opened = [parquet.ParquetFile(files.part(one.name)) for one in several]
-    columns = pa.unify_schemas([one.schema_arrow for one in opened])
-    waiting: Any = columns.empty_table()
-    with rows.writer(out, columns) as into:
+    pa = rows.arrow()
+    with ExitStack() as stack:
+        opened = [
+            stack.enter_context(rows.parquet().ParquetFile(files.part(one.name))) for one in several
+        ]
+        columns = pa.unify_schemas([one.schema_arrow for one in opened])
+        into = stack.enter_context(rows.writer(out, columns))
+        waiting: Any = columns.empty_table()
         for entry, file in zip(several, opened, strict=True):
             begin = 0
             for number in range(file.num_row_groups):
@@ -202,7 +205,6 @@ def _copy(files: Files, several: Sequence[Entry], wanted: Wanted, out: BinaryIO)
                 while waiting.num_rows >= rows.GROUP:
                     into.write_table(waiting.slice(0, rows.GROUP))
                     waiting = waiting.slice(rows.GROUP)
-            file.close()
         if waiting.num_rows:
             into.write_table(waiting)
 

@@ -36,7 +36,7 @@ def now() -> datetime:
 
 def new_name() -> str:
     """The name of a file that no other has, ordered by time as far as clocks agree."""
-    return f"{now():%Y%m%dT%H%M%S}-{uuid.uuid4().hex}"
+    return f"{now():%Y%m%dT%H%M%S%f}-{uuid.uuid4().hex}"
 
 
 def put(file: Path, write: Callable[[BinaryIO], object]) -> None:
@@ -140,8 +140,8 @@ def writer() -> str:
 class Files:
     """The files of one version of the results in a store.
 
-    With `write` the folder is made if it is not there. Raises `OutputError` for a folder that is
-    no store, or has no results of this version to read.
+    With `write` the folder is made when something is added. Raises `OutputError` for a folder that
+    is no store, or, without `write`, has no results of this version.
     """
 
     def __init__(self, folder: Path, results: int, *, write: bool) -> None:
@@ -152,13 +152,7 @@ class Files:
         self.manifest = self.root / "manifest"
         self.used = self.root / "used"
         self._held: dict[str, Entry] = {}
-        if write:
-            self._check(must_be=False)
-            if not (folder / MARK).exists():
-                text = json.dumps({"store": "results of ssdlab", "format": FORMAT}) + "\n"
-                put(folder / MARK, outputs.text(text))
-        else:
-            self._check(must_be=True)
+        self._check(must_be=not write)
 
     def _check(self, must_be: bool) -> None:
         folder, mark = self.folder, self.folder / MARK
@@ -222,6 +216,9 @@ class Files:
         replaces: Iterable[str] = (),
     ) -> Entry:
         """Put a part in its place, then its entry: from now on it counts. Raises `OutputError`."""
+        if not (self.folder / MARK).exists():
+            text = json.dumps({"store": "results of ssdlab", "format": FORMAT}) + "\n"
+            put(self.folder / MARK, outputs.text(text))
         name = new_name()
         part = self.part(name)
         put(part, write)

@@ -135,30 +135,28 @@ def ask(files: Files, sql: str) -> Answer:
     for last in (False, False, True):
         entries = files.entries()
         with library.connect(":memory:", config={"autoinstall_known_extensions": "false"}) as base:
-            _view(base, files, entries)
             try:
+                _view(base, files, entries)
                 done = base.execute(sql)
                 columns = tuple(one[0] for one in done.description or ())
                 return Answer(columns, tuple(done.fetchall()) if columns else ())
-            except library.IOException as error:
-                gone = [name for name in entries if not files.part(name).exists()]
-                if last or not gone:
-                    told = "`ssdlab results verify` checks all files"
-                    raise OutputError(f"{files.folder}: {_first(error)}; {told}") from error
             except library.Error as error:
-                raise ConfigError([_explained(error, entries)]) from None
+                text = str(error).strip()
+                if str(files.parts) not in text:
+                    raise ConfigError([_explained(text, entries)]) from None
+                # Another process may have replaced the part meanwhile.
+                if last or all(files.part(name).exists() for name in entries):
+                    why = text.partition("\n")[0]
+                    told = "`ssdlab results verify` checks all files"
+                    raise OutputError(f"{files.folder}: {why}; {told}") from error
     raise AssertionError
 
 
-def _first(error: Exception) -> str:
-    return str(error).strip().partition("\n")[0]
-
-
-def _explained(error: Exception, entries: Mapping[str, Entry]) -> str:
+def _explained(text: str, entries: Mapping[str, Entry]) -> str:
     """The message of DuckDB, and the columns that exist."""
     names = ", ".join(columns(entries))
     told = "\n".join(wrapped("  ", f"columns of results: {names}"))
-    return f"query: {str(error).strip()}\n{told}"
+    return f"query: {text}\n{told}"
 
 
 def keys_of(entries: Mapping[str, Entry]) -> dict[str, tuple[str, str]]:
@@ -190,9 +188,10 @@ def _view(base: Any, files: Files, entries: Mapping[str, Entry]) -> None:  # noq
     where = ""
     needless = _needless(files, entries)
     if needless:
-        base.execute("create table needless (part varchar, at bigint)")
+        base.execute("create table needless (part varchar, number bigint)")
         base.executemany("insert into needless values (?, ?)", needless)
-        where = " anti join needless n on rows.filename = n.part and rows.file_row_number = n.at"
+        same = "rows.filename = n.part and rows.file_row_number = n.number"
+        where = f" anti join needless n on {same}"
     more = "".join(
         f", try_cast(json_extract_string(config, '$.{key}') as {kind}) as {_named(name)}"
         for name, (key, kind) in keys_of(entries).items()

@@ -87,24 +87,35 @@ def _of_part(
     if (size, sha256) != (entry.bytes, entry.sha256):
         yield "damaged: its contents are not those that were written (SHA-256)"
         return
-    file = rows.parquet().ParquetFile(part)
-    yield from _of_schema(file.schema_arrow)
-    if file.metadata.num_rows != len(entry.rows):
-        yield f"has {file.metadata.num_rows} rows; its manifest has {len(entry.rows)}"
-        return
-    bad, at = 0, 0
+    with rows.parquet().ParquetFile(part) as file:
+        yield from _of_schema(file.schema_arrow)
+        if file.metadata.num_rows != len(entry.rows):
+            yield f"has {file.metadata.num_rows} rows; its manifest has {len(entry.rows)}"
+            return
+        bad = [*_of_rows(files, entry, file, seen, found)]
+    yield from bad[:MOST_NAMED]
+    if len(bad) > MOST_NAMED:
+        yield f"and {len(bad) - MOST_NAMED:,} more rows"
+
+
+def _of_rows(
+    files: Files,
+    entry: Entry,
+    file: Any,  # noqa: ANN401 - of a library
+    seen: dict[str, tuple[Path, str]],
+    found: Verified,
+) -> Iterator[str]:
+    """What is wrong with the rows of a part."""
+    at = 0
     for number in range(file.num_row_groups):
         for row in file.read_row_group(number).to_pylist():
             found.rows += 1
             why = "another key than its manifest" if row["key"] != entry.rows[at][0] else ""
+            part = files.part(entry.name)
             why = why or _of_row(row, files.results) or _twice(part, row, seen, found)
             at += 1
             if why:
-                bad += 1
-                if bad <= MOST_NAMED:
-                    yield f"row {at} ({row['key'][:12]}): {why}"
-    if bad > MOST_NAMED:
-        yield f"and {bad - MOST_NAMED:,} more rows"
+                yield f"row {at} ({row['key'][:12]}): {why}"
 
 
 def _of_schema(schema: Any) -> Iterator[str]:  # noqa: ANN401 - of a library

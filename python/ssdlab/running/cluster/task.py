@@ -214,11 +214,7 @@ def _placed(order: Order, temporary: Path, unwanted: _Unwanted) -> Iterator[Move
         for one in order.job.inputs:
             if not _in_place(one):
                 if one.others:
-                    raise WorkloadError(
-                        f"{one.path}: is read with {one.others:,} other files, which are not sent to"
-                        " workers: put them where workers see them, or make one file of them (ssdlab"
-                        " trace convert)"
-                    )
+                    raise WorkloadError(_not_alone(one))
                 cache = Cache.of_environment()
                 found = brought(one, cache, order.topic, unwanted.is_set)
                 file = stack.enter_context(found)
@@ -231,6 +227,13 @@ def _placed(order: Order, temporary: Path, unwanted: _Unwanted) -> Iterator[Move
                 file.symlink_to(one.file)
             here[one.key] = str(file.parent if one.of_folder else file)
         yield Moved(here)
+
+
+def _not_alone(one: InputFile) -> str:
+    return (
+        f"{one.path}: is read with {one.others:,} other files, which are not sent to workers: put"
+        " them where workers see them, or make one file of them (ssdlab trace convert)"
+    )
 
 
 _hashing = threading.Lock()
