@@ -55,7 +55,7 @@ def vary_values(said: Sequence[str] | None) -> dict[str, Iterable[object]]:
 
 
 def space_values(said: Sequence[str] | None) -> dict[str, object]:
-    """`--space` as a mapping of keys, with their conditions, to values; None: all words of a key."""
+    """`--space` as a mapping of keys, with conditions, to values; None: all words of a key."""
     values: dict[str, object] = {}
     for one in said or ():
         text, condition = one, ""

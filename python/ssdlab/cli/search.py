@@ -107,6 +107,9 @@ def search_command(
     parallel: Annotated[
         int, typer.Option("--parallel", metavar="N", help="Points that are chosen at a time.")
     ] = PARALLEL,
+    sampler_seed: Annotated[
+        int, typer.Option("--sampler-seed", metavar="N", help="Seed of the sampler.")
+    ] = 0,
     budget: Annotated[
         str | None,
         typer.Option(
@@ -151,7 +154,7 @@ def search_command(
         rungs=rungs,
         plugs=Plugs(),
     )
-    how = sought(design, sampler, pruner, trials, parallel, budget)
+    how = sought(design, sampler, pruner, trials, parallel, sampler_seed, budget)
     target = out or Path("runs") / f"{design.first.name}-search"
     done = run_search(
         design,

@@ -19,6 +19,7 @@ from ssdlab.results.comparison import Comparison
 from ssdlab.results.folder import EXPORTS
 from ssdlab.results.outputs import Write, write_all
 from ssdlab.results.report import Report
+from ssdlab.results.search import Search
 from ssdlab.results.sweep import Sweep
 
 
@@ -60,8 +61,9 @@ def export_run(
         )
     folder = Path(folder)
     report = stored.read(folder)
-    if isinstance(report, Sweep):
-        raise OutputError(f"{folder}: a sweep; its table is there as CSV (and Parquet)")
+    if isinstance(report, Sweep | Search):
+        what = "sweep" if isinstance(report, Sweep) else "search"
+        raise OutputError(f"{folder}: a {what}; its table is there as CSV")
     if isinstance(report, Comparison):
         runs = ", ".join(str(one.folder) for one in report.reports.values())
         raise OutputError(f"{folder}: a comparison; export one of its runs: {runs}")

@@ -103,8 +103,8 @@ def _importance(done: Search) -> str:
         for key, share in [*done.importance.items()][:MOST_KEYS]
     ]
     caption = (
-        "How much each key decides whether a point is among the best tenth (PED-ANOVA), as shares of"
-        " all keys. A key that few points have has little to say."
+        "How much each key decides whether a point is among the best tenth (PED-ANOVA), as shares"
+        " of all keys. A key that few points have has little to say."
     )
     return table(["key", "", "share"], rows, caption)
 

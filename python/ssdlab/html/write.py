@@ -44,7 +44,7 @@ def report_folder(
     since: int | None = None,
     force: bool = False,
 ) -> list[Path]:
-    """Write the page of what is in `folder`, run, comparison, sweep or search, and its plots; the files.
+    """Write the page of what is in `folder`, whatever verb has left it, and its plots; the files.
 
     The page goes to `out` (default: into the folder), the plots as `picture` files into `plots`;
     with `plots` alone no page is written. `since` is where a run's timeline begins, nanoseconds.

@@ -297,8 +297,8 @@ class Search:
         several = [one for one in self.trials if one.unsettled]
         if several:
             yield (
-                f"{counted(len(several), 'point')} did not reach a steady state in a short run, which"
-                " then ranked nothing: they went on to longer runs."
+                f"{counted(len(several), 'point')} did not reach a steady state in a short run,"
+                " which then ranked nothing: they went on to longer runs."
             )
 
     @cached_property
@@ -457,7 +457,8 @@ def _answer(done: Search) -> Iterator[str]:
         yield f"{what} is {goal.best} at {done.called(best)} ({done.value_text(0, value)}{beside})."
     else:
         names = " and ".join(goal.title for goal in done.goals)
-        yield f"{counted(len(done.front), 'point')} of {len(done.trials):,} are on the front of {names}."
+        count = counted(len(done.front), "point")
+        yield f"{count} of {len(done.trials):,} are on the front of {names}."
     tested = next((one for one in done.tested if one.number == best.number), None)
     if tested is None:
         return
@@ -516,6 +517,6 @@ def _gains(done: Search) -> Iterator[str]:
                     r = compared.ratio
                     low, high = r.low or r.ratio, r.high or r.ratio
                     yield (
-                        f"{text} {what} on the test by {done.called(point)}: {low:.4g} to {high:.4g} times"
-                        " the bound."
+                        f"{text} {what} on the test by {done.called(point)}:"
+                        f" {low:.4g} to {high:.4g} times the bound."
                     )

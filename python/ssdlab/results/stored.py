@@ -32,7 +32,7 @@ def _unreadable(folder: Path, why: str) -> OutputError:
 
 
 def read(folder: Path) -> Report | Comparison | sweep.Sweep | search.Search:
-    """The run, comparison, sweep or search that left its files in `folder`. Raises `OutputError`."""
+    """What a run, comparison, sweep or search left in `folder`. Raises `OutputError`."""
     if not folder.is_dir():
         what = "is not a folder" if folder.exists() else "no such folder"
         raise OutputError(
@@ -49,7 +49,8 @@ def read(folder: Path) -> Report | Comparison | sweep.Sweep | search.Search:
             return search.Search.read(folder)
     if not (folder / REPORT).exists():
         raise OutputError(
-            f"{folder}: contains neither {REPORT} nor {JSON}: not a run, comparison, sweep or search"
+            f"{folder}: contains neither {REPORT} nor {JSON}:"
+            " not a run, comparison, sweep or search"
         )
     if not (folder / SERIES).exists():
         raise OutputError(f"{folder}: {SERIES} is missing; a run writes it next to {REPORT}")

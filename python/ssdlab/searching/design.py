@@ -1,4 +1,4 @@
-"""What a search runs: configurations of points and references, on which requests, with which seeds."""
+"""What a search runs: points and references, on which requests, with which seeds."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ class Judge:
         return found
 
     def _value(self, who: Who, rung: Rung, objective: Objective) -> float | None:
-        """An objective: the mean over the seeds, or over several traces the ratio to the baseline."""
+        """An objective: the mean over the seeds; over several traces the ratio to the baseline."""
         cases, metric = self.design.train, objective.metric
         means = [self.runs.mean(self._runs(who, rung, case), metric) for case in cases]
         if len(cases) == 1:

@@ -1,9 +1,9 @@
 """What a search tries next, and what it gives up early: Optuna's samplers and pruners.
 
-The study lives in memory, where every round is asked for with a seed of its own; each trial that has
-ended is added to the storage as a whole. So a search that was killed is resumed as if it had not
-been: the trials of complete rounds come from the storage, and the round in which it stopped is asked
-for again, with the same answers.
+The study lives in memory, where every round is asked for with a seed of its own; each trial that
+has ended is added to the storage as a whole. So a search that was killed is resumed as if it had
+not been: the trials of complete rounds come from the storage, and the round in which it stopped is
+asked for again, with the same answers.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ class Chosen:
         }
 
     def pruner_of(self) -> Any:  # noqa: ANN401
-        """The pruner; its resource is 1 on the first rung, and `factor` times as much on the next."""
+        """The pruner; its resource is 1 on the first rung, `factor` times as much on the next."""
         found = library()
         kind = getattr(found.pruners, PRUNERS[self.pruner])
         if self.pruner == "successive-halving":

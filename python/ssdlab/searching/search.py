@@ -65,6 +65,8 @@ class Sought:
     pruner: str = PRUNER
     trials: int = TRIALS
     parallel: int = PARALLEL
+    seed: int = 0
+    """Of the sampler."""
     budget: Budget | None = None
 
     def chosen(self, design: SearchDesign) -> Chosen:
@@ -74,7 +76,7 @@ class Sought:
             self.sampler,
             self.pruner,
             maximize,
-            design.seeds[0],
+            self.seed,
             design.space,
             len(design.rungs),
             FACTOR,
@@ -101,6 +103,7 @@ def search(
     pruner: str | None = None,
     trials: int = TRIALS,
     parallel: int = PARALLEL,
+    sampler_seed: int = 0,
     budget: str | int | None = None,
     jobs: int | None = None,
     out: str | Path | None = None,
@@ -134,7 +137,7 @@ def search(
     points, `parallel` of them at a time, until `trials` different points have been tried or the
     `budget` is spent. The same call with the same `out` resumes.
 
-    Results depend on `seed`, `sampler`, `pruner` and `parallel`, not on `jobs`. If no point meets
+    Results depend on `seed`, `sampler_seed`, `sampler`, `pruner` and `parallel`, not on `jobs`. If no point meets
     the constraints, `best` is None and `nearest` the one that misses them by least. Ctrl-C raises
     `Interrupted`; its `search` is what is done. Raises `ConfigError`, `WorkloadError` and
     `OutputError`. The other arguments are those of `ssdlab.sweep`.
@@ -157,7 +160,7 @@ def search(
         rungs=rungs,
         plugs=plugs,
     )
-    how = sought(design, sampler, pruner, trials, parallel, budget)
+    how = sought(design, sampler, pruner, trials, parallel, sampler_seed, budget)
     done = run_search(
         design,
         how,
@@ -268,6 +271,7 @@ def sought(
     pruner: str | None = None,
     trials: int = TRIALS,
     parallel: int = PARALLEL,
+    sampler_seed: int = 0,
     budget: str | int | None = None,
 ) -> Sought:
     """How a search proceeds. Raises `ConfigError`."""
@@ -276,7 +280,12 @@ def sought(
         "--pruner", pruner or ("successive-halving" if several else PRUNER), PRUNERS
     )
     how = Sought(
-        checked_name("--sampler", sampler, SAMPLERS), name, trials, parallel, Budget.of(budget)
+        checked_name("--sampler", sampler, SAMPLERS),
+        name,
+        trials,
+        parallel,
+        sampler_seed,
+        Budget.of(budget),
     )
     for option, value in (("trials", trials), ("parallel", parallel)):
         if value < 1:
@@ -319,6 +328,7 @@ def run_search(
         "sampler": how.sampler,
         "pruner": how.pruner,
         "parallel": how.parallel,
+        "sampler_seed": how.seed,
     }
     with ExitStack() as stack:
         runs = stack.enter_context(Runs(out, identity, design, maker, force=force))

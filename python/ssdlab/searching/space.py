@@ -16,7 +16,7 @@ import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Protocol, TypeAlias
 
 from ssdlab import policy
@@ -37,13 +37,13 @@ Point: TypeAlias = "dict[str, object]"
 class Suggests(Protocol):
     """What values come from: a trial of Optuna, or chance."""
 
-    def whole(self, name: str, low: int, high: int, log: bool) -> int:
+    def whole(self, name: str, low: int, high: int, log: bool, /) -> int:
         """A whole number between the two, both included."""
 
-    def number(self, name: str, low: float, high: float, log: bool) -> float:
+    def number(self, name: str, low: float, high: float, log: bool, /) -> float:
         """A number between the two."""
 
-    def word(self, name: str, words: Sequence[str]) -> str:
+    def word(self, name: str, words: Sequence[str], /) -> str:
         """One of the words."""
 
 
@@ -80,9 +80,7 @@ class Dimension:
             return True
         known = [quantity(one) for one in self.values if isinstance(one, int | float | str)]
         numbers = [one[0] for one in known if one is not None]
-        return 1 < len(numbers) == len(self.values) and all(
-            a < b for a, b in zip(numbers, numbers[1:], strict=False)
-        )
+        return 1 < len(numbers) == len(self.values) and all(a < b for a, b in pairwise(numbers))
 
     def drawn(self, stream: random.Random) -> object:
         """A value by chance."""
@@ -185,17 +183,17 @@ class _Chance:
 
     stream: random.Random
 
-    def whole(self, name: str, low: int, high: int, log: bool) -> int:
+    def whole(self, _name: str, low: int, high: int, log: bool) -> int:
         if log:
             return min(high, int(math.exp(self.stream.uniform(math.log(low), math.log(high + 1)))))
         return self.stream.randint(low, high)
 
-    def number(self, name: str, low: float, high: float, log: bool) -> float:
+    def number(self, _name: str, low: float, high: float, log: bool) -> float:
         if log:
             return math.exp(self.stream.uniform(math.log(low), math.log(high)))
         return self.stream.uniform(low, high)
 
-    def word(self, name: str, words: Sequence[str]) -> str:
+    def word(self, _name: str, words: Sequence[str]) -> str:
         return self.stream.choice(words)
 
 

@@ -49,6 +49,7 @@ FORM = Form(
         "sampler": "--sampler",
         "pruner": "--pruner",
         "parallel": "--parallel",
+        "sampler_seed": "--sampler-seed",
         "policies": "policies",
     },
 )
