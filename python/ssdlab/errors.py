@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from ssdlab import _core
 
 if TYPE_CHECKING:
+    from ssdlab.fleets.fleet import Fleet
     from ssdlab.results.comparison import Comparison
     from ssdlab.results.report import Report
-    from ssdlab.fleets.fleet import Fleet
     from ssdlab.results.sweep import Sweep
 
 
@@ -67,7 +67,8 @@ class Interrupted(KeyboardInterrupt):
     def _render_traceback_(self) -> list[str]:
         """What a notebook shows: it was stopped on purpose, so where does not matter."""
         held = next(
-            (name for name in ("sweep", "fleet", "comparison", "report") if getattr(self, name)), None
+            (name for name in ("sweep", "fleet", "comparison", "report") if getattr(self, name)),
+            None,
         )
         return [
             "Interrupted" + (f": sys.last_value.{held} has the partial results" if held else "")

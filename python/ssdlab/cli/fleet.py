@@ -53,8 +53,9 @@ def fleet_command(
     size: Annotated[
         Literal["volume", "drive"] | None,
         typer.Option(
-            "--size", help="Size of a drive: that of its volume, or as configured."
-            "  [default: volume; drive for stand-ins]"
+            "--size",
+            help="Size of a drive: that of its volume, or as configured."
+            "  [default: volume; drive for stand-ins]",
         ),
     ] = None,
     sets: Sets = None,
@@ -100,10 +101,7 @@ def fleet_command(
         html=not no_html,
     )
     put_result(json_, quiet, done.to_json, done.summary)
-    by_reason: dict[str, list[str]] = {}
-    for title, reason in done.failures.items():
-        by_reason.setdefault(reason, []).append(title)
-    end(target, few_reasons(by_reason, FLEET["csv"]), done.interrupted, quiet)
+    end(target, few_reasons(done.failed(), FLEET["csv"]), done.interrupted, quiet)
 
 
 def _named(drive: str) -> str:

@@ -39,7 +39,8 @@ def cumulated(weights: Floats) -> Floats:
     """Shares of the weight up to each place; all the same without any weight."""
     total = float(weights.sum())
     summed: Floats = np.cumsum(weights if total > 0 else np.ones_like(weights))
-    return summed / summed[-1]
+    shares: Floats = summed / summed[-1]
+    return shares
 
 
 @dataclass(frozen=True)
@@ -60,9 +61,7 @@ class Rank:
         return self.low > 0 or self.high < 0
 
 
-def rank(
-    statistic: str, values: Sequence[float], outcome: Sequence[float], of: int
-) -> Rank | None:
+def rank(statistic: str, values: Sequence[float], outcome: Sequence[float], of: int) -> Rank | None:
     """The correlation, with an interval for one of `of` statistics; None if it has no meaning.
 
     The interval is Fisher's, with the standard error of Bonett and Wright (2000) for ranks, and
@@ -121,9 +120,9 @@ def difference(
     if not ratios:
         return None
     n, cut = len(ratios), sign_test_cut(len(ratios))
-    ends = (None, None) if cut is None else (ratios[cut], ratios[n - 1 - cut])
+    low, high = (None, None) if cut is None else (ratios[cut], ratios[n - 1 - cut])
     lower, higher = sum(one < 1 for one in ratios), sum(one > 1 for one in ratios)
-    return Difference(metric, drive, base, n, median(ratios), *ends, lower, higher)
+    return Difference(metric, drive, base, n, median(ratios), low, high, lower, higher)
 
 
 def sign_test_cut(n: int) -> int | None:
@@ -133,8 +132,9 @@ def sign_test_cut(n: int) -> int | None:
     left, cut = (1 - CONFIDENCE) / 2, -1
     below = 0.0
     for k in range(n):
-        below += math.exp(math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
-                          - n * math.log(2))
+        below += math.exp(
+            math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1) - n * math.log(2)
+        )
         if below > left:
             break
         cut = k

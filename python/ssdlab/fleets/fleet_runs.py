@@ -115,6 +115,12 @@ class Drive:
     config: Config
     """As it is without a volume."""
 
+    @property
+    def identity(self) -> list[object]:
+        """What it was loaded from: its name, its preset, its file with the text of it."""
+        file = self.source.file
+        return [self.name, self.source.preset, file and [*file]]
+
 
 def run_fleet(
     traces: Sequence[str | Path],
@@ -155,7 +161,7 @@ def run_fleet(
     identity = {
         "ssdlab": described(),
         "columns": [*COLUMNS],
-        "drives": [[one.name, one.config.toml()] for one in chosen],
+        "drives": [one.identity for one in chosen],
         "set": {key: set_text(value) for key, value in sets.items()},
         "size": size,
         "seed": seed,
@@ -250,7 +256,11 @@ class _Runs:
         """Store the outcome of a run; that of one which Ctrl-C has stopped is not known."""
         assert isinstance(one, PlannedVolume)
         if ended.how == "failed":
-            self.stored.add(Outcome(one.point, None, error=ended.why or "failed"))
+            volume = self.volumes[one.point // len(self.drives)]
+            why = ended.why or "failed"
+            if volume.trace is not None:
+                why = why.replace(str(volume.trace), f"volume {volume.name}")
+            self.stored.add(Outcome(one.point, None, error=why))
         elif ended.how == "completed" and ended.report is not None:
             self.stored.add(Outcome.of(one.point, None, ended.report, _more(ended.report)))
 

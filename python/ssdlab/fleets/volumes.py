@@ -175,7 +175,9 @@ class _Part:
         tell = show(self.trace.name) if show else None
         found: list[dict[str, Value]] = []
         with ThreadPoolExecutor(jobs) as pool:
-            work = pool.map(lambda one: statistics_of(Trace(one[1]).info(set=self.read)), self.files)
+            work = pool.map(
+                lambda one: statistics_of(Trace(one[1]).info(set=self.read)), self.files
+            )
             for one in work:
                 found.append(one)
                 if tell:
@@ -251,4 +253,3 @@ def _names(parts: Sequence[_Part]) -> dict[Path, str]:
         part.trace: str(part.trace) if alike else name
         for part, name in zip(parts, short, strict=True)
     }
-
