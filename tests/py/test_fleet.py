@@ -451,6 +451,6 @@ def test_a_runner_makes_the_runs(drive: Path) -> None:
         "jobs": 1,
     }
     rest = {"cache": None, "out": None, "force": False, "progress": False, "html": False}
-    here = run_fleet([], drives=[drive], **how, **rest)
-    apart = run_fleet([], drives=[drive], **how, **rest, runner=Threads(2, apart=True))
+    here = run_fleet([], drives=[drive], **how, **rest)  # type: ignore[arg-type]
+    apart = run_fleet([], drives=[drive], **how, **rest, runner=Threads(2, apart=True))  # type: ignore[arg-type]
     assert here.rows == apart.rows

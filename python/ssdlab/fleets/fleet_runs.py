@@ -151,13 +151,12 @@ def run_fleet(
     if made:
         # Volumes are drawn for the first drive, and are the same on all.
         volumes = [volume_of(made, i, chosen[0].config) for i in range(made.count)]
-        name = f"{made.fleet.name}-fleet"
     else:
         with display() if progress else nullcontext() as shown:
             threads = threads_of(jobs, 1 << 30)
             show = shown.run if shown else None
             volumes = volumes_of(traces, sets, cache=cache, jobs=threads, show=show)
-        name = f"{Path(traces[0]).name.partition('.')[0]}-fleet"
+    name = name_of(traces, stand_in)
     identity = {
         "ssdlab": described(),
         "columns": [*COLUMNS],
@@ -188,6 +187,12 @@ def run_fleet(
         if out is not None:
             _write(done, out, html)
     return done
+
+
+def name_of(traces: Sequence[str | Path], stand_in: str | None) -> str:
+    """What the fleet is called: by its first trace, or its stand-in."""
+    first = Path(traces[0]).name.partition(".")[0] if traces else str(stand_in).partition(":")[0]
+    return f"{first}-fleet"
 
 
 def _fits(size: Size, sets: Mapping[str, object]) -> dict[str, object]:
