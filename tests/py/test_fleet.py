@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,6 +20,8 @@ from ssdlab.fleets import answer, findings, published, stand_ins, volumes
 from ssdlab.fleets.fleet import MEASURED, UNSTEADY, Fleet
 from ssdlab.fleets.fleet_runs import run_fleet
 from ssdlab.fleets.volumes import statistics_of
+from ssdlab.results.report import Report
+from ssdlab.running.simulate import run_loaded
 
 DRIVE = """
 [device]
@@ -158,16 +161,13 @@ def test_a_folder_is_read_and_resumed(
     assert len(pandas.read_parquet(done.folder / "fleet.parquet")) == 10
     lines = (done.folder / "outcomes.jsonl").read_text().splitlines(keepends=True)
     (done.folder / "outcomes.jsonl").write_text("".join(lines[:4]) + lines[4][:20])
-    ran: list[str] = []
+    ran = []
 
-    def count(one: object, *_: object, **__: object) -> object:
-        ran.append(str(one))
-        return inner(one, *_, **__)
+    def counted(*args: Any, **how: Any) -> Report:  # noqa: ANN401 - as `run_loaded`
+        ran.append(args)
+        return run_loaded(*args, **how)
 
-    from ssdlab.running import runner
-
-    inner = runner.run_loaded  # type: ignore[attr-defined]
-    monkeypatch.setattr(runner, "run_loaded", count)
+    monkeypatch.setattr("ssdlab.running.runner.run_loaded", counted)
     again = ssdlab.fleet([trace], drives=[drive], cache=cache, out=done.folder, progress=False)
     assert again.rows == done.rows
     assert len(ran) == 5
@@ -259,6 +259,10 @@ def test_a_drive_too_small_for_a_volume(trace: Path, drive: Path, cache: Path) -
         (
             ["--stand-in", "alibaba:4", "--drive", "greedy-8ch", "--set", "gc.victim=no"],
             "gc.victim",
+        ),
+        (
+            ["--stand-in", "alibaba:4", "--drive", "greedy-8ch", "--set", "workload.read=0.5"],
+            "--set workload.read: is drawn for each volume",
         ),
     ],
 )

@@ -217,6 +217,8 @@ class Fleet:
     def first_lines(self) -> list[str]:
         """What a reader has to know before any number."""
         found = [f"LOST  {loss}" for loss in dict.fromkeys(o.loss for o in self.outcomes if o.loss)]
+        if len(self.volumes) == 1:
+            found.append("The traces hold one volume: nothing is distributed.")
         if self.interrupted:
             found.append(f"Interrupted: {self.not_run:,} of {self.planned:,} runs are missing.")
         reasons: dict[str, list[str]] = {}

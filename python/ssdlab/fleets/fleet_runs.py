@@ -29,6 +29,7 @@ from ssdlab.versions import described
 
 KIND = Kind(
     "fleet",
+    "running a fleet",
     FLEET["json"],
     {
         "ssdlab": "version of ssdlab",
@@ -151,6 +152,9 @@ def run_fleet(
     if made:
         # Volumes are drawn for the first drive, and are the same on all.
         volumes = [volume_of(made, i, chosen[0].config) for i in range(made.count)]
+        told = [key for key in sets if key in volumes[0].sets]
+        if told:
+            raise ConfigError([f"--set {told[0]}: is drawn for each volume of a stand-in"])
     else:
         with display() if progress else nullcontext() as shown:
             threads = threads_of(jobs, 1 << 30)

@@ -61,7 +61,7 @@ def distributions(done: Fleet) -> list[Figure]:
         if curves:
             caption = (
                 "Share of the volumes at or below a value. By bytes written: a volume counts as"
-                " much as it writes. *Not steady*: volumes without a steady state."
+                " much as it writes. Volumes that are not steady have a curve of their own."
             )
             values = np.concatenate([one.x for one in curves])
             low = Axis("share of volumes", "share", low=0.0, high=1.0)

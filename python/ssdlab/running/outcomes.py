@@ -30,14 +30,17 @@ class Kind:
 
     noun: str
     """What it is called, and the key in its head that says what is run."""
+    doing: str
+    """What a process does that runs them."""
     head: str
-    """Name of the file with that."""
+    """Name of the file with what is run."""
     words: Mapping[str, str]
     """How the parts of what is run are called in messages."""
 
 
 SWEEP = Kind(
     "sweep",
+    "sweeping",
     JSON,
     {
         "ssdlab": "version of ssdlab",
@@ -151,7 +154,7 @@ def _lock(folder: Path, file: FileIO, kind: Kind) -> None:
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        message = f"{folder}: another process is running a {kind.noun} into this folder"
+        message = f"{folder}: another process is {kind.doing} into this folder"
         raise OutputError(message) from None
 
 
