@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from ssdlab import _core
 
 if TYPE_CHECKING:
+    from ssdlab.fleets.fleet import Fleet
     from ssdlab.results.comparison import Comparison
     from ssdlab.results.report import Report
-    from ssdlab.fleets.fleet import Fleet
     from ssdlab.results.search import Search
     from ssdlab.results.sweep import Sweep
 

@@ -24,7 +24,7 @@ from ssdlab.cli.options import (
 )
 from ssdlab.cli.terminal import put_result
 from ssdlab.config.resolve import preset_names
-from ssdlab.fleets.fleet_runs import run_fleet
+from ssdlab.fleets.fleet_runs import name_of, run_fleet
 from ssdlab.results.folder import FLEET
 
 app = typer.Typer()
@@ -82,10 +82,7 @@ def fleet_command(
 
     The same command with the same --out resumes where it stopped.
     """
-    first = (stand_in or "").partition(":")[0]
-    if traces:
-        first = Path(traces[0]).name.partition(".")[0]
-    target = out or Path("runs") / f"{first}-fleet"
+    target = out or Path("runs") / name_of(traces or [], stand_in)
     done = run_fleet(
         traces or [],
         drives=[_named(one) for one in drives or []],
@@ -101,10 +98,7 @@ def fleet_command(
         html=not no_html,
     )
     put_result(json_, quiet, done.to_json, done.summary)
-    by_reason: dict[str, list[str]] = {}
-    for title, reason in done.failures.items():
-        by_reason.setdefault(reason, []).append(title)
-    end(target, few_reasons(by_reason, FLEET["csv"]), done.interrupted, quiet)
+    end(target, few_reasons(done.failed(), FLEET["csv"]), done.interrupted, quiet)
 
 
 def _named(drive: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from statistics import median
 
+from ssdlab.display.numbers import Value
 from ssdlab.fleets.findings import Difference, Rank, difference, quantiles, rank
 from ssdlab.fleets.fleet import (
     GOOD,
@@ -19,7 +20,6 @@ from ssdlab.fleets.fleet import (
     numbers,
 )
 from ssdlab.fleets.volumes import STATISTICS_OF
-from ssdlab.display.numbers import Value
 
 Row = dict[str, Value]
 RANKED = ("waf", "write_p99_9_ns", "read_p99_9_ns", "lifetime_days")
@@ -142,7 +142,8 @@ def tables_of(done: Fleet) -> Iterator[Table]:
         for metric in RANKED:
             if metric in done.metrics and worst(done, drive, metric):
                 yield _worst(done, drive, metric)
-                yield _common(done, drive, metric)
+                if ranks(done, drive, metric):
+                    yield _common(done, drive, metric)
     if len(done.drives) > 1:
         yield _differences(done)
 

@@ -39,7 +39,8 @@ def cumulated(weights: Floats) -> Floats:
     """Shares of the weight up to each place; all the same without any weight."""
     total = float(weights.sum())
     summed: Floats = np.cumsum(weights if total > 0 else np.ones_like(weights))
-    return summed / summed[-1]
+    shares: Floats = summed / summed[-1]
+    return shares
 
 
 @dataclass(frozen=True)
@@ -119,9 +120,9 @@ def difference(
     if not ratios:
         return None
     n, cut = len(ratios), sign_test_cut(len(ratios))
-    ends = (None, None) if cut is None else (ratios[cut], ratios[n - 1 - cut])
+    low, high = (None, None) if cut is None else (ratios[cut], ratios[n - 1 - cut])
     lower, higher = sum(one < 1 for one in ratios), sum(one > 1 for one in ratios)
-    return Difference(metric, drive, base, n, median(ratios), *ends, lower, higher)
+    return Difference(metric, drive, base, n, median(ratios), low, high, lower, higher)
 
 
 def sign_test_cut(n: int) -> int | None:

@@ -15,7 +15,7 @@ from ssdlab.fleets.volumes import STATISTICS_OF, Volume
 from ssdlab.results import frames
 from ssdlab.results.folder import FLEET
 from ssdlab.results.sweep import COLUMNS, OUTCOMES, TEXTS, Outcome, ordered, readable
-from ssdlab.results.text import counted, named, table, wrapped
+from ssdlab.results.text import alike, counted, named, table, wrapped
 
 VERSION = 1
 """Of the files of a fleet."""
@@ -217,6 +217,8 @@ class Fleet:
     def first_lines(self) -> list[str]:
         """What a reader has to know before any number."""
         found = [f"LOST  {loss}" for loss in dict.fromkeys(o.loss for o in self.outcomes if o.loss)]
+        if len(self.volumes) == 1:
+            found.append("The traces hold one volume: nothing is distributed.")
         if self.interrupted:
             found.append(f"Interrupted: {self.not_run:,} of {self.planned:,} runs are missing.")
         reasons: dict[str, list[str]] = {}
@@ -224,23 +226,24 @@ class Fleet:
             if one.reason:
                 reasons.setdefault(one.reason, []).append(one.name)
         for reason, names in reasons.items():
-            told = f"{counted(len(names), 'volume')} without a drive ({named(names)}): {reason}."
-            found.append(told)
+            which = named(names, "volume")
+            found.append(f"Without a drive, {which}: {reason}.")
         for drive in self.drives:
             unsteady = [str(row["volume"]) for row in self.of(drive, UNSTEADY)]
             if unsteady:
                 on = f" on {drive}" if len(self.drives) > 1 else ""
+                which = named(unsteady, "volume")
                 found.append(
-                    f"{counted(len(unsteady), 'volume')}{on} not in a steady state"
-                    f" ({named(unsteady)}), apart in the distributions; the reason of each is in"
-                    f" {FLEET['csv']}."
+                    f"Not in a steady state{on}, and apart in the distributions, {which}: the"
+                    f" reason of each is in {FLEET['csv']}."
                 )
-        failed: dict[str, list[str]] = {}
-        for title, reason in self.failures.items():
-            failed.setdefault(reason, []).append(title)
-        for reason, titles in failed.items():
-            found.append(f"{counted(len(titles), 'run')} failed ({named(titles)}): {reason}")
+        for reason, titles in self.failed().items():
+            found.append(f"{counted(len(titles), 'run')} failed ({named(titles, 'run')}): {reason}")
         return found
+
+    def failed(self) -> dict[str, list[str]]:
+        """The runs that failed, by reason; reasons that differ in numbers alone are one."""
+        return {next(iter(one.values())): [*one] for one in alike(self.failures.items())}
 
     def __repr__(self) -> str:
         return f"<Fleet of {len(self.volumes)} volumes>\n{self.summary()}"
@@ -261,7 +264,8 @@ def _group(volume: Volume, one: Outcome | None) -> tuple[str, str]:
 
 def numbers(rows: Sequence[Mapping[str, Value]], name: str) -> list[float]:
     """The numbers of a column that are known."""
-    return [float(row[name]) for row in rows if isinstance(row[name], int | float)]
+    values = (row[name] for row in rows)
+    return [float(value) for value in values if isinstance(value, int | float)]
 
 
 def cell(name: str, value: float | None) -> str:
@@ -270,7 +274,7 @@ def cell(name: str, value: float | None) -> str:
         return "–"
     if name in ("gc_share", *(n for n in STATISTICS_OF if n.endswith("_share"))):
         return f"{value * 100:.3g} %"
-    if name.endswith("_bytes") or name.endswith("bytes_written"):
+    if name.endswith(("_bytes", "bytes_written")):
         return shown("lifetime_bytes", round(value))
     if name in STATISTICS_OF:
         return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"

@@ -119,6 +119,12 @@ class Drive:
     config: Config
     """As it is without a volume."""
 
+    @property
+    def identity(self) -> list[object]:
+        """What it was loaded from: its name, its preset, its file with the text of it."""
+        file = self.source.file
+        return [self.name, self.source.preset, file and [*file]]
+
 
 def run_fleet(
     traces: Sequence[str | Path],
@@ -149,17 +155,19 @@ def run_fleet(
     if made:
         # Volumes are drawn for the first drive, and are the same on all.
         volumes = [volume_of(made, i, chosen[0].config) for i in range(made.count)]
-        name = f"{made.fleet.name}-fleet"
+        told = [key for key in sets if key in volumes[0].sets]
+        if told:
+            raise ConfigError([f"--set {told[0]}: is drawn for each volume of a stand-in"])
     else:
         with display() if progress else nullcontext() as shown:
             threads = threads_of(jobs, 1 << 30)
             show = shown.run if shown else None
             volumes = volumes_of(traces, sets, cache=cache, jobs=threads, show=show)
-        name = f"{Path(traces[0]).name.partition('.')[0]}-fleet"
+    name = name_of(traces, stand_in)
     identity = {
         "ssdlab": described(),
         "columns": [*COLUMNS],
-        "drives": [[one.name, one.config.toml()] for one in chosen],
+        "drives": [one.identity for one in chosen],
         "set": {key: set_text(value) for key, value in sets.items()},
         "size": size,
         "seed": seed,
@@ -186,6 +194,12 @@ def run_fleet(
         if out is not None:
             _write(done, out, html)
     return done
+
+
+def name_of(traces: Sequence[str | Path], stand_in: str | None) -> str:
+    """What the fleet is called: by its first trace, or its stand-in."""
+    first = Path(traces[0]).name.partition(".")[0] if traces else str(stand_in).partition(":")[0]
+    return f"{first}-fleet"
 
 
 def _fits(size: Size, sets: Mapping[str, object]) -> dict[str, object]:
@@ -254,7 +268,11 @@ class _Runs:
         """Store the outcome of a run; that of one which Ctrl-C has stopped is not known."""
         assert isinstance(one, PlannedVolume)
         if ended.how == "failed":
-            self.stored.add(Outcome(one.point, None, error=ended.why or "failed"))
+            volume = self.volumes[one.point // len(self.drives)]
+            why = ended.why or "failed"
+            if volume.trace is not None:
+                why = why.replace(str(volume.trace), f"volume {volume.name}")
+            self.stored.add(Outcome(one.point, None, error=why))
         elif ended.how == "completed" and ended.report is not None:
             self.stored.add(Outcome.of(one.point, None, ended.report, _more(ended.report)))
 

@@ -61,7 +61,7 @@ def distributions(done: Fleet) -> list[Figure]:
         if curves:
             caption = (
                 "Share of the volumes at or below a value. By bytes written: a volume counts as"
-                " much as it writes. *Not steady*: volumes without a steady state."
+                " much as it writes. Volumes that are not steady have a curve of their own."
             )
             values = np.concatenate([one.x for one in curves])
             low = Axis("share of volumes", "share", low=0.0, high=1.0)
@@ -113,7 +113,7 @@ def scatters(done: Fleet) -> list[Figure]:
     wanted = [("waf", "write_p99_9_ns"), ("waf", "gc_share"), ("write_p99_9_ns", "read_p99_9_ns")]
     for metric in ("waf", "write_p99_9_ns", "lifetime_days"):
         wanted += [(one.statistic, metric) for one in ranks(done, done.drives[0], metric)[:2]]
-    found = []
+    found: list[Figure] = []
     for x, y in wanted:
         curves = []
         for i, drive in enumerate(done.drives):
@@ -137,21 +137,20 @@ def _marks(drive: str, rows: list[Row], x: str, y: str, tone: int, drives: int) 
 
 def _scatter(x: str, y: str, curves: list[Curve]) -> Plot:
     titles = [TITLES.get(one) or STATISTICS_OF[one] for one in (x, y)]
-    axes = (
-        _axis(name, np.concatenate([one.x if i == 0 else one.y for one in curves]))
-        for i, name in enumerate((x, y))
-    )
+    across = _axis(x, np.concatenate([one.x for one in curves]))
+    up = _axis(y, np.concatenate([one.y for one in curves]))
     title = f"{titles[1][0].upper()}{titles[1][1:]} and {titles[0]}"
     marks = sum(len(one.x) for one in curves)
     caption = f"A mark for each volume and drive; {marks:,} marks."
-    return Plot(f"scatter-{x}-{y}", title, caption, *axes, tuple(curves))
+    return Plot(f"scatter-{x}-{y}", title, caption, across, up, tuple(curves))
 
 
 def _identity(done: Fleet) -> str:
     """What was run."""
     drives = "".join(
-        f'<details><summary>{escape(name)}</summary><pre tabindex="0">{escape(text)}</pre></details>'
-        for name, text in done.identity.get("drives", [])
+        f"<details><summary>{escape(name)}</summary>"
+        f'<pre tabindex="0">{escape(file[1] if file else f"preset {preset}")}</pre></details>'
+        for name, preset, file in done.identity["drives"]
     )
     left = ("columns", "drives")
     held = {key: one for key, one in done.identity.items() if key not in left and one}

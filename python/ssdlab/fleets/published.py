@@ -19,7 +19,8 @@ Decided here, because nothing is published or because a model needs it:
   same factor, so that a page is written as often as published. Gaps between requests stay.
 - `DAYS` of the published days are drawn: the requests of the volume are that part of the scaled
   ones. No volume has more than `MOST_REQUESTS`.
-- Bursts are `BURST` requests at `burstiness` times the mean rate, then a pause.
+- Bursts are `BURST` requests at `burstiness` times the mean rate, with pauses between them; of few
+  requests, there are `LEAST_BURSTS` bursts.
 """
 
 from __future__ import annotations
@@ -32,9 +33,9 @@ KIB, DAY_S = 1024, 86_400
 COLD_WRITES = 0.25
 SPAN_LOW = 0.25
 DAYS = 3.1
-MOST_REQUESTS = 2_000_000
+MOST_REQUESTS = 1_000_000
 LEAST_REQUESTS = 100
-BURST = 256
+BURST, LEAST_BURSTS = 256, 8
 
 
 @dataclass(frozen=True)

@@ -98,7 +98,7 @@ def volume_of(stand_in: StandIn, number: int, drive: Config) -> Volume:
         "workload.span": round(one.span, 6),
         "workload.hot_space": round(one.update_coverage, 6),
         "workload.hot_access": hot_access,
-        "workload.arrival": _arrivals(one),
+        "workload.arrival": _arrivals(one, requests),
     }
     if drive["wear.endurance"]:
         daily = one.requests_per_s * DAY_S * one.write_share * one.size_bytes * scale
@@ -118,15 +118,17 @@ def _hot_access(coverage: float, rounds: float) -> float:
     return round(min(max(1 - cold, coverage), 0.9999), 6)
 
 
-def _arrivals(one: Drawn) -> Mapping[str, object]:
-    """Bursts at the peak rate, and the pause after each that gives the mean rate."""
-    gap = 1e9 / (one.requests_per_s * one.burstiness)
-    pause = published.BURST * (1e9 / one.requests_per_s - gap)
+def _arrivals(one: Drawn, requests: int) -> Mapping[str, object]:
+    """Bursts at the peak rate, and the pause before each that gives the mean rate."""
+    mean = 1e9 / one.requests_per_s
+    gap = mean / one.burstiness
+    burst = min(published.BURST, requests // published.LEAST_BURSTS)
+    pause = burst * mean - (burst - 1) * gap
     return {
-        "kind": "poisson",
+        "kind": "bursty",
         "interval": f"{max(1, round(gap))} ns",
-        "burst": published.BURST,
-        "pause": f"{max(0, round(pause))} ns",
+        "burst": burst,
+        "pause": f"{round(pause)} ns",
     }
 
 
