@@ -15,7 +15,7 @@ from ssdlab.config.resolve import ConfigLike
 from ssdlab.config.space import Space
 from ssdlab.display.argument import argument
 from ssdlab.display.progress import say_before
-from ssdlab.errors import ClusterError, ConfigError, Interrupted, WorkloadError
+from ssdlab.errors import ClusterError, ConfigError, Interrupted, OutputError, WorkloadError
 from ssdlab.results import frames, outputs
 from ssdlab.results.folder import PAGE
 from ssdlab.results.report import SUMMARY
@@ -261,4 +261,7 @@ def _write(done: Sweep, folder: Path, html: bool) -> None:
 
         files[PAGE] = outputs.text(sweep_page(done))
     files[JSON] = outputs.text(done.head_json())
-    outputs.write_all({folder / name: one for name, one in files.items()}, force=True)
+    try:
+        outputs.write_all({folder / name: one for name, one in files.items()}, force=True)
+    except OutputError as error:
+        raise OutputError(f"{error}; what is done is kept") from error
