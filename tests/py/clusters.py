@@ -28,7 +28,7 @@ class Dask:
         self.folder = folder
         paths = [str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]
         self.environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), **environment}
-        self.port = _free_port()
+        self.port = free_port()
         self.address = f"tcp://127.0.0.1:{self.port}"
         self.processes: list[subprocess.Popen[bytes]] = []
         self.scheduler = self.schedule()
@@ -109,7 +109,8 @@ def until(holds: Callable[[], bool]) -> None:
         time.sleep(0.05)
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port of the loopback that nobody uses now."""
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         port: int = found.getsockname()[1]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ssdlab.errors import ConfigError
-from ssdlab.running.cluster.hosted import Settings
+from ssdlab.running.cluster.hosted import LOOPBACK, Settings
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -28,7 +28,7 @@ class Key(NamedTuple):
 
 KEYS = {
     "jobs": Key(int, "number of jobs; with `least_jobs` the most of them", needed=True),
-    "least_jobs": Key(int, "with it there are so many jobs as the runs need, at least these"),
+    "least_jobs": Key(int, "with it there are as many jobs as the runs need, at least these"),
     "cores": Key(int, "cores of a job, which are so many runs at a time", "cores", needed=True),
     "memory": Key(str, 'memory of a job, such as "32 GB"', "memory", needed=True),
     "processes": Key(int, "worker processes of a job, which share its cores", "processes"),
@@ -58,9 +58,10 @@ def settings(file: str) -> Settings:
         key.option: values[name] for name, key in KEYS.items() if key.option and name in values
     }
     options.setdefault("processes", values["cores"])
-    options["dashboard_address"] = "127.0.0.1:0"
+    scheduler = {"dashboard_address": f"{LOOPBACK}:0"}
     if "host" in options:
-        options["scheduler_options"] = {"host": options.pop("host")}
+        scheduler["host"] = options.pop("host")
+    options["scheduler_options"] = scheduler
     exports = {"cache": "SSDLAB_CACHE", "cache_size": "SSDLAB_CACHE_SIZE"}
     lines = [f"export {name}={values[key]!r}" for key, name in exports.items() if key in values]
     if lines:
@@ -90,7 +91,7 @@ def _checked(file: str, values: dict[str, Any]) -> dict[str, Any]:
         elif not isinstance(value, KEYS[name].kind) or isinstance(value, bool):
             kind = {int: "a number", str: "a text", list: "a list of texts"}[KEYS[name].kind]
             errors.append(f"{file}: {name}: found {value!r}, expected {kind}: {KEYS[name].means}")
-        elif isinstance(value, int) and value < (0 if name == "least_jobs" else 1):
+        elif isinstance(value, int) and value < 1:
             errors.append(f"{file}: {name}: found {value}, expected at least 1")
         elif isinstance(value, list) and not all(isinstance(one, str) for one in value):
             errors.append(f"{file}: {name}: found {value!r}, expected a list of texts")
