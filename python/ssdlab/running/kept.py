@@ -128,6 +128,10 @@ class _Looked:
         """That of the work."""
         return self.work.callback(one)
 
+    def note(self, text: str) -> None:
+        """To the work."""
+        self.work.note(text)
+
     def next(self) -> Planned | None:
         """The next run that is not stored; those before it that are end here."""
         with self._lock:

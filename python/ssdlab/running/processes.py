@@ -31,8 +31,8 @@ from ssdlab.errors import InternalError, Interrupted, RunError
 from ssdlab.policy import Policies
 from ssdlab.results.report import Report
 from ssdlab.running import simulate
-from ssdlab.running.job import sources_digest
 from ssdlab.running.moved import NOTHING, Moved
+from ssdlab.running.sources import sources_digest
 
 STOP_S = 30.0
 """How long a process may take to store its results after it was asked to stop."""
@@ -70,7 +70,7 @@ def run_apart(
     """As `run_loaded`, in a process that ends when `stop` is set. `policies`: `Policies.packed()`.
 
     `callback` is called with the progress. With `sources`, the digest of the policies
-    (`job.sources_digest`), others are refused by a `PolicyDiffers`. Raises what `run_loaded`
+    (`sources_digest`), others are refused by a `PolicyDiffers`. Raises what `run_loaded`
     raises, and `Died`.
     """
     job: dict[str, object] = {"config": config.text, "policies": policies, "out": out, "html": html}

@@ -137,10 +137,10 @@ def search(
     points, `parallel` of them at a time, until `trials` different points have been tried or the
     `budget` is spent. The same call with the same `out` resumes.
 
-    Results depend on `seed`, `sampler_seed`, `sampler`, `pruner` and `parallel`, not on `jobs`. If no point meets
-    the constraints, `best` is None and `nearest` the one that misses them by least. Ctrl-C raises
-    `Interrupted`; its `search` is what is done. Raises `ConfigError`, `WorkloadError` and
-    `OutputError`. The other arguments are those of `ssdlab.sweep`.
+    Results depend on `seed`, `sampler_seed`, `sampler`, `pruner` and `parallel`, not on `jobs`. If
+    no point meets the constraints, `best` is None and `nearest` the one that misses them by least.
+    Ctrl-C raises `Interrupted`; its `search` is what is done. Raises `ConfigError`,
+    `WorkloadError` and `OutputError`. The other arguments are those of `ssdlab.sweep`.
     """
     plugs = Plugs(victim, trigger, concurrency, placement, separation)
     given = {space: None} if isinstance(space, str) else space
