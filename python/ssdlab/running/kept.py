@@ -17,6 +17,7 @@ from ssdlab.errors import ConfigError, WorkloadError
 from ssdlab.policy import Policies, label_of
 from ssdlab.results.text import counted
 from ssdlab.running.job import Job
+from ssdlab.running.on import runner_of
 from ssdlab.running.runner import Ended, Planned, Runner, Work, place_of
 from ssdlab.running.simulate import store_files
 from ssdlab.store.keys import files_of
@@ -88,6 +89,15 @@ def kept(inner: Runner, store: str | Path | Store | None, tell: bool = False) ->
             yield made
     if tell:
         print(f"ssdlab: {made.told()}", file=sys.stderr, flush=True)
+
+
+@contextmanager
+def maker_of(
+    on: str | None, jobs: int | None, store: str | Path | Store | None, tell: bool = False
+) -> Iterator[Runner]:
+    """What makes runs where `on` says (`runner_of`), behind the store if there is one (`kept`)."""
+    with runner_of(on, jobs) as inner, kept(inner, store, tell) as maker:
+        yield maker
 
 
 class _Missed(NamedTuple):

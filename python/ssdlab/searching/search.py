@@ -18,7 +18,8 @@ from ssdlab.results import outputs
 from ssdlab.results.folder import PAGE
 from ssdlab.results.report import SUMMARY
 from ssdlab.results.search import BEST, CSV, JSON, Goal, Search, Tried, tried_of
-from ssdlab.running.runner import Runner, Threads, threads_of
+from ssdlab.running.kept import maker_of
+from ssdlab.running.runner import Runner
 from ssdlab.running.simulate import Plugs
 from ssdlab.running.sweep_runs import Budget
 from ssdlab.searching.constraint import constraint_of
@@ -46,6 +47,7 @@ from ssdlab.searching.sampling import (
 from ssdlab.searching.space import IF, Point, spaced
 from ssdlab.searching.tested import test_notes, test_text, tested
 from ssdlab.searching.trying import Runs, Who, name_of
+from ssdlab.store.store import Store
 from ssdlab.versions import described
 
 TRIALS, PARALLEL, TEST_SEEDS = 100, 8, 5
@@ -106,6 +108,8 @@ def search(
     sampler_seed: int = 0,
     budget: str | int | None = None,
     jobs: int | None = None,
+    on: str | None = None,
+    store: str | Path | Store | None = None,
     out: str | Path | None = None,
     force: bool = False,
     progress: bool = True,
@@ -161,15 +165,16 @@ def search(
         plugs=plugs,
     )
     how = sought(design, sampler, pruner, trials, parallel, sampler_seed, budget)
-    done = run_search(
-        design,
-        how,
-        jobs=jobs,
-        out=None if out is None else Path(out),
-        force=force,
-        progress=progress,
-        html=html,
-    )
+    with maker_of(on, jobs, store, progress) as runner:
+        done = run_search(
+            design,
+            how,
+            runner,
+            out=None if out is None else Path(out),
+            force=force,
+            progress=progress,
+            html=html,
+        )
     if done.interrupted:
         stopped = Interrupted(None, done.folder)
         stopped.search = done
@@ -304,21 +309,15 @@ def sought(
 def run_search(
     design: SearchDesign,
     how: Sought,
+    runner: Runner,
     *,
-    jobs: int | None = None,
     out: Path | None = None,
     force: bool = False,
     progress: bool = True,
     html: bool = True,
-    runner: Runner | None = None,
 ) -> Search:
-    """Search, or go on with the search that `out` holds, and write what is found there.
-
-    `runner` makes the runs; None: `jobs` threads here.
-    """
-    each = how.parallel * len(design.train) * len(design.seeds)
-    maker: Runner = runner or Threads(threads_of(jobs, each))
-    check(design, maker.here)
+    """Search, or go on with the search that `out` holds, and write what is found there."""
+    check(design, runner.here)
     if progress:
         say_before([*design.space.notes, *design.first.notes])
     identity = {
@@ -331,7 +330,7 @@ def run_search(
         "sampler_seed": how.seed,
     }
     with ExitStack() as stack:
-        runs = stack.enter_context(Runs(out, identity, design, maker, force=force))
+        runs = stack.enter_context(Runs(out, identity, design, runner, force=force))
         if progress:
             runs.progress = stack.enter_context(display()).run(f"{design.first.name}, searched")
         going = _Going(design, how, runs, Sampling(how.chosen(design), out), identity)
