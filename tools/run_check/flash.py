@@ -395,7 +395,9 @@ class Flash:
             done = self.requests.last_completion(lpn)
             if self.cuts is not None and self.cuts.durable.may_be_lost.get(lpn, -1) >= arrival:
                 continue
-            if self.parity.may_be_missing(lpn, arrival, done, self.failures):
+            # What a write buffer keeps is written later.
+            until = sys.maxsize if self.requests.buffered else done
+            if self.parity.may_be_missing(lpn, arrival, until, self.failures):
                 continue
             known = lpn < self.map.size
             born, done = (self.map["born"][lpn], self.map["done"][lpn]) if known else (-1, -1)

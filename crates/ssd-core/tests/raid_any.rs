@@ -206,7 +206,7 @@ fn run(seed: u64, met: &mut Met) {
 fn every_answer_is_right_whatever_else_is_answered() {
     let mut met = Met::default();
     // Beside the first ones those that have found something.
-    (0..300).chain([1661]).for_each(|seed| run(seed, &mut met));
+    (0..300).chain([1661, 2358]).for_each(|seed| run(seed, &mut met));
     let least = met.runs.min(met.restored).min(met.redirected).min(met.rebuilt);
     assert!(
         least > 20 && met.selective > 10 && met.buffered > 10_000 && met.reconstructed > 100,

@@ -38,6 +38,11 @@ impl Ssd {
         let from = request.map_or(now, |slot| self.front.requests.at(slot).arrival);
         let parts = Parts { queue_ns: (now - from).0, ..Parts::default() };
         let raid = self.raid.as_mut().expect("a device with parity");
+        if request.is_none() {
+            // Pages that leave the buffer were admitted before: their parity gets a number of its own.
+            self.front.sequence += 1;
+            raid.own_numbers += 1;
+        }
         let cause = Cause { request, from };
         let update = raid.insert((group, parity_home), cause, stream, (now, parts));
         raid.get(update).sequence = self.front.sequence;
@@ -155,6 +160,7 @@ impl Ssd {
             }
             let update = self.new_update(group, Some(slot), 0);
             self.front.requests.get(slot).parts.add(1);
+            let mut before = Vec::new();
             for lpn in trimmed {
                 let groups = self.ftl.parity_groups();
                 let (home, position) = (groups.home(lpn), groups.position(lpn));
@@ -163,17 +169,15 @@ impl Ssd {
                 if let Some(content) = &mut self.ledger.content {
                     content.carry(trim, Payload::default());
                 }
-                let newest = self.ftl.owners.newest(lpn);
+                before.push(self.ftl.owners.newest(lpn));
                 if let Some(page) = self.ftl.admit(lpn, trim) {
                     self.wake_readers(page);
-                }
-                if let Entry::Slot(held) = newest {
-                    self.trim_held(held);
                 }
                 let of = self.raid_update(update);
                 of.changes.add(position, Change::Trim);
                 of.pages.push(Changed { lpn, slot: trim, change: Change::Trim, home });
             }
+            self.all_trimmed(&before);
             self.update_goes_on(update);
         }
     }
@@ -212,14 +216,14 @@ impl Ssd {
         let parity = self.ftl.parity_groups().parity(group);
         assert!(!trimmed.is_empty(), "{group:?} has no data to lose");
         self.ledger.measured.raid.dropped += 1;
+        let mut newest = Vec::new();
         for &lpn in trimmed.iter().chain([&parity]) {
-            let (newest, committed) = self.ftl.trim(lpn);
-            if let Entry::Slot(held) = newest {
-                self.trim_held(held);
-            }
+            let (before, committed) = self.ftl.trim(lpn);
+            newest.push(before);
             let found = self.page_is_found(lpn);
             assert_ne!(committed.is_some(), found, "a group at rest holds its data");
             self.page_of_group_is_replaced(lpn, committed);
         }
+        self.all_trimmed(&newest);
     }
 }

@@ -223,13 +223,26 @@ impl Ssd {
         }
         let (on_flash, buffered): (Vec<Lpn>, Vec<Lpn>) =
             trimmed.into_iter().partition(|&lpn| self.ftl.holds(lpn));
-        for lpn in buffered {
-            let (newest, committed) = self.ftl.trim(lpn);
-            assert_eq!(committed, None, "{lpn:?} is on flash");
-            if let Entry::Slot(held) = newest {
+        let newest: Vec<Entry> = buffered
+            .into_iter()
+            .map(|lpn| {
+                let (newest, committed) = self.ftl.trim(lpn);
+                assert_eq!(committed, None, "{lpn:?} is on flash");
+                newest
+            })
+            .collect();
+        self.all_trimmed(&newest);
+        on_flash
+    }
+
+    /// Pages of a group have been trimmed, whose newest data were at `newest`. That makes room in the buffer, so all of
+    /// them have to be trimmed before: what enters next may be one of them.
+    pub(super) fn all_trimmed(&mut self, newest: &[Entry]) {
+        debug_assert!(self.raid.is_some(), "pages of no group");
+        for &entry in newest {
+            if let Entry::Slot(held) = entry {
                 self.trim_held(held);
             }
         }
-        on_flash
     }
 }
