@@ -261,6 +261,25 @@ def test_each_rule_of_parity_bites(
     violates(tmp_path / "a", rule)
 
 
+@pytest.mark.parametrize(
+    ("rule", "change"),
+    [
+        ("parity-once", _parity_is_missing),
+        ("parity-order", _parity_goes_before_its_reads),
+        ("parity-lpn", _data_count_as_parity),
+    ],
+)
+def test_rules_of_parity_bite_behind_a_write_buffer(
+    rule: str, change: Callable[[Rows], None], tmp_path: Path
+) -> None:
+    # Writes alone: no read of the host fetches what the buffer lacks.
+    few = {"workload.trim": 0, "workload.read": 0, "workload.requests": 600}
+    settings = {**LOGGED, **RAID, **few, "host.write_buffer_pages": 40}
+    ssdlab.run(set=settings, out=tmp_path / "a", progress=False)
+    change_log(tmp_path / "a", "ops.csv.zst", change)
+    violates(tmp_path / "a", rule)
+
+
 def _copies_have_other_sources(rows: Rows) -> None:
     for row in [row for row in rows if row["op"] == "copy"][:200]:
         first, count = row["sources"].split("+")

@@ -230,8 +230,7 @@ impl Ssd {
     /// The measurement starts now.
     #[inline(never)]
     pub(crate) fn restart_measurement(&mut self) {
-        let own = self.raid.as_ref().map_or(0, |raid| raid.own_numbers);
-        self.ledger.restart(self.array.now, &self.ftl, self.front.sequence - own);
+        self.ledger.restart(self.array.now, &self.ftl, self.front.sequence);
         self.array.restart_activity();
         self.ftl.space.restart_lowest();
         self.ftl.restart_classes();

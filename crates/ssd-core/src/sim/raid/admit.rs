@@ -38,11 +38,6 @@ impl Ssd {
         let from = request.map_or(now, |slot| self.front.requests.at(slot).arrival);
         let parts = Parts { queue_ns: (now - from).0, ..Parts::default() };
         let raid = self.raid.as_mut().expect("a device with parity");
-        if request.is_none() {
-            // Pages that leave the buffer were admitted before: their parity gets a number of its own.
-            self.front.sequence += 1;
-            raid.own_numbers += 1;
-        }
         let cause = Cause { request, from };
         let update = raid.insert((group, parity_home), cause, stream, (now, parts));
         raid.get(update).sequence = self.front.sequence;

@@ -79,8 +79,8 @@ struct Update {
     /// Updates before it.
     age: u64,
     group: GroupId,
-    /// Admission number of its last page (of a TRIM: of the page before it; of pages of the write buffer: one of its
-    /// own), which its parity carries: of two updates of a group the later one never has a lower number.
+    /// Admission number of its last page (of a TRIM, and of pages of the write buffer: of the page admitted last before
+    /// it began), which its parity carries: of two updates of a group the later one never has a lower number.
     sequence: u64,
     cause: Cause,
     stream: u8,
@@ -117,8 +117,6 @@ pub(crate) struct Raid {
     kept: KeptPages,
     /// Updates so far.
     count: u64,
-    /// Admission numbers that no page of the host has.
-    pub(super) own_numbers: u64,
     /// What the redirection knows, if there is one.
     chips: Option<Chips>,
     pub(super) recoveries: Recoveries,
@@ -144,7 +142,6 @@ impl Raid {
             wanted: vec![false; ftl.geo.pools as usize],
             kept: KeptPages::new(config.raid.read_buffer_pages as usize),
             count: 0,
-            own_numbers: 0,
             chips: Chips::new(config, ftl),
             recoveries: Recoveries::new(config.raid.reads),
             failures: Failures::new(config, &ftl.geo),
