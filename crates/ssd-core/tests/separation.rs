@@ -59,6 +59,8 @@ enum Told {
 const PAGES: u32 = 300;
 const GROUND: Ground = Ground {
     pages: PAGES,
+    host_pages: PAGES,
+    data_pages: 0,
     pages_per_block: 8,
     most_classes: 6,
     pools: 1,

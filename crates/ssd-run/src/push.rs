@@ -166,11 +166,6 @@ impl PushDriver {
             return Err(PushError::Refused(format!("the device cannot go on: {why}")));
         }
         self.check_on()?;
-        if self.ssd().ftl.separates() {
-            let why = "a snapshot does not hold what a separation policy knows of pages: use \
-                       alloc.separation = \"none\"";
-            return Err(PushError::Refused(why.to_owned()));
-        }
         let refused = |error| match error {
             DeviceError::Degraded { .. } => PushError::Refused(error.to_string()),
             _ => PushError::Refused(format!("{error}; flush it and let it run until it is idle")),

@@ -23,6 +23,7 @@
 //! too. History: two bits a logical page, and 8 B of every sampled one.
 
 use super::chain::{Chain, Lives, Plan, Room};
+use super::kept::{Kept, keeps, knows};
 use super::{Among, ClassBlocks, Classes, Collected, Copied, Ground, SeparationPolicy, Written};
 use crate::plug::{ParamInfo, ParamKind, PolicyInfo, PolicySpec};
 use crate::units::{Lpn, PoolId};
@@ -61,7 +62,7 @@ const SETTLING: u64 = 3;
 const LONGEST: u64 = 32;
 
 /// A counter of two bits for each page.
-struct Counters(Vec<u8>);
+struct Counters(Box<[u8]>);
 
 impl Counters {
     fn get(&self, lpn: Lpn) -> u8 {
@@ -89,6 +90,7 @@ struct Window {
 }
 
 /// A plan that is followed.
+#[derive(Default)]
 struct Followed {
     plan: Plan,
     /// When it begins to be judged.
@@ -110,6 +112,19 @@ pub struct Policy {
     followed: Option<Followed>,
 }
 
+keeps!(Window: begins, times, hot_writes, copies);
+keeps!(Followed: plan, begins, victims);
+
+impl Kept for Counters {
+    fn save(&self, bytes: &mut Vec<u8>) {
+        self.0.save(bytes);
+    }
+
+    fn load(&mut self, bytes: &mut &[u8]) -> Result<(), String> {
+        self.0.load(bytes)
+    }
+}
+
 impl Policy {
     pub(super) fn build(spec: &PolicySpec, ground: &Ground) -> Policy {
         let unit = u64::from(ground.pages_per_block) * u64::from(ground.pools) / 4;
@@ -117,7 +132,7 @@ impl Policy {
         Policy {
             last: spec.int("groups") as u32 - 1,
             ground: *ground,
-            counters: Counters(vec![0; ground.pages.div_ceil(4) as usize]),
+            counters: Counters(vec![0; ground.pages.div_ceil(4) as usize].into()),
             lives: Lives::new(ground.pages, unit.max(1)),
             window: Window { times: 1, ..Window::default() },
             hot_age: None,
@@ -262,4 +277,14 @@ impl SeparationPolicy for Policy {
         last.min_by_key(|&class| classes[class as usize].least_valid)
             .map_or(Among::All, Among::Class)
     }
+
+    knows! { Policy: counters, lives, window, hot_age, hot_valid, followed; given last, ground; if |policy| {
+        let fits = |followed: &Followed| {
+            let Plan { sizes, valid, enters, .. } = &followed.plan;
+            let groups = sizes.len() + 1;
+            let all = [valid.len(), enters.len(), followed.victims.len()];
+            (2..=policy.last as usize + 1).contains(&groups) && all == [groups; 3]
+        };
+        policy.followed.as_ref().is_none_or(fits) && (1..=LONGEST).contains(&policy.window.times)
+    } }
 }
