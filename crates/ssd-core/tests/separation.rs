@@ -14,8 +14,10 @@ use ssd_core::ftl::separation::future::Foreseen;
 use ssd_core::ftl::separation::{
     ALL, Collected, Copied, Ground, Replaced, Separation, SeparationPolicy as _, Written,
 };
+use ssd_core::host::device::Device as _;
 use ssd_core::rng::Stream;
 use ssd_core::sim::functional::Functional;
+use ssd_core::sim::ssd::Ssd;
 use ssd_core::units::{BlockId, Lpn};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -24,7 +26,15 @@ fn completes_or_says_why(c: &Config, seed: u64, requests: u64) {
     let weather = Weather { requests, depth: 32, seed, audit: 64, mix: [20, 8, 2], pause: 0 };
     let mut storm = Storm::new(c, weather);
     if let Err(error) = storm.run() {
-        storm.gave_up(&error);
+        return storm.gave_up(&error);
+    }
+    // What is left can be stored, and a device that starts from it knows the same.
+    if storm.ssd.quiesce().is_ok()
+        && let Ok(stored) = storm.ssd.snapshot()
+    {
+        let again = Ssd::restore(c, &stored).expect("the same device");
+        again.audit().unwrap_or_else(|e| panic!("restored: {e}"));
+        assert_eq!(again.snapshot().map(|again| again.digest()), Ok(stored.digest()));
     }
 }
 
