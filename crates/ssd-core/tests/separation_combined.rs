@@ -2,7 +2,9 @@
 
 mod rig;
 
-use rig::any_config::is_valid;
+use proptest::prelude::*;
+use rig::any_config::{Drawn, is_valid, separated_and_cut};
+use rig::cases::cases;
 use rig::cuts::{Cuts, Load};
 use rig::parity::{deferred, paper};
 use rig::runs::{Mix, Run};
@@ -297,6 +299,16 @@ fn storms_with_random_cuts_lose_nothing() {
 #[ignore = "long"]
 fn storms_with_random_cuts_lose_nothing_at_length() {
     (0..56).for_each(|number| stormy(number, 20_000));
+}
+
+proptest! {
+    #![proptest_config(cases(120, 31))]
+    #[test]
+    fn cuts_beside_any_other_answer_lose_nothing(Drawn(c) in separated_and_cut(), seed in any::<u64>()) {
+        let mut run = Run::new(&c, Mix { seed, depth: 8, copy: 0, span: u64::from(c.device.user_pages.min(60)), ..Mix::ALL });
+        run.run(300);
+        run.end();
+    }
 }
 
 /// Groups of four chips whose pages are separated; in some, writes are redirected.
