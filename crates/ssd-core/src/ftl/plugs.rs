@@ -71,6 +71,9 @@ pub trait Outside: Send + Sync {
         None
     }
 
+    /// Power has been cut: a separation policy starts afresh.
+    fn power_cut(&self) {}
+
     /// The first fault of any of them.
     fn fault(&self) -> Option<Fault> {
         None
@@ -135,6 +138,13 @@ impl Plugs {
     pub fn begin(&self) {
         if let Some(outside) = &self.outside {
             outside.begin();
+        }
+    }
+
+    /// Power has been cut.
+    pub(crate) fn power_cut(&self) {
+        if let Some(outside) = &self.outside {
+            outside.power_cut();
         }
     }
 

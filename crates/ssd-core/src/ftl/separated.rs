@@ -150,8 +150,8 @@ impl Ftl {
     pub fn class_of_rebuilt(&self, lpn: Lpn) -> u8 {
         debug_assert!(lpn.0 < self.geo.logical_pages, "{lpn:?} is beyond the device");
         let Some(separated) = self.separated.as_deref() else { return 0 };
-        let class = separated.policy.of_rebuilt(lpn);
         let Classes { host, all } = separated.classes;
+        let class = separated.policy.of_rebuilt(lpn).unwrap_or(all - 1);
         assert!((host..all).contains(&class), "the rebuilt {lpn:?} is in class {class}");
         class as u8
     }
@@ -189,6 +189,7 @@ impl Ftl {
         let seed = config.run.seed.wrapping_add(self.space.clock());
         let ground = Ground { seed, ..Ground::of(config, &self.geo) };
         debug_assert_eq!(self.owners.logical_pages(), ground.pages, "another device");
+        plugs.power_cut();
         let policy = plugs.separation(&config.alloc.separation, &ground);
         separated.begin_anew(policy.expect("a device that separates has a policy").1);
     }

@@ -114,10 +114,10 @@ impl SeparationPolicy for Policy {
         self.handles + handle
     }
 
-    fn of_rebuilt(&self, lpn: Lpn) -> u32 {
+    fn of_rebuilt(&self, lpn: Lpn) -> Option<u32> {
         let handle = self.last.as_ref().map_or(0, |last| u32::from(last[lpn.at()]));
         debug_assert!(handle < self.handles, "{lpn:?} has no handle");
-        self.handles + handle
+        Some(self.handles + handle)
     }
 
     fn save(&self, bytes: &mut Vec<u8>) {

@@ -158,10 +158,11 @@ crate::plugs! {
         /// The class of a copy; at least [`Classes::host`]. Copies of wear levelling have none.
         fn of_copy(&mut self, page: &Copied) -> u32;
 
-        /// The class of a page that is computed anew after its chip has failed; at least [`Classes::host`].
-        fn of_rebuilt(&self, lpn: Lpn) -> u32 {
+        /// The class of a page that is computed anew after its chip has failed, at least [`Classes::host`]; none: the
+        /// last one.
+        fn of_rebuilt(&self, lpn: Lpn) -> Option<u32> {
             let _ = lpn;
-            self.classes().all - 1
+            None
         }
 
         /// Collection of a block begins; its copies follow.
