@@ -19,6 +19,7 @@ use ssd_core::ftl::plugs::{Outside, Plugs};
 use ssd_core::ftl::separation::{ALL, Classes, Copied, Ground, SeparationPolicy, Written};
 use ssd_core::host::device::Device;
 use ssd_core::host::request::{Op, Request};
+use ssd_core::metrics::counters::Cause;
 use ssd_core::plug::{PolicySpec, Value};
 use ssd_core::rng::Stream;
 use ssd_core::sim::functional::Functional;
@@ -265,6 +266,10 @@ fn a_mount_finds_the_handles_of_pages() {
     }
     assert_eq!(ssd.ftl.diverted_copies(), 0);
     assert!(ssd.measured().gc.calls > 50);
+    // Pages that cuts have closed were not written.
+    let handles = ssd.ftl.reclaimed().expect("there are handles").handles;
+    let written: u64 = handles.iter().map(|of| of.host_pages).sum();
+    assert_eq!(written, ssd.measured().flash.programs[Cause::Host.at()]);
 }
 
 /// Long runs with random cuts, in every policy with another victim policy, some on superblocks.
