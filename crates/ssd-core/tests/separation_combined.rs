@@ -237,16 +237,18 @@ fn a_mount_finds_the_classes_of_blocks_and_nothing_else() {
 #[test]
 fn a_mount_finds_the_handles_of_pages() {
     let isolated = named(ALL, "fdp").with("isolation", Value::Word("persistently".to_string()));
-    let mut c = cuttable(&isolated.with("handles", Value::Int(2)));
-    c.gc.trigger = vec![free_blocks(2)];
+    let mut c = cuttable(&isolated.with("handles", Value::Int(3)));
+    // Collection begins when the host is about to take the block that it has to leave.
+    c.gc.trigger = vec![free_blocks(0)];
     let mut ssd = Ssd::new(&c, Ftl::new(&c), 0);
     let user = c.device.user_pages;
     let mut rng = Stream::new(5, "handles");
-    // Each half of the pages is one handle's.
+    // Each third of the pages is one handle's.
+    let handle_of = |lpn: u32| (lpn * 3 / user).min(2);
     let mut write = |ssd: &mut Ssd, n: u32| {
         for _ in 0..n {
             let lpn = rng.below(u64::from(user)) as u32;
-            let stream = u8::from(lpn >= user / 2);
+            let stream = handle_of(lpn) as u8;
             alone(ssd, Request { stream, ..whole(Op::Write, lpn, 1) });
         }
     };
@@ -259,11 +261,12 @@ fn a_mount_finds_the_handles_of_pages() {
             let first = ssd.ftl.geo.first_page(block).0;
             let pages = (first..first + 8).map(ssd_core::units::Ppn);
             for page in pages.filter(|&page| ssd.ftl.owners.is_valid(page)) {
-                let handle = u32::from(ssd.ftl.flash.lpn(page).0 >= user / 2);
-                assert_eq!(class % 2, handle, "{page:?} in a block of class {class}");
+                let handle = handle_of(ssd.ftl.flash.lpn(page).0);
+                assert_eq!(class % 3, handle, "{page:?} in a block of class {class}");
             }
         }
     }
+    write(&mut ssd, 12 * user);
     assert_eq!(ssd.ftl.diverted_copies(), 0);
     assert!(ssd.measured().gc.calls > 50);
     // Pages that cuts have closed were not written.
