@@ -7,7 +7,6 @@ mod rig;
 
 use rig::{device, free_blocks, named, victim};
 use ssd_core::config::Config;
-use ssd_core::ftl::Ftl;
 use ssd_core::ftl::plugs::{Outside, Plugs};
 use ssd_core::ftl::separation::{
     ALL, Among, ClassBlocks, Classes, Collected, Copied, Ground, Separation, SeparationPolicy,
@@ -464,7 +463,8 @@ fn midas_plans_like_its_literal_version() {
 }
 
 /// The cells of the public simulator before it adapts: zipf 0.99 at 14 %, 1,024 blocks of 512 pages, greedy and
-/// cost-benefit victims. Four erased blocks are kept there.
+/// cost-benefit victims: 3.577 for 3.741, and 2.551 for 2.650. Why they are 4 % lower is not known; the mean age of hot
+/// victims over the whole run, instead of one that fades, has 3.573 and 2.537.
 #[test]
 #[ignore = "long"]
 fn before_it_adapts_it_has_the_cells_of_the_public_simulator() {
@@ -487,8 +487,7 @@ fn before_it_adapts_it_has_the_cells_of_the_public_simulator() {
         }
         let (copies, writes) = (f.tally.gc_pages - before.0, f.tally.host_pages - before.1);
         let amplification = 1.0 + copies as f64 / writes as f64;
-        println!("{name}: {amplification:.3}, published {published}");
-        assert!((amplification / published - 1.0).abs() < 0.05, "{name}: {amplification}");
+        assert!((amplification / published - 1.0).abs() < 0.05, "{name}: {amplification:.3}");
     }
 }
 

@@ -395,6 +395,32 @@ fn look(clusters: &mut Vec<(f64, u64)>) {
     clusters.iter_mut().for_each(|cluster| cluster.1 = 0);
 }
 
+/// The parity of a group is overwritten with the first of its pages.
+#[test]
+fn the_future_of_parity_is_that_of_its_group() {
+    let (groups, data) = (20, 3);
+    let ground =
+        Ground { pages: groups * 4, host_pages: groups * data, data_pages: data, ..GROUND };
+    let mut rng = Stream::new(6, "parity");
+    let order: Vec<Lpn> = (0..900).map(|_| Lpn(rng.below(60).min(rng.below(60)) as u32)).collect();
+    let Separation::Future(policy) = Separation::build(&named(ALL, "future"), &ground) else {
+        panic!("another policy")
+    };
+    let mut policy = policy.foreseeing(Arc::new(Foreseen::new(groups * data, &order)));
+    let mut seen = [0; 6];
+    for (clock, &lpn) in (0..).zip(&order) {
+        policy.of_write(&Written { lpn, stream: 0, pages: 1, replaces: None, clock });
+        for group in 0..groups {
+            let mut class =
+                |lpn| policy.of_copy(&Copied { lpn: Lpn(lpn), class: None, clock: clock + 1 });
+            let first = (group * data..(group + 1) * data).map(&mut class).min().unwrap();
+            assert_eq!(class(groups * data + group), first, "group {group} after {clock}");
+            seen[first as usize] += 1;
+        }
+    }
+    assert!(seen.iter().filter(|&&times| times > 50).count() > 2, "{seen:?}");
+}
+
 #[test]
 fn the_future_is_what_follows() {
     let mut rng = Stream::new(4, "future");

@@ -17,14 +17,14 @@ use ssd_core::ftl::Ftl;
 use ssd_core::ftl::gc::victim::ALL as VICTIMS;
 use ssd_core::ftl::plugs::{Outside, Plugs};
 use ssd_core::ftl::separation::{ALL, Classes, Copied, Ground, SeparationPolicy, Written};
-use ssd_core::host::device::Device;
+use ssd_core::host::device::{Device, DeviceError};
 use ssd_core::host::request::{Op, Request};
 use ssd_core::metrics::counters::Cause;
 use ssd_core::plug::{PolicySpec, Value};
 use ssd_core::rng::Stream;
 use ssd_core::sim::functional::Functional;
 use ssd_core::sim::ssd::Ssd;
-use ssd_core::units::{BlockId, Lpn, Nanos, PoolId};
+use ssd_core::units::{BlockId, Lpn, Nanos, PlaneId, PoolId};
 use std::sync::Arc;
 
 /// Every policy that separates with its defaults, and what it does with others.
@@ -233,46 +233,72 @@ fn a_mount_finds_the_classes_of_blocks_and_nothing_else() {
     ssd.audit().unwrap();
 }
 
-/// What nobody keeps in the memory of a controller is known after a cut.
+/// What nobody keeps in the memory of a controller is known after a cut: handles of pages, also of those that static
+/// wear levelling has mixed. And units of a handle hold no data of another one.
 #[test]
 fn a_mount_finds_the_handles_of_pages() {
-    let isolated = named(ALL, "fdp").with("isolation", Value::Word("persistently".to_string()));
-    let mut c = cuttable(&isolated.with("handles", Value::Int(3)));
-    // Collection begins when the host is about to take the block that it has to leave.
-    c.gc.trigger = vec![free_blocks(0)];
-    let mut ssd = Ssd::new(&c, Ftl::new(&c), 0);
-    let user = c.device.user_pages;
-    let mut rng = Stream::new(5, "handles");
-    // Each third of the pages is one handle's.
-    let handle_of = |lpn: u32| (lpn * 3 / user).min(2);
-    let mut write = |ssd: &mut Ssd, n: u32| {
-        for _ in 0..n {
-            let lpn = rng.below(u64::from(user)) as u32;
-            let stream = handle_of(lpn) as u8;
-            alone(ssd, Request { stream, ..whole(Op::Write, lpn, 1) });
+    for threshold in [0, 1] {
+        let isolated = named(ALL, "fdp").with("isolation", Value::Word("persistently".to_string()));
+        let planes = if threshold == 0 { 1 } else { 2 };
+        let user = planes * 48 * 16 * if threshold == 0 { 75 } else { 60 } / 100;
+        let mut c = device([1, 1, planes], 48, 16, user);
+        (c.alloc.separation, c.alloc.pool) =
+            (isolated.with("handles", Value::Int(3)), PoolScope::Chip);
+        (c.power.cut, c.run.data) = (PowerCut::OnRequest, DataMode::Digest);
+        (c.gc.trigger, c.wear.static_threshold) = (vec![free_blocks(2)], threshold);
+        if threshold == 0 {
+            // The host comes to the block that it has to leave.
+            (c.gc.trigger, c.gc.reserve) = (vec![free_blocks(0)], 1);
         }
-    };
-    for _ in 0..12 {
-        write(&mut ssd, user / 2);
-        ssd.power_cut().unwrap();
-        ssd.mount(false).unwrap();
-        for block in (0..ssd.ftl.blocks.len() as u32).map(BlockId) {
-            let class = ssd.ftl.blocks.origin(block).class;
-            let first = ssd.ftl.geo.first_page(block).0;
-            let pages = (first..first + 8).map(ssd_core::units::Ppn);
-            for page in pages.filter(|&page| ssd.ftl.owners.is_valid(page)) {
-                let handle = handle_of(ssd.ftl.flash.lpn(page).0);
-                assert_eq!(class % 3, handle, "{page:?} in a block of class {class}");
+        let mut ssd = Ssd::new(&c, Ftl::new(&c), 0);
+        ssd.audit_every(101);
+        let (mut rng, mut done) = (Stream::new(5, "handles"), Vec::new());
+        // Each third of the pages is one handle's, and one of them is written most.
+        let handle_of = |lpn: u32| (lpn * 3 / user).min(2);
+        for round in 0..40 * user / 64 {
+            for _ in 0..64 {
+                let third = [0, 0, 0, 1, 2][rng.below(5) as usize] * user / 3;
+                let lpn = third + rng.below(u64::from(user / 3)) as u32;
+                let stream = handle_of(lpn) as u8;
+                let request = Request { stream, ..whole(Op::Write, lpn, 1) };
+                ssd.submit(ssd.now(), &request, None).expect("a valid request");
+            }
+            while ssd.outstanding() > 0 {
+                let next = ssd.next_event().expect("requests are under way");
+                ssd.run_until(next, &mut done).expect("all complete");
+                // The host leaves an erased block, beside the one for recovery.
+                let space = &ssd.ftl.space;
+                let (pool, plane) = (PoolId(0), PlaneId(0));
+                let left = space.free_blocks(pool) - space.spares(pool);
+                let opens = |&handle: &u32| !space.has_open(plane, handle);
+                let may = |handle: u32| space.host_may_bind(plane, handle);
+                assert!(left > 1 || !(0..3).filter(opens).any(may), "{left} blocks are left");
+            }
+            if round % 50 == 20 {
+                ssd.power_cut().unwrap();
+                ssd.mount(false).unwrap();
+            }
+            if round % 25 > 0 {
+                continue;
+            }
+            for block in (0..ssd.ftl.blocks.len() as u32).map(BlockId) {
+                let class = ssd.ftl.blocks.origin(block).class;
+                let first = ssd.ftl.geo.first_page(block).0;
+                let pages = (first..first + 16).map(ssd_core::units::Ppn);
+                for page in pages.filter(|&p| class < 6 && ssd.ftl.owners.is_valid(p)) {
+                    let handle = handle_of(ssd.ftl.flash.lpn(page).0);
+                    assert_eq!(class % 3, handle, "{page:?} in a block of class {class}");
+                }
             }
         }
+        let m = ssd.measured();
+        assert_eq!(ssd.ftl.diverted_copies(), 0, "threshold {threshold}");
+        assert!(m.gc.calls > 100 && (m.wear.calls > 20) == (threshold > 0), "{:?}", m.wear);
+        // Pages that cuts have closed were not written.
+        let handles = ssd.ftl.reclaimed().expect("there are handles").handles;
+        let written: u64 = handles.iter().map(|of| of.host_pages).sum();
+        assert_eq!(written, m.flash.programs[Cause::Host.at()]);
     }
-    write(&mut ssd, 12 * user);
-    assert_eq!(ssd.ftl.diverted_copies(), 0);
-    assert!(ssd.measured().gc.calls > 50);
-    // Pages that cuts have closed were not written.
-    let handles = ssd.ftl.reclaimed().expect("there are handles").handles;
-    let written: u64 = handles.iter().map(|of| of.host_pages).sum();
-    assert_eq!(written, ssd.measured().flash.programs[Cause::Host.at()]);
 }
 
 /// Long runs with random cuts, in every policy with another victim policy, some on superblocks.
@@ -365,6 +391,56 @@ fn a_lost_chip_is_rebuilt_into_classes_that_take_copies() {
         assert!(rebuilt > 50, "{spec:?}: {rebuilt} pages");
         storm.ssd.audit().unwrap_or_else(|e| panic!("{spec:?}: {e}"));
     }
+}
+
+/// Blocks are levelled while many pages of groups are held in the room of collection.
+#[test]
+fn wear_is_levelled_beside_the_room_that_is_held() {
+    let mut levelled = 0;
+    for seed in 0..12 {
+        let mut c = paper([2, 2, 1], 4, 1);
+        (c.device.blocks_per_plane, c.device.pages_per_block) = (40, 4);
+        (c.run.data, c.wear.static_threshold, c.run.seed) = (DataMode::Digest, 1, seed);
+        c.gc.trigger = vec![free_blocks(1)];
+        let c = separated(c, &named(ALL, "dac").with("classes", Value::Int(2)));
+        let weather =
+            Weather { requests: 1500, depth: 64, seed, audit: 5, mix: [5, 3, 1], pause: 0 };
+        let mut storm = Storm::new(&c, weather);
+        storm.run().unwrap_or_else(|e| panic!("seed {seed}: {e}"));
+        levelled += storm.ssd.measured().wear.calls;
+    }
+    assert!(levelled > 100, "{levelled} blocks");
+}
+
+/// Chips fail while pages of others are rebuilt, for which room is held.
+#[test]
+fn chips_fail_while_others_are_rebuilt() {
+    let mut rebuilt = 0;
+    for (number, spec) in (0..).zip(policies()) {
+        let mut c = paper([4, 2, 1], 4, 1);
+        (c.device.blocks_per_plane, c.device.pages_per_block) = (36, 8);
+        c.run.data = DataMode::Digest;
+        // The same chip again, and one of the other group.
+        let fails = [(1, 30_000_000), (1, 60_000_000 + 700_000 * number), (5, 61_000_000)];
+        c.raid.fail = fails.map(|(chip, at_ns)| ChipFailure { chip, at_ns }).to_vec();
+        (c.raid.spares, c.raid.rebuild_window) = (3, 8);
+        let c = separated(c, &spec);
+        let weather = Weather {
+            requests: 1500,
+            depth: 16,
+            seed: number,
+            audit: 5,
+            mix: [20, 8, 2],
+            pause: 0,
+        };
+        let mut storm = Storm::new(&c, weather);
+        match storm.run() {
+            Ok(()) | Err(DeviceError::DataLost { .. }) => {}
+            Err(error) => panic!("{spec:?}: {error}"),
+        }
+        rebuilt += storm.ssd.measured().degraded.as_ref().map_or(0, |d| d.rebuilt);
+    }
+    assert!(rebuilt > 500, "{rebuilt} pages");
 }
 
 /// Pages of data and parity written one after the other are in the same classes with and without time. (With time the
