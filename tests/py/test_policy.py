@@ -413,16 +413,28 @@ def test_number_like_answers_are_taken() -> None:
             r"of_copy\(\) returned class 1: expected a class, 2 to 2",
         ),
         (
-            {"separation": type("S", (policies.Dac,), {"victim_among": lambda *_: 6})()},
-            r"victim_among\(\) returned class 6: expected a class, 0 to 5",
+            {
+                "separation": type(
+                    "S", (policies.Dac,), {"classes": 3, "victim_among": lambda *_: 6}
+                )()
+            },
+            r"victim_among\(\) returned class 6: expected a class, 0 to 2",
         ),
         (
-            {"separation": type("S", (policies.Dac,), {"victim_among": lambda *_: "hot"})()},
+            {
+                "separation": type(
+                    "S", (policies.Dac,), {"classes": 3, "victim_among": lambda *_: "hot"}
+                )()
+            },
             r"victim_among\(\) returned 'hot' \(str\): expected None, a class, or "
             r"\(\"oldest\", class\)",
         ),
         (
-            {"separation": type("S", (policies.Dac,), {"victim_among": lambda *_: ("new", 1)})()},
+            {
+                "separation": type(
+                    "S", (policies.Dac,), {"classes": 3, "victim_among": lambda *_: ("new", 1)}
+                )()
+            },
             r"victim_among\(\) returned \('new', 1\) \(tuple\): expected None",
         ),
         (

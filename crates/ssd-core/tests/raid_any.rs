@@ -1,6 +1,6 @@
 //! Parity groups with any answer to every other question: collection, failures, reads that avoid collection, turns,
-//! redirection, streams, classes of pages, links, wear levelling. Every answer is right and every group whole at every audit, and what is
-//! left can be stored and restored.
+//! redirection, streams, classes of pages, links, wear levelling. Every answer is right and every group whole at every
+//! audit, and what is left can be stored and restored.
 
 mod rig;
 

@@ -339,7 +339,8 @@ proptest! {
     #![proptest_config(cases(120, 31))]
     #[test]
     fn cuts_beside_any_other_answer_lose_nothing(Drawn(c) in separated_and_cut(), seed in any::<u64>()) {
-        let mut run = Run::new(&c, Mix { seed, depth: 8, copy: 0, span: u64::from(c.device.user_pages.min(60)), ..Mix::ALL });
+        let span = u64::from(c.device.user_pages.min(60));
+        let mut run = Run::new(&c, Mix { seed, depth: 8, copy: 0, span, ..Mix::ALL });
         run.run(300);
         run.end();
     }

@@ -150,7 +150,8 @@ class Device:
     ) -> str:
         """Write a snapshot of the idle device and return its digest; `force` replaces a file.
 
-        A snapshot holds no time, and of policies only what one that separates pages knows. Raises `OutputError` if it cannot be written.
+        A snapshot holds no time, and of policies only what one that separates pages knows.
+        Raises `OutputError` if it cannot be written.
         """
         with translated(), shown(self.config.name, progress) as callback:
             return self.core.save(path, replace=force, progress=callback)

@@ -143,6 +143,7 @@ impl Plugs {
 
     /// Power has been cut.
     pub(crate) fn power_cut(&self) {
+        debug_assert!(self.outside.is_some() == self.any(), "half of an external policy");
         if let Some(outside) = &self.outside {
             outside.power_cut();
         }

@@ -65,7 +65,8 @@ impl Separated {
         self.passed_on.clear();
     }
 
-    /// What is known of pages and victims, for a snapshot. What has been counted is not: a measurement begins with a run.
+    /// What is known of pages and victims, for a snapshot. What has been counted is not: a measurement begins with a
+    /// run.
     pub(super) fn save(&self, bytes: &mut Vec<u8>) {
         debug_assert!(self.passed_on.len() < 1 << 16, "a device has fewer pools");
         bytes.extend_from_slice(&(self.passed_on.len() as u32).to_le_bytes());

@@ -9,10 +9,11 @@
 //! the widths tried on uniform and Zipf writes this one had the fewest copies. Ranges of one block each tell pages
 //! apart that die within five blocks only.) With more classes there are fewer copies, and more open blocks. Host and
 //! copies of a class share its open blocks. It looks at the writes that the run will make, in a first pass over the
-//! workload; a TRIM is not foreseen, and a write that was not foreseen counts as never overwritten. The parity of a group
-//! is overwritten when the first of its pages is. What is known of the future survives power cuts, after which requests
-//! that were under way come again: their pages seem to be written once more than they are. A snapshot has none of it: a
-//! run that begins with one foresees its own writes. History: 8 B a logical page, and 4 B a write.
+//! workload; a TRIM is not foreseen, and a write that was not foreseen counts as never overwritten. The parity of a
+//! group is overwritten when the first of its pages is. What is known of the future survives power cuts, after
+//! which requests that were under way come again: their pages seem to be written once more than they are. A
+//! snapshot has none of it: a run that begins with one foresees its own writes. History: 8 B a logical page, and 4
+//! B a write.
 
 use super::{Classes, Copied, Ground, SeparationPolicy, Written};
 use crate::plug::{ParamInfo, ParamKind, PolicyInfo, PolicySpec};

@@ -23,7 +23,7 @@
 //! too. History: two bits a logical page, and 8 B of every sampled one.
 
 use super::chain::{Chain, Lives, Plan, Room};
-use super::kept::{Kept, keeps, knows};
+use super::kept::{keeps, knows};
 use super::{Among, ClassBlocks, Classes, Collected, Copied, Ground, SeparationPolicy, Written};
 use crate::plug::{ParamInfo, ParamKind, PolicyInfo, PolicySpec};
 use crate::units::{Lpn, PoolId};
@@ -62,18 +62,20 @@ const SETTLING: u64 = 3;
 const LONGEST: u64 = 32;
 
 /// A counter of two bits for each page.
-struct Counters(Box<[u8]>);
+struct Counters {
+    fours: Box<[u8]>,
+}
 
 impl Counters {
     fn get(&self, lpn: Lpn) -> u8 {
-        debug_assert!(lpn.at() / 4 < self.0.len(), "{lpn:?} has no counter");
-        self.0[lpn.at() / 4] >> (lpn.at() % 4 * 2) & 3
+        debug_assert!(lpn.at() / 4 < self.fours.len(), "{lpn:?} has no counter");
+        self.fours[lpn.at() / 4] >> (lpn.at() % 4 * 2) & 3
     }
 
     fn change(&mut self, lpn: Lpn, by: i8) {
         let now = self.get(lpn).saturating_add_signed(by).min(HOTTEST);
         let shift = lpn.at() % 4 * 2;
-        let byte = &mut self.0[lpn.at() / 4];
+        let byte = &mut self.fours[lpn.at() / 4];
         *byte = *byte & !(3 << shift) | now << shift;
         debug_assert_eq!(self.get(lpn), now, "{lpn:?} has another counter");
     }
@@ -112,18 +114,9 @@ pub struct Policy {
     followed: Option<Followed>,
 }
 
+keeps!(Counters: fours);
 keeps!(Window: begins, times, hot_writes, copies);
 keeps!(Followed: plan, begins, victims);
-
-impl Kept for Counters {
-    fn save(&self, bytes: &mut Vec<u8>) {
-        self.0.save(bytes);
-    }
-
-    fn load(&mut self, bytes: &mut &[u8]) -> Result<(), String> {
-        self.0.load(bytes)
-    }
-}
 
 impl Policy {
     pub(super) fn build(spec: &PolicySpec, ground: &Ground) -> Policy {
@@ -132,7 +125,7 @@ impl Policy {
         Policy {
             last: spec.int("groups") as u32 - 1,
             ground: *ground,
-            counters: Counters(vec![0; ground.pages.div_ceil(4) as usize].into()),
+            counters: Counters { fours: vec![0; ground.pages.div_ceil(4) as usize].into() },
             lives: Lives::new(ground.pages, unit.max(1)),
             window: Window { times: 1, ..Window::default() },
             hot_age: None,

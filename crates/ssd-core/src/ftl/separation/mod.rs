@@ -5,11 +5,11 @@
 //! ([`super::space`]). A copy for whose class the pool has no page goes to another one that takes copies: so the
 //! room rule needs no more blocks than without classes. How often that happens is counted.
 //!
-//! A policy sees what a controller knows: the address, stream and size of the request, class and age of the block of
-//! the page replaced, and a clock, which counts the pages written: those of the host and, on a device with parity groups,
-//! those of their parity, which are logical pages behind the host's. It remembers what it needs: at most 4 B a logical
-//! page. A snapshot holds what it knows; a power cut loses it, and the policy begins anew with the classes of the blocks
-//! that are on flash ([ADR 0023](../../../../docs/adr/0023-what-a-policy-of-separation-knows-after-a-cut.md)).
+//! A policy sees what a controller knows: the address, stream and size of the request, class and age of the block
+//! of the page replaced, and a clock, which counts the pages written: those of the host and, on a device with
+//! parity groups, those of their parity, which are logical pages behind the host's. It remembers what it needs: at
+//! most 4 B a logical page. A snapshot holds what it knows; a power cut loses it, and the policy begins anew with
+//! the classes of the blocks that are on flash (ADR 0023).
 
 mod chain;
 mod history;

@@ -76,7 +76,8 @@ impl Ssd {
         self.raid.as_mut().expect("a device with parity").get(update)
     }
 
-    /// The page `lpn` of `request`, which `update` will write as of this stream or class, is admitted. Returns its slot.
+    /// The page `lpn` of `request`, which `update` will write as of this stream or class, is admitted. Returns its
+    /// slot.
     fn admit_to_group(
         &mut self,
         (update, stream): (UpdateSlot, u8),

@@ -130,7 +130,8 @@ impl Ssd {
         }
     }
 
-    /// Whether `plane` has room for a rebuilt page of this class. If not, it comes when a block of the pool has been collected.
+    /// Whether `plane` has room for a rebuilt page of this class. If not, it
+    /// comes when a block of the pool has been collected.
     fn has_room_to_rebuild(&mut self, plane: PlaneId, class: u8) -> bool {
         debug_assert!(!self.ftl.is_dead(plane), "{plane:?} is missing");
         let fits = self.ftl.space.can_hold(plane, self.ftl.space.host_stream(class));
