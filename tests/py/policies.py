@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ssdlab.policy import (
+    ClassView,
     Concurrency,
     ConcurrencyView,
     DeviceInfo,
@@ -142,7 +143,7 @@ class Dac(Separation):
     classes = 6
 
     def start(self, device: DeviceInfo) -> None:
-        self.of = [-1] * device.user_pages
+        self.of = [-1] * device.logical_pages
 
     def of_write(
         self,
@@ -165,6 +166,73 @@ class Dac(Separation):
         assert clock > 0
         self.of[lpn] = max(self.of[lpn] - 1, 0)
         return self.of[lpn]
+
+
+class KeptDac(Dac):
+    """The same, which a snapshot keeps."""
+
+    def save(self) -> bytes:
+        return bytes(region + 1 for region in self.of)
+
+    def load(self, known: bytes) -> None:
+        self.of = [region - 1 for region in known]
+
+
+class HostAndCopies(Separation):
+    """Pages of the host, and copies: one of the two regions is cleaned until a block is gained."""
+
+    classes, host_classes = 2, 1
+
+    def start(self, device: DeviceInfo) -> None:
+        self.pages, self.region, self.wanted = device.pages_per_block, 0, 0
+
+    def of_write(
+        self,
+        lpn: int,
+        stream: int,
+        pages: int,
+        replaces: int | None,
+        age: int | None,
+        clock: int,
+    ) -> int:
+        return 0
+
+    def of_copy(self, lpn: int, cls: int | None, clock: int) -> int:
+        return 1
+
+    def on_collect(self, cls: int, valid: int, opened: int, clock: int) -> None:
+        self.wanted = max((self.wanted or self.pages) - (self.pages - valid), 0)
+
+    def victim_among(self, pool: int, classes: list[ClassView]) -> int | None:
+        few = [of.invalid < self.pages for of in classes]
+        least = [of.least_valid if of.sealed else 2**32 for of in classes]
+        if self.wanted == 0 or few[self.region]:
+            self.region = int(few[0] and not few[1] or not any(few) and least[1] <= least[0])
+        return self.region if classes[self.region].sealed else None
+
+
+class Chain(Separation):
+    """Host pages and two groups of copies; the first two are queues of two blocks in each pool."""
+
+    classes, host_classes = 3, 1
+
+    def of_write(
+        self,
+        lpn: int,
+        stream: int,
+        pages: int,
+        replaces: int | None,
+        age: int | None,
+        clock: int,
+    ) -> int:
+        return 0
+
+    def of_copy(self, lpn: int, cls: int | None, clock: int) -> int:
+        return 2 if cls is None else min(cls + 1, 2)
+
+    def victim_among(self, pool: int, classes: list[ClassView]) -> int | tuple[str, int] | None:
+        large = [cls for cls in (0, 1) if classes[cls].sealed > 2]
+        return ("oldest", large[0]) if large else 2
 
 
 class SepBit(Separation):

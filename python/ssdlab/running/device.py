@@ -151,7 +151,8 @@ class Device:
     ) -> str:
         """Write a snapshot of the idle device and return its digest; `force` replaces a file.
 
-        A snapshot holds no policy state and no time. Raises `OutputError` if it cannot be written.
+        A snapshot holds no time, and of policies only what one that separates pages knows.
+        Raises `OutputError` if it cannot be written.
         """
         outputs.check([Path(path)], force)
         with translated(), shown(self.config.name, progress) as callback:

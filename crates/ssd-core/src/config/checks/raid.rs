@@ -134,7 +134,7 @@ pub(super) fn redirection(config: &Config) -> Option<String> {
         wrong.push("run.mode = \"timed\"".to_string());
     }
     let (spare, units) = (config.spare_units_per_pool(), config.units_per_pool());
-    let keep = u64::from(config.gc.reserve) + u64::from(config.alloc.frontiers.count());
+    let keep = u64::from(config.gc.reserve) + u64::from(config.alloc.classes().all);
     let most = spare.saturating_sub(keep) as f64 / units as f64;
     if redirect.params.contains_key("foreign") && redirect.real("foreign") > most {
         wrong.push(format!(

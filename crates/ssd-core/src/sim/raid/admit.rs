@@ -30,7 +30,6 @@ impl Ssd {
         &mut self,
         group: GroupId,
         request: Option<RequestSlot>,
-        stream: u8,
     ) -> UpdateSlot {
         let now = self.array.now;
         let groups = self.ftl.parity_groups();
@@ -39,7 +38,7 @@ impl Ssd {
         let parts = Parts { queue_ns: (now - from).0, ..Parts::default() };
         let raid = self.raid.as_mut().expect("a device with parity");
         let cause = Cause { request, from };
-        let update = raid.insert((group, parity_home), cause, stream, (now, parts));
+        let update = raid.insert((group, parity_home), cause, (now, parts));
         raid.get(update).sequence = self.front.sequence;
         update
     }
@@ -56,16 +55,31 @@ impl Ssd {
         assert!(!self.front.requests.at(slot).parts.is_done(), "the request has ended");
         let mut left = pages.first..pages.first + pages.count;
         while let Some((group, lpns)) = self.ftl.parity_groups().take_part(&mut left) {
-            let update = self.new_update(group, Some(slot), request.stream);
+            let update = self.new_update(group, Some(slot));
             for lpn in lpns.map(Lpn) {
-                let page = self.admit_to_group(update, lpn, request, data);
+                let class = self.ftl.class_of_write(lpn, request.stream, pages.count);
+                let page = self.admit_to_group((update, class), lpn, request, data);
                 if self.front.link.is_some() {
                     self.page_of_group_comes_in(page, lpn.0 == pages.first, request);
                     self.raid_update(update).pages_in.add(1);
                 }
             }
+            self.name_parity(update, group, (request.stream, pages.count));
             self.update_goes_on(update);
         }
+    }
+
+    /// The parity of `group` gets its stream or class, after the pages that `update` changes.
+    pub(super) fn name_parity(
+        &mut self,
+        update: UpdateSlot,
+        group: GroupId,
+        (stream, pages): (u8, u32),
+    ) {
+        let parity = self.ftl.parity_groups().parity(group);
+        debug_assert!(parity.0 >= self.ftl.geo.user_pages, "{parity:?} is the host's");
+        let class = self.ftl.class_of_write(parity, stream, pages);
+        self.raid_update(update).parity.stream = class;
     }
 
     pub(super) fn raid_update(&mut self, update: UpdateSlot) -> &mut Update {
@@ -73,10 +87,11 @@ impl Ssd {
         self.raid.as_mut().expect("a device with parity").get(update)
     }
 
-    /// The page `lpn` of `request`, which `update` will write, is admitted. Returns its slot.
+    /// The page `lpn` of `request`, which `update` will write as of this stream or class, is admitted. Returns its
+    /// slot.
     fn admit_to_group(
         &mut self,
-        update: UpdateSlot,
+        (update, stream): (UpdateSlot, u8),
         lpn: Lpn,
         request: &Request,
         data: Option<&[u8]>,
@@ -89,7 +104,7 @@ impl Ssd {
         let groups = self.ftl.parity_groups();
         let position = groups.position(lpn);
         let home = groups.homes(groups.group_of(lpn)).of_data(position);
-        let work = Work::GroupWrite { update, stream: request.stream, parity: false };
+        let work = Work::GroupWrite { update, stream, parity: false };
         let parts = self.raid_update(update).parts;
         let sequence = self.front.sequence;
         let op = Op { sequence, parts, ..Op::new(work, lpn, home, self.array.now) };
@@ -110,7 +125,7 @@ impl Ssd {
         let of = self.raid_update(update);
         of.sequence = sequence;
         of.changes.add(position, change);
-        of.pages.push(Changed { lpn, slot, change, home });
+        of.pages.push(Changed { lpn, slot, change, home, stream });
         slot
     }
 
@@ -153,7 +168,7 @@ impl Ssd {
                 self.drop_group(group, &trimmed);
                 continue;
             }
-            let update = self.new_update(group, Some(slot), 0);
+            let update = self.new_update(group, Some(slot));
             self.front.requests.get(slot).parts.add(1);
             let mut before = Vec::new();
             for lpn in trimmed {
@@ -170,8 +185,9 @@ impl Ssd {
                 }
                 let of = self.raid_update(update);
                 of.changes.add(position, Change::Trim);
-                of.pages.push(Changed { lpn, slot: trim, change: Change::Trim, home });
+                of.pages.push(Changed { lpn, slot: trim, change: Change::Trim, home, stream: 0 });
             }
+            self.name_parity(update, group, (0, pages.count));
             self.all_trimmed(&before);
             self.update_goes_on(update);
         }

@@ -1,6 +1,6 @@
 //! The write buffer before parity groups: pages leave it by groups.
 //!
-//! A page that leaves takes along all pages of its group that the buffer keeps, of the same frontier: they are one
+//! A page that leaves takes along all pages of its group that the buffer keeps, each of its own frontier: they are one
 //! update, and a group of which the buffer keeps all pages is written without a read. What leaves is decided at the
 //! end of an instant, so that the pages of a request that enter at the same time are together. A page has left when
 //! its update commits, so what waits for it (a write with FUA, a flush) waits for its parity.
@@ -20,11 +20,11 @@ use crate::sim::ssd::Ssd;
 use crate::units::{Lpn, OpSlot, UpdateSlot};
 
 impl Ssd {
-    /// The group of the page in `slot`, which the buffer holds, and its frontier.
-    fn group_and_frontier(&self, slot: OpSlot) -> (GroupId, u32) {
+    /// The group of the page in `slot`, which the buffer holds.
+    fn group_of_held(&self, slot: OpSlot) -> GroupId {
         let op = &self.array.ops[slot];
         debug_assert!(op.passes_buffer(), "{slot:?} is in no buffer");
-        (self.ftl.parity_groups().group_of(op.lpn), self.ftl.space.host_stream(op.stream()))
+        self.ftl.parity_groups().group_of(op.lpn)
     }
 
     /// Whether pages of the request of `slot` in the same group have not entered.
@@ -98,22 +98,21 @@ impl Ssd {
         let Some(buffer) = &mut self.front.buffer else { return };
         let mut leaving = buffer.take_leaving();
         while let Some(&first) = leaving.first() {
-            let place = self.group_and_frontier(first);
+            let group = self.group_of_held(first);
             let (mut pages, mut others) = (Vec::new(), Vec::new());
             for slot in leaving {
                 let is_first = !self.holds_version(&others, slot);
-                let here = is_first && self.group_and_frontier(slot) == place;
+                let here = is_first && self.group_of_held(slot) == group;
                 (if here { &mut pages } else { &mut others }).push(slot);
             }
             leaving = others;
-            self.write_group(place, pages, &leaving);
+            self.write_group(group, pages, &leaving);
         }
     }
 
     /// The page in `slot`, which has been put out, leaves now.
     pub(in crate::sim) fn evict_with_group(&mut self, slot: OpSlot) {
-        let place = self.group_and_frontier(slot);
-        self.write_group(place, vec![slot], &[]);
+        self.write_group(self.group_of_held(slot), vec![slot], &[]);
     }
 
     /// Whether one of `slots` holds the same page as `slot`.
@@ -122,20 +121,13 @@ impl Ssd {
         slots.iter().any(|&other| self.array.ops[other].lpn == lpn)
     }
 
-    /// `pages`, which have been put out, and all that the buffer keeps of their group and frontier are one update;
-    /// two versions of a page are two, the older one first. A page of which an older version is among those that leave
+    /// `pages`, which have been put out, and all that the buffer keeps of their group are one update; two versions of a page are two, the older one first. A page of which an older version is among those that leave
     /// `later` stays.
-    fn write_group(
-        &mut self,
-        (group, frontier): (GroupId, u32),
-        mut pages: Vec<OpSlot>,
-        later: &[OpSlot],
-    ) {
+    fn write_group(&mut self, group: GroupId, mut pages: Vec<OpSlot>, later: &[OpSlot]) {
         assert!(!pages.is_empty(), "nothing of {group:?} leaves");
         for slot in self.kept_of(group) {
             let sequence = self.array.ops[slot].sequence;
-            if self.group_and_frontier(slot).1 == frontier
-                && !self.holds_version(later, slot)
+            if !self.holds_version(later, slot)
                 && self.front.buffer.as_mut().is_some_and(|buffer| buffer.put_out(sequence))
             {
                 pages.push(slot);
@@ -144,17 +136,26 @@ impl Ssd {
         pages.sort_unstable_by_key(|&slot| self.array.ops[slot].sequence);
         let mut update = UpdateSlot::NONE;
         for slot in pages {
-            let op = &self.array.ops[slot];
-            let (position, stream) = (self.ftl.parity_groups().position(op.lpn), op.stream());
+            let position = self.ftl.parity_groups().position(self.array.ops[slot].lpn);
             let is_new = update == UpdateSlot::NONE;
             if is_new || self.raid_update(update).changes.changed() >> position & 1 == 1 {
                 if !is_new {
-                    self.update_goes_on(update);
+                    self.leave_together(update, group);
                 }
-                update = self.new_update(group, None, stream);
+                update = self.new_update(group, None);
             }
             self.page_leaves(update, slot);
         }
+        self.leave_together(update, group);
+    }
+
+    /// All pages that `update` writes of the buffer are known; the parity is of the stream of the first.
+    fn leave_together(&mut self, update: UpdateSlot, group: GroupId) {
+        let pages = &self.raid_update(update).pages;
+        let (first, count) = (pages.first().expect("nothing leaves").stream, pages.len() as u32);
+        // With separation the class of a page is known, and not the stream in which it came.
+        let stream = if self.ftl.separates() { 0 } else { first };
+        self.name_parity(update, group, (stream, count));
         self.update_goes_on(update);
     }
 
@@ -162,10 +163,9 @@ impl Ssd {
     fn page_leaves(&mut self, update: UpdateSlot, slot: OpSlot) {
         self.ledger.measured.buffer.evicted += 1;
         self.note_time_in_buffer(slot);
-        let stream = self.raid_update(update).stream;
         let op = &mut self.array.ops[slot];
         debug_assert!(op.passes_buffer(), "{slot:?} is in no buffer");
-        let lpn = op.lpn;
+        let (lpn, stream) = (op.lpn, op.stream());
         let change = match op.kind() {
             OpKind::RmwRead => Change::Part,
             _ => Change::Whole,
@@ -176,7 +176,7 @@ impl Ssd {
         let position = self.ftl.parity_groups().position(lpn);
         let of = self.raid_update(update);
         of.changes.add(position, change);
-        of.pages.push(Changed { lpn, slot, change, home });
+        of.pages.push(Changed { lpn, slot, change, home, stream });
     }
 
     /// Where the time of a write with FUA went until now, while the page in `slot` is in the buffer.

@@ -188,12 +188,12 @@ impl Ssd {
         );
         let raid = self.raid.as_deref_mut().expect("a device with parity");
         let slots: Vec<_> = raid.recoveries.slots().collect();
-        let stream = self.ftl.space.host_stream(0);
         for slot in slots {
             let recovery = raid.recoveries.get(slot);
             if let Some(plane) = recovery.target.filter(|plane| planes.contains(plane))
                 && std::mem::take(&mut recovery.holds)
             {
+                let stream = self.ftl.space.host_stream(recovery.class);
                 self.ftl.space.let_go(plane, stream);
             }
         }
@@ -220,7 +220,7 @@ impl Ssd {
                     of.steps.part_ends();
                     updates.push(update);
                 }
-                Work::RebuildWrite { recovery } => {
+                Work::RebuildWrite { recovery, .. } => {
                     self.array.ops.remove(slot);
                     self.rebuild_is_off(recovery);
                     let raid = self.raid.as_deref_mut().expect("a device with parity");

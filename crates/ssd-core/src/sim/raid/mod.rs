@@ -36,8 +36,9 @@ struct Changed {
     /// Its operation, which the map names while its data are the newest.
     slot: OpSlot,
     change: Change,
-    /// Where it is programmed, if it is not redirected.
+    /// Where it is programmed, if it is not redirected, and its stream or class.
     home: PlaneId,
+    stream: u8,
 }
 
 /// Where an update stands.
@@ -60,8 +61,9 @@ enum Stage {
 struct Parity {
     /// The operation that programs it; none until there is room.
     slot: OpSlot,
-    /// Where it is programmed, if it is not redirected.
+    /// Where it is programmed, if it is not redirected, and its stream or class.
     home: PlaneId,
+    stream: u8,
 }
 
 /// For whom an update is.
@@ -83,7 +85,6 @@ struct Update {
     /// it began), which its parity carries: of two updates of a group the later one never has a lower number.
     sequence: u64,
     cause: Cause,
-    stream: u8,
     stage: Stage,
     /// Pages that have not crossed the link.
     pages_in: Join,
@@ -153,7 +154,6 @@ impl Raid {
         &mut self,
         (group, parity_home): (GroupId, PlaneId),
         cause: Cause,
-        stream: u8,
         (now, parts): (Nanos, Parts),
     ) -> UpdateSlot {
         self.count += 1;
@@ -163,7 +163,6 @@ impl Raid {
             group,
             sequence: 0,
             cause,
-            stream,
             stage: Stage::InLine,
             pages_in: Join::default(),
             steps: Join::default(),
@@ -173,7 +172,7 @@ impl Raid {
             changes: Changes::default(),
             plan: Plan::DROP,
             sum: Payload::default(),
-            parity: Parity { slot: OpSlot::NONE, home: parity_home },
+            parity: Parity { slot: OpSlot::NONE, home: parity_home, stream: 0 },
             reads_again: false,
         };
         let slot = match self.free.pop() {
@@ -261,13 +260,13 @@ impl Raid {
     /// Whether an update waits for room in `pool`.
     pub(crate) fn waits_for(&self, ftl: &Ftl, pool: PoolId) -> bool {
         debug_assert!(pool.0 < ftl.geo.pools, "there is no {pool:?}");
-        let lacks = |plane: PlaneId, stream: u8| {
+        let lacks = |(plane, stream): (PlaneId, u8)| {
             let stream = ftl.space.host_stream(stream);
             ftl.geo.pool_of(plane) == pool && !ftl.space.can_hold(plane, stream)
         };
         let mut waiting = self.waiting.iter().map(|&slot| self.at(slot));
         self.failures.as_ref().is_some_and(|f| f.rebuild.lacks == Some(pool))
-            || waiting.any(|update| update.homes().any(|plane| lacks(plane, update.stream)))
+            || waiting.any(|update| update.places().any(lacks))
     }
 
     /// Whether writes may be redirected.
@@ -325,9 +324,15 @@ impl Update {
     /// The planes on which it programs, if nothing is redirected.
     fn homes(&self) -> impl Iterator<Item = PlaneId> + '_ {
         debug_assert!(self.stage != Stage::InLine, "it is not known what is programmed");
-        let data = self.data().map(|page| page.home);
+        self.places().map(|(plane, _)| plane)
+    }
+
+    /// The same with the streams, or classes, of the pages.
+    fn places(&self) -> impl Iterator<Item = (PlaneId, u8)> + '_ {
+        debug_assert!(self.stage != Stage::InLine, "it is not known what is programmed");
+        let data = self.data().map(|page| (page.home, page.stream));
         let parity = self.plan.method != Method::Drop && !self.plan.without_parity;
-        data.chain(parity.then_some(self.parity.home))
+        data.chain(parity.then_some((self.parity.home, self.parity.stream)))
     }
 }
 

@@ -191,6 +191,7 @@ impl Ssd {
             lpn,
             target,
             holds: false,
+            class: 0,
             readers: reader.map(|slot| (slot, now)).into_iter().collect(),
             step: Step::InLine,
             steps: Join::default(),
