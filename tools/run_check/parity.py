@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import defaultdict
 
 from .failure import Failures
@@ -213,13 +214,31 @@ class Parity:
         """Tell whether a write of `lpn` from `since` to `until` may have met a missing chip."""
         return self.group > 0 and failures.is_missing(self.home(lpn), since, until)
 
+    def _between(self) -> dict[int, tuple[int, int]]:
+        """Return when each update of buffered pages may have met a missing chip.
+
+        That is after the one before it in its group and before the next one: it may be planned
+        before its first operation starts, and what waited for a chip that failed is not logged.
+        """
+        times: dict[int, tuple[int, int]] = {}
+        before: dict[int, tuple[int, Update]] = {}
+        for (number, group), update in self.updates.items():
+            last = before.get(group)
+            times[number] = (last[1].end if last else 0, sys.maxsize)
+            if last:
+                times[last[0]] = (times[last[0]][0], update.begun)
+            before[group] = (number, update)
+        return times
+
     def finish(self, requests: Requests) -> None:
         """Check what an update has done in all, and where the pages of each group are."""
         complete = requests.complete
+        between = self._between()
         for (request, group), update in self.updates.items():
             parity = self.user + group
-            times = (update.begun, update.end)
-            if not requests.buffered:
+            if requests.buffered:
+                times = between[request]
+            else:
                 times = (requests.arrival(request), requests.completion(request))
             without = self.may_be_missing(parity, *times, self.failures)
             if complete and update.parity != 1 and not (without and update.parity == 0):

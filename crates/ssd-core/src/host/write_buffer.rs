@@ -1,7 +1,6 @@
 //! The write buffer: the pages that it keeps, those on their way to flash, and those that wait for
 //! room. It identifies pages by their slots; the machine decides on their contents and when they move.
 
-use crate::metrics::counters::Parts;
 use crate::units::{Nanos, OpSlot, RequestSlot};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -18,10 +17,8 @@ pub(crate) struct BufferedPage {
     pub(crate) fua: bool,
     /// It has entered, or has replaced one that had: capacitors save it.
     pub(crate) inside: bool,
-    /// The request that waits until it is on flash, and where its time went until the page left the buffer in an
-    /// update of its parity group.
+    /// Its request, until that has completed.
     pub(crate) owner: RequestSlot,
-    pub(crate) parts: Parts,
 }
 
 impl Default for BufferedPage {
@@ -33,7 +30,6 @@ impl Default for BufferedPage {
             fua: false,
             inside: false,
             owner: RequestSlot::NONE,
-            parts: Parts::default(),
         }
     }
 }
@@ -79,11 +75,6 @@ impl WriteBuffer {
     /// The page in `slot`, of a write that has been admitted and is not on flash.
     pub(crate) fn held(&self, slot: OpSlot) -> &BufferedPage {
         &self.held[slot.at()]
-    }
-
-    /// The same, to be changed.
-    pub(crate) fn held_mut(&mut self, slot: OpSlot) -> &mut BufferedPage {
-        &mut self.held[slot.at()]
     }
 
     /// Record `held` for the page in `slot`, which is not in the buffer yet.

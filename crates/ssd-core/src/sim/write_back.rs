@@ -71,8 +71,7 @@ impl Ssd {
             Entry::Slot(older) if self.array.ops[older].passes_buffer() && self.held(older).inside
         );
         let request = number;
-        let parts = Parts::default();
-        let held = BufferedPage { sectors: here, epoch, request, fua, inside, owner, parts };
+        let held = BufferedPage { sectors: here, epoch, request, fua, inside, owner };
         self.front.buffer.as_mut().expect("there is a buffer").admit(slot, held);
         if let Entry::Slot(older) = old
             && self.forget_kept(older)

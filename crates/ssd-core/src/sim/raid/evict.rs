@@ -163,6 +163,11 @@ impl Ssd {
     fn page_leaves(&mut self, update: UpdateSlot, slot: OpSlot) {
         self.ledger.measured.buffer.evicted += 1;
         self.note_time_in_buffer(slot);
+        if self.must_end_on_flash(slot) {
+            let parts = self.array.ops[slot].parts;
+            let raid = self.raid.as_deref_mut().expect("a device with parity");
+            raid.before_update.insert(slot, parts);
+        }
         let op = &mut self.array.ops[slot];
         debug_assert!(op.passes_buffer(), "{slot:?} is in no buffer");
         let (lpn, stream) = (op.lpn, op.stream());
@@ -181,16 +186,20 @@ impl Ssd {
 
     /// Where the time of a write with FUA went until now, while the page in `slot` is in the buffer.
     pub(in crate::sim) fn note_time_in_buffer(&mut self, slot: OpSlot) {
-        let buffer = self.front.buffer.as_mut().expect("it is in the buffer");
-        let held = buffer.held_mut(slot);
-        if !held.fua {
+        if !self.must_end_on_flash(slot) {
             return;
         }
+        let request = self.array.ops[slot].part().request;
+        let since = self.array.now - self.front.requests.at(request).arrival;
         let parts = &mut self.array.ops[slot].parts;
-        let since = self.array.now - self.front.requests.at(held.owner).arrival;
         assert!(parts.total() <= since.0, "{slot:?} has waited for longer than it is there");
         parts.queue_ns += since.0 - parts.total();
-        held.parts = *parts;
+    }
+
+    /// Whether the write of the page in `slot`, which the buffer holds, has FUA.
+    fn must_end_on_flash(&self, slot: OpSlot) -> bool {
+        debug_assert!(self.array.ops[slot].passes_buffer(), "{slot:?} is in no buffer");
+        self.front.buffer.as_ref().is_some_and(|buffer| buffer.held(slot).fua)
     }
 
     /// The update of `pages`, whose time went to `parts`, has committed: they have left the buffer.
@@ -200,12 +209,14 @@ impl Ssd {
             let buffer = self.front.buffer.as_mut().expect("they were held");
             let held = *buffer.held(page.slot);
             buffer.leave();
-            if held.fua {
-                self.part_ends(held.owner, &held.parts.then(parts));
+            let raid = self.raid.as_deref_mut().expect("a device with parity");
+            let before = raid.before_update.remove(&page.slot);
+            assert_eq!(before.is_some(), held.fua, "{page:?} is waited for, or is not");
+            if let Some(before) = before {
+                self.part_ends(held.owner, &before.then(parts));
             }
             self.front.epochs.write_completes(held.epoch);
         }
-        debug_assert!(self.raid.is_some(), "pages of no group");
         self.let_in(parts.gc_wait_ns);
     }
 

@@ -27,7 +27,7 @@ use kept::KeptPages;
 use lines::Lines;
 use recoveries::Recoveries;
 use redirect::Chips;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 /// A page that an update changes.
 #[derive(Clone, Copy, Debug)]
@@ -116,6 +116,8 @@ pub(crate) struct Raid {
     /// Pools that an update before the one examined waits for.
     wanted: Vec<bool>,
     kept: KeptPages,
+    /// Pages of writes with FUA that updates write: where the time of their requests went until they left the buffer.
+    before_update: BTreeMap<OpSlot, Parts>,
     /// Updates so far.
     count: u64,
     /// What the redirection knows, if there is one.
@@ -142,6 +144,7 @@ impl Raid {
             room_changed: false,
             wanted: vec![false; ftl.geo.pools as usize],
             kept: KeptPages::new(config.raid.read_buffer_pages as usize),
+            before_update: BTreeMap::new(),
             count: 0,
             chips: Chips::new(config, ftl),
             recoveries: Recoveries::new(config.raid.reads),
