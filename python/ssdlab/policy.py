@@ -127,8 +127,8 @@ class Separation(_Policy):
 
     `victim_among(pool, classes) -> int | tuple[str, int] | None`, if defined, is called before the
     victim policy chooses, with a `ClassView` of the sealed blocks of each class. It returns the
-    class among whose blocks the victim policy chooses, `("oldest", cls)` for the block of `cls` that
-    was sealed first, or None for any block.
+    class among whose blocks the victim policy chooses, `("oldest", cls)` for the block of `cls`
+    that was sealed first, or None for any block.
 
     `save() -> bytes` and `load(known: bytes) -> None`, if defined, are what a snapshot keeps of the
     policy. Without them it begins anew with a device that is loaded, after `start`. A power cut
