@@ -100,8 +100,8 @@ def sweep(
 
     What is wrong with keys and values is found before the first run. A run that cannot finish is
     listed in `failures`; the others continue. Ctrl-C raises `Interrupted` with the `sweep` of the
-    completed runs. `set`, `seed`, `jobs`, `progress`, `html` and the policies are those of
-    `ssdlab.compare`, `store` is, too. Raises `ConfigError`, `WorkloadError` and `OutputError`.
+    completed runs. `set`, `seed`, `jobs`, `progress`, `html`, `store` and the policies are those of
+    `ssdlab.compare`. Raises `ConfigError`, `WorkloadError` and `OutputError`.
     """
     plugs = Plugs(victim, trigger, concurrency, placement, separation)
     design = designed(

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ssdlab import versions
+from ssdlab.config.given import typed
 from ssdlab.errors import ConfigError, OutputError
 from ssdlab.results.report import Report
 from ssdlab.results.text import counted
@@ -28,6 +29,7 @@ LISTED = {
 HEX = frozenset("0123456789abcdef")
 
 
+@typed
 def results(folder: str | Path | None = None, *, version: int = versions.RESULTS) -> Results:
     """The results in a store: `ssdlab.results("DIR").query("select ...")`.
 
