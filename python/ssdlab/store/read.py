@@ -56,6 +56,8 @@ class Reader:
         self._known: frozenset[str] = frozenset()
         self._looked = -LOOK_S
         self._groups: OrderedDict[Place, Any] = OrderedDict()
+        self._metadata: dict[str, Any] = {}
+        """Of the part that was read last: a large one has much of it."""
         self._lock = threading.RLock()
 
     def keys(self) -> list[str]:
@@ -130,7 +132,8 @@ class Reader:
         if which not in self._groups:
             try:
                 with self.files.part(part).open("rb") as data:
-                    file = rows.parquet().ParquetFile(data)
+                    file = rows.parquet().ParquetFile(data, metadata=self._metadata.get(part))
+                    self._metadata = {part: file.metadata}
                     table = file.read_row_group(number, ["key", *rows.REPORT_TEXTS])
             except FileNotFoundError:
                 raise
