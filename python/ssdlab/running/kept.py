@@ -219,8 +219,8 @@ class _Looked:
         given = Policies.unpacked(one.policies).given if one.policies else {}
         labels = {key: label_of(policy) for key, policy in given.items()}
         why = "" if ended.how == "completed" else ended.why or "failed"
-        self.store.add(job.key, ended.report, job=job.text, policies=labels, why=why)
-        self.kept.added.append(job.key)
+        if self.store.add(job.key, ended.report, job=job.text, policies=labels, why=why):
+            self.kept.added.append(job.key)
 
 
 def _job_of(one: Planned) -> Job | None:

@@ -103,8 +103,8 @@ def sweep(
 
     What is wrong with keys and values is found before the first run. A run that cannot finish is
     listed in `failures`; the others continue. Ctrl-C raises `Interrupted` with the `sweep` of the
-    completed runs. `set`, `seed`, `jobs`, `on`, `progress`, `html` and the policies are those of
-    `ssdlab.compare`, `store` is, too. Raises `ConfigError`, `WorkloadError`, `OutputError` and
+    completed runs. `set`, `seed`, `jobs`, `on`, `progress`, `html`, `store` and the policies are
+    those of `ssdlab.compare`. Raises `ConfigError`, `WorkloadError`, `OutputError` and
     `ClusterError`.
     """
     plugs = Plugs(victim, trigger, concurrency, placement, separation)

@@ -173,7 +173,8 @@ def _compact(files: Files, several: list[Entry], wanted: Wanted, done: Collected
             rows.all_leaves(one.config for one in whole),
             rows.GROUP,
             lambda out: _copy(files, whole, wanted, out),
-            [one.name for one in whole],
+            # What those have replaced may still be there, if its collection was killed.
+            sorted({name for one in whole for name in (one.name, *one.replaces)} & files.names()),
         )
     except FileNotFoundError:
         return  # another process has replaced one of them

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeVar
 
 from ssdlab.errors import ConfigError, OutputError
 from ssdlab.results import frames
@@ -15,6 +15,8 @@ from ssdlab.results.text import table, wrapped
 from ssdlab.store import rows
 from ssdlab.store.files import Entry, Files, first_places
 
+T = TypeVar("T")
+SETTINGS = {"autoinstall_known_extensions": "false", "TimeZone": "UTC"}
 MOST_SHOWN = 40
 """Rows of an answer in texts."""
 MOST_LETTERS = 60
@@ -131,15 +133,24 @@ def ask(files: Files, sql: str) -> Answer:
     Raises `ConfigError` for a query that is wrong, `OutputError` without DuckDB or if parts cannot
     be read.
     """
+
+    def fetched(base: Any) -> Answer:  # noqa: ANN401 - of a library
+        done = base.execute(sql)
+        columns = tuple(one[0] for one in done.description or ())
+        return Answer(columns, tuple(done.fetchall()) if columns else ())
+
+    return asked(files, fetched)
+
+
+def asked(files: Files, fetched: Callable[[Any], T]) -> T:
+    """What `fetched` takes from a connection of DuckDB that has the view. Raises as `ask`."""
     library = duckdb()
     for last in (False, False, True):
         entries = files.entries()
-        with library.connect(":memory:", config={"autoinstall_known_extensions": "false"}) as base:
+        with library.connect(":memory:", config=SETTINGS) as base:
             try:
                 _view(base, files, entries)
-                done = base.execute(sql)
-                columns = tuple(one[0] for one in done.description or ())
-                return Answer(columns, tuple(done.fetchall()) if columns else ())
+                return fetched(base)
             except library.Error as error:
                 text = str(error).strip()
                 if str(files.parts) not in text:

@@ -55,7 +55,9 @@ class Reader:
         self._index: dict[str, Place] = {}
         self._known: frozenset[str] = frozenset()
         self._looked = -LOOK_S
-        self._groups: OrderedDict[Place, list[dict[str, Any]]] = OrderedDict()
+        self._groups: OrderedDict[Place, Any] = OrderedDict()
+        self._metadata: dict[str, Any] = {}
+        """Of the part that was read last: a large one has much of it."""
         self._lock = threading.RLock()
 
     def keys(self) -> list[str]:
@@ -113,7 +115,9 @@ class Reader:
         for last in (False, False, True):
             if place is not None:
                 try:
-                    return self._group(place[0], place[1] // rows.GROUP)[place[1] % rows.GROUP]
+                    group = self._group(place[0], place[1] // rows.GROUP)
+                    at = place[1] % rows.GROUP
+                    return {name: group.column(name)[at].as_py() for name in group.column_names}
                 except FileNotFoundError:
                     if last:
                         raise self._damaged(place, "is missing") from None
@@ -122,18 +126,20 @@ class Reader:
             place = self._index.get(key)
         raise self._damaged(place, f"has no row of {key}")
 
-    def _group(self, part: str, number: int) -> list[dict[str, Any]]:
+    def _group(self, part: str, number: int) -> Any:  # noqa: ANN401 - of a library
+        """A row group as a table."""
         which = (part, number)
         if which not in self._groups:
             try:
                 with self.files.part(part).open("rb") as data:
-                    file = rows.parquet().ParquetFile(data)
+                    file = rows.parquet().ParquetFile(data, metadata=self._metadata.get(part))
+                    self._metadata = {part: file.metadata}
                     table = file.read_row_group(number, ["key", *rows.REPORT_TEXTS])
             except FileNotFoundError:
                 raise
             except Exception as error:  # whatever the library says of damaged files
                 raise self._damaged((part, 0), f"is damaged: {error}") from error
-            self._groups[which] = table.to_pylist()
+            self._groups[which] = table
             if len(self._groups) > KEPT_GROUPS:
                 self._groups.popitem(last=False)
         self._groups.move_to_end(which)

@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from ssdlab import versions
+from ssdlab.config.given import typed
 from ssdlab.errors import ConfigError, OutputError
+from ssdlab.results import frames
 from ssdlab.results.report import Report
 from ssdlab.results.text import counted
 from ssdlab.store import query, rows
@@ -28,6 +30,7 @@ LISTED = {
 HEX = frozenset("0123456789abcdef")
 
 
+@typed
 def results(folder: str | Path | None = None, *, version: int = versions.RESULTS) -> Results:
     """The results in a store: `ssdlab.results("DIR").query("select ...")`.
 
@@ -105,16 +108,22 @@ class Results:
 
     def table(self) -> Answer:
         """All runs, in all columns but long texts."""
+        return self.query(self._all())
+
+    def _all(self) -> str:
         long = ", ".join(name for name in rows.TEXTS)
-        return self.query(f"select * exclude ({long}) from results order by created, key")
+        return f"select * exclude ({long}) from results order by created, key"
 
     def to_pandas(self) -> Any:  # noqa: ANN401 - of a library
         """All columns but long texts as a `pandas.DataFrame`. Raises `OutputError` without it."""
-        return self.table().to_pandas()
+        frames.library("pandas", "to_pandas()")
+        return query.asked(self._reader.files, lambda base: base.sql(self._all()).df())
 
     def to_polars(self) -> Any:  # noqa: ANN401 - of a library
         """All columns but long texts as a `polars.DataFrame`. Raises `OutputError` without it."""
-        return self.table().to_polars()
+        polars = frames.library("polars", "to_polars()")
+        files, sql = self._reader.files, self._all()
+        return polars.from_arrow(query.asked(files, lambda base: base.sql(sql).to_arrow_table()))
 
     def __len__(self) -> int:
         return len(self.keys)

@@ -50,8 +50,8 @@ class Store(Reader):
         job: str,
         policies: Mapping[str, str] | None = None,
         why: str = "",
-    ) -> None:
-        """Store a run, unless it is there. `job` is `Job.text`, of which `key` is the digest.
+    ) -> bool:
+        """Store a run. False: it is there. `job` is `Job.text`, of which `key` is the digest.
 
         `policies`: labels of those in Python, by key; `why`: why the run cannot finish. Raises
         `OutputError` if what was added before could not be written.
@@ -61,7 +61,7 @@ class Store(Reader):
             if self._trouble is not None:
                 raise self._trouble
             if key in self._index or key in self._waiting:
-                return
+                return False
             made = Made(key, job, report, policies or {}, why, files.now())
             self._waiting[key] = made
             if self._writer is None:
@@ -70,6 +70,7 @@ class Store(Reader):
                 self._writer.start()
         with self._more:
             self._more.notify_all()
+        return True
 
     def _has(self, number: int) -> bool:
         """So many rows wait to be written, or the store is being closed."""
