@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ssdlab.errors import InternalError, OutputError
-from ssdlab.results import sweep
+from ssdlab.results import search, sweep
 from ssdlab.results.comparison import CSV, JSON, TEXT
 from ssdlab.results.report import CONFIG, DISTRIBUTIONS, LOGS, REPORT, SERIES, SUMMARY
 
@@ -23,16 +23,19 @@ WRITTEN = {
     *(REPORT, CONFIG, SERIES, DISTRIBUTIONS, SUMMARY, PAGE, *LOGS.values()),
     *(JSON, CSV, TEXT),
     *(sweep.JSON, sweep.CSV, sweep.PARQUET, sweep.OUTCOMES),
+    *(search.JSON, search.CSV, search.RUNS, search.BEST, search.STORAGE),
 }
 EXPORTS = "export"
 """Where `ssdlab export` puts its files by default."""
+OURS = (EXPORTS, search.FRONT)
+"""Folders of which all files are ours."""
 
 
 def _foreign(folder: Path) -> Path | None:
     """A file in `folder` that no run has written, if there is one."""
     for entry in sorted(folder.rglob("*")):
         place = entry.relative_to(folder)
-        if not entry.is_dir() and entry.name not in WRITTEN and EXPORTS not in place.parts[:-1]:
+        if not entry.is_dir() and entry.name not in WRITTEN and not {*OURS} & {*place.parts[:-1]}:
             return place
     return None
 
@@ -60,7 +63,7 @@ def _refusal(folder: Path, force: bool, reads: Iterable[Path]) -> str | None:
     held = {entry.name for entry in folder.iterdir() if not entry.name.endswith(".unfinished")}
     if not held:
         return None
-    if not held & {REPORT, JSON, sweep.JSON}:
+    if not held & {REPORT, JSON, sweep.JSON, search.JSON}:
         return f"{folder}: contains files that are not from a run; choose another --out"
     if not force:
         return f"{folder}: contains a run; --force replaces it, --out names another folder"

@@ -17,7 +17,7 @@ from ssdlab.errors import ConfigError, Interrupted
 from ssdlab.results import outputs
 from ssdlab.results.folder import PAGE
 from ssdlab.results.report import SUMMARY
-from ssdlab.results.search import BEST, CSV, JSON, Goal, Search, Tried, tried_of
+from ssdlab.results.search import BEST, CSV, FRONT, JSON, Goal, Search, Tried, tried_of
 from ssdlab.running.runner import Runner, Threads, threads_of
 from ssdlab.running.simulate import Plugs
 from ssdlab.running.sweep_runs import Budget
@@ -137,10 +137,10 @@ def search(
     points, `parallel` of them at a time, until `trials` different points have been tried or the
     `budget` is spent. The same call with the same `out` resumes.
 
-    Results depend on `seed`, `sampler_seed`, `sampler`, `pruner` and `parallel`, not on `jobs`. If no point meets
-    the constraints, `best` is None and `nearest` the one that misses them by least. Ctrl-C raises
-    `Interrupted`; its `search` is what is done. Raises `ConfigError`, `WorkloadError` and
-    `OutputError`. The other arguments are those of `ssdlab.sweep`.
+    Results depend on `seed`, `sampler_seed`, `sampler`, `pruner` and `parallel`, not on `jobs`. If
+    no point meets the constraints, `best` is None and `nearest` the one that misses them by least.
+    Ctrl-C raises `Interrupted`; its `search` is what is done. Raises `ConfigError`,
+    `WorkloadError` and `OutputError`. The other arguments are those of `ssdlab.sweep`.
     """
     plugs = Plugs(victim, trigger, concurrency, placement, separation)
     given = {space: None} if isinstance(space, str) else space
@@ -478,7 +478,7 @@ def _write(done: Search, design: SearchDesign, folder: Path, html: bool) -> None
     """Write the tables, the best points, the summary and the page. Raises `OutputError`."""
     files = {CSV: outputs.text(done.to_csv()), SUMMARY: outputs.text(done.summary())}
     for one in done.front:
-        name = BEST if len(done.goals) == 1 else f"front/{one.number}.toml"
+        name = BEST if len(done.goals) == 1 else f"{FRONT}/{one.number}.toml"
         files[name] = outputs.text(_toml(done, design, one))
     if html:
         from ssdlab.html.search_page import search_page  # needs numpy, which is slow to import
