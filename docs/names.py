@@ -19,6 +19,7 @@ from sphinx.search.en import SearchEnglish
 PAGES = {
     "docs/lifetime": ("endurance", "lifetime", "TBW", "DWPD", "drive writes per day", "wear-out"),
     "docs/sweeps": ("sweep", "parameter study", "grid", "latin hypercube", "Pareto front"),
+    "docs/search": ("search", "optimization", "Optuna", "tuning", "Bayesian optimization"),
     "docs/try": ("try", "which policy", "own trace"),
     "docs/model": ("garbage collection", "GC", "model", "FTL", "trim", "discard"),
     "docs/separation": ("separation", "hot and cold data", "hot data", "cold data"),
