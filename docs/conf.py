@@ -48,6 +48,7 @@ NAVIGATION = {
         "docs/sweeps",
         "docs/results-store",
         "docs/fleet",
+        "docs/search",
         "docs/exports",
         "docs/store",
         "docs/simulate",

@@ -11,7 +11,7 @@ from ssdlab.html.answer import paragraph
 from ssdlab.html.page import Section, document, figures, number, prose, table, warnings_box
 from ssdlab.html.plot import Figure
 from ssdlab.html.search_plots import all_keys, fronts, history
-from ssdlab.results.search import BEST, CSV, Compared, Search, Tried
+from ssdlab.results.search import BEST, CSV, FRONT, Compared, Search, Tried
 from ssdlab.results.text import counted
 
 MOST_ROWS = 100
@@ -54,7 +54,7 @@ def _answer(done: Search) -> str:
     told += warnings_box(done.warnings) if done.warnings else ""
     for one in done.front[:3]:
         rows = [(key, [escape(str(value))]) for key, value in one.point.items()]
-        file = BEST if len(done.goals) == 1 else f"front/{one.number}.toml"
+        file = BEST if len(done.goals) == 1 else f"{FRONT}/{one.number}.toml"
         told += table(["key", "value"], rows, f"Point {one.number}, in `{file}`")
     return told
 

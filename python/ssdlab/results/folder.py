@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ssdlab.display.argument import argument
 from ssdlab.errors import InternalError, OutputError
-from ssdlab.results import sweep
+from ssdlab.results import search, sweep
 from ssdlab.results.comparison import CSV, JSON, TEXT
 from ssdlab.results.report import CONFIG, DISTRIBUTIONS, LOGS, REPORT, SERIES, SUMMARY
 
@@ -27,16 +27,19 @@ WRITTEN = {
     *(JSON, CSV, TEXT),
     *(sweep.JSON, sweep.CSV, sweep.PARQUET, sweep.OUTCOMES),
     *FLEET.values(),
+    *(search.JSON, search.CSV, search.RUNS, search.BEST, search.STORAGE),
 }
 EXPORTS = "export"
 """Where `ssdlab export` puts its files by default."""
+OURS = (EXPORTS, search.FRONT)
+"""Folders of which all files are ours."""
 
 
 def _foreign(folder: Path) -> Path | None:
     """A file in `folder` that no run has written, if there is one."""
     for entry in sorted(folder.rglob("*")):
         place = entry.relative_to(folder)
-        if not entry.is_dir() and entry.name not in WRITTEN and EXPORTS not in place.parts[:-1]:
+        if not entry.is_dir() and entry.name not in WRITTEN and not {*OURS} & {*place.parts[:-1]}:
             return place
     return None
 
@@ -65,7 +68,7 @@ def _refusal(folder: Path, force: bool, reads: Iterable[Path]) -> str | None:
     held = {entry.name for entry in folder.iterdir() if not entry.name.endswith(".unfinished")}
     if not held:
         return None
-    if not held & {REPORT, JSON, sweep.JSON, FLEET["json"]}:
+    if not held & {REPORT, JSON, sweep.JSON, search.JSON, FLEET["json"]}:
         return f"{folder}: contains files that are not from a run; {elsewhere}"
     if not force:
         return f"{folder}: contains a run; {in_its_place()}"

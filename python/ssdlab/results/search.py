@@ -19,6 +19,8 @@ from ssdlab.results.sweep import point_label
 from ssdlab.results.text import alike, counted, table, wrapped
 
 JSON, CSV, RUNS, BEST = "search.json", "trials.csv", "runs.jsonl", "best.toml"
+STORAGE, FRONT = "study.journal", "front"
+"""The trials as Optuna stores them; the folder of the points of a front."""
 VERSION = 1
 """Of the files of a search."""
 MOST_SHOWN = 10

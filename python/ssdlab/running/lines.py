@@ -88,12 +88,7 @@ class Lines:
             outputs.write_all({folder / form.head: text}, force=True)
         self.file = (folder / form.lines).open("a+b", buffering=0)
         _lock(folder, self.file, form)
-        self.file.seek(0)
-        data = self.file.read()
-        whole = data.rfind(b"\n") + 1
-        if whole < len(data):
-            self.file.truncate(whole)
-        self.before = data[:whole].decode("utf-8", "replace").splitlines()
+        self.before = whole_lines(self.file).decode("utf-8", "replace").splitlines()
 
     def write(self, line: str) -> None:
         """Add a line, from any thread. Raises `OutputError`; what was stored before stays."""
@@ -122,6 +117,16 @@ class Lines:
     ) -> None:
         if self.file is not None:
             self.file.close()
+
+
+def whole_lines(file: FileIO) -> bytes:
+    """The lines of a file that may end with a part of one, which is cut off."""
+    file.seek(0)
+    data = file.read()
+    whole = data.rfind(b"\n") + 1
+    if whole < len(data):
+        file.truncate(whole)
+    return data[:whole]
 
 
 def _lock(folder: Path, file: FileIO, form: Form) -> None:

@@ -21,7 +21,7 @@ from ssdlab.running.job import file_digest, missing_traces
 from ssdlab.running.simulate import Plugs, plugged
 from ssdlab.searching.constraint import BASELINE, Constraint, victims
 from ssdlab.searching.metric import Metric
-from ssdlab.searching.space import Dimension, Point, SearchSpace, of_space, word_of
+from ssdlab.searching.space import Dimension, Point, SearchSpace, fitting, of_space
 from ssdlab.traces.trace import Trace
 
 TRIED = 1000
@@ -135,7 +135,10 @@ class SearchDesign:
             mine = replace(self, sets=sets, plugs=plugs)
             return mine.loaded({"gc.victim": name}, case, seed, divisor)
         other = replace(self, source=Source(name), plugs=Plugs())
-        config = other.loaded({}, case, seed, divisor)
+        try:
+            config = other.loaded({}, case, seed, divisor)
+        except ConfigError as error:
+            raise ConfigError([f"the reference {name}: {one}" for one in error.messages]) from None
         if case.trace is None and not case.keys:
             apart = _apart(config[0].values["workload"], self.first.values["workload"])
             if apart:
@@ -196,7 +199,7 @@ _durations: dict[tuple[str, str], int] = {}
 def trace_ns(file: str, workload: Mapping[str, Any]) -> int:
     """When the last request of a trace arrives, in nanoseconds. Read once."""
     keys = ("format", "unit", "action", "volume", "sort", "skip_bad", "dedup")
-    given = {key: workload[key] for key in keys if workload.get(key) not in (None, "auto")}
+    given = {f"workload.{k}": workload[k] for k in keys if workload.get(k) not in (None, "auto")}
     at = file, json.dumps(given, sort_keys=True)
     if at not in _durations:
         _durations[at] = Trace(file).info(set=given).duration_ns
@@ -356,20 +359,4 @@ def without_impossible(design: SearchDesign, asked: Iterable[str]) -> SearchDesi
             "Not in the space, since this configuration excludes them (--space KEY=WORD says why):"
             f" {texts}."
         ]
-    return replace(design, space=SearchSpace(tuple(_fitting(kept)), tuple(notes)))
-
-
-def _fitting(dimensions: Sequence[Dimension]) -> Iterator[Dimension]:
-    """The keys whose conditions can still hold."""
-    words: dict[str, set[str]] = {}
-    for one in dimensions:
-        when = []
-        for condition in one.when:
-            left = tuple(
-                label for label in condition.labels if label in words.get(condition.key, set())
-            )
-            when.append(replace(condition, labels=left))
-        if all(condition.labels for condition in when):
-            if not isinstance(one.values, Range):
-                words[one.key] = {word_of(value) for value in one.values}
-            yield replace(one, when=tuple(when))
+    return replace(design, space=SearchSpace(tuple(fitting(kept)), tuple(notes)))

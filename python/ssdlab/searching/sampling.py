@@ -15,12 +15,14 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from difflib import get_close_matches
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ssdlab.config.vary import Range
 from ssdlab.errors import ConfigError, OutputError
-from ssdlab.results.search import Tried
+from ssdlab.results.search import STORAGE, Tried
+from ssdlab.running.lines import whole_lines
 from ssdlab.searching.space import Point, SearchSpace
 
 if TYPE_CHECKING:
@@ -37,13 +39,14 @@ SAMPLERS = {
     "qmc": "QMCSampler",
     "grid": "GridSampler",
 }
+NEEDS = {"cmaes": ("cmaes",), "gp": ("scipy", "torch"), "qmc": ("scipy",)}
+"""What samplers import beside Optuna."""
 PRUNERS = {
     "none": "NopPruner",
     "successive-halving": "SuccessiveHalvingPruner",
     "hyperband": "HyperbandPruner",
     "median": "MedianPruner",
 }
-STORAGE = "study.db"
 STUDY = "search"
 NOT_POSSIBLE = "possible"
 """The constraint that points break which cannot run."""
@@ -114,12 +117,12 @@ class Chosen:
             how |= {"multivariate": True, "group": True}
         elif name == "cmaes":
             how |= {"warn_independent_sampling": False}
-        try:
-            with quiet():
-                return getattr(found.samplers, SAMPLERS[name])(**how)
-        except ImportError as error:
-            message = f"--sampler {name}: {str(error).splitlines()[0]}"
-            raise ConfigError([message]) from error
+        missing = [one for one in NEEDS.get(name, ()) if find_spec(one) is None]
+        if missing:
+            more = " ".join(missing)
+            raise ConfigError([f"--sampler {name}: needs {more}: pip install {more}"])
+        with quiet():
+            return getattr(found.samplers, SAMPLERS[name])(**how)
 
     def _grid(self) -> dict[str, list[object]]:
         if not self.space.finite:
@@ -169,6 +172,16 @@ class Asked:
     """The same for equal points."""
 
 
+def _storage(file: Path) -> Any:  # noqa: ANN401
+    """The storage in a file of a folder that no other process uses, whatever a killed one left."""
+    journal = import_module("optuna.storages.journal")
+    if file.exists():
+        with file.open("r+b", buffering=0) as held:
+            whole_lines(held)
+    file.with_name(f"{file.name}.lock").unlink(missing_ok=True)
+    return library().storages.JournalStorage(journal.JournalFileBackend(str(file)))
+
+
 @dataclass
 class Sampling:
     """The trials of a search, in memory and in the storage."""
@@ -192,8 +205,9 @@ class Sampling:
             )
             if self.folder is None:
                 return
-            url = f"sqlite:///{(self.folder / STORAGE).absolute()}"
-            self.stored = found.create_study(storage=url, load_if_exists=True, **how)
+            self.stored = found.create_study(
+                storage=_storage(self.folder / STORAGE), load_if_exists=True, **how
+            )
             self._resume(self.stored.get_trials(deepcopy=False))
 
     def _resume(self, trials: Sequence[FrozenTrial]) -> None:

@@ -17,7 +17,7 @@ from ssdlab.errors import ConfigError, Interrupted
 from ssdlab.results import outputs
 from ssdlab.results.folder import PAGE
 from ssdlab.results.report import SUMMARY
-from ssdlab.results.search import BEST, CSV, JSON, Goal, Search, Tried, tried_of
+from ssdlab.results.search import BEST, CSV, FRONT, JSON, Goal, Search, Tried, tried_of
 from ssdlab.running.kept import maker_of
 from ssdlab.running.runner import Runner
 from ssdlab.running.simulate import Plugs
@@ -477,7 +477,7 @@ def _write(done: Search, design: SearchDesign, folder: Path, html: bool) -> None
     """Write the tables, the best points, the summary and the page. Raises `OutputError`."""
     files = {CSV: outputs.text(done.to_csv()), SUMMARY: outputs.text(done.summary())}
     for one in done.front:
-        name = BEST if len(done.goals) == 1 else f"front/{one.number}.toml"
+        name = BEST if len(done.goals) == 1 else f"{FRONT}/{one.number}.toml"
         files[name] = outputs.text(_toml(done, design, one))
     if html:
         from ssdlab.html.search_page import search_page  # needs numpy, which is slow to import

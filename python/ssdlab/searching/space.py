@@ -225,15 +225,15 @@ def spaced(given: Mapping[str, object]) -> SearchSpace:
     if not given:
         form = "such as --space gc.victim=greedy,fifo,d-choices, or --space all"
         raise ConfigError([f"nothing to search: give at least one key and its values, {form}"])
-    wanted: dict[str, object] = {}
-    wide = [key for key, values in given.items() if values is None]
-    for key in wide:
-        wanted |= everything.words_of(key)
-    wanted |= {key: values for key, values in given.items() if values is not None}
+    wanted: dict[str, object] = {key: one for key, one in given.items() if one is not None}
     heads = {text: text.split(IF)[0].strip() for text in wanted}
     # What is given replaces what "all" has for the same key.
-    own = {heads[text] for text in wanted if text in given}
-    wanted = {k: v for k, v in wanted.items() if k in given or heads[k] not in own}
+    own = {*heads.values()}
+    for key in (key for key, values in given.items() if values is None):
+        for text, values in everything.words_of(key).items():
+            heads[text] = text.split(IF)[0].strip()
+            if heads[text] not in own:
+                wanted[text] = values
     texts = {heads[k]: k for k in wanted}
     if len(texts) < len(wanted):
         twice = [k for k in wanted if texts[heads[k]] != k]
@@ -245,6 +245,8 @@ def spaced(given: Mapping[str, object]) -> SearchSpace:
     except ConfigError as error:
         raise ConfigError(of_space(error.messages)) from None
     made = [_dimension(key, values[key], texts[key]) for key in texts]
+    kept = {one.key: one for one in fitting(made)}
+    made = [one if one.key in own else kept[one.key] for one in made if one.key in {*own, *kept}]
     return SearchSpace(tuple(_ordered([_with_owner(one, made) for one in made])))
 
 
@@ -331,3 +333,19 @@ def _check_condition(one: Dimension, condition: Condition, known: Mapping[str, D
         near = get_close_matches(bad[0], words, 1)
         hint = f"; did you mean {near[0]}?" if near else ""
         raise ConfigError([f"{place}: {condition.key} is never {bad[0]} in the space{hint}"])
+
+
+def fitting(dimensions: Sequence[Dimension]) -> Iterator[Dimension]:
+    """The keys whose conditions can hold: of these the words that their keys have."""
+    words: dict[str, set[str]] = {}
+    for one in dimensions:
+        when = []
+        for condition in one.when:
+            left = tuple(
+                label for label in condition.labels if label in words.get(condition.key, set())
+            )
+            when.append(replace(condition, labels=left))
+        if all(condition.labels for condition in when):
+            if not isinstance(one.values, Range):
+                words[one.key] = {word_of(value) for value in one.values}
+            yield replace(one, when=tuple(when))

@@ -225,5 +225,6 @@ class Runs(Lines):
 def _of_report(report: Report, metrics: Sequence[Metric]) -> Made:
     row: Row = {one.name: one.of_report(report) for one in MEASURED}
     row |= {one.column.name: one.of(report) for one in metrics}
-    settled = report.steady_state.reached and report.warmup.recommended_requests is None
+    transient = report.warmup.recommended_requests or 0
+    settled = report.steady_state.reached and transient <= report.requests.warmup
     return Made(row, settled, "", len(report.warnings))
