@@ -201,7 +201,9 @@ def run_fleet(
         errors = (ConfigError, WorkloadError)
         if made or size == "drive":
             memory.check([one.config for one in chosen for _ in range(maker.here)], maker.here)
-        batch = Batch(runs.waiting(), runs.take, point_errors=errors, name=name, total=left)
+        batch = Batch(
+            runs.waiting(), runs.take, point_errors=errors, name=name, total=left, noun=KIND.noun
+        )
         batch.run(maker, progress and left > 0)
         done = Fleet(
             name,
