@@ -316,6 +316,7 @@ def test_a_stand_in_is_what_was_drawn(drive: Path, tmp_path: Path) -> None:
         kind = str(volume.sets["workload.kind"])
         sets = {k: v for k, v in volume.sets.items() if k.startswith("workload.")}
         sets.pop("workload.kind")
+        sets["workload.span"] = float(str(stated["footprint_bytes"])) / capacity
         place = tmp_path / f"{number}.ssdtrace"
         ssdlab.generate(kind, place, bytes=capacity, set=sets)
         found = statistics_of(ssdlab.Trace(place).info())
@@ -333,6 +334,22 @@ def test_stand_ins_do_not_depend_on_how_many_there_are(drive: Path) -> None:
     few = ssdlab.fleet(stand_in="alibaba:3", drives=drive, progress=False)
     more = ssdlab.fleet(stand_in="alibaba:5", drives=drive, progress=False, jobs=1)
     assert few.rows == more.rows[:3]
+
+
+def test_a_stand_in_is_the_same_on_drives_of_any_size(drive: Path, tmp_path: Path) -> None:
+    smaller = tmp_path / "smaller.toml"
+    smaller.write_text(DRIVE.replace("blocks_per_plane = 64", "blocks_per_plane = 32"))
+    done = ssdlab.fleet(stand_in="alibaba:8", drives=[drive, smaller], progress=False)
+    assert done.failures
+    assert len(done.failures) < 8
+    for title, why in done.failures.items():
+        found = re.fullmatch(r"volume (\S+) on smaller", title)
+        assert found, title
+        assert re.search(rf"volume {found[1]} uses [\d,]+ bytes, smaller holds [\d,]+: give", why)
+    written = {(row["volume"], row["drive"]): row["host_bytes_written"] for row in done.rows}
+    for row in done.rows:
+        if row["drive"] == "smaller" and row["group"] != "failed":
+            assert written[row["volume"], "small"] == written[row["volume"], "smaller"]
 
 
 # ---------------------------------------------------------------- findings

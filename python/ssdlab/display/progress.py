@@ -40,6 +40,7 @@ UNITS = {
     "sorting": "requests",
     "writing": "bytes",
     "sweep": "runs",
+    "fleet": "runs",
     "volumes": "volumes",
 }
 

@@ -117,8 +117,9 @@ def _suffering(done: Fleet) -> Iterator[str]:
 
 def _compared(one: Difference) -> str:
     title, names = TITLES[one.metric], f"{one.drive} and {one.base}"
+    title = title[0].upper() + title[1:]
     if one.low is None or one.high is None:
-        return f"Too few volumes compare {title} on {names}."
+        return f"{title} on {names}: too few volumes to compare."
     if one.low == one.high == 1:
         return f"{title} is the same on {names}."
     span = f"median ratio {one.ratio:.3g}, {one.low:.3g} to {one.high:.3g}"

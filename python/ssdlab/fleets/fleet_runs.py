@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
+from ssdlab.config import memory
 from ssdlab.config.given import typed
 from ssdlab.config.resolve import Config, ConfigLike, Source, set_text
 from ssdlab.display.numbers import Value
@@ -130,6 +131,27 @@ class Drive:
         file = self.source.file
         return [self.name, self.source.preset, file and [*file]]
 
+    @property
+    def capacity_bytes(self) -> int:
+        """What it holds as configured."""
+        return int(self.config["device.user_pages"] * self.config["device.page_bytes"])
+
+    def span_of(self, volume: Volume) -> dict[str, object]:
+        """The part of the drive that a stand-in uses: its footprint is the same on all drives.
+
+        Raises `ConfigError` if the drive is too small.
+        """
+        if volume.trace is not None:
+            return {}
+        footprint, capacity = int(str(volume.statistics["footprint_bytes"])), self.capacity_bytes
+        if footprint > capacity:
+            message = (
+                f"volume {volume.name} uses {footprint:,} bytes, {self.name} holds {capacity:,}:"
+                " give a larger drive"
+            )
+            raise ConfigError([message])
+        return {"workload.span": round(footprint / capacity, 6)}
+
 
 def run_fleet(
     traces: Sequence[str | Path],
@@ -159,7 +181,7 @@ def run_fleet(
     if made:
         # Volumes are drawn for the first drive, and are the same on all.
         volumes = [volume_of(made, i, chosen[0].config) for i in range(made.count)]
-        told = [key for key in sets if key in volumes[0].sets]
+        told = [key for key in sets if key in {*volumes[0].sets, "workload.span"}]
         if told:
             raise ConfigError([f"--set {told[0]}: is drawn for each volume of a stand-in"])
     else:
@@ -183,7 +205,11 @@ def run_fleet(
         runs = _Runs(volumes, chosen, {**fits, **base}, seed, stored)
         left = runs.planned - len(stored.found)
         errors = (ConfigError, WorkloadError)
-        batch = Batch(runs.waiting(), runs.take, point_errors=errors, name=name, total=left)
+        if made or size == "drive":
+            memory.check([one.config for one in chosen for _ in range(runner.here)], runner.here)
+        batch = Batch(
+            runs.waiting(), runs.take, point_errors=errors, name=name, total=left, noun=FORM.what
+        )
         batch.run(runner, progress and left > 0)
         done = Fleet(
             name,
@@ -258,8 +284,8 @@ class _Runs:
                 point = i * len(self.drives) + j
                 if volume.reason or (point, None) in self.stored.found:
                     continue
-                sets = {**volume.sets, **self.sets}
                 try:
+                    sets = {**volume.sets, **drive.span_of(volume), **self.sets}
                     config = drive.source.load(sets, trace=volume.trace, seed=self.seed)
                 except ConfigError as error:
                     self.stored.add(Outcome(point, None, error="; ".join(error.messages)))

@@ -73,14 +73,19 @@ def distributions(done: Fleet) -> list[Figure]:
 
 def _curves(done: Fleet, metric: str) -> Iterator[Curve]:
     for i, drive in enumerate(done.drives):
-        groups = [("", MEASURED, False), (", by bytes written", MEASURED, True)]
-        groups.append((", not steady", UNSTEADY, False))
-        for j, (suffix, group, weighted) in enumerate(groups):
+        tone = i % TONES
+        # Dashed: the colour of the drive once more, and one that no other drive of a few has.
+        groups = [
+            ("", MEASURED, False, tone),
+            (", by bytes written", MEASURED, True, TONES + tone),
+            (", not steady", UNSTEADY, False, 2 * TONES - 1 - tone),
+        ]
+        for suffix, group, weighted, colour in groups:
             rows = known(done.of(drive, group), metric)
             if len(rows) > 1:
                 weights = numbers(rows, "volume_bytes_written") if weighted else [1.0] * len(rows)
                 x, y = _steps(numbers(rows, metric), weights)
-                yield Curve(f"{drive}{suffix}", x, y, (3 * i + j) % TONES, step=True)
+                yield Curve(f"{drive}{suffix}", x, y, colour, step=True)
 
 
 def _steps(values: list[float], weights: list[float]) -> tuple[np.ndarray, np.ndarray]:

@@ -95,7 +95,6 @@ def volume_of(stand_in: StandIn, number: int, drive: Config) -> Volume:
         "workload.seed": stand_in.seed * MOST + number,
         "workload.read": round(1 - one.write_share, 6),
         "workload.size": str(one.size_bytes),
-        "workload.span": round(one.span, 6),
         "workload.hot_space": round(one.update_coverage, 6),
         "workload.hot_access": hot_access,
         "workload.arrival": _arrivals(one, requests),

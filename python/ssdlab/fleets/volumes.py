@@ -174,14 +174,14 @@ class _Part:
             return stored
         tell = show(self.trace.name) if show else None
         found: list[dict[str, Value]] = []
-        with ThreadPoolExecutor(jobs) as pool:
-            work = pool.map(
-                lambda one: statistics_of(Trace(one[1]).info(set=self.read)), self.files
-            )
-            for one in work:
-                found.append(one)
+        pool = ThreadPoolExecutor(jobs)
+        try:
+            for info in pool.map(lambda one: Trace(one[1]).info(set=self.read), self.files):
+                found.append(statistics_of(info))
                 if tell:
                     tell("volumes", len(found), len(self.files))
+        finally:
+            pool.shutdown(cancel_futures=True)
         outputs.write_all({place: outputs.text(json.dumps(found))}, force=True)
         return found
 
