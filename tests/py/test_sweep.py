@@ -456,7 +456,9 @@ def test_a_full_disk_keeps_what_is_done(tmp_path: Path) -> None:
     assert Sweep.read(tmp_path / "s").completed
     # The runs fit, their page does not.
     words = ["sweep", "small.toml", "--vary", f"{OP}=0.2,0.3", "--out", "p"]
-    refused(ssdlab_command(*words, cwd=tmp_path, limit=limit), 2, "html", "what is done is kept")
+    refused(
+        ssdlab_command(*words, cwd=tmp_path, limit=limit), 2, "error: p/", "what is done is kept"
+    )
     assert (tmp_path / "p" / OUTCOMES).read_bytes().count(b"\n") == 2
     assert ssdlab_command(*words, "--quiet", cwd=tmp_path).returncode == 0
 
