@@ -47,6 +47,7 @@ NAVIGATION = {
         "docs/devices",
         "docs/sweeps",
         "docs/results-store",
+        "docs/fleet",
         "docs/exports",
         "docs/store",
         "docs/simulate",

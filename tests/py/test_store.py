@@ -439,6 +439,9 @@ class Work:
     def callback(self, one: Planned) -> Any:  # noqa: ANN401, ARG002
         return lambda *_: None
 
+    def note(self, text: str) -> None:
+        raise AssertionError(text)
+
     def end(self, one: Planned, ended: Ended) -> None:
         assert ended.how == "completed"
         self.ended.append(one.label)

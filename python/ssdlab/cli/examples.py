@@ -24,6 +24,17 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "ssdlab sweep modern-tlc --vary gc.victim=greedy,fifo --store kept",
         "ssdlab sweep modern-tlc --draw latin-hypercube --points 500 --vary workload.read=0.0:0.9",
     ),
+    "search": (
+        'ssdlab search modern-tlc --minimize latency.write.p99_9 --subject-to "waf < 1.02 * greedy"'
+        " --space all",
+        "ssdlab search mine.toml --minimize waf --space gc.victim --trace a.csv --test-trace b.csv",
+        "ssdlab search greedy-8ch --minimize waf --space gc.victim=greedy,d-choices"
+        " --space gc.victim.d=log:1:64 --trials 50",
+    ),
+    "fleet": (
+        "ssdlab fleet volumes.csv.gz --drive samsung-pm9a3",
+        "ssdlab fleet --stand-in alibaba:100 --drive mine.toml --drive other.toml",
+    ),
     "reproduce": ("ssdlab reproduce adaptive-channel --quick",),
     "report": ("ssdlab report runs/demo --plots figures --picture png",),
     "export": ("ssdlab export runs/demo/greedy --to parquet",),

@@ -53,6 +53,15 @@ Jobs = Annotated[
         "--jobs", "-j", min=1, metavar="N", help="Number of concurrent runs.  [default: cores]"
     ),
 ]
+On = Annotated[
+    str | None,
+    typer.Option(
+        "--on",
+        metavar="WHERE",
+        help="Where runs are made: threads[:N], processes[:N], local[:N] (Dask workers here),"
+        " tcp://HOST:PORT (a Dask scheduler) or slurm:FILE.  [default: threads]",
+    ),
+]
 Force = Annotated[
     bool, typer.Option("--force", help="Replace existing results in the output folder.")
 ]

@@ -44,6 +44,7 @@ class Batch:
         """Every run has a line of its own."""
         self.all_of_them: Callback | None = None
         self.display: Display | None = None
+        self.noted = ""
         self.done = 0
         self.stop = threading.Event()
         self.lock = threading.Lock()
@@ -91,3 +92,12 @@ class Batch:
             with self.lock:
                 self.done += 1
                 self.all_of_them("sweep", self.done, self.total)
+
+    def note(self, text: str) -> None:
+        """Show what the runner does."""
+        if self.display and text != self.noted:
+            if self.all_of_them is None:
+                self.name = self.name or "workers"
+                self.all_of_them = self.display.run(self.name)
+            self.noted = text
+            self.display.note(self.name, text)

@@ -39,6 +39,12 @@ class InputFile:
     """SHA-256 of its contents."""
     bytes: int
     """Its size."""
+    file: str
+    """Its absolute path: `path`, or a file in the folder `path`."""
+    of_folder: bool
+    """`path` is a folder."""
+    others: int = 0
+    """Files beside it that are read with it: `digest` and `bytes` are of all."""
 
 
 @dataclass(frozen=True)
@@ -91,25 +97,28 @@ class Job:
 
 def _inputs(config: Config) -> Iterator[InputFile]:
     for key, given in files_of(config.values):
-        if given != "-":
-            digest, size = _digest_of(Path(given), str(config["workload.kind"]))
-            yield InputFile(key, given, digest, size)
+        if given == "-":
+            continue
+        path = Path(given)
+        of_folder = path.is_dir()
+        file = _volume(path, str(config["workload.kind"])) if of_folder else path
+        place = str(file.absolute())
+        digest, size, others = contents(file)
+        yield InputFile(key, given, digest, size, place, of_folder, others)
 
 
-def _digest_of(path: Path, kind: str) -> tuple[str, int]:
-    """Digest and size of what a run reads under `path`.
+def contents(file: Path) -> tuple[str, int, int]:
+    """Digest and size of what a run reads that is given this file, and how many others it reads.
 
-    Of a folder of MSR volumes that is the file of its volume, of a file that blktrace wrote for a
-    CPU those of the other CPUs, too.
+    Of a file that blktrace wrote for a CPU those of the other CPUs belong to it.
     """
-    if path.is_dir():
-        path = _volume(path, kind)
-    files = _of_all_cpus(path)
+    files = _of_all_cpus(file)
     if len(files) == 1:
-        return file_digest(path)
-    found = [(cpu, *file_digest(file)) for cpu, file in files]
+        return *file_digest(file), 0
+    found = [(cpu, *file_digest(one)) for cpu, one in files]
     text = "".join(f"{cpu} {digest}\n" for cpu, digest, _ in found)
-    return hashlib.sha256(text.encode()).hexdigest(), sum(size for *_, size in found)
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    return digest, sum(size for *_, size in found), len(files) - 1
 
 
 def _volume(folder: Path, kind: str) -> Path:

@@ -17,6 +17,7 @@ from ssdlab.errors import ConfigError, WorkloadError
 from ssdlab.policy import Policies, label_of
 from ssdlab.results.text import counted
 from ssdlab.running.job import Job
+from ssdlab.running.on import runner_of
 from ssdlab.running.runner import Ended, Planned, Runner, Work, place_of
 from ssdlab.running.simulate import store_files
 from ssdlab.store.keys import files_of
@@ -90,6 +91,15 @@ def kept(inner: Runner, store: str | Path | Store | None, tell: bool = False) ->
         print(f"ssdlab: {made.told()}", file=sys.stderr, flush=True)
 
 
+@contextmanager
+def maker_of(
+    on: str | None, jobs: int | None, store: str | Path | Store | None, tell: bool = False
+) -> Iterator[Runner]:
+    """What makes runs where `on` says (`runner_of`), behind the store if there is one (`kept`)."""
+    with runner_of(on, jobs) as inner, kept(inner, store, tell) as maker:
+        yield maker
+
+
 class _Missed(NamedTuple):
     """A run that is not in the store."""
 
@@ -127,6 +137,10 @@ class _Looked:
     def callback(self, one: Planned) -> Callback:
         """That of the work."""
         return self.work.callback(one)
+
+    def note(self, text: str) -> None:
+        """To the work."""
+        self.work.note(text)
 
     def next(self) -> Planned | None:
         """The next run that is not stored; those before it that are end here."""

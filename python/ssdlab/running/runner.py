@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import shutil
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
 from ssdlab.config.resolve import Config
+from ssdlab.display.argument import argument
 from ssdlab.display.numbers import Value
 from ssdlab.display.progress import Callback
 from ssdlab.errors import ConfigError, Interrupted, RunError
@@ -97,6 +99,9 @@ class Work(Protocol):
     def end(self, one: Planned, ended: Ended) -> None:
         """A run has ended."""
 
+    def note(self, text: str) -> None:
+        """What the runner does, to be shown beside the progress."""
+
 
 class Runner(Protocol):
     """Makes runs. The results of a run do not depend on which runner makes it."""
@@ -129,16 +134,9 @@ class Threads:
         """All runs of `work`, `jobs` at a time."""
         threads: list[Future[None]] = []
         going = _Going()
-        with ThreadPoolExecutor(self.jobs, thread_name_prefix="run") as pool:
-            try:
-                threads.extend(pool.submit(self._work, work, going) for _ in range(self.jobs))
-                _wait(threads, work.stop)
-            except KeyboardInterrupt:
-                work.interrupted = True
-                work.stop.set()
-                _wait(threads, work.stop)
-            finally:
-                work.stop.set()
+        pool = ThreadPoolExecutor(self.jobs, thread_name_prefix="run")
+        with pool, waiting_for(threads, work):
+            threads.extend(pool.submit(self._work, work, going) for _ in range(self.jobs))
         # An interrupt within `submit` leaves a thread that the pool does not wait for.
         going.wait()
         for thread in threads:
@@ -172,6 +170,20 @@ class _Going:
     def wait(self) -> None:
         with self.ended:
             self.ended.wait_for(lambda: self.number == 0)
+
+
+@contextmanager
+def waiting_for(threads: list[Future[None]], work: Work) -> Iterator[None]:
+    """Wait at the end for the threads that were begun. Ctrl-C, and an error of one, stop `work`."""
+    try:
+        yield
+        _wait(threads, work.stop)
+    except KeyboardInterrupt:
+        work.interrupted = True
+        work.stop.set()
+        _wait(threads, work.stop)
+    finally:
+        work.stop.set()
 
 
 def _wait(threads: list[Future[None]], stop: threading.Event) -> None:
@@ -226,5 +238,5 @@ def cores() -> int:
 def threads_of(jobs: int | None, runs: int) -> int:
     """How many runs go on at a time: `jobs`, or one per core. Raises `ConfigError`."""
     if jobs is not None and jobs < 1:
-        raise ConfigError([f"jobs: {jobs}: expected at least 1"])
+        raise ConfigError([f"{argument(jobs=jobs)}: expected at least 1"])
     return max(1, min(jobs or cores(), runs))
