@@ -208,7 +208,13 @@ def run_fleet(
         if made or size == "drive":
             memory.check([one.config for one in chosen for _ in range(runner.here)], runner.here)
         batch = Batch(
-            runs.waiting(), runs.take, point_errors=errors, name=name, total=left, noun=FORM.what
+            runs.waiting(),
+            runs.take,
+            ahead=True,
+            point_errors=errors,
+            name=name,
+            total=left,
+            noun=FORM.what,
         )
         batch.run(runner, progress and left > 0)
         done = Fleet(

@@ -132,6 +132,11 @@ def sweep(
             html=html,
             store=store,
         )
+    return _unless_interrupted(done)
+
+
+def _unless_interrupted(done: Sweep) -> Sweep:
+    """`done`; raises `Interrupted` with it if Ctrl-C has ended it."""
     if done.interrupted:
         stopped = Interrupted(None, done.folder)
         stopped.sweep = done

@@ -121,8 +121,8 @@ impl Ssd {
         slots.iter().any(|&other| self.array.ops[other].lpn == lpn)
     }
 
-    /// `pages`, which have been put out, and all that the buffer keeps of their group are one update; two versions of a page are two, the older one first. A page of which an older version is among those that leave
-    /// `later` stays.
+    /// `pages`, which have been put out, and all that the buffer keeps of their group are one update; two versions of
+    /// a page are two, the older one first. A page of which an older version is among those that leave `later` stays.
     fn write_group(&mut self, group: GroupId, mut pages: Vec<OpSlot>, later: &[OpSlot]) {
         assert!(!pages.is_empty(), "nothing of {group:?} leaves");
         for slot in self.kept_of(group) {
