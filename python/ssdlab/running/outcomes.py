@@ -76,6 +76,11 @@ class Outcomes:
             self._write(one)
             self.found[one.point, one.seed] = one
 
+    def all(self) -> tuple[Outcome, ...]:
+        """Those that are stored now."""
+        with self.lock:
+            return tuple(self.found.values())
+
     def _write(self, one: Outcome) -> None:
         if self.file is None or self.folder is None:
             return
