@@ -21,10 +21,14 @@ RECONNECT_S = 60
 
 
 class Connection:
-    """What runs are sent with. Raises `ConfigError` if nobody answers at the address."""
+    """What runs are sent with. Raises `ConfigError` if nobody answers at the address.
 
-    def __init__(self, address: str) -> None:
+    `direct`: this process reaches the workers themselves, not only the scheduler.
+    """
+
+    def __init__(self, address: str, direct: bool = False) -> None:
         self.address = address
+        self.direct = direct
         try:
             self._connect(CONNECT_S)
         except (OSError, ValueError, TypeError) as error:
@@ -41,7 +45,12 @@ class Connection:
         self.workers.tell()
 
     def _connect(self, within_s: float) -> None:
-        self.client = Client(self.address, timeout=within_s, set_as_default=False)
+        self.client = Client(
+            self.address,
+            timeout=within_s,
+            set_as_default=False,
+            direct_to_workers=self.direct,
+        )
         try:
             self.workers = Workers(self.client)
             self.sender = Sender(self.client)
