@@ -24,7 +24,7 @@ from ssdlab.searching.metric import Metric
 from ssdlab.searching.space import Dimension, Point, SearchSpace, fitting, of_space
 from ssdlab.traces.trace import Trace
 
-TRIED = 1000
+TRIED = 300
 """Points by chance that are loaded before the first run."""
 ALONE = 20
 """So often a value is tried by itself, with other parameters each time."""
