@@ -6,9 +6,9 @@ separated, when collection begins. All were run once, by `enumerated` and withou
 all, finds it if its best point is within `TOY_NEAR` of the optimum. It has to in 8 of 10 seeds.
 How often it meets the optimum itself is told, too.
 
-WIDE. As TOY under requests by Zipf's law, with 8,064 points: after the searches of TOY, where chance
-alone met the optimum in 8 of 10 (its words are few), this one was added, and fixed before it was
-enumerated or searched. A search of `WIDE_TRIALS` points, a fiftieth of all, has to come within
+WIDE. As TOY under requests by Zipf's law, with 8,064 points: after the searches of TOY, where
+chance alone met the optimum in 8 of 10 (its words are few), this one was added, and fixed before it
+was enumerated or searched. A search of `WIDE_TRIALS` points, a fiftieth of all, has to come within
 `TOY_NEAR` of the optimum in 8 of 10 seeds; sampling by chance is run beside it.
 
 MATRIX. The preset matrix (`ssdlab.reproduce.combined`) as `--quick` runs it, at a live share of

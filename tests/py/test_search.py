@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import signal
+import statistics
 import subprocess
 import sys
 import time
@@ -19,14 +20,14 @@ import ssdlab
 from policies import Fifo, GreedyByScore
 from running import COMMAND, HANG_S, SMALL, SMALL_TOML, refused, ssdlab_command
 from ssdlab.config.resolve import load_config
-from ssdlab.results.search import BEST, CSV, JSON, RUNS, Search
+from ssdlab.results.search import BEST, CSV, JSON, RUNS, STORAGE, Search
 from ssdlab.running.runner import Planned, Threads, Work
-from ssdlab.running.simulate import Plugs
 from ssdlab.searching import everything
 from ssdlab.searching.constraint import constraint_of
 from ssdlab.searching.metric import known
-from ssdlab.searching.sampling import STORAGE, STUDY
-from ssdlab.searching.search import designed, run_search, rungs_of, sought
+from ssdlab.searching.plan import Goals, Requests, designed, rungs_of
+from ssdlab.searching.sampling import STUDY
+from ssdlab.searching.search import run_search, sought
 from ssdlab.searching.space import named, spaced
 
 FEW = {**SMALL, "workload.requests": 2000}
@@ -213,7 +214,8 @@ def test_best_toml_runs_and_gives_the_same(done: Search) -> None:
     assert done.best is not None
     report = ssdlab.run(done.folder / BEST, progress=False)
     other = ssdlab.run(done.folder / BEST, seed=int(report.provenance.seed) + 1, progress=False)
-    assert done.best.values == pytest.approx(((report.waf.total + other.waf.total) / 2,))
+    values = [one.waf.total or 0.0 for one in (report, other)]
+    assert done.best.values == pytest.approx((statistics.fmean(values),))
 
 
 def test_the_test_has_other_seeds_and_intervals(done: Search) -> None:
@@ -388,8 +390,7 @@ class Stops(Threads):
 def test_a_search_that_was_stopped_goes_on_as_if_it_had_not(
     runs: int, sampler: str, tmp_path: Path
 ) -> None:
-    more = {"minimize": ["waf"], "sets": FEW, "plugs": Plugs(), "seed": 1}
-    design = designed("greedy-8ch", SPACE, **more)  # type: ignore[arg-type]
+    design = designed("greedy-8ch", SPACE, Goals(["waf"]), Requests(seed=1), FEW)
     how = sought(design, sampler, trials=14, parallel=5)
     rest: dict[str, Any] = {"progress": False, "html": False}
     whole = run_search(design, how, out=tmp_path / "whole", **rest)
@@ -453,7 +454,7 @@ def test_another_search_in_the_folder_is_refused(tmp_path: Path) -> None:
         ({"seeds": 2}, "--seeds"),
     ):
         with pytest.raises(ssdlab.OutputError, match=f"another search .*{what}.*--force"):
-            searched(trials=2, out=tmp_path / "s", **more)  # type: ignore[arg-type]
+            searched(trials=2, out=tmp_path / "s", **more)
     found = searched(trials=2, out=tmp_path / "s", sampler="random", force=True)
     assert found.identity["sampler"] == "random"
 
@@ -540,8 +541,7 @@ def test_traces_to_train_and_to_test_are_apart(traces: list[Path], tmp_path: Pat
 
 def test_a_trace_is_shortened_by_its_time(traces: list[Path]) -> None:
     sets = {key: one for key, one in FEW.items() if not key.startswith("workload.")}
-    more: dict[str, Any] = {"minimize": ["waf"], "sets": sets, "plugs": Plugs(), "rungs": 3}
-    design = designed("greedy-8ch", SPACE, traces=[traces[0]], **more)
+    design = designed("greedy-8ch", SPACE, Goals(["waf"]), Requests([traces[0]], rungs=3), sets)
     counts = []
     for rung in design.rungs:
         config, _ = design.loaded({}, design.train[0], 1, rung.divisor)

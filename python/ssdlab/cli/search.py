@@ -28,16 +28,8 @@ from ssdlab.cli.options import (
 )
 from ssdlab.cli.terminal import put_result, say
 from ssdlab.running.kept import maker_of
-from ssdlab.running.simulate import Plugs
-from ssdlab.searching.search import (
-    PARALLEL,
-    SAMPLER,
-    TEST_SEEDS,
-    TRIALS,
-    designed,
-    run_search,
-    sought,
-)
+from ssdlab.searching.plan import TEST_SEEDS, Goals, Requests, designed
+from ssdlab.searching.search import PARALLEL, SAMPLER, TRIALS, run_search, sought
 
 app = typer.Typer()
 
@@ -47,84 +39,94 @@ those of every answer. References of --subject-to: baseline (CONFIG), a word of 
 """
 
 
+Space = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--space", metavar="KEY=VALUES|KEY|all", help="What is searched (see below); repeatable."
+    ),
+]
+Minimize = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--minimize", metavar="METRIC", help="A number of the report, or a column; repeatable."
+    ),
+]
+Maximize = Annotated[
+    list[str] | None,
+    typer.Option("--maximize", metavar="METRIC", help="A number that is to be high; repeatable."),
+]
+SubjectTo = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--subject-to",
+        metavar="BOUND",
+        help='A bound, such as "waf < 1.02 * greedy"; repeatable.',
+    ),
+]
+TestTraces = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--test-trace", metavar="FILE", help="Trace that only tests the result; repeatable."
+    ),
+]
+Across = Annotated[
+    Literal["mean", "worst"],
+    typer.Option("--across", help="Of several traces: the mean ratio to CONFIG, or the worst."),
+]
+SearchSeeds = Annotated[
+    int, typer.Option("--seeds", metavar="N", help="Seeds that every point runs.")
+]
+TestSeeds = Annotated[
+    int, typer.Option("--test-seeds", metavar="N", help="Other seeds, for the test.")
+]
+Rungs = Annotated[
+    int, typer.Option("--rungs", metavar="N", help="Run parts first and give up early, N steps.")
+]
+SamplerName = Annotated[str, typer.Option("--sampler", metavar="NAME", help="Sampler of Optuna.")]
+SamplerSeed = Annotated[
+    int, typer.Option("--sampler-seed", metavar="N", help="Seed of the sampler.")
+]
+PrunerName = Annotated[
+    str | None,
+    typer.Option(
+        "--pruner",
+        metavar="NAME",
+        help="Pruner of Optuna.  [default: successive-halving with --rungs]",
+    ),
+]
+Trials = Annotated[
+    int, typer.Option("--trials", metavar="N", help="Number of different points to try.")
+]
+Parallel = Annotated[
+    int, typer.Option("--parallel", metavar="N", help="Points that are chosen at a time.")
+]
+Spend = Annotated[
+    str | None,
+    typer.Option(
+        "--budget", metavar="TIME|RUNS", help="Stop after a time (2h) or so many runs (500)."
+    ),
+]
+
+
 @app.command("search", epilog=EPILOG)
 def search_command(
     config: ConfigArgument,
-    space: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--space",
-            metavar="KEY=VALUES|KEY|all",
-            help="What is searched (see below); repeatable.",
-        ),
-    ] = None,
-    minimize: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--minimize", metavar="METRIC", help="A number of the report, or a column; repeatable."
-        ),
-    ] = None,
-    maximize: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--maximize", metavar="METRIC", help="A number that is to be high; repeatable."
-        ),
-    ] = None,
-    subject_to: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--subject-to",
-            metavar="BOUND",
-            help='A bound, such as "waf < 1.02 * greedy"; repeatable.',
-        ),
-    ] = None,
+    space: Space = None,
+    minimize: Minimize = None,
+    maximize: Maximize = None,
+    subject_to: SubjectTo = None,
     traces: Traces = None,
-    test_traces: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--test-trace", metavar="FILE", help="Trace that only tests the result; repeatable."
-        ),
-    ] = None,
-    across: Annotated[
-        Literal["mean", "worst"],
-        typer.Option("--across", help="Of several traces: the mean ratio to CONFIG, or the worst."),
-    ] = "mean",
-    sampler: Annotated[
-        str, typer.Option("--sampler", metavar="NAME", help="Sampler of Optuna.")
-    ] = SAMPLER,
-    pruner: Annotated[
-        str | None,
-        typer.Option(
-            "--pruner",
-            metavar="NAME",
-            help="Pruner of Optuna.  [default: successive-halving with --rungs]",
-        ),
-    ] = None,
-    rungs: Annotated[
-        int,
-        typer.Option("--rungs", metavar="N", help="Run parts first and give up early, N steps."),
-    ] = 1,
-    trials: Annotated[
-        int, typer.Option("--trials", metavar="N", help="Number of different points to try.")
-    ] = TRIALS,
-    parallel: Annotated[
-        int, typer.Option("--parallel", metavar="N", help="Points that are chosen at a time.")
-    ] = PARALLEL,
-    sampler_seed: Annotated[
-        int, typer.Option("--sampler-seed", metavar="N", help="Seed of the sampler.")
-    ] = 0,
-    budget: Annotated[
-        str | None,
-        typer.Option(
-            "--budget", metavar="TIME|RUNS", help="Stop after a time (2h) or so many runs (500)."
-        ),
-    ] = None,
-    seeds: Annotated[
-        int, typer.Option("--seeds", metavar="N", help="Seeds that every point runs.")
-    ] = 1,
-    test_seeds: Annotated[
-        int, typer.Option("--test-seeds", metavar="N", help="Other seeds, for the test.")
-    ] = TEST_SEEDS,
+    test_traces: TestTraces = None,
+    across: Across = "mean",
+    seeds: SearchSeeds = 1,
+    test_seeds: TestSeeds = TEST_SEEDS,
+    sampler: SamplerName = SAMPLER,
+    sampler_seed: SamplerSeed = 0,
+    trials: Trials = TRIALS,
+    parallel: Parallel = PARALLEL,
+    budget: Spend = None,
+    rungs: Rungs = 1,
+    pruner: PrunerName = None,
     sets: Sets = None,
     unit: Unit = None,
     page_size: PageSize = None,
@@ -143,34 +145,15 @@ def search_command(
 
     The same command with the same --out resumes where it stopped.
     """
-    design = designed(
-        config,
-        space_values(space),
-        minimize=minimize or [],
-        maximize=maximize or [],
-        subject_to=subject_to or [],
-        traces=traces or [],
-        test_traces=test_traces or [],
-        across=across,
-        sets=read_as(sets, unit, page_size, sort),
-        seed=seed,
-        seeds=seeds,
-        test_seeds=test_seeds,
-        rungs=rungs,
-        plugs=Plugs(),
-    )
+    goals = Goals(minimize or [], maximize or [], subject_to or [])
+    requests = Requests(traces or [], test_traces or [], across, seed, seeds, test_seeds, rungs)
+    values = read_as(sets, unit, page_size, sort)
+    design = designed(config, space_values(space), goals, requests, values)
     how = sought(design, sampler, pruner, trials, parallel, sampler_seed, budget)
     target = out or Path("runs") / f"{design.first.name}-search"
+    how_to_run = {"out": target, "force": force, "progress": not quiet, "html": not no_html}
     with maker_of(on, jobs, store, not quiet) as runner:
-        done = run_search(
-            design,
-            how,
-            runner,
-            out=target,
-            force=force,
-            progress=not quiet,
-            html=not no_html,
-        )
+        done = run_search(design, how, runner, **how_to_run)
     put_result(json_, quiet, done.to_json, done.summary)
     none = done.trials and not any(one.state == "completed" for one in done.trials)
     why = next(iter(done.reasons), "")

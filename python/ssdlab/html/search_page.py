@@ -102,11 +102,12 @@ def _importance(done: Search) -> str:
         )
         for key, share in [*done.importance.items()][:MOST_KEYS]
     ]
-    caption = (
+    note = (
         "How much each key decides whether a point is among the best tenth (PED-ANOVA), as shares"
         " of all keys. A key that few points have has little to say."
     )
-    return table(["key", "", "share"], rows, caption)
+    told = table(["key", "", "share"], rows, "Keys by what they decide")
+    return f'<p class="note">{note}</p>{told}'
 
 
 def points_table(done: Search, most: int = MOST_ROWS) -> str:

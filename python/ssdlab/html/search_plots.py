@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from ssdlab.display.form import Column
-from ssdlab.html.plot import Axis, Curve, Figure, Missing, Plot
-from ssdlab.html.points_plots import metric_axis, parallel, place, weighed
+from ssdlab.html.plot import Axis, Curve, Figure, Floats, Missing, Plot
+from ssdlab.html.points_plots import metric_axis, padded, parallel, place, weighed
 from ssdlab.results.points import Points
 from ssdlab.results.search import Goal, Search, Tried
 
 NOTHING = "No point completed."
+FAR_APART = 20
+"""Factor between values from which an axis is logarithmic."""
 
 
 def search_figures(done: Search) -> list[Figure]:
@@ -47,7 +50,8 @@ def history(done: Search, at: int) -> Figure:
     given_up = sum(one.state == "given up" for one in done.trials)
     text = "Each mark is a point that ran to its end."
     text += f" {given_up:,} were given up early and are not drawn." if given_up else ""
-    return Plot(key, title, text, Axis("trial", "count"), _axis(done, goal), tuple(curves))
+    trial = padded(Axis("trial", "count"), _xs(curves))
+    return Plot(key, title, text, trial, spread(_axis(done, goal), _ys(curves)), tuple(curves))
 
 
 def fronts(done: Search) -> list[Figure]:
@@ -83,7 +87,8 @@ def fronts(done: Search) -> list[Figure]:
         if several:
             curves.append(_cloud(name, several, tone))
     text = "Each mark is a point. No point that meets the constraints beats those of the front."
-    return [Plot(key, title, text, metric_axis(across), metric_axis(up), tuple(curves))]
+    axes = spread(metric_axis(across), _xs(curves)), spread(metric_axis(up), _ys(curves))
+    return [Plot(key, title, text, *axes, tuple(curves))]
 
 
 def all_keys(done: Search) -> list[Figure]:
@@ -140,6 +145,22 @@ def _axis(done: Search, goal: Goal) -> Axis:
     if done.in_ratios:
         return Axis(f"{goal.title} over that of baseline", "ratio")
     return metric_axis(goal.column)
+
+
+def _xs(curves: Sequence[Curve]) -> list[Floats]:
+    return [one.x for one in curves]
+
+
+def _ys(curves: Sequence[Curve]) -> list[Floats]:
+    return [one.y for one in curves]
+
+
+def spread(axis: Axis, values: Sequence[Floats]) -> Axis:
+    """An axis with room at its ends: logarithmic if the values are far apart."""
+    every = np.concatenate(values)
+    if every.min() > 0 and every.max() > FAR_APART * every.min():
+        return replace(axis, log=True)
+    return padded(axis, values)
 
 
 def _begun(title: str) -> str:

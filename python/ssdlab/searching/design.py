@@ -24,7 +24,7 @@ from ssdlab.searching.metric import Metric
 from ssdlab.searching.space import Dimension, Point, SearchSpace, fitting, of_space
 from ssdlab.traces.trace import Trace
 
-TRIED = 1000
+TRIED = 300
 """Points by chance that are loaded before the first run."""
 ALONE = 20
 """So often a value is tried by itself, with other parameters each time."""
@@ -79,7 +79,6 @@ class SearchDesign:
     test_seeds: tuple[int, ...]
     rungs: tuple[Rung, ...]
     sets: Mapping[str, object] = field(default_factory=dict)
-    plugs: Plugs = field(default_factory=Plugs)
     worst: bool = False
     """Of several traces the worst one counts, not their mean."""
 
@@ -109,7 +108,7 @@ class SearchDesign:
     ) -> tuple[Config, Policies]:
         """The configuration of a point. Raises `ConfigError`."""
         try:
-            sets, policies = plugged({**self.sets, **case.keys, **point}, self.plugs)
+            sets, policies = plugged({**self.sets, **case.keys, **point}, Plugs())
             config = self.source.load(sets, trace=case.trace, seed=seed)
             if divisor > 1:
                 short = _shortened(config, case, divisor)
@@ -130,11 +129,10 @@ class SearchDesign:
         if name == BASELINE:
             return self.loaded({}, case, seed, divisor)
         if name in victims():
-            plugs = self.plugs._replace(victim=None)
             sets = {key: one for key, one in self.sets.items() if not key.startswith("gc.victim")}
-            mine = replace(self, sets=sets, plugs=plugs)
+            mine = replace(self, sets=sets)
             return mine.loaded({"gc.victim": name}, case, seed, divisor)
-        other = replace(self, source=Source(name), plugs=Plugs())
+        other = replace(self, source=Source(name))
         try:
             config = other.loaded({}, case, seed, divisor)
         except ConfigError as error:
@@ -151,9 +149,8 @@ class SearchDesign:
 
     def identity(self) -> dict[str, Any]:
         """What of this the results depend on."""
-        plugs = {name: one for name, one in self.plugs._asdict().items() if one is not None}
         lists = [d.values for d in self.space.dimensions if not isinstance(d.values, Range)]
-        given = [*self.sets.values(), *plugs.values(), *(one for some in lists for one in some)]
+        given = [*self.sets.values(), *(one for some in lists for one in some)]
         return {
             "preset": self.source.preset,
             "file": self.source.file and [*self.source.file],

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from ssdlab import policy
 from ssdlab.config.given import typed
-from ssdlab.config.resolve import ConfigLike, Source
+from ssdlab.config.resolve import ConfigLike
 from ssdlab.display.progress import display, say_before
 from ssdlab.errors import ConfigError, Interrupted
 from ssdlab.results import outputs
@@ -20,21 +20,10 @@ from ssdlab.results.report import SUMMARY
 from ssdlab.results.search import BEST, CSV, FRONT, JSON, Goal, Search, Tried, tried_of
 from ssdlab.running.kept import maker_of
 from ssdlab.running.runner import Runner
-from ssdlab.running.simulate import Plugs
 from ssdlab.running.sweep_runs import Budget
-from ssdlab.searching.constraint import constraint_of
-from ssdlab.searching.design import (
-    Case,
-    Objective,
-    Rung,
-    SearchDesign,
-    cases_of,
-    check,
-    check_apart,
-    without_impossible,
-)
+from ssdlab.searching.design import SearchDesign, check
 from ssdlab.searching.judging import Judge
-from ssdlab.searching.metric import metric_of
+from ssdlab.searching.plan import FACTOR, TEST_SEEDS, Goals, Requests, designed
 from ssdlab.searching.sampling import (
     PRUNERS,
     SAMPLERS,
@@ -44,19 +33,16 @@ from ssdlab.searching.sampling import (
     checked_name,
     library,
 )
-from ssdlab.searching.space import IF, Point, spaced
+from ssdlab.searching.space import Point
 from ssdlab.searching.tested import test_notes, test_text, tested
 from ssdlab.searching.trying import Runs, Who, name_of
 from ssdlab.store.store import Store
 from ssdlab.versions import described
 
-TRIALS, PARALLEL, TEST_SEEDS = 100, 8, 5
+TRIALS, PARALLEL = 100, 8
 SAMPLER, PRUNER = "tpe", "none"
-FACTOR = 3
-"""A rung has so many times the requests of the one before it."""
 MOST_TESTED = 8
 """Points of a front that are tested."""
-Across = Literal["mean", "worst"]
 
 
 @dataclass(frozen=True)
@@ -95,17 +81,17 @@ def search(
     subject_to: str | Sequence[str] = (),
     traces: Sequence[str | Path] = (),
     test_traces: Sequence[str | Path] = (),
-    across: Across = "mean",
+    across: str = "mean",
     set: Mapping[str, object] | None = None,
     seed: int | None = None,
     seeds: int = 1,
     test_seeds: int = TEST_SEEDS,
     rungs: int = 1,
     sampler: str = SAMPLER,
+    sampler_seed: int = 0,
     pruner: str | None = None,
     trials: int = TRIALS,
     parallel: int = PARALLEL,
-    sampler_seed: int = 0,
     budget: str | int | None = None,
     jobs: int | None = None,
     on: str | None = None,
@@ -114,67 +100,37 @@ def search(
     force: bool = False,
     progress: bool = True,
     html: bool = True,
-    victim: policy.VictimLike | None = None,
-    trigger: policy.Wants | None = None,
-    concurrency: policy.Limits | None = None,
-    placement: policy.Places | None = None,
-    separation: policy.Separates | None = None,
 ) -> Search:
     """Search the space for the point at which a number is lowest, and test it.
 
-    `space` maps keys to lists of values (policies in Python among them) or ranges ("0.05:0.3",
-    "log:1:64", and those of `ssdlab.sweep`); a key may have a condition: {"gc.window if
-    gc.path=copyback": "1:16"}. A parameter of a policy exists only with that policy. None as the
-    values of a key are all of its words; "all" is everything.
+    `space` maps keys, which may have conditions ("gc.window if gc.path=copyback"), to lists of
+    values, policies in Python among them, or to ranges ("0.05:0.3", "log:1:64", and those of
+    `ssdlab.sweep`). None stands for all words of a key, "all" for everything. `minimize` and
+    `maximize` name columns of comparisons or numbers of the report; of several the Pareto front is
+    sought. `subject_to` are bounds such as "waf < 1.02 * greedy".
 
-    `minimize` and `maximize` name columns of comparisons or numbers of the report; of several
-    objectives the Pareto front is sought. `subject_to` are bounds: "waf < 1.02 * greedy",
-    "latency.read.p99_9 < 2 ms". References run the same requests with the same seeds.
+    Points run `traces`, or the requests of the configuration, with `seeds` seeds from `seed` on.
+    Over several traces an objective is the mean, or the `across="worst"` one, of the ratios to the
+    configuration as it is. The best is then tested on `test_traces` with `test_seeds` other seeds.
 
-    Points run `traces` (default: the requests of the configuration) with `seeds` seeds from `seed`
-    on. Over several traces an objective is the geometric mean, or the `across="worst"` one, of the
-    ratios to the configuration as it is. The best point, or front, is then tested on `test_traces`
-    and with `test_seeds` other seeds.
+    Optuna's `sampler` chooses the points, `parallel` at a time, until `trials` different ones have
+    been tried or the `budget` is spent. With `rungs` above 1 they make a part of their runs first,
+    and `pruner` gives some up. The result does not depend on `jobs`; the same call with the same
+    `out` resumes (docs/search.md).
 
-    With `rungs` above 1 a point runs a part of the requests first, then all of them, then all
-    seeds, and `pruner` gives up those that rank low on a rung. Optuna's `sampler` chooses the
-    points, `parallel` of them at a time, until `trials` different points have been tried or the
-    `budget` is spent. The same call with the same `out` resumes.
-
-    Results depend on `seed`, `sampler_seed`, `sampler`, `pruner` and `parallel`, not on `jobs`. If
-    no point meets the constraints, `best` is None and `nearest` the one that misses them by least.
+    If no point meets the bounds, `best` is None and `nearest` the one that misses them by least.
     Ctrl-C raises `Interrupted`; its `search` is what is done. Raises `ConfigError`,
     `WorkloadError` and `OutputError`. The other arguments are those of `ssdlab.sweep`.
     """
-    plugs = Plugs(victim, trigger, concurrency, placement, separation)
     given = {space: None} if isinstance(space, str) else space
-    design = designed(
-        config,
-        given,
-        minimize=_several(minimize),
-        maximize=_several(maximize),
-        subject_to=_several(subject_to),
-        traces=traces,
-        test_traces=test_traces,
-        across=across,
-        sets=set or {},
-        seed=seed,
-        seeds=seeds,
-        test_seeds=test_seeds,
-        rungs=rungs,
-        plugs=plugs,
-    )
+    goals = Goals(_several(minimize), _several(maximize), _several(subject_to))
+    requests = Requests(traces, test_traces, across, seed, seeds, test_seeds, rungs)
+    design = designed(config, given, goals, requests, set or {})
     how = sought(design, sampler, pruner, trials, parallel, sampler_seed, budget)
+    target = None if out is None else Path(out)
+    rest = {"force": force, "progress": progress, "html": html}
     with maker_of(on, jobs, store, progress) as runner:
-        done = run_search(
-            design,
-            how,
-            runner,
-            out=None if out is None else Path(out),
-            force=force,
-            progress=progress,
-            html=html,
-        )
+        done = run_search(design, how, runner, out=target, **rest)
     if done.interrupted:
         stopped = Interrupted(None, done.folder)
         stopped.search = done
@@ -184,90 +140,6 @@ def search(
 
 def _several(given: str | Sequence[str]) -> list[str]:
     return [given] if isinstance(given, str) else [*given]
-
-
-def designed(
-    config: ConfigLike,
-    space: Mapping[str, object],
-    *,
-    minimize: Sequence[str] = (),
-    maximize: Sequence[str] = (),
-    subject_to: Sequence[str] = (),
-    traces: Sequence[str | Path] = (),
-    test_traces: Sequence[str | Path] = (),
-    across: str = "mean",
-    sets: Mapping[str, object],
-    seed: int | None = None,
-    seeds: int = 1,
-    test_seeds: int = TEST_SEEDS,
-    rungs: int = 1,
-    plugs: Plugs,
-) -> SearchDesign:
-    """What a search runs. Raises `ConfigError`, or `WorkloadError` if a trace is missing."""
-    objectives = [Objective(metric_of("--minimize", one)) for one in minimize]
-    objectives += [Objective(metric_of("--maximize", one), True) for one in maximize]
-    names = [one.metric.column.name for one in objectives]
-    if not names:
-        form = "such as --minimize latency.write.p99_9"
-        raise ConfigError([f"nothing to search for: give an objective, {form}"])
-    if len({*names}) < len(names):
-        raise ConfigError(["--minimize, --maximize: a number is named twice"])
-    for option, value, least in (
-        ("seeds", seeds, 1),
-        ("test-seeds", test_seeds, 2),
-        ("rungs", rungs, 1),
-    ):
-        if value < least:
-            raise ConfigError([f"--{option} {value}: expected at least {least}"])
-    if across not in ("mean", "worst"):
-        raise ConfigError([f"--across {across}: expected mean or worst"])
-    if test_traces and not traces:
-        raise ConfigError(["--test-trace: needs --trace, the traces to search on"])
-    train = cases_of(traces) or (Case(""),)
-    test = cases_of(test_traces) or train
-    check_apart(train, cases_of(test_traces))
-    source = Source(config)
-    design = SearchDesign(
-        source,
-        spaced(space),
-        tuple(objectives),
-        tuple({c.text: c for c in map(constraint_of, subject_to)}.values()),
-        train,
-        test,
-        (0,),
-        (0,),
-        rungs_of(rungs, seeds),
-        sets,
-        plugs,
-        across == "worst",
-    )
-    begin = int(source.load({}, seed=seed)["run.seed"]) if seed is None else seed
-    if seed is None and "run.seed" in sets:
-        begin = int(str(sets["run.seed"]))
-    if "run.seed" in {one.key for one in design.space.dimensions}:
-        raise ConfigError(
-            ["--space run.seed: seeds are no part of a space; --seeds repeats points"]
-        )
-    own = {key for key, values in space.items() if values is not None}
-    heads = {key.split(IF)[0].strip() for key in own}
-    wide = [one.key for one in design.space.dimensions if one.key not in heads]
-    design = replace(
-        design,
-        seeds=tuple(range(begin, begin + seeds)),
-        test_seeds=tuple(range(begin + seeds, begin + seeds + test_seeds)),
-    )
-    design.first  # noqa: B018 - a configuration that is wrong by itself is told first
-    return without_impossible(design, wide) if any(v is None for v in space.values()) else design
-
-
-def rungs_of(count: int, seeds: int) -> tuple[Rung, ...]:
-    """So many rungs: shares of the requests with the first seed, all of them, then all seeds."""
-    several = [Rung(1, seeds)]
-    if seeds > 1 and count > 1:
-        several.insert(0, Rung(1, 1))
-    while len(several) < count:
-        several.insert(0, Rung(several[0].divisor * FACTOR, 1))
-    return tuple(several)
 
 
 def sought(
