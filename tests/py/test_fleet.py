@@ -469,9 +469,8 @@ def test_a_runner_makes_the_runs(drive: Path) -> None:
         "size": None,
         "sets": {},
         "seed": None,
-        "jobs": 1,
     }
     rest = {"cache": None, "out": None, "force": False, "progress": False, "html": False}
-    here = run_fleet([], drives=[drive], **how, **rest)  # type: ignore[arg-type]
-    apart = run_fleet([], drives=[drive], **how, **rest, runner=Threads(2, apart=True))  # type: ignore[arg-type]
+    here = run_fleet([], Threads(2), drives=[drive], **how, **rest)  # type: ignore[arg-type]
+    apart = run_fleet([], Threads(2, apart=True), drives=[drive], **how, **rest)  # type: ignore[arg-type]
     assert here.rows == apart.rows

@@ -10,7 +10,7 @@ import typer
 import ssdlab
 from ssdlab import kv
 from ssdlab.cli.terminal import Form, put_result, say
-from ssdlab.errors import ConfigError, InternalError, OutputError, RunError
+from ssdlab.errors import ClusterError, ConfigError, InternalError, OutputError, RunError
 from ssdlab.results.comparison import Comparison
 
 UNFINISHED, BAD_INPUT, INTERRUPTED = 1, 2, 130
@@ -75,6 +75,8 @@ def explained(error: BaseException) -> tuple[int, str]:
     if isinstance(error, RunError):
         kept = f" (partial results in {error.folder})" if error.folder else ""
         return UNFINISHED, f"error: the run could not finish: {error}{kept}"
+    if isinstance(error, ClusterError):
+        return UNFINISHED, f"error: {error}; run the same command again to resume"
     if isinstance(error, KeyboardInterrupt):
         return INTERRUPTED, "interrupted"
     if isinstance(error, MemoryError):

@@ -14,18 +14,21 @@ from ssdlab.cli.options import (
     Jobs,
     Json,
     NoHtml,
+    On,
     Out,
     PageSize,
     Quiet,
     Seed,
     Sets,
     Sort,
+    StoreOption,
     Unit,
 )
 from ssdlab.cli.terminal import put_result
 from ssdlab.config.resolve import preset_names
 from ssdlab.fleets.fleet_runs import name_of, run_fleet
 from ssdlab.results.folder import FLEET
+from ssdlab.running.kept import maker_of
 
 app = typer.Typer()
 
@@ -71,6 +74,8 @@ def fleet_command(
         ),
     ] = None,
     jobs: Jobs = None,
+    on: On = None,
+    store: StoreOption = None,
     out: Out = None,
     force: Force = False,
     json_: Json = None,
@@ -83,20 +88,21 @@ def fleet_command(
     The same command with the same --out resumes where it stopped.
     """
     target = out or Path("runs") / name_of(traces or [], stand_in)
-    done = run_fleet(
-        traces or [],
-        drives=[_named(one) for one in drives or []],
-        stand_in=stand_in,
-        size=size,
-        sets=read_as(sets, unit, page_size, sort),
-        seed=seed,
-        jobs=jobs,
-        cache=cache,
-        out=target,
-        force=force,
-        progress=not quiet,
-        html=not no_html,
-    )
+    with maker_of(on, jobs, store, not quiet) as runner:
+        done = run_fleet(
+            traces or [],
+            runner,
+            drives=[_named(one) for one in drives or []],
+            stand_in=stand_in,
+            size=size,
+            sets=read_as(sets, unit, page_size, sort),
+            seed=seed,
+            cache=cache,
+            out=target,
+            force=force,
+            progress=not quiet,
+            html=not no_html,
+        )
     put_result(json_, quiet, done.to_json, done.summary)
     end(target, few_reasons(done.failed(), FLEET["csv"]), done.interrupted, quiet)
 

@@ -14,6 +14,7 @@ from ssdlab.cli.options import (
     Jobs,
     Json,
     NoHtml,
+    On,
     Out,
     PageSize,
     Quiet,
@@ -21,6 +22,7 @@ from ssdlab.cli.options import (
     Seeds,
     Sets,
     Sort,
+    StoreOption,
     Traces,
     Unit,
 )
@@ -28,6 +30,7 @@ from ssdlab.cli.terminal import put_result, say
 from ssdlab.errors import ConfigError
 from ssdlab.results.sweep import CSV
 from ssdlab.running.design import designed
+from ssdlab.running.on import runner_of
 from ssdlab.running.simulate import Plugs
 from ssdlab.running.sweep_runs import Budget, run_sweep
 
@@ -75,6 +78,7 @@ def sweep_command(
     page_size: PageSize = None,
     sort: Sort = False,
     jobs: Jobs = None,
+    on: On = None,
     out: Out = None,
     force: Force = False,
     json_: Json = None,
@@ -82,6 +86,7 @@ def sweep_command(
     seed: Seed = None,
     seeds: Seeds = None,
     no_html: NoHtml = False,
+    store: StoreOption = None,
 ) -> None:
     """Simulate one configuration at many points: all combinations of values of its keys.
 
@@ -101,8 +106,10 @@ def sweep_command(
         plugs=Plugs(),
     )
     target = out or Path("runs") / f"{design.first.name}-sweep"
-    how: dict[str, Any] = {"jobs": jobs, "force": force, "html": not no_html}
-    done = run_sweep(design, draw=draw, budget=limit, out=target, progress=not quiet, **how)
+    how: dict[str, Any] = {"force": force, "html": not no_html, "store": store}
+    with runner_of(on, jobs, design.runs) as runner:
+        how |= {"out": target, "progress": not quiet}
+        done = run_sweep(design, runner, draw=draw, budget=limit, **how)
     put_result(json_, quiet, done.to_json, done.summary)
     assert done.folder is not None
     if done.not_run and not done.interrupted and not quiet:

@@ -21,17 +21,22 @@ from ssdlab.fleets.volumes import READ_ONCE, Volume, volumes_of
 from ssdlab.results import frames, outputs
 from ssdlab.results.folder import FLEET, PAGE
 from ssdlab.results.report import SUMMARY, Report
-from ssdlab.results.sweep import COLUMNS, Outcome, ordered
+from ssdlab.results.sweep import COLUMNS, OUTCOMES, VERSION, Outcome, ordered
 from ssdlab.running.batch import Batch
 from ssdlab.running.job import file_digest
-from ssdlab.running.outcomes import Kind, Outcomes
-from ssdlab.running.runner import Ended, Planned, Runner, Threads, threads_of
+from ssdlab.running.kept import maker_of
+from ssdlab.running.lines import Form
+from ssdlab.running.outcomes import Outcomes
+from ssdlab.running.runner import Ended, Planned, Runner, cores
+from ssdlab.store.store import Store
 from ssdlab.versions import described
 
-KIND = Kind(
+FORM = Form(
     "fleet",
     "running a fleet",
     FLEET["json"],
+    OUTCOMES,
+    VERSION,
     {
         "ssdlab": "version of ssdlab",
         "columns": "version of ssdlab",
@@ -57,6 +62,8 @@ def fleet(
     set: Mapping[str, object] | None = None,
     seed: int | None = None,
     jobs: int | None = None,
+    on: str | None = None,
+    store: str | Path | Store | None = None,
     cache: str | Path | None = None,
     out: str | Path | None = None,
     force: bool = False,
@@ -76,23 +83,24 @@ def fleet(
     `out` is the folder of the fleet. The same fleet into the same folder resumes where it stopped;
     another one is refused unless `force` replaces it. A volume that cannot be run is listed in
     `failures`; the others continue. Ctrl-C raises `Interrupted` with the `fleet` so far. `set`,
-    `seed`, `jobs`, `progress` and `html` are those of `ssdlab.compare`. Raises `ConfigError`,
-    `WorkloadError` and `OutputError`.
+    `seed`, `jobs`, `on`, `store`, `progress` and `html` are those of `ssdlab.compare`. Raises
+    `ConfigError`, `WorkloadError` and `OutputError`.
     """
-    done = run_fleet(
-        traces,
-        drives=[drives] if isinstance(drives, str | Path | Config) else drives,
-        stand_in=stand_in,
-        size=size,
-        sets=set or {},
-        seed=seed,
-        jobs=jobs,
-        cache=None if cache is None else Path(cache),
-        out=None if out is None else Path(out),
-        force=force,
-        progress=progress,
-        html=html,
-    )
+    with maker_of(on, jobs, store, progress) as runner:
+        done = run_fleet(
+            traces,
+            runner,
+            drives=[drives] if isinstance(drives, str | Path | Config) else drives,
+            stand_in=stand_in,
+            size=size,
+            sets=set or {},
+            seed=seed,
+            cache=None if cache is None else Path(cache),
+            out=None if out is None else Path(out),
+            force=force,
+            progress=progress,
+            html=html,
+        )
     if done.interrupted:
         stopped = Interrupted(None, done.folder)
         stopped.fleet = done
@@ -147,21 +155,20 @@ class Drive:
 
 def run_fleet(
     traces: Sequence[str | Path],
+    runner: Runner,
     *,
     drives: Sequence[ConfigLike],
     stand_in: str | None,
     size: Size | None,
     sets: Mapping[str, object],
     seed: int | None,
-    jobs: int | None,
     cache: Path | None,
     out: Path | None,
     force: bool,
     progress: bool,
     html: bool,
-    runner: Runner | None = None,
 ) -> Fleet:
-    """As `fleet`; Ctrl-C ends it early. `runner` makes the runs; None: `jobs` threads here."""
+    """As `fleet`; Ctrl-C ends it early."""
     if bool(traces) == bool(stand_in):
         given = "give traces, or --stand-in NAME:COUNT, not both" if traces else "no volumes"
         raise ConfigError([f"{given}: expected traces, or --stand-in such as alibaba:1000"])
@@ -179,23 +186,28 @@ def run_fleet(
             raise ConfigError([f"--set {told[0]}: is drawn for each volume of a stand-in"])
     else:
         with display() if progress else nullcontext() as shown:
-            threads = threads_of(jobs, 1 << 30)
+            threads = runner.here or cores()
             show = shown.run if shown else None
             volumes = volumes_of(traces, sets, cache=cache, jobs=threads, show=show)
     name = name_of(traces, stand_in)
     identity = _identity(traces, made, chosen, sets, size, seed)
     reads = tuple(one.config.file for one in chosen if one.config.file)
-    with Outcomes(out, identity, force=force, reads=reads, kind=KIND) as stored:
+    with Outcomes(out, identity, force=force, reads=reads, form=FORM) as stored:
         runs = _Runs(volumes, chosen, {**fits, **base}, seed, stored)
         left = runs.planned - len(stored.found)
-        maker = runner or Threads(threads_of(jobs, max(1, left)))
         errors = (ConfigError, WorkloadError)
         if made or size == "drive":
-            memory.check([one.config for one in chosen for _ in range(maker.here)], maker.here)
+            memory.check([one.config for one in chosen for _ in range(runner.here)], runner.here)
         batch = Batch(
-            runs.waiting(), runs.take, point_errors=errors, name=name, total=left, noun=KIND.noun
+            runs.waiting(),
+            runs.take,
+            ahead=True,
+            point_errors=errors,
+            name=name,
+            total=left,
+            noun=FORM.what,
         )
-        batch.run(maker, progress and left > 0)
+        batch.run(runner, progress and left > 0)
         done = Fleet(
             name,
             tuple(one.name for one in chosen),

@@ -117,7 +117,7 @@ pub struct Counts {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum WriteError {
     /// The target exists already.
-    #[error("{0} exists; choose another name, or replace it (--force)")]
+    #[error("{0} exists; choose another name, or replace it")]
     Exists(String),
     /// The file cannot be written.
     #[error("{file}: cannot be written: {cause}")]
