@@ -151,9 +151,9 @@ def search_command(
     design = designed(config, space_values(space), goals, requests, values)
     how = sought(design, sampler, pruner, trials, parallel, sampler_seed, budget)
     target = out or Path("runs") / f"{design.first.name}-search"
-    how_to_run = {"out": target, "force": force, "progress": not quiet, "html": not no_html}
+    rest = {"force": force, "progress": not quiet, "html": not no_html}
     with maker_of(on, jobs, store, not quiet) as runner:
-        done = run_search(design, how, runner, **how_to_run)
+        done = run_search(design, how, runner, out=target, **rest)
     put_result(json_, quiet, done.to_json, done.summary)
     none = done.trials and not any(one.state == "completed" for one in done.trials)
     why = next(iter(done.reasons), "")
