@@ -18,6 +18,7 @@ from sphinx.search.en import SearchEnglish
 
 PAGES = {
     "docs/lifetime": ("endurance", "lifetime", "TBW", "DWPD", "drive writes per day", "wear-out"),
+    "docs/cluster": ("cluster", "Dask", "SLURM", "distributed"),
     "docs/sweeps": ("sweep", "parameter study", "grid", "latin hypercube", "Pareto front"),
     "docs/try": ("try", "which policy", "own trace"),
     "docs/model": ("garbage collection", "GC", "model", "FTL", "trim", "discard"),

@@ -101,6 +101,17 @@ def _inputs(config: Config) -> Iterator[InputFile]:
         yield InputFile(f"{part}.{name}", str(given), digest, size, *place)
 
 
+def check_files(config: Config) -> None:
+    """Raise `WorkloadError` for an input that can be read only once, and only here."""
+    for part, name in FILES:
+        given = config.values.get(part, {}).get(name)
+        if given == "-" or (given and Path(given).is_fifo()):
+            message = (
+                f"{part}.{name}: {given}: a pipe cannot be read by other processes: name a file"
+            )
+            raise WorkloadError(message)
+
+
 def _file_of(path: Path, config: Config) -> Path:
     """A file itself; of a folder with volumes, the file of the volume."""
     if path.is_dir():

@@ -221,6 +221,9 @@ def _placed(order: Order, temporary: Path, unwanted: _Unwanted) -> Iterator[Move
     with ExitStack() as stack:
         for one in order.job.inputs:
             if not _in_place(one):
+                if ".blktrace." in Path(one.file).name:
+                    message = f"{one.path}: one of several files, which are not here: convert them"
+                    raise Elsewhere(f"{message} to one (ssdlab trace convert)")
                 cache = Cache.of_environment()
                 found = brought(one, cache, order.topic, unwanted.is_set)
                 file = stack.enter_context(found)
