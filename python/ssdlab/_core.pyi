@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 __all__ = [
+    "ClassView",
     "ConcurrencyView",
     "ConfigError",
     "Device",
@@ -251,6 +252,9 @@ class DeviceInfo:
     def user_pages(self) -> int:
         """Pages that the host sees."""
     @property
+    def logical_pages(self) -> int:
+        """Logical pages: these and, after them, the parity of each group."""
+    @property
     def striping(self) -> list[int]:
         """Every plane once, in striping order: channels vary fastest, then chips, then planes."""
     @property
@@ -306,6 +310,20 @@ class VictimView:
     @property
     def rng(self) -> np.random.Generator:
         """The policy's own random numbers, from the seed of the run."""
+
+@final
+class ClassView:
+    """The sealed blocks of a class in a pool, as a separation policy sees them."""
+
+    @property
+    def sealed(self) -> int:
+        """How many there are."""
+    @property
+    def invalid(self) -> int:
+        """Their invalid pages."""
+    @property
+    def least_valid(self) -> int:
+        """The fewest valid pages of one of them; 0 without any."""
 
 @final
 class TriggerView:

@@ -230,6 +230,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<policies::DeviceInfo>()?;
     module.add_class::<policies::VictimView>()?;
     module.add_class::<policies::TriggerView>()?;
+    module.add_class::<policies::ClassView>()?;
     module.add_class::<policies::ConcurrencyView>()?;
     module.add_function(wrap_pyfunction!(load, module)?)?;
     module.add_function(wrap_pyfunction!(config_toml, module)?)?;

@@ -66,6 +66,15 @@ Force = Annotated[
     bool, typer.Option("--force", help="Replace existing results in the output folder.")
 ]
 ForceFiles = Annotated[bool, typer.Option("--force", help="Replace existing files.")]
+StoreOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--store",
+        metavar="DIR",
+        envvar="SSDLAB_STORE",
+        help="Store of results: runs that it has are not made again.",
+    ),
+]
 Plots = Annotated[
     Path | None,
     typer.Option("--plots", metavar="DIR", help="Write the plots to this folder instead."),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Protocol, TypeVar
+from typing import Annotated, Any, Protocol, TypeVar
 
 import typer
 
@@ -29,6 +29,7 @@ from ssdlab.cli.options import (
     Separate,
     Sets,
     Sort,
+    StoreOption,
     Trace,
     Traces,
     Unit,
@@ -67,7 +68,7 @@ def run_command(
         traces = [] if trace is None else [trace]
         planned = plan([config], traces=traces, set=values, seed=seed, seeds=seeds)
         target = out or Path("runs") / planned[0].config.name
-        _compared(planned, jobs, on, target, force, json_, quiet, no_html)
+        _compared(planned, (on, jobs), target, force, json_, quiet, no_html)
         return
     if jobs is not None or on is not None:
         option = "--jobs" if jobs is not None else "--on"
@@ -125,6 +126,7 @@ def compare_command(
     seed: Seed = None,
     seeds: Seeds = None,
     no_html: NoHtml = False,
+    store: StoreOption = None,
 ) -> None:
     """Simulate the same work under several configurations, side by side."""
     values = read_as(sets, unit, page_size, sort)
@@ -153,7 +155,7 @@ def compare_command(
         seeds=seeds,
     )
     target = out or Path("runs") / f"{planned[0].config.name}-compared"
-    _compared(planned, jobs, on, target, force, json_, quiet, no_html)
+    _compared(planned, (on, jobs), target, force, json_, quiet, no_html, store)
 
 
 class _Study(Protocol):
@@ -213,22 +215,16 @@ def _separations(quick: bool, jobs: int | None, out: Path | None, json_: Form, q
 
 def _compared(
     planned: Sequence[Planned],
-    jobs: int | None,
-    on: str | None,
+    where: tuple[str | None, int | None],
     target: Path,
     force: bool,
     json_: Form,
     quiet: bool,
     no_html: bool,
+    store: Path | None = None,
 ) -> None:
     """Run everything and print the results; exit with an error if they are incomplete."""
-    with runner_of(on, jobs, len(planned)) as runner:
-        done = run_all(
-            planned,
-            runner=runner,
-            out=target,
-            force=force,
-            progress=not quiet,
-            html=not no_html,
-        )
+    how: dict[str, Any] = {"force": force, "html": not no_html, "store": store}
+    with runner_of(*where, len(planned)) as runner:
+        done = run_all(planned, runner=runner, out=target, progress=not quiet, **how)
     end_comparison(done, target, json_, quiet)

@@ -40,6 +40,8 @@ UNITS = {
     "sorting": "requests",
     "writing": "bytes",
     "sweep": "runs",
+    "fleet": "runs",
+    "volumes": "volumes",
 }
 
 

@@ -158,16 +158,16 @@ def over_key(points: Points, metric: Column, x: Key) -> Figure:
     hollow = any(curve.dots is not None and bool(curve.dots.any()) for curve in curves)
     text = " ".join([f"{_title(metric)} over {x.name}.", *dict.fromkeys(notes)])
     text += RESERVE if hollow else ""
-    axes = (_padded(key_axis(x), (c.x for c in curves)), _up(metric_axis(metric), curves))
+    axes = (padded(key_axis(x), (c.x for c in curves)), _up(metric_axis(metric), curves))
     return Plot(key, title, text, *axes, tuple(curves))
 
 
 def _up(axis: Axis, curves: Sequence[Curve]) -> Axis:
     bands = [band for c in curves for band in (c.low, c.high) if band is not None]
-    return _padded(axis, [*(c.y for c in curves), *bands])
+    return padded(axis, [*(c.y for c in curves), *bands])
 
 
-def _padded(axis: Axis, values: Iterable[Floats]) -> Axis:
+def padded(axis: Axis, values: Iterable[Floats]) -> Axis:
     """An axis with room for the marks at its ends."""
     every = np.concatenate([*values])
     low, high = float(np.nanmin(every)), float(np.nanmax(every))
@@ -404,7 +404,7 @@ def pareto(points: Points, across: Column, up: Column) -> tuple[Figure, list[int
     text += " Only some of the others are drawn." if left > 0 else ""
     hollow = any(curve.dots is not None and bool(curve.dots.any()) for curve in curves)
     text += RESERVE if hollow else ""
-    x = _padded(_spread_axis(across, known, 0), (curve.x for curve in curves))
+    x = padded(_spread_axis(across, known, 0), (curve.x for curve in curves))
     y = _up(_spread_axis(up, known, 1), curves)
     return Plot(key, title, text, x, y, tuple(curves)), [row[2] for row in front]
 

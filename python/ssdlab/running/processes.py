@@ -25,13 +25,14 @@ from types import FrameType
 from typing import IO, Any, NoReturn
 
 from ssdlab.config.resolve import Config
+from ssdlab.display.argument import argument
 from ssdlab.display.progress import REDRAW_S, Callback
 from ssdlab.errors import InternalError, Interrupted, RunError
 from ssdlab.policy import Policies
 from ssdlab.results.report import Report
 from ssdlab.running import simulate
-from ssdlab.running.job import sources_digest
 from ssdlab.running.moved import NOTHING, Moved
+from ssdlab.running.sources import sources_digest
 
 STOP_S = 30.0
 """How long a process may take to store its results after it was asked to stop."""
@@ -69,7 +70,7 @@ def run_apart(
     """As `run_loaded`, in a process that ends when `stop` is set. `policies`: `Policies.packed()`.
 
     `callback` is called with the progress. With `sources`, the digest of the policies
-    (`job.sources_digest`), others are refused by a `PolicyDiffers`. Raises what `run_loaded`
+    (`sources_digest`), others are refused by a `PolicyDiffers`. Raises what `run_loaded`
     raises, and `Died`.
     """
     job: dict[str, object] = {"config": config.text, "policies": policies, "out": out, "html": html}
@@ -143,7 +144,9 @@ def _why(code: int, stopped: bool) -> str:
     if code >= 0:
         return f"its process ended with exit code {code} before the run did"
     name = signal.Signals(-code).name
-    hint = " (out of memory? fewer --jobs take less)" if name in ("SIGKILL", "SIGABRT") else ""
+    hint = ""
+    if name in ("SIGKILL", "SIGABRT"):
+        hint = f" (out of memory? fewer {argument('jobs')} take less)"
     return f"its process was ended by {name}{hint}"
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from ssdlab.config.resolve import Config
+from ssdlab.display.argument import argument
 from ssdlab.display.numbers import Value
 from ssdlab.display.progress import Callback
 from ssdlab.errors import ConfigError, Interrupted, RunError
@@ -79,6 +80,9 @@ class Work(Protocol):
     """Every run writes its files there, in its `Planned.folder`; None: no files."""
     html: bool
     """With pages, for the first repetitions."""
+    ahead: bool
+    """Runs may be taken long before they begin: which come next does not depend on time, or on how
+    others end."""
     stop: threading.Event
     """No run begins once it is set, and those that go on end as `interrupted`."""
     interrupted: bool
@@ -208,10 +212,16 @@ def ended_of(one: Planned, work: Work, apart: bool = False) -> Ended:
         return Ended("failed", None, str(error))
 
 
+def place_of(one: Planned, folder: Path) -> Path:
+    """Where the files of a run go, in the folder of all."""
+    place = folder / one.folder
+    if one.place is not None and (place / REPORT).exists():
+        shutil.rmtree(place)  # of another version or configuration, or damaged
+    return place
+
+
 def _report_of(one: Planned, work: Work, apart: bool) -> Report:
-    out = None if work.folder is None else work.folder / one.folder
-    if one.place is not None and out is not None and (out / REPORT).exists():
-        shutil.rmtree(out)  # of another version or configuration, or damaged
+    out = None if work.folder is None else place_of(one, work.folder)
     callback, html = work.callback(one), work.html and one.first
     if one.policies or apart:
         return run_apart(one.config, one.policies, callback, work.stop, out=out, html=html)
@@ -228,5 +238,5 @@ def cores() -> int:
 def threads_of(jobs: int | None, runs: int) -> int:
     """How many runs go on at a time: `jobs`, or one per core. Raises `ConfigError`."""
     if jobs is not None and jobs < 1:
-        raise ConfigError([f"jobs: {jobs}: expected at least 1"])
+        raise ConfigError([f"{argument(jobs=jobs)}: expected at least 1"])
     return max(1, min(jobs or cores(), runs))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -133,12 +133,34 @@ def _report(finished: _core.Finished, config: Config, moved: Moved, made: Draft 
         wanted["requests"] = metrics["request_log"]
         # Written from the first cut, or reclaim unit, on.
         wanted |= {name: (made.path / LOGS[name]).exists() for name in ("power", "units")}
-        logs = {name: file for name, file in LOGS.items() if wanted[name]}
-        values["series"] = {"intervals": SERIES, "distributions": DISTRIBUTIONS, **logs}
+        values["series"] = _files(name for name in LOGS if wanted[name])
     trace = json.loads(moved.json(finished.trace, config)) if finished.trace else None
     folder = None if made is None else made.target
     tables = finished.series, finished.distributions
     return Report.of(json.dumps(values), *tables, trace=trace, folder=folder)
+
+
+def _files(logs: Iterable[str] = ()) -> dict[str, str]:
+    """The tables in the folder of a run, by what they have, with these logs."""
+    return {
+        "intervals": SERIES,
+        "distributions": DISTRIBUTIONS,
+        **{name: LOGS[name] for name in logs},
+    }
+
+
+def store_files(report: Report, folder: Path, *, html: bool = True, force: bool = False) -> Report:
+    """Write the folder of a run without logs, as the run itself would have. Raises `OutputError`.
+
+    Returns the report with that folder.
+    """
+    with draft(folder, force) as made:
+        made.settle(report.completed)
+        values = {**report.json, "series": _files()}
+        tables = report.series_csv, report.distributions_csv
+        placed = Report.of_values(values, *tables, trace=report.trace, folder=made.target)
+        _write(made, placed, html)
+    return placed
 
 
 def _write(made: Draft, report: Report, html: bool) -> None:

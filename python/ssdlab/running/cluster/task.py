@@ -28,7 +28,7 @@ from ssdlab.errors import (
 from ssdlab.results.report import Report
 from ssdlab.running.cluster.arrivals import Elsewhere, brought
 from ssdlab.running.cluster.cache import Cache
-from ssdlab.running.job import InputFile, Job, file_digest
+from ssdlab.running.job import InputFile, Job, contents
 from ssdlab.running.moved import Moved
 from ssdlab.running.processes import PolicyDiffers, run_apart
 from ssdlab.running.simulate import run_loaded
@@ -221,9 +221,8 @@ def _placed(order: Order, temporary: Path, unwanted: _Unwanted) -> Iterator[Move
     with ExitStack() as stack:
         for one in order.job.inputs:
             if not _in_place(one):
-                if ".blktrace." in Path(one.file).name:
-                    message = f"{one.path}: one of several files, which are not here: convert them"
-                    raise Elsewhere(f"{message} to one (ssdlab trace convert)")
+                if one.others:
+                    raise WorkloadError(_not_alone(one))
                 cache = Cache.of_environment()
                 found = brought(one, cache, order.topic, unwanted.is_set)
                 file = stack.enter_context(found)
@@ -232,10 +231,16 @@ def _placed(order: Order, temporary: Path, unwanted: _Unwanted) -> Iterator[Move
             else:
                 # Relative to another folder: as particular a path as one in the cache.
                 file = temporary / one.digest / Path(one.file).name
-                file.parent.mkdir()
-                file.symlink_to(one.file)
+                file.parent.symlink_to(Path(one.file).parent)
             here[one.key] = str(file.parent if one.of_folder else file)
         yield Moved(here)
+
+
+def _not_alone(one: InputFile) -> str:
+    return (
+        f"{one.path}: is read with {one.others:,} other files, which are not sent to workers: put"
+        " them where workers see them, or make one file of them (ssdlab trace convert)"
+    )
 
 
 _hashing = threading.Lock()
@@ -247,6 +252,7 @@ def _in_place(one: InputFile) -> bool:
     file = Path(one.file)
     try:
         with _hashing:
-            return file.stat().st_size == one.bytes and file_digest(file)[0] == one.digest
+            alike = one.others or file.stat().st_size == one.bytes
+            return bool(alike) and contents(file)[0] == one.digest
     except (OSError, WorkloadError):
         return False

@@ -1,0 +1,163 @@
+"""`ssdlab search`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from ssdlab.cli.arguments import read_as, space_values
+from ssdlab.cli.ending import BAD_INPUT, end
+from ssdlab.cli.options import (
+    ConfigArgument,
+    Force,
+    Jobs,
+    Json,
+    NoHtml,
+    On,
+    Out,
+    PageSize,
+    Quiet,
+    Seed,
+    Sets,
+    Sort,
+    StoreOption,
+    Traces,
+    Unit,
+)
+from ssdlab.cli.terminal import put_result, say
+from ssdlab.running.kept import maker_of
+from ssdlab.searching.plan import TEST_SEEDS, Goals, Requests, designed
+from ssdlab.searching.search import PARALLEL, SAMPLER, TRIALS, run_search, sought
+
+app = typer.Typer()
+
+EPILOG = """Values of --space: those of --vary, and LO:HI or log:LO:HI, everything in between; "if
+KEY=VALUE,..." behind them is a condition. KEY alone: all of its words, with their parameters; all:
+those of every answer. References of --subject-to: baseline (CONFIG), a word of gc.victim, a preset.
+"""
+
+
+Space = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--space", metavar="KEY=VALUES|KEY|all", help="What is searched (see below); repeatable."
+    ),
+]
+Minimize = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--minimize", metavar="METRIC", help="A number of the report, or a column; repeatable."
+    ),
+]
+Maximize = Annotated[
+    list[str] | None,
+    typer.Option("--maximize", metavar="METRIC", help="A number that is to be high; repeatable."),
+]
+SubjectTo = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--subject-to",
+        metavar="BOUND",
+        help='A bound, such as "waf < 1.02 * greedy"; repeatable.',
+    ),
+]
+TestTraces = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--test-trace", metavar="FILE", help="Trace that only tests the result; repeatable."
+    ),
+]
+Across = Annotated[
+    Literal["mean", "worst"],
+    typer.Option("--across", help="Of several traces: the mean ratio to CONFIG, or the worst."),
+]
+SearchSeeds = Annotated[
+    int, typer.Option("--seeds", metavar="N", help="Seeds that every point runs.")
+]
+TestSeeds = Annotated[
+    int, typer.Option("--test-seeds", metavar="N", help="Other seeds, for the test.")
+]
+Rungs = Annotated[
+    int, typer.Option("--rungs", metavar="N", help="Run parts first and give up early, N steps.")
+]
+SamplerName = Annotated[str, typer.Option("--sampler", metavar="NAME", help="Sampler of Optuna.")]
+SamplerSeed = Annotated[
+    int, typer.Option("--sampler-seed", metavar="N", help="Seed of the sampler.")
+]
+PrunerName = Annotated[
+    str | None,
+    typer.Option(
+        "--pruner",
+        metavar="NAME",
+        help="Pruner of Optuna.  [default: successive-halving with --rungs]",
+    ),
+]
+Trials = Annotated[
+    int, typer.Option("--trials", metavar="N", help="Number of different points to try.")
+]
+Parallel = Annotated[
+    int, typer.Option("--parallel", metavar="N", help="Points that are chosen at a time.")
+]
+Spend = Annotated[
+    str | None,
+    typer.Option(
+        "--budget", metavar="TIME|RUNS", help="Stop after a time (2h) or so many runs (500)."
+    ),
+]
+
+
+@app.command("search", epilog=EPILOG)
+def search_command(
+    config: ConfigArgument,
+    space: Space = None,
+    minimize: Minimize = None,
+    maximize: Maximize = None,
+    subject_to: SubjectTo = None,
+    traces: Traces = None,
+    test_traces: TestTraces = None,
+    across: Across = "mean",
+    seeds: SearchSeeds = 1,
+    test_seeds: TestSeeds = TEST_SEEDS,
+    sampler: SamplerName = SAMPLER,
+    sampler_seed: SamplerSeed = 0,
+    trials: Trials = TRIALS,
+    parallel: Parallel = PARALLEL,
+    budget: Spend = None,
+    rungs: Rungs = 1,
+    pruner: PrunerName = None,
+    sets: Sets = None,
+    unit: Unit = None,
+    page_size: PageSize = None,
+    sort: Sort = False,
+    jobs: Jobs = None,
+    on: On = None,
+    store: StoreOption = None,
+    out: Out = None,
+    force: Force = False,
+    json_: Json = None,
+    quiet: Quiet = False,
+    seed: Seed = None,
+    no_html: NoHtml = False,
+) -> None:
+    """Search a space of configurations for the best one, and test that.
+
+    The same command with the same --out resumes where it stopped.
+    """
+    goals = Goals(minimize or [], maximize or [], subject_to or [])
+    requests = Requests(traces or [], test_traces or [], across, seed, seeds, test_seeds, rungs)
+    values = read_as(sets, unit, page_size, sort)
+    design = designed(config, space_values(space), goals, requests, values)
+    how = sought(design, sampler, pruner, trials, parallel, sampler_seed, budget)
+    target = out or Path("runs") / f"{design.first.name}-search"
+    how_to_run = {"out": target, "force": force, "progress": not quiet, "html": not no_html}
+    with maker_of(on, jobs, store, not quiet) as runner:
+        done = run_search(design, how, runner, **how_to_run)
+    put_result(json_, quiet, done.to_json, done.summary)
+    none = done.trials and not any(one.state == "completed" for one in done.trials)
+    why = next(iter(done.reasons), "")
+    end(target, {"no point completed": why} if none else {}, done.interrupted, quiet)
+    if done.misses:
+        say(f"error: {done.misses}")
+        raise typer.Exit(BAD_INPUT)

@@ -1,0 +1,112 @@
+"""What a search says, in sentences: only what the intervals of its test carry."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ssdlab.results.intervals import Ratio
+from ssdlab.results.text import counted
+
+if TYPE_CHECKING:
+    from ssdlab.results.search import Search
+
+
+def against(ratio: Ratio, other: str) -> str:
+    """A ratio in words, with its interval: only what that carries is called lower or higher."""
+    low, high = ratio.low, ratio.high
+    if ratio.order == "equal":
+        return f"equal to {other}"
+    interval = "" if low is None or high is None else f", 95 %: {low:.4g} to {high:.4g}"
+    spread = "" if interval else ", the same with every seed"
+    if ratio.order == "not distinguishable":
+        return f"not to be told from {other} (ratio {ratio.ratio:.4g}{interval})"
+    if ratio.ratio >= 2:
+        return (
+            f"{ratio.ratio:.3g} times that of {other} (ratio {ratio.ratio:.4g}{interval}{spread})"
+        )
+    apart = 100 * abs(ratio.ratio - 1)
+    return f"{apart:.2g} % {ratio.order} than {other} (ratio {ratio.ratio:.4g}{interval}{spread})"
+
+
+def answer(done: Search) -> Iterator[str]:
+    """The best point and its test, or by how much the nearest misses the constraints."""
+    best = done.best
+    if best is None:
+        if done.misses:
+            yield f"{done.misses[0].upper()}{done.misses[1:]}."
+        return
+    assert best.values is not None
+    if len(done.goals) == 1:
+        goal, value = done.goals[0], best.values[0]
+        what = goal.title[0].upper() + goal.title[1:]
+        base = done.baseline[0]
+        beside = (
+            "" if base is None or done.in_ratios else f"; {done.value_text(0, base)} in baseline"
+        )
+        yield f"{what} is {goal.best} at {done.called(best)} ({done.value_text(0, value)}{beside})."
+    else:
+        names = " and ".join(goal.title for goal in done.goals)
+        count = counted(len(done.front), "point")
+        yield f"{count} of {len(done.trials):,} are on the front of {names}."
+    tested = next((one for one in done.tested if one.number == best.number), None)
+    if tested is None:
+        return
+    if tested.why:
+        yield f"The test could not be made: {tested.why}."
+        return
+    which = "" if len(done.goals) == 1 else f" {done.called(best)}:"
+    for i, goal in enumerate(done.goals):
+        found = tested.find(goal.name)
+        text = (
+            "has no ratio"
+            if found is None or found.ratio is None
+            else against(found.ratio, "baseline")
+        )
+        yield f"{f'Tested with {done.test}:{which} ' if i == 0 else ''}{goal.title} is {text}."
+    for text in done.constraints:
+        found = tested.find(text)
+        if found is not None and found.ratio is not None:
+            yield f"{text}: {_held(text, found.ratio)} there."
+
+
+def _held(text: str, ratio: Ratio) -> str:
+    """Whether the number over its bound is on the right side of 1."""
+    wanted = "lower" if "<" in text else "higher"
+    if ratio.order == wanted or (ratio.order == "equal" and "=" in text):
+        return "met"
+    return "cannot be told" if ratio.order == "not distinguishable" else "missed"
+
+
+def gains(done: Search) -> Iterator[str]:
+    """Where what was found in training does not hold on the test."""
+    trials = {one.number: one for one in done.trials}
+    for tested in done.tested:
+        point = trials[tested.number]
+        assert point.values is not None
+        for goal, value, base in zip(done.goals, point.values, done.baseline, strict=True):
+            found = tested.find(goal.name)
+            if found is None or found.ratio is None or not base:
+                continue
+            train = value if done.in_ratios else value / base
+            if not goal.better(train, 1.0):
+                continue
+            test, wanted = found.ratio, "higher" if goal.maximize else "lower"
+            low, high = test.low or test.ratio, test.high or test.ratio
+            told = f"{goal.title} of {done.called(point)}: {train:.4g} of baseline in training"
+            if test.order != wanted:
+                yield f"The gain does not hold on the test. {told}, {low:.4g} to {high:.4g} there."
+            elif goal.better(train, high if goal.maximize else low):
+                yield f"The gain is smaller on the test. {told}, {low:.4g} to {high:.4g} there."
+        for text in done.constraints:
+            compared = tested.find(text)
+            if compared is not None and compared.ratio is not None:
+                how = _held(text, compared.ratio)
+                if how != "met":
+                    what = "is missed" if how == "missed" else "may be missed"
+                    r = compared.ratio
+                    low, high = r.low or r.ratio, r.high or r.ratio
+                    yield (
+                        f"{text} {what} on the test by {done.called(point)}:"
+                        f" {low:.4g} to {high:.4g} times the bound."
+                    )

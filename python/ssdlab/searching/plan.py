@@ -1,0 +1,135 @@
+"""From what a user asks for to the design of a search."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ssdlab import policy
+from ssdlab.config.resolve import ConfigLike, Source
+from ssdlab.errors import ConfigError
+from ssdlab.searching.constraint import constraint_of
+from ssdlab.searching.design import (
+    Case,
+    Objective,
+    Rung,
+    SearchDesign,
+    cases_of,
+    check_apart,
+    without_impossible,
+)
+from ssdlab.searching.metric import metric_of
+from ssdlab.searching.space import IF, spaced
+
+TEST_SEEDS, LEAST_TESTS = 5, 2
+"""Seeds of the test; with one there is no interval."""
+FACTOR = 3
+"""A rung has so many times the requests of the one before it."""
+ACROSS = ("mean", "worst")
+
+
+@dataclass(frozen=True)
+class Goals:
+    """What is sought, as the user says it."""
+
+    minimize: Sequence[str] = ()
+    maximize: Sequence[str] = ()
+    subject_to: Sequence[str] = ()
+
+    def objectives(self) -> tuple[Objective, ...]:
+        """The numbers that are to be low, then those that are to be high. Raises `ConfigError`."""
+        found = [Objective(metric_of("--minimize", one)) for one in self.minimize]
+        found += [Objective(metric_of("--maximize", one), True) for one in self.maximize]
+        names = {one.metric.column.name for one in found}
+        if not names:
+            form = "such as --minimize latency.write.p99_9"
+            raise ConfigError([f"nothing to search for: give an objective, {form}"])
+        if len(names) < len(found):
+            raise ConfigError(["--minimize, --maximize: a number is named twice"])
+        return tuple(found)
+
+
+@dataclass(frozen=True)
+class Requests:
+    """On which requests, and with which seeds, as the user says it."""
+
+    traces: Sequence[str | Path] = ()
+    test_traces: Sequence[str | Path] = ()
+    across: str = ACROSS[0]
+    seed: int | None = None
+    seeds: int = 1
+    test_seeds: int = TEST_SEEDS
+    rungs: int = 1
+
+    def check(self) -> None:
+        """Refuse what cannot be. Raises `ConfigError`."""
+        given = {"seeds": self.seeds, "test-seeds": self.test_seeds, "rungs": self.rungs}
+        for option, value in given.items():
+            least = LEAST_TESTS if option == "test-seeds" else 1
+            if value < least:
+                raise ConfigError([f"--{option} {value}: expected at least {least}"])
+        if self.across not in ACROSS:
+            raise ConfigError([f"--across {self.across}: expected {' or '.join(ACROSS)}"])
+        if self.test_traces and not self.traces:
+            raise ConfigError(["--test-trace: needs --trace, the traces to search on"])
+
+    def cases(self) -> tuple[tuple[Case, ...], tuple[Case, ...]]:
+        """Those of training and of the test. Raises `WorkloadError` if a trace is missing."""
+        train, test = cases_of(self.traces), cases_of(self.test_traces)
+        check_apart(train, test)
+        train = train or (Case(""),)
+        return train, test or train
+
+
+def designed(
+    config: ConfigLike,
+    space: Mapping[str, object],
+    goals: Goals,
+    on: Requests,
+    sets: Mapping[str, object],
+) -> SearchDesign:
+    """What a search runs. Raises `ConfigError`, or `WorkloadError` if a trace is missing."""
+    objectives, source = goals.objectives(), Source(config)
+    on.check()
+    train, test = on.cases()
+    found = spaced(space)
+    if "run.seed" in {one.key for one in found.dimensions}:
+        message = "--space run.seed: seeds are no part of a space; --seeds repeats points"
+        raise ConfigError([message])
+    design = SearchDesign(
+        source,
+        found,
+        objectives,
+        tuple({c.text: c for c in map(constraint_of, goals.subject_to)}.values()),
+        train,
+        test,
+        (),
+        (),
+        rungs_of(on.rungs, on.seeds),
+        sets,
+        worst=on.across == "worst",
+    )
+    begin = on.seed
+    if begin is None:
+        # What the configuration says, if the keys over it do not.
+        values, _ = policy.split({**sets, **train[0].keys})
+        begin = int(source.load(values, trace=train[0].trace)["run.seed"])
+    after = begin + on.seeds
+    seeds, others = range(begin, after), range(after, after + on.test_seeds)
+    design = replace(design, seeds=tuple(seeds), test_seeds=tuple(others))
+    design.first  # noqa: B018 - a configuration that is wrong by itself is told first
+    if all(values is not None for values in space.values()):
+        return design
+    own = {key.split(IF)[0].strip() for key, values in space.items() if values is not None}
+    return without_impossible(design, (one.key for one in found.dimensions if one.key not in own))
+
+
+def rungs_of(count: int, seeds: int) -> tuple[Rung, ...]:
+    """So many rungs: shares of the requests with the first seed, all of them, then all seeds."""
+    several = [Rung(1, seeds)]
+    if seeds > 1 and count > 1:
+        several.insert(0, Rung(1, 1))
+    while len(several) < count:
+        several.insert(0, Rung(several[0].divisor * FACTOR, 1))
+    return tuple(several)

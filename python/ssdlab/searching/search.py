@@ -1,0 +1,374 @@
+"""All rounds of a search, resumed where it stopped: `ssdlab.search`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from ssdlab import policy
+from ssdlab.config.given import typed
+from ssdlab.config.resolve import ConfigLike
+from ssdlab.display.progress import display, say_before
+from ssdlab.errors import ConfigError, Interrupted
+from ssdlab.results import outputs
+from ssdlab.results.folder import PAGE
+from ssdlab.results.report import SUMMARY
+from ssdlab.results.search import BEST, CSV, FRONT, JSON, Goal, Search, Tried, tried_of
+from ssdlab.running.kept import maker_of
+from ssdlab.running.runner import Runner
+from ssdlab.running.sweep_runs import Budget
+from ssdlab.searching.design import SearchDesign, check
+from ssdlab.searching.judging import Judge
+from ssdlab.searching.plan import FACTOR, TEST_SEEDS, Goals, Requests, designed
+from ssdlab.searching.sampling import (
+    PRUNERS,
+    SAMPLERS,
+    Asked,
+    Chosen,
+    Sampling,
+    checked_name,
+    library,
+)
+from ssdlab.searching.space import Point
+from ssdlab.searching.tested import test_notes, test_text, tested
+from ssdlab.searching.trying import Runs, Who, name_of
+from ssdlab.store.store import Store
+from ssdlab.versions import described
+
+TRIALS, PARALLEL = 100, 8
+SAMPLER, PRUNER = "tpe", "none"
+MOST_TESTED = 8
+"""Points of a front that are tested."""
+
+
+@dataclass(frozen=True)
+class Sought:
+    """How a search proceeds."""
+
+    sampler: str = SAMPLER
+    pruner: str = PRUNER
+    trials: int = TRIALS
+    parallel: int = PARALLEL
+    seed: int = 0
+    """Of the sampler."""
+    budget: Budget | None = None
+
+    def chosen(self, design: SearchDesign) -> Chosen:
+        """What chooses the points."""
+        maximize = tuple(one.maximize for one in design.objectives)
+        return Chosen(
+            self.sampler,
+            self.pruner,
+            maximize,
+            self.seed,
+            design.space,
+            len(design.rungs),
+            FACTOR,
+        )
+
+
+@typed
+def search(
+    config: ConfigLike,
+    *,
+    space: Mapping[str, object] | str,
+    minimize: str | Sequence[str] = (),
+    maximize: str | Sequence[str] = (),
+    subject_to: str | Sequence[str] = (),
+    traces: Sequence[str | Path] = (),
+    test_traces: Sequence[str | Path] = (),
+    across: str = "mean",
+    set: Mapping[str, object] | None = None,
+    seed: int | None = None,
+    seeds: int = 1,
+    test_seeds: int = TEST_SEEDS,
+    rungs: int = 1,
+    sampler: str = SAMPLER,
+    sampler_seed: int = 0,
+    pruner: str | None = None,
+    trials: int = TRIALS,
+    parallel: int = PARALLEL,
+    budget: str | int | None = None,
+    jobs: int | None = None,
+    on: str | None = None,
+    store: str | Path | Store | None = None,
+    out: str | Path | None = None,
+    force: bool = False,
+    progress: bool = True,
+    html: bool = True,
+) -> Search:
+    """Search the space for the point at which a number is lowest, and test it.
+
+    `space` maps keys, which may have conditions ("gc.window if gc.path=copyback"), to lists of
+    values, policies in Python among them, or to ranges ("0.05:0.3", "log:1:64", and those of
+    `ssdlab.sweep`). None stands for all words of a key, "all" for everything. `minimize` and
+    `maximize` name columns of comparisons or numbers of the report; of several the Pareto front is
+    sought. `subject_to` are bounds such as "waf < 1.02 * greedy".
+
+    Points run `traces`, or the requests of the configuration, with `seeds` seeds from `seed` on.
+    Over several traces an objective is the mean, or the `across="worst"` one, of the ratios to the
+    configuration as it is. The best is then tested on `test_traces` with `test_seeds` other seeds.
+
+    Optuna's `sampler` chooses the points, `parallel` at a time, until `trials` different ones have
+    been tried or the `budget` is spent. With `rungs` above 1 they make a part of their runs first,
+    and `pruner` gives some up. The result does not depend on `jobs`; the same call with the same
+    `out` resumes (docs/search.md).
+
+    If no point meets the bounds, `best` is None and `nearest` the one that misses them by least.
+    Ctrl-C raises `Interrupted`; its `search` is what is done. Raises `ConfigError`,
+    `WorkloadError` and `OutputError`. The other arguments are those of `ssdlab.sweep`.
+    """
+    given = {space: None} if isinstance(space, str) else space
+    goals = Goals(_several(minimize), _several(maximize), _several(subject_to))
+    requests = Requests(traces, test_traces, across, seed, seeds, test_seeds, rungs)
+    design = designed(config, given, goals, requests, set or {})
+    how = sought(design, sampler, pruner, trials, parallel, sampler_seed, budget)
+    target = None if out is None else Path(out)
+    rest = {"force": force, "progress": progress, "html": html}
+    with maker_of(on, jobs, store, progress) as runner:
+        done = run_search(design, how, runner, out=target, **rest)
+    if done.interrupted:
+        stopped = Interrupted(None, done.folder)
+        stopped.search = done
+        raise stopped
+    return done
+
+
+def _several(given: str | Sequence[str]) -> list[str]:
+    return [given] if isinstance(given, str) else [*given]
+
+
+def sought(
+    design: SearchDesign,
+    sampler: str = SAMPLER,
+    pruner: str | None = None,
+    trials: int = TRIALS,
+    parallel: int = PARALLEL,
+    sampler_seed: int = 0,
+    budget: str | int | None = None,
+) -> Sought:
+    """How a search proceeds. Raises `ConfigError`."""
+    several = len(design.rungs) > 1
+    name = checked_name(
+        "--pruner", pruner or ("successive-halving" if several else PRUNER), PRUNERS
+    )
+    how = Sought(
+        checked_name("--sampler", sampler, SAMPLERS),
+        name,
+        trials,
+        parallel,
+        sampler_seed,
+        Budget.of(budget),
+    )
+    for option, value in (("trials", trials), ("parallel", parallel)):
+        if value < 1:
+            raise ConfigError([f"--{option} {value}: expected at least 1"])
+    if name != "none" and not several:
+        raise ConfigError([f"--pruner {name}: needs rungs to give points up on (--rungs 3)"])
+    if several and len(design.objectives) > 1:
+        message = (
+            "--rungs: points of several objectives have no order, so none can be given up early"
+        )
+        raise ConfigError([message])
+    how.chosen(design).sampler_of(0)
+    return how
+
+
+def run_search(
+    design: SearchDesign,
+    how: Sought,
+    runner: Runner,
+    *,
+    out: Path | None = None,
+    force: bool = False,
+    progress: bool = True,
+    html: bool = True,
+) -> Search:
+    """Search, or go on with the search that `out` holds, and write what is found there."""
+    check(design, runner.here)
+    if progress:
+        say_before([*design.space.notes, *design.first.notes])
+    identity = {
+        "ssdlab": described(),
+        "optuna": library().__version__,
+        **design.identity(),
+        "sampler": how.sampler,
+        "pruner": how.pruner,
+        "parallel": how.parallel,
+        "sampler_seed": how.seed,
+    }
+    with ExitStack() as stack:
+        runs = stack.enter_context(Runs(out, identity, design, runner, force=force))
+        if progress:
+            runs.progress = stack.enter_context(display()).run(f"{design.first.name}, searched")
+        going = _Going(design, how, runs, Sampling(how.chosen(design), out), identity)
+        going.all()
+        done = going.done()
+        if out is not None:
+            _write(done, design, out, html)
+    return done
+
+
+@dataclass
+class _Going:
+    """A search that goes on."""
+
+    design: SearchDesign
+    how: Sought
+    runs: Runs
+    sampling: Sampling
+    identity: dict[str, Any]
+    results: dict[str, Tried] = field(default_factory=dict)
+    """What is known of points, by name."""
+    ending: str = ""
+
+    def all(self) -> None:
+        """Rounds, until something ends them."""
+        begun = time.monotonic()
+        judge = Judge(self.design, self.runs)
+        for one in self.sampling.before:
+            self.results.setdefault(one.user_attrs["point"], tried_of(one.user_attrs["tried"]))
+        judge.refer(self.design.rungs[-1])
+        while not self.runs.interrupted:
+            left = self.how.trials - len(self.results)
+            self.ending = self._spent(begun, left)
+            if self.ending:
+                return
+            new = min(left, self.how.parallel)
+            asked = self.sampling.ask(new, self._name, {*self.results})
+            if all(one.name in self.results for one in asked):
+                self.ending = "every point that the sampler finds has been tried"
+                return
+            self._round(judge, asked, whole=new == self.how.parallel)
+
+    def _spent(self, begun: float, left: int) -> str:
+        """Why no round begins; empty: one does."""
+        budget, size = self.how.budget, self.design.space.size
+        if left <= 0:
+            return f"{self.how.trials:,} points have been tried (--trials)"
+        if size is not None and len(self.results) >= size:
+            return "every point of the space has been tried"
+        if budget and budget.runs is not None and self.runs.count >= budget.runs:
+            return "the budget is spent"
+        if budget and budget.seconds is not None and time.monotonic() - begun >= budget.seconds:
+            return "the budget is spent"
+        return ""
+
+    def _name(self, point: Point) -> str:
+        return name_of(self.design.space.shown(point))
+
+    def _round(self, judge: Judge, asked: Sequence[Asked], *, whole: bool) -> None:
+        """Run the points of a round, rung after rung, and tell the sampler what came of them."""
+        places: dict[str, int] = {}
+        for at, one in enumerate(asked):
+            if one.name not in self.results:
+                places.setdefault(one.name, at)
+        found: dict[str, Tried] = {}
+        going = [*places]
+        unsettled = dict.fromkeys(going, 0)
+        for rung in range(len(self.design.rungs)):
+            whos = {name: self._who(asked[places[name]]) for name in going}
+            judged = judge.judge(whos, rung)
+            if judged is None:
+                return  # interrupted: the round is asked for again
+            for name, tried in judged.items():
+                found[name] = replace(tried, number=asked[places[name]].trial.number)
+            going = [name for name in going if found[name].state == "completed"]
+            if rung + 1 < len(self.design.rungs):
+                going = self._promoted(judge, going, places, asked, rung, found, unsettled)
+        self.results |= {name: replace(found[name], unsettled=unsettled[name]) for name in places}
+        self.sampling.end(asked, [self.results[one.name] for one in asked], whole=whole)
+
+    def _who(self, one: Asked) -> Who:
+        return Who.of(self.design.space.shown(one.point), one.point)
+
+    def _promoted(
+        self,
+        judge: Judge,
+        going: Sequence[str],
+        places: Mapping[str, int],
+        asked: Sequence[Asked],
+        rung: int,
+        found: dict[str, Tried],
+        unsettled: dict[str, int],
+    ) -> list[str]:
+        """Those that go on to the next rung. Runs that have not settled rank nothing."""
+        ranked = {}
+        for name in going:
+            values = found[name].values
+            assert values is not None, "a completed point has values"
+            if judge.settled(self._who(asked[places[name]]), rung):
+                ranked[places[name]] = values[0]
+            else:
+                unsettled[name] += 1
+        given_up = self.sampling.report(ranked, asked, rung)
+        for name in going:
+            if places[name] in given_up:
+                found[name] = replace(found[name], state="given up")
+        return [name for name in going if places[name] not in given_up]
+
+    def done(self) -> Search:
+        """What has been found, tested."""
+        design = self.design
+        judge = Judge(design, self.runs)
+        goals = tuple(Goal(o.metric.name, o.metric.column, o.maximize) for o in design.objectives)
+        found = Search(
+            design.first.name,
+            goals,
+            tuple(one.text for one in design.constraints),
+            tuple(self.results.values()),
+            judge.baseline(),
+            importance=self.sampling.importance(),
+            runs=self.runs.count,
+            size=design.space.size,
+            ending=self.ending,
+            notes=design.space.notes,
+            identity=self.identity,
+        )
+        several = [(one, self._of(one)) for one in found.front[:MOST_TESTED]]
+        results = tested(design, self.runs, several) if not self.runs.interrupted else ()
+        return replace(
+            found,
+            tested=results,
+            test=test_text(design),
+            runs=self.runs.count,
+            notes=(*found.notes, *test_notes(design)),
+            interrupted=self.runs.interrupted,
+            folder=self.runs.folder,
+        )
+
+    def _of(self, one: Tried) -> Who:
+        return Who.of(one.point, self.design.space.point_of(one.point))
+
+
+def _write(done: Search, design: SearchDesign, folder: Path, html: bool) -> None:
+    """Write the tables, the best points, the summary and the page. Raises `OutputError`."""
+    files = {CSV: outputs.text(done.to_csv()), SUMMARY: outputs.text(done.summary())}
+    for one in done.front:
+        name = BEST if len(done.goals) == 1 else f"{FRONT}/{one.number}.toml"
+        files[name] = outputs.text(_toml(done, design, one))
+    if html:
+        from ssdlab.html.search_page import search_page  # needs numpy, which is slow to import
+
+        files[PAGE] = outputs.text(search_page(done))
+    files[JSON] = outputs.text(done.to_json())
+    outputs.write_all({folder / name: one for name, one in files.items()}, force=True)
+
+
+def _toml(done: Search, design: SearchDesign, one: Tried) -> str:
+    """A point as a configuration that `ssdlab run` takes."""
+    point = design.space.point_of(one.point)
+    config, policies = design.loaded(point, design.train[0], design.seeds[0])
+    lines = [
+        f"# {one.label}",
+        f"# trial {one.number} of a search for {', '.join(g.name for g in done.goals)}",
+    ]
+    lines += [
+        f"# {key}: {policy.label_of(made)}, a policy in Python: pass it with {key.split('.')[1]}="
+        for key, made in policies.given.items()
+    ]
+    return "\n".join(lines) + "\n\n" + config.toml()

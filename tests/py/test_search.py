@@ -1,0 +1,613 @@
+"""Searches: spaces, bounds, what is found, resumption, rungs, traces, tests, refusals, the page."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import time
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import search_proofs as proofs
+import ssdlab
+from policies import Fifo, GreedyByScore
+from running import COMMAND, HANG_S, SMALL, SMALL_TOML, refused, ssdlab_command
+from ssdlab.config.resolve import load_config
+from ssdlab.results.search import BEST, CSV, JSON, RUNS, STORAGE, Search
+from ssdlab.running.runner import Planned, Threads, Work
+from ssdlab.searching import everything
+from ssdlab.searching.constraint import constraint_of
+from ssdlab.searching.metric import known
+from ssdlab.searching.plan import Goals, Requests, designed, rungs_of
+from ssdlab.searching.sampling import STUDY
+from ssdlab.searching.search import run_search, sought
+from ssdlab.searching.space import named, spaced
+
+FEW = {**SMALL, "workload.requests": 2000}
+SPACE: dict[str, object] = {
+    "gc.victim": ["greedy", "fifo", "d-choices"],
+    "gc.victim.d": "log:1:32",
+    "gc.trigger.soft": "1:6",
+}
+OP = "device.over_provisioning"
+
+
+def searched(**more: Any) -> Search:  # noqa: ANN401
+    how = {"set": FEW, "space": SPACE, "minimize": "waf", "trials": 20, "progress": False}
+    return ssdlab.search("greedy-8ch", **{**how, "html": False, **more})
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> Search:
+    out = tmp_path_factory.mktemp("searches") / "s"
+    return searched(subject_to="write_p99_ns < 1.5 * fifo", seeds=2, out=out, html=True)
+
+
+# ---------------------------------------------------------------- spaces
+
+
+def keys_of(given: dict[str, object]) -> list[str]:
+    return [named(one.key, one.when) for one in spaced(given).dimensions]
+
+
+def test_a_parameter_exists_with_its_policy_only() -> None:
+    assert keys_of({"gc.victim.d": "1:8", "gc.victim": ["fifo", "d-choices"]}) == [
+        "gc.victim",
+        "gc.victim.d if gc.victim=d-choices",
+    ]
+    assert keys_of({"gc.victim": ["d-choices"], "gc.victim.d": "1:8"})[1] == "gc.victim.d"
+    tables = {"gc.victim": [{"policy": "d-choices", "d": 3}, "d-choices"], "gc.victim.d": [4, 5]}
+    assert spaced(tables).size == 4  # conditions name words
+
+
+def test_conditions_chain_and_count() -> None:
+    space = spaced(
+        {
+            "gc.window if gc.path=copyback": [1, 2],
+            "gc.path if gc.victim=greedy": ["controller", "copyback"],
+            "gc.victim": ["greedy", "fifo"],
+        }
+    )
+    points = [space.shown(one) for one in space.points()]
+    assert len(points) == space.size == 4
+    assert {"gc.victim": "fifo"} in points
+    assert {"gc.victim": "greedy", "gc.path": "controller"} in points
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({}, "nothing to search"),
+        ({"gc.victim": []}, "the list of values is empty"),
+        ({"gc.window": "9:1"}, "--space gc.window=9:1: 9 is not below 1"),
+        ({"gc.windows": None}, "--space gc.windows: has no words of its own"),
+        ({"gc.victims": None}, "did you mean gc.victim?"),
+        ({"gc.window if gc.path": [1]}, 'found "if gc.path"'),
+        ({"gc.window if gc.pat=x": [1], "gc.path": ["copyback"]}, "did you mean gc.path?"),
+        ({"gc.window if gc.path=copybak": [1], "gc.path": ["copyback"]}, "did you mean copyback?"),
+        ({"a if b=x": ["y"], "b if a=y": ["x"]}, "depend on each other"),
+        ({"gc.victim": ["fifo"], "gc.victim.d": "1:8"}, "none of the values of gc.victim"),
+        ({"gc.victim": ["fifo", "fifo"]}, "two values are called fifo"),
+        ({"gc.window if gc.path=a": [1], "gc.window": [2], "gc.path": ["a"]}, "given twice"),
+    ],
+)
+def test_bad_spaces_are_explained(given: dict[str, object], why: str) -> None:
+    with pytest.raises(ssdlab.ConfigError, match=re.escape(why)):
+        spaced(given)
+
+
+def test_all_has_every_question_and_its_words_load() -> None:
+    space = spaced({"all": None, "gc.victim": ["greedy", "fifo"]})
+    keys = {one.key for one in space.dimensions}
+    assert {*everything.KEYS} <= keys
+    of = {one.key: one for one in space.dimensions}
+    assert of["gc.victim"].labels == ("greedy", "fifo")
+    assert "gc.victim.d" not in keys
+    assert "gc.victim.ties if gc.victim=greedy" in [named(o.key, o.when) for o in of.values()]
+    for key, words in everything.UNLISTED.items():
+        for word in words:
+            scope = {} if key.endswith("scope") else {"gc.blocking.scope": "block"}
+            load_config("greedy-8ch", set={**scope, key: word})
+        with pytest.raises(ssdlab.ConfigError) as caught:
+            load_config("greedy-8ch", set={key: "no such word"})
+        told = re.findall(r'"([a-z]+)"', str(caught.value).split("expected")[1])
+        assert told == words
+
+
+def test_a_whole_space_leaves_out_what_is_excluded() -> None:
+    done = searched(space="all", trials=8)
+    assert "gc.path = selective" in done.notes[0]
+    assert all(one.point["gc.path"] != "selective" for one in done.trials)
+
+
+# ---------------------------------------------------------------- bounds and metrics
+
+
+@pytest.mark.parametrize(
+    ("text", "why", "at"),
+    [
+        ("waf <", "expected a number", 5),
+        ("wav < 2", "did you mean waf?", 0),
+        ("waf < 1.02 * gredy", "did you mean greedy?", 13),
+        ("waf < 2 ms", "waf is a pure number", 8),
+        ("latency.read.p99 < 2 MiB", "is in ns", 21),
+        ("waf == 3", 'found "="', 4),
+        ("waf < 1.02 greedy", "expected *, a unit, or the end", 11),
+        ("waf < 2 3", "behind the end", 8),
+        ("waf < 0 * greedy", "not above 0", 0),
+        ("__import__('os')", 'found "("', 10),
+        ("", "the name of a metric", 0),
+        ("latency.read < 2 ms", "it has latency.read.", 0),
+    ],
+)
+def test_a_broken_bound_has_a_caret_at_the_place(text: str, why: str, at: int) -> None:
+    with pytest.raises(ssdlab.ConfigError, match=re.escape(why)) as caught:
+        constraint_of(text)
+    assert str(caught.value).splitlines()[-1] == "    " + " " * at + "^"
+
+
+def test_bounds_are_read_with_their_units() -> None:
+    assert constraint_of("latency.read.p99_9<=2ms").number == 2e6
+    assert constraint_of("waf < greedy").reference == "greedy"
+    bound = constraint_of("waf > 1.5 * baseline")
+    assert bound.excess(1.5, 1.5) > 0
+    assert bound.excess(1.6, 1.5) < 0
+    assert constraint_of("waf >= 1.5").excess(1.5, 1.5) == 0
+    assert constraint_of("gc.calls < 0").excess(2, 0) == 2
+
+
+def test_metrics_are_the_numbers_of_a_report() -> None:
+    report = ssdlab.run("greedy-8ch", set=FEW, progress=False)
+    for name, column in known().items():
+        value = column.of_report(report)
+        assert value is None or isinstance(value, int | float), name
+    assert not any(name.startswith("speed") for name in known())
+
+
+# ---------------------------------------------------------------- what is found
+
+
+def test_the_planted_optimum_is_found() -> None:
+    found = toy(sampler_seed=1)
+    assert found.best is not None
+    assert found.best.values is not None
+    assert found.best.values[0] <= proofs.OPTIMUM * proofs.TOY_NEAR
+    assert len(found.trials) == proofs.TOY_TRIALS
+
+
+def toy(**more: Any) -> Search:  # noqa: ANN401
+    how = {"set": proofs.TOY, "space": proofs.TOY_SPACE, "trials": proofs.TOY_TRIALS, "seed": 1}
+    return searched(**{**how, **more})
+
+
+@pytest.mark.slow
+def test_the_planted_optimum_is_found_from_most_seeds() -> None:
+    best, point = proofs.enumerated()[0]
+    assert best == proofs.OPTIMUM
+    assert point["gc.victim"] == "cost-benefit"
+    near = 0
+    for seed in proofs.TOY_SEEDS:
+        found = toy(sampler_seed=seed).best
+        assert found is not None
+        assert found.values is not None
+        near += found.values[0] <= proofs.OPTIMUM * proofs.TOY_NEAR
+    assert near >= 8
+
+
+def test_the_best_point_is_the_best_that_is_allowed(done: Search) -> None:
+    assert done.best is not None
+    ran = [one for one in done.trials if one.state == "completed"]
+    allowed = [one for one in ran if one.excess["write_p99_ns < 1.5 * fifo"] <= 0]
+    assert done.best.values == min(one.values for one in allowed if one.values)
+    assert len({json.dumps(one.point) for one in done.trials}) == len(done.trials) == 20
+
+
+def test_best_toml_runs_and_gives_the_same(done: Search) -> None:
+    assert done.folder is not None
+    assert done.best is not None
+    report = ssdlab.run(done.folder / BEST, progress=False)
+    other = ssdlab.run(done.folder / BEST, seed=int(report.provenance.seed) + 1, progress=False)
+    values = [one.waf.total or 0.0 for one in (report, other)]
+    assert done.best.values == pytest.approx((statistics.fmean(values),))
+
+
+def test_the_test_has_other_seeds_and_intervals(done: Search) -> None:
+    seeds, others = done.identity["seeds"], done.identity["test_seeds"]
+    assert not {*seeds} & {*others}
+    found = done.tested[0].find("waf")
+    assert found is not None
+    assert found.ratio is not None
+    assert found.ratio.n == 5
+    assert "Tested with 5 other seeds" in done.answer
+    run = done.tested[0].find("write_p99_ns < 1.5 * fifo")
+    assert run is not None
+    assert run.of == "fifo"
+
+
+def test_a_gain_that_does_not_hold_is_told() -> None:
+    # Victims by chance: which one is best with one seed says nothing about others.
+    found = searched(
+        space={"gc.victim.d": [*range(20, 40)]},
+        set={**FEW, "gc.victim": "d-choices", "workload.requests": 400},
+        minimize="latency.write.max",
+        trials=20,
+    )
+    assert any("The gain" in text for text in found.warnings)
+
+
+def test_several_objectives_have_a_front(tmp_path: Path) -> None:
+    found = searched(
+        minimize=["waf", "latency.read.mean"],
+        space={**SPACE, "sched.order": ["gc-first", "host-first", "read-first"]},
+        out=tmp_path / "s",
+    )
+    assert len(found.front) > 1
+    values = [one.values for one in found.front if one.values]
+    assert values == sorted(values)
+    assert [v[1] for v in values] == sorted((v[1] for v in values), reverse=True)
+    files = {file.name for file in (tmp_path / "s/front").iterdir()}
+    assert files == {f"{one.number}.toml" for one in found.front}
+    assert len(found.tested) == min(8, len(found.front))
+
+
+def test_the_highest_is_found() -> None:
+    found = searched(maximize="waf", minimize=[])
+    assert found.best is not None
+    values = [one.values for one in found.trials if one.values]
+    assert found.best.values == max(values)
+
+
+@pytest.mark.parametrize("sampler", ["random", "nsgaii", "grid", "tpe"])
+def test_a_small_space_is_tried_as_a_whole(sampler: str) -> None:
+    space = {"gc.victim": ["greedy", "fifo"], "gc.trigger.soft": [2, 4]}
+    found = searched(space=space, sampler=sampler, trials=50)
+    assert len(found.trials) == found.size == 4
+    assert found.ending == "every point of the space has been tried"
+
+
+def test_policies_in_python_are_words_of_the_space() -> None:
+    space: dict[str, object] = {"gc.victim": ["greedy", "fifo", Fifo(), GreedyByScore()]}
+    found = searched(space=space, trials=4, test_seeds=2)
+    values = {str(one.point["gc.victim"]): one.values for one in found.trials}
+    assert values["greedy"] == values["policies.GreedyByScore"]
+    assert values["fifo"] == values["policies.Fifo"] != values["greedy"]
+
+
+# ---------------------------------------------------------------- what is not possible
+
+
+def test_a_point_that_is_not_possible_is_told_and_left() -> None:
+    space: dict[str, object] = {
+        "alloc.separation": ["none", "two-regions", "dac"],
+        "alloc.separation.classes": "2:8",
+        "gc.victim": ["greedy", "fifo"],
+    }
+    found = searched(space=space, trials=15)
+    bad = [one for one in found.trials if one.state == "not possible"]
+    assert bad
+    assert all("classes open" in one.why for one in bad)
+    assert found.best is not None
+    assert sum(map(len, found.reasons.values())) == len(bad)
+
+
+@pytest.mark.parametrize(
+    ("space", "why"),
+    [
+        ({OP: ["0.0001", "0.0002"]}, "no point is possible"),
+        ({"gc.victim": ["greedy", "gredy"]}, "--space gc.victim"),
+        ({"gc.vitcim": ["greedy", "fifo"]}, "gc.vitcim"),
+        ({"run.seed": [1, 2]}, "seeds are no part of a space"),
+    ],
+)
+def test_a_space_without_points_is_refused(space: dict[str, object], why: str) -> None:
+    with pytest.raises(ssdlab.ConfigError, match=re.escape(why)):
+        searched(space=space)
+
+
+def test_a_bound_that_nothing_meets_names_the_nearest() -> None:
+    found = searched(subject_to=["waf < 0.5 * greedy"])
+    assert found.best is None
+    assert found.nearest is not None
+    least = min(one.excess["waf < 0.5 * greedy"] for one in found.trials)
+    assert found.nearest.excess["waf < 0.5 * greedy"] == least > 0
+    assert (
+        f"{found.nearest.label}, misses waf < 0.5 * greedy by {100 * least:.2g} %" in found.misses
+    )
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ({"minimize": "latency.write.p999"}, "did you mean latency.write.p99"),
+        ({"minimize": []}, "nothing to search for"),
+        ({"minimize": ["waf", "waf.total"]}, "named twice"),
+        ({"sampler": "tpee"}, "did you mean tpe?"),
+        ({"pruner": "hyperbnd"}, "did you mean hyperband?"),
+        ({"pruner": "hyperband"}, "needs rungs"),
+        ({"rungs": 3, "minimize": ["waf", "gc.calls"]}, "several objectives"),
+        ({"sampler": "grid"}, "--sampler grid: gc.victim.d, gc.trigger.soft"),
+        ({"trials": 0}, "--trials 0"),
+        ({"test_seeds": 1}, "--test-seeds 1: expected at least 2"),
+        ({"across": "median"}, "expected mean or worst"),
+        ({"test_traces": ["x"]}, "needs --trace"),
+        ({"minimize": "latency.write.p99_9"}, "baseline has no such number"),
+        ({"subject_to": "waf < remapcom"}, "the reference remapcom: preset remapcom:36"),
+        ({"set": {}, "subject_to": "waf < remapcom"}, "has other requests than the configuration"),
+        ({"set": {**FEW, "metrics.op_log": True}}, "a search writes no logs"),
+    ],
+)
+def test_bad_input_is_explained(more: dict[str, Any], why: str) -> None:
+    with pytest.raises(ssdlab.ConfigError, match=re.escape(why)):
+        searched(**more)
+
+
+def test_a_sampler_that_is_not_installed_is_told() -> None:
+    with pytest.raises(ssdlab.ConfigError, match="--sampler cmaes: "):
+        searched(sampler="cmaes")
+
+
+# ---------------------------------------------------------------- again, and on
+
+
+def same(one: Search, other: Search) -> bool:
+    kept = ("trials", "tested", "answer", "importance", "baseline", "best")
+    return all(one.json[key] == other.json[key] for key in kept)
+
+
+def test_a_search_repeats_to_the_bit_with_any_number_of_threads() -> None:
+    first = searched(jobs=1)
+    assert same(first, searched(jobs=3))
+    assert not same(first, searched(sampler_seed=1))
+
+
+class Stops(Threads):
+    """Stops as Ctrl-C does, after so many runs."""
+
+    left = 0
+
+    def run(self, work: Work) -> None:
+        inner, end = work.next, work.end
+
+        def following() -> Planned | None:
+            if Stops.left <= 0:
+                work.interrupted = True
+                work.stop.set()
+            Stops.left -= 1
+            return inner()
+
+        work.next, work.end = following, end  # type: ignore[method-assign]
+        super().run(work)
+
+
+@pytest.mark.parametrize(("sampler", "runs"), [("tpe", 1), ("tpe", 13), ("nsgaii", 7)])
+def test_a_search_that_was_stopped_goes_on_as_if_it_had_not(
+    runs: int, sampler: str, tmp_path: Path
+) -> None:
+    design = designed("greedy-8ch", SPACE, Goals(["waf"]), Requests(seed=1), FEW)
+    how = sought(design, sampler, trials=14, parallel=5)
+    rest: dict[str, Any] = {"progress": False, "html": False}
+    whole = run_search(design, how, out=tmp_path / "whole", **rest)
+    Stops.left = runs
+    part = run_search(design, how, out=tmp_path / "part", runner=Stops(1), **rest)
+    assert part.interrupted
+    assert len(part.trials) < 14
+    again = run_search(design, how, out=tmp_path / "part", **rest)
+    assert same(whole, again)
+    assert whole.runs == again.runs
+    assert trials_of(tmp_path / "whole") == trials_of(tmp_path / "part")
+
+
+def trials_of(folder: Path) -> list[object]:
+    """What Optuna reads from the storage."""
+    import optuna
+    from optuna.storages.journal import JournalFileBackend
+
+    storage = optuna.storages.JournalStorage(JournalFileBackend(str(folder / STORAGE)))
+    found = optuna.load_study(study_name=STUDY, storage=storage).get_trials()
+    return [(one.number, one.state, one.params, one.values, one.user_attrs) for one in found]
+
+
+def test_more_trials_go_on_with_the_same_search(tmp_path: Path) -> None:
+    whole = searched(trials=20, parallel=8)
+    first = searched(trials=11, parallel=8, out=tmp_path / "s")
+    more = searched(trials=20, parallel=8, out=tmp_path / "s")
+    assert whole.json["trials"][:11] == first.json["trials"]
+    assert same(whole, more)
+    assert same(more, Search.read(tmp_path / "s"))
+
+
+def test_a_killed_search_goes_on(tmp_path: Path) -> None:
+    (tmp_path / "a.toml").write_text(SMALL_TOML)
+    words = ["search", "a.toml", "--space", "gc.victim=greedy,fifo,d-choices", "--space"]
+    words += ["gc.victim.d=log:1:32", "--space", "gc.trigger.soft=1:6", "--minimize", "waf"]
+    words += ["--trials", "24", "--jobs", "1", "--quiet", "--no-html", "--out"]
+    going = subprocess.Popen([*COMMAND, *words, "killed"], cwd=tmp_path)
+    file, until = tmp_path / "killed" / RUNS, time.monotonic() + HANG_S
+    while not (file.exists() and file.read_bytes().count(b"\n") >= 10):
+        assert going.poll() is None
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    going.send_signal(signal.SIGKILL)
+    going.wait()
+    kept = file.read_bytes()
+    file.write_bytes(kept + b'["half of a li')
+    for out in ("killed", "whole"):
+        assert ssdlab_command(*words, out, cwd=tmp_path).returncode == 0
+    assert file.read_bytes().startswith(kept)
+    for name in (CSV, BEST):
+        assert (tmp_path / "killed" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+
+
+def test_another_search_in_the_folder_is_refused(tmp_path: Path) -> None:
+    searched(trials=2, out=tmp_path / "s")
+    for more, what in (
+        ({"maximize": "waf", "minimize": []}, "--minimize or --maximize"),
+        ({"sampler": "random"}, "--sampler"),
+        ({"space": {"gc.victim": ["greedy", "fifo"]}}, "--space"),
+        ({"seeds": 2}, "--seeds"),
+    ):
+        with pytest.raises(ssdlab.OutputError, match=f"another search .*{what}.*--force"):
+            searched(trials=2, out=tmp_path / "s", **more)
+    found = searched(trials=2, out=tmp_path / "s", sampler="random", force=True)
+    assert found.identity["sampler"] == "random"
+
+
+def test_a_budget_of_runs_ends_a_search() -> None:
+    found = searched(trials=500, budget=20)
+    assert found.ending == "the budget is spent"
+    assert 8 <= len(found.trials) <= 32
+
+
+# ---------------------------------------------------------------- rungs
+
+
+def test_rungs_are_requests_then_seeds() -> None:
+    assert [(one.divisor, one.seeds) for one in rungs_of(1, 4)] == [(1, 4)]
+    assert [(one.divisor, one.seeds) for one in rungs_of(4, 3)] == [(9, 1), (3, 1), (1, 1), (1, 3)]
+    assert [(one.divisor, one.seeds) for one in rungs_of(3, 1)] == [(9, 1), (3, 1), (1, 1)]
+
+
+@pytest.mark.parametrize("pruner", ["successive-halving", "hyperband", "median"])
+def test_points_are_given_up_on_short_runs(pruner: str) -> None:
+    settles = {
+        **proofs.TOY,
+        "workload.kind": "uniform",
+        "precondition.overwrite": 3,
+        "workload.requests": 18_000,
+        "workload.warmup_requests": 3600,
+    }
+    how: dict[str, Any] = {"set": settles, "rungs": 4, "seeds": 2, "pruner": pruner, "trials": 16}
+    found = searched(**how)
+    states = [one.state for one in found.trials]
+    assert "given up" in states
+    assert "completed" in states
+    assert found.best is not None
+    assert found.best.rung == 3
+    assert all(one.rung == 3 for one in found.trials if one.state == "completed")
+    assert same(found, searched(**how))
+
+
+def test_short_runs_that_have_not_settled_rank_nothing() -> None:
+    fresh = {**FEW, "precondition.overwrite": 0, "precondition.fill": 0.5, "workload.requests": 900}
+    found = searched(set=fresh, rungs=3, trials=8, space={"gc.victim": None})
+    assert all(one.state == "completed" and one.unsettled == 2 for one in found.trials)
+    assert "8 points did not reach a steady state" in " ".join(found.warnings)
+
+
+# ---------------------------------------------------------------- traces
+
+
+@pytest.fixture(scope="module")
+def traces(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    folder = tmp_path_factory.mktemp("traces")
+    made = []
+    for name, kind in (("a", "zipf"), ("b", "uniform"), ("c", "hot-cold")):
+        file = folder / f"{name}.ssdtrace"
+        how = {"bytes": 4 << 20, "requests": 3000, "seed": 3, "progress": False}
+        ssdlab.generate(kind, file, **how)  # type: ignore[arg-type]
+        made.append(file)
+    return made
+
+
+def test_traces_to_train_and_to_test_are_apart(traces: list[Path], tmp_path: Path) -> None:
+    a, b, c = traces
+    sets = {key: one for key, one in FEW.items() if not key.startswith("workload.")}
+    how: dict[str, Any] = {"set": sets, "trials": 6, "test_seeds": 2}
+    found = searched(traces=[a, b], test_traces=[c], **how)
+    assert found.in_ratios
+    assert found.baseline == (1.0,)
+    assert "1 other trace and 2 other seeds" in found.answer
+    worst = searched(traces=[a, b], test_traces=[c], across="worst", **how)
+    for mean, most in zip(found.trials, worst.trials, strict=False):
+        if mean.point == most.point and mean.values and most.values:
+            assert most.values[0] >= mean.values[0]
+    on_both = searched(traces=[a, b], **how)
+    assert any("The test runs the traces of the search" in text for text in on_both.warnings)
+    assert {one.case for one in on_both.tested[0].compared} == {"", "a", "b"}
+    copy = tmp_path / "copy.ssdtrace"
+    shutil.copy(a, copy)
+    with pytest.raises(ssdlab.ConfigError, match="has the contents of --trace"):
+        searched(traces=[a], test_traces=[copy], **how)
+    with pytest.raises(ssdlab.WorkloadError, match="no such file"):
+        searched(traces=[a], test_traces=[tmp_path / "none"], **how)
+
+
+def test_a_trace_is_shortened_by_its_time(traces: list[Path]) -> None:
+    sets = {key: one for key, one in FEW.items() if not key.startswith("workload.")}
+    design = designed("greedy-8ch", SPACE, Goals(["waf"]), Requests([traces[0]], rungs=3), sets)
+    counts = []
+    for rung in design.rungs:
+        config, _ = design.loaded({}, design.train[0], 1, rung.divisor)
+        counts.append(ssdlab.run(config, progress=False).requests.completed)
+    assert counts[2] == 3000
+    assert counts[1] == pytest.approx(1000, rel=0.1)
+    assert counts[0] == pytest.approx(333, rel=0.2)
+
+
+# ---------------------------------------------------------------- the command and the page
+
+
+def test_the_command_says_what_it_found(tmp_path: Path) -> None:
+    (tmp_path / "a.toml").write_text(SMALL_TOML)
+    words = ["search", "a.toml", "--space", "gc.victim=greedy,fifo", "--space"]
+    words += ["gc.trigger.soft=1:6 if gc.victim=fifo", "--minimize", "waf"]
+    made = ssdlab_command(*words, "--subject-to", "waf < 1.5 * greedy", cwd=tmp_path)
+    assert made.returncode == 0
+    assert "Write amplification is lowest at" in made.stdout
+    assert "results in runs/a-search" in made.stderr
+    again = ssdlab_command(*words, "--subject-to", "waf < 1.5 * greedy", "--json", cwd=tmp_path)
+    assert json.loads(again.stdout)["size"] is None
+    none = ssdlab_command(*words, "--subject-to", "waf < 1.0", "--out", "b", cwd=tmp_path)
+    assert none.returncode == 2
+    assert "error: no point meets waf < 1.0: the nearest, " in none.stderr
+    refused(ssdlab_command(*words[:4], "--minimize", "waff", cwd=tmp_path), 2, "did you mean waf?")
+    page = ssdlab_command("report", "runs/a-search", "--plots", "p", cwd=tmp_path)
+    assert page.returncode == 0
+    assert (tmp_path / "p/history-waf.svg").exists()
+
+
+def test_without_optuna_one_sentence_says_what_to_install(tmp_path: Path) -> None:
+    (tmp_path / "optuna.py").write_text("raise ImportError('no module')\n")
+    (tmp_path / "a.toml").write_text(SMALL_TOML)
+    environment = {**os.environ, "PYTHONPATH": f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}"}
+    words = ["search", "a.toml", "--space", "gc.victim=greedy,fifo", "--minimize", "waf"]
+    made = subprocess.run(
+        [*COMMAND, *words], cwd=tmp_path, env=environment, capture_output=True, check=False
+    )
+    assert made.returncode == 2
+    assert b"pip install 'ssdlab[cluster]'" in made.stderr
+    code = "import sys, ssdlab; assert 'optuna' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_every_number_of_the_page_stands_in_its_file(done: Search) -> None:
+    assert done.folder is not None
+    values = json.loads((done.folder / JSON).read_text())
+    page = (done.folder / "report.html").read_text()
+    cells = re.findall(r'<data data-key="([^"]*)" value="([^"]*)">', page)
+    assert len(cells) > 20
+    for key, value in cells:
+        held: Any = values
+        for part in _parts(unescape(key)):
+            held = held[int(part)] if isinstance(held, list) else held[part]
+        assert held == json.loads(unescape(value)), key
+
+
+def _parts(key: str) -> list[str]:
+    """The parts of a key; names of keys of the configuration have dots of their own."""
+    head, dot, rest = key.partition(".")
+    return [head, rest] if head == "importance" else key.split(".") if dot else [key]
+
+
+def test_a_search_shows_itself(done: Search) -> None:
+    assert "<svg" in done._repr_html_()
+    assert repr(done).startswith("<Search for waf>")
+    assert len(done.to_pandas()) == 20
+    assert same(done, Search.read(done.folder or ""))
