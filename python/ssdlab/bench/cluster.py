@@ -56,7 +56,7 @@ def main() -> int:
     for workers in map(int, options.workers.split(",")):
         spent_s, of_processor_s = _measured(workers, options.jobs)
         rates[workers] = options.jobs / spent_s
-        added_ms = 1e3 * (spent_s * workers / options.jobs - RUN_S)
+        added_ms = 1e3 * (spent_s / options.jobs - RUN_S / workers)
         sys.stdout.write(
             f"{options.jobs:,} runs of {1e3 * RUN_S:.0f} ms, workers {workers}: {spent_s:.1f} s,"
             f" {added_ms:.2f} ms a run beside it; processor of all processes"

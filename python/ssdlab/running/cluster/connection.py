@@ -6,6 +6,7 @@ import logging
 import threading
 import time
 from contextlib import suppress
+from functools import cached_property
 
 from distributed import Client
 
@@ -63,7 +64,7 @@ class Connection:
         """Whether the scheduler has gone."""
         return bool(self.client.status != "running")
 
-    @property
+    @cached_property
     def dashboard(self) -> str | None:
         """Its address, where there is one."""
         with suppress(Exception):

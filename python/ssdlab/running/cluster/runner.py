@@ -7,7 +7,7 @@ import pickle
 import queue
 import uuid
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import count
@@ -21,7 +21,7 @@ from ssdlab.running.cluster.connection import Connection
 from ssdlab.running.cluster.folder import kept
 from ssdlab.running.cluster.task import Answer, Call, Order, made, unpacked
 from ssdlab.running.cluster.workers import MEMORY, Able, Workers
-from ssdlab.running.job import Job
+from ssdlab.running.job import Job, check_files
 from ssdlab.running.processes import Died
 from ssdlab.running.runner import Ended, Planned, Work, waiting_for
 
@@ -131,7 +131,11 @@ class _Flight:
             if one is None:
                 self.more = False
                 return
-            yield self._begun(one)
+            check_files(one.config)
+            try:
+                yield self._begun(one)
+            except self.work.point_errors as error:
+                self.work.end(one, Ended("failed", None, str(error)))
 
     def _begun(self, one: Planned) -> _Run:
         self.work.callback(one)
@@ -251,7 +255,7 @@ class _Flight:
             self._recall([*self.sent])
             connection.again(self.work.stop)
         workers = connection.workers
-        self.work.note(_described(workers, len(self.sent)))
+        self.work.note(_described(workers, self.sent.values(), connection.dashboard))
         if workers.changed.is_set():
             workers.changed.clear()
             able = workers.able.keys()
@@ -276,12 +280,15 @@ class _Flight:
             self.work.end(run.one, Ended("interrupted"))
 
 
-def _described(workers: Workers, sent: int) -> str:
+def _described(workers: Workers, tasks: Iterable[_Task], dashboard: str | None) -> str:
     """What the workers do, as a line beside the progress."""
-    number = counted(len(workers.able), "worker")
     if not workers.able:
-        return "waiting for workers" + ("" if not workers.refused else ": all there are refused")
-    return f"{number}, {min(sent, workers.threads):,} running"
+        return "waiting for workers" + (
+            " (all that there are were refused)" * bool(workers.refused)
+        )
+    running = min(sum(len(task.runs) for task in tasks), workers.threads)
+    number = counted(len(workers.able), "worker")
+    return f"{running:,} running on {number}" + (f", dashboard {dashboard}" if dashboard else "")
 
 
 def _nowhere(run: _Run, left: list[Able]) -> str:

@@ -231,8 +231,7 @@ def _placed(order: Order, temporary: Path, unwanted: _Unwanted) -> Iterator[Move
             else:
                 # Relative to another folder: as particular a path as one in the cache.
                 file = temporary / one.digest / Path(one.file).name
-                file.parent.mkdir()
-                file.symlink_to(one.file)
+                file.parent.symlink_to(Path(one.file).parent)
             here[one.key] = str(file.parent if one.of_folder else file)
         yield Moved(here)
 
