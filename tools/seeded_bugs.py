@@ -56,6 +56,7 @@ SUITES = {
         "host_side",
         "wear",
         "separation",
+        "separation_combined",
         "victims_by_class",
         "victim_policies",
         "fdp",

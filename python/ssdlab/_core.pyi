@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 __all__ = [
+    "ClassView",
     "ConcurrencyView",
     "ConfigError",
     "Device",
@@ -35,6 +36,7 @@ __all__ = [
     "__results_version__",
     "__version__",
     "application",
+    "config_digest",
     "config_notes",
     "config_reference",
     "config_schema",
@@ -250,6 +252,9 @@ class DeviceInfo:
     def user_pages(self) -> int:
         """Pages that the host sees."""
     @property
+    def logical_pages(self) -> int:
+        """Logical pages: these and, after them, the parity of each group."""
+    @property
     def striping(self) -> list[int]:
         """Every plane once, in striping order: channels vary fastest, then chips, then planes."""
     @property
@@ -305,6 +310,20 @@ class VictimView:
     @property
     def rng(self) -> np.random.Generator:
         """The policy's own random numbers, from the seed of the run."""
+
+@final
+class ClassView:
+    """The sealed blocks of a class in a pool, as a separation policy sees them."""
+
+    @property
+    def sealed(self) -> int:
+        """How many there are."""
+    @property
+    def invalid(self) -> int:
+        """Their invalid pages."""
+    @property
+    def least_valid(self) -> int:
+        """The fewest valid pages of one of them; 0 without any."""
 
 @final
 class TriggerView:
@@ -379,6 +398,9 @@ def config_toml(config: str) -> str:
 
 def config_notes(config: str) -> list[str]:
     """What is worth saying of a resolved configuration (JSON) before a run begins."""
+
+def config_digest(config: str) -> str:
+    """The digest of a resolved configuration (JSON), as reports have it."""
 
 def config_schema() -> str:
     """JSON Schema of configurations."""

@@ -22,7 +22,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
 from ssdlab import _core
-from ssdlab._core import ConcurrencyView, DeviceInfo, TriggerView, VictimView
+from ssdlab._core import ClassView, ConcurrencyView, DeviceInfo, TriggerView, VictimView
 from ssdlab.config.resolve import Config, set_text
 from ssdlab.errors import ConfigError
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 __all__ = [
+    "ClassView",
     "Concurrency",
     "ConcurrencyView",
     "DeviceInfo",
@@ -121,7 +122,17 @@ class Separation(_Policy):
 
     `on_collect(cls, valid, opened, clock) -> None`, if defined, is called when the collection of a
     block begins, with its class, its valid pages, and the clock when it was opened. The clock
-    counts pages that the host has written.
+    counts pages written: those of the host and, with parity groups, of their parity, whose numbers
+    follow those of the host (`device.logical_pages` in all).
+
+    `victim_among(pool, classes) -> int | tuple[str, int] | None`, if defined, is called before the
+    victim policy chooses, with a `ClassView` of the sealed blocks of each class. It returns the
+    class among whose blocks the victim policy chooses, `("oldest", cls)` for the block of `cls`
+    that was sealed first, or None for any block.
+
+    `save() -> bytes` and `load(known: bytes) -> None`, if defined, are what a snapshot keeps of the
+    policy. Without them it begins anew with a device that is loaded, after `start`. A power cut
+    calls `start` again.
     """
 
     classes: int = 2
@@ -286,7 +297,7 @@ class Policies:
     @staticmethod
     def unpacked(data: bytes) -> Policies:
         """What `packed` made bytes of."""
-        return Policies(pickle.loads(data))
+        return Policies(pickle.loads(data) if data else {})
 
     def passed(self) -> list[tuple[str, object, str]]:
         """As the simulator takes them: key, policy, name."""

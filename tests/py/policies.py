@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ssdlab.policy import (
+    ClassView,
     Concurrency,
     ConcurrencyView,
     DeviceInfo,
@@ -142,7 +143,7 @@ class Dac(Separation):
     classes = 6
 
     def start(self, device: DeviceInfo) -> None:
-        self.of = [-1] * device.user_pages
+        self.of = [-1] * device.logical_pages
 
     def of_write(
         self,
@@ -165,6 +166,77 @@ class Dac(Separation):
         assert clock > 0
         self.of[lpn] = max(self.of[lpn] - 1, 0)
         return self.of[lpn]
+
+
+class KeptDac(Dac):
+    """The same, which a snapshot keeps."""
+
+    def save(self) -> bytes:
+        return bytes(region + 1 for region in self.of)
+
+    def load(self, known: bytes) -> None:
+        self.of = [region - 1 for region in known]
+
+
+class HostFirst(Separation):
+    """Pages of the host are in the first class; copies go to the next one."""
+
+    host_classes = 1
+
+    def of_write(
+        self,
+        lpn: int,
+        stream: int,
+        pages: int,
+        replaces: int | None,
+        age: int | None,
+        clock: int,
+    ) -> int:
+        assert lpn >= stream == 0
+        assert pages > 0
+        assert replaces is None or replaces < self.classes
+        assert age is None or age <= clock
+        return 0
+
+    def of_copy(self, lpn: int, cls: int | None, clock: int) -> int:
+        assert lpn >= 0
+        assert clock > 0
+        last = self.classes - 1
+        return last if cls is None else min(cls + 1, last)
+
+
+class HostAndCopies(HostFirst):
+    """Pages of the host, and copies: one of the two regions is cleaned until a block is gained."""
+
+    classes = 2
+
+    def start(self, device: DeviceInfo) -> None:
+        self.pages, self.region, self.wanted = device.pages_per_block, 0, 0
+
+    def on_collect(self, cls: int, valid: int, opened: int, clock: int) -> None:
+        assert cls < self.classes
+        assert opened <= clock
+        self.wanted = max((self.wanted or self.pages) - (self.pages - valid), 0)
+
+    def victim_among(self, pool: int, classes: list[ClassView]) -> int | None:
+        assert pool >= 0
+        few = [of.invalid < self.pages for of in classes]
+        least = [of.least_valid if of.sealed else 2**32 for of in classes]
+        if self.wanted == 0 or few[self.region]:
+            better = not any(few) and least[1] <= least[0]
+            self.region = int(better or (few[0] and not few[1]))
+        return self.region if classes[self.region].sealed else None
+
+
+class Chain(HostFirst):
+    """Host pages and two groups of copies; the first two are queues of two blocks in each pool."""
+
+    classes = 3
+
+    def victim_among(self, pool: int, classes: list[ClassView]) -> int | tuple[str, int] | None:
+        assert pool >= 0
+        large = [cls for cls in (0, 1) if classes[cls].sealed > 2]
+        return ("oldest", large[0]) if large else 2
 
 
 class SepBit(Separation):

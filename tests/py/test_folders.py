@@ -46,7 +46,9 @@ def test_the_current_folder_is_no_place_for_results(verb: str, small: Path) -> N
     for out in (".", "../o", "..", "sub/..", small / "o"):
         (small / "o/sub").mkdir(exist_ok=True)
         done = ssdlab_command(verb, "../small.toml", "--out", out, "--force", cwd=small / "o")
-        refused(done, 2, "the current folder and cannot be replaced; choose another --out")
+        refused(
+            done, 2, "the current folder and cannot be replaced; choose another folder with --out"
+        )
     (small / "empty").mkdir()
     done = ssdlab_command(verb, "../small.toml", "--out", ".", cwd=small / "empty")
     refused(done, 2, "empty: is the current folder")
@@ -59,7 +61,9 @@ def test_the_folder_of_the_configuration_is_kept(verb: str, small: Path) -> None
     ssdlab_command("run", "small.toml", "--out", "o", cwd=small)
     done = ssdlab_command(verb, "o/config.toml", "--out", "o", "--force", cwd=small)
     refused(
-        done, 2, "o: contains o/config.toml, the configuration of this run; choose another --out"
+        done,
+        2,
+        "o: contains o/config.toml, the configuration of this run; choose another folder",
     )
 
 
@@ -188,6 +192,9 @@ def test_an_interrupt_while_runs_are_submitted_stops_those_that_have_begun(
 
         def end(self, title: str, how: str) -> None:
             del title, how
+
+        def note(self, label: str, text: str) -> None:
+            del label, text
 
     class Interrupted(ThreadPoolExecutor):
         def submit(self, *call: object) -> Future[None]:  # type: ignore[override]

@@ -252,7 +252,7 @@ PACKAGES = [
 ]
 FLAT = {"__init__", "__main__", "errors", "policy", "versions"}
 # An error carries the results so far: for type checkers only.
-FOR_TYPES = {("errors", "results")}
+FOR_TYPES = {("errors", "results"), ("errors", "fleets")}
 
 
 def _python_arrows(name: str, tree: ast.AST) -> Iterator[tuple[ast.AST, str]]:

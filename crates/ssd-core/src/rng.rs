@@ -23,6 +23,22 @@ impl Stream {
         Stream(Xoshiro256PlusPlus::seed_from_u64(seed ^ hash.rotate_left(17)))
     }
 
+    /// Its state, from which [`Stream::in_state`] goes on.
+    #[must_use]
+    pub fn state(&self) -> [u8; 32] {
+        let state = self.0.state();
+        debug_assert!(state != [0; 32], "a stream of zeros");
+        state
+    }
+
+    /// The stream that goes on from `state`; `None` if no stream has that state.
+    #[must_use]
+    pub fn in_state(state: [u8; 32]) -> Option<Stream> {
+        let stream = Stream(Xoshiro256PlusPlus::from_seed(state));
+        debug_assert!(state == [0; 32] || stream.state() == state, "another state");
+        (state != [0; 32]).then_some(stream)
+    }
+
     /// 64 random bits.
     #[inline(always)]
     pub fn bits(&mut self) -> u64 {

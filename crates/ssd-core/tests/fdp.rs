@@ -74,6 +74,8 @@ fn classes_are_those_of_a_literal_version() {
     for isolation in ISOLATIONS {
         let ground = Ground {
             pages: 50,
+            host_pages: 50,
+            data_pages: 0,
             pages_per_block: 8,
             most_classes: 6,
             pools: 1,

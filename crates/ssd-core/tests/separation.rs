@@ -14,8 +14,10 @@ use ssd_core::ftl::separation::future::Foreseen;
 use ssd_core::ftl::separation::{
     ALL, Collected, Copied, Ground, Replaced, Separation, SeparationPolicy as _, Written,
 };
+use ssd_core::host::device::Device as _;
 use ssd_core::rng::Stream;
 use ssd_core::sim::functional::Functional;
+use ssd_core::sim::ssd::Ssd;
 use ssd_core::units::{BlockId, Lpn};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -24,7 +26,15 @@ fn completes_or_says_why(c: &Config, seed: u64, requests: u64) {
     let weather = Weather { requests, depth: 32, seed, audit: 64, mix: [20, 8, 2], pause: 0 };
     let mut storm = Storm::new(c, weather);
     if let Err(error) = storm.run() {
-        storm.gave_up(&error);
+        return storm.gave_up(&error);
+    }
+    // What is left can be stored, and a device that starts from it knows the same.
+    if storm.ssd.quiesce().is_ok()
+        && let Ok(stored) = storm.ssd.snapshot()
+    {
+        let again = Ssd::restore(c, &stored).expect("the same device");
+        again.audit().unwrap_or_else(|e| panic!("restored: {e}"));
+        assert_eq!(again.snapshot().map(|again| again.digest()), Ok(stored.digest()));
     }
 }
 
@@ -59,6 +69,8 @@ enum Told {
 const PAGES: u32 = 300;
 const GROUND: Ground = Ground {
     pages: PAGES,
+    host_pages: PAGES,
+    data_pages: 0,
     pages_per_block: 8,
     most_classes: 6,
     pools: 1,
@@ -381,6 +393,32 @@ fn look(clusters: &mut Vec<(f64, u64)>) {
     }
     clusters.sort_by(|a, b| a.0.total_cmp(&b.0));
     clusters.iter_mut().for_each(|cluster| cluster.1 = 0);
+}
+
+/// The parity of a group is overwritten with the first of its pages.
+#[test]
+fn the_future_of_parity_is_that_of_its_group() {
+    let (groups, data) = (20, 3);
+    let ground =
+        Ground { pages: groups * 4, host_pages: groups * data, data_pages: data, ..GROUND };
+    let mut rng = Stream::new(6, "parity");
+    let order: Vec<Lpn> = (0..900).map(|_| Lpn(rng.below(60).min(rng.below(60)) as u32)).collect();
+    let Separation::Future(policy) = Separation::build(&named(ALL, "future"), &ground) else {
+        panic!("another policy")
+    };
+    let mut policy = policy.foreseeing(Arc::new(Foreseen::new(groups * data, &order)));
+    let mut seen = [0; 6];
+    for (clock, &lpn) in (0..).zip(&order) {
+        policy.of_write(&Written { lpn, stream: 0, pages: 1, replaces: None, clock });
+        for group in 0..groups {
+            let mut class =
+                |lpn| policy.of_copy(&Copied { lpn: Lpn(lpn), class: None, clock: clock + 1 });
+            let first = (group * data..(group + 1) * data).map(&mut class).min().unwrap();
+            assert_eq!(class(groups * data + group), first, "group {group} after {clock}");
+            seen[first as usize] += 1;
+        }
+    }
+    assert!(seen.iter().filter(|&&times| times > 50).count() > 2, "{seen:?}");
 }
 
 #[test]

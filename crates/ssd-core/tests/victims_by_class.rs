@@ -148,6 +148,8 @@ fn naming_the_oldest_block_of_a_class_ends() {
 const PAGES: u32 = 300;
 const GROUND: Ground = Ground {
     pages: PAGES,
+    host_pages: PAGES,
+    data_pages: 0,
     pages_per_block: 8,
     most_classes: 20,
     pools: 1,

@@ -3,7 +3,7 @@
 use crate::caller::{Caller, Stage};
 use crate::error::RunError;
 use crate::workload::open_workload;
-use ssd_core::config::Mode;
+use ssd_core::config::{Mode, PowerCut};
 use ssd_core::ftl::plugs::{Outside, Plugs};
 use ssd_core::ftl::separation::future::Foreseen;
 use ssd_core::ftl::separation::{Classes, Copied, Ground, SeparationPolicy, Written, foresees};
@@ -26,7 +26,7 @@ impl Order {
 }
 
 /// Separates nothing, and notes what is written.
-struct Recorder(Order);
+struct Recorder(Order, u32);
 
 impl SeparationPolicy for Recorder {
     fn classes(&self) -> Classes {
@@ -34,7 +34,10 @@ impl SeparationPolicy for Recorder {
     }
 
     fn of_write(&mut self, page: &Written) -> u32 {
-        self.0.note(page.lpn);
+        // Parity follows from the pages of the host.
+        if page.lpn.0 < self.1 {
+            self.0.note(page.lpn);
+        }
         0
     }
 
@@ -44,8 +47,8 @@ impl SeparationPolicy for Recorder {
 }
 
 impl Outside for Order {
-    fn separation(&self, _: &Ground) -> Option<Box<dyn SeparationPolicy>> {
-        Some(Box::new(Recorder(self.clone())))
+    fn separation(&self, ground: &Ground) -> Option<Box<dyn SeparationPolicy>> {
+        Some(Box::new(Recorder(self.clone(), ground.host_pages)))
     }
 }
 
@@ -77,7 +80,7 @@ pub(crate) fn future_of(
     caller: &mut dyn Caller,
 ) -> Result<Arc<Foreseen>, RunError> {
     let mut config = config.clone();
-    config.run.mode = Mode::Functional;
+    (config.run.mode, config.power.cut) = (Mode::Functional, PowerCut::Never);
     let mut source = open_workload(&mut config, caller)?.source;
     if let Some(requests) = source.expected().filter(|&requests| requests > Foreseen::MOST as u64) {
         return Err(too_many(&format!("{requests} requests")));

@@ -6,7 +6,7 @@ use crate::report::{self, Circumstances, Ending, Finished};
 use crate::start::load_snapshot;
 use crate::submission::Submission;
 use ssd_core::ftl::Ftl;
-use ssd_core::ftl::plugs::Plugs;
+use ssd_core::ftl::plugs::{Fault, Plugs};
 use ssd_core::ftl::snapshot::DeviceSnapshot;
 use ssd_core::host::copy::{self, SourceRange};
 use ssd_core::host::device::{Device as _, DeviceError};
@@ -166,16 +166,19 @@ impl PushDriver {
             return Err(PushError::Refused(format!("the device cannot go on: {why}")));
         }
         self.check_on()?;
-        if self.ssd().ftl.separates() {
-            let why = "a snapshot does not hold what a separation policy knows of pages: use \
-                       alloc.separation = \"none\"";
-            return Err(PushError::Refused(why.to_owned()));
-        }
         let refused = |error| match error {
             DeviceError::Degraded { .. } => PushError::Refused(error.to_string()),
             _ => PushError::Refused(format!("{error}; flush it and let it run until it is idle")),
         };
-        self.ssd().snapshot().map_err(refused)
+        let snapshot = self.ssd().snapshot().map_err(refused)?;
+        // A policy in Python has been asked what it knows.
+        match self.plugs.fault() {
+            None => Ok(snapshot),
+            Some(Fault::Interrupted) => Err(PushError::Interrupted),
+            Some(Fault::Failed { who, what, .. }) => {
+                Err(PushError::Refused(format!("{who} failed: {what}")))
+            }
+        }
     }
 
     /// Save the state of the device at rest to the file `path`, over an existing file only if `replace` is set; the

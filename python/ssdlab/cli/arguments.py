@@ -8,6 +8,7 @@ from difflib import get_close_matches
 
 from ssdlab.config.resolve import preset_names
 from ssdlab.config.vary import has_range, split
+from ssdlab.display.argument import came_as
 from ssdlab.errors import ConfigError
 from ssdlab.searching.space import IF
 
@@ -36,7 +37,10 @@ def read_as(
     """`--set` as a mapping, with the options that say how a trace is read over it."""
     values = set_values(said)
     options = {"unit": unit, "page_size": page_size, "sort": sort or None}
-    values |= {f"workload.{key}": value for key, value in options.items() if value is not None}
+    for key, value in options.items():
+        if value is not None:
+            values[f"workload.{key}"] = value
+            came_as(f"workload.{key}", f"--{key.replace('_', '-')}")
     return values
 
 

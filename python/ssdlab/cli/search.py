@@ -15,16 +15,19 @@ from ssdlab.cli.options import (
     Jobs,
     Json,
     NoHtml,
+    On,
     Out,
     PageSize,
     Quiet,
     Seed,
     Sets,
     Sort,
+    StoreOption,
     Traces,
     Unit,
 )
 from ssdlab.cli.terminal import put_result, say
+from ssdlab.running.kept import maker_of
 from ssdlab.searching.plan import TEST_SEEDS, Goals, Requests, designed
 from ssdlab.searching.search import PARALLEL, SAMPLER, TRIALS, run_search, sought
 
@@ -129,6 +132,8 @@ def search_command(
     page_size: PageSize = None,
     sort: Sort = False,
     jobs: Jobs = None,
+    on: On = None,
+    store: StoreOption = None,
     out: Out = None,
     force: Force = False,
     json_: Json = None,
@@ -141,14 +146,15 @@ def search_command(
     The same command with the same --out resumes where it stopped.
     """
     goals = Goals(minimize or [], maximize or [], subject_to or [])
-    on = Requests(traces or [], test_traces or [], across, seed, seeds, test_seeds, rungs)
+    asked = Requests(traces or [], test_traces or [], across, seed, seeds, test_seeds, rungs)
     values = read_as(sets, unit, page_size, sort)
-    design = designed(config, space_values(space), goals, on, values)
+    design = designed(config, space_values(space), goals, asked, values)
     how = sought(design, sampler, pruner, trials, parallel, sampler_seed, budget)
     target = out or Path("runs") / f"{design.first.name}-search"
-    done = run_search(
-        design, how, jobs=jobs, out=target, force=force, progress=not quiet, html=not no_html
-    )
+    with maker_of(on, jobs, store, not quiet) as runner:
+        done = run_search(
+            design, how, runner, out=target, force=force, progress=not quiet, html=not no_html
+        )
     put_result(json_, quiet, done.to_json, done.summary)
     none = done.trials and not any(one.state == "completed" for one in done.trials)
     why = next(iter(done.reasons), "")

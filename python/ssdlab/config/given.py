@@ -39,6 +39,8 @@ EXPECTED: dict[str, tuple[Callable[[object], bool], str]] = {
     "trace": (_is_text_or_path, "the path of a trace"),
     "path": (_is_text_or_path, "the path of a trace"),
     "out": (_is_text_or_path, "the path of a folder"),
+    "folder": (_is_text_or_path, "the path of a folder"),
+    "store": (lambda value: _is_text_or_path(value) or hasattr(value, "find"), "a folder"),
     "preset": (lambda value: isinstance(value, str), "the name of a preset"),
     "set": (_has_keys, 'a mapping of keys to values, such as {"gc.victim": "fifo"}'),
     "vary": (

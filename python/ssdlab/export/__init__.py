@@ -12,6 +12,7 @@ from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 
+from ssdlab.display.argument import argument
 from ssdlab.errors import OutputError
 from ssdlab.results import stored
 from ssdlab.results.comparison import Comparison
@@ -55,7 +56,9 @@ def export_run(
     if to not in FORMATS:
         near = get_close_matches(to, FORMATS, 1)
         hint = f"; did you mean {near[0]}?" if near else ""
-        raise OutputError(f"--to {to}: no such format; there are: {', '.join(FORMATS)}{hint}")
+        raise OutputError(
+            f"{argument(to=to)}: no such format; there are: {', '.join(FORMATS)}{hint}"
+        )
     folder = Path(folder)
     report = stored.read(folder)
     if isinstance(report, Sweep | Search):

@@ -41,14 +41,14 @@ def _without_values(columns: Mapping[str, Sequence[Value]], texts: Sequence[str]
 
 def to_pandas(rows: Sequence[Mapping[str, Value]], texts: Sequence[str] = ()) -> Any:  # noqa: ANN401
     """A `pandas.DataFrame`; the columns `texts` are no numbers. Raises `OutputError` without it."""
-    pandas, columns = _library("pandas", "to_pandas()"), by_column(rows)
+    pandas, columns = library("pandas", "to_pandas()"), by_column(rows)
     nothing = dict.fromkeys(_without_values(columns, texts), math.nan)
     return pandas.DataFrame({**columns, **{name: [v] * len(rows) for name, v in nothing.items()}})
 
 
 def to_polars(rows: Sequence[Mapping[str, Value]], texts: Sequence[str] = ()) -> Any:  # noqa: ANN401
     """A `polars.DataFrame`; the columns `texts` are no numbers. Raises `OutputError` without it."""
-    polars, columns = _library("polars", "to_polars()"), by_column(rows)
+    polars, columns = library("polars", "to_polars()"), by_column(rows)
     kinds = dict.fromkeys(_without_values(columns, texts), polars.Float64)
     kinds |= dict.fromkeys((name for name in texts if name in columns), polars.String)
     return polars.DataFrame(columns, schema_overrides=kinds)
@@ -58,7 +58,7 @@ def write_parquet(
     rows: Sequence[Mapping[str, Value]], out: BinaryIO, texts: Sequence[str] = ()
 ) -> None:
     """Write rows as Parquet; the columns `texts` are no numbers. Raises `OutputError`."""
-    arrow = _library("pyarrow", "Parquet", "'ssdlab[parquet]'")
+    arrow = library("pyarrow", "Parquet", "'ssdlab[parquet]'")
     parquet, columns = import_module("pyarrow.parquet"), by_column(rows)
     kinds = dict.fromkeys(_without_values(columns, texts), arrow.float64())
     kinds |= dict.fromkeys(texts, arrow.string())
@@ -75,7 +75,8 @@ def has_parquet() -> bool:
     return True
 
 
-def _library(name: str, who: str, package: str | None = None) -> ModuleType:
+def library(name: str, who: str, package: str | None = None) -> ModuleType:
+    """A library. Raises `OutputError` without it: `who` needs `package`, by default itself."""
     try:
         return import_module(name)
     except ImportError as error:

@@ -7,8 +7,9 @@ import io
 import json
 import types
 import typing
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args, get_origin
 
@@ -42,24 +43,39 @@ def _kinds(kind: type) -> dict[str, Any]:
 
 def from_json(kind: Any, value: Any) -> Any:  # noqa: ANN401 - whatever the form of reports says
     """`value` of parsed JSON as a `kind`; fields that the dataclass does not name are left out."""
-    if value is None:
-        return None
+    return None if value is None else _decoder(kind)(value)
+
+
+@cache
+def _decoder(kind: Any) -> Callable[[Any], Any]:  # noqa: ANN401
+    """Makes a `kind` of parsed JSON that is not null."""
     if hasattr(kind, "__dataclass_fields__"):
-        kinds = _kinds(kind)
-        return kind(**{f.name: from_json(kinds[f.name], value.get(f.name)) for f in fields(kind)})
+        return _of_fields(kind)
     origin, args = get_origin(kind), get_args(kind)
     if origin is types.UnionType:
-        return from_json(args[0], value)
+        return _decoder(args[0])
     if origin is tuple:
-        return tuple(from_json(args[0], item) for item in value)
+        return lambda value: tuple(from_json(args[0], item) for item in value)
     if origin is dict:
-        return {key: from_json(args[1], item) for key, item in value.items()}
+        return lambda value: {key: from_json(args[1], item) for key, item in value.items()}
     if origin is not None:
         import numpy as np
 
         assert origin is np.ndarray, kind
-        return np.array(value, dtype=get_args(args[1])[0])
-    return float(value) if kind is float else value
+        return lambda value: np.array(value, dtype=get_args(args[1])[0])
+    return float if kind is float else lambda value: value
+
+
+def _of_fields(kind: Any) -> Callable[[Any], Any]:  # noqa: ANN401
+    """Makes a dataclass of a JSON object."""
+    kinds = _kinds(kind)
+    parts = [(one.name, _decoder(kinds[one.name])) for one in fields(kind)]
+
+    def made(value: Mapping[str, Any]) -> Any:  # noqa: ANN401
+        found = ((name, value.get(name), decode) for name, decode in parts)
+        return kind(**{name: None if one is None else decode(one) for name, one, decode in found})
+
+    return made
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -95,6 +111,18 @@ class Report(measures.Parts):
         Raises `ValueError` for a report of a later version.
         """
         values = json.loads(text)
+        return Report.of_values(values, series_csv, distributions_csv, trace=trace, folder=folder)
+
+    @staticmethod
+    def of_values(
+        values: dict[str, Any],
+        series_csv: str = "",
+        distributions_csv: str = "",
+        *,
+        trace: dict[str, Any] | None = None,
+        folder: Path | None = None,
+    ) -> Report:
+        """As `of`, from report.json as it was parsed."""
         if values["version"] > VERSION:
             message = (
                 f"{REPORT} has version {values['version']} of the report format; this ssdlab reads"
@@ -102,6 +130,7 @@ class Report(measures.Parts):
             )
             raise ValueError(message)
         kinds = _kinds(Report)
+        apart: dict[str, Any]
         apart = {"json": values, "series_csv": series_csv, "trace": trace, "folder": folder}
         apart["distributions_csv"] = distributions_csv
         older = "this report was written by an older version without this analysis"

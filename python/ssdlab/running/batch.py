@@ -17,8 +17,8 @@ class Batch:
 
     With `folder` every run writes its files there, with pages if `html`. Errors of the kinds
     `point_errors` fail the run; any other stops all of them and is raised. With `total`, their
-    number, one line shows the progress of all, called `name`; each has its own only if they are
-    few.
+    number, one line shows the progress of all, called `name` and `noun`; each has its own only if
+    they are few. `ahead`: which run comes next depends neither on time nor on how others end.
     """
 
     def __init__(
@@ -28,20 +28,24 @@ class Batch:
         folder: Path | None = None,
         *,
         html: bool = False,
+        ahead: bool = False,
         point_errors: tuple[type[Exception], ...] = (),
         name: str = "",
         total: int | None = None,
+        noun: str = "sweep",
     ) -> None:
         self.waiting = iter(planned)
         self.take = take
         self.folder = folder
         self.html = html
+        self.ahead = ahead
         self.point_errors = point_errors
-        self.name, self.total = name, total
+        self.name, self.total, self.noun = name, total, noun
         self.alone = total is None or total <= MOST_BARS
         """Every run has a line of its own."""
         self.all_of_them: Callback | None = None
         self.display: Display | None = None
+        self.noted = ""
         self.done = 0
         self.stop = threading.Event()
         self.lock = threading.Lock()
@@ -56,7 +60,7 @@ class Batch:
             self.display = stack.enter_context(display()) if progress else None
             if self.display and self.total is not None:
                 self.all_of_them = self.display.run(self.name)
-                self.all_of_them("sweep", 0, self.total)
+                self.all_of_them(self.noun, 0, self.total)
             runner.run(self)
         for text in self.tracebacks.values():
             print(text, end="", file=sys.stderr, flush=True)
@@ -88,4 +92,13 @@ class Batch:
         if self.all_of_them:
             with self.lock:
                 self.done += 1
-                self.all_of_them("sweep", self.done, self.total)
+                self.all_of_them(self.noun, self.done, self.total)
+
+    def note(self, text: str) -> None:
+        """Show what the runner does."""
+        if self.display and text != self.noted:
+            if self.all_of_them is None:
+                self.name = self.name or "workers"
+                self.all_of_them = self.display.run(self.name)
+            self.noted = text
+            self.display.note(self.name, text)

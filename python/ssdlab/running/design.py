@@ -16,6 +16,7 @@ from ssdlab.config import memory
 from ssdlab.config.resolve import Config, ConfigLike, Source, set_text
 from ssdlab.config.space import Space, checked_draw, drawn, grid
 from ssdlab.config.vary import listed, logarithmic, of_vary, values_of
+from ssdlab.display.argument import argument, keyed
 from ssdlab.display.numbers import Value
 from ssdlab.errors import ConfigError, WorkloadError
 from ssdlab.policy import Policies
@@ -180,7 +181,7 @@ def designed(
     chosen = checked_draw(draw, points)
     given = values_of(vary, drawn=chosen is not None)
     if not given:
-        form = "such as --vary device.over_provisioning=0.05:0.30:0.05"
+        form = f"such as {keyed('vary', 'device.over_provisioning', '0.05:0.30:0.05')}"
         raise ConfigError([f"nothing to sweep: give at least one key and its values, {form}"])
     missing = missing_traces(traces)
     if missing:
@@ -201,10 +202,12 @@ def designed(
 
 def _seeds(design: Design, seeds: int) -> tuple[int, ...]:
     if seeds < 2:
-        raise ConfigError([f"seeds: {seeds}: expected at least 2, for intervals between them"])
+        raise ConfigError(
+            [f"{argument(seeds=seeds)}: expected at least 2, for intervals between them"]
+        )
     if "run.seed" in design.space.columns:
-        message = "--vary run.seed: --seeds repeats every point with the same seeds; do not vary it"
-        raise ConfigError([message])
+        which, how = keyed("vary", "run.seed"), argument("seeds")
+        raise ConfigError([f"{which}: {how} repeats every point with the same seeds; vary another"])
     first = int(design.first["run.seed"])
     return tuple(range(first, first + seeds))
 
@@ -252,8 +255,9 @@ def _impossible(space: Space, bad: Mapping[tuple[str, int], tuple[str, ...]]) ->
     for (key, at), messages in bad.items():
         value = policy.label_of(space.columns[key][at])
         for message in messages:
-            own = message.startswith(f"--vary {key}")
-            yield message if own else f"--vary {key}: no point with {value} is possible: {message}"
+            name = keyed("vary", key)
+            own = message.startswith(name)
+            yield message if own else f"{name}: no point with {value} is possible: {message}"
 
 
 def _few(messages: Iterable[str]) -> list[str]:

@@ -3,32 +3,28 @@
 from __future__ import annotations
 
 import hashlib
-import inspect
 import json
-import pickle
-import sys
+import re
+import stat
+import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from ssdlab import versions
 from ssdlab.config import memory
 from ssdlab.config.resolve import Config
 from ssdlab.errors import WorkloadError
+from ssdlab.policy import Policies
+from ssdlab.running.sources import sources_digest
+from ssdlab.store.keys import files_of, key_of, key_text
 
-FILES = (
-    ("workload", "trace"),
-    ("workload", "like"),
-    ("workload", "job"),
-    ("workload", "msr"),
-    ("precondition", "snapshot"),
-)
-"""Keys of the configuration that name a file, or a folder, which a run reads."""
 READ_BYTES = 1 << 20
 BASE_BYTES = 64 << 20
 """Memory of a run beside its device: the interpreter's share, buffers, the report."""
+FRESH_S = 2.0
+"""A file that was changed so short a time ago may change again without a later time of change."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +39,12 @@ class InputFile:
     """SHA-256 of its contents."""
     bytes: int
     """Its size."""
+    file: str
+    """Its absolute path: `path`, or a file in the folder `path`."""
+    of_folder: bool
+    """`path` is a folder."""
+    others: int = 0
+    """Files beside it that are read with it: `digest` and `bytes` are of all."""
 
 
 @dataclass(frozen=True)
@@ -54,30 +56,38 @@ class Job:
     policies: bytes = b""
     """`Policies.packed()` of those in Python."""
     sources: str = ""
-    """Digest of these policies: of what they are made of and of the files of their modules."""
+    """Digest of these policies (`sources_digest`)."""
     inputs: tuple[InputFile, ...] = ()
     """The files that it reads."""
 
     @staticmethod
     def of(config: Config, policies: bytes = b"") -> Job:
-        """The job of a configuration. Reads its files. Raises `WorkloadError` if one is missing."""
-        return Job(config.text, policies, sources_digest(policies), tuple(_inputs(config)))
+        """The job of a configuration. Reads its files.
+
+        Raises `WorkloadError` if one is missing or a pipe, `ConfigError` for policies that cannot
+        replace what they are given for.
+        """
+        inputs = tuple(_inputs(config))
+        if not policies:
+            return Job(config.text, inputs=inputs)
+        # What a policy in Python takes the place of has no effect.
+        named = Policies.unpacked(policies).named_in(config)
+        return Job(named.text, policies, sources_digest(policies), inputs)
+
+    @cached_property
+    def text(self) -> str:
+        """All that the results depend on, and nothing else, as JSON.
+
+        These are the configuration without the names of run and preset, the contents of the files
+        that the run reads, the policies in Python, and the version of the results.
+        """
+        digests = {one.key: one.digest for one in self.inputs}
+        return key_text(json.loads(self.config), digests, self.sources, versions.RESULTS)
 
     @cached_property
     def key(self) -> str:
-        """Digest of all that the results depend on, and of nothing else.
-
-        These are the configuration without the name of the run, the contents of the files it names,
-        the policies in Python, and the version of the results.
-        """
-        values: dict[str, Any] = json.loads(self.config)
-        del values["run"]["name"]
-        for one in self.inputs:
-            part, name = one.key.split(".")
-            values[part][name] = one.digest
-        what = [versions.RESULTS, values, self.sources]
-        text = json.dumps(what, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-        return hashlib.sha256(text.encode()).hexdigest()
+        """The digest of `text`: equal keys, equal results."""
+        return key_of(self.text)
 
     @property
     def memory_bytes(self) -> int:
@@ -86,24 +96,56 @@ class Job:
 
 
 def _inputs(config: Config) -> Iterator[InputFile]:
-    for part, name in FILES:
-        given = config.values.get(part, {}).get(name)
-        if not given or given in ("none", "-"):
+    for key, given in files_of(config.values):
+        if given == "-":
             continue
-        digest, size = _digest_of(Path(given), config)
-        yield InputFile(f"{part}.{name}", str(given), digest, size)
+        path = Path(given)
+        of_folder = path.is_dir()
+        file = _volume(path, str(config["workload.kind"])) if of_folder else path
+        place = str(file.absolute())
+        digest, size, others = contents(file)
+        yield InputFile(key, given, digest, size, place, of_folder, others)
 
 
-def _digest_of(path: Path, config: Config) -> tuple[str, int]:
-    """Digest and size of a file; of a folder with volumes, that of the file of the volume."""
-    if path.is_dir():
-        volume = str(config["workload.kind"]).rpartition(":")[2]
-        found = sorted(one for one in path.iterdir() if one.name.startswith(volume))
-        if not found:
-            message = f"{path}: no file of volume {volume}"
-            raise WorkloadError(message)
-        path = found[0]
-    return file_digest(path)
+def contents(file: Path) -> tuple[str, int, int]:
+    """Digest and size of what a run reads that is given this file, and how many others it reads.
+
+    Of a file that blktrace wrote for a CPU those of the other CPUs belong to it.
+    """
+    files = _of_all_cpus(file)
+    if len(files) == 1:
+        return *file_digest(file), 0
+    found = [(cpu, *file_digest(one)) for cpu, one in files]
+    text = "".join(f"{cpu} {digest}\n" for cpu, digest, _ in found)
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    return digest, sum(size for *_, size in found), len(files) - 1
+
+
+def _volume(folder: Path, kind: str) -> Path:
+    """The file of the MSR volume that a kind of workload names, as the simulator finds it."""
+    volume = kind.rpartition(":")[2]
+    names = [f"{volume}.{ending}" for ending in ("csv", "csv.gz", "csv.zst")]
+    for name in names:
+        if (folder / name).is_file():
+            return folder / name
+    raise WorkloadError(f"{folder}: has no volume {volume}; expected one of {', '.join(names)}")
+
+
+CPU = re.compile(r"(?P<base>.*\.blktrace\.)(?P<cpu>\d+)(?P<end>|\.gz|\.zst)", re.ASCII | re.DOTALL)
+"""Name of a file that blktrace wrote for a CPU."""
+
+
+def _of_all_cpus(path: Path) -> list[tuple[int, Path]]:
+    """The files that are read with the trace `path`, itself among them, by CPU."""
+    own = CPU.fullmatch(path.name)
+    if own is None:
+        return [(0, path)]
+    found = {int(own["cpu"]): path}
+    for other in sorted(path.parent.iterdir()) if path.parent.is_dir() else ():
+        its = CPU.fullmatch(other.name)
+        if its and (its["base"], its["end"]) == (own["base"], own["end"]):
+            found.setdefault(int(its["cpu"]), other)
+    return sorted(found.items())
 
 
 _known: dict[tuple[object, ...], str] = {}
@@ -111,39 +153,26 @@ _known: dict[tuple[object, ...], str] = {}
 
 
 def file_digest(path: Path) -> tuple[str, int]:
-    """SHA-256 and size of a file. Raises `WorkloadError` if it cannot be read."""
+    """SHA-256 and size of a file. Raises `WorkloadError` if it cannot be read, or is a pipe."""
     try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            message = f"{path}: not a file, which could be read twice"
+            raise WorkloadError(message)
         with path.open("rb") as file:
             found = path.stat()
             version = (str(path.absolute()), found.st_mtime_ns, found.st_size, found.st_ino)
-            if version not in _known:
-                digest = hashlib.sha256()
-                while part := file.read(READ_BYTES):
-                    digest.update(part)
-                _known[version] = digest.hexdigest()
-            return _known[version], found.st_size
+            if version in _known:
+                return _known[version], found.st_size
+            hashed = hashlib.sha256()
+            while part := file.read(READ_BYTES):
+                hashed.update(part)
+            digest = hashed.hexdigest()
+            if abs(time.time() - found.st_mtime) > FRESH_S:
+                _known[version] = digest
+            return digest, found.st_size
     except OSError as error:
         message = f"{path}: cannot be read: {error.strerror or error}"
         raise WorkloadError(message) from error
-
-
-def sources_digest(policies: bytes) -> str:
-    """Digest of policies in Python, as packed; empty without policies.
-
-    cloudpickle packs classes of scripts and notebooks with their code, and other classes by name:
-    the files of the modules of these are read as well. Modules that these import are not.
-    """
-    if not policies:
-        return ""
-    digest = hashlib.sha256(policies)
-    for one in pickle.loads(policies).values():
-        for kind in type(one).__mro__:
-            module = sys.modules.get(kind.__module__)
-            own = kind.__module__ not in ("builtins", "__main__", "typing")
-            file = inspect.getsourcefile(module) if own and module else None
-            if file is not None and Path(file).exists():
-                digest.update(Path(file).read_bytes())
-    return digest.hexdigest()
 
 
 def missing_traces(names: Iterable[object]) -> list[str]:

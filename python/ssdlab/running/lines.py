@@ -1,7 +1,7 @@
 """A folder whose file of outcomes grows by whole lines and is never rewritten.
 
 A process that is killed leaves at most a part of a line, which the next one cuts off. So what was
-interrupted is resumed. Sweeps and searches keep their runs in one.
+interrupted is resumed. Sweeps, searches and fleets keep their runs in one.
 """
 
 from __future__ import annotations
@@ -12,15 +12,16 @@ import shutil
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from io import FileIO
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from ssdlab.display.argument import argument
 from ssdlab.errors import OutputError
 from ssdlab.results import outputs
-from ssdlab.results.folder import check_replaceable, written_not
+from ssdlab.results.folder import check_replaceable, in_its_place, written_not
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,9 @@ class Form:
     version: int
     """Of these files."""
     words: Mapping[str, str]
-    """How the parts of the identity are called in messages."""
+    """How parts of the identity are called in messages, if not by their arguments."""
+    arguments: Mapping[str, str] = field(default_factory=dict)
+    """Arguments of parts that are called otherwise."""
 
 
 class Lines:
@@ -147,11 +150,13 @@ def _same(folder: Path, identity: Mapping[str, Any], form: Form) -> bool:
     except FileNotFoundError:
         return False
     except (OSError, ValueError, KeyError, TypeError):
-        message = f"{folder / form.head}: cannot be read; --force starts the {form.what} again"
+        again = f"{argument(force=True)} starts the {form.what} again"
+        message = f"{folder / form.head}: cannot be read; {again}"
         raise OutputError(message) from None
     apart = [key for key in identity if stored.get(key) != identity[key]]
     if not apart:
         return True
-    which = ", ".join(dict.fromkeys(form.words.get(key, key) for key in apart))
-    message = f"{folder}: contains another {form.what} (with other {which}); --force replaces it,"
-    raise OutputError(f"{message} --out names another folder")
+    words = [form.words.get(key) or argument(form.arguments.get(key, key)) for key in apart]
+    which = ", ".join(dict.fromkeys(words))
+    message = f"{folder}: contains another {form.what} (with other {which}); {in_its_place()}"
+    raise OutputError(message)

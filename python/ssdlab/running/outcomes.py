@@ -1,4 +1,4 @@
-"""The outcomes of a sweep in its folder."""
+"""The outcomes of the runs of a sweep, or of a fleet, in its folder."""
 
 from __future__ import annotations
 
@@ -14,24 +14,18 @@ WORDS = {
     "columns": "version of ssdlab",
     "preset": "preset",
     "file": "configuration",
-    "set": "--set",
-    "keys": "--vary",
-    "log": "--vary",
-    "draw": "--draw",
-    "seed": "--seed",
-    "traces": "traces",
-    "seeds": "--seeds",
     "policies": "policies",
 }
-"""How the parts of what a sweep runs are called in messages."""
-FORM = Form("sweep", "sweeping", JSON, OUTCOMES, VERSION, WORDS)
+"""How parts of what a sweep runs are called in messages."""
+ARGUMENTS = {"keys": "vary", "log": "vary"}
+FORM = Form("sweep", "sweeping", JSON, OUTCOMES, VERSION, WORDS, ARGUMENTS)
 
 
 class Outcomes(Lines):
     """The outcomes stored in `folder`, by point and seed, to which others are added.
 
-    `identity` is what the sweep runs, as parsed JSON: another sweep in the folder is refused unless
-    `force` replaces it. Without `folder` nothing is stored. Raises `OutputError`.
+    `identity` is what is run, as parsed JSON: other runs in the folder are refused unless `force`
+    replaces them. Without `folder` nothing is stored. Raises `OutputError`.
     """
 
     def __init__(
@@ -41,8 +35,9 @@ class Outcomes(Lines):
         *,
         force: bool = False,
         reads: tuple[Path, ...] = (),
+        form: Form = FORM,
     ) -> None:
-        super().__init__(folder, identity, FORM, force=force, reads=reads)
+        super().__init__(folder, identity, form, force=force, reads=reads)
         self.found = {(one.point, one.seed): one for one in readable(self.before)}
 
     def add(self, one: Outcome) -> None:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import shutil
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
 from ssdlab.config.resolve import Config
+from ssdlab.display.argument import argument
 from ssdlab.display.numbers import Value
 from ssdlab.display.progress import Callback
 from ssdlab.errors import ConfigError, Interrupted, RunError
@@ -78,6 +80,9 @@ class Work(Protocol):
     """Every run writes its files there, in its `Planned.folder`; None: no files."""
     html: bool
     """With pages, for the first repetitions."""
+    ahead: bool
+    """Runs may be taken long before they begin: which come next does not depend on time, or on how
+    others end."""
     stop: threading.Event
     """No run begins once it is set, and those that go on end as `interrupted`."""
     interrupted: bool
@@ -93,6 +98,9 @@ class Work(Protocol):
 
     def end(self, one: Planned, ended: Ended) -> None:
         """A run has ended."""
+
+    def note(self, text: str) -> None:
+        """What the runner does, to be shown beside the progress."""
 
 
 class Runner(Protocol):
@@ -126,16 +134,9 @@ class Threads:
         """All runs of `work`, `jobs` at a time."""
         threads: list[Future[None]] = []
         going = _Going()
-        with ThreadPoolExecutor(self.jobs, thread_name_prefix="run") as pool:
-            try:
-                threads.extend(pool.submit(self._work, work, going) for _ in range(self.jobs))
-                _wait(threads, work.stop)
-            except KeyboardInterrupt:
-                work.interrupted = True
-                work.stop.set()
-                _wait(threads, work.stop)
-            finally:
-                work.stop.set()
+        pool = ThreadPoolExecutor(self.jobs, thread_name_prefix="run")
+        with pool, waiting_for(threads, work):
+            threads.extend(pool.submit(self._work, work, going) for _ in range(self.jobs))
         # An interrupt within `submit` leaves a thread that the pool does not wait for.
         going.wait()
         for thread in threads:
@@ -171,6 +172,20 @@ class _Going:
             self.ended.wait_for(lambda: self.number == 0)
 
 
+@contextmanager
+def waiting_for(threads: list[Future[None]], work: Work) -> Iterator[None]:
+    """Wait at the end for the threads that were begun. Ctrl-C, and an error of one, stop `work`."""
+    try:
+        yield
+        _wait(threads, work.stop)
+    except KeyboardInterrupt:
+        work.interrupted = True
+        work.stop.set()
+        _wait(threads, work.stop)
+    finally:
+        work.stop.set()
+
+
 def _wait(threads: list[Future[None]], stop: threading.Event) -> None:
     going: set[Future[None]] = {*threads}
     while going and not stop.is_set():
@@ -197,10 +212,16 @@ def ended_of(one: Planned, work: Work, apart: bool = False) -> Ended:
         return Ended("failed", None, str(error))
 
 
+def place_of(one: Planned, folder: Path) -> Path:
+    """Where the files of a run go, in the folder of all."""
+    place = folder / one.folder
+    if one.place is not None and (place / REPORT).exists():
+        shutil.rmtree(place)  # of another version or configuration, or damaged
+    return place
+
+
 def _report_of(one: Planned, work: Work, apart: bool) -> Report:
-    out = None if work.folder is None else work.folder / one.folder
-    if one.place is not None and out is not None and (out / REPORT).exists():
-        shutil.rmtree(out)  # of another version or configuration, or damaged
+    out = None if work.folder is None else place_of(one, work.folder)
     callback, html = work.callback(one), work.html and one.first
     if one.policies or apart:
         return run_apart(one.config, one.policies, callback, work.stop, out=out, html=html)
@@ -217,5 +238,5 @@ def cores() -> int:
 def threads_of(jobs: int | None, runs: int) -> int:
     """How many runs go on at a time: `jobs`, or one per core. Raises `ConfigError`."""
     if jobs is not None and jobs < 1:
-        raise ConfigError([f"jobs: {jobs}: expected at least 1"])
+        raise ConfigError([f"{argument(jobs=jobs)}: expected at least 1"])
     return max(1, min(jobs or cores(), runs))

@@ -18,7 +18,8 @@ from ssdlab.results import outputs
 from ssdlab.results.folder import PAGE
 from ssdlab.results.report import SUMMARY
 from ssdlab.results.search import BEST, CSV, FRONT, JSON, Goal, Search, Tried, tried_of
-from ssdlab.running.runner import Runner, Threads, threads_of
+from ssdlab.running.kept import maker_of
+from ssdlab.running.runner import Runner
 from ssdlab.running.sweep_runs import Budget
 from ssdlab.searching.design import SearchDesign, check
 from ssdlab.searching.judging import Judge
@@ -35,6 +36,7 @@ from ssdlab.searching.sampling import (
 from ssdlab.searching.space import Point
 from ssdlab.searching.tested import test_notes, test_text, tested
 from ssdlab.searching.trying import Runs, Who, name_of
+from ssdlab.store.store import Store
 from ssdlab.versions import described
 
 TRIALS, PARALLEL = 100, 8
@@ -92,6 +94,8 @@ def search(
     parallel: int = PARALLEL,
     budget: str | int | None = None,
     jobs: int | None = None,
+    on: str | None = None,
+    store: str | Path | Store | None = None,
     out: str | Path | None = None,
     force: bool = False,
     progress: bool = True,
@@ -120,11 +124,19 @@ def search(
     """
     given = {space: None} if isinstance(space, str) else space
     goals = Goals(_several(minimize), _several(maximize), _several(subject_to))
-    on = Requests(traces, test_traces, across, seed, seeds, test_seeds, rungs)
-    design = designed(config, given, goals, on, set or {})
+    asked = Requests(traces, test_traces, across, seed, seeds, test_seeds, rungs)
+    design = designed(config, given, goals, asked, set or {})
     how = sought(design, sampler, pruner, trials, parallel, sampler_seed, budget)
-    target = None if out is None else Path(out)
-    done = run_search(design, how, jobs=jobs, out=target, force=force, progress=progress, html=html)
+    with maker_of(on, jobs, store, progress) as runner:
+        done = run_search(
+            design,
+            how,
+            runner,
+            out=None if out is None else Path(out),
+            force=force,
+            progress=progress,
+            html=html,
+        )
     if done.interrupted:
         stopped = Interrupted(None, done.folder)
         stopped.search = done
@@ -175,21 +187,15 @@ def sought(
 def run_search(
     design: SearchDesign,
     how: Sought,
+    runner: Runner,
     *,
-    jobs: int | None = None,
     out: Path | None = None,
     force: bool = False,
     progress: bool = True,
     html: bool = True,
-    runner: Runner | None = None,
 ) -> Search:
-    """Search, or go on with the search that `out` holds, and write what is found there.
-
-    `runner` makes the runs; None: `jobs` threads here.
-    """
-    each = how.parallel * len(design.train) * len(design.seeds)
-    maker: Runner = runner or Threads(threads_of(jobs, each))
-    check(design, maker.here)
+    """Search, or go on with the search that `out` holds, and write what is found there."""
+    check(design, runner.here)
     if progress:
         say_before([*design.space.notes, *design.first.notes])
     identity = {
@@ -202,7 +208,7 @@ def run_search(
         "sampler_seed": how.seed,
     }
     with ExitStack() as stack:
-        runs = stack.enter_context(Runs(out, identity, design, maker, force=force))
+        runs = stack.enter_context(Runs(out, identity, design, runner, force=force))
         if progress:
             runs.progress = stack.enter_context(display()).run(f"{design.first.name}, searched")
         going = _Going(design, how, runs, Sampling(how.chosen(design), out), identity)

@@ -161,7 +161,9 @@ class Runs(Lines):
                     planned[one.key] = found
         if not planned or self.interrupted:
             return
-        batch = Batch(planned.values(), self._take, point_errors=(ConfigError, WorkloadError))
+        batch = Batch(
+            planned.values(), self._take, ahead=True, point_errors=(ConfigError, WorkloadError)
+        )
         batch.run(self.runner, progress=False)
         self.interrupted = batch.interrupted
 

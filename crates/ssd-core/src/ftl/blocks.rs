@@ -34,7 +34,7 @@ pub struct Fill {
 pub struct Origin {
     /// Its class.
     pub class: u32,
-    /// Pages that the host had written by then.
+    /// Pages that had been written by then.
     pub opened: u64,
 }
 
@@ -92,7 +92,8 @@ impl BlockTable {
             erases: _,
             seal_order,
             now: _,
-            origins,
+            // In the out-of-band data of every page of a block.
+            origins: _,
             pages_per_block: _,
             blocks_per_pool: _,
         } = self;
@@ -100,7 +101,6 @@ impl BlockTable {
         valid.fill(0);
         fill.fill(Fill::default());
         seal_order.fill(0);
-        origins.fill(Origin::default());
         for state in state.iter_mut().filter(|state| **state != BlockState::Bad) {
             *state = BlockState::Free;
         }

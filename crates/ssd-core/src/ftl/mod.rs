@@ -114,14 +114,7 @@ impl Ftl {
         assert!(geo.logical_pages <= geo.pages, "more logical pages than physical ones");
         let pages = u16::try_from(geo.pages_per_block).expect("checked by the config layer");
         let mut blocks = BlockTable::new(geo.pools, geo.blocks_per_pool, pages);
-        let ground = Ground {
-            pages: geo.user_pages,
-            pages_per_block: geo.pages_per_block,
-            most_classes: config.most_classes(),
-            pools: geo.pools,
-            blocks_per_pool: geo.blocks_per_pool,
-            seed: config.run.seed,
-        };
+        let ground = Ground::of(config, &geo);
         let separated = plugs.separation(&config.alloc.separation, &ground).map(Separated::new);
         let classes = separated.as_ref().map_or_else(|| config.alloc.classes(), Separated::classes);
         blocks.origins = vec![Origin::default(); separated.as_ref().map_or(0, |_| blocks.len())];
@@ -197,10 +190,14 @@ impl Ftl {
     #[inline]
     pub fn bind_group(&mut self, plane: PlaneId, stream: u32, parity: bool) -> Ppn {
         debug_assert!(self.groups.is_some(), "a device without parity groups");
-        debug_assert!(stream < self.space.gc_stream(), "frontier {stream} is not the host's");
+        debug_assert!(stream < self.space.streams(), "{plane:?} has no frontier {stream}");
         self.clock += u64::from(!parity);
         self.space.take_held(plane, stream);
-        self.bind(plane, stream)
+        let frontier = self.space.frontier_of_held(plane, stream);
+        if frontier != stream {
+            self.note_class(stream as u8, frontier);
+        }
+        self.bind(plane, frontier)
     }
 
     /// The program of a page of a parity group has ended: it is not committed before all pages of its update are,

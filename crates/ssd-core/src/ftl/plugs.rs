@@ -71,6 +71,9 @@ pub trait Outside: Send + Sync {
         None
     }
 
+    /// Power has been cut: a separation policy starts afresh.
+    fn power_cut(&self) {}
+
     /// The first fault of any of them.
     fn fault(&self) -> Option<Fault> {
         None
@@ -135,6 +138,14 @@ impl Plugs {
     pub fn begin(&self) {
         if let Some(outside) = &self.outside {
             outside.begin();
+        }
+    }
+
+    /// Power has been cut.
+    pub(crate) fn power_cut(&self) {
+        debug_assert!(self.outside.is_some() == self.any(), "half of an external policy");
+        if let Some(outside) = &self.outside {
+            outside.power_cut();
         }
     }
 
@@ -203,19 +214,25 @@ impl Plugs {
         outside.map_or_else(|| Placement::build(spec, layout), Placement::External)
     }
 
-    /// The policy that separates pages, if one does.
-    pub(crate) fn separation(&self, spec: &PolicySpec, ground: &Ground) -> Option<Separation> {
+    /// The policy that separates pages, if one does, and its name.
+    pub(crate) fn separation(
+        &self,
+        spec: &PolicySpec,
+        ground: &Ground,
+    ) -> Option<(String, Separation)> {
         let outside = self.outside.as_ref().and_then(|outside| outside.separation(ground));
         if let Some(policy) = outside {
-            return Some(Separation::External(policy));
+            let name = self.names().remove("alloc.separation");
+            return Some((name.unwrap_or("external".into()), Separation::External(policy)));
         }
         separation::separates(spec).then(|| {
-            match (Separation::build(spec, ground), &self.foreseen) {
+            let policy = match (Separation::build(spec, ground), &self.foreseen) {
                 (Separation::Future(policy), Some(foreseen)) => {
                     Separation::Future(policy.foreseeing(Arc::clone(foreseen)))
                 }
                 (policy, _) => policy,
-            }
+            };
+            (spec.policy.clone(), policy)
         })
     }
 }

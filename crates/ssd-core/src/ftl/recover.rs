@@ -9,7 +9,6 @@ mod scan;
 
 use super::Ftl;
 use super::blocks::BlockState;
-use super::gc::victim::VictimPolicy;
 use super::owners::Owners;
 use super::plugs::Plugs;
 use super::snapshot::columns::Columns;
@@ -111,12 +110,12 @@ impl Ftl {
             // It goes on: begun anew it would repeat its choices after every cut.
             rng: _,
             shape: _,
-            // No power is cut where pages are separated.
+            // Built anew by a mount, but for what is on flash and what has been counted.
             separated: _,
         } = self;
         assert!(groups.is_none() && lost.is_none(), "the config layer has refused parity");
         *owners = Owners::new(geo.logical_pages, geo.pages);
-        space.lose_power(geo, config);
+        space.lose_power(geo, config, blocks);
         *wear = Wear::new(config, geo);
         *floors = Some(Vec::new());
         *recorded = recorded.is_some().then(Box::default);
@@ -165,8 +164,8 @@ impl Ftl {
         self.close_blocks(&mut found);
         self.order_blocks();
         self.load_space(config);
-        self.victim = plugs.victim(&config.gc.victim, &self.blocks);
-        self.victim.init(&self.blocks, self.clock);
+        self.begin_separation_anew(config, plugs);
+        self.set_victim(&config.gc.victim, plugs);
         Ok(found)
     }
 
@@ -245,6 +244,7 @@ impl Ftl {
                 found.torn += u64::from(self.flash.close(&self.geo, block, plane));
             }
             found.skipped += u64::from(self.geo.pages_per_block - programmed);
+            self.find_origin(block);
             let first = self.geo.first_page(block);
             let end = Ppn(first.0 + self.geo.pages_per_block);
             self.blocks.state[at] = BlockState::Sealed;

@@ -1,16 +1,21 @@
 //! The classes of pages on a device that separates.
 
 use super::Ftl;
+use super::blocks::Origin;
 use super::gc::victim::VictimPolicy;
 use super::map::Entry;
+use super::plugs::Plugs;
 use super::reclaim::Counts;
 use super::separation::{
-    Among, Classes, Collected, Copied, Replaced, Separation, SeparationPolicy, Written, fdp,
+    Among, Classes, Collected, Copied, Ground, Replaced, Separation, SeparationPolicy, Written, fdp,
 };
+use crate::config::Config;
 use crate::units::{BlockId, Lpn, PoolId, Ppn};
 
 /// The policy, and what has been asked of it.
 pub(super) struct Separated {
+    /// The policy as the user names it.
+    pub(super) name: String,
     policy: Separation,
     classes: Classes,
     /// The policy names the classes of victims.
@@ -23,13 +28,14 @@ pub(super) struct Separated {
 }
 
 impl Separated {
-    pub(super) fn new(policy: Separation) -> Separated {
+    pub(super) fn new((name, policy): (String, Separation)) -> Separated {
         let classes = policy.classes();
         assert!(classes.all > classes.host && classes.all <= 255, "{classes:?}");
         let counts = Counts::new(classes.all + 1);
         let names_victims = policy.names_victims();
         let before = counts.clone();
-        Separated { policy, classes, names_victims, passed_on: Vec::new(), before, counts }
+        let passed_on = Vec::new();
+        Separated { name, policy, classes, names_victims, passed_on, before, counts }
     }
 
     /// The number of classes, if the policy names those of victims.
@@ -46,6 +52,43 @@ impl Separated {
 
     pub(super) fn classes(&self) -> Classes {
         self.classes
+    }
+
+    /// Power has been cut: `policy` begins where it was. What nobody keeps in the memory of a controller remains: the
+    /// future of the mark, and the handles of FDP, which are in the out-of-band data of pages.
+    fn begin_anew(&mut self, policy: Separation) {
+        assert_eq!(policy.classes(), self.classes, "another policy");
+        let remains = matches!(self.policy, Separation::Future(_) | Separation::Fdp(_));
+        if !remains {
+            self.policy = policy;
+        }
+        self.passed_on.clear();
+    }
+
+    /// What is known of pages and victims, for a snapshot. What has been counted is not: a measurement begins with a
+    /// run.
+    pub(super) fn save(&self, bytes: &mut Vec<u8>) {
+        debug_assert!(self.passed_on.len() < 1 << 16, "a device has fewer pools");
+        bytes.extend_from_slice(&(self.passed_on.len() as u32).to_le_bytes());
+        self.passed_on.iter().for_each(|turns| bytes.extend_from_slice(&turns.to_le_bytes()));
+        self.policy.save(bytes);
+    }
+
+    /// Know that, and take it from `bytes`.
+    ///
+    /// # Errors
+    /// The bytes end, or say what cannot be.
+    pub(super) fn load(&mut self, bytes: &mut &[u8]) -> Result<(), String> {
+        debug_assert!(self.passed_on.is_empty(), "victims have been chosen");
+        let mut number = || {
+            let (first, rest) = bytes.split_first_chunk().ok_or("its victims end early")?;
+            *bytes = rest;
+            Ok::<u32, String>(u32::from_le_bytes(*first))
+        };
+        for _ in 0..number()? {
+            self.passed_on.push(number()?);
+        }
+        self.policy.load(bytes)
     }
 }
 
@@ -67,7 +110,7 @@ impl Ftl {
 
     #[inline(never)]
     fn ask_class(&mut self, lpn: Lpn, stream: u8, pages: u32) -> u8 {
-        debug_assert!(lpn.0 < self.geo.user_pages, "{lpn:?} is not the host's");
+        debug_assert!(lpn.0 < self.geo.logical_pages, "{lpn:?} is beyond the device");
         let replaces = match self.owners.newest(lpn) {
             Entry::Page(page) => {
                 let block = self.geo.block_of(page);
@@ -80,7 +123,7 @@ impl Ftl {
         let page = Written { lpn, stream, pages, replaces, clock: self.space.clock() };
         let class = separated.policy.of_write(&page);
         assert!(class < separated.classes.all, "{page:?} is in class {class}");
-        self.space.host_writes();
+        self.space.page_is_written();
         class as u8
     }
 
@@ -103,7 +146,18 @@ impl Ftl {
         class as u8
     }
 
-    /// A copy of class `class` is bound on `frontier`.
+    /// The class of a page that is rebuilt: it is known from its parity group alone. Without separation it is 0.
+    #[must_use]
+    pub fn class_of_rebuilt(&self, lpn: Lpn) -> u8 {
+        debug_assert!(lpn.0 < self.geo.logical_pages, "{lpn:?} is beyond the device");
+        let Some(separated) = self.separated.as_deref() else { return 0 };
+        let Classes { host, all } = separated.classes;
+        let class = separated.policy.of_rebuilt(lpn).unwrap_or(all - 1);
+        assert!((host..all).contains(&class), "the rebuilt {lpn:?} is in class {class}");
+        class as u8
+    }
+
+    /// A copy of class `class`, or a page of a parity group, is bound on `frontier`.
     pub fn note_class(&mut self, class: u8, frontier: u32) {
         let separated = self.separated.as_deref_mut().expect("the device separates");
         debug_assert!(frontier >= separated.classes.host, "a copy in class {frontier}");
@@ -126,6 +180,31 @@ impl Ftl {
         let clock = self.space.clock();
         if let Some(class) = class {
             separated.policy.on_collect(&Collected { class, valid, opened, clock });
+        }
+    }
+
+    /// Power has been cut: what the policy knew of pages is lost.
+    pub(super) fn begin_separation_anew(&mut self, config: &Config, plugs: &Plugs) {
+        let Some(separated) = self.separated.as_deref_mut() else { return };
+        // With the same random numbers it would repeat its choices after every cut.
+        let seed = config.run.seed.wrapping_add(self.space.clock());
+        let ground = Ground { seed, ..Ground::of(config, &self.geo) };
+        debug_assert_eq!(self.owners.logical_pages(), ground.pages, "another device");
+        plugs.power_cut();
+        let policy = plugs.separation(&config.alloc.separation, &ground);
+        separated.begin_anew(policy.expect("a device that separates has a policy").1);
+    }
+
+    /// A mount has closed `block`. With which class it was opened, and when, is in the out-of-band data of its pages;
+    /// if no page can be read it is like a block that wear levelling has filled.
+    pub(super) fn find_origin(&mut self, block: BlockId) {
+        let first = self.geo.first_page(block).0;
+        let mut pages = (first..first + self.geo.pages_per_block).map(Ppn);
+        debug_assert!(block.at() < self.blocks.len(), "there is no {block:?}");
+        let lost = |page| self.flash.is_torn(page) || self.flash.is_lost(page);
+        if self.separates() && pages.all(lost) {
+            let (class, opened) = (self.space.streams(), self.space.clock());
+            self.blocks.origins[block.at()] = Origin { class, opened };
         }
     }
 

@@ -7,7 +7,7 @@
 //! - `free` is its erased blocks, `promised` those that will be opened for others: 0 or 1 by the running levelling
 //!   job, and those kept for the pages of parity groups (`held`);
 //! - `room = (free - promised) * S + gc_open` is what GC may bind, `gc_open` being the unbound pages in open
-//!   blocks of the frontiers that take copies, on all planes of the pool;
+//!   blocks of the frontiers that take copies, on all planes of the pool, without those that are held (`held`);
 //! - `need` is the part of it that is reserved: what the running job has to move, or S without a job.
 //!
 //! At every instant `promised <= free` and `need <= room` hold. A copy may go to any plane of its pool
@@ -52,6 +52,7 @@ mod spare;
 pub(super) use at_rest::Ground;
 
 use crate::config::Config;
+use crate::ftl::blocks::BlockTable;
 use crate::ftl::reclaim::UnitEvent;
 use crate::ftl::separation::Classes;
 use crate::nand::geometry::Geometry;
@@ -87,6 +88,8 @@ struct PoolSpace {
     promised: u16,
     /// Erased blocks that are kept for held pages, or for the recovery from a power cut.
     kept: u16,
+    /// Pages held for frontiers that take copies: part of the room that others do not have.
+    held: u16,
     /// Whether a block has been opened since [`Space::take_opened`] last asked.
     opened: bool,
 }
@@ -118,12 +121,16 @@ pub struct Space {
     clock: u64,
     /// Where frontiers are classes: blocks opened for each frontier.
     opened: Vec<u64>,
+    /// There: pages of blocks of each frontier that power cuts have closed before they were bound.
+    closed: Vec<u64>,
     /// There, if asked for: the blocks opened and collected, in order.
     units: Option<Vec<UnitEvent>>,
     /// The host leaves an erased block in each pool, so that a copy never has to go to another class.
     isolates: bool,
     /// A block of each pool is kept for the recovery from a power cut.
     recovers: bool,
+    /// Erased blocks may be kept while copies have room in open blocks of other classes.
+    keeps: bool,
     dynamic_wear: bool,
     releases: u32,
     superblock: bool,
@@ -156,6 +163,7 @@ impl Space {
             gc_need: geo.pages_per_block,
             promised: 0,
             kept: u16::from(!config.power.is_off()),
+            held: 0,
             opened: false,
         };
         Space {
@@ -176,9 +184,11 @@ impl Space {
             frontiers: streams + 1,
             clock: 0,
             opened: vec![0; if separates { streams as usize + 1 } else { 0 }],
+            closed: vec![0; if separates { streams as usize + 1 } else { 0 }],
             units: None,
             isolates: false,
             recovers: !config.power.is_off(),
+            keeps: !config.power.is_off() || (separates && config.raid.group > 0),
             dynamic_wear: config.wear.dynamic,
             releases: 0,
             superblock: geo.members > 1,
@@ -295,11 +305,22 @@ impl Space {
         debug_assert!(self.lowest_free <= lowest, "the lowest number rises");
     }
 
-    /// Power is cut: what is known of the blocks is lost, but not what has been measured.
-    pub(super) fn lose_power(&mut self, geo: &Geometry, config: &Config) {
+    /// Power is cut: what is known of the blocks is lost, but not what has been measured, nor the clock of a device
+    /// that separates.
+    pub(super) fn lose_power(&mut self, geo: &Geometry, config: &Config, blocks: &BlockTable) {
         let lowest = self.lowest_free_blocks();
-        assert!(!self.separates(), "the config layer refuses it");
-        *self = Space::new(geo, config, config.alloc.classes(), false);
+        let classes = Classes { host: self.of_host, all: self.streams };
+        let left = self.left_by_frontier(blocks);
+        let new = Space::new(geo, config, classes, self.separates());
+        *self = Space {
+            clock: self.clock,
+            opened: std::mem::take(&mut self.opened),
+            closed: std::mem::take(&mut self.closed),
+            units: self.units.take(),
+            isolates: self.isolates,
+            ..new
+        };
+        self.closed.iter_mut().zip(left).for_each(|(closed, left)| *closed += left);
         self.take_lowest(lowest);
         debug_assert!(self.lowest_free_blocks() <= lowest, "the lowest number rises");
     }

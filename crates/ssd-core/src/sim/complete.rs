@@ -81,7 +81,7 @@ impl Ssd {
                 self.program_ends::<true>(slot, lpn, ppn);
                 self.group_write_ends(slot, update, &parts);
             }
-            Work::RebuildWrite { recovery } => self.rebuild_write_ends(slot, recovery),
+            Work::RebuildWrite { recovery, .. } => self.rebuild_write_ends(slot, recovery),
             Work::RecoveryRead { .. }
             | Work::GroupTrim { .. }
             | Work::HostCopy { .. }
@@ -101,7 +101,7 @@ impl Ssd {
                 let parts = self.parts_of(slot, times);
                 self.recovery_read_ends(slot, recovery, &parts);
             }
-            Work::RebuildWrite { recovery } => self.rebuild_write_ends(slot, recovery),
+            Work::RebuildWrite { recovery, .. } => self.rebuild_write_ends(slot, recovery),
             Work::MetadataProgram { .. } | Work::MetadataErase { .. } => self.metadata_ends(slot),
             _ => unreachable!("{:?} is on no unit", op.lpn),
         }

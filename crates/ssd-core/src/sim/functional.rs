@@ -195,12 +195,16 @@ impl Functional {
             }
             return self.write_planned(lpn, planned, stream);
         }
+        if let Some(groups) = &self.ftl.groups {
+            let (group, position) = (groups.group_of(lpn), groups.position(lpn));
+            return self.write_group(group, position..position + 1, (stream, pages));
+        }
         let class = self.class_of(lpn, stream, pages)?;
         self.write_planned(lpn, planned, self.ftl.space.host_stream(class))
     }
 
     /// The class of a write, which the device refuses if its stream has none.
-    fn class_of(&mut self, lpn: Lpn, stream: u8, pages: u32) -> Result<u8, DeviceError> {
+    pub(super) fn class_of(&mut self, lpn: Lpn, stream: u8, pages: u32) -> Result<u8, DeviceError> {
         debug_assert!(!self.plain, "{lpn:?} has no class");
         match self.ftl.lacks_handle(stream) {
             Some(reason) => Err(DeviceError::BadRequest { id: self.sequence, reason }),
@@ -216,10 +220,6 @@ impl Functional {
         planned: PlaneId,
         stream: u32,
     ) -> Result<(), DeviceError> {
-        if let Some(groups) = &self.ftl.groups {
-            let (group, position) = (groups.group_of(lpn), groups.position(lpn));
-            return self.write_group(group, position..position + 1, stream);
-        }
         let found = self.plane_for(planned, stream);
         if let Ok(plane) = found {
             let (pool, wanted) = (self.ftl.geo.pool_of(plane), self.ftl.geo.pool_of(planned));

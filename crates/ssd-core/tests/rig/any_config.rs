@@ -3,8 +3,9 @@
 use super::{device, free_blocks, named, pages_of, used_space};
 use proptest::prelude::*;
 use ssd_core::config::{
-    Amount, Blocking, BlockingScope, BusyUnit, Config, EraseUnit, Frontiers, GcPath, Granularity,
-    Input, InterconnectModel, Kernel, PoolScope, TimingModel, Word, load, to_toml,
+    Amount, Blocking, BlockingScope, BusyUnit, Config, DataMode, EraseUnit, Frontiers, GcPath,
+    Granularity, Input, InterconnectModel, Kernel, PoolScope, PowerCut, TimingModel, Word, load,
+    to_toml,
 };
 use ssd_core::ftl::gc::{concurrency, trigger, victim};
 use ssd_core::ftl::{place, separation};
@@ -212,7 +213,7 @@ fn pool_shape(c: &Config) -> (u32, u32) {
 fn capacity(c: &mut Config, spare: Spare, share: f64) {
     let (planes, units) = pool_shape(c);
     let all = pages_of(c);
-    let frontiers = c.alloc.classes().all;
+    let frontiers = c.alloc.classes().all + u32::from(!c.power.is_off());
     let open_on_each = if c.alloc.erase_unit == EraseUnit::Superblock { 1 } else { planes };
     let keep = match spare {
         Spare::Tight => frontiers * open_on_each + c.gc.reserve + 2,
@@ -304,6 +305,22 @@ pub(crate) fn separated_by(
             c
         })
         .prop_filter("the config layer refuses it", |c| is_valid(c).is_ok())
+        .prop_map(Drawn)
+}
+
+/// The same, of which power is cut.
+pub(crate) fn separated_and_cut() -> impl Strategy<Value = Drawn> {
+    let drawn = (any_config(Spare::Tight), policy(separation::ALL), 14u32..40, 0u32..4);
+    drawn
+        .prop_map(|(Drawn(mut c), separation, blocks, threshold)| {
+            (c.alloc.separation, c.alloc.frontiers) = (separation, Frontiers::HostGc);
+            (c.device.blocks_per_plane, c.wear.static_threshold) = (blocks, threshold);
+            (c.power.cut, c.run.data) = (PowerCut::Random(40_000), DataMode::Bytes);
+            capacity(&mut c, Spare::Tight, 1.0);
+            c
+        })
+        .prop_filter("the config layer refuses it", |c| is_valid(c).is_ok())
+        .prop_filter("too small for requests that overlap", |c| c.device.user_pages > 8)
         .prop_map(Drawn)
 }
 

@@ -58,6 +58,8 @@ left_out!(
     &Collected,
     &[ClassBlocks],
     Among,
+    &mut Vec<u8>,
+    &mut &[u8],
     &mut Stream
 );
 
@@ -127,7 +129,7 @@ impl Answer for Counted {
     }
 }
 
-/// Blocks, pools and classes: whether one may be named depends on the state of the device.
+/// Blocks, pools and classes, and what a policy knows: whether one may be named depends on the state of the device.
 macro_rules! unchecked {
     ($($type:ty),+) => {$(
         impl Answer for $type {
@@ -140,7 +142,15 @@ macro_rules! unchecked {
     )+};
 }
 
-unchecked!(Option<BlockId>, Option<PoolId>, Option<u32>, Vec<BlockId>, Vec<ClassBlocks>, Among);
+unchecked!(
+    Option<BlockId>,
+    Option<PoolId>,
+    Option<u32>,
+    Vec<BlockId>,
+    Vec<ClassBlocks>,
+    Among,
+    Result<(), String>
+);
 
 /// The answer of the object to `hook`, if it has a method of that name and has not failed.
 pub(super) fn ask<T: Answer>(

@@ -12,7 +12,7 @@ mod victim;
 mod views;
 
 pub(crate) use victim::VictimView;
-pub(crate) use views::{ConcurrencyView, TriggerView};
+pub(crate) use views::{ClassView, ConcurrencyView, TriggerView};
 
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
@@ -52,6 +52,8 @@ pub(crate) struct DeviceInfo {
     page_bytes: u32,
     /// Pages that the host sees.
     user_pages: u32,
+    /// Logical pages: these and, after them, the parity of each group.
+    logical_pages: u32,
     /// Every plane once, in striping order: channels vary fastest, then chips, then planes.
     striping: Vec<u32>,
     /// Seed of the run.
@@ -76,6 +78,7 @@ impl DeviceInfo {
             pages_per_block: geo.pages_per_block,
             page_bytes: d.page_bytes,
             user_pages: d.user_pages,
+            logical_pages: geo.logical_pages,
             striping: (0..layout.planes()).map(|i| layout.striped(i).0).collect(),
             seed: config.run.seed,
         }
@@ -321,6 +324,14 @@ impl Outside for Policies {
     fn separation(&self, ground: &Ground) -> Option<Box<dyn SeparationPolicy>> {
         let (given, random) = self.of("alloc.separation")?;
         Some(Box::new(separation::Separation::new(given, random, ground)))
+    }
+
+    fn power_cut(&self) {
+        let Some(given) = self.given.get("alloc.separation").filter(|given| given.has("start"))
+        else {
+            return;
+        };
+        given.ask(None, |py| given.call(py, "start", (&self.device,)).map(|_| ()));
     }
 
     fn fault(&self) -> Option<Fault> {

@@ -1,9 +1,11 @@
 //! Separation policies in Python, and which answers are allowed.
 
 use super::hooks::{Object, asked};
-use super::{Given, Refusal, integer};
+use super::{ClassView, Given, Refusal, integer, shown};
 use pyo3::prelude::*;
-use ssd_core::ftl::separation::{Classes, Collected, Copied, Ground, Written};
+use pyo3::types::{PyBytes, PyTuple};
+use ssd_core::ftl::separation::{Among, ClassBlocks, Classes, Collected, Copied, Ground, Written};
+use ssd_core::units::PoolId;
 
 /// A separation policy in Python.
 pub(super) struct Separation {
@@ -46,11 +48,8 @@ impl Separation {
         let most = self.classes.all - 1;
         let answer = self.given.ask(None, |py| {
             let answer = ask(py)?;
-            let expected = format!("a class, {least} to {most}");
-            let class = integer(method, &answer, &expected)?;
-            let inside = u32::try_from(class).ok().filter(|class| (least..=most).contains(class));
-            let wrong = || format!("{method}() returned class {class}: expected {expected}");
-            inside.ok_or_else(|| Refusal::Wrong(wrong()))
+            let class = integer(method, &answer, &format!("a class, {least} to {most}"))?;
+            self.inside(method, class, least)
         });
         answer.unwrap_or(least)
     }
@@ -72,6 +71,89 @@ impl Separation {
             let told = (block.class, block.valid, block.opened, block.clock);
             self.given.ask(None, |py| self.given.call(py, "on_collect", told).map(|_| ()));
         }
+    }
+
+    /// The classes of the policy below `least` are no answer.
+    fn inside(&self, method: &str, class: i64, least: u32) -> Result<u32, Refusal> {
+        let most = self.classes.all - 1;
+        let inside = u32::try_from(class).ok().filter(|class| (least..=most).contains(class));
+        let expected = format!("a class, {least} to {most}");
+        let wrong = || format!("{method}() returned class {class}: expected {expected}");
+        inside.ok_or_else(|| Refusal::Wrong(wrong()))
+    }
+
+    fn names_victims(&self) -> bool {
+        self.given.answers("victim_among")
+    }
+
+    /// `None`, a class, or `("oldest", class)`.
+    fn victim_among(&mut self, pool: PoolId, classes: &[ClassBlocks]) -> Among {
+        let method = "victim_among";
+        let asked = self.given.ask(Some(pool), |py| {
+            let views: Vec<ClassView> = classes.iter().map(ClassView::new).collect();
+            let answer = self.given.call(py, method, (pool.0, views))?;
+            if answer.is_none() {
+                return Ok(Among::All);
+            }
+            let wrong = || {
+                let found = shown(&answer);
+                let expected = "expected None, a class, or (\"oldest\", class)";
+                Refusal::Wrong(format!("{method}() returned {found}: {expected}"))
+            };
+            let class = |class: &Bound<'_, PyAny>| {
+                self.inside(method, integer(method, class, "a class").map_err(|_| wrong())?, 0)
+            };
+            let Ok(pair) = answer.cast::<PyTuple>() else {
+                return Ok(Among::Class(class(&answer)?));
+            };
+            let oldest = pair.len() == 2
+                && pair.get_item(0).is_ok_and(|word| word.eq("oldest").unwrap_or(false));
+            let of = pair.get_item(1).ok().filter(|_| oldest).ok_or_else(wrong)?;
+            Ok(Among::Oldest(class(&of)?))
+        });
+        asked.unwrap_or(Among::All)
+    }
+
+    /// What `save()` of the object returns, with its length; without that method nothing.
+    fn save(&self, bytes: &mut Vec<u8>) {
+        let known: Option<Vec<u8>> = self
+            .given
+            .answers("save")
+            .then(|| {
+                self.given.ask(None, |py| {
+                    let raised = |error| Refusal::Raised("save", error);
+                    let answer = self.given.object.bind(py).call_method0("save").map_err(raised)?;
+                    let known = answer.cast::<PyBytes>().map_err(|_| {
+                        Refusal::Wrong(format!(
+                            "save() returned {}: expected bytes",
+                            shown(&answer)
+                        ))
+                    })?;
+                    Ok(known.as_bytes().to_vec())
+                })
+            })
+            .flatten();
+        let known = known.unwrap_or_default();
+        bytes.extend_from_slice(&(known.len() as u64).to_le_bytes());
+        bytes.extend_from_slice(&known);
+    }
+
+    /// Those bytes are given to `load(bytes)` of the object, if it has that method.
+    fn load(&mut self, bytes: &mut &[u8]) -> Result<(), String> {
+        let short = || "what its separation policy knows ends early".to_string();
+        let (length, rest) = bytes.split_first_chunk().ok_or_else(short)?;
+        let (known, rest) = usize::try_from(u64::from_le_bytes(*length))
+            .ok()
+            .and_then(|length| rest.split_at_checked(length))
+            .ok_or_else(short)?;
+        *bytes = rest;
+        if self.given.answers("load") && !known.is_empty() {
+            let told = |py: Python<'_>| {
+                self.given.call(py, "load", (PyBytes::new(py, known),)).map(|_| ())
+            };
+            self.given.ask(None, told);
+        }
+        Ok(())
     }
 }
 

@@ -3,6 +3,7 @@
 use pyo3::prelude::*;
 use ssd_core::ftl::gc::concurrency::DeviceView;
 use ssd_core::ftl::gc::trigger::SpaceView;
+use ssd_core::ftl::separation::ClassBlocks;
 
 /// One pool and the device, as a trigger sees them.
 #[pyclass(frozen, get_all, module = "ssdlab._core")]
@@ -72,5 +73,23 @@ impl ConcurrencyView {
     pub(super) fn new(view: &DeviceView, rng: Py<PyAny>) -> ConcurrencyView {
         let DeviceView { pools, channels, used_pages, pages } = *view;
         ConcurrencyView { pools, channels, used_pages, pages, rng }
+    }
+}
+
+/// The sealed blocks of a class in a pool, as a separation policy sees them.
+#[pyclass(frozen, get_all, module = "ssdlab._core")]
+pub(crate) struct ClassView {
+    /// How many there are.
+    sealed: u32,
+    /// Their invalid pages.
+    invalid: u64,
+    /// The fewest valid pages of one of them; 0 without any.
+    least_valid: u32,
+}
+
+impl ClassView {
+    pub(super) fn new(blocks: &ClassBlocks) -> ClassView {
+        let ClassBlocks { sealed, invalid, least_valid } = *blocks;
+        ClassView { sealed, invalid, least_valid }
     }
 }

@@ -51,17 +51,10 @@ pub(super) fn not_with(config: &Config) -> Option<String> {
 }
 
 fn without_classes(config: &Config) -> Option<String> {
-    let mut wrong = Vec::new();
-    if config.raid.group > 0 {
-        wrong.push("raid.group = 0, as the pages of a group are written together");
-    }
-    if !config.power.is_off() {
-        wrong.push("power.cut = \"never\", as classes are not on flash");
-    }
-    if config.precondition.steady_state != SteadyStart::None {
-        wrong.push(
-            "precondition.steady_state = \"none\", as the model of that state has no classes",
-        );
-    }
-    (!wrong.is_empty()).then(|| format!("separation needs {}", wrong.join(", and ")))
+    (config.precondition.steady_state != SteadyStart::None).then(|| {
+        "a separation policy cannot start in the mean field, which says how many pages of each block are valid under \
+         greedy collection, and not what the policy would know of them: use precondition.steady_state = \"none\", \
+         with precondition.fill and precondition.overwrite"
+            .to_string()
+    })
 }

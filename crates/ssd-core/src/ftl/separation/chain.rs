@@ -5,6 +5,7 @@
 //! group it is, and the share of pages that live to that age says how many of them are copied. The last group is
 //! collected greedily, as if its pages were overwritten uniformly.
 
+use super::kept::keeps;
 use crate::units::Lpn;
 
 /// Pages that are sampled at least, if the device has as many.
@@ -24,10 +25,12 @@ pub(super) struct Lives {
     /// Writes of the host in a unit of time.
     unit: u64,
     /// Of each sampled page: one more than the unit of its last write in this window, and whether that was hot.
-    since: Vec<(u32, bool)>,
+    since: Box<[(u32, bool)]>,
     /// Lives that have ended, by their length in units; of hot writes and of others.
     ended: [Vec<u32>; 2],
 }
+
+keeps!(Lives: since, ended; given stride, unit);
 
 /// The share of pages that live for a given time, in writes of the host.
 pub(super) struct Survival {
@@ -43,7 +46,7 @@ impl Lives {
     pub(super) fn new(pages: u32, unit: u64) -> Lives {
         assert!(pages > 0 && unit > 0, "a device without pages");
         let stride = (pages / SAMPLE).clamp(1, STRIDE);
-        let since = vec![(0, false); pages.div_ceil(stride) as usize];
+        let since = vec![(0, false); pages.div_ceil(stride) as usize].into();
         Lives { stride, unit, since, ended: [Vec::new(), Vec::new()] }
     }
 
@@ -68,7 +71,7 @@ impl Lives {
         assert!(self.unit > 0, "time does not pass");
         let end = (length / self.unit) as u32 + 1;
         let mut seen = vec![0u32; end as usize + 1];
-        for &(since, was_hot) in &self.since {
+        for &(since, was_hot) in self.since.iter() {
             if since > 0 && was_hot == hot {
                 seen[end.saturating_sub(since) as usize] += 1;
             }
@@ -151,7 +154,7 @@ pub(super) struct Room {
 }
 
 /// Sizes of groups, and what is expected of them.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Default, Debug)]
 pub(super) struct Plan {
     /// Blocks that each group of a pool has, from the hot one on; without the last group.
     pub(super) sizes: Vec<u32>,
@@ -162,6 +165,8 @@ pub(super) struct Plan {
     /// Copies for each page that the host writes.
     pub(super) copies: f64,
 }
+
+keeps!(Plan: sizes, valid, enters, copies);
 
 /// The share of valid pages in greedy victims under uniform writes, with `spare` pages for each valid one.
 ///

@@ -7,6 +7,7 @@
 //! of a class share its open blocks, and an overwrite promotes whatever the age of the page (the paper also knows a
 //! variant with a limit of age). History: the class, one byte a logical page.
 
+use super::kept::knows;
 use super::{CLASSES, Classes, Copied, Ground, SeparationPolicy, Written};
 use crate::plug::{PolicyInfo, PolicySpec};
 
@@ -22,14 +23,14 @@ pub const INFO: PolicyInfo = PolicyInfo {
 /// The class of each page.
 pub struct Policy {
     classes: u32,
-    class: Vec<u8>,
+    class: Box<[u8]>,
 }
 
 impl Policy {
     pub(super) fn build(spec: &PolicySpec, ground: &Ground) -> Policy {
         let classes = spec.int("classes") as u32;
         assert!(classes > 1, "one class separates nothing");
-        Policy { classes, class: vec![NEW; ground.pages as usize] }
+        Policy { classes, class: vec![NEW; ground.pages as usize].into() }
     }
 }
 
@@ -55,4 +56,8 @@ impl SeparationPolicy for Policy {
         debug_assert!(u32::from(*class) < self.classes, "{page:?} is in class {class}");
         u32::from(*class)
     }
+
+    knows! { Policy: class; given classes; if |policy| {
+        policy.class.iter().all(|&class| class == NEW || u32::from(class) < policy.classes)
+    } }
 }

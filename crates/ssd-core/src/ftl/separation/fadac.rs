@@ -7,6 +7,7 @@
 //! simulator of SepBIT's authors; counters are between 0 and 2^16 - 1; host and copies of a class share its open
 //! blocks. History: the counter, two bytes a logical page.
 
+use super::kept::knows;
 use super::{CLASSES, Classes, Copied, Ground, SeparationPolicy, Written};
 use crate::plug::{PolicyInfo, PolicySpec};
 use crate::units::Lpn;
@@ -22,14 +23,14 @@ pub const INFO: PolicyInfo = PolicyInfo {
 /// The counter of each page.
 pub struct Policy {
     classes: u32,
-    counters: Vec<u16>,
+    counters: Box<[u16]>,
 }
 
 impl Policy {
     pub(super) fn build(spec: &PolicySpec, ground: &Ground) -> Policy {
         let classes = spec.int("classes") as u32;
         assert!(classes > 1, "one class separates nothing");
-        Policy { classes, counters: vec![0; ground.pages as usize] }
+        Policy { classes, counters: vec![0; ground.pages as usize].into() }
     }
 
     fn class(&self, lpn: Lpn) -> u32 {
@@ -59,4 +60,6 @@ impl SeparationPolicy for Policy {
         *counter = counter.saturating_sub(1);
         self.class(page.lpn)
     }
+
+    knows! { Policy: counters; given classes }
 }

@@ -12,8 +12,10 @@
 //! NVMe would write it with a default handle and log an event. History: none; if persistently isolated, one byte a
 //! logical page.
 
+use super::kept::Kept;
 use super::{Classes, Copied, Ground, SeparationPolicy, Written};
 use crate::plug::{ParamInfo, ParamKind, PolicyInfo, PolicySpec};
+use crate::units::Lpn;
 
 /// Most handles of a device.
 pub const MOST_HANDLES: u32 = 64;
@@ -43,7 +45,7 @@ pub const INFO: PolicyInfo = PolicyInfo {
 pub struct Policy {
     handles: u32,
     /// With persistent isolation: the handle of the newest write of each page.
-    last: Option<Vec<u8>>,
+    last: Option<Box<[u8]>>,
 }
 
 /// The handles that `spec` configures; `None` if it names another policy.
@@ -65,7 +67,7 @@ impl Policy {
         let handles = handles(spec).expect("it names this policy");
         assert!(handles <= MOST_HANDLES, "{handles} handles have more than 128 classes");
         assert!(ground.pages > 0, "a device without pages");
-        let last = isolates(spec).then(|| vec![0; ground.pages as usize]);
+        let last = isolates(spec).then(|| vec![0; ground.pages as usize].into_boxed_slice());
         Policy { handles, last }
     }
 
@@ -110,5 +112,28 @@ impl SeparationPolicy for Policy {
             page.class.map_or(u32::from(last[page.lpn.at()]), |class| class % self.handles);
         debug_assert!(handle < self.handles, "{page:?} has no handle");
         self.handles + handle
+    }
+
+    fn of_rebuilt(&self, lpn: Lpn) -> Option<u32> {
+        let handle = self.last.as_ref().map_or(0, |last| u32::from(last[lpn.at()]));
+        debug_assert!(handle < self.handles, "{lpn:?} has no handle");
+        Some(self.handles + handle)
+    }
+
+    fn save(&self, bytes: &mut Vec<u8>) {
+        debug_assert!(self.handles > 0, "a device without handles has no policy");
+        self.last.iter().for_each(|last| last.save(bytes));
+    }
+
+    fn load(&mut self, bytes: &mut &[u8]) -> Result<(), String> {
+        debug_assert!(self.handles > 0, "a device without handles has no policy");
+        let Some(last) = &mut self.last else { return Ok(()) };
+        last.load(bytes)?;
+        let most = last.iter().copied().max().map_or(0, u32::from);
+        if most < self.handles {
+            Ok(())
+        } else {
+            Err(format!("a page has reclaim unit handle {most}"))
+        }
     }
 }

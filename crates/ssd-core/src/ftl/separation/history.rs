@@ -1,5 +1,6 @@
 //! When each logical page was last written by the host, and what a policy notes beside it: 4 B a page.
 
+use super::kept::keeps;
 use crate::units::Lpn;
 
 /// The clock of the last write of each page, and a note of some bits.
@@ -8,10 +9,12 @@ use crate::units::Lpn;
 /// of 2^`shift` writes, the smallest with which [`RANGE`] writes of every page have different ones. A page that has not
 /// been written for as long as the clock has values seems to have been written later.
 pub(super) struct LastWrites {
-    pages: Vec<u32>,
+    pages: Box<[u32]>,
     note_bits: u32,
     shift: u32,
 }
+
+keeps!(LastWrites: pages; given note_bits, shift);
 
 const NEVER: u32 = 0;
 
@@ -21,7 +24,7 @@ const RANGE: u64 = 256;
 impl LastWrites {
     pub(super) fn new(pages: u32) -> LastWrites {
         assert!(pages > 0, "a device without pages");
-        LastWrites { pages: vec![NEVER; pages as usize], note_bits: 0, shift: 0 }
+        LastWrites { pages: vec![NEVER; pages as usize].into(), note_bits: 0, shift: 0 }
     }
 
     /// With a note of `note_bits` bits for each page, 0 at first.

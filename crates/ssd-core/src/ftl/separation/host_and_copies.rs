@@ -11,6 +11,7 @@
 //! ones. A literal model of both is in tests/two_regions.rs, and meets the collectors' results.
 //! Where it is silent, decided: victims of all pools count together. No history.
 
+use super::kept::knows;
 use super::{Among, ClassBlocks, Classes, Collected, Copied, Ground, SeparationPolicy, Written};
 use crate::plug::{ParamInfo, ParamKind, PolicyInfo, PolicySpec};
 use crate::units::PoolId;
@@ -102,4 +103,8 @@ impl SeparationPolicy for Policy {
             Among::Class(self.region)
         }
     }
+
+    knows! { Policy: region, wanted; given by_region, pages_per_block; if |policy| {
+        policy.region <= COPIES && policy.wanted <= policy.pages_per_block
+    } }
 }

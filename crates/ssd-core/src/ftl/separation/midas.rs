@@ -23,6 +23,7 @@
 //! too. History: two bits a logical page, and 8 B of every sampled one.
 
 use super::chain::{Chain, Lives, Plan, Room};
+use super::kept::{keeps, knows};
 use super::{Among, ClassBlocks, Classes, Collected, Copied, Ground, SeparationPolicy, Written};
 use crate::plug::{ParamInfo, ParamKind, PolicyInfo, PolicySpec};
 use crate::units::{Lpn, PoolId};
@@ -61,18 +62,20 @@ const SETTLING: u64 = 3;
 const LONGEST: u64 = 32;
 
 /// A counter of two bits for each page.
-struct Counters(Vec<u8>);
+struct Counters {
+    fours: Box<[u8]>,
+}
 
 impl Counters {
     fn get(&self, lpn: Lpn) -> u8 {
-        debug_assert!(lpn.at() / 4 < self.0.len(), "{lpn:?} has no counter");
-        self.0[lpn.at() / 4] >> (lpn.at() % 4 * 2) & 3
+        debug_assert!(lpn.at() / 4 < self.fours.len(), "{lpn:?} has no counter");
+        self.fours[lpn.at() / 4] >> (lpn.at() % 4 * 2) & 3
     }
 
     fn change(&mut self, lpn: Lpn, by: i8) {
         let now = self.get(lpn).saturating_add_signed(by).min(HOTTEST);
         let shift = lpn.at() % 4 * 2;
-        let byte = &mut self.0[lpn.at() / 4];
+        let byte = &mut self.fours[lpn.at() / 4];
         *byte = *byte & !(3 << shift) | now << shift;
         debug_assert_eq!(self.get(lpn), now, "{lpn:?} has another counter");
     }
@@ -89,6 +92,7 @@ struct Window {
 }
 
 /// A plan that is followed.
+#[derive(Default)]
 struct Followed {
     plan: Plan,
     /// When it begins to be judged.
@@ -110,6 +114,10 @@ pub struct Policy {
     followed: Option<Followed>,
 }
 
+keeps!(Counters: fours);
+keeps!(Window: begins, times, hot_writes, copies);
+keeps!(Followed: plan, begins, victims);
+
 impl Policy {
     pub(super) fn build(spec: &PolicySpec, ground: &Ground) -> Policy {
         let unit = u64::from(ground.pages_per_block) * u64::from(ground.pools) / 4;
@@ -117,7 +125,7 @@ impl Policy {
         Policy {
             last: spec.int("groups") as u32 - 1,
             ground: *ground,
-            counters: Counters(vec![0; ground.pages.div_ceil(4) as usize]),
+            counters: Counters { fours: vec![0; ground.pages.div_ceil(4) as usize].into() },
             lives: Lives::new(ground.pages, unit.max(1)),
             window: Window { times: 1, ..Window::default() },
             hot_age: None,
@@ -262,4 +270,14 @@ impl SeparationPolicy for Policy {
         last.min_by_key(|&class| classes[class as usize].least_valid)
             .map_or(Among::All, Among::Class)
     }
+
+    knows! { Policy: counters, lives, window, hot_age, hot_valid, followed; given last, ground; if |policy| {
+        let fits = |followed: &Followed| {
+            let Plan { sizes, valid, enters, .. } = &followed.plan;
+            let groups = sizes.len() + 1;
+            let all = [valid.len(), enters.len(), followed.victims.len()];
+            (2..=policy.last as usize + 1).contains(&groups) && all == [groups; 3]
+        };
+        policy.followed.as_ref().is_none_or(fits) && (1..=LONGEST).contains(&policy.window.times)
+    } }
 }

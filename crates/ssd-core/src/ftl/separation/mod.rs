@@ -5,13 +5,18 @@
 //! ([`super::space`]). A copy for whose class the pool has no page goes to another one that takes copies: so the
 //! room rule needs no more blocks than without classes. How often that happens is counted.
 //!
-//! A policy sees what a controller knows: the address, stream and size of the request, class and age of the block of
-//! the page replaced, and a clock, which counts the pages that the host has written. It remembers what it needs: at
-//! most 4 B a logical page.
+//! A policy sees what a controller knows: the address, stream and size of the request, class and age of the block
+//! of the page replaced, and a clock, which counts the pages written: those of the host and, on a device with
+//! parity groups, those of their parity, which are logical pages behind the host's. It remembers what it needs: at
+//! most 4 B a logical page. A snapshot holds what it knows; a power cut loses it, and the policy begins anew with
+//! the classes of the blocks that are on flash (ADR 0023).
 
 mod chain;
 mod history;
+mod kept;
 
+use crate::config::Config;
+use crate::nand::geometry::Geometry;
 use crate::plug::{ParamInfo, ParamKind, PolicySpec};
 use crate::units::{Lpn, PoolId};
 
@@ -26,8 +31,12 @@ const CLASSES: ParamInfo = ParamInfo {
 /// The device as a separation policy sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct Ground {
-    /// Logical pages of the host.
+    /// Logical pages: those of the host and, after them, those of parity groups.
     pub pages: u32,
+    /// Logical pages of the host.
+    pub host_pages: u32,
+    /// Pages of data in a parity group; 0 without parity.
+    pub data_pages: u32,
     /// Pages of an erase unit.
     pub pages_per_block: u32,
     /// Classes that the spare can hold open.
@@ -40,6 +49,24 @@ pub struct Ground {
     pub seed: u64,
 }
 
+impl Ground {
+    /// That of a device of `config`.
+    #[must_use]
+    pub fn of(config: &Config, geo: &Geometry) -> Ground {
+        assert!(geo.user_pages <= geo.logical_pages, "pages of the host that nobody owns");
+        Ground {
+            pages: geo.logical_pages,
+            host_pages: geo.user_pages,
+            data_pages: config.raid.group.saturating_sub(1),
+            pages_per_block: geo.pages_per_block,
+            most_classes: config.most_classes(),
+            pools: geo.pools,
+            blocks_per_pool: geo.blocks_per_pool,
+            seed: config.run.seed,
+        }
+    }
+}
+
 /// The classes of a policy. Those of the host come first, those of copies alone last.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Classes {
@@ -49,7 +76,7 @@ pub struct Classes {
     pub all: u32,
 }
 
-/// A page that the host writes.
+/// A page that the host writes, or the parity that it changes.
 #[derive(Clone, Copy, Debug)]
 pub struct Written {
     /// Its address.
@@ -60,7 +87,7 @@ pub struct Written {
     pub pages: u32,
     /// What is known of the page on flash that it replaces; nothing if it is new, or if that page is in the controller.
     pub replaces: Option<Replaced>,
-    /// Pages that the host has written before.
+    /// Pages that have been written before.
     pub clock: u64,
 }
 
@@ -69,7 +96,7 @@ pub struct Written {
 pub struct Replaced {
     /// Its class; none if wear levelling has filled it.
     pub class: Option<u32>,
-    /// Pages that the host has written since it was opened.
+    /// Pages that have been written since it was opened.
     pub age: u64,
 }
 
@@ -80,7 +107,7 @@ pub struct Copied {
     pub lpn: Lpn,
     /// The class of the victim; none if wear levelling has filled it.
     pub class: Option<u32>,
-    /// Pages that the host has written.
+    /// Pages that have been written.
     pub clock: u64,
 }
 
@@ -131,6 +158,13 @@ crate::plugs! {
         /// The class of a copy; at least [`Classes::host`]. Copies of wear levelling have none.
         fn of_copy(&mut self, page: &Copied) -> u32;
 
+        /// The class of a page that is computed anew after its chip has failed, at least [`Classes::host`]; none: the
+        /// last one.
+        fn of_rebuilt(&self, lpn: Lpn) -> Option<u32> {
+            let _ = lpn;
+            None
+        }
+
         /// Collection of a block begins; its copies follow.
         fn on_collect(&mut self, block: &Collected) {
             let _ = block;
@@ -147,6 +181,20 @@ crate::plugs! {
         fn victim_among(&mut self, pool: PoolId, classes: &[ClassBlocks]) -> Among {
             let _ = (pool, classes);
             Among::All
+        }
+
+        /// Append what the policy knows to `bytes`, for a snapshot; nothing if it would begin anew.
+        fn save(&self, bytes: &mut Vec<u8>) {
+            let _ = bytes;
+        }
+
+        /// Know what [`SeparationPolicy::save`] has written of the same policy, and take it from `bytes`.
+        ///
+        /// # Errors
+        /// The policy cannot know that.
+        fn load(&mut self, bytes: &mut &[u8]) -> Result<(), String> {
+            let _ = bytes;
+            Ok(())
         }
     }
 
@@ -190,6 +238,8 @@ impl Classes {
     pub fn of_policy(spec: &PolicySpec) -> Option<Classes> {
         let ground = Ground {
             pages: 1,
+            host_pages: 1,
+            data_pages: 0,
             pages_per_block: 1,
             most_classes: 1,
             pools: 1,

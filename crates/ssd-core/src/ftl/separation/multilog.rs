@@ -11,6 +11,7 @@
 //! that are trimmed count until they are written again.
 
 use super::history::LastWrites;
+use super::kept::{keeps, knows};
 use super::{CLASSES, Classes, Collected, Copied, Ground, SeparationPolicy, Written};
 use crate::plug::{PolicyInfo, PolicySpec};
 use crate::rng::Stream;
@@ -31,12 +32,14 @@ const LOG_BITS: u32 = 4;
 const FADING: f64 = 16.0;
 
 /// One log.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Log {
     pages: u64,
     /// Valid pages in its blocks when they are collected, a share.
     valid: f64,
 }
+
+keeps!(Log: pages, valid);
 
 /// The logs, and in which each page is.
 pub struct Policy {
@@ -111,4 +114,8 @@ impl SeparationPolicy for Policy {
             log.valid += (share - log.valid) / FADING;
         }
     }
+
+    knows! { Policy: pages, logs, rng; given classes, pages_per_block; if |policy| {
+        (2..=policy.classes).contains(&policy.logs.len())
+    } }
 }

@@ -12,6 +12,7 @@
 //! is kept, and ages come from the last writes, 4 B a logical page. Data that the policy has not seen written are old.
 
 use super::history::LastWrites;
+use super::kept::knows;
 use super::{Classes, Collected, Copied, Ground, SeparationPolicy, Written};
 use crate::plug::{PolicyInfo, PolicySpec};
 
@@ -92,4 +93,6 @@ impl SeparationPolicy for Policy {
             self.batch = (0, 0);
         }
     }
+
+    knows! { Policy: last, lifespan, batch, queue; given pages; if |policy| policy.batch.0 < BATCH }
 }

@@ -14,6 +14,7 @@
 //! base 1.05).
 
 use super::history::LastWrites;
+use super::kept::knows;
 use super::{CLASSES, Classes, Copied, Ground, SeparationPolicy, Written};
 use crate::plug::{PolicyInfo, PolicySpec};
 use crate::rng::Stream;
@@ -162,4 +163,8 @@ impl SeparationPolicy for Policy {
         let age = self.pages.age(page.lpn, page.clock);
         age.map_or(0, |age| self.class(self.hotness(page.lpn, age)))
     }
+
+    knows! { Policy: pages, centres, copied, rng; given classes, device_pages, powers; if |policy| {
+        policy.centres.is_empty() || policy.centres.len() == policy.classes
+    } }
 }

@@ -8,6 +8,7 @@
 //! is cold. Host and copies of a region share its open blocks. History: the last write, 4 B a logical page.
 
 use super::history::LastWrites;
+use super::kept::knows;
 use super::{Classes, Copied, Ground, SeparationPolicy, Written};
 use crate::plug::{PolicyInfo, PolicySpec};
 
@@ -68,4 +69,6 @@ impl SeparationPolicy for Policy {
         debug_assert!(page.class.is_none_or(|class| class <= COLD), "{page:?} is in no region");
         self.region(age)
     }
+
+    knows! { Policy: last, mean_age; given pages; if |policy| policy.mean_age >= 1.0 }
 }

@@ -13,6 +13,7 @@
 //! block holds copies. A page written first has the longest interval. History: the last write, 4 B a logical page.
 
 use super::history::LastWrites;
+use super::kept::{keeps, knows};
 use super::{CLASSES, Classes, Copied, Ground, Replaced, SeparationPolicy, Written};
 use crate::plug::{PolicyInfo, PolicySpec};
 
@@ -28,13 +29,15 @@ pub const INFO: PolicyInfo = PolicyInfo {
 const LOOK: u64 = 256;
 
 /// Writes of similar intervals.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Cluster {
     /// Mean interval.
     mean: f64,
     /// Writes since clusters were last looked at.
     writes: u64,
 }
+
+keeps!(Cluster: mean, writes);
 
 /// The clusters, those of short intervals first, and the last write of each page.
 pub struct Policy {
@@ -125,4 +128,8 @@ impl SeparationPolicy for Policy {
         debug_assert!(self.clusters.len() <= self.most as usize, "{page:?}: too many clusters");
         self.most
     }
+
+    knows! { Policy: last, clusters, left; given most, pages_per_block; if |policy| {
+        (1..=policy.most as usize).contains(&policy.clusters.len()) && policy.left > 0
+    } }
 }

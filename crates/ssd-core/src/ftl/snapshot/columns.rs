@@ -70,11 +70,11 @@ macro_rules! columns {
         }
 
         impl Columns {
-            /// Name and size in bytes of each, in the order of the file; owners only where pages are shared.
+            /// Name and size in bytes of each, in the order of the file; some only where they hold something.
             pub(super) fn sizes(&self) -> Vec<(String, u64)> {
                 let mut all =
                     vec![$((stringify!($name).to_string(), size_of_val(&self.$name[..]) as u64)),+];
-                all.retain(|(name, bytes)| name != OWNERS || *bytes > 0);
+                all.retain(|(name, bytes)| !OPTIONAL.contains(&name.as_str()) || *bytes > 0);
                 all
             }
 
@@ -105,6 +105,8 @@ macro_rules! columns {
 
 /// The column that only version 2 has.
 pub(super) const OWNERS: &str = "owners";
+/// Columns that only some devices have: that shares pages, or separates them.
+const OPTIONAL: [&str; 4] = [OWNERS, "class", "opened_at", "separation"];
 
 columns! {
     /// LPN in the out-of-band area of each page; `u32::MAX` where none is programmed.
@@ -139,4 +141,10 @@ columns! {
     /// The owners of every page that has others than the LPN in its out-of-band area, ascending: page in the upper
     /// half, LPN in the lower.
     owners: u64,
+    /// The frontier for which each erase unit was opened last, where pages are separated.
+    class: u8,
+    /// The clock of separation when each erase unit was opened last, there.
+    opened_at: u64,
+    /// There: that clock, and what the policy knows.
+    separation: u8,
 }

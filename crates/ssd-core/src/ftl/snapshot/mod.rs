@@ -3,11 +3,13 @@
 //! A snapshot contains only what cannot be derived: the flash, which pages are valid, blocks and frontiers. The
 //! map is rebuilt from the LPN in every valid page, as a controller would do. Policies build their index from
 //! the block table, so one preconditioned device serves all of them; policies that keep more than the table
-//! does (ages) start afresh, as their files say.
+//! does (ages) start afresh, as their files say. Separation is the exception: the classes of blocks mean nothing to
+//! another policy, so what it knows is part of the snapshot, and a device with another one cannot start from it.
 
 mod check;
 pub(super) mod columns;
 mod form;
+mod separation;
 pub mod shape;
 
 pub use form::FormError;
@@ -98,8 +100,13 @@ impl DeviceSnapshot {
     }
 
     /// The column sizes are those of the device `geo`.
-    fn check_sizes(&self, geo: &Geometry, frontiers: u32) -> Result<(), String> {
+    fn check_sizes(
+        &self,
+        geo: &Geometry,
+        (frontiers, separates): (u32, bool),
+    ) -> Result<(), String> {
         let (pages, blocks) = (geo.pages as usize, (geo.pools * geo.blocks_per_pool) as usize);
+        let separated = if separates { blocks } else { 0 };
         let (c, kept) = (&self.columns, |is: bool| if is { pages } else { 0 });
         let sizes = [
             ("lpn", c.lpn.len(), pages),
@@ -114,6 +121,8 @@ impl DeviceSnapshot {
             ("level_due", c.level_due.len(), geo.pools as usize),
             ("sequence", c.sequence.len(), kept(self.keeps.sequence)),
             ("digest", c.digest.len(), kept(self.keeps.digest)),
+            ("class", c.class.len(), separated),
+            ("opened_at", c.opened_at.len(), separated),
         ];
         match sizes.into_iter().find(|(_, found, expected)| found != expected) {
             Some((name, found, expected)) => {
@@ -208,11 +217,8 @@ impl Ftl {
     /// The state of a device at rest, after `sequence` admitted host pages.
     ///
     /// # Errors
-    /// A program or a collection is in progress; or pages are separated.
+    /// A program or a collection is in progress.
     pub fn snapshot(&self, sequence: u64) -> Result<DeviceSnapshot, String> {
-        if self.separates() {
-            return Err("a snapshot does not hold what alloc.separation knows of pages".to_string());
-        }
         for (b, &state) in self.blocks.state.iter().enumerate() {
             let busy = matches!(state, BlockState::Collecting | BlockState::Erasing);
             if busy || self.blocks.fill[b].pending > 0 {
@@ -237,6 +243,7 @@ impl Ftl {
             columns.contents.extend_from_slice(&bytes);
         }
         self.space.save(self.blocks.len(), &mut columns);
+        self.save_separation(&mut columns);
         columns.level_due = self.wear.due().iter().map(|&due| u8::from(due)).collect();
         let [sequence_kept, digest, bytes] = self.flash.keeps();
         let snapshot = DeviceSnapshot {
@@ -251,7 +258,7 @@ impl Ftl {
             keeps: Keeps { sequence: sequence_kept, digest, bytes },
             columns,
         };
-        let sizes = snapshot.check_sizes(&self.geo, self.space.frontiers());
+        let sizes = snapshot.check_sizes(&self.geo, self.frontiers_and_classes());
         assert_eq!(sizes, Ok(()), "the device has other columns than it restores");
         assert_eq!(snapshot.valid_pages(), self.owners.valid_pages(), "valid pages, as counted");
         assert_eq!(snapshot.used_pages(), self.space.used(), "used pages, as counted");
@@ -283,6 +290,7 @@ impl Ftl {
     ) -> Result<Ftl, String> {
         snapshot.fits(config)?;
         let mut ftl = Ftl::with_plugs(config, plugs);
+        ftl.has_policy_of(&snapshot.columns)?;
         ftl.load(config, snapshot)
             .map_err(|what| format!("the snapshot contradicts itself: {what}"))?;
         assert_eq!(ftl.owners.valid_pages(), snapshot.valid_pages(), "pages were lost");
@@ -298,7 +306,7 @@ impl Ftl {
         let (c, counters) = (&snapshot.columns, &snapshot.counters);
         assert_eq!(self.space.used(), 0, "a snapshot is loaded over data");
         assert_eq!(self.clock, 0, "a snapshot is loaded over data");
-        snapshot.check_sizes(&self.geo, self.space.frontiers())?;
+        snapshot.check_sizes(&self.geo, self.frontiers_and_classes())?;
         check::check(snapshot, config, &self.geo)?;
         self.flash.load(&self.geo, &c.lpn, &c.programmed, [&c.sequence, &c.digest])?;
         self.load_contents(&c.contents)?;
@@ -312,8 +320,10 @@ impl Ftl {
         }
         let valid: u64 = self.blocks.valid.iter().map(|&valid| u64::from(valid)).sum();
         assert_eq!(valid, self.owners.valid_pages(), "valid pages of the blocks, as counted");
+        self.load_separation(c)?;
         let ground = Ground { geo: &self.geo, blocks: &self.blocks, flash: &self.flash };
         self.space.load(&ground, c, counters.releases, counters.lowest_free_blocks)?;
+        self.check_origins()?;
         self.wear.load(c.level_due.iter().map(|&due| due != 0));
         (self.clock, self.seals) = (counters.clock, counters.seals);
         self.audit_blocks_and_space()

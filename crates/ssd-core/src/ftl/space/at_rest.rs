@@ -66,6 +66,10 @@ impl Space {
         }
         self.load_superblocks(ground, &columns.open_superblocks)?;
         self.check_frontiers(ground)?;
+        // After a power cut no block is open, and those opened before are counted.
+        if self.separates() && ground.blocks.state.contains(&BlockState::Open) {
+            self.count_opened();
+        }
         for pool in (0..ground.geo.pools).map(PoolId) {
             let copies = self.gc_stream()..self.streams;
             let gc_open = copies.map(|stream| self.count_open(ground, pool, stream)).sum();

@@ -14,16 +14,23 @@ impl Space {
         !self.opened.is_empty()
     }
 
-    /// Pages that the host has written, on a device that separates.
+    /// Pages written (of the host, and of parity), on a device that separates.
     pub(in crate::ftl) fn clock(&self) -> u64 {
-        debug_assert!(self.separates(), "nobody counts the pages of the host here");
+        debug_assert!(self.separates(), "nobody counts the pages written here");
         self.clock
     }
 
-    /// The host writes a page, on a device that separates.
-    pub(in crate::ftl) fn host_writes(&mut self) {
-        debug_assert!(self.separates(), "nobody counts the pages of the host here");
+    /// A page is written, on a device that separates.
+    pub(in crate::ftl) fn page_is_written(&mut self) {
+        debug_assert!(self.separates(), "nobody counts the pages written here");
         self.clock += 1;
+    }
+
+    /// `clock` is that of a device that has been restored.
+    pub(in crate::ftl) fn take_clock(&mut self, clock: u64) {
+        assert!(self.separates(), "nobody counts the pages written here");
+        assert_eq!(self.clock, 0, "pages have been written");
+        self.clock = clock;
     }
 
     /// `block` is opened for frontier `stream`, on a device that separates.
@@ -74,12 +81,35 @@ impl Space {
     /// Blocks opened for each frontier, and pages bound in them, on a device that separates.
     pub(in crate::ftl) fn filled(&self, blocks: &BlockTable) -> (Vec<u64>, Vec<u64>) {
         debug_assert_eq!(self.opened.len(), self.frontiers as usize, "a frontier is not counted");
-        let bound = |(stream, &opened): (u32, &u64)| {
-            let pools = (0..self.pools.len() as u32).map(PoolId);
-            let left: u64 = pools.map(|pool| u64::from(self.left(pool, stream, blocks))).sum();
-            opened * u64::from(self.pages_per_block) - left
+        let left = self.left_by_frontier(blocks).into_iter().zip(&self.closed);
+        let bound = |(&opened, (left, &closed)): (&u64, (u64, &u64))| {
+            opened * u64::from(self.pages_per_block) - left - closed
         };
-        (self.opened.clone(), (0..).zip(&self.opened).map(bound).collect())
+        (self.opened.clone(), self.opened.iter().zip(left).map(bound).collect())
+    }
+
+    /// Unbound pages in the open blocks of each frontier, on a device that separates.
+    pub(super) fn left_by_frontier(&self, blocks: &BlockTable) -> Vec<u64> {
+        let pools = || (0..self.pools.len() as u32).map(PoolId);
+        let left =
+            |stream| pools().map(|pool| u64::from(self.left(pool, stream, blocks))).sum::<u64>();
+        debug_assert!(self.opened.len() <= self.frontiers as usize, "a frontier is counted twice");
+        (0..self.opened.len() as u32).map(left).collect()
+    }
+
+    /// A device that separates has been restored: the blocks that are open were opened for their frontiers.
+    pub(super) fn count_opened(&mut self) {
+        debug_assert!(self.opened.iter().all(|&opened| opened == 0), "blocks were opened before");
+        if self.superblock {
+            for (list, at) in self.open_supers.iter().zip(0u32..) {
+                self.opened[(at % self.frontiers) as usize] += list.len() as u64;
+            }
+            return;
+        }
+        for (open, at) in self.open.iter().zip(0u32..) {
+            debug_assert!(open.left <= self.pages_on_plane, "{open:?} has too many pages");
+            self.opened[(at % self.frontiers) as usize] += u64::from(open.left > 0);
+        }
     }
 
     /// Unbound pages in the open blocks of frontier `stream` of `pool`.

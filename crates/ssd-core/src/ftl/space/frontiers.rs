@@ -58,10 +58,10 @@ impl Space {
             || (!self.free[self.home(plane)].is_empty() && self.may_be_opened(plane, stream))
     }
 
-    /// Whether not every erased block of the pool of `plane` is kept for recovery.
+    /// Whether not every erased block of the pool of `plane` is kept.
     #[inline]
     fn may_be_opened(&self, plane: PlaneId, stream: u32) -> bool {
-        !self.recovers || stream == self.wear_stream() || self.unpromised(self.pool(plane)) > 0
+        !self.keeps || stream == self.wear_stream() || self.unpromised(self.pool(plane)) > 0
     }
 
     /// The block in which the next page of `stream` on `plane` is bound, opened if necessary.

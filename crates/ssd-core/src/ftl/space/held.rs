@@ -4,11 +4,13 @@
 //! updates could wait for each other's pool. So it holds a page in each of its pools at once, or none. A held page
 //! lies in the open block of its frontier or, if those are not enough, in an erased block that is *kept* for the
 //! frontier: kept blocks are not part of the room ([`Space::gc_room`]), so that opening one of them changes no
-//! side of the room rule. With frontiers shared by host and copies, pages in open blocks are part of the room,
-//! and superblocks have no open block of one plane: the config layer refuses both.
+//! side of the room rule. A page of a class that takes copies, too, is held in the room itself, wherever it is: it is
+//! bound like a copy, in an open block of its class, in one that is opened for it, or in one of another class
+//! ([`Space::frontier_of_held`]). The single frontier of a device without classes is refused by the config layer, and
+//! so are superblocks, which have no open block of one plane.
 
 use super::Space;
-use crate::units::PlaneId;
+use crate::units::{PlaneId, PoolId};
 
 impl Space {
     /// Pages held for frontier `stream` of `plane` and not bound yet.
@@ -31,8 +33,8 @@ impl Space {
     /// The fewest pages left in the open block of a frontier of the host on `plane`.
     #[must_use]
     pub fn least_open(&self, plane: PlaneId) -> u32 {
-        let frontiers = 0..self.gc_stream();
-        debug_assert!(self.of_host > 0, "{plane:?} has no frontier of the host alone");
+        let frontiers = 0..self.for_host;
+        debug_assert!(self.for_host > 0, "{plane:?} has no frontier of the host");
         let least = frontiers.map(|stream| self.open[self.frontier_at(plane, stream)].left).min();
         least.expect("the host has a frontier of its own")
     }
@@ -41,7 +43,12 @@ impl Space {
     #[inline]
     #[must_use]
     pub fn can_hold(&self, plane: PlaneId, stream: u32) -> bool {
-        debug_assert!(self.of_host > 0 && !self.superblock, "the config layer has checked it");
+        debug_assert!(self.may_hold(), "the config layer has checked it");
+        if self.takes_copies(stream) {
+            let pool = self.pool(plane);
+            return self.gc_room(pool) > self.gc_need(pool)
+                && self.pools[pool.at()].held < u16::MAX;
+        }
         let (at, held) = (self.frontier_at(plane, stream), self.held(plane, stream));
         // Most often in the open block, which needs no other.
         held < self.open[at].left || self.can_hold_in_another(plane, (at, held))
@@ -63,10 +70,15 @@ impl Space {
     /// Hold one more page for frontier `stream` of `plane`, which can be held.
     #[inline]
     pub fn hold(&mut self, plane: PlaneId, stream: u32) {
-        debug_assert!(stream < self.gc_stream(), "frontier {stream} is not the host's");
+        debug_assert!(self.is_for_host(stream), "frontier {stream} is not the host's");
         let at = self.frontier_at(plane, stream);
         if self.held.is_empty() {
             self.held = vec![0; self.open.len()];
+        }
+        if self.takes_copies(stream) {
+            assert!(self.can_hold(plane, stream), "{plane:?} has no room for frontier {stream}");
+            self.held[at] += 1;
+            return self.change_room(self.pool(plane), 1);
         }
         if self.held[at] < self.open[at].left {
             self.held[at] += 1;
@@ -86,6 +98,10 @@ impl Space {
     pub fn let_go(&mut self, plane: PlaneId, stream: u32) {
         let at = self.frontier_at(plane, stream);
         assert!(self.held[at] > 0, "{plane:?} holds no page for frontier {stream}");
+        if self.takes_copies(stream) {
+            self.held[at] -= 1;
+            return self.change_room(self.pool(plane), -1);
+        }
         self.change_held(plane, at, -1);
     }
 
@@ -98,6 +114,9 @@ impl Space {
             "{plane:?} binds a page for frontier {stream} that it does not hold"
         );
         self.held[at] -= 1;
+        if self.takes_copies(stream) {
+            return self.change_room(self.pool(plane), -1);
+        }
         if self.open[at].left == 0 {
             // The block that is opened for it has been kept.
             let kept = &mut self.pools[self.planes_per_pool.div(plane.0) as usize].kept;
@@ -106,8 +125,30 @@ impl Space {
         }
     }
 
+    /// Frontiers of the host have pages of their own, or are classes.
+    fn may_hold(&self) -> bool {
+        debug_assert!(self.for_host > 0, "the host has no frontier");
+        !self.superblock && (self.of_host > 0 || self.separates())
+    }
+
+    /// So many more pages of `pool` are held for classes that take copies.
+    fn change_room(&mut self, pool: PoolId, change: i16) {
+        debug_assert!(self.may_hold() && self.separates(), "the config layer has checked it");
+        let held = &mut self.pools[pool.at()].held;
+        *held = held.checked_add_signed(change).expect("as many as are held, and can be");
+        self.check(pool);
+    }
+
+    /// The frontier of a page that was held for frontier `stream` of `plane`, which is about to be bound.
+    #[must_use]
+    pub fn frontier_of_held(&self, plane: PlaneId, stream: u32) -> u32 {
+        debug_assert!(self.is_for_host(stream), "frontier {stream} is not the host's");
+        let copies = self.separates() && self.takes_copies(stream);
+        if copies { self.class_with_page(plane, stream) } else { stream }
+    }
+
     fn change_held(&mut self, plane: PlaneId, at: usize, change: i32) {
-        assert!(!self.superblock && self.of_host > 0, "the config layer has checked it");
+        assert!(self.may_hold(), "the config layer has checked it");
         let before = self.blocks_for(at, self.held[at]);
         self.held[at] = self.held[at].checked_add_signed(change).expect("fewer than none is held");
         let after = self.blocks_for(at, self.held[at]);
@@ -124,14 +165,23 @@ impl Space {
             let more = self.pools.iter().position(|pool| pool.kept > 1);
             return more.map_or(Ok(()), |pool| Err(format!("pool {pool} keeps several blocks")));
         }
-        let mut kept = vec![0u32; self.pools.len()];
+        let (mut kept, mut held_room) = (vec![0u32; self.pools.len()], vec![0; self.pools.len()]);
         assert!(
             self.held.len() <= self.open.len(),
             "pages are held for frontiers that are not there"
         );
         for (at, &held) in self.held.iter().enumerate() {
             let plane = PlaneId(at as u32 / self.frontiers);
-            kept[self.pool(plane).at()] += self.blocks_for(at, held);
+            if self.takes_copies(at as u32 % self.frontiers) {
+                held_room[self.pool(plane).at()] += held;
+            } else {
+                kept[self.pool(plane).at()] += self.blocks_for(at, held);
+            }
+        }
+        let counted = self.pools.iter().map(|pool| u32::from(pool.held));
+        if let Some(pool) = counted.zip(&held_room).position(|(counted, &held)| counted != held) {
+            let (counted, held) = (self.pools[pool].held, held_room[pool]);
+            return Err(format!("pool {pool} holds {held} pages of its room, {counted} counted"));
         }
         let counted = self.pools.iter().map(|pool| u32::from(pool.kept));
         match counted.zip(&kept).position(|(counted, &kept)| counted != kept) {

@@ -40,6 +40,7 @@ impl Space {
             gc_need: self.pages_per_block,
             promised: 0,
             kept: 0,
+            held: 0,
             opened: false,
         };
         self.check(pool);

@@ -25,8 +25,11 @@ impl Space {
     /// Pages that GC may still bind in a pool.
     #[must_use]
     pub fn gc_room(&self, pool: PoolId) -> u64 {
-        u64::from(self.unpromised(pool)) * u64::from(self.pages_per_block)
-            + u64::from(self.pools[pool.at()].gc_open)
+        let PoolSpace { gc_open, held, .. } = self.pools[pool.at()];
+        let room =
+            u64::from(self.unpromised(pool)) * u64::from(self.pages_per_block) + u64::from(gc_open);
+        debug_assert!(room >= u64::from(held), "{pool:?} holds {held} pages of {room}");
+        room - u64::from(held)
     }
 
     /// Pages that the collection of a pool must be able to bind.
@@ -47,7 +50,8 @@ impl Space {
     /// Whether there is an erased block for wear levelling beside the one reserved for collection.
     #[must_use]
     pub fn may_level(&self, pool: PoolId) -> bool {
-        self.unpromised(pool) >= 2
+        // The block that is promised is no room any more.
+        self.unpromised(pool) >= 2 && self.gc_room(pool) >= 2 * u64::from(self.pages_per_block)
     }
 
     /// Wear levelling is about to move `pages` pages of `pool`, which is above its reserve: an erased block

@@ -170,6 +170,7 @@ pub(crate) enum Work {
     },
     RebuildWrite {
         recovery: RecoverySlot,
+        stream: u8,
     },
     HostCopy {
         part: Part,
@@ -281,8 +282,8 @@ impl Op {
             Work::RmwRead { stream, .. }
             | Work::HostWrite { stream, .. }
             | Work::HostCopy { stream, .. }
-            | Work::GroupWrite { stream, .. } => stream,
-            Work::RebuildWrite { .. } => 0,
+            | Work::GroupWrite { stream, .. }
+            | Work::RebuildWrite { stream, .. } => stream,
             _ => unreachable!("{:?} writes no page of the host", self.kind()),
         }
     }
@@ -317,7 +318,9 @@ impl Op {
     #[inline(always)]
     pub(crate) fn recovery(&self) -> Option<RecoverySlot> {
         match self.work {
-            Work::RecoveryRead { recovery, .. } | Work::RebuildWrite { recovery } => Some(recovery),
+            Work::RecoveryRead { recovery, .. } | Work::RebuildWrite { recovery, .. } => {
+                Some(recovery)
+            }
             _ => None,
         }
     }

@@ -52,12 +52,11 @@ impl Functional {
             return (first.0..first.0 + count).try_for_each(|lpn| self.write(Lpn(lpn), stream));
         }
         assert!(first.0 + count <= self.ftl.geo.user_pages, "{first:?} + {count} is too far");
-        let stream = self.ftl.space.host_stream(stream);
         let mut left = first.0..first.0 + count;
         while let Some((group, positions)) = self.next_group(&mut left) {
             self.sequence += positions.len() as u64;
             self.tally.host_pages += positions.len() as u64;
-            self.write_group(group, positions, stream)?;
+            self.write_group(group, positions, (stream, count))?;
         }
         Ok(())
     }
@@ -75,7 +74,7 @@ impl Functional {
         assert!(first.0 + count <= self.ftl.geo.user_pages, "{first:?} + {count} is too far");
         let mut left = first.0..first.0 + count;
         while let Some((group, positions)) = self.next_group(&mut left) {
-            trimmed += self.trim_group(group, positions)?;
+            trimmed += self.trim_group(group, positions, count)?;
         }
         Ok(trimmed)
     }
@@ -108,12 +107,13 @@ impl Functional {
         Ok(true)
     }
 
-    /// Write the pages at `positions` of `group`, which have been admitted.
+    /// Write the pages at `positions` of `group`, which have been admitted, for a request of this stream and so many
+    /// pages.
     pub(super) fn write_group(
         &mut self,
         group: GroupId,
         positions: Range<u32>,
-        stream: u32,
+        (stream, of_request): (u8, u32),
     ) -> Result<(), DeviceError> {
         let groups = self.ftl.parity_groups();
         assert!(!positions.is_empty() && positions.end <= groups.data_pages(), "{positions:?}");
@@ -121,22 +121,26 @@ impl Functional {
         positions.clone().for_each(|p| changes.add(p, Change::Whole));
         let plan = self.ftl.plan_group(group, changes, None);
         let mut parity = self.ftl.sum_of_sources(group, &plan);
-        let mut pages = [(Lpn::NONE, PlaneId::NONE, Ppn::NONE); MOST_CHIPS];
+        let mut pages = [(Lpn::NONE, PlaneId::NONE, 0, Ppn::NONE); MOST_CHIPS];
         let all = positions.chain([groups.data_pages()]).map(|p| groups.page(group, p));
         let mut count = 0;
         for lpn in all {
-            pages[count] = (lpn, groups.home(lpn), Ppn::NONE);
+            pages[count] = (lpn, groups.home(lpn), 0, Ppn::NONE);
             count += 1;
+        }
+        for (lpn, _, frontier, _) in &mut pages[..count] {
+            let class = self.class_of(*lpn, stream, of_request)?;
+            *frontier = self.ftl.space.host_stream(class);
         }
         let (pages, data) = (&mut pages[..count], count as u64 - 1);
         self.groups.count(&plan);
-        for &(_, plane, _) in &*pages {
-            self.hold(plane, stream)?;
+        for &(_, plane, frontier, _) in &*pages {
+            self.hold(plane, frontier)?;
         }
-        for (i, (lpn, plane, ppn)) in pages.iter_mut().enumerate() {
+        for (i, (lpn, plane, frontier, ppn)) in pages.iter_mut().enumerate() {
             let sequence = (self.sequence - data) + (i as u64 + 1).min(data);
             let is_parity = i as u64 == data;
-            *ppn = self.ftl.program_group(*plane, stream, *lpn, is_parity);
+            *ppn = self.ftl.program_group(*plane, *frontier, *lpn, is_parity);
             if self.ftl.flash.keeps_contents() {
                 let new = Payload { digest: fill_digest(*lpn, sequence), bytes: None };
                 if !is_parity {
@@ -151,7 +155,12 @@ impl Functional {
     }
 
     /// Unmap the pages at `positions` of `group`. Returns how many were mapped.
-    fn trim_group(&mut self, group: GroupId, positions: Range<u32>) -> Result<u64, DeviceError> {
+    fn trim_group(
+        &mut self,
+        group: GroupId,
+        positions: Range<u32>,
+        of_request: u32,
+    ) -> Result<u64, DeviceError> {
         assert!(!positions.is_empty(), "nothing of {group:?} is trimmed");
         let groups = self.ftl.parity_groups();
         let mut changes = Changes::default();
@@ -174,12 +183,14 @@ impl Functional {
         if plan.method == Method::Drop {
             self.released_by_trim(lpn);
         } else {
-            self.hold(home, 0)?;
-            let ppn = self.ftl.program_group(home, 0, lpn, true);
+            let class = self.ftl.class_of_write(lpn, 0, of_request);
+            let frontier = self.ftl.space.host_stream(class);
+            self.hold(home, frontier)?;
+            let ppn = self.ftl.program_group(home, frontier, lpn, true);
             if self.ftl.flash.keeps_contents() {
                 self.ftl.flash.store(ppn, self.sequence, &parity);
             }
-            written = Some((lpn, home, ppn));
+            written = Some((lpn, home, frontier, ppn));
         }
         mapped.iter().for_each(|&lpn| self.released_by_trim(lpn));
         self.commit_pages(written.as_slice());
@@ -217,14 +228,14 @@ impl Functional {
     }
 
     /// The pages of an update, all programmed, are committed; then demands are met.
-    fn commit_pages(&mut self, pages: &[(Lpn, PlaneId, Ppn)]) {
+    fn commit_pages(&mut self, pages: &[(Lpn, PlaneId, u32, Ppn)]) {
         assert!(pages.len() <= MOST_CHIPS, "{} pages of a group", pages.len());
         let mut replaced = [None; MOST_CHIPS];
-        for (&(lpn, _, ppn), replaced) in pages.iter().zip(&mut replaced) {
+        for (&(lpn, _, _, ppn), replaced) in pages.iter().zip(&mut replaced) {
             *replaced = self.ftl.replace_in_group(lpn, ppn);
             self.ftl.settle_landed(ppn);
         }
-        for (&(_, plane, _), replaced) in pages.iter().zip(replaced) {
+        for (&(_, plane, _, _), replaced) in pages.iter().zip(replaced) {
             self.page_written(plane, replaced);
         }
     }

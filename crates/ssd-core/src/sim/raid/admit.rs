@@ -3,7 +3,7 @@
 //! Its pages are admitted at once, as without parity: from here on reads see the new data, in the controller. The
 //! committed page of each stays valid under its slot until the update commits, because the parity covers it.
 
-use super::{Changed, Update};
+use super::{Cause, Changed, Update};
 use crate::ftl::map::Entry;
 use crate::ftl::raid::{Change, GroupId};
 use crate::host::link::Toward;
@@ -25,14 +25,20 @@ impl Ssd {
         groups.group_of(last).0 - groups.group_of(Lpn(pages.first)).0 + 1
     }
 
-    fn new_update(&mut self, group: GroupId, request: RequestSlot, stream: u8) -> UpdateSlot {
+    /// A new update of `group`, for `request` or for pages that leave the write buffer now.
+    pub(super) fn new_update(
+        &mut self,
+        group: GroupId,
+        request: Option<RequestSlot>,
+    ) -> UpdateSlot {
         let now = self.array.now;
         let groups = self.ftl.parity_groups();
         let parity_home = groups.homes(group).parity();
-        let waited = now - self.front.requests.at(request).arrival;
-        let parts = Parts { queue_ns: waited.0, ..Parts::default() };
+        let from = request.map_or(now, |slot| self.front.requests.at(slot).arrival);
+        let parts = Parts { queue_ns: (now - from).0, ..Parts::default() };
         let raid = self.raid.as_mut().expect("a device with parity");
-        let update = raid.insert((group, parity_home), request, stream, (now, parts));
+        let cause = Cause { request, from };
+        let update = raid.insert((group, parity_home), cause, (now, parts));
         raid.get(update).sequence = self.front.sequence;
         update
     }
@@ -49,16 +55,31 @@ impl Ssd {
         assert!(!self.front.requests.at(slot).parts.is_done(), "the request has ended");
         let mut left = pages.first..pages.first + pages.count;
         while let Some((group, lpns)) = self.ftl.parity_groups().take_part(&mut left) {
-            let update = self.new_update(group, slot, request.stream);
+            let update = self.new_update(group, Some(slot));
             for lpn in lpns.map(Lpn) {
-                let page = self.admit_to_group(update, lpn, request, data);
+                let class = self.ftl.class_of_write(lpn, request.stream, pages.count);
+                let page = self.admit_to_group((update, class), lpn, request, data);
                 if self.front.link.is_some() {
                     self.page_of_group_comes_in(page, lpn.0 == pages.first, request);
                     self.raid_update(update).pages_in.add(1);
                 }
             }
+            self.name_parity(update, group, (request.stream, pages.count));
             self.update_goes_on(update);
         }
+    }
+
+    /// The parity of `group` gets its stream or class, after the pages that `update` changes.
+    pub(super) fn name_parity(
+        &mut self,
+        update: UpdateSlot,
+        group: GroupId,
+        (stream, pages): (u8, u32),
+    ) {
+        let parity = self.ftl.parity_groups().parity(group);
+        debug_assert!(parity.0 >= self.ftl.geo.user_pages, "{parity:?} is the host's");
+        let class = self.ftl.class_of_write(parity, stream, pages);
+        self.raid_update(update).parity.stream = class;
     }
 
     pub(super) fn raid_update(&mut self, update: UpdateSlot) -> &mut Update {
@@ -66,10 +87,11 @@ impl Ssd {
         self.raid.as_mut().expect("a device with parity").get(update)
     }
 
-    /// The page `lpn` of `request`, which `update` will write, is admitted. Returns its slot.
+    /// The page `lpn` of `request`, which `update` will write as of this stream or class, is admitted. Returns its
+    /// slot.
     fn admit_to_group(
         &mut self,
-        update: UpdateSlot,
+        (update, stream): (UpdateSlot, u8),
         lpn: Lpn,
         request: &Request,
         data: Option<&[u8]>,
@@ -82,7 +104,7 @@ impl Ssd {
         let groups = self.ftl.parity_groups();
         let position = groups.position(lpn);
         let home = groups.homes(groups.group_of(lpn)).of_data(position);
-        let work = Work::GroupWrite { update, stream: request.stream, parity: false };
+        let work = Work::GroupWrite { update, stream, parity: false };
         let parts = self.raid_update(update).parts;
         let sequence = self.front.sequence;
         let op = Op { sequence, parts, ..Op::new(work, lpn, home, self.array.now) };
@@ -103,7 +125,7 @@ impl Ssd {
         let of = self.raid_update(update);
         of.sequence = sequence;
         of.changes.add(position, change);
-        of.pages.push(Changed { lpn, slot, change, home });
+        of.pages.push(Changed { lpn, slot, change, home, stream });
         slot
     }
 
@@ -138,12 +160,17 @@ impl Ssd {
             if let Some(content) = &mut self.ledger.content {
                 trimmed.iter().for_each(|&lpn| content.trim(lpn));
             }
+            let trimmed = self.trim_buffered(group, trimmed);
+            if trimmed.is_empty() {
+                continue;
+            }
             if self.leaves_nothing(group, &trimmed) {
                 self.drop_group(group, &trimmed);
                 continue;
             }
-            let update = self.new_update(group, slot, 0);
+            let update = self.new_update(group, Some(slot));
             self.front.requests.get(slot).parts.add(1);
+            let mut before = Vec::new();
             for lpn in trimmed {
                 let groups = self.ftl.parity_groups();
                 let (home, position) = (groups.home(lpn), groups.position(lpn));
@@ -152,13 +179,16 @@ impl Ssd {
                 if let Some(content) = &mut self.ledger.content {
                     content.carry(trim, Payload::default());
                 }
+                before.push(self.ftl.owners.newest(lpn));
                 if let Some(page) = self.ftl.admit(lpn, trim) {
                     self.wake_readers(page);
                 }
                 let of = self.raid_update(update);
                 of.changes.add(position, Change::Trim);
-                of.pages.push(Changed { lpn, slot: trim, change: Change::Trim, home });
+                of.pages.push(Changed { lpn, slot: trim, change: Change::Trim, home, stream: 0 });
             }
+            self.name_parity(update, group, (0, pages.count));
+            self.all_trimmed(&before);
             self.update_goes_on(update);
         }
     }
@@ -197,11 +227,14 @@ impl Ssd {
         let parity = self.ftl.parity_groups().parity(group);
         assert!(!trimmed.is_empty(), "{group:?} has no data to lose");
         self.ledger.measured.raid.dropped += 1;
+        let mut newest = Vec::new();
         for &lpn in trimmed.iter().chain([&parity]) {
-            let (_, committed) = self.ftl.trim(lpn);
+            let (before, committed) = self.ftl.trim(lpn);
+            newest.push(before);
             let found = self.page_is_found(lpn);
             assert_ne!(committed.is_some(), found, "a group at rest holds its data");
             self.page_of_group_is_replaced(lpn, committed);
         }
+        self.all_trimmed(&newest);
     }
 }

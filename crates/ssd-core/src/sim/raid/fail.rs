@@ -188,12 +188,12 @@ impl Ssd {
         );
         let raid = self.raid.as_deref_mut().expect("a device with parity");
         let slots: Vec<_> = raid.recoveries.slots().collect();
-        let stream = self.ftl.space.host_stream(0);
         for slot in slots {
             let recovery = raid.recoveries.get(slot);
             if let Some(plane) = recovery.target.filter(|plane| planes.contains(plane))
                 && std::mem::take(&mut recovery.holds)
             {
+                let stream = self.ftl.space.host_stream(recovery.class);
                 self.ftl.space.let_go(plane, stream);
             }
         }
@@ -220,7 +220,7 @@ impl Ssd {
                     of.steps.part_ends();
                     updates.push(update);
                 }
-                Work::RebuildWrite { recovery } => {
+                Work::RebuildWrite { recovery, .. } => {
                     self.array.ops.remove(slot);
                     self.rebuild_is_off(recovery);
                     let raid = self.raid.as_deref_mut().expect("a device with parity");
@@ -323,9 +323,8 @@ impl Ssd {
         let now = self.array.now;
         let of = self.raid_update(update);
         (of.reads_again, of.stage, of.sum) = (false, Stage::InLine, Default::default());
-        let (total, request) = (of.parts.total(), of.request);
         // The last read that ended may have ended before the failure.
-        let since = Nanos(self.front.requests.at(request).arrival.0 + total);
+        let since = Nanos(of.cause.from.0 + of.parts.total());
         assert!(since <= now, "{update:?} has read in the future");
         self.raid_update(update).since = since;
         self.begin_update(update);

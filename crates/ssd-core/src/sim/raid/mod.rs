@@ -4,6 +4,7 @@
 //! one begins, in `admit`.
 
 mod admit;
+mod evict;
 mod fail;
 mod kept;
 mod lines;
@@ -26,7 +27,7 @@ use kept::KeptPages;
 use lines::Lines;
 use recoveries::Recoveries;
 use redirect::Chips;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 /// A page that an update changes.
 #[derive(Clone, Copy, Debug)]
@@ -35,8 +36,9 @@ struct Changed {
     /// Its operation, which the map names while its data are the newest.
     slot: OpSlot,
     change: Change,
-    /// Where it is programmed, if it is not redirected.
+    /// Where it is programmed, if it is not redirected, and its stream or class.
     home: PlaneId,
+    stream: u8,
 }
 
 /// Where an update stands.
@@ -59,21 +61,30 @@ enum Stage {
 struct Parity {
     /// The operation that programs it; none until there is room.
     slot: OpSlot,
-    /// Where it is programmed, if it is not redirected.
+    /// Where it is programmed, if it is not redirected, and its stream or class.
     home: PlaneId,
+    stream: u8,
 }
 
-/// An update of one group for one request.
+/// For whom an update is.
+#[derive(Clone, Copy, Debug)]
+struct Cause {
+    /// The request of which it is a part; none if its pages come from the write buffer.
+    request: Option<RequestSlot>,
+    /// When that request arrived, or they left the buffer.
+    from: Nanos,
+}
+
+/// An update of one group for one request, or for pages of the write buffer.
 #[derive(Clone, Debug)]
 struct Update {
     /// Updates before it.
     age: u64,
     group: GroupId,
-    /// Admission number of its last page (of a TRIM: of the page before it), which its parity carries: of two updates
-    /// of a group the later one never has a lower number.
+    /// Admission number of its last page (of a TRIM, and of pages of the write buffer: of the page admitted last before
+    /// it began), which its parity carries: of two updates of a group the later one never has a lower number.
     sequence: u64,
-    request: RequestSlot,
-    stream: u8,
+    cause: Cause,
     stage: Stage,
     /// Pages that have not crossed the link.
     pages_in: Join,
@@ -105,6 +116,8 @@ pub(crate) struct Raid {
     /// Pools that an update before the one examined waits for.
     wanted: Vec<bool>,
     kept: KeptPages,
+    /// Pages of writes with FUA that updates write: where the time of their requests went until they left the buffer.
+    before_update: BTreeMap<OpSlot, Parts>,
     /// Updates so far.
     count: u64,
     /// What the redirection knows, if there is one.
@@ -131,6 +144,7 @@ impl Raid {
             room_changed: false,
             wanted: vec![false; ftl.geo.pools as usize],
             kept: KeptPages::new(config.raid.read_buffer_pages as usize),
+            before_update: BTreeMap::new(),
             count: 0,
             chips: Chips::new(config, ftl),
             recoveries: Recoveries::new(config.raid.reads),
@@ -142,8 +156,7 @@ impl Raid {
     fn insert(
         &mut self,
         (group, parity_home): (GroupId, PlaneId),
-        request: RequestSlot,
-        stream: u8,
+        cause: Cause,
         (now, parts): (Nanos, Parts),
     ) -> UpdateSlot {
         self.count += 1;
@@ -152,8 +165,7 @@ impl Raid {
             age: self.count,
             group,
             sequence: 0,
-            request,
-            stream,
+            cause,
             stage: Stage::InLine,
             pages_in: Join::default(),
             steps: Join::default(),
@@ -163,7 +175,7 @@ impl Raid {
             changes: Changes::default(),
             plan: Plan::DROP,
             sum: Payload::default(),
-            parity: Parity { slot: OpSlot::NONE, home: parity_home },
+            parity: Parity { slot: OpSlot::NONE, home: parity_home, stream: 0 },
             reads_again: false,
         };
         let slot = match self.free.pop() {
@@ -210,10 +222,17 @@ impl Raid {
         self.lines.leave(slot)
     }
 
-    /// The request of an update.
-    pub(crate) fn request_of(&self, update: UpdateSlot) -> RequestSlot {
+    /// The request of an update, or a buffered page that it writes.
+    pub(crate) fn behind(&self, update: UpdateSlot) -> Result<RequestSlot, OpSlot> {
         debug_assert!(update != UpdateSlot::NONE, "no update has a request");
-        self.at(update).request
+        let of = self.at(update);
+        of.cause.request.ok_or_else(|| of.pages.first().expect("it writes a page").slot)
+    }
+
+    /// Pages of data that updates under way write.
+    pub(crate) fn pages_under_way(&self) -> usize {
+        let all = self.lines.firsts().flat_map(|first| self.lines.line(first));
+        all.map(|update| self.at(update).data().count()).sum()
     }
 
     /// A program that has waited on `plane` starts.
@@ -244,13 +263,13 @@ impl Raid {
     /// Whether an update waits for room in `pool`.
     pub(crate) fn waits_for(&self, ftl: &Ftl, pool: PoolId) -> bool {
         debug_assert!(pool.0 < ftl.geo.pools, "there is no {pool:?}");
-        let lacks = |plane: PlaneId, stream: u8| {
+        let lacks = |(plane, stream): (PlaneId, u8)| {
             let stream = ftl.space.host_stream(stream);
             ftl.geo.pool_of(plane) == pool && !ftl.space.can_hold(plane, stream)
         };
         let mut waiting = self.waiting.iter().map(|&slot| self.at(slot));
         self.failures.as_ref().is_some_and(|f| f.rebuild.lacks == Some(pool))
-            || waiting.any(|update| update.homes().any(|plane| lacks(plane, update.stream)))
+            || waiting.any(|update| update.places().any(lacks))
     }
 
     /// Whether writes may be redirected.
@@ -308,9 +327,15 @@ impl Update {
     /// The planes on which it programs, if nothing is redirected.
     fn homes(&self) -> impl Iterator<Item = PlaneId> + '_ {
         debug_assert!(self.stage != Stage::InLine, "it is not known what is programmed");
-        let data = self.data().map(|page| page.home);
+        self.places().map(|(plane, _)| plane)
+    }
+
+    /// The same with the streams, or classes, of the pages.
+    fn places(&self) -> impl Iterator<Item = (PlaneId, u8)> + '_ {
+        debug_assert!(self.stage != Stage::InLine, "it is not known what is programmed");
+        let data = self.data().map(|page| (page.home, page.stream));
         let parity = self.plan.method != Method::Drop && !self.plan.without_parity;
-        data.chain(parity.then_some(self.parity.home))
+        data.chain(parity.then_some((self.parity.home, self.parity.stream)))
     }
 }
 

@@ -119,7 +119,7 @@ impl Ssd {
                 return;
             }
             let plane = self.ftl.parity_groups().home(lpn);
-            if !self.has_room_to_rebuild(plane) {
+            if !self.has_room_to_rebuild(plane, self.ftl.class_of_rebuilt(lpn)) {
                 return;
             }
             let rebuild = &mut self.failures().rebuild;
@@ -130,10 +130,11 @@ impl Ssd {
         }
     }
 
-    /// Whether `plane` has room for a rebuilt page. If not, it comes when a block of the pool has been collected.
-    fn has_room_to_rebuild(&mut self, plane: PlaneId) -> bool {
+    /// Whether `plane` has room for a rebuilt page of this class. If not, it
+    /// comes when a block of the pool has been collected.
+    fn has_room_to_rebuild(&mut self, plane: PlaneId, class: u8) -> bool {
         debug_assert!(!self.ftl.is_dead(plane), "{plane:?} is missing");
-        let fits = self.ftl.space.can_hold(plane, self.ftl.space.host_stream(0));
+        let fits = self.ftl.space.can_hold(plane, self.ftl.space.host_stream(class));
         if !fits {
             let pool = self.ftl.geo.pool_of(plane);
             self.failures().rebuild.lacks = Some(pool);
@@ -148,9 +149,11 @@ impl Ssd {
         let recovery = self.raid.as_deref_mut().expect("parity").recoveries.get(slot);
         assert!(!recovery.holds, "{slot:?} has taken room before it locked its group");
         let Some(plane) = recovery.target else { return };
-        if !self.ftl.is_dead(plane) && self.has_room_to_rebuild(plane) {
-            self.ftl.space.hold(plane, self.ftl.space.host_stream(0));
-            self.raid.as_deref_mut().expect("parity").recoveries.get(slot).holds = true;
+        let class = self.ftl.class_of_rebuilt(recovery.lpn);
+        if !self.ftl.is_dead(plane) && self.has_room_to_rebuild(plane, class) {
+            self.ftl.space.hold(plane, self.ftl.space.host_stream(class));
+            let recovery = self.raid.as_deref_mut().expect("parity").recoveries.get(slot);
+            (recovery.holds, recovery.class) = (true, class);
         } else {
             self.rebuild_is_off(slot);
             self.raid.as_deref_mut().expect("parity").recoveries.get(slot).target = None;
@@ -183,10 +186,10 @@ impl Ssd {
         let lost = self.ftl.lost.as_deref().expect("chips may fail");
         let recovery = self.raid.as_deref_mut().expect("parity").recoveries.get(slot);
         recovery.step = Step::Programming;
-        let (lpn, page) = (recovery.lpn, recovery.sum.clone());
+        let (lpn, page, stream) = (recovery.lpn, recovery.sum.clone(), recovery.class);
         let plane = recovery.target.expect("it is rebuilt");
         let sequence = lost.sequence(lpn);
-        let work = Work::RebuildWrite { recovery: slot };
+        let work = Work::RebuildWrite { recovery: slot, stream };
         let op = self.array.ops.insert(Op { sequence, ..Op::new(work, lpn, plane, now) });
         if let Some(content) = &mut self.ledger.content {
             content.carry(op, page);
@@ -228,10 +231,11 @@ impl Ssd {
     /// again if the page is still lost.
     pub(super) fn rebuild_is_off(&mut self, slot: RecoverySlot) {
         let recovery = self.raid.as_deref_mut().expect("parity").recoveries.get(slot);
-        let (lpn, holds) = (recovery.lpn, std::mem::take(&mut recovery.holds));
+        let (lpn, class) = (recovery.lpn, recovery.class);
+        let holds = std::mem::take(&mut recovery.holds);
         let Some(plane) = recovery.target else { return };
         if holds {
-            let stream = self.ftl.space.host_stream(0);
+            let stream = self.ftl.space.host_stream(class);
             self.ftl.space.let_go(plane, stream);
         }
         let rebuild = &mut self.failures().rebuild;

@@ -30,6 +30,8 @@ pub(super) struct Recovery {
     pub(super) target: Option<PlaneId>,
     /// Room is held for it: since the group has been locked, until it is bound.
     pub(super) holds: bool,
+    /// The class of the page, while it is.
+    pub(super) class: u8,
     /// Reads of the host that it answers, with the time since when they wait.
     pub(super) readers: Vec<(OpSlot, Nanos)>,
     pub(super) step: Step,

@@ -8,7 +8,7 @@
 //!   other; a pool that an earlier update waits for is not taken from by a later one;
 //! - the pages it replaces, old parity included, stay valid until all new ones are programmed.
 
-use super::{Raid, Stage, Update};
+use super::{Parity, Raid, Stage, Update};
 use crate::ftl::raid::lost::Lost;
 use crate::ftl::raid::verify::mix;
 use crate::ftl::raid::{MOST_CHIPS, Method};
@@ -158,19 +158,20 @@ impl Ssd {
     fn hold_room(&mut self, update: UpdateSlot) -> bool {
         let of = self.raid.as_deref().expect("a device with parity").at(update);
         assert_eq!(of.stage, Stage::WaitsForRoom, "{update:?} holds room out of turn");
-        let stream = self.ftl.space.host_stream(of.stream);
         let lost = self.ftl.lost.as_deref();
         let mut fits = true;
-        of.homes().filter(|&plane| !Lost::misses(lost, plane)).for_each(|plane| {
-            if !self.ftl.space.can_hold(plane, stream) {
+        of.places().filter(|&(plane, _)| !Lost::misses(lost, plane)).for_each(|(plane, stream)| {
+            if !self.ftl.space.can_hold(plane, self.ftl.space.host_stream(stream)) {
                 self.gc.agenda.consider(self.ftl.geo.pool_of(plane));
                 fits = false;
             }
         });
         debug_assert!(of.homes().count() <= MOST_CHIPS, "{update:?} programs too many pages");
         if fits {
-            let homes = of.homes().filter(|&plane| !Lost::misses(lost, plane));
-            homes.for_each(|plane| self.ftl.space.hold(plane, stream));
+            let places = of.places().filter(|&(plane, _)| !Lost::misses(lost, plane));
+            places.for_each(|(plane, stream)| {
+                self.ftl.space.hold(plane, self.ftl.space.host_stream(stream));
+            });
         }
         fits
     }
@@ -179,6 +180,7 @@ impl Ssd {
     #[inline(never)]
     pub(in crate::sim) fn let_updates_in(&mut self) {
         self.failure_goes_on();
+        self.evict_groups();
         let raid = self.raid.as_deref_mut().expect("a device with parity");
         raid.room_changed = false;
         debug_assert!(raid.waiting.iter().all(|&s| raid.at(s).stage == Stage::WaitsForRoom));
@@ -225,7 +227,7 @@ impl Ssd {
         of.parts.gc_wait_ns += waited.0;
         self.ledger.measured.raid.waited_for_room += u64::from(waited > Nanos::ZERO);
         of.stage = Stage::Programming;
-        let Update { group, sequence, stream, parts, plan, .. } = *of;
+        let Update { group, sequence, parts, plan, .. } = *of;
         let rests = of.changes.in_part() & plan.reads;
         self.ledger.measured.host.rmw += u64::from(rests.count_ones());
         let saved = plan.sources & !plan.reads;
@@ -234,7 +236,8 @@ impl Ssd {
         let mut sum = std::mem::take(&mut of.sum);
         assert!(plan.method != Method::Drop, "{update:?} has nothing to program");
         of.steps = Join::of(of.data().count() as u32 + 1);
-        let (lpn, home) = (self.ftl.parity_groups().parity(group), of.parity.home);
+        let lpn = self.ftl.parity_groups().parity(group);
+        let Parity { home, stream, .. } = of.parity;
         let work = Work::GroupWrite { update, stream, parity: true };
         let op = Op { sequence, parts, ..Op::new(work, lpn, home, now) };
         let parity = self.array.ops.insert(op);
@@ -311,7 +314,7 @@ impl Ssd {
         assert!(of.stage == Stage::Programming && of.steps.is_done(), "{update:?} has pages left");
         let (pages, parity, method) =
             (std::mem::take(&mut of.pages), of.parity.slot, of.plan.method);
-        let (group, request, parts) = (of.group, of.request, of.parts);
+        let (group, request, parts) = (of.group, of.cause.request, of.parts);
         assert!(!pages.is_empty(), "{update:?} changes nothing");
         for page in &pages {
             let ppn = self.array.ops[page.slot].ppn;
@@ -347,10 +350,15 @@ impl Ssd {
             self.page_of_group_is_replaced(lpn, before);
             self.array.ops.remove(parity);
         }
+        if self.front.buffer.is_some() {
+            self.pages_are_on_flash(&pages, &parts);
+        }
         let raid = self.raid.as_deref_mut().expect("a device with parity");
         raid.updates[update.at()].pages = pages;
         raid.remove(update);
-        self.part_ends(request, &parts);
+        if let Some(request) = request {
+            self.part_ends(request, &parts);
+        }
         self.update_is_over(group);
     }
 

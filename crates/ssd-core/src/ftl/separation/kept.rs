@@ -1,0 +1,193 @@
+//! What a separation policy knows, as the bytes of a snapshot.
+//!
+//! A policy lists its fields once, with [`kept!`]: they are written and read in that order, as little-endian numbers.
+//! Tables of pages (boxed slices) have the length that the device gives them, other lists say how long they are.
+
+use crate::rng::Stream;
+
+/// Something that a policy knows.
+pub(super) trait Kept {
+    /// Append it to `bytes`.
+    fn save(&self, bytes: &mut Vec<u8>);
+
+    /// Take it from the front of `bytes`.
+    ///
+    /// # Errors
+    /// The bytes end, or are no such thing.
+    fn load(&mut self, bytes: &mut &[u8]) -> Result<(), String>;
+}
+
+macro_rules! numbers {
+    ($($number:ty)+) => {$(
+        impl Kept for $number {
+            fn save(&self, bytes: &mut Vec<u8>) {
+                let before = bytes.len();
+                bytes.extend_from_slice(&self.to_le_bytes());
+                debug_assert_eq!(bytes.len() - before, size_of::<$number>(), "another size");
+            }
+
+            fn load(&mut self, bytes: &mut &[u8]) -> Result<(), String> {
+                let (first, rest) = bytes
+                    .split_first_chunk()
+                    .ok_or("what its separation policy knows ends early")?;
+                debug_assert_eq!(bytes.len() - rest.len(), size_of::<$number>(), "another size");
+                (*self, *bytes) = (<$number>::from_le_bytes(*first), rest);
+                Ok(())
+            }
+        }
+    )+};
+}
+numbers!(u8 u16 u32 u64);
+
+impl Kept for f64 {
+    fn save(&self, bytes: &mut Vec<u8>) {
+        debug_assert!(self.is_finite(), "a policy knows {self}");
+        self.to_bits().save(bytes);
+    }
+
+    fn load(&mut self, bytes: &mut &[u8]) -> Result<(), String> {
+        let mut bits = 0u64;
+        bits.load(bytes)?;
+        *self = f64::from_bits(bits);
+        if self.is_finite() { Ok(()) } else { Err(format!("its separation policy knows {self}")) }
+    }
+}
+
+impl Kept for bool {
+    fn save(&self, bytes: &mut Vec<u8>) {
+        u8::from(*self).save(bytes);
+    }
+
+    fn load(&mut self, bytes: &mut &[u8]) -> Result<(), String> {
+        let mut flag = 0u8;
+        flag.load(bytes)?;
+        *self = flag == 1;
+        debug_assert!(flag > 0 || !*self, "a flag is another one");
+        if flag < 2 { Ok(()) } else { Err(format!("a flag of its separation policy is {flag}")) }
+    }
+}
+
+impl<T: Kept + Default> Kept for Option<T> {
+    fn save(&self, bytes: &mut Vec<u8>) {
+        self.is_some().save(bytes);
+        debug_assert!(bytes.last().is_some_and(|&flag| flag < 2), "another flag");
+        self.iter().for_each(|inner| inner.save(bytes));
+    }
+
+    fn load(&mut self, bytes: &mut &[u8]) -> Result<(), String> {
+        let mut is_some = false;
+        is_some.load(bytes)?;
+        *self = is_some.then(T::default);
+        debug_assert_eq!(self.is_some(), is_some, "there is something else");
+        self.iter_mut().try_for_each(|inner| inner.load(bytes))
+    }
+}
+
+macro_rules! tables {
+    ($($Table:ty $(, $n:ident)?;)+) => {$(
+        impl<T: Kept $(, const $n: usize)?> Kept for $Table {
+            fn save(&self, bytes: &mut Vec<u8>) {
+                debug_assert!(!self.is_empty(), "a table without pages");
+                self.iter().for_each(|one| one.save(bytes));
+            }
+
+            fn load(&mut self, bytes: &mut &[u8]) -> Result<(), String> {
+                debug_assert!(!self.is_empty(), "a table without pages");
+                self.iter_mut().try_for_each(|one| one.load(bytes))
+            }
+        }
+    )+};
+}
+tables!(Box<[T]>; [T; N], N;);
+
+impl<T: Kept + Default> Kept for Vec<T> {
+    fn save(&self, bytes: &mut Vec<u8>) {
+        (self.len() as u64).save(bytes);
+        debug_assert!(bytes.len() >= size_of::<u64>(), "a length is not saved");
+        self.iter().for_each(|one| one.save(bytes));
+    }
+
+    fn load(&mut self, bytes: &mut &[u8]) -> Result<(), String> {
+        let mut length = 0u64;
+        length.load(bytes)?;
+        self.clear();
+        // It grows with what there is, whatever the length claims.
+        for _ in 0..length {
+            let mut one = T::default();
+            one.load(bytes)?;
+            self.push(one);
+        }
+        debug_assert_eq!(self.len() as u64, length, "a list of another length");
+        Ok(())
+    }
+}
+
+macro_rules! tuples {
+    ($(($($Part:ident $at:tt),+))+) => {$(
+        impl<$($Part: Kept),+> Kept for ($($Part,)+) {
+            fn save(&self, bytes: &mut Vec<u8>) {
+                $(self.$at.save(bytes);)+
+                debug_assert!(!bytes.is_empty(), "a part is not saved");
+            }
+
+            fn load(&mut self, bytes: &mut &[u8]) -> Result<(), String> {
+                debug_assert!(size_of::<Self>() > 0, "nothing is to be loaded");
+                $(self.$at.load(bytes)?;)+
+                Ok(())
+            }
+        }
+    )+};
+}
+tuples!((A 0, B 1) (A 0, B 1, C 2));
+
+impl Kept for Stream {
+    fn save(&self, bytes: &mut Vec<u8>) {
+        self.state().save(bytes);
+        debug_assert!(bytes.len() >= size_of_val(&self.state()), "a state is short");
+    }
+
+    fn load(&mut self, bytes: &mut &[u8]) -> Result<(), String> {
+        let mut state = [0u8; 32];
+        state.load(bytes)?;
+        *self = Stream::in_state(state).ok_or("a random stream of its separation policy is 0")?;
+        Ok(())
+    }
+}
+
+/// `keeps!(Type: field, ...; given field, ...)` implements [`Kept`] by the first fields; the others follow from the
+/// configuration. Every field is one or the other, or it does not compile.
+macro_rules! keeps {
+    ($Type:ident: $($field:ident),+ $(; given $($given:ident),+)?) => {
+        impl $crate::ftl::separation::kept::Kept for $Type {
+            $crate::ftl::separation::kept::knows! { $Type: $($field),+ $(; given $($given),+)? }
+        }
+    };
+}
+pub(super) use keeps;
+
+/// The same as methods, for the implementation of a policy; `if sound`: whether what was loaded can be true.
+macro_rules! knows {
+    ($Type:ident: $($field:ident),+ $(; given $($given:ident),+)? $(; if $sound:expr)?) => {
+        fn save(&self, bytes: &mut Vec<u8>) {
+            let before = bytes.len();
+            let $Type { $($field,)+ $($($given: _,)+)? } = self;
+            $($crate::ftl::separation::kept::Kept::save($field, bytes);)+
+            debug_assert!(bytes.len() > before, "nothing is saved");
+        }
+
+        fn load(&mut self, bytes: &mut &[u8]) -> Result<(), String> {
+            let before = bytes.len();
+            let $Type { $($field,)+ $($($given: _,)+)? } = self;
+            $($crate::ftl::separation::kept::Kept::load($field, bytes)?;)+
+            debug_assert!(bytes.len() < before, "nothing is loaded");
+            $(
+                let sound: fn(&$Type) -> bool = $sound;
+                if !sound(self) {
+                    return Err("what its separation policy knows cannot be".to_string());
+                }
+            )?
+            Ok(())
+        }
+    };
+}
+pub(super) use knows;
