@@ -393,12 +393,12 @@ def test_a_search_that_was_stopped_goes_on_as_if_it_had_not(
     design = designed("greedy-8ch", SPACE, Goals(["waf"]), Requests(seed=1), FEW)
     how = sought(design, sampler, trials=14, parallel=5)
     rest: dict[str, Any] = {"progress": False, "html": False}
-    whole = run_search(design, how, out=tmp_path / "whole", **rest)
+    whole = run_search(design, how, Threads(2), out=tmp_path / "whole", **rest)
     Stops.left = runs
-    part = run_search(design, how, out=tmp_path / "part", runner=Stops(1), **rest)
+    part = run_search(design, how, Stops(1), out=tmp_path / "part", **rest)
     assert part.interrupted
     assert len(part.trials) < 14
-    again = run_search(design, how, out=tmp_path / "part", **rest)
+    again = run_search(design, how, Threads(2), out=tmp_path / "part", **rest)
     assert same(whole, again)
     assert whole.runs == again.runs
     assert trials_of(tmp_path / "whole") == trials_of(tmp_path / "part")
