@@ -86,7 +86,7 @@ def test_conditions_chain_and_count() -> None:
     [
         ({}, "nothing to search"),
         ({"gc.victim": []}, "the list of values is empty"),
-        ({"gc.window": "9:1"}, "--space gc.window=9:1: 9 is not below 1"),
+        ({"gc.window": "9:1"}, 'space={"gc.window": "9:1"}: 9 is not below 1'),
         ({"gc.windows": None}, "--space gc.windows: has no words of its own"),
         ({"gc.victims": None}, "did you mean gc.victim?"),
         ({"gc.window if gc.path": [1]}, 'found "if gc.path"'),
@@ -301,7 +301,7 @@ def test_a_point_that_is_not_possible_is_told_and_left() -> None:
     ("space", "why"),
     [
         ({OP: ["0.0001", "0.0002"]}, "no point is possible"),
-        ({"gc.victim": ["greedy", "gredy"]}, "--space gc.victim"),
+        ({"gc.victim": ["greedy", "gredy"]}, "space: gc.victim"),
         ({"gc.vitcim": ["greedy", "fifo"]}, "gc.vitcim"),
         ({"run.seed": [1, 2]}, "seeds are no part of a space"),
     ],
@@ -453,7 +453,7 @@ def test_another_search_in_the_folder_is_refused(tmp_path: Path) -> None:
         ({"space": {"gc.victim": ["greedy", "fifo"]}}, "--space"),
         ({"seeds": 2}, "--seeds"),
     ):
-        with pytest.raises(ssdlab.OutputError, match=f"another search .*{what}.*--force"):
+        with pytest.raises(ssdlab.OutputError, match=f"another search .*{what}.*force=True"):
             searched(trials=2, out=tmp_path / "s", **more)
     found = searched(trials=2, out=tmp_path / "s", sampler="random", force=True)
     assert found.identity["sampler"] == "random"

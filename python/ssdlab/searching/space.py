@@ -22,6 +22,7 @@ from typing import Protocol, TypeAlias
 from ssdlab import policy
 from ssdlab.config.quantity import quantity
 from ssdlab.config.vary import Range, values_of
+from ssdlab.display.argument import argument
 from ssdlab.display.numbers import Value
 from ssdlab.errors import ConfigError
 from ssdlab.searching import everything
@@ -251,9 +252,10 @@ def spaced(given: Mapping[str, object]) -> SearchSpace:
 
 
 def of_space(messages: Iterable[str]) -> Iterator[str]:
-    """Messages about `--vary` and `--set` about `--space`."""
+    """Messages about `vary` about `space`."""
     for message in messages:
-        yield message.replace("--vary ", "--space ", 1).replace("nothing to vary", "no values")
+        told = message.replace(argument("vary"), argument("space"), 1)
+        yield told.replace("nothing to vary", "no values")
 
 
 def _dimension(key: str, values: list[object] | Range, text: str) -> Dimension:
