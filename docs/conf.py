@@ -46,6 +46,7 @@ NAVIGATION = {
         "docs/python-policies",
         "docs/devices",
         "docs/sweeps",
+        "docs/cluster",
         "docs/results-store",
         "docs/fleet",
         "docs/search",

@@ -18,6 +18,7 @@ from sphinx.search.en import SearchEnglish
 
 PAGES = {
     "docs/lifetime": ("endurance", "lifetime", "TBW", "DWPD", "drive writes per day", "wear-out"),
+    "docs/cluster": ("cluster", "Dask", "SLURM", "distributed"),
     "docs/fleet": ("fleet", "volumes", "Alibaba", "Tencent", "cloud block storage", "distribution"),
     "docs/sweeps": ("sweep", "parameter study", "grid", "latin hypercube", "Pareto front"),
     "docs/results-store": ("store of results", "cache of runs", "SQL", "DuckDB", "Parquet"),

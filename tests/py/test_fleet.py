@@ -213,7 +213,7 @@ def test_drives_are_paired_by_volume(trace: Path, drive: Path, cache: Path, tmp_
     assert waf.lower + waf.higher <= waf.volumes
     text = both.summary()
     assert "drives, paired by volume" in text
-    assert re.search(r"write amplification is lower on roomy than on small", text) or not waf.told
+    assert re.search(r"Write amplification is lower on roomy than on small", text) or not waf.told
 
 
 def test_a_fleet_without_time(trace: Path, drive: Path, cache: Path) -> None:

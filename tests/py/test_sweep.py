@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 
 import ssdlab
 from policies import GreedyByScore
-from running import COMMAND, SMALL, SMALL_TOML, refused, ssdlab_command
+from running import COMMAND, HANG_S, SMALL, SMALL_TOML, refused, ssdlab_command
 from ssdlab.config.quantity import quantity
 from ssdlab.config.space import Space, drawn, grid
 from ssdlab.config.vary import Range, has_range, range_of, values_of
@@ -36,6 +36,7 @@ from ssdlab.policy import Victim, VictimView
 from ssdlab.results.answer import of_points
 from ssdlab.results.points import Points, Row, key_of
 from ssdlab.results.sweep import CSV, JSON, OUTCOMES, PARQUET, Outcome, Sweep
+from ssdlab.running import live, runner
 from ssdlab.running.outcomes import Outcomes
 
 OP = "device.over_provisioning"
@@ -721,3 +722,33 @@ def test_a_notebook_shows_answer_plot_and_table() -> None:
     assert html.escape(done.answer) in text
     assert "<svg" in text
     assert text.count("<tr>") == 3
+
+
+# ---------------------------------------------------------------- watched while it runs
+
+
+def test_the_page_of_a_long_sweep_is_written_while_it_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live, "EVERY_S", 0.01)
+    page = tmp_path / "s" / "report.html"
+    seen: list[str] = []
+    made = runner.ended_of
+
+    def waits(one: runner.Planned, *rest: Any) -> runner.Ended:  # noqa: ANN401
+        """The second run ends when the page of the first one is there."""
+        end = time.monotonic() + HANG_S
+        while one.config["run.seed"] == 2 and not seen:
+            assert time.monotonic() < end
+            with suppress(OSError):
+                text = page.read_text(encoding="utf-8")
+                seen.extend([text] if "Running: 1 of 3 runs have ended." in text else [])
+        return made(one, *rest)
+
+    monkeypatch.setattr(runner, "ended_of", waits)
+    done = swept(vary={"run.seed": [1, 2, 3]}, out=tmp_path / "s", html=True, jobs=1)
+    assert done.completed
+    assert 'http-equiv="refresh"' in seen[0]
+    text = page.read_text(encoding="utf-8")
+    assert "Running: " not in text
+    assert 'http-equiv="refresh"' not in text

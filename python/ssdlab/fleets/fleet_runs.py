@@ -190,16 +190,7 @@ def run_fleet(
             show = shown.run if shown else None
             volumes = volumes_of(traces, sets, cache=cache, jobs=threads, show=show)
     name = name_of(traces, stand_in)
-    identity = {
-        "ssdlab": described(),
-        "columns": [*COLUMNS],
-        "drives": [one.identity for one in chosen],
-        "set": {key: set_text(value) for key, value in sets.items()},
-        "size": size,
-        "seed": seed,
-        "traces": [[str(one), file_digest(Path(one))[0]] for one in traces],
-        "stand_in": made.identity if made else None,
-    }
+    identity = _identity(traces, made, chosen, sets, size, seed)
     reads = tuple(one.config.file for one in chosen if one.config.file)
     with Outcomes(out, identity, force=force, reads=reads, form=FORM) as stored:
         runs = _Runs(volumes, chosen, {**fits, **base}, seed, stored)
@@ -229,6 +220,27 @@ def run_fleet(
         if out is not None:
             _write(done, out, html)
     return done
+
+
+def _identity(
+    traces: Sequence[str | Path],
+    made: StandIn | None,
+    drives: Sequence[Drive],
+    sets: Mapping[str, object],
+    size: Size | None,
+    seed: int | None,
+) -> dict[str, Any]:
+    """What the outcomes depend on: a fleet with the same is resumed."""
+    return {
+        "ssdlab": described(),
+        "columns": [*COLUMNS],
+        "drives": [one.identity for one in drives],
+        "set": {key: set_text(value) for key, value in sets.items()},
+        "size": size,
+        "seed": seed,
+        "traces": [[str(one), file_digest(Path(one))[0]] for one in traces],
+        "stand_in": made.identity if made else None,
+    }
 
 
 def name_of(traces: Sequence[str | Path], stand_in: str | None) -> str:

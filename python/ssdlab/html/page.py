@@ -247,8 +247,10 @@ def warning_boxes(groups: Iterable[tuple[str, str, Sequence[str]]]) -> str:
     )
 
 
-def document(title: str, lead: str, sections: Sequence[Section]) -> str:
-    """The whole page: one file that needs no other."""
+def document(
+    title: str, lead: str, sections: Sequence[Section], *, reload_s: int | None = None
+) -> str:
+    """The whole page: one file that needs no other. With `reload_s` it is read again and again."""
     contents = "".join(f'<li><a href="#{one.key}">{escape(one.title)}</a></li>' for one in sections)
     body = "".join(
         f'<section id="{one.key}" aria-labelledby="{one.key}-title">'
@@ -259,6 +261,8 @@ def document(title: str, lead: str, sections: Sequence[Section]) -> str:
     scripts = "".join(style(f"{name}.js") for name in ("values", "chart", "page", "timeline"))
     # The browser asks the server of a page for an icon unless the page has one.
     icon = '<link rel="icon" href="data:,">'
+    if reload_s is not None:
+        icon += f'<meta http-equiv="refresh" content="{reload_s}">'
     return f"""<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">

@@ -29,6 +29,8 @@ LONG = ("keys", "file", "columns")
 MOST_ROWS = 100
 """Points in a table."""
 MOST_FAILURES = 50
+RELOAD_S = 15
+"""So often a browser reads the page of a sweep that goes on again."""
 
 
 def sweep_page(done: Sweep) -> str:
@@ -49,7 +51,8 @@ def sweep_page(done: Sweep) -> str:
     state = "" if done.completed else ' · <strong class="bad">not completed</strong>'
     keys = escape(", ".join(done.keys))
     lead = f'<p class="lead">{count:,} points{each} over {keys}{state} · all of them in {CSV}</p>'
-    return document(f"{done.name}, swept", lead, [one for one in sections if one.body])
+    title, kept = f"{done.name}, swept", [one for one in sections if one.body]
+    return document(title, lead, kept, reload_s=RELOAD_S if done.running else None)
 
 
 def _first(done: Sweep) -> str:

@@ -116,6 +116,8 @@ class Sweep:
     """Ended early by Ctrl-C."""
     folder: Path | None = None
     """Folder of the files."""
+    running: bool = False
+    """Runs go on: the page is written again soon."""
 
     @staticmethod
     def read(folder: str | Path) -> Sweep:
@@ -229,7 +231,7 @@ class Sweep:
             "version": VERSION,
             "name": self.name,
             "completed": self.completed,
-            "interrupted": self.interrupted,
+            "interrupted": self.interrupted or self.running,
             "runs": self.planned,
             "ended": len(self.outcomes),
             "failed": len(self.failures),
@@ -262,7 +264,9 @@ class Sweep:
                 f"The reserve decided, not the victim policy, in {len(at):,} of"
                 f" {counted(len(labels), 'point')}: {named(at)}."
             )
-        if self.interrupted:
+        if self.running:
+            lines.append(f"Running: {len(self.outcomes):,} of {self.planned:,} runs have ended.")
+        elif self.interrupted:
             lines.append(f"Interrupted: {self.not_run:,} of {self.planned:,} runs are missing.")
         elif self.not_run:
             lines.append(f"Budget spent: {self.not_run:,} of {self.planned:,} runs are missing.")

@@ -107,6 +107,14 @@ def _inputs(config: Config) -> Iterator[InputFile]:
         yield InputFile(key, given, digest, size, place, of_folder, others)
 
 
+def check_files(config: Config) -> None:
+    """Raise `WorkloadError` for an input that can be read only once, and only here."""
+    for key, given in files_of(config.values):
+        if given == "-" or Path(given).is_fifo():
+            message = f"{key}: {given}: other processes cannot read a pipe: name a file"
+            raise WorkloadError(message)
+
+
 def contents(file: Path) -> tuple[str, int, int]:
     """Digest and size of what a run reads that is given this file, and how many others it reads.
 

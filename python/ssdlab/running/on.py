@@ -78,7 +78,8 @@ def _cluster(word: str, rest: str, on: str) -> Iterator[Runner]:
         raise ConfigError([message]) from error
     hosted = None if word in ("tcp", "tls") else Hosted(_settings(word, rest, on))
     try:
-        connection = Connection(on if hosted is None else hosted.address)
+        address = on if hosted is None else hosted.address
+        connection = Connection(address, direct=word == "local")
         try:
             yield Cluster(connection)
         finally:

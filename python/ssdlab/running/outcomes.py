@@ -43,7 +43,13 @@ class Outcomes(Lines):
     def add(self, one: Outcome) -> None:
         """Store an outcome, from any thread. Raises `OutputError`; what was stored before stays."""
         self.write(one.line())
-        self.found[one.point, one.seed] = one
+        with self.lock:
+            self.found[one.point, one.seed] = one
+
+    def all(self) -> tuple[Outcome, ...]:
+        """Those that are stored now."""
+        with self.lock:
+            return tuple(self.found.values())
 
     def __enter__(self) -> Outcomes:
         return self

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from ssdlab.results.sweep import CSV, JSON, PARQUET, TEXTS, Outcome, Sweep, orde
 from ssdlab.running.batch import Batch
 from ssdlab.running.design import MOST_RUNS, Design, check, designed, notes
 from ssdlab.running.kept import kept
+from ssdlab.running.live import live
 from ssdlab.running.on import runner_of
 from ssdlab.running.outcomes import Outcomes
 from ssdlab.running.runner import Ended, Planned, Runner
@@ -189,26 +191,32 @@ def run_sweep(
             name=config.name,
             total=left,
         )
-        lost = None
-        try:
-            batch.run(maker, progress and left > 0)
-        except ClusterError as error:
-            lost = error
-        done = Sweep(
-            config.name,
-            shown,
-            ordered(tuple(stored.found.values())),
-            design.runs,
-            design.log,
-            identity,
-            (batch.interrupted or lost is not None) and len(stored.found) < design.runs,
-            out,
-        )
-        if out is not None:
-            _write(done, out, html)
+        made = Sweep(config.name, shown, (), design.runs, design.log, identity, folder=out)
+
+        def so_far(*, running: bool = False, cut: bool = False) -> Sweep:
+            found = ordered(stored.all())
+            interrupted = cut and len(found) < design.runs
+            done = replace(made, outcomes=found, running=running, interrupted=interrupted)
+            if out is not None and not (done.running and not done.outcomes):
+                _write(done, out, html)
+            return done
+
+        watched = out is not None and left > 0
+        with live(lambda: so_far(running=True)) if watched else nullcontext():
+            lost = _lost(batch, maker, progress and left > 0)
+        done = so_far(cut=batch.interrupted or lost is not None)
     if lost is not None:
         raise lost
     return done
+
+
+def _lost(batch: Batch, runner: Runner, progress: bool) -> ClusterError | None:
+    """Make the runs; the error if the cluster was lost before their end."""
+    try:
+        batch.run(runner, progress)
+    except ClusterError as error:
+        return error
+    return None
 
 
 class _Runs:

@@ -6,6 +6,7 @@ import logging
 import threading
 import time
 from contextlib import suppress
+from functools import cached_property
 
 from distributed import Client
 
@@ -21,10 +22,14 @@ RECONNECT_S = 60
 
 
 class Connection:
-    """What runs are sent with. Raises `ConfigError` if nobody answers at the address."""
+    """What runs are sent with. Raises `ConfigError` if nobody answers at the address.
 
-    def __init__(self, address: str) -> None:
+    `direct`: this process reaches the workers themselves, not only the scheduler.
+    """
+
+    def __init__(self, address: str, direct: bool = False) -> None:
         self.address = address
+        self.direct = direct
         try:
             self._connect(CONNECT_S)
         except (OSError, ValueError, TypeError) as error:
@@ -41,7 +46,12 @@ class Connection:
         self.workers.tell()
 
     def _connect(self, within_s: float) -> None:
-        self.client = Client(self.address, timeout=within_s, set_as_default=False)
+        self.client = Client(
+            self.address,
+            timeout=within_s,
+            set_as_default=False,
+            direct_to_workers=self.direct,
+        )
         try:
             self.workers = Workers(self.client)
             self.sender = Sender(self.client)
@@ -54,7 +64,7 @@ class Connection:
         """Whether the scheduler has gone."""
         return bool(self.client.status != "running")
 
-    @property
+    @cached_property
     def dashboard(self) -> str | None:
         """Its address, where there is one."""
         with suppress(Exception):

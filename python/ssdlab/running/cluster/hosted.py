@@ -125,6 +125,10 @@ def _started(settings: Settings) -> Any:  # noqa: ANN401 - of a library
     # What becomes of runs is told by the process that asked for them.
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     where = "dask.distributed" if settings.of == "LocalCluster" else "dask_jobqueue"
+    import dask
+
+    # Samples of what workers do would cost more than the rest of a short run on them.
+    dask.config.set({"distributed.worker.profile.enabled": False})
     kind = getattr(import_module(where), settings.of)
     cluster = kind(**settings.options, silence_logs=logging.CRITICAL)
     if settings.least is not None:

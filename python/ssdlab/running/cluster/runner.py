@@ -7,6 +7,7 @@ import pickle
 import queue
 import uuid
 from collections import deque
+from collections.abc import Iterable, Iterator
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import count
@@ -18,14 +19,18 @@ from ssdlab.results.report import Report
 from ssdlab.results.text import counted
 from ssdlab.running.cluster.connection import Connection
 from ssdlab.running.cluster.folder import kept
-from ssdlab.running.cluster.task import Answer, Call, Order, made
+from ssdlab.running.cluster.task import Answer, Call, Order, made, unpacked
 from ssdlab.running.cluster.workers import MEMORY, Able, Workers
-from ssdlab.running.job import Job
+from ssdlab.running.job import Job, check_files
 from ssdlab.running.processes import Died
 from ssdlab.running.runner import Ended, Planned, Work, waiting_for
 
 AHEAD = 4
-"""Runs under way for each thread of a worker: it never waits for the next one."""
+"""Tasks under way for each thread of a worker: it never waits for the next one."""
+TASK_S = 0.25
+"""A task is as many short runs as take about so long: Dask needs milliseconds for each task."""
+MOST_RUNS = 32
+"""Of a task."""
 LOOK_S = 0.2
 MOST_TRIES = 5
 """A run that was cancelled so often, and not by us, fails."""
@@ -41,9 +46,17 @@ class _Run:
     apart_from: dict[str, str] = field(default_factory=dict)
     """Workers on which it cannot be made, and why."""
     tries: int = 0
-    where: frozenset[str] = frozenset()
-    """Workers that may make it, when it was sent."""
-    future: Future[bytes] | None = None
+    """So often it was sent in vain."""
+
+
+@dataclass(frozen=True)
+class _Task:
+    """Runs that were sent together."""
+
+    runs: list[_Run]
+    where: frozenset[str]
+    """Workers that might make them."""
+    future: Future[bytes]
 
 
 @dataclass(frozen=True)
@@ -75,12 +88,14 @@ class _Flight:
         self.connection = cluster.connection
         self.apart = cluster.apart
         self.work = work
-        self.sent: dict[str, _Run] = {}
-        """By the key of their task."""
+        self.sent: dict[str, _Task] = {}
+        """By key."""
         self.held: deque[_Run] = deque()
         """Those that wait for a worker."""
         self.more = True
         """There may be further runs."""
+        self.run_s = TASK_S
+        """What a run takes, by the last ones."""
         self.ended: queue.SimpleQueue[Future[bytes]] = queue.SimpleQueue()
         self.name, self.numbers = f"ssdlab-{uuid.uuid4().hex[:12]}", count()
 
@@ -98,18 +113,29 @@ class _Flight:
 
     def _send(self) -> None:
         """As many as the workers need not to wait."""
-        workers = self.connection.workers
-        room = max(1, AHEAD * workers.threads) - len(self.sent)
+        most = max(1, AHEAD * self.connection.workers.threads)
+        # Those that failed to be made once go alone: another run may have been the reason.
         for _ in range(len(self.held)):
-            if room <= 0:
+            if len(self.sent) >= most:
                 return
-            room -= self._sent(self.held.popleft())
-        while room > len(self.held) and self.more and not self.work.stop.is_set():
-            one = self.work.next()
+            self._sent([self.held.popleft()])
+        while len(self.sent) < most and not self.held and self.more:
+            runs = [*self._next(max(1, min(MOST_RUNS, int(TASK_S / max(self.run_s, 1e-3)))))]
+            if runs:
+                self._sent(runs)
+
+    def _next(self, number: int) -> Iterator[_Run]:
+        """The next runs, those of one task."""
+        for _ in range(number):
+            one = None if self.work.stop.is_set() else self.work.next()
             if one is None:
                 self.more = False
                 return
-            room -= self._sent(self._begun(one))
+            check_files(one.config)
+            try:
+                yield self._begun(one)
+            except self.work.point_errors as error:
+                self.work.end(one, Ended("failed", None, str(error)))
 
     def _begun(self, one: Planned) -> _Run:
         self.work.callback(one)
@@ -119,30 +145,33 @@ class _Flight:
         order = Order(job, files, self.work.html and one.first, self.apart, topic)
         return _Run(one, order, job.memory_bytes)
 
-    def _sent(self, run: _Run) -> bool:
-        """Send a run to the workers that may make it, or hold it while there is none."""
+    def _sent(self, runs: list[_Run]) -> None:
+        """Send runs to the workers that may make them; hold them while there are none."""
         able = self.connection.workers.able
-        left = [one for address, one in able.items() if address not in run.apart_from]
-        where = [one.address for one in left if one.memory_bytes >= run.memory_bytes]
+        memory_bytes = max(run.memory_bytes for run in runs)
+        left = [a for a in able.values() if not any(a.address in run.apart_from for run in runs)]
+        where = [one.address for one in left if one.memory_bytes >= memory_bytes]
+        if not where and len(runs) > 1:
+            for run in runs:
+                self._sent([run])
+            return
         if not where and able:
-            self.work.end(run.one, Ended("failed", None, _nowhere(run, left)))
-            return False
+            self.work.end(runs[0].one, Ended("failed", None, _nowhere(runs[0], left)))
+            return
         if not where:
-            self.held.append(run)
-            return False
+            self.held.append(runs[0])
+            return
         key = f"{self.name}-{next(self.numbers)}"
-        run.where = frozenset(where)
-        run.future = self.connection.client.submit(
+        future = self.connection.client.submit(
             pickle.loads,
-            pickle.dumps(Call(made, run.order)),
+            pickle.dumps(Call(made, [run.order for run in runs])),
             key=key,
             workers=where,
-            resources={MEMORY: run.memory_bytes},
+            resources={MEMORY: memory_bytes},
             pure=False,
         )
-        self.sent[key] = run
-        run.future.add_done_callback(self.ended.put)
-        return True
+        self.sent[key] = _Task(runs, frozenset(where), future)
+        future.add_done_callback(self.ended.put)
 
     def _take(self) -> None:
         """What has ended, all of it at once."""
@@ -153,23 +182,27 @@ class _Flight:
                 ended.append(self.ended.get_nowait())
         except queue.Empty:
             pass
-        runs = [self.sent.pop(one.key) for one in ended if one.key in self.sent]
-        good = [run for run in runs if run.future is not None and run.future.status == "finished"]
-        for run, answer in zip(good, self._answers(good), strict=True):
+        tasks = [self.sent.pop(one.key) for one in ended if one.key in self.sent]
+        good = [task for task in tasks if task.future.status == "finished"]
+        for task in tasks:
+            if task not in good:
+                self._broken(task)
+        for run, answer in self._answers(good):
             self._again(run) if answer is None else self._answered(run, answer)
-        for run in runs:
-            if run not in good:
-                self._broken(run)
 
-    def _answers(self, runs: list[_Run]) -> list[Answer | None]:
+    def _answers(self, tasks: list[_Task]) -> Iterator[tuple[_Run, Answer | None]]:
         """What the workers say; None: it was lost on the way."""
         try:
-            found = self.connection.client.gather([run.future for run in runs]) if runs else []
+            futures = [task.future for task in tasks]
+            found = self.connection.client.gather(futures) if futures else []
         except (CancelledError, OSError):
-            return [None] * len(runs)
-        return [Answer.unpacked(one) for one in found]
+            yield from ((run, None) for task in tasks for run in task.runs)
+            return
+        for task, data in zip(tasks, found, strict=True):
+            yield from zip(task.runs, unpacked(data), strict=True)
 
     def _answered(self, run: _Run, answer: Answer) -> None:
+        self.run_s += (answer.seconds - self.run_s) / AHEAD
         if answer.how == "elsewhere":
             run.apart_from[answer.worker] = answer.why
             self.held.append(run)
@@ -189,21 +222,22 @@ class _Flight:
                 report = kept(report, answer.files, self.work.folder / run.one.folder)
             self.work.end(run.one, Ended(answer.how, report, answer.why, answer.traceback))
 
-    def _broken(self, run: _Run) -> None:
-        """Its task has no result."""
-        assert run.future is not None
-        if run.future.status != "error":  # cancelled, with the connection or by somebody
-            self._again(run)
-            return
-        error = run.future.exception()
-        if not isinstance(error, KilledWorker):
+    def _broken(self, task: _Task) -> None:
+        """It has no result."""
+        killed = task.future.status == "error"  # else cancelled, with the connection or by somebody
+        error = task.future.exception() if killed else None
+        if error is not None and not isinstance(error, KilledWorker):
             raise error
+        if error is None or len(task.runs) > 1:
+            for run in task.runs:
+                self._again(run)
+            return
         why = (
             f"{counted(error.allowed_failures + 1, 'worker')} died while making this run, the last"
             f" one {error.last_worker.address}: it takes too much memory, or a policy ends its"
             " process"
         )
-        self.work.end(run.one, Ended("failed", None, why))
+        self.work.end(task.runs[0].one, Ended("failed", None, why))
 
     def _again(self, run: _Run) -> None:
         run.tries += 1
@@ -221,38 +255,40 @@ class _Flight:
             self._recall([*self.sent])
             connection.again(self.work.stop)
         workers = connection.workers
-        self.work.note(_described(workers, len(self.sent)))
+        self.work.note(_described(workers, self.sent.values(), connection.dashboard))
         if workers.changed.is_set():
             workers.changed.clear()
             able = workers.able.keys()
-            self._recall([key for key, run in self.sent.items() if not run.where & able])
+            self._recall([key for key, task in self.sent.items() if not task.where & able])
 
     def _recall(self, keys: list[str]) -> None:
         """Hold runs again whose workers have all gone: others shall make them."""
-        runs = [self.sent.pop(key) for key in keys]
-        futures = [run.future for run in runs if run.future is not None]
-        if futures and not self.connection.lost:
-            self.connection.client.cancel(futures)
-        self.held.extendleft(reversed(runs))
+        tasks = [self.sent.pop(key) for key in keys]
+        if tasks and not self.connection.lost:
+            self.connection.client.cancel([task.future for task in tasks])
+        self.held.extendleft(run for task in reversed(tasks) for run in reversed(task.runs))
 
     def _end(self) -> None:
         """Give up what is under way; workers notice that it is not wanted any more."""
-        left = [*self.sent.values(), *self.held]
-        futures = [run.future for run in self.sent.values() if run.future is not None]
+        tasks = [*self.sent.values()]
+        left = [*(run for task in tasks for run in task.runs), *self.held]
         self.sent.clear()
         self.held.clear()
-        if futures and not self.connection.lost:
-            self.connection.client.cancel(futures)
+        if tasks and not self.connection.lost:
+            self.connection.client.cancel([task.future for task in tasks])
         for run in left:
             self.work.end(run.one, Ended("interrupted"))
 
 
-def _described(workers: Workers, sent: int) -> str:
+def _described(workers: Workers, tasks: Iterable[_Task], dashboard: str | None) -> str:
     """What the workers do, as a line beside the progress."""
-    number = counted(len(workers.able), "worker")
     if not workers.able:
-        return "waiting for workers" + ("" if not workers.refused else ": all there are refused")
-    return f"{number}, {min(sent, workers.threads):,} running"
+        return "waiting for workers" + (
+            " (all that there are were refused)" * bool(workers.refused)
+        )
+    running = min(sum(len(task.runs) for task in tasks), workers.threads)
+    number = counted(len(workers.able), "worker")
+    return f"{running:,} running on {number}" + (f", dashboard {dashboard}" if dashboard else "")
 
 
 def _nowhere(run: _Run, left: list[Able]) -> str:

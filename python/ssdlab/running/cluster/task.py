@@ -66,16 +66,19 @@ class Answer:
     files: dict[str, bytes] | None = None
     """Those of the folder of the run, by their place in it."""
 
-    def packed(self) -> bytes:
-        """As bytes, which Dask carries as they are."""
-        return zlib.compress(pickle.dumps(self), 1)
+    seconds: float = 0.0
+    """How long it took there."""
 
-    @staticmethod
-    def unpacked(data: bytes) -> Answer:
-        """What `packed` made bytes of."""
-        found = pickle.loads(zlib.decompress(data))
-        assert isinstance(found, Answer)
-        return found
+
+def packed(answers: list[Answer]) -> bytes:
+    """Answers as bytes, which Dask carries as they are."""
+    return zlib.compress(pickle.dumps(answers), 1)
+
+
+def unpacked(data: bytes) -> list[Answer]:
+    """What `packed` made bytes of."""
+    found: list[Answer] = pickle.loads(zlib.decompress(data))
+    return found
 
 
 class Call:
@@ -110,15 +113,20 @@ class _Unwanted(threading.Event):
         return self.is_set()
 
 
-def made(order: Order) -> bytes:
-    """Make a run on this worker; an `Answer`, packed."""
-    worker = get_worker()
+def made(orders: list[Order]) -> bytes:
+    """Make runs on this worker, one after the other; their answers, packed."""
+    return packed([answer_to(order) for order in orders])
+
+
+def answer_to(order: Order) -> Answer:
+    """Make a run on this worker."""
+    worker, began = get_worker(), time.monotonic()
     unwanted = _Unwanted(worker)
     with tempfile.TemporaryDirectory(
         prefix="ssdlab-", dir=worker.local_directory, ignore_cleanup_errors=True
     ) as temporary:
         answer = _answered(order, Path(temporary), unwanted)
-    return replace(answer, worker=worker.address).packed()
+    return replace(answer, worker=worker.address, seconds=time.monotonic() - began)
 
 
 def _answered(order: Order, temporary: Path, unwanted: _Unwanted) -> Answer:
@@ -223,8 +231,7 @@ def _placed(order: Order, temporary: Path, unwanted: _Unwanted) -> Iterator[Move
             else:
                 # Relative to another folder: as particular a path as one in the cache.
                 file = temporary / one.digest / Path(one.file).name
-                file.parent.mkdir()
-                file.symlink_to(one.file)
+                file.parent.symlink_to(Path(one.file).parent)
             here[one.key] = str(file.parent if one.of_folder else file)
         yield Moved(here)
 

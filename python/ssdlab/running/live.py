@@ -1,0 +1,34 @@
+"""A page that is written again and again while runs go on."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
+EVERY_S = 30.0
+SHARE = 0.05
+"""Of the time that it may take: a large page is written less often."""
+
+
+@contextmanager
+def live(write: Callable[[], object]) -> Iterator[None]:
+    """Call `write` now and then, in a thread, until the context ends."""
+    over = threading.Event()
+
+    def repeat() -> None:
+        took_s = 0.0
+        while not over.wait(max(EVERY_S, took_s / SHARE)):
+            began = time.monotonic()
+            with suppress(OSError):  # Whatever cannot be written is told at the end.
+                write()
+            took_s = time.monotonic() - began
+
+    thread = threading.Thread(target=repeat, name="live page", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
