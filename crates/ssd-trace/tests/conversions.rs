@@ -242,7 +242,7 @@ fn a_split_trace_is_what_each_volume_is_alone() {
 }
 
 #[test]
-fn any_number_of_volumes_is_split_with_a_bounded_number_of_open_files() {
+fn more_volumes_than_open_files_are_split() {
     let folder = Folder::new();
     let text = folder.file("t.csv");
     let many = 2 * MOST_OPEN + 3;
@@ -257,19 +257,12 @@ fn any_number_of_volumes_is_split_with_a_bounded_number_of_open_files() {
     let parts = folder.file("parts");
     std::fs::create_dir(&parts).unwrap();
     let (own, options) = (target(TraceFormat::Ssdtrace), Options::default());
-    let most_open = std::cell::Cell::new(0);
-    let watch = |_: Step| {
-        let open = std::fs::read_dir("/proc/self/fd").map_or(0, std::iter::Iterator::count);
-        most_open.set(most_open.get().max(open));
-        Continue(())
-    };
-    let (reading, volumes) = split_trace(&workload, &parts, own, options, watch).unwrap();
+    let (reading, volumes) = split_trace(&workload, &parts, own, options, go_on).unwrap();
     assert_eq!(
         volumes.iter().map(|part| part.volume).collect::<Vec<_>>(),
         (1..=many as u64).collect::<Vec<_>>()
     );
     assert_eq!(volumes.iter().map(|part| part.counts.requests).sum::<u64>(), reading.lines);
-    assert!(most_open.get() < 2 * MOST_OPEN, "{}", most_open.get());
     assert_eq!(std::fs::read_dir(&parts).unwrap().count(), many, "nothing else is left");
     for part in [&volumes[0], &volumes[MOST_OPEN], &volumes[many - 1]] {
         let alone = folder.file(&format!("alone-{}.ssdtrace", part.volume));
@@ -277,13 +270,4 @@ fn any_number_of_volumes_is_split_with_a_bounded_number_of_open_files() {
         convert(&one, &alone, TraceFormat::Ssdtrace, options).unwrap();
         assert_eq!(std::fs::read(&part.path).unwrap(), std::fs::read(alone).unwrap());
     }
-    let parts = folder.file("stopped");
-    std::fs::create_dir(&parts).unwrap();
-    let mut calls = 0;
-    let stop = |_: Step| {
-        calls += 1;
-        if calls > 1 { ControlFlow::Break(()) } else { Continue(()) }
-    };
-    let stopped = split_trace(&workload, &parts, own, options, stop).unwrap_err();
-    assert!(matches!(stopped, ConvertError::Interrupted { .. }), "{stopped}");
 }

@@ -146,14 +146,15 @@ def search_command(
     The same command with the same --out resumes where it stopped.
     """
     goals = Goals(minimize or [], maximize or [], subject_to or [])
-    requests = Requests(traces or [], test_traces or [], across, seed, seeds, test_seeds, rungs)
+    asked = Requests(traces or [], test_traces or [], across, seed, seeds, test_seeds, rungs)
     values = read_as(sets, unit, page_size, sort)
-    design = designed(config, space_values(space), goals, requests, values)
+    design = designed(config, space_values(space), goals, asked, values)
     how = sought(design, sampler, pruner, trials, parallel, sampler_seed, budget)
     target = out or Path("runs") / f"{design.first.name}-search"
-    rest = {"force": force, "progress": not quiet, "html": not no_html}
     with maker_of(on, jobs, store, not quiet) as runner:
-        done = run_search(design, how, runner, out=target, **rest)
+        done = run_search(
+            design, how, runner, out=target, force=force, progress=not quiet, html=not no_html
+        )
     put_result(json_, quiet, done.to_json, done.summary)
     none = done.trials and not any(one.state == "completed" for one in done.trials)
     why = next(iter(done.reasons), "")

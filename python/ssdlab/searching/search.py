@@ -124,13 +124,19 @@ def search(
     """
     given = {space: None} if isinstance(space, str) else space
     goals = Goals(_several(minimize), _several(maximize), _several(subject_to))
-    requests = Requests(traces, test_traces, across, seed, seeds, test_seeds, rungs)
-    design = designed(config, given, goals, requests, set or {})
+    asked = Requests(traces, test_traces, across, seed, seeds, test_seeds, rungs)
+    design = designed(config, given, goals, asked, set or {})
     how = sought(design, sampler, pruner, trials, parallel, sampler_seed, budget)
-    target = None if out is None else Path(out)
-    rest = {"force": force, "progress": progress, "html": html}
     with maker_of(on, jobs, store, progress) as runner:
-        done = run_search(design, how, runner, out=target, **rest)
+        done = run_search(
+            design,
+            how,
+            runner,
+            out=None if out is None else Path(out),
+            force=force,
+            progress=progress,
+            html=html,
+        )
     if done.interrupted:
         stopped = Interrupted(None, done.folder)
         stopped.search = done
