@@ -46,6 +46,8 @@ NAVIGATION = {
         "docs/python-policies",
         "docs/devices",
         "docs/sweeps",
+        "docs/results-store",
+        "docs/fleet",
         "docs/exports",
         "docs/store",
         "docs/simulate",

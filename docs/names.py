@@ -8,7 +8,7 @@ at the place that explains them; the pages themselves stay plain Markdown.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 
 import sphinx.search
 from docutils import nodes
@@ -18,7 +18,9 @@ from sphinx.search.en import SearchEnglish
 
 PAGES = {
     "docs/lifetime": ("endurance", "lifetime", "TBW", "DWPD", "drive writes per day", "wear-out"),
+    "docs/fleet": ("fleet", "volumes", "Alibaba", "Tencent", "cloud block storage", "distribution"),
     "docs/sweeps": ("sweep", "parameter study", "grid", "latin hypercube", "Pareto front"),
+    "docs/results-store": ("store of results", "cache of runs", "SQL", "DuckDB", "Parquet"),
     "docs/try": ("try", "which policy", "own trace"),
     "docs/model": ("garbage collection", "GC", "model", "FTL", "trim", "discard"),
     "docs/separation": ("separation", "hot and cold data", "hot data", "cold data"),
@@ -70,8 +72,8 @@ class Words(SearchEnglish):
         ]
 
 
-def names_of(page: str, doctree: nodes.document) -> Iterator[tuple[nodes.Element, Iterable[str]]]:
-    """Places of a page, and what they are called."""
+def names_of(page: str, doctree: nodes.document) -> Iterator[tuple[nodes.Element, Sequence[str]]]:
+    """Places of a page, and what they are called: the name that is shown first."""
     if page in PAGES:
         yield doctree, PAGES[page]
     if page == "docs/glossary":
@@ -91,7 +93,8 @@ def _terms(doctree: nodes.document) -> Iterator[tuple[nodes.Element, list[str]]]
             inside = re.findall(r"\(([^)]*)\)", head)
             parts = re.split(r", or |, | or ", re.sub(r" ?\([^)]*\)", "", head))
             names = [part.strip() for part in [*parts, *inside]]
-            yield paragraph, [name for name in names if 0 < len(name.split()) <= MOST_WORDS]
+            if short := [name for name in names if 0 < len(name.split()) <= MOST_WORDS]:
+                yield paragraph, short
 
 
 def _keys(doctree: nodes.document) -> Iterator[tuple[nodes.Element, list[str]]]:
@@ -103,13 +106,13 @@ def _keys(doctree: nodes.document) -> Iterator[tuple[nodes.Element, list[str]]]:
         for row in section.findall(nodes.row):
             key = row.children[0].astext()
             if re.fullmatch(r"\w+", key) and key != "key":
-                yield row, [key, f"{found[1]}.{key}"]
+                yield row, [f"{found[1]}.{key}", key]
 
 
 def add_names(app: Sphinx, doctree: nodes.document) -> None:
     """Give places of a page their entries in the index."""
     page = app.env.current_document.docname
-    for number, (place, names) in enumerate([*names_of(page, doctree)]):
+    for place, names in [*names_of(page, doctree)]:
         told = dict.fromkeys(one for name in names for one in spellings(name))
         if place is doctree:
             section = next(iter(doctree.findall(nodes.section)), None)
@@ -118,7 +121,8 @@ def add_names(app: Sphinx, doctree: nodes.document) -> None:
             anchor = section["ids"][0]
             where: nodes.Element = section
         else:
-            anchor = f"name-{number}"
+            # The search shows it (scorer.js).
+            anchor = f"name-{names[0].replace(' ', '+')}"
             where = place if isinstance(place, nodes.paragraph) else _inside(place)
             where["ids"].append(anchor)
         entries = [("single", name.replace(";", ","), anchor, "main", None) for name in told]

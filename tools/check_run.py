@@ -21,7 +21,8 @@ starts and committed at its end; at one instant commits come before starts.
 
 Sequences. Compared only within one LPN: greater is newer. Copies (causes gc, wear) keep lpn and
 sequence. Metadata hold no LPN's data. Every other program with an LPN is host data, or the parity
-of group q, which has LPN `device.user_pages + q` (`config.raid.group` chips a group).
+of group q, which has LPN `device.user_pages + q` (`config.raid.group` chips a group). With a write
+buffer two parities of a group may have one number: then the later program is the newer.
 Without a write buffer (`host.write_buffer_pages` 0 or absent) a write completes after its
 programs. The newest write of an LPN is on flash when the run is complete, unless trimmed. A host
 read of cause `host` is translated when it starts: it returns the newest data committed by then.

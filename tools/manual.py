@@ -49,6 +49,9 @@ Interrupted; what was complete is kept.
 .B NO_COLOR
 Not empty: no colour, on a terminal either.
 .TP
+.B SSDLAB_STORE
+A store of results: runs that it has are not made again.
+.TP
 .B TMPDIR
 Where large traces are sorted.
 .SH SEE ALSO

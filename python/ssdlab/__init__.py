@@ -10,6 +10,7 @@ Unless stated otherwise, times are integer nanoseconds and sizes are bytes.
 from ssdlab import html, kv, policy, versions
 from ssdlab.config.resolve import Config, load_config, preset_names
 from ssdlab.errors import (
+    ClusterError,
     ConfigError,
     InternalError,
     Interrupted,
@@ -17,29 +18,38 @@ from ssdlab.errors import (
     RunError,
     WorkloadError,
 )
+from ssdlab.fleets.fleet import Fleet
+from ssdlab.fleets.fleet_runs import fleet
 from ssdlab.kv.keys import KeyBatch, key_stream
 from ssdlab.results.comparison import Comparison
 from ssdlab.results.report import Report
+from ssdlab.results.search import Search
 from ssdlab.results.sweep import Sweep
 from ssdlab.running.compare_runs import compare
 from ssdlab.running.device import Completions, Device, SnapshotInfo, snapshot_info
 from ssdlab.running.run import run
 from ssdlab.running.sweep_runs import sweep
 from ssdlab.running.trial import try_trace
+from ssdlab.searching.search import search
+from ssdlab.store.results import Results, results
 from ssdlab.traces.trace import Trace, generate
 
 __all__ = [
+    "ClusterError",
     "Comparison",
     "Completions",
     "Config",
     "ConfigError",
     "Device",
+    "Fleet",
     "InternalError",
     "Interrupted",
     "KeyBatch",
     "OutputError",
     "Report",
+    "Results",
     "RunError",
+    "Search",
     "SnapshotInfo",
     "Sweep",
     "Trace",
@@ -47,13 +57,16 @@ __all__ = [
     "__results_version__",
     "__version__",
     "compare",
+    "fleet",
     "generate",
     "key_stream",
     "kv",
     "load_config",
     "policy",
     "preset_names",
+    "results",
     "run",
+    "search",
     "snapshot_info",
     "sweep",
     "try_trace",

@@ -36,6 +36,7 @@ __all__ = [
     "__results_version__",
     "__version__",
     "application",
+    "config_digest",
     "config_notes",
     "config_reference",
     "config_schema",
@@ -397,6 +398,9 @@ def config_toml(config: str) -> str:
 
 def config_notes(config: str) -> list[str]:
     """What is worth saying of a resolved configuration (JSON) before a run begins."""
+
+def config_digest(config: str) -> str:
+    """The digest of a resolved configuration (JSON), as reports have it."""
 
 def config_schema() -> str:
     """JSON Schema of configurations."""

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 from ssdlab import _core
 
 if TYPE_CHECKING:
+    from ssdlab.fleets.fleet import Fleet
     from ssdlab.results.comparison import Comparison
     from ssdlab.results.report import Report
+    from ssdlab.results.search import Search
     from ssdlab.results.sweep import Sweep
 
 
@@ -46,16 +48,22 @@ class RunError(RuntimeError):
         self.folder = folder
 
 
+class ClusterError(RuntimeError):
+    """The cluster has been lost, or has no worker for the runs; what is done is kept."""
+
+
 class Interrupted(KeyboardInterrupt):
     """Interrupted by Ctrl-C; `report` is the partial report, `folder` its folder.
 
     Both are None if there is nothing to report: during preconditioning, and for everything except
     runs. For a comparison, `comparison` holds the completed runs and `report` is None; for a sweep,
-    `sweep` does.
+    `sweep` does, for a search `search`, for a fleet `fleet`.
     """
 
     comparison: Comparison | None = None
     sweep: Sweep | None = None
+    search: Search | None = None
+    fleet: Fleet | None = None
 
     def __init__(self, report: Report | None, folder: Path | None = None) -> None:
         super().__init__("interrupted")
@@ -64,9 +72,8 @@ class Interrupted(KeyboardInterrupt):
 
     def _render_traceback_(self) -> list[str]:
         """What a notebook shows: it was stopped on purpose, so where does not matter."""
-        held = next(
-            (name for name in ("sweep", "comparison", "report") if getattr(self, name)), None
-        )
+        names = ("search", "fleet", "sweep", "comparison", "report")
+        held = next((name for name in names if getattr(self, name)), None)
         return [
             "Interrupted" + (f": sys.last_value.{held} has the partial results" if held else "")
         ]

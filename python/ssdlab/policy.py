@@ -297,7 +297,7 @@ class Policies:
     @staticmethod
     def unpacked(data: bytes) -> Policies:
         """What `packed` made bytes of."""
-        return Policies(pickle.loads(data))
+        return Policies(pickle.loads(data) if data else {})
 
     def passed(self) -> list[tuple[str, object, str]]:
         """As the simulator takes them: key, policy, name."""

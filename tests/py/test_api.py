@@ -406,3 +406,10 @@ def test_memory_estimate_is_not_too_low() -> None:
 
 def test_rates() -> None:
     assert [rate(x) for x in (12, 1234, 5.6e6, 7e9)] == ["12", "1.23 k", "5.60 M", "7.00 G"]
+
+
+def test_the_digest_of_a_configuration_is_that_of_its_report() -> None:
+    report = ssdlab.run("greedy-8ch", set=SMALL, progress=False)
+    assert _core.config_digest(json.dumps(report.json["config"])) == report.provenance.config_digest
+    named = ssdlab.load_config("greedy-8ch", set={**SMALL, "run.name": "another"})
+    assert _core.config_digest(named.text) == report.provenance.config_digest

@@ -165,7 +165,7 @@ def test_files_that_cannot_be_used(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="a fit needs greedy"):
         calibrate(good, like="greedy-8ch")
     calibrate(good)
-    with pytest.raises(OutputError, match="--force replaces it"):
+    with pytest.raises(OutputError, match="force=True replaces it"):
         calibrate(good)
     calibrate(good, force=True)
 

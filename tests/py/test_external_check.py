@@ -146,6 +146,20 @@ CASES: dict[str, dict[str, object]] = {
     "parity-kept": {**RAID, "raid.read_buffer_pages": 40, "run.data": "digest"},
     "parity-planes": {**RAID, "device.planes_per_chip": 2, "raid.update": "reconstruct"},
     "parity-link": {**RAID, **SERIAL, "host.link_rate": "90 MB/s", "workload.trim": 0.3},
+    "parity-buffer": {**RAID, "host.write_buffer_pages": 40},
+    "parity-buffer-link": {
+        **RAID,
+        **SERIAL,
+        "host.write_buffer_pages": 7,
+        "host.link_rate": "90 MB/s",
+        "workload.trim": 0.2,
+    },
+    "parity-buffer-failed": {
+        **RAID,
+        "host.write_buffer_pages": 30,
+        "raid.fail": {"chip": 2, "at": "10 ms"},
+        "raid.spares": 1,
+    },
     "parity-open": {**RAID, **OPEN, "wear.static_threshold": 2, "raid.update": "read-modify"},
     "parity-busy": {**RAID, "raid.reads": "reconstruct-if-busy", "workload.read": 0.6},
     "parity-failed": {**RAID, "raid.fail": {"chip": 1, "at": "20 ms"}},
@@ -242,6 +256,25 @@ def test_each_rule_of_parity_bites(
     rule: str, change: Callable[[Rows], None], tmp_path: Path
 ) -> None:
     settings = {**LOGGED, **RAID, "workload.trim": 0, "workload.requests": 600}
+    ssdlab.run(set=settings, out=tmp_path / "a", progress=False)
+    change_log(tmp_path / "a", "ops.csv.zst", change)
+    violates(tmp_path / "a", rule)
+
+
+@pytest.mark.parametrize(
+    ("rule", "change"),
+    [
+        ("parity-once", _parity_is_missing),
+        ("parity-order", _parity_goes_before_its_reads),
+        ("parity-lpn", _data_count_as_parity),
+    ],
+)
+def test_rules_of_parity_bite_behind_a_write_buffer(
+    rule: str, change: Callable[[Rows], None], tmp_path: Path
+) -> None:
+    # Writes alone: no read of the host fetches what the buffer lacks.
+    few = {"workload.trim": 0, "workload.read": 0, "workload.requests": 600}
+    settings = {**LOGGED, **RAID, **few, "host.write_buffer_pages": 40}
     ssdlab.run(set=settings, out=tmp_path / "a", progress=False)
     change_log(tmp_path / "a", "ops.csv.zst", change)
     violates(tmp_path / "a", rule)

@@ -29,8 +29,8 @@ from running import (
     ssdlab_command,
 )
 from ssdlab.html.compare_page import comparison_page
-from ssdlab.running import batch as running_batch
-from ssdlab.running import compare_runs, simulate
+from ssdlab.running import compare_runs, runner, simulate
+from ssdlab.running.batch import Batch
 
 
 @pytest.fixture
@@ -46,7 +46,9 @@ def test_the_current_folder_is_no_place_for_results(verb: str, small: Path) -> N
     for out in (".", "../o", "..", "sub/..", small / "o"):
         (small / "o/sub").mkdir(exist_ok=True)
         done = ssdlab_command(verb, "../small.toml", "--out", out, "--force", cwd=small / "o")
-        refused(done, 2, "the current folder and cannot be replaced; choose another --out")
+        refused(
+            done, 2, "the current folder and cannot be replaced; choose another folder with --out"
+        )
     (small / "empty").mkdir()
     done = ssdlab_command(verb, "../small.toml", "--out", ".", cwd=small / "empty")
     refused(done, 2, "empty: is the current folder")
@@ -59,7 +61,9 @@ def test_the_folder_of_the_configuration_is_kept(verb: str, small: Path) -> None
     ssdlab_command("run", "small.toml", "--out", "o", cwd=small)
     done = ssdlab_command(verb, "o/config.toml", "--out", "o", "--force", cwd=small)
     refused(
-        done, 2, "o: contains o/config.toml, the configuration of this run; choose another --out"
+        done,
+        2,
+        "o: contains o/config.toml, the configuration of this run; choose another folder",
     )
 
 
@@ -127,7 +131,7 @@ def test_an_interrupted_comparison_lists_what_was_not_run(
                 raise ssdlab.Interrupted(None) from None
             time.sleep(0.01)
 
-    monkeypatch.setattr(running_batch, "run_loaded", stopped)
+    monkeypatch.setattr(runner, "run_loaded", stopped)
     with pytest.raises(ssdlab.Interrupted) as caught:
         ssdlab.compare(
             ssdlab.load_config("greedy-8ch", set=SMALL),
@@ -189,19 +193,22 @@ def test_an_interrupt_while_runs_are_submitted_stops_those_that_have_begun(
         def end(self, title: str, how: str) -> None:
             del title, how
 
+        def note(self, label: str, text: str) -> None:
+            del label, text
+
     class Interrupted(ThreadPoolExecutor):
         def submit(self, *call: object) -> Future[None]:  # type: ignore[override]
             super().submit(*call)  # type: ignore[arg-type]
             assert begun.wait(HANG_S)
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(running_batch, "ThreadPoolExecutor", Interrupted)
+    monkeypatch.setattr(runner, "ThreadPoolExecutor", Interrupted)
     endless = {"workload.requests": 200_000_000_000}
     planned = compare_runs.plan([small / "small.toml"], set=endless)
     done = compare_runs.Finished(planned)
-    batch = running_batch.Batch(planned, done.take)
+    batch = Batch(planned, done.take)
     batch.display = Shown()
-    batch.run_displayed(1)
+    runner.Threads(1).run(batch)
     assert batch.interrupted
     assert [report.completed for report in done.reports.values()] == [False]
 

@@ -368,7 +368,7 @@ def test_a_failed_run_shows_the_failure_and_what_is_known(
     page = _page(tmp_path / "r")
     Reader(page)
     assert "oh no" in page
-    for advice in ("Use --set", 'class="missing"', "no GC happened"):
+    for advice in ("set run.mode", 'class="missing"', "no GC happened"):
         assert advice not in page
     assert ('id="cdf' in page) == began
 

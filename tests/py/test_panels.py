@@ -15,6 +15,7 @@ from ssdlab.html.cells import levels, opacity
 from ssdlab.html.compare_page import comparison_page
 from ssdlab.html.compare_plots import run_figures
 from ssdlab.html.curves import merged
+from ssdlab.html.layout import cut_alike
 from ssdlab.html.page import figure, prose
 from ssdlab.html.panels import columns_of, layout
 from ssdlab.html.plot import Axis, Cells, Curve, Panels, Plot
@@ -191,3 +192,23 @@ def test_dark_is_the_same_by_choice_and_by_system() -> None:
 def test_backticks_of_a_text_are_code() -> None:
     assert prose("set `gc.victim` < `a`") == "set <code>gc.victim</code> &lt; <code>a</code>"
     assert prose("a ` alone") == "a ` alone"
+
+
+def test_distributions_of_many_runs_do_not_cover_each_other() -> None:
+    vary: dict[str, list[object]] = {"gc.victim": ["greedy", "fifo"], "workload.read": [0.1]}
+    few = ssdlab.compare("greedy-8ch", vary=vary, set=SMALL, progress=False)
+    vary["workload.read"] = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8]
+    many = ssdlab.compare("greedy-8ch", vary=vary, set=SMALL, progress=False)
+    for key in ("cdf-write", "ccdf-read", "victims", "erases"):
+        (together,) = (one for one in run_figures(few) if one.key == key)
+        (apart,) = (one for one in run_figures(many) if one.key == key)
+        assert isinstance(together, Plot)
+        assert isinstance(apart, Panels)
+        assert [curve.name for curve in apart.curves] == list(many.reports)
+
+
+def test_labels_without_room_lose_their_keys_alike() -> None:
+    labels = ["victim=cost-benefit window=1", "victim=fifo window=2"]
+    assert cut_alike(labels, 40) == labels
+    assert cut_alike(labels, 20) == ["cost-benefit 1", "fifo 2"]
+    assert cut_alike(["x" * 9, "y"], 5) == ["xx…xx", "y"]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import re
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
 from ssdlab.html.curves import fewer, points
-from ssdlab.html.plot import Axis, Bars, Curve, Plot, Stacked, Unit
+from ssdlab.html.plot import Axis, Bars, Curve, Forest, Plot, Point, Stacked, Unit
 from ssdlab.html.scale import Scale, short
 from ssdlab.html.svg import drawn, scales
 
@@ -222,3 +223,21 @@ def test_fewer_points_keep_the_ends() -> None:
     assert double.tolist() == [0, 4, 10, 16, 20]
     assert [column.tolist() for column in fewer(11, x)] == [x.tolist()]
     assert [points(n) for n in (0, 1, 6, 7, 42, 43)] == [700, 700, 700, 600, 100, 100]
+
+
+def test_a_ratio_far_from_the_others_is_an_arrow_with_its_number() -> None:
+    def drawn_with(ratios: list[float]) -> str:
+        rows = tuple(
+            (f"p{i}", Point(one, one - 0.001, one + 0.001, "other")) for i, one in enumerate(ratios)
+        )
+        return drawn(Forest("forest", "Compared", "", (("WAF", rows),)))
+
+    far = drawn_with([1.0, 0.99, 1.01, 1.02, 3.11])
+    assert far.count("<circle") == 4
+    assert ">3.11</text>" in far
+    # Where all are near, or spread evenly, each has its place.
+    for ratios in ([1.0, 0.999, 1.001, 1.03], [1.0, 1.2, 1.5, 2.5]):
+        assert drawn_with(ratios).count("<circle") == 4
+    # Texts below the axis keep apart.
+    places = [float(at) for at in re.findall(r'class="tick middle" x="([\d.]+)"', far)]
+    assert all(b - a > 20 for a, b in pairwise(places))

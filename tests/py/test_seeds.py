@@ -160,7 +160,7 @@ def test_nothing_is_called_lowest_inside_the_intervals(
         for key, ratio in done.ratios(label).items()
         if key == "waf"
     )
-    assert page.count(f"<small>{UNDECIDED}</small>") == undecided
+    assert page.count(f'class="open" title="{UNDECIDED}"') == undecided
     told = json.loads(done.to_json())
     assert told["answer"][0]["sentences"] == list(answer.sentences)
     assert [one["waf"]["order"] for one in told["ratios"]] == [
@@ -173,9 +173,9 @@ def test_one_seed_has_no_winner() -> None:
     done = ssdlab.compare(config, vary={"gc.victim": VICTIMS}, progress=False)
     assert done.lowest("waf") == []
     (answer,) = done.answers
-    assert answer.text.startswith(ONE_SEED)
-    assert ONE_SEED in done.summary()
-    assert ONE_SEED in comparison_page(done)
+    assert answer.text.lower().startswith(ONE_SEED)
+    assert ONE_SEED in done.summary().lower()
+    assert ONE_SEED in comparison_page(done).lower()
     assert "lowest" not in done.summary()
 
 
@@ -370,7 +370,7 @@ def test_a_run_with_seeds_is_a_comparison(tmp_path: Path) -> None:
 def test_what_seeds_of_a_run_exclude() -> None:
     device = ssdlab.Device("greedy-8ch")
     wrong: list[tuple[dict[str, Any], str]] = [
-        ({"seeds": 1}, "seeds: 1: expected at least 2"),
+        ({"seeds": 1}, "seeds=1: expected at least 2"),
         ({"seeds": 2, "device": device}, "seeds: a run with a device starts from its one state"),
         ({"seeds": 2, "progress": print}, "progress: with seeds it is True or False"),
         ({"jobs": 2}, "jobs: a single run uses one core; it needs seeds"),

@@ -83,8 +83,8 @@ def test_it_fits_the_window(site: Path, page: str, width: int, tmp_path: Path) -
     assert int(found[1]) <= 0
 
 
-def _found(site: Path, query: str, home: Path) -> list[str]:
-    """Pages that the search of the site lists, best first, opened as files."""
+def _listed(site: Path, query: str, home: Path) -> str:
+    """What the search of the site lists, opened as a file."""
     assert BROWSER is not None
     sandbox = ["--no-sandbox"] if os.getuid() == 0 else []
     done = subprocess.run(
@@ -99,7 +99,12 @@ def _found(site: Path, query: str, home: Path) -> list[str]:
         timeout=HANG_S,
         check=False,
     )
-    results = done.stdout.partition(' class="search">')[2]
+    return done.stdout.partition(' class="search">')[2]
+
+
+def _found(site: Path, query: str, home: Path) -> list[str]:
+    """Pages that the search lists, best first."""
+    results = _listed(site, query, home)
     links = re.findall(r'<li class="kind-\w+"><a href="([^"?#]+)\.html', results)
     return list(dict.fromkeys(links))
 
@@ -125,6 +130,24 @@ def test_search_finds_usual_names_in_files(
 ) -> None:
     found = _found(site, query, tmp_path)
     assert set(found[: len(first)]) == first, found[:5]
+
+
+@pytest.mark.skipif(BROWSER is None, reason="needs Chromium")
+@pytest.mark.parametrize(
+    ("query", "name", "where"),
+    [
+        ("over-provisioning", "device.over_provisioning", "Config reference"),
+        ("write amplification", "WAF", "Glossary"),
+    ],
+)
+def test_a_place_within_a_page_is_found_by_its_name(
+    site: Path, query: str, name: str, where: str, tmp_path: Path
+) -> None:
+    listed = _listed(site, query, tmp_path)
+    shown = re.findall(r'<a href="[^"]*#name-[^"]*"[^>]*>(.*?)</a><span> \((.*?)\)</span>', listed)
+    # Words of the query are highlighted.
+    found = [(re.sub("<.*?>", "", title), re.sub("<.*?>", "", page)) for title, page in shown]
+    assert found[0] == (name, where)
 
 
 def test_notebooks_are_pages_with_pictures(site: Path) -> None:

@@ -127,7 +127,7 @@ def test_ranges(text: str, values: list[object]) -> None:
 def test_bad_ranges_are_explained(text: str, why: str) -> None:
     with pytest.raises(ssdlab.ConfigError, match=re.escape(why)) as caught:
         values_of({"gc.window": text})
-    assert str(caught.value).startswith(f"--vary gc.window={text}: ")
+    assert str(caught.value).startswith(f'vary={{"gc.window": "{text}"}}: ')
 
 
 def test_words_with_colons_and_texts_are_no_ranges() -> None:
@@ -414,13 +414,13 @@ def test_drives(tmp_path: Path) -> None:
 def test_another_sweep_is_refused_and_replaced_by_force(tmp_path: Path) -> None:
     out = tmp_path / "s"
     first = swept(out=out, vary={OP: [0.3, 0.4]})
-    with pytest.raises(ssdlab.OutputError, match=r"another sweep \(with other --vary\); --force"):
+    with pytest.raises(ssdlab.OutputError, match=r"another sweep \(with other vary\); force"):
         swept(out=out, vary={OP: [0.3, 0.5]})
-    with pytest.raises(ssdlab.OutputError, match="with other --set"):
+    with pytest.raises(ssdlab.OutputError, match="with other set"):
         swept(out=out, vary={OP: [0.3, 0.4]}, set={**FEW, "gc.window": 2})
     assert Sweep.read(out).rows == first.rows
     assert swept(out=out, vary={OP: [0.3, 0.5]}, force=True).rows[1][OP] == 0.5
-    with pytest.raises(ssdlab.OutputError, match="--force replaces it"):
+    with pytest.raises(ssdlab.OutputError, match="force=True replaces it"):
         ssdlab.run("greedy-8ch", set=FEW, out=out, progress=False)
     other = tmp_path / "mine"
     other.mkdir()
@@ -454,6 +454,11 @@ def test_a_full_disk_keeps_what_is_done(tmp_path: Path) -> None:
     assert 3 < data.count(b"\n") < 60
     assert ssdlab_command(*words, "--quiet", cwd=tmp_path).returncode == 0
     assert Sweep.read(tmp_path / "s").completed
+    # The runs fit, their page does not.
+    words = ["sweep", "small.toml", "--vary", f"{OP}=0.2,0.3", "--out", "p"]
+    refused(ssdlab_command(*words, cwd=tmp_path, limit=limit), 2, "html", "what is done is kept")
+    assert (tmp_path / "p" / OUTCOMES).read_bytes().count(b"\n") == 2
+    assert ssdlab_command(*words, "--quiet", cwd=tmp_path).returncode == 0
 
 
 def test_exit_codes_and_json(tmp_path: Path) -> None:

@@ -235,9 +235,12 @@ PACKAGES = [
     "results",
     "policy",
     "traces",
+    "store",
     "html",
     "export",
     "running",
+    "searching",
+    "fleets",
     "kv",
     "ssdlab",  # __init__.py, the public interface: those below it use the package as anybody does.
     "oracles",
@@ -249,7 +252,7 @@ PACKAGES = [
 ]
 FLAT = {"__init__", "__main__", "errors", "policy", "versions"}
 # An error carries the results so far: for type checkers only.
-FOR_TYPES = {("errors", "results")}
+FOR_TYPES = {("errors", "results"), ("errors", "fleets")}
 
 
 def _python_arrows(name: str, tree: ast.AST) -> Iterator[tuple[ast.AST, str]]:

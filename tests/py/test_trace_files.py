@@ -82,7 +82,7 @@ def test_losses_are_refused_or_counted(folder: Path) -> None:
 
 
 BAD = [
-    (["t.trace", "two.csv", "--to", "msr"], ["two.csv exists", "--force"]),
+    (["t.trace", "two.csv", "--to", "msr"], ["two.csv: exists", "--force"]),
     (["t.trace", "x.csv"], ["x.csv: its name does not say a format", "--to"]),
     (["t.trace", "x.csv", "--to", "mrs"], ["did you mean msr?", "fio-v3"]),
     (["t.trace", "x.csv", "--to", "alibaba"], ["expected one of block-event"]),
@@ -163,7 +163,7 @@ def test_requests_are_arrays(folder: Path) -> None:
     assert found.op.dtype == np.dtype(np.uint8)
     with pytest.raises(ssdlab.WorkloadError, match="more than limit = 3 requests"):
         trace.requests(limit=3)
-    with pytest.raises(ssdlab.ConfigError, match="limit 0"):
+    with pytest.raises(ssdlab.ConfigError, match="limit=0"):
         trace.requests(limit=0)
 
 

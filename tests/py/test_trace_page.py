@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 
 import ssdlab
-from running import ROOT, nothing_left, refused, ssdlab_command
+from running import ROOT, SMALL, nothing_left, refused, ssdlab_command
+from ssdlab.html.compare_page import comparison_page
 from ssdlab.html.page import flattened
 from ssdlab.html.plot import Curve, Missing, Plot
+from ssdlab.html.run_page import run_page
 from ssdlab.html.trace_page import trace_page
 from ssdlab.html.trace_plots import trace_figures
 from ssdlab.html.write import trace_files
@@ -174,3 +176,34 @@ def test_the_command_writes_page_and_plots(tmp_path: Path) -> None:
     refused(ssdlab_command(*both, cwd=tmp_path), 2, "--json", "--html")
     alone = ("trace", "info", trace, "--picture", "png")
     refused(ssdlab_command(*alone, cwd=tmp_path), 2, "--picture", "--plots")
+
+
+def test_a_run_of_a_trace_shows_when_and_where_requests_arrive(tmp_path: Path) -> None:
+    """On the page of the run and of a comparison; what stands there is what the trace holds."""
+    trace = tmp_path / "some.trace"
+    trace.write_text(
+        "".join(HEAD.format(i, i % 7, "Q", "WR"[i % 2], i * 8, 8) for i in range(1, 60))
+    )
+    fit = {"workload.fit": "wrap", "workload.sort": True}
+    done = ssdlab.compare(
+        "greedy-8ch",
+        traces=[trace],
+        set=fit,
+        vary={"gc.victim": ["greedy", "fifo"]},
+        progress=False,
+    )
+    values = json.loads(ssdlab.Trace(trace).info(set={"workload.sort": True}).to_json())
+    rate, cells = values["rate"], values["map"]
+    for page in (run_page(next(iter(done.reports.values()))), comparison_page(done)):
+        drawn = {mark["name"]: mark["y"] for mark in _data(page, "arrivals")["marks"]}
+        per_second = [count / (rate["bin_ns"] / 1e9) for count in rate["writes"]]
+        assert drawn["writes"][:-1] == pytest.approx(per_second)
+        assert f"The {sum(map(sum, cells['writes'])):,} pages written" in page
+        assert 'id="map-reads"' in page
+        assert "As recorded: before workload.time_scale" in page
+    trace.unlink()
+    page = run_page(next(iter(done.reports.values())))
+    assert "The trace is no file that can be read again" in page
+    assert 'id="map-writes"' not in page
+    other = ssdlab.run("greedy-8ch", set=SMALL, progress=False)
+    assert "Requests of the trace" not in run_page(other)

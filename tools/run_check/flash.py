@@ -67,6 +67,8 @@ class Flash:
         self.busy_until = array("q", [0]) * blocks
         self.lpn_of = array("q", [-1]) * (blocks * geometry.pages)
         self.sequence_of = array("q", [-1]) * (blocks * geometry.pages)
+        # Parities that were programmed twice under one number: nothing tells their copies apart.
+        self.twins: set[tuple[int, int]] = set()
         self.map = Table(
             "home", "committed", "started", "born", "done", "read", "read_at", "read_line", "late"
         )
@@ -243,6 +245,8 @@ class Flash:
             late = max(arrival, self.cuts.mounted_at)
             self.written[op.request, lpn] = (op.end, op.sequence)
             self.origin[op.sequence] = (op.request, late)
+        if op.cause == "parity" and op.sequence == self.map["started"][lpn]:
+            self.twins.add((lpn, op.sequence))
         if op.sequence > self.map["started"][lpn]:
             self.map["late"][lpn] = late
             self.map["started"][lpn] = op.sequence
@@ -335,6 +339,7 @@ class Flash:
             dead = self.map["started"][lpn] > sequence
             if (
                 not dead
+                and (lpn, sequence) not in self.twins
                 and not self.parity.may_be_dropped(lpn, self.requests)
                 and (not self.requests.trimmed(lpn, born, op.start))
             ):
@@ -373,6 +378,7 @@ class Flash:
         born, home = self.map["born"], self.map["home"]
         live = sum(1 for address in home if address >= 0)
         unsure = self.parity.droppable(self.requests) + self.requests.trims_unknown(report)
+        unsure += len(self.twins)
         for lpn in self.requests.trims:
             if lpn < self.map.size and home[lpn] >= 0:
                 live -= self.requests.trimmed(lpn, born[lpn], sys.maxsize)
@@ -395,7 +401,9 @@ class Flash:
             done = self.requests.last_completion(lpn)
             if self.cuts is not None and self.cuts.durable.may_be_lost.get(lpn, -1) >= arrival:
                 continue
-            if self.parity.may_be_missing(lpn, arrival, done, self.failures):
+            # What a write buffer keeps is written later.
+            until = sys.maxsize if self.requests.buffered else done
+            if self.parity.may_be_missing(lpn, arrival, until, self.failures):
                 continue
             known = lpn < self.map.size
             born, done = (self.map["born"][lpn], self.map["done"][lpn]) if known else (-1, -1)

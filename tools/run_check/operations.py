@@ -58,7 +58,7 @@ class Operations:
         interval = (self.measured_from, self.measured_to)
         self.occupancy = Occupancy(geometry, interval, findings)
         self.failures = Failures(geometry, report, findings)
-        self.parity = Parity(geometry, report, findings, self.failures)
+        self.parity = Parity(geometry, report, findings, self.failures, requests)
         self.flash = Flash(geometry, requests, findings, self.parity, self.failures, owners)
         self.crossing = Crossing(geometry, report, findings, power)
         self.counts: Counter[tuple[str, str]] = Counter()

@@ -5,19 +5,32 @@ from __future__ import annotations
 from collections import defaultdict
 
 from .failure import Failures
-from .inputs import OPS, Findings, Geometry, Op, Report
+from .inputs import OPS, REQUEST_KINDS, Findings, Geometry, Op, Report
 from .requests import Requests
 
 
 class Update:
-    """What the log says of the updates of one group for one request."""
+    """What the log says of the updates of one group for one request, or for buffered pages."""
 
-    __slots__ = ("begun", "beside_until", "data", "first_program", "line", "parity", "read_until")
+    __slots__ = (
+        "begun",
+        "beside_until",
+        "data",
+        "end",
+        "first_program",
+        "line",
+        "parity",
+        "queued",
+        "read_until",
+    )
 
     def __init__(self, line: int, begun: int) -> None:
         """Start with its first operation, in line `line` of the log, at `begun`."""
         self.line = line
         self.begun = begun
+        self.end = begun
+        # When its programs were queued.
+        self.queued = -1
         self.data: set[int] = set()
         self.parity = 0
         self.read_until = -1
@@ -38,13 +51,24 @@ class Parity:
     update begins meanwhile, or what it reads does not belong together. It may begin beside an
     update that has begun, between its operations too, which then commits after it; not where chips
     fail.
+
+    With a write buffer pages of several requests are one update, which programs all its pages in
+    one instant after its last read; the requests do not tell it apart. Where writes are redirected,
+    that instant is not logged, and what one update does is not checked.
     """
 
     def __init__(
-        self, geometry: Geometry, report: Report, findings: Findings, failures: Failures
+        self,
+        geometry: Geometry,
+        report: Report,
+        findings: Findings,
+        failures: Failures,
+        requests: Requests,
     ) -> None:
         """Read the size of the groups."""
         self.geometry = geometry
+        self.requests = requests
+        self.redirects = report.get("config.raid.redirect.policy") not in (None, "none")
         self.failures = failures
         self.updated_until: dict[int, int] = defaultdict(lambda: -1)
         # Start and end of reads for computations, by group.
@@ -54,6 +78,7 @@ class Parity:
         self.group = report.whole("config.raid.group", 0)
         self.user = report.whole("device.user_pages", 0)
         self.updates: dict[tuple[int, int], Update] = {}
+        self.count = 0
         self.chips: dict[int, dict[int, int]] = defaultdict(dict)
 
     def group_of(self, lpn: int) -> int:
@@ -95,11 +120,16 @@ class Parity:
             kind = "parity" if op.lpn >= self.user else "data"
             if op.cause != "rmw":
                 self.findings.add("parity-lpn", place, f"cause of a page of {kind}", op.cause)
-        if op.kind == "read" and op.cause == "host":
+        if op.kind == "read" and (op.cause == "host" or self._reads_rest(op)):
             return
         group = self.group_of(op.lpn)
         self.updated_until[group] = max(self.updated_until[group], op.end)
-        update = self.updates.setdefault((op.request, group), Update(op.line, op.start))
+        if self.requests.buffered and self.redirects:
+            if op.kind == "program":
+                self.place(op.lpn, op.channel * self.geometry.chips + op.chip)
+            return
+        update = self._update_of(op, group)
+        update.end = max(update.end, op.end)
         self.latest[group] = update
         self._beside(op, group, update)
         if op.kind == "read":
@@ -118,6 +148,25 @@ class Parity:
         else:
             update.data.add(op.lpn)
         self.place(op.lpn, op.channel * self.geometry.chips + op.chip)
+
+    def _reads_rest(self, op: Op) -> bool:
+        """Tell whether it reads for a read of the host what the write buffer lacks."""
+        known = self.requests.buffered and self.requests.known(op.request)
+        return known and REQUEST_KINDS[self.requests.table["kind"][op.request]] == "read"
+
+    def _update_of(self, op: Op, group: int) -> Update:
+        """Return the update to which an operation of `group` belongs."""
+        if not self.requests.buffered:
+            return self.updates.setdefault((op.request, group), Update(op.line, op.start))
+        update = self.latest.get(group)
+        queued = op.queued if op.kind == "program" else -1
+        if update is None or (update.queued >= 0 and update.queued != queued):
+            update = Update(op.line, op.start)
+            self.count += 1
+            self.updates[self.count, group] = update
+        if queued >= 0:
+            update.queued = queued
+        return update
 
     def _beside(self, op: Op, group: int, update: Update) -> None:
         """Hold an operation of an update against the computations that are under way."""
@@ -169,12 +218,15 @@ class Parity:
         complete = requests.complete
         for (request, group), update in self.updates.items():
             parity = self.user + group
-            times = (requests.arrival(request), requests.completion(request))
+            times = (update.begun, update.end)
+            if not requests.buffered:
+                times = (requests.arrival(request), requests.completion(request))
             without = self.may_be_missing(parity, *times, self.failures)
             if complete and update.parity != 1 and not (without and update.parity == 0):
-                expected = f"1 program of the parity of group {group} for request {request}"
+                who = "update" if requests.buffered else "request"
+                expected = f"1 program of the parity of group {group} for {who} {request}"
                 self.findings.add("parity-once", f"{OPS}:{update.line}", expected, update.parity)
-            if complete and times[1] < update.beside_until:
+            if complete and not requests.buffered and times[1] < update.beside_until:
                 expected = f"request {request} completed after reads of group {group} beside it"
                 line = f"{OPS}:{update.line}"
                 self.findings.add("parity-lock", line, expected, f"completion at {times[1]}")

@@ -74,6 +74,12 @@ fn config_notes(config: &str) -> PyResult<Vec<String>> {
     Ok(parsed::<RunConfig>("config", config)?.notes())
 }
 
+/// The digest of a resolved configuration (JSON), as reports have it.
+#[pyfunction]
+fn config_digest(config: &str) -> PyResult<String> {
+    Ok(config::digest(&parsed::<RunConfig>("config", config)?))
+}
+
 /// JSON Schema of configurations.
 #[pyfunction]
 fn config_schema() -> String {
@@ -229,6 +235,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(load, module)?)?;
     module.add_function(wrap_pyfunction!(config_toml, module)?)?;
     module.add_function(wrap_pyfunction!(config_notes, module)?)?;
+    module.add_function(wrap_pyfunction!(config_digest, module)?)?;
     module.add_function(wrap_pyfunction!(config_schema, module)?)?;
     module.add_function(wrap_pyfunction!(report_form, module)?)?;
     module.add_function(wrap_pyfunction!(report_schema, module)?)?;

@@ -294,6 +294,18 @@ fn later_layers_win() {
 }
 
 #[test]
+fn another_kind_of_arrivals_drops_earlier_bursts() {
+    let text = "[workload]\narrival = { kind = \"bursty\", burst = 8, pause = \"1 ms\", rate = \"5 per s\" }";
+    let arrival = |sets: &[(&str, &str)]| ok(&with_sets(text, sets)).workload.arrival;
+    let kept = arrival(&[("workload.arrival.kind", "bursty")]);
+    assert_eq!((kept.burst, kept.pause_ns), (8, 1_000_000));
+    for said in [("workload.arrival", "fixed"), ("workload.arrival.kind", "poisson")] {
+        let dropped = arrival(&[said]);
+        assert_eq!((dropped.burst, dropped.pause_ns, dropped.interval_ns), (1, 0, 200_000_000));
+    }
+}
+
+#[test]
 fn a_run_is_called_after_its_file_or_its_preset() {
     let name = |input: &Input| ok(input).kernel.run.name;
     assert_eq!(name(&Input::default()), "run");

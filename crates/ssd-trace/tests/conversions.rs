@@ -15,7 +15,7 @@ use ssd_trace::config::{Fit, TraceUnit, VolumeKey, Workload, WorkloadKind};
 use ssd_trace::formats::TraceFormat;
 use ssd_trace::raw::{Reading, Stopped, each_request};
 use ssd_trace::write::{
-    Allow, ConvertError, Counts, MAX_VOLUMES, Options, TARGETS, Target, convert_trace, split_trace,
+    Allow, ConvertError, Counts, MOST_OPEN, Options, TARGETS, Target, convert_trace, split_trace,
 };
 use ssd_trace::{Step, TraceSource};
 use std::ops::ControlFlow;
@@ -239,9 +239,51 @@ fn a_split_trace_is_what_each_volume_is_alone() {
     assert_eq!(volumes[0].counts.requests, 100);
     let refused = convert(&workload, &folder.file("x"), TraceFormat::Ssdtrace, options);
     assert!(refused.unwrap_err().to_string().contains("the trace has 2 volumes"));
-    let many: String =
-        (0..=MAX_VOLUMES).map(|i| format!("{i},R,0,512,1577808000000000\n")).collect();
-    std::fs::write(&text, many).unwrap();
-    let refused = split_trace(&workload, &folder.file("."), own, options, go_on).unwrap_err();
-    assert!(refused.to_string().contains("more than 256 volumes"), "{refused}");
+}
+
+#[test]
+fn any_number_of_volumes_is_split_with_a_bounded_number_of_open_files() {
+    let folder = Folder::new();
+    let text = folder.file("t.csv");
+    let many = 2 * MOST_OPEN + 3;
+    // Volumes come in turn, so none is complete before the others begin; the last ones first.
+    let line = |i: usize, round: usize| {
+        let at = 1_577_808_000_000_000 + (round * many + i) * 7;
+        format!("{},{},{},4096,{at}\n", many - i, ["R", "W"][round % 2], 4096 * (i + round))
+    };
+    let lines: String = (0..3).flat_map(|r| (0..many).map(move |i| line(i, r))).collect();
+    std::fs::write(&text, lines).unwrap();
+    let workload = of(&text, TraceFormat::Auto);
+    let parts = folder.file("parts");
+    std::fs::create_dir(&parts).unwrap();
+    let (own, options) = (target(TraceFormat::Ssdtrace), Options::default());
+    let most_open = std::cell::Cell::new(0);
+    let watch = |_: Step| {
+        let open = std::fs::read_dir("/proc/self/fd").map_or(0, std::iter::Iterator::count);
+        most_open.set(most_open.get().max(open));
+        Continue(())
+    };
+    let (reading, volumes) = split_trace(&workload, &parts, own, options, watch).unwrap();
+    assert_eq!(
+        volumes.iter().map(|part| part.volume).collect::<Vec<_>>(),
+        (1..=many as u64).collect::<Vec<_>>()
+    );
+    assert_eq!(volumes.iter().map(|part| part.counts.requests).sum::<u64>(), reading.lines);
+    assert!(most_open.get() < 2 * MOST_OPEN, "{}", most_open.get());
+    assert_eq!(std::fs::read_dir(&parts).unwrap().count(), many, "nothing else is left");
+    for part in [&volumes[0], &volumes[MOST_OPEN], &volumes[many - 1]] {
+        let alone = folder.file(&format!("alone-{}.ssdtrace", part.volume));
+        let one = Workload { volume: Some(VolumeKey::One(part.volume)), ..workload.clone() };
+        convert(&one, &alone, TraceFormat::Ssdtrace, options).unwrap();
+        assert_eq!(std::fs::read(&part.path).unwrap(), std::fs::read(alone).unwrap());
+    }
+    let parts = folder.file("stopped");
+    std::fs::create_dir(&parts).unwrap();
+    let mut calls = 0;
+    let stop = |_: Step| {
+        calls += 1;
+        if calls > 1 { ControlFlow::Break(()) } else { Continue(()) }
+    };
+    let stopped = split_trace(&workload, &parts, own, options, stop).unwrap_err();
+    assert!(matches!(stopped, ConvertError::Interrupted { .. }), "{stopped}");
 }

@@ -21,11 +21,14 @@ from ssdlab.cli import (
     config,
     doctor,
     drives,
+    fleet,
     kv,
     listing,
     report,
     reproduce,
+    results,
     run,
+    search,
     snapshot,
     sweep,
     trace,
@@ -34,6 +37,7 @@ from ssdlab.cli import (
 from ssdlab.cli.ending import explained
 from ssdlab.cli.examples import add_examples
 from ssdlab.cli.terminal import discard, put, say
+from ssdlab.display.argument import on_the_command_line
 
 app = typer.Typer(
     name="ssdlab",
@@ -42,8 +46,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 # In the order of `--help`, which lists verbs before groups.
-VERBS = (trial, run, sweep, reproduce, report, listing, doctor)
-GROUPS = (config, trace, drives, kv, snapshot)
+VERBS = (trial, run, sweep, search, fleet, reproduce, report, listing, doctor)
+GROUPS = (config, trace, drives, kv, results, snapshot)
 for module in (*VERBS, *GROUPS):
     app.add_typer(module.app)
 add_examples(app)
@@ -73,7 +77,8 @@ def main() -> None:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     code: object = 0
     try:
-        app()
+        with on_the_command_line():
+            app()
     except SystemExit as end:
         code = end.code
         # Typer ends without a word where an interrupt reaches it.

@@ -8,7 +8,9 @@ from difflib import get_close_matches
 
 from ssdlab.config.resolve import preset_names
 from ssdlab.config.vary import has_range, split
+from ssdlab.display.argument import came_as
 from ssdlab.errors import ConfigError
+from ssdlab.searching.space import IF
 
 
 def _pairs(option: str, said: Sequence[str] | None, form: str) -> Iterator[tuple[str, str]]:
@@ -35,7 +37,10 @@ def read_as(
     """`--set` as a mapping, with the options that say how a trace is read over it."""
     values = set_values(said)
     options = {"unit": unit, "page_size": page_size, "sort": sort or None}
-    values |= {f"workload.{key}": value for key, value in options.items() if value is not None}
+    for key, value in options.items():
+        if value is not None:
+            values[f"workload.{key}"] = value
+            came_as(f"workload.{key}", f"--{key.replace('_', '-')}")
     return values
 
 
@@ -46,6 +51,27 @@ def vary_values(said: Sequence[str] | None) -> dict[str, Iterable[object]]:
         if key in values:
             raise ConfigError([f"--vary {key}: given twice; give all values at once"])
         values[key] = text if has_range(text) else [*split(text)]
+    return values
+
+
+def space_values(said: Sequence[str] | None) -> dict[str, object]:
+    """`--space` as a mapping of keys, with conditions, to values; None: all words of a key."""
+    values: dict[str, object] = {}
+    for one in said or ():
+        text, condition = one, ""
+        if IF in one:
+            text, _, condition = one.rpartition(IF)
+        key, equal, given = (part.strip() for part in text.partition("="))
+        if not key or (equal and not given):
+            form = "KEY=VALUES, such as gc.victim=greedy,fifo or gc.window=1:16, or KEY, or all"
+            raise ConfigError([f"--space {one}: expected {form}"])
+        name = f"{key}{IF}{condition.strip()}" if condition else key
+        if name in values:
+            raise ConfigError([f"--space {key}: given twice; give all values at once"])
+        if not equal:
+            values[name] = None
+        else:
+            values[name] = given if has_range(given) else [*split(given)]
     return values
 
 

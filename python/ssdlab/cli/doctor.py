@@ -16,8 +16,8 @@ from ssdlab.config import memory
 from ssdlab.config.resolve import preset_names
 from ssdlab.display.numbers import rate, size
 from ssdlab.results.text import wrapped
-from ssdlab.running.batch import cores
 from ssdlab.running.run import run
+from ssdlab.running.runner import cores
 
 REQUESTS = 50_000
 

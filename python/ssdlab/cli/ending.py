@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import typer
@@ -10,10 +10,12 @@ import typer
 import ssdlab
 from ssdlab import kv
 from ssdlab.cli.terminal import Form, put_result, say
-from ssdlab.errors import ConfigError, InternalError, OutputError, RunError
+from ssdlab.errors import ClusterError, ConfigError, InternalError, OutputError, RunError
 from ssdlab.results.comparison import Comparison
 
 UNFINISHED, BAD_INPUT, INTERRUPTED = 1, 2, 130
+MOST_REASONS = 10
+"""Of failures."""
 KEPT = "interrupted: the completed part is kept"
 
 
@@ -28,6 +30,18 @@ def end(folder: Path, failures: Mapping[str, str], interrupted: bool, quiet: boo
         say(f"error: {title}: {reason}")
     if failures:
         raise typer.Exit(UNFINISHED)
+
+
+def few_reasons(failed: Mapping[str, Sequence[str]], table: str) -> dict[str, str]:
+    """Why runs failed, each reason once, by the runs that it is true of; `table` has all."""
+    found = {}
+    for reason, titles in [*failed.items()][:MOST_REASONS]:
+        left = len(titles) - 1
+        found[titles[0] + (f" and {left:,} more" if left else "")] = reason
+    left = len(failed) - MOST_REASONS
+    if left > 0:
+        found["more"] = f"{left:,} other reasons, in {table}"
+    return found
 
 
 def end_comparison(done: Comparison, target: Path, json_: Form, quiet: bool) -> None:
@@ -61,6 +75,8 @@ def explained(error: BaseException) -> tuple[int, str]:
     if isinstance(error, RunError):
         kept = f" (partial results in {error.folder})" if error.folder else ""
         return UNFINISHED, f"error: the run could not finish: {error}{kept}"
+    if isinstance(error, ClusterError):
+        return UNFINISHED, f"error: {error}; run the same command again to resume"
     if isinstance(error, KeyboardInterrupt):
         return INTERRUPTED, "interrupted"
     if isinstance(error, MemoryError):

@@ -21,7 +21,19 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "ssdlab sweep modern-tlc --vary device.over_provisioning=0.05:0.30:0.05",
         "ssdlab sweep greedy-8ch --set gc.victim=d-choices --vary gc.victim.d=1:64:x2 --seeds 5",
         "ssdlab sweep --drive samsung-pm9a3 --vary host.queue_depth=1:256:x2 --budget 2h",
+        "ssdlab sweep modern-tlc --vary gc.victim=greedy,fifo --store kept",
         "ssdlab sweep modern-tlc --draw latin-hypercube --points 500 --vary workload.read=0.0:0.9",
+    ),
+    "search": (
+        'ssdlab search modern-tlc --minimize latency.write.p99_9 --subject-to "waf < 1.02 * greedy"'
+        " --space all",
+        "ssdlab search mine.toml --minimize waf --space gc.victim --trace a.csv --test-trace b.csv",
+        "ssdlab search greedy-8ch --minimize waf --space gc.victim=greedy,d-choices"
+        " --space gc.victim.d=log:1:64 --trials 50",
+    ),
+    "fleet": (
+        "ssdlab fleet volumes.csv.gz --drive samsung-pm9a3",
+        "ssdlab fleet --stand-in alibaba:100 --drive mine.toml --drive other.toml",
     ),
     "reproduce": ("ssdlab reproduce adaptive-channel --quick",),
     "report": ("ssdlab report runs/demo --plots figures --picture png",),
@@ -48,6 +60,18 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "kv repair": ("ssdlab kv repair store",),
     "kv simulate": ("ssdlab kv simulate remapcom --remap full --json",),
     "kv bench": ("ssdlab kv bench --value 100 --size 50",),
+    "results query": (
+        'ssdlab results query "select gc_victim, avg(waf) from results group by 1" --store kept',
+        """ssdlab results query "select report->>'$.gc.calls' from results" --store kept --csv""",
+    ),
+    "results list": ("ssdlab results list --store kept",),
+    "results show": ("ssdlab results show 8c2352ab --store kept",),
+    "results export": (
+        "ssdlab results export kept.parquet --store kept",
+        "ssdlab results export runs/again --run 8c2352ab --store kept",
+    ),
+    "results gc": ("ssdlab results gc --store kept --unused 90 --max-size 20GiB",),
+    "results verify": ("ssdlab results verify --store kept",),
     "snapshot make": ("ssdlab snapshot make mine.toml --out mine.snapshot",),
     "snapshot info": ("ssdlab snapshot info mine.snapshot",),
 }

@@ -53,10 +53,28 @@ Jobs = Annotated[
         "--jobs", "-j", min=1, metavar="N", help="Number of concurrent runs.  [default: cores]"
     ),
 ]
+On = Annotated[
+    str | None,
+    typer.Option(
+        "--on",
+        metavar="WHERE",
+        help="Where runs are made: threads[:N], processes[:N], local[:N] (Dask workers here),"
+        " tcp://HOST:PORT (a Dask scheduler) or slurm:FILE.  [default: threads]",
+    ),
+]
 Force = Annotated[
     bool, typer.Option("--force", help="Replace existing results in the output folder.")
 ]
 ForceFiles = Annotated[bool, typer.Option("--force", help="Replace existing files.")]
+StoreOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--store",
+        metavar="DIR",
+        envvar="SSDLAB_STORE",
+        help="Store of results: runs that it has are not made again.",
+    ),
+]
 Plots = Annotated[
     Path | None,
     typer.Option("--plots", metavar="DIR", help="Write the plots to this folder instead."),

@@ -18,7 +18,10 @@ app = typer.Typer()
 @app.command("report")
 def report_command(
     folder: Annotated[
-        Path, typer.Argument(metavar="FOLDER", help="Output folder of `run`, `compare` or `sweep`.")
+        Path,
+        typer.Argument(
+            metavar="FOLDER", help="Output folder of `run`, `compare`, `sweep` or `search`."
+        ),
     ],
     out: Annotated[
         Path | None,
@@ -36,7 +39,7 @@ def report_command(
     ] = None,
     force: ForceFiles = False,
 ) -> None:
-    """Rewrite the page of a run, comparison or sweep, or write its plots as files.
+    """Rewrite the page of a run, comparison, sweep or search, or write its plots as files.
 
     With --baseline or --from an existing page is replaced only with --force.
     """

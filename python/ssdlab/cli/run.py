@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Protocol, TypeVar
+from typing import Annotated, Any, Protocol, TypeVar
 
 import typer
 
@@ -19,6 +19,7 @@ from ssdlab.cli.options import (
     Json,
     Matrix,
     NoHtml,
+    On,
     Out,
     PageSize,
     Quick,
@@ -28,6 +29,7 @@ from ssdlab.cli.options import (
     Separate,
     Sets,
     Sort,
+    StoreOption,
     Trace,
     Traces,
     Unit,
@@ -35,8 +37,9 @@ from ssdlab.cli.options import (
 from ssdlab.cli.terminal import Form, put_result, say
 from ssdlab.errors import ConfigError, Interrupted, OutputError, RunError
 from ssdlab.results.report import Report
-from ssdlab.running.batch import Planned
 from ssdlab.running.compare_runs import plan, run_all
+from ssdlab.running.on import runner_of
+from ssdlab.running.runner import Planned
 
 app = typer.Typer()
 
@@ -56,6 +59,7 @@ def run_command(
     seed: Seed = None,
     seeds: Seeds = None,
     jobs: Jobs = None,
+    on: On = None,
     no_html: NoHtml = False,
 ) -> None:
     """Simulate one run."""
@@ -64,11 +68,12 @@ def run_command(
         traces = [] if trace is None else [trace]
         planned = plan([config], traces=traces, set=values, seed=seed, seeds=seeds)
         target = out or Path("runs") / planned[0].config.name
-        _compared(planned, jobs, target, force, json_, quiet, no_html)
+        _compared(planned, (on, jobs), target, force, json_, quiet, no_html)
         return
-    if jobs is not None:
-        message = "a single run uses one core; --jobs needs --seeds"
-        raise typer.BadParameter(message, param_hint="--jobs")
+    if jobs is not None or on is not None:
+        option = "--jobs" if jobs is not None else "--on"
+        message = f"a single run uses one core here; {option} needs --seeds"
+        raise typer.BadParameter(message, param_hint=option)
     loaded = ssdlab.load_config(config, trace=trace, set=values, seed=seed)
     target = out or Path("runs") / loaded.name
 
@@ -113,6 +118,7 @@ def compare_command(
         ),
     ] = None,
     jobs: Jobs = None,
+    on: On = None,
     out: Out = None,
     force: Force = False,
     json_: Json = None,
@@ -120,6 +126,7 @@ def compare_command(
     seed: Seed = None,
     seeds: Seeds = None,
     no_html: NoHtml = False,
+    store: StoreOption = None,
 ) -> None:
     """Simulate the same work under several configurations, side by side."""
     values = read_as(sets, unit, page_size, sort)
@@ -131,7 +138,7 @@ def compare_command(
     asked = [which for which, (said, _) in studies.items() if said]
     if asked:
         said_seeds = seed is not None or seeds is not None
-        others = configs or traces or values or vary or force or no_html or said_seeds
+        others = configs or traces or values or vary or force or no_html or said_seeds or on
         if others or len(asked) > 1:
             message = f"{asked[0]} accepts only --quick, --jobs, --out, --json and --quiet"
             raise ConfigError([message])
@@ -148,7 +155,7 @@ def compare_command(
         seeds=seeds,
     )
     target = out or Path("runs") / f"{planned[0].config.name}-compared"
-    _compared(planned, jobs, target, force, json_, quiet, no_html)
+    _compared(planned, (on, jobs), target, force, json_, quiet, no_html, store)
 
 
 class _Study(Protocol):
@@ -208,15 +215,16 @@ def _separations(quick: bool, jobs: int | None, out: Path | None, json_: Form, q
 
 def _compared(
     planned: Sequence[Planned],
-    jobs: int | None,
+    where: tuple[str | None, int | None],
     target: Path,
     force: bool,
     json_: Form,
     quiet: bool,
     no_html: bool,
+    store: Path | None = None,
 ) -> None:
     """Run everything and print the results; exit with an error if they are incomplete."""
-    done = run_all(
-        planned, jobs=jobs, out=target, force=force, progress=not quiet, html=not no_html
-    )
+    how: dict[str, Any] = {"force": force, "html": not no_html, "store": store}
+    with runner_of(*where, len(planned)) as runner:
+        done = run_all(planned, runner=runner, out=target, progress=not quiet, **how)
     end_comparison(done, target, json_, quiet)

@@ -15,7 +15,8 @@ from ssdlab.cli.arguments import set_values
 from ssdlab.cli.ending import INTERRUPTED
 from ssdlab.cli.options import ConfigArgument, Json, Quiet, Seed, Sets
 from ssdlab.cli.terminal import Form, put_result, say
-from ssdlab.errors import ConfigError, Interrupted, OutputError
+from ssdlab.errors import ConfigError, Interrupted
+from ssdlab.results import outputs
 from ssdlab.results.text import wrapped
 
 app = typer.Typer(
@@ -41,8 +42,7 @@ def snapshot_make(
         )
     # The state does not depend on the mode of the runs that start from it.
     device = ssdlab.Device(ssdlab.load_config(loaded, set={"run.mode": "timed"}))
-    if out.exists() and not force:
-        raise OutputError(f"{out}: exists; --force replaces it, --out names another file")
+    outputs.check([out], force)  # Before a device is preconditioned, which may take long.
     try:
         device.precondition(progress=not quiet)
         out.parent.mkdir(parents=True, exist_ok=True)

@@ -8,12 +8,13 @@ from typing import Annotated, Any, Literal
 import typer
 
 from ssdlab.cli.arguments import drive_preset, read_as, vary_values
-from ssdlab.cli.ending import end
+from ssdlab.cli.ending import end, few_reasons
 from ssdlab.cli.options import (
     Force,
     Jobs,
     Json,
     NoHtml,
+    On,
     Out,
     PageSize,
     Quiet,
@@ -21,19 +22,19 @@ from ssdlab.cli.options import (
     Seeds,
     Sets,
     Sort,
+    StoreOption,
     Traces,
     Unit,
 )
 from ssdlab.cli.terminal import put_result, say
 from ssdlab.errors import ConfigError
-from ssdlab.results.sweep import Sweep
+from ssdlab.results.sweep import CSV
 from ssdlab.running.design import designed
+from ssdlab.running.on import runner_of
 from ssdlab.running.simulate import Plugs
 from ssdlab.running.sweep_runs import Budget, run_sweep
 
 app = typer.Typer()
-MOST_REASONS = 10
-"""Of failures."""
 
 EPILOG = """Values of --vary: A,B,C (a list), LO:HI:STEP, LO:HI:xFACTOR, lin:LO:HI:COUNT or
 log:LO:HI:COUNT, with --draw also LO:HI and log:LO:HI. Numbers may have units: 25us:100us:25us."""
@@ -77,6 +78,7 @@ def sweep_command(
     page_size: PageSize = None,
     sort: Sort = False,
     jobs: Jobs = None,
+    on: On = None,
     out: Out = None,
     force: Force = False,
     json_: Json = None,
@@ -84,6 +86,7 @@ def sweep_command(
     seed: Seed = None,
     seeds: Seeds = None,
     no_html: NoHtml = False,
+    store: StoreOption = None,
 ) -> None:
     """Simulate one configuration at many points: all combinations of values of its keys.
 
@@ -103,13 +106,15 @@ def sweep_command(
         plugs=Plugs(),
     )
     target = out or Path("runs") / f"{design.first.name}-sweep"
-    how: dict[str, Any] = {"jobs": jobs, "force": force, "html": not no_html}
-    done = run_sweep(design, draw=draw, budget=limit, out=target, progress=not quiet, **how)
+    how: dict[str, Any] = {"force": force, "html": not no_html, "store": store}
+    with runner_of(on, jobs, design.runs) as runner:
+        how |= {"out": target, "progress": not quiet}
+        done = run_sweep(design, runner, draw=draw, budget=limit, **how)
     put_result(json_, quiet, done.to_json, done.summary)
     assert done.folder is not None
     if done.not_run and not done.interrupted and not quiet:
         say(f"budget spent: {done.not_run:,} runs are left; the same command resumes")
-    end(done.folder, _reasons(done), done.interrupted, quiet)
+    end(done.folder, few_reasons(done.failed(), CSV), done.interrupted, quiet)
 
 
 def _source(config: str | None, drive: str | None) -> str:
@@ -121,16 +126,3 @@ def _source(config: str | None, drive: str | None) -> str:
     if config is not None:
         raise ConfigError([f"--drive {drive}: takes the place of {config}; give one of them"])
     return drive_preset(drive)
-
-
-def _reasons(done: Sweep) -> dict[str, str]:
-    """Why runs failed, each reason once, by the runs that it is true of."""
-    found = {}
-    failed = done.failed()
-    for reason, titles in [*failed.items()][:MOST_REASONS]:
-        left = len(titles) - 1
-        found[titles[0] + (f" and {left:,} more" if left else "")] = reason
-    left = len(failed) - MOST_REASONS
-    if left > 0:
-        found["more"] = f"{left:,} other reasons, in the column `error` of sweep.csv"
-    return found

@@ -26,6 +26,7 @@ from ssdlab.cli.options import (
     picture_kind,
 )
 from ssdlab.cli.terminal import Form, put, put_result, say
+from ssdlab.display.argument import came_as
 from ssdlab.errors import ConfigError
 from ssdlab.results import outputs
 from ssdlab.traces.trace import Written
@@ -193,10 +194,13 @@ def trace_generate(
 ) -> None:
     """Generate a synthetic trace: an application, an MSR volume, a fio job file, or by shares."""
     values = set_values(sets)
-    if like is not None:
-        values["workload.like"] = like
-    if msr is not None:
-        values["workload.msr"] = msr
+    for key, value in {"like": like, "msr": msr}.items():
+        if value is not None:
+            values[f"workload.{key}"] = value
+            came_as(f"workload.{key}", f"--{key}")
+    came_as("workload.kind", "KIND")
+    came_as("workload.requests", "--requests")
+    came_as("bytes", "--size")
     done = ssdlab.generate(
         kind,
         out,

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ssdlab.config.resolve import Config
+from ssdlab.display.argument import argument
 from ssdlab.display.numbers import size
 from ssdlab.errors import ConfigError
 
@@ -50,7 +51,7 @@ def check_needed(bytes_: Sequence[int], jobs: int) -> None:
         return
     remedy = "use larger pages or fewer blocks"
     if jobs > 1 and largest[0] <= have:
-        remedy = "run fewer at once (--jobs)"
+        remedy = f"run fewer at once ({argument('jobs')})"
     raise ConfigError(
         [
             f"device.blocks_per_plane: the device takes about {size(need)} of memory and"

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 from ssdlab import _core
 from ssdlab.config.given import typed
+from ssdlab.display.argument import renamed
 from ssdlab.errors import ConfigError
 
 
@@ -179,14 +180,21 @@ class Source:
         *,
         trace: str | Path | None = None,
         seed: int | None = None,
+        names: Mapping[str, str] | None = None,
     ) -> Config:
-        """The configuration with overrides, as `load_config`."""
+        """The configuration with overrides, as `load_config`.
+
+        `names` are the arguments of the caller that have set keys of `set`, for messages.
+        """
         sets = [(key, set_text(value)) for key, value in (set or {}).items()]
+        names = {**(names or {})}
         if trace is not None:
             sets.append(("workload.trace", str(trace)))
+            names["workload.trace"] = "trace"
         if seed is not None:
             sets.append(("run.seed", str(seed)))
+            names["run.seed"] = "seed"
         try:
             return Config(_core.load(self.preset, self.file, sets), self.path)
         except _core.ConfigError as error:
-            raise ConfigError(error.args[0]) from None
+            raise ConfigError(renamed(message, names) for message in error.args[0]) from None

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal, TypeAlias, get_args
 
 from ssdlab.config.vary import Range
+from ssdlab.display.argument import argument
 from ssdlab.errors import ConfigError
 
 Draw: TypeAlias = Literal["random", "latin-hypercube"]
@@ -59,8 +60,8 @@ def grid(values: Mapping[str, Sequence[object]]) -> Space:
     if len(space) > MOST_POINTS:
         sizes = " x ".join(f"{len(one):,}" for one in values.values())
         message = (
-            f"--vary: {sizes} values are {len(space):,} points; a grid has at most"
-            f" {MOST_POINTS:,}: draw some of them (--draw random --points 1000)"
+            f"{argument('vary')}: {sizes} values are {len(space):,} points; a grid has at most"
+            f" {MOST_POINTS:,}: draw some of them ({argument(draw='random', points=1000)})"
         )
         raise ConfigError([message])
     return space
@@ -92,16 +93,16 @@ def checked_draw(draw: str | None, points: int | None) -> tuple[Draw, int] | Non
     """How many points are drawn, and how; None: a grid. Raises `ConfigError`."""
     if draw is None:
         if points is not None:
-            message = f"--points {points}: a grid has all its points; draw some with --draw random"
-            raise ConfigError([message])
+            given, how = argument(points=points), argument(draw="random")
+            raise ConfigError([f"{given}: a grid has all its points; draw some with {how}"])
         return None
     known = next((one for one in DRAWS if one == draw), None)
     if known is None:
-        raise ConfigError([f"--draw {draw}: expected one of: {', '.join(DRAWS)}"])
+        raise ConfigError([f"{argument(draw=draw)}: expected one of: {', '.join(DRAWS)}"])
     if points is None:
-        raise ConfigError([f"--draw {draw}: how many points? (--points 100)"])
+        raise ConfigError([f"{argument(draw=draw)}: how many points? ({argument(points=100)})"])
     if points < 1:
-        raise ConfigError([f"--points {points}: expected at least 1"])
+        raise ConfigError([f"{argument(points=points)}: expected at least 1"])
     if points > MOST_POINTS:
-        raise ConfigError([f"--points {points:,}: at most {MOST_POINTS:,} are possible"])
+        raise ConfigError([f"{argument(points=points)}: at most {MOST_POINTS:,} are possible"])
     return known, points

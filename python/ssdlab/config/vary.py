@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from ssdlab.config.quantity import QUANTITY, UNITS
+from ssdlab.display.argument import argument, keyed
 from ssdlab.errors import ConfigError
 
 MOST_VALUES = 1_000_000
@@ -48,10 +49,14 @@ class Range:
         """The value at `share` of the range, 0 to 1 exclusive."""
         low, high = float(self.low), float(self.high)
         if self.log:
-            return _value(Decimal(low * (high / low) ** share), self.unit, self.whole)
+            return self.value(low * (high / low) ** share)
         if self.whole:
-            return _value(Decimal(math.floor(low + share * (high - low + 1))), self.unit, True)
-        return _value(Decimal(low + share * (high - low)), self.unit, False)
+            return self.value(math.floor(low + share * (high - low + 1)))
+        return self.value(low + share * (high - low))
+
+    def value(self, number: float) -> object:
+        """The value of the key that is `number` units."""
+        return _value(Decimal(number), self.unit, self.whole)
 
 
 def _value(number: Decimal, unit: str, whole: bool, digits: int = DIGITS) -> object:
@@ -222,7 +227,7 @@ def values_of(
             try:
                 found[key] = _ranged(given, drawn)
             except ValueError as error:
-                messages.append(f"--vary {key}={given}: {error}")
+                messages.append(f"{keyed('vary', key, given)}: {error}")
         # Of another string the letters would be varied.
         elif isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
             listed = json.dumps(given, default=str)
@@ -256,7 +261,8 @@ def _ranged(text: str, drawn: bool) -> list[object] | Range:
             return one
         low, _, high = text.rpartition(":")
         form = f"{text}:STEP, or log:{low}:{high}:COUNT" if "log" not in text else f"{text}:COUNT"
-        message = f"how many values? Write {form}, or draw points (--draw random --points 100)"
+        drawn_by = argument(draw="random", points=100)
+        message = f"how many values? Write {form}, or draw points ({drawn_by})"
         raise ValueError(message)
     values: list[object] = []
     for part in parts:
@@ -290,10 +296,10 @@ def listed(values: Mapping[str, Sequence[object] | Range]) -> dict[str, list[obj
 
 
 def of_vary(messages: Iterable[str], keys: Iterable[str]) -> Iterator[str]:
-    """Messages about `--set`, where the key is one that varies, about `--vary`."""
+    """Messages about `set`, where the key is one that varies, about `vary`."""
     keys = tuple(keys)
     for message in messages:
-        head, colon, rest = message.partition("--set: ")
+        head, colon, rest = message.partition(f"{argument('set')}: ")
         name = re.split(r":?\s", rest, maxsplit=1)[0].rstrip(":")
         ours = any(name == key or name.startswith(f"{key}.") for key in keys)
-        yield f"--vary {rest}" if not head and colon and ours else message
+        yield keyed("vary", rest) if not head and colon and ours else message

@@ -40,6 +40,7 @@ UNITS = {
     "sorting": "requests",
     "writing": "bytes",
     "sweep": "runs",
+    "volumes": "volumes",
 }
 
 
@@ -65,11 +66,17 @@ class Display(Protocol):
     def end(self, label: str, how: str) -> None:
         """The run called `label` has ended."""
 
+    def note(self, label: str, text: str) -> None:
+        """Show `text` beside the progress of what is called `label`."""
+
 
 class _Bars:
     def __init__(self, bars: Progress) -> None:
         self.bars = bars
         self.tasks: dict[str, TaskID] = {}
+
+    def note(self, label: str, text: str) -> None:
+        self.bars.update(self.tasks[label], description=f"{label}: {text}")
 
     def run(self, label: str) -> Callback:
         self.tasks[label] = task = self.bars.add_task(label, total=None, stage="")
@@ -105,6 +112,10 @@ class _Lines:
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
+        self.notes: dict[str, str] = {}
+
+    def note(self, label: str, text: str) -> None:
+        self.notes[label] = f", {text}"
 
     def _say(self, label: str, line: str) -> None:
         with self.lock:
@@ -126,7 +137,7 @@ class _Lines:
             line = f"{stage} {done:,} {UNITS.get(stage, '')}, {speed(per_second, stage)}"
             if total and per_second > 0:
                 line += f", {100 * done / total:.0f} %, {(total - done) / per_second:.0f} s left"
-            self._say(label, line)
+            self._say(label, line + self.notes.get(label, ""))
 
         return update
 

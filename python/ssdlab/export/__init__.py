@@ -12,12 +12,14 @@ from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 
+from ssdlab.display.argument import argument
 from ssdlab.errors import OutputError
 from ssdlab.results import stored
 from ssdlab.results.comparison import Comparison
 from ssdlab.results.folder import EXPORTS
 from ssdlab.results.outputs import Write, write_all
 from ssdlab.results.report import Report
+from ssdlab.results.search import Search
 from ssdlab.results.sweep import Sweep
 
 
@@ -54,11 +56,14 @@ def export_run(
     if to not in FORMATS:
         near = get_close_matches(to, FORMATS, 1)
         hint = f"; did you mean {near[0]}?" if near else ""
-        raise OutputError(f"--to {to}: no such format; there are: {', '.join(FORMATS)}{hint}")
+        raise OutputError(
+            f"{argument(to=to)}: no such format; there are: {', '.join(FORMATS)}{hint}"
+        )
     folder = Path(folder)
     report = stored.read(folder)
-    if isinstance(report, Sweep):
-        raise OutputError(f"{folder}: a sweep; its table is there as CSV (and Parquet)")
+    if isinstance(report, Sweep | Search):
+        what = "sweep" if isinstance(report, Sweep) else "search"
+        raise OutputError(f"{folder}: a {what}; its table is there as CSV")
     if isinstance(report, Comparison):
         runs = ", ".join(str(one.folder) for one in report.reports.values())
         raise OutputError(f"{folder}: a comparison; export one of its runs: {runs}")

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ssdlab import _core
+from ssdlab.display.argument import argument
 from ssdlab.errors import OutputError
 from ssdlab.results.outputs import Write, text
 from ssdlab.results.report import Report
@@ -32,9 +33,11 @@ DEPTHS = ("1", "2", "4", "8", "16", "32")
 def files(report: Report) -> dict[str, Write]:
     """fio.json."""
     if report.json["config"]["run"]["mode"] == "functional":
-        raise OutputError("--to fio: a functional run has no time; make it with run.mode=timed")
+        raise OutputError(
+            f"{argument(to='fio')}: a functional run has no time; make it with run.mode=timed"
+        )
     if not report.distributions_csv:
-        raise OutputError("--to fio: the run has no distributions.csv; make it again")
+        raise OutputError(f"{argument(to='fio')}: the run has no distributions.csv; make it again")
     values = {"fio version": f"ssdlab-{_core.__version__}", "jobs": [_job(report)], "disk_util": []}
     return {"fio.json": text(json.dumps(values, indent=2) + "\n")}
 

@@ -31,8 +31,8 @@ def files(report: Report) -> dict[str, Write]:
     """One file of every operation, request and interval that the run logged."""
     logs = {name: log(report, name) for name in ("ops", "requests")}
     if not any(logs.values()):
-        keys = "--set metrics.op_log=true --set metrics.request_log=true"
-        raise OutputError(f"{report.folder}: the run kept no log; make it again with {keys}")
+        keys = "metrics.op_log=true and metrics.request_log=true"
+        raise OutputError(f"{report.folder}: the run kept no log; run it again with {keys}")
 
     def write(out: BinaryIO) -> None:
         # Without a time in its head the file depends on the run alone.

@@ -10,6 +10,7 @@ from typing import BinaryIO
 import numpy as np
 import numpy.typing as npt
 
+from ssdlab.display.argument import argument
 from ssdlab.errors import OutputError
 from ssdlab.export.logs import tables
 from ssdlab.results.outputs import Write
@@ -47,7 +48,7 @@ def parquet(report: Report) -> dict[str, Write]:
         import pyarrow.parquet  # noqa: F401
     except ImportError as error:
         why = "Parquet needs pyarrow: pip install 'ssdlab[parquet]'"
-        raise OutputError(f"--to parquet: {why}") from error
+        raise OutputError(f"{argument(to='parquet')}: {why}") from error
     return {f"{name}.parquet": partial(_parquet, stream) for name, stream in tables(report).items()}
 
 

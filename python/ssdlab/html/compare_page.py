@@ -192,11 +192,11 @@ def _ratios(done: Comparison, columns: list[str], base: int) -> str:
 
 
 NOTE = (
-    "Value divided by that of the baseline. The ± of mean latencies is half the width of the 95 %"
-    " interval of the two single runs (batch means, relative half widths added in quadrature). It"
-    " treats the runs as independent, so it is too wide where runs of the same work vary together;"
-    " --seeds pairs them. The other numbers are exact for this run and say nothing about other"
-    " seeds."
+    "Value divided by that of the baseline; grey: not distinguishable. The ± of mean latencies is"
+    " half the width of the 95 % interval of the two single runs (batch means, relative half widths"
+    " added in quadrature). It treats the runs as independent, so it is too wide where runs of the"
+    " same work vary together; repeat them with several seeds to pair them. The other numbers are"
+    " exact for this run and say nothing about other seeds."
 )
 """What the table of ratios shows of single runs."""
 

@@ -9,8 +9,9 @@ import numpy as np
 
 from ssdlab.html.curves import Series, cumulative, fewer, merged, points, points_in_panel
 from ssdlab.html.metric_plots import all_figures
-from ssdlab.html.panels import columns_of, side_by_side
-from ssdlab.html.plot import Axis, Curve, Figure, Floats, Missing, Plot
+from ssdlab.html.panels import columns_of, overlaid, side_by_side
+from ssdlab.html.plot import Axis, Curve, Figure, Floats, Missing
+from ssdlab.html.recorded import recorded_figures
 from ssdlab.html.run_plots import (
     TIME,
     WAF_AXIS,
@@ -22,10 +23,8 @@ from ssdlab.html.run_plots import (
 from ssdlab.results.comparison import Comparison
 from ssdlab.results.report import Report
 
-MOST_RUNS = 14
-"""Runs that are drawn in one plot: two rounds of colours."""
 MOST_PANELS = 30
-"""Runs that are drawn side by side."""
+"""Runs that are drawn."""
 
 OPS = ("write", "read")
 """Operations whose latencies are compared."""
@@ -42,9 +41,10 @@ def comparison_figures(done: Comparison) -> list[Figure]:
 
 def run_figures(done: Comparison) -> list[Figure]:
     """The plots in which each run has a curve."""
-    reports = dict(list(done.reports.items())[:MOST_RUNS])
+    reports = dict(list(done.reports.items())[:MOST_PANELS])
     left = len(done.reports) - len(reports)
-    note = f" Only the first {MOST_RUNS} runs; the tables include the other {left}." if left else ""
+    only = f" Only the first {MOST_PANELS} runs; the tables include the other {left}."
+    note = only if left else ""
     found: list[Figure] = []
     ops = [op for op in OPS if any(getattr(r.latency, op).count for r in reports.values())]
     for op in ops:
@@ -56,7 +56,15 @@ def run_figures(done: Comparison) -> list[Figure]:
         for one in found
     ]
     over_time = [_over_time(done, *kind) for kind in _KINDS]
-    return [*_by_seed(done), *found, *over_time]
+    return [*_by_seed(done), *found, *over_time, *_recorded(done)]
+
+
+def _recorded(done: Comparison) -> list[Figure]:
+    """The trace, if all runs replay the same one in the same way."""
+    workloads = [report.json["config"]["workload"] for report in done.reports.values()]
+    if not workloads or any(one != workloads[0] for one in workloads):
+        return []
+    return recorded_figures(next(iter(done.reports.values())))
 
 
 def _by_seed(done: Comparison) -> list[Figure]:
@@ -199,7 +207,7 @@ def _distribution(
         return Missing(
             key, title, next(filter(None, whys), "Garbage collection collected no block.")
         )
-    return Plot(key, title, text, x, y, tuple(curves))
+    return overlaid(key, title, text, x, y, curves)
 
 
 def _over_time(done: Comparison, key: str, title: str, text: str, axis: Axis, make: Make) -> Figure:

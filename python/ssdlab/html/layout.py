@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+
 from ssdlab.html.plot import TONES
 
 WIDTH, HEIGHT = 560.0, 290.0
@@ -23,3 +26,10 @@ def cut(name: str, most: int = 58) -> str:
     """`name` in at most so many letters: labels of runs differ at their ends."""
     half = (most - 1) // 2
     return name if len(name) <= most else f"{name[: most - 1 - half]}…{name[-half:]}"
+
+
+def cut_alike(names: Sequence[str], most: int) -> list[str]:
+    """Labels of runs in so many letters: without room all lose the keys before their values."""
+    if any(len(name) > most for name in names):
+        names = [re.sub(r"\b[\w.]+=", "", name) for name in names]
+    return [cut(name, most) for name in names]

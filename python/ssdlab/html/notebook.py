@@ -18,6 +18,8 @@ from ssdlab.html.plot import Drawable, Figure, Missing
 from ssdlab.html.png import png
 from ssdlab.html.points_plots import groups, heat, over_key
 from ssdlab.html.run_page import run_figures
+from ssdlab.html.search_page import points_table as tried_table
+from ssdlab.html.search_plots import history
 from ssdlab.html.svg import drawn
 from ssdlab.html.sweep_page import numbers_table as points_table
 from ssdlab.results import outputs
@@ -25,6 +27,7 @@ from ssdlab.results.answer import AMOUNT
 from ssdlab.results.comparison import Comparison
 from ssdlab.results.points import Key, Points
 from ssdlab.results.report import Report
+from ssdlab.results.search import Search
 from ssdlab.results.sweep import Sweep
 
 MAIN = ("ccdf", "latency-time", "waf", "parts")
@@ -129,6 +132,15 @@ def of_sweep(done: Sweep) -> str:
         parts.append(of_points(done.points, AMOUNT, None, None)._repr_html_())
     parts.append(f'<div style="overflow-x:auto">{points_table(done, MOST_ROWS)}</div>')
     return "".join([*parts, *_warnings(done.warning_groups())])
+
+
+def of_search(done: Search) -> str:
+    """The answer of a search, its history, the best points."""
+    parts = [f"<p>{escape(one)}</p>" for one in (done.answer, *done.warnings) if one]
+    first = history(done, 0)
+    parts += [] if isinstance(first, Missing) else [_of([first])._repr_html_()]
+    table = tried_table(done, MOST_ROWS)
+    return "".join([*parts, f'<div style="overflow-x:auto">{table}</div>'])
 
 
 def _warnings(groups: Iterable[tuple[str, str, list[str]]]) -> Iterator[str]:

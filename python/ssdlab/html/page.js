@@ -8,8 +8,11 @@
   const putRatio = (cell, text, low, high) => {
     cell.textContent = text;
     if (!(low <= 1 && high >= 1) || low === high) return;
-    cell.append(" ");
-    cell.appendChild(document.createElement("small")).textContent = "not distinguishable";
+    cell.textContent = "";
+    const open = cell.appendChild(document.createElement("span"));
+    open.className = "open";
+    open.title = "not distinguishable";
+    open.textContent = text;
   };
 
   // As ssdlab.results.intervals.paired_ratio.

@@ -9,7 +9,7 @@ from xml.sax.saxutils import escape
 import numpy as np
 
 from ssdlab.html.axes import grid, labels
-from ssdlab.html.layout import BOTTOM, LEFT, LETTER, RIGHT, WIDTH, cut
+from ssdlab.html.layout import BOTTOM, LEFT, LETTER, RIGHT, WIDTH, cut_alike
 from ssdlab.html.marks import curve_body
 from ssdlab.html.plot import TONES, Axis, Curve, Panels, Plot
 from ssdlab.html.scale import Scale
@@ -77,6 +77,15 @@ def side_by_side(
     return Panels(key, title, caption, x, y, tuple(curves), linked=linked)
 
 
+def overlaid(
+    key: str, title: str, caption: str, x: Axis, y: Axis, curves: Sequence[Curve]
+) -> Plot | Panels:
+    """Smooth curves in one plot while each has a colour of its own; more as small multiples."""
+    if len(curves) <= TONES:
+        return Plot(key, title, caption, x, y, tuple(curves))
+    return Panels(key, title, caption, x, y, tuple(curves))
+
+
 def panels_body(figure: Panels) -> tuple[float, str]:
     """Height and elements of small multiples."""
     made = layout(figure)
@@ -87,11 +96,14 @@ def panels_body(figure: Panels) -> tuple[float, str]:
     size = f'width="{x.end + 2 * edge:g}" height="{y.start + 8:g}"'
     box = f'x="{-edge:g}" y="-4" {size}'
     parts = [f'<clipPath id="{clip}"><rect {box}/></clipPath>']
-    letters = int(x.end / LETTER)
+    names = cut_alike([curve.name for curve in figure.curves], int(x.end / LETTER))
     for i, (curve, (left, top)) in enumerate(zip(figure.curves, made.places, strict=True)):
         bottom = i + made.columns >= count
         axes = "".join(grid(x, y, named=(bottom, i % made.columns == 0), narrow=True))
-        name = escape(cut(curve.name, letters))
+        shown = names[i]
+        name = escape(shown)
+        if shown != curve.name:
+            name += f"<title>{escape(curve.name)}</title>"
         parts.append(
             f'<g class="pane" transform="translate({left:g} {top:g})" data-left="{left:g}"'
             f' data-down="{top:g}"><text class="legend" x="0" y="-6">{name}</text>{axes}'

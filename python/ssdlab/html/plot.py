@@ -86,7 +86,7 @@ class Panels:
 
     Where noisy curves overlap, the one that is drawn last hides the others; side by side none does,
     and the common scale still shows which is higher. Smooth curves that must be compared in detail,
-    such as distributions, are better off in one `Plot`.
+    such as distributions, are better off in one `Plot`, unless they are many.
     """
 
     key: str

@@ -73,8 +73,9 @@ def ratio_cells(done: Comparison, label: str, baseline: str, columns: Sequence[s
 
 
 def marked(text: str) -> str:
-    """A ratio as HTML: words that leave it open are set small."""
-    return text.replace(UNDECIDED, f"<small>{UNDECIDED}</small>")
+    """A ratio as HTML: one that is left open is grey."""
+    ratio, words, _ = text.partition(f" {UNDECIDED}")
+    return f'<span class="open" title="{UNDECIDED}">{ratio}</span>' if words else text
 
 
 def quantiles(done: Comparison) -> str:
@@ -86,7 +87,7 @@ def quantiles(done: Comparison) -> str:
 RATIO_NOTE = (
     "Value divided by that of the baseline under the same seed: geometric mean over the pairs,"
     " with the 95 % confidence interval of Student's t for the logarithms. If it contains 1, the"
-    " two are not distinguishable. About one in twenty intervals misses the true value, so with"
-    " many columns some do."
+    " two are not distinguishable: those are grey. About one in twenty intervals misses the true"
+    " value, so with many columns some do."
 )
 """What the table of ratios shows."""

@@ -21,6 +21,7 @@ from ssdlab.html.page import (
     warnings_box,
 )
 from ssdlab.html.plot import Figure, Missing
+from ssdlab.html.recorded import recorded_figures
 from ssdlab.html.run_plots import (
     OPS,
     PARTS,
@@ -52,7 +53,8 @@ MOST_ROWS = 1500
 
 def run_figures(report: Report) -> list[Figure]:
     """Every plot of a run, in the order of the page."""
-    return [*latency_figures(report), *device_figures(report), *wear_figures(report)]
+    parts = (latency_figures, device_figures, recorded_figures, wear_figures)
+    return [figure for make in parts for figure in make(report)]
 
 
 def run_page(report: Report, folder: Path | None = None, since: int | None = None) -> str:
@@ -63,6 +65,7 @@ def run_page(report: Report, folder: Path | None = None, since: int | None = Non
         Section("numbers", "Headline", _headline(report) + warnings_box(report.warnings)),
         Section("latency", "Latency", _latencies(report) + _plots(report, latency_figures)),
         Section("device", "Device over time", _plots(report, device_figures)),
+        Section("trace", "Requests of the trace", _plots(report, recorded_figures)),
         Section("failure", "Failed chips", _failure(report)),
         Section("copies", "Copies", _copies(report)),
         Section("power", "Power cuts", _power(report)),

@@ -6,7 +6,7 @@ import numpy as np
 
 from ssdlab.display.numbers import duration, on_page, percent
 from ssdlab.html.curves import Series, cumulative, fewer, points
-from ssdlab.html.panels import side_by_side
+from ssdlab.html.panels import overlaid, side_by_side
 from ssdlab.html.plot import (
     ERASE,
     FLUSH,
@@ -45,7 +45,7 @@ def _functional(report: Report) -> bool:
     return bool(report.json["config"]["run"]["mode"] == "functional")
 
 
-UNTIMED = "A functional run has no time. Use --set run.mode=timed."
+UNTIMED = "A functional run has no time: set run.mode=timed."
 
 
 def no_distributions(report: Report) -> str | None:
@@ -67,7 +67,7 @@ def no_series(report: Report) -> str | None:
     shorter = max(1, report.time.simulated // 200)
     return (
         f"Too few rows in the time series ({rows}): the measurement took {lasted} and"
-        f' metrics.interval is {interval}. Use --set "metrics.interval={shorter} ns".'
+        f' metrics.interval is {interval}. Set "metrics.interval={shorter} ns".'
     )
 
 
@@ -108,19 +108,19 @@ def distribution_figures(
     if zeros:
         note += f" Zero latency, so left of the axis: {', '.join(zeros)}."
     return [
-        Plot(
+        overlaid(
             *titles[0],
             f"Share of requests with at most this latency. {note}",
             across,
             Axis("share of requests", "share", low=0.0, high=1.0),
-            tuple(cdf),
+            cdf,
         ),
-        Plot(
+        overlaid(
             *titles[1],
             f"Share of requests with more than this latency: p99 is at 1 %. {note}",
             across,
             Axis("share above", "share", log=True, high=1.0),
-            tuple(ccdf),
+            ccdf,
         ),
     ]
 

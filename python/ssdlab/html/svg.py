@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib import resources
 from xml.sax.saxutils import escape, quoteattr
@@ -24,6 +25,7 @@ from ssdlab.html.layout import (
     TOP,
     WIDTH,
     cut,
+    cut_alike,
     tone_class,
 )
 from ssdlab.html.maps import heat_body, parallel_body
@@ -113,7 +115,11 @@ def _plot(plot: Plot) -> tuple[float, str]:
     clip = f"clip-{plot.key}"
     width, tall = WIDTH - RIGHT - LEFT, y.start - y.end
     box = f'x="{LEFT:g}" y="{y.end:g}" width="{width:g}" height="{tall:g}"'
-    parts.append(f'<clipPath id="{clip}"><rect {box}/></clipPath>')
+    # Points at the edges are drawn whole.
+    edge = 4 if any(curve.dots is not None for curve in plot.curves) else 0
+    wider = f'width="{width + 2 * edge:g}" height="{tall + 2 * edge:g}"'
+    inside_of = f'<rect x="{LEFT - edge:g}" y="{y.end - edge:g}" {wider}/>'
+    parts.append(f'<clipPath id="{clip}">{inside_of}</clipPath>')
     parts.append(f'<g clip-path="url(#{clip})"><g class="marks{_over(len(named))}">')
     for i, one in enumerate(named):
         inside = bars_body(one, x, y) if isinstance(one, Bars) else curve_body(one, x, y)
@@ -170,15 +176,15 @@ def _legend(entries: list[tuple[str, int]], top: float) -> Iterator[str]:
 def _stacked(figure: Stacked) -> tuple[float, str]:
     names = list(figure.parts)
     top = TOP + LINE * _legend_lines(names) + 6
-    labels = max(len(cut(label, 26)) for label, _ in figure.rows)
-    left = min(max(LEFT, 12 + LETTER * labels), 200.0)
+    labels = cut_alike([label for label, _ in figure.rows], 26)
+    left = min(max(LEFT, 12 + LETTER * max(map(len, labels))), 200.0)
     totals = [sum(parts) for _, parts in figure.rows]
     high = max(totals) or 1.0
     room = WIDTH - RIGHT - 70 - left
     body = list(_legend([(name, i) for i, name in enumerate(names)], TOP))
     for i, (label, parts) in enumerate(figure.rows):
         y, at = top + ROW * i, left
-        text = escape(cut(label, 26))
+        text = escape(labels[i])
         body.append(f'<text class="tick end" x="{left - 8:g}" y="{y + 15:g}">{text}</text>')
         for tone, value in enumerate(parts):
             width = room * value / high
@@ -207,7 +213,8 @@ THIN = 20.0
 def _forest(figure: Forest) -> tuple[float, str]:
     labels = [label for label, _ in figure.panels[0][1]]
     left = min(max(LEFT, 16 + LETTER * max(len(cut(label, 24)) for label in labels)), 190.0)
-    across = min(PANELS, len(figure.panels))
+    count = len(figure.panels)
+    across = min(PANELS, count if count < 4 else -(-count // 2))
     room = (WIDTH - left - 6) / across
     body: list[str] = []
     tall = 52.0 + THIN * len(labels)
@@ -228,17 +235,21 @@ def _panel(
 ) -> Iterator[str]:
     """The ratios of one number, from `start` to `end`."""
     known = [p for _, p in rows if p is not None]
-    ends = np.array([v for p in known for v in (p.ratio, p.low, p.high) if v is not None] + [1.0])
+    far = _far([point.ratio for point in known])
+    near = [p for p in known if abs(p.ratio - 1) <= far]
+    ends = np.array([v for p in near for v in (p.ratio, p.low, p.high) if v is not None] + [1.0])
     apart = 0.08 * (ends.max() - ends.min() or 1.0)
     axis = Axis("", "ratio", low=float(ends.min() - apart), high=float(ends.max() + apart))
     x = Scale.over(axis, ends, start, end)
     foot = top + 26 + THIN * len(rows)
     yield f'<text class="legend" x="{start:g}" y="{top + 16:g}">{escape(title)}</text>'
-    ticks = x.ticks()
+    ticks, free = x.ticks(), -np.inf
     for value, text in ticks[:: -(-len(ticks) // 3)]:
-        at = x.at(np.array([value]))[0]
+        at, half = x.at(np.array([value]))[0], LETTER * len(text) / 2
         yield f'<path class="grid" d="M{at:.1f} {top + 22:g}V{foot:g}"/>'
-        yield f'<text class="tick middle" x="{at:.1f}" y="{foot + 16:g}">{escape(text)}</text>'
+        if at - half >= free:
+            yield f'<text class="tick middle" x="{at:.1f}" y="{foot + 16:g}">{escape(text)}</text>'
+            free = at + half + LETTER
     one = x.at(np.array([1.0]))[0]
     yield f'<path class="axis" d="M{one:.1f} {top + 22:g}V{foot:g}"/>'
     for row, (label, point) in enumerate(rows):
@@ -246,10 +257,37 @@ def _panel(
             continue
         y = top + 32 + THIN * row
         low, high = point.low or point.ratio, point.high or point.ratio
-        a, at, b = x.at(np.array([low, point.ratio, high]))
+        a, at, b = np.clip(x.at(np.array([low, point.ratio, high])), start, end)
         text = f"{label}: {point.ratio:.3f} [{low:.3f}, {high:.3f}]"
+        yield f'<g class="point {point.state}"><title>{escape(text)}</title>'
+        if abs(point.ratio - 1) > far:
+            yield from _beyond(point.ratio, start if point.ratio < 1 else end, y)
+            continue
         yield (
-            f'<g class="point {point.state}"><title>{escape(text)}</title>'
             f'<path class="line" d="M{a:.1f} {y:g}H{b:.1f}"/>'
             f'<circle class="dot" cx="{at:.1f}" cy="{y:g}" r="4.5"/></g>'
         )
+
+
+FAR, NEAR = 4.0, 0.02
+"""A ratio so many times as far from 1 as the next one would press the others together, unless all
+lie within so much of 1.
+"""
+
+
+def _far(ratios: Sequence[float]) -> float:
+    """How far from 1 a ratio is drawn in its place; those beyond are arrows with their numbers."""
+    known = sorted(abs(ratio - 1) for ratio in ratios)
+    # The first gap in the upper half: most ratios stay in their places.
+    for at in range(-(-len(known) // 2), len(known)):
+        if known[at] > FAR * max(known[at - 1], NEAR):
+            return known[at - 1]
+    return math.inf
+
+
+def _beyond(ratio: float, edge: float, y: float) -> Iterator[str]:
+    """An arrow at the edge of a panel, with the ratio that lies beyond."""
+    way = -1 if ratio < 1 else 1
+    yield f'<path class="dot" d="M{edge:.1f} {y:g}l{-8 * way} -5v10z"/>'
+    side = "tick halo" if way < 0 else "tick halo end"
+    yield f'<text class="{side}" x="{edge - 12 * way:.1f}" y="{y + 4:g}">{ratio:.2f}</text></g>'

@@ -51,9 +51,9 @@ class Timeline:
 def why_none(report: Report, folder: Path | None, since: int | None = None) -> str | None:
     """Why there is no timeline from `since` (ns) on, and how to get it; None: there may be one."""
     if report.json["config"]["run"]["mode"] == "functional":
-        return "A functional run has no time. Use --set run.mode=timed."
+        return "A functional run has no time: set run.mode=timed."
     if not report.json["config"]["metrics"]["op_log"]:
-        return "The run wrote no operation log. Use --set metrics.op_log=true."
+        return "The run wrote no operation log: set metrics.op_log=true."
     if folder is None or not (folder / LOGS["ops"]).exists():
         return f"{LOGS['ops']} is not in the folder."
     end = report.time.measured_from + report.time.simulated

@@ -51,8 +51,7 @@ def trace_figures(infos: Sequence[Info]) -> list[Figure]:
         Axis("requests in a run", "count", log=True),
     )
     return [
-        _rate(infos),
-        *_maps(infos),
+        *arrival_figures(infos),
         _by_op(infos, "sizes", "Sizes of requests", sizes, "size", size),
         _by_op(infos, "runs", "Sequential runs", runs, "run_requests", length),
         _updates(infos, "updates", "Update intervals", "interval_pages"),
@@ -62,6 +61,11 @@ def trace_figures(infos: Sequence[Info]) -> list[Figure]:
         _idle(infos),
         _bursts(infos),
     ]
+
+
+def arrival_figures(infos: Sequence[Info]) -> list[Figure]:
+    """When and where requests arrive."""
+    return [_rate(infos), *_maps(infos)]
 
 
 def _each(infos: Sequence[Info]) -> Iterator[tuple[str, int, Info]]:

@@ -14,6 +14,8 @@ from ssdlab.html.page import MADE_BY
 from ssdlab.html.plot import Figure, Missing
 from ssdlab.html.png import png
 from ssdlab.html.run_page import run_figures, run_page
+from ssdlab.html.search_page import search_page
+from ssdlab.html.search_plots import search_figures
 from ssdlab.html.svg import drawn
 from ssdlab.html.sweep_page import sweep_figures, sweep_page
 from ssdlab.html.timeline import why_none
@@ -22,6 +24,7 @@ from ssdlab.html.trace_plots import trace_figures
 from ssdlab.results import outputs, stored
 from ssdlab.results.folder import PAGE
 from ssdlab.results.report import Report
+from ssdlab.results.search import Search
 from ssdlab.results.sweep import Sweep
 
 if TYPE_CHECKING:
@@ -41,7 +44,7 @@ def report_folder(
     since: int | None = None,
     force: bool = False,
 ) -> list[Path]:
-    """Write the page of what is in `folder`, run, comparison or sweep, and its plots; the files.
+    """Write the page of what is in `folder`, whatever verb has left it, and its plots; the files.
 
     The page goes to `out` (default: into the folder), the plots as `picture` files into `plots`;
     with `plots` alone no page is written. `since` is where a run's timeline begins, nanoseconds.
@@ -59,12 +62,15 @@ def report_folder(
                 raise OutputError(f"--from: {folder}: {why}")
             figures: list[Figure] = run_figures(done)
             page: Callable[[], str] = partial(run_page, done, folder, since)
-        elif isinstance(done, Sweep):
+        elif isinstance(done, Sweep | Search):
             if since is not None or baseline is not None:
                 option = "--baseline" if since is None else "--from"
-                raise OutputError(f"{option}: {folder} contains a sweep, which has none")
-            figures = sweep_figures(done)
-            page = partial(sweep_page, done)
+                kind = "sweep" if isinstance(done, Sweep) else "search"
+                raise OutputError(f"{option}: {folder} contains a {kind}, which has none")
+            if isinstance(done, Sweep):
+                figures, page = sweep_figures(done), partial(sweep_page, done)
+            else:
+                figures, page = search_figures(done), partial(search_page, done)
         else:
             if since is not None:
                 raise OutputError(f"--from: {folder} contains a comparison, which has no timeline")

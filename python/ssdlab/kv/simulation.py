@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from ssdlab import _core
 from ssdlab.config.resolve import ConfigLike, load_config
+from ssdlab.display.argument import argument
 from ssdlab.errors import ConfigError, OutputError, WorkloadError, translated
 from ssdlab.results.text import wrapped
 
@@ -165,7 +166,10 @@ def simulate(
         try:
             loaded = load_config(loaded, set={"remap.mode": "share"})
         except ConfigError as error:
-            said = [message.replace("--set:", f"remap {remap!r}:") for message in error.messages]
+            said = [
+                message.replace(f"{argument('set')}:", f"remap {remap!r}:")
+                for message in error.messages
+            ]
             raise ConfigError(said) from None
     path, text = Path(workload), None
     if path.is_file():

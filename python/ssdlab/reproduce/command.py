@@ -29,8 +29,8 @@ from ssdlab.reproduce.result import VERSION, Judged, Reproduction
 from ssdlab.reproduce.scoring import Score, score
 from ssdlab.results import outputs
 from ssdlab.results.report import Report
-from ssdlab.running.batch import Planned
 from ssdlab.running.compare_runs import run_into
+from ssdlab.running.runner import Planned
 
 JSON, PAGE, MARKDOWN = "reproduction.json", "report.html", "reproduction.md"
 TRACES = Path("traces")

@@ -26,7 +26,10 @@ TITLES = {one.name: one.title for one in columns() if one.ranked}
 """Columns of which the answer tells, with their names."""
 MOST_NAMED = 3
 """Configurations that are named in a row."""
-UNRANKED = f"{ONE_SEED}, so nothing is ranked (--seeds N repeats every run with N seeds)."
+UNRANKED = (
+    f"{ONE_SEED[0].upper()}{ONE_SEED[1:]}, so nothing is ranked. Repeat every run with several"
+    " seeds (--seeds 5, or seeds=5 in Python)."
+)
 
 
 @dataclass(frozen=True)
@@ -156,18 +159,22 @@ def _time(done: Comparison, of: tuple[str, str], best: Sequence[str], key: str) 
     text += _as_good(done, key, [one for one in best if one != first], first)
     ratio = done.ratio(least, base, key) if least not in (base, *best) else None
     if ratio is not None:
-        text += f"; {least}, which writes least: {_against(ratio, 'long', f'with {base}')}"
+        told = _against(ratio, "long", f"with {base}")
+        told = told if ratio.order in LEVEL else f"is {told}"
+        text += f"; with {least}, which writes least, it {told}"
     return text + "."
 
 
+LEVEL = (UNDECIDED, "equal")
+"""Orders that rank none of two."""
 WORDS = {"much": ("less", "more"), "long": ("shorter", "longer")}
 
 
 def _against(ratio: Ratio | None, what: str, other: str) -> str:
     """A ratio in words: `2.1 % less than greedy`, `3.2 times as much as greedy`."""
     assert ratio is not None, "configurations that are ranked have ratios"
-    if ratio.order in (UNDECIDED, "equal"):
-        return f"no difference to {other.removeprefix('with ')} can be told"
+    if ratio.order in LEVEL:
+        return f"cannot be told from {other.removeprefix('with ')}"
     if ratio.ratio >= 2:
         return f"{ratio.ratio:.2g} times as {what} as {other}"
     apart = 100 * abs(ratio.ratio - 1)

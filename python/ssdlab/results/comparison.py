@@ -36,11 +36,17 @@ def _row(label: str, report: Report) -> Row:
     return {"label": label} | {one.name: one.of_report(report) for one in columns()}
 
 
+RATIO = " " * 6
+"""Room for a ratio behind a value."""
+COMPARED = ("mean", "p99", "p99_9")
+"""Latencies that are told with ratios: those of medians and of single largest values say little."""
+
+
 def _ratio(value: float | None, base: float | None, first: bool) -> str:
-    """How `value` compares with that of the first row, in seven columns."""
+    """How `value` compares with that of the first row, in so many columns as `RATIO`."""
     if first or not value or not base:
-        return " " * 7
-    return f"{value / base:>6.2f}x"
+        return RATIO
+    return f"{value / base:>{len(RATIO) - 1}.2f}x"
 
 
 @dataclass(frozen=True, repr=False)
@@ -374,18 +380,18 @@ class Comparison:
         return ["", *told] if told else []
 
     def _ratio(self, label: str, value: float | None, base: float | None) -> str:
-        """How `value` of a run compares with that of the first one, in seven columns."""
+        """How `value` of a run compares with that of the first one."""
         first, apart = next(iter(self.reports)), self.not_compared
         return _ratio(value, base, label == first or label in apart or first in apart)
 
     def _overview(self) -> list[str]:
         head = [
             "",
-            "WAF" + " " * 7,
-            "decided by",
+            "WAF" + RATIO,
+            "decided",
             "GC calls",
             "foreground",
-            "pages moved",
+            "copies",
             "erases",
         ]
         rows = []
@@ -412,14 +418,15 @@ class Comparison:
         }
         if not any(s.count for s in stats.values()):
             return []
-        names = [name.replace("_", ".") + " " * 7 for name in STATISTICS]
+        ratios = {name: RATIO if name in COMPARED else "" for name in STATISTICS}
+        names = [name.replace("_", ".") + room for name, room in ratios.items()]
         rows = []
         base = next(iter(stats.values()))
         for label, s in stats.items():
             cells = [label]
-            for name in STATISTICS:
+            for name, room in ratios.items():
                 value, against = getattr(s, name), getattr(base, name)
-                cells.append(duration(value) + self._ratio(label, value, against))
+                cells.append(duration(value) + (room and self._ratio(label, value, against)))
             rows.append(cells)
         return ["", *table([f"{op} latency", *names], rows)]
 

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from ssdlab.results.comparison import Comparison
     from ssdlab.results.points import Points
     from ssdlab.results.report import Report
+    from ssdlab.results.search import Search
     from ssdlab.results.sweep import Sweep
 
 
@@ -38,6 +39,9 @@ class Drawer(Protocol):
 
     def of_sweep(self, done: Sweep) -> str:
         """A sweep in a notebook, as HTML."""
+
+    def of_search(self, done: Search) -> str:
+        """A search in a notebook, as HTML."""
 
     def of_points(self, points: Points, metric: str, x: str | None, y: str | None) -> Drawing:
         """A column over a key, or over two."""

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from ssdlab.display.argument import argument
 from ssdlab.errors import InternalError, OutputError
 from ssdlab.results import sweep
 from ssdlab.results.comparison import CSV, JSON, TEXT
@@ -19,10 +20,13 @@ from ssdlab.results.report import CONFIG, DISTRIBUTIONS, LOGS, REPORT, SERIES, S
 
 PAGE = "report.html"
 """Name of the page in the folder of a run or of a comparison."""
+FLEET = {kind: f"fleet.{kind}" for kind in ("json", "csv", "parquet")}
+"""Files of a fleet, beside the outcomes."""
 WRITTEN = {
     *(REPORT, CONFIG, SERIES, DISTRIBUTIONS, SUMMARY, PAGE, *LOGS.values()),
     *(JSON, CSV, TEXT),
     *(sweep.JSON, sweep.CSV, sweep.PARQUET, sweep.OUTCOMES),
+    *FLEET.values(),
 }
 EXPORTS = "export"
 """Where `ssdlab export` puts its files by default."""
@@ -49,28 +53,34 @@ def _refusal(folder: Path, force: bool, reads: Iterable[Path]) -> str | None:
     if not os.path.lexists(folder):
         return None
     real, here = folder.resolve(), Path.cwd()
+    elsewhere = f"choose another folder with {argument('out')}"
     if real in (here, *here.parents):
         which = "is the current folder" if real == here else "contains the current folder"
-        return f"{folder}: {which} and cannot be replaced; choose another --out"
+        return f"{folder}: {which} and cannot be replaced; {elsewhere}"
     for file in reads:
         if real in file.resolve().parents:
-            return f"{folder}: contains {file}, the configuration of this run; choose another --out"
+            return f"{folder}: contains {file}, the configuration of this run; {elsewhere}"
     if not folder.is_dir():
-        return f"{folder}: exists and is not a folder; choose another --out"
+        return f"{folder}: exists and is not a folder; {elsewhere}"
     held = {entry.name for entry in folder.iterdir() if not entry.name.endswith(".unfinished")}
     if not held:
         return None
-    if not held & {REPORT, JSON, sweep.JSON}:
-        return f"{folder}: contains files that are not from a run; choose another --out"
+    if not held & {REPORT, JSON, sweep.JSON, FLEET["json"]}:
+        return f"{folder}: contains files that are not from a run; {elsewhere}"
     if not force:
-        return f"{folder}: contains a run; --force replaces it, --out names another folder"
+        return f"{folder}: contains a run; {in_its_place()}"
     foreign = _foreign(folder)
     if foreign is not None:
         return (
             f"{folder}: contains {foreign}, which is not from a run and would be lost; move it or"
-            " choose another --out"
+            f" {elsewhere}"
         )
     return None
+
+
+def in_its_place() -> str:
+    """What to do about a folder that has results already."""
+    return f"{argument(force=True)} replaces it, {argument('out')} names another folder"
 
 
 def written_not(error: OSError, folder: Path) -> OutputError:
@@ -122,7 +132,7 @@ def remove_stale(target: Path) -> None:
 
 def _completed(folder: Path) -> bool:
     """Whether `folder` holds results of a run or a comparison that came to its end."""
-    for name in (JSON, REPORT, sweep.JSON):
+    for name in (JSON, REPORT, sweep.JSON, FLEET["json"]):
         with suppress(OSError, ValueError, AttributeError):
             values = json.loads((folder / name).read_text(encoding="utf-8"))
             return bool(values.get("completed"))

@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, TypeAlias
 
+from ssdlab.display.argument import argument
 from ssdlab.errors import OutputError
 from ssdlab.results.folder import written_not
 
@@ -28,7 +29,7 @@ def check(files: Iterable[Path], force: bool, ours: Ours = lambda _: False) -> N
         if file.is_dir():
             raise OutputError(f"{file}: is a folder; name a file")
         if file.exists() and not force and not ours(file):
-            raise OutputError(f"{file}: exists; --force replaces it")
+            raise OutputError(f"{file}: exists; {argument(force=True)} replaces it")
 
 
 def write_all(

@@ -95,6 +95,18 @@ class Report(measures.Parts):
         Raises `ValueError` for a report of a later version.
         """
         values = json.loads(text)
+        return Report.of_values(values, series_csv, distributions_csv, trace=trace, folder=folder)
+
+    @staticmethod
+    def of_values(
+        values: dict[str, Any],
+        series_csv: str = "",
+        distributions_csv: str = "",
+        *,
+        trace: dict[str, Any] | None = None,
+        folder: Path | None = None,
+    ) -> Report:
+        """As `of`, from report.json as it was parsed."""
         if values["version"] > VERSION:
             message = (
                 f"{REPORT} has version {values['version']} of the report format; this ssdlab reads"
@@ -102,6 +114,7 @@ class Report(measures.Parts):
             )
             raise ValueError(message)
         kinds = _kinds(Report)
+        apart: dict[str, Any]
         apart = {"json": values, "series_csv": series_csv, "trace": trace, "folder": folder}
         apart["distributions_csv"] = distributions_csv
         older = "this report was written by an older version without this analysis"

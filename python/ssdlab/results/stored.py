@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ssdlab.errors import OutputError
-from ssdlab.results import sweep
+from ssdlab.results import search, sweep
 from ssdlab.results.comparison import JSON, Comparison
 from ssdlab.results.report import REPORT, SERIES, Report
 
@@ -31,12 +31,12 @@ def _unreadable(folder: Path, why: str) -> OutputError:
     return OutputError(f"{folder}: its results cannot be read: {why}")
 
 
-def read(folder: Path) -> Report | Comparison | sweep.Sweep:
-    """The run, comparison or sweep that left its files in `folder`. Raises `OutputError`."""
+def read(folder: Path) -> Report | Comparison | sweep.Sweep | search.Search:
+    """What a run, comparison, sweep or search left in `folder`. Raises `OutputError`."""
     if not folder.is_dir():
         what = "is not a folder" if folder.exists() else "no such folder"
         raise OutputError(
-            f"{folder}: {what}; expected the output folder of `run`, `compare` or `sweep`"
+            f"{folder}: {what}; expected the output folder of `run`, `compare`, `sweep` or `search`"
         )
     if (folder / JSON).exists():
         with readable(folder / JSON):
@@ -44,9 +44,13 @@ def read(folder: Path) -> Report | Comparison | sweep.Sweep:
     if (folder / sweep.JSON).exists():
         with readable(folder / sweep.JSON):
             return sweep.Sweep.read(folder)
+    if (folder / search.JSON).exists():
+        with readable(folder / search.JSON):
+            return search.Search.read(folder)
     if not (folder / REPORT).exists():
         raise OutputError(
-            f"{folder}: contains neither {REPORT} nor {JSON}: not a run, comparison or sweep"
+            f"{folder}: contains neither {REPORT} nor {JSON}:"
+            " not a run, comparison, sweep or search"
         )
     if not (folder / SERIES).exists():
         raise OutputError(f"{folder}: {SERIES} is missing; a run writes it next to {REPORT}")

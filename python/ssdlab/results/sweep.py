@@ -57,19 +57,23 @@ class Outcome:
     """How many of these, the first, invalidate numbers."""
     loss: str = ""
     """What of its trace was skipped, if much was."""
+    more: Mapping[str, Value] = field(default_factory=dict)
+    """Further numbers and words of the run, by name."""
 
     @staticmethod
-    def of(point: int, seed: int | None, report: Report) -> Outcome:
+    def of(
+        point: int, seed: int | None, report: Report, more: Mapping[str, Value] | None = None
+    ) -> Outcome:
         """The outcome of a completed run."""
         values = tuple(one.of_report(report) for one in MEASURED)
         warnings, loss = tuple(report.warnings), report.loss or ""
-        return Outcome(point, seed, values, "", warnings, report.invalidating, loss)
+        return Outcome(point, seed, values, "", warnings, report.invalidating, loss, more or {})
 
     def line(self) -> str:
         """As a line of `outcomes.jsonl`."""
         values: dict[str, object]
         values = {"point": self.point, "seed": self.seed, "values": self.values}
-        for key in ("error", "warnings", "invalidating", "loss"):
+        for key in ("error", "warnings", "invalidating", "loss", "more"):
             if getattr(self, key):
                 values[key] = getattr(self, key)
         return json.dumps(values, separators=(",", ":")) + "\n"

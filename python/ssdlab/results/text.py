@@ -88,11 +88,11 @@ def folded_points(told: Iterable[tuple[str, str]]) -> list[str]:
     return [f"{named([*by_label])}: {next(iter(by_label.values()))}" for by_label in alike(told)]
 
 
-def named(labels: Sequence[str]) -> str:
+def named(labels: Sequence[str], what: str = "point") -> str:
     """Points in words: all of a few, or how many and one of them."""
     if len(labels) <= EXAMPLES:
         return "; ".join(labels)
-    return f"{counted(len(labels), 'point')}, such as {labels[0]}"
+    return f"{counted(len(labels), what)}, such as {labels[0]}"
 
 
 def counted(count: int, what: str) -> str:

@@ -6,22 +6,28 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from ssdlab import policy
 from ssdlab.config import memory
 from ssdlab.config.given import typed
 from ssdlab.config.resolve import Config, ConfigLike, load_config
 from ssdlab.config.vary import listed, of_vary, values_of
+from ssdlab.display.argument import argument
 from ssdlab.display.numbers import Value
 from ssdlab.display.progress import display, say_before
-from ssdlab.errors import ConfigError, Interrupted, OutputError, WorkloadError
+from ssdlab.errors import ClusterError, ConfigError, Interrupted, OutputError, WorkloadError
 from ssdlab.results.comparison import CSV, JSON, TEXT, Comparison, labels_of
 from ssdlab.results.folder import draft, keep_with_page
 from ssdlab.results.report import Report
-from ssdlab.running.batch import Batch, Ended, Planned, missing_traces, threads_of
+from ssdlab.running.batch import Batch
 from ssdlab.running.fitted import all_fitted, fits
+from ssdlab.running.job import missing_traces
+from ssdlab.running.kept import kept
+from ssdlab.running.on import runner_of
+from ssdlab.running.runner import Ended, Planned, Runner, Threads, threads_of
 from ssdlab.running.simulate import Plugs, plugged
+from ssdlab.store.store import Store
 
 NO_PLUGS = Plugs()
 Enough: TypeAlias = Callable[[Comparison], bool]
@@ -80,13 +86,15 @@ def plan(
 def repeated(planned: list[Planned], seeds: int) -> list[Planned]:
     """Every run with the seeds `run.seed`, `run.seed` + 1, ...: the same ones for all."""
     if seeds < 2:
-        raise ConfigError([f"seeds: {seeds}: expected at least 2, for intervals between them"])
+        raise ConfigError(
+            [f"{argument(seeds=seeds)}: expected at least 2, for intervals between them"]
+        )
     begins = {one.config["run.seed"]: one.label for one in planned}
     if len(begins) > 1:
         (a, of_a), (b, of_b), *_ = begins.items()
         message = (
             f"run.seed: {a} in {of_a}, {b} in {of_b}: repetitions use the same seeds for all"
-            " configurations; set the first one with --seed and do not vary it"
+            f" configurations; set the first one with {argument('seed')} and do not vary it"
         )
         raise ConfigError([message])
     begin = next(iter(begins))
@@ -107,10 +115,12 @@ def compare(
     seed: int | None = None,
     seeds: int | None = None,
     jobs: int | None = None,
+    on: str | None = None,
     out: str | Path | None = None,
     force: bool = False,
     progress: bool = True,
     html: bool = True,
+    store: str | Path | Store | None = None,
     victim: policy.VictimLike | None = None,
     trigger: policy.Wants | None = None,
     concurrency: policy.Limits | None = None,
@@ -121,9 +131,13 @@ def compare(
 
     Every one of `configs` (presets, files, loaded configurations) is run with every trace and with
     every combination of the values of `vary` ({"gc.victim": ["greedy", "fifo"]}), `jobs` at a time
-    (default: one per core); results do not depend on `jobs`. Existing reports can be compared
-    instead. `out` is the folder of the comparison, with a folder for each run in it;
-    `set`, `seed`, `force`, `progress` and `html` are those of `ssdlab.run`.
+    (default: one per core). `on` says where: "threads" here (the default), "processes" here,
+    "local:4" (Dask workers here), "tcp://HOST:PORT" (a Dask scheduler) or "slurm:FILE"; results
+    depend on neither. On a cluster that is lost, the runs that are left fail. Existing reports can
+    be compared instead.
+
+    `out` is the folder of the comparison, with a folder for each run in it; `set`, `seed`, `force`,
+    `progress` and `html` are those of `ssdlab.run`.
 
     A run that cannot finish is listed in `failures`. Ctrl-C raises `Interrupted` with the
     `comparison` of the completed runs, whose `not_run` lists the others. Otherwise raises the
@@ -131,6 +145,9 @@ def compare(
 
     With `seeds` every run is repeated with that many seeds, starting at `run.seed` and the same
     for all: `estimates` and `ratios` of the comparison then have confidence intervals.
+
+    `store` is the folder of a store of results: a run that it has is not made again, and those that
+    are made are added. Default: the environment variable SSDLAB_STORE, if it is set.
 
     Policies in Python (`ssdlab.policy`) apply to all runs as in `ssdlab.run`, or are varied by key:
     {"gc.victim": ["greedy", Mine()]}. Each run gets its own copy, in its own process.
@@ -147,7 +164,9 @@ def compare(
         raise ConfigError(["compare either reports or configurations, not a mix of both"])
     named = [one for one in several if not isinstance(one, Report)]
     planned = plan(named, traces=traces, set=set, vary=vary, seed=seed, seeds=seeds, plugs=plugs)
-    done = run_all(planned, jobs=jobs, out=out, force=force, progress=progress, html=html)
+    with runner_of(on, jobs, len(planned)) as runner:
+        how: dict[str, Any] = {"force": force, "progress": progress, "html": html}
+        done = run_all(planned, runner=runner, out=out, store=store, **how)
     return unless_interrupted(done)
 
 
@@ -169,18 +188,35 @@ def run_all(
     progress: bool = True,
     html: bool = True,
     enough: Enough | None = None,
+    runner: Runner | None = None,
+    store: str | Path | Store | None = None,
 ) -> Comparison:
     """Run everything, with folders, tables, summary and page (`html`) in `out`.
 
-    With `enough` no further seed begins once that says so of the runs that have ended.
+    With `enough` no further seed begins once that says so of the runs that have ended. `runner`
+    makes the runs; None: `jobs` threads here. `store` is that of `compare`.
     """
-    planned, jobs = _checked(planned, jobs, progress)
+    planned, maker = _checked(planned, runner or jobs, progress)
+    with kept(maker, store, progress) as runner:
+        return _all(planned, runner, out, force, progress, html, enough)
+
+
+def _all(
+    planned: Sequence[Planned],
+    runner: Runner,
+    out: str | Path | None,
+    force: bool,
+    progress: bool,
+    html: bool,
+    enough: Enough | None,
+) -> Comparison:
+    """The comparison of runs that are checked."""
     if out is None:
-        return _ran(planned, None, jobs, progress, html, enough).comparison()
+        return _ran(planned, None, runner, progress, html, enough).comparison()
     reads = dict.fromkeys(one.config.file for one in planned if one.config.file)
     with draft(Path(out), force, reads) as made:
         try:
-            done = _ran(planned, made.path, jobs, progress, html, enough).comparison()
+            done = _ran(planned, made.path, runner, progress, html, enough).comparison()
         except OutputError as error:
             text = str(error).replace(str(made.path), str(made.target))
             raise OutputError(f"{text}; nothing is kept") from error
@@ -209,6 +245,12 @@ class Finished:
             self.reports[one] = ended.report
         if ended.how == "failed":
             self.failures[one.title] = ended.why
+
+    def lost(self, why: str) -> None:
+        """The others cannot be made."""
+        for one in self.planned:
+            if one not in self.reports:
+                self.failures.setdefault(one.title, why)
 
     def comparison(self) -> Comparison:
         """The reports by label, and by label and seed, in the order of the plan."""
@@ -239,18 +281,21 @@ def run_into(
     planned: Sequence[Planned], folder: Path, jobs: int | None, progress: bool
 ) -> Finished:
     """Make the runs, each into its place in `folder` as soon as it is done, without pages."""
-    planned, jobs = _checked(planned, jobs, progress)
-    return _ran(planned, folder, jobs, progress, html=False)
+    planned, runner = _checked(planned, jobs, progress)
+    return _ran(planned, folder, runner, progress, html=False)
 
 
 def _checked(
-    planned: Sequence[Planned], jobs: int | None, progress: bool
-) -> tuple[list[Planned], int]:
-    """The runs with the devices that they get, and how many run at a time.
+    planned: Sequence[Planned], runs_on: Runner | int | None, progress: bool
+) -> tuple[list[Planned], Runner]:
+    """The runs with the devices that they get, and what makes them: by default so many threads.
 
     Raises `ConfigError`, or `WorkloadError` if a trace is missing.
     """
-    jobs = threads_of(jobs, len(planned))
+    if runs_on is None or isinstance(runs_on, int):
+        runner: Runner = Threads(threads_of(runs_on, len(planned)))
+    else:
+        runner = runs_on
     missing = missing_traces(one.config["workload.trace"] for one in planned)
     if missing:
         raise WorkloadError(f"{', '.join(missing)}: cannot open the trace: no such file")
@@ -260,9 +305,9 @@ def _checked(
             configs = all_fitted(configs, shown.run)
     else:
         configs = all_fitted(configs, None)
-    memory.check(configs, jobs)
+    memory.check(configs, runner.here)
     sized = [replace(one, config=config) for one, config in zip(planned, configs, strict=True)]
-    return sized, jobs
+    return sized, runner
 
 
 def _page(done: Comparison) -> str:
@@ -274,7 +319,7 @@ def _page(done: Comparison) -> str:
 def _ran(
     planned: Sequence[Planned],
     folder: Path | None,
-    jobs: int,
+    runner: Runner,
     progress: bool,
     html: bool,
     enough: Enough | None = None,
@@ -283,8 +328,11 @@ def _ran(
         say_before(note for one in planned if not one.policies for note in one.config.notes)
     done = Finished(list(planned))
     wanted = planned if enough is None else _until(planned, done, enough)
-    batch = Batch(wanted, done.take, folder, html=html)
-    batch.run(jobs, progress)
+    batch = Batch(wanted, done.take, folder, html=html, ahead=enough is None)
+    try:
+        batch.run(runner, progress)
+    except ClusterError as error:  # What is done is kept.
+        done.lost(str(error))
     done.interrupted = batch.interrupted
     return done
 

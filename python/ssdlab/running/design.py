@@ -16,12 +16,13 @@ from ssdlab.config import memory
 from ssdlab.config.resolve import Config, ConfigLike, Source, set_text
 from ssdlab.config.space import Space, checked_draw, drawn, grid
 from ssdlab.config.vary import listed, logarithmic, of_vary, values_of
+from ssdlab.display.argument import argument, keyed
 from ssdlab.display.numbers import Value
 from ssdlab.errors import ConfigError, WorkloadError
 from ssdlab.policy import Policies
 from ssdlab.results.sweep import COLUMNS, point_label
 from ssdlab.results.text import folded_points
-from ssdlab.running.batch import missing_traces
+from ssdlab.running.job import missing_traces
 from ssdlab.running.simulate import Plugs, plugged
 from ssdlab.versions import described
 
@@ -133,7 +134,7 @@ class Design:
             "log": [*self.log],
             "seed": self.seed,
             "seeds": None if self.seeds == (None,) else [*self.seeds],
-            "policies": _sources({**self.sets, **plugs}.values(), values),
+            "policies": sources({**self.sets, **plugs}.values(), values),
         }
 
 
@@ -141,7 +142,7 @@ def _plain(sets: Mapping[str, object]) -> dict[str, object]:
     return {key: value for key, value in sets.items() if not policy.is_policy(value)}
 
 
-def _sources(*groups: Iterable[object]) -> dict[str, str]:
+def sources(*groups: Iterable[object]) -> dict[str, str]:
     """The policies in Python by label, each with a digest of its source, if that is known."""
     found = {}
     for one in (value for group in groups for value in group if policy.is_policy(value)):
@@ -180,7 +181,7 @@ def designed(
     chosen = checked_draw(draw, points)
     given = values_of(vary, drawn=chosen is not None)
     if not given:
-        form = "such as --vary device.over_provisioning=0.05:0.30:0.05"
+        form = f"such as {keyed('vary', 'device.over_provisioning', '0.05:0.30:0.05')}"
         raise ConfigError([f"nothing to sweep: give at least one key and its values, {form}"])
     missing = missing_traces(traces)
     if missing:
@@ -201,10 +202,12 @@ def designed(
 
 def _seeds(design: Design, seeds: int) -> tuple[int, ...]:
     if seeds < 2:
-        raise ConfigError([f"seeds: {seeds}: expected at least 2, for intervals between them"])
+        raise ConfigError(
+            [f"{argument(seeds=seeds)}: expected at least 2, for intervals between them"]
+        )
     if "run.seed" in design.space.columns:
-        message = "--vary run.seed: --seeds repeats every point with the same seeds; do not vary it"
-        raise ConfigError([message])
+        which, how = keyed("vary", "run.seed"), argument("seeds")
+        raise ConfigError([f"{which}: {how} repeats every point with the same seeds; vary another"])
     first = int(design.first["run.seed"])
     return tuple(range(first, first + seeds))
 
@@ -212,6 +215,7 @@ def _seeds(design: Design, seeds: int) -> tuple[int, ...]:
 def check(design: Design, jobs: int) -> None:
     """Refuse a sweep with a value, or a device, that is possible at no point.
 
+    `jobs` devices at a time have to fit into the memory of this machine.
     A point whose values exclude one another is left to its run, which says so.
     """
     errors: dict[str, None] = {}
@@ -251,8 +255,9 @@ def _impossible(space: Space, bad: Mapping[tuple[str, int], tuple[str, ...]]) ->
     for (key, at), messages in bad.items():
         value = policy.label_of(space.columns[key][at])
         for message in messages:
-            own = message.startswith(f"--vary {key}")
-            yield message if own else f"--vary {key}: no point with {value} is possible: {message}"
+            name = keyed("vary", key)
+            own = message.startswith(name)
+            yield message if own else f"{name}: no point with {value} is possible: {message}"
 
 
 def _few(messages: Iterable[str]) -> list[str]:

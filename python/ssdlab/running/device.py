@@ -17,6 +17,7 @@ from ssdlab.config.resolve import Config, ConfigLike, load_config
 from ssdlab.display.numbers import duration
 from ssdlab.display.progress import Callback, shown
 from ssdlab.errors import ConfigError, InternalError, RunError, WorkloadError, translated
+from ssdlab.results import outputs
 from ssdlab.results.measures import Recovery
 from ssdlab.results.report import Report
 from ssdlab.running.fitted import fitted
@@ -153,6 +154,7 @@ class Device:
         A snapshot holds no time, and of policies only what one that separates pages knows.
         Raises `OutputError` if it cannot be written.
         """
+        outputs.check([Path(path)], force)
         with translated(), shown(self.config.name, progress) as callback:
             return self.core.save(path, replace=force, progress=callback)
 

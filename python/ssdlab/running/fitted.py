@@ -10,6 +10,7 @@ from ssdlab import _core
 from ssdlab.config.resolve import Config
 from ssdlab.display.progress import Callback
 from ssdlab.errors import translated
+from ssdlab.running.moved import NOTHING, Moved
 
 _READING = (
     "action",
@@ -33,15 +34,16 @@ def fits(config: Config) -> bool:
     return bool(config["device"].get("fit", "none") != "none")
 
 
-def fitted(config: Config, progress: Callback | None = None) -> Config:
+def fitted(config: Config, progress: Callback | None = None, moved: Moved = NOTHING) -> Config:
     """`config` with the capacity that its `device.fit` asks for; itself where nothing is asked.
 
-    Reads the trace, unless it was read before. Raises `WorkloadError` if it cannot be read or is a
-    pipe, `ConfigError` if no device of this form holds its pages, `Interrupted`.
+    Reads the trace, unless it was read before; `moved`: where it is here, if elsewhere. Raises
+    `WorkloadError` if it cannot be read or is a pipe, `ConfigError` if no device of this form holds
+    its pages, `Interrupted`.
     """
     if not fits(config):
         return config
-    pages = footprint_pages(config, progress)
+    pages = footprint_pages(moved.config(config), progress)
     with translated():
         return Config(_core.fitted(config.text, pages), config.file)
 

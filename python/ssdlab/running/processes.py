@@ -25,11 +25,14 @@ from types import FrameType
 from typing import IO, Any, NoReturn
 
 from ssdlab.config.resolve import Config
+from ssdlab.display.argument import argument
 from ssdlab.display.progress import REDRAW_S, Callback
 from ssdlab.errors import InternalError, Interrupted, RunError
 from ssdlab.policy import Policies
 from ssdlab.results.report import Report
 from ssdlab.running import simulate
+from ssdlab.running.moved import NOTHING, Moved
+from ssdlab.running.sources import sources_digest
 
 STOP_S = 30.0
 """How long a process may take to store its results after it was asked to stop."""
@@ -45,6 +48,10 @@ class Died(RuntimeError):
     """The process of a run ended without an answer."""
 
 
+class PolicyDiffers(ImportError):
+    """A policy is not made of what it was made of where its run was planned."""
+
+
 class PolicyTraceback(Exception):
     """What a policy raised in another process, as the text of its traceback."""
 
@@ -57,12 +64,17 @@ def run_apart(
     *,
     out: Path | None,
     html: bool,
+    moved: Moved = NOTHING,
+    sources: str = "",
 ) -> Report:
     """As `run_loaded`, in a process that ends when `stop` is set. `policies`: `Policies.packed()`.
 
-    `callback` is called with the progress. Raises what `run_loaded` raises, and `Died`.
+    `callback` is called with the progress. With `sources`, the digest of the policies
+    (`sources_digest`), others are refused by a `PolicyDiffers`. Raises what `run_loaded`
+    raises, and `Died`.
     """
-    job = {"config": config.text, "policies": policies, "out": out, "html": html}
+    job: dict[str, object] = {"config": config.text, "policies": policies, "out": out, "html": html}
+    job |= {"moved": moved, "sources": sources}
     with subprocess.Popen(
         [sys.executable, "-c", CHILD],
         stdin=subprocess.PIPE,
@@ -132,7 +144,9 @@ def _why(code: int, stopped: bool) -> str:
     if code >= 0:
         return f"its process ended with exit code {code} before the run did"
     name = signal.Signals(-code).name
-    hint = " (out of memory? fewer --jobs take less)" if name in ("SIGKILL", "SIGABRT") else ""
+    hint = ""
+    if name in ("SIGKILL", "SIGABRT"):
+        hint = f" (out of memory? fewer {argument('jobs')} take less)"
     return f"its process was ended by {name}{hint}"
 
 
@@ -207,12 +221,20 @@ def _outcome(
             send("progress", stage, done, total)
 
     try:
+        try:
+            policies = Policies.unpacked(job["policies"])
+        except AttributeError as error:  # a module of this name without the class
+            raise PolicyDiffers(str(error)) from error
+        if job["sources"] and job["sources"] != sources_digest(job["policies"]):
+            message = ", ".join(sorted({type(one).__module__ for one in policies.given.values()}))
+            raise PolicyDiffers(message)
         report = simulate.run_loaded(
             Config(job["config"]),
             send_progress,
             out=job["out"],
             html=job["html"],
-            policies=Policies.unpacked(job["policies"]),
+            policies=policies,
+            moved=job["moved"],
         )
     except Interrupted as stopped:
         return "interrupted", stopped.report, "", "", None

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ssdlab import _core, policy
 from ssdlab.config import memory
@@ -17,6 +17,7 @@ from ssdlab.policy import Policies
 from ssdlab.results.folder import Draft, draft, keep_with_page, written_not
 from ssdlab.results.report import CONFIG, DISTRIBUTIONS, LOGS, REPORT, SERIES, SUMMARY, Report
 from ssdlab.running.fitted import fitted
+from ssdlab.running.moved import NOTHING, Moved
 
 if TYPE_CHECKING:
     from ssdlab.running.device import Device
@@ -63,9 +64,13 @@ def run_loaded(
     html: bool = True,
     policies: Policies = NONE,
     device: Device | None = None,
+    moved: Moved = NOTHING,
 ) -> Report:
-    """Simulate a resolved configuration; as `run`, without any output on the terminal."""
-    config = fitted(config, callback)
+    """Simulate a resolved configuration; as `run`, without any output on the terminal.
+
+    `moved`: where its files are here, if elsewhere.
+    """
+    config = fitted(config, callback, moved)
     memory.check([config])
     policy.check_known(config, policies)
     reads = [config.file] if config.file else []
@@ -76,16 +81,16 @@ def run_loaded(
             raise ConfigError(
                 [f"metrics.{key}: a log needs a folder to go to (out)" for key in wanted]
             )
-        finished = simulated(config, callback, None, policies, device)
-        report = _report(finished, None, None)
+        finished = simulated(moved.config(config), callback, None, policies, device)
+        report = _report(finished, config, moved, None)
     else:
         with draft(Path(out), force, reads) as made:
-            finished = simulated(config, callback, made.path, policies, device)
+            finished = simulated(moved.config(config), callback, made.path, policies, device)
             made.settle(finished.ending == "completed")
-            report = _report(finished, made.target, made.path)
+            report = _report(finished, config, moved, made)
             try:
                 if finished.ending == "unwritable":
-                    raise OutputError(finished.message)
+                    raise OutputError(moved.text(finished.message, config))
                 _write(made, report, html)
             except OSError as error:
                 text = str(written_not(error, made.target))
@@ -95,7 +100,8 @@ def run_loaded(
     if finished.ending == "interrupted":
         raise Interrupted(report, report.folder)
     if finished.ending == "failed":
-        raise RunError(finished.message, report, report.folder) from finished.error
+        message = moved.text(finished.message, config)
+        raise RunError(message, report, report.folder) from finished.error
     return report
 
 
@@ -118,20 +124,43 @@ def simulated(
         )
 
 
-def _report(finished: _core.Finished, folder: Path | None, draft: Path | None) -> Report:
-    """The report, with the names of the files that the folder will hold, and `draft` holds."""
-    values: dict[str, Any] = json.loads(finished.report)
-    if folder is not None and draft is not None:
+def _report(finished: _core.Finished, config: Config, moved: Moved, made: Draft | None) -> Report:
+    """The report, with the names of the files that `made` holds."""
+    values = moved.report(finished.report, config)
+    if made is not None:
         metrics = values["config"]["metrics"]
         wanted = {"ops": metrics["op_log"], "state": metrics["op_log"]}
         wanted["requests"] = metrics["request_log"]
         # Written from the first cut, or reclaim unit, on.
-        wanted |= {name: (draft / LOGS[name]).exists() for name in ("power", "units")}
-        logs = {name: file for name, file in LOGS.items() if wanted[name]}
-        values["series"] = {"intervals": SERIES, "distributions": DISTRIBUTIONS, **logs}
-    trace = json.loads(finished.trace) if finished.trace else None
+        wanted |= {name: (made.path / LOGS[name]).exists() for name in ("power", "units")}
+        values["series"] = _files(name for name in LOGS if wanted[name])
+    trace = json.loads(moved.json(finished.trace, config)) if finished.trace else None
+    folder = None if made is None else made.target
     tables = finished.series, finished.distributions
     return Report.of(json.dumps(values), *tables, trace=trace, folder=folder)
+
+
+def _files(logs: Iterable[str] = ()) -> dict[str, str]:
+    """The tables in the folder of a run, by what they have, with these logs."""
+    return {
+        "intervals": SERIES,
+        "distributions": DISTRIBUTIONS,
+        **{name: LOGS[name] for name in logs},
+    }
+
+
+def store_files(report: Report, folder: Path, *, html: bool = True, force: bool = False) -> Report:
+    """Write the folder of a run without logs, as the run itself would have. Raises `OutputError`.
+
+    Returns the report with that folder.
+    """
+    with draft(folder, force) as made:
+        made.settle(report.completed)
+        values = {**report.json, "series": _files()}
+        tables = report.series_csv, report.distributions_csv
+        placed = Report.of_values(values, *tables, trace=report.trace, folder=made.target)
+        _write(made, placed, html)
+    return placed
 
 
 def _write(made: Draft, report: Report, html: bool) -> None:

@@ -13,16 +13,21 @@ from ssdlab import policy
 from ssdlab.config.given import typed
 from ssdlab.config.resolve import ConfigLike
 from ssdlab.config.space import Space
+from ssdlab.display.argument import argument
 from ssdlab.display.progress import say_before
-from ssdlab.errors import ConfigError, Interrupted, WorkloadError
+from ssdlab.errors import ClusterError, ConfigError, Interrupted, OutputError, WorkloadError
 from ssdlab.results import frames, outputs
 from ssdlab.results.folder import PAGE
 from ssdlab.results.report import SUMMARY
 from ssdlab.results.sweep import CSV, JSON, PARQUET, TEXTS, Outcome, Sweep, ordered, point_label
-from ssdlab.running.batch import Batch, Ended, Planned, threads_of
+from ssdlab.running.batch import Batch
 from ssdlab.running.design import MOST_RUNS, Design, check, designed, notes
+from ssdlab.running.kept import kept
+from ssdlab.running.on import runner_of
 from ssdlab.running.outcomes import Outcomes
+from ssdlab.running.runner import Ended, Planned, Runner
 from ssdlab.running.simulate import Plugs
+from ssdlab.store.store import Store
 
 
 @dataclass(frozen=True)
@@ -50,11 +55,11 @@ class Budget:
         number = float(found[1]) if found else 0.0
         if found is None or number <= 0:
             form = "a time, such as 90min or 2h, or a number of runs, such as 500"
-            raise ConfigError([f"--budget {given}: expected {form}"])
+            raise ConfigError([f"{argument(budget=given)}: expected {form}"])
         if found[2] in units:
             return Budget(seconds=number * units[found[2]])
         if number != int(number):
-            raise ConfigError([f"--budget {given}: a number of runs is a whole one"])
+            raise ConfigError([f"{argument(budget=given)}: a number of runs is a whole one"])
         return Budget(runs=int(number))
 
 
@@ -71,10 +76,12 @@ def sweep(
     seeds: int | None = None,
     budget: str | int | None = None,
     jobs: int | None = None,
+    on: str | None = None,
     out: str | Path | None = None,
     force: bool = False,
     progress: bool = True,
     html: bool = True,
+    store: str | Path | Store | None = None,
     victim: policy.VictimLike | None = None,
     trigger: policy.Wants | None = None,
     concurrency: policy.Limits | None = None,
@@ -96,8 +103,9 @@ def sweep(
 
     What is wrong with keys and values is found before the first run. A run that cannot finish is
     listed in `failures`; the others continue. Ctrl-C raises `Interrupted` with the `sweep` of the
-    completed runs. `set`, `seed`, `jobs`, `progress`, `html` and the policies are those of
-    `ssdlab.compare`. Raises `ConfigError`, `WorkloadError` and `OutputError`.
+    completed runs. `set`, `seed`, `jobs`, `on`, `progress`, `html` and the policies are those of
+    `ssdlab.compare`, `store` is, too. Raises `ConfigError`, `WorkloadError`, `OutputError` and
+    `ClusterError`.
     """
     plugs = Plugs(victim, trigger, concurrency, placement, separation)
     design = designed(
@@ -111,16 +119,19 @@ def sweep(
         seeds=seeds,
         plugs=plugs,
     )
-    done = run_sweep(
-        design,
-        draw=draw,
-        budget=Budget.of(budget),
-        jobs=jobs,
-        out=None if out is None else Path(out),
-        force=force,
-        progress=progress,
-        html=html,
-    )
+    limit = Budget.of(budget)
+    with runner_of(on, jobs, design.runs) as runner:
+        done = run_sweep(
+            design,
+            runner,
+            draw=draw,
+            budget=limit,
+            out=None if out is None else Path(out),
+            force=force,
+            progress=progress,
+            html=html,
+            store=store,
+        )
     if done.interrupted:
         stopped = Interrupted(None, done.folder)
         stopped.sweep = done
@@ -130,29 +141,36 @@ def sweep(
 
 def run_sweep(
     design: Design,
+    runner: Runner,
     *,
     draw: str | None = None,
     budget: Budget | None = None,
-    jobs: int | None = None,
     out: Path | None = None,
     force: bool = False,
     progress: bool = True,
     html: bool = True,
+    store: str | Path | Store | None = None,
 ) -> Sweep:
-    """Run what of a sweep is not in `out` yet, and write its tables and its page there."""
+    """Run what of a sweep is not in `out` yet, and write its tables and its page there.
+
+    `store` is that of `sweep`.
+    """
     if design.runs > MOST_RUNS and budget is None:
         message = (
-            f"--vary: {design.runs:,} runs are many: give a budget (--budget 2h, or --budget 5000"
-            " runs), or draw points (--draw latin-hypercube --points 1000)"
+            f"{argument('vary')}: {design.runs:,} runs are many: give a budget"
+            f" ({argument(budget='2h')}, or {argument(budget=5000)} runs), or draw points"
+            f" ({argument(draw='latin-hypercube', points=1000)})"
         )
         raise ConfigError([message])
-    threads = threads_of(jobs, design.runs)
-    check(design, threads)
+    check(design, runner.here)
     shown = design.shown()
     identity = design.identity(shown, draw)
     config = design.first
     reads = (config.file,) if config.file else ()
-    with Outcomes(out, identity, force=force, reads=reads) as stored:
+    with (
+        kept(runner, store, progress) as maker,
+        Outcomes(out, identity, force=force, reads=reads) as stored,
+    ):
         runs = _Runs(design, stored, budget, shown)
         if progress:
             say_before(notes(design))
@@ -161,11 +179,16 @@ def run_sweep(
         batch = Batch(
             runs.waiting(),
             runs.take,
+            ahead=budget is None or budget.seconds is None,
             point_errors=(ConfigError, WorkloadError),
             name=config.name,
             total=left,
         )
-        batch.run(threads, progress and left > 0)
+        lost = None
+        try:
+            batch.run(maker, progress and left > 0)
+        except ClusterError as error:
+            lost = error
         done = Sweep(
             config.name,
             shown,
@@ -173,11 +196,13 @@ def run_sweep(
             design.runs,
             design.log,
             identity,
-            batch.interrupted and len(stored.found) < design.runs,
+            (batch.interrupted or lost is not None) and len(stored.found) < design.runs,
             out,
         )
         if out is not None:
             _write(done, out, html)
+    if lost is not None:
+        raise lost
     return done
 
 
@@ -236,4 +261,7 @@ def _write(done: Sweep, folder: Path, html: bool) -> None:
 
         files[PAGE] = outputs.text(sweep_page(done))
     files[JSON] = outputs.text(done.head_json())
-    outputs.write_all({folder / name: one for name, one in files.items()}, force=True)
+    try:
+        outputs.write_all({folder / name: one for name, one in files.items()}, force=True)
+    except OutputError as error:
+        raise OutputError(f"{error}; what is done is kept") from error

@@ -14,9 +14,9 @@ from ssdlab.display.numbers import percent, size
 from ssdlab.errors import ConfigError, WorkloadError
 from ssdlab.results.answer import AMOUNT, TITLES
 from ssdlab.results.comparison import Comparison
-from ssdlab.running.batch import Planned
 from ssdlab.running.compare_runs import Enough, repeated, run_all, unless_interrupted
 from ssdlab.running.fitted import fitted, footprint_pages
+from ssdlab.running.runner import Planned
 from ssdlab.traces.trace import Trace
 
 if TYPE_CHECKING:

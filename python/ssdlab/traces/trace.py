@@ -13,9 +13,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from ssdlab import _core
 from ssdlab.config import memory
 from ssdlab.config.given import refused, typed
-from ssdlab.config.resolve import Config, load_config
+from ssdlab.config.resolve import Config, Source, load_config
+from ssdlab.display.argument import argument
+from ssdlab.display.numbers import size
 from ssdlab.display.progress import display
-from ssdlab.errors import ConfigError, translated
+from ssdlab.errors import ConfigError, WorkloadError, translated
+from ssdlab.results import outputs
 from ssdlab.results.folder import draft
 
 if TYPE_CHECKING:
@@ -26,6 +29,8 @@ if TYPE_CHECKING:
 
 MEMORY_SHARE = 0.5
 """Of the memory that is available, what the table of pages may take unless it is said."""
+MOST_PAGES = 2**32 - 1
+"""Of a volume on which a workload is generated."""
 EXTENSION = ".ssdtrace"
 """Files of this name are trace files of ours unless another format is said."""
 OWN = "ssdtrace"
@@ -126,18 +131,13 @@ class Trace:
         """
         for start, end in journal:
             if not 0 <= start < end < 2**64:
-                raise ConfigError([f"journal {start}:{end}: expected START:END, START below END"])
-        have = memory.available() or 8 << 30
-        limit = int(have * MEMORY_SHARE) if memory_limit is None else memory_limit
-        if not 0 < limit < 2**64:
-            raise ConfigError([f"memory {limit}: expected a positive number of bytes"])
+                given = argument(journal=f"{start}:{end}")
+                raise ConfigError([f"{given}: expected START:END, START below END"])
+        if memory_limit is not None and not 0 < memory_limit < 2**64:
+            given = argument(memory_limit=memory_limit)
+            raise ConfigError([f"{given}: expected a positive number of bytes"])
         with self._read(set, progress) as (config, callback):
-            text = _core.trace_info(
-                config.text, journal=list(journal), memory=limit, progress=callback
-            )
-        from ssdlab.traces.info import info_of  # needs numpy, which is slow to import
-
-        return info_of(json.loads(text))
+            return _info(config, journal, memory_limit, callback)
 
     def convert(
         self,
@@ -159,6 +159,7 @@ class Trace:
         volume, number 0.
         """
         target = _target(Path(out), to)
+        outputs.check([Path(out)], force)
         with self._read(set, progress, allow) as (config, callback):
             text = _core.trace_convert(
                 config.text,
@@ -207,7 +208,7 @@ class Trace:
     ) -> Requests:
         """The requests as numpy arrays, 22 bytes each; refused if there are more than `limit`."""
         if not 0 < limit < 2**63:
-            raise ConfigError([f"limit {limit}: expected a positive number of requests"])
+            raise ConfigError([f"{argument(limit=limit)}: expected a positive number of requests"])
         with self._read(set, progress) as (config, callback):
             return Requests(*_core.trace_requests(config.text, limit=limit, progress=callback))
 
@@ -225,6 +226,25 @@ class Trace:
         total = _bytes(self.path) if wanted is True else None
         with translated(), _told(Path(self.path).name, "reading", total, wanted) as callback:
             yield config, callback
+
+
+def info_with(config: Config) -> Info:
+    """Statistics of the trace of a resolved configuration, read as that says."""
+    with translated():
+        return _info(config)
+
+
+def _info(
+    config: Config,
+    journal: Sequence[tuple[int, int]] = (),
+    memory_limit: int | None = None,
+    callback: Callable[[int, int | None], object] | None = None,
+) -> Info:
+    from ssdlab.traces.info import info_of  # needs numpy, which is slow to import
+
+    limit = memory_limit or int((memory.available() or 8 << 30) * MEMORY_SHARE)
+    text = _core.trace_info(config.text, journal=list(journal), memory=limit, progress=callback)
+    return info_of(json.loads(text))
 
 
 def generate(
@@ -247,6 +267,7 @@ def generate(
     `Trace.convert`. The same arguments write the same file.
     """
     target = _target(Path(out), to)
+    outputs.check([Path(out)], force)
     for loss in allow:
         _known("allow", loss, json.loads(_core.registry())["losses"])
     key = "workload.job" if kind.endswith(".fio") else "workload.kind"
@@ -254,22 +275,30 @@ def generate(
     values: dict[str, object] = {key: kind, **(set or {})}
     if requests is not None:
         values["workload.requests"] = requests
-    config = load_config(set=values, seed=seed)
+    names = {key: "kind", "workload.requests": "requests"}
+    config = Source(None).load(values, seed=seed, names=names)
     if config["workload.kind"] == "trace":
         raise ConfigError(["workload.kind: a trace is not made; convert it (trace convert)"])
-    if not 0 < bytes < 2**63:
-        raise ConfigError([f"size {bytes}: expected a positive number of bytes"])
+    most = MOST_PAGES * int(config["device.page_bytes"])
+    if not 0 < bytes <= most:
+        expected = f"a size above 0, and at most {size(most)}"
+        raise ConfigError([f"{argument('bytes')}: found {bytes:,} bytes; expected {expected}"])
     total = config["workload.requests"]
     with translated(), _told(Path(out).name, "workload", total, progress) as callback:
-        text = _core.trace_generate(
-            config.text,
-            str(out),
-            bytes=bytes,
-            to=target,
-            replace=force,
-            allow=list(allow),
-            progress=callback,
-        )
+        try:
+            text = _core.trace_generate(
+                config.text,
+                str(out),
+                bytes=bytes,
+                to=target,
+                replace=force,
+                allow=list(allow),
+                progress=callback,
+            )
+        except _core.WorkloadError as error:
+            # What a run has on a device is here on a volume of that size.
+            what = str(error).replace("enlarge the device", f"raise {argument('bytes')}")
+            raise WorkloadError(what) from None
     return _written(json.loads(text) | {"volume": 0, "name": ""}, target, ())
 
 
@@ -286,7 +315,7 @@ def _target(out: Path, said: str | None) -> str:
         return _known("to", said, names)
     if out.name.endswith((EXTENSION, f"{EXTENSION}.zst")):
         return OWN
-    message = f"{out}: its name does not say a format; give --to (to=): {', '.join(names)}"
+    message = f"{out}: its name does not say a format; give {argument('to')}: {', '.join(names)}"
     raise ConfigError([message])
 
 
@@ -295,7 +324,7 @@ def _known(what: str, said: str, names: Sequence[str]) -> str:
         return said
     near = get_close_matches(said, names, 1)
     hint = f"; did you mean {near[0]}?" if near else ""
-    raise ConfigError([f"{what} {said}: expected one of {', '.join(names)}{hint}"])
+    raise ConfigError([f"{argument(**{what: said})}: expected one of {', '.join(names)}{hint}"])
 
 
 def _written(values: Mapping[str, Any], target: str, warnings: Sequence[str]) -> Written:

@@ -1,11 +1,12 @@
 //! The write buffer: the pages that it keeps, those on their way to flash, and those that wait for
 //! room. It identifies pages by their slots; the machine decides on their contents and when they move.
 
-use crate::units::{Nanos, OpSlot};
+use crate::metrics::counters::Parts;
+use crate::units::{Nanos, OpSlot, RequestSlot};
 use std::collections::{BTreeMap, VecDeque};
 
 /// A buffered page, by its slot.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct BufferedPage {
     /// The sectors in the buffer, one bit each; the rest may be on flash.
     pub(crate) sectors: u128,
@@ -17,6 +18,24 @@ pub(crate) struct BufferedPage {
     pub(crate) fua: bool,
     /// It has entered, or has replaced one that had: capacitors save it.
     pub(crate) inside: bool,
+    /// The request that waits until it is on flash, and where its time went until the page left the buffer in an
+    /// update of its parity group.
+    pub(crate) owner: RequestSlot,
+    pub(crate) parts: Parts,
+}
+
+impl Default for BufferedPage {
+    fn default() -> BufferedPage {
+        BufferedPage {
+            sectors: 0,
+            epoch: 0,
+            request: 0,
+            fua: false,
+            inside: false,
+            owner: RequestSlot::NONE,
+            parts: Parts::default(),
+        }
+    }
 }
 
 /// A page that has crossed the link and waits for room.
@@ -36,6 +55,8 @@ pub(crate) struct WriteBuffer {
     /// Slots of the pages kept, by admission number: the least recently written first.
     kept: BTreeMap<u64, OpSlot>,
     evicting: usize,
+    /// On a device with parity: pages that go to flash at the end of the instant, with others of their groups.
+    leaving: Vec<OpSlot>,
     waiting: VecDeque<Waiting>,
     held: Vec<BufferedPage>,
 }
@@ -49,6 +70,7 @@ impl WriteBuffer {
             threshold: (f64::from(pages) * threshold) as usize,
             kept: BTreeMap::new(),
             evicting: 0,
+            leaving: Vec::new(),
             waiting: VecDeque::new(),
             held: Vec::new(),
         }
@@ -57,6 +79,11 @@ impl WriteBuffer {
     /// The page in `slot`, of a write that has been admitted and is not on flash.
     pub(crate) fn held(&self, slot: OpSlot) -> &BufferedPage {
         &self.held[slot.at()]
+    }
+
+    /// The same, to be changed.
+    pub(crate) fn held_mut(&mut self, slot: OpSlot) -> &mut BufferedPage {
+        &mut self.held[slot.at()]
     }
 
     /// Record `held` for the page in `slot`, which is not in the buffer yet.
@@ -127,11 +154,44 @@ impl WriteBuffer {
         kept
     }
 
+    /// Whether page `sequence` is kept.
+    pub(crate) fn keeps(&self, sequence: u64) -> bool {
+        self.kept.contains_key(&sequence)
+    }
+
+    /// The page in `slot`, which has been put out or passes through, goes to flash at the end of the instant.
+    pub(crate) fn leaves_later(&mut self, slot: OpSlot) {
+        debug_assert!(!self.leaving.contains(&slot), "{slot:?} leaves twice");
+        assert!(self.leaving.len() < self.evicting, "{slot:?} leaves, and has not been put out");
+        self.leaving.push(slot);
+    }
+
+    /// The pages that go to flash at the end of the instant, in the order in which they were put out.
+    pub(crate) fn take_leaving(&mut self) -> Vec<OpSlot> {
+        std::mem::take(&mut self.leaving)
+    }
+
+    /// Pages on their way to flash.
+    pub(crate) fn on_their_way(&self) -> usize {
+        debug_assert!(self.leaving.len() <= self.evicting, "pages leave that were not put out");
+        self.evicting
+    }
+
+    /// Whether pages go to flash at the end of the instant.
+    pub(crate) fn has_leaving(&self) -> bool {
+        !self.leaving.is_empty()
+    }
+
+    /// Whether more pages are kept than the threshold and the queued writes allow.
+    pub(crate) fn has_surplus(&self) -> bool {
+        let most = self.threshold.min(self.pages.saturating_sub(self.waiting.len()));
+        self.kept.len() > most
+    }
+
     /// The least recently written page goes to flash if more pages are kept than the threshold and the queued
     /// writes allow.
     pub(crate) fn evict_surplus(&mut self) -> Option<OpSlot> {
-        let most = self.threshold.min(self.pages.saturating_sub(self.waiting.len()));
-        if self.kept.len() > most { self.evict() } else { None }
+        if self.has_surplus() { self.evict() } else { None }
     }
 
     /// The least recently written page goes to flash.

@@ -16,6 +16,18 @@ pub struct Parts {
 }
 
 impl Parts {
+    /// Both, one after the other.
+    #[must_use]
+    pub const fn then(&self, next: &Parts) -> Parts {
+        Parts {
+            queue_ns: self.queue_ns + next.queue_ns,
+            chip_ns: self.chip_ns + next.chip_ns,
+            transfer_ns: self.transfer_ns + next.transfer_ns,
+            gc_wait_ns: self.gc_wait_ns + next.gc_wait_ns,
+            metadata_ns: self.metadata_ns + next.metadata_ns,
+        }
+    }
+
     /// The latency.
     #[inline(always)]
     #[must_use]

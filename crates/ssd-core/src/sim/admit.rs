@@ -134,7 +134,8 @@ impl Ssd {
         data: Option<&[u8]>,
     ) {
         let request = arrived.2;
-        let parts = if GROUPS { self.parts_of_write(pages) } else { pages.count };
+        let by_group = GROUPS && self.raid.is_some() && self.front.buffer.is_none();
+        let parts = if by_group { self.parts_of_write(pages) } else { pages.count };
         let slot = if FULL && !self.front.writes_go_straight {
             let slot = self.front.requests.insert(arrived, (Join::default(), 0));
             self.flush_before(slot, request);
@@ -147,7 +148,7 @@ impl Ssd {
             let epoch = self.front.epochs.write_arrives();
             self.front.requests.insert(arrived, (Join::of(parts), epoch))
         };
-        if GROUPS && self.raid.is_some() {
+        if by_group {
             return self.admit_to_groups(slot, pages, request, data);
         }
         let straight =
@@ -288,7 +289,10 @@ impl Ssd {
         let slot = self.array.ops.insert(op);
         if let Some(content) = &mut self.ledger.content {
             self.array.ops.detail(slot).expected = content.expected(lpn);
-            let before = content.before(old, &self.ftl.flash);
+            let before = match old {
+                Entry::Unmapped if self.ftl.is_lost(lpn) => self.ftl.reconstructed(lpn),
+                _ => content.before(old, &self.ftl.flash),
+            };
             let data = data.map(|d| &d[at..at + range.1 - range.0]);
             let payload = content.compose(lpn, self.front.sequence, range, &before, data);
             content.admit(slot, lpn, payload);

@@ -2,7 +2,8 @@
 //!
 //! A write is admitted when it arrives, as without a buffer: its page gets a slot, and the map points to it.
 //! A buffered page of the same LPN is superseded then and leaves; one that has not entered by then never
-//! will. So the newest data of an LPN are in one slot, whatever became of older ones.
+//! will. So the newest data of an LPN are in one slot, whatever became of older ones. On a device with parity pages
+//! leave by groups (`raid/evict`).
 
 use super::array::op::{OpKind, Work};
 use super::join::Join;
@@ -45,6 +46,7 @@ impl Ssd {
         assert!(self.ftl.owners.is_newest(op.lpn, slot), "{slot:?} has not been admitted");
         let request = self.front.requests.at(op.part().request);
         let (number, fua) = (request.id, request.request.flags & flags::FUA != 0);
+        let (owner, lpn) = (op.part().request, op.lpn);
         let mut here = sectors(range);
         if let Entry::Slot(older) = old {
             let lacks_rest = self.array.ops[older].kind() == OpKind::RmwRead;
@@ -58,7 +60,8 @@ impl Ssd {
                 self.array.ops.detail(slot).expected = on_flash;
             }
         }
-        let needs_rest = here != whole && self.ftl.owners.under(slot).is_some();
+        let on_flash = self.ftl.owners.under(slot).is_some() || self.ftl.is_lost(lpn);
+        let needs_rest = here != whole && on_flash;
         if needs_rest {
             self.array.ops[slot].becomes_rmw_read();
         }
@@ -67,7 +70,9 @@ impl Ssd {
             old,
             Entry::Slot(older) if self.array.ops[older].passes_buffer() && self.held(older).inside
         );
-        let held = BufferedPage { sectors: here, epoch, request: number, fua, inside };
+        let request = number;
+        let parts = Parts::default();
+        let held = BufferedPage { sectors: here, epoch, request, fua, inside, owner, parts };
         self.front.buffer.as_mut().expect("there is a buffer").admit(slot, held);
         if let Entry::Slot(older) = old
             && self.forget_kept(older)
@@ -86,9 +91,35 @@ impl Ssd {
         *self.front.buffer.as_ref().expect("there is a buffer").held(slot)
     }
 
-    /// The page in `slot` leaves the buffer if it is kept there; returns whether it was.
+    /// Whether the data in `slot`, which the buffer holds, have to reach flash: somebody waits for them.
+    pub(crate) fn must_be_on_flash(&self, slot: OpSlot) -> bool {
+        let held = self.held(slot);
+        debug_assert_ne!(held.owner, RequestSlot::NONE, "{slot:?} is not held");
+        held.fua || self.front.epochs.ended(held.epoch)
+    }
+
+    /// Whether the newest of `lpn` is that it has been trimmed.
+    fn is_trimmed(&self, lpn: Lpn) -> bool {
+        match self.ftl.owners.newest(lpn) {
+            Entry::Unmapped => true,
+            Entry::Slot(newest) => self.is_trim(newest),
+            Entry::Page(_) => false,
+        }
+    }
+
+    /// The page in `slot` leaves the buffer if it is kept there; returns whether it was, and is not programmed.
     fn forget_kept(&mut self, slot: OpSlot) -> bool {
         let sequence = self.array.ops[slot].sequence;
+        if self.raid.is_some()
+            && self.front.buffer.as_ref().is_some_and(|buffer| buffer.keeps(sequence))
+            && self.must_be_on_flash(slot)
+            && !self.is_trimmed(self.array.ops[slot].lpn)
+        {
+            let left = self.front.buffer.as_mut().is_some_and(|buffer| buffer.put_out(sequence));
+            assert!(left, "{slot:?} is kept and does not leave");
+            self.leaves_with_group(slot);
+            return false;
+        }
         let kept = self.front.buffer.as_mut().is_some_and(|buffer| buffer.forget(sequence));
         if kept {
             debug_assert_ne!(sequence, 0, "{slot:?} is kept and was never admitted");
@@ -99,9 +130,11 @@ impl Ssd {
 
     /// The page in `slot` will not be programmed: newer data or a TRIM have replaced it.
     fn drop_held(&mut self, slot: OpSlot) {
-        let epoch = self.held(slot).epoch;
-        assert!(!self.front.epochs.ended(epoch), "a flush waits for a page that is dropped");
-        let lpn = self.array.ops[slot].lpn;
+        let held = self.held(slot);
+        let (epoch, lpn) = (held.epoch, self.array.ops[slot].lpn);
+        if self.raid.is_none() || !self.is_trimmed(lpn) {
+            assert!(!self.front.epochs.ended(epoch), "a flush waits for a page that is dropped");
+        }
         assert!(!self.ftl.owners.is_newest(lpn, slot), "the newest data of {lpn:?} are dropped");
         self.front.epochs.write_completes(epoch);
         self.array.ops.remove(slot);
@@ -110,6 +143,12 @@ impl Ssd {
     /// `lpn`, whose newest data were in `slot`, has been trimmed.
     #[inline(never)]
     pub(crate) fn trim_held(&mut self, slot: OpSlot) {
+        let waits =
+            self.raid.is_some() && self.array.ops[slot].passes_buffer() && self.held(slot).fua;
+        if waits && self.buffer_keeps(slot) {
+            self.note_time_in_buffer(slot);
+            self.acknowledge(slot);
+        }
         if self.forget_kept(slot) {
             self.ledger.measured.buffer.trimmed += 1;
             self.let_in(0);
@@ -134,29 +173,32 @@ impl Ssd {
             }
             let superseded = !self.ftl.owners.is_newest(self.array.ops[next.slot].lpn, next.slot);
             let held = self.held(next.slot);
-            let newest = self.ftl.owners.newest(self.array.ops[next.slot].lpn);
+            let lpn = self.array.ops[next.slot].lpn;
+            let newest = self.ftl.owners.newest(lpn);
             // It may have been acknowledged, and the copy has not: a cut must not lose both.
             let copied_over =
                 matches!(newest, Entry::Slot(newer) if !self.array.ops[newer].passes_buffer());
-            let must_be_on_flash = held.fua
-                || self.front.epochs.ended(held.epoch)
+            let must_be_on_flash = self.must_be_on_flash(next.slot)
                 || self.has_heirs(next.slot)
                 || (copied_over && self.power.is_some());
+            let is_void = self.raid.is_some() && superseded && self.is_trimmed(lpn);
+            let drop = superseded && !must_be_on_flash || is_void;
+            // Only the newest data of a page are kept.
+            let goes = must_be_on_flash && (superseded || !self.others_of_group_come(next.slot));
             let buffer = self.front.buffer.as_mut().expect("seen");
-            let drop = superseded && !must_be_on_flash;
             if !drop && !buffer.has_room() {
                 break;
             }
             buffer.stop_waiting();
             self.count_room_wait(next, gc_wait_ns);
-            if !held.fua {
+            if !held.fua || drop {
                 self.acknowledge(next.slot);
             }
             let buffer = self.front.buffer.as_mut().expect("seen");
             if drop {
-                let trimmed =
-                    self.ftl.owners.newest(self.array.ops[next.slot].lpn) == Entry::Unmapped;
-                if let Entry::Slot(newer) = self.ftl.owners.newest(self.array.ops[next.slot].lpn)
+                let trimmed = self.is_trimmed(lpn);
+                let buffer = self.front.buffer.as_mut().expect("seen");
+                if let Entry::Slot(newer) = newest
                     && self.array.ops[newer].passes_buffer()
                 {
                     // It was acknowledged, and the newer one has its data.
@@ -165,7 +207,10 @@ impl Ssd {
                 let counts = &mut self.ledger.measured.buffer;
                 *(if trimmed { &mut counts.trimmed } else { &mut counts.coalesced }) += 1;
                 self.drop_held(next.slot);
-            } else if must_be_on_flash {
+                if must_be_on_flash {
+                    self.rest_of_group_leaves(lpn);
+                }
+            } else if goes {
                 buffer.enter(next.slot);
                 buffer.pass_through();
                 self.evict(next.slot);
@@ -174,10 +219,30 @@ impl Ssd {
                 buffer.keep(self.array.ops[next.slot].sequence, next.slot);
             }
         }
+        if self.raid.is_some() {
+            return self.groups_leave_later();
+        }
         while let Some(slot) = self.front.buffer.as_mut().and_then(|buffer| buffer.evict_surplus())
         {
             self.evict(slot);
         }
+    }
+
+    /// Pages beyond the threshold leave at the end of the instant; those given up may have been the last that a flush
+    /// waited for.
+    fn groups_leave_later(&mut self) {
+        debug_assert!(self.raid.is_some(), "a device without parity");
+        if self.front.buffer.as_ref().is_some_and(|buffer| buffer.has_surplus()) {
+            self.note_room();
+        }
+        if self.front.epochs.flush_waits() {
+            self.complete_flushes();
+        }
+    }
+
+    fn buffer_keeps(&self, slot: OpSlot) -> bool {
+        let sequence = self.array.ops[slot].sequence;
+        self.front.buffer.as_ref().is_some_and(|buffer| buffer.keeps(sequence))
     }
 
     /// Whether the page in `slot`, which waits for room, has to wait for what its write flushes first: nothing of a
@@ -206,7 +271,10 @@ impl Ssd {
             self.array.ops[slot].sequence > 0,
             "{slot:?} is acknowledged, and is no write"
         );
-        debug_assert!(!self.held(slot).fua, "the data have to be on flash first");
+        debug_assert!(
+            !self.held(slot).fua || self.is_trimmed(self.array.ops[slot].lpn),
+            "the data have to be on flash first"
+        );
         let op = &mut self.array.ops[slot];
         let (request, mut parts) = (op.part().request, std::mem::take(&mut op.parts));
         parts.transfer_ns += self.array.times.controller_ns;
@@ -219,6 +287,9 @@ impl Ssd {
         debug_assert!(self.front.buffer.is_some(), "{slot:?} is evicted from no buffer");
         let kind = self.array.ops[slot].kind();
         assert!(matches!(kind, OpKind::HostWrite | OpKind::RmwRead), "{kind:?} was buffered");
+        if self.raid.is_some() {
+            return self.leaves_with_group(slot);
+        }
         self.ledger.measured.buffer.evicted += 1;
         let lpn = self.array.ops[slot].lpn;
         if kind == OpKind::RmwRead {
@@ -247,8 +318,13 @@ impl Ssd {
     /// Every page goes to flash.
     #[inline(never)]
     pub(crate) fn evict_all(&mut self) {
+        self.evict_leaving();
         while let Some(slot) = self.front.buffer.as_mut().and_then(|buffer| buffer.evict()) {
-            self.evict(slot);
+            if self.raid.is_some() {
+                self.evict_with_group(slot);
+            } else {
+                self.evict(slot);
+            }
         }
     }
 
@@ -287,7 +363,7 @@ impl Ssd {
         let (range, _) = super::front::byte_range(&self.ftl.geo, request, lpn);
         let missing = sectors(range) & !buffer.held(slot).sectors;
         let page = self.ftl.owners.under(slot);
-        assert!(page.is_some(), "the rest of {lpn:?} is nowhere");
+        assert!(page.is_some() || self.ftl.is_lost(lpn), "the rest of {lpn:?} is nowhere");
         page.filter(|_| missing != 0)
     }
 
@@ -311,7 +387,11 @@ impl Ssd {
         let op = &self.array.ops[slot];
         debug_assert!(op.kind().is_host(), "{:?} serves no request", op.kind());
         if let (Some(update), Some(raid)) = (op.update(), &self.raid) {
-            return Some(self.front.requests.at(raid.request_of(update)).id);
+            let data = matches!(op.work, Work::GroupWrite { parity: false, .. });
+            return Some(match raid.behind(update) {
+                Ok(request) => self.front.requests.at(request).id,
+                Err(page) => self.held(if data { slot } else { page }).request,
+            });
         }
         if let (Some(recovery), Some(raid)) = (op.recovery(), &self.raid) {
             let reader = raid.recoveries.first_reader(recovery)?;
@@ -356,6 +436,11 @@ impl Ssd {
             if !self.ftl.owners.is_newest(lpn, slot) {
                 return Err(format!("the write buffer keeps old data of {lpn:?} in {slot:?}"));
             }
+        }
+        let Some(raid) = &self.raid else { return Ok(()) };
+        let (left, under_way) = (buffer.on_their_way(), raid.pages_under_way());
+        if left != under_way || buffer.has_leaving() || buffer.has_surplus() {
+            return Err(format!("{left} pages have left the buffer, updates write {under_way}"));
         }
         Ok(())
     }

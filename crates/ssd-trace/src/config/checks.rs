@@ -1,7 +1,7 @@
 //! What must hold between the keys of `[workload]`, and between them and the device.
 
 use super::words::*;
-use super::{RunConfig, VolumeKey, Workload};
+use super::{Arrival, RunConfig, VolumeKey, Workload};
 use ssd_core::config::checks::needs::{Need, need};
 use ssd_core::config::checks::{Check, check};
 use ssd_core::config::text::quantity::show_size;
@@ -139,6 +139,7 @@ pub(super) const CHECKS: &[Check<RunConfig>] = &[
     ),
     check(&["workload.kind", "workload.trace", "workload.job"], file_is_named),
     check(&["workload.arrival", "workload.kind"], arrivals_of_a_model),
+    check(&["workload.arrival"], bursts_of_bursty),
     check(&["workload.gap_cv", "workload.short_gaps"], gaps_of_trains),
     check(&["workload.until", "workload.from"], window_of_trace),
     check(&["workload.volume", "workload.fit"], volumes_are_laid_out),
@@ -229,6 +230,15 @@ fn arrivals_of_a_model(config: &RunConfig) -> Option<String> {
     let by_itself = !matches!(workload.kind.origin(), Origin::Trace | Origin::Shares);
     (workload.arrival.kind == ArrivalKind::Model && !by_itself).then(|| {
         "arrivals of kind \"model\" need an application, a volume or a job file".to_string()
+    })
+}
+
+fn bursts_of_bursty(config: &RunConfig) -> Option<String> {
+    let (arrival, default) = (&config.workload.arrival, Arrival::default());
+    let bursts = arrival.burst != default.burst || arrival.pause_ns != default.pause_ns;
+    (bursts && arrival.kind != ArrivalKind::Bursty).then(|| {
+        let kind = arrival.kind.word();
+        format!("kind is {kind:?}, but burst and pause need kind = \"bursty\"")
     })
 }
 

@@ -1,6 +1,6 @@
 //! Keys of `[workload]` with a special syntax.
 
-use super::{AllVolumes, Arrival, RunConfig, SizeShare, VolumeKey};
+use super::{AllVolumes, Arrival, ArrivalKind, RunConfig, SizeShare, VolumeKey};
 use ssd_core::config::Word;
 use ssd_core::config::draft::Draft;
 use ssd_core::config::keys::Special;
@@ -235,9 +235,17 @@ pub(super) static ARRIVAL: Special<RunConfig> = Special {
             let message = "both `interval` and `rate` are set; keep one of them";
             errors.add(node.place, path, message);
         }
-        for (key, value) in said {
-            let set = set_arrival(draft, &key, value);
+        for (key, value) in &said {
+            let set = set_arrival(draft, key, value);
             report(errors, &format!("{path}.{key}"), value, set);
+        }
+        let names = |name| said.iter().any(|(key, _)| key == name);
+        let arrival = &mut draft.config.workload.arrival;
+        // Another kind drops the bursts of an earlier layer, as a kind of workload drops a trace.
+        if names("kind") && arrival.kind != ArrivalKind::Bursty {
+            let default = Arrival::default();
+            arrival.burst = if names("burst") { arrival.burst } else { default.burst };
+            arrival.pause_ns = if names("pause") { arrival.pause_ns } else { default.pause_ns };
         }
     },
     show: |config| {

@@ -156,7 +156,7 @@ ssd_core::config_table! {
             "Share of the user space that a synthetic workload addresses, from its start.";
         arrival: special(ARRIVAL) => arrival: Arrival = Arrival::default(),
             "Arrivals of a synthetic workload in the open loop: { kind, interval or rate, burst, \
-            pause }, or the kind alone.";
+            pause }, or the kind alone. Only `bursty` has bursts and pauses.";
         whole_pages: flag() =>
             #[serde(default, skip_serializing_if = "std::ops::Not::not")]
             whole_pages: bool = false,

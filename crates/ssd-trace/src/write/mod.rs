@@ -16,6 +16,8 @@ mod fio;
 mod mqsim;
 mod msr;
 pub(crate) mod output;
+mod spill;
+mod split;
 mod target;
 mod text;
 mod traces;
@@ -26,9 +28,10 @@ pub use convert::{BATCH, ConvertError, Progress, convert};
 pub use fio::Fio;
 pub use mqsim::Mqsim;
 pub use msr::{EPOCH_1970, Msr};
+pub use split::{MOST_OPEN, SplitVolume, split_trace};
 pub use target::{TARGETS, Target};
 pub use text::{Form, TextWriter};
-pub use traces::{MAX_VOLUMES, SplitVolume, convert_trace, split_trace};
+pub use traces::convert_trace;
 
 use ssd_core::host::request::{Op, TimedRequest};
 use ssd_core::units::Nanos;
@@ -114,7 +117,7 @@ pub struct Counts {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum WriteError {
     /// The target exists already.
-    #[error("{0} exists; choose another name, or replace it (--force)")]
+    #[error("{0} exists; choose another name, or replace it")]
     Exists(String),
     /// The file cannot be written.
     #[error("{file}: cannot be written: {cause}")]

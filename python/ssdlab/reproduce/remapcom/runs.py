@@ -15,7 +15,7 @@ from ssdlab.display.progress import display
 from ssdlab.kv.simulation import simulate
 from ssdlab.reproduce.remapcom import choices
 from ssdlab.results import outputs
-from ssdlab.running.batch import cores
+from ssdlab.running.runner import cores
 from ssdlab.versions import described
 
 RUNS = "runs"

@@ -70,25 +70,16 @@ pub(super) fn copies(config: &Config) -> Option<String> {
     })
 }
 
-/// What the host sees of them.
-pub(super) fn parts(config: &Config) -> Option<String> {
+/// The state that they begin with.
+pub(super) fn start(config: &Config) -> Option<String> {
     if config.raid.group == 0 {
         return None;
     }
-    let mut wrong = Vec::new();
-    if config.host.write_buffer_pages > 0 {
-        wrong.push(
-            "host.write_buffer_pages = 0 (a buffered page has been answered, and belongs to no request whose \
-             group could be updated; the buffer evicts single pages, and each would cost an update of its group)",
-        );
-    }
-    if config.precondition.steady_state == SteadyStart::MeanField {
-        wrong.push(
-            "precondition.steady_state = \"none\" (parity is rewritten more often than data, and the mean \
-             field assumes equal rates)",
-        );
-    }
-    (!wrong.is_empty()).then(|| format!("parity groups need {}", wrong.join(" and ")))
+    (config.precondition.steady_state == SteadyStart::MeanField).then(|| {
+        "parity groups need precondition.steady_state = \"none\" (parity is rewritten more often than data, and the \
+         mean field assumes equal rates)"
+            .to_string()
+    })
 }
 
 /// The chips that fail exist.

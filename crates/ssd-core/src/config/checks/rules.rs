@@ -44,7 +44,7 @@ pub(crate) const CHECKS: &[Check<Config>] = &[
         raid::places,
     ),
     check(&["remap.mode", "raid.group"], raid::copies),
-    check(&["raid.group", "host.write_buffer_pages", "precondition.steady_state"], raid::parts),
+    check(&["raid.group", "precondition.steady_state"], raid::start),
     check(&["raid.fail", "device.channels", "device.chips_per_channel"], raid::failures),
     check(
         &["raid.redirect", "raid.group", "gc.trigger", "timing.busy_unit", "device"],

@@ -197,8 +197,8 @@ impl Ssd {
                 sectors: page.sectors,
                 epoch,
                 request: page.request,
-                fua: false,
                 inside: true,
+                ..BufferedPage::default()
             };
             let buffer = self.front.buffer.as_mut().expect("pages were saved from it");
             buffer.admit(slot, held);

@@ -3,7 +3,7 @@
 //! Its pages are admitted at once, as without parity: from here on reads see the new data, in the controller. The
 //! committed page of each stays valid under its slot until the update commits, because the parity covers it.
 
-use super::{Changed, Update};
+use super::{Cause, Changed, Update};
 use crate::ftl::map::Entry;
 use crate::ftl::raid::{Change, GroupId};
 use crate::host::link::Toward;
@@ -25,14 +25,20 @@ impl Ssd {
         groups.group_of(last).0 - groups.group_of(Lpn(pages.first)).0 + 1
     }
 
-    fn new_update(&mut self, group: GroupId, request: RequestSlot) -> UpdateSlot {
+    /// A new update of `group`, for `request` or for pages that leave the write buffer now.
+    pub(super) fn new_update(
+        &mut self,
+        group: GroupId,
+        request: Option<RequestSlot>,
+    ) -> UpdateSlot {
         let now = self.array.now;
         let groups = self.ftl.parity_groups();
         let parity_home = groups.homes(group).parity();
-        let waited = now - self.front.requests.at(request).arrival;
-        let parts = Parts { queue_ns: waited.0, ..Parts::default() };
+        let from = request.map_or(now, |slot| self.front.requests.at(slot).arrival);
+        let parts = Parts { queue_ns: (now - from).0, ..Parts::default() };
         let raid = self.raid.as_mut().expect("a device with parity");
-        let update = raid.insert((group, parity_home), request, (now, parts));
+        let cause = Cause { request, from };
+        let update = raid.insert((group, parity_home), cause, (now, parts));
         raid.get(update).sequence = self.front.sequence;
         update
     }
@@ -49,7 +55,7 @@ impl Ssd {
         assert!(!self.front.requests.at(slot).parts.is_done(), "the request has ended");
         let mut left = pages.first..pages.first + pages.count;
         while let Some((group, lpns)) = self.ftl.parity_groups().take_part(&mut left) {
-            let update = self.new_update(group, slot);
+            let update = self.new_update(group, Some(slot));
             for lpn in lpns.map(Lpn) {
                 let class = self.ftl.class_of_write(lpn, request.stream, pages.count);
                 let page = self.admit_to_group((update, class), lpn, request, data);
@@ -64,7 +70,12 @@ impl Ssd {
     }
 
     /// The parity of `group` gets its stream or class, after the pages that `update` changes.
-    fn name_parity(&mut self, update: UpdateSlot, group: GroupId, (stream, pages): (u8, u32)) {
+    pub(super) fn name_parity(
+        &mut self,
+        update: UpdateSlot,
+        group: GroupId,
+        (stream, pages): (u8, u32),
+    ) {
         let parity = self.ftl.parity_groups().parity(group);
         debug_assert!(parity.0 >= self.ftl.geo.user_pages, "{parity:?} is the host's");
         let class = self.ftl.class_of_write(parity, stream, pages);
@@ -149,12 +160,17 @@ impl Ssd {
             if let Some(content) = &mut self.ledger.content {
                 trimmed.iter().for_each(|&lpn| content.trim(lpn));
             }
+            let trimmed = self.trim_buffered(group, trimmed);
+            if trimmed.is_empty() {
+                continue;
+            }
             if self.leaves_nothing(group, &trimmed) {
                 self.drop_group(group, &trimmed);
                 continue;
             }
-            let update = self.new_update(group, slot);
+            let update = self.new_update(group, Some(slot));
             self.front.requests.get(slot).parts.add(1);
+            let mut before = Vec::new();
             for lpn in trimmed {
                 let groups = self.ftl.parity_groups();
                 let (home, position) = (groups.home(lpn), groups.position(lpn));
@@ -163,6 +179,7 @@ impl Ssd {
                 if let Some(content) = &mut self.ledger.content {
                     content.carry(trim, Payload::default());
                 }
+                before.push(self.ftl.owners.newest(lpn));
                 if let Some(page) = self.ftl.admit(lpn, trim) {
                     self.wake_readers(page);
                 }
@@ -171,6 +188,7 @@ impl Ssd {
                 of.pages.push(Changed { lpn, slot: trim, change: Change::Trim, home, stream: 0 });
             }
             self.name_parity(update, group, (0, pages.count));
+            self.all_trimmed(&before);
             self.update_goes_on(update);
         }
     }
@@ -209,11 +227,14 @@ impl Ssd {
         let parity = self.ftl.parity_groups().parity(group);
         assert!(!trimmed.is_empty(), "{group:?} has no data to lose");
         self.ledger.measured.raid.dropped += 1;
+        let mut newest = Vec::new();
         for &lpn in trimmed.iter().chain([&parity]) {
-            let (_, committed) = self.ftl.trim(lpn);
+            let (before, committed) = self.ftl.trim(lpn);
+            newest.push(before);
             let found = self.page_is_found(lpn);
             assert_ne!(committed.is_some(), found, "a group at rest holds its data");
             self.page_of_group_is_replaced(lpn, committed);
         }
+        self.all_trimmed(&newest);
     }
 }

@@ -323,9 +323,8 @@ impl Ssd {
         let now = self.array.now;
         let of = self.raid_update(update);
         (of.reads_again, of.stage, of.sum) = (false, Stage::InLine, Default::default());
-        let (total, request) = (of.parts.total(), of.request);
         // The last read that ended may have ended before the failure.
-        let since = Nanos(self.front.requests.at(request).arrival.0 + total);
+        let since = Nanos(of.cause.from.0 + of.parts.total());
         assert!(since <= now, "{update:?} has read in the future");
         self.raid_update(update).since = since;
         self.begin_update(update);

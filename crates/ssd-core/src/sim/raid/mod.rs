@@ -4,6 +4,7 @@
 //! one begins, in `admit`.
 
 mod admit;
+mod evict;
 mod fail;
 mod kept;
 mod lines;
@@ -65,16 +66,25 @@ struct Parity {
     stream: u8,
 }
 
-/// An update of one group for one request.
+/// For whom an update is.
+#[derive(Clone, Copy, Debug)]
+struct Cause {
+    /// The request of which it is a part; none if its pages come from the write buffer.
+    request: Option<RequestSlot>,
+    /// When that request arrived, or they left the buffer.
+    from: Nanos,
+}
+
+/// An update of one group for one request, or for pages of the write buffer.
 #[derive(Clone, Debug)]
 struct Update {
     /// Updates before it.
     age: u64,
     group: GroupId,
-    /// Admission number of its last page (of a TRIM: of the page before it), which its parity carries: of two updates
-    /// of a group the later one never has a lower number.
+    /// Admission number of its last page (of a TRIM, and of pages of the write buffer: of the page admitted last before
+    /// it began), which its parity carries: of two updates of a group the later one never has a lower number.
     sequence: u64,
-    request: RequestSlot,
+    cause: Cause,
     stage: Stage,
     /// Pages that have not crossed the link.
     pages_in: Join,
@@ -143,7 +153,7 @@ impl Raid {
     fn insert(
         &mut self,
         (group, parity_home): (GroupId, PlaneId),
-        request: RequestSlot,
+        cause: Cause,
         (now, parts): (Nanos, Parts),
     ) -> UpdateSlot {
         self.count += 1;
@@ -152,7 +162,7 @@ impl Raid {
             age: self.count,
             group,
             sequence: 0,
-            request,
+            cause,
             stage: Stage::InLine,
             pages_in: Join::default(),
             steps: Join::default(),
@@ -209,10 +219,17 @@ impl Raid {
         self.lines.leave(slot)
     }
 
-    /// The request of an update.
-    pub(crate) fn request_of(&self, update: UpdateSlot) -> RequestSlot {
+    /// The request of an update, or a buffered page that it writes.
+    pub(crate) fn behind(&self, update: UpdateSlot) -> Result<RequestSlot, OpSlot> {
         debug_assert!(update != UpdateSlot::NONE, "no update has a request");
-        self.at(update).request
+        let of = self.at(update);
+        of.cause.request.ok_or_else(|| of.pages.first().expect("it writes a page").slot)
+    }
+
+    /// Pages of data that updates under way write.
+    pub(crate) fn pages_under_way(&self) -> usize {
+        let all = self.lines.firsts().flat_map(|first| self.lines.line(first));
+        all.map(|update| self.at(update).data().count()).sum()
     }
 
     /// A program that has waited on `plane` starts.

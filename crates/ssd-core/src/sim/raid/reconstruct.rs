@@ -59,7 +59,11 @@ impl Ssd {
         let lpn = self.array.ops[slot].lpn;
         match on_flash {
             None => self.ftl.owners.newest(lpn) == Entry::Unmapped && self.ftl.is_lost(lpn),
-            Some(page) if raid.recoveries.around_collection => self.is_better_computed(lpn, page),
+            // What the write buffer lacks of a page is read where it is.
+            Some(page) if raid.recoveries.around_collection => {
+                self.ftl.owners.newest(lpn) == Entry::Page(page)
+                    && self.is_better_computed(lpn, page)
+            }
             Some(_) => false,
         }
     }

@@ -180,6 +180,7 @@ impl Ssd {
     #[inline(never)]
     pub(in crate::sim) fn let_updates_in(&mut self) {
         self.failure_goes_on();
+        self.evict_groups();
         let raid = self.raid.as_deref_mut().expect("a device with parity");
         raid.room_changed = false;
         debug_assert!(raid.waiting.iter().all(|&s| raid.at(s).stage == Stage::WaitsForRoom));
@@ -313,7 +314,7 @@ impl Ssd {
         assert!(of.stage == Stage::Programming && of.steps.is_done(), "{update:?} has pages left");
         let (pages, parity, method) =
             (std::mem::take(&mut of.pages), of.parity.slot, of.plan.method);
-        let (group, request, parts) = (of.group, of.request, of.parts);
+        let (group, request, parts) = (of.group, of.cause.request, of.parts);
         assert!(!pages.is_empty(), "{update:?} changes nothing");
         for page in &pages {
             let ppn = self.array.ops[page.slot].ppn;
@@ -349,10 +350,15 @@ impl Ssd {
             self.page_of_group_is_replaced(lpn, before);
             self.array.ops.remove(parity);
         }
+        if self.front.buffer.is_some() {
+            self.pages_are_on_flash(&pages, &parts);
+        }
         let raid = self.raid.as_deref_mut().expect("a device with parity");
         raid.updates[update.at()].pages = pages;
         raid.remove(update);
-        self.part_ends(request, &parts);
+        if let Some(request) = request {
+            self.part_ends(request, &parts);
+        }
         self.update_is_over(group);
     }
 

@@ -1,0 +1,252 @@
+//! The write buffer before parity groups: pages leave it by groups.
+//!
+//! A page that leaves takes along all pages of its group that the buffer keeps, of the same frontier: they are one
+//! update, and a group of which the buffer keeps all pages is written without a read. What leaves is decided at the
+//! end of an instant, so that the pages of a request that enter at the same time are together. A page has left when
+//! its update commits, so what waits for it (a write with FUA, a flush) waits for its parity.
+//!
+//! Decided, where a real drive may differ:
+//! - the least recently written page leaves first, with its group; whole groups have no precedence;
+//! - pages of one write with FUA in one group leave when the last of them has entered;
+//! - a page that is trimmed before it has left is not programmed, whoever waits for it: nothing of it is left to keep.
+
+use super::Changed;
+use crate::ftl::map::Entry;
+use crate::ftl::raid::{Change, GroupId};
+use crate::metrics::counters::Parts;
+use crate::sim::array::op::{OpKind, Work};
+use crate::sim::front::pages_of;
+use crate::sim::ssd::Ssd;
+use crate::units::{Lpn, OpSlot, UpdateSlot};
+
+impl Ssd {
+    /// The group of the page in `slot`, which the buffer holds, and its frontier.
+    fn group_and_frontier(&self, slot: OpSlot) -> (GroupId, u32) {
+        let op = &self.array.ops[slot];
+        debug_assert!(op.passes_buffer(), "{slot:?} is in no buffer");
+        let group = self.ftl.parity_groups().group_of(op.lpn);
+        // Pages of different classes may be of one update.
+        let one = self.ftl.separates();
+        (group, if one { 0 } else { self.ftl.space.host_stream(op.stream()) })
+    }
+
+    /// Whether pages of the request of `slot` in the same group have not entered.
+    pub(in crate::sim) fn others_of_group_come(&self, slot: OpSlot) -> bool {
+        let Some(groups) = self.ftl.groups.as_deref() else { return false };
+        let op = &self.array.ops[slot];
+        let request = &self.front.requests.at(op.part().request).request;
+        let pages = pages_of(&self.ftl.geo, request);
+        let (next, end) = (Lpn(op.lpn.0 + 1), pages.first + pages.count);
+        debug_assert!(next.0 <= end, "{:?} is no page of its request", op.lpn);
+        next.0 < end && groups.group_of(next) == groups.group_of(op.lpn)
+    }
+
+    /// The page in `slot`, which has been put out, goes to flash at the end of the instant.
+    pub(in crate::sim) fn leaves_with_group(&mut self, slot: OpSlot) {
+        debug_assert!(self.raid.is_some(), "{slot:?} is in no group");
+        self.front.buffer.as_mut().expect("it was held").leaves_later(slot);
+        self.note_room();
+    }
+
+    /// A page of `lpn` that others waited for does not come: pages of its group that must be on flash leave.
+    pub(in crate::sim) fn rest_of_group_leaves(&mut self, lpn: Lpn) {
+        debug_assert!(self.front.buffer.is_some(), "{lpn:?} came to no buffer");
+        let Some(groups) = self.ftl.groups.as_deref() else { return };
+        for other in self.kept_of(groups.group_of(lpn)) {
+            if self.must_be_on_flash(other) {
+                let sequence = self.array.ops[other].sequence;
+                let left =
+                    self.front.buffer.as_mut().is_some_and(|buffer| buffer.put_out(sequence));
+                assert!(left, "{other:?} is not kept");
+                self.leaves_with_group(other);
+            }
+        }
+    }
+
+    /// Pages of `group` that the buffer keeps, in order.
+    fn kept_of(&self, group: GroupId) -> Vec<OpSlot> {
+        let groups = self.ftl.parity_groups();
+        let buffer = self.front.buffer.as_ref().expect("pages leave a buffer");
+        let data = (0..groups.data_pages()).map(|position| groups.page(group, position));
+        let slots = data.filter_map(|lpn| match self.ftl.owners.newest(lpn) {
+            Entry::Slot(slot) => Some(slot),
+            _ => None,
+        });
+        slots
+            .filter(|&slot| {
+                let op = &self.array.ops[slot];
+                op.passes_buffer() && buffer.keeps(op.sequence)
+            })
+            .collect()
+    }
+
+    /// The end of an instant: what was put out leaves, and what is beyond the threshold.
+    pub(super) fn evict_groups(&mut self) {
+        if self.front.buffer.is_none() {
+            return;
+        }
+        self.evict_leaving();
+        while let Some(slot) = self.front.buffer.as_mut().and_then(|buffer| buffer.evict_surplus())
+        {
+            self.evict_with_group(slot);
+        }
+        debug_assert!(
+            self.front.buffer.as_ref().is_some_and(|buffer| !buffer.has_leaving()),
+            "a page that was put out stays"
+        );
+    }
+
+    /// What was put out leaves.
+    pub(in crate::sim) fn evict_leaving(&mut self) {
+        let Some(buffer) = &mut self.front.buffer else { return };
+        let mut leaving = buffer.take_leaving();
+        while let Some(&first) = leaving.first() {
+            let place = self.group_and_frontier(first);
+            let (mut pages, mut others) = (Vec::new(), Vec::new());
+            for slot in leaving {
+                let is_first = !self.holds_version(&others, slot);
+                let here = is_first && self.group_and_frontier(slot) == place;
+                (if here { &mut pages } else { &mut others }).push(slot);
+            }
+            leaving = others;
+            self.write_group(place, pages, &leaving);
+        }
+    }
+
+    /// The page in `slot`, which has been put out, leaves now.
+    pub(in crate::sim) fn evict_with_group(&mut self, slot: OpSlot) {
+        let place = self.group_and_frontier(slot);
+        self.write_group(place, vec![slot], &[]);
+    }
+
+    /// Whether one of `slots` holds the same page as `slot`.
+    fn holds_version(&self, slots: &[OpSlot], slot: OpSlot) -> bool {
+        let lpn = self.array.ops[slot].lpn;
+        slots.iter().any(|&other| self.array.ops[other].lpn == lpn)
+    }
+
+    /// `pages`, which have been put out, and all that the buffer keeps of their group and frontier are one update;
+    /// two versions of a page are two, the older one first. A page of which an older version is among those that leave
+    /// `later` stays.
+    fn write_group(
+        &mut self,
+        (group, frontier): (GroupId, u32),
+        mut pages: Vec<OpSlot>,
+        later: &[OpSlot],
+    ) {
+        assert!(!pages.is_empty(), "nothing of {group:?} leaves");
+        for slot in self.kept_of(group) {
+            let sequence = self.array.ops[slot].sequence;
+            if self.group_and_frontier(slot).1 == frontier
+                && !self.holds_version(later, slot)
+                && self.front.buffer.as_mut().is_some_and(|buffer| buffer.put_out(sequence))
+            {
+                pages.push(slot);
+            }
+        }
+        pages.sort_unstable_by_key(|&slot| self.array.ops[slot].sequence);
+        let mut update = UpdateSlot::NONE;
+        for slot in pages {
+            let op = &self.array.ops[slot];
+            let (position, stream) = (self.ftl.parity_groups().position(op.lpn), op.stream());
+            let is_new = update == UpdateSlot::NONE;
+            if is_new || self.raid_update(update).changes.changed() >> position & 1 == 1 {
+                if !is_new {
+                    self.update_goes_on(update);
+                }
+                update = self.new_update(group, None);
+                self.name_parity(update, group, (stream, 1));
+            }
+            self.page_leaves(update, slot);
+        }
+        self.update_goes_on(update);
+    }
+
+    /// The page in `slot` is written by `update`.
+    fn page_leaves(&mut self, update: UpdateSlot, slot: OpSlot) {
+        self.ledger.measured.buffer.evicted += 1;
+        self.note_time_in_buffer(slot);
+        let op = &mut self.array.ops[slot];
+        let stream = op.stream();
+        debug_assert!(op.passes_buffer(), "{slot:?} is in no buffer");
+        let lpn = op.lpn;
+        let change = match op.kind() {
+            OpKind::RmwRead => Change::Part,
+            _ => Change::Whole,
+        };
+        let home = self.ftl.parity_groups().home(lpn);
+        op.work = Work::GroupWrite { update, stream, parity: false };
+        (op.plane, op.parts) = (home, Parts::default());
+        let position = self.ftl.parity_groups().position(lpn);
+        let of = self.raid_update(update);
+        of.changes.add(position, change);
+        of.pages.push(Changed { lpn, slot, change, home, stream });
+    }
+
+    /// Where the time of a write with FUA went until now, while the page in `slot` is in the buffer.
+    pub(in crate::sim) fn note_time_in_buffer(&mut self, slot: OpSlot) {
+        let buffer = self.front.buffer.as_mut().expect("it is in the buffer");
+        let held = buffer.held_mut(slot);
+        if !held.fua {
+            return;
+        }
+        let parts = &mut self.array.ops[slot].parts;
+        let since = self.array.now - self.front.requests.at(held.owner).arrival;
+        assert!(parts.total() <= since.0, "{slot:?} has waited for longer than it is there");
+        parts.queue_ns += since.0 - parts.total();
+        held.parts = *parts;
+    }
+
+    /// The update of `pages`, whose time went to `parts`, has committed: they have left the buffer.
+    #[inline(never)]
+    pub(super) fn pages_are_on_flash(&mut self, pages: &[Changed], parts: &Parts) {
+        for page in pages.iter().filter(|page| page.is_written()) {
+            let buffer = self.front.buffer.as_mut().expect("they were held");
+            let held = *buffer.held(page.slot);
+            buffer.leave();
+            if held.fua {
+                self.part_ends(held.owner, &held.parts.then(parts));
+            }
+            self.front.epochs.write_completes(held.epoch);
+        }
+        debug_assert!(self.raid.is_some(), "pages of no group");
+        self.let_in(parts.gc_wait_ns);
+    }
+
+    /// Those of `trimmed`, pages of `group`, of which there is something on flash or under way to it. The others are in
+    /// the buffer alone, and are gone.
+    pub(super) fn trim_buffered(&mut self, group: GroupId, trimmed: Vec<Lpn>) -> Vec<Lpn> {
+        if self.front.buffer.is_none() {
+            return trimmed;
+        }
+        // What was put out goes first, or it would come back.
+        self.evict_leaving();
+        let raid = self.raid.as_deref().expect("a device with parity");
+        if raid.is_locked(group) {
+            return trimmed;
+        }
+        let (on_flash, buffered): (Vec<Lpn>, Vec<Lpn>) =
+            trimmed.into_iter().partition(|&lpn| self.ftl.holds(lpn));
+        let newest: Vec<Entry> = buffered
+            .into_iter()
+            .map(|lpn| {
+                let (newest, committed) = self.ftl.trim(lpn);
+                assert_eq!(committed, None, "{lpn:?} is on flash");
+                newest
+            })
+            .collect();
+        self.all_trimmed(&newest);
+        on_flash
+    }
+
+    /// Pages of a group have been trimmed, whose newest data were at `newest`. That makes room in the buffer, so all of
+    /// them have to be trimmed before: what enters next may be one of them.
+    pub(super) fn all_trimmed(&mut self, newest: &[Entry]) {
+        debug_assert!(self.raid.is_some(), "pages of no group");
+        for &entry in newest {
+            if let Entry::Slot(held) = entry {
+                self.trim_held(held);
+            }
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! A trace as a file for each volume, in one pass over the trace.
+//!
+//! The files of [`MOST_OPEN`] volumes are written as their requests are read. The requests of all others go to
+//! temporary files first, one for every further [`MOST_OPEN`] volumes, which are read back one after the
+//! other. So the number of open files, and the memory, are bounded.
+
+use super::spill::Spill;
+use super::traces::{ended, kept};
+use super::{ConvertError, Counts, Options, Target, TraceWriter, WriteError};
+use crate::config::Workload;
+use crate::read::input::Step;
+use crate::read::raw::{self, Reading, VolumesReading};
+use ssd_core::host::request::TimedRequest;
+use ssd_core::host::source::SourceError;
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+/// Files of volumes that are open at a time, each with half a megabyte of memory; also the largest number of
+/// temporary files.
+pub const MOST_OPEN: usize = 256;
+/// Volumes that can be split.
+const MOST_VOLUMES: usize = MOST_OPEN * (MOST_OPEN + 1);
+/// Requests between two calls of the progress callback while a temporary file is read.
+const BATCH: u64 = 1 << 16;
+
+/// One volume that was split off.
+#[derive(Clone, PartialEq, Debug)]
+pub struct SplitVolume {
+    /// Its number, as in `workload.volume`.
+    pub volume: u64,
+    /// Its name, such as "MAJ,MIN".
+    pub name: String,
+    /// Where it was written.
+    pub path: PathBuf,
+    /// What was written.
+    pub counts: Counts,
+}
+
+/// Writes every volume of the trace that `workload` names to a separate file in `folder`, which must exist:
+/// `volume-NUMBER` with the extension of the target. Each file is what [`super::convert_trace`] writes of
+/// that volume. `progress` is called from time to time.
+///
+/// # Errors
+/// [`ConvertError`], also for more than 65,792 volumes. The folder is then incomplete, and the caller has to
+/// remove its contents.
+pub fn split_trace(
+    workload: &Workload,
+    folder: &Path,
+    target: &Target,
+    options: Options,
+    mut progress: impl FnMut(Step) -> ControlFlow<()>,
+) -> Result<(Reading, Vec<SplitVolume>), ConvertError> {
+    let mut open = Open { folder, target, options, writers: BTreeMap::new() };
+    let mut later = Later { folder, spills: Vec::new(), places: BTreeMap::new() };
+    let (mut failed, mut done, mut last) = (None, 0, Step::Read(0));
+    let watch = |step| {
+        last = step;
+        progress(step)
+    };
+    let read = raw::each_request_by_volume(workload, watch, |volume, timed| {
+        done += 1;
+        let written = if open.takes(volume) {
+            open.write(volume, timed)
+        } else {
+            later.place(volume)?.and_then(|spill| spill.append(volume, timed))
+        };
+        written.map_err(|error| kept(&mut failed, error))
+    });
+    let VolumesReading { reading, mut names } = ended(failed, read, done)?;
+    let mut all = open.finish()?;
+    for spill in later.spills {
+        let (mut part, mut back) = (Open { writers: BTreeMap::new(), ..open }, 0);
+        let mut interrupted = false;
+        spill.read(|volume, timed| {
+            back += 1;
+            interrupted = interrupted || (back % BATCH == 0 && progress(last).is_break());
+            if interrupted { Ok(()) } else { part.write(volume, timed) }
+        })?;
+        if interrupted {
+            return Err(ConvertError::Interrupted { done });
+        }
+        all.append(&mut part.finish()?);
+    }
+    assert_eq!(all.iter().map(|(_, counts)| counts.requests + left_out(counts)).sum::<u64>(), done);
+    all.sort_unstable_by_key(|(volume, _)| *volume);
+    let volumes = all.into_iter().map(|(volume, counts)| SplitVolume {
+        volume,
+        name: names.remove(&volume).unwrap_or_default(),
+        path: path_of(folder, target, volume),
+        counts,
+    });
+    Ok((reading, volumes.collect()))
+}
+
+fn left_out(counts: &Counts) -> u64 {
+    counts.dropped.iter().sum()
+}
+
+fn path_of(folder: &Path, target: &Target, volume: u64) -> PathBuf {
+    folder.join(format!("volume-{volume}.{}", target.extension))
+}
+
+/// The volumes that are written now.
+struct Open<'a> {
+    folder: &'a Path,
+    target: &'a Target,
+    options: Options,
+    writers: BTreeMap<u64, Box<dyn TraceWriter>>,
+}
+
+impl Open<'_> {
+    /// Whether `volume` is one of them, or can become one.
+    fn takes(&self, volume: u64) -> bool {
+        self.writers.len() < MOST_OPEN || self.writers.contains_key(&volume)
+    }
+
+    fn write(&mut self, volume: u64, timed: &TimedRequest) -> Result<(), WriteError> {
+        assert!(self.takes(volume), "more volumes than files");
+        if !self.writers.contains_key(&volume) {
+            let path = path_of(self.folder, self.target, volume);
+            self.writers.insert(volume, self.target.create(&path, self.options)?);
+        }
+        self.writers.get_mut(&volume).expect("it has just been put there").write(timed)
+    }
+
+    /// Completes all files; what was written of each volume.
+    fn finish(&mut self) -> Result<Vec<(u64, Counts)>, WriteError> {
+        let writers = std::mem::take(&mut self.writers).into_iter();
+        writers.map(|(volume, writer)| Ok((volume, writer.finish()?))).collect()
+    }
+}
+
+/// The volumes that are written later.
+struct Later<'a> {
+    folder: &'a Path,
+    spills: Vec<Spill>,
+    places: BTreeMap<u64, usize>,
+}
+
+impl Later<'_> {
+    /// The temporary file of `volume`; an error of the first kind refuses the trace.
+    fn place(&mut self, volume: u64) -> Result<Result<&mut Spill, WriteError>, SourceError> {
+        let next = self.places.len();
+        let place = *self.places.entry(volume).or_insert(next / MOST_OPEN);
+        if place == MOST_OPEN {
+            let remedy = "convert them one by one with workload.volume";
+            return Err(SourceError(format!("more than {MOST_VOLUMES} volumes; {remedy}")));
+        }
+        if place == self.spills.len() {
+            match Spill::create(&self.folder.join(format!(".spilled-{place}"))) {
+                Ok(spill) => self.spills.push(spill),
+                Err(error) => return Ok(Err(error)),
+            }
+        }
+        Ok(Ok(&mut self.spills[place]))
+    }
+}

@@ -1,0 +1,112 @@
+"""`ssdlab fleet`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from ssdlab.cli.arguments import DRIVE, read_as
+from ssdlab.cli.ending import end, few_reasons
+from ssdlab.cli.options import (
+    Force,
+    Jobs,
+    Json,
+    NoHtml,
+    On,
+    Out,
+    PageSize,
+    Quiet,
+    Seed,
+    Sets,
+    Sort,
+    StoreOption,
+    Unit,
+)
+from ssdlab.cli.terminal import put_result
+from ssdlab.config.resolve import preset_names
+from ssdlab.fleets.fleet_runs import name_of, run_fleet
+from ssdlab.results.folder import FLEET
+from ssdlab.running.kept import maker_of
+
+app = typer.Typer()
+
+
+@app.command("fleet")
+def fleet_command(
+    traces: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="TRACES...", help="Traces, of one volume or of many."),
+    ] = None,
+    drives: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--drive", metavar="CONFIG|NAME", help="TOML file, preset or named drive; repeatable."
+        ),
+    ] = None,
+    stand_in: Annotated[
+        str | None,
+        typer.Option(
+            "--stand-in",
+            metavar="NAME:COUNT",
+            help="Make volumes to published statistics instead, such as alibaba:1000.",
+        ),
+    ] = None,
+    size: Annotated[
+        Literal["volume", "drive"] | None,
+        typer.Option(
+            "--size",
+            help="Size of a drive: that of its volume, or as configured."
+            "  [default: volume; drive for stand-ins]",
+        ),
+    ] = None,
+    sets: Sets = None,
+    unit: Unit = None,
+    page_size: PageSize = None,
+    sort: Sort = False,
+    cache: Annotated[
+        Path | None,
+        typer.Option(
+            "--cache",
+            metavar="DIR",
+            help="Folder that keeps split traces.  [default: ~/.cache/ssdlab/volumes]",
+        ),
+    ] = None,
+    jobs: Jobs = None,
+    on: On = None,
+    store: StoreOption = None,
+    out: Out = None,
+    force: Force = False,
+    json_: Json = None,
+    quiet: Quiet = False,
+    seed: Seed = None,
+    no_html: NoHtml = False,
+) -> None:
+    """Simulate a drive for each volume of a fleet, and show how the outcomes are distributed.
+
+    The same command with the same --out resumes where it stopped.
+    """
+    target = out or Path("runs") / name_of(traces or [], stand_in)
+    with maker_of(on, jobs, store, not quiet) as runner:
+        done = run_fleet(
+            traces or [],
+            runner,
+            drives=[_named(one) for one in drives or []],
+            stand_in=stand_in,
+            size=size,
+            sets=read_as(sets, unit, page_size, sort),
+            seed=seed,
+            cache=cache,
+            out=target,
+            force=force,
+            progress=not quiet,
+            html=not no_html,
+        )
+    put_result(json_, quiet, done.to_json, done.summary)
+    end(target, few_reasons(done.failed(), FLEET["csv"]), done.interrupted, quiet)
+
+
+def _named(drive: str) -> str:
+    """A named drive may be called without `drive:`."""
+    return f"{DRIVE}{drive}" if f"{DRIVE}{drive}" in preset_names() else drive

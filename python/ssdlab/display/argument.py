@@ -1,0 +1,75 @@
+"""Arguments in the words of whoever gave them: `--jobs 4` to the command, `jobs=4` in Python.
+
+Messages that name an argument are built far from the front end. They ask here how it is spelled.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+_options: dict[str, str] | None = None
+"""None: the caller is Python. Else what has set keys, and arguments that options do not name."""
+
+
+@contextmanager
+def on_the_command_line() -> Iterator[None]:
+    """Until its end arguments are options of the command."""
+    global _options
+    before, _options = _options, {}
+    try:
+        yield
+    finally:
+        _options = before
+
+
+def came_as(what: str, spelled: str) -> None:
+    """On the command line: what has set a key or an argument, as `--unit` sets `workload.unit`."""
+    if _options is not None:
+        _options[what] = spelled
+
+
+def argument(*names: str, **values: object) -> str:
+    """Arguments by their names, or with values.
+
+    `--draw random --points 100` on the command line, `draw="random", points=100` in Python.
+    """
+    if _options is None:
+        return ", ".join([*names, *(f"{name}={_literal(one)}" for name, one in values.items())])
+    shown = (_option(name) + ("" if one is True else f" {one}") for name, one in values.items())
+    return " ".join([*map(_option, names), *shown])
+
+
+def keyed(name: str, key: str, value: object = None) -> str:
+    """A key of the argument `name`, which is a mapping: `--vary KEY`, or `vary: KEY` in Python.
+
+    With its value `--vary KEY=VALUE`, or `vary={"KEY": "VALUE"}`.
+    """
+    if _options is not None:
+        return f"{_option(name)} {key}" + ("" if value is None else f"={value}")
+    return f"{name}: {key}" if value is None else f"{name}={{{json.dumps(key)}: {_literal(value)}}}"
+
+
+def renamed(message: str, names: Mapping[str, str]) -> str:
+    """A message of the simulator about a single key as one about the argument that has set it.
+
+    `names` are arguments by the keys that they set; the others came by `set`.
+    """
+    rest = message.removeprefix(SET)
+    if rest == message:
+        return message
+    key = rest.partition(":")[0]
+    return f"{(_options or {}).get(key) or argument(names.get(key, 'set'))}: {rest}"
+
+
+SET = "--set: "
+"""How the simulator begins a message about a single key."""
+
+
+def _option(name: str) -> str:
+    return (_options or {}).get(name) or f"--{name.replace('_', '-')}"
+
+
+def _literal(value: object) -> str:
+    return json.dumps(value) if isinstance(value, str) else str(value)

@@ -1,0 +1,1 @@
+"""Fleets: one drive for each volume, and how their outcomes are distributed."""

@@ -1,0 +1,234 @@
+"""What a fleet says, in words and tables: the same in the terminal and on its page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from statistics import median
+
+from ssdlab.display.numbers import Value
+from ssdlab.fleets.findings import Difference, Rank, difference, quantiles, rank
+from ssdlab.fleets.fleet import (
+    GOOD,
+    MEASURED,
+    OUTCOME_OF,
+    PARTS,
+    TITLES,
+    UNSTEADY,
+    WORST,
+    Fleet,
+    cell,
+    numbers,
+)
+from ssdlab.fleets.volumes import STATISTICS_OF
+
+Row = dict[str, Value]
+RANKED = ("waf", "write_p99_9_ns", "read_p99_9_ns", "lifetime_days")
+"""Outcomes of which the tables say which volumes suffer and what they have in common."""
+
+
+def group_of(done: Fleet, drive: str) -> str:
+    """The group whose distribution stands for a drive: the steady ones, if there are any."""
+    return MEASURED if done.of(drive) or not done.of(drive, UNSTEADY) else UNSTEADY
+
+
+def known(rows: list[Row], name: str) -> list[Row]:
+    """The rows with a number in a column."""
+    return [row for row in rows if isinstance(row[name], int | float)]
+
+
+def worst(done: Fleet, drive: str, metric: str, most: int = WORST) -> list[Row]:
+    """The rows of a drive with the worst outcome, the worst first."""
+    rows = known(done.of(drive, group_of(done, drive)), metric)
+    sign = 1 if metric in GOOD else -1
+    return sorted(rows, key=lambda row: (sign * float(row[metric] or 0), str(row["volume"])))[:most]
+
+
+def ranks(done: Fleet, drive: str, metric: str) -> list[Rank]:
+    """Correlations of the statistics with an outcome, the strongest first."""
+    rows = known(done.of(drive, group_of(done, drive)), metric)
+    names = [n for n in STATISTICS_OF if len(known(rows, n)) == len(rows)]
+    found = (rank(name, numbers(rows, name), numbers(rows, metric), len(names)) for name in names)
+    return sorted((one for one in found if one), key=lambda one: -abs(one.rho))
+
+
+def differences(done: Fleet) -> list[Difference]:
+    """Every drive against the first, over the volumes that are in the same group on both."""
+    base, found = done.drives[0], []
+    group = group_of(done, base)
+    first = {row["volume"]: row for row in done.of(base, group)}
+    for drive in done.drives[1:]:
+        rows = [row for row in done.of(drive, group) if row["volume"] in first]
+        for metric in done.metrics:
+            pairs = [
+                (float(a), float(b))
+                for row in rows
+                if isinstance(a := row[metric], int | float)
+                and isinstance(b := first[row["volume"]][metric], int | float)
+            ]
+            one = difference(metric, drive, base, pairs)
+            if one is not None:
+                found.append(one)
+    return found
+
+
+def text_of(done: Fleet) -> str:
+    """The answer in one paragraph."""
+    found = []
+    for drive in done.drives:
+        group = group_of(done, drive)
+        rows = done.of(drive, group)
+        if not rows:
+            found.append(f"No volume on {drive} has an outcome.")
+            continue
+        on = f"On {drive}" if len(done.drives) > 1 else f"Over {len(rows):,} volumes"
+        state = "" if group == MEASURED else " (none of them in a steady state)"
+        told = [_spread(rows, name) for name in done.metrics if name in RANKED]
+        found.append(f"{on}{state}: {'; '.join(one for one in told if one)}.")
+    found += _suffering(done)
+    for one in differences(done):
+        if one.metric in RANKED:
+            found.append(_compared(one))
+    return " ".join(found)
+
+
+def _spread(rows: list[Row], name: str) -> str:
+    values = numbers(rows, name)
+    if not values:
+        return ""
+    ends = (0.5, 0.1) if name in GOOD else (0.5, 0.9)
+    mid, end = quantiles(values, [1.0] * len(values), ends)
+    below = "below" if name in GOOD else "above"
+    middle, bound = cell(name, float(mid)), cell(name, float(end))
+    return f"{TITLES[name]} has a median of {middle}, a tenth of the volumes is {below} {bound}"
+
+
+def _suffering(done: Fleet) -> Iterator[str]:
+    drive = done.drives[0]
+    for metric in ("waf", "write_p99_9_ns"):
+        told = [one for one in ranks(done, drive, metric) if one.told][:2]
+        if told:
+            words = " and ".join(
+                f"{'more' if one.rho > 0 else 'less'} {STATISTICS_OF[one.statistic]}"
+                f" (rank correlation {one.rho:+.2f}, {one.low:+.2f} to {one.high:+.2f})"
+                for one in told
+            )
+            yield f"A higher {TITLES[metric]} goes with {words}."
+
+
+def _compared(one: Difference) -> str:
+    title, names = TITLES[one.metric], f"{one.drive} and {one.base}"
+    if one.low is None or one.high is None:
+        return f"Too few volumes compare {title} on {names}."
+    if one.low == one.high == 1:
+        return f"{title} is the same on {names}."
+    span = f"median ratio {one.ratio:.3g}, {one.low:.3g} to {one.high:.3g}"
+    counts = f"lower for {one.lower:,} volumes, higher for {one.higher:,}"
+    if not one.told:
+        return f"{title} on {names} cannot be told apart ({span}; {counts})."
+    how = "lower" if one.ratio < 1 else "higher"
+    return f"{title} is {how} on {one.drive} than on {one.base} ({span}; {counts})."
+
+
+Table = tuple[str, list[str], list[list[str]]]
+"""Title, heads without that of the first column, rows with their titles."""
+
+
+def tables_of(done: Fleet) -> Iterator[Table]:
+    """Groups, distributions, the worst volumes, what they have in common, differences."""
+    yield _groups(done)
+    for drive in done.drives:
+        yield from _distributions(done, drive)
+    for drive in done.drives:
+        for metric in RANKED:
+            if metric in done.metrics and worst(done, drive, metric):
+                yield _worst(done, drive, metric)
+                if ranks(done, drive, metric):
+                    yield _common(done, drive, metric)
+    if len(done.drives) > 1:
+        yield _differences(done)
+
+
+def _on(done: Fleet, drive: str) -> str:
+    return f" on {drive}" if len(done.drives) > 1 else ""
+
+
+def _groups(done: Fleet) -> Table:
+    names = [*dict.fromkeys(name for of in done.groups.values() for name in of)]
+    rows = [[d, *(f"{of.get(n, 0):,}" for n in names)] for d, of in done.groups.items()]
+    return "volumes by group", names, rows
+
+
+def _distributions(done: Fleet, drive: str) -> Iterator[Table]:
+    """By volume and by bytes written; the volumes that are not steady have a table of their own."""
+    heads = ["volumes", *(f"{part:.0%}" for part in PARTS)]
+    for group in (MEASURED, UNSTEADY):
+        rows = done.of(drive, group)
+        found = []
+        for metric in done.metrics:
+            of = known(rows, metric)
+            if not of:
+                continue
+            for weight in ("", ", by bytes written"):
+                weights = numbers(of, "volume_bytes_written") if weight else [1.0] * len(of)
+                values = quantiles(numbers(of, metric), weights, PARTS)
+                cells = [cell(metric, float(value)) for value in values]
+                found.append([f"{TITLES[metric]}{weight}", f"{len(of):,}", *cells])
+        if found:
+            yield f"quantiles{_on(done, drive)}, {group}", heads, found
+
+
+def _worst(done: Fleet, drive: str, metric: str) -> Table:
+    names = [*STATISTICS_OF]
+    rows = [
+        [
+            str(row["volume"]),
+            cell(metric, _number(row, metric)),
+            *(cell(name, _number(row, name)) for name in names),
+        ]
+        for row in worst(done, drive, metric)
+    ]
+    heads = [TITLES[metric], *(STATISTICS_OF[name] for name in names)]
+    return f"worst {TITLES[metric]}{_on(done, drive)}", heads, rows
+
+
+def _number(row: Row, name: str) -> float | None:
+    value = row[name]
+    return float(value) if isinstance(value, int | float) else None
+
+
+def _common(done: Fleet, drive: str, metric: str) -> Table:
+    """Each statistic: its correlation, and the medians of the worst tenth and of the rest."""
+    rows = worst(done, drive, metric, len(done.volumes))
+    tenth = max(1, len(rows) // 10)
+    found = []
+    for one in ranks(done, drive, metric):
+        ends = (rows[:tenth], rows[tenth:])
+        medians = [
+            cell(one.statistic, median(values)) if (values := numbers(part, one.statistic)) else "–"
+            for part in ends
+        ]
+        span = f"{one.low:+.2f} to {one.high:+.2f}"
+        told = "yes" if one.told else "not told from 0"
+        title = STATISTICS_OF[one.statistic]
+        found.append([title, f"{one.rho:+.2f}", span, told, *medians])
+    heads = ["rank correlation", "interval", "told", "median of the worst tenth", "of the rest"]
+    return f"what goes with {TITLES[metric]}{_on(done, drive)}", heads, found
+
+
+def _differences(done: Fleet) -> Table:
+    rows = [
+        [
+            f"{TITLES[one.metric]}, {one.drive} over {one.base}",
+            f"{one.volumes:,}",
+            f"{one.ratio:.4g}",
+            "–" if one.low is None else f"{one.low:.4g} to {one.high:.4g}",
+            f"{one.lower:,}",
+            f"{one.higher:,}",
+        ]
+        for one in differences(done)
+    ]
+    heads = ["volumes", "median ratio", "95 % interval", "lower", "higher"]
+    return "drives, paired by volume", heads, rows
+
+
+assert set(RANKED) <= set(OUTCOME_OF)

@@ -1,0 +1,281 @@
+"""A fleet and its outcomes: `ssdlab.fleet`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from ssdlab.display.form import columns
+from ssdlab.display.numbers import Value, shown
+from ssdlab.fleets.volumes import STATISTICS_OF, Volume
+from ssdlab.results import frames
+from ssdlab.results.folder import FLEET
+from ssdlab.results.sweep import COLUMNS, OUTCOMES, TEXTS, Outcome, ordered, readable
+from ssdlab.results.text import alike, counted, named, table, wrapped
+
+VERSION = 1
+"""Of the files of a fleet."""
+VOLUMES = "volumes"
+"""Key of the volumes in fleet.json."""
+MORE = ("gc_share", "capacity_bytes", "host_bytes_written", "steady", "why_not_steady")
+"""Columns of a fleet beside those of a sweep."""
+FLEET_TEXTS = (*TEXTS, "volume", "drive", "group", "reason", "why_not_steady")
+MEASURED, UNSTEADY, FAILED, NO_RUN = "measured", "not steady", "failed", "not run"
+TITLES = {one.name: one.title for one in columns() if one.title} | {
+    "gc_share": "share of programs by GC"
+}
+OUTCOME_OF = (
+    "waf",
+    "write_p99_ns",
+    "write_p99_9_ns",
+    "read_p99_ns",
+    "read_p99_9_ns",
+    "gc_share",
+    "first_block_days",
+    "lifetime_days",
+    "drive_writes_per_day",
+)
+"""The outcomes of a volume that are shown as distributions."""
+GOOD = ("first_block_days", "lifetime_days", "drive_writes_per_day")
+"""Outcomes that are worse where they are lower."""
+PARTS = (0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99)
+"""Quantiles of the tables."""
+WORST = 10
+"""Volumes that are named."""
+
+
+@dataclass(frozen=True, repr=False)
+class Fleet:
+    """Outcomes by volume and drive. Times are nanoseconds, sizes bytes, lifetimes days."""
+
+    name: str
+    drives: tuple[str, ...]
+    """What the drives are called."""
+    volumes: tuple[Volume, ...]
+    """All of them; those with a `reason` have no drive."""
+    outcomes: tuple[Outcome, ...]
+    """The runs that ended; `point` is the number of the volume times that of the drives, plus that
+    of the drive."""
+    identity: dict[str, Any] = field(default_factory=dict)
+    """What is run, as in fleet.json."""
+    interrupted: bool = False
+    """Ended early by Ctrl-C."""
+    folder: Path | None = None
+    """Folder of the files."""
+
+    @staticmethod
+    def read(folder: str | Path) -> Fleet:
+        """The fleet in `folder`."""
+        folder = Path(folder)
+        head = json.loads((folder / FLEET["json"]).read_text(encoding="utf-8"))
+        lines = (folder / OUTCOMES).read_bytes().decode("utf-8", "replace").splitlines()
+        identity = head["fleet"]
+        volumes = (
+            Volume(one["volume"], one["statistics"], {}, None, one["reason"])
+            for one in head[VOLUMES]
+        )
+        return Fleet(
+            head["name"],
+            tuple(head["drives"]),
+            tuple(volumes),
+            ordered(readable(lines, identity["columns"])),
+            identity,
+            head["interrupted"],
+            folder,
+        )
+
+    @property
+    def planned(self) -> int:
+        """How many runs there are."""
+        return sum(not one.reason for one in self.volumes) * len(self.drives)
+
+    @property
+    def not_run(self) -> int:
+        """How many of them are left."""
+        return self.planned - len(self.outcomes)
+
+    @property
+    def completed(self) -> bool:
+        """Every run completed."""
+        return not self.not_run and not self.failures
+
+    @cached_property
+    def failures(self) -> dict[str, str]:
+        """Why runs failed, by volume and drive."""
+        several = len(self.drives) > 1
+        return {
+            f"volume {row['volume']}" + (f" on {row['drive']}" if several else ""): str(
+                row["reason"]
+            )
+            for row in self.rows
+            if row["group"] == FAILED
+        }
+
+    @cached_property
+    def rows(self) -> list[dict[str, Value]]:
+        """One row per volume and drive: its group, its statistics, its outcomes."""
+        known = {one.point: one for one in self.outcomes}
+        count, found = len(self.drives), []
+        for i, volume in enumerate(self.volumes):
+            for j, drive in enumerate(self.drives):
+                one = known.get(i * count + j)
+                group, reason = _group(volume, one)
+                values = one.values if one and one.values else (None,) * len(COLUMNS)
+                more = one.more if one else {}
+                found.append(
+                    {
+                        "volume": volume.name,
+                        "drive": drive,
+                        "group": group,
+                        "reason": reason or None,
+                        **{name: volume.statistics.get(name) for name in STATISTICS_OF},
+                        **dict(zip(COLUMNS, values, strict=True)),
+                        **{name: more.get(name) for name in MORE},
+                        "warnings": len(one.warnings) if one else None,
+                    }
+                )
+        return found
+
+    def of(self, drive: str, group: str = MEASURED) -> list[dict[str, Value]]:
+        """The rows of a drive in a group."""
+        return [row for row in self.rows if row["drive"] == drive and row["group"] == group]
+
+    @cached_property
+    def metrics(self) -> tuple[str, ...]:
+        """The outcomes of `OUTCOME_OF` that any run has."""
+        return tuple(name for name in OUTCOME_OF if any(row[name] is not None for row in self.rows))
+
+    @cached_property
+    def groups(self) -> dict[str, dict[str, int]]:
+        """By drive, how many volumes are in each group."""
+        found: dict[str, dict[str, int]] = {drive: {} for drive in self.drives}
+        for row in self.rows:
+            of = found[str(row["drive"])]
+            of[str(row["group"])] = of.get(str(row["group"]), 0) + 1
+        return found
+
+    def to_csv(self) -> str:
+        """The text of fleet.csv: `rows`."""
+        return frames.to_csv(self.rows)
+
+    def to_pandas(self) -> Any:  # noqa: ANN401 - of a library
+        """`rows` as a `pandas.DataFrame`. Raises `OutputError` without pandas."""
+        return frames.to_pandas(self.rows, FLEET_TEXTS)
+
+    def to_polars(self) -> Any:  # noqa: ANN401 - of a library
+        """`rows` as a `polars.DataFrame`. Raises `OutputError` without Polars."""
+        return frames.to_polars(self.rows, FLEET_TEXTS)
+
+    @property
+    def head(self) -> dict[str, Any]:
+        """The contents of fleet.json."""
+        volumes = [
+            {"volume": one.name, "reason": one.reason, "statistics": dict(one.statistics)}
+            for one in self.volumes
+        ]
+        return {
+            "version": VERSION,
+            "name": self.name,
+            "completed": self.completed,
+            "interrupted": self.interrupted,
+            "drives": [*self.drives],
+            "runs": self.planned,
+            "ended": len(self.outcomes),
+            "failed": len(self.failures),
+            "fleet": self.identity,
+            VOLUMES: volumes,
+        }
+
+    def head_json(self) -> str:
+        """The text of fleet.json."""
+        return json.dumps(self.head, ensure_ascii=False) + "\n"
+
+    def to_json(self) -> str:
+        """What `--json` prints: the head without the volumes, and `rows`."""
+        values = {key: one for key, one in self.head.items() if key != VOLUMES}
+        return json.dumps(values | {"rows": self.rows}, indent=2, ensure_ascii=False) + "\n"
+
+    def summary(self) -> str:
+        """The fleet as text: the answer, the distributions, the volumes that suffer most."""
+        from ssdlab.fleets import answer  # needs numpy, which is slow to import
+
+        ended = f"{counted(len(self.outcomes), 'run')} of {self.planned:,}"
+        state = "" if self.completed else ", NOT COMPLETED"
+        drives = counted(len(self.drives), "drive")
+        lines = [f"{self.name}: {counted(len(self.volumes), 'volume')}, {drives}, {ended}{state}"]
+        for text in self.first_lines():
+            lines += ["", *wrapped("", text)]
+        lines += ["", *wrapped("", answer.text_of(self)), ""]
+        for title, heads, rows in answer.tables_of(self):
+            lines += [title, *table(["", *heads], rows), ""]
+        return "\n".join(lines).rstrip() + "\n"
+
+    def first_lines(self) -> list[str]:
+        """What a reader has to know before any number."""
+        found = [f"LOST  {loss}" for loss in dict.fromkeys(o.loss for o in self.outcomes if o.loss)]
+        if len(self.volumes) == 1:
+            found.append("The traces hold one volume: nothing is distributed.")
+        if self.interrupted:
+            found.append(f"Interrupted: {self.not_run:,} of {self.planned:,} runs are missing.")
+        reasons: dict[str, list[str]] = {}
+        for one in self.volumes:
+            if one.reason:
+                reasons.setdefault(one.reason, []).append(one.name)
+        for reason, names in reasons.items():
+            which = named(names, "volume")
+            found.append(f"Without a drive, {which}: {reason}.")
+        for drive in self.drives:
+            unsteady = [str(row["volume"]) for row in self.of(drive, UNSTEADY)]
+            if unsteady:
+                on = f" on {drive}" if len(self.drives) > 1 else ""
+                which = named(unsteady, "volume")
+                found.append(
+                    f"Not in a steady state{on}, and apart in the distributions, {which}: the"
+                    f" reason of each is in {FLEET['csv']}."
+                )
+        for reason, titles in self.failed().items():
+            found.append(f"{counted(len(titles), 'run')} failed ({named(titles, 'run')}): {reason}")
+        return found
+
+    def failed(self) -> dict[str, list[str]]:
+        """The runs that failed, by reason; reasons that differ in numbers alone are one."""
+        return {next(iter(one.values())): [*one] for one in alike(self.failures.items())}
+
+    def __repr__(self) -> str:
+        return f"<Fleet of {len(self.volumes)} volumes>\n{self.summary()}"
+
+
+def _group(volume: Volume, one: Outcome | None) -> tuple[str, str]:
+    """The group of a row, and why it is not measured."""
+    if volume.reason:
+        return volume.reason, volume.reason
+    if one is None:
+        return NO_RUN, ""
+    if one.error:
+        return FAILED, one.error
+    if not one.more.get("steady"):
+        return UNSTEADY, str(one.more.get("why_not_steady") or "")
+    return MEASURED, ""
+
+
+def numbers(rows: Sequence[Mapping[str, Value]], name: str) -> list[float]:
+    """The numbers of a column that are known."""
+    values = (row[name] for row in rows)
+    return [float(value) for value in values if isinstance(value, int | float)]
+
+
+def cell(name: str, value: float | None) -> str:
+    """A number of a column as text."""
+    if value is None:
+        return "–"
+    if name in ("gc_share", *(n for n in STATISTICS_OF if n.endswith("_share"))):
+        return f"{value * 100:.3g} %"
+    if name.endswith(("_bytes", "bytes_written")):
+        return shown("lifetime_bytes", round(value))
+    if name in STATISTICS_OF:
+        return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
+    return shown(name, round(value) if name.endswith("_ns") else value)

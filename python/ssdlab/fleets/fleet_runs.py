@@ -1,0 +1,306 @@
+"""Runs a drive for each volume: `ssdlab.fleet`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+from ssdlab.config.given import typed
+from ssdlab.config.resolve import Config, ConfigLike, Source, set_text
+from ssdlab.display.numbers import Value
+from ssdlab.display.progress import display
+from ssdlab.errors import ConfigError, Interrupted, WorkloadError
+from ssdlab.fleets.fleet import FLEET_TEXTS, Fleet
+from ssdlab.fleets.stand_ins import StandIn, volume_of
+from ssdlab.fleets.volumes import READ_ONCE, Volume, volumes_of
+from ssdlab.results import frames, outputs
+from ssdlab.results.folder import FLEET, PAGE
+from ssdlab.results.report import SUMMARY, Report
+from ssdlab.results.sweep import COLUMNS, OUTCOMES, VERSION, Outcome, ordered
+from ssdlab.running.batch import Batch
+from ssdlab.running.job import file_digest
+from ssdlab.running.kept import maker_of
+from ssdlab.running.lines import Form
+from ssdlab.running.outcomes import Outcomes
+from ssdlab.running.runner import Ended, Planned, Runner, cores
+from ssdlab.store.store import Store
+from ssdlab.versions import described
+
+FORM = Form(
+    "fleet",
+    "running a fleet",
+    FLEET["json"],
+    OUTCOMES,
+    VERSION,
+    {
+        "ssdlab": "version of ssdlab",
+        "columns": "version of ssdlab",
+        "drives": "--drive",
+        "set": "--set",
+        "size": "--size",
+        "seed": "--seed",
+        "traces": "traces",
+        "stand_in": "--stand-in",
+    },
+)
+Size = Literal["volume", "drive"]
+"""What a drive is as large as: its volume, or its configuration."""
+
+
+@typed
+def fleet(
+    traces: Sequence[str | Path] = (),
+    *,
+    drives: Sequence[ConfigLike] | ConfigLike,
+    stand_in: str | None = None,
+    size: Size | None = None,
+    set: Mapping[str, object] | None = None,
+    seed: int | None = None,
+    jobs: int | None = None,
+    on: str | None = None,
+    store: str | Path | Store | None = None,
+    cache: str | Path | None = None,
+    out: str | Path | None = None,
+    force: bool = False,
+    progress: bool = True,
+    html: bool = True,
+) -> Fleet:
+    """Run a drive for each volume of `traces`, and tell how the outcomes are distributed.
+
+    `drives` are presets, files or loaded configurations: the fleet runs on each of them. A trace
+    with several volumes is split in one pass into `cache` (default: `ssdlab/volumes` in the user's
+    cache folder), where a second fleet finds it. With `stand_in` ("alibaba:1000": a fleet and a
+    number of volumes) volumes are made to published statistics instead.
+
+    `size`: a drive is as large as its "volume" (`device.fit`; the default for traces), or as its
+    configuration says ("drive"; always so for stand-ins).
+
+    `out` is the folder of the fleet. The same fleet into the same folder resumes where it stopped;
+    another one is refused unless `force` replaces it. A volume that cannot be run is listed in
+    `failures`; the others continue. Ctrl-C raises `Interrupted` with the `fleet` so far. `set`,
+    `seed`, `jobs`, `on`, `store`, `progress` and `html` are those of `ssdlab.compare`. Raises
+    `ConfigError`, `WorkloadError` and `OutputError`.
+    """
+    with maker_of(on, jobs, store, progress) as runner:
+        done = run_fleet(
+            traces,
+            runner,
+            drives=[drives] if isinstance(drives, str | Path | Config) else drives,
+            stand_in=stand_in,
+            size=size,
+            sets=set or {},
+            seed=seed,
+            cache=None if cache is None else Path(cache),
+            out=None if out is None else Path(out),
+            force=force,
+            progress=progress,
+            html=html,
+        )
+    if done.interrupted:
+        stopped = Interrupted(None, done.folder)
+        stopped.fleet = done
+        raise stopped
+    return done
+
+
+@dataclass(frozen=True)
+class PlannedVolume(Planned):
+    """A planned run of a fleet."""
+
+    point: int = 0
+    """Number of its volume times that of the drives, plus that of the drive."""
+
+
+@dataclass(frozen=True)
+class Drive:
+    """A configuration on which the fleet is run."""
+
+    name: str
+    source: Source
+    config: Config
+    """As it is without a volume."""
+
+    @property
+    def identity(self) -> list[object]:
+        """What it was loaded from: its name, its preset, its file with the text of it."""
+        file = self.source.file
+        return [self.name, self.source.preset, file and [*file]]
+
+
+def run_fleet(
+    traces: Sequence[str | Path],
+    runner: Runner,
+    *,
+    drives: Sequence[ConfigLike],
+    stand_in: str | None,
+    size: Size | None,
+    sets: Mapping[str, object],
+    seed: int | None,
+    cache: Path | None,
+    out: Path | None,
+    force: bool,
+    progress: bool,
+    html: bool,
+) -> Fleet:
+    """As `fleet`; Ctrl-C ends it early."""
+    if bool(traces) == bool(stand_in):
+        given = "give traces, or --stand-in NAME:COUNT, not both" if traces else "no volumes"
+        raise ConfigError([f"{given}: expected traces, or --stand-in such as alibaba:1000"])
+    made = StandIn.of(stand_in, seed) if stand_in else None
+    if made and size == "volume":
+        raise ConfigError(["--size volume: a stand-in is as large as its drive says; leave it out"])
+    base = {key: value for key, value in sets.items() if key not in READ_ONCE} if traces else sets
+    chosen = _drives(drives, base, seed)
+    fits = {} if made else _fits(size or "volume", sets)
+    if made:
+        # Volumes are drawn for the first drive, and are the same on all.
+        volumes = [volume_of(made, i, chosen[0].config) for i in range(made.count)]
+        told = [key for key in sets if key in volumes[0].sets]
+        if told:
+            raise ConfigError([f"--set {told[0]}: is drawn for each volume of a stand-in"])
+    else:
+        with display() if progress else nullcontext() as shown:
+            threads = runner.here or cores()
+            show = shown.run if shown else None
+            volumes = volumes_of(traces, sets, cache=cache, jobs=threads, show=show)
+    name = name_of(traces, stand_in)
+    identity = {
+        "ssdlab": described(),
+        "columns": [*COLUMNS],
+        "drives": [one.identity for one in chosen],
+        "set": {key: set_text(value) for key, value in sets.items()},
+        "size": size,
+        "seed": seed,
+        "traces": [[str(one), file_digest(Path(one))[0]] for one in traces],
+        "stand_in": made.identity if made else None,
+    }
+    reads = tuple(one.config.file for one in chosen if one.config.file)
+    with Outcomes(out, identity, force=force, reads=reads, form=FORM) as stored:
+        runs = _Runs(volumes, chosen, {**fits, **base}, seed, stored)
+        left = runs.planned - len(stored.found)
+        errors = (ConfigError, WorkloadError)
+        batch = Batch(runs.waiting(), runs.take, point_errors=errors, name=name, total=left)
+        batch.run(runner, progress and left > 0)
+        done = Fleet(
+            name,
+            tuple(one.name for one in chosen),
+            tuple(volumes),
+            ordered(tuple(stored.found.values())),
+            identity,
+            batch.interrupted and len(stored.found) < runs.planned,
+            out,
+        )
+        if out is not None:
+            _write(done, out, html)
+    return done
+
+
+def name_of(traces: Sequence[str | Path], stand_in: str | None) -> str:
+    """What the fleet is called: by its first trace, or its stand-in."""
+    first = Path(traces[0]).name.partition(".")[0] if traces else str(stand_in).partition(":")[0]
+    return f"{first}-fleet"
+
+
+def _fits(size: Size, sets: Mapping[str, object]) -> dict[str, object]:
+    """Keys that make a drive as large as wanted, under those that are set."""
+    if "device.fit" in sets or "workload.fit" in sets:
+        return {}
+    return {"device.fit": "trace"} if size == "volume" else {"workload.fit": "compact"}
+
+
+def _drives(
+    given: Sequence[ConfigLike], sets: Mapping[str, object], seed: int | None
+) -> list[Drive]:
+    """The drives, each once. Raises `ConfigError`."""
+    if not given:
+        raise ConfigError(["no drive: give --drive with a TOML file, a preset or a named drive"])
+    found: list[Drive] = []
+    for one in given:
+        source = Source(one)
+        own = {k: v for k, v in sets.items() if k.partition(".")[0] != "workload"}
+        own.pop("device.fit", None)
+        config = source.load(own, seed=seed)
+        for other in found:
+            if other.name == config.name or other.config == config:
+                message = f"--drive {config.name}: given twice; drives of a fleet differ"
+                hint = " (run.name tells files apart)" if other.config != config else ""
+                raise ConfigError([message + hint])
+        found.append(Drive(config.name, source, config))
+    return found
+
+
+class _Runs:
+    """The runs of a fleet that are missing, and what becomes of them."""
+
+    def __init__(
+        self,
+        volumes: Sequence[Volume],
+        drives: Sequence[Drive],
+        sets: Mapping[str, object],
+        seed: int | None,
+        stored: Outcomes,
+    ) -> None:
+        self.volumes = volumes
+        self.drives = drives
+        self.sets = sets
+        self.seed = seed
+        self.stored = stored
+        self.planned = sum(not one.reason for one in volumes) * len(drives)
+
+    def waiting(self) -> Iterator[PlannedVolume]:
+        """The next run. A volume whose configuration is not possible ends at once."""
+        for i, volume in enumerate(self.volumes):
+            for j, drive in enumerate(self.drives):
+                point = i * len(self.drives) + j
+                if volume.reason or (point, None) in self.stored.found:
+                    continue
+                sets = {**volume.sets, **self.sets}
+                try:
+                    config = drive.source.load(sets, trace=volume.trace, seed=self.seed)
+                except ConfigError as error:
+                    self.stored.add(Outcome(point, None, error="; ".join(error.messages)))
+                    continue
+                several = f" on {drive.name}" if len(self.drives) > 1 else ""
+                yield PlannedVolume(f"{volume.name}{several}", config, point=point)
+
+    def take(self, one: Planned, ended: Ended) -> None:
+        """Store the outcome of a run; that of one which Ctrl-C has stopped is not known."""
+        assert isinstance(one, PlannedVolume)
+        if ended.how == "failed":
+            volume = self.volumes[one.point // len(self.drives)]
+            why = ended.why or "failed"
+            if volume.trace is not None:
+                why = why.replace(str(volume.trace), f"volume {volume.name}")
+            self.stored.add(Outcome(one.point, None, error=why))
+        elif ended.how == "completed" and ended.report is not None:
+            self.stored.add(Outcome.of(one.point, None, ended.report, _more(ended.report)))
+
+
+def _more(report: Report) -> dict[str, Value]:
+    """What a fleet tells of a run beside the columns of a sweep."""
+    waf, device = report.waf, report.config["device"]
+    return {
+        "gc_share": waf.gc / waf.total if waf.total and waf.gc is not None else None,
+        "capacity_bytes": device["user_pages"] * device["page_bytes"],
+        "host_bytes_written": report.host.pages_written * device["page_bytes"],
+        "steady": report.steady_state.reached,
+        "why_not_steady": None if report.steady_state.reached else report.steady_state.reason,
+    }
+
+
+def _write(done: Fleet, folder: Path, html: bool) -> None:
+    """Write the tables, the summary and the page. Raises `OutputError`."""
+    texts: dict[str, Any] = {FLEET["csv"]: done.to_csv(), SUMMARY: done.summary()}
+    files = {name: outputs.text(one) for name, one in texts.items()}
+    if frames.has_parquet():
+        files[FLEET["parquet"]] = partial(frames.write_parquet, done.rows, texts=FLEET_TEXTS)
+    if html:
+        from ssdlab.fleets.page import fleet_page  # needs numpy, which is slow to import
+
+        files[PAGE] = outputs.text(fleet_page(done))
+    files[FLEET["json"]] = outputs.text(done.head_json())
+    outputs.write_all({folder / name: one for name, one in files.items()}, force=True)

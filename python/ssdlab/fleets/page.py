@@ -1,0 +1,158 @@
+"""The page of a fleet."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from html import escape
+
+import numpy as np
+
+from ssdlab.display.form import unit as unit_of
+from ssdlab.fleets.answer import Row, group_of, known, ranks, tables_of, text_of
+from ssdlab.fleets.findings import cumulated
+from ssdlab.fleets.fleet import MEASURED, TITLES, UNSTEADY, Fleet, numbers
+from ssdlab.fleets.volumes import STATISTICS_OF
+from ssdlab.html.answer import paragraph
+from ssdlab.html.page import Section, document, figures, table, warnings_box
+from ssdlab.html.plot import TONES, Axis, Curve, Figure, Plot, Unit
+from ssdlab.results.folder import FLEET
+
+MOST_STEPS = 160
+"""Points of a distribution that are drawn."""
+MOST_MARKS = 1500
+"""Volumes of a scatter plot that are drawn, over all drives."""
+SHARES = ("gc_share", "write_share", "rewrite_share", "hot_write_share", "sequential_share")
+LOG_FROM = 20.0
+"""Largest over smallest value from which an axis is logarithmic."""
+
+
+def fleet_page(done: Fleet) -> str:
+    """The page of a fleet."""
+    several = [*tables_of(done)]
+    first = done.first_lines()
+    sections = [
+        Section(
+            "answer", "Answer", paragraph(text_of(done)) + (warnings_box(first) if first else "")
+        ),
+        Section("distributions", "Distributions", figures(distributions(done))),
+        Section("scatter", "Volume by volume", figures(scatters(done))),
+        Section("tables", "Tables", "".join(_table(*one) for one in several)),
+        Section("fleet", "Fleet", _identity(done)),
+    ]
+    state = "" if done.completed else ' · <strong class="bad">not completed</strong>'
+    lead = (
+        f'<p class="lead">{len(done.volumes):,} volumes on {escape(", ".join(done.drives))}{state}'
+        f" · all of them in {FLEET['csv']}</p>"
+    )
+    return document(done.name, lead, sections)
+
+
+def _table(title: str, heads: list[str], rows: list[list[str]]) -> str:
+    cells = [(row[0], [escape(one) for one in row[1:]]) for row in rows]
+    return table(["", *heads], cells, title[0].upper() + title[1:])
+
+
+def distributions(done: Fleet) -> list[Figure]:
+    """The distribution of each outcome over the volumes, a curve for each drive."""
+    found: list[Figure] = []
+    for metric in done.metrics:
+        curves = [*_curves(done, metric)]
+        if curves:
+            caption = (
+                "Share of the volumes at or below a value. By bytes written: a volume counts as"
+                " much as it writes. Volumes that are not steady have a curve of their own."
+            )
+            values = np.concatenate([one.x for one in curves])
+            low = Axis("share of volumes", "share", low=0.0, high=1.0)
+            title = TITLES[metric][0].upper() + TITLES[metric][1:]
+            x = _axis(metric, values)
+            found.append(Plot(f"cdf-{metric}", title, caption, x, low, tuple(curves)))
+    return found
+
+
+def _curves(done: Fleet, metric: str) -> Iterator[Curve]:
+    for i, drive in enumerate(done.drives):
+        groups = [("", MEASURED, False), (", by bytes written", MEASURED, True)]
+        groups.append((", not steady", UNSTEADY, False))
+        for j, (suffix, group, weighted) in enumerate(groups):
+            rows = known(done.of(drive, group), metric)
+            if len(rows) > 1:
+                weights = numbers(rows, "volume_bytes_written") if weighted else [1.0] * len(rows)
+                x, y = _steps(numbers(rows, metric), weights)
+                yield Curve(f"{drive}{suffix}", x, y, (3 * i + j) % TONES, step=True)
+
+
+def _steps(values: list[float], weights: list[float]) -> tuple[np.ndarray, np.ndarray]:
+    order = np.argsort(values, kind="stable")
+    x = np.asarray(values, float)[order]
+    y = cumulated(np.asarray(weights, float)[order])
+    wanted = np.linspace(0, len(x) - 1, min(MOST_STEPS, len(x))).astype(int)
+    return x[wanted], y[wanted]
+
+
+def _axis(name: str, values: np.ndarray) -> Axis:
+    title = TITLES.get(name) or STATISTICS_OF[name]
+    positive = values[values > 0]
+    wide = len(positive) == len(values) and positive.max() > LOG_FROM * positive.min()
+    return Axis(title, _unit(name), log=bool(wide))
+
+
+def _unit(name: str) -> Unit:
+    if name in SHARES:
+        return "share"
+    if name.endswith("_ns"):
+        return "ns"
+    if "bytes" in name:
+        return "bytes"
+    return "ratio" if unit_of(name) == "ratio" else "count"
+
+
+def scatters(done: Fleet) -> list[Figure]:
+    """Outcomes against each other, and against the statistic that goes with them most."""
+    wanted = [("waf", "write_p99_9_ns"), ("waf", "gc_share"), ("write_p99_9_ns", "read_p99_9_ns")]
+    for metric in ("waf", "write_p99_9_ns", "lifetime_days"):
+        wanted += [(one.statistic, metric) for one in ranks(done, done.drives[0], metric)[:2]]
+    found: list[Figure] = []
+    for x, y in wanted:
+        curves = []
+        for i, drive in enumerate(done.drives):
+            rows = known(known(done.of(drive, group_of(done, drive)), x), y)
+            if rows:
+                curves.append(_marks(drive, rows, x, y, i, len(done.drives)))
+        if curves:
+            found.append(_scatter(x, y, curves))
+    return found
+
+
+def _marks(drive: str, rows: list[Row], x: str, y: str, tone: int, drives: int) -> Curve:
+    a, b = np.asarray(numbers(rows, x), float), np.asarray(numbers(rows, y), float)
+    # Every k-th in the order of the fleet, which is not that of any outcome.
+    step = -(-len(rows) * drives // MOST_MARKS)
+    a, b = a[::step], b[::step]
+    order = np.argsort(a, kind="stable")
+    hollow = np.zeros(len(order), bool)
+    return Curve(drive, a[order], b[order], tone % TONES, line=False, dots=hollow)
+
+
+def _scatter(x: str, y: str, curves: list[Curve]) -> Plot:
+    titles = [TITLES.get(one) or STATISTICS_OF[one] for one in (x, y)]
+    across = _axis(x, np.concatenate([one.x for one in curves]))
+    up = _axis(y, np.concatenate([one.y for one in curves]))
+    title = f"{titles[1][0].upper()}{titles[1][1:]} and {titles[0]}"
+    marks = sum(len(one.x) for one in curves)
+    caption = f"A mark for each volume and drive; {marks:,} marks."
+    return Plot(f"scatter-{x}-{y}", title, caption, across, up, tuple(curves))
+
+
+def _identity(done: Fleet) -> str:
+    """What was run."""
+    drives = "".join(
+        f"<details><summary>{escape(name)}</summary>"
+        f'<pre tabindex="0">{escape(file[1] if file else f"preset {preset}")}</pre></details>'
+        for name, preset, file in done.identity["drives"]
+    )
+    left = ("columns", "drives")
+    held = {key: one for key, one in done.identity.items() if key not in left and one}
+    text = "\n".join(f"{key}: {json.dumps(one, ensure_ascii=False)}" for key, one in held.items())
+    return f'{drives}<pre tabindex="0">{escape(text)}</pre>'

@@ -1,0 +1,61 @@
+"""When and where the requests of a trace arrive: plots of a run that replays one."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+
+from ssdlab.config.resolve import Config, load_config
+from ssdlab.errors import ConfigError, OutputError, WorkloadError
+from ssdlab.html.plot import Figure, Missing
+from ssdlab.html.trace_plots import arrival_figures
+from ssdlab.results.report import Report
+from ssdlab.traces.info import Info
+from ssdlab.traces.trace import info_with
+
+MOST_REQUESTS = 5_000_000
+"""Of a trace that is read once more for a page: about a second."""
+NOTE = (
+    " As recorded: before workload.time_scale, workload.fit and workload.loops, and whatever the"
+    " device makes of it."
+)
+
+
+def recorded_figures(report: Report) -> list[Figure]:
+    """Request rate and address maps of the trace of a run; nothing of other workloads."""
+    workload = report.json["config"]["workload"]
+    name = workload.get("trace")
+    if name is None:
+        return []
+    why = None
+    if report.requests.submitted > MOST_REQUESTS:
+        why = f"More than {MOST_REQUESTS:,} requests: `ssdlab trace info` draws them."
+    elif not Path(name).is_file():
+        why = f"The trace is no file that can be read again: {name}."
+    else:
+        try:
+            file = Path(name).stat()
+            # Of the configuration only what says how the trace is read: the same for all policies.
+            reading = {**load_config(trace=name).values, "workload": workload}
+            info = _info(json.dumps(reading), file.st_mtime_ns, file.st_size)
+        except (ConfigError, WorkloadError, OutputError) as error:
+            why = f"The trace cannot be read again: {error}."
+        else:
+            rate, *maps = arrival_figures([info])
+            # A run has a plot "rate" of its own.
+            return [_noted(one) for one in (replace(rate, key="arrivals"), *maps)]
+    return [Missing("arrivals", "Arrivals by time and address", why)]
+
+
+def _noted(figure: Figure) -> Figure:
+    if isinstance(figure, Missing):
+        return figure
+    return replace(figure, caption=figure.caption + NOTE)
+
+
+@lru_cache(maxsize=4)
+def _info(config: str, _time_ns: int, _bytes: int) -> Info:
+    """Statistics of a trace, once for all runs that read the same file in the same way."""
+    return info_with(Config(config))

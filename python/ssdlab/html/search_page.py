@@ -1,0 +1,166 @@
+"""The page of a search."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from html import escape
+
+from ssdlab.display.numbers import Value
+from ssdlab.html.answer import paragraph
+from ssdlab.html.page import Section, document, figures, number, prose, table, warnings_box
+from ssdlab.html.plot import Figure
+from ssdlab.html.search_plots import all_keys, fronts, history
+from ssdlab.results.search import BEST, CSV, Compared, Search, Tried
+from ssdlab.results.text import counted
+
+MOST_ROWS = 100
+MOST_KEYS = 12
+LONG = ("space", "file")
+"""Parts of what was searched that are shown apart."""
+
+
+def search_page(done: Search) -> str:
+    """The page of a search."""
+    histories = [history(done, i) for i in range(len(done.goals))]
+    sections = [
+        Section("answer", "Answer", _answer(done)),
+        Section("test", "Test", _test(done)),
+        Section("history", "History", figures(histories)),
+        Section("front", "Front", _if_any(fronts(done))),
+        Section("importance", "What decides", _importance(done)),
+        Section("keys", "All keys", _if_any(all_keys(done))),
+        Section("points", "Points", points_table(done)),
+        Section("impossible", "Points that are not possible", _reasons(done)),
+        Section("search", "Search", _identity(done)),
+    ]
+    goals = " and ".join(f"{goal.best} {goal.title}" for goal in done.goals)
+    bounds = f", subject to {', '.join(done.constraints)}" if done.constraints else ""
+    of = f" of {done.size:,}" if done.size else ""
+    state = ' · <strong class="bad">interrupted</strong>' if done.interrupted else ""
+    lead = (
+        f'<p class="lead">{escape(goals + bounds)} · {len(done.trials):,} points{of}'
+        f" ({escape(done.told)}), {counted(done.runs, 'run')}{state} · all of them in {CSV}</p>"
+    )
+    return document(f"{done.name}, searched", lead, [one for one in sections if one.body])
+
+
+def _if_any(several: Sequence[Figure]) -> str:
+    return figures(several) if several else ""
+
+
+def _answer(done: Search) -> str:
+    told = paragraph(done.answer) if done.answer else ""
+    told += warnings_box(done.warnings) if done.warnings else ""
+    for one in done.front[:3]:
+        rows = [(key, [escape(str(value))]) for key, value in one.point.items()]
+        file = BEST if len(done.goals) == 1 else f"front/{one.number}.toml"
+        told += table(["key", "value"], rows, f"Point {one.number}, in `{file}`")
+    return told
+
+
+def _test(done: Search) -> str:
+    tables = []
+    for i, tested in enumerate(done.tested):
+        if tested.why:
+            tables.append(f"<p>{prose(tested.why)}</p>")
+            continue
+        rows = [
+            (
+                one.what + (f", {one.case}" if one.case else ""),
+                _cells(f"tested.{i}.compared.{j}", one, done),
+            )
+            for j, one in enumerate(tested.compared)
+        ]
+        head = ["", "over", "mean", "ratio", "95 % interval"]
+        tables.append(table(head, rows, f"Point {tested.number}, tested with {done.test}"))
+    return "".join(tables)
+
+
+def _cells(place: str, one: Compared, done: Search) -> list[str]:
+    column = next((g.column.name for g in done.goals if g.name == one.what), None)
+    mean = "–" if one.mean is None else number(f"{place}.mean", one.mean, column or "ratio")
+    if one.ratio is None:
+        return [escape(one.of or "the bound"), mean, "–", "–"]
+    cells = [
+        number(f"{place}.ratio.{key}", getattr(one.ratio, key)) for key in ("ratio", "low", "high")
+    ]
+    interval = f"{cells[1]} to {cells[2]}" if one.ratio.low is not None else "no spread"
+    return [escape(one.of or "the bound"), mean, cells[0], interval]
+
+
+def _importance(done: Search) -> str:
+    if not done.importance:
+        return ""
+    rows = [
+        (
+            key,
+            [
+                f'<meter value="{share:.4f}" max="1" aria-label="{escape(key)}"></meter>',
+                number(f"importance.{key}", share, "policy_share"),
+            ],
+        )
+        for key, share in [*done.importance.items()][:MOST_KEYS]
+    ]
+    caption = (
+        "How much each key decides whether a point is among the best tenth (PED-ANOVA), as shares"
+        " of all keys. A key that few points have has little to say."
+    )
+    return table(["key", "", "share"], rows, caption)
+
+
+def points_table(done: Search, most: int = MOST_ROWS) -> str:
+    """The completed points, the best first."""
+    rows = [(str(one.number), _row(done, one)) for one in done.ranked[:most]]
+    if not rows:
+        return "<p>No point completed.</p>"
+    keys = dict.fromkeys(key for one in done.ranked[:most] for key in one.point)
+    head = ["trial", *(goal.title for goal in done.goals), *done.constraints, *keys]
+    left = len(done.ranked) - len(rows)
+    caption = "Points that completed, the best first" + (
+        f"; {left:,} more in {CSV}" if left else ""
+    )
+    return table(head, rows, caption, "points-table")
+
+
+def _row(done: Search, one: Tried) -> list[str]:
+    assert one.values is not None
+    at = done.trials.index(one)
+    cells = []
+    for i, (goal, value) in enumerate(zip(done.goals, one.values, strict=True)):
+        column = "ratio" if done.in_ratios else goal.column.name
+        cells.append(number(f"trials.{at}.values.{i}", value, column))
+    for text in done.constraints:
+        over = one.excess.get(text, 0.0)
+        missed = f'<span class="bad">missed by {100 * over:.2g}\u00a0%</span>'
+        cells.append("met" if over <= 0 else missed)
+    keys = dict.fromkeys(key for other in done.ranked[:MOST_ROWS] for key in other.point)
+    return cells + [_value(one.point.get(key)) for key in keys]
+
+
+def _value(value: Value) -> str:
+    return "–" if value is None else escape(str(value))
+
+
+def _reasons(done: Search) -> str:
+    texts = [f"{counted(len(labels), 'point')}: {why}" for why, labels in done.reasons.items()]
+    return warnings_box(texts) if texts else ""
+
+
+def _identity(done: Search) -> str:
+    """What was searched."""
+    space = done.identity.get("space", {})
+    rows = [
+        (key, [escape(v if isinstance(v, str) else ", ".join(map(str, v)))])
+        for key, v in space.items()
+    ]
+    held = {key: one for key, one in done.identity.items() if key not in LONG and one}
+    text = "\n".join(f"{key}: {json.dumps(one, ensure_ascii=False)}" for key, one in held.items())
+    file = done.identity.get("file")
+    config = ""
+    if file:
+        body = f'<pre tabindex="0">{escape(file[1])}</pre>'
+        config = f"<details><summary>{escape(file[0])}</summary>{body}</details>"
+    return (
+        f'{table(["key", "values"], rows, "Space")}<pre tabindex="0">{escape(text)}</pre>{config}'
+    )

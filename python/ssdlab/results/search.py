@@ -1,0 +1,522 @@
+"""A search: the points that were tried, the best of them, and its test: `ssdlab.search`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from ssdlab.display.form import Column
+from ssdlab.display.numbers import Value, shown
+from ssdlab.results import frames
+from ssdlab.results.drawing import drawer
+from ssdlab.results.intervals import Ratio
+from ssdlab.results.points import Points, Row
+from ssdlab.results.sweep import point_label
+from ssdlab.results.text import alike, counted, table, wrapped
+
+JSON, CSV, RUNS, BEST = "search.json", "trials.csv", "runs.jsonl", "best.toml"
+VERSION = 1
+"""Of the files of a search."""
+MOST_SHOWN = 10
+"""Points in the text summary."""
+MOST_REASONS = 5
+MOST_LISTED = 3
+"""Points whose values are listed."""
+SHORT = 60
+"""Letters of the values of a point up to which it is called by them."""
+State: TypeAlias = Literal["completed", "given up", "not possible"]
+
+
+@dataclass(frozen=True)
+class Goal:
+    """An objective."""
+
+    name: str
+    """As it was given."""
+    column: Column
+    maximize: bool
+
+    def better(self, one: float, other: float) -> bool:
+        """Whether one value is better than another."""
+        return one > other if self.maximize else one < other
+
+    @property
+    def title(self) -> str:
+        """What it is called in sentences."""
+        return self.column.title or self.name
+
+    @property
+    def best(self) -> str:
+        """`lowest`, or `highest`."""
+        return "highest" if self.maximize else "lowest"
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A point that was tried."""
+
+    number: int
+    """Of its trial."""
+    point: dict[str, Value]
+    """Its keys and values."""
+    state: State
+    values: tuple[float, ...] | None = None
+    """Of the objectives; of a point that was given up those of its last rung."""
+    excess: dict[str, float] = field(default_factory=dict)
+    """By how much it misses each constraint, as a share of the bound; at most 0 if it does not."""
+    rung: int = 0
+    """The last rung it ran, from 0."""
+    numbers: Row = field(default_factory=dict)
+    """Means of the numbers looked at, over seeds and traces, in full runs."""
+    why: str = ""
+    """Why it is not possible."""
+    unsettled: int = 0
+    """Rungs on which it was not ranked, since a run had not reached a steady state."""
+
+    @property
+    def label(self) -> str:
+        """The values of its keys."""
+        return point_label(self.point)
+
+    @property
+    def allowed(self) -> bool:
+        """It completed, and meets every constraint."""
+        return self.state == "completed" and all(one <= 0 for one in self.excess.values())
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A number of a point over that of another run, where the search has not looked."""
+
+    what: str
+    """Name of the objective, or the text of the constraint."""
+    of: str
+    """The other run; empty: the number of a constraint."""
+    case: str
+    """The trace; empty: over all of them."""
+    mean: float | None
+    """The number itself, over the seeds; None over several traces."""
+    ratio: Ratio | None
+    """None: some run has no such number, or it is not positive."""
+
+
+@dataclass(frozen=True)
+class Tested:
+    """A point, tested."""
+
+    number: int
+    """Of its trial."""
+    compared: tuple[Compared, ...]
+    why: str = ""
+    """Why the test could not be made."""
+
+    def find(self, what: str, case: str = "") -> Compared | None:
+        """A comparison by its name."""
+        return next((c for c in self.compared if c.what == what and c.case == case), None)
+
+
+@dataclass(frozen=True, repr=False)
+class Search:
+    """What a search has found. Times are nanoseconds."""
+
+    name: str
+    """Of the configuration."""
+    goals: tuple[Goal, ...]
+    constraints: tuple[str, ...]
+    trials: tuple[Tried, ...]
+    """The points that were tried, each once, in order."""
+    baseline: tuple[float | None, ...]
+    """The objectives of the configuration as it is, in training."""
+    tested: tuple[Tested, ...] = ()
+    """The best points, tested."""
+    test: str = ""
+    """What it was tested on."""
+    importance: dict[str, float] = field(default_factory=dict)
+    """How much each key decides whether a point is good (PED-ANOVA), as shares of 1."""
+    runs: int = 0
+    """How many were made."""
+    size: int | None = None
+    """Points of the space; None: infinitely many."""
+    ending: str = ""
+    """Why no further point was tried."""
+    notes: tuple[str, ...] = ()
+    identity: dict[str, Any] = field(default_factory=dict)
+    """What was searched, as in search.json."""
+    interrupted: bool = False
+    folder: Path | None = None
+
+    @cached_property
+    def best(self) -> Tried | None:
+        """The best point that meets all constraints; of several objectives by the first one."""
+        return self.front[0] if self.front else None
+
+    @cached_property
+    def front(self) -> tuple[Tried, ...]:
+        """The points that meet all constraints and that no other one beats: one of one objective.
+
+        The best one by the first objective comes first.
+        """
+        allowed = [one for one in self.trials if one.allowed]
+        kept: list[Tried] = []
+        for one in sorted(allowed, key=self._rank):
+            if not any(self._beats(other, one) for other in kept):
+                kept.append(one)
+        return tuple(kept)
+
+    def _rank(self, one: Tried) -> tuple[float, ...]:
+        assert one.values is not None
+        pairs = zip(self.goals, one.values, strict=True)
+        return (*(-value if goal.maximize else value for goal, value in pairs), float(one.number))
+
+    def _beats(self, one: Tried, other: Tried) -> bool:
+        """Whether `one` is nowhere worse than `other`."""
+        pairs = zip(self._rank(one)[:-1], self._rank(other)[:-1], strict=True)
+        return all(a <= b for a, b in pairs)
+
+    @cached_property
+    def nearest(self) -> Tried | None:
+        """The completed point that misses the constraints by least, if none meets them."""
+        if self.best is not None:
+            return None
+        ran = [one for one in self.trials if one.state == "completed"]
+        return min(ran, key=lambda one: (_missed(one), one.number), default=None)
+
+    @property
+    def misses(self) -> str:
+        """Which constraint the nearest point misses by how much, in words; else empty."""
+        if self.nearest is None:
+            return ""
+        parts = [f"{text} by {_percent(e)}" for text, e in self.nearest.excess.items() if e > 0]
+        first = f"no point meets {' and '.join(self.constraints)}"
+        return f"{first}: the nearest, {self.called(self.nearest)}, misses {' and '.join(parts)}"
+
+    @cached_property
+    def points(self) -> Points:
+        """The completed points as those of a sweep, for plots; keys that not all have are `-`."""
+        ran = [one for one in self.trials if one.state == "completed"]
+        keys = dict.fromkeys(key for one in ran for key in one.point)
+        given = {key: [one.point.get(key, "-") for one in ran] for key in keys}
+        rows = [[one.numbers] for one in ran]
+        return Points.of([one.label for one in ran], given, rows)
+
+    @cached_property
+    def rows(self) -> list[Row]:
+        """A row for each trial: keys, state, objectives, constraints, numbers."""
+        keys = dict.fromkeys(key for one in self.trials for key in one.point)
+        names = dict.fromkeys(name for one in self.trials for name in one.numbers)
+        found: list[Row] = []
+        for one in self.trials:
+            values = one.values or (None,) * len(self.goals)
+            found.append(
+                {
+                    "trial": one.number,
+                    **{key: one.point.get(key) for key in keys},
+                    "state": one.state,
+                    "allowed": one.allowed,
+                    "rung": one.rung,
+                    **{f"objective_{i + 1}": value for i, value in enumerate(values)},
+                    **{f"excess of {text}": one.excess.get(text) for text in self.constraints},
+                    **{name: one.numbers.get(name) for name in names},
+                    "why": one.why or None,
+                }
+            )
+        return found
+
+    def to_csv(self) -> str:
+        """The text of trials.csv: `rows`."""
+        return frames.to_csv(self.rows)
+
+    def to_pandas(self) -> Any:  # noqa: ANN401 - of a library
+        """`rows` as a `pandas.DataFrame`. Raises `OutputError` without pandas."""
+        return frames.to_pandas(self.rows, TEXTS)
+
+    @property
+    def json(self) -> dict[str, Any]:
+        """The contents of search.json."""
+        return {
+            "version": VERSION,
+            "name": self.name,
+            "completed": not self.interrupted,
+            "interrupted": self.interrupted,
+            "search": self.identity,
+            "goals": [asdict(one) for one in self.goals],
+            "constraints": [*self.constraints],
+            "baseline": [*self.baseline],
+            "runs": self.runs,
+            "size": self.size,
+            "ending": self.ending,
+            "notes": [*self.notes],
+            "answer": self.answer,
+            "warnings": [*self.warnings],
+            "best": [one.number for one in self.front],
+            "misses": self.misses,
+            "test": self.test,
+            "tested": [asdict(one) for one in self.tested],
+            "importance": self.importance,
+            "trials": [asdict(one) for one in self.trials],
+        }
+
+    def to_json(self) -> str:
+        """The text of `json`."""
+        return json.dumps(self.json, indent=2, ensure_ascii=False) + "\n"
+
+    @staticmethod
+    def read(folder: str | Path) -> Search:
+        """The search in `folder`."""
+        folder = Path(folder)
+        v = json.loads((folder / JSON).read_text(encoding="utf-8"))
+        goals = [Goal(g["name"], Column(**g["column"]), g["maximize"]) for g in v["goals"]]
+        return Search(
+            v["name"],
+            tuple(goals),
+            tuple(v["constraints"]),
+            tuple(tried_of(one) for one in v["trials"]),
+            tuple(v["baseline"]),
+            tuple(_tested(one) for one in v["tested"]),
+            v["test"],
+            v["importance"],
+            v["runs"],
+            v["size"],
+            v["ending"],
+            tuple(v["notes"]),
+            v["search"],
+            v["interrupted"],
+            folder,
+        )
+
+    @cached_property
+    def warnings(self) -> tuple[str, ...]:
+        """What to know before the result is used."""
+        return (*self.notes, *_gains(self), *self._unranked())
+
+    def _unranked(self) -> Iterator[str]:
+        several = [one for one in self.trials if one.unsettled]
+        if several:
+            yield (
+                f"{counted(len(several), 'point')} did not reach a steady state in a short run,"
+                " which then ranked nothing: they went on to longer runs."
+            )
+
+    @cached_property
+    def reasons(self) -> dict[str, list[str]]:
+        """Why points were not possible, and which; those that differ in numbers alone together."""
+        told = [(one.label, one.why) for one in self.trials if one.state == "not possible"]
+        groups = sorted(alike(told), key=lambda one: -len(one))
+        return {next(iter(one.values())): [*one] for one in groups}
+
+    @cached_property
+    def answer(self) -> str:
+        """The best point and its test, in sentences; only what intervals carry is called lower."""
+        return " ".join(_answer(self))
+
+    def summary(self) -> str:
+        """The search as text."""
+        of = f" of {self.size:,}" if self.size else ""
+        state = ", INTERRUPTED" if self.interrupted else ""
+        lines = [
+            f"{self.name}: {counted(len(self.trials), 'point')}{of} tried ({self.told}){state}"
+        ]
+        lines += [f"{counted(self.runs, 'run')}; {self.ending}".rstrip("; ")]
+        lines += ["", *wrapped("", self.answer)] if self.answer else []
+        for one in self.front[:MOST_LISTED]:
+            if self.called(one) != one.label:
+                lines += ["", self.called(one), *(f"  {k} = {v}" for k, v in one.point.items())]
+        for text in self.warnings:
+            lines += ["", *wrapped("! ", text)]
+        lines += ["", *self._table()]
+        if self.reasons:
+            lines += ["", "not possible"]
+        for why, labels in [*self.reasons.items()][:MOST_REASONS]:
+            lines += wrapped("  ", f"{counted(len(labels), 'point')}: {why}")
+        if self.importance:
+            several = [*self.importance.items()][:MOST_REASONS]
+            shares = ", ".join(f"{key} {100 * share:.0f} %" for key, share in several)
+            lines += ["", *wrapped("what decides: ", shares)]
+        return "\n".join(lines).rstrip() + "\n"
+
+    @property
+    def told(self) -> str:
+        """How many points ended how."""
+        states = [one.state for one in self.trials]
+        kinds: tuple[State, ...] = ("completed", "given up", "not possible")
+        return ", ".join(f"{states.count(k):,} {k}" for k in kinds if k in states)
+
+    def called(self, one: Tried) -> str:
+        """What a point is called in sentences: its values, if they are few."""
+        return one.label if len(one.label) <= SHORT else f"point {one.number}"
+
+    def _table(self) -> Iterator[str]:
+        several = self.front if len(self.goals) > 1 else self.ranked
+        if not several:
+            yield "No point completed."
+            return
+        yield "front" if len(self.goals) > 1 else f"{self.goals[0].best} {self.goals[0].title}"
+        head = ["", *(goal.name for goal in self.goals), *self.constraints]
+        rows = []
+        for one in several[:MOST_SHOWN]:
+            assert one.values is not None
+            cells = [self.value_text(i, value) for i, value in enumerate(one.values)]
+            misses = [one.excess.get(text, 0.0) for text in self.constraints]
+            cells += ["met" if e <= 0 else f"missed by {_percent(e)}" for e in misses]
+            rows.append([self.called(one), *cells])
+        yield from table(head, rows)
+        left = len(several) - len(rows)
+        if left > 0:
+            yield f"{counted(left, 'more point')} in {CSV}"
+
+    @cached_property
+    def ranked(self) -> tuple[Tried, ...]:
+        """The completed points by the first objective, those that meet all constraints first."""
+        ran = [one for one in self.trials if one.state == "completed"]
+        return tuple(sorted(ran, key=lambda one: (_missed(one), *self._rank(one))))
+
+    @property
+    def in_ratios(self) -> bool:
+        """Objectives are ratios to the baseline, over several traces."""
+        return len(self.identity.get("traces", ())) > 1
+
+    def value_text(self, goal: int, value: float) -> str:
+        """An objective in words."""
+        if self.in_ratios:
+            return f"{value:.4g} of baseline"
+        return shown(self.goals[goal].column.name, value)
+
+    def moved(self, folder: Path | None) -> Search:
+        """The same in another folder."""
+        return replace(self, folder=folder)
+
+    def __repr__(self) -> str:
+        return f"<Search for {', '.join(goal.name for goal in self.goals)}>\n{self.summary()}"
+
+    def _repr_html_(self) -> str:
+        """The answer, the history and the best points, for notebooks."""
+        return drawer().of_search(self)
+
+
+TEXTS = ("state", "why")
+"""Columns that are no numbers, beside keys."""
+
+
+def _missed(one: Tried) -> float:
+    return sum(max(0.0, e) for e in one.excess.values())
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2g} %" if share >= 0.0005 else "less than 0.05 %"
+
+
+def tried_of(values: Mapping[str, Any]) -> Tried:
+    """What `asdict` made of a point that was tried."""
+    numbers = None if values["values"] is None else tuple(values["values"])
+    return Tried(**{**values, "values": numbers})
+
+
+def _tested(values: Mapping[str, Any]) -> Tested:
+    compared = tuple(
+        Compared(**{**one, "ratio": None if one["ratio"] is None else Ratio(**one["ratio"])})
+        for one in values["compared"]
+    )
+    return Tested(values["number"], compared, values["why"])
+
+
+def against(ratio: Ratio, other: str) -> str:
+    """A ratio in words, with its interval: only what that carries is called lower or higher."""
+    low, high = ratio.low, ratio.high
+    if ratio.order == "equal":
+        return f"equal to {other}"
+    interval = "" if low is None or high is None else f", 95 %: {low:.4g} to {high:.4g}"
+    spread = "" if interval else ", the same with every seed"
+    if ratio.order == "not distinguishable":
+        return f"not to be told from {other} (ratio {ratio.ratio:.4g}{interval})"
+    if ratio.ratio >= 2:
+        return (
+            f"{ratio.ratio:.3g} times that of {other} (ratio {ratio.ratio:.4g}{interval}{spread})"
+        )
+    apart = 100 * abs(ratio.ratio - 1)
+    return f"{apart:.2g} % {ratio.order} than {other} (ratio {ratio.ratio:.4g}{interval}{spread})"
+
+
+def _answer(done: Search) -> Iterator[str]:
+    best = done.best
+    if best is None:
+        if done.misses:
+            yield f"{done.misses[0].upper()}{done.misses[1:]}."
+        return
+    assert best.values is not None
+    if len(done.goals) == 1:
+        goal, value = done.goals[0], best.values[0]
+        what = goal.title[0].upper() + goal.title[1:]
+        base = done.baseline[0]
+        beside = (
+            "" if base is None or done.in_ratios else f"; {done.value_text(0, base)} in baseline"
+        )
+        yield f"{what} is {goal.best} at {done.called(best)} ({done.value_text(0, value)}{beside})."
+    else:
+        names = " and ".join(goal.title for goal in done.goals)
+        count = counted(len(done.front), "point")
+        yield f"{count} of {len(done.trials):,} are on the front of {names}."
+    tested = next((one for one in done.tested if one.number == best.number), None)
+    if tested is None:
+        return
+    if tested.why:
+        yield f"The test could not be made: {tested.why}."
+        return
+    which = "" if len(done.goals) == 1 else f" {done.called(best)}:"
+    for i, goal in enumerate(done.goals):
+        found = tested.find(goal.name)
+        text = (
+            "has no ratio"
+            if found is None or found.ratio is None
+            else against(found.ratio, "baseline")
+        )
+        yield f"{f'Tested with {done.test}:{which} ' if i == 0 else ''}{goal.title} is {text}."
+    for text in done.constraints:
+        found = tested.find(text)
+        if found is not None and found.ratio is not None:
+            yield f"{text}: {_held(text, found.ratio)} there."
+
+
+def _held(text: str, ratio: Ratio) -> str:
+    """Whether the number over its bound is on the right side of 1."""
+    wanted = "lower" if "<" in text else "higher"
+    if ratio.order == wanted or (ratio.order == "equal" and "=" in text):
+        return "met"
+    return "cannot be told" if ratio.order == "not distinguishable" else "missed"
+
+
+def _gains(done: Search) -> Iterator[str]:
+    """Where what was found in training does not hold on the test."""
+    trials = {one.number: one for one in done.trials}
+    for tested in done.tested:
+        point = trials[tested.number]
+        assert point.values is not None
+        for goal, value, base in zip(done.goals, point.values, done.baseline, strict=True):
+            found = tested.find(goal.name)
+            if found is None or found.ratio is None or not base:
+                continue
+            train = value if done.in_ratios else value / base
+            if not goal.better(train, 1.0):
+                continue
+            test, wanted = found.ratio, "higher" if goal.maximize else "lower"
+            low, high = test.low or test.ratio, test.high or test.ratio
+            told = f"{goal.title} of {done.called(point)}: {train:.4g} of baseline in training"
+            if test.order != wanted:
+                yield f"The gain does not hold on the test. {told}, {low:.4g} to {high:.4g} there."
+            elif goal.better(train, high if goal.maximize else low):
+                yield f"The gain is smaller on the test. {told}, {low:.4g} to {high:.4g} there."
+        for text in done.constraints:
+            compared = tested.find(text)
+            if compared is not None and compared.ratio is not None:
+                how = _held(text, compared.ratio)
+                if how != "met":
+                    what = "is missed" if how == "missed" else "may be missed"
+                    r = compared.ratio
+                    low, high = r.low or r.ratio, r.high or r.ratio
+                    yield (
+                        f"{text} {what} on the test by {done.called(point)}:"
+                        f" {low:.4g} to {high:.4g} times the bound."
+                    )

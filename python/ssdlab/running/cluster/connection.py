@@ -1,0 +1,100 @@
+"""A connection to a scheduler, which is made again when it is lost."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from contextlib import suppress
+
+from distributed import Client
+
+from ssdlab.errors import ClusterError, ConfigError
+from ssdlab.running.cluster.sender import Sender
+from ssdlab.running.cluster.workers import Workers
+
+# What becomes of the connection is told here.
+logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
+
+CONNECT_S = 10
+RECONNECT_S = 60
+
+
+class Connection:
+    """What runs are sent with. Raises `ConfigError` if nobody answers at the address."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        try:
+            self._connect(CONNECT_S)
+        except (OSError, ValueError, TypeError) as error:
+            message = (
+                f"--on {address}: no scheduler answered within {CONNECT_S} s ({_cause(error)}):"
+                " is it running (dask scheduler), and is the address the one that it prints?"
+            )
+            raise ConfigError([message]) from None
+        if self.workers.refused and not self.workers.able:
+            self.close()
+            whole = [f"--on {address}: none of its workers has ssdlab {self.workers.wanted}:"]
+            whole += [f"worker {worker} {why}" for worker, why in self.workers.refused.items()]
+            raise ConfigError([" ".join([whole[0], "; ".join(whole[1:])])])
+        self.workers.tell()
+
+    def _connect(self, within_s: float) -> None:
+        self.client = Client(self.address, timeout=within_s, set_as_default=False)
+        try:
+            self.workers = Workers(self.client)
+            self.sender = Sender(self.client)
+        except BaseException:
+            self._close_client()
+            raise
+
+    @property
+    def lost(self) -> bool:
+        """Whether the scheduler has gone."""
+        return bool(self.client.status != "running")
+
+    @property
+    def dashboard(self) -> str | None:
+        """Its address, where there is one."""
+        with suppress(Exception):
+            import bokeh  # noqa: F401 - without it there is no dashboard
+
+            return str(self.client.dashboard_link)
+        return None
+
+    def again(self, stop: threading.Event) -> None:
+        """Connect again, unless `stop` is set. Raises `ClusterError` after `RECONNECT_S`."""
+        offered = self.sender.files
+        self.close()
+        until = time.monotonic() + RECONNECT_S
+        while not stop.is_set():
+            try:
+                self._connect(max(0.5, min(CONNECT_S, until - time.monotonic())))
+            except (OSError, ValueError) as error:
+                if time.monotonic() < until:
+                    time.sleep(0.5)
+                    continue
+                message = (
+                    f"{self.address}: the scheduler has gone and did not come back within"
+                    f" {RECONNECT_S} s ({_cause(error)}); what is done is kept"
+                )
+                raise ClusterError(message) from None
+            self.sender.files = offered
+            return
+
+    def close(self) -> None:
+        """Leave the cluster as it is."""
+        self.workers.close()
+        self.sender.close()
+        self._close_client()
+
+    def _close_client(self) -> None:
+        with suppress(Exception):
+            self.client.close(timeout=2)
+
+
+def _cause(error: BaseException) -> str:
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return str(error) or type(error).__name__

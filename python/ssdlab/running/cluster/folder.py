@@ -1,0 +1,27 @@
+"""The folder of a run that was made on a worker."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from ssdlab.results.folder import draft
+from ssdlab.results.report import REPORT, Report
+
+
+def kept(report: Report, files: Mapping[str, bytes], folder: Path) -> Report:
+    """Put the files of a run into `folder`, all at once; its report, which knows the folder.
+
+    Raises `OutputError`.
+    """
+    if (folder / REPORT).exists():
+        shutil.rmtree(folder)  # of another version or configuration, or damaged
+    with draft(folder, force=False) as made:
+        for name, data in files.items():
+            (made.path / name).parent.mkdir(parents=True, exist_ok=True)
+            (made.path / name).write_bytes(data)
+        made.settle(report.completed)
+        made.keep()
+    return replace(report, folder=made.target)

@@ -1,0 +1,134 @@
+"""A cluster of our own, on this machine or by SLURM, in a process of its own beside this one.
+
+So Ctrl-C reaches this process alone, workers inherit nothing of it but where modules are, and a
+script needs no `if __name__ == "__main__"`. The process ends with this one, however that ends: at
+the end of its standard input it closes the cluster.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import pickle
+import subprocess
+import sys
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from ssdlab.errors import ConfigError
+
+LOOPBACK = "127.0.0.1"
+CLOSE_S = 20.0
+CHILD = """
+import pickle, sys
+sys.path[:] = pickle.load(sys.stdin.buffer)
+from ssdlab.running.cluster.hosted import main
+main()
+"""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Of a cluster of our own."""
+
+    what: str
+    """How it is called in messages, and asked for: `local:2`."""
+    of: str
+    """Its class, in `dask.distributed` or `dask_jobqueue`."""
+    options: dict[str, Any]
+    """The arguments of the class."""
+    least: int | None = None
+    most: int = 1
+    """How many workers, or jobs; with `least` so many as there is work for."""
+
+
+def local(workers: int) -> Settings:
+    """Worker processes on this machine, which nobody else reaches."""
+    from distributed.system import MEMORY_LIMIT
+
+    options = {
+        "n_workers": workers,
+        "threads_per_worker": 1,
+        "memory_limit": MEMORY_LIMIT // workers,
+        "host": LOOPBACK,
+        "dashboard_address": f"{LOOPBACK}:0",
+        "worker_dashboard_address": f"{LOOPBACK}:0",
+    }
+    return Settings(f"local:{workers}", "LocalCluster", options, most=workers)
+
+
+class Hosted:
+    """A cluster of our own, until it is closed. Raises `ConfigError` if it does not start."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", CHILD],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+        )
+        assert self.process.stdin
+        assert self.process.stdout
+        try:
+            pickle.dump(sys.path, self.process.stdin)
+            pickle.dump(settings, self.process.stdin)
+            self.process.stdin.flush()
+            address, why = pickle.load(self.process.stdout)
+        except (EOFError, OSError, pickle.UnpicklingError):
+            address, why = None, "its process ended before it had begun"
+        except BaseException:
+            self.close()
+            raise
+        if address is None:
+            self.close()
+            raise ConfigError([f"--on {settings.what}: the cluster does not start: {why}"])
+        self.address = str(address)
+
+    def close(self) -> None:
+        """End the cluster and its workers."""
+        for stream in (self.process.stdin, self.process.stdout):
+            if stream is not None:
+                with suppress(OSError):
+                    stream.close()
+        try:
+            self.process.wait(CLOSE_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+
+# The other side.
+
+
+def main() -> None:
+    """Host the cluster that standard input describes, to the end of that."""
+    messages = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    settings = pickle.load(sys.stdin.buffer)
+    try:
+        cluster = _started(settings)
+    except Exception as error:
+        pickle.dump((None, str(error) or type(error).__name__), messages)
+        messages.flush()
+        return
+    pickle.dump((cluster.scheduler_address, ""), messages)
+    messages.flush()
+    sys.stdin.buffer.read()
+    with suppress(Exception):
+        cluster.close(timeout=CLOSE_S / 2)
+
+
+def _started(settings: Settings) -> Any:  # noqa: ANN401 - of a library
+    from importlib import import_module
+
+    # What becomes of runs is told by the process that asked for them.
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    where = "dask.distributed" if settings.of == "LocalCluster" else "dask_jobqueue"
+    kind = getattr(import_module(where), settings.of)
+    cluster = kind(**settings.options, silence_logs=logging.CRITICAL)
+    if settings.least is not None:
+        cluster.adapt(minimum_jobs=settings.least, maximum_jobs=settings.most)
+    elif settings.of != "LocalCluster":
+        cluster.scale(jobs=settings.most)
+    return cluster

@@ -1,0 +1,107 @@
+"""Settings of jobs of SLURM, from a TOML file: those of `dask_jobqueue.SLURMCluster`."""
+
+from __future__ import annotations
+
+import sys
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ssdlab.errors import ConfigError
+from ssdlab.running.cluster.hosted import LOOPBACK, Settings
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+
+class Key(NamedTuple):
+    """A key of the file."""
+
+    kind: type
+    means: str
+    option: str | None = None
+    """What `SLURMCluster` calls it, if it is one of its options."""
+    needed: bool = False
+
+
+KEYS = {
+    "jobs": Key(int, "number of jobs; with `least_jobs` the most of them", needed=True),
+    "least_jobs": Key(int, "with it there are as many jobs as the runs need, at least these"),
+    "cores": Key(int, "cores of a job, which are so many runs at a time", "cores", needed=True),
+    "memory": Key(str, 'memory of a job, such as "32 GB"', "memory", needed=True),
+    "processes": Key(int, "worker processes of a job, which share its cores", "processes"),
+    "partition": Key(str, "partition", "queue"),
+    "account": Key(str, "account that is charged", "account"),
+    "walltime": Key(str, 'longest time of a job, such as "04:00:00"', "walltime"),
+    "name": Key(str, "name of the jobs", "job_name"),
+    "directives": Key(list, "further lines of #SBATCH", "job_extra_directives"),
+    "without": Key(list, "lines of #SBATCH to leave out, by a part of them", "job_directives_skip"),
+    "before": Key(list, "shell commands that a job runs first", "job_script_prologue"),
+    "python": Key(str, "Python of the workers; default: this one", "python"),
+    "worker_options": Key(list, "further options of `dask worker`", "worker_extra_args"),
+    "scratch": Key(str, "folder of a node for temporary files", "local_directory"),
+    "logs": Key(str, "folder for the output of jobs", "log_directory"),
+    "interface": Key(str, "network interface of scheduler and workers, such as ib0", "interface"),
+    "host": Key(str, "address at which the scheduler listens", "host"),
+    "cache": Key(str, "folder of a node for traces (SSDLAB_CACHE)"),
+    "cache_size": Key(str, 'how much of them is kept, such as "50GiB" (SSDLAB_CACHE_SIZE)'),
+}
+"""What the file may say."""
+
+
+def settings(file: str) -> Settings:
+    """The cluster that `file` describes. Raises `ConfigError`."""
+    values = _checked(file, _read(file))
+    options = {
+        key.option: values[name] for name, key in KEYS.items() if key.option and name in values
+    }
+    options.setdefault("processes", values["cores"])
+    scheduler = {"dashboard_address": f"{LOOPBACK}:0"}
+    if "host" in options:
+        scheduler["host"] = options.pop("host")
+    options["scheduler_options"] = scheduler
+    exports = {"cache": "SSDLAB_CACHE", "cache_size": "SSDLAB_CACHE_SIZE"}
+    lines = [f"export {name}={values[key]!r}" for key, name in exports.items() if key in values]
+    if lines:
+        options["job_script_prologue"] = [*lines, *options.get("job_script_prologue", ())]
+    return Settings(
+        f"slurm:{file}", "SLURMCluster", options, values.get("least_jobs"), values["jobs"]
+    )
+
+
+def _read(file: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(Path(file).read_text(encoding="utf-8"))
+    except OSError as error:
+        reason = error.strerror or error
+        raise ConfigError([f"--on slurm:{file}: {file} cannot be read: {reason}"]) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError([f"{file}: not a TOML file: {error}"]) from None
+
+
+def _checked(file: str, values: dict[str, Any]) -> dict[str, Any]:
+    errors = []
+    for name, value in values.items():
+        if name not in KEYS:
+            near = get_close_matches(name, KEYS, 1)
+            hint = f"did you mean {near[0]}?" if near else f"expected {', '.join(KEYS)}"
+            errors.append(f"{file}: {name}: no such key; {hint}")
+        elif not isinstance(value, KEYS[name].kind) or isinstance(value, bool):
+            kind = {int: "a number", str: "a text", list: "a list of texts"}[KEYS[name].kind]
+            errors.append(f"{file}: {name}: found {value!r}, expected {kind}: {KEYS[name].means}")
+        elif isinstance(value, int) and value < 1:
+            errors.append(f"{file}: {name}: found {value}, expected at least 1")
+        elif isinstance(value, list) and not all(isinstance(one, str) for one in value):
+            errors.append(f"{file}: {name}: found {value!r}, expected a list of texts")
+    errors += [
+        f"{file}: {name} is missing: {key.means}"
+        for name, key in KEYS.items()
+        if key.needed and name not in values
+    ]
+    if not errors and values.get("least_jobs", 0) > values["jobs"]:
+        errors.append(f"{file}: least_jobs: {values['least_jobs']} are more than the jobs")
+    if errors:
+        raise ConfigError(errors)
+    return values

@@ -1,0 +1,106 @@
+"""The workers of a cluster: which of them may make our runs, and what they have."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import cloudpickle  # type: ignore[import-untyped]
+from distributed import Client
+
+from ssdlab import versions
+from ssdlab.display.progress import say_before
+from ssdlab.running.cluster import arrivals, check
+
+LOOK_S = 0.5
+MEMORY = "ssdlab-memory"
+"""The resource of Dask that runs take: bytes."""
+
+cloudpickle.register_pickle_by_value(check)
+
+
+@dataclass(frozen=True)
+class Able:
+    """A worker with our version of ssdlab."""
+
+    address: str
+    threads: int
+    memory_bytes: int
+
+
+class Workers:
+    """Looks at the workers that join and leave, in a thread, until it is closed."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+        self.wanted = versions.described()
+        self.able: dict[str, Able] = {}
+        """Those that get runs, by address."""
+        self.refused: dict[str, str] = {}
+        """Why others get none, by address."""
+        self.told: set[str] = set()
+        """Of these, those that the user knows of."""
+        self.changed = threading.Event()
+        self.over = threading.Event()
+        self.look()
+        self.thread = threading.Thread(target=self._watch, name="workers", daemon=True)
+        self.thread.start()
+
+    def close(self) -> None:
+        """Look no more."""
+        self.over.set()
+
+    def _watch(self) -> None:
+        while not self.over.wait(LOOK_S):
+            with suppress(Exception):  # The connection has gone: whoever waits for runs learns it.
+                self.look()
+                self.tell()
+
+    def look(self) -> None:
+        """Ask those that are new."""
+        there = [*self.client.nthreads()]
+        new = [one for one in there if one not in self.able and one not in self.refused]
+        answers = self._asked(new) if new else {}
+        able = {address: one for address, one in self.able.items() if address in there}
+        for address, answer in answers.items():
+            if isinstance(answer, BaseException):
+                if not isinstance(answer, OSError):  # else it has gone again
+                    self.refused[address] = f"cannot be asked for its version: {answer}"
+            elif answer["has"] == self.wanted:
+                able[address] = Able(address, answer["threads"], answer["memory_bytes"])
+            elif answer["has"]:
+                self.refused[address] = f"has ssdlab {answer['has']}"
+            else:
+                self.refused[address] = f"has no ssdlab ({answer['why']})"
+        if able != self.able or new:
+            self.able = able
+            self.changed.set()
+
+    def tell(self) -> None:
+        """Say which workers get no runs, each once."""
+        new = [address for address in self.refused if address not in self.told]
+        self.told.update(new)
+        say_before(
+            f"worker {address} gets no runs: it {self.refused[address]}; this is {self.wanted}"
+            for address in new
+        )
+
+    def _asked(self, new: list[str]) -> dict[str, Any]:
+        answers: dict[str, Any] = self.client.run(
+            check.found, self.wanted, MEMORY, workers=new, on_error="return"
+        )
+        ours = [
+            address
+            for address, answer in answers.items()
+            if isinstance(answer, dict) and answer["has"] == self.wanted
+        ]
+        if ours:
+            self.client.run(arrivals.serve, workers=ours, on_error="ignore")
+        return answers
+
+    @property
+    def threads(self) -> int:
+        """How many runs the workers make at a time, if their memory is enough."""
+        return sum(one.threads for one in self.able.values())

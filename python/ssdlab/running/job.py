@@ -1,0 +1,181 @@
+"""A run as a value, which any process can execute, and the key of its results."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import stat
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from ssdlab import versions
+from ssdlab.config import memory
+from ssdlab.config.resolve import Config
+from ssdlab.errors import WorkloadError
+from ssdlab.policy import Policies
+from ssdlab.running.sources import sources_digest
+from ssdlab.store.keys import files_of, key_of, key_text
+
+READ_BYTES = 1 << 20
+BASE_BYTES = 64 << 20
+"""Memory of a run beside its device: the interpreter's share, buffers, the report."""
+FRESH_S = 2.0
+"""A file that was changed so short a time ago may change again without a later time of change."""
+
+
+@dataclass(frozen=True)
+class InputFile:
+    """A file that a run reads."""
+
+    key: str
+    """The key that names it, such as `workload.trace`."""
+    path: str
+    """Where it is for the process that planned the run."""
+    digest: str
+    """SHA-256 of its contents."""
+    bytes: int
+    """Its size."""
+    file: str
+    """Its absolute path: `path`, or a file in the folder `path`."""
+    of_folder: bool
+    """`path` is a folder."""
+    others: int = 0
+    """Files beside it that are read with it: `digest` and `bytes` are of all."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A run as a value: equal jobs have equal results, wherever they run."""
+
+    config: str
+    """The resolved configuration, as JSON."""
+    policies: bytes = b""
+    """`Policies.packed()` of those in Python."""
+    sources: str = ""
+    """Digest of these policies (`sources_digest`)."""
+    inputs: tuple[InputFile, ...] = ()
+    """The files that it reads."""
+
+    @staticmethod
+    def of(config: Config, policies: bytes = b"") -> Job:
+        """The job of a configuration. Reads its files.
+
+        Raises `WorkloadError` if one is missing or a pipe, `ConfigError` for policies that cannot
+        replace what they are given for.
+        """
+        inputs = tuple(_inputs(config))
+        if not policies:
+            return Job(config.text, inputs=inputs)
+        # What a policy in Python takes the place of has no effect.
+        named = Policies.unpacked(policies).named_in(config)
+        return Job(named.text, policies, sources_digest(policies), inputs)
+
+    @cached_property
+    def text(self) -> str:
+        """All that the results depend on, and nothing else, as JSON.
+
+        These are the configuration without the names of run and preset, the contents of the files
+        that the run reads, the policies in Python, and the version of the results.
+        """
+        digests = {one.key: one.digest for one in self.inputs}
+        return key_text(json.loads(self.config), digests, self.sources, versions.RESULTS)
+
+    @cached_property
+    def key(self) -> str:
+        """The digest of `text`: equal keys, equal results."""
+        return key_of(self.text)
+
+    @property
+    def memory_bytes(self) -> int:
+        """Upper estimate of the memory that the run takes."""
+        return memory.needed(Config(self.config)) + BASE_BYTES
+
+
+def _inputs(config: Config) -> Iterator[InputFile]:
+    for key, given in files_of(config.values):
+        if given == "-":
+            continue
+        path = Path(given)
+        of_folder = path.is_dir()
+        file = _volume(path, str(config["workload.kind"])) if of_folder else path
+        place = str(file.absolute())
+        digest, size, others = contents(file)
+        yield InputFile(key, given, digest, size, place, of_folder, others)
+
+
+def contents(file: Path) -> tuple[str, int, int]:
+    """Digest and size of what a run reads that is given this file, and how many others it reads.
+
+    Of a file that blktrace wrote for a CPU those of the other CPUs belong to it.
+    """
+    files = _of_all_cpus(file)
+    if len(files) == 1:
+        return *file_digest(file), 0
+    found = [(cpu, *file_digest(one)) for cpu, one in files]
+    text = "".join(f"{cpu} {digest}\n" for cpu, digest, _ in found)
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    return digest, sum(size for *_, size in found), len(files) - 1
+
+
+def _volume(folder: Path, kind: str) -> Path:
+    """The file of the MSR volume that a kind of workload names, as the simulator finds it."""
+    volume = kind.rpartition(":")[2]
+    names = [f"{volume}.{ending}" for ending in ("csv", "csv.gz", "csv.zst")]
+    for name in names:
+        if (folder / name).is_file():
+            return folder / name
+    raise WorkloadError(f"{folder}: has no volume {volume}; expected one of {', '.join(names)}")
+
+
+CPU = re.compile(r"(?P<base>.*\.blktrace\.)(?P<cpu>\d+)(?P<end>|\.gz|\.zst)", re.ASCII | re.DOTALL)
+"""Name of a file that blktrace wrote for a CPU."""
+
+
+def _of_all_cpus(path: Path) -> list[tuple[int, Path]]:
+    """The files that are read with the trace `path`, itself among them, by CPU."""
+    own = CPU.fullmatch(path.name)
+    if own is None:
+        return [(0, path)]
+    found = {int(own["cpu"]): path}
+    for other in sorted(path.parent.iterdir()) if path.parent.is_dir() else ():
+        its = CPU.fullmatch(other.name)
+        if its and (its["base"], its["end"]) == (own["base"], own["end"]):
+            found.setdefault(int(its["cpu"]), other)
+    return sorted(found.items())
+
+
+_known: dict[tuple[object, ...], str] = {}
+"""Digests of files by path and what `stat` says: a file is read once for all jobs."""
+
+
+def file_digest(path: Path) -> tuple[str, int]:
+    """SHA-256 and size of a file. Raises `WorkloadError` if it cannot be read, or is a pipe."""
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            message = f"{path}: not a file, which could be read twice"
+            raise WorkloadError(message)
+        with path.open("rb") as file:
+            found = path.stat()
+            version = (str(path.absolute()), found.st_mtime_ns, found.st_size, found.st_ino)
+            if version in _known:
+                return _known[version], found.st_size
+            hashed = hashlib.sha256()
+            while part := file.read(READ_BYTES):
+                hashed.update(part)
+            digest = hashed.hexdigest()
+            if abs(time.time() - found.st_mtime) > FRESH_S:
+                _known[version] = digest
+            return digest, found.st_size
+    except OSError as error:
+        message = f"{path}: cannot be read: {error.strerror or error}"
+        raise WorkloadError(message) from error
+
+
+def missing_traces(names: Iterable[object]) -> list[str]:
+    """The traces among `names` that are not there, each once; None and `-` name no file."""
+    wanted = dict.fromkeys(str(name) for name in names if name not in (None, "-"))
+    return [name for name in wanted if not Path(name).exists()]

@@ -1,0 +1,231 @@
+"""A runner that looks runs up in a store of results, and stores those that another runner made."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import sys
+import threading
+from collections import Counter, deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from ssdlab.display.progress import Callback
+from ssdlab.errors import ConfigError, WorkloadError
+from ssdlab.policy import Policies, label_of
+from ssdlab.results.text import counted
+from ssdlab.running.job import Job
+from ssdlab.running.on import runner_of
+from ssdlab.running.runner import Ended, Planned, Runner, Work, place_of
+from ssdlab.running.simulate import store_files
+from ssdlab.store.keys import files_of
+from ssdlab.store.read import Stored
+from ssdlab.store.store import Store
+
+VARIABLE = "SSDLAB_STORE"
+"""The environment variable that names a store."""
+AHEAD = (32, 4096)
+"""Runs that are looked up at once: so many at first, and at most."""
+PIPE = "the trace is a pipe"
+LOGS = "logs are not stored"
+CHANGED = "a file was changed meanwhile"
+
+
+class Kept:
+    """Hands over the reports that `store` has; `inner` makes the other runs, which are stored.
+
+    Runs that were interrupted, or failed for a reason outside of them, are not stored; neither are
+    those of a pipe, or with logs.
+    """
+
+    def __init__(self, inner: Runner, store: Store) -> None:
+        self.inner = inner
+        self.store = store
+        self.found = 0
+        """Runs that came from the store."""
+        self.added: list[str] = []
+        """Keys of runs that were made and stored."""
+        self.passed: Counter[str] = Counter()
+        """Runs that were made and not stored, by reason."""
+
+    @property
+    def here(self) -> int:
+        """As many as of the inner runner."""
+        return self.inner.here
+
+    def run(self, work: Work) -> None:
+        """All runs of `work`."""
+        try:
+            self.inner.run(_Looked(work, self))
+        finally:
+            self.store.flush()
+
+    def told(self) -> str:
+        """What came from the store, in a sentence."""
+        made = f"{counted(self.found, 'run')} from it, {len(self.added):,} added"
+        passed = [f"{number:,} not stored ({why})" for why, number in self.passed.items()]
+        return f"store {self.store.files.folder}: {', '.join([made, *passed])}"
+
+
+@contextmanager
+def kept(inner: Runner, store: str | Path | Store | None, tell: bool = False) -> Iterator[Runner]:
+    """`inner`, in front of which is a store if one is given, or named in the environment.
+
+    What is stored is written when the context ends, which then, with `tell`, says on stderr what
+    came from the store. Raises `OutputError`.
+    """
+    given = store or os.environ.get(VARIABLE)
+    if not given:
+        yield inner
+        return
+    if isinstance(given, Store):
+        made = Kept(inner, given)
+        yield made
+    else:
+        with Store(given) as opened:
+            made = Kept(inner, opened)
+            yield made
+    if tell:
+        print(f"ssdlab: {made.told()}", file=sys.stderr, flush=True)
+
+
+@contextmanager
+def maker_of(
+    on: str | None, jobs: int | None, store: str | Path | Store | None, tell: bool = False
+) -> Iterator[Runner]:
+    """What makes runs where `on` says (`runner_of`), behind the store if there is one (`kept`)."""
+    with runner_of(on, jobs) as inner, kept(inner, store, tell) as maker:
+        yield maker
+
+
+class _Missed(NamedTuple):
+    """A run that is not in the store."""
+
+    planned: Planned
+    job: Job | None
+    """None: it is not stored either."""
+
+
+class _Looked:
+    """Work of which a runner gets only the runs that are not stored."""
+
+    def __init__(self, work: Work, kept: Kept) -> None:
+        self.work = work
+        self.kept = kept
+        self.store = kept.store
+        self.folder, self.html = work.folder, work.html
+        self.stop = work.stop
+        self.point_errors = work.point_errors
+        self.ahead = work.ahead
+        self._misses: deque[_Missed] = deque()
+        self._going: dict[int, Job] = {}
+        """The jobs of runs that go on, by the identity of their plan."""
+        self._chunk = AHEAD[0] if work.ahead else 1
+        self._lock = threading.Lock()
+
+    @property
+    def interrupted(self) -> bool:
+        """Ctrl-C has ended it."""
+        return self.work.interrupted
+
+    @interrupted.setter
+    def interrupted(self, value: bool) -> None:
+        self.work.interrupted = value
+
+    def callback(self, one: Planned) -> Callback:
+        """That of the work."""
+        return self.work.callback(one)
+
+    def note(self, text: str) -> None:
+        """To the work."""
+        self.work.note(text)
+
+    def next(self) -> Planned | None:
+        """The next run that is not stored; those before it that are end here."""
+        with self._lock:
+            while not self.stop.is_set():
+                if not self._misses and not self._look_up():
+                    return None
+                while self._misses and not self.stop.is_set():
+                    one, job = self._misses.popleft()
+                    if job is None:
+                        return one
+                    # Since it was looked up another process may have stored it.
+                    found = self.store.find([job.key])
+                    if not found:
+                        self._going[id(one)] = job
+                        return one
+                    self._from_store(one, found[job.key])
+            return None
+
+    def _look_up(self) -> bool:
+        """Take the next runs and end those that are stored. False: there is none."""
+        taken = [*itertools.islice(iter(self.work.next, None), self._chunk)]
+        if self.work.ahead:
+            self._chunk = min(2 * self._chunk, AHEAD[1])
+        jobs = {id(one): self._job(one) for one in taken}
+        found = self.store.find(job.key for job in jobs.values() if job is not None)
+        places = {key: at for at, key in enumerate(found)}
+        hits, misses = [], []
+        for one in taken:
+            job = jobs[id(one)]
+            if job is not None and job.key in found:
+                hits.append((places[job.key], one, job))
+            else:
+                misses.append(_Missed(one, job))
+        for _, one, job in sorted(hits, key=lambda hit: hit[0]):
+            if not self.stop.is_set():
+                self._from_store(one, found[job.key])
+        self._misses.extend(misses)
+        return bool(taken)
+
+    def _job(self, one: Planned) -> Job | None:
+        """What a run depends on; None: it is made, and not stored."""
+        config = one.config
+        files = [Path(name) for _, name in files_of(config.values)]
+        why = ""
+        if any(config.values["metrics"][key] for key in ("op_log", "request_log")):
+            why = LOGS
+        elif any(str(file) == "-" or file.is_fifo() for file in files):
+            why = PIPE
+        if why:
+            self.kept.passed[why] += 1
+            return None
+        return _job_of(one)
+
+    def _from_store(self, one: Planned, stored: Stored) -> None:
+        """End a run with what is stored."""
+        report, why = self.store.read(stored, one.config)
+        if self.folder is not None:
+            place = place_of(one, self.folder)
+            report = store_files(report, place, html=self.html and one.first)
+        self.kept.found += 1
+        self.work.end(one, Ended("failed" if why else "completed", report, why))
+
+    def end(self, one: Planned, ended: Ended) -> None:
+        """A run that was made has ended: it is stored if it would end like this again."""
+        self.work.end(one, ended)
+        job = self._going.pop(id(one), None)
+        sure = ended.how == "completed" or (ended.how == "failed" and not ended.traceback)
+        if job is None or not sure or ended.report is None:
+            return
+        # A file that was changed meanwhile may have been read as it was, or as it is.
+        again = _job_of(one)
+        if again is None or again.key != job.key:
+            self.kept.passed[CHANGED] += 1
+            return
+        given = Policies.unpacked(one.policies).given if one.policies else {}
+        labels = {key: label_of(policy) for key, policy in given.items()}
+        why = "" if ended.how == "completed" else ended.why or "failed"
+        self.store.add(job.key, ended.report, job=job.text, policies=labels, why=why)
+        self.kept.added.append(job.key)
+
+
+def _job_of(one: Planned) -> Job | None:
+    """What a run depends on; None: the run says what is wrong with that."""
+    try:
+        return Job.of(one.config, one.policies)
+    except (ConfigError, WorkloadError):
+        return None

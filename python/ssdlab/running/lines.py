@@ -1,0 +1,157 @@
+"""A folder whose file of outcomes grows by whole lines and is never rewritten.
+
+A process that is killed leaves at most a part of a line, which the next one cuts off. So what was
+interrupted is resumed. Sweeps, searches and fleets keep their runs in one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from io import FileIO
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from ssdlab.display.argument import argument
+from ssdlab.errors import OutputError
+from ssdlab.results import outputs
+from ssdlab.results.folder import check_replaceable, in_its_place, written_not
+
+
+@dataclass(frozen=True)
+class Form:
+    """What a folder of lines holds."""
+
+    what: str
+    """`sweep`, `search`: what it is called, and the key of its identity in `head`."""
+    doing: str
+    """`sweeping`: what a process does that uses it."""
+    head: str
+    """Name of the file that says what it is, as JSON."""
+    lines: str
+    """Name of the file that grows."""
+    version: int
+    """Of these files."""
+    words: Mapping[str, str]
+    """How parts of the identity are called in messages, if not by their arguments."""
+    arguments: Mapping[str, str] = field(default_factory=dict)
+    """Arguments of parts that are called otherwise."""
+
+
+class Lines:
+    """The file of a folder to which lines are added; without `folder` nothing is stored.
+
+    `identity` is what the lines belong to, as parsed JSON: a folder of another one is refused
+    unless `force` replaces it. Other processes are kept away until the end of the context. Raises
+    `OutputError`.
+    """
+
+    def __init__(
+        self,
+        folder: Path | None,
+        identity: Mapping[str, Any],
+        form: Form,
+        *,
+        force: bool = False,
+        reads: tuple[Path, ...] = (),
+    ) -> None:
+        self.folder = folder
+        self.form = form
+        self.lock = threading.Lock()
+        self.before: list[str] = []
+        """The lines that were there."""
+        self.file: FileIO | None = None
+        if folder is None:
+            return
+        try:
+            self._open(folder, identity, force, reads)
+        except OSError as error:
+            self.__exit__(None, None, None)
+            raise written_not(error, folder) from error
+
+    def _open(
+        self, folder: Path, identity: Mapping[str, Any], force: bool, reads: tuple[Path, ...]
+    ) -> None:
+        form = self.form
+        if force or not _same(folder, identity, form):
+            check_replaceable(folder, force, reads)
+            if folder.is_dir():
+                shutil.rmtree(folder)
+            head = {"version": form.version, "completed": False, form.what: identity}
+            text = outputs.text(json.dumps(head, indent=2, ensure_ascii=False) + "\n")
+            outputs.write_all({folder / form.head: text}, force=True)
+        self.file = (folder / form.lines).open("a+b", buffering=0)
+        _lock(folder, self.file, form)
+        self.file.seek(0)
+        data = self.file.read()
+        whole = data.rfind(b"\n") + 1
+        if whole < len(data):
+            self.file.truncate(whole)
+        self.before = data[:whole].decode("utf-8", "replace").splitlines()
+
+    def write(self, line: str) -> None:
+        """Add a line, from any thread. Raises `OutputError`; what was stored before stays."""
+        if self.file is None or self.folder is None:
+            return
+        left = line.encode()
+        with self.lock:
+            end = self.file.seek(0, os.SEEK_END)
+            try:
+                # A full disk takes a part first, and says why only when asked for the rest.
+                while left:
+                    left = left[self.file.write(left) :]
+            except OSError as error:
+                with suppress(OSError):
+                    self.file.truncate(end)
+                place = self.folder / self.form.lines
+                reason = error.strerror or error
+                message = f"{place}: cannot be written: {reason}; what is done is kept"
+                raise OutputError(message) from error
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self.file is not None:
+            self.file.close()
+
+
+def _lock(folder: Path, file: FileIO, form: Form) -> None:
+    """Keep other processes away until the file is closed."""
+    try:
+        import fcntl
+    except ImportError:  # Windows: nothing keeps two processes apart there.
+        return
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        message = f"{folder}: another process is {form.doing} into this folder"
+        raise OutputError(message) from None
+
+
+def _same(folder: Path, identity: Mapping[str, Any], form: Form) -> bool:
+    """Whether `folder` holds this. Raises `OutputError` if it holds another one."""
+    try:
+        values = json.loads((folder / form.head).read_text(encoding="utf-8"))
+        stored = dict(values[form.what])
+    except FileNotFoundError:
+        return False
+    except (OSError, ValueError, KeyError, TypeError):
+        again = f"{argument(force=True)} starts the {form.what} again"
+        message = f"{folder / form.head}: cannot be read; {again}"
+        raise OutputError(message) from None
+    apart = [key for key in identity if stored.get(key) != identity[key]]
+    if not apart:
+        return True
+    words = [form.words.get(key) or argument(form.arguments.get(key, key)) for key in apart]
+    which = ", ".join(dict.fromkeys(words))
+    message = f"{folder}: contains another {form.what} (with other {which}); {in_its_place()}"
+    raise OutputError(message)

@@ -1,0 +1,63 @@
+"""Files of a run that are elsewhere here than its configuration says.
+
+The run reads them where they are here. Its report and its messages name the places of the
+configuration, so that they do not depend on the machine that made the run.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ssdlab import _core
+from ssdlab.config.resolve import Config
+
+
+@dataclass(frozen=True)
+class Moved:
+    """Where files are here, by the key that names them, such as `workload.trace`.
+
+    The paths here have to be so particular that no other text contains them.
+    """
+
+    here: Mapping[str, str]
+
+    def config(self, config: Config) -> Config:
+        """`config` with the paths here."""
+        if not self.here:
+            return config
+        values: dict[str, Any] = json.loads(config.text)
+        for key, path in self.here.items():
+            part, name = key.split(".")
+            values[part][name] = path
+        return Config(json.dumps(values), config.file)
+
+    def text(self, text: str, config: Config) -> str:
+        """A message of the run, with the paths of `config`."""
+        for key, path in self.here.items():
+            text = text.replace(path, str(config[key]))
+        return text
+
+    def json(self, text: str, config: Config) -> str:
+        """The same of JSON."""
+        for key, path in self.here.items():
+            text = text.replace(_quoted(path), _quoted(str(config[key])))
+        return text
+
+    def report(self, text: str, config: Config) -> dict[str, Any]:
+        """report.json of the run, parsed, with the paths of `config` and the digest of these."""
+        values: dict[str, Any] = json.loads(self.json(text, config))
+        if self.here:
+            digest = _core.config_digest(json.dumps(values["config"]))
+            values["provenance"]["config_digest"] = digest
+        return values
+
+
+def _quoted(path: str) -> str:
+    return json.dumps(path, ensure_ascii=False)[1:-1]
+
+
+NOTHING = Moved({})
+"""Every file is where the configuration says."""

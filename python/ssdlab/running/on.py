@@ -1,0 +1,98 @@
+"""Where runs are made: the word of `--on` and of `on=`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from ssdlab.errors import ConfigError
+from ssdlab.running.runner import Runner, Threads, cores, threads_of
+
+if TYPE_CHECKING:
+    from ssdlab.running.cluster.hosted import Settings
+
+WORDS = {
+    "threads[:N]": "threads of this process (the default)",
+    "processes[:N]": "a process here for each run",
+    "local[:N]": "a Dask cluster of N worker processes on this machine",
+    "tcp://HOST:PORT": "the Dask scheduler at this address; tls:// as well",
+    "slurm:FILE": "jobs of SLURM, with the settings in a TOML file",
+}
+"""What `--on` takes."""
+CLUSTERS = ("local", "tcp", "tls", "slurm")
+MOST_HERE = 1024
+"""Runs at a time on one machine."""
+
+
+@contextmanager
+def runner_of(on: str | None, jobs: int | None, runs: int | None = None) -> Iterator[Runner]:
+    """What makes the runs that `on` says: `WORDS`; None: `jobs` threads, at most `runs`.
+
+    Raises `ConfigError` for another word, and for a scheduler that does not answer.
+    """
+    word, colon, rest = (on or "threads").partition(":")
+    known = word in ("threads", "processes", "local") or (word in CLUSTERS and rest)
+    if not known or (colon and not rest):
+        raise ConfigError([_unknown(str(on))])
+    if word in CLUSTERS:
+        if jobs is not None:
+            message = f"--jobs {jobs}: the workers say how many runs go on at a time on {on}"
+            raise ConfigError([message])
+        with _cluster(word, rest, str(on)) as runner:
+            yield runner
+        return
+    if rest and jobs is not None:
+        raise ConfigError([f"--jobs {jobs}: --on {on} says how many runs go on at a time"])
+    asked = _number(rest, str(on)) if rest else jobs
+    at_a_time = threads_of(asked, MOST_HERE if runs is None else runs)
+    yield Threads(at_a_time, apart=word == "processes")
+
+
+def _unknown(on: str) -> str:
+    words = [re.split(r"[\[:]", one)[0] for one in WORDS]
+    near = get_close_matches(on.partition(":")[0], words, 1)
+    hint = (
+        f"; did you mean {next(one for one in WORDS if one.startswith(near[0]))}?" if near else ""
+    )
+    return f"--on {on}: expected {', '.join(WORDS)}{hint}"
+
+
+def _number(text: str, on: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= MOST_HERE:
+        raise ConfigError([f"--on {on}: expected a number from 1 to {MOST_HERE:,} after the colon"])
+    return int(text)
+
+
+@contextmanager
+def _cluster(word: str, rest: str, on: str) -> Iterator[Runner]:
+    """A runner on a cluster, of our own or of others."""
+    try:
+        from ssdlab.running.cluster.connection import Connection
+        from ssdlab.running.cluster.hosted import Hosted
+        from ssdlab.running.cluster.runner import Cluster
+    except ImportError as error:
+        message = f"--on {on} needs {error.name}: pip install 'ssdlab[cluster]'"
+        raise ConfigError([message]) from error
+    hosted = None if word in ("tcp", "tls") else Hosted(_settings(word, rest, on))
+    try:
+        connection = Connection(on if hosted is None else hosted.address)
+        try:
+            yield Cluster(connection)
+        finally:
+            connection.close()
+    finally:
+        if hosted is not None:
+            hosted.close()
+
+
+def _settings(word: str, rest: str, on: str) -> Settings:
+    if word == "slurm":
+        from ssdlab.running.cluster.slurm import settings
+
+        return settings(rest)
+    from ssdlab.running.cluster.hosted import local
+
+    return local(_number(rest, on) if rest else cores())

@@ -1,0 +1,242 @@
+"""What makes runs: threads here, or a process here for each."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Protocol
+
+from ssdlab.config.resolve import Config
+from ssdlab.display.argument import argument
+from ssdlab.display.numbers import Value
+from ssdlab.display.progress import Callback
+from ssdlab.errors import ConfigError, Interrupted, RunError
+from ssdlab.results.comparison import run_folder
+from ssdlab.results.folder import remove_stale
+from ssdlab.results.report import REPORT, Report
+from ssdlab.running.processes import Died, run_apart
+from ssdlab.running.simulate import run_loaded
+
+SIGNALS_S = 0.2
+"""So often the main thread looks for signals."""
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A planned run."""
+
+    label: str
+    """Its configuration among those compared."""
+    config: Config
+    policies: bytes = b""
+    """`Policies.packed()` of those in Python."""
+    seed: int | None = None
+    """Which repetition it is; None: there is one only."""
+    first: bool = True
+    """The first repetition stands for all of them in plots."""
+    place: Path | None = None
+    """Where its files are in the folder of all, if not where those of a comparison are."""
+    varied: tuple[tuple[str, Value], ...] = ()
+    """The keys that are varied, and their values in this run."""
+
+    @property
+    def title(self) -> str:
+        """What it is called in messages."""
+        return self.label if self.seed is None else f"{self.label}, seed {self.seed}"
+
+    @property
+    def folder(self) -> Path:
+        """Where its files are in the folder of all."""
+        return self.place or run_folder(self.label, self.seed)
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a run ended."""
+
+    how: Literal["completed", "failed", "interrupted"]
+    report: Report | None = None
+    """Its report, as far as it got; None: there is nothing to report."""
+    why: str = ""
+    """Why it failed."""
+    traceback: str = ""
+    """Of the policy that made it fail."""
+
+
+Take = Callable[[Planned, Ended], object]
+"""Called in the thread of a run when that has ended."""
+
+
+class Work(Protocol):
+    """Runs that are waiting for a runner, and what becomes of them. All calls from any thread."""
+
+    folder: Path | None
+    """Every run writes its files there, in its `Planned.folder`; None: no files."""
+    html: bool
+    """With pages, for the first repetitions."""
+    ahead: bool
+    """Runs may be taken long before they begin: which come next does not depend on time, or on how
+    others end."""
+    stop: threading.Event
+    """No run begins once it is set, and those that go on end as `interrupted`."""
+    interrupted: bool
+    """Ctrl-C has ended it: set by the runner."""
+    point_errors: tuple[type[Exception], ...]
+    """Errors of these kinds fail the run; any other stops all of them and is raised."""
+
+    def next(self) -> Planned | None:
+        """The next run, None if no other begins. Each that is taken is given to `end` once."""
+
+    def callback(self, one: Planned) -> Callback:
+        """Shows the progress of a run; raises `KeyboardInterrupt` when `stop` is set."""
+
+    def end(self, one: Planned, ended: Ended) -> None:
+        """A run has ended."""
+
+    def note(self, text: str) -> None:
+        """What the runner does, to be shown beside the progress."""
+
+
+class Runner(Protocol):
+    """Makes runs. The results of a run do not depend on which runner makes it."""
+
+    @property
+    def here(self) -> int:
+        """How many of its runs go on at a time on this machine; 0: they run elsewhere."""
+
+    def run(self, work: Work) -> None:
+        """All runs of `work`. Returns when none goes on any more; an error of one is raised."""
+
+
+@dataclass(frozen=True)
+class Threads:
+    """Threads here, which stop together. A thread waits for the process of its run, if any.
+
+    A run has its own process if it has policies in Python, or with `apart`.
+    """
+
+    jobs: int
+    """Runs at a time."""
+    apart: bool = False
+
+    @property
+    def here(self) -> int:
+        """All of them."""
+        return self.jobs
+
+    def run(self, work: Work) -> None:
+        """All runs of `work`, `jobs` at a time."""
+        threads: list[Future[None]] = []
+        going = _Going()
+        pool = ThreadPoolExecutor(self.jobs, thread_name_prefix="run")
+        with pool, waiting_for(threads, work):
+            threads.extend(pool.submit(self._work, work, going) for _ in range(self.jobs))
+        # An interrupt within `submit` leaves a thread that the pool does not wait for.
+        going.wait()
+        for thread in threads:
+            thread.result()
+
+    def _work(self, work: Work, going: _Going) -> None:
+        while True:
+            with going.ended:
+                one = work.next()
+                if one is None:
+                    return
+                going.number += 1
+            try:
+                work.end(one, ended_of(one, work, self.apart))
+            finally:
+                going.less()
+
+
+class _Going:
+    """How many runs go on."""
+
+    def __init__(self) -> None:
+        self.number = 0
+        self.ended = threading.Condition()
+
+    def less(self) -> None:
+        with self.ended:
+            self.number -= 1
+            self.ended.notify_all()
+
+    def wait(self) -> None:
+        with self.ended:
+            self.ended.wait_for(lambda: self.number == 0)
+
+
+@contextmanager
+def waiting_for(threads: list[Future[None]], work: Work) -> Iterator[None]:
+    """Wait at the end for the threads that were begun. Ctrl-C, and an error of one, stop `work`."""
+    try:
+        yield
+        _wait(threads, work.stop)
+    except KeyboardInterrupt:
+        work.interrupted = True
+        work.stop.set()
+        _wait(threads, work.stop)
+    finally:
+        work.stop.set()
+
+
+def _wait(threads: list[Future[None]], stop: threading.Event) -> None:
+    going: set[Future[None]] = {*threads}
+    while going and not stop.is_set():
+        # The system may give a signal to any thread, and only this one acts on it.
+        _, going = wait(going, SIGNALS_S, FIRST_EXCEPTION)
+        if any(one.done() and one.exception() is not None for one in threads):
+            stop.set()
+    wait(threads)
+
+
+def ended_of(one: Planned, work: Work, apart: bool = False) -> Ended:
+    """Make a run of `work` here, in this thread or, `apart`, in a process of its own."""
+    try:
+        return Ended("completed", _report_of(one, work, apart))
+    except Interrupted as stopped:
+        return Ended("interrupted", stopped.report)
+    except RunError as failed:
+        cause = failed.__cause__
+        text = "" if cause is None else str(cause)
+        return Ended("failed", failed.report, str(failed), text)
+    except (Died, *work.point_errors) as error:  # type: ignore[misc]  # several kinds
+        if work.folder is not None:
+            remove_stale(work.folder / one.folder)
+        return Ended("failed", None, str(error))
+
+
+def place_of(one: Planned, folder: Path) -> Path:
+    """Where the files of a run go, in the folder of all."""
+    place = folder / one.folder
+    if one.place is not None and (place / REPORT).exists():
+        shutil.rmtree(place)  # of another version or configuration, or damaged
+    return place
+
+
+def _report_of(one: Planned, work: Work, apart: bool) -> Report:
+    out = None if work.folder is None else place_of(one, work.folder)
+    callback, html = work.callback(one), work.html and one.first
+    if one.policies or apart:
+        return run_apart(one.config, one.policies, callback, work.stop, out=out, html=html)
+    return run_loaded(one.config, callback, out=out, html=html)
+
+
+def cores() -> int:
+    """Processors that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def threads_of(jobs: int | None, runs: int) -> int:
+    """How many runs go on at a time: `jobs`, or one per core. Raises `ConfigError`."""
+    if jobs is not None and jobs < 1:
+        raise ConfigError([f"{argument(jobs=jobs)}: expected at least 1"])
+    return max(1, min(jobs or cores(), runs))

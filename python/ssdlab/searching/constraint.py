@@ -1,0 +1,170 @@
+"""What a point has to fulfil: `waf < 1.02 * greedy`, `latency.read.p99_9 <= 2 ms`.
+
+    CONSTRAINT = METRIC ("<" | "<=" | ">" | ">=") BOUND
+    BOUND      = NUMBER [UNIT] | [NUMBER "*"] REFERENCE
+
+REFERENCE is another run with the same requests and seeds, of whose number so many times are the
+bound: `baseline` is the configuration as it is, a word of gc.victim (`greedy`) is the configuration
+with that, any other is a preset. The parser knows this grammar and nothing else.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Literal, NoReturn, TypeAlias, get_args
+
+from ssdlab.config.quantity import UNITS, quantity
+from ssdlab.config.resolve import preset_names
+from ssdlab.display.numbers import shown
+from ssdlab.errors import ConfigError
+from ssdlab.searching.everything import words_of
+from ssdlab.searching.metric import Metric, metric_of
+
+BASELINE = "baseline"
+Sign: TypeAlias = Literal["<", "<=", ">", ">="]
+SIGNS = get_args(Sign)
+TOKEN = re.compile(
+    r"\s*(?:(?P<sign><=|>=|<|>)|(?P<times>\*)|(?P<number>[+-]?(?:\d[\d_]*\.?\d*|\.\d+)"
+    r"(?:[eE][+-]?\d+)?)|(?P<name>[^\W\d][\w.:-]*))"
+)
+OPTION = "--subject-to"
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """A bound on a metric."""
+
+    text: str
+    """As it was given."""
+    metric: Metric
+    sign: Sign
+    number: float
+    """The bound in the unit of the metric; of a reference the factor."""
+    reference: str = ""
+    """Name of a reference, if the bound is `number` times what that has."""
+
+    @property
+    def below(self) -> bool:
+        """The metric has to be below the bound, not above."""
+        return self.sign.startswith("<")
+
+    def excess(self, value: float, bound: float) -> float:
+        """By how much `value` misses `bound`, as a share of it; at most 0 if it does not.
+
+        Of a bound that is not positive the difference itself.
+        """
+        over = value - bound if self.below else bound - value
+        share = over / bound if bound > 0 else over
+        return share if share != 0 or "=" in self.sign else STRICTLY
+
+    def bound_text(self, bound: float) -> str:
+        """The bound in words."""
+        return f"{self.sign} {shown(self.metric.column.name, bound)}"
+
+
+STRICTLY = 1e-12
+"""By how much a value misses a bound that it is equal to and has to be below."""
+
+
+@dataclass(frozen=True)
+class _Token:
+    kind: str
+    text: str
+    at: int
+
+
+def constraint_of(text: str) -> Constraint:
+    """The constraint that `text` says. Raises `ConfigError`, with a caret below what is wrong."""
+    tokens = [*_tokens(text)]
+
+    def next_of(kinds: tuple[str, ...], expected: str) -> _Token:
+        if not tokens:
+            _refuse(text, len(text.rstrip()), f"expected {expected}")
+        if tokens[0].kind not in kinds:
+            _refuse(text, tokens[0].at, f'found "{tokens[0].text}"; expected {expected}')
+        return tokens.pop(0)
+
+    first = next_of(("name",), "the name of a metric, such as waf")
+    try:
+        metric = metric_of(OPTION, first.text)
+    except ConfigError as error:
+        _refuse(text, first.at, error.messages[0].removeprefix(f"{OPTION} "))
+    sign = next_of(("sign",), f"one of {' '.join(SIGNS)}").text
+    token = next_of(("number", "name"), "a number, or a reference such as 1.02 * greedy")
+    number, reference = 1.0, ""
+    if token.kind == "number":
+        number = float(token.text.replace("_", ""))
+        if tokens and tokens[0].kind == "times":
+            tokens.pop(0)
+            token = next_of(("name",), f"a reference: {BASELINE}, a victim policy, or a preset")
+            reference = token.text
+        elif tokens and tokens[0].kind == "name":
+            number = _with_unit(text, number, tokens.pop(0), metric)
+    else:
+        reference = token.text
+    if tokens:
+        _refuse(text, tokens[0].at, f'found "{tokens[0].text}" behind the end; one constraint each')
+    if reference:
+        _check_reference(text, token, number)
+    signs: dict[str, Sign] = {one: one for one in SIGNS}
+    return Constraint(text.strip(), metric, signs[sign], number, reference)
+
+
+def _tokens(text: str) -> Iterator[_Token]:
+    at = 0
+    while text[at:].strip():
+        found = TOKEN.match(text, at)
+        if found is None:
+            start = at + len(text[at:]) - len(text[at:].lstrip())
+            form = "METRIC < NUMBER, or METRIC < FACTOR * REFERENCE"
+            _refuse(text, start, f'found "{text[start]}"; expected {form}')
+        kind = found.lastgroup or ""
+        yield _Token(kind, found[kind], found.start(kind))
+        at = found.end()
+
+
+def _with_unit(text: str, number: float, unit: _Token, metric: Metric) -> float:
+    """A number with its unit in that of the metric."""
+    wanted = {"duration": "ns", "size": "bytes"}.get(metric.column.unit)
+    of = UNITS.get(unit.text, ("", 0))[0]
+    if not of:
+        _refuse(text, unit.at, f'found "{unit.text}"; expected *, a unit, or the end')
+    if of != wanted:
+        what = f"in {wanted}" if wanted else "a pure number"
+        _refuse(text, unit.at, f"{metric.name} is {what}, which {unit.text} does not suit")
+    found = quantity(f"{number!r} {unit.text}")
+    assert found is not None, "a number with a known unit"
+    return float(found[0])
+
+
+def _check_reference(text: str, token: _Token, factor: float) -> None:
+    words = references()
+    if token.text not in words:
+        near = get_close_matches(token.text, words, 1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        what = (
+            f'no reference is called "{token.text}": there are {BASELINE}, the words of gc.victim'
+        )
+        _refuse(text, token.at, f"{what}, and presets{hint}")
+    if factor <= 0:
+        _refuse(text, 0, f"the factor {factor:g} of a reference is not above 0")
+
+
+def victims() -> list[str]:
+    """The words of gc.victim."""
+    found = words_of("gc.victim")["gc.victim"]
+    assert isinstance(found, list), "a list of words"
+    return found
+
+
+def references() -> list[str]:
+    """What a bound can refer to."""
+    return [BASELINE, *victims(), *preset_names()]
+
+
+def _refuse(text: str, at: int, why: str) -> NoReturn:
+    shown_text = " ".join(text.splitlines())
+    raise ConfigError([f"{OPTION}: {why}\n    {shown_text}\n    {' ' * at}^"])

@@ -1,0 +1,375 @@
+"""What a search runs: points and references, on which requests, with which seeds."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from ssdlab import policy
+from ssdlab.config import memory
+from ssdlab.config.resolve import Config, Source
+from ssdlab.config.vary import Range, of_vary
+from ssdlab.errors import ConfigError, WorkloadError
+from ssdlab.policy import Policies
+from ssdlab.running.design import MOST_MESSAGES, SEEN, sources
+from ssdlab.running.job import file_digest, missing_traces
+from ssdlab.running.simulate import Plugs, plugged
+from ssdlab.searching.constraint import BASELINE, Constraint, victims
+from ssdlab.searching.metric import Metric
+from ssdlab.searching.space import Dimension, Point, SearchSpace, of_space, word_of
+from ssdlab.traces.trace import Trace
+
+TRIED = 1000
+"""Points by chance that are loaded before the first run."""
+ALONE = 20
+"""So often a value is tried by itself, with other parameters each time."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """Requests that every point runs."""
+
+    name: str
+    """Of the trace; empty: those of the configuration."""
+    trace: str | None = None
+    keys: Mapping[str, object] = field(default_factory=dict, hash=False)
+    """Keys that say them, in place of a trace."""
+
+
+@dataclass(frozen=True)
+class Objective:
+    """A number that is to be low, or high."""
+
+    metric: Metric
+    maximize: bool = False
+
+    @property
+    def text(self) -> str:
+        """In words."""
+        return f"{'maximize' if self.maximize else 'minimize'} {self.metric.name}"
+
+
+@dataclass(frozen=True)
+class Rung:
+    """How much of its runs a point makes before it is judged."""
+
+    divisor: int
+    """Of the requests."""
+    seeds: int
+    """The first ones of the search."""
+
+
+@dataclass(frozen=True)
+class SearchDesign:
+    """What a search runs."""
+
+    source: Source
+    space: SearchSpace
+    objectives: tuple[Objective, ...]
+    constraints: tuple[Constraint, ...]
+    train: tuple[Case, ...]
+    test: tuple[Case, ...]
+    seeds: tuple[int, ...]
+    """Of training."""
+    test_seeds: tuple[int, ...]
+    rungs: tuple[Rung, ...]
+    sets: Mapping[str, object] = field(default_factory=dict)
+    plugs: Plugs = field(default_factory=Plugs)
+    worst: bool = False
+    """Of several traces the worst one counts, not their mean."""
+
+    @cached_property
+    def references(self) -> tuple[str, ...]:
+        """The runs that points are compared with; the first is the configuration as it is."""
+        return tuple(
+            dict.fromkeys([BASELINE, *(c.reference for c in self.constraints if c.reference)])
+        )
+
+    @cached_property
+    def metrics(self) -> tuple[Metric, ...]:
+        """The numbers that are looked at."""
+        every = [
+            *(one.metric for one in self.objectives),
+            *(one.metric for one in self.constraints),
+        ]
+        return tuple({one.column.name: one for one in every}.values())
+
+    @cached_property
+    def first(self) -> Config:
+        """The configuration as it is, with the first requests and seed. Raises `ConfigError`."""
+        return self.loaded({}, self.train[0], self.seeds[0])[0]
+
+    def loaded(
+        self, point: Point, case: Case, seed: int, divisor: int = 1
+    ) -> tuple[Config, Policies]:
+        """The configuration of a point. Raises `ConfigError`."""
+        try:
+            sets, policies = plugged({**self.sets, **case.keys, **point}, self.plugs)
+            config = self.source.load(sets, trace=case.trace, seed=seed)
+            if divisor > 1:
+                short = _shortened(config, case, divisor)
+                config = self.source.load({**sets, **short}, trace=case.trace, seed=seed)
+            policy.check_known(config, policies)
+        except ConfigError as error:
+            raise ConfigError(of_space(of_vary(error.messages, point))) from None
+        logs = [key for key in ("op_log", "request_log") if config.values["metrics"][key]]
+        if logs:
+            message = f"metrics.{logs[0]}: a search writes no logs; run its best point alone"
+            raise ConfigError([message])
+        return config, policies
+
+    def reference(
+        self, name: str, case: Case, seed: int, divisor: int = 1
+    ) -> tuple[Config, Policies]:
+        """The configuration of a reference. Raises `ConfigError`."""
+        if name == BASELINE:
+            return self.loaded({}, case, seed, divisor)
+        if name in victims():
+            plugs = self.plugs._replace(victim=None)
+            sets = {key: one for key, one in self.sets.items() if not key.startswith("gc.victim")}
+            mine = replace(self, sets=sets, plugs=plugs)
+            return mine.loaded({"gc.victim": name}, case, seed, divisor)
+        other = replace(self, source=Source(name), plugs=Plugs())
+        config = other.loaded({}, case, seed, divisor)
+        if case.trace is None and not case.keys:
+            apart = _apart(config[0].values["workload"], self.first.values["workload"])
+            if apart:
+                message = (
+                    f"--subject-to: the reference {name} has other requests than the configuration"
+                    f" (workload.{apart[0]}): give a trace (--trace), or set these keys (--set)"
+                )
+                raise ConfigError([message])
+        return config
+
+    def identity(self) -> dict[str, Any]:
+        """What of this the results depend on."""
+        plugs = {name: one for name, one in self.plugs._asdict().items() if one is not None}
+        lists = [d.values for d in self.space.dimensions if not isinstance(d.values, Range)]
+        given = [*self.sets.values(), *plugs.values(), *(one for some in lists for one in some)]
+        return {
+            "preset": self.source.preset,
+            "file": self.source.file and [*self.source.file],
+            "set": {key: policy.label_of(one) for key, one in self.sets.items()},
+            "space": self.space.json,
+            "objectives": [one.text for one in self.objectives],
+            "constraints": [one.text for one in self.constraints],
+            "traces": [_told(one) for one in self.train],
+            "test_traces": [_told(one) for one in self.test],
+            "seeds": [*self.seeds],
+            "test_seeds": [*self.test_seeds],
+            "rungs": [[one.divisor, one.seeds] for one in self.rungs],
+            "across": "worst" if self.worst else "mean",
+            "policies": sources(given),
+        }
+
+
+def _told(case: Case) -> list[object]:
+    digest = file_digest(Path(case.trace))[0] if case.trace else None
+    return [case.name, case.trace, digest, {k: policy.label_of(v) for k, v in case.keys.items()}]
+
+
+def _apart(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
+    return [key for key in one if one[key] != other.get(key)]
+
+
+def _shortened(config: Config, case: Case, divisor: int) -> dict[str, object]:
+    """Keys for a part of the requests: of a trace the first part of its time."""
+    workload = config.values["workload"]
+    warmup = {"workload.warmup_requests": workload["warmup_requests"] // divisor}
+    if case.trace is None:
+        requests = max(1, workload["requests"] // divisor)
+        return {"workload.requests": requests, **warmup}
+    begin = workload["from_ns"]
+    end = workload["until_ns"]
+    whole = (trace_ns(case.trace, workload) if end is None else end) - begin
+    return {"workload.until": f"{begin + max(1, whole // divisor)} ns", **warmup}
+
+
+_durations: dict[tuple[str, str], int] = {}
+
+
+def trace_ns(file: str, workload: Mapping[str, Any]) -> int:
+    """When the last request of a trace arrives, in nanoseconds. Read once."""
+    keys = ("format", "unit", "action", "volume", "sort", "skip_bad", "dedup")
+    given = {key: workload[key] for key in keys if workload.get(key) not in (None, "auto")}
+    at = file, json.dumps(given, sort_keys=True)
+    if at not in _durations:
+        _durations[at] = Trace(file).info(set=given).duration_ns
+    return _durations[at]
+
+
+def cases_of(traces: Sequence[str | Path]) -> tuple[Case, ...]:
+    """Traces as requests to run. Raises `WorkloadError` if one is missing."""
+    missing = missing_traces(traces)
+    if missing:
+        raise WorkloadError(f"{', '.join(missing)}: cannot open the trace: no such file")
+    files = [str(one) for one in traces]
+    names = [Path(file).name.partition(".")[0] for file in files]
+    names = names if len({*names}) == len(names) else files
+    return tuple(Case(name, file) for name, file in zip(names, files, strict=True))
+
+
+def check_apart(train: Sequence[Case], test: Sequence[Case]) -> None:
+    """Refuse a trace twice, and one to test on that is searched on. Raises `ConfigError`."""
+    seen: dict[str, tuple[str, str]] = {}
+    for option, cases in (("--trace", train), ("--test-trace", test)):
+        for one in cases:
+            if one.trace is None:
+                continue
+            digest = file_digest(Path(one.trace))[0]
+            before = seen.get(digest)
+            if before is not None:
+                why = "a test needs requests that the search has not seen"
+                why = why if before[0] != option else "each trace counts once"
+                message = (
+                    f"{option} {one.trace}: has the contents of {before[0]} {before[1]}: {why}"
+                )
+                raise ConfigError([message])
+            seen[digest] = option, one.trace
+
+
+def check(design: SearchDesign, jobs: int) -> None:
+    """Refuse a space without a possible point, and values with which none is. Raises `ConfigError`.
+
+    `jobs` devices at a time have to fit into the memory of this machine.
+    """
+    for name in design.references:
+        design.reference(name, design.train[0], design.seeds[0])
+    points, space = [*_some(design.space)], design.space
+    errors: dict[str, None] = {}
+    good: set[tuple[str, str]] = set()
+    seen: dict[tuple[str, str], int] = {}
+    needed = [memory.needed(design.first)]
+    for point in points:
+        places = [*_places(space, point)]
+        for place in places:
+            seen[place] = seen.get(place, 0) + 1
+        try:
+            config = design.loaded(point, design.train[0], design.seeds[0])[0]
+        except ConfigError as error:
+            errors |= dict.fromkeys(error.messages)
+            continue
+        good.update(places)
+        needed.append(memory.needed(config))
+    if len(needed) == 1:
+        several = [*errors]
+        raise ConfigError(
+            [f"--space: no point is possible: {one}" for one in several[:MOST_MESSAGES]]
+        )
+    least = 1 if len(points) == space.size else SEEN
+    bad = [place for place in seen if place not in good and seen[place] >= least]
+    messages = [why for place in bad if (why := _why_never(design, *place))]
+    if messages:
+        raise ConfigError(messages[:MOST_MESSAGES])
+    memory.check_needed(needed, jobs)
+
+
+def _some(space: SearchSpace) -> Iterator[Point]:
+    size = space.size
+    if size is not None and size <= TRIED:
+        yield from space.points()
+        return
+    stream = random.Random("points that are tried")
+    for _ in range(TRIED):
+        yield space.drawn(stream)
+
+
+def _places(space: SearchSpace, point: Point) -> Iterator[tuple[str, str]]:
+    """Which value of each list a point has."""
+    for one in space.dimensions:
+        if one.key in point:
+            listed = not isinstance(one.values, Range)
+            yield one.key, policy.label_of(point[one.key]) if listed else ""
+
+
+def _why_never(design: SearchDesign, key: str, label: str) -> str | None:
+    """Why a value is possible at no point; None: by itself, or with some parameters, it is."""
+    one = next(d for d in design.space.dimensions if d.key == key)
+    if isinstance(one.values, Range):
+        value = one.values.value(float(one.values.low))
+    else:
+        value = next(v for v in one.values if policy.label_of(v) == label)
+    point = {**_owners(design.space, one), key: value}
+    stream, why = random.Random(f"{key} {label}"), ""
+    for _ in range(ALONE):
+        try:
+            design.loaded(point, design.train[0], design.seeds[0])
+        except ConfigError as error:
+            why = why or error.messages[0]
+        else:
+            return None
+        point = {**point, **_parameters(design.space, one, point, stream)}
+    own = why.startswith(f"--space {key}")
+    return why if own else f"--space {key}: no point with {label or 'its range'} is possible: {why}"
+
+
+def _parameters(space: SearchSpace, owner: Dimension, point: Point, stream: random.Random) -> Point:
+    """Values by chance of the keys that exist only with a value of `owner`."""
+    drawn = space.drawn(stream)
+    found: Point = {}
+    for one in space.dimensions:
+        of = [condition for condition in one.when if condition.key == owner.key]
+        if of and all(condition.holds(point) for condition in one.when):
+            found[one.key] = drawn.get(one.key, one.drawn(stream))
+    return found
+
+
+def _owners(space: SearchSpace, one: Dimension) -> Point:
+    """The values that the conditions of a key ask for."""
+    point: Point = {}
+    for condition in one.when:
+        of = next(d for d in space.dimensions if d.key == condition.key)
+        assert not isinstance(of.values, Range)
+        value = next(v for v in of.values if condition.holds({of.key: v}))
+        point |= {**_owners(space, of), of.key: value}
+    return point
+
+
+def without_impossible(design: SearchDesign, asked: Iterable[str]) -> SearchDesign:
+    """The design without words of the keys `asked` that the configuration excludes.
+
+    The `notes` of its space say which.
+    """
+    keys = {*asked}
+    dropped: dict[str, list[str]] = {}
+    kept: list[Dimension] = []
+    for one in design.space.dimensions:
+        if one.key not in keys or isinstance(one.values, Range):
+            kept.append(one)
+            continue
+        labels = {label: _why_never(design, one.key, label) for label in one.labels}
+        bad = [label for label, why in labels.items() if why is not None]
+        if bad:
+            dropped[one.key] = bad
+        values = tuple(v for v in one.values if labels[policy.label_of(v)] is None)
+        if values:
+            kept.append(replace(one, values=values))
+    notes = []
+    if dropped:
+        texts = "; ".join(f"{key} = {', '.join(labels)}" for key, labels in dropped.items())
+        notes = [
+            "Not in the space, since this configuration excludes them (--space KEY=WORD says why):"
+            f" {texts}."
+        ]
+    return replace(design, space=SearchSpace(tuple(_fitting(kept)), tuple(notes)))
+
+
+def _fitting(dimensions: Sequence[Dimension]) -> Iterator[Dimension]:
+    """The keys whose conditions can still hold."""
+    words: dict[str, set[str]] = {}
+    for one in dimensions:
+        when = []
+        for condition in one.when:
+            left = tuple(
+                label for label in condition.labels if label in words.get(condition.key, set())
+            )
+            when.append(replace(condition, labels=left))
+        if all(condition.labels for condition in when):
+            if not isinstance(one.values, Range):
+                words[one.key] = {word_of(value) for value in one.values}
+            yield replace(one, when=tuple(when))

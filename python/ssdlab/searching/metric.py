@@ -1,0 +1,79 @@
+"""What a search looks at: columns of comparisons, and numbers of the report by dotted name."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cache
+from typing import Any
+
+from ssdlab.display.form import ROOT, Column, columns, sections, unit
+from ssdlab.errors import ConfigError
+from ssdlab.results.report import Report
+
+NUMBERS = {"count", "number"}
+"""Kinds of fields that are numbers."""
+WALL = ("speed.", "time.wall")
+"""Fields of the computer, not of the drive: no two runs have the same."""
+
+
+@cache
+def known() -> dict[str, Column]:
+    """Every number that a search can look at, by name: columns, then fields of the report."""
+    found = {one.name: one for one in columns() if one.measured}
+    by_key = {one.key: one for one in columns() if one.measured and one.of is None}
+    kinds = {one["name"]: one["fields"] for one in sections()}
+    for key in _fields(kinds, ROOT, ""):
+        name = key.rpartition(".")[2]
+        made = Column(key, key, None, unit(key), key, name, True, False, False, False)
+        found[key] = by_key.get(key, made)
+    return {name: one for name, one in found.items() if not one.key.startswith(WALL)}
+
+
+def _fields(kinds: dict[str, list[dict[str, Any]]], section: str, before: str) -> list[str]:
+    found = []
+    for one in kinds[section]:
+        kind = one["kind"]
+        while kind[0] == "nullable":
+            kind = kind[1]
+        if kind[0] == "section":
+            found += _fields(kinds, kind[1], f"{before}{one['name']}.")
+        elif kind[0] in NUMBERS:
+            found.append(f"{before}{one['name']}")
+    return found
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A number of a run."""
+
+    name: str
+    """As the user called it."""
+    column: Column
+
+    @property
+    def title(self) -> str:
+        """What it is called in sentences."""
+        return self.column.title or self.name
+
+    def of(self, report: Report) -> float | None:
+        """Its value; None if the run has none, such as a percentile of too few requests."""
+        value = self.column.of_report(report)
+        if not isinstance(value, int | float) or isinstance(value, bool):
+            return None
+        return float(value) if math.isfinite(value) else None
+
+
+def metric_of(option: str, name: str) -> Metric:
+    """The metric called `name`. Raises `ConfigError` with the nearest name."""
+    found = known().get(name)
+    if found is not None:
+        return Metric(name, found)
+    near = get_close_matches(name, known(), 1, 0.5)
+    inside = [one for one in known() if one.startswith(f"{name}.")]
+    hint = f"; did you mean {near[0]}?" if near else ""
+    if inside:
+        hint = f"; it has {', '.join(inside[:4])}{' and more' if len(inside) > 4 else ''}"
+    message = f"{option} {name}: no number of a report, and no column of comparisons{hint}"
+    raise ConfigError([message])

@@ -1,0 +1,275 @@
+"""What a search tries next, and what it gives up early: Optuna's samplers and pruners.
+
+The study lives in memory, where every round is asked for with a seed of its own; each trial that
+has ended is added to the storage as a whole. So a search that was killed is resumed as if it had
+not been: the trials of complete rounds come from the storage, and the round in which it stopped is
+asked for again, with the same answers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from difflib import get_close_matches
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ssdlab.config.vary import Range
+from ssdlab.errors import ConfigError, OutputError
+from ssdlab.results.search import Tried
+from ssdlab.searching.space import Point, SearchSpace
+
+if TYPE_CHECKING:
+    import optuna
+    from optuna.trial import FrozenTrial, Trial
+
+SAMPLERS = {
+    "tpe": "TPESampler",
+    "random": "RandomSampler",
+    "nsgaii": "NSGAIISampler",
+    "nsgaiii": "NSGAIIISampler",
+    "cmaes": "CmaEsSampler",
+    "gp": "GPSampler",
+    "qmc": "QMCSampler",
+    "grid": "GridSampler",
+}
+PRUNERS = {
+    "none": "NopPruner",
+    "successive-halving": "SuccessiveHalvingPruner",
+    "hyperband": "HyperbandPruner",
+    "median": "MedianPruner",
+}
+STORAGE = "study.db"
+STUDY = "search"
+NOT_POSSIBLE = "possible"
+"""The constraint that points break which cannot run."""
+FAR = 1e6
+"""By how much: such a point ranks behind all that ran."""
+LEAST_OPTUNA = 5
+LEAST_IMPORTANT = 10
+"""Trials from which importance is told."""
+MOST_REPEATS = 10
+"""So often a sampler may ask for points that are known, for each new one, before chance takes over.
+"""
+
+
+def library() -> Any:  # noqa: ANN401 - a module that may not be there
+    """Optuna. Raises `OutputError` without it."""
+    try:
+        found = import_module("optuna")
+    except ImportError as error:
+        message = "a search needs Optuna: pip install 'ssdlab[cluster]'"
+        raise OutputError(message) from error
+    if int(found.__version__.partition(".")[0]) < LEAST_OPTUNA:
+        message = f"a search needs Optuna {LEAST_OPTUNA}; {found.__version__} is installed"
+        raise OutputError(message)
+    found.logging.set_verbosity(found.logging.WARNING)
+    return found
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Without Optuna's notes on interfaces that may change: its version is part of a search."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def checked_name(option: str, name: str, known: Mapping[str, str]) -> str:
+    """A sampler or pruner. Raises `ConfigError` with the nearest name."""
+    if name in known:
+        return name
+    near = get_close_matches(name, known, 1)
+    hint = f"; did you mean {near[0]}?" if near else ""
+    raise ConfigError([f"{option} {name}: expected one of: {', '.join(known)}{hint}"])
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """How a search samples and prunes."""
+
+    sampler: str
+    pruner: str
+    maximize: tuple[bool, ...]
+    """Of each objective."""
+    seed: int
+    space: SearchSpace
+    rungs: int
+    factor: int
+
+    def sampler_of(self, round_: int, name: str | None = None) -> Any:  # noqa: ANN401
+        """The sampler of a round. Raises `ConfigError` if it needs what is not installed."""
+        found, name = library(), name or self.sampler
+        seed = int.from_bytes(hashlib.sha256(f"{self.seed} {round_}".encode()).digest()[:4], "big")
+        how: dict[str, Any] = {"seed": seed}
+        if name == "grid":
+            # Its trials name places in the grid, whose order depends on the seed.
+            how = {"seed": self.seed, "search_space": self._grid()}
+        elif name == "tpe":
+            # With groups, conditional keys are sampled together with those that they depend on.
+            how |= {"multivariate": True, "group": True}
+        elif name == "cmaes":
+            how |= {"warn_independent_sampling": False}
+        try:
+            with quiet():
+                return getattr(found.samplers, SAMPLERS[name])(**how)
+        except ImportError as error:
+            message = f"--sampler {name}: {str(error).splitlines()[0]}"
+            raise ConfigError([message]) from error
+
+    def _grid(self) -> dict[str, list[object]]:
+        if not self.space.finite:
+            keys = [d.key for d in self.space.dimensions if isinstance(d.values, Range)]
+            form = "lists, or ranges with a step"
+            raise ConfigError([f"--sampler grid: {', '.join(keys)}: expected {form}"])
+        return {
+            one.key: [*range(len(one.labels))] if one.ordered else [*one.labels]
+            for one in self.space.dimensions
+        }
+
+    def pruner_of(self) -> Any:  # noqa: ANN401
+        """The pruner; its resource is 1 on the first rung, `factor` times as much on the next."""
+        found = library()
+        kind = getattr(found.pruners, PRUNERS[self.pruner])
+        if self.pruner == "successive-halving":
+            return kind(min_resource=1, reduction_factor=self.factor)
+        if self.pruner == "hyperband":
+            most = self.factor ** (self.rungs - 1)
+            return kind(min_resource=1, max_resource=most, reduction_factor=self.factor)
+        return kind()
+
+
+@dataclass(frozen=True)
+class _OfTrial:
+    """Values that a trial of Optuna suggests."""
+
+    trial: Trial
+
+    def whole(self, name: str, low: int, high: int, log: bool) -> int:
+        return self.trial.suggest_int(name, low, high, log=log)
+
+    def number(self, name: str, low: float, high: float, log: bool) -> float:
+        return self.trial.suggest_float(name, low, high, log=log)
+
+    def word(self, name: str, words: Sequence[str]) -> str:
+        return str(self.trial.suggest_categorical(name, [*words]))
+
+
+@dataclass
+class Asked:
+    """A trial that has been asked for."""
+
+    trial: Trial
+    point: Point
+    name: str
+    """The same for equal points."""
+
+
+@dataclass
+class Sampling:
+    """The trials of a search, in memory and in the storage."""
+
+    chosen: Chosen
+    folder: Path | None
+    study: optuna.Study = field(init=False)
+    stored: optuna.Study | None = field(init=False, default=None)
+    round: int = 0
+    """The next one."""
+    before: list[FrozenTrial] = field(default_factory=list)
+    """Trials of complete rounds that were in the storage."""
+
+    def __post_init__(self) -> None:
+        found = library()
+        directions = ["maximize" if one else "minimize" for one in self.chosen.maximize]
+        how = {"study_name": STUDY, "directions": directions}
+        with quiet():
+            self.study = found.create_study(
+                sampler=self.chosen.sampler_of(0), pruner=self.chosen.pruner_of(), **how
+            )
+            if self.folder is None:
+                return
+            url = f"sqlite:///{(self.folder / STORAGE).absolute()}"
+            self.stored = found.create_study(storage=url, load_if_exists=True, **how)
+            self._resume(self.stored.get_trials(deepcopy=False))
+
+    def _resume(self, trials: Sequence[FrozenTrial]) -> None:
+        """Take the trials of complete rounds over into memory."""
+        rounds: dict[int, list[FrozenTrial]] = {}
+        for one in trials:
+            rounds.setdefault(one.user_attrs["round"], []).append(one)
+        for number, several in rounds.items():
+            first = several[0].user_attrs
+            if number != self.round or not first["whole"] or len(several) < first["asked"]:
+                break
+            for one in several:
+                self.study.add_trial(one)
+            self.before += several
+            self.round += 1
+
+    def ask(self, new: int, name_of: Callable[[Point], str], known: set[str]) -> list[Asked]:
+        """The trials of the next round: at most `new` points that are not known yet.
+
+        Fewer, or none, if the space has no more.
+        """
+        asked: list[Asked] = []
+        names = {*known}
+        with quiet():
+            self.study.sampler = self.chosen.sampler_of(self.round)
+            most, by_chance = MOST_REPEATS * new, False
+            while len(names) < len(known) + new:
+                if len(asked) >= most:
+                    if by_chance:
+                        break
+                    by_chance, most = True, most + 10 * MOST_REPEATS * new
+                    self.study.sampler = self.chosen.sampler_of(self.round, "random")
+                trial = self.study.ask()
+                point = self.chosen.space.of(_OfTrial(trial))
+                one = Asked(trial, point, name_of(point))
+                names.add(one.name)
+                asked.append(one)
+        return asked
+
+    def report(self, several: Mapping[int, float], asked: Sequence[Asked], rung: int) -> set[int]:
+        """Tell the values on a rung by place in `asked`; which of them are given up."""
+        with quiet():
+            for at, value in several.items():
+                asked[at].trial.report(value, self.chosen.factor**rung)
+            return {at for at in several if asked[at].trial.should_prune()}
+
+    def end(self, asked: Sequence[Asked], results: Sequence[Tried], *, whole: bool) -> None:
+        """What came of the trials of a round, which is `whole` if no other will be added to it."""
+        state = library().trial.TrialState
+        about = {"round": self.round, "asked": len(asked), "whole": whole}
+        with quiet():
+            for one, result in zip(asked, results, strict=True):
+                for text, excess in result.excess.items():
+                    one.trial.set_constraint(text, excess)
+                possible = result.state != "not possible"
+                one.trial.set_constraint(NOT_POSSIBLE, 0.0 if possible else FAR)
+                for key, value in {**about, "point": one.name, "tried": asdict(result)}.items():
+                    one.trial.set_user_attr(key, value)
+                if result.state == "completed" and result.values is not None:
+                    self.study.tell(one.trial, [*result.values])
+                else:
+                    self.study.tell(one.trial, state=state.PRUNED)
+            if self.stored is not None:
+                there = len(self.stored.get_trials(deepcopy=False))
+                for made in self.study.get_trials(deepcopy=False)[there:]:
+                    self.stored.add_trial(made)
+        self.round += whole
+
+    def importance(self) -> dict[str, float]:
+        """How much each key decides whether a point is good: PED-ANOVA, as shares of 1."""
+        found = library()
+        done = [t for t in self.study.get_trials(deepcopy=False) if t.values is not None]
+        if len(done) < LEAST_IMPORTANT or len({tuple(one.values) for one in done}) < 2:
+            return {}
+        with quiet():
+            shares: dict[str, float] = found.importance.get_param_importances(
+                self.study, evaluator=found.importance.PedAnovaImportanceEvaluator()
+            )
+        return shares

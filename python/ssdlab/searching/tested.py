@@ -1,0 +1,130 @@
+"""The best points where the search has not looked: on traces, or with seeds, of their own."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterator, Sequence
+
+from ssdlab.results.intervals import Ratio, estimate, paired_ratio
+from ssdlab.results.search import Compared, Tested, Tried
+from ssdlab.results.text import counted
+from ssdlab.searching.constraint import BASELINE, Constraint
+from ssdlab.searching.design import Case, SearchDesign
+from ssdlab.searching.judging import reference
+from ssdlab.searching.metric import Metric
+from ssdlab.searching.trying import Run, Runs, Who
+
+
+def test_text(design: SearchDesign) -> str:
+    """What points are tested on."""
+    seeds = counted(len(design.test_seeds), "other seed")
+    if design.test is design.train:
+        return seeds
+    return f"{counted(len(design.test), 'other trace')} and {seeds}"
+
+
+def test_notes(design: SearchDesign) -> Iterator[str]:
+    """Why a test says less than it could."""
+    if design.test is design.train and design.train[0].trace is not None:
+        yield (
+            "The test runs the traces of the search, with other seeds: it says nothing about other"
+            " traces (--test-trace)."
+        )
+
+
+def tested(
+    design: SearchDesign, runs: Runs, several: Sequence[tuple[Tried, Who]]
+) -> tuple[Tested, ...]:
+    """Points over the baseline, and over the bounds of constraints. Nothing after Ctrl-C."""
+    if not several:
+        return ()
+    references = [reference(name) for name in design.references]
+    whos = [*references, *(who for _, who in several)]
+    runs.make(run for who in whos for run in runs.of(who, design.test, design.test_seeds))
+    if runs.interrupted:
+        return ()
+    return tuple(_tested(design, runs, one, who) for one, who in several)
+
+
+def _tested(design: SearchDesign, runs: Runs, one: Tried, who: Who) -> Tested:
+    mine = runs.of(who, design.test, design.test_seeds)
+    theirs = [
+        r for n in design.references for r in runs.of(reference(n), design.test, design.test_seeds)
+    ]
+    why = runs.error([*mine, *theirs])
+    if why:
+        return Tested(one.number, (), why)
+    found: list[Compared] = []
+    for objective in design.objectives:
+        name, metric = objective.metric.name, objective.metric
+        found += _compared(design, runs, who, metric, name, BASELINE, 1.0)
+    for constraint in design.constraints:
+        found += _constrained(design, runs, who, constraint)
+    return Tested(one.number, tuple(found))
+
+
+def _constrained(
+    design: SearchDesign, runs: Runs, who: Who, constraint: Constraint
+) -> list[Compared]:
+    of, text, number = constraint.reference, constraint.text, constraint.number
+    return _compared(design, runs, who, constraint.metric, text, of, number)
+
+
+def _compared(
+    design: SearchDesign,
+    runs: Runs,
+    who: Who,
+    metric: Metric,
+    what: str,
+    other: str,
+    factor: float,
+) -> list[Compared]:
+    """A number over `factor` times that of another run, by seed: over all traces, then on each."""
+    by_case: list[tuple[Case, list[float], list[float]]] = []
+    for case in design.test:
+        mine = _numbers(runs, runs.of(who, [case], design.test_seeds), metric)
+        base = [1.0] * len(design.test_seeds)
+        if other:
+            base = _numbers(runs, runs.of(reference(other), [case], design.test_seeds), metric)
+        by_case.append((case, mine, [factor * one for one in base]))
+    single = len(by_case) == 1
+    whole = _ratio(by_case[0][1], by_case[0][2]) if single else _over_all(by_case)
+    mean = _mean(by_case[0][1]) if single else None
+    found = [Compared(what, other, "", mean, whole)]
+    if not single:
+        found += [Compared(what, other, c.name, _mean(a), _ratio(a, b)) for c, a, b in by_case]
+    return found
+
+
+def _numbers(runs: Runs, several: Sequence[Run], metric: Metric) -> list[float]:
+    """A number of each run; NaN where there is none."""
+    found = [runs.made[one.key].number(metric) for one in several]
+    return [math.nan if one is None else one for one in found]
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    if any(map(math.isnan, values)):
+        return None
+    return estimate(values).mean
+
+
+def _ratio(values: Sequence[float], base: Sequence[float]) -> Ratio | None:
+    """The ratio with its interval; None if a number is missing or not positive."""
+    if any(not one > 0 for one in (*values, *base)):
+        return None
+    return paired_ratio(values, base)
+
+
+def _over_all(by_case: Sequence[tuple[Case, list[float], list[float]]]) -> Ratio | None:
+    """By seed the geometric mean over the traces; over the seeds their mean and its interval.
+
+    Where nothing depends on the seed, the traces are what repeats the comparison.
+    """
+    if any(not one > 0 for _, a, b in by_case for one in (*a, *b)):
+        return None
+    logs = [[math.log(x / of) for x, of in zip(a, b, strict=True)] for _, a, b in by_case]
+    of_seeds = [math.exp(statistics.fmean(one)) for one in zip(*logs, strict=True)]
+    of_traces = [math.exp(statistics.fmean(one)) for one in logs]
+    means = of_traces if min(of_seeds) == max(of_seeds) else of_seeds
+    return paired_ratio(means, [1.0] * len(means))

@@ -1,0 +1,229 @@
+"""The runs of a search: each is made once, kept as a line, and found when it is asked for again."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ssdlab.display.numbers import Value
+from ssdlab.display.progress import Callback
+from ssdlab.errors import ConfigError, WorkloadError
+from ssdlab.results.intervals import estimate
+from ssdlab.results.points import Row
+from ssdlab.results.report import Report
+from ssdlab.results.search import JSON, RUNS, VERSION
+from ssdlab.results.sweep import MEASURED, point_label
+from ssdlab.running.batch import Batch
+from ssdlab.running.lines import Form, Lines
+from ssdlab.running.runner import Ended, Planned, Runner
+from ssdlab.searching.design import Case, SearchDesign
+from ssdlab.searching.metric import Metric
+from ssdlab.searching.space import Point
+
+FORM = Form(
+    "search",
+    "searching",
+    JSON,
+    RUNS,
+    VERSION,
+    {
+        "ssdlab": "version of ssdlab",
+        "optuna": "version of Optuna",
+        "preset": "preset",
+        "file": "configuration",
+        "set": "--set",
+        "space": "--space",
+        "objectives": "--minimize or --maximize",
+        "constraints": "--subject-to",
+        "traces": "--trace",
+        "test_traces": "--test-trace",
+        "seeds": "--seeds or --seed",
+        "test_seeds": "--test-seeds",
+        "rungs": "--rungs",
+        "across": "--across",
+        "sampler": "--sampler",
+        "pruner": "--pruner",
+        "parallel": "--parallel",
+        "sampler_seed": "--sampler-seed",
+        "policies": "policies",
+    },
+)
+
+
+@dataclass(frozen=True)
+class Who:
+    """A point, or a reference."""
+
+    name: str
+    """The same for equal ones: a point as JSON, or the name of a reference."""
+    label: str
+    point: Point | None = field(default=None, compare=False)
+    """None: a reference."""
+
+    @staticmethod
+    def of(shown: Mapping[str, Value], point: Point) -> Who:
+        """A point with its values as they are shown."""
+        return Who(name_of(shown), point_label(shown), point)
+
+
+def name_of(shown: Mapping[str, Value]) -> str:
+    """The same for equal points."""
+    return json.dumps(shown, ensure_ascii=False)
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run of a point or a reference."""
+
+    who: Who
+    case: Case
+    seed: int
+    divisor: int = 1
+
+    @property
+    def key(self) -> str:
+        """What it is found by."""
+        return json.dumps([self.who.name, self.case.name, self.seed, self.divisor])
+
+
+@dataclass(frozen=True)
+class Made:
+    """What is kept of a run."""
+
+    row: Row
+    """The columns of comparisons, and the numbers that the search looks at."""
+    settled: bool
+    """It has reached a steady state, and does not begin with a transient."""
+    error: str = ""
+    """Why it failed, or cannot run."""
+    warnings: int = 0
+
+    def number(self, metric: Metric) -> float | None:
+        """A number; None if there is none."""
+        value = self.row.get(metric.column.name)
+        return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
+
+
+@dataclass(frozen=True)
+class PlannedTry(Planned):
+    """A planned run of a search."""
+
+    key: str = ""
+
+
+class Runs(Lines):
+    """The runs of a search, by key. Without `folder` they are not stored."""
+
+    def __init__(
+        self,
+        folder: Path | None,
+        identity: Mapping[str, Any],
+        design: SearchDesign,
+        runner: Runner,
+        *,
+        force: bool = False,
+    ) -> None:
+        config = design.first
+        reads = (config.file,) if config.file else ()
+        super().__init__(folder, identity, FORM, force=force, reads=reads)
+        self.design, self.runner = design, runner
+        self.made: dict[str, Made] = {}
+        self.count = 0
+        """Runs that were really made, now and before."""
+        self.interrupted = False
+        self.progress: Callback | None = None
+        for line in self.before:
+            with suppress(ValueError, KeyError, TypeError):
+                key, values = json.loads(line)
+                self.made[key] = Made(**values)
+                self.count += 1
+
+    def __enter__(self) -> Runs:
+        return self
+
+    def make(self, runs: Iterable[Run]) -> None:
+        """Make those that are not there. After Ctrl-C `interrupted` is true, and some are missing.
+
+        Raises `OutputError`.
+        """
+        planned: dict[str, PlannedTry] = {}
+        for one in runs:
+            if one.key not in self.made and one.key not in planned:
+                found = self._planned(one)
+                if isinstance(found, Made):
+                    self.made[one.key] = found
+                else:
+                    planned[one.key] = found
+        if not planned or self.interrupted:
+            return
+        batch = Batch(planned.values(), self._take, point_errors=(ConfigError, WorkloadError))
+        batch.run(self.runner, progress=False)
+        self.interrupted = batch.interrupted
+
+    def _planned(self, one: Run) -> PlannedTry | Made:
+        try:
+            if one.who.point is None:
+                config, policies = self.design.reference(
+                    one.who.name, one.case, one.seed, one.divisor
+                )
+            else:
+                config, policies = self.design.loaded(
+                    one.who.point, one.case, one.seed, one.divisor
+                )
+            packed = policies.packed()
+        except ConfigError as error:
+            if one.who.point is None:
+                raise
+            return Made({}, False, "; ".join(error.messages))
+        return PlannedTry(one.who.label, config, packed, one.seed, key=one.key)
+
+    def _take(self, one: Planned, ended: Ended) -> None:
+        """Keep what came of a run; of one that Ctrl-C has stopped it is not known."""
+        assert isinstance(one, PlannedTry)
+        if ended.how == "interrupted":
+            return
+        if ended.how == "failed" or ended.report is None:
+            made = Made({}, False, ended.why or "failed")
+        else:
+            made = _of_report(ended.report, self.design.metrics)
+        values = {"row": made.row, "settled": made.settled, "error": made.error}
+        self.write(json.dumps([one.key, {**values, "warnings": made.warnings}]) + "\n")
+        with self.lock:
+            self.made[one.key] = made
+            self.count += 1
+            if self.progress:
+                self.progress("sweep", self.count, None)
+
+    def of(
+        self, who: Who, cases: Sequence[Case], seeds: Sequence[int], divisor: int = 1
+    ) -> list[Run]:
+        """The runs of a point with all requests and seeds."""
+        return [Run(who, case, seed, divisor) for case in cases for seed in seeds]
+
+    def error(self, runs: Sequence[Run]) -> str:
+        """Why one of them failed; empty: none did."""
+        return next((why for one in runs if (why := self.made[one.key].error)), "")
+
+    def settled(self, runs: Sequence[Run]) -> bool:
+        """Whether all of them reached a steady state."""
+        return all(self.made[one.key].settled for one in runs)
+
+    def mean(self, runs: Sequence[Run], metric: Metric) -> float | None:
+        """The mean of a number; None if one of them has none."""
+        found = [self.made[one.key].number(metric) for one in runs]
+        known = [one for one in found if one is not None]
+        if not known or len(known) < len(found):
+            return None
+        return known[0] if len(known) == 1 else estimate(known).mean
+
+
+def _of_report(report: Report, metrics: Sequence[Metric]) -> Made:
+    row: Row = {one.name: one.of_report(report) for one in MEASURED}
+    row |= {one.column.name: one.of(report) for one in metrics}
+    settled = report.steady_state.reached and report.warmup.recommended_requests is None
+    return Made(row, settled, "", len(report.warnings))

@@ -1,0 +1,53 @@
+"""The key of a run: the digest of all that its results depend on, and of nothing else."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+FILES = (
+    ("workload", "trace"),
+    ("workload", "like"),
+    ("workload", "job"),
+    ("workload", "msr"),
+    ("precondition", "snapshot"),
+)
+"""Keys of the configuration that name a file, or a folder, which a run may read."""
+_KINDS = {"trace": "trace", "like": "app", "job": "fio", "msr": "msr"}
+"""The kinds of workloads that read the file which a key of `workload` names."""
+
+
+def files_of(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The keys of a configuration that name a file which its run reads, with that name."""
+    kind = str(values["workload"]["kind"]).partition(":")[0]
+    for part, name in FILES:
+        given = values.get(part, {}).get(name)
+        read = part != "workload" or _KINDS[name] == kind
+        if given and given != "none" and read:
+            yield f"{part}.{name}", str(given)
+
+
+def key_text(
+    values: Mapping[str, Any], digests: Mapping[str, str], sources: str, results: int
+) -> str:
+    """What the key of a run is the digest of, as JSON.
+
+    `values` is the configuration, of which the names of run and preset are left out, and the files
+    are replaced by their `digests`, by key. A file that the run does not read counts as not named.
+    `sources` is the digest of the policies in Python, `results` the version of the results.
+    """
+    held = {part: {**one} if isinstance(one, dict) else one for part, one in values.items()}
+    held.pop("preset", None)
+    held["run"].pop("name", None)
+    for part, name in FILES:
+        if name in held.get(part, {}):
+            held[part][name] = digests.get(f"{part}.{name}")
+    what = [results, held, sources]
+    return json.dumps(what, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def key_of(text: str) -> str:
+    """The key of a run, from its `key_text`."""
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,224 @@
+"""SQL over a store, by DuckDB: a view `results` with a row for each run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
+from typing import Any
+
+from ssdlab.errors import ConfigError, OutputError
+from ssdlab.results import frames
+from ssdlab.results.text import table, wrapped
+from ssdlab.store import rows
+from ssdlab.store.files import Entry, Files, first_places
+
+MOST_SHOWN = 40
+"""Rows of an answer in texts."""
+MOST_LETTERS = 60
+"""Of a value in texts."""
+
+
+def duckdb() -> Any:  # noqa: ANN401 - of a library
+    """The module `duckdb`. Raises `OutputError` without it."""
+    try:
+        return import_module("duckdb")
+    except ImportError as error:
+        message = "queries need duckdb: pip install 'ssdlab[cluster]'"
+        raise OutputError(message) from error
+
+
+@dataclass(frozen=True, repr=False)
+class Answer:
+    """What a query gave."""
+
+    columns: tuple[str, ...]
+    values: tuple[tuple[Any, ...], ...]
+    """A tuple for each row."""
+
+    @cached_property
+    def rows(self) -> list[dict[str, Any]]:
+        """The rows by column; times as text (ISO 8601)."""
+        return [dict(zip(self.columns, map(_plain, one), strict=True)) for one in self.values]
+
+    def to_json(self) -> str:
+        """A list of the rows."""
+        return json.dumps(self.rows, indent=2, ensure_ascii=False) + "\n"
+
+    def to_csv(self) -> str:
+        """A header and a line for each row; lists and structures as JSON."""
+        flat = [{name: _flat(one) for name, one in row.items()} for row in self.rows]
+        return frames.to_csv(flat) or ",".join(self.columns) + "\n"
+
+    @cached_property
+    def flat(self) -> list[dict[str, Any]]:
+        """The rows by column; lists and structures as JSON, times as they are."""
+        return [
+            {name: _flat(one) for name, one in zip(self.columns, row, strict=True)}
+            for row in self.values
+        ]
+
+    def to_pandas(self) -> Any:  # noqa: ANN401 - of a library
+        """A `pandas.DataFrame`. Raises `OutputError` without pandas."""
+        return frames.to_pandas(self.flat)
+
+    def to_polars(self) -> Any:  # noqa: ANN401 - of a library
+        """A `polars.DataFrame`. Raises `OutputError` without Polars."""
+        return frames.to_polars(self.flat)
+
+    def summary(self) -> str:
+        """The first rows as a table."""
+        head, shown = list(self.columns), self.rows[:MOST_SHOWN]
+        cells = [[_cell(row[name]) for name in head] for row in shown]
+        lines = [*table(head, cells)] if head else []
+        left = len(self.values) - len(shown)
+        lines += [f"and {left:,} more rows: --csv or --json print all"] if left else []
+        return "\n".join([*lines, ""])
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __repr__(self) -> str:
+        return self.summary()
+
+    def _repr_html_(self) -> str:
+        """The first rows as a table, for notebooks."""
+        from html import escape
+
+        head = "".join(f"<th>{escape(name)}</th>" for name in self.columns)
+        body = "".join(
+            "<tr>" + "".join(f"<td>{escape(_cell(one))}</td>" for one in row.values()) + "</tr>"
+            for row in self.rows[:MOST_SHOWN]
+        )
+        left = len(self.values) - MOST_SHOWN
+        more = f"<p>and {left:,} more rows</p>" if left > 0 else ""
+        return f"<table><tr>{head}</tr>{body}</table>{more}"
+
+
+def _plain(value: object) -> Any:  # noqa: ANN401 - whatever a query gives
+    """A value as JSON has it."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, Mapping):
+        return {str(name): _plain(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    iso = getattr(value, "isoformat", None)
+    return iso() if iso else float(value) if hasattr(value, "as_tuple") else str(value)  # type: ignore[arg-type]
+
+
+def _flat(value: Any) -> Any:  # noqa: ANN401
+    """A value as a cell of a table."""
+    if isinstance(value, dict | list | tuple):
+        return json.dumps(_plain(value), ensure_ascii=False)
+    return value
+
+
+def _cell(value: Any) -> str:  # noqa: ANN401
+    """A plain value in texts."""
+    if value is None:
+        return ""
+    text = f"{value:.6g}" if isinstance(value, float) else str(_flat(value))
+    text = " ".join(text.split())
+    return text if len(text) <= MOST_LETTERS else text[: MOST_LETTERS - 1] + "…"
+
+
+def ask(files: Files, sql: str) -> Answer:
+    """What `sql` gives over the view `results`.
+
+    Raises `ConfigError` for a query that is wrong, `OutputError` without DuckDB or if parts cannot
+    be read.
+    """
+    library = duckdb()
+    for last in (False, False, True):
+        entries = files.entries()
+        with library.connect(":memory:", config={"autoinstall_known_extensions": "false"}) as base:
+            try:
+                _view(base, files, entries)
+                done = base.execute(sql)
+                columns = tuple(one[0] for one in done.description or ())
+                return Answer(columns, tuple(done.fetchall()) if columns else ())
+            except library.Error as error:
+                text = str(error).strip()
+                if str(files.parts) not in text:
+                    raise ConfigError([_explained(text, entries)]) from None
+                # Another process may have replaced the part meanwhile.
+                if last or all(files.part(name).exists() for name in entries):
+                    why = text.partition("\n")[0]
+                    told = "`ssdlab results verify` checks all files"
+                    raise OutputError(f"{files.folder}: {why}; {told}") from error
+    raise AssertionError
+
+
+def _explained(text: str, entries: Mapping[str, Entry]) -> str:
+    """The message of DuckDB, and the columns that exist."""
+    names = ", ".join(columns(entries))
+    told = "\n".join(wrapped("  ", f"columns of results: {names}"))
+    return f"query: {text}\n{told}"
+
+
+def keys_of(entries: Mapping[str, Entry]) -> dict[str, tuple[str, str]]:
+    """The columns of the view that are keys of configurations: key, and type in SQL."""
+    leaves = rows.all_leaves(one.config for one in entries.values())
+    found = {}
+    for key, kind in leaves.items():
+        short = key.removesuffix(".policy") if f"{key}".count(".") > 1 else key
+        name = short.replace(".", "_")
+        if name not in rows.kinds():
+            found[name] = (key, kind)
+    return found
+
+
+def columns(entries: Mapping[str, Entry]) -> list[str]:
+    """The columns of the view: those of the parts, then the keys of configurations."""
+    return [*rows.kinds(), *keys_of(entries)]
+
+
+def _view(base: Any, files: Files, entries: Mapping[str, Entry]) -> None:  # noqa: ANN401
+    """The view `results` over the rows that count."""
+    if not entries:
+        empty = rows.schema().empty_table()
+        base.register("rows_of_parts", empty)
+        base.execute("create view results as select * from rows_of_parts")
+        return
+    paths = ", ".join(_quoted(str(files.part(name))) for name in sorted(entries))
+    how = "union_by_name = true, filename = true, file_row_number = true"
+    where = ""
+    needless = _needless(files, entries)
+    if needless:
+        base.execute("create table needless (part varchar, number bigint)")
+        base.executemany("insert into needless values (?, ?)", needless)
+        same = "rows.filename = n.part and rows.file_row_number = n.number"
+        where = f" anti join needless n on {same}"
+    more = "".join(
+        f", try_cast(json_extract_string(config, '$.{key}') as {kind}) as {_named(name)}"
+        for name, (key, kind) in keys_of(entries).items()
+    )
+    texts = ", ".join(f"{name}::json as {name}" for name in ("config", "report"))
+    base.execute(
+        f"create view results as select * exclude (filename, file_row_number) replace ({texts})"
+        f"{more} from read_parquet([{paths}], {how}) as rows{where}"
+    )
+
+
+def _needless(files: Files, entries: Mapping[str, Entry]) -> list[tuple[str, int]]:
+    """Rows whose key an earlier row has, by file and number."""
+    first = first_places(entries)
+    if len(first) == sum(len(one.rows) for one in entries.values()):
+        return []
+    return [
+        (str(files.part(name)), at)
+        for name, entry in entries.items()
+        for at, (key, _) in enumerate(entry.rows)
+        if first[key][1:] != (name, at)
+    ]
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _named(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

@@ -1,0 +1,144 @@
+"""Reports by key, from the parts of a store."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from ssdlab.config.resolve import Config
+from ssdlab.errors import OutputError
+from ssdlab.results.report import Report
+from ssdlab.store import rows
+from ssdlab.store.files import Files, first_places
+
+LOOK_S = 1.0
+"""So often a store looks for what others have added."""
+KEPT_GROUPS = 8
+"""Row groups that are held decompressed."""
+
+Place: TypeAlias = tuple[str, int]
+"""A part and the number of a row in it."""
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A run in a store."""
+
+    key: str
+    store: Reader = field(repr=False)
+    place: Place | None
+    """Where its row is; None: it is not written yet."""
+
+    @property
+    def report(self) -> Report:
+        """Its report, as the run gave it. Raises `OutputError` if the part is damaged."""
+        return self.store.read(self)[0]
+
+    @property
+    def why(self) -> str:
+        """Why it could not finish; empty if it did."""
+        return self.store.read(self)[1]
+
+
+class Reader:
+    """The results that `files` has. From any thread. Raises `OutputError` without pyarrow."""
+
+    def __init__(self, files: Files) -> None:
+        rows.parquet()
+        self.files = files
+        self.asked: set[str] = set()
+        """Keys of the reports that were read."""
+        self._index: dict[str, Place] = {}
+        self._known: frozenset[str] = frozenset()
+        self._looked = -LOOK_S
+        self._groups: OrderedDict[Place, list[dict[str, Any]]] = OrderedDict()
+        self._lock = threading.RLock()
+
+    def keys(self) -> list[str]:
+        """The keys of all runs, those of a part side by side."""
+        with self._lock:
+            self._look()
+            return sorted(self._index, key=self._index.__getitem__)
+
+    def find(self, keys: Iterable[str]) -> dict[str, Stored]:
+        """Those of `keys` that are stored, in the order in which they are read fastest."""
+        with self._lock:
+            self._look()
+            found = {
+                key: Stored(key, self, self._index.get(key))
+                for key in dict.fromkeys(keys)
+                if key in self._index or self._held(key)
+            }
+        return dict(sorted(found.items(), key=lambda one: one[1].place or ("", 0)))
+
+    def _held(self, key: str) -> rows.Made | None:  # noqa: ARG002 - of those that write
+        """A run that is not written yet."""
+        return None
+
+    def _look(self) -> None:
+        """See what others have added, unless that was seen a moment ago."""
+        if time.monotonic() - self._looked < LOOK_S:
+            return
+        entries = self.files.entries()
+        self._looked = time.monotonic()
+        if entries.keys() == self._known:
+            return
+        self._index = {key: (name, at) for key, (_, name, at) in first_places(entries).items()}
+        self._known = frozenset(entries)
+
+    def read(self, one: Stored, config: Config | None = None) -> tuple[Report, str]:
+        """The report of a run that was found, and why it could not finish.
+
+        With `config`, which has the same key, as the run of that would have given it.
+        """
+        row = self.row(one)
+        return rows.report_of(row, config), rows.why_of(row, config)
+
+    def row(self, one: Stored) -> dict[str, Any]:
+        """What a report is made of. Raises `OutputError` if the part is damaged."""
+        with self._lock:
+            self.asked.add(one.key)
+            made = self._held(one.key)
+            row = made.row() if made else self._row(one.key, one.place)
+        if row["key"] != one.key:
+            raise self._damaged(one.place, "another key is in its place")
+        return row
+
+    def _row(self, key: str, place: Place | None) -> dict[str, Any]:
+        """The row of a key; collection may have moved it since it was found."""
+        for last in (False, False, True):
+            if place is not None:
+                try:
+                    return self._group(place[0], place[1] // rows.GROUP)[place[1] % rows.GROUP]
+                except FileNotFoundError:
+                    if last:
+                        raise self._damaged(place, "is missing") from None
+            self._looked = -LOOK_S
+            self._look()
+            place = self._index.get(key)
+        raise self._damaged(place, f"has no row of {key}")
+
+    def _group(self, part: str, number: int) -> list[dict[str, Any]]:
+        which = (part, number)
+        if which not in self._groups:
+            try:
+                with self.files.part(part).open("rb") as data:
+                    file = rows.parquet().ParquetFile(data)
+                    table = file.read_row_group(number, ["key", *rows.REPORT_TEXTS])
+            except FileNotFoundError:
+                raise
+            except Exception as error:  # whatever the library says of damaged files
+                raise self._damaged((part, 0), f"is damaged: {error}") from error
+            self._groups[which] = table.to_pylist()
+            if len(self._groups) > KEPT_GROUPS:
+                self._groups.popitem(last=False)
+        self._groups.move_to_end(which)
+        return self._groups[which]
+
+    def _damaged(self, place: Place | None, why: str) -> OutputError:
+        where = self.files.part(place[0]) if place else self.files.root
+        return OutputError(f"{where}: {why}; `ssdlab results verify` checks all files")

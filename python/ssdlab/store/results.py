@@ -1,0 +1,134 @@
+"""`ssdlab.results`: what a store has, for people."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from ssdlab import versions
+from ssdlab.errors import ConfigError, OutputError
+from ssdlab.results.report import Report
+from ssdlab.results.text import counted
+from ssdlab.store import query, rows
+from ssdlab.store.files import Files
+from ssdlab.store.query import Answer
+from ssdlab.store.read import Reader
+
+VARIABLE = "SSDLAB_STORE"
+"""The environment variable that names a store."""
+LISTED = {
+    "key": "key[:12] as key",
+    "created": "date_trunc('second', results.created) as created",
+    **{name: name for name in ("name", "trace", "gc_victim", "seed", "completed", "waf")},
+}
+"""Columns of lists, and how they are asked for."""
+HEX = frozenset("0123456789abcdef")
+
+
+def results(folder: str | Path | None = None, *, version: int = versions.RESULTS) -> Results:
+    """The results in a store: `ssdlab.results("DIR").query("select ...")`.
+
+    `folder` is the store; default: what the environment variable SSDLAB_STORE names. `version`:
+    results of another version. Raises `OutputError`, and `ConfigError` without a folder.
+    """
+    return Results(stored_in(folder), version)
+
+
+def stored_in(folder: str | Path | None) -> Path:
+    """The folder of a store: `folder`, or that in the environment. Raises `ConfigError`."""
+    given = folder or os.environ.get(VARIABLE)
+    if not given:
+        raise ConfigError([f"no store: name its folder with --store DIR, or set {VARIABLE}"])
+    return Path(given)
+
+
+class Results:
+    """The results of one version in the folder of a store. Every call sees what is there then."""
+
+    def __init__(self, folder: str | Path, version: int = versions.RESULTS) -> None:
+        self._reader = Reader(Files(Path(folder), version, write=False))
+        self.folder = Path(folder)
+        self.version = version
+        """Of the results."""
+
+    def query(self, sql: str) -> Answer:
+        """What DuckDB answers over the view `results`, which has a row for each run.
+
+        Its columns are those of comparisons (`waf`, `write_p99_ns`), the keys of the configuration
+        (`gc_victim`, `device_channels`), and `key`, `created`, `trace`, `policies` and so on:
+        `columns`. `config` and `report` are JSON. Raises `ConfigError` for a query that is wrong.
+        """
+        return query.ask(self._reader.files, sql)
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns of the view `results`."""
+        return query.columns(self._reader.files.entries())
+
+    @property
+    def keys(self) -> list[str]:
+        """The keys of all runs."""
+        return self._reader.keys()
+
+    @property
+    def parts(self) -> list[Path]:
+        """The Parquet files, for other tools. `ssdlab results gc` makes few of many."""
+        files = self._reader.files
+        return [files.part(name) for name in sorted(files.entries())]
+
+    def report(self, key: str) -> Report:
+        """The report of a run, as the run gave it. Some first letters of the key are enough.
+
+        Raises `ConfigError` if no run, or several, have such a key.
+        """
+        return self._reader.read(self._reader.find([self.full(key)])[self.full(key)])[0]
+
+    def full(self, key: str) -> str:
+        """The whole of a key of which some first letters are given. Raises `ConfigError`."""
+        found = [one for one in self.keys if one.startswith(key)] if HEX.issuperset(key) else []
+        if len(found) == 1:
+            return found[0]
+        if not found or not key:
+            raise ConfigError([f"{self.folder}: no run with the key {key!r}"])
+        several = ", ".join(one[:16] for one in sorted(found)[:4])
+        raise ConfigError([f"{key}: the keys of {len(found):,} runs begin so: {several}, ..."])
+
+    def listed(self, most: int) -> Answer:
+        """The last runs, the newest first, in a few columns; the first letters of their keys."""
+        there = self.columns
+        some = ", ".join(LISTED.get(name, name) for name in LISTED if name in there)
+        order = "order by results.created desc, results.key"
+        return self.query(f"select {some} from results {order} limit {most}")
+
+    def table(self) -> Answer:
+        """All runs, in all columns but long texts."""
+        long = ", ".join(name for name in rows.TEXTS)
+        return self.query(f"select * exclude ({long}) from results order by created, key")
+
+    def to_pandas(self) -> Any:  # noqa: ANN401 - of a library
+        """All columns but long texts as a `pandas.DataFrame`. Raises `OutputError` without it."""
+        return self.table().to_pandas()
+
+    def to_polars(self) -> Any:  # noqa: ANN401 - of a library
+        """All columns but long texts as a `polars.DataFrame`. Raises `OutputError` without it."""
+        return self.table().to_polars()
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.keys)
+
+    def __repr__(self) -> str:
+        return f"<Results of {counted(len(self), 'run')} in {self.folder}, version {self.version}>"
+
+    def _repr_html_(self) -> str:
+        """How many there are, and the last ones, for notebooks."""
+        head = f"<p>{escape(repr(self)[1:-1])}</p>"
+        try:
+            return head + self.listed(10)._repr_html_()
+        except OutputError:
+            return head

@@ -1,0 +1,270 @@
+"""The rows of a store: their columns, and how they become reports again."""
+
+from __future__ import annotations
+
+import json
+import types
+import typing
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+from importlib import import_module
+from pathlib import PurePath
+from typing import Any, BinaryIO
+
+from ssdlab import _core
+from ssdlab.config.resolve import Config
+from ssdlab.display.form import Column, columns
+from ssdlab.errors import OutputError
+from ssdlab.results import measures
+from ssdlab.results.report import Report
+from ssdlab.store.keys import FILES
+
+GROUP = 64
+"""Rows of a row group: what is read, and decompressed, for one report."""
+HEADS = {
+    "key": "string",
+    "created": "time",
+    "ssdlab": "string",
+    "results": "int64",
+    "commit": "string",
+    "name": "string",
+    "preset": "string",
+    "trace": "string",
+    "trace_digest": "string",
+    "inputs": "files",
+    "policies": "policies",
+    "policies_digest": "string",
+    "why": "string",
+}
+"""The columns before the numbers, and their types."""
+TEXTS = {
+    "config": "string",
+    "job": "string",
+    "report": "string",
+    "trace_facts": "string",
+    "series": "string",
+    "distributions": "string",
+}
+"""The columns after the numbers: texts that are long."""
+REPORT_TEXTS = ("why", "report", "trace_facts", "series", "distributions")
+"""What a report is made of again."""
+
+
+def arrow() -> Any:  # noqa: ANN401 - of a library
+    """The module `pyarrow`. Raises `OutputError` without it."""
+    try:
+        return import_module("pyarrow")
+    except ImportError as error:
+        message = "a store of results needs pyarrow: pip install 'ssdlab[cluster]'"
+        raise OutputError(message) from error
+
+
+def parquet() -> Any:  # noqa: ANN401 - of a library
+    """The module `pyarrow.parquet`. Raises `OutputError` without it."""
+    arrow()
+    return import_module("pyarrow.parquet")
+
+
+@cache
+def kinds() -> dict[str, str]:
+    """The columns of a row in order, each with the name of its type."""
+    numbers = {one.name: _kind(one) for one in columns()}
+    return {**HEADS, **numbers, "warnings": "int64", **TEXTS}
+
+
+def _kind(column: Column) -> str:
+    """The type of a column of comparisons."""
+    if column.of is not None:
+        return "float64"
+    kind: Any = measures.Parts
+    for name in column.key.split("."):
+        kind = typing.get_type_hints(kind)[name]
+        if isinstance(kind, types.UnionType):
+            kind = typing.get_args(kind)[0]
+    return {bool: "bool", int: "int64", float: "float64"}.get(kind, "string")
+
+
+@cache
+def schema() -> Any:  # noqa: ANN401 - of a library
+    """The columns of a part, as Parquet has them."""
+    pa = arrow()
+    text = pa.string()
+    of = {
+        "string": text,
+        "int64": pa.int64(),
+        "float64": pa.float64(),
+        "bool": pa.bool_(),
+        "time": pa.timestamp("us", tz="UTC"),
+        "policies": pa.map_(text, text),
+        "files": pa.list_(pa.struct([("key", text), ("name", text), ("digest", text)])),
+    }
+    return pa.schema([(name, of[kind]) for name, kind in kinds().items()])
+
+
+@dataclass(frozen=True)
+class Made:
+    """A run that was made: what is stored of it."""
+
+    key: str
+    job: str
+    """What the key is the digest of."""
+    report: Report
+    policies: Mapping[str, str]
+    """Labels of the policies in Python, by key."""
+    why: str
+    """Why it could not finish; empty if it did."""
+    created: datetime
+
+    def row(self) -> dict[str, Any]:
+        """Its row."""
+        report, (_, keyed, sources) = self.report, json.loads(self.job)
+        config, provenance = report.json["config"], report.provenance
+        inputs = [
+            {"key": f"{part}.{name}", "name": PurePath(config[part][name]).name, "digest": digest}
+            for part, name in FILES
+            if (digest := keyed.get(part, {}).get(name)) is not None
+        ]
+        of_requests = (one for one in inputs if one["key"].startswith("workload."))
+        trace: dict[str, str] = next(of_requests, {})
+        # What a folder would hold depends on who asks for it.
+        plain = {**report.json, "series": {}}
+        return {
+            "key": self.key,
+            "created": self.created,
+            "ssdlab": provenance.ssdlab,
+            "results": provenance.results,
+            "commit": provenance.commit,
+            "name": report.name,
+            "preset": config.get("preset"),
+            "trace": trace.get("name"),
+            "trace_digest": trace.get("digest"),
+            "inputs": inputs,
+            "policies": list(self.policies.items()),
+            "policies_digest": sources or None,
+            "why": self.why or None,
+            **{one.name: one.of_report(report) for one in columns()},
+            "warnings": len(report.warnings),
+            "config": _text(config),
+            "job": self.job,
+            "report": _text(plain),
+            "trace_facts": None if report.trace is None else _text(report.trace),
+            "series": report.series_csv,
+            "distributions": report.distributions_csv,
+        }
+
+
+def _text(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
+def written(table: Any, out: BinaryIO) -> None:  # noqa: ANN401 - of a library
+    """Write a table of rows as Parquet."""
+    with writer(out, table.schema) as into:
+        into.write_table(table, row_group_size=GROUP)
+
+
+def writer(out: BinaryIO, columns: Any) -> Any:  # noqa: ANN401 - of a library
+    """What writes row groups of these columns as Parquet."""
+    short = [name for name in columns.names if name not in TEXTS]
+    return parquet().ParquetWriter(
+        out, columns, compression="zstd", use_dictionary=short, write_statistics=["key", "created"]
+    )
+
+
+def table_of(rows: Sequence[Mapping[str, Any]]) -> Any:  # noqa: ANN401 - of a library
+    """Rows as a table."""
+    pa = arrow()
+    arrays = [pa.array([row[one.name] for row in rows], one.type) for one in schema()]
+    return pa.table(arrays, schema=schema())
+
+
+def leaves(config: Mapping[str, Any]) -> dict[str, str]:
+    """The keys of a configuration, each with the type of its value in SQL.
+
+    A policy is its name; its parameters are keys of their own. Lists are JSON.
+    """
+    found: dict[str, str] = {}
+
+    def visit(key: str, value: object) -> None:
+        if isinstance(value, Mapping):
+            for name, inner in value.items():
+                visit(f"{key}.{name}" if key else name, inner)
+        elif value is not None:
+            types_ = {bool: "BOOLEAN", int: "BIGINT", float: "DOUBLE", list: "JSON"}
+            found[key] = types_.get(type(value), "VARCHAR")
+
+    visit("", {part: inner for part, inner in config.items() if part != "preset"})
+    return found
+
+
+def wider(one: str | None, other: str) -> str:
+    """A type in SQL that has the values of both."""
+    if one is None or one == other:
+        return other
+    return "DOUBLE" if {one, other} == {"BIGINT", "DOUBLE"} else "VARCHAR"
+
+
+def all_leaves(several: Iterable[Mapping[str, str]]) -> dict[str, str]:
+    """The keys of several configurations, with types that have the values of all."""
+    found: dict[str, str] = {}
+    for one in several:
+        for key, kind in one.items():
+            found[key] = wider(found.get(key), kind)
+    return dict(sorted(found.items()))
+
+
+def report_of(row: Mapping[str, Any], config: Config | None = None) -> Report:
+    """The report of a row, as the run gave it that was stored.
+
+    With `config`, which has the same key, as the run of that would have given it: they may differ
+    in the names of the run, of the preset and of files, and where these are.
+    """
+    values = json.loads(row["report"])
+    trace = json.loads(row["trace_facts"]) if row["trace_facts"] else None
+    tables = row["series"], row["distributions"]
+    if config is not None and _rename(values["config"], config.values):
+        words = _words(row, config)
+        values["provenance"]["config_digest"] = _core.config_digest(_text(values["config"]))
+        values["warnings"] = [_said(one, words) for one in values["warnings"]]
+        lines = values.get("trace_lines")
+        if lines and lines.get("loss"):
+            lines["loss"] = _said(lines["loss"], words)
+        if trace is not None:
+            texts = {name: trace[name] for name in ("file", "first_skipped") if trace[name]}
+            trace |= {name: _said(text, words) for name, text in texts.items()}
+    return Report.of_values(values, *tables, trace=trace)
+
+
+def why_of(row: Mapping[str, Any], config: Config | None = None) -> str:
+    """Why the run of a row could not finish, as that of `config` would have said it."""
+    return _said(row["why"], _words(row, config)) if row["why"] else ""
+
+
+def _rename(ours: dict[str, Any], theirs: Mapping[str, Any]) -> bool:
+    """Give a configuration the names of another one. False: it had them."""
+    before = _text(ours)
+    ours["run"]["name"] = theirs["run"]["name"]
+    if "preset" in theirs:
+        ours["preset"] = theirs["preset"]
+    for part, name in FILES:
+        if name in ours.get(part, {}):
+            ours[part][name] = theirs[part][name]
+    return _text(ours) != before
+
+
+def _words(row: Mapping[str, Any], config: Config | None) -> dict[str, str]:
+    """Names of files in texts of a row, each with that in `config`."""
+    if config is None:
+        return {}
+    ours = json.loads(row["report"])["config"]
+    pairs = [(ours.get(part, {}).get(n), config.values.get(part, {}).get(n)) for part, n in FILES]
+    return {old: new for old, new in pairs if old and new and old != new}
+
+
+def _said(text: str, words: Mapping[str, str]) -> str:
+    """A text with other names of files."""
+    for old, new in words.items():
+        text = text.replace(old, new)
+    return text

@@ -1,0 +1,144 @@
+"""`Store`: reports by key, for programs that make runs."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+
+from ssdlab import versions
+from ssdlab.errors import OutputError
+from ssdlab.results.report import Report
+from ssdlab.store import files, rows
+from ssdlab.store.files import Entry, Files
+from ssdlab.store.keys import key_of
+from ssdlab.store.read import Reader
+from ssdlab.store.rows import Made
+
+FLUSH_S = 3.0
+"""A run is in the folder so long after it was added, at the latest."""
+FLUSH_ROWS = 256
+"""So many runs are written at once."""
+
+
+class Store(Reader):
+    """The results of one version in `folder`, which is made if it is not there.
+
+    From any thread. Runs that are added reach the folder within seconds; leaving the context, or
+    `flush`, writes the rest. Raises `OutputError` if the folder is no store, and without pyarrow.
+    """
+
+    def __init__(self, folder: str | Path, results: int = versions.RESULTS) -> None:
+        super().__init__(Files(Path(folder), results, write=True))
+        self._waiting: dict[str, Made] = {}
+        self._trouble: OutputError | None = None
+        self._more = threading.Condition()
+        self._writer: threading.Thread | None = None
+        self._closing = False
+        self.flushed = 0
+        """Rows that this store has written."""
+
+    def _held(self, key: str) -> Made | None:
+        return self._waiting.get(key)
+
+    def add(
+        self,
+        key: str,
+        report: Report,
+        *,
+        job: str,
+        policies: Mapping[str, str] | None = None,
+        why: str = "",
+    ) -> None:
+        """Store a run, unless it is there. `job` is `Job.text`, of which `key` is the digest.
+
+        `policies`: labels of those in Python, by key; `why`: why the run cannot finish. Raises
+        `OutputError` if what was added before could not be written.
+        """
+        assert key == key_of(job), "the key of another run"
+        with self._lock:
+            if self._trouble is not None:
+                raise self._trouble
+            if key in self._index or key in self._waiting:
+                return
+            made = Made(key, job, report, policies or {}, why, files.now())
+            self._waiting[key] = made
+            if self._writer is None:
+                name = "store of results"
+                self._writer = threading.Thread(target=self._write_on, name=name, daemon=True)
+                self._writer.start()
+        with self._more:
+            self._more.notify_all()
+
+    def _has(self, number: int) -> bool:
+        """So many rows wait to be written, or the store is being closed."""
+        return self._closing or len(self._waiting) >= number
+
+    def _write_on(self) -> None:
+        """Write what is added, until the store is closed."""
+        while True:
+            with self._more:
+                self._more.wait_for(lambda: self._has(1))
+                self._more.wait_for(lambda: self._has(FLUSH_ROWS), FLUSH_S)
+                if self._closing:
+                    return
+            try:
+                self.flush()
+            except OutputError as error:
+                with self._lock:
+                    self._trouble, self._writer = error, None
+                return
+
+    def flush(self) -> None:
+        """Write what was added. Raises `OutputError`; it is then kept in memory."""
+        with self._lock:
+            if self._waiting:
+                made = [*self._waiting.values()]
+                entry = self._put(made)
+                self._trouble = None
+                for at, one in enumerate(made):
+                    self._index[one.key] = (entry.name, at)
+                self._known |= {entry.name}
+                self._waiting.clear()
+                self.flushed += len(made)
+
+    def _put(self, made: list[Made]) -> Entry:
+        table = rows.table_of([one.row() for one in made])
+        configs = [rows.leaves(one.report.json["config"]) for one in made]
+        return self.files.add(
+            [(one.key, round(one.created.timestamp() * 1e6)) for one in made],
+            rows.all_leaves(configs),
+            rows.GROUP,
+            lambda out: rows.written(table, out),
+        )
+
+    def close(self) -> None:
+        """Write what was added and note which runs were asked for. Raises `OutputError`."""
+        with self._more:
+            self._closing = True
+            self._more.notify_all()
+        writer = self._writer
+        if writer is not None:
+            writer.join()
+        self._closing, self._writer = False, None
+        self.flush()
+        with self._lock:
+            asked, self.asked = self.asked, set()
+        if asked:
+            self.files.note_used(asked)
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            self.close()
+        except OutputError:
+            if error is None:
+                raise

@@ -1,0 +1,459 @@
+"""Fleets: a drive for each volume, and what is said of all of them."""
+
+import csv
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ssdlab
+from ssdlab.fleets import answer, findings, published, stand_ins, volumes
+from ssdlab.fleets.fleet import MEASURED, UNSTEADY, Fleet
+from ssdlab.fleets.fleet_runs import run_fleet
+from ssdlab.fleets.volumes import statistics_of
+from ssdlab.results.report import Report
+from ssdlab.running.simulate import run_loaded
+
+DRIVE = """
+[device]
+channels = 2
+chips_per_channel = 1
+blocks_per_plane = 64
+pages_per_block = 32
+over_provisioning = 0.5
+[gc]
+reserve = 1
+trigger = { policy = "free-blocks", soft = 2 }
+[precondition]
+fill = 1.0
+overwrite = 4.0
+"""
+READ_ONLY, TINY = 5, 8
+"""Volumes of the trace of the tests: one that is only read, and one with few pages."""
+
+
+@pytest.fixture(scope="module")
+def drive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("drive") / "small.toml"
+    place.write_text(DRIVE)
+    return place
+
+
+@pytest.fixture(scope="module")
+def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Requests of ten volumes in turn, as in the block traces of Alibaba."""
+    stream, at, lines = random.Random(3), 1_577_808_000_000_000, []
+    for number in range(60_000):
+        volume = number % 10
+        at += stream.randrange(1, 400)
+        op = "R" if volume == READ_ONLY or stream.random() < volume / 20 else "W"
+        pages = 16 if volume == TINY else 1200 + 100 * volume
+        hot = stream.random() < volume / 10
+        page = stream.randrange(pages // 10 if hot else pages)
+        lines.append(f"{volume},{op},{page * 4096},4096,{at}\n")
+    place = tmp_path_factory.mktemp("trace") / "all.csv"
+    place.write_text("".join(lines))
+    return place
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(scope="module")
+def done(trace: Path, drive: Path, cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Fleet:
+    out = tmp_path_factory.mktemp("out") / "fleet"
+    return ssdlab.fleet([trace], drives=[drive], cache=cache, out=out, progress=False)
+
+
+def command(*words: object, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    line = [sys.executable, "-m", "ssdlab", "fleet", *map(str, words)]
+    held = {**os.environ, **(env or {})}
+    return subprocess.run(line, capture_output=True, text=True, check=False, env=held)
+
+
+def test_every_volume_is_told(done: Fleet, trace: Path) -> None:
+    assert [one.name for one in done.volumes] == [str(i) for i in range(10)]
+    requests = sum(int(str(one.statistics["volume_requests"])) for one in done.volumes)
+    assert requests == len(trace.read_text().splitlines())
+    groups = {row["volume"]: row["group"] for row in done.rows}
+    assert groups[str(READ_ONLY)] == "no writes"
+    assert groups[str(TINY)] == "failed"
+    assert set(groups.values()) <= {"no writes", "failed", MEASURED, UNSTEADY}
+    assert [*groups.values()].count(MEASURED) >= 3
+    # The numbers of the file are those of the read requests, whatever became of the run.
+    assert done.planned == 9
+    assert list(done.failures) == [f"volume {TINY}"]
+    why = done.failures[f"volume {TINY}"]
+    assert f"volume {TINY} touches 16 pages" in why, why
+    assert not done.completed
+
+
+def test_a_drive_is_as_large_as_its_volume(done: Fleet) -> None:
+    for row in done.of("small"):
+        assert int(str(row["capacity_bytes"])) >= int(str(row["footprint_bytes"]))
+        assert int(str(row["capacity_bytes"])) < 1.2 * int(str(row["footprint_bytes"]))
+
+
+@pytest.mark.parametrize("volume", [0, 7])
+def test_a_volume_is_the_run_of_that_volume(
+    done: Fleet, trace: Path, drive: Path, volume: int
+) -> None:
+    sets = {"workload.volume": volume, "device.fit": "trace"}
+    report = ssdlab.run(drive, trace=trace, set=sets, progress=False)
+    row = done.rows[volume]
+    assert row["event_digest"] == report.provenance.event_digest
+    assert row["waf"] == report.waf.total
+    assert report.latency.write is not None
+    assert row["write_p99_9_ns"] == report.latency.write.p99_9
+    info = ssdlab.Trace(trace).info(set={"workload.volume": volume})
+    assert dict(done.volumes[volume].statistics) == statistics_of(info)
+
+
+def test_a_file_with_one_volume_is_taken_as_it_is(
+    trace: Path, drive: Path, cache: Path, tmp_path: Path
+) -> None:
+    alone = tmp_path / "alone.csv"
+    lines = [one for one in trace.read_text().splitlines(keepends=True) if one.startswith("3,")]
+    alone.write_text("".join(lines))
+    one = ssdlab.fleet([alone], drives=drive, cache=cache, progress=False)
+    assert one.volumes[0].trace == alone
+    assert one.volumes[0].name == "alone"
+    report = ssdlab.run(drive, trace=alone, set={"device.fit": "trace"}, progress=False)
+    assert one.rows[0]["event_digest"] == report.provenance.event_digest
+
+
+def test_a_trace_is_split_once(
+    trace: Path, cache: Path, monkeypatch: pytest.MonkeyPatch, done: Fleet
+) -> None:
+    def never(*_: object, **__: object) -> None:
+        raise AssertionError("split again")
+
+    monkeypatch.setattr(ssdlab.Trace, "split", never)
+    monkeypatch.setattr(ssdlab.Trace, "info", never)
+    again = volumes.volumes_of([trace], {}, cache=cache, jobs=1, show=None)
+    assert [one.statistics for one in again] == [one.statistics for one in done.volumes]
+
+
+def test_a_folder_is_read_and_resumed(
+    done: Fleet, trace: Path, drive: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert done.folder is not None
+    read = Fleet.read(done.folder)
+    assert read.rows == done.rows
+    assert read.summary() == done.summary()
+    with (done.folder / "fleet.csv").open(newline="") as file:
+        rows = [*csv.DictReader(file)]
+    assert len(rows) == 10
+    assert {*rows[0]} == {*done.rows[0]}
+    pandas = pytest.importorskip("pandas")
+    assert len(done.to_pandas()) == 10
+    assert len(pandas.read_parquet(done.folder / "fleet.parquet")) == 10
+    lines = (done.folder / "outcomes.jsonl").read_text().splitlines(keepends=True)
+    (done.folder / "outcomes.jsonl").write_text("".join(lines[:4]) + lines[4][:20])
+    ran = []
+
+    def counted(*args: Any, **how: Any) -> Report:  # noqa: ANN401 - as `run_loaded`
+        ran.append(args)
+        return run_loaded(*args, **how)
+
+    monkeypatch.setattr("ssdlab.running.runner.run_loaded", counted)
+    again = ssdlab.fleet([trace], drives=[drive], cache=cache, out=done.folder, progress=False)
+    assert again.rows == done.rows
+    assert len(ran) == 5
+    with pytest.raises(ssdlab.OutputError, match=r"another fleet \(with other --set\)"):
+        ssdlab.fleet(
+            [trace], drives=[drive], cache=cache, out=done.folder, set={"run.seed": 9},
+            progress=False,
+        )  # fmt: skip
+
+
+def test_ctrl_c_keeps_what_is_done(drive: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    words = ["--stand-in", "alibaba:40", "--drive", str(drive), "--out", str(out), "-j", "1"]
+    line = [sys.executable, "-m", "ssdlab", "fleet", *words, "--no-html"]
+    held = out / "outcomes.jsonl"
+    with subprocess.Popen(line, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
+        while process.poll() is None and not (held.exists() and held.stat().st_size):
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        _, told = process.communicate()
+    if process.returncode == 0:
+        pytest.skip("all of it was done before the signal came")
+    assert process.returncode == 130, told
+    assert b"the completed part is kept; run the same command again to resume" in told
+    part = held.read_text().count("\n")
+    assert 0 < part < 40
+    done = command(*words, "--quiet", "--no-html")
+    assert done.returncode == 0, done.stderr
+    assert held.read_text().count("\n") == 40
+    whole = ssdlab.fleet(stand_in="alibaba:40", drives=drive, progress=False)
+    assert Fleet.read(out).rows == whole.rows
+
+
+def test_drives_are_paired_by_volume(trace: Path, drive: Path, cache: Path, tmp_path: Path) -> None:
+    roomy = tmp_path / "roomy.toml"
+    roomy.write_text(DRIVE.replace("0.5", "1.0"))
+    both = ssdlab.fleet([trace], drives=[drive, roomy], cache=cache, progress=False)
+    assert both.drives == ("small", "roomy")
+    assert len(both.rows) == 20
+    of = {one.metric: one for one in answer.differences(both)}
+    waf = of["waf"]
+    assert waf.ratio < 1
+    assert waf.lower + waf.higher <= waf.volumes
+    text = both.summary()
+    assert "drives, paired by volume" in text
+    assert re.search(r"write amplification is lower on roomy than on small", text) or not waf.told
+
+
+def test_a_fleet_without_time(trace: Path, drive: Path, cache: Path) -> None:
+    sets = {"run.mode": "functional"}
+    done = ssdlab.fleet([trace], drives=drive, cache=cache, set=sets, progress=False)
+    assert "waf" in done.metrics
+    assert "write_p99_ns" not in done.metrics
+
+
+def test_a_drive_too_small_for_a_volume(trace: Path, drive: Path, cache: Path) -> None:
+    sets = {"device.user_capacity": "5 MiB", "device.blocks_per_plane": 40}
+    done = ssdlab.fleet([trace], drives=drive, size="drive", cache=cache, set=sets, progress=False)
+    assert done.of("small") or done.of("small", UNSTEADY)
+    assert done.failures
+    for title, why in done.failures.items():
+        volume = title.removeprefix("volume ")
+        footprint = int(str(done.volumes[int(volume)].statistics["footprint_bytes"]))
+        assert footprint > 5 << 20
+        assert f"{footprint // 4096:,}" in why or str(footprint // 4096) in why, why
+
+
+# ---------------------------------------------------------------- bad input
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--drive", "greedy-8ch"], "no volumes: expected traces, or --stand-in"),
+        (["--stand-in", "alibaba:4"], "no drive: give --drive"),
+        (["--stand-in", "alibabba:4", "--drive", "greedy-8ch"], "did you mean alibaba?"),
+        (["--stand-in", "alibaba", "--drive", "greedy-8ch"], "expected alibaba:COUNT"),
+        (["--stand-in", "alibaba:0", "--drive", "greedy-8ch"], "expected alibaba:COUNT"),
+        (
+            ["--stand-in", "alibaba:4", "--size", "volume", "--drive", "greedy-8ch"],
+            "as large as its drive says",
+        ),
+        (
+            ["--stand-in", "alibaba:4", "--drive", "greedy-8ch", "--drive", "greedy-8ch"],
+            "--drive greedy-8ch: given twice",
+        ),
+        (["no.csv", "--drive", "greedy-8ch"], "no.csv: cannot open the trace"),
+        (["--stand-in", "alibaba:4", "--drive", "gredy-8ch"], "did you mean greedy-8ch?"),
+        (
+            ["--stand-in", "alibaba:4", "--drive", "greedy-8ch", "--set", "gc.victim=no"],
+            "gc.victim",
+        ),
+        (
+            ["--stand-in", "alibaba:4", "--drive", "greedy-8ch", "--set", "workload.read=0.5"],
+            "--set workload.read: is drawn for each volume",
+        ),
+    ],
+)
+def test_bad_input(words: list[str], told: str, tmp_path: Path) -> None:
+    done = command(*words, "--out", tmp_path / "out")
+    assert done.returncode == 2, done.stderr
+    assert told in done.stderr.replace("\n", " ")
+    assert not (tmp_path / "out").exists()
+
+
+def test_files_that_may_continue_one_another(trace: Path, cache: Path, tmp_path: Path) -> None:
+    later = tmp_path / "later.csv"
+    later.write_text(trace.read_text().replace(",4096,157", ",4096,158"))
+    with pytest.raises(ssdlab.WorkloadError, match=r"volume 0 is in .*join them first"):
+        volumes.volumes_of([trace, later], {}, cache=cache, jobs=1, show=None)
+    with pytest.raises(ssdlab.ConfigError, match="given twice"):
+        volumes.volumes_of([trace, trace], {}, cache=cache, jobs=1, show=None)
+
+
+# ---------------------------------------------------------------- stand-ins
+
+
+def test_stand_ins_have_the_published_quantiles() -> None:
+    fleet, count = published.ALIBABA, 4000
+    several = [stand_ins.drawn(fleet, 1, i) for i in range(count)]
+    for name in ("write_share", "requests_per_s", "burstiness", "update_coverage", "size_bytes"):
+        known: published.Quantiles = getattr(fleet, name)
+        values = np.array([getattr(one, name) for one in several])
+        assert known.published
+        for part, value in known.points:
+            if part in known.published:
+                # Four standard deviations of a share of so many.
+                width = 4 * (part * (1 - part) / count) ** 0.5
+                assert abs(float(np.mean(values <= value)) - part) < width, (name, part)
+    assert [stand_ins.drawn(fleet, 1, i) for i in range(9)] == several[:9]
+    assert stand_ins.drawn(fleet, 2, 0) != several[0]
+
+
+def test_a_stand_in_is_what_was_drawn(drive: Path, tmp_path: Path) -> None:
+    """The statistics of a stand-in are those of its requests, as `trace info` measures them."""
+    made = stand_ins.StandIn.of("alibaba:30", 3)
+    config = ssdlab.load_config(drive, set={"device.blocks_per_plane": 2048})
+    capacity = config["device.user_pages"] * config["device.page_bytes"]
+    tried = 0
+    for number in range(30):
+        volume = stand_ins.volume_of(made, number, config)
+        stated = volume.statistics
+        if int(str(stated["volume_requests"])) < 3000 or float(str(stated["write_share"])) < 0.2:
+            continue
+        tried += 1
+        kind = str(volume.sets["workload.kind"])
+        sets = {k: v for k, v in volume.sets.items() if k.startswith("workload.")}
+        sets.pop("workload.kind")
+        place = tmp_path / f"{number}.ssdtrace"
+        ssdlab.generate(kind, place, bytes=capacity, set=sets)
+        found = statistics_of(ssdlab.Trace(place).info())
+        assert found["volume_requests"] == stated["volume_requests"]
+        for name, within in (("write_share", 0.03), ("mean_write_bytes", 0.01)):
+            assert found[name] == pytest.approx(stated[name], rel=within, abs=0.01), name
+        assert found["volume_requests_per_s"] == pytest.approx(
+            stated["volume_requests_per_s"], rel=0.25
+        )
+        assert float(str(found["footprint_bytes"])) <= 1.01 * float(str(stated["footprint_bytes"]))
+    assert tried >= 3
+
+
+def test_stand_ins_do_not_depend_on_how_many_there_are(drive: Path) -> None:
+    few = ssdlab.fleet(stand_in="alibaba:3", drives=drive, progress=False)
+    more = ssdlab.fleet(stand_in="alibaba:5", drives=drive, progress=False, jobs=1)
+    assert few.rows == more.rows[:3]
+
+
+# ---------------------------------------------------------------- findings
+
+
+def test_quantiles_are_weighted() -> None:
+    values, even = [3.0, 1.0, 2.0, 4.0], [1.0] * 4
+    assert [*findings.quantiles(values, even, (0.25, 0.5, 1.0))] == [1.0, 2.0, 4.0]
+    assert [*findings.quantiles(values, [0.0, 1.0, 0.0, 3.0], (0.25, 0.5))] == [1.0, 4.0]
+    assert [*findings.quantiles(values, [0.0] * 4, (0.5,))] == [2.0]
+
+
+def test_the_interval_of_a_median_holds_it_as_often_as_it_says() -> None:
+    assert findings.sign_test_cut(5) is None
+    # Of the textbooks: n = 10 leaves one value out at each end, n = 100 leaves 39.
+    assert findings.sign_test_cut(10) == 1
+    assert findings.sign_test_cut(100) == 39
+    stream, held = np.random.default_rng(1), 0
+    for _ in range(400):
+        pairs = [(float(np.exp(v)), 1.0) for v in stream.normal(size=25)]
+        one = findings.difference("waf", "a", "b", pairs)
+        assert one is not None
+        assert one.low is not None
+        assert one.high is not None
+        held += one.low <= 1 <= one.high
+    assert 0.93 <= held / 400 <= 0.99
+
+
+def test_a_rank_correlation_tells_nothing_of_noise() -> None:
+    stream, told = np.random.default_rng(2), 0
+    for _ in range(300):
+        a, b = stream.normal(size=(2, 50))
+        one = findings.rank("write_share", [*a], [*b], of=1)
+        assert one is not None
+        told += one.told
+    assert told / 300 <= 0.09
+    one = findings.rank("write_share", [*range(20)], [v**3 for v in range(20)], of=11)
+    assert one is not None
+    assert one.rho == pytest.approx(1.0)
+    assert one.told
+    assert findings.rank("write_share", [1.0] * 20, [*range(20)], of=1) is None
+    assert findings.rank("write_share", [1.0, 2.0], [1.0, 2.0], of=1) is None
+
+
+def test_what_suffers_is_found() -> None:
+    """A planted cause is told, and nothing else."""
+    from ssdlab.results.sweep import COLUMNS, Outcome
+
+    stream, many, ended = random.Random(4), [], []
+    for i in range(200):
+        statistics = {name: stream.random() for name in volumes.STATISTICS_OF}
+        many.append(volumes.Volume(f"v{i}", statistics))
+        waf = 1 + 2 * statistics["write_share"] + stream.gauss(0, 0.3)
+        values = tuple(waf if name == "waf" else None for name in COLUMNS)
+        ended.append(Outcome(i, None, values, more={"steady": True}))
+    large = Fleet("planted", ("a",), tuple(many), tuple(ended), {})
+    found = answer.ranks(large, "a", "waf")
+    assert [one.statistic for one in found if one.told] == ["write_share"]
+    assert found[0].low < found[0].rho < found[0].high
+    assert "A higher write amplification goes with more share of writes" in answer.text_of(large)
+    worst = answer.worst(large, "a", "waf")
+    assert len(worst) == 10
+    assert worst[0]["waf"] == max(row["waf"] for row in large.rows)  # type: ignore[type-var]
+
+
+# ---------------------------------------------------------------- the page
+
+
+def test_the_page_of_a_large_fleet_stays_small(done: Fleet) -> None:
+    from ssdlab.fleets.page import fleet_page
+    from ssdlab.results.sweep import COLUMNS, Outcome
+
+    stream = random.Random(1)
+    pattern = next(one for one in done.outcomes if not one.error)
+    place = {name: i for i, name in enumerate(COLUMNS)}
+
+    def varied(point: int) -> Outcome:
+        values = [*pattern.values]
+        for name in ("waf", "write_p99_ns", "write_p99_9_ns", "read_p99_ns", "read_p99_9_ns"):
+            values[place[name]] = float(values[place[name]] or 1) * stream.lognormvariate(0, 1)
+        more = {**pattern.more, "steady": point % 9 > 0, "gc_share": stream.random()}
+        return Outcome(point, None, tuple(values), more=more)
+
+    volume = done.volumes[0]
+    many = tuple(
+        volumes.Volume(f"v{i}", {k: stream.lognormvariate(0, 1) for k in volumes.STATISTICS_OF})
+        for i in range(1000)
+    )
+    assert volume.statistics.keys() == many[0].statistics.keys()
+    large = Fleet("large", ("a", "b", "c"), many, tuple(map(varied, range(3000))), done.identity)
+    page = fleet_page(large)
+    assert len(page.encode()) < 2_000_000
+    for word in ("distributions", "scatter", "tables"):
+        assert f'<section id="{word}"' in page
+
+
+def test_json_and_the_code_of_the_command(
+    trace: Path, drive: Path, cache: Path, tmp_path: Path
+) -> None:
+    words = [trace, "--drive", drive, "--cache", cache, "--out", tmp_path / "out", "--no-html"]
+    ended = command(*words, "--json")
+    assert ended.returncode == 1, ended.stderr
+    assert f"error: volume {TINY}: device.fit" in ended.stderr
+    values = json.loads(ended.stdout)
+    assert values["failed"] == 1
+    assert len(values["rows"]) == 10
+    again = command(*words)
+    assert again.returncode == 1
+    assert "write amplification" in again.stdout
+
+
+def test_a_runner_makes_the_runs(drive: Path) -> None:
+    from ssdlab.running.runner import Threads
+
+    how: dict[str, object] = {
+        "stand_in": "alibaba:3",
+        "size": None,
+        "sets": {},
+        "seed": None,
+    }
+    rest = {"cache": None, "out": None, "force": False, "progress": False, "html": False}
+    here = run_fleet([], Threads(2), drives=[drive], **how, **rest)  # type: ignore[arg-type]
+    apart = run_fleet([], Threads(2, apart=True), drives=[drive], **how, **rest)  # type: ignore[arg-type]
+    assert here.rows == apart.rows
