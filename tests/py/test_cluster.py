@@ -465,6 +465,8 @@ def test_a_scheduler_that_is_not_there(tmp_path: Path, monkeypatch: pytest.Monke
     assert not (tmp_path / "s").exists()
     with pytest.raises(ConfigError, match="--on tcp://nonsense"):
         swept(on="tcp://nonsense")
+    with pytest.raises(ConfigError, match="names no certificates for TLS"):
+        swept(on="tls://127.0.0.1:9")
 
 
 def test_threads_and_processes_are_words_of_on() -> None:
