@@ -28,7 +28,7 @@ from ssdlab.running.on import runner_of
 
 OP = "device.over_provisioning"
 VARY: dict[str, Any] = {OP: [0.2, 0.3, 0.4], "gc.victim": ["greedy", "fifo"]}
-LONG = {**SMALL, "workload.requests": 300_000}
+LONG = {**SMALL, "workload.requests": 100_000}
 ENDLESS = {**SMALL, "workload.requests": 200_000_000_000}
 QUIET: dict[str, Any] = {"progress": False, "html": False}
 
@@ -192,6 +192,7 @@ def test_a_policy_whose_module_a_worker_lacks_fails_with_the_remedy(
     assert len(done.reports) == 1
 
 
+@pytest.mark.slow
 def test_a_policy_that_differs_on_a_worker_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -266,6 +267,7 @@ def _some(sweep: Path) -> None:
     until(lambda: file.exists() and file.stat().st_size > 0)
 
 
+@pytest.mark.slow
 def test_the_only_worker_is_killed_and_another_one_comes(tmp_path: Path) -> None:
     out = tmp_path / "sweep"
     with dask(tmp_path) as made:
@@ -465,6 +467,8 @@ def test_a_scheduler_that_is_not_there(tmp_path: Path, monkeypatch: pytest.Monke
     assert not (tmp_path / "s").exists()
     with pytest.raises(ConfigError, match="--on tcp://nonsense"):
         swept(on="tcp://nonsense")
+    with pytest.raises(ConfigError, match="names no certificates for TLS"):
+        swept(on="tls://127.0.0.1:9")
 
 
 def test_threads_and_processes_are_words_of_on() -> None:

@@ -87,7 +87,7 @@ def test_conditions_chain_and_count() -> None:
         ({}, "nothing to search"),
         ({"gc.victim": []}, "the list of values is empty"),
         ({"gc.window": "9:1"}, 'space={"gc.window": "9:1"}: 9 is not below 1'),
-        ({"gc.windows": None}, "--space gc.windows: has no words of its own"),
+        ({"gc.windows": None}, "space: gc.windows: has no words of its own"),
         ({"gc.victims": None}, "did you mean gc.victim?"),
         ({"gc.window if gc.path": [1]}, 'found "if gc.path"'),
         ({"gc.window if gc.pat=x": [1], "gc.path": ["copyback"]}, "did you mean gc.path?"),
@@ -332,11 +332,14 @@ def test_a_bound_that_nothing_meets_names_the_nearest() -> None:
         ({"pruner": "hyperbnd"}, "did you mean hyperband?"),
         ({"pruner": "hyperband"}, "needs rungs"),
         ({"rungs": 3, "minimize": ["waf", "gc.calls"]}, "several objectives"),
-        ({"sampler": "grid"}, "--sampler grid: gc.victim.d, gc.trigger.soft"),
-        ({"trials": 0}, "--trials 0"),
-        ({"test_seeds": 1}, "--test-seeds 1: expected at least 2"),
+        ({"sampler": "grid"}, 'sampler="grid": gc.victim.d, gc.trigger.soft'),
+        ({"trials": 0}, "trials=0"),
+        ({"trials": "many"}, "trials: found 'many'; expected a whole number"),
+        ({"space": ["gc.victim"]}, "space: found ['gc.victim']; expected a mapping of keys"),
+        ({"minimize": 3}, "minimize: found 3; expected a text, or a list of texts"),
+        ({"test_seeds": 1}, "test_seeds=1: expected at least 2"),
         ({"across": "median"}, "expected mean or worst"),
-        ({"test_traces": ["x"]}, "needs --trace"),
+        ({"test_traces": ["x"]}, "needs traces"),
         ({"minimize": "latency.write.p99_9"}, "baseline has no such number"),
         ({"subject_to": "waf < remapcom"}, "the reference remapcom: preset remapcom:36"),
         ({"set": {}, "subject_to": "waf < remapcom"}, "has other requests than the configuration"),
@@ -349,7 +352,7 @@ def test_bad_input_is_explained(more: dict[str, Any], why: str) -> None:
 
 
 def test_a_sampler_that_is_not_installed_is_told() -> None:
-    with pytest.raises(ssdlab.ConfigError, match="--sampler cmaes: "):
+    with pytest.raises(ssdlab.ConfigError, match='sampler="cmaes": '):
         searched(sampler="cmaes")
 
 
@@ -448,10 +451,10 @@ def test_a_killed_search_goes_on(tmp_path: Path) -> None:
 def test_another_search_in_the_folder_is_refused(tmp_path: Path) -> None:
     searched(trials=2, out=tmp_path / "s")
     for more, what in (
-        ({"maximize": "waf", "minimize": []}, "--minimize or --maximize"),
-        ({"sampler": "random"}, "--sampler"),
-        ({"space": {"gc.victim": ["greedy", "fifo"]}}, "--space"),
-        ({"seeds": 2}, "--seeds"),
+        ({"maximize": "waf", "minimize": []}, "minimize"),
+        ({"sampler": "random"}, "sampler"),
+        ({"space": {"gc.victim": ["greedy", "fifo"]}}, "space"),
+        ({"seeds": 2}, "seeds"),
     ):
         with pytest.raises(ssdlab.OutputError, match=f"another search .*{what}.*force=True"):
             searched(trials=2, out=tmp_path / "s", **more)
@@ -533,7 +536,7 @@ def test_traces_to_train_and_to_test_are_apart(traces: list[Path], tmp_path: Pat
     assert {one.case for one in on_both.tested[0].compared} == {"", "a", "b"}
     copy = tmp_path / "copy.ssdtrace"
     shutil.copy(a, copy)
-    with pytest.raises(ssdlab.ConfigError, match="has the contents of --trace"):
+    with pytest.raises(ssdlab.ConfigError, match="has the contents of traces"):
         searched(traces=[a], test_traces=[copy], **how)
     with pytest.raises(ssdlab.WorkloadError, match="no such file"):
         searched(traces=[a], test_traces=[tmp_path / "none"], **how)

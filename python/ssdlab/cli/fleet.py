@@ -32,6 +32,15 @@ from ssdlab.running.kept import maker_of
 
 app = typer.Typer()
 
+Cache = Annotated[
+    Path | None,
+    typer.Option(
+        "--cache",
+        metavar="DIR",
+        help="Folder that keeps split traces.  [default: ~/.cache/ssdlab/volumes]",
+    ),
+]
+
 
 @app.command("fleet")
 def fleet_command(
@@ -65,14 +74,7 @@ def fleet_command(
     unit: Unit = None,
     page_size: PageSize = None,
     sort: Sort = False,
-    cache: Annotated[
-        Path | None,
-        typer.Option(
-            "--cache",
-            metavar="DIR",
-            help="Folder that keeps split traces.  [default: ~/.cache/ssdlab/volumes]",
-        ),
-    ] = None,
+    cache: Cache = None,
     jobs: Jobs = None,
     on: On = None,
     store: StoreOption = None,

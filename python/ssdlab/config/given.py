@@ -48,6 +48,19 @@ EXPECTED: dict[str, tuple[Callable[[object], bool], str]] = {
         'a mapping of keys to lists of values, such as {"gc.victim": ["greedy", "fifo"]}',
     ),
     "traces": (_is_list, "a list of paths"),
+    "test_traces": (_is_list, "a list of paths"),
+    "space": (
+        lambda value: isinstance(value, str) or _has_keys(value),
+        'a mapping of keys to lists of values, such as {"gc.victim": ["greedy", "fifo"]}, or "all"',
+    ),
+    **dict.fromkeys(
+        ("minimize", "maximize", "subject_to"),
+        (lambda value: isinstance(value, str) or _is_list(value), "a text, or a list of texts"),
+    ),
+    **dict.fromkeys(
+        ("test_seeds", "rungs", "trials", "parallel", "sampler_seed"),
+        (_is_whole, "a whole number"),
+    ),
     "seed": (_is_whole, "a whole number"),
     "seeds": (_is_whole, "a whole number"),
     "jobs": (_is_whole, "a whole number"),

@@ -18,6 +18,7 @@ from typing import Literal, NoReturn, TypeAlias, get_args
 
 from ssdlab.config.quantity import UNITS, quantity
 from ssdlab.config.resolve import preset_names
+from ssdlab.display.argument import argument
 from ssdlab.display.numbers import shown
 from ssdlab.errors import ConfigError
 from ssdlab.searching.everything import words_of
@@ -30,7 +31,6 @@ TOKEN = re.compile(
     r"\s*(?:(?P<sign><=|>=|<|>)|(?P<times>\*)|(?P<number>[+-]?(?:\d[\d_]*\.?\d*|\.\d+)"
     r"(?:[eE][+-]?\d+)?)|(?P<name>[^\W\d][\w.:-]*))"
 )
-OPTION = "--subject-to"
 
 
 @dataclass(frozen=True)
@@ -89,9 +89,9 @@ def constraint_of(text: str) -> Constraint:
 
     first = next_of(("name",), "the name of a metric, such as waf")
     try:
-        metric = metric_of(OPTION, first.text)
+        metric = metric_of(first.text, first.text)
     except ConfigError as error:
-        _refuse(text, first.at, error.messages[0].removeprefix(f"{OPTION} "))
+        _refuse(text, first.at, error.messages[0])
     sign = next_of(("sign",), f"one of {' '.join(SIGNS)}").text
     token = next_of(("number", "name"), "a number, or a reference such as 1.02 * greedy")
     number, reference = 1.0, ""
@@ -167,4 +167,4 @@ def references() -> list[str]:
 
 def _refuse(text: str, at: int, why: str) -> NoReturn:
     shown_text = " ".join(text.splitlines())
-    raise ConfigError([f"{OPTION}: {why}\n    {shown_text}\n    {' ' * at}^"])
+    raise ConfigError([f"{argument('subject_to')}: {why}\n    {shown_text}\n    {' ' * at}^"])

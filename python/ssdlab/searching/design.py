@@ -14,6 +14,7 @@ from ssdlab import policy
 from ssdlab.config import memory
 from ssdlab.config.resolve import Config, Source
 from ssdlab.config.vary import Range, of_vary
+from ssdlab.display.argument import argument, keyed
 from ssdlab.errors import ConfigError, WorkloadError
 from ssdlab.policy import Policies
 from ssdlab.running.design import MOST_MESSAGES, SEEN, sources
@@ -141,8 +142,9 @@ class SearchDesign:
             apart = _apart(config[0].values["workload"], self.first.values["workload"])
             if apart:
                 message = (
-                    f"--subject-to: the reference {name} has other requests than the configuration"
-                    f" (workload.{apart[0]}): give a trace (--trace), or set these keys (--set)"
+                    f"{argument('subject_to')}: the reference {name} has other requests than the"
+                    f" configuration (workload.{apart[0]}): give a trace ({argument('traces')}), or"
+                    f" set these keys ({argument('set')})"
                 )
                 raise ConfigError([message])
         return config
@@ -217,7 +219,8 @@ def cases_of(traces: Sequence[str | Path]) -> tuple[Case, ...]:
 def check_apart(train: Sequence[Case], test: Sequence[Case]) -> None:
     """Refuse a trace twice, and one to test on that is searched on. Raises `ConfigError`."""
     seen: dict[str, tuple[str, str]] = {}
-    for option, cases in (("--trace", train), ("--test-trace", test)):
+    for name, cases in (("traces", train), ("test_traces", test)):
+        option = argument(name)
         for one in cases:
             if one.trace is None:
                 continue
@@ -259,7 +262,7 @@ def check(design: SearchDesign, jobs: int) -> None:
     if len(needed) == 1:
         several = [*errors]
         raise ConfigError(
-            [f"--space: no point is possible: {one}" for one in several[:MOST_MESSAGES]]
+            [f"{argument('space')}: no point is possible: {one}" for one in several[:MOST_MESSAGES]]
         )
     least = 1 if len(points) == space.size else SEEN
     bad = [place for place in seen if place not in good and seen[place] >= least]
@@ -304,8 +307,9 @@ def _why_never(design: SearchDesign, key: str, label: str) -> str | None:
         else:
             return None
         point = {**point, **_parameters(design.space, one, point, stream)}
-    own = why.startswith(f"--space {key}")
-    return why if own else f"--space {key}: no point with {label or 'its range'} is possible: {why}"
+    place = keyed("space", key)
+    own = why.startswith(place)
+    return why if own else f"{place}: no point with {label or 'its range'} is possible: {why}"
 
 
 def _parameters(space: SearchSpace, owner: Dimension, point: Point, stream: random.Random) -> Point:
@@ -353,7 +357,8 @@ def without_impossible(design: SearchDesign, asked: Iterable[str]) -> SearchDesi
     if dropped:
         texts = "; ".join(f"{key} = {', '.join(labels)}" for key, labels in dropped.items())
         notes = [
-            "Not in the space, since this configuration excludes them (--space KEY=WORD says why):"
+            "Not in the space, since this configuration excludes them (a space of a word alone says"
+            " why):"
             f" {texts}."
         ]
     return replace(design, space=SearchSpace(tuple(fitting(kept)), tuple(notes)))

@@ -6,6 +6,7 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 
+from ssdlab.display.argument import argument
 from ssdlab.errors import ConfigError
 from ssdlab.results.points import Row
 from ssdlab.results.search import Tried
@@ -139,7 +140,9 @@ class Judge:
         who = reference(constraint.reference)
         value = self.runs.mean(self._runs(who, rung, case), constraint.metric)
         if value is None:
-            message = f"--subject-to {constraint.text}: {constraint.reference} has no such number"
+            message = (
+                f"{argument(subject_to=constraint.text)}: {constraint.reference} has no such number"
+            )
             raise ConfigError([message])
         return constraint.number * value
 

@@ -65,8 +65,8 @@ class Metric:
         return float(value) if math.isfinite(value) else None
 
 
-def metric_of(option: str, name: str) -> Metric:
-    """The metric called `name`. Raises `ConfigError` with the nearest name."""
+def metric_of(place: str, name: str) -> Metric:
+    """The metric called `name`. Raises `ConfigError` about `place`, with the nearest name."""
     found = known().get(name)
     if found is not None:
         return Metric(name, found)
@@ -75,5 +75,5 @@ def metric_of(option: str, name: str) -> Metric:
     hint = f"; did you mean {near[0]}?" if near else ""
     if inside:
         hint = f"; it has {', '.join(inside[:4])}{' and more' if len(inside) > 4 else ''}"
-    message = f"{option} {name}: no number of a report, and no column of comparisons{hint}"
+    message = f"{place}: no number of a report, and no column of comparisons{hint}"
     raise ConfigError([message])

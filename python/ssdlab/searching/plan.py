@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ssdlab import policy
 from ssdlab.config.resolve import ConfigLike, Source
+from ssdlab.display.argument import argument, keyed
 from ssdlab.errors import ConfigError
 from ssdlab.searching.constraint import constraint_of
 from ssdlab.searching.design import (
@@ -39,14 +40,14 @@ class Goals:
 
     def objectives(self) -> tuple[Objective, ...]:
         """The numbers that are to be low, then those that are to be high. Raises `ConfigError`."""
-        found = [Objective(metric_of("--minimize", one)) for one in self.minimize]
-        found += [Objective(metric_of("--maximize", one), True) for one in self.maximize]
+        found = [Objective(metric_of(argument(minimize=one), one)) for one in self.minimize]
+        found += [Objective(metric_of(argument(maximize=one), one), True) for one in self.maximize]
         names = {one.metric.column.name for one in found}
         if not names:
-            form = "such as --minimize latency.write.p99_9"
+            form = f"such as {argument(minimize='latency.write.p99_9')}"
             raise ConfigError([f"nothing to search for: give an objective, {form}"])
         if len(names) < len(found):
-            raise ConfigError(["--minimize, --maximize: a number is named twice"])
+            raise ConfigError([f"{argument('minimize', 'maximize')}: a number is named twice"])
         return tuple(found)
 
 
@@ -64,15 +65,16 @@ class Requests:
 
     def check(self) -> None:
         """Refuse what cannot be. Raises `ConfigError`."""
-        given = {"seeds": self.seeds, "test-seeds": self.test_seeds, "rungs": self.rungs}
+        given = {"seeds": self.seeds, "test_seeds": self.test_seeds, "rungs": self.rungs}
         for option, value in given.items():
-            least = LEAST_TESTS if option == "test-seeds" else 1
+            least = LEAST_TESTS if option == "test_seeds" else 1
             if value < least:
-                raise ConfigError([f"--{option} {value}: expected at least {least}"])
+                raise ConfigError([f"{argument(**{option: value})}: expected at least {least}"])
         if self.across not in ACROSS:
-            raise ConfigError([f"--across {self.across}: expected {' or '.join(ACROSS)}"])
+            raise ConfigError([f"{argument(across=self.across)}: expected {' or '.join(ACROSS)}"])
         if self.test_traces and not self.traces:
-            raise ConfigError(["--test-trace: needs --trace, the traces to search on"])
+            test, train = argument("test_traces"), argument("traces")
+            raise ConfigError([f"{test}: needs {train}, the traces to search on"])
 
     def cases(self) -> tuple[tuple[Case, ...], tuple[Case, ...]]:
         """Those of training and of the test. Raises `WorkloadError` if a trace is missing."""
@@ -95,7 +97,8 @@ def designed(
     train, test = on.cases()
     found = spaced(space)
     if "run.seed" in {one.key for one in found.dimensions}:
-        message = "--space run.seed: seeds are no part of a space; --seeds repeats points"
+        which, how = keyed("space", "run.seed"), argument("seeds")
+        message = f"{which}: seeds are no part of a space; {how} repeats points"
         raise ConfigError([message])
     design = SearchDesign(
         source,

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ssdlab.config.vary import Range
+from ssdlab.display.argument import argument
 from ssdlab.errors import ConfigError, OutputError
 from ssdlab.results.search import STORAGE, Tried
 from ssdlab.running.lines import whole_lines
@@ -88,7 +89,7 @@ def checked_name(option: str, name: str, known: Mapping[str, str]) -> str:
         return name
     near = get_close_matches(name, known, 1)
     hint = f"; did you mean {near[0]}?" if near else ""
-    raise ConfigError([f"{option} {name}: expected one of: {', '.join(known)}{hint}"])
+    raise ConfigError([f"{argument(**{option: name})}: expected one of: {', '.join(known)}{hint}"])
 
 
 @dataclass(frozen=True)
@@ -120,7 +121,7 @@ class Chosen:
         missing = [one for one in NEEDS.get(name, ()) if find_spec(one) is None]
         if missing:
             more = " ".join(missing)
-            raise ConfigError([f"--sampler {name}: needs {more}: pip install {more}"])
+            raise ConfigError([f"{argument(sampler=name)}: needs {more}: pip install {more}"])
         with quiet():
             return getattr(found.samplers, SAMPLERS[name])(**how)
 
@@ -128,7 +129,7 @@ class Chosen:
         if not self.space.finite:
             keys = [d.key for d in self.space.dimensions if isinstance(d.values, Range)]
             form = "lists, or ranges with a step"
-            raise ConfigError([f"--sampler grid: {', '.join(keys)}: expected {form}"])
+            raise ConfigError([f"{argument(sampler='grid')}: {', '.join(keys)}: expected {form}"])
         return {
             one.key: [*range(len(one.labels))] if one.ordered else [*one.labels]
             for one in self.space.dimensions

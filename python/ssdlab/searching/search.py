@@ -12,6 +12,7 @@ from typing import Any
 from ssdlab import policy
 from ssdlab.config.given import typed
 from ssdlab.config.resolve import ConfigLike
+from ssdlab.display.argument import argument
 from ssdlab.display.progress import display, say_before
 from ssdlab.errors import ConfigError, Interrupted
 from ssdlab.results import outputs
@@ -159,11 +160,9 @@ def sought(
 ) -> Sought:
     """How a search proceeds. Raises `ConfigError`."""
     several = len(design.rungs) > 1
-    name = checked_name(
-        "--pruner", pruner or ("successive-halving" if several else PRUNER), PRUNERS
-    )
+    name = checked_name("pruner", pruner or ("successive-halving" if several else PRUNER), PRUNERS)
     how = Sought(
-        checked_name("--sampler", sampler, SAMPLERS),
+        checked_name("sampler", sampler, SAMPLERS),
         name,
         trials,
         parallel,
@@ -172,12 +171,15 @@ def sought(
     )
     for option, value in (("trials", trials), ("parallel", parallel)):
         if value < 1:
-            raise ConfigError([f"--{option} {value}: expected at least 1"])
+            raise ConfigError([f"{argument(**{option: value})}: expected at least 1"])
     if name != "none" and not several:
-        raise ConfigError([f"--pruner {name}: needs rungs to give points up on (--rungs 3)"])
+        raise ConfigError(
+            [f"{argument(pruner=name)}: needs rungs to give points up on ({argument(rungs=3)})"]
+        )
     if several and len(design.objectives) > 1:
         message = (
-            "--rungs: points of several objectives have no order, so none can be given up early"
+            f"{argument('rungs')}: points of several objectives have no order, so none can be given"
+            " up early"
         )
         raise ConfigError([message])
     how.chosen(design).sampler_of(0)
@@ -255,7 +257,7 @@ class _Going:
         """Why no round begins; empty: one does."""
         budget, size = self.how.budget, self.design.space.size
         if left <= 0:
-            return f"{self.how.trials:,} points have been tried (--trials)"
+            return f"{self.how.trials:,} points have been tried ({argument('trials')})"
         if size is not None and len(self.results) >= size:
             return "every point of the space has been tried"
         if budget and budget.runs is not None and self.runs.count >= budget.runs:

@@ -6,6 +6,7 @@ import math
 import statistics
 from collections.abc import Iterator, Sequence
 
+from ssdlab.display.argument import argument
 from ssdlab.results.intervals import Ratio, estimate, paired_ratio
 from ssdlab.results.search import Compared, Tested, Tried
 from ssdlab.results.text import counted
@@ -29,7 +30,7 @@ def test_notes(design: SearchDesign) -> Iterator[str]:
     if design.test is design.train and design.train[0].trace is not None:
         yield (
             "The test runs the traces of the search, with other seeds: it says nothing about other"
-            " traces (--test-trace)."
+            f" traces ({argument('test_traces')})."
         )
 
 

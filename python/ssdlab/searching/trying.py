@@ -36,22 +36,9 @@ FORM = Form(
         "optuna": "version of Optuna",
         "preset": "preset",
         "file": "configuration",
-        "set": "--set",
-        "space": "--space",
-        "objectives": "--minimize or --maximize",
-        "constraints": "--subject-to",
-        "traces": "--trace",
-        "test_traces": "--test-trace",
-        "seeds": "--seeds or --seed",
-        "test_seeds": "--test-seeds",
-        "rungs": "--rungs",
-        "across": "--across",
-        "sampler": "--sampler",
-        "pruner": "--pruner",
-        "parallel": "--parallel",
-        "sampler_seed": "--sampler-seed",
         "policies": "policies",
     },
+    {"objectives": "minimize", "constraints": "subject_to"},
 )
 
 

@@ -9,6 +9,7 @@ from contextlib import suppress
 from functools import cached_property
 
 from distributed import Client
+from distributed.security import Security
 
 from ssdlab.errors import ClusterError, ConfigError
 from ssdlab.running.cluster.sender import Sender
@@ -30,6 +31,7 @@ class Connection:
     def __init__(self, address: str, direct: bool = False) -> None:
         self.address = address
         self.direct = direct
+        _check_certificates(address)
         try:
             self._connect(CONNECT_S)
         except (OSError, ValueError, TypeError) as error:
@@ -102,6 +104,16 @@ class Connection:
     def _close_client(self) -> None:
         with suppress(Exception):
             self.client.close(timeout=2)
+
+
+def _check_certificates(address: str) -> None:
+    encrypted = address.startswith("tls://")
+    if encrypted and not Security().get_connection_args("client").get("ssl_context"):
+        message = (
+            f"--on {address}: the configuration of Dask names no certificates for TLS"
+            " (distributed.comm.tls.ca-file, client.cert and client.key)"
+        )
+        raise ConfigError([message])
 
 
 def _cause(error: BaseException) -> str:

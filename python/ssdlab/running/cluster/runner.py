@@ -64,8 +64,6 @@ class Cluster:
     """A runner: the workers of the scheduler that `connection` leads to."""
 
     connection: Connection
-    apart: bool = False
-    """Every run has a process of its own; those with policies in Python always have."""
 
     @property
     def here(self) -> int:
@@ -86,7 +84,6 @@ class _Flight:
 
     def __init__(self, cluster: Cluster, work: Work) -> None:
         self.connection = cluster.connection
-        self.apart = cluster.apart
         self.work = work
         self.sent: dict[str, _Task] = {}
         """By key."""
@@ -142,7 +139,7 @@ class _Flight:
         job = Job.of(one.config, one.policies)
         self.connection.sender.offer(job.inputs)
         files, topic = self.work.folder is not None, self.connection.sender.topic
-        order = Order(job, files, self.work.html and one.first, self.apart, topic)
+        order = Order(job, files, self.work.html and one.first, topic)
         return _Run(one, order, job.memory_bytes)
 
     def _sent(self, runs: list[_Run]) -> None:

@@ -45,8 +45,6 @@ class Order:
     """Its files are wanted."""
     html: bool
     """Its page, too."""
-    apart: bool
-    """In a process of its own."""
     topic: str
     """Of the events in which files are asked for."""
 
@@ -164,7 +162,7 @@ def _report_of(
             raise KeyboardInterrupt
 
     job = order.job
-    if job.policies or order.apart:
+    if job.policies:
         return run_apart(
             config,
             job.policies,

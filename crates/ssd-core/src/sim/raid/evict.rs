@@ -153,8 +153,9 @@ impl Ssd {
     fn leave_together(&mut self, update: UpdateSlot, group: GroupId) {
         let pages = &self.raid_update(update).pages;
         let (first, count) = (pages.first().expect("nothing leaves").stream, pages.len() as u32);
-        // With separation the class of a page is known, and not the stream in which it came.
-        let stream = if self.ftl.separates() { 0 } else { first };
+        // With separation the class of a page is known, and not the stream in which it came; with handles they are one.
+        let unknown = self.ftl.separates() && self.ftl.handles().is_none();
+        let stream = if unknown { 0 } else { first };
         self.name_parity(update, group, (stream, count));
         self.update_goes_on(update);
     }
