@@ -152,6 +152,8 @@ def test_spellings() -> None:
 
 OF_COMMANDS = ("cli", "bench", "validation", "reproduce")
 """Packages that are reached by commands alone."""
+NOT_YET = ("fleets", "store", "running/cluster", "running/on.py")
+"""These name options in Python, too. The list may only get shorter."""
 SPELLED = {
     "display/argument.py",  # where options are spelled
     "html/write.py",  # `ssdlab report`
@@ -165,7 +167,7 @@ def test_options_are_spelled_in_one_place() -> None:
     found = []
     for file in sorted(package.rglob("*.py")):
         name = file.relative_to(package)
-        if name.parts[0] in OF_COMMANDS or name.as_posix() in SPELLED:
+        if name.as_posix().startswith((*OF_COMMANDS, *NOT_YET)) or name.as_posix() in SPELLED:
             continue
         tree = ast.parse(file.read_text(encoding="utf-8"))
         # A string that is a statement is documentation.
