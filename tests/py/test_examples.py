@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -36,7 +37,7 @@ def test_every_verb_has_examples() -> None:
     ("verb", "line"), [(v, one) for v, all_ in EXAMPLES.items() for one in all_]
 )
 def test_examples_are_accepted(verb: str, line: str) -> None:
-    name, *words = line.split()
+    name, *words = shlex.split(line)
     assert name == "ssdlab"
     assert line.startswith(f"ssdlab {verb}")
     command, context = COMMAND, COMMAND.make_context(name, list(words))
