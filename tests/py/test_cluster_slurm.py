@@ -1,5 +1,6 @@
 """Jobs of SLURM: a real sweep on real daemons where these can be started, and the settings."""
 
+import signal
 import subprocess
 from pathlib import Path
 
@@ -66,7 +67,9 @@ def test_a_sweep_on_jobs_of_slurm(more: str, tmp_path: Path) -> None:
 
 
 def test_the_job_script_has_the_settings(tmp_path: Path) -> None:
+    before = signal.getsignal(signal.SIGINT)
     jobqueue = pytest.importorskip("dask_jobqueue")
+    signal.signal(signal.SIGINT, before)  # Its import makes Ctrl-C an exit of the process.
     (tmp_path / "slurm.toml").write_text(FILE)
     found = settings(str(tmp_path / "slurm.toml"))
     options = {**found.options, "log_directory": str(tmp_path)}
