@@ -73,6 +73,7 @@ SUITES = {
         "raid_fail",
         "raid_meanwhile",
         "raid_relations",
+        "raid_buffer",
         "power",
         "power_runs",
         "power_limits",
