@@ -451,21 +451,21 @@ def test_words_of_on_that_mean_nothing() -> None:
         "slurm": "slurm:FILE",
         "tcp:": "",
     }.items():
-        with pytest.raises(ConfigError, match=f"--on {on}: expected ") as refusal:
+        with pytest.raises(ConfigError, match=f'on="{on}": expected ') as refusal:
             swept(on=on)
         assert near in str(refusal.value)
     with pytest.raises(ConfigError, match="expected a number from 1"):
         swept(on="local:many")
-    with pytest.raises(ConfigError, match="--jobs 3"):
+    with pytest.raises(ConfigError, match="jobs=3"):
         swept(on="local:2", jobs=3)
 
 
 def test_a_scheduler_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "CONNECT_S", 1)
-    with pytest.raises(ConfigError, match=r"tcp://127.0.0.1:9: no scheduler answered within 1 s"):
+    with pytest.raises(ConfigError, match=r'tcp://127.0.0.1:9": no scheduler answered within 1 s'):
         swept(on="tcp://127.0.0.1:9", out=tmp_path / "s")
     assert not (tmp_path / "s").exists()
-    with pytest.raises(ConfigError, match="--on tcp://nonsense"):
+    with pytest.raises(ConfigError, match='on="tcp://nonsense"'):
         swept(on="tcp://nonsense")
     with pytest.raises(ConfigError, match="names no certificates for TLS"):
         swept(on="tls://127.0.0.1:9")

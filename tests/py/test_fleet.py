@@ -171,7 +171,7 @@ def test_a_folder_is_read_and_resumed(
     again = ssdlab.fleet([trace], drives=[drive], cache=cache, out=done.folder, progress=False)
     assert again.rows == done.rows
     assert len(ran) == 5
-    with pytest.raises(ssdlab.OutputError, match=r"another fleet \(with other --set\)"):
+    with pytest.raises(ssdlab.OutputError, match=r"another fleet \(with other set\)"):
         ssdlab.fleet(
             [trace], drives=[drive], cache=cache, out=done.folder, set={"run.seed": 9},
             progress=False,
@@ -242,7 +242,7 @@ def test_a_drive_too_small_for_a_volume(trace: Path, drive: Path, cache: Path) -
     ("words", "told"),
     [
         (["--drive", "greedy-8ch"], "no volumes: expected traces, or --stand-in"),
-        (["--stand-in", "alibaba:4"], "no drive: give --drive"),
+        (["--stand-in", "alibaba:4"], "no drive: expected --drive with"),
         (["--stand-in", "alibabba:4", "--drive", "greedy-8ch"], "did you mean alibaba?"),
         (["--stand-in", "alibaba", "--drive", "greedy-8ch"], "expected alibaba:COUNT"),
         (["--stand-in", "alibaba:0", "--drive", "greedy-8ch"], "expected alibaba:COUNT"),

@@ -76,7 +76,7 @@ class Answer:
         cells = [[_cell(row[name]) for name in head] for row in shown]
         lines = [*table(head, cells)] if head else []
         left = len(self.values) - len(shown)
-        lines += [f"and {left:,} more rows: --csv or --json print all"] if left else []
+        lines += [f"and {left:,} more rows"] if left else []
         return "\n".join([*lines, ""])
 
     def __len__(self) -> int:

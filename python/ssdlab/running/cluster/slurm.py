@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ssdlab.display.argument import argument
 from ssdlab.errors import ConfigError
 from ssdlab.running.cluster.hosted import LOOPBACK, Settings
 
@@ -75,8 +76,8 @@ def _read(file: str) -> dict[str, Any]:
     try:
         return tomllib.loads(Path(file).read_text(encoding="utf-8"))
     except OSError as error:
-        reason = error.strerror or error
-        raise ConfigError([f"--on slurm:{file}: {file} cannot be read: {reason}"]) from None
+        given, reason = argument(on=f"slurm:{file}"), error.strerror or error
+        raise ConfigError([f"{given}: {file} cannot be read: {reason}"]) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError([f"{file}: not a TOML file: {error}"]) from None
 
