@@ -125,7 +125,7 @@ def test_a_fleet_worker_gets_a_file_from_another_one(tmp_path: Path) -> None:
         made.work(BLIND)
         made.wait_for(2)
         with runner_of(made.address, None) as runner:
-            done = run_all(planned, runner=runner, **QUIET)
+            done = run_all(planned, runner, **QUIET)
             assert isinstance(runner, Cluster)
             assert runner.connection.sender.sent_bytes == trace.stat().st_size
         assert done.completed

@@ -30,7 +30,7 @@ from ssdlab.cli.terminal import put_result, say
 from ssdlab.errors import ConfigError
 from ssdlab.results.sweep import CSV
 from ssdlab.running.design import designed
-from ssdlab.running.on import runner_of
+from ssdlab.running.kept import maker_of
 from ssdlab.running.simulate import Plugs
 from ssdlab.running.sweep_runs import Budget, run_sweep
 
@@ -106,8 +106,8 @@ def sweep_command(
         plugs=Plugs(),
     )
     target = out or Path("runs") / f"{design.first.name}-sweep"
-    how: dict[str, Any] = {"force": force, "html": not no_html, "store": store}
-    with runner_of(on, jobs, design.runs) as runner:
+    how: dict[str, Any] = {"force": force, "html": not no_html}
+    with maker_of(on, jobs, store, not quiet, design.runs) as runner:
         how |= {"out": target, "progress": not quiet}
         done = run_sweep(design, runner, draw=draw, budget=limit, **how)
     put_result(json_, quiet, done.to_json, done.summary)

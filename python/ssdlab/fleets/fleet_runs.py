@@ -133,7 +133,7 @@ class Drive:
         return int(self.config["device.user_pages"] * self.config["device.page_bytes"])
 
     def span_of(self, volume: Volume) -> dict[str, object]:
-        """The part of the drive that a stand-in uses: its footprint is the same on all drives.
+        """The part of the drive that a stand-in fills and uses: the same bytes on all drives.
 
         Raises `ConfigError` if the drive is too small.
         """
@@ -146,7 +146,9 @@ class Drive:
                 " give a larger drive"
             )
             raise ConfigError([message])
-        return {"workload.span": round(footprint / capacity, 6)}
+        span = round(footprint / capacity, 6)
+        fill = round(span * float(self.config["precondition.fill"]), 6)
+        return {"workload.span": span, "precondition.fill": fill}
 
 
 def run_fleet(

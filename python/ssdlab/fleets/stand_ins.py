@@ -87,7 +87,10 @@ def volume_of(stand_in: StandIn, number: int, drive: Config) -> Volume:
     footprint = one.span * device["user_pages"] * device["page_bytes"]
     scale = footprint / fleet.footprint_bytes
     wanted = one.requests_per_s * DAY_S * published.DAYS * scale
-    requests = round(min(max(wanted, published.LEAST_REQUESTS), published.MOST_REQUESTS))
+    most = float(published.MOST_REQUESTS)
+    if one.write_share > 0:
+        most = min(most, published.MOST_ROUNDS * footprint / (one.write_share * one.size_bytes))
+    requests = round(min(max(wanted, published.LEAST_REQUESTS), most))
     written = requests * one.write_share * one.size_bytes
     hot_access = _hot_access(one.update_coverage, written / footprint)
     sets: dict[str, object] = {
