@@ -114,7 +114,7 @@ class Results:
 
     def _all(self) -> str:
         long = ", ".join(name for name in rows.TEXTS)
-        return f"select * exclude ({long}) from results order by created, key"
+        return f"select * exclude ({long}) from {query.WHOLE} order by created, key"
 
     def to_pandas(self) -> Any:  # noqa: ANN401 - of a library
         """All columns but long texts as a `pandas.DataFrame`. Raises `OutputError` without it."""
