@@ -82,9 +82,10 @@ def add_examples(app: typer.Typer, words: tuple[str, ...] = ()) -> None:
     for command in app.registered_commands:
         found = EXAMPLES.get(" ".join((*words, command.name or "")), ())
         if found:
-            lines = "\n\n".join(f"  {line}" for line in found)
-            before = f"{command.epilog}\n\n" if command.epilog else ""
-            command.epilog = f"{before}Example{'s' * (len(found) > 1)}:\n\n{lines}"
+            # A paragraph of help is a line, which the terminal breaks where it ends.
+            before = [" ".join(command.epilog.split())] if command.epilog else []
+            head = f"Example{'s' * (len(found) > 1)}:"
+            command.epilog = "\n\n".join([*before, head, *found])
     for group in app.registered_groups:
         inner = group.typer_instance
         if inner is not None:

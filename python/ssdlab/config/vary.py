@@ -213,15 +213,22 @@ def has_range(text: str) -> bool:
 
 
 def values_of(
-    vary: Mapping[str, Iterable[object]], *, drawn: bool = False
+    vary: Mapping[str, Iterable[object]],
+    *,
+    drawn: bool = False,
+    sets: Mapping[str, object] | None = None,
 ) -> dict[str, list[object] | Range]:
     """The values of each key: lists, or, if points are `drawn`, ranges without a step.
 
-    A text is a range, or a list of ranges and values with commas between them. Raises
-    `ConfigError` with everything that is wrong.
+    A text is a range, or a list of ranges and values with commas between them. Keys of `sets`
+    have a value and cannot vary. Raises `ConfigError` with everything that is wrong.
     """
     found: dict[str, list[object] | Range] = {}
-    messages: list[str] = []
+    messages = [
+        f"{keyed('vary', key)}: has a value by {argument('set')}, too; leave one of the two out"
+        for key in vary
+        if key in (sets or {})
+    ]
     for key, given in vary.items():
         if isinstance(given, str) and has_range(given):
             try:
@@ -301,5 +308,8 @@ def of_vary(messages: Iterable[str], keys: Iterable[str]) -> Iterator[str]:
     for message in messages:
         head, colon, rest = message.partition(f"{argument('set')}: ")
         name = re.split(r":?\s", rest, maxsplit=1)[0].rstrip(":")
-        ours = any(name == key or name.startswith(f"{key}.") for key in keys)
+        # An unknown table is told by its own name, before the key.
+        ours = any(
+            f"{a}.".startswith(f"{b}.") for key in keys for a, b in ((name, key), (key, name))
+        )
         yield keyed("vary", rest) if not head and colon and ours else message

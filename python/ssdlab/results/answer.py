@@ -24,6 +24,8 @@ AMOUNT = "waf"
 """The column that counts what is written; the others that are ranked are times."""
 TITLES = {one.name: one.title for one in columns() if one.ranked}
 """Columns of which the answer tells, with their names."""
+MARKED = [one.name for one in columns() if one.lower_is_better]
+"""Columns in which the lowest value is marked."""
 MOST_NAMED = 3
 """Configurations that are named in a row."""
 UNRANKED = (
@@ -41,8 +43,8 @@ class Answer:
     sentences: tuple[str, ...]
     """Most important first."""
     lowest: dict[str, tuple[str, ...]]
-    """By column the lowest configuration, then those that are equal or cannot be told from it.
-    Without the columns in which all are."""
+    """By column the lowest configuration, then those that are equal or cannot be told from it:
+    of all columns in which lower is better, without those in which all are alike."""
 
     @property
     def text(self) -> str:
@@ -111,13 +113,14 @@ def _work(report: Report) -> tuple[str, str]:
 def _answer(done: Comparison, work: str) -> Answer:
     if not done.repetitions:
         return Answer(work, (UNRANKED,), {})
-    base, alike, sentences, lowest = next(iter(done.repetitions)), [], [], {}
+    base, alike, sentences = next(iter(done.repetitions)), [], []
+    found = {key: tuple(done.lowest(key)) for key in MARKED}
+    lowest = {key: best for key, best in found.items() if 0 < len(best) < len(done.repetitions)}
     for key, title in TITLES.items():
-        best = done.lowest(key)
+        best = found[key]
         if len(best) == len(done.repetitions):
             alike.append((key, title))
         elif best:
-            lowest[key] = tuple(best)
             least = lowest.get(AMOUNT, best)[0]
             sentences.append(
                 _amount(done, base, best)
