@@ -114,9 +114,8 @@ def run(
     With `device` the run starts from the state of that idle device instead of preconditioning one;
     without `config` it uses the device's configuration. The device itself does not change.
 
-    With `seeds` the run is repeated with that many seeds, starting at `seed`, `jobs` at a time
-    (default: one per core), or where `on` says; the `ssdlab.Comparison` has means with confidence
-    intervals, and is written to `out` as by `ssdlab.compare`, whose `on` and `store` these are.
+    With `seeds` the run is repeated with that many seeds, starting at `seed`; the `Comparison` has
+    means with confidence intervals. `jobs`, `on`, `store`, `out`: as of `ssdlab.compare`.
 
     Raises `ConfigError`, `WorkloadError`, `OutputError` (nothing was run, or the results could not
     be written), `RunError` (the run could not finish) and `Interrupted` (Ctrl-C); the last two
