@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import typer
 
-from running import ssdlab_command
+from running import ROOT, ssdlab_command
 from ssdlab.cli import app
 from ssdlab.cli.examples import EXAMPLES
 from ssdlab.cli.terminal import coloured
@@ -51,6 +51,17 @@ def test_help_shows_them(tmp_path: Path) -> None:
     done = ssdlab_command("run", "--help", cwd=tmp_path)
     text = " ".join(done.stdout.split())
     assert "Examples: ssdlab run greedy-8ch --set gc.victim=fifo" in text
+
+
+def test_the_reference_and_the_manual_show_each_once() -> None:
+    reference = (ROOT / "docs/reference/command-line.md").read_text(encoding="utf-8")
+    assert reference.count("\nExample") == len(EXAMPLES)
+    for line in (one for all_ in EXAMPLES.values() for one in all_):
+        assert reference.count(f"    {line}\n") == 1, line
+    manual = (ROOT / "packaging/data/share/man/man1/ssdlab.1").read_text(encoding="utf-8")
+    for option in ("vary", "space"):
+        assert f"\nValues of --{option}:" in reference
+        assert f"\nValues of \\-\\-{option}:" in manual
 
 
 def test_a_new_configuration_is_complete_and_names_its_schema(tmp_path: Path) -> None:

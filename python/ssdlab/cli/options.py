@@ -58,7 +58,7 @@ On = Annotated[
     typer.Option(
         "--on",
         metavar="WHERE",
-        help="Where runs are made: threads[:N], processes[:N], local[:N] (Dask workers here),"
+        help="Where runs execute: threads[:N], processes[:N], local[:N] (Dask workers here),"
         " tcp://HOST:PORT (a Dask scheduler) or slurm:FILE.  [default: threads]",
     ),
 ]
