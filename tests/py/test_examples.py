@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -92,3 +95,20 @@ def test_colours_mark_what_invalidates_and_what_is_lowest() -> None:
     assert lines[4] == f"{red}  ! {end}all: short"
     plain = re.sub(r"\x1b\[[0-9;]*m", "", coloured(text))
     assert plain == text
+
+
+def test_the_shell_completes_verbs_options_and_presets() -> None:
+    for words, found in {
+        "ssdlab swe": "sweep",
+        "ssdlab compare --va": "--vary",
+        "ssdlab run greedy-8": "greedy-8ch",
+        "ssdlab compare greedy-8ch modern-t": "modern-tlc",
+        "ssdlab run mine.t": "",  # the shell's own completion: files
+    }.items():
+        asked = {"COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
+        env = {**os.environ, "_SSDLAB_COMPLETE": "complete_bash", **asked}
+        # Variables are named after the command, which is `ssdlab` where it is installed.
+        program = "import sys; sys.argv[0] = 'ssdlab'; from ssdlab.cli import main; main()"
+        command = [sys.executable, "-c", program]
+        done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+        assert done.stdout.split() == found.split(), (words, done.stderr)
