@@ -96,7 +96,7 @@ def test_bad_settings_are_told_together(tmp_path: Path) -> None:
         settings(str(file))
     assert [message.removeprefix(f"{file}: ") for message in refusal.value.messages] == [
         "jobs: found 0, expected at least 1",
-        "cores: found '8', expected a number: cores of a job, which are so many runs at a time",
+        "cores: found '8', expected a number: cores of a job; each executes one run at a time",
         "memry: no such key; did you mean memory?",
         "directives: found [3], expected a list of texts",
         'memory is missing: memory of a job, such as "32 GB"',

@@ -82,10 +82,12 @@ def add_examples(app: typer.Typer, words: tuple[str, ...] = ()) -> None:
     for command in app.registered_commands:
         found = EXAMPLES.get(" ".join((*words, command.name or "")), ())
         if found:
-            # A paragraph of help is a line, which the terminal breaks where it ends.
-            before = [" ".join(command.epilog.split())] if command.epilog else []
-            head = f"Example{'s' * (len(found) > 1)}:"
-            command.epilog = "\n\n".join([*before, head, *found])
+            examples = "\n\n".join([f"Example{'s' * (len(found) > 1)}:", *found])
+            before = command.epilog or ""
+            # Whoever loads the command again, as its documentation does, finds the same verbs.
+            if not before.endswith(examples):
+                # A paragraph of help is a line, which the terminal breaks where it ends.
+                command.epilog = "\n\n".join([*filter(None, [" ".join(before.split())]), examples])
     for group in app.registered_groups:
         inner = group.typer_instance
         if inner is not None:

@@ -34,6 +34,7 @@ from ssdlab.cli.options import (
     Trace,
     Traces,
     Unit,
+    presets,
 )
 from ssdlab.cli.terminal import Form, put_result, say
 from ssdlab.errors import ConfigError, Interrupted, OutputError, RunError
@@ -103,7 +104,9 @@ def run_command(
 def compare_command(
     configs: Annotated[
         list[str] | None,
-        typer.Argument(metavar="CONFIG|PRESET...", help="TOML files or presets."),
+        typer.Argument(
+            metavar="CONFIG|PRESET...", help="TOML files or presets.", autocompletion=presets
+        ),
     ] = None,
     traces: Traces = None,
     preset_matrix: Matrix = False,

@@ -10,6 +10,7 @@ import typer
 from ssdlab.cli.arguments import drive_preset, read_as, vary_values
 from ssdlab.cli.ending import end, few_reasons
 from ssdlab.cli.options import (
+    A_CONFIG,
     Force,
     Jobs,
     Json,
@@ -48,10 +49,7 @@ Drive = Annotated[
 
 @app.command("sweep", epilog=EPILOG)
 def sweep_command(
-    config: Annotated[
-        str | None,
-        typer.Argument(metavar="CONFIG|PRESET", help="TOML file, or name of a preset."),
-    ] = None,
+    config: Annotated[str | None, A_CONFIG] = None,
     vary: Annotated[
         list[str] | None,
         typer.Option(

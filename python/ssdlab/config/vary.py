@@ -238,14 +238,12 @@ def values_of(
         # Of another string the letters would be varied.
         elif isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
             listed = json.dumps(given, default=str)
-            messages.append(
-                f"{key}: nothing to vary: expected a list of values, such as [{listed}]"
-            )
+            messages.append(f"{keyed('vary', key)}: expected a list of values, such as [{listed}]")
         else:
             values = [_plain(one) for one in given]
             found[key] = values
             if not values:
-                messages.append(f"{key}: nothing to vary: the list of values is empty")
+                messages.append(f"{keyed('vary', key)}: nothing to vary: the list is empty")
     if messages:
         raise ConfigError(messages)
     return found

@@ -1,4 +1,4 @@
-"""Where runs are made: the word of `on`, or `--on`."""
+"""Where runs execute: the word of `on`, or `--on`."""
 
 from __future__ import annotations
 

@@ -28,13 +28,13 @@ class Key(NamedTuple):
 
 
 KEYS = {
-    "jobs": Key(int, "number of jobs; with `least_jobs` the most of them", needed=True),
-    "least_jobs": Key(int, "with it there are as many jobs as the runs need, at least these"),
-    "cores": Key(int, "cores of a job, which are so many runs at a time", "cores", needed=True),
+    "jobs": Key(int, "number of jobs; with `least_jobs` the maximum", needed=True),
+    "least_jobs": Key(int, "minimum number of jobs; with it the number follows the waiting runs"),
+    "cores": Key(int, "cores of a job; each executes one run at a time", "cores", needed=True),
     "memory": Key(str, 'memory of a job, such as "32 GB"', "memory", needed=True),
     "processes": Key(int, "worker processes of a job, which share its cores", "processes"),
     "partition": Key(str, "partition", "queue"),
-    "account": Key(str, "account that is charged", "account"),
+    "account": Key(str, "account to charge", "account"),
     "walltime": Key(str, 'longest time of a job, such as "04:00:00"', "walltime"),
     "name": Key(str, "name of the jobs", "job_name"),
     "directives": Key(list, "further lines of #SBATCH", "job_extra_directives"),
