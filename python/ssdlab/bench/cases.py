@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ssdlab.oracles import greedy, load, load_from_over_provisioning
 
@@ -52,6 +52,10 @@ class Case:
     soft: int = 12
     """Erased blocks of a plane at which its collection starts."""
     repeats: int = 1
+    group: int = 0
+    """Chips of a parity group; 0: none. User pages become `user` without their parity."""
+    keys: Mapping[str, Value] = field(default_factory=dict)
+    """Keys that differ from those below."""
 
     @property
     def planes(self) -> int:
@@ -74,6 +78,10 @@ class Case:
     def settings(self) -> Mapping[str, Value]:
         """Return the config keys."""
         filled = self.overwrite is not None
+        user = self.user
+        if self.group:
+            stripe = self.planes // self.group * (self.group - 1)
+            user = self.user // self.planes * stripe
         return {
             "run.mode": "functional" if self.functional else "timed",
             "device.channels": 8,
@@ -82,7 +90,8 @@ class Case:
             "device.blocks_per_plane": self.blocks,
             "device.pages_per_block": self.pages,
             "device.page_size": f"{PAGE_BYTES} B",
-            "device.user_capacity": f"{self.user * PAGE_BYTES} B",
+            "device.user_capacity": f"{user * PAGE_BYTES} B",
+            "raid.group": self.group,
             "timing.model": "pipelined",
             "timing.read": "75 us",
             "timing.program": "750 us",
@@ -98,6 +107,7 @@ class Case:
             "workload.size": f"{PAGE_BYTES} B",
             "workload.requests": self.writes,
             "workload.warmup_requests": self.warmup,
+            **self.keys,
         }
 
 

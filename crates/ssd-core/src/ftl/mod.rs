@@ -420,9 +420,21 @@ impl Ftl {
         }
     }
 
-    /// Prefetch what a write of `lpn` will access; call [`Owners::prefetch`] some requests before.
+    /// Prefetch what a write of `lpn`, which may be beyond the device, will access; call [`Owners::prefetch`] some
+    /// requests before.
     #[inline(always)]
     pub fn prefetch_write(&self, lpn: Lpn) {
+        self.prefetch_page(lpn);
+        if let Some(groups) = self.groups.as_deref()
+            && lpn.0 < self.geo.user_pages
+        {
+            self.owners.prefetch(groups.parity(groups.group_of(lpn)));
+        }
+    }
+
+    /// Prefetch the state of the page where `lpn` is.
+    #[inline(always)]
+    pub fn prefetch_page(&self, lpn: Lpn) {
         if let Some(ppn) = self.owners.prefetch_valid(lpn) {
             self.prefetch_counts(ppn);
         }

@@ -159,10 +159,14 @@ impl Ssd {
             Some(recovery) => raid.recoveries.is_bound(recovery),
             None => raid.program_starts(plane),
         }
-        self.ftl.owners.prefetch(lpn);
         self.ledger.measured.flash.programs[cause.at()] += 1;
+        // The commit will need what is prefetched.
         if cause == Cause::Host {
+            self.ftl.owners.prefetch(lpn);
+            self.ftl.prefetch_claim(slot);
             self.ledger.measured.note_write();
+        } else {
+            self.ftl.prefetch_page(lpn);
         }
     }
 
