@@ -26,8 +26,8 @@ from ssdlab.running.cluster.runner import Cluster
 from ssdlab.running.compare_runs import plan, run_all
 from ssdlab.running.on import runner_of
 
-OP = "device.over_provisioning"
-VARY: dict[str, Any] = {OP: [0.2, 0.3, 0.4], "gc.victim": ["greedy", "fifo"]}
+RESERVE = "gc.reserve"
+VARY: dict[str, Any] = {RESERVE: [1, 2, 3], "gc.victim": ["greedy", "fifo"]}
 LONG = {**SMALL, "workload.requests": 100_000}
 ENDLESS = {**SMALL, "workload.requests": 200_000_000_000}
 QUIET: dict[str, Any] = {"progress": False, "html": False}
@@ -160,7 +160,8 @@ def test_a_run_that_no_worker_holds_fails_with_the_numbers(tmp_path: Path) -> No
         made.work("", "--memory-limit", "200 MiB")
         made.wait_for(1)
         vary = {"device.blocks_per_plane": [32, 400_000]}
-        done = ssdlab.sweep("greedy-8ch", set=SMALL, vary=vary, **QUIET, on=made.address)
+        fixed = {key: value for key, value in SMALL.items() if key not in vary}
+        done = ssdlab.sweep("greedy-8ch", set=fixed, vary=vary, **QUIET, on=made.address)
         (why,) = done.failures.values()
         assert len(done.outcomes) == 2
         assert "takes about" in why
@@ -360,7 +361,8 @@ def test_ctrl_c_keeps_what_is_done_and_stops_the_workers(two: Dask, tmp_path: Pa
     from distributed import Client
 
     words = ["sweep", "greedy-8ch", "--vary", "workload.requests=1000,200000000000", "--seeds", "4"]
-    words += ["--vary", f"{OP}=0.2,0.3", "--on", two.address, "--out", "s", *sets(SMALL)]
+    words += ["--vary", f"{RESERVE}=1,2", "--on", two.address, "--out", "s"]
+    words += sets({key: value for key, value in SMALL.items() if key != "workload.requests"})
     process = subprocess.Popen([*COMMAND, *words], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
     _some(tmp_path / "s")
     with Client(two.address, set_as_default=False) as client:
