@@ -38,12 +38,6 @@ CASES: dict[str, Case] = {
         *(ssdlab.compare, {"configs": TOML, "vary": {"gc.victim": ["x"]}}, "vary: gc.victim: "),
         *(["compare", TOML, "--vary", "gc.victim=x"], "--vary gc.victim: "),
     ),
-    "set and varied": (
-        *(ssdlab.sweep, {"config": TOML, "vary": VARY, "set": {"gc.window": 1}}),
-        "vary: gc.window: has a value by set, too",
-        ["compare", TOML, "--vary", "gc.window=1,2", "--set", "gc.window=1"],
-        "--vary gc.window: has a value by --set, too",
-    ),
     "table": (
         *(ssdlab.sweep, {"config": TOML, "vary": {"device.timing.program": ["1us", "2us"]}}),
         "vary: device.timing: unknown key",

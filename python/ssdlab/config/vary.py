@@ -213,22 +213,15 @@ def has_range(text: str) -> bool:
 
 
 def values_of(
-    vary: Mapping[str, Iterable[object]],
-    *,
-    drawn: bool = False,
-    sets: Mapping[str, object] | None = None,
+    vary: Mapping[str, Iterable[object]], *, drawn: bool = False
 ) -> dict[str, list[object] | Range]:
     """The values of each key: lists, or, if points are `drawn`, ranges without a step.
 
-    A text is a range, or a list of ranges and values with commas between them. Keys of `sets`
-    have a value and cannot vary. Raises `ConfigError` with everything that is wrong.
+    A text is a range, or a list of ranges and values with commas between them. Raises
+    `ConfigError` with everything that is wrong.
     """
     found: dict[str, list[object] | Range] = {}
-    messages = [
-        f"{keyed('vary', key)}: has a value by {argument('set')}, too; leave one of the two out"
-        for key in vary
-        if key in (sets or {})
-    ]
+    messages: list[str] = []
     for key, given in vary.items():
         if isinstance(given, str) and has_range(given):
             try:

@@ -32,7 +32,7 @@
     const square = logs.reduce((sum, x) => sum + (x - mean) ** 2, 0);
     const width = t[n - 2] * Math.sqrt(square / (n - 1) / n);
     const [centre, low, high] = [0, -width, width].map((x) => Math.exp(mean + x));
-    putRatio(cell, `${decimals(centre)} [${decimals(low)},\u00a0${decimals(high)}]`, low, high);
+    putRatio(cell, `${decimals(centre)} [${decimals(low)}, ${decimals(high)}]`, low, high);
   };
 
   const choice = document.getElementById("baseline");

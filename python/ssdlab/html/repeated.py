@@ -67,9 +67,7 @@ def ratio_cells(done: Comparison, label: str, baseline: str, columns: Sequence[s
     cells = []
     for key in columns:
         by_seed = json.dumps(done.values(label, key))
-        # Lines break between a ratio and its interval, not within that.
-        said = on_page(ratio_text(ratios.get(key))).replace(", ", ",\u00a0")
-        text = "1" if label == baseline else marked(said)
+        text = "1" if label == baseline else marked(on_page(ratio_text(ratios.get(key))))
         cells.append(f'<span class="ratio" data-by-seed="{escape(by_seed)}">{text}</span>')
     return cells
 

@@ -79,11 +79,16 @@ def of_points(points: Points) -> list[str]:
             continue
         low, high = (f"{points.labels[i]} ({shown(key, known[i].mean)})" for i in (least, most))
         near = [i for i in known if i != least and known[i].low <= known[least].high]
-        ties = ""
+        if len(near) == len(known) - 1:
+            sentences.append(_begun(f"{title}: no difference can be told."))
+            continue
+        near.sort(key=lambda i: known[i].mean)
+        text = f"{title} is lowest at {low}"
         if near:
-            ties = f", from which {_named([points.labels[i] for i in near])} cannot be told"
-        text = f"{title} is lowest at {low}{ties}; highest at {high}."
-        sentences.append(_begun(text))
+            text += f", from which {_named([points.labels[i] for i in near])} cannot be told"
+        # A mean with a wide interval may be the highest, and yet may be the lowest.
+        text += "" if most in near else f"; highest at {high}"
+        sentences.append(_begun(f"{text}."))
     if sentences and all(len(runs) < 2 for runs in points.runs):
         sentences.append(f"{ONE_SEED[0].upper()}{ONE_SEED[1:]}.")
     return sentences

@@ -49,7 +49,7 @@ def plan(
     """
     if not configs:
         raise ConfigError(["nothing to compare: give at least one configuration"])
-    lists = listed(values_of(vary or {}, sets=set))
+    lists = listed(values_of(vary or {}))
     loaded: list[tuple[Config, bytes]] = []
     parts: list[dict[str, str]] = []
     settings: list[tuple[tuple[str, Value], ...]] = []

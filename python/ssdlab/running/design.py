@@ -179,7 +179,7 @@ def designed(
 ) -> Design:
     """What a sweep runs. Raises `ConfigError`, or `WorkloadError` if a trace is missing."""
     chosen = checked_draw(draw, points)
-    given = values_of(vary, drawn=chosen is not None, sets=sets)
+    given = values_of(vary, drawn=chosen is not None)
     if not given:
         form = f"such as {keyed('vary', 'device.over_provisioning', '0.05:0.30:0.05')}"
         raise ConfigError([f"nothing to sweep: give at least one key and its values, {form}"])
