@@ -54,8 +54,8 @@ class Case:
     repeats: int = 1
     group: int = 0
     """Chips of a parity group; 0: none. User pages become `user` without their parity."""
-    keys: Mapping[str, Value] = field(default_factory=dict)
-    """Keys that differ from those below."""
+    keys: Mapping[str, Value | None] = field(default_factory=dict)
+    """Keys that differ from those below; None: not set."""
 
     @property
     def planes(self) -> int:
@@ -82,7 +82,7 @@ class Case:
         if self.group:
             stripe = self.planes // self.group * (self.group - 1)
             user = self.user // self.planes * stripe
-        return {
+        keys: dict[str, Value | None] = {
             "run.mode": "functional" if self.functional else "timed",
             "device.channels": 8,
             "device.chips_per_channel": self.chips,
@@ -109,6 +109,7 @@ class Case:
             "workload.warmup_requests": self.warmup,
             **self.keys,
         }
+        return {key: value for key, value in keys.items() if value is not None}
 
 
 def _load_for(amplification: float, pages: int) -> float:

@@ -49,6 +49,7 @@ PAPER = Case(
         "timing.read": "25 us",
         "timing.program": "200 us",
         "timing.erase": "1.5 ms",
+        "timing.bus_rate": None,
         "timing.transfer": "0 ns",
         "timing.sram": "0 ns",
         "alloc.placement": "static",
