@@ -102,6 +102,9 @@ def verb(words: str, command: Any) -> Iterator[str]:  # noqa: ANN401 - of Click,
         value = "" if one.is_flag else f" \\fI{escaped(metavar(one))}\\fR"
         every = ", ".join(f"\\fB{escaped(opt)}\\fR" for opt in (*one.opts, *one.secondary_opts))
         yield f".TP\n{every}{value}\n{escaped(told(one.help))}"
+    notes = (command.epilog or "").partition("Example")[0].strip()
+    if notes:
+        yield f".PP\n{escaped(notes)}"
     for line in EXAMPLES.get(words, ()):
         yield f".PP\n.RS\n.B {escaped(line)}\n.RE"
 

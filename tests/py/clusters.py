@@ -53,7 +53,8 @@ class Dask:
         local = self.folder / f"worker-{len(self.processes)}"
         local.mkdir()
         environment = {"SSDLAB_CACHE": str(local / "cache"), **(environment or {})}
-        words = [self.address, "--nthreads", "1", "--no-nanny", "--no-dashboard"]
+        words = [self.address, "--nthreads", "1", "--no-nanny"]
+        words += ["--dashboard-address", "127.0.0.1:0"]
         words += ["--host", "127.0.0.1", "--local-directory", str(local), *options]
         return self._started(as_ + WORKER, *words, limit=limit, cwd=cwd, environment=environment)
 

@@ -15,7 +15,7 @@ NODE = shutil.which("node")
 needs_node = pytest.mark.skipif(NODE is None, reason="no node: the page's scripts were not run")
 
 Tree: TypeAlias = "tuple[str, dict[str, str], list[Tree | str]]"
-VOID = {"meta", "link", "br", "img", "input", "hr"}
+VOID = {"meta", "link", "br", "wbr", "img", "input", "hr"}
 # HTML has no capitals in names of attributes; SVG has this one.
 CAPITALS = {"viewbox": "viewBox"}
 

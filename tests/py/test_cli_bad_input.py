@@ -79,7 +79,7 @@ def test_unknown_names(tmp_path: Path) -> None:
     done = ssdlab_command("run", "greedy-8ch", "--set", "gc.victim", cwd=tmp_path)
     refused(done, 2, "--set gc.victim: expected KEY=VALUE")
     done = ssdlab_command("compare", "greedy-8ch", "--vary", "gc.victim=", cwd=tmp_path)
-    refused(done, 2, "gc.victim: nothing to vary")
+    refused(done, 2, "--vary gc.victim: nothing to vary")
     done = ssdlab_command("compare", "greedy-8ch", "--vary", "gc.victim=fifo,best", cwd=tmp_path)
     refused(done, 2, "gc.victim", "best")
 

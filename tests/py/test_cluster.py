@@ -26,8 +26,8 @@ from ssdlab.running.cluster.runner import Cluster
 from ssdlab.running.compare_runs import plan, run_all
 from ssdlab.running.on import runner_of
 
-OP = "device.over_provisioning"
-VARY: dict[str, Any] = {OP: [0.2, 0.3, 0.4], "gc.victim": ["greedy", "fifo"]}
+RESERVE = "gc.reserve"
+VARY: dict[str, Any] = {RESERVE: [1, 2, 3], "gc.victim": ["greedy", "fifo"]}
 LONG = {**SMALL, "workload.requests": 100_000}
 ENDLESS = {**SMALL, "workload.requests": 200_000_000_000}
 QUIET: dict[str, Any] = {"progress": False, "html": False}
@@ -125,7 +125,7 @@ def test_a_fleet_worker_gets_a_file_from_another_one(tmp_path: Path) -> None:
         made.work(BLIND)
         made.wait_for(2)
         with runner_of(made.address, None) as runner:
-            done = run_all(planned, runner=runner, **QUIET)
+            done = run_all(planned, runner, **QUIET)
             assert isinstance(runner, Cluster)
             assert runner.connection.sender.sent_bytes == trace.stat().st_size
         assert done.completed
@@ -160,7 +160,8 @@ def test_a_run_that_no_worker_holds_fails_with_the_numbers(tmp_path: Path) -> No
         made.work("", "--memory-limit", "200 MiB")
         made.wait_for(1)
         vary = {"device.blocks_per_plane": [32, 400_000]}
-        done = ssdlab.sweep("greedy-8ch", set=SMALL, vary=vary, **QUIET, on=made.address)
+        fixed = {key: value for key, value in SMALL.items() if key not in vary}
+        done = ssdlab.sweep("greedy-8ch", set=fixed, vary=vary, **QUIET, on=made.address)
         (why,) = done.failures.values()
         assert len(done.outcomes) == 2
         assert "takes about" in why
@@ -360,7 +361,8 @@ def test_ctrl_c_keeps_what_is_done_and_stops_the_workers(two: Dask, tmp_path: Pa
     from distributed import Client
 
     words = ["sweep", "greedy-8ch", "--vary", "workload.requests=1000,200000000000", "--seeds", "4"]
-    words += ["--vary", f"{OP}=0.2,0.3", "--on", two.address, "--out", "s", *sets(SMALL)]
+    words += ["--vary", f"{RESERVE}=1,2", "--on", two.address, "--out", "s"]
+    words += sets({key: value for key, value in SMALL.items() if key != "workload.requests"})
     process = subprocess.Popen([*COMMAND, *words], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
     _some(tmp_path / "s")
     with Client(two.address, set_as_default=False) as client:
@@ -451,21 +453,21 @@ def test_words_of_on_that_mean_nothing() -> None:
         "slurm": "slurm:FILE",
         "tcp:": "",
     }.items():
-        with pytest.raises(ConfigError, match=f"--on {on}: expected ") as refusal:
+        with pytest.raises(ConfigError, match=f'on="{on}": expected ') as refusal:
             swept(on=on)
         assert near in str(refusal.value)
     with pytest.raises(ConfigError, match="expected a number from 1"):
         swept(on="local:many")
-    with pytest.raises(ConfigError, match="--jobs 3"):
+    with pytest.raises(ConfigError, match="jobs=3"):
         swept(on="local:2", jobs=3)
 
 
 def test_a_scheduler_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "CONNECT_S", 1)
-    with pytest.raises(ConfigError, match=r"tcp://127.0.0.1:9: no scheduler answered within 1 s"):
+    with pytest.raises(ConfigError, match=r'tcp://127.0.0.1:9": no scheduler answered within 1 s'):
         swept(on="tcp://127.0.0.1:9", out=tmp_path / "s")
     assert not (tmp_path / "s").exists()
-    with pytest.raises(ConfigError, match="--on tcp://nonsense"):
+    with pytest.raises(ConfigError, match='on="tcp://nonsense"'):
         swept(on="tcp://nonsense")
     with pytest.raises(ConfigError, match="names no certificates for TLS"):
         swept(on="tls://127.0.0.1:9")

@@ -14,7 +14,7 @@ from ssdlab.errors import ConfigError
 from ssdlab.results.sweep import Sweep
 from ssdlab.running.cluster.slurm import settings
 
-OP = "device.over_provisioning"
+RESERVE = "gc.reserve"
 FILE = """
 jobs = 2
 cores = 1
@@ -37,7 +37,7 @@ def test_a_sweep_on_jobs_of_slurm(more: str, tmp_path: Path) -> None:
     if reason:
         pytest.skip(reason)
     (tmp_path / "slurm.toml").write_text(FILE + more)
-    words = ["sweep", "greedy-8ch", "--vary", f"{OP}=0.2,0.3,0.4", "--seeds", "6", "--out", "s"]
+    words = ["sweep", "greedy-8ch", "--vary", f"{RESERVE}=1,2,3", "--seeds", "6", "--out", "s"]
     words += ["--on", "slurm:slurm.toml", *sets(SMALL)]
     with slurm(tmp_path) as environment:
         done = subprocess.run(
@@ -59,7 +59,7 @@ def test_a_sweep_on_jobs_of_slurm(more: str, tmp_path: Path) -> None:
 
         until(lambda: not jobs())
     here = ssdlab.sweep(
-        "greedy-8ch", set=SMALL, vary={OP: [0.2, 0.3, 0.4]}, seeds=6, progress=False, html=False
+        "greedy-8ch", set=SMALL, vary={RESERVE: [1, 2, 3]}, seeds=6, progress=False, html=False
     )
     assert Sweep.read(tmp_path / "s").rows == here.rows
     logs = [one.read_text() for one in (tmp_path / "logs").iterdir()]
@@ -96,7 +96,7 @@ def test_bad_settings_are_told_together(tmp_path: Path) -> None:
         settings(str(file))
     assert [message.removeprefix(f"{file}: ") for message in refusal.value.messages] == [
         "jobs: found 0, expected at least 1",
-        "cores: found '8', expected a number: cores of a job, which are so many runs at a time",
+        "cores: found '8', expected a number: cores of a job; each executes one run at a time",
         "memry: no such key; did you mean memory?",
         "directives: found [3], expected a list of texts",
         'memory is missing: memory of a job, such as "32 GB"',

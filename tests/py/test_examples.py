@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +15,7 @@ from typing import Any
 import pytest
 import typer
 
-from running import ssdlab_command
+from running import ROOT, ssdlab_command
 from ssdlab.cli import app
 from ssdlab.cli.examples import EXAMPLES
 from ssdlab.cli.terminal import coloured
@@ -53,6 +56,17 @@ def test_help_shows_them(tmp_path: Path) -> None:
     assert "Examples: ssdlab run greedy-8ch --set gc.victim=fifo" in text
 
 
+def test_the_reference_and_the_manual_show_each_once() -> None:
+    reference = (ROOT / "docs/reference/command-line.md").read_text(encoding="utf-8")
+    assert reference.count("\nExample") == len(EXAMPLES)
+    for line in (one for all_ in EXAMPLES.values() for one in all_):
+        assert reference.count(f"    {line}\n") == 1, line
+    manual = (ROOT / "packaging/data/share/man/man1/ssdlab.1").read_text(encoding="utf-8")
+    for option in ("vary", "space"):
+        assert f"\nValues of --{option}:" in reference
+        assert f"\nValues of \\-\\-{option}:" in manual
+
+
 def test_a_new_configuration_is_complete_and_names_its_schema(tmp_path: Path) -> None:
     for preset in ("modern-tlc", "drive:micron-7450-max-800"):
         file = f"{preset.partition(':')[0]}.toml"
@@ -81,3 +95,20 @@ def test_colours_mark_what_invalidates_and_what_is_lowest() -> None:
     assert lines[4] == f"{red}  ! {end}all: short"
     plain = re.sub(r"\x1b\[[0-9;]*m", "", coloured(text))
     assert plain == text
+
+
+def test_the_shell_completes_verbs_options_and_presets() -> None:
+    for words, found in {
+        "ssdlab swe": "sweep",
+        "ssdlab compare --va": "--vary",
+        "ssdlab run greedy-8": "greedy-8ch",
+        "ssdlab compare greedy-8ch modern-t": "modern-tlc",
+        "ssdlab run mine.t": "",  # the shell's own completion: files
+    }.items():
+        asked = {"COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
+        env = {**os.environ, "_SSDLAB_COMPLETE": "complete_bash", **asked}
+        # Variables are named after the command, which is `ssdlab` where it is installed.
+        program = "import sys; sys.argv[0] = 'ssdlab'; from ssdlab.cli import main; main()"
+        command = [sys.executable, "-c", program]
+        done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+        assert done.stdout.split() == found.split(), (words, done.stderr)

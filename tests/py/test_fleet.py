@@ -18,7 +18,7 @@ import pytest
 import ssdlab
 from ssdlab.fleets import answer, findings, published, stand_ins, volumes
 from ssdlab.fleets.fleet import MEASURED, UNSTEADY, Fleet
-from ssdlab.fleets.fleet_runs import run_fleet
+from ssdlab.fleets.fleet_runs import _drives, run_fleet
 from ssdlab.fleets.volumes import statistics_of
 from ssdlab.results.report import Report
 from ssdlab.running.simulate import run_loaded
@@ -145,6 +145,25 @@ def test_a_trace_is_split_once(
     assert [one.statistics for one in again] == [one.statistics for one in done.volumes]
 
 
+SPLIT = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_NOFILE, (300, 300))
+import ssdlab
+found = ssdlab.Trace(sys.argv[1]).split(sys.argv[2], progress=False)
+print(len(found), sum(one.requests for one in found))
+"""
+
+
+def test_a_split_has_few_files_open(tmp_path: Path) -> None:
+    count = 1100
+    lines = (f"{i % count},W,{i * 4096},4096,{i}\n" for i in range(3 * count))
+    (tmp_path / "all.csv").write_text("".join(lines))
+    words = [sys.executable, "-c", SPLIT, "all.csv", "volumes"]
+    done = subprocess.run(words, capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert done.stdout == f"{count} {3 * count}\n", done.stderr
+    assert len([*(tmp_path / "volumes").iterdir()]) == count
+
+
 def test_a_folder_is_read_and_resumed(
     done: Fleet, trace: Path, drive: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -171,7 +190,7 @@ def test_a_folder_is_read_and_resumed(
     again = ssdlab.fleet([trace], drives=[drive], cache=cache, out=done.folder, progress=False)
     assert again.rows == done.rows
     assert len(ran) == 5
-    with pytest.raises(ssdlab.OutputError, match=r"another fleet \(with other --set\)"):
+    with pytest.raises(ssdlab.OutputError, match=r"another fleet \(with other set\)"):
         ssdlab.fleet(
             [trace], drives=[drive], cache=cache, out=done.folder, set={"run.seed": 9},
             progress=False,
@@ -242,7 +261,7 @@ def test_a_drive_too_small_for_a_volume(trace: Path, drive: Path, cache: Path) -
     ("words", "told"),
     [
         (["--drive", "greedy-8ch"], "no volumes: expected traces, or --stand-in"),
-        (["--stand-in", "alibaba:4"], "no drive: give --drive"),
+        (["--stand-in", "alibaba:4"], "no drive: expected --drive with"),
         (["--stand-in", "alibabba:4", "--drive", "greedy-8ch"], "did you mean alibaba?"),
         (["--stand-in", "alibaba", "--drive", "greedy-8ch"], "expected alibaba:COUNT"),
         (["--stand-in", "alibaba:0", "--drive", "greedy-8ch"], "expected alibaba:COUNT"),
@@ -328,6 +347,23 @@ def test_a_stand_in_is_what_was_drawn(drive: Path, tmp_path: Path) -> None:
         )
         assert float(str(found["footprint_bytes"])) <= 1.01 * float(str(stated["footprint_bytes"]))
     assert tried >= 3
+
+
+def test_a_stand_in_fills_its_footprint_and_writes_it_a_few_times(drive: Path) -> None:
+    made = stand_ins.StandIn.of("alibaba:300", 1)
+    (config,) = _drives([drive], {}, None)
+    seen = []
+    for number in range(made.count):
+        volume = stand_ins.volume_of(made, number, config.config)
+        sets = config.span_of(volume)
+        assert sets["precondition.fill"] == sets["workload.span"]
+        footprint = float(str(volume.statistics["footprint_bytes"]))
+        assert sets["workload.span"] == pytest.approx(footprint / config.capacity_bytes, abs=1e-6)
+        rounds = float(str(volume.statistics["overwrite_factor"]))
+        requests = int(str(volume.statistics["volume_requests"]))
+        assert rounds <= published.MOST_ROUNDS * (1 + 1 / requests)
+        seen.append(rounds)
+    assert max(seen) == pytest.approx(published.MOST_ROUNDS, rel=0.01)
 
 
 def test_stand_ins_do_not_depend_on_how_many_there_are(drive: Path) -> None:

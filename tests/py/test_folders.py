@@ -156,7 +156,7 @@ def test_an_interrupted_comparison_lists_what_was_not_run(
     ids=["text", "table", "number", "policy"],
 )
 def test_one_value_is_not_varied(values: Any) -> None:  # noqa: ANN401
-    with pytest.raises(ssdlab.ConfigError, match=r"gc\.victim: nothing to vary: expected a list"):
+    with pytest.raises(ssdlab.ConfigError, match=r"vary: gc\.victim: expected a list"):
         ssdlab.compare("greedy-8ch", vary={"gc.victim": values}, progress=False)
 
 

@@ -19,7 +19,7 @@ from ssdlab.html.svg import drawn
 
 LOGGED = {**SMALL, "metrics.op_log": True, "metrics.interval": "2 ms"}
 MOST_BYTES = 6_000_000
-VOID = {"meta", "link", "br", "img", "input", "hr"}
+VOID = {"meta", "link", "br", "wbr", "img", "input", "hr"}
 VICTIMS = ["greedy", "fifo", "random"]
 
 

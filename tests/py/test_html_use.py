@@ -251,6 +251,17 @@ def test_what_can_be_done_is_said(page: Page, files: dict[str, Path]) -> None:
     page.call("Emulation.setEmulatedMedia", media="")
 
 
+def test_numbers_stay_whole_on_paper_and_tables_fit(page: Page, files: dict[str, Path]) -> None:
+    page.opened(files["seeds"], 718, 1000)  # A4 between margins of a centimetre
+    page.call("Emulation.setEmulatedMedia", media="print")
+    broken = "[...document.querySelectorAll('td data')].filter(d => d.getClientRects().length > 1)"
+    wide = """[...document.querySelectorAll('table')].filter(
+      t => t.getBoundingClientRect().right > document.documentElement.clientWidth)"""
+    assert page.run(f"{broken}.length") == 0
+    assert page.run(f"{wide}.map(t => t.caption.textContent)") == []
+    page.call("Emulation.setEmulatedMedia", media="")
+
+
 def colours(page: Page) -> tuple[str, str]:
     found: Any = page.run(
         "(() => { const s = getComputedStyle(document.body);"

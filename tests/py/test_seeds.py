@@ -3,8 +3,11 @@
 import json
 import math
 import random
+import re
 import shutil
+from collections.abc import Mapping
 from dataclasses import replace
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -77,26 +80,26 @@ def test_the_interval_decides(
     assert order(*ratio) == expected
 
 
-def with_waf(by_label: dict[str, list[float]]) -> ssdlab.Comparison:
-    """A comparison whose write amplification is as given, seed by seed."""
+def with_number(
+    by_label: dict[str, list[float]], key: tuple[str, ...] = ("waf", "total")
+) -> ssdlab.Comparison:
+    """A comparison whose write amplification, or number `key`, is as given, seed by seed."""
     base = ssdlab.run("greedy-8ch", set=SMALL, progress=False).json
     repetitions = {
-        label: {
-            seed: ssdlab.Report.of(
-                json.dumps(
-                    {
-                        **base,
-                        "waf": {**base["waf"], "total": value},
-                        "provenance": {**base["provenance"], "seed": seed},
-                    }
-                )
-            )
-            for seed, value in enumerate(values, 1)
-        }
+        label: {seed: _changed(base, key, value, seed) for seed, value in enumerate(values, 1)}
         for label, values in by_label.items()
     }
     firsts = {label: by_seed[1] for label, by_seed in repetitions.items()}
     return ssdlab.Comparison(firsts, repetitions=repetitions)
+
+
+def _changed(
+    base: Mapping[str, Any], key: tuple[str, ...], value: float, seed: int
+) -> ssdlab.Report:
+    held = json.loads(json.dumps(base))
+    held["provenance"]["seed"] = seed
+    reduce(lambda part, name: part[name], key[:-1], held)[key[-1]] = value
+    return ssdlab.Report.of(json.dumps(held))
 
 
 RANKED: list[tuple[dict[str, list[float]], list[str], str]] = [
@@ -135,11 +138,26 @@ RANKED: list[tuple[dict[str, list[float]], list[str], str]] = [
 ]
 
 
+COSTS = [("latency", "write", "p99"), ("gc", "pages_moved"), ("flash", "erases")]
+
+
+@pytest.mark.parametrize("key", COSTS)
+def test_the_lowest_cost_is_marked_in_columns_that_rank_nothing(key: tuple[str, ...]) -> None:
+    done = with_number({"a": [9000, 9010], "b": [4000, 4010], "c": [4001, 4009]}, key)
+    (answer,) = done.answers
+    assert answer.text.startswith("Write amplification")
+    assert answer.text.endswith(": equal in all.")
+    assert [*answer.lowest.values()] == [("b", "c")]
+    assert re.findall(r"^  ([abc] [*=]) ", done.summary(), re.MULTILINE) == ["b *", "c ="]
+    page = comparison_page(done)
+    assert [page.count(f'<span class="{one}">') for one in ("lowest", "tie")] == [1, 1]
+
+
 @pytest.mark.parametrize(("by_label", "lowest", "sentence"), RANKED)
 def test_nothing_is_called_lowest_inside_the_intervals(
     by_label: dict[str, list[float]], lowest: list[str], sentence: str
 ) -> None:
-    done = with_waf(by_label)
+    done = with_number(by_label)
     assert done.lowest("waf") == lowest
     (answer,) = done.answers
     assert sentence in answer.sentences

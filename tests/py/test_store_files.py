@@ -23,6 +23,7 @@ import stored
 from running import ssdlab_command
 from ssdlab import cli
 from ssdlab.cli.ending import explained
+from ssdlab.display.argument import on_the_command_line
 from ssdlab.store import collect as collecting
 from ssdlab.store import files as filing
 from ssdlab.store import rows, store
@@ -48,7 +49,7 @@ def command(*words: str, store: Path | None = None) -> subprocess.CompletedProce
     out, told = io.StringIO(), io.StringIO()
     more = [] if store is None else ["--store", str(store)]
     code: object = 0
-    with redirect_stdout(out), redirect_stderr(told):
+    with redirect_stdout(out), redirect_stderr(told), on_the_command_line():
         try:
             code = cli.app(["results", *words, *more], standalone_mode=False) or 0
         except Exception as error:
@@ -446,8 +447,9 @@ def test_folders_that_are_no_store_are_refused(tmp_path: Path, folder: Path) -> 
 def test_versions_of_results_stay_apart(folder: Path) -> None:
     keys = parts(folder, [2])
     (folder / f"results-{RESULTS}").rename(folder / "results-0")
-    with pytest.raises(ssdlab.OutputError, match="of version 0: --results 0 reads those"):
+    with pytest.raises(ssdlab.OutputError, match="of version 0: version=0 reads those"):
         ssdlab.results(folder)
+    assert "of version 0: --results 0 reads those" in command("list", store=folder).stderr
     with Store(folder) as opened:
         assert not opened.find(keys)
         fill(opened, range(1))

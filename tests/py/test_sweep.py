@@ -697,11 +697,10 @@ def test_an_empty_space_has_one_point() -> None:
 
 
 def test_the_answer_says_what_intervals_tell() -> None:
-    column = {"gc.victim": ["a", "b", "c"]}
-
     def told(*waf: tuple[float, ...]) -> str:
         rows: list[list[Row]] = [[{"waf": value} for value in seeds] for seeds in waf]
-        return " ".join(of_points(Points.of(["a", "b", "c"], column, rows)))
+        column = {"gc.victim": [*"abcd"[: len(rows)]]}
+        return " ".join(of_points(Points.of([*"abcd"[: len(rows)]], column, rows)))
 
     assert told((2.0,), (3.0,), (4.0,)) == (
         "Write amplification is lowest at a (2.000); highest at c (4.000). One seed: no interval."
@@ -711,6 +710,11 @@ def test_the_answer_says_what_intervals_tell() -> None:
     close = told((2.0, 2.1, 1.9), (2.05, 2.1, 2.0), (4.0, 4.01, 3.99))
     assert "lowest at a (2.000), from which b cannot be told; highest at c" in close
     assert told((2.0, 2.0), (2.0, 2.0), (2.0, 2.0)) == "Write amplification: equal at all points."
+    wide = told((2.0, 2.1, 1.9), (3.0, 3.01, 2.99), (4.0, 9.0, 1.0))
+    assert wide == "Write amplification is lowest at a (2.000), from which c cannot be told."
+    assert told((2.0, 2.5), (2.1, 2.6)) == "Write amplification: no difference can be told."
+    three = told((2.0, 2.5, 2.2), (2.4, 2.6, 2.5), (2.1, 2.6, 2.3), (9.0, 9.1, 9.2))
+    assert "from which c and b cannot be told; highest at d" in three
     assert told((), (), ()) == ""
 
 

@@ -82,9 +82,12 @@ def add_examples(app: typer.Typer, words: tuple[str, ...] = ()) -> None:
     for command in app.registered_commands:
         found = EXAMPLES.get(" ".join((*words, command.name or "")), ())
         if found:
-            lines = "\n\n".join(f"  {line}" for line in found)
-            before = f"{command.epilog}\n\n" if command.epilog else ""
-            command.epilog = f"{before}Example{'s' * (len(found) > 1)}:\n\n{lines}"
+            examples = "\n\n".join([f"Example{'s' * (len(found) > 1)}:", *found])
+            before = command.epilog or ""
+            # Whoever loads the command again, as its documentation does, finds the same verbs.
+            if not before.endswith(examples):
+                # A paragraph of help is a line, which the terminal breaks where it ends.
+                command.epilog = "\n\n".join([*filter(None, [" ".join(before.split())]), examples])
     for group in app.registered_groups:
         inner = group.typer_instance
         if inner is not None:

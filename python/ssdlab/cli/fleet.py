@@ -26,6 +26,7 @@ from ssdlab.cli.options import (
 )
 from ssdlab.cli.terminal import put_result
 from ssdlab.config.resolve import preset_names
+from ssdlab.display.argument import came_as
 from ssdlab.fleets.fleet_runs import name_of, run_fleet
 from ssdlab.results.folder import FLEET
 from ssdlab.running.kept import maker_of
@@ -89,6 +90,7 @@ def fleet_command(
 
     The same command with the same --out resumes where it stopped.
     """
+    came_as("drives", "--drive")
     target = out or Path("runs") / name_of(traces or [], stand_in)
     with maker_of(on, jobs, store, not quiet) as runner:
         done = run_fleet(

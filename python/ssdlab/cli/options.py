@@ -8,11 +8,19 @@ from typing import Annotated, Literal
 import typer
 
 from ssdlab.cli.terminal import Form
+from ssdlab.config.resolve import preset_names
 from ssdlab.errors import ConfigError
 
-ConfigArgument = Annotated[
-    str, typer.Argument(metavar="CONFIG|PRESET", help="TOML file, or name of a preset.")
-]
+
+def presets(incomplete: str) -> list[str]:
+    """Presets that begin so, for the shell; it completes names of files where there are none."""
+    return [name for name in preset_names() if name.startswith(incomplete)]
+
+
+A_CONFIG = typer.Argument(
+    metavar="CONFIG|PRESET", help="TOML file, or name of a preset.", autocompletion=presets
+)
+ConfigArgument = Annotated[str, A_CONFIG]
 Sets = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Override one key; repeatable."),
@@ -58,7 +66,7 @@ On = Annotated[
     typer.Option(
         "--on",
         metavar="WHERE",
-        help="Where runs are made: threads[:N], processes[:N], local[:N] (Dask workers here),"
+        help="Where runs execute: threads[:N], processes[:N], local[:N] (Dask workers here),"
         " tcp://HOST:PORT (a Dask scheduler) or slurm:FILE.  [default: threads]",
     ),
 ]

@@ -15,6 +15,7 @@ from ssdlab.cli.arguments import size_bytes
 from ssdlab.cli.ending import UNFINISHED
 from ssdlab.cli.options import ForceFiles, Json, NoHtml, StoreOption
 from ssdlab.cli.terminal import put, put_result, say
+from ssdlab.display.argument import came_as
 from ssdlab.display.numbers import size
 from ssdlab.errors import ConfigError
 from ssdlab.results import frames, outputs
@@ -22,7 +23,7 @@ from ssdlab.results.text import counted
 from ssdlab.running.simulate import store_files
 from ssdlab.store.collect import Collected, collect
 from ssdlab.store.files import Files
-from ssdlab.store.query import Answer
+from ssdlab.store.query import MOST_SHOWN, Answer
 from ssdlab.store.results import Results, stored_in
 from ssdlab.store.verify import Verified, verify
 
@@ -46,12 +47,19 @@ KeyArgument = Annotated[
 Csv = Annotated[bool, typer.Option("--csv", help="Print CSV.")]
 
 
+def _place(store: Path | None, version: int | None) -> tuple[Path, int]:
+    """The folder and the version of results."""
+    came_as("folder", "--store")
+    came_as("version", "--results")
+    return stored_in(store), versions.RESULTS if version is None else version
+
+
 def _results(store: Path | None, version: int | None) -> Results:
-    return Results(stored_in(store), versions.RESULTS if version is None else version)
+    return Results(*_place(store, version))
 
 
 def _files(store: Path | None, version: int | None) -> Files:
-    return Files(stored_in(store), versions.RESULTS if version is None else version, write=False)
+    return Files(*_place(store, version), write=False)
 
 
 def _put(answer: Answer, json_: bool | None, csv: bool) -> None:
@@ -61,6 +69,8 @@ def _put(answer: Answer, json_: bool | None, csv: bool) -> None:
         put(answer.to_csv())
     else:
         put_result(json_, False, answer.to_json, answer.summary)
+        if json_ is None and len(answer) > MOST_SHOWN:
+            say("--csv and --json print all rows")
 
 
 @app.command("query")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Protocol, TypeVar
@@ -33,12 +34,13 @@ from ssdlab.cli.options import (
     Trace,
     Traces,
     Unit,
+    presets,
 )
 from ssdlab.cli.terminal import Form, put_result, say
 from ssdlab.errors import ConfigError, Interrupted, OutputError, RunError
 from ssdlab.results.report import Report
 from ssdlab.running.compare_runs import plan, run_all
-from ssdlab.running.on import runner_of
+from ssdlab.running.kept import VARIABLE, maker_of
 from ssdlab.running.runner import Planned
 
 app = typer.Typer()
@@ -61,6 +63,7 @@ def run_command(
     jobs: Jobs = None,
     on: On = None,
     no_html: NoHtml = False,
+    store: StoreOption = None,
 ) -> None:
     """Simulate one run."""
     values = read_as(sets, unit, page_size, sort)
@@ -68,12 +71,15 @@ def run_command(
         traces = [] if trace is None else [trace]
         planned = plan([config], traces=traces, set=values, seed=seed, seeds=seeds)
         target = out or Path("runs") / planned[0].config.name
-        _compared(planned, (on, jobs), target, force, json_, quiet, no_html)
+        _compared(planned, (on, jobs, store), target, force, json_, quiet, no_html)
         return
     if jobs is not None or on is not None:
         option = "--jobs" if jobs is not None else "--on"
         message = f"a single run uses one core here; {option} needs --seeds"
         raise typer.BadParameter(message, param_hint=option)
+    if store is not None and str(store) != os.environ.get(VARIABLE):
+        message = "a single run is always made; --store needs --seeds"
+        raise typer.BadParameter(message, param_hint="--store")
     loaded = ssdlab.load_config(config, trace=trace, set=values, seed=seed)
     target = out or Path("runs") / loaded.name
 
@@ -98,7 +104,9 @@ def run_command(
 def compare_command(
     configs: Annotated[
         list[str] | None,
-        typer.Argument(metavar="CONFIG|PRESET...", help="TOML files or presets."),
+        typer.Argument(
+            metavar="CONFIG|PRESET...", help="TOML files or presets.", autocompletion=presets
+        ),
     ] = None,
     traces: Traces = None,
     preset_matrix: Matrix = False,
@@ -155,7 +163,7 @@ def compare_command(
         seeds=seeds,
     )
     target = out or Path("runs") / f"{planned[0].config.name}-compared"
-    _compared(planned, (on, jobs), target, force, json_, quiet, no_html, store)
+    _compared(planned, (on, jobs, store), target, force, json_, quiet, no_html)
 
 
 class _Study(Protocol):
@@ -215,16 +223,15 @@ def _separations(quick: bool, jobs: int | None, out: Path | None, json_: Form, q
 
 def _compared(
     planned: Sequence[Planned],
-    where: tuple[str | None, int | None],
+    where: tuple[str | None, int | None, Path | None],
     target: Path,
     force: bool,
     json_: Form,
     quiet: bool,
     no_html: bool,
-    store: Path | None = None,
 ) -> None:
     """Run everything and print the results; exit with an error if they are incomplete."""
-    how: dict[str, Any] = {"force": force, "html": not no_html, "store": store}
-    with runner_of(*where, len(planned)) as runner:
-        done = run_all(planned, runner=runner, out=target, progress=not quiet, **how)
+    how: dict[str, Any] = {"force": force, "html": not no_html, "progress": not quiet}
+    with maker_of(*where, not quiet, len(planned)) as runner:
+        done = run_all(planned, runner, out=target, **how)
     end_comparison(done, target, json_, quiet)

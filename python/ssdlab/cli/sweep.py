@@ -10,6 +10,7 @@ import typer
 from ssdlab.cli.arguments import drive_preset, read_as, vary_values
 from ssdlab.cli.ending import end, few_reasons
 from ssdlab.cli.options import (
+    A_CONFIG,
     Force,
     Jobs,
     Json,
@@ -30,7 +31,7 @@ from ssdlab.cli.terminal import put_result, say
 from ssdlab.errors import ConfigError
 from ssdlab.results.sweep import CSV
 from ssdlab.running.design import designed
-from ssdlab.running.on import runner_of
+from ssdlab.running.kept import maker_of
 from ssdlab.running.simulate import Plugs
 from ssdlab.running.sweep_runs import Budget, run_sweep
 
@@ -48,10 +49,7 @@ Drive = Annotated[
 
 @app.command("sweep", epilog=EPILOG)
 def sweep_command(
-    config: Annotated[
-        str | None,
-        typer.Argument(metavar="CONFIG|PRESET", help="TOML file, or name of a preset."),
-    ] = None,
+    config: Annotated[str | None, A_CONFIG] = None,
     vary: Annotated[
         list[str] | None,
         typer.Option(
@@ -106,8 +104,8 @@ def sweep_command(
         plugs=Plugs(),
     )
     target = out or Path("runs") / f"{design.first.name}-sweep"
-    how: dict[str, Any] = {"force": force, "html": not no_html, "store": store}
-    with runner_of(on, jobs, design.runs) as runner:
+    how: dict[str, Any] = {"force": force, "html": not no_html}
+    with maker_of(on, jobs, store, not quiet, design.runs) as runner:
         how |= {"out": target, "progress": not quiet}
         done = run_sweep(design, runner, draw=draw, budget=limit, **how)
     put_result(json_, quiet, done.to_json, done.summary)

@@ -17,17 +17,20 @@ from ssdlab.cli.options import (
     Jobs,
     Json,
     NoHtml,
+    On,
     Out,
     PageSize,
     Quiet,
     Seeds,
     Sets,
     Sort,
+    StoreOption,
     Unit,
 )
 from ssdlab.cli.terminal import say
 from ssdlab.results.text import wrapped
 from ssdlab.running import trial
+from ssdlab.running.kept import maker_of
 
 app = typer.Typer()
 
@@ -57,11 +60,13 @@ def try_command(
     ] = "30s",
     seeds: Seeds = None,
     jobs: Jobs = None,
+    on: On = None,
     out: Out = None,
     force: Force = False,
     json_: Json = None,
     quiet: Quiet = False,
     no_html: NoHtml = False,
+    store: StoreOption = None,
     no_open: Annotated[
         bool, typer.Option("--no-open", help="Do not open the page in a browser.")
     ] = False,
@@ -79,9 +84,10 @@ def try_command(
         for policy, why in made.left_out.items():
             say("\n".join(wrapped(f"without {policy}: ", why)))
     target = out or Path("runs") / f"try-{made.planned[0].config.name}"
-    done = trial.tried(
-        made, seeds, budget_s, jobs, target, force, progress=not quiet, html=not no_html
-    )
+    with maker_of(on, jobs, store, not quiet, len(made.planned)) as runner:
+        done = trial.tried(
+            made, runner, seeds, budget_s, target, force, progress=not quiet, html=not no_html
+        )
     end_comparison(done, target, json_, quiet)
     if not (no_html or no_open or quiet or json_ is not None) and done.folder is not None:
         _open(done.folder / "report.html")

@@ -231,14 +231,12 @@ def values_of(
         # Of another string the letters would be varied.
         elif isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
             listed = json.dumps(given, default=str)
-            messages.append(
-                f"{key}: nothing to vary: expected a list of values, such as [{listed}]"
-            )
+            messages.append(f"{keyed('vary', key)}: expected a list of values, such as [{listed}]")
         else:
             values = [_plain(one) for one in given]
             found[key] = values
             if not values:
-                messages.append(f"{key}: nothing to vary: the list of values is empty")
+                messages.append(f"{keyed('vary', key)}: nothing to vary: the list is empty")
     if messages:
         raise ConfigError(messages)
     return found
@@ -301,5 +299,8 @@ def of_vary(messages: Iterable[str], keys: Iterable[str]) -> Iterator[str]:
     for message in messages:
         head, colon, rest = message.partition(f"{argument('set')}: ")
         name = re.split(r":?\s", rest, maxsplit=1)[0].rstrip(":")
-        ours = any(name == key or name.startswith(f"{key}.") for key in keys)
+        # An unknown table is told by its own name, before the key.
+        ours = any(
+            f"{a}.".startswith(f"{b}.") for key in keys for a, b in ((name, key), (key, name))
+        )
         yield keyed("vary", rest) if not head and colon and ours else message

@@ -43,6 +43,12 @@ class Column:
     ranked: bool
     """Configurations are ranked by it: lower is better."""
 
+    @property
+    def lower_is_better(self) -> bool:
+        """Whether tables mark the lowest value: a latency, or work of the flash."""
+        costs = ("gc.pages_moved", "flash.erases")
+        return self.ranked or self.key.startswith("latency.") or self.key in costs
+
     def of_report(self, report: object) -> Any:  # noqa: ANN401 - what the report says
         """The value of a report."""
         value = _attribute(report, self.key)

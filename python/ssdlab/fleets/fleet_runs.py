@@ -12,6 +12,7 @@ from typing import Any, Literal
 from ssdlab.config import memory
 from ssdlab.config.given import typed
 from ssdlab.config.resolve import Config, ConfigLike, Source, set_text
+from ssdlab.display.argument import argument, keyed
 from ssdlab.display.numbers import Value
 from ssdlab.display.progress import display
 from ssdlab.errors import ConfigError, Interrupted, WorkloadError
@@ -40,12 +41,7 @@ FORM = Form(
     {
         "ssdlab": "version of ssdlab",
         "columns": "version of ssdlab",
-        "drives": "--drive",
-        "set": "--set",
-        "size": "--size",
-        "seed": "--seed",
         "traces": "traces",
-        "stand_in": "--stand-in",
     },
 )
 Size = Literal["volume", "drive"]
@@ -137,7 +133,7 @@ class Drive:
         return int(self.config["device.user_pages"] * self.config["device.page_bytes"])
 
     def span_of(self, volume: Volume) -> dict[str, object]:
-        """The part of the drive that a stand-in uses: its footprint is the same on all drives.
+        """The part of the drive that a stand-in fills and uses: the same bytes on all drives.
 
         Raises `ConfigError` if the drive is too small.
         """
@@ -150,7 +146,9 @@ class Drive:
                 " give a larger drive"
             )
             raise ConfigError([message])
-        return {"workload.span": round(footprint / capacity, 6)}
+        span = round(footprint / capacity, 6)
+        fill = round(span * float(self.config["precondition.fill"]), 6)
+        return {"workload.span": span, "precondition.fill": fill}
 
 
 def run_fleet(
@@ -170,11 +168,12 @@ def run_fleet(
 ) -> Fleet:
     """As `fleet`; Ctrl-C ends it early."""
     if bool(traces) == bool(stand_in):
-        given = "give traces, or --stand-in NAME:COUNT, not both" if traces else "no volumes"
-        raise ConfigError([f"{given}: expected traces, or --stand-in such as alibaba:1000"])
+        none = f"no volumes: expected traces, or {argument(stand_in='alibaba:1000')}"
+        raise ConfigError([f"{argument('stand_in')}: excludes traces" if traces else none])
     made = StandIn.of(stand_in, seed) if stand_in else None
     if made and size == "volume":
-        raise ConfigError(["--size volume: a stand-in is as large as its drive says; leave it out"])
+        message = f"{argument(size=size)}: a stand-in is as large as its drive says; leave it out"
+        raise ConfigError([message])
     base = {key: value for key, value in sets.items() if key not in READ_ONCE} if traces else sets
     chosen = _drives(drives, base, seed)
     fits = {} if made else _fits(size or "volume", sets)
@@ -183,7 +182,7 @@ def run_fleet(
         volumes = [volume_of(made, i, chosen[0].config) for i in range(made.count)]
         told = [key for key in sets if key in {*volumes[0].sets, "workload.span"}]
         if told:
-            raise ConfigError([f"--set {told[0]}: is drawn for each volume of a stand-in"])
+            raise ConfigError([f"{keyed('set', told[0])}: is drawn for each volume of a stand-in"])
     else:
         with display() if progress else nullcontext() as shown:
             threads = runner.here or cores()
@@ -261,7 +260,8 @@ def _drives(
 ) -> list[Drive]:
     """The drives, each once. Raises `ConfigError`."""
     if not given:
-        raise ConfigError(["no drive: give --drive with a TOML file, a preset or a named drive"])
+        which = "a TOML file, a preset or a named drive"
+        raise ConfigError([f"no drive: expected {argument('drives')} with {which}"])
     found: list[Drive] = []
     for one in given:
         source = Source(one)
@@ -270,7 +270,7 @@ def _drives(
         config = source.load(own, seed=seed)
         for other in found:
             if other.name == config.name or other.config == config:
-                message = f"--drive {config.name}: given twice; drives of a fleet differ"
+                message = f"{argument(drives=config.name)}: given twice; drives of a fleet differ"
                 hint = " (run.name tells files apart)" if other.config != config else ""
                 raise ConfigError([message + hint])
         found.append(Drive(config.name, source, config))

@@ -3,7 +3,8 @@
 Source: J. Li, Q. Wang, P. P. C. Lee, C. Shi, "An In-Depth Analysis of Cloud Block Storage Workloads
 in Large-Scale Production", IISWC 2020, for 1,000 volumes of one cluster over 31 days (the traces:
 github.com/alibaba/block-traces). The numbers in `ALIBABA` are quoted from it; its text was not at
-hand when this table was written, so check them before you publish with them.
+hand when this table was written, so check them before you publish with them. That there are 1,000
+volumes, drawn at random from one cluster in January 2020, is also in the README of the traces.
 
 Decided here, because nothing is published or because a model needs it:
 
@@ -17,8 +18,11 @@ Decided here, because nothing is published or because a model needs it:
 - The footprint is a share of the drive, evenly from `SPAN_LOW` to 1. A published volume has
   `footprint_bytes` on average: addresses, requests and what is written in a day are scaled by the
   same factor, so that a page is written as often as published. Gaps between requests stay.
+- The drive holds the footprint and nothing else before the requests begin: it is filled by the
+  same share (times `precondition.fill`), so a small volume leaves much of its drive as spare space.
 - `DAYS` of the published days are drawn: the requests of the volume are that part of the scaled
-  ones. No volume has more than `MOST_REQUESTS`.
+  ones. No volume has more than `MOST_REQUESTS`, or writes its footprint more than `MOST_ROUNDS`
+  times: the write amplification has settled before.
 - Bursts are `BURST` requests at `burstiness` times the mean rate, with pauses between them; of few
   requests, there are `LEAST_BURSTS` bursts.
 """
@@ -34,6 +38,7 @@ COLD_WRITES = 0.25
 SPAN_LOW = 0.25
 DAYS = 3.1
 MOST_REQUESTS = 1_000_000
+MOST_ROUNDS = 4.0
 LEAST_REQUESTS = 100
 BURST, LEAST_BURSTS = 256, 8
 

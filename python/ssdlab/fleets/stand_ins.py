@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from ssdlab.config.resolve import Config
+from ssdlab.display.argument import argument
 from ssdlab.display.numbers import Value
 from ssdlab.errors import ConfigError
 from ssdlab.fleets import published
@@ -35,12 +36,12 @@ class StandIn:
         if name not in FLEETS:
             near = get_close_matches(name, FLEETS, 1)
             hint = f"; did you mean {near[0]}?" if near else ""
-            message = f"--stand-in {said}: no such fleet; there are: {', '.join(FLEETS)}{hint}"
-            raise ConfigError([message])
+            there = f"no such fleet; there are: {', '.join(FLEETS)}{hint}"
+            raise ConfigError([f"{argument(stand_in=said)}: {there}"])
         text = number.strip()
         if not colon or not text.isdecimal() or not 0 < int(text) <= MOST:
             form = f"{name}:COUNT with a count of volumes up to {MOST:,}, such as {name}:1000"
-            raise ConfigError([f"--stand-in {said}: expected {form}"])
+            raise ConfigError([f"{argument(stand_in=said)}: expected {form}"])
         return StandIn(FLEETS[name], int(text), 1 if seed is None else seed)
 
     @property
@@ -86,7 +87,10 @@ def volume_of(stand_in: StandIn, number: int, drive: Config) -> Volume:
     footprint = one.span * device["user_pages"] * device["page_bytes"]
     scale = footprint / fleet.footprint_bytes
     wanted = one.requests_per_s * DAY_S * published.DAYS * scale
-    requests = round(min(max(wanted, published.LEAST_REQUESTS), published.MOST_REQUESTS))
+    most = float(published.MOST_REQUESTS)
+    if one.write_share > 0:
+        most = min(most, published.MOST_ROUNDS * footprint / (one.write_share * one.size_bytes))
+    requests = round(min(max(wanted, published.LEAST_REQUESTS), most))
     written = requests * one.write_share * one.size_bytes
     hot_access = _hot_access(one.update_coverage, written / footprint)
     sets: dict[str, object] = {

@@ -70,7 +70,7 @@ def table(
     head: Sequence[str], rows: Iterable[tuple[str, Sequence[str]]], caption: str, name: str = ""
 ) -> str:
     """A table whose cells are HTML; the first column is the heads of the rows."""
-    top = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in head)
+    top = "".join(f'<th scope="col">{_heading(cell)}</th>' for cell in head)
     body = "".join(
         f'<tr><th scope="row">{prose(title)}</th>'
         + "".join(f"<td>{cell}</td>" for cell in cells)
@@ -83,6 +83,12 @@ def table(
         f"<table{mark}><caption>{prose(caption)}</caption><thead><tr>{top}</tr></thead>"
         f"<tbody>{body}</tbody></table></div>"
     )
+
+
+def _heading(text: str) -> str:
+    """The head of a column; a key may be broken after its dots and underscores."""
+    is_key = re.fullmatch(r"[a-z_]+(\.[a-z0-9_]+)+", text)
+    return re.sub(r"([._])", r"\1<wbr>", text) if is_key else escape(text)
 
 
 @dataclass(frozen=True)

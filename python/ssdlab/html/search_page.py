@@ -11,7 +11,7 @@ from ssdlab.html.answer import paragraph
 from ssdlab.html.page import Section, document, figures, number, prose, table, warnings_box
 from ssdlab.html.plot import Figure
 from ssdlab.html.search_plots import all_keys, fronts, history
-from ssdlab.results.search import BEST, CSV, FRONT, Compared, Search, Tried
+from ssdlab.results.search import BEST, CSV, FRONT, Compared, Search, Tried, excess_text
 from ssdlab.results.text import counted
 
 MOST_ROWS = 100
@@ -133,7 +133,7 @@ def _row(done: Search, one: Tried) -> list[str]:
         cells.append(number(f"trials.{at}.values.{i}", value, column))
     for text in done.constraints:
         over = one.excess.get(text, 0.0)
-        missed = f'<span class="bad">missed by {100 * over:.2g}\u00a0%</span>'
+        missed = f'<span class="bad">missed by {excess_text(over)}</span>'
         cells.append("met" if over <= 0 else missed)
     keys = dict.fromkeys(key for other in done.ranked[:MOST_ROWS] for key in other.point)
     return cells + [_value(one.point.get(key)) for key in keys]

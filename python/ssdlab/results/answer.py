@@ -24,6 +24,8 @@ AMOUNT = "waf"
 """The column that counts what is written; the others that are ranked are times."""
 TITLES = {one.name: one.title for one in columns() if one.ranked}
 """Columns of which the answer tells, with their names."""
+MARKED = [one.name for one in columns() if one.lower_is_better]
+"""Columns in which the lowest value is marked."""
 MOST_NAMED = 3
 """Configurations that are named in a row."""
 UNRANKED = (
@@ -41,8 +43,8 @@ class Answer:
     sentences: tuple[str, ...]
     """Most important first."""
     lowest: dict[str, tuple[str, ...]]
-    """By column the lowest configuration, then those that are equal or cannot be told from it.
-    Without the columns in which all are."""
+    """By column the lowest configuration, then those that are equal or cannot be told from it:
+    of all columns in which lower is better, without those in which all are alike."""
 
     @property
     def text(self) -> str:
@@ -77,11 +79,16 @@ def of_points(points: Points) -> list[str]:
             continue
         low, high = (f"{points.labels[i]} ({shown(key, known[i].mean)})" for i in (least, most))
         near = [i for i in known if i != least and known[i].low <= known[least].high]
-        ties = ""
+        if len(near) == len(known) - 1:
+            sentences.append(_begun(f"{title}: no difference can be told."))
+            continue
+        near.sort(key=lambda i: known[i].mean)
+        text = f"{title} is lowest at {low}"
         if near:
-            ties = f", from which {_named([points.labels[i] for i in near])} cannot be told"
-        text = f"{title} is lowest at {low}{ties}; highest at {high}."
-        sentences.append(_begun(text))
+            text += f", from which {_named([points.labels[i] for i in near])} cannot be told"
+        # A mean with a wide interval may be the highest, and yet may be the lowest.
+        text += "" if most in near else f"; highest at {high}"
+        sentences.append(_begun(f"{text}."))
     if sentences and all(len(runs) < 2 for runs in points.runs):
         sentences.append(f"{ONE_SEED[0].upper()}{ONE_SEED[1:]}.")
     return sentences
@@ -111,13 +118,14 @@ def _work(report: Report) -> tuple[str, str]:
 def _answer(done: Comparison, work: str) -> Answer:
     if not done.repetitions:
         return Answer(work, (UNRANKED,), {})
-    base, alike, sentences, lowest = next(iter(done.repetitions)), [], [], {}
+    base, alike, sentences = next(iter(done.repetitions)), [], []
+    found = {key: tuple(done.lowest(key)) for key in MARKED}
+    lowest = {key: best for key, best in found.items() if 0 < len(best) < len(done.repetitions)}
     for key, title in TITLES.items():
-        best = done.lowest(key)
+        best = found[key]
         if len(best) == len(done.repetitions):
             alike.append((key, title))
         elif best:
-            lowest[key] = tuple(best)
             least = lowest.get(AMOUNT, best)[0]
             sentences.append(
                 _amount(done, base, best)

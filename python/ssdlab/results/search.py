@@ -192,7 +192,7 @@ class Search:
         """Which constraint the nearest point misses by how much, in words; else empty."""
         if self.nearest is None:
             return ""
-        parts = [f"{text} by {_percent(e)}" for text, e in self.nearest.excess.items() if e > 0]
+        parts = [f"{text} by {excess_text(e)}" for text, e in self.nearest.excess.items() if e > 0]
         first = f"no point meets {' and '.join(self.constraints)}"
         return f"{first}: the nearest, {self.called(self.nearest)}, misses {' and '.join(parts)}"
 
@@ -363,7 +363,7 @@ class Search:
             assert one.values is not None
             cells = [self.value_text(i, value) for i, value in enumerate(one.values)]
             misses = [one.excess.get(text, 0.0) for text in self.constraints]
-            cells += ["met" if e <= 0 else f"missed by {_percent(e)}" for e in misses]
+            cells += ["met" if e <= 0 else f"missed by {excess_text(e)}" for e in misses]
             rows.append([self.called(one), *cells])
         yield from table(head, rows)
         left = len(several) - len(rows)
@@ -407,8 +407,11 @@ def _missed(one: Tried) -> float:
     return sum(max(0.0, e) for e in one.excess.values())
 
 
-def _percent(share: float) -> str:
-    return f"{100 * share:.2g} %" if share >= 0.0005 else "less than 0.05 %"
+def excess_text(share: float) -> str:
+    """By how much a bound is missed, as a share of it, in words."""
+    if share < 0.0005:
+        return "less than 0.05 %"
+    return f"{100 * share:,.0f} %" if share >= 0.995 else f"{100 * share:.2g} %"
 
 
 def tried_of(values: Mapping[str, Any]) -> Tried:

@@ -23,8 +23,7 @@ from ssdlab.results.report import Report
 from ssdlab.running.batch import Batch
 from ssdlab.running.fitted import all_fitted, fits
 from ssdlab.running.job import missing_traces
-from ssdlab.running.kept import kept
-from ssdlab.running.on import runner_of
+from ssdlab.running.kept import maker_of
 from ssdlab.running.runner import Ended, Planned, Runner, Threads, threads_of
 from ssdlab.running.simulate import Plugs, plugged
 from ssdlab.store.store import Store
@@ -164,9 +163,9 @@ def compare(
         raise ConfigError(["compare either reports or configurations, not a mix of both"])
     named = [one for one in several if not isinstance(one, Report)]
     planned = plan(named, traces=traces, set=set, vary=vary, seed=seed, seeds=seeds, plugs=plugs)
-    with runner_of(on, jobs, len(planned)) as runner:
+    with maker_of(on, jobs, store, progress, len(planned)) as runner:
         how: dict[str, Any] = {"force": force, "progress": progress, "html": html}
-        done = run_all(planned, runner=runner, out=out, store=store, **how)
+        done = run_all(planned, runner, out=out, **how)
     return unless_interrupted(done)
 
 
@@ -181,36 +180,19 @@ def unless_interrupted(done: Comparison) -> Comparison:
 
 def run_all(
     planned: Sequence[Planned],
+    runner: Runner,
     *,
-    jobs: int | None = None,
     out: str | Path | None = None,
     force: bool = False,
     progress: bool = True,
     html: bool = True,
     enough: Enough | None = None,
-    runner: Runner | None = None,
-    store: str | Path | Store | None = None,
 ) -> Comparison:
-    """Run everything, with folders, tables, summary and page (`html`) in `out`.
+    """Make all runs, with folders, tables, summary and page (`html`) in `out`.
 
-    With `enough` no further seed begins once that says so of the runs that have ended. `runner`
-    makes the runs; None: `jobs` threads here. `store` is that of `compare`.
+    With `enough` no further seed begins once that says so of the runs that have ended.
     """
-    planned, maker = _checked(planned, runner or jobs, progress)
-    with kept(maker, store, progress) as runner:
-        return _all(planned, runner, out, force, progress, html, enough)
-
-
-def _all(
-    planned: Sequence[Planned],
-    runner: Runner,
-    out: str | Path | None,
-    force: bool,
-    progress: bool,
-    html: bool,
-    enough: Enough | None,
-) -> Comparison:
-    """The comparison of runs that are checked."""
+    planned = _checked(planned, runner, progress)
     if out is None:
         return _ran(planned, None, runner, progress, html, enough).comparison()
     reads = dict.fromkeys(one.config.file for one in planned if one.config.file)
@@ -281,21 +263,16 @@ def run_into(
     planned: Sequence[Planned], folder: Path, jobs: int | None, progress: bool
 ) -> Finished:
     """Make the runs, each into its place in `folder` as soon as it is done, without pages."""
-    planned, runner = _checked(planned, jobs, progress)
+    runner = Threads(threads_of(jobs, len(planned)))
+    planned = _checked(planned, runner, progress)
     return _ran(planned, folder, runner, progress, html=False)
 
 
-def _checked(
-    planned: Sequence[Planned], runs_on: Runner | int | None, progress: bool
-) -> tuple[list[Planned], Runner]:
-    """The runs with the devices that they get, and what makes them: by default so many threads.
+def _checked(planned: Sequence[Planned], runner: Runner, progress: bool) -> list[Planned]:
+    """The runs with the devices that they get.
 
     Raises `ConfigError`, or `WorkloadError` if a trace is missing.
     """
-    if runs_on is None or isinstance(runs_on, int):
-        runner: Runner = Threads(threads_of(runs_on, len(planned)))
-    else:
-        runner = runs_on
     missing = missing_traces(one.config["workload.trace"] for one in planned)
     if missing:
         raise WorkloadError(f"{', '.join(missing)}: cannot open the trace: no such file")
@@ -306,8 +283,7 @@ def _checked(
     else:
         configs = all_fitted(configs, None)
     memory.check(configs, runner.here)
-    sized = [replace(one, config=config) for one, config in zip(planned, configs, strict=True)]
-    return sized, runner
+    return [replace(one, config=config) for one, config in zip(planned, configs, strict=True)]
 
 
 def _page(done: Comparison) -> str:

@@ -17,6 +17,7 @@ from ssdlab.config import memory
 from ssdlab.config.resolve import Config
 from ssdlab.errors import WorkloadError
 from ssdlab.policy import Policies
+from ssdlab.running.fitted import fitted
 from ssdlab.running.sources import sources_digest
 from ssdlab.store.keys import files_of, key_of, key_text
 
@@ -62,12 +63,13 @@ class Job:
 
     @staticmethod
     def of(config: Config, policies: bytes = b"") -> Job:
-        """The job of a configuration. Reads its files.
+        """The job of a configuration. Reads its files; a device that follows its trace is fitted.
 
         Raises `WorkloadError` if one is missing or a pipe, `ConfigError` for policies that cannot
-        replace what they are given for.
+        replace what they are given for, and where no device of this form holds the trace.
         """
         inputs = tuple(_inputs(config))
+        config = fitted(config)
         if not policies:
             return Job(config.text, inputs=inputs)
         # What a policy in Python takes the place of has no effect.
@@ -88,6 +90,14 @@ class Job:
     def key(self) -> str:
         """The digest of `text`: equal keys, equal results."""
         return key_of(self.text)
+
+    def is_current(self) -> bool:
+        """Whether its files, and the code of its policies, are still what they were."""
+        files = [contents(Path(one.file)) for one in self.inputs]
+        known = [(one.digest, one.bytes, one.others) for one in self.inputs]
+        return files == known and (
+            not self.policies or sources_digest(self.policies) == self.sources
+        )
 
     @property
     def memory_bytes(self) -> int:

@@ -16,7 +16,6 @@ from ssdlab.display.progress import Callback
 from ssdlab.errors import ConfigError, WorkloadError
 from ssdlab.policy import Policies, label_of
 from ssdlab.results.text import counted
-from ssdlab.running.job import Job
 from ssdlab.running.on import runner_of
 from ssdlab.running.runner import Ended, Planned, Runner, Work, place_of
 from ssdlab.running.simulate import store_files
@@ -93,10 +92,14 @@ def kept(inner: Runner, store: str | Path | Store | None, tell: bool = False) ->
 
 @contextmanager
 def maker_of(
-    on: str | None, jobs: int | None, store: str | Path | Store | None, tell: bool = False
+    on: str | None,
+    jobs: int | None,
+    store: str | Path | Store | None,
+    tell: bool = False,
+    runs: int | None = None,
 ) -> Iterator[Runner]:
     """What makes runs where `on` says (`runner_of`), behind the store if there is one (`kept`)."""
-    with runner_of(on, jobs) as inner, kept(inner, store, tell) as maker:
+    with runner_of(on, jobs, runs) as inner, kept(inner, store, tell) as maker:
         yield maker
 
 
@@ -104,8 +107,8 @@ class _Missed(NamedTuple):
     """A run that is not in the store."""
 
     planned: Planned
-    job: Job | None
-    """None: it is not stored either."""
+    stored: bool
+    """It is stored when it is made."""
 
 
 class _Looked:
@@ -120,8 +123,8 @@ class _Looked:
         self.point_errors = work.point_errors
         self.ahead = work.ahead
         self._misses: deque[_Missed] = deque()
-        self._going: dict[int, Job] = {}
-        """The jobs of runs that go on, by the identity of their plan."""
+        self._going: set[int] = set()
+        """Runs that go on and are going to be stored, by the identity of their plan."""
         self._chunk = AHEAD[0] if work.ahead else 1
         self._lock = threading.Lock()
 
@@ -149,15 +152,15 @@ class _Looked:
                 if not self._misses and not self._look_up():
                     return None
                 while self._misses and not self.stop.is_set():
-                    one, job = self._misses.popleft()
-                    if job is None:
+                    one, stored = self._misses.popleft()
+                    if not stored:
                         return one
                     # Since it was looked up another process may have stored it.
-                    found = self.store.find([job.key])
+                    found = self.store.find([one.job.key])
                     if not found:
-                        self._going[id(one)] = job
+                        self._going.add(id(one))
                         return one
-                    self._from_store(one, found[job.key])
+                    self._from_store(one, found[one.job.key])
             return None
 
     def _look_up(self) -> bool:
@@ -165,24 +168,22 @@ class _Looked:
         taken = [*itertools.islice(iter(self.work.next, None), self._chunk)]
         if self.work.ahead:
             self._chunk = min(2 * self._chunk, AHEAD[1])
-        jobs = {id(one): self._job(one) for one in taken}
-        found = self.store.find(job.key for job in jobs.values() if job is not None)
+        looked_up = [(one, self._is_stored(one)) for one in taken]
+        found = self.store.find(one.job.key for one, stored in looked_up if stored)
         places = {key: at for at, key in enumerate(found)}
-        hits, misses = [], []
-        for one in taken:
-            job = jobs[id(one)]
-            if job is not None and job.key in found:
-                hits.append((places[job.key], one, job))
+        hits = []
+        for one, stored in looked_up:
+            if stored and one.job.key in found:
+                hits.append(one)
             else:
-                misses.append(_Missed(one, job))
-        for _, one, job in sorted(hits, key=lambda hit: hit[0]):
+                self._misses.append(_Missed(one, stored))
+        for one in sorted(hits, key=lambda hit: places[hit.job.key]):
             if not self.stop.is_set():
-                self._from_store(one, found[job.key])
-        self._misses.extend(misses)
+                self._from_store(one, found[one.job.key])
         return bool(taken)
 
-    def _job(self, one: Planned) -> Job | None:
-        """What a run depends on; None: it is made, and not stored."""
+    def _is_stored(self, one: Planned) -> bool:
+        """Whether a run is looked up and stored; the others are made each time."""
         config = one.config
         files = [Path(name) for _, name in files_of(config.values)]
         why = ""
@@ -192,8 +193,11 @@ class _Looked:
             why = PIPE
         if why:
             self.kept.passed[why] += 1
-            return None
-        return _job_of(one)
+            return False
+        try:
+            return bool(one.job.key)
+        except (ConfigError, WorkloadError):  # the run says what is wrong
+            return False
 
     def _from_store(self, one: Planned, stored: Stored) -> None:
         """End a run with what is stored."""
@@ -207,25 +211,22 @@ class _Looked:
     def end(self, one: Planned, ended: Ended) -> None:
         """A run that was made has ended: it is stored if it would end like this again."""
         self.work.end(one, ended)
-        job = self._going.pop(id(one), None)
+        stored = id(one) in self._going
+        self._going.discard(id(one))
         sure = ended.how == "completed" or (ended.how == "failed" and not ended.traceback)
-        if job is None or not sure or ended.report is None:
+        if not stored or not sure or ended.report is None:
             return
         # A file that was changed meanwhile may have been read as it was, or as it is.
-        again = _job_of(one)
-        if again is None or again.key != job.key:
+        try:
+            current = one.job.is_current()
+        except WorkloadError:
+            current = False
+        if not current:
             self.kept.passed[CHANGED] += 1
             return
         given = Policies.unpacked(one.policies).given if one.policies else {}
         labels = {key: label_of(policy) for key, policy in given.items()}
         why = "" if ended.how == "completed" else ended.why or "failed"
+        job = one.job
         if self.store.add(job.key, ended.report, job=job.text, policies=labels, why=why):
             self.kept.added.append(job.key)
-
-
-def _job_of(one: Planned) -> Job | None:
-    """What a run depends on; None: the run says what is wrong with that."""
-    try:
-        return Job.of(one.config, one.policies)
-    except (ConfigError, WorkloadError):
-        return None

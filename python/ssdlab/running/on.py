@@ -1,4 +1,4 @@
-"""Where runs are made: the word of `--on` and of `on=`."""
+"""Where runs execute: the word of `on`, or `--on`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
+from ssdlab.display.argument import argument
 from ssdlab.errors import ConfigError
 from ssdlab.running.runner import Runner, Threads, cores, threads_of
 
@@ -21,7 +22,7 @@ WORDS = {
     "tcp://HOST:PORT": "the Dask scheduler at this address; tls:// as well",
     "slurm:FILE": "jobs of SLURM, with the settings in a TOML file",
 }
-"""What `--on` takes."""
+"""What `on` takes."""
 CLUSTERS = ("local", "tcp", "tls", "slurm")
 MOST_HERE = 1024
 """Runs at a time on one machine."""
@@ -39,13 +40,14 @@ def runner_of(on: str | None, jobs: int | None, runs: int | None = None) -> Iter
         raise ConfigError([_unknown(str(on))])
     if word in CLUSTERS:
         if jobs is not None:
-            message = f"--jobs {jobs}: the workers say how many runs go on at a time on {on}"
-            raise ConfigError([message])
+            message = f"the workers of {on} say how many runs are made at a time"
+            raise ConfigError([f"{argument(jobs=jobs)}: {message}"])
         with _cluster(word, rest, str(on)) as runner:
             yield runner
         return
     if rest and jobs is not None:
-        raise ConfigError([f"--jobs {jobs}: --on {on} says how many runs go on at a time"])
+        given, says = argument(jobs=jobs), argument(on=on)
+        raise ConfigError([f"{given}: {says} says how many runs are made at a time"])
     asked = _number(rest, str(on)) if rest else jobs
     at_a_time = threads_of(asked, MOST_HERE if runs is None else runs)
     yield Threads(at_a_time, apart=word == "processes")
@@ -57,12 +59,13 @@ def _unknown(on: str) -> str:
     hint = (
         f"; did you mean {next(one for one in WORDS if one.startswith(near[0]))}?" if near else ""
     )
-    return f"--on {on}: expected {', '.join(WORDS)}{hint}"
+    return f"{argument(on=on)}: expected {', '.join(WORDS)}{hint}"
 
 
 def _number(text: str, on: str) -> int:
     if not text.isdecimal() or not 1 <= int(text) <= MOST_HERE:
-        raise ConfigError([f"--on {on}: expected a number from 1 to {MOST_HERE:,} after the colon"])
+        expected = f"expected a number from 1 to {MOST_HERE:,} after the colon"
+        raise ConfigError([f"{argument(on=on)}: {expected}"])
     return int(text)
 
 
@@ -74,7 +77,7 @@ def _cluster(word: str, rest: str, on: str) -> Iterator[Runner]:
         from ssdlab.running.cluster.hosted import Hosted
         from ssdlab.running.cluster.runner import Cluster
     except ImportError as error:
-        message = f"--on {on} needs {error.name}: pip install 'ssdlab[cluster]'"
+        message = f"{argument(on=on)} needs {error.name}: pip install 'ssdlab[cluster]'"
         raise ConfigError([message]) from error
     hosted = None if word in ("tcp", "tls") else Hosted(_settings(word, rest, on))
     try:

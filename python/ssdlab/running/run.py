@@ -14,7 +14,9 @@ from ssdlab.errors import ConfigError
 from ssdlab.results.comparison import Comparison
 from ssdlab.results.report import Report
 from ssdlab.running.compare_runs import plan, run_all, unless_interrupted
+from ssdlab.running.kept import maker_of
 from ssdlab.running.simulate import Plugs, plugged, run_loaded
+from ssdlab.store.store import Store
 
 if TYPE_CHECKING:
     from ssdlab.running.device import Device
@@ -32,8 +34,10 @@ def run(
     seed: int | None = None,
     seeds: None = None,
     jobs: None = None,
+    on: None = None,
     progress: bool | Callback = True,
     html: bool = True,
+    store: None = None,
     device: Device | None = None,
     victim: policy.VictimLike | None = None,
     trigger: policy.Wants | None = None,
@@ -55,8 +59,10 @@ def run(
     seed: int | None = None,
     seeds: int,
     jobs: int | None = None,
+    on: str | None = None,
     progress: bool = True,
     html: bool = True,
+    store: str | Path | Store | None = None,
     device: None = None,
     victim: policy.VictimLike | None = None,
     trigger: policy.Wants | None = None,
@@ -78,8 +84,10 @@ def run(
     seed: int | None = None,
     seeds: int | None = None,
     jobs: int | None = None,
+    on: str | None = None,
     progress: bool | Callback = True,
     html: bool = True,
+    store: str | Path | Store | None = None,
     device: Device | None = None,
     victim: policy.VictimLike | None = None,
     trigger: policy.Wants | None = None,
@@ -106,9 +114,8 @@ def run(
     With `device` the run starts from the state of that idle device instead of preconditioning one;
     without `config` it uses the device's configuration. The device itself does not change.
 
-    With `seeds` the run is repeated with that many seeds, starting at `seed`, `jobs` at a time
-    (default: one per core); the `ssdlab.Comparison` has means with confidence intervals, and is
-    written to `out` as by `ssdlab.compare`.
+    With `seeds` the run is repeated with that many seeds, starting at `seed`; the `Comparison` has
+    means with confidence intervals. `jobs`, `on`, `store`, `out`: as of `ssdlab.compare`.
 
     Raises `ConfigError`, `WorkloadError`, `OutputError` (nothing was run, or the results could not
     be written), `RunError` (the run could not finish) and `Interrupted` (Ctrl-C); the last two
@@ -122,10 +129,10 @@ def run(
             raise ConfigError(["progress: with seeds it is True or False, not a function"])
         base = load_config(config, trace=trace, preset=preset)
         planned = plan([base], set=set, seed=seed, seeds=seeds, plugs=plugs)
-        done = run_all(planned, jobs=jobs, out=out, force=force, progress=progress, html=html)
+        with maker_of(on, jobs, store, progress, len(planned)) as runner:
+            done = run_all(planned, runner, out=out, force=force, progress=progress, html=html)
         return unless_interrupted(done)
-    if jobs is not None:
-        raise ConfigError(["jobs: a single run uses one core; it needs seeds"])
+    _check_single(jobs, on, store)
     values, policies = plugged(set, plugs)
     if device is not None and config is None and preset is None:
         config = device.config
@@ -136,3 +143,12 @@ def run(
         return run_loaded(
             loaded, callback, out=out, force=force, html=html, policies=policies, device=device
         )
+
+
+def _check_single(jobs: int | None, on: str | None, store: str | Path | Store | None) -> None:
+    """Refuse what only repetitions have."""
+    for name, given in (("jobs", jobs), ("on", on)):
+        if given is not None:
+            raise ConfigError([f"{name}: a single run uses one core; it needs seeds"])
+    if store is not None:
+        raise ConfigError(["store: a single run is always made; it needs seeds"])

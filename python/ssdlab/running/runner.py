@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -20,6 +21,7 @@ from ssdlab.errors import ConfigError, Interrupted, RunError
 from ssdlab.results.comparison import run_folder
 from ssdlab.results.folder import remove_stale
 from ssdlab.results.report import REPORT, Report
+from ssdlab.running.job import Job
 from ssdlab.running.processes import Died, run_apart
 from ssdlab.running.simulate import run_loaded
 
@@ -49,6 +51,11 @@ class Planned:
     def title(self) -> str:
         """What it is called in messages."""
         return self.label if self.seed is None else f"{self.label}, seed {self.seed}"
+
+    @cached_property
+    def job(self) -> Job:
+        """It as a value. Reads its files when it is asked for first; raises as `Job.of`."""
+        return Job.of(self.config, self.policies)
 
     @property
     def folder(self) -> Path:

@@ -23,9 +23,8 @@ from ssdlab.results.report import SUMMARY
 from ssdlab.results.sweep import CSV, JSON, PARQUET, TEXTS, Outcome, Sweep, ordered, point_label
 from ssdlab.running.batch import Batch
 from ssdlab.running.design import MOST_RUNS, Design, check, designed, notes
-from ssdlab.running.kept import kept
+from ssdlab.running.kept import maker_of
 from ssdlab.running.live import live
-from ssdlab.running.on import runner_of
 from ssdlab.running.outcomes import Outcomes
 from ssdlab.running.runner import Ended, Planned, Runner
 from ssdlab.running.simulate import Plugs
@@ -122,7 +121,7 @@ def sweep(
         plugs=plugs,
     )
     limit = Budget.of(budget)
-    with runner_of(on, jobs, design.runs) as runner:
+    with maker_of(on, jobs, store, progress, design.runs) as runner:
         done = run_sweep(
             design,
             runner,
@@ -132,7 +131,6 @@ def sweep(
             force=force,
             progress=progress,
             html=html,
-            store=store,
         )
     return _unless_interrupted(done)
 
@@ -156,12 +154,8 @@ def run_sweep(
     force: bool = False,
     progress: bool = True,
     html: bool = True,
-    store: str | Path | Store | None = None,
 ) -> Sweep:
-    """Run what of a sweep is not in `out` yet, and write its tables and its page there.
-
-    `store` is that of `sweep`.
-    """
+    """Run what of a sweep is not in `out` yet, and write its tables and its page there."""
     if design.runs > MOST_RUNS and budget is None:
         message = (
             f"{argument('vary')}: {design.runs:,} runs are many: give a budget"
@@ -174,10 +168,7 @@ def run_sweep(
     identity = design.identity(shown, draw)
     config = design.first
     reads = (config.file,) if config.file else ()
-    with (
-        kept(runner, store, progress) as maker,
-        Outcomes(out, identity, force=force, reads=reads) as stored,
-    ):
+    with Outcomes(out, identity, force=force, reads=reads) as stored:
         runs = _Runs(design, stored, budget, shown)
         if progress:
             say_before(notes(design))
@@ -203,7 +194,7 @@ def run_sweep(
 
         watched = out is not None and left > 0
         with live(lambda: so_far(running=True)) if watched else nullcontext():
-            lost = _lost(batch, maker, progress and left > 0)
+            lost = _lost(batch, runner, progress and left > 0)
         done = so_far(cut=batch.interrupted or lost is not None)
     if lost is not None:
         raise lost

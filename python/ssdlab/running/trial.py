@@ -16,7 +16,9 @@ from ssdlab.results.answer import AMOUNT, TITLES
 from ssdlab.results.comparison import Comparison
 from ssdlab.running.compare_runs import Enough, repeated, run_all, unless_interrupted
 from ssdlab.running.fitted import fitted, footprint_pages
-from ssdlab.running.runner import Planned
+from ssdlab.running.kept import maker_of
+from ssdlab.running.runner import Planned, Runner
+from ssdlab.store.store import Store
 from ssdlab.traces.trace import Trace
 
 if TYPE_CHECKING:
@@ -76,10 +78,12 @@ def try_trace(
     seeds: int | None = None,
     budget_s: float = BUDGET_S,
     jobs: int | None = None,
+    on: str | None = None,
     out: str | Path | None = None,
     force: bool = False,
     progress: bool = True,
     html: bool = True,
+    store: str | Path | Store | None = None,
 ) -> Comparison:
     """Compare the usual policies on a trace, on a drive of its size.
 
@@ -91,14 +95,16 @@ def try_trace(
     `ssdlab.compare`.
     """
     trial = prepared(trace, drive=drive, policies=policies, set=set, seeds=seeds, progress=progress)
-    return unless_interrupted(tried(trial, seeds, budget_s, jobs, out, force, progress, html))
+    with maker_of(on, jobs, store, progress, len(trial.planned)) as runner:
+        done = tried(trial, runner, seeds, budget_s, out, force, progress, html)
+    return unless_interrupted(done)
 
 
 def tried(
     trial: Trial,
+    runner: Runner,
     seeds: int | None,
     budget_s: float,
-    jobs: int | None,
     out: str | Path | None,
     force: bool,
     progress: bool,
@@ -107,7 +113,7 @@ def tried(
     """Run what has been prepared, up to Ctrl-C."""
     return run_all(
         trial.planned,
-        jobs=jobs,
+        runner,
         out=out,
         force=force,
         progress=progress,

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from ssdlab import versions
+from ssdlab.display.argument import argument
 from ssdlab.errors import OutputError
 from ssdlab.results import outputs
 from ssdlab.results.folder import written_not
@@ -191,7 +192,7 @@ class Files:
         others = ", ".join(map(str, held))
         return (
             f"has no results of version {self.results}, but of version {others}:"
-            f" --results {held[-1]} reads those"
+            f" {argument(version=held[-1])} reads those"
         )
 
     def versions(self) -> list[int]:

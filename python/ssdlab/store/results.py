@@ -10,6 +10,7 @@ from typing import Any
 
 from ssdlab import versions
 from ssdlab.config.given import typed
+from ssdlab.display.argument import argument
 from ssdlab.errors import ConfigError, OutputError
 from ssdlab.results import frames
 from ssdlab.results.report import Report
@@ -44,7 +45,8 @@ def stored_in(folder: str | Path | None) -> Path:
     """The folder of a store: `folder`, or that in the environment. Raises `ConfigError`."""
     given = folder or os.environ.get(VARIABLE)
     if not given:
-        raise ConfigError([f"no store: name its folder with --store DIR, or set {VARIABLE}"])
+        named = f"name its folder ({argument(folder='DIR')}), or set {VARIABLE}"
+        raise ConfigError([f"no store: {named}"])
     return Path(given)
 
 
@@ -112,7 +114,7 @@ class Results:
 
     def _all(self) -> str:
         long = ", ".join(name for name in rows.TEXTS)
-        return f"select * exclude ({long}) from results order by created, key"
+        return f"select * exclude ({long}) from {query.WHOLE} order by created, key"
 
     def to_pandas(self) -> Any:  # noqa: ANN401 - of a library
         """All columns but long texts as a `pandas.DataFrame`. Raises `OutputError` without it."""

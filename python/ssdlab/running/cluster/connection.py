@@ -11,6 +11,7 @@ from functools import cached_property
 from distributed import Client
 from distributed.security import Security
 
+from ssdlab.display.argument import argument
 from ssdlab.errors import ClusterError, ConfigError
 from ssdlab.running.cluster.sender import Sender
 from ssdlab.running.cluster.workers import Workers
@@ -36,13 +37,16 @@ class Connection:
             self._connect(CONNECT_S)
         except (OSError, ValueError, TypeError) as error:
             message = (
-                f"--on {address}: no scheduler answered within {CONNECT_S} s ({_cause(error)}):"
-                " is it running (dask scheduler), and is the address the one that it prints?"
+                f"{argument(on=address)}: no scheduler answered within {CONNECT_S} s"
+                f" ({_cause(error)}): is it running (dask scheduler), and is the address the one"
+                " that it prints?"
             )
             raise ConfigError([message]) from None
         if self.workers.refused and not self.workers.able:
             self.close()
-            whole = [f"--on {address}: none of its workers has ssdlab {self.workers.wanted}:"]
+            whole = [
+                f"{argument(on=address)}: none of its workers has ssdlab {self.workers.wanted}:"
+            ]
             whole += [f"worker {worker} {why}" for worker, why in self.workers.refused.items()]
             raise ConfigError([" ".join([whole[0], "; ".join(whole[1:])])])
         self.workers.tell()
@@ -110,7 +114,7 @@ def _check_certificates(address: str) -> None:
     encrypted = address.startswith("tls://")
     if encrypted and not Security().get_connection_args("client").get("ssl_context"):
         message = (
-            f"--on {address}: the configuration of Dask names no certificates for TLS"
+            f"{argument(on=address)}: the configuration of Dask names no certificates for TLS"
             " (distributed.comm.tls.ca-file, client.cert and client.key)"
         )
         raise ConfigError([message])

@@ -16,6 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from ssdlab.display.argument import argument
 from ssdlab.errors import ConfigError
 
 LOOPBACK = "127.0.0.1"
@@ -82,7 +83,8 @@ class Hosted:
             raise
         if address is None:
             self.close()
-            raise ConfigError([f"--on {settings.what}: the cluster does not start: {why}"])
+            given = argument(on=settings.what)
+            raise ConfigError([f"{given}: the cluster does not start: {why}"])
         self.address = str(address)
 
     def close(self) -> None:

@@ -21,7 +21,7 @@ from ssdlab.running.cluster.connection import Connection
 from ssdlab.running.cluster.folder import kept
 from ssdlab.running.cluster.task import Answer, Call, Order, made, unpacked
 from ssdlab.running.cluster.workers import MEMORY, Able, Workers
-from ssdlab.running.job import Job, check_files
+from ssdlab.running.job import check_files
 from ssdlab.running.processes import Died
 from ssdlab.running.runner import Ended, Planned, Work, waiting_for
 
@@ -136,11 +136,10 @@ class _Flight:
 
     def _begun(self, one: Planned) -> _Run:
         self.work.callback(one)
-        job = Job.of(one.config, one.policies)
-        self.connection.sender.offer(job.inputs)
+        self.connection.sender.offer(one.job.inputs)
         files, topic = self.work.folder is not None, self.connection.sender.topic
-        order = Order(job, files, self.work.html and one.first, topic)
-        return _Run(one, order, job.memory_bytes)
+        order = Order(one.job, files, self.work.html and one.first, topic)
+        return _Run(one, order, one.job.memory_bytes)
 
     def _sent(self, runs: list[_Run]) -> None:
         """Send runs to the workers that may make them; hold them while there are none."""

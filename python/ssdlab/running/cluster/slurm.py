@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ssdlab.display.argument import argument
 from ssdlab.errors import ConfigError
 from ssdlab.running.cluster.hosted import LOOPBACK, Settings
 
@@ -27,13 +28,13 @@ class Key(NamedTuple):
 
 
 KEYS = {
-    "jobs": Key(int, "number of jobs; with `least_jobs` the most of them", needed=True),
-    "least_jobs": Key(int, "with it there are as many jobs as the runs need, at least these"),
-    "cores": Key(int, "cores of a job, which are so many runs at a time", "cores", needed=True),
+    "jobs": Key(int, "number of jobs; with `least_jobs` the maximum", needed=True),
+    "least_jobs": Key(int, "minimum number of jobs; with it the number follows the waiting runs"),
+    "cores": Key(int, "cores of a job; each executes one run at a time", "cores", needed=True),
     "memory": Key(str, 'memory of a job, such as "32 GB"', "memory", needed=True),
     "processes": Key(int, "worker processes of a job, which share its cores", "processes"),
     "partition": Key(str, "partition", "queue"),
-    "account": Key(str, "account that is charged", "account"),
+    "account": Key(str, "account to charge", "account"),
     "walltime": Key(str, 'longest time of a job, such as "04:00:00"', "walltime"),
     "name": Key(str, "name of the jobs", "job_name"),
     "directives": Key(list, "further lines of #SBATCH", "job_extra_directives"),
@@ -75,8 +76,8 @@ def _read(file: str) -> dict[str, Any]:
     try:
         return tomllib.loads(Path(file).read_text(encoding="utf-8"))
     except OSError as error:
-        reason = error.strerror or error
-        raise ConfigError([f"--on slurm:{file}: {file} cannot be read: {reason}"]) from None
+        given, reason = argument(on=f"slurm:{file}"), error.strerror or error
+        raise ConfigError([f"{given}: {file} cannot be read: {reason}"]) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError([f"{file}: not a TOML file: {error}"]) from None
 
