@@ -76,17 +76,18 @@ fn valid_counts(blocks: usize, pages: u32, valid: u64) -> Option<Vec<u16>> {
     let quantile = |i: usize| low * libm::pow(top / low, (i as f64 + 0.5) / blocks as f64);
     let mut counts: Vec<u16> =
         (0..blocks).map(|i| quantile(i).round().min(top - 0.5) as u16).collect();
-    // Rounding: one page more or less, spread over the blocks.
+    // Rounding: one page more or less, spread over the blocks. Where the step shares a factor with their number, the next
+    // round visits others.
     let mut sum: u64 = counts.iter().map(|&c| u64::from(c)).sum();
-    let mut at = 0;
+    let (step, mut steps) = (1 + blocks / 7, 0);
     while sum != valid {
-        let count = &mut counts[at % blocks];
+        let count = &mut counts[(steps * step + steps / blocks) % blocks];
         if sum < valid && u32::from(*count) < pages {
             (*count, sum) = (*count + 1, sum + 1);
         } else if sum > valid && *count > 0 {
             (*count, sum) = (*count - 1, sum - 1);
         }
-        at += 1 + blocks / 7;
+        steps += 1;
     }
     counts.sort_unstable();
     assert!(counts.last().is_some_and(|&most| u32::from(most) <= pages), "a block overflows");
@@ -268,5 +269,16 @@ mod tests {
         assert!((share(80, 90) / share(100, 120) / expected - 1.0).abs() < 0.03);
         assert_eq!(valid_counts(10, 128, 1280), None);
         assert_eq!(valid_counts(0, 128, 0), None);
+    }
+
+    /// With steps that share a factor with the number of blocks, some blocks were never visited.
+    #[test]
+    fn few_valid_pages_are_spread_over_any_number_of_blocks() {
+        for blocks in [1, 7, 8, 14, 56, 584, 585, 586, 587] {
+            for valid in [0, 1, 2, blocks / 3, blocks, 3 * blocks] {
+                let counts = valid_counts(blocks, 64, valid as u64).expect("it fits");
+                assert_eq!(counts.iter().map(|&c| usize::from(c)).sum::<usize>(), valid);
+            }
+        }
     }
 }
