@@ -163,8 +163,8 @@ CELLS_SAID = (
     " its results, and with survivors copied apart those of the device"
     " (crates/ssd-core/tests/two_regions.rs).",
     "Before it adapts MiDAS's simulator has 3.741 (greedy) and 2.650 (cost-benefit) on Zipf 0.99;"
-    " the device, without plans, 3.57 and 2.55. A literal model of the simulator has 3.735 and 2.650,"
-    " and with three rules of the device instead of its own the numbers of the device"
+    " the device, without plans, 3.57 and 2.55. A literal model of the simulator has 3.735 and"
+    " 2.650, and with three rules of the device instead of its own the numbers of the device"
     " (crates/ssd-core/tests/midas.rs). Two are of the hot filter: how copies and overwrites lower"
     " counters (3.68 with this one alone changed), and ages since the seal, with a mean that is"
     " halved with the one before, for ages since the first page and a mean that fades (3.645). The"
@@ -179,11 +179,11 @@ def _cells_said() -> tuple[str, ...]:
         *CELLS_SAID,
         "MiDAS's 2.300 is of a file that is not at hand, called Zipf 1.0 by fio; with the writes"
         " that fill the drive. Of the writes of the file alone it is that of the row. The drive has"
-        f" {FIO_PAGES:,} pages, and the file is said to write 4 GiB, {FIO_REACH:,} of them, which is"
-        " most of it: over all pages the same Zipf has 3.66 here, and a bound of"
-        f" {form:.3f} by the closed form. fio takes no exponent of 1: with 1.01 it is 2.38 here, with"
-        " 0.99 2.52. The simulator follows a plan, the device none, as its model takes the pages at"
-        " rest for pages that are overwritten.",
+        f" {FIO_PAGES:,} pages, and the file is said to write 4 GiB, {FIO_REACH:,} of them. That is"
+        " most of the difference: over all pages the same Zipf has 3.66 here, and"
+        f" {form:.3f} by the closed form. fio takes no exponent of 1: with 1.01 it is 2.38 here,"
+        " with 0.99 2.52. The simulator follows a plan, the device none, as its model takes the"
+        " pages at rest for pages that are overwritten.",
     )
 
 
