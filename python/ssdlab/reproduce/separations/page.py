@@ -182,8 +182,7 @@ def _cells_said() -> tuple[str, ...]:
         f" {FIO_PAGES:,} pages, and the file is said to write 4 GiB, {FIO_REACH:,} of them. That is"
         " most of the difference: over all pages the same Zipf has 3.66 here, and"
         f" {form:.3f} by the closed form. fio takes no exponent of 1: with 1.01 it is 2.38 here,"
-        " with 0.99 2.52. The simulator follows a plan, the device none, as its model takes the"
-        " pages at rest for pages that are overwritten.",
+        " with 0.99 2.52. The simulator follows a plan, the device none.",
     )
 
 
