@@ -6,6 +6,7 @@ mod rig;
 use proptest::prelude::*;
 use rig::any_config::{Drawn, separated_by};
 use rig::cases::cases;
+use rig::parity::paper;
 use rig::storm::{Storm, Weather};
 use rig::{PAGE, alone, device, free_blocks, named, victim};
 use ssd_core::config::{Config, DataMode, EraseUnit, PoolScope};
@@ -235,6 +236,26 @@ fn pages_of_the_host_are_counted_by_handle() {
                 "{row:?}"
             );
         }
+    }
+}
+
+#[test]
+fn parity_has_the_handle_of_its_data_behind_a_buffer_too() {
+    for (pages, isolation) in [0, 32].into_iter().flat_map(|n| ISOLATIONS.map(|i| (n, i))) {
+        let mut c = paper([4, 1, 1], 4, 64);
+        c.alloc.separation = handles(3, isolation);
+        (c.host.write_buffer_pages, c.run.data) = (pages, DataMode::Digest);
+        let mut ssd = Ssd::new(&c, Ftl::new(&c), 0);
+        // Whole groups of three pages for two handles, then one page of each group.
+        for (lpn, count, stream) in [(0, 3, 1), (3, 3, 2), (0, 1, 1), (4, 1, 2), (1, 1, 1)] {
+            alone(&mut ssd, Request { stream, ..rig::whole(Op::Write, lpn, count) });
+            alone(&mut ssd, Request::new(Op::Flush, 0, 0));
+        }
+        let reclaimed = ssd.ftl.reclaimed().unwrap();
+        let written: Vec<u64> = reclaimed.handles.iter().map(|row| row.host_pages).collect();
+        // Of handle 1 five pages in three updates, of handle 2 four in two.
+        assert_eq!(written, [0, 5 + 3, 4 + 2], "buffer of {pages}, {isolation}: {reclaimed:?}");
+        ssd.audit().unwrap();
     }
 }
 

@@ -11,9 +11,10 @@ use rig::runs::{Mix, Run};
 use rig::storm::{Storm, Weather};
 use rig::{alone, device, free_blocks, named, pages_of, victim, whole};
 use ssd_core::config::{
-    ChipFailure, Config, DataMode, EraseUnit, HostMode, PoolScope, PowerCut, SteadyStart,
+    Amount, ChipFailure, Config, DataMode, EraseUnit, HostMode, PoolScope, PowerCut, SteadyStart,
 };
 use ssd_core::ftl::Ftl;
+use ssd_core::ftl::gc::concurrency;
 use ssd_core::ftl::gc::victim::ALL as VICTIMS;
 use ssd_core::ftl::plugs::{Outside, Plugs};
 use ssd_core::ftl::separation::{ALL, Classes, Copied, Ground, SeparationPolicy, Written};
@@ -444,14 +445,21 @@ fn chips_fail_while_others_are_rebuilt() {
     assert!(rebuilt > 500, "{rebuilt} pages");
 }
 
-/// Pages of data and parity written one after the other are in the same classes with and without time. (With time the
-/// pools of an update collect at once, so that policies whose state depends on the order of victims differ.)
+/// Updates of groups one after the other: pages of data and parity are in the same classes with and without time.
+///
+/// An update may let two pools collect. Most policies do not see in which order they do. Some do, as the whole device
+/// has one counter of victims, estimate or stream of random numbers: for these only one pool collects at a time, and
+/// above the reserve, where the rule does not bind.
 #[test]
 fn groups_without_time_equal_those_with_time() {
     let ordered = ["host-and-copies", "midas", "multilog", "sepbit", "sfs"];
-    for spec in policies().into_iter().filter(|spec| !ordered.contains(&spec.policy.as_str())) {
+    for spec in policies() {
         let mut c = grouped(&spec, false);
         (c.gc.trigger, c.run.data) = (vec![free_blocks(2)], DataMode::None);
+        if ordered.contains(&spec.policy.as_str()) {
+            (c.gc.trigger, c.gc.amount) = (vec![free_blocks(4)], Amount::One);
+            c.gc.concurrency = named(concurrency::ALL, "fixed").with("k", Value::Int(1));
+        }
         let user = u64::from(c.device.user_pages);
         let (mut functional, mut ssd) =
             (Functional::new(&c, Ftl::new(&c)), Ssd::new(&c, Ftl::new(&c), 0));

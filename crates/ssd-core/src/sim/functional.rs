@@ -240,6 +240,15 @@ impl Functional {
     /// A page has been written on `plane`, and `old` has become invalid: collect if that changes a demand.
     #[inline(never)]
     fn page_written(&mut self, plane: PlaneId, old: Option<Ppn>) {
+        self.note_written(plane, old);
+        if !self.agenda.is_empty() {
+            self.meet_demands();
+        }
+    }
+
+    /// A page has been written on `plane`, and `old` has become invalid: the demand of their pools may have changed.
+    #[inline(always)]
+    fn note_written(&mut self, plane: PlaneId, old: Option<Ppn>) {
         let pool = self.ftl.geo.pool_of(plane);
         debug_assert!(old.is_none_or(|page| !self.ftl.owners.is_valid(page)), "{old:?} is valid");
         let opened = self.ftl.space.take_opened(pool);
@@ -251,9 +260,6 @@ impl Functional {
         if self.agenda.watches_releases() {
             self.agenda.page_released(pool);
             self.page_released(old);
-        }
-        if !self.agenda.is_empty() {
-            self.meet_demands();
         }
     }
 

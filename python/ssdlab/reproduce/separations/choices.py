@@ -165,7 +165,11 @@ LONGER = "blocks of 512 pages, 3 of them left out"
 FIO = "2,048 blocks of 1,024 pages, 3 of them left out"
 """That of the example of MiDAS's simulator."""
 FIO_PAGES = 1_953_125
-"""8 GB."""
+"""8 GB, which the simulator writes once before the file."""
+FIO_REACH = 4 * 2**30 // 4096
+"""Pages that the file writes: those of the 4 GiB of which its record speaks (Zenodo 10409599)."""
+FIO_WRITES, FIO_COPIES = 54_237_899 - 1 - FIO_PAGES, 70_485_894
+"""Of the file, as the simulator counts: its clock begins at 1. It made the copies in all."""
 FILLED, FIO_SPARE = 1 / 0.875 - 1, 2048 * 1024 / FIO_PAGES - 1
 SEPBIT, SSD_IQ = "SepBIT trace_replay, 1e4b664", "SSD-iq, 9aae7a3"
 MIDAS = "MiDAS-Simulation, a226265"
@@ -185,7 +189,9 @@ CELLS: dict[Place, Published] = {
     },
     Place("Zipf 0.99", "greedy", USUAL, CHAIN, LONGER): Published(2.552, MIDAS),
     Place("Zipf 0.99", "cost-benefit", USUAL, CHAIN, LONGER): Published(2.553, MIDAS),
-    Place("Zipf 1", "cost-benefit", FIO_SPARE, CHAIN, FIO): Published(2.300, MIDAS),
+    Place("Zipf 1", "cost-benefit", FIO_SPARE, CHAIN, FIO): Published(
+        1 + FIO_COPIES / FIO_WRITES, MIDAS
+    ),
     Place("Zipf 0.99", "greedy", USUAL, REGIONS, OPENED): Published(4.537, SSD_IQ),
     Place("Zipf 0.99", "second-chance", USUAL, ANY, OPENED): Published(3.391, SSD_IQ),
     Place("hot/cold 90/10", "greedy", FILLED, ONE, LARGE): Published(5.112, SSD_IQ),
@@ -285,6 +291,15 @@ def workload_of(place: Place, quick: bool, played: Mapping[str, Played]) -> Work
         }
         return Workload(place.workload, "recorded", of_trace)
     pages = user_pages(place, quick)
+    if place.device == FIO:
+        of_file: Keys = {
+            **WORKLOADS[place.workload],
+            "workload.span": FIO_REACH / FIO_PAGES,
+            "workload.read": 0.0,
+            "workload.size": "4 KiB",
+            "workload.requests": FIO_WRITES,
+        }
+        return Workload(f"{place.workload} over 4 GiB", "synthetic", of_file)
     keys = {
         **WORKLOADS[place.workload],
         "workload.read": 0.0,

@@ -227,7 +227,7 @@ impl Functional {
         Ok(())
     }
 
-    /// The pages of an update, all programmed, are committed; then demands are met.
+    /// The pages of an update, all programmed, are committed; then demands are met: of which pools, all pages say.
     fn commit_pages(&mut self, pages: &[(Lpn, PlaneId, u32, Ppn)]) {
         assert!(pages.len() <= MOST_CHIPS, "{} pages of a group", pages.len());
         let mut replaced = [None; MOST_CHIPS];
@@ -236,7 +236,10 @@ impl Functional {
             self.ftl.settle_landed(ppn);
         }
         for (&(_, plane, _, _), replaced) in pages.iter().zip(replaced) {
-            self.page_written(plane, replaced);
+            self.note_written(plane, replaced);
+        }
+        if !self.agenda.is_empty() {
+            self.meet_demands();
         }
     }
 }
