@@ -290,8 +290,10 @@ def test_what_differs_between_runs_is_listed(compared: Path) -> None:
         "random",
         "–",
     ]
-    assert "gc.victim.policy" in found[1]
-    assert "gc.victim.ties" in found[1]
+    # A key may be broken after a dot.
+    heads = found[1].replace("<wbr>", "")
+    assert "gc.victim.policy" in heads
+    assert "gc.victim.ties" in heads
 
 
 def test_distributions_hold_what_the_report_counts() -> None:

@@ -3,7 +3,8 @@
 The wheels are built from what the source distribution holds, so a file that it lacks is noticed
 here. They are linked against the C library of manylinux 2.28 with zig, which needs no other
 compiler for another machine. Paths of this machine are mapped away and times are those of the
-commit: building the same commit again gives the same bytes.
+commit: building the same commit again gives the same extension. The list of its parts that maturin
+adds to the wheel (`sboms`) names the folder of the build, and nothing else differs.
 """
 
 from __future__ import annotations

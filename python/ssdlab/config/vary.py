@@ -236,7 +236,9 @@ def values_of(
             values = [_plain(one) for one in given]
             found[key] = values
             if not values:
-                messages.append(f"{keyed('vary', key)}: nothing to vary: the list is empty")
+                messages.append(
+                    f"{keyed('vary', key)}: nothing to vary: the list of values is empty"
+                )
     if messages:
         raise ConfigError(messages)
     return found
