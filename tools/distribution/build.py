@@ -2,9 +2,9 @@
 
 The wheels are built from what the source distribution holds, so a file that it lacks is noticed
 here. They are linked against the C library of manylinux 2.28 with zig, which needs no other
-compiler for another machine. Paths of this machine are mapped away and times are those of the
-commit: building the same commit again gives the same extension. The list of its parts that maturin
-adds to the wheel (`sboms`) names the folder of the build, and nothing else differs.
+compiler for another machine. Paths of this machine are mapped away, times are those of the commit,
+and maturin adds no list of crates, which would name the folder: building the same commit again
+gives the same wheel.
 """
 
 from __future__ import annotations

@@ -101,8 +101,8 @@ impl Fitter {
         Refusal::Line(Reject::new(
             format!(
                 "addresses on the device, whose last sector is {} (this request ends at {last}; \
-                 workload.fit = \"compact\" renumbers the touched pages, \"wrap\" takes addresses \
-                 modulo the capacity)",
+                 device.fit = \"trace\" sizes the device, workload.fit = \"compact\" renumbers the \
+                 touched pages, \"wrap\" takes addresses modulo the capacity)",
                 capacity - 1
             ),
             0,
