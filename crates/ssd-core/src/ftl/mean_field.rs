@@ -76,8 +76,8 @@ fn valid_counts(blocks: usize, pages: u32, valid: u64) -> Option<Vec<u16>> {
     let quantile = |i: usize| low * libm::pow(top / low, (i as f64 + 0.5) / blocks as f64);
     let mut counts: Vec<u16> =
         (0..blocks).map(|i| quantile(i).round().min(top - 0.5) as u16).collect();
-    // Rounding: one page more or less, spread over the blocks. Where the step shares a factor with their number, the next
-    // round visits others.
+    // Rounding: one page more or less, spread over the blocks. Where the step shares a factor with their number, the
+    // next round visits others.
     let mut sum: u64 = counts.iter().map(|&c| u64::from(c)).sum();
     let (step, mut steps) = (1 + blocks / 7, 0);
     while sum != valid {

@@ -21,7 +21,7 @@ fn ages_are_counted_from_the_last_write() {
     assert_eq!(last.age(Lpn(1), far + 3), Some(3));
 }
 
-/// What a policy saves is all that it knows: at most 4 B a logical page, whatever it notes of blocks and samples beside.
+/// What a policy saves is all that it knows: at most 4 B a logical page, beside what it notes of blocks and samples.
 #[test]
 fn histories_take_four_bytes_a_page_at_most() {
     let (pages, beside) = (1usize << 20, 1usize << 17);
@@ -35,14 +35,14 @@ fn histories_take_four_bytes_a_page_at_most() {
         blocks_per_pool: 5000,
         seed: 1,
     };
-    let bytes = |info: &crate::plug::PolicyInfo| {
+    let bytes = |spec: &PolicySpec| {
         let mut bytes = Vec::new();
-        Separation::build(&PolicySpec::with_defaults(info), &ground).save(&mut bytes);
+        Separation::build(spec, &ground).save(&mut bytes);
         bytes.len()
     };
     let mut without = Vec::new();
     for info in ALL.iter().filter(|info| info.name != future::INFO.name) {
-        let found = bytes(info);
+        let found = bytes(&PolicySpec::with_defaults(info));
         assert!(found <= 4 * pages + beside, "{}: {found} B for {pages} pages", info.name);
         if found < 1 << 10 {
             without.push(info.name);
