@@ -140,8 +140,8 @@ def command_line() -> str:
     done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
     usage = r"\*\*Usage\*\*:\n\n```console\n\$ (.*)\n```"
     text = re.sub(usage, r"**Usage**: `\1`", done.stdout.strip())
-    # Examples are commands to copy, not text.
-    text = re.sub(r"^(?=ssdlab )", "    ", text, flags=re.MULTILINE)
+    # Examples are commands, not text.
+    text = re.sub(r"^(ssdlab .*)$", r"`\1`", text, flags=re.MULTILINE)
     return text.replace("# `ssdlab`", "# Command line", 1) + "\n"
 
 
