@@ -82,10 +82,7 @@ class Page:
     def opened(
         self, file: Path, width: int = 1400, height: int = 900, *, touch: bool = False
     ) -> None:
-        """Opens `file` in a window of this size, with a mouse or as on a telephone.
-
-        Returns when the page is drawn: before that the browser may drop what a user does.
-        """
+        """Opens `file` in a window of this size, with a mouse or as on a telephone."""
         size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": touch}
         self.call("Emulation.setDeviceMetricsOverride", **size)
         self.call("Emulation.setTouchEmulationEnabled", enabled=touch, maxTouchPoints=1)
@@ -93,7 +90,6 @@ class Page:
         self.call("Page.navigate", url=file.as_uri())
         while "Page.loadEventFired" not in self.seen:
             self._message()
-        self.until("performance.getEntriesByName('first-contentful-paint').length > 0")
 
     def run(self, script: str) -> Any:  # noqa: ANN401 - what the script returns
         """The value of an expression in the page."""
