@@ -42,7 +42,6 @@ PAPER = Case(
     required=0,
     aim=0,
     overwrite=0.0,
-    soft=409,
     keys={
         "timing.model": "serial",
         "timing.busy_unit": "chip",
@@ -71,11 +70,6 @@ class Cost:
     share: float
     """Flash operations per second of the processor by those without parity."""
     more_bytes_per_page: float
-
-
-def with_parity(case: Case) -> Case:
-    """Return the device of `case` with parity groups."""
-    return replace(case, group=GROUP)
 
 
 def cost(case: Case) -> Cost:

@@ -301,7 +301,7 @@ def of_vary(messages: Iterable[str], keys: Iterable[str]) -> Iterator[str]:
     for message in messages:
         head, colon, rest = message.partition(f"{argument('set')}: ")
         name = re.split(r":?\s", rest, maxsplit=1)[0].rstrip(":")
-        # An unknown table is told by its own name, before the key.
+        # An unknown table is reported by its own name, before the key.
         ours = any(
             f"{a}.".startswith(f"{b}.") for key in keys for a, b in ((name, key), (key, name))
         )
