@@ -60,7 +60,7 @@ def test_the_reference_and_the_manual_show_each_once() -> None:
     reference = (ROOT / "docs/reference/command-line.md").read_text(encoding="utf-8")
     assert reference.count("\nExample") == len(EXAMPLES)
     for line in (one for all_ in EXAMPLES.values() for one in all_):
-        assert reference.count(f"    {line}\n") == 1, line
+        assert reference.count(f"\n`{line}`\n") == 1, line
     manual = (ROOT / "packaging/data/share/man/man1/ssdlab.1").read_text(encoding="utf-8")
     for option in ("vary", "space"):
         assert f"\nValues of --{option}:" in reference
