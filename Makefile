@@ -136,7 +136,8 @@ lint-python: build .venv/checks.stamp
 rust-tests: .venv/python.stamp
 	$(CARGO) test --workspace --exclude ssd-py --locked --quiet
 
-PYTEST_ARGS ?= -m "not slow"
+# Tests wait for commands more than they compute. Slow ones measure: they run one by one.
+PYTEST_ARGS ?= -m "not slow" --numprocesses auto --maxprocesses 4 --dist loadfile
 python-tests: build .venv/checks.stamp
 	$(BIN)/pytest -q $(PYTEST_ARGS)
 
