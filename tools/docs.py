@@ -269,8 +269,7 @@ def _described(name: str, node: ast.ClassDef | ast.FunctionDef) -> list[str]:
     if isinstance(node, ast.FunctionDef):
         return [f"\n### {name}\n", _signature(node), "", _told(node)]
     lines = [f"\n### {name}\n", _told(node)]
-    methods = [one for one in node.body if isinstance(one, ast.FunctionDef) and _told(one)]
-    methods = [one for one in methods if not one.name.startswith("_")]
+    methods = [*_methods(node), *_methods_of_rows(node)]
     properties = [
         one for one in methods if "property" in "".join(map(ast.unparse, one.decorator_list))
     ]
@@ -286,6 +285,19 @@ def _described(name: str, node: ast.ClassDef | ast.FunctionDef) -> list[str]:
             owner = f"{node.name}." if one.decorator_list else ""
             lines += ["", _signature(one, owner), "", _told(one)]
     return lines
+
+
+def _methods(node: ast.ClassDef) -> list[ast.FunctionDef]:
+    methods = [one for one in node.body if isinstance(one, ast.FunctionDef) and _told(one)]
+    return [one for one in methods if not one.name.startswith("_")]
+
+
+def _methods_of_rows(node: ast.ClassDef) -> Iterator[ast.FunctionDef]:
+    """The methods that a class has because its results are rows."""
+    declared = _classes("results/frames.py")
+    for base in map(ast.unparse, node.bases):
+        if base in declared:
+            yield from (one for one in _methods(declared[base]) if not one.decorator_list)
 
 
 def _inherited(node: ast.ClassDef) -> Iterator[tuple[str, str, str]]:

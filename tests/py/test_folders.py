@@ -1,7 +1,9 @@
 """Folders of results: nothing complete is lost to a mistake, an interrupt or an ended process."""
 
+import errno
 import json
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -29,6 +31,7 @@ from running import (
     ssdlab_command,
 )
 from ssdlab.html.compare_page import comparison_page
+from ssdlab.results.folder import Draft
 from ssdlab.running import compare_runs, runner, simulate
 from ssdlab.running.batch import Batch
 
@@ -148,6 +151,42 @@ def test_an_interrupted_comparison_lists_what_was_not_run(
         assert "not run: fifo, random\n" in done.summary()
         assert done.json["not_run"] == ("fifo", "random")
         assert "Not run: fifo, random." in comparison_page(done)
+
+
+@pytest.mark.parametrize("name", ["series.csv", "report.html"])
+def test_a_full_disk_costs_no_run_that_is_done(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = Draft.write
+
+    def full(made: Draft, file: str, text: str) -> None:
+        if made.target.name == "fifo" and file == name:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(made.path / file))
+        write(made, file, text)
+
+    monkeypatch.setattr(Draft, "write", full)
+    out, vary = tmp_path / "out", {"gc.victim": ["greedy", "fifo", "random"]}
+    how: dict[str, Any] = {"progress": False, "set": SMALL, "jobs": 1, "out": out}
+    done = ssdlab.compare("greedy-8ch", vary=vary, **how)
+    assert set(done.reports) == {"greedy"}
+    assert set(done.failures) == {"fifo", "random"}
+    assert all("No space left on device" in why for why in done.failures.values())
+    assert all(f"{out / 'fifo'}" in why for why in done.failures.values())
+    assert report_of(out / "greedy")["completed"]
+    assert (out / "fifo/report.json").exists() == (name == "report.html")
+    assert not (out / "fifo" / name).exists()
+    assert set(json.loads((out / "compare.json").read_text())["failures"]) == {"fifo", "random"}
+
+
+def test_a_page_that_does_not_fit_costs_no_results(small: Path) -> None:
+    def little() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 16, 1 << 16))
+
+    done = ssdlab_command("run", "small.toml", "--out", "o", cwd=small, limit=little)
+    why = "o contains the results, but not their page: File too large"
+    refused(done, 2, why, out_is_empty=False)
+    assert report_of(small / "o")["completed"]
+    assert not (small / "o/report.html").exists()
 
 
 @pytest.mark.parametrize(

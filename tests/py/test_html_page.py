@@ -278,6 +278,16 @@ def test_a_page_of_anything_stays_below_its_size() -> None:
     assert "seed=999</option>" in page
 
 
+def test_warnings_of_a_run_are_told_by_what_they_mean() -> None:
+    report = ssdlab.run("greedy-8ch", set=SMALL, progress=False)
+    values = {**json.loads(report.to_json()), "warnings": ["wrong", "few"], "invalidating": 1}
+    told = ssdlab.Report.of(json.dumps(values), report.series_csv, report.distributions_csv)
+    page, cell = run_page(told), told._repr_html_()
+    for text in (page, cell.replace("invalidates", "Invalidates").replace("notes", "Notes")):
+        severe, notes = text.index("Invalidates the result<"), text.index("Notes<")
+        assert severe < text.index("<li>wrong</li>") < notes < text.index("<li>few</li>")
+
+
 def test_what_differs_between_runs_is_listed(compared: Path) -> None:
     page = _page(compared)
     found = re.search(r"Keys in which the runs differ</caption>(.*?)</table>", page)

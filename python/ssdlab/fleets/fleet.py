@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from ssdlab.display.form import columns
 from ssdlab.display.numbers import Value, shown
 from ssdlab.fleets.volumes import STATISTICS_OF, Volume
-from ssdlab.results import frames
 from ssdlab.results.folder import FLEET
-from ssdlab.results.sweep import COLUMNS, OUTCOMES, TEXTS, Outcome, ordered, readable
+from ssdlab.results.frames import Table
+from ssdlab.results.sweep import COLUMNS, OUTCOMES, Outcome, Sweep, ordered, readable
 from ssdlab.results.text import alike, counted, named, table, wrapped
 
 VERSION = 1
@@ -23,7 +23,6 @@ VOLUMES = "volumes"
 """Key of the volumes in fleet.json."""
 MORE = ("gc_share", "capacity_bytes", "host_bytes_written", "steady", "why_not_steady")
 """Columns of a fleet beside those of a sweep."""
-FLEET_TEXTS = (*TEXTS, "volume", "drive", "group", "reason", "why_not_steady")
 MEASURED, UNSTEADY, FAILED, NO_RUN = "measured", "not steady", "failed", "not run"
 TITLES = {one.name: one.title for one in columns() if one.title} | {
     "gc_share": "share of programs by GC"
@@ -49,8 +48,10 @@ WORST = 10
 
 
 @dataclass(frozen=True, repr=False)
-class Fleet:
+class Fleet(Table):
     """Outcomes by volume and drive. Times are nanoseconds, sizes bytes, lifetimes days."""
+
+    TEXTS: ClassVar = (*Sweep.TEXTS, "volume", "drive", "group", "reason", "why_not_steady")
 
     name: str
     drives: tuple[str, ...]
@@ -157,18 +158,6 @@ class Fleet:
             of = found[str(row["drive"])]
             of[str(row["group"])] = of.get(str(row["group"]), 0) + 1
         return found
-
-    def to_csv(self) -> str:
-        """The text of fleet.csv: `rows`."""
-        return frames.to_csv(self.rows)
-
-    def to_pandas(self) -> Any:  # noqa: ANN401 - of a library
-        """`rows` as a `pandas.DataFrame`. Raises `OutputError` without pandas."""
-        return frames.to_pandas(self.rows, FLEET_TEXTS)
-
-    def to_polars(self) -> Any:  # noqa: ANN401 - of a library
-        """`rows` as a `polars.DataFrame`. Raises `OutputError` without Polars."""
-        return frames.to_polars(self.rows, FLEET_TEXTS)
 
     @property
     def head(self) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from ssdlab.display.argument import argument, keyed
 from ssdlab.display.numbers import Value
 from ssdlab.display.progress import display
 from ssdlab.errors import ConfigError, Interrupted, WorkloadError
-from ssdlab.fleets.fleet import FLEET_TEXTS, Fleet
+from ssdlab.fleets.fleet import Fleet
 from ssdlab.fleets.stand_ins import StandIn, volume_of
 from ssdlab.fleets.volumes import READ_ONCE, Volume, volumes_of
 from ssdlab.results import frames, outputs
@@ -341,7 +341,7 @@ def _write(done: Fleet, folder: Path, html: bool) -> None:
     texts: dict[str, Any] = {FLEET["csv"]: done.to_csv(), SUMMARY: done.summary()}
     files = {name: outputs.text(one) for name, one in texts.items()}
     if frames.has_parquet():
-        files[FLEET["parquet"]] = partial(frames.write_parquet, done.rows, texts=FLEET_TEXTS)
+        files[FLEET["parquet"]] = partial(frames.write_parquet, done.rows, texts=Fleet.TEXTS)
     if html:
         from ssdlab.fleets.page import fleet_page  # needs numpy, which is slow to import
 

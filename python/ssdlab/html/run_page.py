@@ -18,6 +18,7 @@ from ssdlab.html.page import (
     number,
     script_data,
     table,
+    warning_boxes,
     warnings_box,
 )
 from ssdlab.html.plot import Figure, Missing
@@ -62,7 +63,7 @@ def run_page(report: Report, folder: Path | None = None, since: int | None = Non
     values = report.json
     began = report.completed or report.requests.submitted > 0
     sections = [
-        Section("numbers", "Headline", _headline(report) + warnings_box(report.warnings)),
+        Section("numbers", "Headline", _headline(report) + _warnings(report)),
         Section("latency", "Latency", _latencies(report) + _plots(report, latency_figures)),
         Section("device", "Device over time", _plots(report, device_figures)),
         Section("trace", "Requests of the trace", _plots(report, recorded_figures)),
@@ -73,7 +74,7 @@ def run_page(report: Report, folder: Path | None = None, since: int | None = Non
         Section("timeline", "Timeline", _timeline(report, folder, since)),
     ]
     if not began:
-        sections = [Section("numbers", "What happened", warnings_box(report.warnings))]
+        sections = [Section("numbers", "What happened", _warnings(report))]
     sections += [
         Section("summary", "Summary", _summary(report)),
         Section("all", "All numbers", _all_numbers(values)),
@@ -81,6 +82,10 @@ def run_page(report: Report, folder: Path | None = None, since: int | None = Non
         Section("provenance", "Provenance", _provenance(values)),
     ]
     return document(report.name, _lead(report), [one for one in sections if one.body])
+
+
+def _warnings(report: Report) -> str:
+    return warning_boxes(report.warning_groups()) or warnings_box([])
 
 
 def _plots(report: Report, make: Callable[[Report], list[Figure]]) -> str:

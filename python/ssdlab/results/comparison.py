@@ -14,7 +14,7 @@ from ssdlab.display.form import columns
 from ssdlab.display.numbers import Value, duration, percent, ratio
 from ssdlab.results.answer import Answer, answers
 from ssdlab.results.drawing import Drawing, drawer
-from ssdlab.results.frames import to_csv
+from ssdlab.results.frames import Table
 from ssdlab.results.intervals import Estimate, Ratio, estimate, paired_ratio
 from ssdlab.results.measures import LatencyStats
 from ssdlab.results.points import Points, Row
@@ -50,7 +50,7 @@ def _ratio(value: float | None, base: float | None, first: bool) -> str:
 
 
 @dataclass(frozen=True, repr=False)
-class Comparison:
+class Comparison(Table):
     """Several runs of the same work. The first one is the baseline."""
 
     reports: dict[str, Report]
@@ -309,10 +309,6 @@ class Comparison:
     def to_json(self) -> str:
         """The text of compare.json."""
         return json.dumps(self.json, indent=2, ensure_ascii=False) + "\n"
-
-    def to_csv(self) -> str:
-        """A header and one row per run; empty fields for missing values."""
-        return to_csv(self.rows)
 
     def summary(self) -> str:
         """The comparison as text, 80 columns wide where labels permit."""

@@ -242,20 +242,20 @@ def draft(target: Path, force: bool, reads: Iterable[Path] = ()) -> Iterator[Dra
 def keep_with_page(made: Draft, page: Callable[[], str] | None) -> None:
     """Put a draft in its place, with the page that `page` makes.
 
-    A page that cannot be written must not cost the results: they are kept before the error.
+    A page that cannot be made or written must not cost the results: they are kept before the
+    error.
     """
-    trouble = None
+    trouble: Exception | None = None
     if page is not None:
         try:
-            text = page()
+            made.write(PAGE, page())
         except Exception as error:
             trouble = error
-        else:
-            made.write(PAGE, text)
+            (made.path / PAGE).unlink(missing_ok=True)
     made.keep()
-    if trouble is not None:
-        message = (
-            f"{made.target} contains the results, but not their page:"
-            f" {type(trouble).__name__}: {trouble}"
-        )
-        raise InternalError(message) from trouble
+    if trouble is None:
+        return
+    message = f"{made.target} contains the results, but not their page: "
+    if isinstance(trouble, OSError):
+        raise OutputError(message + (trouble.strerror or str(trouble))) from trouble
+    raise InternalError(f"{message}{type(trouble).__name__}: {trouble}") from trouble

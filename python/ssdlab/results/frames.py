@@ -5,13 +5,38 @@ from __future__ import annotations
 import csv
 import io
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from types import ModuleType
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, ClassVar
 
 from ssdlab.display.numbers import Value
 from ssdlab.errors import OutputError
+
+
+class Table(ABC):
+    """Results that are rows: as CSV, and as tables of pandas and Polars."""
+
+    TEXTS: ClassVar[tuple[str, ...]] = ()
+    """Columns that are no numbers, even where they have no values."""
+
+    @property
+    @abstractmethod
+    def rows(self) -> Sequence[Mapping[str, Value]]:
+        """Of columns that are the same for all."""
+
+    def to_csv(self) -> str:
+        """`rows` as CSV, with a header."""
+        return to_csv(self.rows)
+
+    def to_pandas(self) -> Any:  # noqa: ANN401 - of a library
+        """`rows` as a `pandas.DataFrame`. Raises `OutputError` without pandas."""
+        return to_pandas(self.rows, self.TEXTS)
+
+    def to_polars(self) -> Any:  # noqa: ANN401 - of a library
+        """`rows` as a `polars.DataFrame`. Raises `OutputError` without Polars."""
+        return to_polars(self.rows, self.TEXTS)
 
 
 def by_column(rows: Sequence[Mapping[str, Value]]) -> dict[str, list[Value]]:

@@ -7,7 +7,7 @@ import io
 import json
 import types
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
@@ -248,12 +248,23 @@ class Report(measures.Parts):
             marks += f", {len(self.warnings)} warning{'s' * (len(self.warnings) > 1)}"
         return f"<Report {self.name}: {numbers}{marks}>"
 
+    def warning_groups(self) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+        """A title, the mark of a line, and warnings: those that invalidate numbers, then notes."""
+        severe, notes = self.warnings[: self.invalidating], self.warnings[self.invalidating :]
+        if severe:
+            yield "invalidates the result", "  ! ", severe
+        if notes:
+            yield "notes", "  - ", notes
+
     def _repr_html_(self) -> str:
         """A small table for notebooks."""
         rows = "".join(
             f"<tr><th style='text-align:left'>{name}</th><td>{html.escape(value)}</td></tr>"
             for name, value in self._highlights()
         )
-        marks = "".join(f"<li>{html.escape(warning)}</li>" for warning in self.warnings)
+        marks = "".join(
+            f"<b>{title}</b><ul>{''.join(f'<li>{html.escape(one)}</li>' for one in texts)}</ul>"
+            for title, _, texts in self.warning_groups()
+        )
         head = html.escape(self.name) + ("" if self.completed else " (not completed)")
-        return f"<b>{head}</b><table>{rows}</table>" + (f"<ul>{marks}</ul>" if marks else "")
+        return f"<b>{head}</b><table>{rows}</table>{marks}"

@@ -7,12 +7,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 from ssdlab.display.form import Column
 from ssdlab.display.numbers import Value, shown
-from ssdlab.results import frames, search_answer
+from ssdlab.results import search_answer
 from ssdlab.results.drawing import drawer
+from ssdlab.results.frames import Table
 from ssdlab.results.intervals import Ratio
 from ssdlab.results.points import Points, Row
 from ssdlab.results.sweep import point_label
@@ -122,8 +123,10 @@ class Tested:
 
 
 @dataclass(frozen=True, repr=False)
-class Search:
+class Search(Table):
     """What a search has found. Times are nanoseconds."""
+
+    TEXTS: ClassVar = ("state", "why")
 
     name: str
     """Of the configuration."""
@@ -227,14 +230,6 @@ class Search:
                 }
             )
         return found
-
-    def to_csv(self) -> str:
-        """The text of trials.csv: `rows`."""
-        return frames.to_csv(self.rows)
-
-    def to_pandas(self) -> Any:  # noqa: ANN401 - of a library
-        """`rows` as a `pandas.DataFrame`. Raises `OutputError` without pandas."""
-        return frames.to_pandas(self.rows, TEXTS)
 
     @property
     def json(self) -> dict[str, Any]:
@@ -397,10 +392,6 @@ class Search:
     def _repr_html_(self) -> str:
         """The answer, the history and the best points, for notebooks."""
         return drawer().of_search(self)
-
-
-TEXTS = ("state", "why")
-"""Columns that are no numbers, beside keys."""
 
 
 def _missed(one: Tried) -> float:

@@ -8,14 +8,14 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from ssdlab.config.space import Space
 from ssdlab.display.form import columns
 from ssdlab.display.numbers import Value, shown
-from ssdlab.results import frames
 from ssdlab.results.answer import of_points
 from ssdlab.results.drawing import Drawing, drawer
+from ssdlab.results.frames import Table
 from ssdlab.results.points import Points, Row
 from ssdlab.results.report import Report
 from ssdlab.results.text import counted, folded_points, named, table, wrapped
@@ -33,8 +33,6 @@ MEASURED = tuple(
 """The columns of comparisons that say the same each time a run is repeated."""
 COLUMNS = tuple(one.name for one in MEASURED)
 """Their names."""
-TEXTS = ("error", "decided_by", "config_digest", "event_digest")
-"""Columns that are no numbers, beside keys."""
 MOST_SHOWN = 20
 """Points in the text summary."""
 
@@ -97,8 +95,10 @@ class Outcome:
 
 
 @dataclass(frozen=True, repr=False)
-class Sweep:
+class Sweep(Table):
     """The numbers of the points of a sweep. Times are nanoseconds."""
+
+    TEXTS: ClassVar = ("error", "decided_by", "config_digest", "event_digest")
 
     name: str
     """Of the configuration."""
@@ -206,18 +206,6 @@ class Sweep:
                 }
             )
         return found
-
-    def to_csv(self) -> str:
-        """The text of sweep.csv: `rows`."""
-        return frames.to_csv(self.rows)
-
-    def to_pandas(self) -> Any:  # noqa: ANN401 - of a library
-        """`rows` as a `pandas.DataFrame`. Raises `OutputError` without pandas."""
-        return frames.to_pandas(self.rows, TEXTS)
-
-    def to_polars(self) -> Any:  # noqa: ANN401 - of a library
-        """`rows` as a `polars.DataFrame`. Raises `OutputError` without Polars."""
-        return frames.to_polars(self.rows, TEXTS)
 
     @property
     def json(self) -> dict[str, Any]:

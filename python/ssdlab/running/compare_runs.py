@@ -197,16 +197,17 @@ def run_all(
         return _ran(planned, None, runner, progress, html, enough).comparison()
     reads = dict.fromkeys(one.config.file for one in planned if one.config.file)
     with draft(Path(out), force, reads) as made:
-        try:
-            done = _ran(planned, made.path, runner, progress, html, enough).comparison()
-        except OutputError as error:
-            text = str(error).replace(str(made.path), str(made.target))
-            raise OutputError(f"{text}; nothing is kept") from error
+        ran = _ran(planned, made.path, runner, progress, html, enough)
+        ran.failures = {
+            title: why.replace(str(made.path), str(made.target))
+            for title, why in ran.failures.items()
+        }
+        done = ran.comparison()
         made.settle(done.completed)
         made.write(CSV, done.to_csv())
         made.write(TEXT, done.summary())
         made.write(JSON, done.to_json())
-        keep_with_page(made, (lambda: _page(done)) if html else None)
+        keep_with_page(made, (lambda: _page(done)) if html and not ran.unwritable else None)
     return done.moved(made.target)
 
 
@@ -220,6 +221,8 @@ class Finished:
     failures: dict[str, str] = field(default_factory=dict)
     """Why runs could not finish, by title."""
     interrupted: bool = False
+    unwritable: bool = False
+    """Files of a run could not be written: the others were not made."""
 
     def take(self, one: Planned, ended: Ended) -> None:
         """One of them has ended."""
@@ -309,6 +312,11 @@ def _ran(
         batch.run(runner, progress)
     except ClusterError as error:  # What is done is kept.
         done.lost(str(error))
+    except OutputError as error:  # The same, if there is anything.
+        if not done.reports:
+            raise
+        done.lost(str(error))
+        done.unwritable = True
     done.interrupted = batch.interrupted
     return done
 

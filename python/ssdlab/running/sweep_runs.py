@@ -20,7 +20,7 @@ from ssdlab.errors import ClusterError, ConfigError, Interrupted, OutputError, W
 from ssdlab.results import frames, outputs
 from ssdlab.results.folder import PAGE
 from ssdlab.results.report import SUMMARY
-from ssdlab.results.sweep import CSV, JSON, PARQUET, TEXTS, Outcome, Sweep, ordered, point_label
+from ssdlab.results.sweep import CSV, JSON, PARQUET, Outcome, Sweep, ordered, point_label
 from ssdlab.running.batch import Batch
 from ssdlab.running.design import MOST_RUNS, Design, check, designed, notes
 from ssdlab.running.kept import maker_of
@@ -259,7 +259,7 @@ def _write(done: Sweep, folder: Path, html: bool) -> None:
     """Write the tables, the summary and the page. Raises `OutputError`."""
     files = {CSV: outputs.text(done.to_csv()), SUMMARY: outputs.text(done.summary())}
     if done.rows and frames.has_parquet():
-        files[PARQUET] = partial(frames.write_parquet, done.rows, texts=TEXTS)
+        files[PARQUET] = partial(frames.write_parquet, done.rows, texts=Sweep.TEXTS)
     if html:
         from ssdlab.html.sweep_page import sweep_page  # needs numpy, which is slow to import
 

@@ -57,9 +57,9 @@ impl Map {
         debug_assert!(first.at() + count as usize <= self.l2p.len(), "pages beyond the device");
         let values = &self.l2p[first.at()..first.at() + count as usize];
         let (mut on_flash, mut nowhere) = (0, 0);
-        for (at, &value) in values.iter().enumerate() {
-            on_flash |= u64::from(value < self.pages) << at;
-            nowhere |= u64::from(value == UNMAPPED) << at;
+        for &value in values.iter().rev() {
+            on_flash = on_flash << 1 | u64::from(value < self.pages);
+            nowhere = nowhere << 1 | u64::from(value == UNMAPPED);
         }
         debug_assert_eq!(on_flash & nowhere, 0, "a page is on flash and nowhere");
         (on_flash, nowhere)

@@ -5,16 +5,19 @@ use crate::ftl::map::Entry;
 use crate::units::{Lpn, OpSlot, Ppn};
 
 impl Ftl {
-    /// The data of `lpn`, a page in a parity group, have been programmed to `ppn`. Updates of a group commit in the
+    /// `lpn`, data in `slot` or the parity of a group, has been programmed to `ppn`. Updates of a group commit in the
     /// order of admission: under newer data, too, the page is the committed one. Returns the one before it.
     #[inline]
     pub fn claim_in_group(&mut self, lpn: Lpn, slot: OpSlot, ppn: Ppn) -> Option<Ppn> {
         debug_assert_eq!(self.flash.lpn(ppn), lpn, "{ppn:?} carries another address");
-        let newest = self.newest_slot(lpn);
-        if newest != slot {
-            return self.takes_under(lpn, ppn);
-        }
-        let before = self.owners.under(newest);
+        debug_assert!(self.groups.is_some(), "{lpn:?} is in no group");
+        let before = match self.owners.newest(lpn) {
+            Entry::Slot(newest) if newest != slot => return self.takes_under(lpn, ppn),
+            Entry::Slot(newest) => self.owners.under(newest),
+            // Parity is in no slot of the map: only its update knows of it.
+            Entry::Page(page) => Some(page),
+            Entry::Unmapped => None,
+        };
         self.commit(lpn, ppn, before);
         debug_assert_eq!(self.owners.committed(lpn), Some(ppn), "{lpn:?} is elsewhere");
         before

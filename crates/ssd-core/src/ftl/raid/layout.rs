@@ -177,14 +177,27 @@ impl Groups {
     /// Where the pages of `group` are at home.
     #[inline]
     #[must_use]
-    pub fn homes(&self, group: GroupId) -> Homes<'_> {
+    pub fn homes(&self, group: GroupId) -> Homes {
         let (stripe, k) = self.by_groups_of_stripe.div_rem(group.0);
         debug_assert!(k * self.chips < self.device_chips, "{group:?} is on group {k} of the chips");
         let (turn, at) = self.by_chips.div_rem(stripe);
         debug_assert!(group.0 < self.count && at < self.chips, "there is no {group:?}");
         let first = self.by_planes.div_rem(turn).1 * self.device_chips + k * self.chips;
-        let planes = &self.planes[first as usize..(first + self.chips) as usize];
-        Homes { planes, parity: self.chips - 1 - at }
+        debug_assert!((first + self.chips) as usize <= self.planes.len(), "{group:?} is beyond");
+        Homes { first, parity: self.chips - 1 - at }
+    }
+
+    /// The plane at home, among `homes`, of the page at `position`, data or parity: data fill the chips beside the
+    /// parity.
+    #[inline]
+    #[must_use]
+    pub fn home_at(&self, homes: Homes, position: u32) -> PlaneId {
+        debug_assert!(position < self.chips, "no chip has position {position}");
+        let member = match position {
+            parity if parity == self.data_pages() => homes.parity,
+            data => data + u32::from(data >= homes.parity),
+        };
+        self.planes[(homes.first + member) as usize]
     }
 
     /// The chip of `plane`, in striping order; chips have one plane.
@@ -200,37 +213,17 @@ impl Groups {
     pub fn home(&self, lpn: Lpn) -> PlaneId {
         let homes = self.homes(self.group_of(lpn));
         debug_assert!(lpn.0 < self.user_pages + self.count, "{lpn:?} is beyond the device");
-        if self.is_parity(lpn) { homes.parity() } else { homes.of_data(self.position(lpn)) }
+        self.home_at(homes, self.position(lpn))
     }
 }
 
-/// The planes at home on which the pages of a group are.
+/// Where the planes at home of a group are, for [`Groups::home_at`].
 #[derive(Clone, Copy, Debug)]
-pub struct Homes<'a> {
-    /// Of its chips, in striping order.
-    planes: &'a [PlaneId],
-    /// The chip with the parity.
+pub struct Homes {
+    /// Of its chips, the first in striping order.
+    first: u32,
+    /// The chip with the parity, counted from it.
     parity: u32,
-}
-
-impl Homes<'_> {
-    /// Of the parity.
-    #[inline]
-    #[must_use]
-    pub fn parity(self) -> PlaneId {
-        debug_assert!((self.parity as usize) < self.planes.len(), "no chip has the parity");
-        debug_assert!(self.planes.len() > 1, "a group of one chip");
-        self.planes[self.parity as usize]
-    }
-
-    /// Of the page of data at `position`: data fill the chips beside the parity.
-    #[inline]
-    #[must_use]
-    pub fn of_data(self, position: u32) -> PlaneId {
-        let member = position + u32::from(position >= self.parity);
-        debug_assert!((member as usize) < self.planes.len(), "no chip has position {position}");
-        self.planes[member as usize]
-    }
 }
 
 #[cfg(test)]

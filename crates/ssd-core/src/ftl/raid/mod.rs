@@ -9,5 +9,5 @@ mod replace;
 mod steps;
 pub mod verify;
 
-pub use layout::{GroupId, Groups, MOST_CHIPS};
+pub use layout::{GroupId, Groups, Homes, MOST_CHIPS};
 pub use plan::{Before, Change, Changes, Method, Plan};

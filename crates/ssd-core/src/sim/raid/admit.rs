@@ -5,7 +5,7 @@
 
 use super::{Cause, Changed, Update};
 use crate::ftl::map::Entry;
-use crate::ftl::raid::{Change, GroupId};
+use crate::ftl::raid::{Change, GroupId, Homes};
 use crate::host::link::Toward;
 use crate::host::request::Request;
 use crate::metrics::counters::Parts;
@@ -14,7 +14,7 @@ use crate::sim::array::event::Timer;
 use crate::sim::array::op::{Op, OpKind, Work};
 use crate::sim::front::{Pages, byte_range};
 use crate::sim::ssd::Ssd;
-use crate::units::{Lpn, OpSlot, RequestSlot, UpdateSlot};
+use crate::units::{Lpn, OpSlot, PlaneId, RequestSlot, UpdateSlot};
 
 impl Ssd {
     /// Parts of a write of `pages`: the groups that it touches or, without parity, its pages.
@@ -28,19 +28,17 @@ impl Ssd {
     /// A new update of `group`, for `request` or for pages that leave the write buffer now.
     pub(super) fn new_update(
         &mut self,
-        group: GroupId,
+        (group, homes): (GroupId, Homes),
         request: Option<RequestSlot>,
     ) -> UpdateSlot {
         let now = self.array.now;
         let groups = self.ftl.parity_groups();
-        let parity_home = groups.homes(group).parity();
+        let parity_home = groups.home_at(homes, groups.data_pages());
         let from = request.map_or(now, |slot| self.front.requests.at(slot).arrival);
         let parts = Parts { queue_ns: (now - from).0, ..Parts::default() };
         let raid = self.raid.as_mut().expect("a device with parity");
         let cause = Cause { request, from };
-        let update = raid.insert((group, parity_home), cause, (now, parts));
-        raid.get(update).sequence = self.front.sequence;
-        update
+        raid.insert((group, parity_home), (cause, self.front.sequence), (now, parts))
     }
 
     /// The write `request` of `pages`, in request slot `slot`, is admitted.
@@ -55,10 +53,14 @@ impl Ssd {
         assert!(!self.front.requests.at(slot).parts.is_done(), "the request has ended");
         let mut left = pages.first..pages.first + pages.count;
         while let Some((group, lpns)) = self.ftl.parity_groups().take_part(&mut left) {
-            let update = self.new_update(group, Some(slot));
-            for lpn in lpns.map(Lpn) {
+            let groups = self.ftl.parity_groups();
+            let (homes, first) = (groups.homes(group), groups.position(Lpn(lpns.start)));
+            let update = self.new_update((group, homes), Some(slot));
+            for (position, lpn) in (first..).zip(lpns.map(Lpn)) {
+                let home = self.ftl.parity_groups().home_at(homes, position);
                 let class = self.ftl.class_of_write(lpn, request.stream, pages.count);
-                let page = self.admit_to_group((update, class), lpn, request, data);
+                let at = (lpn, position, home);
+                let page = self.admit_to_group((update, class), at, request, data);
                 if self.front.link.is_some() {
                     self.page_of_group_comes_in(page, lpn.0 == pages.first, request);
                     self.raid_update(update).pages_in.add(1);
@@ -87,36 +89,29 @@ impl Ssd {
         self.raid.as_mut().expect("a device with parity").get(update)
     }
 
-    /// The page `lpn` of `request`, which `update` will write as of this stream or class, is admitted. Returns its
-    /// slot.
+    /// The page `lpn` of `request`, at this position and home of its group, which `update` will write as of this stream
+    /// or class, is admitted. Returns its slot.
+    #[inline]
     fn admit_to_group(
         &mut self,
         (update, stream): (UpdateSlot, u8),
-        lpn: Lpn,
+        (lpn, position, home): (Lpn, u32, PlaneId),
         request: &Request,
         data: Option<&[u8]>,
     ) -> OpSlot {
-        let old = self.ftl.owners.newest(lpn);
         let (range, at) = byte_range(&self.ftl.geo, request, lpn);
         let partial = range != (0, 512 << self.ftl.geo.sector_shift);
         self.front.sequence += 1;
         assert!(lpn.0 < self.ftl.geo.user_pages, "{lpn:?} is not the host's");
-        let groups = self.ftl.parity_groups();
-        let position = groups.position(lpn);
-        let home = groups.homes(groups.group_of(lpn)).of_data(position);
+        debug_assert_eq!(self.ftl.parity_groups().home(lpn), home, "{lpn:?} is at home elsewhere");
         let work = Work::GroupWrite { update, stream, parity: false };
         let parts = self.raid_update(update).parts;
         let sequence = self.front.sequence;
         let op = Op { sequence, parts, ..Op::new(work, lpn, home, self.array.now) };
         let slot = self.array.ops.insert(op);
-        if let Some(content) = &mut self.ledger.content {
-            let before = match old {
-                Entry::Unmapped if self.ftl.is_lost(lpn) => self.ftl.reconstructed(lpn),
-                _ => content.before(old, &self.ftl.flash),
-            };
+        if self.ledger.content.is_some() {
             let data = data.map(|d| &d[at..at + range.1 - range.0]);
-            let payload = content.compose(lpn, sequence, range, &before, data);
-            content.admit(slot, lpn, payload);
+            self.contents_come((slot, lpn), sequence, range, data);
         }
         if let Some(page) = self.ftl.admit(lpn, slot) {
             self.wake_readers(page);
@@ -127,6 +122,25 @@ impl Ssd {
         of.changes.add(position, change);
         of.pages.push(Changed { lpn, slot, change, home, stream });
         slot
+    }
+
+    /// The write of bytes `range` of `lpn` in `slot` brings `data`, in a mode that knows contents.
+    #[inline(never)]
+    fn contents_come(
+        &mut self,
+        (slot, lpn): (OpSlot, Lpn),
+        sequence: u64,
+        range: (usize, usize),
+        data: Option<&[u8]>,
+    ) {
+        let content = self.ledger.content.as_mut().expect("the caller has checked");
+        debug_assert!(range.0 < range.1, "nothing of {lpn:?} is written");
+        let before = match self.ftl.owners.newest(lpn) {
+            Entry::Unmapped if self.ftl.is_lost(lpn) => self.ftl.reconstructed(lpn),
+            old => content.before(old, &self.ftl.flash),
+        };
+        let payload = content.compose(lpn, sequence, range, &before, data);
+        content.admit(slot, lpn, payload);
     }
 
     /// The page in `slot` crosses the link; `first`: of its request.
@@ -168,7 +182,8 @@ impl Ssd {
                 self.drop_group(group, &trimmed);
                 continue;
             }
-            let update = self.new_update(group, Some(slot));
+            let homes = self.ftl.parity_groups().homes(group);
+            let update = self.new_update((group, homes), Some(slot));
             self.front.requests.get(slot).parts.add(1);
             let mut before = Vec::new();
             for lpn in trimmed {

@@ -142,7 +142,8 @@ impl Ssd {
                 if !is_new {
                     self.leave_together(update, group);
                 }
-                update = self.new_update(group, None);
+                let homes = self.ftl.parity_groups().homes(group);
+                update = self.new_update((group, homes), None);
             }
             self.page_leaves(update, slot);
         }

@@ -341,21 +341,17 @@ impl Ssd {
         found
     }
 
-    /// The update commits `lpn` in `slot`, which is not on flash. Returns the page before it.
+    /// The update commits `lpn`, data or parity, in `slot`, which is not on flash. Returns the page before it.
+    #[cold]
     pub(super) fn page_commits_as_lost(&mut self, lpn: Lpn, slot: OpSlot) -> Option<Ppn> {
         assert_eq!(self.array.ops[slot].ppn, Ppn::NONE, "{lpn:?} is on flash");
         let sequence = self.array.ops[slot].sequence;
-        let (before, whole) = self.ftl.lose_in_group(lpn, slot, sequence);
-        self.page_is_lost(lpn, whole);
-        before
-    }
-
-    /// The same of the parity `lpn`.
-    pub(super) fn parity_commits_as_lost(&mut self, lpn: Lpn, slot: OpSlot) -> Option<Ppn> {
-        assert_eq!(self.array.ops[slot].ppn, Ppn::NONE, "{lpn:?} is on flash");
-        let sequence = self.array.ops[slot].sequence;
-        let (_, before) = self.ftl.trim(lpn);
-        let whole = self.ftl.lose(lpn, sequence);
+        let (before, whole) = if self.ftl.parity_groups().is_parity(lpn) {
+            let (_, before) = self.ftl.trim(lpn);
+            (before, self.ftl.lose(lpn, sequence))
+        } else {
+            self.ftl.lose_in_group(lpn, slot, sequence)
+        };
         self.page_is_lost(lpn, whole);
         before
     }

@@ -156,41 +156,23 @@ impl Raid {
     fn insert(
         &mut self,
         (group, parity_home): (GroupId, PlaneId),
-        cause: Cause,
+        (cause, sequence): (Cause, u64),
         (now, parts): (Nanos, Parts),
     ) -> UpdateSlot {
         self.count += 1;
         debug_assert!(self.free.len() <= self.updates.len(), "more updates are over than were");
-        let mut new = Update {
-            age: self.count,
-            group,
-            sequence: 0,
-            cause,
-            stage: Stage::InLine,
-            pages_in: Join::default(),
-            steps: Join::default(),
-            since: now,
-            parts,
-            pages: Vec::new(),
-            changes: Changes::default(),
-            plan: Plan::DROP,
-            sum: Payload::default(),
-            parity: Parity { slot: OpSlot::NONE, home: parity_home, stream: 0 },
-            reads_again: false,
-        };
-        let slot = match self.free.pop() {
-            Some(slot) => {
-                // The list of its pages keeps its memory.
-                new.pages = std::mem::take(&mut self.updates[slot.at()].pages);
-                new.pages.clear();
-                self.updates[slot.at()] = new;
-                slot
-            }
-            None => {
-                self.updates.push(new);
-                UpdateSlot((self.updates.len() - 1) as u32)
-            }
-        };
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.updates.push(Update::new(group, cause));
+            UpdateSlot((self.updates.len() - 1) as u32)
+        });
+        // In place: the list of its pages keeps its memory, and what it sets when it begins is left as it is.
+        let of = &mut self.updates[slot.at()];
+        (of.age, of.group, of.sequence, of.cause) = (self.count, group, sequence, cause);
+        (of.stage, of.pages_in, of.since, of.parts) = (Stage::InLine, Join::default(), now, parts);
+        of.pages.clear();
+        of.changes = Changes::default();
+        of.parity = Parity { slot: OpSlot::NONE, home: parity_home, stream: 0 };
+        of.reads_again = false;
         if let Some(chips) = &mut self.chips {
             chips.update_comes(self.count, slot);
         }
@@ -318,6 +300,28 @@ impl Raid {
 }
 
 impl Update {
+    /// An update of `group`, of which nothing is known yet.
+    #[cold]
+    fn new(group: GroupId, cause: Cause) -> Update {
+        Update {
+            age: 0,
+            group,
+            sequence: 0,
+            cause,
+            stage: Stage::InLine,
+            pages_in: Join::default(),
+            steps: Join::default(),
+            since: cause.from,
+            parts: Parts::default(),
+            pages: Vec::new(),
+            changes: Changes::default(),
+            plan: Plan::DROP,
+            sum: Payload::default(),
+            parity: Parity { slot: OpSlot::NONE, home: PlaneId::NONE, stream: 0 },
+            reads_again: false,
+        }
+    }
+
     /// The pages of data that it writes.
     fn data(&self) -> impl Iterator<Item = &Changed> {
         debug_assert!(self.pages.len() < MOST_CHIPS, "{:?} has too many pages", self.group);
@@ -333,9 +337,16 @@ impl Update {
     /// The same with the streams, or classes, of the pages.
     fn places(&self) -> impl Iterator<Item = (PlaneId, u8)> + '_ {
         debug_assert!(self.stage != Stage::InLine, "it is not known what is programmed");
-        let data = self.data().map(|page| (page.home, page.stream));
-        let parity = self.plan.method != Method::Drop && !self.plan.without_parity;
-        data.chain(parity.then_some((self.parity.home, self.parity.stream)))
+        // One loop over data and parity, whose body is in the code once: `chain` would have two.
+        (0..=self.pages.len()).filter_map(|at| match self.pages.get(at) {
+            Some(page) => page.is_written().then_some((page.home, page.stream)),
+            None => self.programs_parity().then_some((self.parity.home, self.parity.stream)),
+        })
+    }
+
+    fn programs_parity(&self) -> bool {
+        debug_assert!(self.stage != Stage::InLine, "it is not known what is programmed");
+        self.plan.method != Method::Drop && !self.plan.without_parity
     }
 }
 

@@ -25,7 +25,7 @@ use crate::sim::complete::deliver;
 use crate::sim::dispatch::Found;
 use crate::sim::join::Join;
 use crate::sim::ssd::{Ssd, fail};
-use crate::units::{Lpn, Nanos, OpSlot, PlaneId, PoolId, Ppn, RecoverySlot};
+use crate::units::{Lpn, Nanos, OpSlot, PlaneId, PoolId, Ppn, RecoverySlot, UpdateSlot};
 
 impl Raid {
     /// Whether an update of `group` has begun.
@@ -449,20 +449,21 @@ impl Ssd {
         self.begin_recovery_of(group);
     }
 
-    /// The update that had locked `group` is over: a reconstruction that waits goes, or the next update.
+    /// The update that had locked `group` is over: a reconstruction that waits goes, or `next`, the next update.
     #[inline]
-    pub(super) fn update_is_over(&mut self, group: GroupId) {
+    pub(super) fn update_is_over(&mut self, group: GroupId, next: Option<UpdateSlot>) {
         debug_assert!(
             !self.raid.as_ref().is_some_and(|r| r.has_begun(group)),
             "{group:?} is locked"
         );
-        self.begin_recovery_of(group);
-        let raid = self.raid.as_deref_mut().expect("a device with parity");
-        if raid.has_begun(group) {
-            return;
+        if self.recovers {
+            self.begin_recovery_of(group);
+            if self.raid.as_ref().is_some_and(|raid| raid.has_begun(group)) {
+                return;
+            }
         }
-        if let Some(first) = raid.lines.first(group) {
-            self.update_goes_on(first);
+        if let Some(next) = next {
+            self.update_goes_on(next);
         }
     }
 }

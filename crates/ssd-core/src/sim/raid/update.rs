@@ -160,18 +160,17 @@ impl Ssd {
         assert_eq!(of.stage, Stage::WaitsForRoom, "{update:?} holds room out of turn");
         let lost = self.ftl.lost.as_deref();
         let mut fits = true;
-        of.places().filter(|&(plane, _)| !Lost::misses(lost, plane)).for_each(|(plane, stream)| {
+        for (plane, stream) in of.places().filter(|&(plane, _)| !Lost::misses(lost, plane)) {
             if !self.ftl.space.can_hold(plane, self.ftl.space.host_stream(stream)) {
                 self.gc.agenda.consider(self.ftl.geo.pool_of(plane));
                 fits = false;
             }
-        });
+        }
         debug_assert!(of.homes().count() <= MOST_CHIPS, "{update:?} programs too many pages");
         if fits {
-            let places = of.places().filter(|&(plane, _)| !Lost::misses(lost, plane));
-            places.for_each(|(plane, stream)| {
+            for (plane, stream) in of.places().filter(|&(plane, _)| !Lost::misses(lost, plane)) {
                 self.ftl.space.hold(plane, self.ftl.space.host_stream(stream));
-            });
+            }
         }
         fits
     }
@@ -317,49 +316,65 @@ impl Ssd {
         let (group, request, parts) = (of.group, of.cause.request, of.parts);
         assert!(!pages.is_empty(), "{update:?} changes nothing");
         for page in &pages {
-            let ppn = self.array.ops[page.slot].ppn;
-            let before = if page.is_written() && ppn == Ppn::NONE {
-                self.page_commits_as_lost(page.lpn, page.slot)
-            } else if page.is_written() {
-                self.page_is_found(page.lpn);
-                let before = self.ftl.claim_in_group(page.lpn, page.slot, ppn);
-                self.page_of_group_commits(ppn);
-                before
+            if page.is_written() {
+                self.page_of_group_is_on_flash(page.lpn, page.slot);
             } else {
-                self.page_is_found(page.lpn);
-                self.ftl.trim_in_group(page.lpn, page.slot)
-            };
-            self.page_of_group_is_replaced(page.lpn, before);
-            self.array.ops.remove(page.slot);
+                self.page_of_group_is_trimmed(page.lpn, page.slot);
+            }
         }
         let lpn = self.ftl.parity_groups().parity(group);
         if method == Method::Drop {
-            self.page_is_found(lpn);
-            let (_, before) = self.ftl.trim(lpn);
-            self.page_of_group_is_replaced(lpn, before);
+            self.parity_is_dropped(lpn);
         } else {
-            let ppn = self.array.ops[parity].ppn;
-            let before = if ppn == Ppn::NONE {
-                self.parity_commits_as_lost(lpn, parity)
-            } else {
-                self.page_is_found(lpn);
-                let before = self.ftl.replace_in_group(lpn, ppn);
-                self.page_of_group_commits(ppn);
-                before
-            };
-            self.page_of_group_is_replaced(lpn, before);
-            self.array.ops.remove(parity);
+            self.page_of_group_is_on_flash(lpn, parity);
         }
         if self.front.buffer.is_some() {
             self.pages_are_on_flash(&pages, &parts);
         }
         let raid = self.raid.as_deref_mut().expect("a device with parity");
         raid.updates[update.at()].pages = pages;
-        raid.remove(update);
+        let next = raid.remove(update);
         if let Some(request) = request {
             self.part_ends(request, &parts);
         }
-        self.update_is_over(group);
+        self.update_is_over(group, next);
+    }
+
+    /// The page of `lpn`, data or parity, in `slot` commits with its update. Not inlined: the caller's loop and the
+    /// parity would each have all of it, and the code of an update would not fit into a cache of instructions.
+    #[inline(never)]
+    fn page_of_group_is_on_flash(&mut self, lpn: Lpn, slot: OpSlot) {
+        let ppn = self.array.ops[slot].ppn;
+        debug_assert!(self.array.ops[slot].update().is_some(), "{lpn:?} is in no update");
+        let before = if ppn == Ppn::NONE {
+            self.page_commits_as_lost(lpn, slot)
+        } else {
+            self.page_is_found(lpn);
+            let before = self.ftl.claim_in_group(lpn, slot, ppn);
+            self.page_of_group_commits(ppn);
+            before
+        };
+        self.page_of_group_is_replaced(lpn, before);
+        self.array.ops.remove(slot);
+    }
+
+    /// The TRIM of `lpn` in `slot` commits with its update.
+    #[inline(never)]
+    fn page_of_group_is_trimmed(&mut self, lpn: Lpn, slot: OpSlot) {
+        debug_assert!(self.is_trim(slot), "{lpn:?} is written");
+        self.page_is_found(lpn);
+        let before = self.ftl.trim_in_group(lpn, slot);
+        self.page_of_group_is_replaced(lpn, before);
+        self.array.ops.remove(slot);
+    }
+
+    /// No data are left in the group of the parity `lpn`.
+    #[inline(never)]
+    fn parity_is_dropped(&mut self, lpn: Lpn) {
+        debug_assert!(self.ftl.parity_groups().is_parity(lpn), "{lpn:?} holds data");
+        self.page_is_found(lpn);
+        let (_, before) = self.ftl.trim(lpn);
+        self.page_of_group_is_replaced(lpn, before);
     }
 
     /// `ppn` is committed: its block may be full now, and the demand of its pool may have changed.
