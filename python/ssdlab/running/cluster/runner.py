@@ -14,6 +14,7 @@ from itertools import count
 
 from distributed import Future, KilledWorker
 
+from ssdlab.config.memory import TRACES
 from ssdlab.display.numbers import size
 from ssdlab.results.report import Report
 from ssdlab.results.text import counted
@@ -291,8 +292,10 @@ def _nowhere(run: _Run, memory_bytes: int, left: list[Able]) -> str:
     if not left:
         return "; ".join(f"worker {worker}: {why}" for worker, why in run.apart_from.items())
     largest = max(left, key=lambda one: one.memory_bytes)
+    whole, traces = largest.memory_bytes + largest.traces_bytes, size(largest.traces_bytes)
     return (
         f"it takes about {size(memory_bytes)} of memory, and the largest worker"
-        f" ({largest.address}) has {size(largest.memory_bytes)}: start workers with more"
-        " (--memory-limit), or use larger pages or fewer blocks"
+        f" ({largest.address}) has {size(whole)}, of which {traces} are for traces that runs share"
+        f" ({TRACES}): start workers with more (--memory-limit), or use larger pages or fewer"
+        " blocks"
     )
