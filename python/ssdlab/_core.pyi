@@ -435,6 +435,20 @@ def last_panic() -> str | None:
 def op_log_excerpt(path: Path | str, from_ns: int, most: int) -> str:
     """Header of an operation log and its operations from `from_ns` on, at most `most` lines."""
 
+class Traces:
+    """Traces that have been read, kept in memory for later runs, up to a bound."""
+
+    def __new__(cls, bound_bytes: int) -> Traces: ...
+    @property
+    def readings(self) -> int:
+        """How often a file was read so as to keep it."""
+    @property
+    def bytes(self) -> int:
+        """What is kept."""
+
+def trace_memory_bytes(path: Path | str) -> int:
+    """An upper estimate of the memory that the requests of a trace take. Raises `OSError`."""
+
 def run(
     config: str,
     *,
@@ -444,11 +458,13 @@ def run(
     audit_every: int = 0,
     policies: list[tuple[str, object, str]] = ...,
     device: Device | None = None,
+    traces: Traces | None = None,
 ) -> Finished:
     """Run a resolved configuration (JSON); logs go into `folder`, which must exist.
 
     `policies`: key of the configuration, the object that stands in for its policy, its name. The
-    run starts from the state of `device`, which stays as it is.
+    run starts from the state of `device`, which stays as it is. Its trace is taken from `traces`,
+    or kept there.
     """
 
 def snapshot_info(

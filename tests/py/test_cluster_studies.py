@@ -12,6 +12,7 @@ import pytest
 import ssdlab
 from clusters import BLIND, Dask, dask
 from running import SMALL
+from ssdlab.display import progress
 from ssdlab.errors import OutputError
 from ssdlab.results.search import Search
 from ssdlab.running.cluster.cache import Cache
@@ -72,6 +73,14 @@ def test_a_search_on_a_cluster_is_the_one_on_threads(
     again = searched(store=store, progress=True, **how)
     assert told(capsys) == f"{found + added} runs from it, 0 added"
     assert outcome(again) == outcome(here)
+
+
+def test_a_search_shows_what_its_workers_do(
+    two: Dask, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress._Lines, "every_s", 0)
+    searched(on=two.address, progress=True)
+    assert "running on 2 workers" in capsys.readouterr().err
 
 
 # ---------------------------------------------------------------- fleets

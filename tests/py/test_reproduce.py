@@ -35,8 +35,21 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     with_any_calibration(monkeypatch)
 
 
-def of(name: str, out: Path, *workloads: str) -> Reproduction:
-    return reproduce(name, quick=True, workloads=workloads, out=out, progress=False)
+def of(name: str, out: Path, *workloads: str, on: str | None = None) -> Reproduction:
+    return reproduce(name, quick=True, workloads=workloads, out=out, progress=False, on=on)
+
+
+@pytest.mark.usefixtures("small")
+def test_a_reproduction_on_a_cluster_is_the_one_on_threads(tmp_path: Path) -> None:
+    name = "invalidation-rate"
+    here, there = (
+        of(name, tmp_path / out, PAPERS[name].workloads[0], on=on)
+        for out, on in (("here", None), ("there", "local:2"))
+    )
+    assert not there.failures
+    assert there.to_json() == here.to_json()
+    written = [{one.name for one in (tmp_path / out).iterdir()} for out in ("here", "there")]
+    assert written[0] == written[1]
 
 
 @pytest.mark.parametrize("name", PAPERS)

@@ -16,7 +16,7 @@ from ssdlab.reproduce.paper import Scale
 from ssdlab.results.intervals import paired_ratio
 from ssdlab.results.report import Report
 from ssdlab.results.search import Tried
-from ssdlab.running.runner import Threads
+from ssdlab.running.runner import Threads, cores
 from ssdlab.running.simulate import run_loaded
 from ssdlab.searching.design import Case, SearchDesign
 from ssdlab.searching.plan import Goals, Requests, designed
@@ -29,7 +29,7 @@ LIVE, LOAD = proofs.MATRIX_LIVE, 0.5
 def matrix(folder: Path) -> Study:
     """The quick matrix: its rates and its main comparison."""
     empty = Combined({}, {}, {}, True, [], {}, {}, False, folder)
-    study = Study(SCALE, folder, None, False, empty)
+    study = Study(SCALE, folder, Threads(cores()), False, empty)
     study.sustained()
     study.main()
     assert not study.failures
@@ -77,7 +77,8 @@ def of_cell(study: Study, folder: Path, cell: tuple[str, str]) -> list[float]:
         ]
         for seed in proofs.MATRIX_TEST
     ]
-    reports, failures, _ = run_cells([one for some in cells for one in some], folder, None, False)
+    every = [one for some in cells for one in some]
+    reports, failures, _ = run_cells(every, folder, Threads(cores()), False)
     assert not failures
     return [geometric([reports[one] for one in some]) for some in cells]
 

@@ -6,8 +6,10 @@ use pyo3::prelude::*;
 use ssd_core::config::Metrics;
 use ssd_run::logs::Logs;
 use ssd_run::{Caller, ClockReading, RunLog, Stage};
+use ssd_trace::Kept;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Instant;
 
 /// The caller of a run or of a device: Python, which handles signals and receives the progress.
@@ -15,6 +17,8 @@ pub(crate) struct Bridge {
     progress: Option<Py<PyAny>>,
     /// Where the logs go; they are not written without it.
     pub(crate) folder: Option<PathBuf>,
+    /// Where traces are kept for later runs.
+    pub(crate) traces: Option<Arc<Kept>>,
     started: Instant,
     /// What a signal handler or the callback raised.
     pub(crate) raised: Option<PyErr>,
@@ -22,7 +26,7 @@ pub(crate) struct Bridge {
 
 impl Bridge {
     pub(crate) fn new(progress: Option<Py<PyAny>>) -> Bridge {
-        Bridge { progress, folder: None, started: Instant::now(), raised: None }
+        Bridge { progress, folder: None, traces: None, started: Instant::now(), raised: None }
     }
 
     /// The exception that interrupted the work.
@@ -55,6 +59,10 @@ impl Caller for Bridge {
                 ControlFlow::Break(())
             }
         }
+    }
+
+    fn traces(&self) -> Option<Arc<Kept>> {
+        self.traces.clone()
     }
 
     fn log(&mut self, metrics: &Metrics) -> Result<Option<Box<dyn RunLog>>, String> {

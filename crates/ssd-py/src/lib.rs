@@ -12,6 +12,7 @@ mod published;
 mod run;
 mod trace_info;
 mod traces;
+mod traces_kept;
 
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -249,6 +250,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(trace_info::trace_info, module)?)?;
     module.add_function(wrap_pyfunction!(trace_info::footprint_pages, module)?)?;
     module.add_function(wrap_pyfunction!(trace_info::fitted, module)?)?;
+    module.add_class::<traces_kept::Traces>()?;
+    module.add_function(wrap_pyfunction!(traces_kept::trace_memory_bytes, module)?)?;
     module.add_function(wrap_pyfunction!(traces::application, module)?)?;
     module.add_function(wrap_pyfunction!(traces::trace_convert, module)?)?;
     module.add_function(wrap_pyfunction!(traces::trace_generate, module)?)?;

@@ -4,11 +4,13 @@ use crate::bridge::Bridge;
 use crate::device::{self, Device};
 use crate::finished::Finished;
 use crate::policies::{self, Policies};
+use crate::traces_kept::Traces;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError};
 use pyo3::prelude::*;
 use ssd_run::{RunError, Setup};
 use ssd_trace::config::RunConfig;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Run a resolved configuration (JSON).
 ///
@@ -16,12 +18,13 @@ use std::path::PathBuf;
 /// for are written into `folder`, which must exist. `audit_every` recomputes all invariants every so
 /// many instants. `policies` holds a key of the configuration, the object that stands in for its policy,
 /// and its name. The run starts from the state of `device`, which stays as it is, or from the snapshot
-/// that the configuration names, else by preconditioning. Raises `ConfigError` when that does not fit,
+/// that the configuration names, else by preconditioning. Its trace is taken from `traces`, or kept there.
+/// Raises `ConfigError` when that does not fit,
 /// `WorkloadError` when the workload cannot be opened, `OSError` when a log cannot be created; an
 /// interrupt ends the run early and is reported in `ending`; while a snapshot is read, it is raised.
 #[pyfunction]
 #[pyo3(signature = (config, *, progress=None, folder=None, commit=None, audit_every=0,
-    policies=Vec::new(), device=None))]
+    policies=Vec::new(), device=None, traces=None))]
 #[allow(clippy::too_many_arguments, reason = "in Python they have names")]
 pub(crate) fn run(
     py: Python<'_>,
@@ -32,12 +35,14 @@ pub(crate) fn run(
     audit_every: u64,
     policies: Vec<policies::Said>,
     device: Option<&Device>,
+    traces: Option<&Traces>,
 ) -> PyResult<Finished> {
     let config: RunConfig = crate::parsed("config", config)?;
     let (outside, plugs) = Policies::plugs(py, &config, policies)?;
     let device = device.map(Device::snapshot).transpose()?;
     let mut bridge = Bridge::new(progress);
     bridge.folder = folder;
+    bridge.traces = traces.map(|traces| Arc::clone(&traces.0));
     let setup = Setup { commit, audit_every, plugs, device };
     let done = py.detach(|| ssd_run::run(config, setup, &mut bridge)).map_err(|e| match e {
         RunError::Workload(why) => crate::WorkloadError::new_err(why),

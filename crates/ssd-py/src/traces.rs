@@ -165,7 +165,7 @@ pub(crate) fn trace_generate(
         };
         let seed = config.workload_seed();
         let workload = &config.workload;
-        let opened = ssd_trace::open_watched(workload, page_bytes, pages, seed, &mut reading);
+        let opened = ssd_trace::open_watched(workload, page_bytes, pages, seed, None, &mut reading);
         if stopped {
             return Ok(None);
         }

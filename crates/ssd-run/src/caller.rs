@@ -5,7 +5,9 @@ use ssd_core::ftl::reclaim::UnitRecord;
 use ssd_core::sim::log::{OpRecord, StateRow};
 use ssd_core::sim::power_log::PowerRecord;
 use ssd_core::sim::request::RequestRecord;
+use ssd_trace::Kept;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 /// The phase of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,7 +50,7 @@ pub struct ClockReading {
     pub cpu_ns: u64,
 }
 
-/// The caller of a run. Every method has a default: no clock, no progress, no logs.
+/// The caller of a run. Every method has a default: no clock, no progress, no traces, no logs.
 pub trait Caller {
     /// The clocks, read before and after the workload.
     fn clock(&mut self) -> Option<ClockReading> {
@@ -60,6 +62,11 @@ pub trait Caller {
     fn progress(&mut self, stage: Stage, done: u64, total: Option<u64>) -> ControlFlow<()> {
         let _ = (stage, done, total);
         ControlFlow::Continue(())
+    }
+
+    /// Where traces are kept for later runs; `None`: the run reads its trace for itself.
+    fn traces(&self) -> Option<Arc<Kept>> {
+        None
     }
 
     /// Where the logs go that `metrics` asks for; `None`: they are not written.

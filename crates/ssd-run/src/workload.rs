@@ -11,7 +11,7 @@ use ssd_core::ftl::separation::fdp;
 use ssd_trace::config::ArrivalKind;
 use ssd_trace::config::RunConfig;
 use ssd_trace::fio::Drive;
-use ssd_trace::{OpenedSource, Step, TraceFacts};
+use ssd_trace::{Kept, OpenedSource, Step, TraceFacts};
 use std::fs::Metadata;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -82,7 +82,7 @@ pub fn open_workload(
     let file = workload.trace.as_ref().or(workload.like.as_ref()).map(std::fs::metadata);
     let file_bytes = file.and_then(Result::ok).filter(Metadata::is_file).map(|file| file.len());
     let reading = Arc::new(Reading::default());
-    let (reader, receiver) = start_reading(config, Arc::clone(&reading));
+    let (reader, receiver) = start_reading(config, caller.traces(), Arc::clone(&reading));
     let opened = loop {
         match receiver.recv_timeout(POLL) {
             Ok(opened) => break opened.map_err(|e| RunError::Workload(e.to_string()))?,
@@ -148,7 +148,11 @@ fn check_handles(config: &RunConfig, facts: Option<&TraceFacts>) -> Result<(), S
 type Opened = Result<OpenedSource, ssd_core::host::source::SourceError>;
 
 /// Start the thread that opens the workload of `config`.
-fn start_reading(config: &RunConfig, reading: Arc<Reading>) -> (JoinHandle<()>, Receiver<Opened>) {
+fn start_reading(
+    config: &RunConfig,
+    traces: Option<Arc<Kept>>,
+    reading: Arc<Reading>,
+) -> (JoinHandle<()>, Receiver<Opened>) {
     let (page_bytes, user_pages) = (config.device.page_bytes, config.device.user_pages);
     let (seed, mut workload) = (config.workload_seed(), config.workload.clone());
     if config.host.mode == HostMode::Closed || config.run.mode == Mode::Functional {
@@ -158,7 +162,9 @@ fn start_reading(config: &RunConfig, reading: Arc<Reading>) -> (JoinHandle<()>, 
     let (sender, receiver) = mpsc::channel();
     let reader = std::thread::spawn(move || {
         let mut watch = |step| reading.note(step);
-        let opened = ssd_trace::open_watched(&workload, page_bytes, user_pages, seed, &mut watch);
+        let kept = traces.as_deref();
+        let opened =
+            ssd_trace::open_watched(&workload, page_bytes, user_pages, seed, kept, &mut watch);
         // Without a receiver the workload is not needed any more.
         let _ = sender.send(opened);
     });

@@ -24,9 +24,11 @@ pub mod write;
 
 pub use generate::synthetic::Synthetic;
 pub use generate::{app, fio, keys, stand_in, synthetic};
+pub use read::estimate::memory_bytes;
 pub use read::facts::TraceFacts;
 pub use read::footprint::footprint_pages;
 pub use read::input::Step;
+pub use read::kept::Kept;
 pub use read::replay::TraceSource;
 pub use read::{columnar, facts, formats, info, raw, replay};
 
@@ -73,10 +75,11 @@ pub fn open(
     user_pages: u32,
     seed: u64,
 ) -> Result<OpenedSource, SourceError> {
-    open_watched(workload, page_bytes, user_pages, seed, &mut |_| ControlFlow::Continue(()))
+    open_watched(workload, page_bytes, user_pages, seed, None, &mut |_| ControlFlow::Continue(()))
 }
 
-/// As [`open`]; `watch` receives the progress of reading a trace, and `Break` ends it.
+/// As [`open`]; a trace is taken from `kept`, or put there, and `watch` receives the progress of reading it: `Break`
+/// ends that.
 ///
 /// # Errors
 /// As [`open`]; also an error if `watch` has ended it.
@@ -85,10 +88,11 @@ pub fn open_watched(
     page_bytes: u32,
     user_pages: u32,
     seed: u64,
+    kept: Option<&Kept>,
     watch: &mut dyn FnMut(Step) -> ControlFlow<()>,
 ) -> Result<OpenedSource, SourceError> {
     device::check(page_bytes, user_pages)?;
-    let opened = open_as_is(workload, page_bytes, user_pages, seed, watch)?;
+    let opened = open_as_is(workload, page_bytes, user_pages, seed, kept, watch)?;
     let mut source = opened.source;
     if workload.whole_pages {
         source = Box::new(WholePages::new(source, page_bytes));
@@ -105,11 +109,12 @@ fn open_as_is(
     page_bytes: u32,
     user_pages: u32,
     seed: u64,
+    kept: Option<&Kept>,
     watch: &mut dyn FnMut(Step) -> ControlFlow<()>,
 ) -> Result<OpenedSource, SourceError> {
     let span_bytes = (workload.span * f64::from(user_pages)) as u64 * u64::from(page_bytes);
     match workload.kind.origin() {
-        Origin::Trace => open_trace(workload, page_bytes, user_pages, watch),
+        Origin::Trace => open_trace(workload, page_bytes, user_pages, kept, watch),
         Origin::Shares => made(Synthetic::new(workload, page_bytes, user_pages, seed)?),
         Origin::Application(name) => {
             if workload.like.is_some() {
@@ -134,7 +139,7 @@ fn open_as_is(
             Some(folder) => {
                 let trace = Some(stand_in::real_file(folder, name)?);
                 let real = Workload { trace, format: TraceFormat::Msr, ..workload.clone() };
-                open_trace(&real, page_bytes, user_pages, watch)
+                open_trace(&real, page_bytes, user_pages, kept, watch)
             }
             None => {
                 let week = stand_in::Week::published(name)?.shrunk(workload.shrink);
@@ -178,12 +183,13 @@ fn open_trace(
     workload: &Workload,
     page_bytes: u32,
     user_pages: u32,
+    kept: Option<&Kept>,
     watch: &mut dyn FnMut(Step) -> ControlFlow<()>,
 ) -> Result<OpenedSource, SourceError> {
     let Some(path) = &workload.trace else {
         let remedy = "name a file in workload.trace (\"-\" for standard input)";
         return Err(SourceError(format!("workload.kind = \"trace\" needs a trace; {remedy}")));
     };
-    let (source, facts) = TraceSource::open(path, workload, page_bytes, user_pages, watch)?;
+    let (source, facts) = TraceSource::open(path, workload, page_bytes, user_pages, kept, watch)?;
     Ok(OpenedSource { source: Box::new(source), facts: Some(facts), drive: None })
 }

@@ -29,7 +29,7 @@ fn read(bytes: &[u8], workload: &Workload) -> Result<(Vec<Timed>, TraceFacts), S
 }
 
 fn open(path: &str, workload: &Workload) -> Result<(Vec<Timed>, TraceFacts), String> {
-    TraceSource::open(path, workload, 4096, 1 << 20, &mut |_| Continue(()))
+    TraceSource::open(path, workload, 4096, 1 << 20, None, &mut |_| Continue(()))
         .map(timed)
         .map_err(|error| error.0)
 }

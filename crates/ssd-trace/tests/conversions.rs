@@ -156,7 +156,8 @@ fn a_trace_file_is_replayed_like_its_text() {
         let workload = Workload { from_ns: 50, loops: 2, ..of(path, TraceFormat::Auto) };
         let name = path.display().to_string();
         let (mut source, facts) =
-            TraceSource::open(&name, &workload, 4096, 1 << 20, &mut |_| Continue(())).unwrap();
+            TraceSource::open(&name, &workload, 4096, 1 << 20, None, &mut |_| Continue(()))
+                .unwrap();
         (workloads::drain(&mut source), facts)
     };
     let (requests, facts) = replay(&text);

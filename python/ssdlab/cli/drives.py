@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ssdlab.cli.ending import end
-from ssdlab.cli.options import ForceFiles, Jobs, Json, Quiet
+from ssdlab.cli.options import ForceFiles, Jobs, Json, On, Quiet
 from ssdlab.cli.terminal import put_result, say
 
 app = typer.Typer(
@@ -24,6 +24,7 @@ def drives_compare(
         bool, typer.Option("--quick", help="Use smaller drives and fewer loads.")
     ] = False,
     jobs: Jobs = None,
+    on: On = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -39,7 +40,7 @@ def drives_compare(
     """Simulate what was published of every named drive and print the errors."""
     from ssdlab.reproduce.drives import command, page  # need numpy, which is slow to import
 
-    done = command.compare(quick=quick, jobs=jobs, out=out, progress=not quiet)
+    done = command.compare(quick=quick, jobs=jobs, on=on, out=out, progress=not quiet)
     text = "\n".join([*page.verdict(done), ""])
     put_result(json_, quiet, lambda: page.to_json(done), lambda: text)
     end(done.folder, done.failures, done.interrupted, quiet)

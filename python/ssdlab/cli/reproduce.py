@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ssdlab.cli.ending import end
-from ssdlab.cli.options import Jobs, Json, Quiet
+from ssdlab.cli.options import Jobs, Json, On, Quiet
 from ssdlab.cli.terminal import Form, put_result
 from ssdlab.errors import ConfigError
 
@@ -38,6 +38,7 @@ def reproduce_command(
         ),
     ] = False,
     jobs: Jobs = None,
+    on: On = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -56,7 +57,7 @@ def reproduce_command(
 
     names = None if workloads is None else workloads.split(",")
     if paper == choices.NAME:
-        given = {"--traces": traces is not None, "--readings": readings}
+        given = {"--traces": traces is not None, "--readings": readings, "--on": on is not None}
         _remapcom(quick, names, jobs, out, json_, quiet, [key for key, is_ in given.items() if is_])
         return
     done = reproduce(
@@ -68,6 +69,7 @@ def reproduce_command(
         out=out,
         progress=not quiet,
         readings=readings,
+        on=on,
     )
     put_result(json_, quiet, done.to_json, done.summary)
     end(done.folder, done.failures, done.interrupted, quiet)
@@ -86,7 +88,8 @@ def _remapcom(
     from ssdlab.reproduce.remapcom import command, page
 
     if refused:
-        message = f"{' and '.join(refused)}: remapcom has no recorded traces and no readings"
+        has = "remapcom has no recorded traces and no readings, and its runs are made here"
+        message = f"{' and '.join(refused)}: {has}"
         raise ConfigError([message])
     done = command.reproduce(
         quick=quick, workloads=workloads, jobs=jobs, out=out, progress=not quiet

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Protocol, TypeVar
+from typing import Annotated, Any, Protocol, TypeAlias, TypeVar
 
 import typer
 
@@ -146,11 +146,11 @@ def compare_command(
     asked = [which for which, (said, _) in studies.items() if said]
     if asked:
         said_seeds = seed is not None or seeds is not None
-        others = configs or traces or values or vary or force or no_html or said_seeds or on
+        others = configs or traces or values or vary or force or no_html or said_seeds
         if others or len(asked) > 1:
-            message = f"{asked[0]} accepts only --quick, --jobs, --out, --json and --quiet"
+            message = f"{asked[0]} accepts only --quick, --jobs, --on, --out, --json and --quiet"
             raise ConfigError([message])
-        studies[asked[0]][1](quick, jobs, out, json_, quiet)
+        studies[asked[0]][1](quick, (on, jobs), out, json_, quiet)
         return
     if quick:
         raise ConfigError([f"--quick: only with {', '.join(studies)}"])
@@ -164,6 +164,10 @@ def compare_command(
     )
     target = out or Path("runs") / f"{planned[0].config.name}-compared"
     _compared(planned, (on, jobs, store), target, force, json_, quiet, no_html)
+
+
+_Where: TypeAlias = tuple[str | None, int | None]
+"""What `--on` and `--jobs` say."""
 
 
 class _Study(Protocol):
@@ -197,27 +201,30 @@ def _shown(
     end(done.folder, done.failures, done.interrupted, quiet)
 
 
-def _matrix(quick: bool, jobs: int | None, out: Path | None, json_: Form, quiet: bool) -> None:
+def _matrix(quick: bool, where: _Where, out: Path | None, json_: Form, quiet: bool) -> None:
     """Run the preset matrix and print its verdict."""
     from ssdlab.reproduce.combined import page, study  # need numpy, which is slow to import
 
-    done = study.combined(quick=quick, jobs=jobs, out=out, progress=not quiet)
+    on, jobs = where
+    done = study.combined(quick=quick, jobs=jobs, on=on, out=out, progress=not quiet)
     _shown(done, page.verdict, page.to_json, json_, quiet)
 
 
-def _raid_beyond(quick: bool, jobs: int | None, out: Path | None, json_: Form, quiet: bool) -> None:
+def _raid_beyond(quick: bool, where: _Where, out: Path | None, json_: Form, quiet: bool) -> None:
     """Run the lines of reads under collection and print the verdict."""
     from ssdlab.reproduce import raid_beyond as study  # needs numpy, which is slow to import
 
-    done = study.raid_beyond(quick=quick, jobs=jobs, out=out, progress=not quiet)
+    on, jobs = where
+    done = study.raid_beyond(quick=quick, jobs=jobs, on=on, out=out, progress=not quiet)
     _shown(done, study.verdict, study.to_json, json_, quiet)
 
 
-def _separations(quick: bool, jobs: int | None, out: Path | None, json_: Form, quiet: bool) -> None:
+def _separations(quick: bool, where: _Where, out: Path | None, json_: Form, quiet: bool) -> None:
     """Run all separation policies and print who has the lowest write amplification."""
     from ssdlab.reproduce import separations as study  # needs numpy, which is slow to import
 
-    done = study.separations(quick=quick, jobs=jobs, out=out, progress=not quiet)
+    on, jobs = where
+    done = study.separations(quick=quick, jobs=jobs, on=on, out=out, progress=not quiet)
     _shown(done, study.verdict, study.to_json, json_, quiet)
 
 

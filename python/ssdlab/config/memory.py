@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from ssdlab.config.quantity import quantity
 from ssdlab.config.resolve import Config
 from ssdlab.display.argument import argument
 from ssdlab.display.numbers import size
@@ -13,6 +14,28 @@ from ssdlab.errors import ConfigError
 
 BYTES_A_PAGE = 16
 """Upper estimate for a device; a test compares it with what runs say."""
+
+TRACES = "SSDLAB_TRACES_SIZE"
+"""Environment variable: how much memory of a process the traces take that its runs share."""
+TRACES_SHARE = 4
+"""Without the variable it is the memory of the process, divided by that."""
+
+
+def traces_bytes(memory_bytes: int) -> int:
+    """How much of the memory of a process the traces may take that its runs share.
+
+    Raises `ConfigError` for a value of the variable that is no size, or is not below the memory.
+    """
+    given = os.environ.get(TRACES)
+    if not given:
+        return memory_bytes // TRACES_SHARE
+    found = quantity(given)
+    if found is None or found[1] == "ns" or found[0] < 0:
+        raise ConfigError([f"{TRACES}: {given}: expected a size, such as 4GiB, or 0 for none"])
+    if found[0] >= memory_bytes:
+        have = size(memory_bytes)
+        raise ConfigError([f"{TRACES}: {given}: expected less than the {have} of memory"])
+    return int(found[0])
 
 
 def needed(config: Config) -> int:

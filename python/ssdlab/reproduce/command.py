@@ -30,7 +30,8 @@ from ssdlab.reproduce.scoring import Score, score
 from ssdlab.results import outputs
 from ssdlab.results.report import Report
 from ssdlab.running.compare_runs import run_into
-from ssdlab.running.runner import Planned
+from ssdlab.running.on import runner_of
+from ssdlab.running.runner import Planned, Runner
 
 JSON, PAGE, MARKDOWN = "reproduction.json", "report.html", "reproduction.md"
 TRACES = Path("traces")
@@ -57,6 +58,7 @@ def reproduce(
     out: str | Path | None = None,
     progress: bool = True,
     readings: bool = False,
+    on: str | None = None,
 ) -> Reproduction:
     """Repeat the evaluation of `paper`, with the results in the folder `out`.
 
@@ -65,7 +67,8 @@ def reproduce(
     recorded traces of the same applications in the folder `traces` (default: `traces`, if there
     is one). `quick` uses a quarter of the device and of the requests.
     `readings` also runs the main comparison under alternative readings of what the paper leaves
-    open, with synthetic requests and always on that small device.
+    open, with synthetic requests and always on that small device. `on`: where runs execute, as for
+    `compare`.
 
     Runs in `out` of this version and with the same configuration are not repeated, so an
     interrupted reproduction is resumed. Ctrl-C keeps the completed runs and returns with
@@ -83,7 +86,8 @@ def reproduce(
     plan = cells_by_reading(READINGS[chosen.name], scale, names) if readings else {}
     known = check_folder(folder, Kept.of(chosen.name, quick, recorded))
     several = dict.fromkeys([*cells, *(cell for of in plan.values() for cell in of)])
-    reports, failures, interrupted = run_cells([*several], folder, jobs, progress)
+    with runner_of(on, jobs) as runner:
+        reports, failures, interrupted = run_cells([*several], folder, runner, progress)
     notes += left_out
     main = Results(cells, reports)
     done = replace(
@@ -225,7 +229,7 @@ def check_folder(folder: Path, now: Kept) -> dict[str, str]:
 
 
 def run_cells(
-    cells: Sequence[Cell], folder: Path, jobs: int | None, progress: bool
+    cells: Sequence[Cell], folder: Path, runner: Runner, progress: bool
 ) -> tuple[dict[Cell, Report], dict[str, str], bool]:
     """The reports of all cells, those that are missing made now; failures; whether interrupted."""
     reports: dict[Cell, Report] = {}
@@ -238,7 +242,7 @@ def run_cells(
             missing[Planned(cell.title, cell.config, place=cell.folder)] = cell
     if not missing:
         return reports, {}, False
-    done = run_into(list(missing), folder, jobs, progress)
+    done = run_into(list(missing), folder, runner, progress)
     for planned, report in done.reports.items():
         if report.completed:
             reports[missing[planned]] = report

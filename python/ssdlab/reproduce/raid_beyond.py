@@ -204,6 +204,7 @@ def raid_beyond(
     *,
     quick: bool = False,
     jobs: int | None = None,
+    on: str | None = None,
     out: str | Path | None = None,
     progress: bool = True,
 ) -> Beyond:
@@ -223,7 +224,7 @@ def raid_beyond(
         for line in LINES
         for seed in seeds(quick)
     }
-    done = made(Beyond, lambda _: cells, quick=quick, jobs=jobs, out=out, progress=progress)
+    done = made(Beyond, lambda _: cells, quick=quick, jobs=jobs, on=on, out=out, progress=progress)
     write_results(done.folder, to_json(done), page(done), markdown(done))
     return done
 

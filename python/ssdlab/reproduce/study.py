@@ -12,6 +12,7 @@ from ssdlab.reproduce.command import Kept, check_folder, folder_of, run_cells
 from ssdlab.reproduce.matrix import Cell
 from ssdlab.reproduce.result import NO_INTERVALS, VERSION, first_remarks
 from ssdlab.results.report import Report
+from ssdlab.running.on import runner_of
 from ssdlab.versions import described
 
 Key = TypeVar("Key")
@@ -51,6 +52,7 @@ def made(
     *,
     quick: bool,
     jobs: int | None,
+    on: str | None,
     out: str | Path | None,
     progress: bool,
 ) -> Some:
@@ -62,7 +64,8 @@ def made(
     folder = folder_of(kind.name, quick, out)
     check_folder(folder, Kept.of(kind.name, quick, {}))
     cells = plan(folder)
-    reports, failures, interrupted = run_cells(list(cells), folder, jobs, progress)
+    with runner_of(on, jobs) as runner:
+        reports, failures, interrupted = run_cells(list(cells), folder, runner, progress)
     by_key = {cells[cell]: report for cell, report in reports.items()}
     return kind(by_key, quick, failures, interrupted, folder)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -19,6 +19,7 @@ class Batch:
     `point_errors` fail the run; any other stops all of them and is raised. With `total`, their
     number, one line shows the progress of all, called `name` and `noun`; each has its own only if
     they are few. `ahead`: which run comes next depends neither on time nor on how others end.
+    `note` gets what the runner does, where the progress of this batch is not shown.
     """
 
     def __init__(
@@ -33,6 +34,7 @@ class Batch:
         name: str = "",
         total: int | None = None,
         noun: str = "sweep",
+        note: Callable[[str], object] | None = None,
     ) -> None:
         self.waiting = iter(planned)
         self.take = take
@@ -46,6 +48,7 @@ class Batch:
         self.all_of_them: Callback | None = None
         self.display: Display | None = None
         self.noted = ""
+        self.note_elsewhere = note
         self.done = 0
         self.stop = threading.Event()
         self.lock = threading.Lock()
@@ -96,6 +99,8 @@ class Batch:
 
     def note(self, text: str) -> None:
         """Show what the runner does."""
+        if self.note_elsewhere:
+            self.note_elsewhere(text)
         if self.display and text != self.noted:
             if self.all_of_them is None:
                 self.name = self.name or "workers"

@@ -24,7 +24,7 @@ from ssdlab.running.batch import Batch
 from ssdlab.running.fitted import all_fitted, fits
 from ssdlab.running.job import missing_traces
 from ssdlab.running.kept import maker_of
-from ssdlab.running.runner import Ended, Planned, Runner, Threads, threads_of
+from ssdlab.running.runner import Ended, Planned, Runner
 from ssdlab.running.simulate import Plugs, plugged
 from ssdlab.store.store import Store
 
@@ -262,11 +262,8 @@ class Finished:
         )
 
 
-def run_into(
-    planned: Sequence[Planned], folder: Path, jobs: int | None, progress: bool
-) -> Finished:
+def run_into(planned: Sequence[Planned], folder: Path, runner: Runner, progress: bool) -> Finished:
     """Make the runs, each into its place in `folder` as soon as it is done, without pages."""
-    runner = Threads(threads_of(jobs, len(planned)))
     planned = _checked(planned, runner, progress)
     return _ran(planned, folder, runner, progress, html=False)
 

@@ -9,10 +9,10 @@ import stat
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 
-from ssdlab import versions
+from ssdlab import _core, versions
 from ssdlab.config import memory
 from ssdlab.config.resolve import Config
 from ssdlab.errors import WorkloadError
@@ -46,6 +46,8 @@ class InputFile:
     """`path` is a folder."""
     others: int = 0
     """Files beside it that are read with it: `digest` and `bytes` are of all."""
+    version: tuple[int, int] | None = None
+    """Its inode and time of change, if that says whether it is another one now."""
 
 
 @dataclass(frozen=True)
@@ -99,10 +101,31 @@ class Job:
             not self.policies or sources_digest(self.policies) == self.sources
         )
 
-    @property
-    def memory_bytes(self) -> int:
-        """Upper estimate of the memory that the run takes."""
-        return memory.needed(Config(self.config)) + BASE_BYTES
+    def memory_bytes(self, shared_bytes: int = 0) -> int:
+        """Upper estimate of the memory that the run takes for itself.
+
+        `shared_bytes`: a trace that takes so much is shared with other runs, and none of it counts,
+        unless the run fits its addresses to the device or is in a process of its own.
+        """
+        config = Config(self.config)
+        needed = memory.needed(config) + BASE_BYTES
+        for one in self.inputs:
+            if one.key.startswith("workload.") and one.key != "workload.job":
+                traced = _traced_bytes(one.file, one.digest)
+                as_it_is = one.key != "workload.like" and config["workload.fit"] == "none"
+                shared = as_it_is and not self.policies and traced <= shared_bytes
+                needed += 0 if shared else traced
+        return needed
+
+
+@lru_cache(maxsize=1024)
+def _traced_bytes(file: str, digest: str) -> int:
+    """Memory that the requests of a trace take."""
+    del digest  # The file may be another one with the next digest.
+    try:
+        return _core.trace_memory_bytes(file)
+    except OSError:  # The run will tell what is wrong with it.
+        return 0
 
 
 def _inputs(config: Config) -> Iterator[InputFile]:
@@ -113,8 +136,9 @@ def _inputs(config: Config) -> Iterator[InputFile]:
         of_folder = path.is_dir()
         file = _volume(path, str(config["workload.kind"])) if of_folder else path
         place = str(file.absolute())
+        version = version_of(file)
         digest, size, others = contents(file)
-        yield InputFile(key, given, digest, size, place, of_folder, others)
+        yield InputFile(key, given, digest, size, place, of_folder, others, version)
 
 
 def check_files(config: Config) -> None:
@@ -191,6 +215,16 @@ def file_digest(path: Path) -> tuple[str, int]:
     except OSError as error:
         message = f"{path}: cannot be read: {error.strerror or error}"
         raise WorkloadError(message) from error
+
+
+def version_of(path: Path) -> tuple[int, int] | None:
+    """Inode and time of change of a file; None if it may change again without another such time."""
+    try:
+        found = path.stat()
+    except OSError:  # told when it is read
+        return None
+    fresh = abs(time.time() - found.st_mtime) <= FRESH_S
+    return None if fresh else (found.st_ino, found.st_mtime_ns)
 
 
 def missing_traces(names: Iterable[object]) -> list[str]:

@@ -13,6 +13,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal, Protocol
 
+from ssdlab import _core
+from ssdlab.config import memory
 from ssdlab.config.resolve import Config
 from ssdlab.display.argument import argument
 from ssdlab.display.numbers import Value
@@ -125,7 +127,8 @@ class Runner(Protocol):
 class Threads:
     """Threads here, which stop together. A thread waits for the process of its run, if any.
 
-    A run has its own process if it has policies in Python, or with `apart`.
+    A run has its own process if it has policies in Python, or with `apart`. The others share the
+    traces that they read.
     """
 
     jobs: int
@@ -141,15 +144,16 @@ class Threads:
         """All runs of `work`, `jobs` at a time."""
         threads: list[Future[None]] = []
         going = _Going()
+        traces = _core.Traces(memory.traces_bytes(memory.available() or 0))
         pool = ThreadPoolExecutor(self.jobs, thread_name_prefix="run")
         with pool, waiting_for(threads, work):
-            threads.extend(pool.submit(self._work, work, going) for _ in range(self.jobs))
+            threads.extend(pool.submit(self._work, work, going, traces) for _ in range(self.jobs))
         # An interrupt within `submit` leaves a thread that the pool does not wait for.
         going.wait()
         for thread in threads:
             thread.result()
 
-    def _work(self, work: Work, going: _Going) -> None:
+    def _work(self, work: Work, going: _Going, traces: _core.Traces) -> None:
         while True:
             with going.ended:
                 one = work.next()
@@ -157,7 +161,7 @@ class Threads:
                     return
                 going.number += 1
             try:
-                work.end(one, ended_of(one, work, self.apart))
+                work.end(one, ended_of(one, work, self.apart, traces))
             finally:
                 going.less()
 
@@ -203,10 +207,12 @@ def _wait(threads: list[Future[None]], stop: threading.Event) -> None:
     wait(threads)
 
 
-def ended_of(one: Planned, work: Work, apart: bool = False) -> Ended:
+def ended_of(
+    one: Planned, work: Work, apart: bool = False, traces: _core.Traces | None = None
+) -> Ended:
     """Make a run of `work` here, in this thread or, `apart`, in a process of its own."""
     try:
-        return Ended("completed", _report_of(one, work, apart))
+        return Ended("completed", _report_of(one, work, apart, traces))
     except Interrupted as stopped:
         return Ended("interrupted", stopped.report)
     except RunError as failed:
@@ -227,12 +233,12 @@ def place_of(one: Planned, folder: Path) -> Path:
     return place
 
 
-def _report_of(one: Planned, work: Work, apart: bool) -> Report:
+def _report_of(one: Planned, work: Work, apart: bool, traces: _core.Traces | None) -> Report:
     out = None if work.folder is None else place_of(one, work.folder)
     callback, html = work.callback(one), work.html and one.first
     if one.policies or apart:
         return run_apart(one.config, one.policies, callback, work.stop, out=out, html=html)
-    return run_loaded(one.config, callback, out=out, html=html)
+    return run_loaded(one.config, callback, out=out, html=html, traces=traces)
 
 
 def cores() -> int:

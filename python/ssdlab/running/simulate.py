@@ -65,10 +65,11 @@ def run_loaded(
     policies: Policies = NONE,
     device: Device | None = None,
     moved: Moved = NOTHING,
+    traces: _core.Traces | None = None,
 ) -> Report:
     """Simulate a resolved configuration; as `run`, without any output on the terminal.
 
-    `moved`: where its files are here, if elsewhere.
+    `moved`: where its files are here, if elsewhere; `traces`: where its trace is kept for others.
     """
     config = fitted(config, callback, moved)
     memory.check([config])
@@ -81,11 +82,12 @@ def run_loaded(
             raise ConfigError(
                 [f"metrics.{key}: a log needs a folder to go to (out)" for key in wanted]
             )
-        finished = simulated(moved.config(config), callback, None, policies, device)
+        finished = simulated(moved.config(config), callback, None, policies, device, traces)
         report = _report(finished, config, moved, None)
     else:
         with draft(Path(out), force, reads) as made:
-            finished = simulated(moved.config(config), callback, made.path, policies, device)
+            here = moved.config(config)
+            finished = simulated(here, callback, made.path, policies, device, traces)
             made.settle(finished.ending == "completed")
             report = _report(finished, config, moved, made)
             try:
@@ -111,6 +113,7 @@ def simulated(
     folder: Path | None,
     policies: Policies,
     device: Device | None = None,
+    traces: _core.Traces | None = None,
 ) -> _core.Finished:
     """Run the simulator; its errors as those of `ssdlab.errors`."""
     with translated():
@@ -121,6 +124,7 @@ def simulated(
             commit=_core.__commit__,
             policies=policies.passed(),
             device=None if device is None else device.core,
+            traces=traces,
         )
 
 

@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -212,7 +213,8 @@ def run_search(
     with ExitStack() as stack:
         runs = stack.enter_context(Runs(out, identity, design, runner, force=force))
         if progress:
-            runs.progress = stack.enter_context(display()).run(f"{design.first.name}, searched")
+            shown, label = stack.enter_context(display()), f"{design.first.name}, searched"
+            runs.progress, runs.note = shown.run(label), partial(shown.note, label)
         going = _Going(design, how, runs, Sampling(how.chosen(design), out), identity)
         going.all()
         done = going.done()

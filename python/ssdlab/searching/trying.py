@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -124,6 +124,8 @@ class Runs(Lines):
         """Runs that were really made, now and before."""
         self.interrupted = False
         self.progress: Callback | None = None
+        self.note: Callable[[str], object] | None = None
+        """Shows what the runner does."""
         for line in self.before:
             with suppress(ValueError, KeyError, TypeError):
                 key, values = json.loads(line)
@@ -149,7 +151,11 @@ class Runs(Lines):
         if not planned or self.interrupted:
             return
         batch = Batch(
-            planned.values(), self._take, ahead=True, point_errors=(ConfigError, WorkloadError)
+            planned.values(),
+            self._take,
+            ahead=True,
+            point_errors=(ConfigError, WorkloadError),
+            note=self.note,
         )
         batch.run(self.runner, progress=False)
         self.interrupted = batch.interrupted

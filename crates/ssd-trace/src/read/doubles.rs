@@ -37,7 +37,8 @@ impl Doubles {
         Doubles::Quick(vec![((0, u64::MAX), 0); PLACES])
     }
 
-    /// Whether `event`, which is not earlier than those before it, repeats one of them.
+    /// Whether `event` repeats one of those before it. It is not earlier than they, except for those that were refused
+    /// afterwards, which do not count in the order of times.
     #[inline(always)]
     pub(crate) fn found(&mut self, event: &Event) -> bool {
         // A copy may have a source range twice.
@@ -52,7 +53,7 @@ impl Doubles {
                 let mixed = (key.0 ^ key.1 << 40).wrapping_mul(0x9e37_79b9_7f4a_7c15);
                 // The upper twelve bits: as many as there are places.
                 let place = &mut places[(mixed >> 52) as usize];
-                if place.0 == key && at - place.1 < WINDOW_NS {
+                if place.0 == key && at.saturating_sub(place.1) < WINDOW_NS {
                     return true;
                 }
                 *place = (key, at);
@@ -60,7 +61,7 @@ impl Doubles {
             }
             Doubles::Exact { recent, order } => {
                 while let Some(&(old, then)) = order.front()
-                    && at - then >= WINDOW_NS
+                    && at.saturating_sub(then) >= WINDOW_NS
                 {
                     recent.remove(&old);
                     order.pop_front();

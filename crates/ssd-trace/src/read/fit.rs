@@ -27,10 +27,31 @@ pub(crate) struct Record {
 const _: () = assert!(size_of::<Record>() == 24, "a trace of n requests takes 24 n bytes");
 
 impl Record {
+    /// Of an event that arrives at `at`.
+    #[inline(always)]
+    pub(crate) fn of(event: &Event, at: u64) -> Record {
+        let Event { sector, sectors, op, flags, stream, .. } = *event;
+        Record { at, sector, sectors, op_index: op as u8, flags, stream }
+    }
+
+    /// The event, of volume 0.
+    #[inline(always)]
+    pub(crate) fn event(&self) -> Event {
+        let Record { at, sector, sectors, flags, stream, .. } = *self;
+        let op = self.op();
+        Event { at_ns: at, volume: 0, sector, sectors, op, flags, stream }
+    }
+
     /// The operation.
     #[inline(always)]
     pub(crate) fn op(&self) -> Op {
         Op::ALL[usize::from(self.op_index)]
+    }
+
+    /// One more than its last sector.
+    #[inline(always)]
+    pub(crate) fn end(&self) -> u64 {
+        self.sector + u64::from(self.sectors)
     }
 
     /// First and last page that it touches.
@@ -73,20 +94,19 @@ impl Fitter {
     }
 
     /// Sectors of the device.
-    fn capacity(&self) -> u64 {
+    pub(crate) fn capacity(&self) -> u64 {
         u64::from(self.user_pages) * self.sectors_per_page
     }
 
     /// Takes one event that arrives at `at`.
     #[inline(always)]
     pub(crate) fn add(&mut self, event: &Event, at: u64) -> Result<(), Refusal> {
-        let Event { sector, sectors, op, flags, stream, .. } = *event;
-        let record = Record { at, sector, sectors, op_index: op as u8, flags, stream };
-        let end = sector + u64::from(sectors);
+        let record = Record::of(event, at);
+        let end = record.end();
         match self.fit {
             Fit::None if end > self.capacity() => Err(self.beyond(event)),
             Fit::Wrap if end > self.capacity() => self.wrap(record),
-            Fit::Compact if matches!(op, Op::Read | Op::Write) => {
+            Fit::Compact if matches!(event.op, Op::Read | Op::Write) => {
                 let (first, last) = record.pages(self.sectors_per_page);
                 self.touched.add(first, last);
                 self.push(record)
@@ -112,26 +132,10 @@ impl Fitter {
     #[inline(always)]
     fn push(&mut self, record: Record) -> Result<(), Refusal> {
         if self.records.len() == self.records.capacity() {
-            self.grow()?;
+            grow(&mut self.records, self.limit)?;
         }
         self.records.push(record);
         Ok(())
-    }
-
-    /// Makes room; also called at the limit, which is then never exceeded.
-    #[cold]
-    fn grow(&mut self) -> Result<(), Refusal> {
-        let length = self.records.len();
-        let remedy = "use a part of it: workload.from and workload.until";
-        if length >= self.limit {
-            let text = format!("the trace has more than {length} requests; {remedy}");
-            return Err(Refusal::Trace(SourceError(text)));
-        }
-        let more = length.max(4096).min(self.limit - length);
-        self.records.try_reserve_exact(more).map_err(|error| {
-            let text = format!("no memory for a trace of more than {length} requests ({error})");
-            Refusal::Trace(SourceError(format!("{text}; {remedy}")))
-        })
     }
 
     /// Splits a request at every end of the device that it crosses.
@@ -176,6 +180,22 @@ impl Fitter {
         }
         Ok(records)
     }
+}
+
+/// Makes room for further records, at most `limit` of them; also called at the limit, which is then never exceeded.
+#[cold]
+pub(crate) fn grow(records: &mut Vec<Record>, limit: usize) -> Result<(), Refusal> {
+    let length = records.len();
+    let remedy = "use a part of it: workload.from and workload.until";
+    if length >= limit {
+        let text = format!("the trace has more than {length} requests; {remedy}");
+        return Err(Refusal::Trace(SourceError(text)));
+    }
+    let more = length.max(4096).min(limit - length);
+    records.try_reserve_exact(more).map_err(|error| {
+        let text = format!("no memory for a trace of more than {length} requests ({error})");
+        Refusal::Trace(SourceError(format!("{text}; {remedy}")))
+    })
 }
 
 /// Renumbers the pages of one request; false if it is a discard that touches none of them.

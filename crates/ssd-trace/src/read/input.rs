@@ -62,6 +62,11 @@ pub(crate) fn other_cpus(path: &str) -> Result<Vec<Part<'static>>, SourceError> 
     found.into_values().map(part).collect()
 }
 
+/// Whether the trace at `path` may be read with others, those of [`other_cpus`].
+pub(crate) fn is_of_a_cpu(path: &str) -> bool {
+    Path::new(path).file_name().and_then(|name| name.to_str()).and_then(cpu_of).is_some()
+}
+
 /// `NAME.blktrace.`, N and the suffix of compression of such a file's name.
 fn cpu_of(name: &str) -> Option<(&str, u32, &str)> {
     let (base, rest) = name.split_at(name.rfind(".blktrace.")? + ".blktrace.".len());

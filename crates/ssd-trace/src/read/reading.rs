@@ -138,7 +138,7 @@ fn refuse_loss(file: &str, tally: &Tally, most: f64) -> Result<(), SourceError> 
 }
 
 /// Checks the keys that need no trace.
-fn check_options(workload: &Workload) -> Result<(), SourceError> {
+pub(crate) fn check_options(workload: &Workload) -> Result<(), SourceError> {
     let Workload { action, from_ns, until_ns, .. } = workload;
     if !matches!(action, 'Q' | 'D' | 'C') {
         let text = format!("workload.action is {action:?}; it must be \"Q\", \"D\" or \"C\"");
@@ -155,7 +155,7 @@ fn check_options(workload: &Workload) -> Result<(), SourceError> {
 }
 
 /// The message when no event can be used.
-fn nothing(file: &str, tally: &Tally, format: TraceFormat, action: char) -> SourceError {
+pub(crate) fn nothing(file: &str, tally: &Tally, format: TraceFormat, action: char) -> SourceError {
     let events: Vec<String> =
         tally.events(action as u8).iter().map(|(name, count)| format!("{name}: {count}")).collect();
     let has_actions = formats::has_actions(format);

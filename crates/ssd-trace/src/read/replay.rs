@@ -1,12 +1,14 @@
 //! Replays a trace: time range, fit to the device, loops, time scale.
 
-use crate::config::Workload;
+use crate::config::{Fit, Workload};
 use crate::read::copies;
 use crate::read::digest::Digest;
 use crate::read::facts::{TraceFacts, Volume};
 use crate::read::fit::{Fitter, Record};
 use crate::read::input::{self, Step, Watch};
+use crate::read::kept::{Kept, Whole};
 use crate::read::reading::{self, Found};
+use crate::read::scan::Refusal;
 use crate::read::tally::Tally;
 use crate::read::volumes::Chosen;
 use ssd_core::config::Word;
@@ -17,6 +19,7 @@ use ssd_core::units::{Nanos, SECTOR_BYTES};
 use std::collections::VecDeque;
 use std::io::Read;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 /// Latest arrival that a replay may have, nanoseconds (146 years).
 const LATEST: u64 = 1 << 62;
@@ -26,7 +29,12 @@ const LATEST: u64 = 1 << 62;
 /// Time 0 is `from_ns` of the trace. Loop `i` starts `i` times the length of one loop later, which
 /// is the time of the last request; all arrivals are then multiplied by `time_scale`.
 pub struct TraceSource {
-    records: Vec<Record>,
+    /// May be those of the whole trace, which others replay, too.
+    records: Arc<Vec<Record>>,
+    /// What is replayed of them: from `first` on, up to `end`, with `from_ns` as time 0.
+    first: usize,
+    end: usize,
+    from_ns: u64,
     /// Records that are sources of copies, and the sources of copies that have been returned.
     source_records: u64,
     sources: VecDeque<Vec<SourceRange>>,
@@ -40,8 +48,8 @@ pub struct TraceSource {
 
 impl TraceSource {
     /// Reads the trace at `path` ("-": standard input), which may be compressed with zstd or gzip, for a
-    /// device of `user_pages` pages of `page_bytes` bytes (a multiple of 512). `watch` receives the progress,
-    /// and `Break` ends the reading.
+    /// device of `user_pages` pages of `page_bytes` bytes (a multiple of 512); or finds it in `kept`, where it stays
+    /// for later ones. `watch` receives the progress, and `Break` ends the reading.
     ///
     /// # Errors
     /// The file cannot be read, a line is bad, a time or address does not fit, nothing is left to
@@ -51,9 +59,19 @@ impl TraceSource {
         workload: &Workload,
         page_bytes: u32,
         user_pages: u32,
+        kept: Option<&Kept>,
         watch: &mut dyn FnMut(Step) -> ControlFlow<()>,
     ) -> Result<(TraceSource, TraceFacts), SourceError> {
         let (file, watch) = (input::display_name(path), Watch::new(watch));
+        if let Some(kept) = kept
+            && check_options(workload).is_ok()
+            && reading::check_options(workload).is_ok()
+            && let Some(whole) = kept.whole(path, workload, &watch)
+            && let Some(made) =
+                TraceSource::of_whole(&file, &whole, workload, (page_bytes, user_pages))
+        {
+            return made;
+        }
         TraceSource::read_watched(
             &file,
             input::open(path)?,
@@ -98,38 +116,103 @@ impl TraceSource {
             Ok(())
         })?;
         let mut facts = TraceFacts::of(file, workload, &found, &fitter, digest);
-        let mut records =
-            fitter.finish().map_err(|error| SourceError(format!("{file}: {error}")))?;
-        if volume == Chosen::All {
-            let ranks = found.tally.tenants.ranks();
-            records.iter_mut().for_each(|r| r.stream = ranks[usize::from(r.stream)]);
-        }
+        let records = fitted(file, &found, volume, &mut fitter)?;
         facts.empty_discards = fitter.empty_discards;
-        let (Some(first), Some(last)) = (records.first(), records.last()) else {
+        let part = Part { first: 0, end: records.len(), from_ns: 0, records: Arc::new(records) };
+        TraceSource::of_part(part, facts, workload, (page_bytes, user_pages))
+    }
+
+    /// The part of a trace in memory that `workload` asks for. `None`: only its file tells what is wrong.
+    fn of_whole(
+        file: &str,
+        whole: &Whole,
+        workload: &Workload,
+        (page_bytes, user_pages): (u32, u32),
+    ) -> Option<Result<(TraceSource, TraceFacts), SourceError>> {
+        let Found { format, tally, .. } = &*whole.found;
+        let from_ns = workload.from_ns;
+        let range = whole.range(from_ns, workload.until_ns.unwrap_or(u64::MAX));
+        let part = &whole.records[range.clone()];
+        if part.is_empty() {
+            return Some(Err(reading::nothing(file, tally, *format, workload.action)));
+        }
+        let mut fitter =
+            Fitter::new(workload.fit, u64::from(page_bytes) / SECTOR_BYTES, user_pages);
+        let volume = Chosen::of(workload.volume);
+        let as_is = workload.fit != Fit::Compact
+            && volume != Chosen::All
+            && part.iter().all(|record| record.end() <= fitter.capacity());
+        let mut digest = Digest::new();
+        for record in part {
+            let (event, at) = (record.event(), record.at - from_ns);
+            digest.add(&event.request(at));
+            match if as_is { Ok(()) } else { fitter.add(&event, at) } {
+                Ok(()) => {}
+                Err(Refusal::Trace(error)) => return Some(Err(error)),
+                // Its message, or that it is skipped, is of its line.
+                Err(Refusal::Line(_) | Refusal::Late(_)) => return None,
+            }
+        }
+        let mut facts = TraceFacts::of(file, workload, &whole.found, &fitter, digest);
+        facts.events_outside_range = (whole.records.len() - part.len()) as u64;
+        let told = |message: &String| whole.told(message, file);
+        facts.notes = facts.notes.iter().map(told).collect();
+        facts.first_skipped = facts.first_skipped.as_ref().map(told);
+        let part = if as_is {
+            let records = Arc::clone(&whole.records);
+            Part { records, first: range.start, end: range.end, from_ns }
+        } else {
+            let records = match fitted(file, &whole.found, volume, &mut fitter) {
+                Ok(records) => records,
+                Err(error) => return Some(Err(error)),
+            };
+            facts.empty_discards = fitter.empty_discards;
+            Part { first: 0, end: records.len(), from_ns: 0, records: Arc::new(records) }
+        };
+        Some(TraceSource::of_part(part, facts, workload, (page_bytes, user_pages)))
+    }
+
+    fn of_part(
+        part: Part,
+        mut facts: TraceFacts,
+        workload: &Workload,
+        (page_bytes, user_pages): (u32, u32),
+    ) -> Result<(TraceSource, TraceFacts), SourceError> {
+        let file = facts.file.clone();
+        let sectors_per_page = u64::from(page_bytes) / SECTOR_BYTES;
+        let Part { records, first, end, from_ns } = part;
+        let replayed = &records[first..end];
+        let (Some(earliest), Some(latest)) = (replayed.first(), replayed.last()) else {
             let remedy = "no page is read or written; use a longer time range";
             return Err(SourceError(format!("{file}: only discards of unused pages; {remedy}")));
         };
-        let source_records = copies::check(&records, sectors_per_page)
+        let source_records = copies::check(replayed, sectors_per_page)
             .map_err(|error| SourceError(format!("{file}: {error}")))?;
-        (facts.first_ns, facts.duration_ns) = (first.at, last.at);
-        facts.add_volume(Volume::of(&records, sectors_per_page, user_pages));
+        (facts.first_ns, facts.duration_ns) = (earliest.at - from_ns, latest.at - from_ns);
+        facts.add_volume(Volume::of(replayed, sectors_per_page, user_pages));
         let source = TraceSource {
-            next: 0,
+            next: first,
             round: 0,
             loops: workload.loops,
-            span: last.at,
+            span: facts.duration_ns,
             scale: workload.time_scale,
             records,
+            first,
+            end,
+            from_ns,
             source_records,
             sources: VecDeque::new(),
         };
-        source.check_end(file)?;
+        source.check_end(&file)?;
         Ok((source, facts))
     }
 
     /// Its requests, fitted to the device; times are not scaled.
+    ///
+    /// # Panics
+    /// They are a part of a trace that is kept.
     pub(crate) fn into_records(self) -> Vec<Record> {
-        self.records
+        Arc::into_inner(self.records).expect("it was read for this source alone")
     }
 
     /// Whether the last arrival is within the range of times.
@@ -146,7 +229,7 @@ impl TraceSource {
     #[cold]
     #[inline(never)]
     fn copy(&mut self) -> TimedRequest {
-        let ranges = copies::sources(&self.records[self.next..]);
+        let ranges = copies::sources(&self.records[self.next..self.end]);
         self.next += ranges.len() + 1;
         self.sources.push_back(ranges);
         let Record { at, sector, sectors, flags, stream, .. } = self.records[self.next - 1];
@@ -158,7 +241,7 @@ impl TraceSource {
     /// Arrival of a record in the current loop.
     #[inline(always)]
     fn arrival(&self, at: u64) -> Nanos {
-        let at = u64::from(self.round) * self.span + at;
+        let at = u64::from(self.round) * self.span + (at - self.from_ns);
         if self.scale.to_bits() == 1.0f64.to_bits() {
             return Nanos(at);
         }
@@ -170,11 +253,11 @@ impl TraceSource {
 impl Source for TraceSource {
     #[inline]
     fn next_request(&mut self) -> Result<Option<TimedRequest>, SourceError> {
-        if self.next == self.records.len() {
+        if self.next == self.end {
             if self.round + 1 >= self.loops {
                 return Ok(None);
             }
-            (self.round, self.next) = (self.round + 1, 0);
+            (self.round, self.next) = (self.round + 1, self.first);
         }
         let record = self.records[self.next];
         if record.copies() {
@@ -191,9 +274,32 @@ impl Source for TraceSource {
     }
 
     fn expected(&self) -> Option<u64> {
-        let requests = self.records.len() as u64 - self.source_records;
+        let requests = (self.end - self.first) as u64 - self.source_records;
         Some(requests * u64::from(self.loops))
     }
+}
+
+/// What of the records is replayed; see [`TraceSource`].
+struct Part {
+    records: Arc<Vec<Record>>,
+    first: usize,
+    end: usize,
+    from_ns: u64,
+}
+
+/// The requests of a trace on the device.
+fn fitted(
+    file: &str,
+    found: &Found,
+    volume: Chosen,
+    fitter: &mut Fitter,
+) -> Result<Vec<Record>, SourceError> {
+    let mut records = fitter.finish().map_err(|error| SourceError(format!("{file}: {error}")))?;
+    if volume == Chosen::All {
+        let ranks = found.tally.tenants.ranks();
+        records.iter_mut().for_each(|r| r.stream = ranks[usize::from(r.stream)]);
+    }
+    Ok(records)
 }
 
 /// Checks the keys of the replay.

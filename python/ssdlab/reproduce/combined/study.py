@@ -65,6 +65,8 @@ from ssdlab.reproduce.matrix import Cell, Scheme, Workload
 from ssdlab.reproduce.paper import QUICK, Recording, Scale, calibrated, fitting
 from ssdlab.reproduce.paper import recorded as of_trace
 from ssdlab.reproduce.papers.noc_copyback import paper as noc_copyback
+from ssdlab.running.on import runner_of
+from ssdlab.running.runner import Runner
 
 
 def answers_of(line: str, together: Mapping[str, tuple[str, ...]], order: str) -> tuple[str, ...]:
@@ -115,7 +117,7 @@ class Study:
 
     scale: Scale
     folder: Path
-    jobs: int | None
+    runner: Runner
     progress: bool
     done: Combined
     values: dict[Point, Numbers] = field(default_factory=dict)
@@ -128,7 +130,7 @@ class Study:
         if self.progress:
             print(title, file=sys.stderr)
         reports, failures, interrupted = run_cells(
-            [*points.values()], self.folder, self.jobs, self.progress
+            [*points.values()], self.folder, self.runner, self.progress
         )
         self.values |= {
             point: numbers_of(reports[cell]) for point, cell in points.items() if cell in reports
@@ -223,6 +225,7 @@ def combined(
     quick: bool = False,
     traces: str | Path | None = None,
     jobs: int | None = None,
+    on: str | None = None,
     out: str | Path | None = None,
     progress: bool = True,
 ) -> Combined:
@@ -237,11 +240,12 @@ def combined(
     known = check_folder(folder, Kept.of(NAME, quick, recorded))
     begun = Combined({}, {}, {}, quick, [*notes, *left_out], known, {}, False, folder)
     scale = Scale(quick=True, divide_by=QUICK_DIVISOR if quick else DIVISOR)
-    study = Study(scale, folder, jobs, progress, begun)
-    study.sustained()
-    study.main()
-    study.sweep()
-    study.recordings(recorded)
+    with runner_of(on, jobs) as runner:
+        study = Study(scale, folder, runner, progress, begun)
+        study.sustained()
+        study.main()
+        study.sweep()
+        study.recordings(recorded)
     done = replace(study.done, values=study.values, failures=study.failures)
     from ssdlab.reproduce.combined.page import drawn, markdown, page, to_json
 

@@ -15,6 +15,7 @@ def compare(
     *,
     quick: bool = False,
     jobs: int | None = None,
+    on: str | None = None,
     out: str | Path | None = None,
     progress: bool = True,
 ) -> Drives:
@@ -27,7 +28,7 @@ def compare(
         write_traces(quick, folder)
         return {cell_of(place, quick, folder): place for place in places(quick)}
 
-    done = made(Drives, plan, quick=quick, jobs=jobs, out=out, progress=progress)
+    done = made(Drives, plan, quick=quick, jobs=jobs, on=on, out=out, progress=progress)
     more = {errors.KEPT: errors.to_keep(done)}
     write_results(done.folder, page.to_json(done), page.page(done), page.markdown(done), more)
     return done

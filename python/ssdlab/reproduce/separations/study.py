@@ -32,6 +32,7 @@ def separations(
     *,
     quick: bool = False,
     jobs: int | None = None,
+    on: str | None = None,
     out: str | Path | None = None,
     progress: bool = True,
 ) -> Separations:
@@ -49,7 +50,7 @@ def separations(
             cells |= {Cell(work, scheme, seed): (place, seed) for seed in seeds(quick)}
         return cells
 
-    done = made(Separations, plan, quick=quick, jobs=jobs, out=out, progress=progress)
+    done = made(Separations, plan, quick=quick, jobs=jobs, on=on, out=out, progress=progress)
     write_results(done.folder, to_json(done), page(done), markdown(done), files(done))
     return done
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -63,6 +64,7 @@ class _Arrival:
     def _whole(self) -> None:
         self.file.close()
         if self.hash.hexdigest() == self.one.digest:
+            os.utime(self.file.name, (0, 0))  # It does not change any more, however new it is.
             self.cache.settle(self.one)
         else:
             self.why_not = f"{self.one.path}: its contents have changed since the run was planned"

@@ -10,27 +10,38 @@ import platform
 from typing import Any
 
 
+def memory_of(worker: Any) -> int:  # noqa: ANN401
+    """The memory that a worker may take."""
+    from distributed.system import MEMORY_LIMIT
+
+    return int(worker.memory_manager.memory_limit or MEMORY_LIMIT)
+
+
 async def found(wanted: str, resource: str, dask_worker: Any) -> dict[str, Any]:  # noqa: ANN401
     """The version of ssdlab and the memory of a worker.
 
     One of the version `wanted` publishes its memory as the `resource` that runs take, so that no
-    more run at a time than fit.
+    more run at a time than fit. What the traces may take that runs share is no part of it.
     """
-    from distributed.system import MEMORY_LIMIT
-
+    traces, memory = 0, memory_of(dask_worker)
     try:
         from ssdlab import versions
 
         has, why = versions.described(), ""
+        if has == wanted:
+            from ssdlab.config.memory import traces_bytes
+
+            traces = traces_bytes(memory)
     except Exception as error:  # whatever is wrong there
         has, why = "", f"{type(error).__name__}: {error}"
-    memory = dask_worker.memory_manager.memory_limit or MEMORY_LIMIT
-    if has == wanted and dask_worker.state.total_resources.get(resource) != memory:
-        await dask_worker.set_resources(**{resource: memory})
+    left = memory - traces
+    if has == wanted and dask_worker.state.total_resources.get(resource) != left:
+        await dask_worker.set_resources(**{resource: left})
     return {
         "has": has,
         "why": why,
-        "memory_bytes": memory,
+        "memory_bytes": left,
+        "traces_bytes": traces,
         "python": platform.python_version(),
         "threads": dask_worker.state.nthreads,
     }

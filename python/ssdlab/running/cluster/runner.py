@@ -14,6 +14,7 @@ from itertools import count
 
 from distributed import Future, KilledWorker
 
+from ssdlab.config.memory import TRACES
 from ssdlab.display.numbers import size
 from ssdlab.results.report import Report
 from ssdlab.results.text import counted
@@ -42,7 +43,6 @@ class _Run:
 
     one: Planned
     order: Order
-    memory_bytes: int
     apart_from: dict[str, str] = field(default_factory=dict)
     """Workers on which it cannot be made, and why."""
     tries: int = 0
@@ -139,12 +139,12 @@ class _Flight:
         self.connection.sender.offer(one.job.inputs)
         files, topic = self.work.folder is not None, self.connection.sender.topic
         order = Order(one.job, files, self.work.html and one.first, topic)
-        return _Run(one, order, one.job.memory_bytes)
+        return _Run(one, order)
 
     def _sent(self, runs: list[_Run]) -> None:
         """Send runs to the workers that may make them; hold them while there are none."""
-        able = self.connection.workers.able
-        memory_bytes = max(run.memory_bytes for run in runs)
+        able, shared_bytes = self.connection.workers.able, self.connection.workers.shared_bytes
+        memory_bytes = max(run.order.job.memory_bytes(shared_bytes) for run in runs)
         left = [a for a in able.values() if not any(a.address in run.apart_from for run in runs)]
         where = [one.address for one in left if one.memory_bytes >= memory_bytes]
         if not where and len(runs) > 1:
@@ -152,7 +152,7 @@ class _Flight:
                 self._sent([run])
             return
         if not where and able:
-            self.work.end(runs[0].one, Ended("failed", None, _nowhere(runs[0], left)))
+            self.work.end(runs[0].one, Ended("failed", None, _nowhere(runs[0], memory_bytes, left)))
             return
         if not where:
             self.held.append(runs[0])
@@ -287,13 +287,15 @@ def _described(workers: Workers, tasks: Iterable[_Task], dashboard: str | None) 
     return f"{running:,} running on {number}" + (f", dashboard {dashboard}" if dashboard else "")
 
 
-def _nowhere(run: _Run, left: list[Able]) -> str:
+def _nowhere(run: _Run, memory_bytes: int, left: list[Able]) -> str:
     """Why none of the workers can make a run; `left`: those that have not refused it."""
     if not left:
         return "; ".join(f"worker {worker}: {why}" for worker, why in run.apart_from.items())
     largest = max(left, key=lambda one: one.memory_bytes)
+    whole, traces = largest.memory_bytes + largest.traces_bytes, size(largest.traces_bytes)
     return (
-        f"it takes about {size(run.memory_bytes)} of memory, and the largest worker"
-        f" ({largest.address}) has {size(largest.memory_bytes)}: start workers with more"
-        " (--memory-limit), or use larger pages or fewer blocks"
+        f"it takes about {size(memory_bytes)} of memory, and the largest worker"
+        f" ({largest.address}) has {size(whole)}, of which {traces} are for traces that runs share"
+        f" ({TRACES}): start workers with more (--memory-limit), or use larger pages or fewer"
+        " blocks"
     )

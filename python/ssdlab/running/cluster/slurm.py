@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ssdlab.config.memory import TRACES
 from ssdlab.display.argument import argument
 from ssdlab.errors import ConfigError
 from ssdlab.running.cluster.hosted import LOOPBACK, Settings
@@ -48,6 +49,7 @@ KEYS = {
     "host": Key(str, "address at which the scheduler listens", "host"),
     "cache": Key(str, "folder of a node for traces (SSDLAB_CACHE)"),
     "cache_size": Key(str, 'how much of them is kept, such as "50GiB" (SSDLAB_CACHE_SIZE)'),
+    "traces_size": Key(str, f"memory of a worker for traces that its runs share ({TRACES})"),
 }
 """What the file may say."""
 
@@ -63,7 +65,7 @@ def settings(file: str) -> Settings:
     if "host" in options:
         scheduler["host"] = options.pop("host")
     options["scheduler_options"] = scheduler
-    exports = {"cache": "SSDLAB_CACHE", "cache_size": "SSDLAB_CACHE_SIZE"}
+    exports = {"cache": "SSDLAB_CACHE", "cache_size": "SSDLAB_CACHE_SIZE", "traces_size": TRACES}
     lines = [f"export {name}={values[key]!r}" for key, name in exports.items() if key in values]
     if lines:
         options["job_script_prologue"] = [*lines, *options.get("job_script_prologue", ())]

@@ -17,6 +17,7 @@ from ssdlab.running.cluster import arrivals, check
 LOOK_S = 0.5
 MEMORY = "ssdlab-memory"
 """The resource of Dask that runs take: bytes."""
+FOUND = "threads", "memory_bytes", "traces_bytes"
 
 cloudpickle.register_pickle_by_value(check)
 
@@ -28,6 +29,9 @@ class Able:
     address: str
     threads: int
     memory_bytes: int
+    """For runs."""
+    traces_bytes: int
+    """For the traces that they share."""
 
 
 class Workers:
@@ -69,7 +73,7 @@ class Workers:
                 if not isinstance(answer, OSError):  # else it has gone again
                     self.refused[address] = f"cannot be asked for its version: {answer}"
             elif answer["has"] == self.wanted:
-                able[address] = Able(address, answer["threads"], answer["memory_bytes"])
+                able[address] = Able(address, *(answer[name] for name in FOUND))
             elif answer["has"]:
                 self.refused[address] = f"has ssdlab {answer['has']}"
             else:
@@ -99,6 +103,14 @@ class Workers:
         if ours:
             self.client.run(arrivals.serve, workers=ours, on_error="ignore")
         return answers
+
+    @property
+    def shared_bytes(self) -> int:
+        """A trace of at most this size is shared by the runs of any worker.
+
+        Each of its threads may replay another one.
+        """
+        return min((one.traces_bytes // one.threads for one in self.able.values()), default=0)
 
     @property
     def threads(self) -> int:

@@ -103,7 +103,7 @@ impl Like {
             ..workload.clone()
         };
         let (trace, facts) =
-            TraceSource::open(&path, &read, BLOCK_BYTES as u32, MOST_BLOCKS, watch)?;
+            TraceSource::open(&path, &read, BLOCK_BYTES as u32, MOST_BLOCKS, None, watch)?;
         let blocks = facts.footprint_pages;
         if blocks * BLOCK_BYTES > span_bytes {
             return Err(SourceError(format!(

@@ -1,0 +1,60 @@
+//! How much memory a trace takes, without reading all of it.
+
+use crate::read::columnar::{MAGIC, Reader};
+use crate::read::fit::Record;
+use crate::read::input;
+use std::cell::Cell;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+use std::rc::Rc;
+
+/// Bytes of the content that are examined.
+const SAMPLE: u64 = 4 << 20;
+/// Lines behind the sample may be shorter, or compressed better, by this many per cent.
+const MARGIN: u64 = 25;
+/// The shortest record of a binary format.
+const RECORD_BYTES: usize = 32;
+
+/// An upper estimate of the bytes that the requests of the trace at `path` take in memory, 24 each: the number of its
+/// requests is in the header of an ssdlab trace file; of others it follows from the lines of the first 4 MiB.
+///
+/// # Errors
+/// The file cannot be read, or its compressed data are damaged.
+pub fn memory_bytes(path: &Path) -> io::Result<u64> {
+    let file = File::open(path)?;
+    let size = file.metadata()?.len();
+    let read = Rc::new(Cell::new(0));
+    let mut content = input::decompress(Counting { file, read: Rc::clone(&read) })?;
+    let mut sample = Vec::new();
+    content.by_ref().take(SAMPLE).read_to_end(&mut sample)?;
+    let requests = if sample.starts_with(&MAGIC) {
+        let reader = Reader::of("", &sample[..]).map_err(|error| io::Error::other(error.0))?;
+        reader.header().requests
+    } else {
+        let lines = sample.iter().filter(|&&byte| byte == b'\n').count() as u64 + 1;
+        let text = !sample.contains(&0);
+        let records = if text { lines } else { (sample.len() / RECORD_BYTES) as u64 };
+        if (sample.len() as u64) < SAMPLE {
+            records
+        } else {
+            let all = u128::from(records) * u128::from(size) / u128::from(read.get().max(1));
+            u64::try_from(all * u128::from(100 + MARGIN) / 100).unwrap_or(u64::MAX)
+        }
+    };
+    Ok(requests.saturating_mul(size_of::<Record>() as u64))
+}
+
+/// Counts the bytes that are read of a file.
+struct Counting {
+    file: File,
+    read: Rc<Cell<u64>>,
+}
+
+impl Read for Counting {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let bytes = self.file.read(buffer)?;
+        self.read.set(self.read.get() + bytes as u64);
+        Ok(bytes)
+    }
+}

@@ -1,0 +1,320 @@
+//! Traces that have been read, kept in memory for the later runs of a process.
+//!
+//! A trace is kept whole, before its time range and its fit to a device, so that runs that differ in these share it.
+
+use crate::config::Workload;
+use crate::read::fit::{self, Record};
+use crate::read::input::{self, Step, Watch};
+use crate::read::reading::{self, Found};
+use crate::read::scan::Refusal;
+use crate::read::volumes::Chosen;
+use ssd_core::host::source::SourceError;
+use std::fs::File;
+use std::ops::Range;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// A file that changed so few seconds before it was opened may change again without another time of change.
+const FRESH_S: u64 = 2;
+/// Time between two looks at whether a run that waits for another one's reading is still wanted.
+const POLL: Duration = Duration::from_millis(100);
+
+/// A trace in memory, in the clock of its file.
+#[derive(Clone)]
+pub(crate) struct Whole {
+    pub(crate) records: Arc<Vec<Record>>,
+    pub(crate) found: Arc<Found>,
+    /// Name of the file in the messages of `found`.
+    pub(crate) file: Arc<str>,
+}
+
+impl Whole {
+    /// The records from `from` on that are before `until`.
+    pub(crate) fn range(&self, from: u64, until: u64) -> Range<usize> {
+        let before = |time: u64| self.records.partition_point(|record| record.at < time);
+        before(from)..before(until)
+    }
+
+    /// A message of `found`, with the name `file`.
+    pub(crate) fn told(&self, message: &str, file: &str) -> String {
+        let rest = message.strip_prefix(&*self.file).expect("a message begins with its file");
+        format!("{file}{rest}")
+    }
+
+    fn bytes(&self) -> u64 {
+        bytes_of(self.records.len() as u64)
+    }
+
+    fn in_use(&self) -> bool {
+        Arc::strong_count(&self.records) > 1
+    }
+}
+
+/// Memory that the records of `requests` requests take.
+const fn bytes_of(requests: u64) -> u64 {
+    requests * size_of::<Record>() as u64
+}
+
+/// The bytes of a file, as far as the system tells without reading them.
+#[derive(Clone, PartialEq, Eq)]
+struct Version {
+    device: u64,
+    inode: u64,
+    bytes: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl Version {
+    #[cfg(unix)]
+    fn of(file: &File) -> Option<Version> {
+        use std::os::unix::fs::MetadataExt as _;
+        let found = file.metadata().ok().filter(std::fs::Metadata::is_file)?;
+        Some(Version {
+            device: found.dev(),
+            inode: found.ino(),
+            bytes: found.size(),
+            modified: (found.mtime(), found.mtime_nsec()),
+            changed: (found.ctime(), found.ctime_nsec()),
+        })
+    }
+
+    /// Other systems do not say enough: nothing is kept.
+    #[cfg(not(unix))]
+    fn of(_: &File) -> Option<Version> {
+        None
+    }
+}
+
+/// What the records of a trace depend on.
+#[derive(Clone, PartialEq)]
+struct Key {
+    version: Version,
+    /// The workload without the keys that act on the records.
+    reading: Workload,
+}
+
+impl Key {
+    fn of(version: Version, workload: &Workload) -> Key {
+        let Workload { from_ns, until_ns, fit, loops, time_scale, .. } = Workload::default();
+        let Workload { arrival, seed, copy, whole_pages, warmup_requests, .. } =
+            Workload::default();
+        let reading = Workload {
+            trace: None,
+            from_ns,
+            until_ns,
+            fit,
+            loops,
+            time_scale,
+            arrival,
+            seed,
+            copy,
+            whole_pages,
+            warmup_requests,
+            ..workload.clone()
+        };
+        Key { version, reading }
+    }
+}
+
+enum State {
+    /// A run is reading it.
+    Coming,
+    Here(Whole),
+    /// It is larger than the bound, or has errors, which every run finds by itself.
+    Refused,
+}
+
+struct Entry {
+    key: Key,
+    state: State,
+    /// When it was used last, counted in uses.
+    used: u64,
+}
+
+#[derive(Default)]
+struct Shelf {
+    entries: Vec<Entry>,
+    uses: u64,
+    readings: u64,
+}
+
+impl Shelf {
+    fn find(&mut self, key: &Key) -> Option<&mut Entry> {
+        self.uses += 1;
+        let entry = self.entries.iter_mut().find(|entry| entry.key == *key)?;
+        entry.used = self.uses;
+        Some(entry)
+    }
+
+    fn bytes(&self) -> u64 {
+        let here = |entry: &Entry| match &entry.state {
+            State::Here(whole) => whole.bytes(),
+            State::Coming | State::Refused => 0,
+        };
+        self.entries.iter().map(here).sum()
+    }
+
+    /// Drops what was not used for longest, except what runs use, until `more` bytes fit `bound`; whether they do.
+    fn make_room(&mut self, more: u64, bound: u64) -> bool {
+        while self.bytes() + more > bound {
+            let idle = |(at, entry): (usize, &Entry)| match &entry.state {
+                State::Here(whole) if !whole.in_use() => Some((entry.used, at)),
+                _ => None,
+            };
+            let Some((_, at)) = self.entries.iter().enumerate().filter_map(idle).min() else {
+                return false;
+            };
+            self.entries.swap_remove(at);
+        }
+        true
+    }
+}
+
+/// Traces that have been read, up to a bound. Threads share it: a trace that several want at once is read once.
+pub struct Kept {
+    bound_bytes: u64,
+    /// The seconds since 1970.
+    clock: fn() -> i64,
+    shelf: Mutex<Shelf>,
+    changed: Condvar,
+}
+
+impl Kept {
+    /// Nothing yet. At most `bound_bytes` will be kept, of which each request takes 24; a trace that needs more is
+    /// read by every run as if there were no cache. `clock` tells the seconds since 1970.
+    #[must_use]
+    pub fn new(bound_bytes: u64, clock: fn() -> i64) -> Kept {
+        Kept { bound_bytes, clock, shelf: Mutex::default(), changed: Condvar::new() }
+    }
+
+    /// How often a file was read to its end, or to an error, so as to keep it.
+    #[must_use]
+    pub fn readings(&self) -> u64 {
+        self.shelf().readings
+    }
+
+    /// What is kept.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.shelf().bytes()
+    }
+
+    fn shelf(&self) -> MutexGuard<'_, Shelf> {
+        self.shelf.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The trace at `path`, which is read unless it is here. `None`: it cannot be kept, or reading it has failed or
+    /// was ended by `watch`; the caller reads it and finds out why.
+    pub(crate) fn whole(
+        &self,
+        path: &str,
+        workload: &Workload,
+        watch: &Watch<'_>,
+    ) -> Option<Whole> {
+        if path == "-" || input::is_of_a_cpu(path) || !std::fs::metadata(path).ok()?.is_file() {
+            return None;
+        }
+        let file = File::open(path).ok()?;
+        let (modified, key) = key(&file, workload)?;
+        let mut shelf = self.shelf();
+        while let Some(entry) = shelf.find(&key) {
+            match &entry.state {
+                State::Here(whole) => return Some(whole.clone()),
+                State::Refused => return None,
+                State::Coming => {}
+            }
+            let waited = self.changed.wait_timeout(shelf, POLL);
+            drop(waited.unwrap_or_else(PoisonError::into_inner));
+            watch.at(Step::Read(0)).ok()?;
+            shelf = self.shelf();
+        }
+        if (self.clock)().abs_diff(modified) <= FRESH_S {
+            return None;
+        }
+        let used = shelf.uses;
+        shelf.entries.push(Entry { key: key.clone(), state: State::Coming, used });
+        shelf.readings += 1;
+        drop(shelf);
+        let coming = Coming { kept: self, key: Some(key) };
+        self.read(coming, path, &file, workload, watch)
+    }
+
+    /// Reads the trace that is `coming`.
+    fn read(
+        &self,
+        mut coming: Coming<'_>,
+        path: &str,
+        file: &File,
+        workload: &Workload,
+        watch: &Watch<'_>,
+    ) -> Option<Whole> {
+        let read = whole_of(path, file, workload, watch, self.bound_bytes);
+        if watch.stopped() {
+            return None;
+        }
+        let (_, now) = key(file, workload)?;
+        let mut shelf = self.shelf();
+        let key = coming.key.as_ref().expect("it is coming");
+        let unchanged = now == *key;
+        let fits =
+            read.as_ref().is_ok_and(|whole| shelf.make_room(whole.bytes(), self.bound_bytes));
+        let entry = shelf.find(key).expect("it is coming");
+        match &read {
+            Ok(whole) if fits && unchanged => entry.state = State::Here(whole.clone()),
+            Err(_) if unchanged => entry.state = State::Refused,
+            // Used once: runs hold what else is here, or the file is another one now.
+            _ => return read.ok(),
+        }
+        coming.key = None;
+        drop(shelf);
+        self.changed.notify_all();
+        read.ok()
+    }
+}
+
+/// The key of `file`, and when it was modified.
+fn key(file: &File, workload: &Workload) -> Option<(i64, Key)> {
+    let version = Version::of(file)?;
+    Some((version.modified.0, Key::of(version, workload)))
+}
+
+/// Takes an entry away that is still coming when its reading has ended, however that was.
+struct Coming<'a> {
+    kept: &'a Kept,
+    key: Option<Key>,
+}
+
+impl Drop for Coming<'_> {
+    fn drop(&mut self) {
+        if let Some(key) = self.key.take() {
+            self.kept.shelf().entries.retain(|entry| entry.key != key);
+            self.kept.changed.notify_all();
+        }
+    }
+}
+
+/// All of a trace, if it takes at most `most_bytes`.
+fn whole_of(
+    path: &str,
+    file: &File,
+    workload: &Workload,
+    watch: &Watch<'_>,
+    most_bytes: u64,
+) -> Result<Whole, SourceError> {
+    let mut records: Vec<Record> = Vec::new();
+    let most = usize::try_from(most_bytes / bytes_of(1)).unwrap_or(usize::MAX);
+    let limit = most.min(u32::MAX as usize);
+    let all = Workload { from_ns: 0, until_ns: None, ..workload.clone() };
+    let volume = Chosen::of(workload.volume);
+    let found = reading::each_event(path, file, watch, &all, volume, |event, at| {
+        if records.len() == records.capacity() {
+            fit::grow(&mut records, limit)?;
+        }
+        records.push(Record::of(event, at));
+        Ok::<(), Refusal>(())
+    })?;
+    assert!(records.is_sorted_by_key(|record| record.at), "a pass hands out events in order");
+    records.shrink_to_fit();
+    Ok(Whole { records: Arc::new(records), found: Arc::new(found), file: path.into() })
+}
