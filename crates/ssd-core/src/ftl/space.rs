@@ -131,6 +131,8 @@ pub struct Space {
     recovers: bool,
     /// Erased blocks may be kept while copies have room in open blocks of other classes.
     keeps: bool,
+    /// Each frontier has one open superblock: the host has several frontiers.
+    one_open: bool,
     dynamic_wear: bool,
     releases: u32,
     superblock: bool,
@@ -189,6 +191,7 @@ impl Space {
             isolates: false,
             recovers: !config.power.is_off(),
             keeps: !config.power.is_off() || (separates && config.raid.group > 0),
+            one_open: geo.members > 1 && (separates || of_host > 1),
             dynamic_wear: config.wear.dynamic,
             releases: 0,
             superblock: geo.members > 1,
