@@ -61,7 +61,7 @@ impl Space {
     /// Whether not every erased block of the pool of `plane` is kept, and `stream` needs one.
     #[inline]
     fn may_be_opened(&self, plane: PlaneId, stream: u32) -> bool {
-        if stream == self.wear_stream() || !(self.keeps || self.one_open) {
+        if stream == self.wear_stream() || !(self.keeps || self.open_at_most.is_some()) {
             return true;
         }
         (!self.keeps || self.unpromised(self.pool(plane)) > 0) && self.needs_block(plane, stream)
@@ -71,12 +71,14 @@ impl Space {
     ///
     /// The pages of one class or stream do not come to all planes of a superblock alike. If the plane that has filled
     /// its part opened the next superblock, the others would leave behind one half-full superblock after the other,
-    /// until they fill the spare. So a frontier opens the next one when no plane has a page of the last one left; until
-    /// then its pages go where there is one.
+    /// until they fill the spare. So a frontier has one open at a time, or two if the spare holds two of each: then a
+    /// plane need not wait for the last page of another. Pages for a plane that has none go where there is one.
     #[inline]
     fn needs_block(&self, plane: PlaneId, stream: u32) -> bool {
         debug_assert!(!self.has_open(plane, stream), "{plane:?} has a page left");
-        !self.one_open || self.open_supers[self.supers_at(self.pool(plane), stream)].is_empty()
+        let Some(most) = self.open_at_most else { return true };
+        let open = &self.open_supers[self.supers_at(self.pool(plane), stream)];
+        open.len() < most as usize
     }
 
     /// The block in which the next page of `stream` on `plane` is bound, opened if necessary.
