@@ -57,6 +57,7 @@ SUITES = {
         "wear",
         "separation",
         "separation_combined",
+        "superblocks",
         "victims_by_class",
         "victim_policies",
         "fdp",

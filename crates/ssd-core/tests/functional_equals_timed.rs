@@ -328,6 +328,21 @@ fn every_separation() {
     }
 }
 
+/// Classes share superblocks of many planes and few pages.
+#[test]
+fn every_separation_on_superblocks() {
+    for info in separation::ALL {
+        let mut c = base([1, 1, 16], PoolScope::Channel, Frontiers::HostGc);
+        let d = &mut c.device;
+        (d.blocks_per_plane, d.pages_per_block, d.user_pages) = (48, 3, 16 * 48 * 3 * 6 / 10);
+        c.alloc.erase_unit = EraseUnit::Superblock;
+        c.alloc.placement = named(ssd_core::ftl::place::ALL, "round-robin");
+        c.alloc.separation = named(separation::ALL, info.name);
+        (c.gc.victim, c.gc.trigger) = (victim("cost-benefit"), vec![free_blocks(2)]);
+        compare(&c, 6000, 0.0);
+    }
+}
+
 #[test]
 fn superblocks() {
     for info in ALL {

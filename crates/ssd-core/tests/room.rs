@@ -7,9 +7,10 @@ use proptest::prelude::*;
 use rig::any_config::{Drawn, levelled_config};
 use rig::cases::cases;
 use rig::storm::{Storm, Weather};
-use rig::{device, free_blocks};
+use rig::{device, free_blocks, named};
 use ssd_core::config::{Config, DataMode, PoolScope};
 use ssd_core::ftl::Ftl;
+use ssd_core::ftl::place;
 use ssd_core::host::device::DeviceError;
 use ssd_core::rng::Stream;
 use ssd_core::sim::functional::Functional;
@@ -113,4 +114,29 @@ fn storms_level() {
     });
     let count = levelled.count();
     assert!(count >= 30, "{count} of 60");
+}
+
+/// Cold pages are written in turn with hot ones, so that every second pool gets cold ones alone.
+#[test]
+fn a_pool_crowded_by_placement_is_reported_with_the_remedy() {
+    let mut c = device([2, 1, 1], 32, 8, 2 * 32 * 8 * 3 / 4);
+    c.gc.trigger = vec![free_blocks(2)];
+    let user = c.device.user_pages;
+    let write = |c: &Config| {
+        let mut f = Functional::new(c, Ftl::new(c));
+        (0..4 * user).try_for_each(|write| {
+            let lpn = if write % 2 == 0 { write % 16 } else { 16 + write / 2 % (user - 16) };
+            f.write(Lpn(lpn), 0)
+        })
+    };
+    for (placement, remedy) in [("round-robin", "use alloc.placement = \"static\""), ("static", "")]
+    {
+        c.alloc.placement = named(place::ALL, placement);
+        match write(&c) {
+            Ok(()) => assert_eq!(placement, "static", "nothing was crowded"),
+            Err(error) => {
+                assert!(error.to_string().contains(remedy) && !remedy.is_empty(), "{error}")
+            }
+        }
+    }
 }

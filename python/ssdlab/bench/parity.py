@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
-import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
@@ -13,11 +11,11 @@ from pathlib import Path
 
 from . import history
 from .cases import CASES, Case
-from .measure import Figures, measure
+from .in_turn import in_turn
+from .measure import measure
 
 GROUP = 8
 """Chips of a parity group, as in the paper."""
-ROUNDS = 3
 SHARE = 0.85
 """Flash operations per second of the processor, of those without parity, that are required."""
 WRITES_PER_CPU_S = 0.3e6
@@ -74,7 +72,7 @@ class Cost:
 
 def cost(case: Case) -> Cost:
     """Compare `case` with and without parity; each run is a process of its own."""
-    rounds = [(_run(case.name, GROUP), _run(case.name, 0)) for _ in range(ROUNDS)]
+    rounds = in_turn("ssdlab.bench.parity", case.name, (str(GROUP), "0"))
     ratios = [with_.flash_ops_per_cpu_s / without.flash_ops_per_cpu_s for with_, without in rounds]
     more = [with_.bytes_per_page - without.bytes_per_page for with_, without in rounds]
     return Cost(
@@ -83,12 +81,6 @@ def cost(case: Case) -> Cost:
         statistics.median(ratios),
         statistics.median(more),
     )
-
-
-def _run(name: str, group: int) -> Figures:
-    command = [sys.executable, "-m", "ssdlab.bench.parity", "--one", name, str(group)]
-    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
-    return Figures(**json.loads(done.stdout))
 
 
 def _shortfalls(case: Case, found: Cost) -> Iterator[str]:

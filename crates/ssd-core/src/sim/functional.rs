@@ -17,7 +17,7 @@ use crate::ftl::blocks::BlockState;
 use crate::ftl::gc::Demand;
 use crate::ftl::gc::agenda::{Agenda, AlwaysItsTurn, Next};
 use crate::ftl::owners::of_block::OwnedPages;
-use crate::ftl::place::{AtRest, Layout, Placement, PlacementPolicy};
+use crate::ftl::place::{AtRest, Layout, Placements};
 use crate::ftl::plugs::Plugs;
 use crate::ftl::snapshot::DeviceSnapshot;
 use crate::ftl::{Choice, Ftl};
@@ -72,7 +72,7 @@ pub struct Functional {
     pub groups: GroupTally,
     /// Invalid pages of each victim counted in the tally.
     pub victim_invalid: Histogram,
-    placement: Placement,
+    placements: Placements,
     layout: Layout,
     remap: RemapMode,
     agenda: Agenda,
@@ -133,7 +133,11 @@ impl Functional {
             tally: Tally::default(),
             groups: GroupTally::default(),
             victim_invalid: Histogram::new(),
-            placement: plugs.placement(&config.alloc.placement, &layout),
+            placements: plugs.placements(
+                &config.alloc.placement,
+                &layout,
+                ftl.space.frontiers_in_turn(),
+            ),
             layout,
             remap: config.remap.mode,
             agenda,
@@ -183,10 +187,10 @@ impl Functional {
         assert!(lpn.0 < self.ftl.geo.user_pages, "{:?} is beyond the device", { lpn });
         self.sequence += 1;
         self.tally.host_pages += 1;
-        let planned = self.placement.place(lpn, &AtRest);
-        debug_assert!(planned.0 < self.ftl.geo.planes, "{lpn:?} goes to {planned:?}");
         if self.plain {
             let stream = self.ftl.space.host_stream(stream);
+            let planned = self.placements.place(stream, lpn, &AtRest);
+            debug_assert!(planned.0 < self.ftl.geo.planes, "{lpn:?} goes to {planned:?}");
             if let Some((old, eventful)) = self.ftl.write_open(planned, stream, lpn) {
                 if eventful || !self.agenda.is_quiet() {
                     self.page_written(planned, old);
@@ -200,7 +204,10 @@ impl Functional {
             return self.write_group(group, position..position + 1, (stream, pages));
         }
         let class = self.class_of(lpn, stream, pages)?;
-        self.write_planned(lpn, planned, self.ftl.space.host_stream(class))
+        let frontier = self.ftl.space.host_stream(class);
+        let planned = self.placements.place(frontier, lpn, &AtRest);
+        debug_assert!(planned.0 < self.ftl.geo.planes, "{lpn:?} goes to {planned:?}");
+        self.write_planned(lpn, planned, frontier)
     }
 
     /// The class of a write, which the device refuses if its stream has none.

@@ -46,10 +46,26 @@ fn no_space_reason(ftl: &Ftl, pool: PoolId, plugs: &Plugs) -> String {
         .sum();
     debug_assert!(invalid <= view.pool_used_pages, "more pages are invalid than used: {view:?}");
     format!(
-        "{} of {} blocks are erased and its sealed blocks hold {invalid} invalid pages; give the \
-         device more over-provisioning, a smaller reserve or fewer frontiers{}",
+        "{} of {} blocks are erased and its sealed blocks hold {invalid} invalid pages; {}{}",
         view.free_blocks,
         view.blocks,
+        remedy(ftl, pool),
         plugs.mention()
     )
+}
+
+/// What to do about it: placement may have given `pool` more than its share of the pages, which needs no more spare.
+fn remedy(ftl: &Ftl, pool: PoolId) -> String {
+    let blocks = ftl.blocks.of_pool(pool);
+    let valid: u64 = blocks.map(|b| u64::from(ftl.blocks.valid[b.at()])).sum();
+    let share = u64::from(ftl.geo.logical_pages.div_ceil(ftl.geo.pools));
+    let even = match ftl.geo.members {
+        1 => "use alloc.placement = \"static\"",
+        _ => "use a larger alloc.pool",
+    };
+    debug_assert!(pool.0 < ftl.geo.pools, "there is no {pool:?}");
+    if valid > share {
+        return format!("it holds {valid} pages, and its share of all is {share}: {even}");
+    }
+    "give the device more over-provisioning, a smaller reserve or fewer frontiers".to_string()
 }

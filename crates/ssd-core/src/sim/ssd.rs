@@ -89,7 +89,7 @@ impl Ssd {
         ftl.blocks.now = Nanos::ZERO;
         ftl.set_victim(&config.gc.victim, plugs);
         let mut ssd = Ssd {
-            front: Front::new(config, plugs, sequence),
+            front: Front::new(config, plugs, sequence, ftl.space.frontiers_in_turn()),
             array: Array::new(config, &ftl.geo),
             gc: Collector::new(config, &ftl, plugs),
             ledger: Ledger::new(config, &ftl, sequence),

@@ -308,7 +308,29 @@ pub(crate) fn separated_by(
         .prop_map(Drawn)
 }
 
-/// The same, of which power is cut.
+/// Any valid config whose pages are separated into classes on superblocks of many planes and few pages.
+pub(crate) fn separated_superblocks() -> impl Strategy<Value = Drawn> {
+    let shape = (1u32..=2, 1u32..=2, 2u32..=16, 24u32..60, 1u32..=4);
+    let pools = proptest::sample::select(vec![PoolScope::Chip, PoolScope::Channel]);
+    let drawn = (any_config(Spare::Tight), policy(separation::ALL), shape, pools, 0.3f64..0.9);
+    drawn
+        .prop_map(|(Drawn(mut c), separation, shape, pool, share)| {
+            (c.alloc.separation, c.alloc.frontiers) = (separation, Frontiers::HostGc);
+            (c.alloc.pool, c.alloc.erase_unit) = (pool, EraseUnit::Superblock);
+            let d = &mut c.device;
+            [d.channels, d.chips_per_channel, d.planes_per_chip] = [shape.0, shape.1, shape.2];
+            (d.blocks_per_plane, d.pages_per_block) = (shape.3, shape.4);
+            c.gc.path = GcPath::Controller;
+            reconcile(&mut c);
+            capacity(&mut c, Spare::Tight, share);
+            c
+        })
+        .prop_filter("nothing is separated", |c| c.alloc.separation.policy != "none")
+        .prop_filter("the config layer refuses it", |c| is_valid(c).is_ok())
+        .prop_map(Drawn)
+}
+
+/// Any valid config with little room whose pages are separated, and of which power is cut.
 pub(crate) fn separated_and_cut() -> impl Strategy<Value = Drawn> {
     let drawn = (any_config(Spare::Tight), policy(separation::ALL), 14u32..40, 0u32..4);
     drawn

@@ -40,7 +40,7 @@ impl Space {
         if self.held(plane, stream) > 0 {
             return true;
         }
-        if self.lacks_spare(pool) {
+        if self.lacks_spare(pool) || !(has_open || self.needs_block(plane, stream)) {
             return false;
         }
         // Copies of isolated classes need an erased block.
@@ -58,10 +58,27 @@ impl Space {
             || (!self.free[self.home(plane)].is_empty() && self.may_be_opened(plane, stream))
     }
 
-    /// Whether not every erased block of the pool of `plane` is kept.
+    /// Whether not every erased block of the pool of `plane` is kept, and `stream` needs one.
     #[inline]
     fn may_be_opened(&self, plane: PlaneId, stream: u32) -> bool {
-        !self.keeps || stream == self.wear_stream() || self.unpromised(self.pool(plane)) > 0
+        if stream == self.wear_stream() || !(self.keeps || self.open_at_most.is_some()) {
+            return true;
+        }
+        (!self.keeps || self.unpromised(self.pool(plane)) > 0) && self.needs_block(plane, stream)
+    }
+
+    /// Whether frontier `stream`, which has no page left on `plane`, needs another block.
+    ///
+    /// The pages of one class or stream do not come to all planes of a superblock alike. If the plane that has filled
+    /// its part opened the next superblock, the others would leave behind one half-full superblock after the other,
+    /// until they fill the spare. So a frontier has one open at a time, or two if the spare holds two of each: then a
+    /// plane need not wait for the last page of another. Pages for a plane that has none go where there is one.
+    #[inline]
+    fn needs_block(&self, plane: PlaneId, stream: u32) -> bool {
+        debug_assert!(!self.has_open(plane, stream), "{plane:?} has a page left");
+        let Some(most) = self.open_at_most else { return true };
+        let open = &self.open_supers[self.supers_at(self.pool(plane), stream)];
+        open.len() < most as usize
     }
 
     /// The block in which the next page of `stream` on `plane` is bound, opened if necessary.

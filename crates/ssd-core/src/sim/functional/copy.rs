@@ -3,7 +3,7 @@
 
 use super::Functional;
 use crate::config::RemapMode;
-use crate::ftl::place::{AtRest, PlacementPolicy};
+use crate::ftl::place::AtRest;
 use crate::host::device::DeviceError;
 use crate::host::request::Request;
 use crate::metrics::counters::RemapCounts;
@@ -70,9 +70,9 @@ impl Functional {
     fn rewrite(&mut self, lpn: Lpn, stream: u8) -> Result<(), DeviceError> {
         self.sequence += 1;
         self.tally.remap_pages += 1;
-        let planned = self.placement.place(lpn, &AtRest);
         let class = self.class_of(lpn, stream, 1)?;
         let stream = self.ftl.space.host_stream(class);
+        let planned = self.placements.place(stream, lpn, &AtRest);
         let plane = self.plane_for(planned, stream)?;
         let shared = self.ftl.owners.committed(lpn).expect("it shares a page");
         let (page, old) = self.ftl.write_now(plane, stream, lpn);

@@ -97,7 +97,12 @@ impl Ssd {
         } = self;
         let config = &power.as_ref().expect("a device whose power may be cut").config;
         let now = array.now;
-        *front = front.after_cut(Front::new(config, plugs, front.sequence));
+        *front = front.after_cut(Front::new(
+            config,
+            plugs,
+            front.sequence,
+            ftl.space.frontiers_in_turn(),
+        ));
         ftl.lose_power(config);
         let mut anew = Array::new(config, &ftl.geo);
         anew.take_over(array);

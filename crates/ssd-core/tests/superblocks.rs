@@ -1,0 +1,124 @@
+//! Superblocks under several frontiers: however unevenly the pages of a class or stream come to the planes, each
+//! frontier has few superblocks open, so that the spare is left for what is erased.
+
+mod rig;
+
+use proptest::prelude::*;
+use rig::any_config::{Drawn, separated_superblocks};
+use rig::cases::cases;
+use rig::storm::{Storm, Weather};
+use rig::{device, free_blocks, named, pages_of, victim};
+use ssd_core::config::{Config, DataMode, EraseUnit, Frontiers, PoolScope};
+use ssd_core::ftl::Ftl;
+use ssd_core::ftl::place;
+use ssd_core::ftl::separation::ALL;
+use ssd_core::rng::Stream;
+use ssd_core::sim::functional::Functional;
+use ssd_core::units::{Lpn, PoolId};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Dies of 16 planes with blocks of three pages, as drives fitted to small traces have them.
+fn small_drive(separation: &str) -> Config {
+    let mut c = device([2, 1, 16], 131, 3, 0);
+    c.device.user_pages = pages_of(&c) * 100 / 115;
+    (c.alloc.pool, c.alloc.erase_unit) = (PoolScope::Chip, EraseUnit::Superblock);
+    c.alloc.placement = named(place::ALL, "round-robin");
+    c.alloc.separation = named(ALL, separation);
+    c.gc.victim = victim("cost-benefit");
+    (c.gc.reserve, c.gc.trigger) = (2, vec![free_blocks(4)]);
+    c
+}
+
+/// A third of the pages is written, then `writes` pages, nearly all of them of a few.
+fn write_few(c: &Config, writes: u32, seed: u64) -> Functional {
+    let mut f = Functional::new(c, Ftl::new(c));
+    let (third, mut rng) = (c.device.user_pages / 3, Stream::new(seed, "few"));
+    let streams = if let Frontiers::Streams(n) = c.alloc.frontiers { u64::from(n) } else { 1 };
+    for write in 0..third + writes {
+        let span = if rng.chance(0.9) { third / 20 } else { third };
+        let lpn = if write < third { write } else { rng.below(u64::from(span.max(1))) as u32 };
+        let stream = rng.below(streams) as u8;
+        if let Err(error) = f.write(Lpn(lpn), stream) {
+            f.ftl.audit().unwrap_or_else(|e| panic!("audit after {error}: {e}"));
+            panic!("after {write} writes: {error}");
+        }
+    }
+    f
+}
+
+/// No frontier of a pool has more superblocks open than one, or two if the spare holds so many; wear levelling apart.
+fn few_are_open(c: &Config, ftl: &Ftl) -> Result<(), String> {
+    let most = if 2 * c.alloc.classes().all <= c.most_classes() { 2 } else { 1 };
+    let mut open: BTreeMap<(PoolId, u32), BTreeSet<u32>> = BTreeMap::new();
+    for (plane, stream, block, _) in ftl.space.open_list() {
+        open.entry((ftl.geo.pool_of(plane), stream)).or_default().insert(block.0);
+    }
+    let wear = ftl.space.wear_stream();
+    match open.iter().find(|((_, stream), blocks)| *stream != wear && blocks.len() > most) {
+        Some(((pool, stream), blocks)) => {
+            Err(format!("{pool:?} has {blocks:?} open for frontier {stream}"))
+        }
+        None => Ok(()),
+    }
+}
+
+#[test]
+fn a_small_drive_does_not_fill_with_open_superblocks() {
+    for spec in ALL.iter().filter(|info| info.name != "none") {
+        let mut c = small_drive("none");
+        c.alloc.separation = named(ALL, spec.name);
+        let f = write_few(&c, 200_000, 3);
+        f.ftl.audit().unwrap();
+        few_are_open(&c, &f.ftl).unwrap_or_else(|e| panic!("{}: {e}", spec.name));
+        // A third of the device is written: there is room for all of it.
+        let waf = f.tally.programs() as f64 / f.tally.host_pages as f64;
+        assert!(waf < 1.5, "{}: write amplification {waf}", spec.name);
+    }
+}
+
+#[test]
+fn streams_have_few_superblocks_open_too() {
+    let mut c = small_drive("none");
+    c.alloc.frontiers = Frontiers::Streams(4);
+    let f = write_few(&c, 200_000, 5);
+    f.ftl.audit().unwrap();
+    few_are_open(&c, &f.ftl).unwrap();
+}
+
+fn in_time(c: &Config, seed: u64, requests: u64) {
+    let mut c = c.clone();
+    c.run.data = DataMode::Digest;
+    let weather = Weather { requests, depth: 48, seed, audit: 16, mix: [20, 8, 2], pause: 0 };
+    let mut storm = Storm::new(&c, weather);
+    storm.run().unwrap_or_else(|e| panic!("{e}"));
+    few_are_open(&c, &storm.ssd.ftl).unwrap_or_else(|e| panic!("in time: {e}"));
+}
+
+fn without_time(c: &Config, seed: u64, writes: u32) {
+    let f = write_few(c, writes, seed);
+    f.ftl.audit().unwrap_or_else(|e| panic!("without time: {e}"));
+    few_are_open(c, &f.ftl).unwrap_or_else(|e| panic!("without time: {e}"));
+}
+
+proptest! {
+    #![proptest_config(cases(300, 41))]
+    #[test]
+    fn any_classes_on_superblocks_with_any_other_answer(
+        Drawn(c) in separated_superblocks(), seed in any::<u64>(),
+    ) {
+        in_time(&c, seed, 300);
+        without_time(&c, seed, 3000);
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(2000, 42))]
+    #[test]
+    #[ignore = "long"]
+    fn any_classes_on_superblocks_at_length(
+        Drawn(c) in separated_superblocks(), seed in any::<u64>(),
+    ) {
+        in_time(&c, seed, 1000);
+        without_time(&c, seed, 20_000);
+    }
+}
