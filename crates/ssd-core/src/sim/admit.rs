@@ -10,7 +10,7 @@ use super::ssd::Ssd;
 use crate::ftl::Ftl;
 use crate::ftl::gc::Demand;
 use crate::ftl::map::Entry;
-use crate::ftl::place::Planes;
+use crate::ftl::place::{PlacementPolicy, Planes};
 use crate::host::device::DeviceError;
 use crate::host::request::{Op as HostOp, Request};
 use crate::metrics::counters::Parts;
@@ -240,7 +240,7 @@ impl Ssd {
         debug_assert!(self.front.writes_go_straight, "{lpn:?} passes link or buffer first");
         self.front.sequence += 1;
         let stream = if FULL { self.ftl.class_of_write(lpn, stream, pages) } else { stream };
-        let plane = self.place(lpn, stream);
+        let plane = self.place::<FULL>(lpn, stream);
         let unit = if FULL { self.ftl.geo.unit_of(plane) } else { UnitId(plane.0) };
         debug_assert_eq!(self.ftl.geo.unit_of(plane), unit, "a unit of several planes");
         let work = Work::HostWrite { part, stream, copies: false };
@@ -284,7 +284,7 @@ impl Ssd {
             op.plane = self.ftl.geo.plane_of(ppn);
             self.ledger.measured.host.rmw += 1;
         } else {
-            op.plane = self.place(lpn, stream);
+            op.plane = self.place::<true>(lpn, stream);
         }
         let slot = self.array.ops.insert(op);
         if let Some(content) = &mut self.ledger.content {
@@ -313,10 +313,14 @@ impl Ssd {
 
     /// The plane an admitted write of stream or class `stream` is queued for.
     #[inline]
-    pub(crate) fn place(&mut self, lpn: Lpn, stream: u8) -> PlaneId {
+    pub(crate) fn place<const FULL: bool>(&mut self, lpn: Lpn, stream: u8) -> PlaneId {
         let now = PlanesNow { ftl: &self.ftl, array: &self.array, gc: &self.gc };
-        let frontier = self.ftl.space.host_stream(stream);
-        let plane = self.front.placements.place(frontier, lpn, &now);
+        let placements = &mut self.front.placements;
+        let plane = if FULL {
+            placements.of(self.ftl.space.host_stream(stream)).place(lpn, &now)
+        } else {
+            placements.common.place(lpn, &now)
+        };
         debug_assert!(plane.0 < self.ftl.geo.planes, "{lpn:?} goes to {plane:?}");
         plane
     }

@@ -273,7 +273,7 @@ impl Ssd {
     pub(crate) fn rmw_becomes_write(&mut self, slot: OpSlot) {
         debug_assert!(self.array.ops[slot].sequence > 0, "{slot:?} has not been admitted");
         let lpn = self.array.ops[slot].lpn;
-        let plane = self.place(lpn, self.array.ops[slot].stream());
+        let plane = self.place::<true>(lpn, self.array.ops[slot].stream());
         let op = &mut self.array.ops[slot];
         op.becomes_host_write();
         op.plane = plane;

@@ -17,7 +17,7 @@ use crate::ftl::blocks::BlockState;
 use crate::ftl::gc::Demand;
 use crate::ftl::gc::agenda::{Agenda, AlwaysItsTurn, Next};
 use crate::ftl::owners::of_block::OwnedPages;
-use crate::ftl::place::{AtRest, Layout, Placements};
+use crate::ftl::place::{AtRest, Layout, PlacementPolicy, Placements};
 use crate::ftl::plugs::Plugs;
 use crate::ftl::snapshot::DeviceSnapshot;
 use crate::ftl::{Choice, Ftl};
@@ -189,7 +189,7 @@ impl Functional {
         self.tally.host_pages += 1;
         if self.plain {
             let stream = self.ftl.space.host_stream(stream);
-            let planned = self.placements.place(stream, lpn, &AtRest);
+            let planned = self.placements.common.place(lpn, &AtRest);
             debug_assert!(planned.0 < self.ftl.geo.planes, "{lpn:?} goes to {planned:?}");
             if let Some((old, eventful)) = self.ftl.write_open(planned, stream, lpn) {
                 if eventful || !self.agenda.is_quiet() {
@@ -205,7 +205,7 @@ impl Functional {
         }
         let class = self.class_of(lpn, stream, pages)?;
         let frontier = self.ftl.space.host_stream(class);
-        let planned = self.placements.place(frontier, lpn, &AtRest);
+        let planned = self.placements.of(frontier).place(lpn, &AtRest);
         debug_assert!(planned.0 < self.ftl.geo.planes, "{lpn:?} goes to {planned:?}");
         self.write_planned(lpn, planned, frontier)
     }

@@ -297,7 +297,7 @@ impl Ssd {
             self.array.ops[slot].plane = self.ftl.geo.plane_of(page);
             self.enqueue(slot, R_HOST);
         } else {
-            self.array.ops[slot].plane = self.place(lpn, self.array.ops[slot].stream());
+            self.array.ops[slot].plane = self.place::<true>(lpn, self.array.ops[slot].stream());
             self.enqueue(slot, W_HOST);
         }
     }

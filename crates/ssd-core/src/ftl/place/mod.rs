@@ -105,21 +105,28 @@ crate::plugs! {
 
 /// The placement of a device. Where frontiers share out superblocks each has one of its own, so that its pages come to
 /// all planes alike.
-pub struct Placements(Vec<Placement>);
+pub struct Placements {
+    /// Of all frontiers that have none of their own.
+    pub(crate) common: Placement,
+    own: Vec<Placement>,
+}
 
 impl Placements {
-    /// So many, one for each frontier that asks, or one for all.
+    /// One for each of so many frontiers, or a single one for all.
     pub(crate) fn new(frontiers: u32, build: impl Fn() -> Placement) -> Placements {
         assert!(frontiers > 0, "a device without placement");
-        Placements((0..frontiers).map(|_| build()).collect())
+        let own = if frontiers == 1 { 0 } else { frontiers };
+        Placements { common: build(), own: (0..own).map(|_| build()).collect() }
     }
 
-    /// The plane for `lpn`, a page of the host's frontier `frontier`.
+    /// That of the host's frontier `frontier`.
     #[inline(always)]
-    pub(crate) fn place(&mut self, frontier: u32, lpn: Lpn, planes: &dyn Planes) -> PlaneId {
-        let at = if self.0.len() == 1 { 0 } else { frontier as usize };
-        debug_assert!(at < self.0.len(), "frontier {frontier} has no placement");
-        self.0[at].place(lpn, planes)
+    pub(crate) fn of(&mut self, frontier: u32) -> &mut Placement {
+        debug_assert!(
+            self.own.is_empty() || (frontier as usize) < self.own.len(),
+            "frontier {frontier} has no placement"
+        );
+        self.own.get_mut(frontier as usize).unwrap_or(&mut self.common)
     }
 }
 
