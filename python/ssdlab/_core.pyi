@@ -29,6 +29,7 @@ __all__ = [
     "LogReader",
     "Store",
     "StuckError",
+    "Traces",
     "TriggerView",
     "VictimView",
     "WorkloadError",
@@ -65,6 +66,7 @@ __all__ = [
     "trace_convert",
     "trace_generate",
     "trace_info",
+    "trace_memory_bytes",
     "trace_requests",
     "trace_split",
 ]
@@ -435,6 +437,7 @@ def last_panic() -> str | None:
 def op_log_excerpt(path: Path | str, from_ns: int, most: int) -> str:
     """Header of an operation log and its operations from `from_ns` on, at most `most` lines."""
 
+@final
 class Traces:
     """Traces that have been read, kept in memory for later runs, up to a bound."""
 
