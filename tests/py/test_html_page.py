@@ -267,6 +267,7 @@ def test_a_page_of_anything_stays_below_its_size() -> None:
     latency = {op: values["latency"][op] for op in ("read", "write", "trim", "flush")}
     values["latency"]["by_volume"] = {str(i): latency for i in range(3000)}
     values["warnings"] = [f"volume {i}: too few samples" for i in range(9000)]
+    values["invalidating"] = 0
     many = ssdlab.Report.of(json.dumps(values), report.series_csv, report.distributions_csv)
     page = run_page(many)
     assert len(page.encode()) < MOST_BYTES / 2
