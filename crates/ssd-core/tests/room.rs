@@ -116,7 +116,7 @@ fn storms_level() {
     assert!(count >= 30, "{count} of 60");
 }
 
-/// Cold pages are written in turn with hot ones, so that every second pool gets cold ones alone.
+/// Cold and hot pages are written in turn, so that every second pool gets cold pages alone.
 #[test]
 fn a_pool_crowded_by_placement_is_reported_with_the_remedy() {
     let mut c = device([2, 1, 1], 32, 8, 2 * 32 * 8 * 3 / 4);

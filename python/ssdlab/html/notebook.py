@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from html import escape
@@ -22,7 +22,7 @@ from ssdlab.html.search_page import points_table as tried_table
 from ssdlab.html.search_plots import history
 from ssdlab.html.svg import drawn
 from ssdlab.html.sweep_page import numbers_table as points_table
-from ssdlab.results import outputs
+from ssdlab.results import outputs, warned
 from ssdlab.results.answer import AMOUNT
 from ssdlab.results.comparison import Comparison
 from ssdlab.results.points import Key, Points
@@ -122,7 +122,7 @@ def of_comparison(done: Comparison) -> str:
     parts += [f"<p>{escape(one)}</p>" for one in done.first_lines() if one]
     for label, why in done.failures.items():
         parts.append(f"<p><b>{escape(label)} could not finish</b>: {escape(why)}</p>")
-    return "".join([*parts, *_warnings(done.warning_groups())])
+    return "".join([*parts, warned.cell(done.warning_groups())])
 
 
 def of_sweep(done: Sweep) -> str:
@@ -131,7 +131,7 @@ def of_sweep(done: Sweep) -> str:
     if done.points.numeric and AMOUNT in done.points.metrics:
         parts.append(of_points(done.points, AMOUNT, None, None)._repr_html_())
     parts.append(f'<div style="overflow-x:auto">{points_table(done, MOST_ROWS)}</div>')
-    return "".join([*parts, *_warnings(done.warning_groups())])
+    return "".join([*parts, warned.cell(done.warning_groups())])
 
 
 def of_search(done: Search) -> str:
@@ -141,12 +141,6 @@ def of_search(done: Search) -> str:
     parts += [] if isinstance(first, Missing) else [_of([first])._repr_html_()]
     table = tried_table(done, MOST_ROWS)
     return "".join([*parts, f'<div style="overflow-x:auto">{table}</div>'])
-
-
-def _warnings(groups: Iterable[tuple[str, str, list[str]]]) -> Iterator[str]:
-    for title, _, texts in groups:
-        listed = "".join(f"<li>{escape(text)}</li>" for text in texts)
-        yield f"<b>{escape(title)}</b><ul>{listed}</ul>"
 
 
 def of_report(report: Report, names: tuple[str, ...]) -> Drawing:

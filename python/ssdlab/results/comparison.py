@@ -12,6 +12,7 @@ from typing import Any
 
 from ssdlab.display.form import columns
 from ssdlab.display.numbers import Value, duration, percent, ratio
+from ssdlab.results import warned
 from ssdlab.results.answer import Answer, answers
 from ssdlab.results.drawing import Drawing, drawer
 from ssdlab.results.frames import Table
@@ -426,7 +427,7 @@ class Comparison(Table):
             rows.append(cells)
         return ["", *table([f"{op} latency", *names], rows)]
 
-    def warning_groups(self) -> Iterator[tuple[str, str, list[str]]]:
+    def warning_groups(self) -> Iterator[warned.Group]:
         """A title, the mark of a line, and the warnings: those that invalidate numbers, then notes.
 
         Warnings of several runs that differ in numbers alone are told once.
@@ -434,10 +435,8 @@ class Comparison(Table):
         reports = self.reports.items()
         severe = [(label, w) for label, r in reports for w in r.warnings[: r.invalidating]]
         notes = [(label, w) for label, r in reports for w in r.warnings[r.invalidating :]]
-        if severe:
-            yield "invalidates results", "  ! ", folded(severe, len(self.reports))
-        if notes:
-            yield "notes", "  - ", folded(notes, len(self.reports))
+        both = (folded(one, len(self.reports)) for one in (severe, notes))
+        return warned.groups("results", *both)
 
     def __repr__(self) -> str:
         return f"<Comparison of {', '.join(self.reports)}>\n{self.summary()}"

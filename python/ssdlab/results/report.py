@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, get_args, get_origin
 from ssdlab import _core
 from ssdlab.config.resolve import Config
 from ssdlab.display.numbers import duration, ratio
-from ssdlab.results import measures
+from ssdlab.results import measures, warned
 from ssdlab.results.drawing import Drawing, drawer
 
 if TYPE_CHECKING:
@@ -248,13 +248,10 @@ class Report(measures.Parts):
             marks += f", {len(self.warnings)} warning{'s' * (len(self.warnings) > 1)}"
         return f"<Report {self.name}: {numbers}{marks}>"
 
-    def warning_groups(self) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    def warning_groups(self) -> Iterator[warned.Group]:
         """A title, the mark of a line, and warnings: those that invalidate numbers, then notes."""
         severe, notes = self.warnings[: self.invalidating], self.warnings[self.invalidating :]
-        if severe:
-            yield "invalidates the result", "  ! ", severe
-        if notes:
-            yield "notes", "  - ", notes
+        return warned.groups("the result", severe, notes)
 
     def _repr_html_(self) -> str:
         """A small table for notebooks."""
@@ -262,9 +259,6 @@ class Report(measures.Parts):
             f"<tr><th style='text-align:left'>{name}</th><td>{html.escape(value)}</td></tr>"
             for name, value in self._highlights()
         )
-        marks = "".join(
-            f"<b>{title}</b><ul>{''.join(f'<li>{html.escape(one)}</li>' for one in texts)}</ul>"
-            for title, _, texts in self.warning_groups()
-        )
+        marks = warned.cell(self.warning_groups())
         head = html.escape(self.name) + ("" if self.completed else " (not completed)")
         return f"<b>{head}</b><table>{rows}</table>{marks}"

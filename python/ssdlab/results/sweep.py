@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 from ssdlab.config.space import Space
 from ssdlab.display.form import columns
 from ssdlab.display.numbers import Value, shown
+from ssdlab.results import warned
 from ssdlab.results.answer import of_points
 from ssdlab.results.drawing import Drawing, drawer
 from ssdlab.results.frames import Table
@@ -269,7 +270,7 @@ class Sweep(Table):
             found.setdefault(reason, []).append(title)
         return found
 
-    def warning_groups(self) -> Iterator[tuple[str, str, list[str]]]:
+    def warning_groups(self) -> Iterator[warned.Group]:
         """A title, the mark of a line, and the warnings: those that invalidate numbers, then notes.
 
         Warnings of several points that differ in numbers alone are told once.
@@ -277,10 +278,8 @@ class Sweep(Table):
         every = [(self.label(one.point), one) for one in self.outcomes if one.warnings]
         severe = [(label, w) for label, one in every for w in one.warnings[: one.invalidating]]
         notes = [(label, w) for label, one in every for w in one.warnings[one.invalidating :]]
-        if severe:
-            yield "invalidates results", "  ! ", folded_points(severe)
-        if notes:
-            yield "notes", "  - ", folded_points(notes)
+        both = (folded_points(one) for one in (severe, notes))
+        return warned.groups("results", *both)
 
     def summary(self) -> str:
         """The sweep as text: what varied, the points with the lowest write amplification."""

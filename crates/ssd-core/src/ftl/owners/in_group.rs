@@ -14,9 +14,11 @@ impl Ftl {
         let before = match self.owners.newest(lpn) {
             Entry::Slot(newest) if newest != slot => return self.takes_under(lpn, ppn),
             Entry::Slot(newest) => self.owners.under(newest),
-            // Parity is in no slot of the map: only its update knows of it.
-            Entry::Page(page) => Some(page),
-            Entry::Unmapped => None,
+            at => {
+                // Parity is in no slot of the map: only its update knows of it.
+                assert!(lpn.0 >= self.geo.user_pages, "nothing of {lpn:?} is in the controller");
+                if let Entry::Page(page) = at { Some(page) } else { None }
+            }
         };
         self.commit(lpn, ppn, before);
         debug_assert_eq!(self.owners.committed(lpn), Some(ppn), "{lpn:?} is elsewhere");
