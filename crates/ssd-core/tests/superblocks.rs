@@ -1,10 +1,10 @@
-//! Superblocks under several frontiers: however unevenly the pages of a class or stream come to the planes, each
-//! frontier has few superblocks open, so that the spare is left for what is erased.
+//! Superblocks: however unevenly the pages of a frontier come to the planes, it has few superblocks open, so that the
+//! spare is left for what is erased.
 
 mod rig;
 
 use proptest::prelude::*;
-use rig::any_config::{Drawn, separated_superblocks};
+use rig::any_config::{Drawn, superblocks};
 use rig::cases::cases;
 use rig::storm::{Storm, Weather};
 use rig::{device, free_blocks, named, pages_of, victim};
@@ -64,7 +64,7 @@ fn few_are_open(c: &Config, ftl: &Ftl) -> Result<(), String> {
 
 #[test]
 fn a_small_drive_does_not_fill_with_open_superblocks() {
-    for spec in ALL.iter().filter(|info| info.name != "none") {
+    for spec in ALL {
         let mut c = small_drive("none");
         c.alloc.separation = named(ALL, spec.name);
         let f = write_few(&c, 200_000, 3);
@@ -85,6 +85,38 @@ fn streams_have_few_superblocks_open_too() {
     few_are_open(&c, &f.ftl).unwrap();
 }
 
+/// Write amplification under uniform writes to a full device.
+fn waf_of_uniform(c: &Config) -> f64 {
+    let (user, mut rng) = (c.device.user_pages, Stream::new(7, "uniform"));
+    let mut f = Functional::new(c, Ftl::new(c));
+    let write = |f: &mut Functional, lpn: u32| f.write(Lpn(lpn), 0).unwrap();
+    (0..user).for_each(|lpn| write(&mut f, lpn));
+    (0..4 * user).for_each(|_| write(&mut f, rng.below(u64::from(user)) as u32));
+    let before = (f.tally.programs(), f.tally.host_pages);
+    (0..2 * user).for_each(|_| write(&mut f, rng.below(u64::from(user)) as u32));
+    f.ftl.audit().unwrap();
+    (f.tally.programs() - before.0) as f64 / (f.tally.host_pages - before.1) as f64
+}
+
+/// Planes that share out a superblock are collected like one plane with blocks of as many pages.
+#[test]
+fn a_superblock_amplifies_writes_as_a_block_of_its_size() {
+    for frontiers in [Frontiers::Single, Frontiers::HostGc] {
+        for pages in [3, 12] {
+            let mut shared = small_drive("none");
+            (shared.device.pages_per_block, shared.device.blocks_per_plane) = (pages, 400);
+            shared.device.user_pages = pages_of(&shared) * 100 / 115;
+            (shared.alloc.frontiers, shared.gc.victim) = (frontiers, victim("greedy"));
+            let mut alone = shared.clone();
+            (alone.device.planes_per_chip, alone.device.pages_per_block) = (1, 16 * pages);
+            alone.alloc.erase_unit = EraseUnit::Block;
+            let (shared, alone) = (waf_of_uniform(&shared), waf_of_uniform(&alone));
+            let (more, what) = (shared / alone - 1.0, format!("{pages} pages, {frontiers:?}"));
+            assert!(more.abs() < 0.015, "{what}: {shared:.3} beside {alone:.3}");
+        }
+    }
+}
+
 fn in_time(c: &Config, seed: u64, requests: u64) {
     let mut c = c.clone();
     c.run.data = DataMode::Digest;
@@ -103,8 +135,8 @@ fn without_time(c: &Config, seed: u64, writes: u32) {
 proptest! {
     #![proptest_config(cases(300, 41))]
     #[test]
-    fn any_classes_on_superblocks_with_any_other_answer(
-        Drawn(c) in separated_superblocks(), seed in any::<u64>(),
+    fn any_frontiers_on_superblocks_with_any_other_answer(
+        Drawn(c) in superblocks(), seed in any::<u64>(),
     ) {
         in_time(&c, seed, 300);
         without_time(&c, seed, 3000);
@@ -115,8 +147,8 @@ proptest! {
     #![proptest_config(cases(2000, 42))]
     #[test]
     #[ignore = "long"]
-    fn any_classes_on_superblocks_at_length(
-        Drawn(c) in separated_superblocks(), seed in any::<u64>(),
+    fn any_frontiers_on_superblocks_at_length(
+        Drawn(c) in superblocks(), seed in any::<u64>(),
     ) {
         in_time(&c, seed, 1000);
         without_time(&c, seed, 20_000);

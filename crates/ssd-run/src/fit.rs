@@ -103,8 +103,8 @@ fn unfit(config: &RunConfig, pages: u64, blocks: u64, why: &str) -> RunError {
     let trace = config.workload.trace.as_deref().unwrap_or_default();
     let planes = config.device.planes();
     RunError::Config(format!(
-        "device.fit: {trace} touches {pages} pages of {} bytes, which makes {blocks} blocks of {} pages for each of \
-         {planes} planes: {why}; fewer channels, chips or pages per block give a plane more blocks",
+        "device.fit: {trace} touches {pages} pages of {} bytes: that makes blocks_per_plane = {blocks} with {} pages \
+         per block and {planes} planes: {why}; fewer channels, chips or pages per block give a plane more blocks",
         config.device.page_bytes, config.device.pages_per_block
     ))
 }

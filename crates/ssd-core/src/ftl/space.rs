@@ -131,8 +131,8 @@ pub struct Space {
     recovers: bool,
     /// Erased blocks may be kept while copies have room in open blocks of other classes.
     keeps: bool,
-    /// Superblocks that a frontier has open in a pool at most, if the host has several frontiers.
-    open_at_most: Option<u32>,
+    /// Superblocks that a frontier has open in a pool at most.
+    open_at_most: u32,
     dynamic_wear: bool,
     releases: u32,
     superblock: bool,
@@ -191,8 +191,7 @@ impl Space {
             isolates: false,
             recovers: !config.power.is_off(),
             keeps: !config.power.is_off() || (separates && config.raid.group > 0),
-            open_at_most: (geo.members > 1 && (separates || of_host > 1))
-                .then(|| (config.most_classes() / streams).clamp(1, 2)),
+            open_at_most: (config.most_classes() / streams).clamp(1, 2),
             dynamic_wear: config.wear.dynamic,
             releases: 0,
             superblock: geo.members > 1,
@@ -222,8 +221,8 @@ impl Space {
     /// Frontiers of the host whose pages take turns at the planes on their own, or 1.
     #[must_use]
     pub(crate) fn frontiers_in_turn(&self) -> u32 {
-        debug_assert!(self.superblock || self.open_at_most.is_none(), "blocks are not shared out");
-        if self.open_at_most.is_some() { self.for_host } else { 1 }
+        debug_assert!(self.for_host >= 1, "the host has none");
+        if self.superblock { self.for_host } else { 1 }
     }
 
     /// The frontier of GC copies: the only one or, if the device separates, the first of those that take some.

@@ -308,14 +308,18 @@ pub(crate) fn separated_by(
         .prop_map(Drawn)
 }
 
-/// Any valid config whose pages are separated into classes on superblocks of many planes and few pages.
-pub(crate) fn separated_superblocks() -> impl Strategy<Value = Drawn> {
+/// Any valid config with superblocks of many planes and few pages; most separate the pages into classes.
+pub(crate) fn superblocks() -> impl Strategy<Value = Drawn> {
     let shape = (1u32..=2, 1u32..=2, 2u32..=16, 24u32..60, 1u32..=4);
-    let pools = proptest::sample::select(vec![PoolScope::Chip, PoolScope::Channel]);
-    let drawn = (any_config(Spare::Tight), policy(separation::ALL), shape, pools, 0.3f64..0.9);
+    let pools =
+        proptest::sample::select(vec![PoolScope::Chip, PoolScope::Channel, PoolScope::Device]);
+    let separation = proptest::option::weighted(0.6, policy(separation::ALL));
+    let drawn = (any_config(Spare::Tight), separation, shape, pools, 0.3f64..0.9);
     drawn
         .prop_map(|(Drawn(mut c), separation, shape, pool, share)| {
-            (c.alloc.separation, c.alloc.frontiers) = (separation, Frontiers::HostGc);
+            if let Some(separation) = separation {
+                (c.alloc.separation, c.alloc.frontiers) = (separation, Frontiers::HostGc);
+            }
             (c.alloc.pool, c.alloc.erase_unit) = (pool, EraseUnit::Superblock);
             let d = &mut c.device;
             [d.channels, d.chips_per_channel, d.planes_per_chip] = [shape.0, shape.1, shape.2];
@@ -325,7 +329,6 @@ pub(crate) fn separated_superblocks() -> impl Strategy<Value = Drawn> {
             capacity(&mut c, Spare::Tight, share);
             c
         })
-        .prop_filter("nothing is separated", |c| c.alloc.separation.policy != "none")
         .prop_filter("the config layer refuses it", |c| is_valid(c).is_ok())
         .prop_map(Drawn)
 }

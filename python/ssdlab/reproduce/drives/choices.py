@@ -10,9 +10,10 @@ Fixed before any predicted figure was simulated:
   amplification has the nominal size of its dies; one with the flash of a fitted drive has its raw
   capacity.
 - Size, without time: one die with four of its planes, 1/64 of a drive of 16 dies. Blocks and their
-  pages stay, so an erase unit is the same share of the drive. Fewer pages a block would not do:
-  planes fill unevenly, the more so the fewer pages they have (with 31 pages write amplification is
-  1.8 % higher, seen on the fitted point). One run at full size shows the difference.
+  pages stay, so an erase unit is the same share of the drive. (Chosen because planes filled
+  unevenly, the more so the fewer pages they had: with 31 pages write amplification was 1.8 % higher
+  on the fitted point. Since version 4 of the results they do not.) One run at full size shows the
+  difference.
 - Size, timed: 1/16 of the drive by the pages of a block, with 1/16 of the erase time, so that
   erases take the share of a plane's time that they take in the drive. Dies, planes, buffer and all
   other times stay. (First run with 1/8 of the pages and whole erases, which took eight times

@@ -61,7 +61,7 @@ impl Space {
     /// Whether not every erased block of the pool of `plane` is kept, and `stream` needs one.
     #[inline]
     fn may_be_opened(&self, plane: PlaneId, stream: u32) -> bool {
-        if stream == self.wear_stream() || !(self.keeps || self.open_at_most.is_some()) {
+        if stream == self.wear_stream() || !(self.keeps || self.superblock) {
             return true;
         }
         (!self.keeps || self.unpromised(self.pool(plane)) > 0) && self.needs_block(plane, stream)
@@ -76,9 +76,10 @@ impl Space {
     #[inline]
     fn needs_block(&self, plane: PlaneId, stream: u32) -> bool {
         debug_assert!(!self.has_open(plane, stream), "{plane:?} has a page left");
-        let Some(most) = self.open_at_most else { return true };
-        let open = &self.open_supers[self.supers_at(self.pool(plane), stream)];
-        open.len() < most as usize
+        !self.superblock || {
+            let open = &self.open_supers[self.supers_at(self.pool(plane), stream)];
+            open.len() < self.open_at_most as usize
+        }
     }
 
     /// The block in which the next page of `stream` on `plane` is bound, opened if necessary.
