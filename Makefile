@@ -98,7 +98,7 @@ papers: build ## make the papers' evaluations and write docs/papers; an hour
 	cp -r runs/separations/pictures docs/
 	$(BIN)/ssdlab drives compare --out runs/drives
 	cp runs/drives/reproduction.md docs/drives.md
-	cp runs/drives/errors.json python/ssdlab/reproduce/drives/errors.json
+	cp runs/drives/drive_errors.json python/ssdlab/results/drive_errors.json
 
 policies: build ## measure every policy on one grid and write docs/policies; ten minutes
 	$(BIN)/python tools/policy_pages.py

@@ -547,3 +547,20 @@ impl Zipf {
         self.0.partition_point(|&x| x < at).min(self.0.len() - 1)
     }
 }
+
+/// Blocks of two pages: the first group that is larger than planned may hold no invalid page, while others do.
+#[test]
+fn a_small_device_is_collected_to_an_end() {
+    for (victims, seed) in [("greedy", 1), ("greedy", 211), ("cost-benefit", 1), ("fifo", 1)] {
+        let mut c = device([1, 1, 1], 48, 2, 48);
+        (c.alloc.separation, c.gc.victim) = (named(ALL, "midas"), victim(victims));
+        (c.gc.trigger, c.gc.reserve) = (vec![free_blocks(12)], 2);
+        c.gc.amount = ssd_core::config::Amount::UntilSatisfied;
+        let mut f = Functional::new(&c, ssd_core::ftl::Ftl::new(&c));
+        let mut rng = Stream::new(seed, "small");
+        for _ in 0..3000 {
+            f.write(Lpn(rng.below(u64::from(c.device.user_pages)) as u32), 0).unwrap();
+        }
+        f.ftl.audit().unwrap();
+    }
+}

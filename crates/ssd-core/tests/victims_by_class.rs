@@ -126,15 +126,12 @@ fn a_policy_sees_the_sealed_blocks_of_each_class() {
     }
 }
 
-/// The oldest block is collected without an invalid page, too; and this ends.
-#[test]
-fn naming_the_oldest_block_of_a_class_ends() {
+/// Class 1 is written once, the others again and again, and victims are always named among these.
+fn only_of_one_class(among: Among, victims: &str) -> Functional {
     let mut c = device([1, 1, 1], 64, 8, 64 * 8 * 8 / 10);
-    (c.gc.victim, c.gc.trigger) = (victim("greedy"), vec![free_blocks(2)]);
-    let told = Arc::new(Mutex::new((Among::Oldest(1), Vec::new())));
-    let plugs = Plugs::new(Arc::new(Told(told)));
+    (c.gc.victim, c.gc.trigger) = (victim(victims), vec![free_blocks(2)]);
+    let plugs = Plugs::new(Arc::new(Told(Arc::new(Mutex::new((among, Vec::new()))))));
     let mut f = Functional::with_plugs(&c, &plugs);
-    // Class 1 is written once, and the others again and again.
     for lpn in 0..c.device.user_pages {
         f.write(Lpn(lpn), 0).unwrap();
     }
@@ -142,7 +139,26 @@ fn naming_the_oldest_block_of_a_class_ends() {
         f.write(Lpn(turn % 8 * 3), 0).expect("collection makes room");
     }
     f.ftl.audit().unwrap();
-    assert!(f.tally.gc_pages > 3000, "full blocks are passed on: {} copies", f.tally.gc_pages);
+    f
+}
+
+/// The oldest block is collected without an invalid page, too; and this ends.
+#[test]
+fn naming_the_oldest_block_of_a_class_ends() {
+    for victims in ["greedy", "fifo", "cost-benefit", "d-choices"] {
+        let moved = only_of_one_class(Among::Oldest(1), victims).tally.gc_pages;
+        assert!(moved > 3000, "{victims}: full blocks are passed on: {moved} copies");
+    }
+}
+
+/// No other block of such a class is collected without an invalid page: it would be so for ever.
+#[test]
+fn naming_a_class_without_an_invalid_page_ends() {
+    let moved = only_of_one_class(Among::Class(1), "greedy").tally.gc_pages;
+    assert!(moved < 3000, "full blocks are moved within their class: {moved} copies");
+    for victims in ["fifo", "cost-benefit", "d-choices"] {
+        let _ = only_of_one_class(Among::Class(1), victims);
+    }
 }
 
 const PAGES: u32 = 300;

@@ -78,7 +78,8 @@ def comparison_page(done: Comparison, baseline: str | None = None) -> str:
     left = count - len(labels)
     more = f" · the tables contain {len(labels)} of them, compare.csv all" if left else ""
     lost = loss_banner(report.loss for _, report in everything.runs)
-    lead = f'{lost}<p class="lead">{count} {what}{each}{names}{state}{more}</p>'
+    drive = "".join(f'<p class="lead">{escape(one)}</p>' for one in everything.drives)
+    lead = f'{lost}<p class="lead">{count} {what}{each}{names}{state}{more}</p>{drive}'
     return document(f"{first}, compared", lead, sections)
 
 

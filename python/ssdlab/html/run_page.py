@@ -31,6 +31,7 @@ from ssdlab.html.run_plots import (
     wear_figures,
 )
 from ssdlab.html.timeline import KINDS, Timeline, timeline, why_none
+from ssdlab.results.drive_errors import drive_of
 from ssdlab.results.report import Report
 
 STATISTICS = (
@@ -117,6 +118,9 @@ def _lead(report: Report) -> str:
     work = workload.get("trace") or workload.get("kind") or "workload"
     shape = f"{device['channels']} channels × {device['chips_per_channel']} chips"
     words = [str(work), shape, f"victim: {config['gc']['victim']['policy']}"]
+    if (separation := config["alloc"]["separation"]["policy"]) != "none":
+        words.append(f"separation: {separation}")
+    words += [drive] if (drive := drive_of(config.get("preset"))) else []
     text = " · ".join(escape(word) for word in words)
     if not report.completed:
         text += ' · <strong class="bad">not completed</strong>'

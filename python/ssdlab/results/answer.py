@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from ssdlab.display.form import columns
 from ssdlab.display.numbers import shown
 from ssdlab.results.intervals import ONE_SEED, UNDECIDED, Ratio
+from ssdlab.results.text import counted
 
 if TYPE_CHECKING:
     from ssdlab.results.comparison import Comparison
@@ -203,7 +204,7 @@ def _as_good(done: Comparison, key: str, labels: Sequence[str], first: str) -> s
 def _named(labels: Sequence[str]) -> str:
     """The first few of them."""
     left = len(labels) - MOST_NAMED
-    return _listed([*labels[:MOST_NAMED], *[f"{left} others"] * (left > 0)])
+    return _listed([*labels[:MOST_NAMED], *[counted(left, "other")] * (left > 0)])
 
 
 def _equal(done: Comparison, base: str, key: str) -> bool:

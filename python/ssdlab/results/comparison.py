@@ -15,6 +15,7 @@ from ssdlab.display.numbers import Value, duration, percent, ratio
 from ssdlab.results import warned
 from ssdlab.results.answer import Answer, answers
 from ssdlab.results.drawing import Drawing, drawer
+from ssdlab.results.drive_errors import drive_of
 from ssdlab.results.frames import Table
 from ssdlab.results.intervals import Estimate, Ratio, estimate, paired_ratio
 from ssdlab.results.measures import LatencyStats
@@ -346,8 +347,14 @@ class Comparison(Table):
 
     def first_lines(self) -> list[str]:
         """What a reader has to know before any number."""
-        sentence = self.reserve_sentence()
-        return ["", *wrapped("", sentence)] if sentence else []
+        told = [*(f"drive: {drive}" for drive in self.drives), self.reserve_sentence()]
+        return [line for one in told if one for line in ["", *wrapped("", one)]]
+
+    @property
+    def drives(self) -> list[str]:
+        """The named drives of the runs, with their errors against published figures."""
+        presets = dict.fromkeys(report.json["config"].get("preset") for _, report in self.runs)
+        return [drive for preset in presets if (drive := drive_of(preset))]
 
     def _warnings(self) -> dict[str, list[str]]:
         """Each warning once, with the labels of the runs that gave it."""

@@ -181,7 +181,7 @@ def prepared(
     base = load_config(drive, trace=trace, set={**common, **given})
     pages = footprint_pages(base)
     form, count = _form(base, pages, trace)
-    common |= form | _amount(info, pages, base)
+    common |= form | _amount(info, pages, base) | _erase(base, form)
     usual: Mapping[str, Mapping[str, object]] = POLICIES
     if drive == DRIVE:
         common["gc.trigger"] = _free_blocks(LOW_BLOCKS, count)
@@ -189,7 +189,7 @@ def prepared(
         usual = {**POLICIES, IDLE: {"gc.trigger": idle}}
     planned, left_out = _planned(policies or usual, drive, trace, {**common, **given})
     every = repeated(planned, SEEDS.stop - 1 if seeds is None else seeds)
-    lines = (*_told(info, pages, planned[0].config),)
+    lines = (*_told(info, pages, planned[0].config, base),)
     return Trial(tuple(every), lines, left_out)
 
 
@@ -252,6 +252,15 @@ def _form(base: Config, pages: int, trace: str | Path) -> tuple[dict[str, object
     }, count
 
 
+def _erase(base: Config, form: Mapping[str, object]) -> dict[str, object]:
+    """Erases take the share of a plane's time that they take with the blocks of `base`."""
+    pages, of = form["device.pages_per_block"], base["device.pages_per_block"]
+    assert isinstance(pages, int)
+    return (
+        {} if pages == of else {"timing.erase": f"{round(base['timing.erase_ns'] * pages / of)} ns"}
+    )
+
+
 def _free_blocks(share: float, count: float) -> dict[str, object]:
     """The trigger that holds while at most this share of the `count` blocks is free."""
     return {"policy": "free-blocks", "soft": max(4, round(share * count))}
@@ -298,8 +307,8 @@ def _planned(
     return planned, left_out
 
 
-def _told(info: Info, pages: int, config: Config) -> Sequence[tuple[str, str]]:
-    """The trace, the drive and the runs, each with its name."""
+def _told(info: Info, pages: int, config: Config, base: Config) -> Sequence[tuple[str, str]]:
+    """The trace, the drive made of `base`, and the runs, each with its name."""
     device, workload = config.values["device"], config.values["workload"]
     page = device["page_bytes"]
     source = info.source
@@ -313,9 +322,11 @@ def _told(info: Info, pages: int, config: Config) -> Sequence[tuple[str, str]]:
     form += f" x {planes} planes" if planes > 1 else ""
     trace = f"{source.file}: {source.format}, {info.requests:,} requests, which touch"
     blocks = f"{form}, blocks of {device['pages_per_block']} pages"
+    in_base = base["device.pages_per_block"]
+    of = "" if device["pages_per_block"] == in_base else f" (of {in_base:,}, erased as much faster)"
     spare = f"{percent(_spare(config))} over-provisioning"
     return [
         ("trace", f"{trace} {size(pages * page)} and write {size(info.ops.write.bytes)}"),
-        ("drive", f"{blocks}, {spare}, sized to the trace, full and overwritten once"),
+        ("drive", f"{blocks}{of}, {spare}, sized to the trace, full and overwritten once"),
         ("runs", f"the trace {rounds}, for each policy and seed"),
     ]

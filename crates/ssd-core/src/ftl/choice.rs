@@ -11,13 +11,18 @@ impl Ftl {
     /// nothing to gain.
     pub fn choose(&mut self, pool: PoolId, must_progress: bool) -> Option<Choice> {
         debug_assert_eq!(self.space.promised(pool), 0, "{pool:?} collects while it levels");
-        let among = if self.separates() { self.victim_among(pool) } else { Among::All };
-        let chosen = self.select(pool, among);
+        let mut among = if self.separates() { self.victim_among(pool) } else { Among::All };
+        let mut chosen = self.select(pool, among);
+        if among != Among::All && chosen.is_some_and(|block| !self.is_worth_it(pool, block, among))
+        {
+            // Among these blocks it would be so for ever.
+            among = Among::All;
+            chosen = self.select(pool, among);
+        }
         if let Some(block) = chosen {
             assert!(self.blocks.is_candidate(block), "victim {block:?} is not sealed");
             assert_eq!(self.blocks.pool_of(block), pool, "victim {block:?} of another pool");
-            let gains = self.blocks.invalid(block) > 0 || self.passes_on(pool, block, among);
-            if gains && self.fits(block) {
+            if self.is_worth_it(pool, block, among) && self.fits(block) {
                 return Some(Choice::of_policy(block));
             }
         }
@@ -32,6 +37,12 @@ impl Ftl {
         chosen
             .filter(|&block| self.fits(block) && self.fewest_valid(pool).is_some())
             .map(Choice::of_policy)
+    }
+
+    /// Whether the collection of `block` gains a page, or passes its pages on.
+    fn is_worth_it(&self, pool: PoolId, block: BlockId, among: Among) -> bool {
+        debug_assert_eq!(self.blocks.pool_of(block), pool, "{block:?} of another pool");
+        self.blocks.invalid(block) > 0 || self.passes_on(pool, block, among)
     }
 
     /// The choice of the victim policy for `pool` among these blocks; among all if there are none of these.

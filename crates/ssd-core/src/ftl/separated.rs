@@ -225,7 +225,7 @@ impl Ftl {
 
     /// Whether `block` of `pool`, which has no invalid page and was chosen among these, is collected nevertheless: its
     /// pages go to the next class. That must end: not as often in turn as the pool has blocks.
-    pub(super) fn passes_on(&mut self, pool: PoolId, block: BlockId, among: Among) -> bool {
+    pub(super) fn passes_on(&self, pool: PoolId, block: BlockId, among: Among) -> bool {
         debug_assert_eq!(self.blocks.invalid(block), 0, "{block:?} gains something");
         if !matches!(among, Among::Oldest(_)) || self.fewest_valid(pool).is_none() {
             return false;

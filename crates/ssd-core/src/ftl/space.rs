@@ -486,7 +486,7 @@ impl Space {
         self.frontiers
     }
 
-    /// Unbound pages in the open GC blocks of a pool.
+    /// Unbound pages in the open blocks of a pool that take copies of collection.
     #[must_use]
     pub fn gc_open(&self, pool: PoolId) -> u32 {
         self.pools[pool.at()].gc_open

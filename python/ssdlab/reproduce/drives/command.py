@@ -9,6 +9,7 @@ from ssdlab.reproduce.drives import errors, page
 from ssdlab.reproduce.drives.study import Drives, Place, cell_of, places, write_traces
 from ssdlab.reproduce.matrix import Cell
 from ssdlab.reproduce.study import made
+from ssdlab.results.drive_errors import KEPT
 
 
 def compare(
@@ -29,6 +30,6 @@ def compare(
         return {cell_of(place, quick, folder): place for place in places(quick)}
 
     done = made(Drives, plan, quick=quick, jobs=jobs, on=on, out=out, progress=progress)
-    more = {errors.KEPT: errors.to_keep(done)}
+    more = {KEPT: errors.to_keep(done)}
     write_results(done.folder, page.to_json(done), page.page(done), page.markdown(done), more)
     return done

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
-from importlib.resources import files
 
 from ssdlab.reproduce.drives.known import Drive, drives
 from ssdlab.reproduce.drives.study import FULL, ORDERS, UNIFORM, ZONES, Drives
-
-KEPT = "errors.json"
-"""In this folder: the errors of the last comparison, for `ssdlab list drives`."""
+from ssdlab.results.drive_errors import Errors, kept
 
 
 @dataclass(frozen=True)
@@ -26,29 +23,6 @@ class Line:
     def error(self) -> float | None:
         """Relative."""
         return None if self.simulated is None else self.simulated / self.published - 1
-
-
-@dataclass(frozen=True)
-class Errors:
-    """Of a drive as a whole; None where nothing was published, or a run is missing."""
-
-    waf_mean: float | None
-    """Mean of the absolute relative errors of its predicted write amplifications."""
-    waf_largest: float | None
-    knee: float | None
-    """Relative, of the middle of its knee."""
-
-    def text(self) -> str:
-        """In words."""
-        said = []
-        if self.waf_mean is not None and self.waf_largest is not None:
-            said.append(
-                f"write amplification off by {100 * self.waf_mean:.1f} % on average, at most"
-                f" {100 * self.waf_largest:.1f} %"
-            )
-        if self.knee is not None:
-            said.append(f"knee {100 * self.knee:+.0f} %")
-        return ", ".join(said) or "not compared"
 
 
 def lines(done: Drives, drive: Drive) -> list[Line]:
@@ -85,15 +59,9 @@ def errors_of(done: Drives, drive: Drive) -> Errors:
 
 
 def to_keep(done: Drives) -> str:
-    """The text of `errors.json`."""
+    """The text of the file that the package keeps of them."""
     values = {name: asdict(errors_of(done, drive)) for name, drive in drives().items()}
     return json.dumps(values, indent=2) + "\n"
-
-
-def kept() -> dict[str, Errors]:
-    """The errors of the comparison that is in the documentation, by drive."""
-    text = files("ssdlab.reproduce.drives").joinpath(KEPT).read_text(encoding="utf-8")
-    return {name: Errors(**values) for name, values in json.loads(text).items()}
 
 
 def listed() -> list[dict[str, object]]:

@@ -1,5 +1,6 @@
 //! What separation needs, and what it cannot be combined with, each with the remedy.
 
+use crate::config::keys::policy::SEPARATIONS;
 use crate::config::tables::*;
 use crate::ftl::separation::separates;
 
@@ -35,11 +36,15 @@ pub(super) fn too_many_classes(config: &Config) -> Option<String> {
     let (classes, fit) = (config.alloc.classes().all, config.most_classes());
     let (spare, reserve) = (config.spare_units_per_pool(), config.gc.reserve);
     let each = config.open_units_per_frontier();
+    let info = SEPARATIONS.find(&config.alloc.separation.policy);
+    let counts = ["classes", "handles", "groups"];
+    let fewer = info.and_then(|info| info.params.iter().find(|param| counts.contains(&param.name)));
+    let fewer = fewer.map_or(String::new(), |param| format!("fewer {}, ", param.name));
     (classes > fit).then(|| {
         format!(
             "{:?} holds {classes} classes open, with {each} of the erase units of a pool each; the \
              {spare} spare ones, less gc.reserve = {reserve} and one to gain from, hold {fit}: use \
-             fewer classes, more device.over_provisioning, or more blocks in a pool",
+             {fewer}more device.over_provisioning, or more blocks in a pool",
             config.alloc.separation.policy
         )
     })

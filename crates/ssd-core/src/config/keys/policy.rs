@@ -139,7 +139,13 @@ impl Registry {
     ) -> Option<(&'static PolicyInfo, PolicySpec)> {
         let info = match name.text() {
             Some(said) => self.find(said).ok_or_else(|| {
-                let near = did_you_mean(said, self.names());
+                let near = match (self.key, said) {
+                    // What the literature compares separation policies with.
+                    ("alloc.separation", "host+gc") => {
+                        "; \"none\" with alloc.frontiers = \"host+gc\" is that".to_string()
+                    }
+                    _ => did_you_mean(said, self.names()),
+                };
                 let names = one_of(self.names());
                 format!("there is no {} {}; expected {names}{near}", self.what, name.found())
             }),

@@ -9,7 +9,7 @@
 
 use super::kept::knows;
 use super::{CLASSES, Classes, Copied, Ground, SeparationPolicy, Written};
-use crate::plug::{PolicyInfo, PolicySpec};
+use crate::plug::{ParamInfo, ParamKind, PolicyInfo, PolicySpec};
 use crate::units::Lpn;
 
 /// Registry entry of FADaC.
@@ -17,7 +17,8 @@ pub const INFO: PolicyInfo = PolicyInfo {
     name: "fadac",
     summary: "classes by the magnitude of a counter that writes raise and copies lower",
     paper: "Kremer and Brinkmann, FADaC: a self-adapting data classifier for flash memory, SYSTOR 2019",
-    params: &[CLASSES],
+    // No counter of two bytes is above 10^5.
+    params: &[ParamInfo { kind: ParamKind::Int(2, 6), ..CLASSES }],
 };
 
 /// The counter of each page.

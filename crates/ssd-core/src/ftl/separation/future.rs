@@ -11,9 +11,8 @@
 //! copies of a class share its open blocks. It looks at the writes that the run will make, in a first pass over the
 //! workload; a TRIM is not foreseen, and a write that was not foreseen counts as never overwritten. The parity of a
 //! group is overwritten when the first of its pages is. What is known of the future survives power cuts, after
-//! which requests that were under way come again: their pages seem to be written once more than they are. A
-//! snapshot has none of it: a run that begins with one foresees its own writes. History: 8 B a logical page, and 4
-//! B a write.
+//! which requests that were under way come again: their pages seem to be written once more than they are. No
+//! snapshot is made of a device that knows it. History: 8 B a logical page, and 4 B a write.
 
 use super::{Classes, Copied, Ground, SeparationPolicy, Written};
 use crate::plug::{ParamInfo, ParamKind, PolicyInfo, PolicySpec};

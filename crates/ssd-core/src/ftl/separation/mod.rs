@@ -25,7 +25,7 @@ const CLASSES: ParamInfo = ParamInfo {
     name: "classes",
     kind: ParamKind::Int(2, 16),
     default: Some("6"),
-    doc: "classes, from cold to hot",
+    doc: "classes, each with open blocks of its own",
 };
 
 /// The device as a separation policy sees it.
