@@ -10,10 +10,13 @@ import pytest
 
 import ssdlab
 from running import ROOT, refused, ssdlab_command
+from ssdlab.html.compare_page import comparison_page
+from ssdlab.html.run_page import run_page
 from ssdlab.reproduce.command import JSON, MARKDOWN, PAGE
 from ssdlab.reproduce.drives import choices, errors, page, study, writes
 from ssdlab.reproduce.drives.known import Drive, Load, drives, knee_of
 from ssdlab.reproduce.drives.study import LOAD, RANKS, UNIFORM, ZONES, Drives, Place
+from ssdlab.results.drive_errors import KEPT, drive_of, kept
 from ssdlab.results.report import Report
 
 MICRON = "drive:micron-7450-max-800"
@@ -145,10 +148,10 @@ def test_missing_runs_state_no_error() -> None:
 
 
 def test_what_is_documented_is_what_is_listed(tmp_path: Path) -> None:
-    kept = errors.kept()
-    assert set(kept) == set(drives())
+    known = kept()
+    assert set(known) == set(drives())
     documented = (ROOT / "docs/drives.md").read_text(encoding="utf-8")
-    for name, of in kept.items():
+    for name, of in known.items():
         row = next(
             line
             for line in documented.splitlines()
@@ -163,7 +166,8 @@ def test_what_is_documented_is_what_is_listed(tmp_path: Path) -> None:
         assert text in documented
     listed = ssdlab_command("list", "drives", cwd=tmp_path).stdout
     words = " ".join(listed.split())
-    assert all(name in listed and kept[name].text() in words for name in kept)
+    known = kept()
+    assert all(name in listed and known[name].text() in words for name in known)
     as_json = json.loads(ssdlab_command("list", "drives", "--json", cwd=tmp_path).stdout)
     assert [one["name"] for one in as_json] == list(drives())
 
@@ -237,10 +241,22 @@ def test_the_quick_page(tmp_path: Path) -> None:
     done = ssdlab_command("drives", "compare", "--quick", "--out", str(folder), cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "Micron 7450 MAX 800 GB: write amplification off by" in done.stdout
-    for name in (JSON, MARKDOWN, PAGE, errors.KEPT):
+    for name in (JSON, MARKDOWN, PAGE, KEPT):
         assert (folder / name).read_text(encoding="utf-8")
     values = json.loads((folder / JSON).read_text(encoding="utf-8"))
     assert values["completed"] is True
     off = {run["at"]: run["waf"] for run in values["runs"] if run["drive"] == MICRON}
     for used, waf in drives()[MICRON].uniform.items():
         assert off[used] == pytest.approx(waf, rel=0.05)
+
+
+def test_a_comparison_on_a_named_drive_states_its_errors() -> None:
+    keys = {"device.channels": 1, "device.chips_per_channel": 1, "device.pages_per_block": 8}
+    small = {**keys, "precondition.steady_state": "none", "workload.requests": 2000}
+    done = ssdlab.compare([SAMSUNG], set=small, progress=False)
+    assert done.drives == [drive_of(SAMSUNG)]
+    told = " ".join(done.summary().split())
+    assert f"drive: Samsung PM9A3 960 GB ({SAMSUNG}; against published figures: knee" in told
+    pages = (comparison_page(done), run_page(next(iter(done.reports.values()))))
+    assert all(drive_of(SAMSUNG) in html for html in pages)
+    assert drive_of("greedy-8ch") == drive_of(None) == ""

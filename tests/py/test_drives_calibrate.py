@@ -1,13 +1,17 @@
 """`ssdlab drives calibrate`: what is fitted, what is warned of, and what is refused."""
 
 import json
+import math
+import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import ssdlab
 from running import nothing_left, refused, ssdlab_command
 from ssdlab.errors import ConfigError, OutputError
+from ssdlab.oracles.amplification import greedy
 from ssdlab.reproduce.drives import fit
 from ssdlab.reproduce.drives.calibrate import ACCURACY, calibrate, smaller
 from ssdlab.reproduce.drives.measurements import read
@@ -65,6 +69,39 @@ def test_the_range_follows_the_accuracy() -> None:
         assert fit.miss(SHAPE, end, points) == pytest.approx(ACCURACY, rel=0.05)
 
 
+@pytest.mark.parametrize("pages", [1, 2, 17, SHAPE.pages])
+def test_many_fills_at_once_are_the_closed_form(pages: int) -> None:
+    shape = fit.Shape(SHAPE.units, pages, SHAPE.kept)
+    spares = np.geomspace(1e-3, 1e12, 300)
+    for spare, waf in zip(spares.tolist(), shape.wafs(spares).tolist(), strict=True):
+        rho = shape.units / (1 + spare) / (shape.units - shape.kept)
+        assert waf == pytest.approx(greedy(rho, pages) if rho < 1 else math.inf, rel=1e-9)
+
+
+def test_many_rows_are_fitted_at_once(tmp_path: Path) -> None:
+    fills = tuple(0.5 + i / 4000 for i in range(2001))
+    file = written(tmp_path, *of(0.2, fills))
+    begin = time.process_time()
+    done = calibrate(file)
+    assert time.process_time() - begin < 15
+    assert done.spare == pytest.approx(0.2, rel=1e-3)
+
+
+@pytest.mark.parametrize("like", ["micron-7450-max-800", "drive:micron-7450-max-800"])
+def test_a_named_drive_needs_no_prefix(like: str, tmp_path: Path) -> None:
+    done = calibrate(written(tmp_path, *of(0.2)), like=like)
+    assert done.like == "drive:micron-7450-max-800"
+    assert 'preset = "drive:micron-7450-max-800"' in done.file.read_text(encoding="utf-8")
+
+
+def test_write_amplification_that_falls_a_little_is_warned_of(tmp_path: Path) -> None:
+    done = calibrate(written(tmp_path, "fill,waf", "0.2,1.04", "0.4,1.0", "0.6,1.01", "1,2.3"))
+    assert done.warnings[0] == (
+        "write amplification falls with the fill, by up to 3.8 % (line 3, below line 2): taken as"
+        " noise"
+    )
+
+
 def latencies(spare: float, *rows: str) -> list[str]:
     return [
         "fill,waf,load,p50_us,p99_us",
@@ -78,7 +115,8 @@ def test_the_program_time_follows_the_knee(tmp_path: Path) -> None:
     device, timing = drive.values["device"], drive.values["timing"]
     waf = SHAPE.waf(0.15)
     move = timing["transfer_ns"] + timing["sram_ns"]
-    each = waf * (timing["program_ns"] + timing["erase_ns"] / (device["pages_per_block"] // 8))
+    # Of the whole drive: the smaller one that is written has the same share of erases.
+    each = waf * (timing["program_ns"] + timing["erase_ns"] / device["pages_per_block"])
     each += move + timing["sram_ns"] + (waf - 1) * (timing["read_ns"] + 2 * move)
     knee = 256e9 / each
     rows = (f"{knee - 500:.0f},10,20", f"{knee + 500:.0f},10,2000")
@@ -88,7 +126,43 @@ def test_the_program_time_follows_the_knee(tmp_path: Path) -> None:
     assert f'program = "{done.program.nanoseconds} ns"' in done.file.read_text(encoding="utf-8")
     config = ssdlab.load_config(done.file)
     assert config["timing.program_ns"] == done.program.nanoseconds
+    assert config["timing.erase_ns"] == timing["erase_ns"] / 8
     assert "program time" in done.summary()
+    assert done.warnings == ()
+
+
+def test_the_program_time_has_the_range_of_the_loads(tmp_path: Path) -> None:
+    ends = [70_000.0, 75_000.0, 80_000.0]
+    times = []
+    for low, high in [*((end - 1, end + 1) for end in ends), (70_000, 80_000), (1_000, 80_000)]:
+        rows = (f"{low},10,20", f"{high},10,2000")
+        done = calibrate(written(tmp_path, *latencies(0.15, *rows)), force=True)
+        assert done.program is not None
+        times.append(done.program.nanoseconds)
+        if high - low == 10_000:
+            narrow = done
+    assert narrow.program is not None
+    assert times[3] == times[1]
+    assert narrow.program.between == (times[2], times[0])
+    assert narrow.warnings == ()
+    values = json.loads(narrow.to_json())
+    assert values["program_ns_range"] == [times[2], times[0]]
+    assert values["knee_per_s_range"] == [70_000, 80_000]
+    assert narrow.program.span in narrow.summary()
+    assert [text.split(":")[0] for text in done.warnings] == ["program time is hardly decided"]
+    assert "between 1,000 and 80,000 writes/s" in done.warnings[0]
+    text = done.file.read_text(encoding="utf-8")
+    assert done.program is not None
+    assert f"# {done.program.span}: the knee is between 1,000 and 80,000 writes/s." in text
+
+
+def test_loads_are_not_rounded(tmp_path: Path) -> None:
+    rows = ("1,10,20", "1.4,10,20", "70000.25,10,20", "70000.5,10,2000")
+    measured = read(written(tmp_path, *latencies(0.15, *rows)))
+    assert [load.rate for load in measured.loads] == [1, 1.4, 70000.25, 70000.5]
+    done = calibrate(tmp_path / "m.csv")
+    assert done.program is not None
+    assert done.program.knee == 70000.375
 
 
 @pytest.mark.parametrize(
@@ -97,12 +171,22 @@ def test_the_program_time_follows_the_knee(tmp_path: Path) -> None:
         (["70000,10,20"], "no load is beyond the knee"),
         (["70000,10,2000"], "no load is below the knee"),
         (["70000000,10,20", "80000000,10,2000"], "leaves no time for programs"),
+        (["1,10,20", "1.001,10,2000"], "a knee at 1.0005 writes/s asks for programs of"),
+        (
+            ["50000,9,2000", "60000,9,20", "70000,9,3000"],
+            "p99 is above 1 ms at load 50,000 (line 6), but not at load 60,000 (line 7)",
+        ),
+        (
+            ["50000,9,20", "60000,9,2000", "70000,9,20", "80000,9,3000"],
+            "p99 is above 1 ms at load 60,000 (line 7), but not at load 70,000 (line 8)",
+        ),
     ],
 )
 def test_a_knee_that_is_not_there_is_warned_of(rows: list[str], said: str, tmp_path: Path) -> None:
     done = calibrate(written(tmp_path, *latencies(0.15, *rows)))
     assert done.program is None
     assert any(said in text for text in done.warnings)
+    assert ssdlab.load_config(done.file)["timing.program_ns"] == 678_500
 
 
 BAD = {
@@ -113,6 +197,16 @@ BAD = {
     "impossible": (["fill,waf", "0.5,0.9", "1,2"], "m.csv:2: waf: found '0.9'; expected a write"),
     "beyond": (["fill,waf", "0.5,1.1", "1.01,2"], "m.csv:3: fill: found '1.01'; expected a share"),
     "zero": (["fill,waf", "0,1.1", "1,2"], "m.csv:2: fill: found '0'"),
+    "tiny": (["fill,waf", "1e-320,1", "1,2"], "m.csv:2: fill: found '1e-320'"),
+    "falls": (["fill,waf", "0.5,2", "1,1.5"], "m.csv:3: waf: 1.5 after 2 in"),
+    "falls in steps": (
+        ["fill,waf", "0.5,2", "0.6,1.93", "0.7,1.87", "1,3"],
+        "m.csv:4: waf: 1.87 after 2 in",
+    ),
+    "underscore": (
+        ["fill,waf", "0.5,1_0e-1", "1,2"],
+        "m.csv:2: waf: found '1_0e-1'; expected a number: a write amplification",
+    ),
     "no number": (["fill,waf", "0.5,x", "1,2"], "m.csv:2: waf: found 'x'"),
     "nan": (["fill,waf", "nan,1", "1,2"], "m.csv:2: fill: found 'nan'"),
     "infinite": (["fill,waf", "0.5,1", "1,inf"], "m.csv:3: waf: found 'inf'"),
@@ -123,6 +217,7 @@ BAD = {
     "column twice": (["fill,waf,waf"], "column 'waf' is there 2 times"),
     "no column": (["fill", "1"], "m.csv:1: no column 'waf'"),
     "no room": (["fill,waf", "0.1,1", "0.3,5"], "m.csv: waf: too high for the fills"),
+    "loads below 1": (latencies(0.1, "0.2,9,20"), "m.csv:6: load: found '0.2'; expected writes"),
     "half a load": (["fill,waf,load", "1,,5"], "p50_us, p99_us: missing"),
     "quantiles": (latencies(0.1, "5,9,3"), "m.csv:6: p99_us: below p50_us"),
     "loads down": (latencies(0.1, "5,1,1", "4,1,1"), "m.csv:7: load: 4 after 5"),
@@ -156,12 +251,18 @@ def test_files_that_cannot_be_used(tmp_path: Path) -> None:
     (tmp_path / "bytes.csv").write_bytes(b"\xff\xfe")
     with pytest.raises(ConfigError, match="not UTF-8"):
         calibrate(tmp_path / "bytes.csv")
-    with pytest.raises(ConfigError, match="cannot be read"):
-        calibrate(tmp_path, out=tmp_path / "x.toml")
+    for folder in (tmp_path, ".", "/"):
+        with pytest.raises(ConfigError, match="is a folder; expected a CSV file"):
+            calibrate(folder)
+    with pytest.raises(ConfigError, match="the name is empty"):
+        calibrate("")
     with pytest.raises(ConfigError, match="file of the measurements"):
         calibrate(good, out=good, force=True)
-    with pytest.raises(ConfigError, match="did you mean"):
-        calibrate(good, like="drive:samsung-pm9a33")
+    for like in ("drive:samsung-pm9a33", "samsung-pm9a33"):
+        with pytest.raises(ConfigError, match=f'"{like}": no such .*; did you mean samsung-pm9a3?'):
+            calibrate(good, like=like)
+    with pytest.raises(ConfigError, match="found a file; expected a preset"):
+        calibrate(good, like="mine.toml")
     with pytest.raises(ConfigError, match="a fit needs greedy"):
         calibrate(good, like="greedy-8ch")
     calibrate(good)
@@ -183,3 +284,5 @@ def test_the_command(tmp_path: Path) -> None:
     assert len(values["points"]) == len(FILLS)
     written(tmp_path, "fill,waf", "1,2")
     refused(ssdlab_command("drives", "calibrate", "m.csv", cwd=tmp_path), 2, "m.csv", "waf")
+    refused(ssdlab_command("drives", "calibrate", "", cwd=tmp_path), 2, "empty")
+    refused(ssdlab_command("drives", "calibrate", ".", cwd=tmp_path), 2, "is a folder")

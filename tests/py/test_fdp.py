@@ -192,6 +192,10 @@ def test_handles_must_be_those_of_the_trace(tenants: Path, folder: Path) -> None
         ('{ policy = "fdp", handles = 2, isolation = "always" }', "initially"),
         ('{ policy = "fdp", handels = 2 }', "handles"),
         ('{ policy = "fdp", handles = 40 }', "classes open"),
+        ('{ policy = "fdp", handles = 40 }', "use fewer handles"),
+        ('{ policy = "future", classes = 64 }', "use fewer classes"),
+        ('{ policy = "fadac", classes = 7 }', "2 to 6"),
+        ("host+gc", '"none" with alloc.frontiers = "host+gc"'),
     ]:
         done = ssdlab_command(
             "run", "c.toml", *sets({**keys, "alloc.separation": spec}), cwd=folder

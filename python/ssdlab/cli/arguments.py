@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from difflib import get_close_matches
 
-from ssdlab.config.resolve import preset_names
 from ssdlab.config.vary import has_range, split
 from ssdlab.display.argument import came_as
 from ssdlab.errors import ConfigError
@@ -103,19 +101,3 @@ def nanoseconds(option: str, text: str) -> int:
     if not found:
         raise ConfigError([f"{option} {text}: expected a time with its unit, such as 1.5s"])
     return round(float(found[1]) * units[found[2]])
-
-
-DRIVE = "drive:"
-"""Begins the names of presets that are drives."""
-
-
-def drive_preset(drive: str) -> str:
-    """The preset of the named drive that `--drive` asks for."""
-    names = [name.removeprefix(DRIVE) for name in preset_names() if name.startswith(DRIVE)]
-    name = drive.removeprefix(DRIVE)
-    if name not in names:
-        near = get_close_matches(name, names, 1)
-        hint = f"; did you mean {near[0]}?" if near else ""
-        message = f"--drive {drive}: no such drive; there are: {', '.join(names)}{hint}"
-        raise ConfigError([message])
-    return f"{DRIVE}{name}"

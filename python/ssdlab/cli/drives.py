@@ -49,7 +49,7 @@ def drives_compare(
 @app.command("calibrate")
 def drives_calibrate(
     measurements: Annotated[
-        Path,
+        str,
         typer.Argument(
             metavar="MEASUREMENTS.csv",
             help="Columns fill and waf; or also load, p50_us and p99_us.",

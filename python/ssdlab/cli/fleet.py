@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from ssdlab.cli.arguments import DRIVE, read_as
+from ssdlab.cli.arguments import read_as
 from ssdlab.cli.ending import end, few_reasons
 from ssdlab.cli.options import (
     Force,
@@ -25,7 +25,7 @@ from ssdlab.cli.options import (
     Unit,
 )
 from ssdlab.cli.terminal import put_result
-from ssdlab.config.resolve import preset_names
+from ssdlab.config.resolve import DRIVE, preset_names
 from ssdlab.display.argument import came_as
 from ssdlab.fleets.fleet_runs import name_of, run_fleet
 from ssdlab.results.folder import FLEET

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from ssdlab.cli.arguments import drive_preset, read_as, vary_values
+from ssdlab.cli.arguments import read_as, vary_values
 from ssdlab.cli.ending import end, few_reasons
 from ssdlab.cli.options import (
     A_CONFIG,
@@ -28,6 +28,7 @@ from ssdlab.cli.options import (
     Unit,
 )
 from ssdlab.cli.terminal import put_result, say
+from ssdlab.config.resolve import drive_preset
 from ssdlab.errors import ConfigError
 from ssdlab.results.sweep import CSV
 from ssdlab.running.design import designed
@@ -123,4 +124,4 @@ def _source(config: str | None, drive: str | None) -> str:
         return config
     if config is not None:
         raise ConfigError([f"--drive {drive}: takes the place of {config}; give one of them"])
-    return drive_preset(drive)
+    return drive_preset(drive, f"--drive {drive}")

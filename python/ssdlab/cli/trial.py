@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from ssdlab.cli.arguments import drive_preset, nanoseconds, read_as
+from ssdlab.cli.arguments import nanoseconds, read_as
 from ssdlab.cli.ending import end_comparison
 from ssdlab.cli.options import (
     Force,
@@ -28,6 +28,7 @@ from ssdlab.cli.options import (
     Unit,
 )
 from ssdlab.cli.terminal import say
+from ssdlab.config.resolve import drive_preset
 from ssdlab.results.text import wrapped
 from ssdlab.running import trial
 from ssdlab.running.kept import maker_of
@@ -76,7 +77,7 @@ def try_command(
     values = read_as(sets, unit, page_size, sort)
     tried = trial.DRIVE if drive is None else drive
     if drive is not None and Path(drive).suffix != ".toml":
-        tried = drive_preset(drive)
+        tried = drive_preset(drive, f"--drive {drive}")
     made = trial.prepared(trace, drive=tried, set=values, seeds=seeds, progress=not quiet)
     if not quiet:
         for name, what in made.lines:

@@ -84,6 +84,25 @@ def preset_names() -> list[str]:
     return [preset["name"] for preset in json.loads(_core.registry())["presets"]]
 
 
+DRIVE = "drive:"
+"""Begins the names of presets that are drives."""
+
+
+def drive_preset(drive: str, given: str) -> str:
+    """The preset of a named drive, with or without `drive:`; `given` is what was given, for errors.
+
+    Raises `ConfigError`.
+    """
+    names = [name.removeprefix(DRIVE) for name in preset_names() if name.startswith(DRIVE)]
+    name = drive.removeprefix(DRIVE)
+    if name in names:
+        return f"{DRIVE}{name}"
+    of_part = [one for one in names if name.lower() in one] if name else []
+    near = of_part or get_close_matches(name.lower(), names, 1)
+    hint = f"; did you mean {' or '.join(near)}?" if near else ""
+    raise ConfigError([f"{given}: no such drive; there are: {', '.join(names)}{hint}"])
+
+
 def set_text(value: object) -> str:
     """A Python value as text after `--set key=`: TOML, or a bare word."""
     if isinstance(value, str):

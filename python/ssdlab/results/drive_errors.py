@@ -45,7 +45,7 @@ def drive_of(preset: str | None) -> str:
     """A named drive and its errors, in words; empty if the preset is no named drive."""
     presets = json.loads(_core.registry())["presets"]
     titles = {one["name"]: one["published"]["title"] for one in presets if one["published"]}
-    if preset not in titles:
+    if preset is None or preset not in titles:
         return ""
     errors = kept().get(preset, Errors(None, None, None))
     return f"{titles[preset]} ({preset}; against published figures: {errors.text()})"

@@ -7,7 +7,10 @@ import math
 from dataclasses import dataclass
 from pathlib import Path
 
-from ssdlab.config.resolve import Config, load_config
+import numpy as np
+
+from ssdlab.config.resolve import Config, drive_preset, load_config, preset_names
+from ssdlab.display.argument import argument
 from ssdlab.errors import ConfigError
 from ssdlab.reproduce.drives import fit
 from ssdlab.reproduce.drives.choices import KNEE_NS
@@ -17,11 +20,18 @@ from ssdlab.results import outputs
 from ssdlab.versions import described
 
 SMALLER = 8
-"""The preset that is written has so many times fewer pages a block than the one that it is like."""
+"""The preset that is written has so many times fewer pages a block than the one that it is like.
+
+Erases take so many times less, so that they take the same share of a plane's time.
+"""
 ACCURACY = 0.02
 """What a measurement of write amplification may be off by."""
 RANGE = 0.05
 """Raw capacities that fit about as well and differ by more than this leave it undecided."""
+PROGRAM_RANGE = 0.2
+"""Program times at the two loads around the knee that differ by more leave it undecided."""
+LONGEST_NS = 60 * 10**9
+"""What a preset takes as a time."""
 RESIDUAL = 0.05
 """A residual above this is not explained by raw capacity."""
 SPREAD = 0.2
@@ -37,6 +47,19 @@ class Program:
     half: float
     """Half of their distance."""
     nanoseconds: int
+    between: tuple[int, int]
+    """Nanoseconds if the knee were at the higher of the two loads, and at the lower."""
+
+    @property
+    def loads(self) -> tuple[float, float]:
+        """The two loads."""
+        return self.knee - self.half, self.knee + self.half
+
+    @property
+    def span(self) -> str:
+        """The program times that the two loads allow."""
+        low, high = self.between
+        return f"{low / 1000:,.1f} to {high / 1000:,.1f} us"
 
 
 @dataclass(frozen=True)
@@ -54,14 +77,12 @@ class Calibration:
     warnings: tuple[str, ...]
     file: Path
 
-    def fitted(self, fill: float) -> float:
-        """Write amplification at a fill."""
-        return self.shape.waf(fit.used(self.spare, fill))
-
     def rows(self) -> list[tuple[float, float, float, float]]:
         """Fill, measured, fitted, relative residual."""
-        found = [(fill, waf, self.fitted(fill)) for fill, waf in self.measured.points]
-        return [(fill, waf, ours, ours / waf - 1) for fill, waf, ours in found]
+        fills = np.array([fill for fill, _ in self.measured.points])
+        fitted = self.shape.wafs(fit.used(self.spare, fills)).tolist()
+        found = zip(self.measured.points, fitted, strict=True)
+        return [(fill, waf, ours, ours / waf - 1) for (fill, waf), ours in found]
 
     def summary(self) -> str:
         """In words."""
@@ -74,8 +95,9 @@ class Calibration:
         )
         if self.program is not None:
             text.append(
-                f"program time {self.program.nanoseconds / 1000:.1f} us, from a knee at"
-                f" {self.program.knee:,.0f} writes/s (± {self.program.half:,.0f})"
+                f"program time {self.program.nanoseconds / 1000:,.1f} us, from a knee at"
+                f" {_rate(self.program.knee)} writes/s (± {_rate(self.program.half)});\n"
+                f"{self.program.span} at the loads around it"
             )
         return "\n".join(text) + "\n"
 
@@ -89,7 +111,9 @@ class Calibration:
             "over_provisioning_range": list(self.spares),
             "points": [dict(zip(keys, row, strict=True)) for row in self.rows()],
             "knee_per_s": None if self.program is None else self.program.knee,
+            "knee_per_s_range": None if self.program is None else list(self.program.loads),
             "program_ns": None if self.program is None else self.program.nanoseconds,
+            "program_ns_range": None if self.program is None else list(self.program.between),
             "warnings": list(self.warnings),
         }
         return json.dumps(values, indent=2) + "\n"
@@ -108,10 +132,17 @@ class Calibration:
             f"pages_per_block = {config['device.pages_per_block']}"
             f"  # 1/{SMALLER} of the preset's, to take less memory",
             f"over_provisioning = {self.spare:.6f}  # fitted",
+            "",
+            "[timing]",
+            f'erase = "{config["timing.erase_ns"]} ns"'
+            f"  # 1/{SMALLER} of the preset's, as pages_per_block",
         ]
         if self.program is not None:
-            time = f'program = "{self.program.nanoseconds} ns"'
-            lines += ["", "[timing]", f"{time}  # from a knee at {self.program.knee:g} writes/s"]
+            low, high = map(_rate, self.program.loads)
+            lines += [
+                f"# {self.program.span}: the knee is between {low} and {high} writes/s.",
+                f'program = "{self.program.nanoseconds} ns"  # fitted',
+            ]
         return "\n".join(lines) + "\n"
 
 
@@ -124,14 +155,17 @@ def calibrate(
 ) -> Calibration:
     """Fit raw capacity, and program time if there are latencies, and write a preset to `out`.
 
-    Everything else is that of the preset `like`. Raises `ConfigError` and `OutputError`; then
-    nothing is written.
+    Everything else is that of the preset `like`; `drive:` may be left out. Raises `ConfigError` and
+    `OutputError`; then nothing is written.
     """
+    if not str(measurements):
+        raise ConfigError(["measurements: the name is empty; expected a CSV file"])
+    like = _preset(like)
     source = Path(measurements)
+    measured = read(source)
     file = source.with_suffix(".toml") if out is None else Path(out)
     if file.resolve() == source.resolve():
-        raise ConfigError([f"--out {file}: that is the file of the measurements"])
-    measured = read(source)
+        raise ConfigError([f"{argument(out=str(file))}: that is the file of the measurements"])
     outputs.check([file], force)
     config = smaller(like)
     shape = fit.Shape.of(config)
@@ -144,11 +178,21 @@ def calibrate(
         raise ConfigError([message])
     spares = fit.plausible(shape, spare, measured.points, ACCURACY)
     program, warnings = _program(measured, config, shape, spare)
-    said = (*_doubts(measured, shape, spare, spares), *warnings)
+    said = (*measured.warnings, *_doubts(measured, shape, spare, spares), *warnings)
     done = Calibration(measured, like, shape, spare, spares, program, said, file)
     text = done.toml(config)
     outputs.write_all({file: outputs.text(text)}, force=force)
     return done
+
+
+def _preset(like: str) -> str:
+    """The preset that `like` names."""
+    if like in preset_names():
+        return like
+    given = argument(like=like)
+    if Path(like).suffix == ".toml":
+        raise ConfigError([f"{given}: found a file; expected a preset (ssdlab list drives)"])
+    return drive_preset(like, given)
 
 
 def smaller(like: str) -> Config:
@@ -156,9 +200,12 @@ def smaller(like: str) -> Config:
     whole = load_config(None, preset=like)
     shape = fit.Shape.of(whole)
     device = whole.values["device"]
+    pages = max(1, device["pages_per_block"] // SMALLER)
+    erase = whole["timing.erase_ns"] * pages / device["pages_per_block"]
     keys = {
-        "device.pages_per_block": max(1, device["pages_per_block"] // SMALLER),
+        "device.pages_per_block": pages,
         "device.over_provisioning": shape.raw_pages(device) / device["user_pages"] - 1,
+        "timing.erase": f"{round(erase)} ns",
     }
     return load_config(None, preset=like, set=keys)
 
@@ -180,11 +227,13 @@ def _doubts(
             f"all fills lie between {min(fills):g} and {max(fills):g}: how write amplification"
             " rises with the fill is not tested"
         )
-    worst = max(zip(fit.residuals(shape, spare, measured.points), fills, strict=True), key=_size)
-    if _size(worst) > RESIDUAL:
+    residuals = fit.residuals(shape, spare, measured.points)
+    worst = int(np.argmax(np.abs(residuals)))
+    if abs(residuals[worst]) > RESIDUAL:
         said.append(
-            f"no raw capacity explains the measurements: {100 * math.expm1(worst[0]):+.1f} % at"
-            f" fill {worst[1]:g}; the drive may not be greedy, or not have been in its steady state"
+            f"no raw capacity explains the measurements: {100 * math.expm1(residuals[worst]):+.1f}"
+            f" % at fill {fills[worst]:g}; the drive may not be greedy, or not have been in its"
+            " steady state"
         )
     return said
 
@@ -195,37 +244,71 @@ def _span(spares: tuple[float, float]) -> str:
     return f"{1 + low:.4f} or more" if high >= fit.MOST else f"{1 + low:.4f} to {1 + high:.4f}"
 
 
-def _size(of: tuple[float, float]) -> float:
-    return abs(of[0])
+def _rate(rate: float) -> str:
+    """Writes a second."""
+    return f"{rate:,.9g}"
 
 
 def _program(
     measured: Measurements, config: Config, shape: fit.Shape, spare: float
 ) -> tuple[Program | None, list[str]]:
-    """The program time with which planes are busy all the time at the knee, or why there is none.
+    """The program time that the knee asks for, and what is to be warned of; none if it is kept."""
+    if measured.load_fill is None:
+        return None, []
+    found = _knee(measured)
+    if isinstance(found, str):
+        return None, [f"{found}: program time is kept"]
+    if config["timing.model"] != "serial" or config["timing.busy_unit"] != "plane":
+        text = "timing.model, timing.busy_unit: program time is fitted for serial planes only; kept"
+        return None, [text]
+    knee, half = found
+    waf = shape.waf(fit.used(spare, measured.load_fill))
+    time = _program_ns(config, waf, knee)
+    if time <= 0:
+        text = f"a knee at {_rate(knee)} writes/s leaves no time for programs: program time is kept"
+        return None, [text]
+    if time > LONGEST_NS:
+        text = (
+            f"a knee at {_rate(knee)} writes/s asks for programs of {time / 1e9:,.0f} s, more than"
+            f" {LONGEST_NS // 10**9} s: program time is kept"
+        )
+        return None, [text]
+    low, high = (max(0, round(_program_ns(config, waf, knee + by))) for by in (half, -half))
+    program = Program(knee, half, round(time), (low, high))
+    if high <= (1 + PROGRAM_RANGE) * low:
+        return program, []
+    below, above = map(_rate, program.loads)
+    text = (
+        f"program time is hardly decided: {program.span} fit a knee between {below} and {above}"
+        " writes/s; measure at loads between them"
+    )
+    return program, [text]
+
+
+def _knee(measured: Measurements) -> tuple[float, float] | str:
+    """The knee as `knee_of` says, or why there is none."""
+    limit = f"{KNEE_NS // 10**6} ms"
+    over = None
+    for load, line in zip(measured.loads, measured.load_lines, strict=True):
+        at = f"load {_rate(load.rate)} (line {line})"
+        if load.p99 > KNEE_NS:
+            over = over or at
+        elif over is not None:
+            return f"the knee is not clear: p99 is above {limit} at {over}, but not at {at}"
+    side = "beyond" if over is None else "below"
+    return knee_of(list(measured.loads)) or f"no load is {side} the knee (p99 of {limit})"
+
+
+def _program_ns(config: Config, waf: float, rate: float) -> float:
+    """The program time with which planes are busy all the time at so many writes a second.
 
     A write of the host costs W programs and W - 1 copies read, W its write amplification, with the
     transfers of the serial model, and its share of an erase.
     """
-    if measured.load_fill is None:
-        return None, []
-    found = knee_of(list(measured.loads))
-    if found is None:
-        side = "beyond" if measured.loads[-1].p99 <= KNEE_NS else "below"
-        text = f"no load is {side} the knee (p99 of {KNEE_NS // 10**6} ms): program time is kept"
-        return None, [text]
-    if config["timing.model"] != "serial" or config["timing.busy_unit"] != "plane":
-        text = "timing.model, timing.busy_unit: program time is fitted for serial planes only; kept"
-        return None, [text]
     device, timing = config.values["device"], config.values["timing"]
     planes = device["channels"] * device["chips_per_channel"] * device["planes_per_chip"]
-    waf = shape.waf(fit.used(spare, measured.load_fill))
     move = timing["transfer_ns"] + timing["sram_ns"]
     copies = (waf - 1) * (timing["read_ns"] + 2 * move)
     erases = waf / device["pages_per_block"] * timing["erase_ns"]
     host = move + timing["sram_ns"]
-    program = (planes * 1e9 / found[0] - host - copies - erases) / waf
-    if program <= 0:
-        text = f"a knee at {found[0]:g} writes/s leaves no time for programs: program time is kept"
-        return None, [text]
-    return Program(found[0], found[1], round(program)), []
+    return float((planes * 1e9 / rate - host - copies - erases) / waf)

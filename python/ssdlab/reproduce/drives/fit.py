@@ -10,11 +10,19 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+import numpy.typing as npt
 
 from ssdlab.config.resolve import Config
 from ssdlab.errors import ConfigError
-from ssdlab.oracles.amplification import greedy
+
+Numbers: TypeAlias = npt.NDArray[np.float64]
+Points: TypeAlias = "Sequence[tuple[float, float]] | Numbers"
+"""Fills and write amplifications, in pairs."""
+OneOrMany = TypeVar("OneOrMany", float, Numbers)
 
 LEAST, MOST = 1e-3, 100.0
 """Over-provisioning that a fit may find."""
@@ -59,36 +67,58 @@ class Shape:
 
     def waf(self, spare: float) -> float:
         """Write amplification at this over-provisioning; infinite where data leave no room."""
-        rho = self.units / (1 + spare) / (self.units - self.kept)
-        return greedy(rho, self.pages) if rho < 1 else math.inf
+        return float(self.wafs(np.array([spare]))[0])
+
+    def wafs(self, spares: Numbers) -> Numbers:
+        """Write amplification at many over-provisionings at once.
+
+        That of `oracles.amplification.greedy`. Its threshold j rises with the mean of valid pages,
+        rho b: it is the lowest j with rho b <= (b - j) / (H_b - H_j).
+        """
+        pages = self.pages
+        mass = pages * self.units / (1 + spares) / (self.units - self.kept)
+        harmonic, most = self._thresholds
+        valid = np.minimum(np.searchsorted(most, mass), pages - 1)
+        share = valid * (pages - valid - mass * harmonic[valid]) / (mass - valid)
+        waf: Numbers = np.where(mass < pages, pages / (pages - valid + share), math.inf)
+        return waf
+
+    @cached_property
+    def _thresholds(self) -> tuple[Numbers, Numbers]:
+        """By threshold j from 0 to b - 1: H_b - H_j, and the highest mean of valid pages."""
+        down = np.arange(self.pages, 0.0, -1.0)
+        harmonic = np.cumsum(1 / down)[::-1]
+        return harmonic, down / harmonic
 
     def spare(self, waf: float) -> float:
         """The over-provisioning with this write amplification, above 1."""
         return fitted(self, [(1.0, waf)])
 
 
-def used(spare: float, fill: float) -> float:
-    """Over-provisioning over the used share of a drive of this over-provisioning."""
+def used(spare: float, fill: OneOrMany) -> OneOrMany:
+    """Over-provisioning over the used share, or shares, of a drive of this over-provisioning."""
     return (1 + spare) / fill - 1
 
 
-def residuals(shape: Shape, spare: float, points: Sequence[tuple[float, float]]) -> list[float]:
+def residuals(shape: Shape, spare: float, points: Points) -> Numbers:
     """ln(fitted / measured) of every fill and write amplification."""
-    return [math.log(shape.waf(used(spare, fill)) / waf) for fill, waf in points]
+    fills, measured = np.asarray(points).T
+    of: Numbers = np.log(shape.wafs(used(spare, fills)) / measured)
+    return of
 
 
-def miss(shape: Shape, spare: float, points: Sequence[tuple[float, float]]) -> float:
+def miss(shape: Shape, spare: float, points: Points) -> float:
     """Root of the mean square of the residuals."""
-    of = residuals(shape, spare, points)
-    return math.sqrt(sum(one * one for one in of) / len(of))
+    return math.sqrt(np.mean(residuals(shape, spare, points) ** 2))
 
 
-def fitted(shape: Shape, points: Sequence[tuple[float, float]]) -> float:
+def fitted(shape: Shape, points: Points) -> float:
     """The over-provisioning that fits fills and write amplifications best: least squares of logs.
 
     The best of a grid, then ternary search between its neighbours: measurements that no drive can
     have had may have several minima.
     """
+    points = np.asarray(points)
     grid = [LEAST * (MOST / LEAST) ** (i / GRID) for i in range(GRID + 1)]
     best = min(range(GRID + 1), key=lambda i: miss(shape, grid[i], points))
     low, high = grid[max(best - 1, 0)], grid[min(best + 1, GRID)]
@@ -102,10 +132,9 @@ def fitted(shape: Shape, points: Sequence[tuple[float, float]]) -> float:
     return math.sqrt(low * high)
 
 
-def plausible(
-    shape: Shape, spare: float, points: Sequence[tuple[float, float]], error: float
-) -> tuple[float, float]:
+def plausible(shape: Shape, spare: float, points: Points, error: float) -> tuple[float, float]:
     """The over-provisionings up to which the fit misses at most `error` more than at its best."""
+    points = np.asarray(points)
     bound = math.hypot(miss(shape, spare, points), error)
 
     def end(limit: float) -> float:

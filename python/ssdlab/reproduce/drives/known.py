@@ -22,7 +22,7 @@ US = 1000
 class Load:
     """Latencies of writes at an offered load."""
 
-    rate: int
+    rate: float
     """Requests a second."""
     p50: float
     """Nanoseconds, as `p99`."""

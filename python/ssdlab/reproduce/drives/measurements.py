@@ -15,9 +15,9 @@ from ssdlab.errors import ConfigError
 from ssdlab.reproduce.drives.known import US, Load
 
 FORM: Mapping[str, tuple[str, Callable[[float], bool]]] = {
-    "fill": ("a share of the user capacity, above 0 and up to 1", lambda x: 0 < x <= 1),
+    "fill": ("a share of the user capacity, from 1e-9 to 1", lambda x: 1e-9 <= x <= 1),
     "waf": ("a write amplification from 1 to 1000", lambda x: 1 <= x <= 1000),
-    "load": ("writes a second, above 0", lambda x: x > 0),
+    "load": ("writes a second, at least 1", lambda x: x >= 1),
     "p50_us": ("a latency in microseconds, above 0", lambda x: x > 0),
     "p99_us": ("a latency in microseconds, above 0", lambda x: x > 0),
 }
@@ -25,6 +25,8 @@ FORM: Mapping[str, tuple[str, Callable[[float], bool]]] = {
 LATENCY = ("load", "p50_us", "p99_us")
 FEWEST = 2
 """Write amplifications: with one there is nothing to compare the fit with."""
+NOISE = 0.05
+"""Write amplification of uniform writes does not fall with the fill; so much less is noise."""
 
 
 @dataclass(frozen=True)
@@ -37,31 +39,38 @@ class Measurements:
     """Latencies of writes, loads ascending."""
     load_fill: float | None
     """The fill at which they were measured."""
+    load_lines: tuple[int, ...]
+    """Their lines in the file."""
+    warnings: tuple[str, ...]
 
 
 class _Row:
     """A line of the file: its numbers by column, and what is wrong with it."""
 
-    def __init__(self, place: str, cells: Mapping[str, str]) -> None:
-        self.place = place
+    def __init__(self, file: Path, line: int, cells: Mapping[str, str]) -> None:
+        self.line = line
+        self.place = f"{file}:{line}"
         self.values: dict[str, float] = {}
         self.wrong: list[str] = []
         for column, text in cells.items():
             if text.strip():
                 self._read(column, text.strip())
         if not self.wrong:
-            self.wrong.extend(f"{place}: {text}" for text in self._missing())
+            self.wrong.extend(f"{self.place}: {text}" for text in self._missing())
 
     def _read(self, column: str, text: str) -> None:
         expected, fits = FORM[column]
         try:
-            value = float(text)
+            value = math.nan if "_" in text else float(text)
         except ValueError:
             value = math.nan
         if math.isfinite(value) and fits(value):
             self.values[column] = value
         else:
-            self.wrong.append(f"{self.place}: {column}: found {text!r}; expected {expected}")
+            number = "a number: " if math.isnan(value) else ""
+            self.wrong.append(
+                f"{self.place}: {column}: found {text!r}; expected {number}{expected}"
+            )
 
     def _missing(self) -> Iterator[str]:
         has = self.values.keys()
@@ -83,6 +92,8 @@ def read(file: Path) -> Measurements:
         text = file.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         raise ConfigError([f"{file}: no such file"]) from None
+    except IsADirectoryError:
+        raise ConfigError([f"{file}: is a folder; expected a CSV file"]) from None
     except UnicodeDecodeError as error:
         raise ConfigError([f"{file}: byte {error.start} is not UTF-8; expected CSV"]) from None
     except (OSError, ValueError) as error:
@@ -99,15 +110,16 @@ def read(file: Path) -> Measurements:
     columns = _columns(f"{file}:{number}", names)
     rows, wrong = [], []
     for number, cells in found[1:]:
-        place = f"{file}:{number}"
         if len(cells) != len(columns):
             wrong.append(
-                f"{place}: expected {len(columns)} cells, as in the head; found {len(cells)}"
+                f"{file}:{number}: expected {len(columns)} cells, as in the head; found"
+                f" {len(cells)}"
             )
             continue
-        rows.append(_Row(place, dict(zip(columns, cells, strict=True))))
+        rows.append(_Row(file, number, dict(zip(columns, cells, strict=True))))
     wrong += [text for row in rows for text in row.wrong]
     wrong = wrong or [*_orders(rows), *_too_few(file, rows)]
+    wrong = wrong or [*_too_low(rows)]
     if wrong:
         raise ConfigError(wrong)
     return _measured(rows)
@@ -157,11 +169,43 @@ def _too_few(file: Path, rows: list[_Row]) -> Iterator[str]:
         )
 
 
+def _falls(rows: list[_Row]) -> Iterator[tuple[float, _Row, _Row]]:
+    """Write amplifications below one at a lower fill: by which share, the row, the highest."""
+    with_waf = [row for row in rows if "waf" in row.values]
+    highest = with_waf[0]
+    for row in with_waf[1:]:
+        if row.values["waf"] < highest.values["waf"]:
+            yield 1 - row.values["waf"] / highest.values["waf"], row, highest
+        else:
+            highest = row
+
+
+def _too_low(rows: list[_Row]) -> Iterator[str]:
+    for share, row, highest in _falls(rows):
+        if share > NOISE:
+            yield (
+                f"{row.place}: waf: {row.values['waf']:g} after {highest.values['waf']:g} in"
+                f" {highest.place}; expected at least as much at a higher fill, or at most"
+                f" {100 * NOISE:g} % less, as noise"
+            )
+
+
 def _measured(rows: list[_Row]) -> Measurements:
     values = [row.values for row in rows]
-    loads = [one for one in values if "load" in one]
+    with_load = [row for row in rows if "load" in row.values]
+    loads = [row.values for row in with_load]
+    worst = max(_falls(rows), key=lambda one: one[0], default=None)
+    warnings = []
+    if worst is not None:
+        share, row, highest = worst
+        warnings.append(
+            f"write amplification falls with the fill, by up to {100 * share:.2g} %"
+            f" (line {row.line}, below line {highest.line}): taken as noise"
+        )
     return Measurements(
         tuple((one["fill"], one["waf"]) for one in values if "waf" in one),
-        tuple(Load(round(one["load"]), one["p50_us"] * US, one["p99_us"] * US) for one in loads),
+        tuple(Load(one["load"], one["p50_us"] * US, one["p99_us"] * US) for one in loads),
         loads[0]["fill"] if loads else None,
+        tuple(row.line for row in with_load),
+        tuple(warnings),
     )

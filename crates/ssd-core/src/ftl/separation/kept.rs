@@ -1,7 +1,8 @@
 //! What a separation policy knows, as the bytes of a snapshot.
 //!
-//! A policy lists its fields once, with [`keeps!`] or [`knows!`]: they are written and read in that order, as little-endian numbers.
-//! Tables of pages (boxed slices) have the length that the device gives them, other lists say how long they are.
+//! A policy lists its fields once, with [`keeps!`] or [`knows!`]: they are written and read in that order, as
+//! little-endian numbers. Tables of pages (boxed slices) have the length that the device gives them, other lists say
+//! how long they are.
 
 use crate::rng::Stream;
 

@@ -14,16 +14,15 @@
 //! with 0.1 more valid pages than expected mean that it was wrong.
 //! Different from there, each with its effect in `tests/midas.rs`: how copies and overwrites lower counters, ages
 //! since the first page of a block with a mean that fades, and the age itself in cost-benefit.
-//! Where it is silent, decided: the model is computed at once, at the end of a window. Windows are as long as the
-//! host has pages, twice and then four times as long, and twice as long again after a plan that was wrong; the
-//! fill of a device is the first. Small devices sample more pages than one in 100. The model has the lives of hot
-//! writes apart, and so a size for group 0 as well; it fills groups only with pages whose lives it has seen. The
-//! last group always has the last class; blocks left over in classes that a plan has no more are collected
-//! together with it, the class with the fewest valid pages in a block first. With `gc.amount = "all-candidates"` victims are of any
-//! group. A plan is judged after the host has
-//! written three times as many pages as it has, 64 victims of a group at a time. Their share of valid pages alone
-//! would not do: it rises as well when pages that live short become hot, so the pages that leave the group count
-//! too. History: two bits a logical page, and 8 B of every sampled one.
+//! Where it is silent, decided: the model is computed at once, at the end of a window. Windows are as long as the host
+//! has pages, twice and then four times as long, and twice as long again after a plan that was wrong; the fill of a
+//! device is the first. Small devices sample more pages than one in 100. The model has the lives of hot writes apart,
+//! and so a size for group 0 as well; it fills groups only with pages whose lives it has seen. The last group always
+//! has the last class; blocks left over in classes that a plan has no more are collected together with it, the class
+//! with the fewest valid pages in a block first. With `gc.amount = "all-candidates"` victims are of any group. A plan
+//! is judged after the host has written three times as many pages as it has, 64 victims of a group at a time. Their
+//! share of valid pages alone would not do: it rises as well when pages that live short become hot, so the pages that
+//! leave the group count too. History: two bits a logical page, and 8 B of every sampled one.
 
 use super::chain::{Chain, Lives, Plan, Room};
 use super::kept::{keeps, knows};

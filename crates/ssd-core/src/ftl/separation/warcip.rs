@@ -5,12 +5,13 @@
 //! it; copies are apart. A cluster with most of the writes is split, one with few is merged with a neighbour. A page
 //! that has been copied since its last write waited too long in its block: its age when it was copied is added to
 //! its interval.
-//! Where it is silent, decided: one cluster at first, at most one less than `classes`; intervals are counted in
-//! pages written by the host; clusters are looked at whenever as many pages have been written as 256 blocks hold,
-//! and the mean of a cluster is that of its writes since then, or of those before if there are none. At a look the cluster with more than half of the writes is split,
-//! into half and one and a half of its mean; otherwise the one with the fewest, if these are less than a block of
-//! pages, is given up: its pages go to their next nearest one. A page is copied when its block is opened, if that
-//! block holds copies. A page written first goes to the cluster that had the longest interval at the last look. History: the last write, 4 B a logical page.
+//! Where it is silent, decided: one cluster at first, at most one less than `classes`; intervals are counted in pages
+//! written by the host; clusters are looked at whenever as many pages have been written as 256 blocks hold, and the
+//! mean of a cluster is that of its writes since then, or of those before if there are none. At a look the cluster
+//! with more than half of the writes is split, into half and one and a half of its mean; otherwise the one with the
+//! fewest, if these are less than a block of pages, is given up: its pages go to their next nearest one. A page is
+//! copied when its block is opened, if that block holds copies. A page written first goes to the cluster that had the
+//! longest interval at the last look. History: the last write, 4 B a logical page.
 
 use super::history::LastWrites;
 use super::kept::{keeps, knows};
