@@ -600,3 +600,27 @@ def test_a_separation_in_python_is_refused_where_others_are(
         ssdlab.run(config, separation=policies.Dac(), progress=False)
     with pytest.raises(ssdlab.ConfigError, match=why):
         ssdlab.Device(config, separation=policies.Dac())
+
+
+def test_diverted_copies_are_those_of_the_measurement() -> None:
+    device = {"channels": 1, "chips_per_channel": 1, "planes_per_chip": 1, "pages_per_block": 32}
+    keys: dict[str, object] = {
+        **{f"device.{key}": value for key, value in device.items()},
+        "device.blocks_per_plane": 128,
+        "device.over_provisioning": 0.12,
+        "run.mode": "functional",
+        "alloc.separation": "sepbit",
+        "gc.trigger": {"policy": "free-blocks", "soft": 1},
+        "gc.reserve": 1,
+        "precondition.fill": 1.0,
+        "workload.kind": "hot-cold",
+        "workload.requests": 40_000,
+        "workload.read": 0.0,
+    }
+    diverted = []
+    for left_out in (0, 20_000, 39_000):
+        of = {**keys, "workload.warmup_requests": left_out}
+        report = ssdlab.run(preset="greedy-8ch", set=of, progress=False)
+        assert report.separation is not None
+        diverted.append(report.separation.diverted_copies)
+    assert diverted[0] > 1.5 * diverted[1] > 10 * diverted[2] > 0

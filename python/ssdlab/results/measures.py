@@ -337,8 +337,7 @@ class Separation:
     host_classes: int
     """Classes that the host alone fills."""
     diverted_copies: int
-    """Copies programmed in another class, because their own had no page left; since the device was
-    new."""
+    """Copies programmed in another class, because their own had no page left."""
     open_pages: int
     """Pages of open blocks that are not written yet, at the end of the run."""
     open_share_of_spare: float

@@ -225,7 +225,7 @@ impl Ftl {
         } else {
             levelled.plus(&of(host))
         };
-        let diverted_copies = now.diverted - before.diverted;
+        let diverted_copies = self.diverted_copies();
         debug_assert_eq!(rows.len(), handles as usize, "a handle is missing");
         debug_assert!(isolates || diverted_copies == 0, "copies have one class, and left it");
         Some(Reclaimed { handles: rows, shared, diverted_copies })

@@ -245,9 +245,12 @@ impl Ftl {
         classes
     }
 
-    /// Copies that went to another class so far, because the pool had no page for their own.
+    /// Copies of the measurement that went to another class, because the pool had no page for their own.
     #[must_use]
     pub fn diverted_copies(&self) -> u64 {
-        self.separated.as_ref().map_or(0, |separated| separated.counts.diverted)
+        self.separated.as_ref().map_or(0, |of| {
+            debug_assert!(of.counts.diverted >= of.before.diverted, "copies are counted back");
+            of.counts.diverted - of.before.diverted
+        })
     }
 }

@@ -14,7 +14,7 @@ section! {
         classes: u64 = state.classes,
         /// Classes that the host alone fills.
         host_classes: u64 = state.host_classes,
-        /// Copies programmed in another class, because their own had no page left; since the device was new.
+        /// Copies programmed in another class, because their own had no page left.
         diverted_copies: u64 = state.diverted_copies,
         /// Pages of open blocks that are not written yet, at the end of the run.
         open_pages: u64 = state.open_pages,
