@@ -34,6 +34,7 @@ from ssdlab.html.svg import drawn as drawn_svg
 from ssdlab.html.sweep_page import sweep_page
 from ssdlab.policy import Victim, VictimView
 from ssdlab.results.answer import of_points
+from ssdlab.results.drive_errors import drive_of
 from ssdlab.results.points import Points, Row, key_of
 from ssdlab.results.sweep import CSV, JSON, OUTCOMES, PARQUET, Outcome, Sweep
 from ssdlab.running import live, runner
@@ -410,6 +411,16 @@ def test_drives(tmp_path: Path) -> None:
     words = ["sweep", "--drive", "samsung-pm9", "--vary", "gc.window=1,2"]
     refused(ssdlab_command(*words, cwd=tmp_path), 2, "did you mean samsung-pm9a3?")
     refused(ssdlab_command("sweep", "--vary", "gc.window=1,2", cwd=tmp_path), 2, "--drive NAME")
+    for part, hint in [("pm9a3", "samsung-pm9a3?"), ("7450", "micron-7450-max-800 or micron-")]:
+        of_part = [*words[:2], part, *words[3:]]
+        refused(ssdlab_command(*of_part, cwd=tmp_path), 2, f"did you mean {hint}")
+    keys = {"device.channels": 1, "device.chips_per_channel": 1, "device.pages_per_block": 8}
+    small = {**keys, "precondition.steady_state": "none", "workload.requests": 2000}
+    drive = "drive:samsung-pm9a3"
+    done = ssdlab.sweep(drive, vary={"gc.window": [1, 2]}, set=small, progress=False)
+    assert done.drive == drive_of(drive)
+    assert f"drive: Samsung PM9A3 960 GB ({drive}; against" in " ".join(done.summary().split())
+    assert done.drive in sweep_page(done)
 
 
 def test_another_sweep_is_refused_and_replaced_by_force(tmp_path: Path) -> None:

@@ -51,6 +51,7 @@ def sweep_page(done: Sweep) -> str:
     state = "" if done.completed else ' · <strong class="bad">not completed</strong>'
     keys = escape(", ".join(done.keys))
     lead = f'<p class="lead">{count:,} points{each} over {keys}{state} · all of them in {CSV}</p>'
+    lead += f'<p class="lead">{escape(done.drive)}</p>' if done.drive else ""
     title, kept = f"{done.name}, swept", [one for one in sections if one.body]
     return document(title, lead, kept, reload_s=RELOAD_S if done.running else None)
 

@@ -16,6 +16,7 @@ from ssdlab.display.numbers import Value, shown
 from ssdlab.results import warned
 from ssdlab.results.answer import of_points
 from ssdlab.results.drawing import Drawing, drawer
+from ssdlab.results.drive_errors import drive_of
 from ssdlab.results.frames import Table
 from ssdlab.results.points import Points, Row
 from ssdlab.results.report import Report
@@ -288,6 +289,8 @@ class Sweep(Table):
         points = counted(len(self.points.labels), "point")
         lines = [f"{self.name}: {points}, {counted(ended, 'run')}{whole}"]
         lines += wrapped("over ", keys)
+        if self.drive:
+            lines += ["", *wrapped("", f"drive: {self.drive}")]
         for text in self.first_lines():
             lines += ["", *wrapped("", text)]
         if self.answer:
@@ -296,6 +299,11 @@ class Sweep(Table):
         for head, mark, texts in self.warning_groups():
             lines += ["", head, *(line for text in texts for line in wrapped(mark, text))]
         return "\n".join(lines).rstrip() + "\n"
+
+    @property
+    def drive(self) -> str:
+        """The named drive of its runs, with its errors against published figures; or empty."""
+        return drive_of(self.identity.get("preset"))
 
     @cached_property
     def answer(self) -> str:
