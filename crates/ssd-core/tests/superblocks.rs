@@ -117,6 +117,35 @@ fn a_superblock_amplifies_writes_as_a_block_of_its_size() {
     }
 }
 
+/// The most superblocks that a frontier had open at once while pages were written at random.
+fn most_open(c: &Config, writes: u32) -> usize {
+    let (user, mut rng) = (c.device.user_pages, Stream::new(11, "most open"));
+    let mut f = Functional::new(c, Ftl::new(c));
+    let mut most = 0;
+    for write in 0..user + writes {
+        let lpn = if write < user { write } else { rng.below(u64::from(user)) as u32 };
+        f.write(Lpn(lpn), 0).unwrap();
+        let mut open: BTreeMap<(PoolId, u32), BTreeSet<u32>> = BTreeMap::new();
+        for (plane, stream, block, _) in f.ftl.space.open_list() {
+            open.entry((f.ftl.geo.pool_of(plane), stream)).or_default().insert(block.0);
+        }
+        most = open.values().map(BTreeSet::len).fold(most, usize::max);
+    }
+    f.ftl.audit().unwrap();
+    most
+}
+
+/// With three superblocks at rest (the reserve, and one to gain from), and one or two for each of two frontiers.
+#[test]
+fn two_are_open_where_the_spare_holds_two_of_each() {
+    for (spare, expected) in [(5, 1), (6, 1), (7, 2), (20, 2)] {
+        let mut c = small_drive("none");
+        c.alloc.frontiers = Frontiers::HostGc;
+        c.device.user_pages = 2 * (131 - spare) * 16 * 3;
+        assert_eq!(most_open(&c, 20_000), expected, "{spare} spare superblocks");
+    }
+}
+
 fn in_time(c: &Config, seed: u64, requests: u64) {
     let mut c = c.clone();
     c.run.data = DataMode::Digest;
