@@ -11,14 +11,11 @@ impl Ftl {
     /// nothing to gain.
     pub fn choose(&mut self, pool: PoolId, must_progress: bool) -> Option<Choice> {
         debug_assert_eq!(self.space.promised(pool), 0, "{pool:?} collects while it levels");
-        let mut among = if self.separates() { self.victim_among(pool) } else { Among::All };
-        let mut chosen = self.select(pool, among);
-        if among != Among::All && chosen.is_some_and(|block| !self.is_worth_it(pool, block, among))
-        {
-            // Among these blocks it would be so for ever.
-            among = Among::All;
-            chosen = self.select(pool, among);
-        }
+        let (chosen, among) = if self.separates() {
+            self.select_by_class(pool)
+        } else {
+            (self.select(pool, Among::All), Among::All)
+        };
         if let Some(block) = chosen {
             assert!(self.blocks.is_candidate(block), "victim {block:?} is not sealed");
             assert_eq!(self.blocks.pool_of(block), pool, "victim {block:?} of another pool");
@@ -39,7 +36,21 @@ impl Ftl {
             .map(Choice::of_policy)
     }
 
+    /// The choice among the blocks that the separation policy names, and which these are: all, where a choice among
+    /// fewer would gain nothing, as it would be so for ever.
+    #[inline(never)]
+    fn select_by_class(&mut self, pool: PoolId) -> (Option<BlockId>, Among) {
+        debug_assert!(self.separates(), "{pool:?} has no classes");
+        let among = self.victim_among(pool);
+        let chosen = self.select(pool, among);
+        if among == Among::All || chosen.is_some_and(|block| self.is_worth_it(pool, block, among)) {
+            return (chosen, among);
+        }
+        (self.select(pool, Among::All), Among::All)
+    }
+
     /// Whether the collection of `block` gains a page, or passes its pages on.
+    #[inline(always)]
     fn is_worth_it(&self, pool: PoolId, block: BlockId, among: Among) -> bool {
         debug_assert_eq!(self.blocks.pool_of(block), pool, "{block:?} of another pool");
         self.blocks.invalid(block) > 0 || self.passes_on(pool, block, among)
