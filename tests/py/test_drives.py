@@ -166,7 +166,6 @@ def test_what_is_documented_is_what_is_listed(tmp_path: Path) -> None:
         assert text in documented
     listed = ssdlab_command("list", "drives", cwd=tmp_path).stdout
     words = " ".join(listed.split())
-    known = kept()
     assert all(name in listed and known[name].text() in words for name in known)
     as_json = json.loads(ssdlab_command("list", "drives", "--json", cwd=tmp_path).stdout)
     assert [one["name"] for one in as_json] == list(drives())

@@ -46,15 +46,20 @@ fn write_few(c: &Config, writes: u32, seed: u64) -> Functional {
     f
 }
 
-/// No frontier of a pool has more superblocks open than one, or two if the spare holds so many; wear levelling apart.
-fn few_are_open(c: &Config, ftl: &Ftl) -> Result<(), String> {
-    let most = if 2 * c.alloc.classes().all <= c.most_classes() { 2 } else { 1 };
+/// The open superblocks of each frontier of a pool, wear levelling apart.
+fn open_superblocks(ftl: &Ftl) -> BTreeMap<(PoolId, u32), BTreeSet<u32>> {
     let mut open: BTreeMap<(PoolId, u32), BTreeSet<u32>> = BTreeMap::new();
-    for (plane, stream, block, _) in ftl.space.open_list() {
+    let wear = ftl.space.wear_stream();
+    for (plane, stream, block, _) in ftl.space.open_list().filter(|one| one.1 != wear) {
         open.entry((ftl.geo.pool_of(plane), stream)).or_default().insert(block.0);
     }
-    let wear = ftl.space.wear_stream();
-    match open.iter().find(|((_, stream), blocks)| *stream != wear && blocks.len() > most) {
+    open
+}
+
+/// No frontier of a pool has more superblocks open than one, or two if the spare holds so many.
+fn few_are_open(c: &Config, ftl: &Ftl) -> Result<(), String> {
+    let most = if 2 * c.alloc.classes().all <= c.most_classes() { 2 } else { 1 };
+    match open_superblocks(ftl).iter().find(|(_, blocks)| blocks.len() > most) {
         Some(((pool, stream), blocks)) => {
             Err(format!("{pool:?} has {blocks:?} open for frontier {stream}"))
         }
@@ -125,11 +130,7 @@ fn most_open(c: &Config, writes: u32) -> usize {
     for write in 0..user + writes {
         let lpn = if write < user { write } else { rng.below(u64::from(user)) as u32 };
         f.write(Lpn(lpn), 0).unwrap();
-        let mut open: BTreeMap<(PoolId, u32), BTreeSet<u32>> = BTreeMap::new();
-        for (plane, stream, block, _) in f.ftl.space.open_list() {
-            open.entry((f.ftl.geo.pool_of(plane), stream)).or_default().insert(block.0);
-        }
-        most = open.values().map(BTreeSet::len).fold(most, usize::max);
+        most = open_superblocks(&f.ftl).values().map(BTreeSet::len).fold(most, usize::max);
     }
     f.ftl.audit().unwrap();
     most

@@ -103,6 +103,15 @@ def drive_preset(drive: str, given: str) -> str:
     raise ConfigError([f"{given}: no such drive; there are: {', '.join(names)}{hint}"])
 
 
+def with_blocks_of(pages: int, config: Config) -> dict[str, object]:
+    """Keys of a device like `config` with so many pages a block.
+
+    Erases take the share of a plane's time that they take with the blocks of `config`.
+    """
+    erase = config["timing.erase_ns"] * pages / config["device.pages_per_block"]
+    return {"device.pages_per_block": pages, "timing.erase": f"{round(erase)} ns"}
+
+
 def set_text(value: object) -> str:
     """A Python value as text after `--set key=`: TOML, or a bare word."""
     if isinstance(value, str):

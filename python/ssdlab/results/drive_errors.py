@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 
 from ssdlab import _core
+from ssdlab.config.resolve import DRIVE
 
 KEPT = "drive_errors.json"
 """In this folder: the errors that the last comparison found (`ssdlab drives compare`)."""
@@ -43,9 +44,11 @@ def kept() -> dict[str, Errors]:
 
 def drive_of(preset: str | None) -> str:
     """A named drive and its errors, in words; empty if the preset is no named drive."""
+    if preset is None or not preset.startswith(DRIVE):
+        return ""
     presets = json.loads(_core.registry())["presets"]
     titles = {one["name"]: one["published"]["title"] for one in presets if one["published"]}
-    if preset is None or preset not in titles:
+    if preset not in titles:
         return ""
     errors = kept().get(preset, Errors(None, None, None))
     return f"{titles[preset]} ({preset}; against published figures: {errors.text()})"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ssdlab.config.given import typed
-from ssdlab.config.resolve import Config, ConfigLike, load_config
+from ssdlab.config.resolve import Config, ConfigLike, load_config, with_blocks_of
 from ssdlab.display.numbers import percent, size
 from ssdlab.errors import ConfigError, WorkloadError
 from ssdlab.results.answer import AMOUNT, TITLES
@@ -181,7 +181,7 @@ def prepared(
     base = load_config(drive, trace=trace, set={**common, **given})
     pages = footprint_pages(base)
     form, count = _form(base, pages, trace)
-    common |= form | _amount(info, pages, base) | _erase(base, form)
+    common |= form | _amount(info, pages, base)
     usual: Mapping[str, Mapping[str, object]] = POLICIES
     if drive == DRIVE:
         common["gc.trigger"] = _free_blocks(LOW_BLOCKS, count)
@@ -248,17 +248,8 @@ def _form(base: Config, pages: int, trace: str | Path) -> tuple[dict[str, object
     return {
         "device.channels": channels,
         "device.chips_per_channel": chips,
-        "device.pages_per_block": block,
+        **(with_blocks_of(block, base) if block < device["pages_per_block"] else {}),
     }, count
-
-
-def _erase(base: Config, form: Mapping[str, object]) -> dict[str, object]:
-    """Erases take the share of a plane's time that they take with the blocks of `base`."""
-    pages, of = form["device.pages_per_block"], base["device.pages_per_block"]
-    assert isinstance(pages, int)
-    return (
-        {} if pages == of else {"timing.erase": f"{round(base['timing.erase_ns'] * pages / of)} ns"}
-    )
 
 
 def _free_blocks(share: float, count: float) -> dict[str, object]:

@@ -9,7 +9,13 @@ from pathlib import Path
 
 import numpy as np
 
-from ssdlab.config.resolve import Config, drive_preset, load_config, preset_names
+from ssdlab.config.resolve import (
+    Config,
+    drive_preset,
+    load_config,
+    preset_names,
+    with_blocks_of,
+)
 from ssdlab.display.argument import argument
 from ssdlab.errors import ConfigError
 from ssdlab.reproduce.drives import fit
@@ -201,11 +207,9 @@ def smaller(like: str) -> Config:
     shape = fit.Shape.of(whole)
     device = whole.values["device"]
     pages = max(1, device["pages_per_block"] // SMALLER)
-    erase = whole["timing.erase_ns"] * pages / device["pages_per_block"]
     keys = {
-        "device.pages_per_block": pages,
+        **with_blocks_of(pages, whole),
         "device.over_provisioning": shape.raw_pages(device) / device["user_pages"] - 1,
-        "timing.erase": f"{round(erase)} ns",
     }
     return load_config(None, preset=like, set=keys)
 

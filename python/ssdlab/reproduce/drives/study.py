@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TypeAlias
 
+from ssdlab.config.resolve import with_blocks_of
 from ssdlab.reproduce.drives import choices, writes
 from ssdlab.reproduce.drives.known import Drive, Load, drives, knee_of
 from ssdlab.reproduce.matrix import Cell, Scheme, Workload
@@ -131,8 +132,7 @@ def timed(drive: Drive, rate: int, quick: bool) -> tuple[Keys, Keys]:
     pages = drive.config["device.pages_per_block"] // scale
     before, measured = choices.SECONDS_BEFORE, choices.SECONDS
     device: Keys = {
-        "device.pages_per_block": pages,
-        "timing.erase": f"{drive.config['timing.erase_ns'] // scale} ns",
+        **with_blocks_of(pages, drive.config),
         "precondition.overwrite": choices.SETTLED,
         "metrics.interval": "0 s",
     }
