@@ -118,6 +118,12 @@ def test_a_named_drive_gets_as_small_as_the_trace(trace: Path) -> None:
     given = {"timing.erase": "2 ms"}
     made = trial.prepared(trace, drive="drive:micron-7450-max-800", set=given, progress=False)
     assert {one.config["timing.erase_ns"] for one in made.planned} == {2_000_000}
+    # Blocks of a size that is given stay, and so do their erases.
+    given = {"device.pages_per_block": "4"}
+    made = trial.prepared(trace, drive="drive:micron-7450-max-800", set=given, progress=False)
+    for one in made.planned:
+        assert one.config["device.pages_per_block"] == 4
+        assert one.config["timing.erase_ns"] == whole["timing.erase_ns"]
 
 
 def test_a_policy_that_the_drive_refuses_is_left_out(trace: Path) -> None:

@@ -181,6 +181,9 @@ def prepared(
     base = load_config(drive, trace=trace, set={**common, **given})
     pages = footprint_pages(base)
     form, count = _form(base, pages, trace)
+    if "device.pages_per_block" in given:
+        # These blocks stay, and so does the time that erases of them take.
+        form.pop("timing.erase", None)
     common |= form | _amount(info, pages, base)
     usual: Mapping[str, Mapping[str, object]] = POLICIES
     if drive == DRIVE:
