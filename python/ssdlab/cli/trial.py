@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from ssdlab.cli.arguments import nanoseconds, read_as
-from ssdlab.cli.ending import end_comparison
+from ssdlab.cli.ending import INTERRUPTED, KEPT, UNFINISHED, results_in
 from ssdlab.cli.options import (
     Force,
     Jobs,
@@ -27,9 +27,9 @@ from ssdlab.cli.options import (
     StoreOption,
     Unit,
 )
-from ssdlab.cli.terminal import say
-from ssdlab.config.resolve import drive_preset
-from ssdlab.results.text import wrapped
+from ssdlab.cli.terminal import put_result, say
+from ssdlab.config.resolve import drive_preset, preset_names
+from ssdlab.errors import ConfigError, Interrupted
 from ssdlab.running import trial
 from ssdlab.running.kept import maker_of
 
@@ -68,28 +68,41 @@ def try_command(
     quiet: Quiet = False,
     no_html: NoHtml = False,
     store: StoreOption = None,
+    details: Annotated[
+        bool, typer.Option("--details", help="Print all policies and how they were found, too.")
+    ] = False,
     no_open: Annotated[
         bool, typer.Option("--no-open", help="Do not open the page in a browser.")
     ] = False,
 ) -> None:
-    """Compare the usual policies on a trace, on a drive of its size, and open the page."""
+    """Predict what a trace does to a drive: write amplification, latency, the best policy."""
     budget_s = nanoseconds("--budget", budget) / 1e9
     values = read_as(sets, unit, page_size, sort)
     tried = trial.DRIVE if drive is None else drive
-    if drive is not None and Path(drive).suffix != ".toml":
+    if drive is not None and Path(drive).suffix != ".toml" and drive not in preset_names():
         tried = drive_preset(drive, f"--drive {drive}")
-    made = trial.prepared(trace, drive=tried, set=values, seeds=seeds, progress=not quiet)
+    if seeds is not None and seeds < 2:
+        raise ConfigError([f"--seeds {seeds}: expected at least 2, for intervals between them"])
+    plan = trial.prepared(trace, drive=tried, set=values, progress=not quiet)
+    target = out or Path("runs") / f"try-{plan.drive.name}"
+    try:
+        with maker_of(on, jobs, store, not quiet, len(plan.policies)) as runner:
+            done = trial.tried(
+                plan, runner, seeds, budget_s, target, force, progress=not quiet, html=not no_html
+            )
+    except Interrupted as stopped:
+        if stopped.trial is not None:
+            put_result(json_, quiet, stopped.trial.to_json, stopped.trial.summary)
+            say(KEPT)
+        raise typer.Exit(INTERRUPTED) from None
+    show = done.summary if details else lambda: "\n".join(done.screen()) + "\n"
+    put_result(json_, quiet, done.to_json, show)
     if not quiet:
-        for name, what in made.lines:
-            say("\n".join(wrapped(f"{name:<7}", what)))
-        for policy, why in made.left_out.items():
-            say("\n".join(wrapped(f"without {policy}: ", why)))
-    target = out or Path("runs") / f"try-{made.planned[0].config.name}"
-    with maker_of(on, jobs, store, not quiet, len(made.planned)) as runner:
-        done = trial.tried(
-            made, runner, seeds, budget_s, target, force, progress=not quiet, html=not no_html
-        )
-    end_comparison(done, target, json_, quiet)
+        say(results_in(done.folder or target, target))
+    for title, reason in done.failures.items():
+        say(f"error: {title}: {reason}")
+    if done.failures:
+        raise typer.Exit(UNFINISHED)
     if not (no_html or no_open or quiet or json_ is not None) and done.folder is not None:
         _open(done.folder / "report.html")
 

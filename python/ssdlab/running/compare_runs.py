@@ -262,10 +262,19 @@ class Finished:
         )
 
 
-def run_into(planned: Sequence[Planned], folder: Path, runner: Runner, progress: bool) -> Finished:
-    """Make the runs, each into its place in `folder` as soon as it is done, without pages."""
+def run_into(
+    planned: Sequence[Planned],
+    folder: Path | None,
+    runner: Runner,
+    progress: bool,
+    enough: Enough | None = None,
+) -> Finished:
+    """Make the runs, each into its place in `folder` as soon as it is done, without pages.
+
+    With `enough` no further seed begins once that says so of the runs that have ended.
+    """
     planned = _checked(planned, runner, progress)
-    return _ran(planned, folder, runner, progress, html=False)
+    return _ran(planned, folder, runner, progress, html=False, enough=enough)
 
 
 def _checked(planned: Sequence[Planned], runner: Runner, progress: bool) -> list[Planned]:
