@@ -15,7 +15,6 @@ from ssdlab.results.trial import Trial
 
 def trial_page(trial: Trial) -> str:
     """The answer, the predicted write amplification, latencies, and how they were found."""
-    first, *answer = trial.screen()
     troubles = [f"{title} could not finish: {why}" for title, why in trial.failures.items()]
     troubles += ["Interrupted: runs are missing."] * trial.interrupted + list(trial.doubts)
     sections = [
@@ -25,7 +24,9 @@ def trial_page(trial: Trial) -> str:
         Section("how", "How it was found", _how(trial)),
     ]
     state = "" if trial.completed else ' · <strong class="bad">not completed</strong>'
-    return document(first, f'<p class="lead">{escape(trial.read)}{state}</p>', sections)
+    return document(
+        f"{trial.name} on a drive", f'<p class="lead">{escape(trial.read)}{state}</p>', sections
+    )
 
 
 def _answer(trial: Trial) -> str:
@@ -44,7 +45,8 @@ def _forest(trial: Trial) -> Forest:
     )
     caption = (
         f"Write amplification of the drive over that with {trial.baseline}, with the interval of"
-        " seeds and the size of blocks, for one application whose bursts grow with the drive and for"
+        " seeds and the size of blocks, for one application whose bursts grow with the drive and"
+        " for"
         " many tenants whose bursts mix. Blue is lowest, grey the baseline and what cannot be told"
         " from the lowest."
     )

@@ -1,9 +1,9 @@
 """Write amplification that small trials predict for a drive: values, intervals, who wins.
 
-A trial has the drive's erase units, with fewer pages. What is left of the error falls with the pages of an
-erase unit: a trial with half as many shows how much it is, and the prediction is extrapolated by that much
-(docs/scale.md). Updates come in two orders, as recorded and with a phase of its own for every page: the
-limits of one application on the drive and of many.
+A trial has the drive's erase units, with fewer pages. What is left of the error falls with the
+pages of an erase unit: a trial with half as many shows how much it is, and the prediction is
+extrapolated by that much (docs/scale.md). Updates come in two orders, as recorded and with a phase
+of its own for every page: the limits of one application on the drive and of many.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ class Predicted:
         return max(1.0, self.mean - width), self.mean + width
 
     def against(self, other: Predicted) -> Ratio | None:
-        """The ratio to `other` on the drive, as far as seeds and the size of blocks tell; None of one seed.
+        """The ratio to `other` on the drive; None of a single seed.
 
-        The interval holds those of the trial and of its extrapolation, and the ratio with half the pages
-        where that would rank the two the other way.
+        The interval holds those of the trial and of its extrapolation, and the ratio with half the
+        pages where that would rank the two the other way.
         """
         pairs = list(zip(self.values, other.values, strict=False))
         if len(pairs) < 2:

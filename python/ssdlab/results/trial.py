@@ -240,7 +240,8 @@ class Trial:
             "",
             *wrapped(
                 "",
-                "* writes least, or cannot be told from what does. Intervals hold seeds and the size of blocks.",
+                "* writes least, or cannot be told from what does. Intervals hold seeds and the"
+                " size of blocks.",
             ),
         ]
         for doubt in self.doubts:

@@ -1,9 +1,10 @@
 """A drive made small for a trace, without moving its write amplification.
 
-Write amplification in the steady state depends on the effective spare of a pool, on the number of its
-erase units, on the intervals between updates, and hardly on the pages of an erase unit (an error of the
-order of 1 / pages). So a trial keeps the drive's erase units, its watermark and its over-provisioning, and
-shrinks their pages until the trace fills it (docs/adr/0026-a-trial-keeps-the-blocks-of-a-drive.md).
+Write amplification in the steady state depends on the effective spare of a pool, on the number of
+its erase units, on the intervals between updates, and hardly on the pages of an erase unit (an
+error of the order of 1 / pages). So a trial keeps the drive's erase units, its watermark and its
+over-provisioning, and shrinks their pages until the trace fills it (docs/adr/0026-a-trial-keeps-
+the-blocks-of-a-drive.md).
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ WITHOUT_TIME: Keys = {
 FEWEST_PAGES = 32
 """Pages of an erase unit below which the error of its size is unknown."""
 TIMED_BLOCKS, FEWEST_TIMED = 343, 48
-"""Erase units of a pool of the timed trial: as many as these, if the trace fills them, and no fewer."""
+"""Erase units of a pool of the timed trial: as many as these, if the trace fills them, and no
+fewer."""
 
 
 @dataclass(frozen=True)
@@ -46,12 +48,12 @@ class Pool:
     over_provisioning: float
     """(physical - user) / user pages."""
     unused: float | None
-    """Erase units of a pool that hold no old data: open, or kept erased by the trigger. None where the
-    trigger does not count free blocks."""
+    """Erase units of a pool that hold no old data: open, or kept erased by the trigger. None where
+    the trigger does not count free blocks."""
 
     @staticmethod
     def of(config: Config) -> Pool:
-        """That of a configuration. Raises `ConfigError` for parity groups, whose pages are not of one pool."""
+        """That of a configuration. Raises `ConfigError` for parity groups: they span pools."""
         device, alloc = config.values["device"], config.values["alloc"]
         group = config.values.get("raid", {}).get("group", 0)
         if group:
@@ -94,7 +96,7 @@ class Pool:
 
 
 def _unused(config: Config) -> float | None:
-    """soft + 1 + (frontiers - 1) / 2: the watermark, the block that the host fills, half of each other one."""
+    """The watermark, the block that the host fills, and half a block of each other frontier."""
     triggers = config["gc.trigger"]
     if [one["policy"] for one in triggers] != ["free-blocks"]:
         return None
@@ -116,12 +118,17 @@ class Small:
     spare: float | None
     """Effective spare."""
 
+    @property
+    def over_provisioning(self) -> float:
+        """(physical - user) / user pages."""
+        return float(self.keys["device.over_provisioning"])  # type: ignore[arg-type]
+
 
 def without_time(drive: Config, pages: int, pools: int = 1) -> Small:
-    """The trial of write amplification: `pools` pools of the drive's erase units, on one plane each.
+    """The trial of write amplification: pools of the drive's erase units, on one plane each.
 
-    `pages` are those that the trace touches. More pools have smaller blocks: the two together show how much
-    their size matters.
+    `pages` are those that the trace touches. More pools have smaller blocks: the two together show
+    how much their size matters.
     """
     pool = Pool.of(drive)
     raw = pages * (1 + pool.over_provisioning)
@@ -146,10 +153,11 @@ def without_time(drive: Config, pages: int, pools: int = 1) -> Small:
     return Small(keys, pools, round(blocks), size, pool.spare(round(blocks), used))
 
 
-def with_time(drive: Config, pages: int) -> Small | None:
-    """The trial of latency: all channels, chips and planes of the drive, with smaller blocks and fewer of them.
+def with_time(drive: Config, pages: int, provision: float | None = None) -> Small | None:
+    """The trial of latency: the planes of the drive, with smaller blocks and fewer of them.
 
-    Its effective spare is the drive's. None where the trace fills too few blocks.
+    Its effective spare is the drive's, unless `provision` says how much it is over-provisioned.
+    None where the trace fills too few blocks.
     """
     pool = Pool.of(drive)
     members = pool.pages // drive["device.pages_per_block"]
@@ -158,9 +166,9 @@ def with_time(drive: Config, pages: int) -> Small | None:
         drive["device.pages_per_block"], max(1, int(of_pool / min(pool.blocks, TIMED_BLOCKS)))
     )
     used = pages / pool.pools / members / size
-    blocks = _blocks(pool, used)
-    if blocks < FEWEST_TIMED:
+    if _blocks(pool, used) < FEWEST_TIMED:
         return None
+    blocks = _blocks(pool, used) if provision is None else used * (1 + provision)
     keys: Keys = {
         **with_blocks_of(size, drive),
         "device.fit": "trace",

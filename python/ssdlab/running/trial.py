@@ -41,12 +41,13 @@ POLICIES: dict[str, dict[str, object]] = {
 """What is tried: the usual victims, and two that separate pages. The first is the baseline."""
 DRIVE = "tlc-960gb"
 """The drive, unless another one is named."""
-MEASURED = 2
-"""Times the pages of the trial that are written at least in the measurement."""
+BEFORE, MEASURED = 4, 2
+"""Times the pages of a trial that are written before the measurement, and at least in it."""
 MOST_WRITTEN = 25_000_000
 """Pages that a run writes, unless one pass of the trace writes more."""
 LONGER = (1, 2, 4)
-"""Factors of the lengths that are tried one after the other until write amplification has settled."""
+"""Factors of the lengths that are tried one after the other until write amplification has
+settled."""
 SEEDS = range(3, 11)
 """Fewest and most seeds."""
 NARROW = 0.01
@@ -54,8 +55,12 @@ NARROW = 0.01
 SAME = 0.01
 """Share by which runs of different lengths may differ if write amplification has settled."""
 TIMED_SEEDS = 2
+MATCHES, SLOPE = 5, -1.3
+"""Steps of the search for the over-provisioning of a timed trial, and how ln(WAF - 1) falls with
+its logarithm, to begin with."""
 DEEP, LONG = 1000, 100
-"""Pending requests, and 99th percentile of writes in program times, that only overload brings about."""
+"""Pending requests, and 99th percentile of writes in program times, that only overload brings
+about."""
 BUDGET_S = 30.0
 
 
@@ -80,24 +85,16 @@ class Plan:
         """A run of each policy under each order of updates, on so many pools."""
         small = scale.without_time(self.drive, self.pages, pools)
         return [
-            self._planned(
-                _label(policy, phases), small, policy, longer, {"workload.phases": phases}
-            )
+            self.planned(_label(policy, phases), small, policy, longer, {"workload.phases": phases})
             for phases in ORDERS
             for policy in self.policies
         ]
 
-    def with_time(self, policies: Sequence[str]) -> list[Planned]:
-        """A timed run of some policies; none where the trace fills too little of the drive."""
-        small = scale.with_time(self.drive, self.pages)
-        if small is None:
-            return []
-        return [self._planned(policy, small, policy, 1, {}) for policy in policies]
-
-    def _planned(
+    def planned(
         self, label: str, small: scale.Small, policy: str, longer: int, more: Mapping[str, object]
     ) -> Planned:
-        before, measured = self._loops(longer)
+        """A run of a policy on a device, so many times as long, with some keys more."""
+        before, measured = self.loops(longer)
         phases = more.get("workload.phases", "recorded")
         of_loop = self.info.requests if phases == "recorded" else self.info.updates.page_writes
         keys = {
@@ -110,19 +107,29 @@ class Plan:
         }
         return Planned(label, fitted(load_config(self.drive, trace=self.trace, set=keys)))
 
-    def _loops(self, longer: int) -> tuple[int, int]:
-        """How often the trace is run before the measurement, and in it; 1 and 0: a fifth of it is before.
+    def refusal(self, policy: str) -> Sequence[str]:
+        """Why the drive does not take a policy; empty if it does."""
+        try:
+            replace(self, policies={policy: self.policies[policy]}).without_time(1, 1)
+        except ConfigError as error:
+            return error.messages
+        return ()
 
-        Four loops are measured, or a multiple: the quarters that tell whether write amplification has
-        settled are then whole loops.
+    def loops(self, longer: int) -> tuple[int, int]:
+        """How often the trace is run before the measurement, and in it.
+
+        1 and 0 where it is too long for that: then a fifth of it comes before the measurement.
         """
         written = self.info.updates.page_writes
-        before = max(1, math.ceil(longer * self.pages / written))
-        measured = 4 * max(1, math.ceil(longer * MEASURED * self.pages / (4 * written)))
+        before = math.ceil(longer * BEFORE * self.pages / written)
+        measured = math.ceil(longer * MEASURED * self.pages / written)
         most = longer * MOST_WRITTEN // written
-        if before + measured <= most:
-            return before, measured
-        return 1, max(0, min(measured, most - 1))
+        return (before, measured) if before + measured <= most else (1, max(0, most - 1))
+
+    def is_periodic(self, longer: int) -> bool:
+        """Whether whole loops are measured, after so many that the device repeats itself."""
+        before, measured = self.loops(longer)
+        return measured > 0 and before * self.info.updates.page_writes >= BEFORE * self.pages
 
 
 def _label(policy: str, phases: str) -> str:
@@ -148,12 +155,13 @@ def try_trace(
 ) -> Trial:
     """Predict what a trace does to a drive under the usual policies.
 
-    `drive` is a preset, such as a named drive, or a configuration. Write amplification is predicted on
-    trials that keep its erase units and shrink their pages until the trace fills them, in two orders of
-    updates; latency on a trial with all its dies. `policies` maps labels to keys, instead of the usual
-    ones; `set` maps further keys to values, for all runs. Every policy is repeated with further seeds
-    until the intervals are narrow, or one more would not end within `budget_s` seconds (at least two
-    seeds), or with `seeds` of them. The rest, and what it raises, is as in `ssdlab.compare`.
+    `drive` is a preset, such as a named drive, or a configuration. Write amplification is predicted
+    on trials that keep its erase units and shrink their pages until the trace fills them, in two
+    orders of updates; latency on a trial with all its dies. `policies` maps labels to keys, instead
+    of the usual ones; `set` maps further keys to values, for all runs. Every policy is repeated
+    with further seeds until the intervals are narrow, or one more would not end within `budget_s`
+    seconds (at least two seeds), or with `seeds` of them. The rest, and what it raises, is as in
+    `ssdlab.compare`.
     """
     plan = prepared(trace, drive=drive, policies=policies, set=set, progress=progress)
     with maker_of(on, jobs, store, progress, len(plan.policies)) as runner:
@@ -178,19 +186,11 @@ def prepared(
     pages = footprint_pages(config)
     named = "" if drive == DRIVE else drive.name if isinstance(drive, Config) else str(drive)
     plan = Plan(config, named, str(trace), info, pages, policies or POLICIES, given)
-    taken: dict[str, Mapping[str, object]] = {}
-    left_out: dict[str, str] = {}
-    errors: list[str] = []
-    for label, keys in plan.policies.items():
-        try:
-            replace(plan, policies={label: keys}).without_time(1, 1)
-        except ConfigError as error:
-            left_out[label] = "; ".join(error.messages)
-            errors += error.messages
-        else:
-            taken[label] = keys
+    refused = {label: plan.refusal(label) for label in plan.policies}
+    left_out = {label: "; ".join(why) for label, why in refused.items() if why}
+    taken = {label: keys for label, keys in plan.policies.items() if label not in left_out}
     if not taken:
-        raise ConfigError(dict.fromkeys(errors))
+        raise ConfigError(dict.fromkeys(text for why in refused.values() for text in why))
     return replace(plan, policies=taken, left_out=left_out)
 
 
@@ -259,7 +259,7 @@ class _Runs:
 
     def trial(self, folder: Path | None) -> Trial:
         """All of them, with their files in `folder`."""
-        first, lengths = self._settled(folder)
+        first, lengths = self._first_seed(folder)
         small = [
             _by_label(self.plan.without_time(2, length))[label] for label, length in lengths.items()
         ]
@@ -271,21 +271,17 @@ class _Runs:
         further = [one for one in repeated(whole, most) if not one.first] if most > 1 else []
         enough = self._narrow_or_late(first) if self.seeds is None else None
         more = self._batch(further, folder, "amount", enough)
-        rankings = {
-            phases: Ranking(
-                {
-                    policy: Predicted(
-                        tuple(report.waf.total for report in reports),
-                        halved.reports[label].waf.total,
-                    )
-                    for policy in self.plan.policies
-                    if (label := _label(policy, phases)) in halved.reports
-                    and (reports := _reports(label, first, more))
-                    and all(report.waf.total is not None for report in reports)
-                }
-            )
-            for phases in ORDERS
-        }
+        rankings = {}
+        for phases in ORDERS:
+            predicted = {}
+            for policy in self.plan.policies:
+                label = _label(policy, phases)
+                reports = [first.get(label), *more.repetitions.get(label, {}).values()]
+                values = [one.waf.total for one in reports if one and one.waf.total]
+                half = halved.reports[label].waf.total if label in halved.reports else None
+                if half and label in lengths and len(values) == len(reports):
+                    predicted[policy] = Predicted(tuple(values), half)
+            rankings[phases] = Ranking(predicted)
         trial = Trial(
             name=Path(self.plan.trace).name.partition(".")[0],
             trace=self.plan.trace,
@@ -299,9 +295,7 @@ class _Runs:
             drive_writes=_drive_writes(self.plan),
             left_out=self.plan.left_out,
         )
-        timed = [] if self.interrupted else self.plan.with_time(trial.named)
-        latency = self._batch(repeated(timed, TIMED_SEEDS), folder, "time") if timed else None
-        doubt = _latency_doubt(latency, rankings) if latency is not None else TOO_SMALL
+        latency, doubt = (None, "") if self.interrupted else self._timed(trial, folder)
         return replace(
             trial,
             latency=latency,
@@ -310,6 +304,52 @@ class _Runs:
             interrupted=self.interrupted,
         )
 
+    def _timed(self, trial: Trial, folder: Path | None) -> tuple[Comparison | None, str]:
+        """Timed runs of the policies that are named, and why they tell nothing of the drive if so.
+
+        The first one shows whether the recorded arrivals overload the drive.
+        """
+        small = scale.with_time(self.plan.drive, self.plan.pages)
+        recorded = trial.rankings["recorded"].predicted
+        named = [label for label in trial.named if label in recorded]
+        if small is None or not named:
+            return None, TOO_SMALL if small is None else "no policy has a prediction"
+        smalls = {label: self._matched(label, recorded[label].mean) for label in named}
+        runs = [self.plan.planned(label, one, label, 1, {}) for label, one in smalls.items()]
+        first = self._batch(runs[:1], folder, "arrivals")
+        doubt = _overload(first)
+        if doubt or self.interrupted:
+            return first, doubt
+        done = self._batch(repeated(runs, TIMED_SEEDS), folder, "time")
+        return done, _mismatch(done, recorded)
+
+    def _matched(self, policy: str, target: float) -> scale.Small:
+        """The timed device with the over-provisioning at which a policy writes what the drive
+        writes.
+
+        Its erase units are fewer than the drive's, so equal effective spare is not enough.
+        """
+        small = scale.with_time(self.plan.drive, self.plan.pages)
+        assert small is not None, "it was asked for before"
+        points: list[tuple[float, float]] = []
+        for step in range(MATCHES):
+            without = replace(small, keys={**small.keys, **scale.WITHOUT_TIME})
+            run = self.plan.planned(policy, without, policy, 1, {})
+            reports = self._batch([run], None, f"match-{step}").reports
+            waf = reports[policy].waf.total if policy in reports else None
+            if waf is None or abs(waf / target - 1) < SAME:
+                break
+            points.append((math.log(small.over_provisioning), math.log(max(waf - 1, 1e-4))))
+            slope = SLOPE
+            if len(points) > 1 and points[-1][0] != points[-2][0]:
+                slope = (points[-1][1] - points[-2][1]) / (points[-1][0] - points[-2][0])
+            wanted = math.log(max(target - 1, 1e-4))
+            move = (wanted - points[-1][1]) / (slope if slope < -0.1 else SLOPE)
+            spare = math.exp(points[-1][0] + max(-0.7, min(0.7, move)))
+            small = scale.with_time(self.plan.drive, self.plan.pages, spare)
+            assert small is not None, "its blocks do not depend on the spare"
+        return small
+
     def _doubts(self, rankings: Mapping[str, Ranking]) -> Iterator[str]:
         """Why the trials do not tell who writes least, the weightiest first."""
         pages = scale.without_time(self.plan.drive, self.plan.pages).pages
@@ -317,8 +357,10 @@ class _Runs:
             needed = scale.FEWEST_PAGES * self.plan.pages / max(pages, 1)
             needed *= self.plan.drive["device.page_bytes"]
             yield (
-                f"the trace touches so little that {pages} pages make an erase unit of the trial, and at"
-                f" least {scale.FEWEST_PAGES} are needed: use a trace that touches {size(needed)} or more"
+                f"the trace touches so little that {pages} pages make an erase unit of the trial,"
+                " and at"
+                f" least {scale.FEWEST_PAGES} are needed: use a trace that touches {size(needed)}"
+                " or more"
             )
         base = next(iter(self.plan.policies))
         if any(base not in ranking.predicted for ranking in rankings.values()):
@@ -334,7 +376,7 @@ class _Runs:
                     f" {percent(share)}: use a trace that touches more"
                 )
 
-    def _settled(self, folder: Path | None) -> tuple[dict[str, Report], dict[str, int]]:
+    def _first_seed(self, folder: Path | None) -> tuple[dict[str, Report], dict[str, int]]:
         """The first seed of each run, long enough to settle where `LONGER` permits; how long."""
         reports: dict[str, Report] = {}
         lengths = dict.fromkeys((one.label for one in self.plan.without_time(1, 1)), LONGER[0])
@@ -344,7 +386,12 @@ class _Runs:
             if not open_ or self.interrupted:
                 break
             done = self._batch(open_, folder, f"first-{longer}").reports
-            settled |= {label for label, one in done.items() if _settled(one, reports.get(label))}
+            is_periodic = self.plan.is_periodic(longer)
+            settled |= {
+                label
+                for label, one in done.items()
+                if _valid(one) and (is_periodic or _settled(one, reports.get(label)))
+            }
             reports |= done
             lengths |= {one.label: longer for one in open_}
         self.unsettled = {
@@ -396,24 +443,17 @@ def _by_label(planned: Sequence[Planned]) -> dict[str, Planned]:
     return {one.label: one for one in planned}
 
 
-def _reports(label: str, first: Mapping[str, Report], more: Comparison) -> list[Report]:
-    """All seeds of a run, in order."""
-    return [first[label], *more.repetitions.get(label, {}).values()] if label in first else []
+def _valid(report: Report) -> bool:
+    """Whether the write amplification of a run is that of its policy."""
+    return bool(report.completed and report.gc.calls and report.verdict.decided_by != "reserve")
 
 
 def _settled(report: Report, shorter: Report | None) -> bool:
-    """Whether the write amplification of a run is that of the steady state.
-
-    Either the run says so itself, or one that is twice as long came to the same.
-    """
-    if not report.completed or report.waf.total is None or not report.gc.calls:
-        return False
-    if report.verdict.decided_by == "reserve":
-        return False
+    """Whether a run says that write amplification has settled, or one half as long has the same."""
     if report.steady_state.reached:
         return True
-    same = shorter is not None and shorter.waf.total is not None
-    return same and abs(report.waf.total / shorter.waf.total - 1) < SAME
+    before, now = shorter and shorter.waf.total, report.waf.total
+    return bool(before and now and abs(now / before - 1) < SAME)
 
 
 def _unsettled(report: Report) -> str:
@@ -431,26 +471,30 @@ def _unsettled(report: Report) -> str:
 TOO_SMALL = "the trace touches too little to fill blocks on every die of the drive"
 
 
-def _latency_doubt(latency: Comparison, rankings: Mapping[str, Ranking]) -> str:
-    """Why the latencies of the timed trial are not those of the drive; empty if they are."""
-    recorded = rankings["recorded"].predicted
-    for label, report in latency.reports.items():
+def _overload(latency: Comparison) -> str:
+    """Whether the recorded arrivals come faster than the drive answers, in words; else empty."""
+    for report in latency.reports.values():
         program, slow = report.config["timing.program_ns"], report.latency.write.p99
-        if report.little.peak_in_system >= DEEP and (slow is None or slow > LONG * program):
-            utilisation = report.device.utilisation
-            busiest = max([*utilisation.chip, *utilisation.channel], default=0.0)
+        if report.little.peak_in_system < DEEP or (slow is not None and slow < LONG * program):
+            continue
+        utilisation = report.device.utilisation
+        busiest = max([*utilisation.chip, *utilisation.channel], default=0.0)
+        return (
+            f"the recorded arrivals overload this drive (utilisation {percent(busiest)}, up to"
+            f" {report.little.peak_in_system:,} requests pending): let them wait for one another,"
+            " --set host.mode=closed, or come slower, --set workload.time_scale=4"
+        )
+    return ""
+
+
+def _mismatch(latency: Comparison, recorded: Mapping[str, Predicted]) -> str:
+    """Whether a timed run writes something else than the drive, in words; else empty."""
+    for label, report in latency.reports.items():
+        waf, wanted = report.waf.total, recorded[label].mean
+        if waf is not None and report.completed and abs(waf / wanted - 1) > APART:
             return (
-                f"the recorded arrivals overload this drive (utilisation {percent(busiest)}, up to"
-                f" {report.little.peak_in_system:,} requests pending): let them wait for one another,"
-                " --set host.mode=closed, or come slower, --set workload.time_scale=4"
-            )
-        waf = report.waf.total
-        if waf is None or label not in recorded or not report.completed:
-            return f"the timed run of {label} did not finish"
-        if abs(waf / recorded[label].mean - 1) > APART:
-            return (
-                f"write amplification of the timed trial is {ratio(waf)} with {label}, where the drive has"
-                f" {ratio(recorded[label].mean)}: use a trace that touches more"
+                f"write amplification of the timed trial is {ratio(waf)} with {label}, where the"
+                f" drive has {ratio(wanted)}: use a trace that touches more"
             )
     return ""
 
@@ -471,7 +515,8 @@ def _read(info: Info, touched: int) -> str:
     """How the trace was read, and what it does."""
     source = info.source
     return (
-        f"{source.file}: {source.format}, {info.requests:,} requests, which touch {size(touched)} and"
+        f"{source.file}: {source.format}, {info.requests:,} requests, which touch {size(touched)}"
+        " and"
         f" write {size(info.ops.write.bytes)} in {duration(info.duration_ns)}"
     )
 
@@ -487,4 +532,4 @@ def _drive_writes(plan: Plan) -> float | None:
         return None
     device = plan.drive.values["device"]
     capacity = device["user_pages"] * device["page_bytes"]
-    return plan.info.ops.write.bytes * 86_400e9 / plan.info.duration_ns / capacity
+    return float(plan.info.ops.write.bytes * 86_400e9 / plan.info.duration_ns / capacity)
