@@ -41,7 +41,8 @@ def test_no_order_where_half_the_pages_would_rank_the_other_way() -> None:
     other = Predicted((1.99, 1.99), 1.95)
     ratio = other.against(base)
     assert ratio is not None
-    assert ratio.low is not None and ratio.high is not None
+    assert ratio.low is not None
+    assert ratio.high is not None
     assert ratio.low < 1 < ratio.high == pytest.approx(1.95 / 1.9)
 
 
@@ -54,10 +55,12 @@ def test_a_winner_wins_under_both_orders() -> None:
     recorded, independent = ranking(a=2.0, b=1.8, c=2.1), ranking(a=4.0, b=3.0, c=3.1)
     same = verdict({"recorded": recorded, "independent": independent})
     assert same.winners == {"recorded": ("b",), "independent": ("b",)}
-    assert same.decided and same.common == ("b",)
+    assert same.decided
+    assert same.common == ("b",)
     other = verdict({"recorded": recorded, "independent": ranking(a=4.0, b=3.1, c=3.0)})
     assert other.winners == {"recorded": ("b",), "independent": ("c",)}
-    assert not other.decided and other.common == ()
+    assert not other.decided
+    assert other.common == ()
 
 
 def test_what_cannot_be_told_from_the_best_is_named_with_it() -> None:
@@ -70,7 +73,8 @@ def test_what_cannot_be_told_from_the_best_is_named_with_it() -> None:
     )
     assert set(close.best) == {"a", "b"}
     both = verdict({"recorded": close, "independent": ranking(a=3.0, b=3.5, c=4.0)})
-    assert both.common == ("a",) and not both.decided
+    assert both.common == ("a",)
+    assert not both.decided
 
 
 def test_a_large_extrapolation_is_unclear() -> None:
@@ -105,11 +109,12 @@ def test_a_trial_has_the_blocks_and_the_effective_spare_of_the_drive(name: str) 
             assert small.spare == pytest.approx(found)
         timed = scale.with_time(drive, touched)
         assert timed is not None
-        assert "device.channels" not in timed.keys and "device.planes_per_chip" not in timed.keys
+        assert "device.channels" not in timed.keys
+        assert "device.planes_per_chip" not in timed.keys
         assert timed.spare == pytest.approx(spare, abs=0.6 / timed.blocks * (1 + spare))
 
 
-def test_a_device_has_the_blocks_that_its_trial_says(tmp_path: object) -> None:
+def test_what_one_pool_cannot_stand_for_is_refused() -> None:
     drive = ssdlab.load_config("tlc-960gb")
     assert scale.with_time(drive, 1000) is None
     with pytest.raises(ssdlab.ConfigError, match="parity groups span pools"):

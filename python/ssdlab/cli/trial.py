@@ -29,7 +29,7 @@ from ssdlab.cli.options import (
 )
 from ssdlab.cli.terminal import put_result, say
 from ssdlab.config.resolve import drive_preset, preset_names
-from ssdlab.errors import ConfigError, Interrupted
+from ssdlab.errors import Interrupted
 from ssdlab.running import trial
 from ssdlab.running.kept import maker_of
 
@@ -81,8 +81,6 @@ def try_command(
     tried = trial.DRIVE if drive is None else drive
     if drive is not None and Path(drive).suffix != ".toml" and drive not in preset_names():
         tried = drive_preset(drive, f"--drive {drive}")
-    if seeds is not None and seeds < 2:
-        raise ConfigError([f"--seeds {seeds}: expected at least 2, for intervals between them"])
     plan = trial.prepared(trace, drive=tried, set=values, progress=not quiet)
     target = out or Path("runs") / f"try-{plan.drive.name}"
     try:

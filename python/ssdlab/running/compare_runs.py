@@ -82,12 +82,17 @@ def plan(
     return planned if seeds is None else repeated(planned, seeds)
 
 
-def repeated(planned: list[Planned], seeds: int) -> list[Planned]:
-    """Every run with the seeds `run.seed`, `run.seed` + 1, ...: the same ones for all."""
+def check_seeds(seeds: int) -> None:
+    """Raise `ConfigError` for fewer seeds than intervals need."""
     if seeds < 2:
         raise ConfigError(
             [f"{argument(seeds=seeds)}: expected at least 2, for intervals between them"]
         )
+
+
+def repeated(planned: list[Planned], seeds: int) -> list[Planned]:
+    """Every run with the seeds `run.seed`, `run.seed` + 1, ...: the same ones for all."""
+    check_seeds(seeds)
     begins = {one.config["run.seed"]: one.label for one in planned}
     if len(begins) > 1:
         (a, of_a), (b, of_b), *_ = begins.items()

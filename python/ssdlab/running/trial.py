@@ -20,7 +20,7 @@ from ssdlab.results.prediction import ORDERS, Predicted, Ranking
 from ssdlab.results.report import Report
 from ssdlab.results.trial import APART, JSON, SUMMARY, Form, Trial
 from ssdlab.running import scale
-from ssdlab.running.compare_runs import Enough, repeated, run_into
+from ssdlab.running.compare_runs import Enough, check_seeds, repeated, run_into
 from ssdlab.running.fitted import fitted, footprint_pages
 from ssdlab.running.kept import maker_of
 from ssdlab.running.runner import Planned, Runner
@@ -163,6 +163,8 @@ def try_trace(
     seconds (at least two seeds), or with `seeds` of them. The rest, and what it raises, is as in
     `ssdlab.compare`.
     """
+    if seeds is not None:
+        check_seeds(seeds)
     plan = prepared(trace, drive=drive, policies=policies, set=set, progress=progress)
     with maker_of(on, jobs, store, progress, len(plan.policies)) as runner:
         return tried(plan, runner, seeds, budget_s, out, force, progress, html)
@@ -268,7 +270,7 @@ class _Runs:
             _by_label(self.plan.without_time(1, length))[label] for label, length in lengths.items()
         ]
         most = (SEEDS.stop - 1) if self.seeds is None else self.seeds
-        further = [one for one in repeated(whole, most) if not one.first] if most > 1 else []
+        further = [one for one in repeated(whole, most) if not one.first]
         enough = self._narrow_or_late(first) if self.seeds is None else None
         more = self._batch(further, folder, "amount", enough)
         rankings = {}
@@ -324,10 +326,10 @@ class _Runs:
         return done, _mismatch(done, recorded)
 
     def _matched(self, policy: str, target: float) -> scale.Small:
-        """The timed device with the over-provisioning at which a policy writes what the drive
-        writes.
+        """The timed device on which a policy writes what it writes on the drive.
 
-        Its erase units are fewer than the drive's, so equal effective spare is not enough.
+        Its erase units are fewer than the drive's, so equal effective spare is not enough: the
+        over-provisioning is searched for.
         """
         small = scale.with_time(self.plan.drive, self.plan.pages)
         assert small is not None, "it was asked for before"
