@@ -21,8 +21,8 @@ struct Update {
 /// The updates of a trace, page by page, each page shifted cyclically by a phase of its own.
 ///
 /// Time is counted in pages written: an update after `t` of the `n` page writes of a loop comes after
-/// `(t + phase) mod n` of them. Every loop has the same order. Reads and flushes, which change no page, are left out, and so
-/// are TRIMs of parts of pages.
+/// `(t + phase) mod n` of them. Every loop has the same order. Reads and flushes, which change no page, are left out,
+/// and so are TRIMs of parts of pages.
 pub(crate) struct Phased {
     updates: Vec<Update>,
     sectors_per_page: u32,
@@ -32,7 +32,7 @@ pub(crate) struct Phased {
 }
 
 impl Phased {
-    /// The updates of one loop, `source`, on pages of `page_bytes`, repeated `loops` times. The phases depend on `seed`.
+    /// The updates of one loop, `source`, on pages of `page_bytes`, repeated `loops` times; `seed` draws the phases.
     ///
     /// # Errors
     /// `source` fails, holds copies, or updates no page.
