@@ -24,9 +24,8 @@ def trial_page(trial: Trial) -> str:
         Section("how", "How it was found", _how(trial)),
     ]
     state = "" if trial.completed else ' · <strong class="bad">not completed</strong>'
-    return document(
-        f"{trial.name} on a drive", f'<p class="lead">{escape(trial.read)}{state}</p>', sections
-    )
+    lead = f'<p class="lead">{escape(trial.drive)}{state}</p><p>{escape(trial.read)}</p>'
+    return document(f"{trial.name} on {trial.drive.partition(' ')[0]}", lead, sections)
 
 
 def _answer(trial: Trial) -> str:

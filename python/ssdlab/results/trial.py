@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -177,10 +178,10 @@ class Trial:
         if self.latency is None:
             return ""
         said = []
-        for label, report in self.latency.reports.items():
-            value = getattr(getattr(report.latency, op), PERCENTILE)
-            if value is not None:
-                said.append(f"{label} {duration(value)}")
+        for label, by_seed in self.latency.repetitions.items():
+            values = [getattr(getattr(one.latency, op), PERCENTILE) for one in by_seed.values()]
+            if None not in values:
+                said.append(f"{label} {duration(statistics.fmean(values))}")
         return f"p99.9 {', '.join(said)}" if said else ""
 
     def _writes(self) -> str:
