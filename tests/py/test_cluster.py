@@ -377,7 +377,15 @@ def test_ctrl_c_keeps_what_is_done_and_stops_the_workers(two: Dask, tmp_path: Pa
             return not any(busy.values())
 
         until(idle)
-    assert Sweep.read(tmp_path / "s").outcomes
+    short = {**SMALL, "workload.requests": 1000}
+    vary: dict[str, Any] = {RESERVE: [1, 2]}
+    here = ssdlab.sweep("greedy-8ch", set=short, vary=vary, seeds=4, progress=False)
+    done = Sweep.read(tmp_path / "s").rows
+    expected = {(row[RESERVE], row["seed"]): row["event_digest"] for row in here.rows}
+    assert done
+    for row in done:
+        assert row["workload.requests"] == 1000
+        assert row["event_digest"] == expected[row[RESERVE], row["seed"]]
 
 
 def test_workers_stop_when_their_client_is_killed(two: Dask, tmp_path: Path) -> None:

@@ -255,6 +255,31 @@ def test_a_grid_is_resumed_byte_for_byte(done: Sweep, tmp_path: Path) -> None:
     assert whole.completed
 
 
+@pytest.mark.parametrize("torn", [1, 20, -1])
+def test_a_torn_line_is_cut_off_before_the_next_is_added(torn: int, tmp_path: Path) -> None:
+    """After every resumption each line of the file is one of the lines of an undisturbed sweep."""
+    vary = {OP: "lin:0.2:0.9:4"}
+    whole = swept(vary=vary, out=tmp_path / "whole", jobs=1)
+    lines = (tmp_path / "whole" / OUTCOMES).read_bytes().splitlines(keepends=True)
+    assert len(lines) == 4
+
+    swept(vary=vary, out=tmp_path / "s", budget=2, jobs=1)
+    file = tmp_path / "s" / OUTCOMES
+    for known in (2, 3):
+        part = file.read_bytes().splitlines(keepends=True)
+        assert len(part) == known
+        missing = next(one for one in lines if one not in part)
+        with file.open("ab") as out:
+            out.write(missing[:torn])
+        swept(vary=vary, out=tmp_path / "s", budget=1, jobs=1)
+        assert file.read_bytes().startswith(b"".join(part))
+    held = file.read_bytes()
+    assert sorted(held.splitlines(keepends=True)) == sorted(lines)
+    assert Sweep.read(tmp_path / "s").rows == whole.rows
+    assert swept(vary=vary, out=tmp_path / "s").rows == whole.rows
+    assert file.read_bytes() == held, "nothing is left to run"
+
+
 def test_a_damaged_line_is_run_again(tmp_path: Path, done: Sweep) -> None:
     swept(out=tmp_path / "s")
     file = tmp_path / "s" / OUTCOMES
@@ -644,7 +669,7 @@ def test_means_of_the_page_are_those_over_the_seeds(done: Sweep) -> None:
 def test_plots_show_and_save_themselves(done: Sweep, tmp_path: Path) -> None:
     drawing = done.plot("waf", x=OP)
     text = drawing._repr_svg_()
-    assert text
+    assert text is not None
     assert text.count('class="dot"') + text.count('class="hollow"') == 10
     assert text in drawing._repr_html_().replace(' style="width:100%;height:auto"', "")
     assert drawing.save(tmp_path / "waf.svg") == tmp_path / "waf.svg"
@@ -666,7 +691,7 @@ def test_reports_and_comparisons_plot_themselves(tmp_path: Path) -> None:
     assert several._repr_html_().count("<svg") > 1
     with pytest.raises(ssdlab.OutputError, match="name one of them"):
         several.save(tmp_path / "all.svg")
-    assert report.plot("ccdf")._repr_svg_()
+    assert str(report.plot("ccdf")._repr_svg_()).startswith("<svg")
     vary: dict[str, Any] = {OP: "0.3:0.5:0.1", "gc.victim": ["greedy", "fifo"]}
     done = ssdlab.compare([config], vary=vary, out=tmp_path / "c", progress=False)
     assert done.plot("waf", x=OP)._repr_svg_()

@@ -44,7 +44,9 @@ def few_reasons(failed: Mapping[str, Sequence[str]], table: str) -> dict[str, st
     return found
 
 
-def end_comparison(done: Comparison, target: Path, json_: Form, quiet: bool) -> None:
+def end_comparison(
+    done: Comparison, target: Path, unstored: Mapping[str, str], json_: Form, quiet: bool
+) -> None:
     """Print a comparison and where it is; exit with an error if it is incomplete."""
     put_result(json_, quiet, done.to_json, done.summary)
     if not quiet:
@@ -52,9 +54,10 @@ def end_comparison(done: Comparison, target: Path, json_: Form, quiet: bool) -> 
     if done.interrupted:
         say(KEPT)
         raise typer.Exit(INTERRUPTED)
-    for label, reason in done.failures.items():
+    failures = {**done.failures, **unstored}
+    for label, reason in failures.items():
         say(f"error: {label}: {reason}")
-    if done.failures:
+    if failures:
         raise typer.Exit(UNFINISHED)
 
 

@@ -31,7 +31,7 @@ from ssdlab.cli.terminal import say
 from ssdlab.config.resolve import drive_preset
 from ssdlab.results.text import wrapped
 from ssdlab.running import trial
-from ssdlab.running.kept import maker_of
+from ssdlab.running.kept import maker_of, not_stored
 
 app = typer.Typer()
 
@@ -89,7 +89,7 @@ def try_command(
         done = trial.tried(
             made, runner, seeds, budget_s, target, force, progress=not quiet, html=not no_html
         )
-    end_comparison(done, target, json_, quiet)
+    end_comparison(done, target, not_stored(runner), json_, quiet)
     if not (no_html or no_open or quiet or json_ is not None) and done.folder is not None:
         _open(done.folder / "report.html")
 
