@@ -5,8 +5,8 @@
     python tools/mutants.py changed BASE           every mutant of the lines changed since BASE
     python tools/mutants.py changed BASE --budget SECONDS      some of them, drawn by SEED
 
-cargo-mutants generates the mutants (`cargo install cargo-mutants --locked` with the version that
-`tools/mutation/listing.py` names; `--tool` says where it is). All of them are compiled into one
+cargo-mutants generates the mutants; `make mutants` installs the version that
+`tools/mutation/listing.py` names, and `--tool` says where it is. All of them are compiled into one
 build, and a variable of the environment selects one. Each suite runs once without a mutant, which
 shows the mutants it reaches; a mutant meets only those suites, the quickest first, until a test
 fails. One that needs 8 times the processor time of the suite counts as caught. The bindings have
@@ -178,7 +178,7 @@ def run_crate(
     tree, target = tree_and_target(crate)
     # All of them, those with a result too: so the sources stay the same while tests are added.
     numbered = dict(enumerate(order, start=1))
-    left_out = prepare(ROOT, tree, target, numbered)
+    left_out = prepare(ROOT, tree, target, [*numbered.items()])
     print(f"{crate}: {len(order)} mutants, {len(left_out)} need a build of their own", flush=True)
     ready = baseline(crate, suites(ROOT, tree, target, crate), results.longest_s)
     held = [number for number in numbered if number not in left_out]

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -143,18 +144,22 @@ def guilty(tree: Path, messages: list[dict[str, object]]) -> set[int]:
     return found
 
 
-def prepare(root: Path, tree: Path, target: Path, numbered: dict[int, Mutant]) -> set[int]:
+def prepare(
+    root: Path, tree: Path, target: Path, numbered: Sequence[tuple[int, Mutant]]
+) -> set[int]:
     """Sources with all mutants that compile together; returns the numbers of the others."""
     notes = tree.with_suffix(".alone.json")
     known = set(json.loads(notes.read_text(encoding="utf-8"))) if notes.exists() else set()
-    left_out = {n for n, mutant in numbered.items() if f"{mutant.name} {mutant.digest}" in known}
-    crates = sorted({mutant.crate for mutant in numbered.values()})
+    left_out = {n for n, mutant in numbered if f"{mutant.name} {mutant.digest}" in known}
+    crates = sorted({mutant.crate for _, mutant in numbered})
     while True:
         with tempfile.TemporaryDirectory() as folder:
             fresh = Path(folder)
             copy_sources(root, fresh)
-            held = {n: m for n, m in numbered.items() if n not in left_out}
-            left_out |= set(instrument(fresh, held))
+            # Until nothing more is left out: what is in several functions must be in none.
+            while alone := set(instrument(fresh, [p for p in numbered if p[0] not in left_out])):
+                left_out |= alone
+                copy_sources(root, fresh)
             sync(fresh, tree)
         errors: set[int] = set()
         for crate in crates:
@@ -165,8 +170,8 @@ def prepare(root: Path, tree: Path, target: Path, numbered: dict[int, Mutant]) -
                     raise SystemExit(f"the sources do not compile:\n{errors_of(messages)}")
                 errors |= found
         if not errors:
-            names = [f"{numbered[n].name} {numbered[n].digest}" for n in sorted(left_out)]
-            notes.write_text(json.dumps(names), encoding="utf-8")
+            names = {f"{mutant.name} {mutant.digest}" for n, mutant in numbered if n in left_out}
+            notes.write_text(json.dumps(sorted(names)), encoding="utf-8")
             return left_out
         left_out |= errors
 
@@ -175,16 +180,20 @@ def suites(root: Path, tree: Path, target: Path, crate: str) -> list[Suite]:
     """The test binaries of a crate, and of the crates whose tests run it as well."""
     if crate == BINDINGS:
         return _python_suites(root, tree, target)
+    tested = [crate, *ALSO_TESTED_BY.get(crate, [])]
+    return [suite for one in tested for suite in binaries(tree, target, one, "--lib", "--tests")]
+
+
+def binaries(tree: Path, target: Path, crate: str, *which: str) -> list[Suite]:
+    """Test binaries of a crate."""
+    ok, messages = cargo(tree, target, "test", "-p", crate, "--no-run", *which)
+    if not ok:
+        raise SystemExit(f"the tests of {crate} do not compile:\n{errors_of(messages)}")
     found = []
-    for tested in [crate, *ALSO_TESTED_BY.get(crate, [])]:
-        ok, messages = cargo(tree, target, "test", "-p", tested, "--no-run", "--lib", "--tests")
-        if not ok:
-            raise SystemExit(f"the tests of {tested} do not compile:\n{errors_of(messages)}")
-        folder = tree / "crates" / tested
-        for message in messages:
-            binary, made_of = message.get("executable"), message.get("target")
-            if isinstance(binary, str) and isinstance(made_of, dict):
-                found.append(Suite(str(made_of["name"]), [binary], folder))
+    for message in messages:
+        binary, made_of = message.get("executable"), message.get("target")
+        if isinstance(binary, str) and isinstance(made_of, dict):
+            found.append(Suite(str(made_of["name"]), [binary], tree / "crates" / crate))
     return found
 
 
