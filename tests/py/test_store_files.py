@@ -20,7 +20,7 @@ from pyarrow import parquet
 
 import ssdlab
 import stored
-from running import ssdlab_command
+from running import ssdlab_command, ssdlab_process
 from ssdlab import cli
 from ssdlab.cli.ending import explained
 from ssdlab.display.argument import on_the_command_line
@@ -175,7 +175,7 @@ def test_a_full_disk_is_an_error_and_damages_nothing(folder: Path, tmp_path: Pat
     keys = parts(folder, [2])
     words = ["--set", "workload.requests=300", "--set", "precondition.fill=1"]
     words += ["--vary", "run.seed=lin:1:9:9", "--store", "kept", "--out", "s", "--no-html"]
-    done = ssdlab_command("sweep", "greedy-8ch", *words, cwd=tmp_path, limit=full_disk)
+    done = ssdlab_process("sweep", "greedy-8ch", *words, cwd=tmp_path, limit=full_disk)
     assert done.returncode == 2
     assert "parquet: cannot be written: File too large" in done.stderr
     assert "Traceback" not in done.stderr
