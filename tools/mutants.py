@@ -100,10 +100,10 @@ def changed(tool: str, base: str) -> list[Mutant]:
 class CrateResults(Results):
     """Results of the mutants of the crates."""
 
-    def __init__(self, path: Path, again: bool, longest_s: float) -> None:
+    def __init__(self, path: Path, again: bool, longest_s: float, origin: Origin) -> None:
         # Those that only some suites have judged are judged anew where more of them run.
         forgotten = {"survived", "quick"} if again else {"quick"} if longest_s > QUICK_S else set()
-        super().__init__(path, forgotten, lambda area, by: witness(ROOT, area, by), Origin.of(ROOT))
+        super().__init__(path, forgotten, lambda area, by: witness(ROOT, area, by), origin)
         self.longest_s = longest_s
 
     def judge(self, mutant: Mutant, ready: list[Suite], number: int) -> None:
@@ -224,7 +224,8 @@ def main() -> int:
     longest_s = QUICK_S if options.quick else BUDGETED_S if options.budget else math.inf
     known = reasons(EQUIVALENT)
     if options.what == "sample":
-        results = CrateResults(KEPT, options.again, longest_s)
+        origin = Origin.of(ROOT) if options.table else Origin.of_committed(ROOT)
+        results = CrateResults(KEPT, options.again, longest_s, origin)
         results.forget(is_stale)
         crates = options.names or list(SAMPLE)
         found = mutants(ROOT, options.tool, crates)
@@ -236,7 +237,7 @@ def main() -> int:
         if not options.table:
             results.tidy(chosen)
         return 1 if results.table(chosen, known) else 0
-    results = CrateResults(WORK / "changed.jsonl", options.again, longest_s)
+    results = CrateResults(WORK / "changed.jsonl", options.again, longest_s, Origin.of(ROOT))
     found = changed(options.tool, *(options.names or ["main"]))
     every = {crate: [m for m in found if m.crate == crate] for crate in SAMPLE}
     every = {crate: order for crate, order in every.items() if order}

@@ -267,7 +267,7 @@ def main() -> int:
         KEPT if is_sample else WORK / "python.jsonl",
         {"survived", "quick"} if options.again else {"quick"},
         lambda area, by: witness(ROOT, area, by),
-        Origin.of(ROOT),
+        Origin.of_committed(ROOT) if is_sample and not options.table else Origin.of(ROOT),
     )
     if is_sample:
         results.forget(is_stale)

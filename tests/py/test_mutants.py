@@ -6,6 +6,7 @@ Commands that hang are ended, with all that they have started.
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -138,6 +139,31 @@ def test_a_result_falls_with_the_test_that_caught_the_mutant(tmp_path: Path) -> 
     assert [json.loads(line)["verdict"] for line in file.read_text().splitlines()] == ["survived"]
     results().tidy({"ssd-kv": [], "ssd-core": [one]})
     assert not file.read_text()
+
+
+def test_results_of_a_sample_are_of_a_commit(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from mutation.results import Origin
+
+    def git(*words: str) -> None:
+        who = ["-c", "user.name=n", "-c", "user.email=e@example.org"]
+        subprocess.run(["git", "-C", tmp_path, *who, *words], check=True, capture_output=True)
+
+    source = tmp_path / "crates" / "a.rs"
+    source.parent.mkdir()
+    source.write_text("one")
+    git("init", "--quiet")
+    git("add", ".")
+    git("commit", "--quiet", "--no-gpg-sign", "-m", "one")
+    origin = Origin.of_committed(tmp_path)
+    assert re.fullmatch(r"[0-9a-f]{12} 20\d\d-\d\d-\d\d", f"{origin.commit} {origin.date}")
+    source.write_text("two")
+    with pytest.raises(SystemExit) as end:
+        Origin.of_committed(tmp_path)
+    assert end.value.code == 2
+    assert "crates/a.rs: results of a sample are of a commit" in capsys.readouterr().err
+    assert Origin.of(tmp_path) == origin
 
 
 TESTS = """\

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import subprocess
+import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -71,9 +72,23 @@ class Origin:
     @staticmethod
     def of(root: Path) -> Origin:
         """The commit that is checked out in `root`, and its day."""
-        git = ["git", "-C", str(root), "log", "-1", "--format=%h %cs", "--abbrev=12"]
-        said = subprocess.run(git, capture_output=True, text=True, check=True).stdout.split()
-        return Origin(*said)
+        return Origin(*_git(root, "log", "-1", "--format=%h %cs", "--abbrev=12").split())
+
+    @staticmethod
+    def of_committed(root: Path) -> Origin:
+        """The same; exit if the sources are not those of the commit."""
+        changed = _git(root, "status", "--porcelain", "--", "crates", "python", "tests")
+        if changed:
+            files = f"{changed.split()[1]} and others" if changed.count("\n") > 1 else changed[3:]
+            words = "results of a sample are of a commit, and it is not in one: commit it first"
+            print(f"{files.strip()}: {words}", file=sys.stderr)
+            sys.exit(2)
+        return Origin.of(root)
+
+
+def _git(root: Path, *words: str) -> str:
+    command = ["git", "-C", str(root), *words]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
 class Results:
