@@ -1,8 +1,10 @@
 """Runs of the `ssdlab` command as a user would start them, and a configuration for small runs."""
 
 import contextlib
+import fcntl
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -145,6 +147,21 @@ def ssdlab_process(
     )
     out = (done.stdout or b"").decode()
     return subprocess.CompletedProcess(done.args, done.returncode, out, done.stderr.decode())
+
+
+def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Path:
+    """A folder that `make` has filled once for all workers, which steal tests from each other."""
+    base = factory.getbasetemp()
+    base = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    folder, unfinished = base / name, base / f"{name}.unfinished"
+    with (base / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not folder.exists():
+            shutil.rmtree(unfinished, ignore_errors=True)
+            unfinished.mkdir()
+            make(unfinished)
+            unfinished.rename(folder)
+    return folder
 
 
 SIGNALLED_AT = """
