@@ -3,7 +3,7 @@
 
     python tools/seeded_bugs.py [NAME ...] [--tenth K|today] [--target DIR]
 
-Each `tools/seeded_bugs/*.patch` changes a crate or the Python package. Those of a crate are
+Each `tools/seeded_bugs/*.patch` changes a crate or the Python package. Those of the crates are
 compiled into one build (`mutation/schemata.py`), in which a variable of the environment selects
 one; what cannot be is built for itself. The suite that the first line of a patch names,
 `Caught by: SUITE`, runs on it, and if all of its tests pass the other integration tests of the
@@ -159,47 +159,46 @@ def restore(before: list[tuple[Path, str]]) -> None:
 
 def alone(patch: Path, suite: str, work: Path) -> str:
     """The first test of a suite that fails on sources with the patch, in a build of its own."""
-    crate = crate_of(patch)
+    tree, target = work / "alone", work / "alone.build"
     with tempfile.TemporaryDirectory() as folder:
         copy_sources(ROOT, Path(folder))
         apply(patch, Path(folder))
-        sync(Path(folder), work / f"{crate}.alone")
-    [built] = binaries(
-        work / f"{crate}.alone", work / f"{crate}.alone.build", crate, "--test", suite
-    )
+        sync(Path(folder), tree)
+    [built] = binaries(tree, target, crate_of(patch), "--test", suite)
     return run(built, "", LIMITS.cpu_s or 0)[0]
 
 
 class Together:
-    """All bugs of a crate in one build, and suites as they are needed."""
+    """All bugs of the crates in one build, and suites as they are needed."""
 
-    def __init__(self, crate: str, patches: list[Path], work: Path) -> None:
-        self.crate, self.work = crate, work
-        self.tree, self.target = work / crate, work / f"{crate}.build"
+    def __init__(self, patches: list[Path], work: Path) -> None:
+        self.work = work
+        self.tree, self.target = work / "all", work / "all.build"
         self.numbers = {patch: number for number, patch in enumerate(patches, start=1)}
-        self.suites: dict[str, Suite] = {}
+        self.suites: dict[tuple[str, str], Suite] = {}
         numbered = []
         self.left_out = set()
         for patch, number in self.numbers.items():
-            parts = as_mutants(ROOT, crate, patch.stem, hunks(patch.read_text(encoding="utf-8")))
+            text = patch.read_text(encoding="utf-8")
+            parts = as_mutants(ROOT, crate_of(patch), patch.stem, hunks(text))
             numbered += [(number, part) for part in parts or []]
             if parts is None:
                 self.left_out.add(number)
         self.left_out |= prepare(ROOT, self.tree, self.target, numbered)
 
-    def suite(self, name: str) -> Suite:
+    def suite(self, crate: str, name: str) -> Suite:
         """A suite, which passes without any bug."""
-        if name not in self.suites:
-            [suite] = binaries(self.tree, self.target, self.crate, "--test", name)
+        if (crate, name) not in self.suites:
+            [suite] = binaries(self.tree, self.target, crate, "--test", name)
             failed = measure(suite, LIMITS.cpu_s or 0)
             if failed:
                 raise FailsAlone(f"{name} fails: {failed}")
-            self.suites[name] = suite
-        return self.suites[name]
+            self.suites[crate, name] = suite
+        return self.suites[crate, name]
 
     def failure(self, patch: Path, name: str) -> str:
         """The first test of a suite that fails on a bug; "" if none does."""
-        suite, number = self.suite(name), self.numbers[patch]
+        suite, number = self.suite(crate_of(patch), name), self.numbers[patch]
         if number in self.left_out:
             return alone(patch, name, self.work)
         return judge([suite], number, math.inf)[1].partition(": ")[2]
@@ -292,11 +291,12 @@ def main() -> int:
             patches.remove(patch)
             missed += 1
     count = len(patches) + missed
-    for crate in sorted({crate_of(patch) for patch in patches}):
-        mine = [patch for patch in patches if crate_of(patch) == crate]
-        with tempfile.TemporaryDirectory() as folder:
-            is_python = crate == "ssdlab"
-            bugs = OfPython(Path(folder)) if is_python else Together(crate, mine, options.target)
+    of_python = [patch for patch in patches if crate_of(patch) == "ssdlab"]
+    of_crates = [patch for patch in patches if patch not in of_python]
+    with tempfile.TemporaryDirectory() as folder:
+        for mine in filter(None, (of_crates, of_python)):
+            is_python = mine is of_python
+            bugs = OfPython(Path(folder)) if is_python else Together(mine, options.target)
             for patch in mine:
                 start = time.monotonic()
                 try:
