@@ -152,7 +152,8 @@ lint-python: build .venv/checks.stamp
 	$(BIN)/mypy --no-error-summary
 	MYPYPATH=python $(BIN)/python -m mypy.stubtest ssdlab._core
 
-# ssd-py is an extension module: its symbols come from Python, so python-tests test it.
+# ssd-py is an extension module: its symbols come from Python, so python-tests test it. Cargo runs one binary after
+# the other: what the last test of each leaves idle the other lane uses, so that there is no cargo-nextest here.
 rust-tests: .venv/python.stamp
 	$(CARGO) test --workspace --exclude ssd-py --locked --quiet
 
