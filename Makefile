@@ -38,6 +38,8 @@ help: ## show this list
 demo: build ## build, run a real trace under several policies, write the report to runs/demo
 	$(DEMO)
 
+# Each lane may use all processors; cargo would share the two jobs of make.
+NO_JOBSERVER := MAKEFLAGS=
 CHECKS := lint rust-tests python-tests docs-check
 
 # Rust in one lane, Python in the other: pip, the last crate of a build and mypy use one processor.
@@ -144,7 +146,7 @@ clean: ## remove everything that make has built
 # rustfmt follows no `mod` line that a macro writes, hence the list of files.
 lint-rust: .venv/python.stamp
 	@rustfmt --check --edition 2024 $(RUST_FILES)
-	$(CARGO) clippy --workspace --all-targets --locked --quiet -- -D warnings
+	$(NO_JOBSERVER) $(CARGO) clippy --workspace --all-targets --locked --quiet -- -D warnings
 
 lint-python: build .venv/checks.stamp
 	$(BIN)/ruff check --quiet .
@@ -155,7 +157,7 @@ lint-python: build .venv/checks.stamp
 # ssd-py is an extension module: its symbols come from Python, so python-tests test it. Cargo runs one binary after
 # the other: what the last test of each leaves idle the other lane uses, so that there is no cargo-nextest here.
 rust-tests: .venv/python.stamp
-	$(CARGO) test --workspace --exclude ssd-py --locked --quiet
+	$(NO_JOBSERVER) $(CARGO) test --workspace --exclude ssd-py --locked --quiet
 
 # Tests wait for commands more than they compute. Slow ones measure: they run one by one.
 PYTEST_ARGS ?= -m "not slow" --numprocesses auto --maxprocesses 4 --dist worksteal
@@ -202,5 +204,5 @@ $(CARGO_MUTANTS): tools/mutation/listing.py
 	@touch $@
 
 .venv/extension.stamp: pyproject.toml $(RUST_INPUTS) .venv/runtime.stamp
-	PIP_QUIET=1 $(BIN)/maturin develop --release
+	$(NO_JOBSERVER) PIP_QUIET=1 $(BIN)/maturin develop --release
 	@touch $@
