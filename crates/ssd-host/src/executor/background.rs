@@ -17,9 +17,7 @@ impl Machine {
                 self.wake(writer);
             }
         }
-        if !self.db().has_work()
-            || self.stopping && self.at_rest == self.clients.len() && !self.db().has_work()
-        {
+        if !self.db().has_work() {
             self.background_idle = true;
             return Ok(false);
         }

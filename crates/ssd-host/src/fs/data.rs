@@ -60,7 +60,11 @@ impl State {
 
     /// What is noted next waits for the last write back of a file.
     pub(super) fn after_writes_of(&mut self, number: u32) {
-        let (first, last) = self.file(number).writing;
+        self.after(self.file(number).writing);
+    }
+
+    /// What is noted next waits for the requests with these numbers; 0: for none.
+    pub(super) fn after(&mut self, (first, last): (u64, u64)) {
         debug_assert!(first <= last, "{first} to {last} are no requests");
         if last > 0 && !self.are_done(first, last) {
             self.nodes.push(Node::After(first, last));
@@ -114,6 +118,8 @@ impl State {
             return 0;
         }
         let (first, end) = ((start / PAGE) as u32, (start + length).div_ceil(PAGE) as u32);
+        // Dirty pages are in memory.
+        self.hits += u64::from(end - end.min(first.max(clean)));
         let (mut page, mut missed) = (first, false);
         while page < end.min(clean) {
             match self.cache.used(number, page) {
@@ -209,7 +215,7 @@ impl State {
             // Written back by somebody else, perhaps.
             self.after_writes_of(number);
         }
-        if !self.commit()? {
+        if !self.commit_durably()? {
             self.flush();
         }
         Ok(())

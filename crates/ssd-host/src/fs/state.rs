@@ -50,6 +50,8 @@ pub(crate) struct State {
     pub(crate) head: u32,
     pub(crate) sequence: u64,
     pub(crate) used: u32,
+    /// Numbers of the requests of the last commit; 0: there was none.
+    pub(crate) committing: (u64, u64),
     pub(crate) now: u64,
     pub(crate) table_cause: Cause,
     pub(crate) number: u64,
@@ -94,6 +96,7 @@ impl State {
             head: 1,
             sequence: 1,
             used: 0,
+            committing: (0, 0),
             now: 0,
             table_cause: Cause::Flush,
             number: 0,
@@ -409,6 +412,9 @@ impl State {
     pub(crate) fn rename(&mut self, from: &str, to: &str) -> io::Result<()> {
         if !self.names.contains_key(from) {
             return Err(io::ErrorKind::NotFound.into());
+        }
+        if from == to {
+            return Ok(());
         }
         if self.names.contains_key(to) {
             self.remove(to)?;

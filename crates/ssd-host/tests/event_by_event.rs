@@ -1,0 +1,219 @@
+//! The host against a twin that has been written down from its rules: every request to the drive with its time, every
+//! operation that ends with its time, what the page cache holds, and every count of the report.
+
+#[path = "../../cases.rs"]
+mod cases;
+mod twin;
+
+use cases::cases;
+use proptest::prelude::*;
+use proptest::sample::select;
+use ssd_core::config::{BufferPower, Config};
+use ssd_core::metrics::histogram::Histogram;
+use ssd_core::rng::Stream;
+use ssd_host::executor::{Happened, Interval};
+use ssd_host::workload::Workload;
+use ssd_host::{HostSettings, Machine};
+use ssd_trace::keys::{KeyOp, Wanted};
+use std::fmt::Write as _;
+use twin::Host;
+
+const MS: u64 = 1_000_000;
+
+/// What differs between runs, beside the settings.
+#[derive(Clone, Debug)]
+struct Case {
+    settings: HostSettings,
+    /// Pages of a volatile write buffer of the drive.
+    buffer: u32,
+    pages: u32,
+    /// `None`: operations of any kind, drawn from the seed.
+    workload: Option<&'static str>,
+    seed: u64,
+}
+
+fn config(case: &Case) -> Config {
+    let mut c = Config::default();
+    let d = &mut c.device;
+    [d.channels, d.chips_per_channel, d.planes_per_chip] = [2, 2, 1];
+    (d.pages_per_block, d.page_bytes) = (32, 4096);
+    (d.blocks_per_plane, d.user_pages) = (case.pages.div_ceil(32 * 4) * 5 / 4 + 4, case.pages);
+    (c.host.write_buffer_pages, c.power.buffer) = (case.buffer, BufferPower::Volatile);
+    c.precondition.fill = 0.0;
+    c.metrics.interval_ns = 0;
+    c
+}
+
+fn any_fs() -> impl Strategy<Value = ssd_host::fs::FsSettings> {
+    (
+        (select(vec![64, 100, 400, 4000]), select(vec![1, 5, 30, 90, 2000])),
+        (select(vec![0, 3 * MS, 20 * MS, 70 * MS, 10_000 * MS]), MS..30 * MS),
+        (select(vec![0, 1, 5, 8, 32]), select(vec![0, 1, 3, 8, 64, 512]), any::<bool>()),
+        (select(vec![0, 400]), select(vec![0, 100, 3000])),
+    )
+        .prop_map(|((cache_pages, dirty_pages), (age, commit), (ahead, aside, discard), cpu)| {
+            ssd_host::fs::FsSettings {
+                cache_pages,
+                dirty_pages,
+                dirty_age_ns: age,
+                commit_interval_ns: commit,
+                readahead_pages: ahead,
+                set_aside_pages: aside,
+                discard,
+                call_ns: cpu.0,
+                kib_ns: cpu.1,
+                ..ssd_host::fs::FsSettings::default()
+            }
+        })
+}
+
+fn any_settings() -> impl Strategy<Value = HostSettings> {
+    (
+        (1u32..8, 1u32..4, select(vec![0, 1, 2, 3, 7]), MS..10 * MS),
+        (select(vec![64 << 10, 100 << 10, 200 << 10]), select(vec![1024, 4096]), any::<bool>()),
+        (select(vec![0, 8 << 10, 1 << 20]), select(vec![0, 10]), any::<bool>()),
+        any_fs(),
+    )
+        .prop_map(|((clients, cores, sync_every, interval_ns), store, more, fs)| {
+            let mut s = HostSettings { clients, cores, sync_every, interval_ns, fs, ..HostSettings::default() };
+            (s.records, s.operations, s.value_bytes) = (400, 400, 700);
+            (s.store.write_buffer_size, s.store.block_size, s.store.sync_logs) = store;
+            (s.store.block_cache_size, s.store.bloom_bits, s.store.snappy) = more;
+            s.store.max_file_size = 1 << 20;
+            s.costs.step = 2000;
+            s
+        })
+}
+
+fn any_case() -> impl Strategy<Value = Case> {
+    let workload = select(vec![None, None, None, Some("ycsb-a"), Some("ycsb-e"), Some("overwrite")]);
+    (any_settings(), select(vec![0, 0, 8, 64]), 1700u32..5000, workload, any::<u64>()).prop_map(
+        |(settings, buffer, pages, workload, seed)| Case { settings, buffer, pages, workload, seed },
+    )
+}
+
+fn workload(case: &Case) -> Workload {
+    let s = &case.settings;
+    if let Some(name) = case.workload {
+        let (records, operations) = (s.records, s.operations);
+        let value_bytes = Some(s.value_bytes);
+        let wanted = Wanted { records, operations, value_bytes, keys: None, seed: case.seed };
+        return Workload::named(name, &wanted).expect("a workload");
+    }
+    let (mut random, mut text) = (Stream::new(case.seed, "operations"), String::new());
+    for _ in 0..900 {
+        let key = random.below(300);
+        let bytes = if random.below(30) == 0 { random.below(100_000) } else { random.below(1500) };
+        let _ = match random.below(16) {
+            0..9 => writeln!(text, "put {key} {bytes}"),
+            9..12 => writeln!(text, "get {key}"),
+            12 => writeln!(text, "update {key} {bytes}"),
+            13 => writeln!(text, "delete {key}"),
+            _ => writeln!(text, "scan {key} {}", random.below(60)),
+        };
+    }
+    Workload::traced("operations", &text).expect("a trace")
+}
+
+/// The first place where two records differ, with what comes before it.
+fn assert_same(real: &[Happened], twin: &[Happened]) {
+    let same = real.iter().zip(twin).take_while(|(a, b)| a == b).count();
+    if same < real.len().max(twin.len()) {
+        let before = &real[same.saturating_sub(4)..same];
+        let (real, twin) = (real.get(same), twin.get(same));
+        panic!("event {same}: {real:?}\nthe twin has: {twin:?}\nbefore: {before:#?}");
+    }
+}
+
+/// Operations that ended: time, kind, latency.
+fn ended(record: &[Happened]) -> Vec<(u64, KeyOp, u64)> {
+    let ended = record.iter().filter_map(|one| match *one {
+        Happened::Ended { at_ns, op, began_ns, .. } => Some((at_ns, op, at_ns - began_ns)),
+        Happened::Submitted { .. } => None,
+    });
+    ended.collect()
+}
+
+fn histogram(values: impl Iterator<Item = u64>) -> Histogram {
+    let mut all = Histogram::new();
+    values.for_each(|value| all.record(value));
+    all
+}
+
+fn assert_same_course(rows: &[Interval], interval: u64, twin: &Host) {
+    let ended = ended(&twin.record);
+    let stops: Vec<(u64, u64)> = twin.phases.iter().flat_map(|phase| phase.stops.clone()).collect();
+    for (at, row) in rows.iter().enumerate() {
+        let (from, to) = (at as u64 * interval, (at as u64 + 1) * interval);
+        let inside = || ended.iter().filter(|one| (from..to).contains(&one.0)).map(|one| one.2);
+        let of = histogram(inside());
+        let stalled = stops.iter().filter(|stop| (from..to).contains(&stop.1));
+        let expected = [
+            from,
+            inside().count() as u64,
+            inside().sum(),
+            inside().max().unwrap_or(0),
+            stalled.map(|stop| stop.1 - stop.0).sum(),
+            of.percentile(0.5).unwrap_or(0),
+            of.percentile(0.99).unwrap_or(0),
+        ];
+        let found = [
+            row.start_ns,
+            row.operations,
+            row.latency_ns,
+            row.longest_ns,
+            row.stalled_ns,
+            row.p50_ns,
+            row.p99_ns,
+        ];
+        assert_eq!(found, expected, "row {at} of {interval} ns");
+    }
+    let in_rows: u64 = rows.iter().map(|row| row.operations).sum();
+    assert_eq!(in_rows, ended.len() as u64);
+}
+
+fn compare(case: &Case) {
+    let (config, settings) = (config(case), &case.settings);
+    let mut real = Machine::new(&config, settings.clone(), workload(case)).expect("a machine");
+    let mut twin = Host::new(&config, real.settings().clone(), workload(case));
+    assert_eq!(real.fs().counts(), twin.counts(), "the open store");
+    real.keep_record();
+    let ended = real.run(&mut |_| true).and_then(|()| real.rest(true));
+    twin.run();
+    assert_same(real.record(), &twin.record);
+    ended.expect("it runs to its end");
+    assert_eq!(real.fs().counts(), twin.counts(), "at rest");
+    assert_eq!(real.now(), twin.now);
+    let measured = real.measured();
+    assert_same_course(&measured.course, settings.interval_ns, &twin);
+    assert_eq!(measured.phases.len(), twin.phases.len());
+    let mut all = self::ended(&twin.record).into_iter();
+    for (real, twin) in measured.phases.iter().zip(&twin.phases) {
+        assert_eq!((real.start_ns, real.end_ns), (twin.start, twin.end));
+        assert_eq!((real.before, real.after), (twin.before, twin.after), "{}", real.name);
+        let stops = &twin.stops;
+        assert_eq!(real.slowed, (twin.slowed, twin.slowed * MS));
+        let stopped = stops.iter().map(|stop| stop.1 - stop.0).sum::<u64>();
+        assert_eq!(real.stopped, (stops.len() as u64, stopped));
+        assert_eq!((real.groups, real.found), (twin.groups, twin.found));
+        assert_eq!(real.user_bytes, twin.user_bytes);
+        let operations = real.latencies.iter().map(Histogram::count).sum::<u64>() as usize;
+        let own: Vec<(u64, KeyOp, u64)> = all.by_ref().take(operations).collect();
+        assert!(own.iter().all(|one| (twin.start..=twin.end).contains(&one.0)));
+        for op in KeyOp::ALL {
+            let of = histogram(own.iter().filter(|one| one.1 == op).map(|one| one.2));
+            assert_eq!(real.latencies[op as usize], of, "{op:?}");
+        }
+    }
+    let spans = measured.spans.iter().map(|span| (span.level, span.start_ns, span.end_ns));
+    assert_eq!(spans.collect::<Vec<_>>(), twin.spans);
+}
+
+proptest! {
+    #![proptest_config(cases(60, 81))]
+
+    #[test]
+    fn the_host_does_what_its_twin_does(case in any_case()) {
+        compare(&case);
+    }
+}

@@ -1,0 +1,774 @@
+//! Page cache, journal, allocation and write-back, written down once more from their rules (docs/simulate.md, ADR 0018):
+//! lists that are searched, a page at a time. It keeps no metadata, only which of its pages are written.
+
+use ssd_core::host::request::{Op, flags};
+use ssd_host::fs::{Cause, FsCounts, FsSettings, PAGE};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::sync::Arc;
+
+/// A request longer than this is made in pieces.
+const LONGEST: usize = 128;
+/// Extents that an inode has room for; a file with more has a page for the others.
+const IN_INODE: usize = 29;
+/// Pages that are never promised to data.
+const MARGIN: usize = 8;
+
+/// A request.
+pub struct Wanted {
+    pub number: u64,
+    pub op: Op,
+    pub start: u32,
+    pub pages: u32,
+    pub flags: u8,
+    pub stream: u8,
+    /// The file that it reads.
+    pub _of: Option<Arc<()>>,
+}
+
+/// What an actor has to do next.
+pub enum Step {
+    Cpu(u64),
+    /// Issue them and wait for all.
+    Io(Vec<Wanted>),
+    /// Issue them.
+    Ahead(Vec<Wanted>),
+    /// Wait until these requests have ended.
+    For(Vec<u64>),
+    /// Wait until all writes with smaller numbers have ended.
+    Before(u64),
+    /// These pages are free.
+    Free(Vec<u32>),
+}
+
+/// How far the pages of an open file have been read ahead.
+#[derive(Default)]
+pub struct Ahead {
+    next: usize,
+    window: usize,
+    end: usize,
+}
+
+struct File {
+    inode: u32,
+    name: String,
+    bytes: Vec<u8>,
+    /// Bytes that have been written back.
+    clean: usize,
+    /// Where each page is.
+    places: Vec<u32>,
+    aside: Vec<u32>,
+    leaf: Option<u32>,
+    removed: bool,
+    cause: Cause,
+    /// Who refers to it.
+    users: Arc<()>,
+    /// The requests of its last write back.
+    writes: Vec<u64>,
+    /// When its oldest dirty byte came.
+    since: u64,
+}
+
+impl File {
+    fn pages(&self) -> usize {
+        self.bytes.len().div_ceil(PAGE)
+    }
+
+    fn is_dirty(&self) -> bool {
+        self.clean < self.bytes.len()
+    }
+
+    /// The first dirty page: that of the first dirty byte.
+    fn first_dirty(&self) -> usize {
+        if self.is_dirty() { self.clean / PAGE } else { self.pages() }
+    }
+
+    fn dirty(&self) -> usize {
+        self.pages() - self.first_dirty()
+    }
+
+    /// Pages that have no place yet.
+    fn promised(&self) -> usize {
+        self.pages().saturating_sub(self.places.len())
+    }
+}
+
+/// Pages in ranges of neighbours, each of at most `longest`.
+fn ranges(pages: &[u32], longest: usize) -> Vec<(u32, u32)> {
+    let mut ranges: Vec<(u32, u32)> = Vec::new();
+    for &page in pages {
+        match ranges.last_mut() {
+            Some((start, n)) if *start + *n == page && (*n as usize) < longest => *n += 1,
+            _ => ranges.push((page, 1)),
+        }
+    }
+    ranges
+}
+
+/// The pages of metadata, by what they describe.
+struct Places {
+    journal: u32,
+    bitmap: u32,
+    groups: u32,
+    inodes: u32,
+    entries: u32,
+    data: u32,
+    files: u32,
+}
+
+impl Places {
+    fn of(pages: u32) -> Places {
+        // Room for a file in each 128 KiB; inodes have 256 B, entries of the directory 64 B.
+        let files = (pages / 32).clamp(128, 65_536).next_multiple_of(64);
+        let journal = (pages / 64).clamp(64, 16_384);
+        let bitmap = 1 + journal;
+        let groups = bitmap + pages.div_ceil(32_768);
+        let inodes = groups + (groups - bitmap).div_ceil(64);
+        let entries = inodes + files / 16;
+        Places { journal, bitmap, groups, inodes, entries, data: entries + files / 64, files }
+    }
+}
+
+pub struct Files {
+    settings: FsSettings,
+    at: Places,
+    pub now: u64,
+    pub table_cause: Cause,
+    /// By a number that is never used again.
+    files: BTreeMap<u64, File>,
+    next_file: u64,
+    /// In the order in which they were removed.
+    removals: Vec<u64>,
+    is_free: Vec<bool>,
+    /// Pages whose discard has not ended; those that the journal still names.
+    freeing: usize,
+    limbo: Vec<u32>,
+    goal: u32,
+    /// Clean pages in memory and the read that brings each, the least recently used one first.
+    cache: Vec<(u64, usize, u64)>,
+    /// Pages of metadata that have changed; those that are committed and not at home.
+    changed: BTreeSet<u32>,
+    homeless: BTreeSet<u32>,
+    /// Where the journal goes on, and how many of its pages count.
+    head: u32,
+    used: u32,
+    number: u64,
+    open_writes: BTreeSet<u64>,
+    open_reads: BTreeSet<u64>,
+    /// The requests of the last commit.
+    commit: Vec<u64>,
+    steps: Vec<Step>,
+    pub counts: FsCounts,
+    pub table_bytes: u64,
+}
+
+impl Files {
+    pub fn format(pages: u32, settings: FsSettings) -> Files {
+        let at = Places::of(pages);
+        let mut files = Files {
+            settings,
+            now: 0,
+            table_cause: Cause::Flush,
+            files: BTreeMap::new(),
+            next_file: 0,
+            removals: Vec::new(),
+            is_free: (0..pages).map(|page| page >= at.data).collect(),
+            freeing: 0,
+            limbo: Vec::new(),
+            goal: at.data,
+            cache: Vec::new(),
+            changed: BTreeSet::new(),
+            homeless: BTreeSet::new(),
+            head: 1,
+            used: 0,
+            number: 0,
+            open_writes: BTreeSet::new(),
+            open_reads: BTreeSet::new(),
+            commit: Vec::new(),
+            steps: Vec::new(),
+            counts: FsCounts::default(),
+            table_bytes: 0,
+            at,
+        };
+        let superblock = files.write((0, 1), flags::FUA, Cause::Home);
+        files.steps.push(Step::Io(vec![superblock]));
+        files
+    }
+
+    pub fn take_steps(&mut self) -> Vec<Step> {
+        std::mem::take(&mut self.steps)
+    }
+
+    /// Processor time that follows processor time is one piece.
+    pub fn cpu(&mut self, ns: u64) {
+        match self.steps.last_mut() {
+            Some(Step::Cpu(before)) => *before += ns,
+            _ if ns > 0 => self.steps.push(Step::Cpu(ns)),
+            _ => {}
+        }
+    }
+
+    fn call(&mut self, bytes: usize) {
+        self.cpu(self.settings.call_ns + self.settings.kib_ns * bytes as u64 / 1024);
+    }
+
+    // ---------------------------------------------------------------- requests
+
+    fn request(&mut self, op: Op, (start, pages): (u32, u32), flags: u8, stream: u8) -> Wanted {
+        self.number += 1;
+        let open = if op == Op::Read { &mut self.open_reads } else { &mut self.open_writes };
+        open.insert(self.number);
+        Wanted { number: self.number, op, start, pages, flags, stream, _of: None }
+    }
+
+    fn write(&mut self, range: (u32, u32), flags: u8, cause: Cause) -> Wanted {
+        self.counts.written[cause.at()] += u64::from(range.1);
+        self.request(Op::Write, range, flags, 0)
+    }
+
+    pub fn done(&mut self, number: u64) {
+        self.open_writes.remove(&number);
+        self.open_reads.remove(&number);
+    }
+
+    pub fn is_over(&self, step: &Step) -> bool {
+        match step {
+            Step::For(all) => !all.iter().any(|n| self.is_open(*n)),
+            Step::Before(number) => self.open_writes.iter().all(|open| open >= number),
+            _ => true,
+        }
+    }
+
+    fn is_open(&self, number: u64) -> bool {
+        self.open_writes.contains(&number) || self.open_reads.contains(&number)
+    }
+
+    fn wait_for(&mut self, numbers: Vec<u64>) {
+        if numbers.iter().any(|&n| self.is_open(n)) {
+            self.steps.push(Step::For(numbers));
+        }
+    }
+
+    /// All that a volatile buffer holds is on flash before what follows.
+    fn flush(&mut self) -> Option<u64> {
+        if !self.settings.flushes {
+            return None;
+        }
+        let flush = self.request(Op::Flush, (0, 0), 0, 0);
+        let number = flush.number;
+        self.steps.push(Step::Io(vec![flush]));
+        Some(number)
+    }
+
+    // ---------------------------------------------------------------- page cache
+
+    pub fn dirty(&self) -> usize {
+        self.files.values().filter(|file| !file.removed).map(File::dirty).sum()
+    }
+
+    fn is_cached(&self, file: u64, page: usize) -> bool {
+        self.cache.iter().any(|held| (held.0, held.1) == (file, page))
+    }
+
+    /// The page is the last one to leave; the read that brings it, if it is there.
+    fn use_page(&mut self, file: u64, page: usize) -> Option<u64> {
+        let at = self.cache.iter().position(|held| (held.0, held.1) == (file, page))?;
+        let held = self.cache.remove(at);
+        self.cache.push(held);
+        Some(held.2)
+    }
+
+    fn cache(&mut self, file: u64, page: usize, read: u64) {
+        if self.use_page(file, page).is_none() {
+            self.cache.push((file, page, read));
+        }
+    }
+
+    /// Clean and dirty pages together are at most those of the page cache; dirty ones stay.
+    fn evict(&mut self) {
+        let most = (self.settings.cache_pages as usize).saturating_sub(self.dirty());
+        let extra = self.cache.len().saturating_sub(most);
+        self.cache.drain(..extra);
+    }
+
+    pub fn append(&mut self, id: u64, bytes: &[u8]) {
+        self.call(bytes.len());
+        let file = &self.files[&id];
+        let last = file.pages().wrapping_sub(1);
+        if !file.is_dirty() && !file.bytes.len().is_multiple_of(PAGE) {
+            // A clean page of which a part is appended has to be in memory, and is dirty then.
+            if !self.is_cached(id, last) && last < file.places.len() {
+                let reads = self.read_pages(id, last, last + 1);
+                self.steps.push(Step::Io(reads));
+            }
+            self.cache.retain(|held| (held.0, held.1) != (id, last));
+        }
+        let now = self.now;
+        let file = self.files.get_mut(&id).expect("it is open");
+        if !file.is_dirty() {
+            file.since = now;
+        }
+        file.bytes.extend(bytes);
+        if file.removed {
+            file.clean = file.bytes.len();
+            return;
+        }
+        if matches!(file.cause, Cause::Flush | Cause::Level(_)) {
+            self.table_bytes += bytes.len() as u64;
+        }
+        assert!(self.promised() + MARGIN <= self.free_pages(), "the twin knows no full drive");
+        self.evict();
+    }
+
+    /// Reads of pages that are on the drive; not before the write back that brought them there has ended.
+    fn read_pages(&mut self, id: u64, from: usize, to: usize) -> Vec<Wanted> {
+        self.wait_for(self.files[&id].writes.clone());
+        let (users, cause) = (self.files[&id].users.clone(), self.files[&id].cause);
+        let places = self.files[&id].places[from..to].to_vec();
+        let (mut reads, mut page) = (Vec::new(), from);
+        for range in ranges(&places, LONGEST) {
+            let read = self.request(Op::Read, range, 0, 0);
+            self.counts.read[cause.at()] += u64::from(range.1);
+            for _ in 0..range.1 {
+                self.cache(id, page, read.number);
+                page += 1;
+            }
+            reads.push(Wanted { _of: Some(users.clone()), ..read });
+        }
+        reads
+    }
+
+    pub fn read(&mut self, id: u64, offset: usize, buffer: &mut [u8], ahead: &mut Ahead) -> usize {
+        let file = &self.files[&id];
+        let start = offset.min(file.bytes.len());
+        let length = buffer.len().min(file.bytes.len() - start);
+        buffer[..length].copy_from_slice(&file.bytes[start..start + length]);
+        let clean = file.first_dirty();
+        self.call(length);
+        if length == 0 {
+            return 0;
+        }
+        let (first, end) = (start / PAGE, (start + length).div_ceil(PAGE));
+        let (mut page, mut missed) = (first, false);
+        while page < end {
+            if page >= clean {
+                // Dirty pages are in memory.
+                self.counts.hits += 1;
+                page += 1;
+            } else if let Some(read) = self.use_page(id, page) {
+                self.counts.hits += 1;
+                self.wait_for(vec![read]);
+                page += 1;
+            } else {
+                let from = page;
+                while page < end.min(clean) && !self.is_cached(id, page) {
+                    page += 1;
+                }
+                self.counts.misses += (page - from) as u64;
+                missed = true;
+                let reads = self.read_pages(id, from, page);
+                self.steps.push(Step::Io(reads));
+            }
+        }
+        self.read_ahead(id, (first, end, clean), missed, ahead);
+        ahead.next = end;
+        self.evict();
+        length
+    }
+
+    /// As Linux reads ahead. A miss that goes on from the last read, or from cached pages as many as it asks for and
+    /// one more, doubles the window (4 pages at least) and reads so many pages behind it. A hit in the second half of
+    /// what was read ahead does so behind that. Another miss forgets the window.
+    fn read_ahead(
+        &mut self,
+        id: u64,
+        (first, end, clean): (usize, usize, usize),
+        missed: bool,
+        ahead: &mut Ahead,
+    ) {
+        let most = self.settings.readahead_pages as usize;
+        let goes_on = if missed {
+            let behind = first.saturating_sub(end - first + 1);
+            let follows = first <= ahead.next && ahead.next <= first + 1;
+            follows || (behind..first).all(|page| self.is_cached(id, page))
+        } else {
+            ahead.window > 0 && first <= ahead.end && end + ahead.window / 2 >= ahead.end
+        };
+        if most == 0 || !goes_on {
+            if missed {
+                (ahead.window, ahead.end) = (0, 0);
+            }
+            return;
+        }
+        ahead.window = (2 * ahead.window).clamp(4, most.max(4));
+        let from = if missed { end } else { end.max(ahead.end) };
+        ahead.end = (from + ahead.window).min(clean);
+        let mut page = from;
+        while page < ahead.end {
+            let first = page;
+            while page < ahead.end && !self.is_cached(id, page) {
+                page += 1;
+            }
+            if page > first {
+                self.counts.ahead += (page - first) as u64;
+                let reads = self.read_pages(id, first, page);
+                self.steps.push(Step::Ahead(reads));
+            }
+            page += 1;
+        }
+    }
+
+    // ---------------------------------------------------------------- space
+
+    fn promised(&self) -> usize {
+        self.files.values().filter(|file| !file.removed).map(File::promised).sum()
+    }
+
+    /// Pages that nothing is on; some of them may be set aside.
+    fn free_pages(&self) -> usize {
+        let aside: usize = self.files.values().map(|file| file.aside.len()).sum();
+        self.is_free.iter().filter(|&&free| free).count() + aside
+    }
+
+    /// Pages that can be promised, and those that will be free soon.
+    pub fn spare(&self) -> (u64, u64) {
+        let spare = self.free_pages().saturating_sub(self.promised() + MARGIN);
+        (spare as u64, (self.freeing - self.limbo.len()) as u64)
+    }
+
+    /// Up to `most` free neighbours: at `goal` or behind it, or else the first ones.
+    fn take(&mut self, goal: u32, most: usize) -> Vec<u32> {
+        let pages = self.is_free.len() as u32;
+        let mut order = (goal..pages).chain(0..goal);
+        let Some(first) = order.find(|&page| self.is_free[page as usize]) else { return Vec::new() };
+        let taken = (first..pages).take(most).take_while(|&page| self.is_free[page as usize]);
+        let taken: Vec<u32> = taken.collect();
+        taken.iter().for_each(|&page| self.is_free[page as usize] = false);
+        taken
+    }
+
+    /// The bitmap is another for these pages.
+    fn mark(&mut self, pages: &[u32]) {
+        for page in pages {
+            self.changed.insert(self.at.bitmap + page / 32_768);
+            self.changed.insert(self.at.groups + page / 32_768 / 64);
+        }
+    }
+
+    /// Place the next pages of a file: on what was set aside for it, else behind its last page, else behind what was
+    /// taken last; beyond the pages that it needs, some are set aside.
+    fn place(&mut self, id: u64, mut needed: usize) {
+        while needed > 0 {
+            let file = self.files.get_mut(&id).expect("it is open");
+            let mut got = std::mem::take(&mut file.aside);
+            if got.is_empty() {
+                let goal = file.places.last().map_or(self.goal, |last| last + 1);
+                got = self.take(goal, needed.max(self.settings.set_aside_pages as usize));
+            }
+            if got.is_empty() {
+                self.give_up_aside();
+                continue;
+            }
+            self.goal = got[got.len() - 1] + 1;
+            let rest = got.split_off(needed.min(got.len()));
+            needed -= got.len();
+            self.mark(&got);
+            let file = self.files.get_mut(&id).expect("it is open");
+            file.places.extend(got);
+            file.aside = rest;
+        }
+    }
+
+    fn give_up_aside(&mut self) {
+        let aside: Vec<u32> = self.files.values_mut().flat_map(|f| std::mem::take(&mut f.aside)).collect();
+        assert!(!aside.is_empty(), "the twin knows no full drive");
+        aside.into_iter().for_each(|page| self.is_free[page as usize] = true);
+    }
+
+    pub fn free(&mut self, pages: &[u32]) {
+        self.freeing -= pages.len();
+        pages.iter().for_each(|&page| self.is_free[page as usize] = true);
+    }
+
+    // ---------------------------------------------------------------- write-back and journal
+
+    /// Dirty pages get their places and are written, behind the last write back of the file. They stay in memory.
+    fn write_back(&mut self, id: u64) -> bool {
+        let file = &self.files[&id];
+        let (from, to) = (file.first_dirty(), file.pages());
+        if from == to {
+            return false;
+        }
+        let (needed, cause) = (file.promised(), file.cause);
+        self.place(id, needed);
+        (from..to).for_each(|page| self.cache(id, page, 0));
+        let places = self.files[&id].places[from..to].to_vec();
+        let writes: Vec<Wanted> = ranges(&places, LONGEST)
+            .into_iter()
+            .map(|range| self.write(range, 0, cause))
+            .collect();
+        self.wait_for(self.files[&id].writes.clone());
+        let file = self.files.get_mut(&id).expect("it is open");
+        file.writes = writes.iter().map(|write| write.number).collect();
+        file.clean = file.bytes.len();
+        self.changed.insert(self.at.inodes + file.inode / 16);
+        self.steps.push(Step::Io(writes));
+        self.evict();
+        true
+    }
+
+    /// A sync ends when data and metadata of the file are durable, whoever has written them.
+    pub fn sync(&mut self, id: u64) {
+        self.call(0);
+        if self.files[&id].removed {
+            return;
+        }
+        if !self.write_back(id) {
+            self.wait_for(self.files[&id].writes.clone());
+        }
+        if !self.commit_durably() {
+            self.flush();
+        }
+    }
+
+    /// Files that have been dirty for too long are written back, or all of them if there are too many dirty pages. Then
+    /// what has changed is committed.
+    pub fn write_back_old(&mut self) {
+        let all = self.wants_write_back();
+        let mut by_inode: Vec<(u32, u64)> =
+            self.files.iter().map(|(&id, file)| (file.inode, id)).collect();
+        by_inode.sort_unstable();
+        for (_, id) in by_inode {
+            let file = &self.files[&id];
+            let is_old = self.now - file.since.min(self.now) >= self.settings.dirty_age_ns;
+            if !file.removed && (all || is_old) {
+                self.write_back(id);
+            }
+        }
+        self.commit();
+    }
+
+    pub fn wants_write_back(&self) -> bool {
+        self.dirty() > self.settings.dirty_pages as usize
+    }
+
+    /// What has changed goes to the journal, after all writes before it: first the pages, then, when they are on flash, a
+    /// page that makes them count. False: nothing has changed.
+    pub fn commit(&mut self) -> bool {
+        let gone = self.reap();
+        if self.changed.is_empty() {
+            return false;
+        }
+        let leaves = self.leaves();
+        let homes: Vec<u32> = std::mem::take(&mut self.changed).into_iter().chain(leaves).collect();
+        let pages = homes.len() as u32 + 2;
+        if self.used + pages > self.at.journal {
+            self.checkpoint();
+        }
+        self.homeless.extend(homes);
+        self.steps.push(Step::Before(self.number + 1));
+        let first = self.number + 1;
+        self.log(pages - 1, 0);
+        self.flush();
+        self.log(1, flags::FUA);
+        self.commit = (first..=self.number).collect();
+        self.counts.commits += 1;
+        if !gone.is_empty() {
+            let pages: Vec<u32> = gone.iter().flatten().copied().collect();
+            if self.settings.discard {
+                let all = gone.iter().flat_map(|file| ranges(file, usize::MAX));
+                let trims = all.map(|range| self.request(Op::Trim, range, 0, 0)).collect();
+                self.counts.discarded += pages.len() as u64;
+                self.steps.push(Step::Io(trims));
+            }
+            self.steps.push(Step::Free(pages));
+        }
+        if self.used > self.at.journal / 2 {
+            self.checkpoint();
+        }
+        true
+    }
+
+    /// If nothing has changed since, what the last commit made durable is waited for.
+    pub fn commit_durably(&mut self) -> bool {
+        let commits = self.commit();
+        if !commits {
+            self.wait_for(self.commit.clone());
+        }
+        commits
+    }
+
+    /// Pages at the head of the journal, which goes on at its beginning when its end is reached.
+    fn log(&mut self, pages: u32, flags: u8) {
+        let pages: Vec<u32> =
+            (0..pages).map(|n| (self.head - 1 + n) % self.at.journal + 1).collect();
+        let writes = ranges(&pages, usize::MAX)
+            .into_iter()
+            .map(|range| self.write(range, flags, Cause::Journal))
+            .collect();
+        self.head = pages[pages.len() - 1] % self.at.journal + 1;
+        self.used += pages.len() as u32;
+        self.steps.push(Step::Io(writes));
+    }
+
+    /// Committed pages are written home, then the superblock says that the journal is empty.
+    fn checkpoint(&mut self) {
+        self.steps.push(Step::Before(self.number + 1));
+        let homes: Vec<u32> = std::mem::take(&mut self.homeless).into_iter().collect();
+        let writes = ranges(&homes, usize::MAX)
+            .into_iter()
+            .map(|range| self.write(range, 0, Cause::Home))
+            .collect();
+        self.steps.push(Step::Io(writes));
+        self.flush();
+        let superblock = self.write((0, 1), flags::FUA, Cause::Home);
+        self.steps.push(Step::Io(vec![superblock]));
+        let limbo = std::mem::take(&mut self.limbo);
+        if !limbo.is_empty() {
+            self.steps.push(Step::Free(limbo));
+        }
+        self.used = 0;
+    }
+
+    /// The pages with the other extents of files whose inode is to be committed.
+    fn leaves(&mut self) -> Vec<u32> {
+        let mut by_inode: Vec<(u32, u64)> = (self.files.iter())
+            .filter(|(_, f)| !f.removed && self.changed.contains(&(self.at.inodes + f.inode / 16)))
+            .map(|(&id, file)| (file.inode, id))
+            .collect();
+        by_inode.sort_unstable();
+        let mut leaves = Vec::new();
+        for (_, id) in by_inode {
+            if ranges(&self.files[&id].places, usize::MAX).len() <= IN_INODE {
+                continue;
+            }
+            if self.files[&id].leaf.is_none() {
+                let taken = self.take(self.goal, 1);
+                assert_eq!(taken.len(), 1, "the twin knows no full drive");
+                self.mark(&taken);
+                self.files.get_mut(&id).expect("it is there").leaf = Some(taken[0]);
+            }
+            leaves.extend(self.files[&id].leaf);
+        }
+        leaves
+    }
+
+    /// The places of files that have been removed and to which nobody refers. None of their pages is in memory from now
+    /// on. The leaf of a file is not free before the journal has ended that names it.
+    fn reap(&mut self) -> Vec<Vec<u32>> {
+        let is_gone = |file: &File| file.removed && Arc::strong_count(&file.users) == 1;
+        // In the order of their removal.
+        let mut gone: Vec<u64> =
+            self.files.iter().filter(|(_, file)| is_gone(file)).map(|(&id, _)| id).collect();
+        gone.sort_by_key(|id| self.removals.iter().position(|removed| removed == id));
+        let mut places = Vec::new();
+        for id in gone {
+            let file = self.files.remove(&id).expect("it is there");
+            self.cache.retain(|held| held.0 != id);
+            file.aside.iter().for_each(|&page| self.is_free[page as usize] = true);
+            if let Some(leaf) = file.leaf {
+                self.homeless.remove(&leaf);
+                self.mark(&[leaf]);
+                self.limbo.push(leaf);
+                self.freeing += 1;
+            }
+            self.mark(&file.places);
+            self.freeing += file.places.len();
+            places.push(file.places);
+        }
+        places.retain(|pages| !pages.is_empty());
+        places
+    }
+
+    // ---------------------------------------------------------------- names
+
+    pub fn find(&self, name: &str) -> io::Result<u64> {
+        let named = |(_, file): &(&u64, &File)| !file.removed && file.name == name;
+        self.files.iter().find(named).map(|(&id, _)| id).ok_or(io::ErrorKind::NotFound.into())
+    }
+
+    /// Inode and entry of the file have changed.
+    fn touch(&mut self, id: u64) {
+        let inode = self.files[&id].inode;
+        self.changed.insert(self.at.inodes + inode / 16);
+        self.changed.insert(self.at.entries + inode / 64);
+    }
+
+    pub fn create(&mut self, name: &str) -> u64 {
+        let _ = self.remove(name);
+        let is_used = |inode: &u32| self.files.values().any(|file| file.inode == *inode);
+        let inode = (0..self.at.files).find(|inode| !is_used(inode)).expect("an inode");
+        let cause = match name {
+            _ if name.ends_with(".log") => Cause::Log,
+            _ if name.ends_with(".ldb") => self.table_cause,
+            _ if name.starts_with("MANIFEST") => Cause::Manifest,
+            _ => Cause::Other,
+        };
+        let id = self.next_file;
+        self.next_file += 1;
+        let file = File {
+            inode,
+            name: name.to_owned(),
+            bytes: Vec::new(),
+            clean: 0,
+            places: Vec::new(),
+            aside: Vec::new(),
+            leaf: None,
+            removed: false,
+            cause,
+            users: Arc::default(),
+            writes: Vec::new(),
+            since: 0,
+        };
+        self.files.insert(id, file);
+        self.touch(id);
+        id
+    }
+
+    /// What has not been written back never will be.
+    pub fn remove(&mut self, name: &str) -> io::Result<()> {
+        let id = self.find(name)?;
+        let file = self.files.get_mut(&id).expect("it is there");
+        file.removed = true;
+        file.clean = file.bytes.len();
+        self.removals.push(id);
+        self.touch(id);
+        Ok(())
+    }
+
+    pub fn rename(&mut self, from: &str, to: &str) -> io::Result<()> {
+        let id = self.find(from)?;
+        let _ = self.remove(to);
+        to.clone_into(&mut self.files.get_mut(&id).expect("it is there").name);
+        self.touch(id);
+        Ok(())
+    }
+
+    pub fn names(&self) -> Vec<String> {
+        let named = self.files.values().filter(|file| !file.removed);
+        let mut names: Vec<String> = named.map(|file| file.name.clone()).collect();
+        names.sort_unstable();
+        names
+    }
+
+    pub fn length(&self, id: u64) -> usize {
+        self.files[&id].bytes.len()
+    }
+
+    /// As long as it is held, the file is referred to.
+    pub fn user(&self, id: u64) -> Arc<()> {
+        self.files[&id].users.clone()
+    }
+
+    /// Nobody appends to the file any more.
+    pub fn close(&mut self, id: u64) {
+        let aside = std::mem::take(&mut self.files.get_mut(&id).expect("it is open").aside);
+        aside.into_iter().for_each(|page| self.is_free[page as usize] = true);
+    }
+
+    pub fn counts(&self) -> FsCounts {
+        let named = self.files.values().filter(|file| !file.removed);
+        let used = named.map(|file| file.places.len().max(file.pages()) as u64).sum();
+        FsCounts { used, clean: self.cache.len() as u64, dirty: self.dirty() as u64, ..self.counts }
+    }
+}
