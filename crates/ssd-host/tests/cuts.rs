@@ -1,8 +1,8 @@
 //! Power is cut at steps of the drive: the drive mounts, the file system mounts from its pages, the store opens, what
 //! was synced is there, and the whole is a beginning of the history. So it is when compaction remaps.
 
-use ssd_core::rng::Stream;
 use ssd_core::config::{BufferPower, Config, DataMode, PowerCut, RemapMode};
+use ssd_core::rng::Stream;
 use ssd_core::sim::ssd::Ssd;
 use ssd_host::executor::{Happened, HostError, mounted};
 use ssd_host::settings::Reuse;
@@ -204,7 +204,8 @@ fn check(run: Run, mut ssd: Ssd, acknowledged: &[(u64, bool)], history: &[Write]
     let found = pairs(fs.files().into_iter().collect());
     let write = |number: u64| &history[number as usize - 1];
     let synced = acknowledged.iter().rposition(|one| one.1).map_or(0, |last| last + 1);
-    let mut differing = Differing { found: &found, keys: found.keys().map(Vec::as_slice).collect() };
+    let mut differing =
+        Differing { found: &found, keys: found.keys().map(Vec::as_slice).collect() };
     for (at, &(number, _)) in acknowledged.iter().enumerate() {
         if at >= synced && differing.keys.is_empty() {
             return;

@@ -158,8 +158,7 @@ impl Measured {
         self.end_row();
         if self.row % 2 == 1 {
             let before = self.course[self.row - 1];
-            self.joined =
-                (self.joined.0.max(before.p50_ns), self.joined.1.max(before.p99_ns));
+            self.joined = (self.joined.0.max(before.p50_ns), self.joined.1.max(before.p99_ns));
         }
         self.interval_ns *= 2;
         self.row /= 2;

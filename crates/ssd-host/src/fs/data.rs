@@ -16,11 +16,10 @@ impl State {
     /// The file has these bytes from now on, and they have to be written back.
     pub(super) fn add(&mut self, number: u32, data: &[u8]) -> io::Result<()> {
         let file = self.file(number);
-        let is_removed = file.removed;
         let before = (file.dirty_pages(), file.promised());
         let after = ((file.data.len() + data.len()).div_ceil(PAGE) as u64)
             .saturating_sub(u64::from(file.mapped));
-        if after > before.1 && after - before.1 > self.spare() {
+        if !file.removed && after > before.1 && after - before.1 > self.spare() {
             return Err(self.full());
         }
         let tail = file.clean_pages().checked_sub(1);
@@ -39,10 +38,6 @@ impl State {
             file.dirty_since = now;
         }
         file.data.extend_from_slice(data);
-        if is_removed {
-            file.written = file.data.len() as u64;
-            return Ok(());
-        }
         let file = self.file(number);
         let after = (file.dirty_pages(), file.promised());
         self.dirty = self.dirty + after.0 - before.0;

@@ -398,8 +398,6 @@ impl State {
         self.dirty -= dirty;
         self.promised -= promised;
         let file = self.file_mut(number);
-        // Nobody will read it from the drive, so it is never written back.
-        file.written = file.data.len() as u64;
         file.removed = true;
         file.take_taken();
         self.removed.push(number);

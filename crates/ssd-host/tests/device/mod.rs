@@ -162,7 +162,8 @@ impl Drive {
         for (_, page, contents) in &self.buffer {
             versions.entry(*page).or_default().push(contents);
         }
-        let under_way: Vec<_> = self.under_way.iter().flat_map(|one| self.changes(&one.noted)).collect();
+        let under_way: Vec<_> =
+            self.under_way.iter().flat_map(|one| self.changes(&one.noted)).collect();
         for (page, contents) in &under_way {
             versions.entry(*page).or_default().push(contents);
         }

@@ -2,9 +2,10 @@
 
 use super::files::{Ahead, Files};
 use ssd_host::fs::FsSettings;
-use ssd_kv::vfs::{VFile, Vfs};
+use ssd_kv::vfs::{Appended, VFile, Vfs};
+use std::any::Any;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 #[derive(Clone)]
 pub struct Directory(Arc<Mutex<Files>>);
@@ -23,7 +24,7 @@ impl Directory {
     }
 
     pub fn files(&self) -> MutexGuard<'_, Files> {
-        self.0.lock().expect("one thread")
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn handle(&self, file: u64, writes: bool) -> Handle {
@@ -82,6 +83,21 @@ impl VFile for Handle {
     fn append(&mut self, data: &[u8]) -> io::Result<()> {
         self.directory.files().append(self.file, data);
         Ok(())
+    }
+
+    fn append_shared(
+        &mut self,
+        from: &dyn VFile,
+        offset: u64,
+        bytes: &[u8],
+    ) -> io::Result<Appended> {
+        let source = (from as &dyn Any).downcast_ref::<Handle>().expect("a file of the twin");
+        let mut files = self.directory.files();
+        if files.share(self.file, source.file, offset as usize, bytes) {
+            return Ok(Appended::Shared);
+        }
+        files.append(self.file, bytes);
+        Ok(Appended::Copied)
     }
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {

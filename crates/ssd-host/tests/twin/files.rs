@@ -2,7 +2,7 @@
 //! lists that are searched, a page at a time. It keeps no metadata, only which of its pages are written.
 
 use ssd_core::host::request::{Op, flags};
-use ssd_host::fs::{Cause, FsCounts, FsSettings, PAGE};
+use ssd_host::fs::{Cause, FsCounts, FsSettings, PAGE, Streams};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::Arc;
@@ -22,8 +22,10 @@ pub struct Wanted {
     pub pages: u32,
     pub flags: u8,
     pub stream: u8,
-    /// The file that it reads.
-    pub _of: Option<Arc<()>>,
+    /// From where a copy comes.
+    pub sources: Vec<(u32, u32)>,
+    /// The files that it reads.
+    pub _of: Vec<Arc<()>>,
 }
 
 /// What an actor has to do next.
@@ -67,6 +69,8 @@ struct File {
     writes: Vec<u64>,
     /// When its oldest dirty byte came.
     since: u64,
+    /// Dirty pages that another file has on the drive: which one, its page there, and who keeps it.
+    taken: BTreeMap<usize, (u64, usize, Arc<()>)>,
 }
 
 impl File {
@@ -159,7 +163,7 @@ pub struct Files {
     commit: Vec<u64>,
     steps: Vec<Step>,
     pub counts: FsCounts,
-    pub table_bytes: u64,
+    pub leaves_taken: u64,
 }
 
 impl Files {
@@ -187,7 +191,7 @@ impl Files {
             commit: Vec::new(),
             steps: Vec::new(),
             counts: FsCounts::default(),
-            table_bytes: 0,
+            leaves_taken: 0,
             at,
         };
         let superblock = files.write((0, 1), flags::FUA, Cause::Home);
@@ -218,12 +222,31 @@ impl Files {
         self.number += 1;
         let open = if op == Op::Read { &mut self.open_reads } else { &mut self.open_writes };
         open.insert(self.number);
-        Wanted { number: self.number, op, start, pages, flags, stream, _of: None }
+        Wanted {
+            number: self.number,
+            op,
+            start,
+            pages,
+            flags,
+            stream,
+            sources: Vec::new(),
+            _of: Vec::new(),
+        }
+    }
+
+    /// Tables of each level have a stream of their own, if asked for.
+    fn stream(&self, cause: Cause) -> u8 {
+        match cause {
+            Cause::Flush if self.settings.streams == Streams::Levels => 1,
+            Cause::Level(level) if self.settings.streams == Streams::Levels => level + 1,
+            _ => 0,
+        }
     }
 
     fn write(&mut self, range: (u32, u32), flags: u8, cause: Cause) -> Wanted {
         self.counts.written[cause.at()] += u64::from(range.1);
-        self.request(Op::Write, range, flags, 0)
+        let stream = self.stream(cause);
+        self.request(Op::Write, range, flags, stream)
     }
 
     pub fn done(&mut self, number: u64) {
@@ -293,6 +316,10 @@ impl Files {
 
     pub fn append(&mut self, id: u64, bytes: &[u8]) {
         self.call(bytes.len());
+        self.add(id, bytes);
+    }
+
+    fn add(&mut self, id: u64, bytes: &[u8]) {
         let file = &self.files[&id];
         let last = file.pages().wrapping_sub(1);
         if !file.is_dirty() && !file.bytes.len().is_multiple_of(PAGE) {
@@ -309,15 +336,43 @@ impl Files {
             file.since = now;
         }
         file.bytes.extend(bytes);
-        if file.removed {
-            file.clean = file.bytes.len();
-            return;
-        }
-        if matches!(file.cause, Cause::Flush | Cause::Level(_)) {
-            self.table_bytes += bytes.len() as u64;
-        }
         assert!(self.promised() + MARGIN <= self.free_pages(), "the twin knows no full drive");
         self.evict();
+    }
+
+    /// Whole pages that another file has on the drive are taken over: copied there when the file is written back. They are
+    /// not in memory, unless they are said to be; then the processor has copied them.
+    pub fn share(&mut self, to: u64, from: u64, offset: usize, bytes: &[u8]) -> bool {
+        let (source, target) = (&self.files[&from], &self.files[&to]);
+        let is_whole = [offset, bytes.len(), target.bytes.len()].iter().all(|n| n % PAGE == 0);
+        let on_drive = offset / PAGE + bytes.len() / PAGE <= source.first_dirty();
+        let exist = !source.removed && !target.removed && from != to;
+        if !(self.settings.copies && is_whole && on_drive && exist && !bytes.is_empty()) {
+            return false;
+        }
+        self.call(if self.settings.cache_shared { bytes.len() } else { 0 });
+        let first = self.files[&to].pages();
+        self.add(to, bytes);
+        let users = self.files[&from].users.clone();
+        let file = self.files.get_mut(&to).expect("it is open");
+        for page in 0..bytes.len() / PAGE {
+            file.taken.insert(first + page, (from, offset / PAGE + page, users.clone()));
+        }
+        true
+    }
+
+    /// The command that copies pages of other files to a range, which is that of the file from `page` on.
+    fn copy(&mut self, id: u64, page: usize, range: (u32, u32)) -> Wanted {
+        let cause = self.files[&id].cause;
+        let taken = &self.files[&id].taken;
+        let taken: Vec<_> = (page..page + range.1 as usize).map(|at| taken[&at].clone()).collect();
+        let places: Vec<u32> =
+            taken.iter().map(|(from, page, _)| self.files[from].places[*page]).collect();
+        self.counts.copied[cause.at()] += u64::from(range.1);
+        let stream = self.stream(cause);
+        let copy = self.request(Op::Copy, range, 0, stream);
+        let _of = taken.into_iter().map(|page| page.2).collect();
+        Wanted { sources: ranges(&places, usize::MAX), _of, ..copy }
     }
 
     /// Reads of pages that are on the drive; not before the write back that brought them there has ended.
@@ -333,7 +388,7 @@ impl Files {
                 self.cache(id, page, read.number);
                 page += 1;
             }
-            reads.push(Wanted { _of: Some(users.clone()), ..read });
+            reads.push(Wanted { _of: vec![users.clone()], ..read });
         }
         reads
     }
@@ -440,7 +495,9 @@ impl Files {
     fn take(&mut self, goal: u32, most: usize) -> Vec<u32> {
         let pages = self.is_free.len() as u32;
         let mut order = (goal..pages).chain(0..goal);
-        let Some(first) = order.find(|&page| self.is_free[page as usize]) else { return Vec::new() };
+        let Some(first) = order.find(|&page| self.is_free[page as usize]) else {
+            return Vec::new();
+        };
         let taken = (first..pages).take(most).take_while(|&page| self.is_free[page as usize]);
         let taken: Vec<u32> = taken.collect();
         taken.iter().for_each(|&page| self.is_free[page as usize] = false);
@@ -480,7 +537,8 @@ impl Files {
     }
 
     fn give_up_aside(&mut self) {
-        let aside: Vec<u32> = self.files.values_mut().flat_map(|f| std::mem::take(&mut f.aside)).collect();
+        let aside: Vec<u32> =
+            self.files.values_mut().flat_map(|f| std::mem::take(&mut f.aside)).collect();
         assert!(!aside.is_empty(), "the twin knows no full drive");
         aside.into_iter().for_each(|page| self.is_free[page as usize] = true);
     }
@@ -501,14 +559,33 @@ impl Files {
         }
         let (needed, cause) = (file.promised(), file.cause);
         self.place(id, needed);
-        (from..to).for_each(|page| self.cache(id, page, 0));
-        let places = self.files[&id].places[from..to].to_vec();
-        let writes: Vec<Wanted> = ranges(&places, LONGEST)
-            .into_iter()
-            .map(|range| self.write(range, 0, cause))
-            .collect();
+        let sources: Vec<u64> = self.files[&id].taken.values().map(|taken| taken.0).collect();
+        for source in sources {
+            self.wait_for(self.files[&source].writes.clone());
+        }
+        let (mut writes, mut page) = (Vec::new(), from);
+        while page < to {
+            let is_taken = |file: &File, page| file.taken.contains_key(&page);
+            let copies = is_taken(&self.files[&id], page);
+            let same = |&at: &usize| is_taken(&self.files[&id], at) == copies;
+            let run = page..(page..to).find(|at| !same(at)).unwrap_or(to);
+            if !copies || self.settings.cache_shared {
+                run.clone().for_each(|page| self.cache(id, page, 0));
+            }
+            let longest = if copies { self.settings.copy_pages as usize } else { LONGEST };
+            let places = self.files[&id].places[run].to_vec();
+            for range in ranges(&places, longest) {
+                writes.push(if copies {
+                    self.copy(id, page, range)
+                } else {
+                    self.write(range, 0, cause)
+                });
+                page += range.1 as usize;
+            }
+        }
         self.wait_for(self.files[&id].writes.clone());
         let file = self.files.get_mut(&id).expect("it is open");
+        file.taken.clear();
         file.writes = writes.iter().map(|write| write.number).collect();
         file.clean = file.bytes.len();
         self.changed.insert(self.at.inodes + file.inode / 16);
@@ -646,6 +723,7 @@ impl Files {
                 let taken = self.take(self.goal, 1);
                 assert_eq!(taken.len(), 1, "the twin knows no full drive");
                 self.mark(&taken);
+                self.leaves_taken += 1;
                 self.files.get_mut(&id).expect("it is there").leaf = Some(taken[0]);
             }
             leaves.extend(self.files[&id].leaf);
@@ -719,18 +797,19 @@ impl Files {
             users: Arc::default(),
             writes: Vec::new(),
             since: 0,
+            taken: BTreeMap::new(),
         };
         self.files.insert(id, file);
         self.touch(id);
         id
     }
 
-    /// What has not been written back never will be.
+    /// What has not been written back never will be. It stays in memory while a handle can read it.
     pub fn remove(&mut self, name: &str) -> io::Result<()> {
         let id = self.find(name)?;
         let file = self.files.get_mut(&id).expect("it is there");
         file.removed = true;
-        file.clean = file.bytes.len();
+        file.taken.clear();
         self.removals.push(id);
         self.touch(id);
         Ok(())
@@ -738,6 +817,9 @@ impl Files {
 
     pub fn rename(&mut self, from: &str, to: &str) -> io::Result<()> {
         let id = self.find(from)?;
+        if from == to {
+            return Ok(());
+        }
         let _ = self.remove(to);
         to.clone_into(&mut self.files.get_mut(&id).expect("it is there").name);
         self.touch(id);

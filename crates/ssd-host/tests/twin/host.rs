@@ -5,8 +5,10 @@ use super::directory::Directory;
 use super::files::Step;
 use ssd_core::config::Config;
 use ssd_core::ftl::Ftl;
+use ssd_core::host::copy::{SourceRange, encode};
 use ssd_core::host::device::Device as _;
 use ssd_core::host::request::{Op, Request};
+use ssd_core::metrics::cause::Cause as Collected;
 use ssd_core::sim::functional::Functional;
 use ssd_core::sim::ssd::Ssd;
 use ssd_core::units::Nanos;
@@ -120,6 +122,9 @@ pub struct Host {
     /// Level, begin and end of each piece of background work.
     pub spans: Vec<(usize, u64, u64)>,
     pub record: Vec<Happened>,
+    pub waits_for_space: u64,
+    /// Pages that the drive has collected, and how long the chips of its channels have been busy, at some times.
+    pub looks: BTreeMap<u64, (u64, Vec<u64>)>,
 }
 
 impl Host {
@@ -170,6 +175,8 @@ impl Host {
             phases: Vec::new(),
             spans: Vec::new(),
             record: Vec::new(),
+            waits_for_space: 0,
+            looks: BTreeMap::new(),
             settings,
         };
         host.alone();
@@ -264,6 +271,11 @@ impl Host {
             let reached = self.drive.run_until(Nanos(time), &mut ended).expect("it works").0;
             assert!(ended.is_empty() || reached == time, "the drive is ahead");
             if !ended.is_empty() {
+                let chips = self.drive.chip_busy_ns();
+                let of_channel = chips.len() / self.drive.channel_busy_ns().len();
+                let busy = chips.chunks(of_channel).map(|chips| chips.iter().sum()).collect();
+                let collected = self.drive.measured().flash.programs[Collected::Gc.at()];
+                self.looks.entry(time).or_insert((collected, busy));
                 self.set_time(time);
                 let mut free = Vec::new();
                 for request in ended {
@@ -405,7 +417,14 @@ impl Host {
             let plain = Request::new(one.op, sector, one.pages * 8);
             let request = Request { flags: one.flags, stream: one.stream, ..plain };
             self.record.push(Happened::Submitted { at_ns: self.now, request });
-            let id = self.drive.submit(Nanos(self.now), &request, None).expect("it fits");
+            let range = |&(start, pages): &(u32, u32)| SourceRange {
+                sector: u64::from(start) * 8,
+                sectors: u64::from(pages) * 8,
+            };
+            let sources: Vec<SourceRange> = one.sources.iter().map(range).collect();
+            let data = (one.op == Op::Copy).then(|| encode(&sources));
+            let id =
+                self.drive.submit(Nanos(self.now), &request, data.as_deref()).expect("it fits");
             self.on_drive.insert(id.0, (one.number, who));
         }
     }
@@ -436,13 +455,13 @@ impl Host {
             _ => Cause::Flush,
         };
         self.working = Some((work, self.now));
-        let before = self.directory.files().table_bytes;
+        let done = |db: &Db| (db.stats().merged_bytes, db.stats().built_bytes);
+        let before = done(self.db());
         self.db().step().expect("it works");
-        let mut files = self.directory.files();
-        let bytes = files.table_bytes - before;
+        let (merged, built) = done(self.db());
         let costs = self.settings.costs;
-        files.cpu(costs.step + costs.step_kib * bytes / 1024);
-        drop(files);
+        let per_kib = costs.merge_kib * (merged - before.0) + costs.step_kib * (built - before.1);
+        self.directory.files().cpu(costs.step + per_kib / 1024);
         self.take_steps(BACKGROUND);
     }
 
@@ -462,6 +481,7 @@ impl Host {
         if self.directory.files().spare().1 == 0 {
             return true;
         }
+        self.waits_for_space += 1;
         self.waits[BACKGROUND] = Waits::Space;
         false
     }
