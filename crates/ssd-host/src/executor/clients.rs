@@ -150,7 +150,6 @@ impl Machine {
         let room = self.db_mut().ask_room(may_slow, seen)?;
         let after = self.db().backlog();
         if after.full && !before.full {
-            self.seen.full = true;
             self.wake_background();
         }
         match room {

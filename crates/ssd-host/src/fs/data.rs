@@ -149,7 +149,7 @@ impl State {
     }
 
     /// Whether a read of these pages wants the next ones to be read ahead. As in Linux: a read that misses goes on from
-    /// the last one, or from as many pages that the cache holds; one that hits is in the second half of what was read
+    /// the last one, or from more cached pages than it asks for; one that hits is in the second half of what was read
     /// ahead. Reads further back, between those that go on, change nothing.
     fn goes_on(&self, number: u32, (first, end): (u32, u32), missed: bool, ahead: &Ahead) -> bool {
         debug_assert!(first < end, "a read of no pages");

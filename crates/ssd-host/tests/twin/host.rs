@@ -599,7 +599,6 @@ impl Host {
         let was_full = self.db().backlog().full;
         let room = self.db().ask_room(may_slow, seen).expect("it takes writes");
         if self.db().backlog().full && !was_full {
-            self.seen.full = true;
             self.wake_background();
         }
         match room {
