@@ -12,6 +12,7 @@ use proptest::test_runner::TestRunner;
 use ssd_core::config::{BufferPower, Config, PowerCut, RemapMode};
 use ssd_core::host::request::Op;
 use ssd_core::metrics::histogram::Histogram;
+use ssd_core::nand::nvram::SHARE_BYTES;
 use ssd_core::rng::Stream;
 use ssd_host::executor::{Happened, Interval};
 use ssd_host::fs::Cause;
@@ -31,8 +32,9 @@ const MS: u64 = 1_000_000;
 #[derive(Clone, Debug)]
 struct Case {
     settings: HostSettings,
-    /// Pages of a volatile write buffer of the drive.
+    /// Pages of the write buffer of the drive, and whether capacitors save it in a cut.
     buffer: u32,
+    is_protected: bool,
     pages: u32,
     /// Compactions take over unchanged pages; NVRAM of the drive for the records of their owners.
     reuse: Option<u64>,
@@ -47,7 +49,10 @@ fn config(case: &Case) -> Config {
     [d.channels, d.chips_per_channel, d.planes_per_chip] = [2, 2, 1];
     (d.pages_per_block, d.page_bytes) = (32, 4096);
     (d.blocks_per_plane, d.user_pages) = (case.pages.div_ceil(32 * 4) * 5 / 4 + 4, case.pages);
-    (c.host.write_buffer_pages, c.power.buffer) = (case.buffer, BufferPower::Volatile);
+    c.host.write_buffer_pages = case.buffer;
+    if case.is_protected {
+        (c.power.cut, c.power.buffer) = (PowerCut::OnRequest, BufferPower::Protected);
+    }
     if let Some(bytes) = case.reuse {
         (c.remap.mode, c.power.nvram_bytes) = (RemapMode::Share, bytes);
         c.power.cut = PowerCut::OnRequest;
@@ -114,11 +119,19 @@ fn any_case() -> impl Strategy<Value = Case> {
     let workload =
         select(vec![None, None, None, Some("ycsb-a"), Some("ycsb-e"), Some("overwrite")]);
     let reuse = select(vec![None, None, Some(1 << 12), Some(1 << 16)]);
-    let drive = (select(vec![0, 0, 8, 64]), 900u32..3500, reuse);
+    let buffer = select(vec![(0, false), (0, false), (8, false), (64, false), (8, true)]);
+    let drive = (buffer, 900u32..3500, reuse);
     (any_settings(), drive, workload, 0..4, any::<u64>()).prop_map(
-        |(mut settings, (buffer, pages, reuse), workload, kind, seed)| {
-            let mut case =
-                Case { settings: HostSettings::default(), buffer, pages, reuse, workload, seed };
+        |(mut settings, ((buffer, is_protected), pages, reuse), workload, kind, seed)| {
+            let mut case = Case {
+                settings: HostSettings::default(),
+                buffer,
+                is_protected,
+                pages,
+                reuse,
+                workload,
+                seed,
+            };
             if reuse.is_some() {
                 (settings.store.reuse, settings.store.pages_per_block) = (Reuse::Retention, 1);
             }
@@ -215,10 +228,24 @@ fn assert_same_course(rows: &[Interval], interval: u64, twin: &Host) {
     assert_eq!(in_rows, ended.len() as u64);
 }
 
+/// What the drive demands: a buffer that a cut empties is flushed, and a copy has no more pages than NVRAM has room for
+/// records of their owners.
+fn fitted(case: &Case) -> HostSettings {
+    let mut settings = case.settings.clone();
+    settings.fs.flushes = case.buffer > 0 && !case.is_protected;
+    settings.fs.copies = case.reuse.is_some();
+    if let Some(bytes) = case.reuse {
+        settings.fs.copy_pages = (bytes / SHARE_BYTES).clamp(1, 128) as u32;
+    }
+    settings
+}
+
 fn compare(case: &Case) -> Option<Host> {
     let (config, settings) = (config(case), &case.settings);
     let mut real = Machine::new(&config, settings.clone(), workload(case)).expect("a machine");
-    let mut twin = Host::new(&config, real.settings().clone(), workload(case));
+    let fitted = fitted(case);
+    assert_eq!(*real.settings(), fitted);
+    let mut twin = Host::new(&config, fitted, workload(case));
     assert_eq!(real.fs().counts(), twin.counts(), "the open store");
     real.keep_record();
     let ended = real.run(&mut |_| true).and_then(|()| real.rest(true));

@@ -225,10 +225,10 @@ fn background_work_takes_the_time_of_pairs_merged_and_of_blocks_built() {
     assert!(full.3 > full.2, "pairs of those blocks are merged: {full:?}");
 }
 
-/// A run with `reads` quick reads and 30 quicker writes, silence for 100 s, and the same again.
+/// A run with `reads` quick reads and 30 quicker writes, silence for 1,000 s, and the same again.
 fn silenced(reads: usize) -> Machine {
     let mut s = HostSettings { clients: 1, interval_ns: 1_000_000, ..settings() };
-    (s.costs.read, s.costs.seek) = (20_000, 100_000_000_000);
+    (s.costs.read, s.costs.seek) = (20_000, 1_000_000_000_000);
     let part = "get a\n".repeat(reads) + &"put a 10\n".repeat(30) + "scan a 1\n";
     let workload = Workload::traced("silence", &part.repeat(2)).expect("a trace");
     let mut machine = Machine::new(&config(20_000), s, workload).expect("a machine");
