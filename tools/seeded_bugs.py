@@ -82,7 +82,16 @@ SUITES = {
         "power_time",
     ],
     "ssd-trace": ["stand_in_patterns"],
-    "ssd-host": ["file_layer", "shared", "machine", "cuts"],
+    "ssd-host": [
+        "call_by_call",
+        "event_by_event",
+        "acknowledged",
+        "file_layer",
+        "shared",
+        "report",
+        "machine",
+        "cuts",
+    ],
     "ssd-kv": ["levels", "policies", "reuse", "bad_input", "model", "damage", "salvage", "faults"],
     "ssdlab": ["test_scoring", "test_page_script", "test_seeds", "test_export", "test_reproduce"],
 }

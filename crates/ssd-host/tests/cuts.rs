@@ -197,8 +197,8 @@ impl<'a> Differing<'a> {
     }
 }
 
-/// The pairs on the drive are those of the first writes of the log, all that were synced among them; or of all that were
-/// acknowledged, and of some that were under way.
+/// The pairs on the drive are those of the first writes of the log, all that were synced among them; or of all that
+/// were acknowledged, and of some that were under way.
 fn check(run: Run, mut ssd: Ssd, acknowledged: &[(u64, bool)], history: &[Write], what: &str) {
     let fs = mounted(&mut ssd, settings(run).fs).unwrap_or_else(|why| panic!("{what}: {why}"));
     let found = pairs(fs.files().into_iter().collect());

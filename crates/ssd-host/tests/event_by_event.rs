@@ -118,7 +118,7 @@ fn any_settings() -> impl Strategy<Value = HostSettings> {
 fn any_case() -> impl Strategy<Value = Case> {
     let workload =
         select(vec![None, None, None, Some("ycsb-a"), Some("ycsb-e"), Some("overwrite")]);
-    let reuse = select(vec![None, None, Some(1 << 12), Some(1 << 16)]);
+    let reuse = select(vec![None, None, Some(300), Some(1 << 16)]);
     let buffer = select(vec![(0, false), (0, false), (8, false), (64, false), (8, true)]);
     let drive = (buffer, 900u32..3500, reuse);
     (any_settings(), drive, workload, 0..4, any::<u64>()).prop_map(

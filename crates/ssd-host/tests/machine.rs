@@ -253,7 +253,8 @@ fn operations_count_in_the_interval_of_their_time_however_long_the_silence() {
             row.record(at_ns - began_ns);
         }
         assert_eq!(rows.iter().map(|row| row.operations).collect::<Vec<_>>(), counts);
-        // Before the silence an interval had a millisecond. Of those that have become one, the larger percentile counts.
+        // Before the silence an interval had a millisecond. Of those that have become one, the larger percentile
+        // counts.
         let mut larger = BTreeMap::new();
         for (at, row) in at_first.range(..1000) {
             let p50: &mut u64 = larger.entry(at * 1_000_000 / interval).or_default();

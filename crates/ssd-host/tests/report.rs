@@ -1,4 +1,5 @@
-//! Every number of the report, computed once more from the record of the same simulation and from the files of the store.
+//! Every number of the report, computed once more from the record of the same simulation and from the files of the
+//! store.
 
 use serde_json::{Value, json};
 use ssd_core::config::Config;

@@ -119,8 +119,8 @@ impl State {
         Ok(true)
     }
 
-    /// What has been noted before is durable before what follows: committed now, or by a commit of somebody else. False:
-    /// nothing had changed.
+    /// What has been noted before is durable before what follows: committed now, or by a commit of somebody else.
+    /// False: nothing had changed.
     pub(crate) fn commit_durably(&mut self) -> io::Result<bool> {
         let commits = self.commit()?;
         if !commits {

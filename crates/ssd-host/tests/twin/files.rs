@@ -1,5 +1,5 @@
-//! Page cache, journal, allocation and write-back, written down once more from their rules (docs/simulate.md, ADR 0018):
-//! lists that are searched, a page at a time. It keeps no metadata, only which of its pages are written.
+//! Page cache, journal, allocation and write-back, written down once more from their rules (docs/simulate.md, ADR
+//! 0018): lists that are searched, a page at a time. It keeps no metadata, only which of its pages are written.
 
 use ssd_core::host::request::{Op, flags};
 use ssd_host::fs::{Cause, FsCounts, FsSettings, PAGE, Streams};
@@ -9,8 +9,6 @@ use std::sync::Arc;
 
 /// A request longer than this is made in pieces.
 const LONGEST: usize = 128;
-/// Extents that an inode has room for; a file with more has a page for the others.
-const IN_INODE: usize = 29;
 /// Pages that are never promised to data.
 const MARGIN: usize = 8;
 
@@ -51,26 +49,26 @@ pub struct Ahead {
     end: usize,
 }
 
-struct File {
-    inode: u32,
-    name: String,
-    bytes: Vec<u8>,
+pub(super) struct File {
+    pub(super) inode: u32,
+    pub(super) name: String,
+    pub(super) bytes: Vec<u8>,
     /// Bytes that have been written back.
-    clean: usize,
+    pub(super) clean: usize,
     /// Where each page is.
-    places: Vec<u32>,
-    aside: Vec<u32>,
-    leaf: Option<u32>,
-    removed: bool,
-    cause: Cause,
+    pub(super) places: Vec<u32>,
+    pub(super) aside: Vec<u32>,
+    pub(super) leaf: Option<u32>,
+    pub(super) removed: bool,
+    pub(super) cause: Cause,
     /// Who refers to it.
-    users: Arc<()>,
+    pub(super) users: Arc<()>,
     /// The requests of its last write back.
-    writes: Vec<u64>,
+    pub(super) writes: Vec<u64>,
     /// When its oldest dirty byte came.
-    since: u64,
+    pub(super) since: u64,
     /// Dirty pages that another file has on the drive: which one, its page there, and who keeps it.
-    taken: BTreeMap<usize, (u64, usize, Arc<()>)>,
+    pub(super) taken: BTreeMap<usize, (u64, usize, Arc<()>)>,
 }
 
 impl File {
@@ -98,7 +96,7 @@ impl File {
 }
 
 /// Pages in ranges of neighbours, each of at most `longest`.
-fn ranges(pages: &[u32], longest: usize) -> Vec<(u32, u32)> {
+pub(super) fn ranges(pages: &[u32], longest: usize) -> Vec<(u32, u32)> {
     let mut ranges: Vec<(u32, u32)> = Vec::new();
     for &page in pages {
         match ranges.last_mut() {
@@ -110,14 +108,14 @@ fn ranges(pages: &[u32], longest: usize) -> Vec<(u32, u32)> {
 }
 
 /// The pages of metadata, by what they describe.
-struct Places {
-    journal: u32,
-    bitmap: u32,
-    groups: u32,
-    inodes: u32,
-    entries: u32,
-    data: u32,
-    files: u32,
+pub(super) struct Places {
+    pub(super) journal: u32,
+    pub(super) bitmap: u32,
+    pub(super) groups: u32,
+    pub(super) inodes: u32,
+    pub(super) entries: u32,
+    pub(super) data: u32,
+    pub(super) files: u32,
 }
 
 impl Places {
@@ -134,34 +132,34 @@ impl Places {
 }
 
 pub struct Files {
-    settings: FsSettings,
-    at: Places,
+    pub(super) settings: FsSettings,
+    pub(super) at: Places,
     pub now: u64,
     pub table_cause: Cause,
     /// By a number that is never used again.
-    files: BTreeMap<u64, File>,
-    next_file: u64,
+    pub(super) files: BTreeMap<u64, File>,
+    pub(super) next_file: u64,
     /// In the order in which they were removed.
-    removals: Vec<u64>,
-    is_free: Vec<bool>,
+    pub(super) removals: Vec<u64>,
+    pub(super) is_free: Vec<bool>,
     /// Pages whose discard has not ended; those that the journal still names.
-    freeing: usize,
-    limbo: Vec<u32>,
-    goal: u32,
+    pub(super) freeing: usize,
+    pub(super) limbo: Vec<u32>,
+    pub(super) goal: u32,
     /// Clean pages in memory and the read that brings each, the least recently used one first.
-    cache: Vec<(u64, usize, u64)>,
+    pub(super) cache: Vec<(u64, usize, u64)>,
     /// Pages of metadata that have changed; those that are committed and not at home.
-    changed: BTreeSet<u32>,
-    homeless: BTreeSet<u32>,
+    pub(super) changed: BTreeSet<u32>,
+    pub(super) homeless: BTreeSet<u32>,
     /// Where the journal goes on, and how many of its pages count.
-    head: u32,
-    used: u32,
-    number: u64,
-    open_writes: BTreeSet<u64>,
-    open_reads: BTreeSet<u64>,
+    pub(super) head: u32,
+    pub(super) used: u32,
+    pub(super) number: u64,
+    pub(super) open_writes: BTreeSet<u64>,
+    pub(super) open_reads: BTreeSet<u64>,
     /// The requests of the last commit.
-    commit: Vec<u64>,
-    steps: Vec<Step>,
+    pub(super) commit: Vec<u64>,
+    pub(super) steps: Vec<Step>,
     pub counts: FsCounts,
     pub leaves_taken: u64,
 }
@@ -218,7 +216,13 @@ impl Files {
 
     // ---------------------------------------------------------------- requests
 
-    fn request(&mut self, op: Op, (start, pages): (u32, u32), flags: u8, stream: u8) -> Wanted {
+    pub(super) fn request(
+        &mut self,
+        op: Op,
+        (start, pages): (u32, u32),
+        flags: u8,
+        stream: u8,
+    ) -> Wanted {
         self.number += 1;
         let open = if op == Op::Read { &mut self.open_reads } else { &mut self.open_writes };
         open.insert(self.number);
@@ -243,7 +247,7 @@ impl Files {
         }
     }
 
-    fn write(&mut self, range: (u32, u32), flags: u8, cause: Cause) -> Wanted {
+    pub(super) fn write(&mut self, range: (u32, u32), flags: u8, cause: Cause) -> Wanted {
         self.counts.written[cause.at()] += u64::from(range.1);
         let stream = self.stream(cause);
         self.request(Op::Write, range, flags, stream)
@@ -266,14 +270,14 @@ impl Files {
         self.open_writes.contains(&number) || self.open_reads.contains(&number)
     }
 
-    fn wait_for(&mut self, numbers: Vec<u64>) {
+    pub(super) fn wait_for(&mut self, numbers: Vec<u64>) {
         if numbers.iter().any(|&n| self.is_open(n)) {
             self.steps.push(Step::For(numbers));
         }
     }
 
     /// All that a volatile buffer holds is on flash before what follows.
-    fn flush(&mut self) -> Option<u64> {
+    pub(super) fn flush(&mut self) -> Option<u64> {
         if !self.settings.flushes {
             return None;
         }
@@ -340,8 +344,8 @@ impl Files {
         self.evict();
     }
 
-    /// Whole pages that another file has on the drive are taken over: copied there when the file is written back. They are
-    /// not in memory, unless they are said to be; then the processor has copied them.
+    /// Whole pages that another file has on the drive are taken over: copied there when the file is written back. They
+    /// are not in memory, unless they are said to be; then the processor has copied them.
     pub fn share(&mut self, to: u64, from: u64, offset: usize, bytes: &[u8]) -> bool {
         let (source, target) = (&self.files[&from], &self.files[&to]);
         let is_whole = [offset, bytes.len(), target.bytes.len()].iter().all(|n| n % PAGE == 0);
@@ -492,7 +496,7 @@ impl Files {
     }
 
     /// Up to `most` free neighbours: at `goal` or behind it, or else the first ones.
-    fn take(&mut self, goal: u32, most: usize) -> Vec<u32> {
+    pub(super) fn take(&mut self, goal: u32, most: usize) -> Vec<u32> {
         let pages = self.is_free.len() as u32;
         let mut order = (goal..pages).chain(0..goal);
         let Some(first) = order.find(|&page| self.is_free[page as usize]) else {
@@ -505,7 +509,7 @@ impl Files {
     }
 
     /// The bitmap is another for these pages.
-    fn mark(&mut self, pages: &[u32]) {
+    pub(super) fn mark(&mut self, pages: &[u32]) {
         for page in pages {
             self.changed.insert(self.at.bitmap + page / 32_768);
             self.changed.insert(self.at.groups + page / 32_768 / 64);
@@ -548,7 +552,7 @@ impl Files {
         pages.iter().for_each(|&page| self.is_free[page as usize] = true);
     }
 
-    // ---------------------------------------------------------------- write-back and journal
+    // ---------------------------------------------------------------- write-back
 
     /// Dirty pages get their places and are written, behind the last write back of the file. They stay in memory.
     fn write_back(&mut self, id: u64) -> bool {
@@ -627,135 +631,6 @@ impl Files {
 
     pub fn wants_write_back(&self) -> bool {
         self.dirty() > self.settings.dirty_pages as usize
-    }
-
-    /// What has changed goes to the journal, after all writes before it: first the pages, then, when they are on flash, a
-    /// page that makes them count. False: nothing has changed.
-    pub fn commit(&mut self) -> bool {
-        let gone = self.reap();
-        if self.changed.is_empty() {
-            return false;
-        }
-        let leaves = self.leaves();
-        let homes: Vec<u32> = std::mem::take(&mut self.changed).into_iter().chain(leaves).collect();
-        let pages = homes.len() as u32 + 2;
-        if self.used + pages > self.at.journal {
-            self.checkpoint();
-        }
-        self.homeless.extend(homes);
-        self.steps.push(Step::Before(self.number + 1));
-        let first = self.number + 1;
-        self.log(pages - 1, 0);
-        self.flush();
-        self.log(1, flags::FUA);
-        self.commit = (first..=self.number).collect();
-        self.counts.commits += 1;
-        if !gone.is_empty() {
-            let pages: Vec<u32> = gone.iter().flatten().copied().collect();
-            if self.settings.discard {
-                let all = gone.iter().flat_map(|file| ranges(file, usize::MAX));
-                let trims = all.map(|range| self.request(Op::Trim, range, 0, 0)).collect();
-                self.counts.discarded += pages.len() as u64;
-                self.steps.push(Step::Io(trims));
-            }
-            self.steps.push(Step::Free(pages));
-        }
-        if self.used > self.at.journal / 2 {
-            self.checkpoint();
-        }
-        true
-    }
-
-    /// If nothing has changed since, what the last commit made durable is waited for.
-    pub fn commit_durably(&mut self) -> bool {
-        let commits = self.commit();
-        if !commits {
-            self.wait_for(self.commit.clone());
-        }
-        commits
-    }
-
-    /// Pages at the head of the journal, which goes on at its beginning when its end is reached.
-    fn log(&mut self, pages: u32, flags: u8) {
-        let pages: Vec<u32> =
-            (0..pages).map(|n| (self.head - 1 + n) % self.at.journal + 1).collect();
-        let writes = ranges(&pages, usize::MAX)
-            .into_iter()
-            .map(|range| self.write(range, flags, Cause::Journal))
-            .collect();
-        self.head = pages[pages.len() - 1] % self.at.journal + 1;
-        self.used += pages.len() as u32;
-        self.steps.push(Step::Io(writes));
-    }
-
-    /// Committed pages are written home, then the superblock says that the journal is empty.
-    fn checkpoint(&mut self) {
-        self.steps.push(Step::Before(self.number + 1));
-        let homes: Vec<u32> = std::mem::take(&mut self.homeless).into_iter().collect();
-        let writes = ranges(&homes, usize::MAX)
-            .into_iter()
-            .map(|range| self.write(range, 0, Cause::Home))
-            .collect();
-        self.steps.push(Step::Io(writes));
-        self.flush();
-        let superblock = self.write((0, 1), flags::FUA, Cause::Home);
-        self.steps.push(Step::Io(vec![superblock]));
-        let limbo = std::mem::take(&mut self.limbo);
-        if !limbo.is_empty() {
-            self.steps.push(Step::Free(limbo));
-        }
-        self.used = 0;
-    }
-
-    /// The pages with the other extents of files whose inode is to be committed.
-    fn leaves(&mut self) -> Vec<u32> {
-        let mut by_inode: Vec<(u32, u64)> = (self.files.iter())
-            .filter(|(_, f)| !f.removed && self.changed.contains(&(self.at.inodes + f.inode / 16)))
-            .map(|(&id, file)| (file.inode, id))
-            .collect();
-        by_inode.sort_unstable();
-        let mut leaves = Vec::new();
-        for (_, id) in by_inode {
-            if ranges(&self.files[&id].places, usize::MAX).len() <= IN_INODE {
-                continue;
-            }
-            if self.files[&id].leaf.is_none() {
-                let taken = self.take(self.goal, 1);
-                assert_eq!(taken.len(), 1, "the twin knows no full drive");
-                self.mark(&taken);
-                self.leaves_taken += 1;
-                self.files.get_mut(&id).expect("it is there").leaf = Some(taken[0]);
-            }
-            leaves.extend(self.files[&id].leaf);
-        }
-        leaves
-    }
-
-    /// The places of files that have been removed and to which nobody refers. None of their pages is in memory from now
-    /// on. The leaf of a file is not free before the journal has ended that names it.
-    fn reap(&mut self) -> Vec<Vec<u32>> {
-        let is_gone = |file: &File| file.removed && Arc::strong_count(&file.users) == 1;
-        // In the order of their removal.
-        let mut gone: Vec<u64> =
-            self.files.iter().filter(|(_, file)| is_gone(file)).map(|(&id, _)| id).collect();
-        gone.sort_by_key(|id| self.removals.iter().position(|removed| removed == id));
-        let mut places = Vec::new();
-        for id in gone {
-            let file = self.files.remove(&id).expect("it is there");
-            self.cache.retain(|held| held.0 != id);
-            file.aside.iter().for_each(|&page| self.is_free[page as usize] = true);
-            if let Some(leaf) = file.leaf {
-                self.homeless.remove(&leaf);
-                self.mark(&[leaf]);
-                self.limbo.push(leaf);
-                self.freeing += 1;
-            }
-            self.mark(&file.places);
-            self.freeing += file.places.len();
-            places.push(file.places);
-        }
-        places.retain(|pages| !pages.is_empty());
-        places
     }
 
     // ---------------------------------------------------------------- names

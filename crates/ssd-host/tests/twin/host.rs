@@ -1,5 +1,5 @@
-//! Clients, groups of writers, background work, processor cores and write-back on one clock, written down once more from
-//! their rules (docs/simulate.md, ADR 0018), over a store and a drive of the same kind.
+//! Clients, groups of writers, background work, processor cores and write-back on one clock, written down once more
+//! from their rules (docs/simulate.md, ADR 0018), over a store and a drive of the same kind.
 
 use super::directory::Directory;
 use super::files::Step;
@@ -465,8 +465,8 @@ impl Host {
         self.take_steps(BACKGROUND);
     }
 
-    /// A step waits until there is room for a table and a quarter more, and 64 pages, as long as any will become free. A
-    /// commit may free some.
+    /// A step waits until there is room for a table and a quarter more, and 64 pages, as long as any will become free.
+    /// A commit may free some.
     fn has_space(&mut self) -> bool {
         let store = &self.settings.store;
         let table = store.max_file_size.max(store.write_buffer_size as u64);
@@ -627,8 +627,8 @@ impl Host {
         }
     }
 
-    /// LevelDB's groups: batches in their order while their sizes add up to 1 MiB at most, or to 128 KiB more than that of
-    /// the first if that has 128 KiB at most; and no synced write in the group of an unsynced one.
+    /// LevelDB's groups: batches in their order while their sizes add up to 1 MiB at most, or to 128 KiB more than that
+    /// of the first if that has 128 KiB at most; and no synced write in the group of an unsynced one.
     fn log_group(&mut self) {
         let writers: Vec<&Client> = self.queue.iter().map(|w| &self.clients[w - CLIENTS]).collect();
         let first = writers[0].batch.size();

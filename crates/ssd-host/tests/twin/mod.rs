@@ -6,3 +6,4 @@
 pub mod directory;
 pub mod files;
 pub mod host;
+mod journal;
