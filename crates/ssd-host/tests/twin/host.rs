@@ -560,7 +560,7 @@ impl Host {
             self.writes += 1;
             let every = self.settings.sync_every;
             client.write = self.writes;
-            client.sync = every > 0 && self.writes % every == 0;
+            client.sync = every > 0 && self.writes.is_multiple_of(every);
             client.batch = WriteBatch::new();
             if op == KeyOp::Delete {
                 client.batch.delete(&key);
