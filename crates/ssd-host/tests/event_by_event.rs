@@ -22,7 +22,7 @@ use ssd_host::workload::Workload;
 use ssd_host::{HostSettings, Machine};
 use ssd_trace::keys::{KeyOp, Wanted};
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use twin::host::{Host, Phase};
 
@@ -276,10 +276,14 @@ fn compare(case: &Case) -> Option<(Host, u64)> {
             assert_eq!(real.latencies[op as usize], of, "{op:?}");
         }
     }
+    // Each interval in which a request ended has a row.
+    let interval = |at: u64| at / settings.interval_ns;
+    let rows: BTreeSet<u64> =
+        measured.channels.rows.iter().map(|row| interval(row.at_ns)).collect();
+    assert!(twin.looks.keys().all(|&at| rows.contains(&interval(at))), "an interval has no row");
     let mut looked = 0;
     for rows in measured.channels.rows.windows(2) {
-        let intervals = [rows[0].at_ns, rows[1].at_ns].map(|at| at / settings.interval_ns);
-        assert!(intervals[0] < intervals[1], "two rows in an interval");
+        assert!(interval(rows[0].at_ns) < interval(rows[1].at_ns), "two rows in an interval");
         if let Some((collected, busy)) = twin.looks.get(&rows[1].at_ns) {
             assert_eq!((rows[1].collected, &rows[1].busy_ns), (*collected, busy));
             looked += 1;

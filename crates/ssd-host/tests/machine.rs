@@ -225,12 +225,13 @@ fn background_work_takes_the_time_of_pairs_merged_and_of_blocks_built() {
     assert!(full.3 > full.2, "pairs of those blocks are merged: {full:?}");
 }
 
-/// A run with `reads` quick reads and 30 quicker writes, silence for 1,000 s, and the same again.
+/// A run with `reads` quick reads and 30 quicker writes, silence for 1,000 s, and, if it has an odd number of tens of
+/// reads, the same again.
 fn silenced(reads: usize) -> Machine {
     let mut s = HostSettings { clients: 1, interval_ns: 1_000_000, ..settings() };
     (s.costs.read, s.costs.seek) = (20_000, 1_000_000_000_000);
     let part = "get a\n".repeat(reads) + &"put a 10\n".repeat(30) + "scan a 1\n";
-    let workload = Workload::traced("silence", &part.repeat(2)).expect("a trace");
+    let workload = Workload::traced("silence", &part.repeat(1 + reads / 10 % 2)).expect("a trace");
     let mut machine = Machine::new(&config(20_000), s, workload).expect("a machine");
     machine.keep_record();
     machine.run(&mut |_| true).expect("a run");
@@ -264,4 +265,16 @@ fn operations_count_in_the_interval_of_their_time_however_long_the_silence() {
             assert_eq!(rows[row as usize].p50_ns, p50, "{reads} reads, row {row}");
         }
     }
+}
+
+#[test]
+fn looks_at_the_channels_become_rarer_and_the_first_one_stays() {
+    let s = HostSettings { operations: 4500, records: 4500, sync_every: 1, ..settings() };
+    let rows = |interval_ns: u64| {
+        let s = HostSettings { interval_ns, ..s.clone() };
+        finished(&config(40_000), &s, "fillrandom").measured().channels.rows.clone()
+    };
+    let (all, some) = (rows(1_000_000), rows(2_000_000));
+    assert!(some.len() > 2048, "{} looks in twice the interval", some.len());
+    assert!(all.len() <= 4096 && all[0] == some[0], "{} looks from {:?} on", all.len(), all[0]);
 }
