@@ -237,7 +237,8 @@ fn fitted(case: &Case) -> HostSettings {
     settings
 }
 
-/// The twin after the same run, and how many looks at the channels of the drive were compared; `None`: the drive is full.
+/// The twin after the same run, and how many looks at the channels of the drive were compared; `None`: the drive is
+/// full.
 fn compare(case: &Case) -> Option<(Host, u64)> {
     let (config, settings) = (config(case), &case.settings);
     let mut real = Machine::new(&config, settings.clone(), workload(case)).expect("a machine");
