@@ -81,7 +81,16 @@ SUITES = {
     ],
     "ssd-trace": ["stand_in_patterns"],
     "ssd-run": ["push"],
-    "ssd-host": ["file_layer", "shared", "machine", "cuts"],
+    "ssd-host": [
+        "call_by_call",
+        "event_by_event",
+        "acknowledged",
+        "file_layer",
+        "shared",
+        "report",
+        "machine",
+        "cuts",
+    ],
     "ssd-kv": ["levels", "policies", "reuse", "bad_input", "model", "damage", "salvage", "faults"],
     "ssdlab": [
         "test_scoring",
