@@ -1,7 +1,8 @@
 //! The store on the drive: exact accounts, the same digest again, contents as in a model.
 
-use ssd_core::config::Config;
+use ssd_core::config::{Config, RemapMode};
 use ssd_host::fs::{CAUSES, Cause};
+use ssd_host::settings::Reuse;
 use ssd_host::workload::{Values, Workload};
 use ssd_host::{HostSettings, Machine};
 use ssd_kv::ReadOptions;
@@ -177,4 +178,40 @@ fn a_drive_that_is_too_small_is_an_error_with_its_reason() {
     assert!(
         Workload::named("nonsense", &wanted(&settings())).is_err_and(|e| e.contains("fillseq"))
     );
+}
+
+/// The processor is so slow that the drive's part of the background work does not count: its spans last as long as
+/// the pairs that were merged and the blocks that were built say, whatever else the tables hold.
+#[test]
+fn background_work_takes_the_time_of_pairs_merged_and_of_blocks_built() {
+    let mut most = config(40_000);
+    most.remap.mode = RemapMode::Share;
+    let mut seen = Vec::new();
+    for (pages_per_block, reuse) in [(0, Reuse::Off), (2, Reuse::Off), (2, Reuse::Retention)] {
+        let mut s = settings();
+        (s.records, s.operations, s.value_bytes) = (4_000, 4_000, 1_500);
+        (s.store.pages_per_block, s.store.reuse) = (pages_per_block, reuse);
+        s.interval_ns = 1_000_000_000_000;
+        (s.costs.step, s.costs.merge_kib, s.costs.step_kib) = (0, 100_000_000, 300_000_000);
+        let machine = finished(&most, &s, "fillrandom");
+        let stats = machine.store().stats();
+        let spans: u64 = machine.measured().spans.iter().map(|s| s.end_ns - s.start_ns).sum();
+        let charged =
+            stats.merged_bytes * 100_000_000 / 1024 + stats.built_bytes * 300_000_000 / 1024;
+        assert!(spans >= charged - charged / 1000, "{reuse:?}: {spans} ns for {charged}");
+        assert!(spans <= charged + charged / 100, "{reuse:?}: {spans} ns for {charged}");
+        let written: u64 = stats.levels.iter().map(|level| level.bytes_written).sum();
+        let taken: u64 = stats.reuse.iter().map(|r| r.bytes_shared + r.bytes_copied).sum();
+        assert!(stats.built_bytes + taken <= written, "{stats:?}");
+        seen.push((written, taken, stats.built_bytes, stats.merged_bytes));
+    }
+    let [stock, aligned, full] = seen[..] else { panic!("three layouts") };
+    assert_eq!(
+        (stock.1, stock.2),
+        (0, stock.0),
+        "all that a table of LevelDB's layout has is built"
+    );
+    assert!(aligned.1 == 0 && aligned.2 < aligned.0 * 9 / 10, "padding is not built: {aligned:?}");
+    assert!(full.1 > 0 && full.2 < full.0 - full.1, "nor are blocks that are taken over: {full:?}");
+    assert!(full.3 > full.2, "pairs of those blocks are merged: {full:?}");
 }

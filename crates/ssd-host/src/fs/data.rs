@@ -1,7 +1,7 @@
 //! Contents: appended, read, written back.
 
 use super::PAGE;
-use super::note::{Cause, Node, Noted};
+use super::note::{Node, Noted};
 use super::state::{Ahead, State};
 use ssd_core::host::request::Op;
 use std::io;
@@ -39,12 +39,10 @@ impl State {
             file.dirty_since = now;
         }
         file.data.extend_from_slice(data);
-        let is_table = matches!(file.cause, Cause::Flush | Cause::Level(_));
         if is_removed {
             file.written = file.data.len() as u64;
             return Ok(());
         }
-        self.table_bytes += if is_table { data.len() as u64 } else { 0 };
         let file = self.file(number);
         let after = (file.dirty_pages(), file.promised());
         self.dirty = self.dirty + after.0 - before.0;

@@ -241,12 +241,6 @@ impl Fs {
         }
     }
 
-    /// Bytes appended to tables so far.
-    #[must_use]
-    pub fn table_bytes(&self) -> u64 {
-        self.state().table_bytes
-    }
-
     /// All files with their contents.
     #[must_use]
     pub fn files(&self) -> Vec<(String, Vec<u8>)> {

@@ -281,7 +281,7 @@ impl Recovery {
         let mut flush = Flush::begin(memory, number, &self.files, &self.options)?;
         let file = loop {
             self.files.go_on()?;
-            if let Some(file) = flush.advance(&mut *self.policy, &self.tables)? {
+            if let Some(file) = flush.advance(&mut *self.policy, &self.tables, &mut self.stats)? {
                 break file;
             }
         };

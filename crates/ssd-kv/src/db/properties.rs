@@ -100,6 +100,12 @@ pub struct Stats {
     pub reuse: [ReuseStats; LEVELS],
     /// Tables that were moved to the next level unchanged.
     pub moved: u64,
+    /// Bytes of the pairs that flushes and compactions passed, whether they were then written, dropped or
+    /// left in a block that was reused.
+    pub merged_bytes: u64,
+    /// Bytes of tables that flushes and compactions built from pairs: what they wrote without padding and without
+    /// reused blocks.
+    pub built_bytes: u64,
     /// Writes that were delayed by one step.
     pub slowed: u64,
     /// Steps for which writes had to wait.
