@@ -83,7 +83,18 @@ SUITES = {
     ],
     "ssd-trace": ["stand_in_patterns"],
     "ssd-host": ["file_layer", "shared", "machine", "cuts"],
-    "ssd-kv": ["levels", "policies", "reuse", "bad_input", "model", "damage", "salvage", "faults"],
+    "ssd-kv": [
+        "logs",
+        "foreign",
+        "levels",
+        "policies",
+        "reuse",
+        "bad_input",
+        "model",
+        "damage",
+        "salvage",
+        "faults",
+    ],
     "ssdlab": ["test_scoring", "test_page_script", "test_seeds", "test_export", "test_reproduce"],
 }
 # A bug that makes a test hang is caught too. The bound is on processor time, as a busy machine

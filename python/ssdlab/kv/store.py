@@ -148,10 +148,14 @@ def open(
 
     With `read_only`, nothing in the folder changes: no file is written, created, renamed or
     removed, and writes raise `Error`. What the logs hold is read into memory. Several such stores
-    may be open on a folder at a time, but none beside one that is open for writing.
+    may be open on a folder at a time, but none beside one that is open for writing. The IndexedDB
+    of a browser, whose keys are in the order `idb_cmp1`, can be opened this way only. Stores of
+    other engines (RocksDB and others) are refused.
 
     With `paranoid_checks`, a damaged log is an error, as is a damaged index or filter of a table.
     Without, what is damaged in a log is left out with a warning, and the log is kept as `.lost`.
+    What ends a log and is no record (a torn one, or zeros) is left out in both cases, with a
+    warning: a crash leaves it of writes that were not synced.
 
     Raises `Error` and its subclasses: `LockedError` if the store is open elsewhere,
     `CorruptionError` if a file is damaged, `IoError` if one cannot be used.
@@ -178,6 +182,11 @@ def opened(folder: str, chosen: dict[str, object], *, defers: bool = False) -> _
             f"{', '.join(found['damaged_logs'])}: kept, because what was damaged in "
             f"{found['damaged_log_records']} places of it was left out of the store; "
             "paranoid_checks=True refuses such a store, for ssdlab.kv.repair to mend it",
+            stacklevel=3,
+        )
+    for tail in found["tails"]:
+        warnings.warn(
+            f"{tail}; a crash leaves this of writes that were not synced: all before it is there",
             stacklevel=3,
         )
     return opened
@@ -394,8 +403,10 @@ class DB(Writer):
         levels = tuple(LevelStats(**level) for level in found.pop("levels"))
         tables = tuple(TableStats(**table) for table in found.pop("tables"))
         reuse = tuple(ReuseStats(**level) for level in found.pop("reuse"))
-        logs = tuple(found.pop("damaged_logs"))
-        return Stats(levels=levels, reuse=reuse, tables=tables, damaged_logs=logs, **found)
+        logs, tails = tuple(found.pop("damaged_logs")), tuple(found.pop("tails"))
+        return Stats(
+            levels=levels, reuse=reuse, tables=tables, damaged_logs=logs, tails=tails, **found
+        )
 
 
 class Snapshot(Reader):
