@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import functools
 import random
 import shutil
@@ -82,6 +83,8 @@ def place(key: bytes) -> tuple[object, ...]:
 
 def compare(a: bytes, b: bytes) -> int:
     """Negative, 0 or positive, as LevelDB asks."""
+    if not (a and b):  # LevelDB compares the ends of what it compacts with no key, too.
+        return len(a) - len(b)
     return (place(a) > place(b)) - (place(a) < place(b))
 
 
@@ -144,6 +147,7 @@ def test_the_indexeddb_of_a_browser_is_read_in_its_order(
     folder, model = indexed
     keys = sorted(model, key=functools.cmp_to_key(compare))
     assert keys != sorted(keys)
+    places = [place(key) for key in keys]
     before = contents(folder)
     with kv.open(folder, read_only=True, paranoid_checks=True) as db:
         assert list(db.iterator()) == [(key, model[key]) for key in keys]
@@ -151,10 +155,10 @@ def test_the_indexeddb_of_a_browser_is_read_in_its_order(
         assert list(db.iterator(reverse=True, include_key=False)) == [model[k] for k in keys[::-1]]
         assert all(db.get(key, verify_checksums=True) == model[key] for key in keys)
         draws = random.Random(6)
-        for _ in range(300):
+        for _ in range(100):
             key, (low, high) = key_of(draws), sorted(draws.choices(range(len(keys)), k=2))
             assert db.get(key) == model.get(key)
-            behind = [other for other in keys if compare(other, key) >= 0]
+            behind = keys[bisect.bisect_left(places, place(key)) :][:1]
             assert next(db.iterator(start=key, include_value=False), None) == (behind or [None])[0]
             found = db.iterator(start=keys[low], stop=keys[high], include_value=False)
             assert list(found) == keys[low:high]
@@ -228,7 +232,7 @@ def test_verify_repair_and_open_say_the_same_of_a_tail(tmp_path: Path) -> None:
     said = f"db/{log.name}: damaged at offset 160: 160 zeros end the file: lost records"
     log.write_bytes(whole[:160] + bytes(160))
     verified = ssdlab_command("kv", "verify", "db", cwd=tmp_path)
-    assert verified.returncode == 1
+    assert verified.returncode == 2
     assert said in verified.stderr
     assert said in ssdlab_command("kv", "stats", "db", cwd=tmp_path).stdout
     assert "offset 160: 160 zeros" in ssdlab_command("kv", "dump", log, cwd=tmp_path).stdout
