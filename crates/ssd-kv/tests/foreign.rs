@@ -135,6 +135,11 @@ fn stores_of_others_are_left_alone() {
         ("Bitcask", "1700000000.bitcask.data"),
     ];
     for (engine, name) in engines {
+        let alone = Directory::from([(name.to_owned(), vec![1; 100])]);
+        let said = refusals(&alone, &option_sets()[0]);
+        // Nothing is there that would be removed.
+        assert_eq!(said.len(), 4, "{said:?}");
+        assert!(said.iter().all(|said| said.contains(&format!("a store of {engine}"))), "{said:?}");
         let files = Directory::from([
             (name.to_owned(), vec![1; 100]),
             // Numbers make these files of a store for who looks at names alone.

@@ -94,18 +94,19 @@ impl Db {
 fn check_may_create(files: &Files, options: &Options) -> Result<()> {
     debug_assert!(options.check().is_ok(), "options are checked where they come in");
     let folder = files.describe("");
+    let names = match files.list() {
+        Ok(names) => names,
+        Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
+            Vec::new()
+        }
+        Err(error) => return Err(error),
+    };
+    foreign::check(files, &names)?;
     if !options.create_if_missing {
         return Err(Error::invalid(format!(
             "{folder}: there is no store here, and it is not to be created"
         )));
     }
-    let names = match files.list() {
-        Ok(names) => names,
-        Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
-            return Ok(());
-        }
-        Err(error) => return Err(error),
-    };
     for name in names {
         match names::parse(&name) {
             Some(FileKind::Table(_) | FileKind::Log(_)) => {
