@@ -216,7 +216,7 @@ class Reader(Closing):
         self,
         key: Bytes,
         default: bytes | None = None,
-        verify_checksums: bool = False,  # by position as in plyvel: keywords alone cost time
+        verify_checksums: bool = False,  # by position, too: keywords alone cost time
         fill_cache: bool = True,
     ) -> bytes | None:
         """Value of `key`, or `default`."""
