@@ -25,10 +25,11 @@ export SSDLAB_COMMIT := $(if $(wildcard .git),$(shell git describe --always --di
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 export VIRTUAL_ENV := $(CURDIR)/.venv
 export PYTHONUTF8 := 1
-unexport PYTHONPATH PYTHONHOME
+# The tests start Python hundreds of times: without bytecode each compiles the package anew.
+unexport PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE
 
 .PHONY: help demo test test-all check fmt lint golden bench docs papers policies site dist build lock clean
-.PHONY: mutants mutants-sample mutants-python mutants-python-sample
+.PHONY: mutants mutants-sample mutants-python mutants-python-sample mutants-some seeded-bugs
 .PHONY: lint-rust lint-python rust-tests python-tests docs-check tools-present
 
 help: ## show this list
@@ -37,13 +38,26 @@ help: ## show this list
 demo: build ## build, run a real trace under several policies, write the report to runs/demo
 	$(DEMO)
 
-test: lint rust-tests python-tests docs-check ## every check but the slow ones
+# Each lane may use all processors; cargo would share the two jobs of make.
+NO_JOBSERVER := MAKEFLAGS=
+CHECKS := lint rust-tests python-tests docs-check
+
+# Rust in one lane, Python in the other: pip, the last crate of a build and mypy use one processor.
+test: ## every check but the slow ones
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=line LANES=yes $(CHECKS)
 	@echo "make test: all passed"
 
+ifdef LANES
+rust-tests: | lint-rust
+python-tests: | lint-python
+docs-check: | python-tests
+endif
+
+# Slow ones measure: one after the other.
 test-all: PYTEST_ARGS := -m ""
-test-all: test ## every check, slow ones too
+test-all: $(CHECKS) ## every check, slow ones too
 	$(CARGO) test --workspace --exclude ssd-py --locked --quiet -- --ignored
-	$(BIN)/python tools/seeded_bugs.py
+	@$(MAKE) --no-print-directory seeded-bugs
 
 check: lint docs-check ## the quick ones: format, lints, types, tidiness, generated docs
 	$(BIN)/pytest -q tests/py/test_tidy.py
@@ -59,19 +73,27 @@ golden: build .venv/checks.stamp ## accept the golden runs as they are now; read
 	UPDATE_GOLDEN=1 $(BIN)/pytest tests/py/test_golden.py tests/py/test_judged.py
 	git --no-pager diff --stat -- tests
 
-# Installed once: cargo install cargo-mutants --locked, with the version in tools/mutation/listing.py.
 BASE ?= main
-mutants: mutants-python ## change the lines that differ from BASE (main): does a test notice?
-	nice -n 15 $(PYTHON) tools/mutants.py changed $(BASE)
+CARGO_MUTANTS := target/cargo-mutants/bin/cargo-mutants
+mutants: mutants-python $(CARGO_MUTANTS) ## change the lines that differ from BASE (main): does a test notice?
+	nice -n 15 $(BIN)/python tools/mutants.py changed $(BASE) --tool $(CARGO_MUTANTS)
 
-mutants-sample: mutants-python-sample ## the same for a fixed random sample of all code; hours, and it resumes
-	nice -n 15 $(PYTHON) tools/mutants.py sample
+mutants-sample: mutants-python-sample $(CARGO_MUTANTS) ## the same for a fixed random sample; hours, and it resumes
+	nice -n 15 $(BIN)/python tools/mutants.py sample --tool $(CARGO_MUTANTS)
 
 mutants-python: build .venv/mutants.stamp ## `mutants`, of Python and the pages only
 	nice -n 15 $(BIN)/python tools/python_mutants.py changed $(BASE)
 
 mutants-python-sample: build .venv/mutants.stamp ## `mutants-sample`, of these only
 	nice -n 15 $(BIN)/python tools/python_mutants.py sample
+
+# Half of ten minutes for the crates and half for Python; what they build comes before.
+mutants-some: build .venv/mutants.stamp $(CARGO_MUTANTS) ## some of `mutants`, drawn by a seed, in about ten minutes
+	$(BIN)/python tools/mutants.py changed $(BASE) --budget 300 --tool $(CARGO_MUTANTS)
+	$(BIN)/python tools/python_mutants.py changed $(BASE) --budget 300
+
+seeded-bugs: build .venv/checks.stamp ## is every seeded bug caught? TENTH=today: a tenth of them
+	$(BIN)/python tools/seeded_bugs.py $(if $(TENTH),--tenth $(TENTH))
 
 bench: build ## print ratios to the recorded commit, measure speed and append it to bench/history.jsonl
 	$(BIN)/python -m ssdlab.bench --against recorded
@@ -124,7 +146,7 @@ clean: ## remove everything that make has built
 # rustfmt follows no `mod` line that a macro writes, hence the list of files.
 lint-rust: .venv/python.stamp
 	@rustfmt --check --edition 2024 $(RUST_FILES)
-	$(CARGO) clippy --workspace --all-targets --locked --quiet -- -D warnings
+	$(NO_JOBSERVER) $(CARGO) clippy --workspace --all-targets --locked --quiet -- -D warnings
 
 lint-python: build .venv/checks.stamp
 	$(BIN)/ruff check --quiet .
@@ -132,12 +154,13 @@ lint-python: build .venv/checks.stamp
 	$(BIN)/mypy --no-error-summary
 	MYPYPATH=python $(BIN)/python -m mypy.stubtest ssdlab._core
 
-# ssd-py is an extension module: its symbols come from Python, so python-tests test it.
+# ssd-py is an extension module: its symbols come from Python, so python-tests test it. Cargo runs one binary after
+# the other: what the last test of each leaves idle the other lane uses, so that there is no cargo-nextest here.
 rust-tests: .venv/python.stamp
-	$(CARGO) test --workspace --exclude ssd-py --locked --quiet
+	$(NO_JOBSERVER) $(CARGO) test --workspace --exclude ssd-py --locked --quiet
 
 # Tests wait for commands more than they compute. Slow ones measure: they run one by one.
-PYTEST_ARGS ?= -m "not slow" --numprocesses auto --maxprocesses 4 --dist loadfile
+PYTEST_ARGS ?= -m "not slow" --numprocesses auto --maxprocesses 4 --dist worksteal
 python-tests: build .venv/checks.stamp
 	$(BIN)/pytest -q $(PYTEST_ARGS)
 
@@ -175,6 +198,11 @@ tools-present:
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r $<
 	@touch $@
 
+$(CARGO_MUTANTS): tools/mutation/listing.py
+	$(CARGO) install --quiet --locked --root target/cargo-mutants cargo-mutants \
+	    --version $$(sed -n 's/^VERSION = "\(.*\)"/\1/p' $<)
+	@touch $@
+
 .venv/extension.stamp: pyproject.toml $(RUST_INPUTS) .venv/runtime.stamp
-	PIP_QUIET=1 $(BIN)/maturin develop --release
+	$(NO_JOBSERVER) PIP_QUIET=1 $(BIN)/maturin develop --release
 	@touch $@

@@ -78,7 +78,7 @@ NAVIGATION = {
         "traces/README",
     ],
     "Reference": ["docs/reference/*"],
-    "How it is built": ["ARCHITECTURE", "docs/adr/*", "CHANGELOG"],
+    "How it is built": ["ARCHITECTURE", "docs/mutants", "docs/adr/*", "CHANGELOG"],
 }
 
 

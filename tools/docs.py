@@ -18,6 +18,7 @@ from pathlib import Path
 import manual
 import report_types
 import ssdlab
+from mutation import page as mutants
 from ssdlab import _core
 from ssdlab.display import form
 
@@ -358,6 +359,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "docs/reference/python.md": python,
     "docs/reference/report.md": report,
     "docs/trace-info.md": trace_info,
+    "docs/mutants.md": mutants.text,
     "python/ssdlab/results/measures.py": report_types.module,
     "packaging/data/share/man/man1/ssdlab.1": manual.manual,
 }

@@ -1,13 +1,17 @@
 """Fit the processor times of `ssdlab kv simulate` to the measurements in bench/history.jsonl.
 
-Cost of a write = write + write_kib * (KiB of the pair) + step_kib * (KiB written to tables for
-it), of which the calls of the file layer are a part. Prints the times and how far they are from
-each measurement.
+Cost of a write = write + write_kib * (KiB of the pair) + (merge_kib + step_kib) * (KiB written to
+tables for it), of which the calls of the file layer are a part. Prints the times and how far they
+are from each measurement. With `--shares`, measures which share of the last cost is merge_kib: the
+time to merge pairs that are all dropped by the time to merge pairs that are all written.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
+import tempfile
+import time
 from pathlib import Path
 
 import numpy as np
@@ -33,8 +37,57 @@ def measured() -> tuple[dict[tuple[str, int], float], dict[tuple[str, int], floa
     return times, written
 
 
+def compaction_ns(folder: Path, size: int, drops: bool) -> float:
+    """Processor time to compact two overlapping tables, for a KiB of their pairs."""
+    from ssdlab import kv
+
+    store, count = folder / f"{size}-{drops}", (16 << 20) // (size + 16)
+    pairs = 0
+    for half in (0, 1):
+        with kv.open(
+            store,
+            create_if_missing=True,
+            write_buffer_size=64 << 20,
+            compression=None,
+            background="steps",
+        ) as db:
+            for number in range(count):
+                key = b"%016d" % number
+                if drops and half:
+                    db.delete(key)
+                elif drops or number % 2 == half:
+                    db.put(key, number.to_bytes(size, "little"))
+                else:
+                    continue
+                pairs += 1
+    with kv.open(store, compression=None, background="steps") as db:
+        start = time.process_time_ns()
+        db.compact_range()
+        spent = time.process_time_ns() - start
+    values = count * size
+    return spent * 1024 / (values + pairs * 24)
+
+
+def print_shares() -> None:
+    """Print the share of merging by the size of values, the quickest of five compactions each."""
+    for size in (100, 256, 1024, 4096):
+        best = {drops: float("inf") for drops in (True, False)}
+        for _ in range(5):
+            with tempfile.TemporaryDirectory(prefix="ssdlab-kv-costs-") as folder:
+                for drops, known in best.items():
+                    best[drops] = min(known, compaction_ns(Path(folder), size, drops))
+        share = best[True] / best[False]
+        print(f"{size:5} B: all dropped {best[True]:5.0f} ns a KiB, all written", end=" ")
+        print(f"{best[False]:5.0f}: {share:.0%} merging")
+
+
 def main() -> None:
-    """Print the fit."""
+    """Print the fit, or the shares."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--shares", action="store_true", help="measure merge_kib and step_kib")
+    if parser.parse_args().shares:
+        print_shares()
+        return
     times, written = measured()
     rows, found, names = [], [], []
     for (name, size), amplification in written.items():
@@ -57,7 +110,7 @@ def main() -> None:
     costs[kept] = fit
     for name, value, model in zip(names, values, table @ costs, strict=True):
         print(f"{name:16} measured {value:8.0f} ns, fit {model:8.0f} ns, {model / value - 1:+.0%}")
-    print("write, write_kib, step_kib:", np.round(costs - [CALL_NS, KIB_NS, KIB_NS]))
+    print("write, write_kib, merge_kib + step_kib:", np.round(costs - [CALL_NS, KIB_NS, KIB_NS]))
     for name, cost in (("readrandom", "read"), ("seekrandom", "seek"), ("readseq", "next")):
         cells = [time for (one, _), time in times.items() if one == name]
         mean = float(np.exp(np.log(cells).mean()))

@@ -3,23 +3,28 @@
 
     python tools/python_mutants.py sample [python|pages ...]   a fixed random sample of each area
     python tools/python_mutants.py changed [BASE]              the lines changed since BASE (main)
+    python tools/python_mutants.py changed BASE --budget SECONDS      some of them, drawn by SEED
 
 Python is mutated by mutmut's operators, the page's scripts by those of `mutation/script_sites.py`.
 Of a line there is at most one mutant in a sample, drawn by the seed SEED. A mutant meets the tests
 that run its line, known from one run of the tests under coverage.py (`mutation/reach.py`), until
 one fails; if they use five times as much of the processor as without a mutant, it counts as caught.
 
-Results are appended to `target/mutants/python.jsonl`, and what is there is not run again: `--again`
-forgets the survivors, to run them after tests were added. Mutants that change nothing anybody can
-see are listed with the reason in `tools/mutation/equivalent_python.txt`. Prints the survivors and,
-for each area, how many were caught. Exit code 1 if a survivor is not explained, 2 if the tests fail
-without a mutant.
+Results are kept, and what has one is not run again unless the test that caught the mutant has
+changed: of samples in `tools/mutation/results.jsonl`, from which `make docs` writes
+docs/mutants.md; of changes in `target/mutants/python.jsonl`. `--again` forgets the survivors, to
+run them after tests were added. With a budget, half of it is spent on which tests run which lines,
+beginning with those that name a changed module; what survives is undecided if not all are known.
+Mutants that change nothing anybody can see are listed with the reason in
+`tools/mutation/equivalent_python.txt`. Prints the survivors and, for each area, how many were
+caught. Exit code 1 if a survivor is not explained, 2 if the tests fail without a mutant.
 """
 
 from __future__ import annotations
 
 import argparse
 import hashlib
+import math
 import re
 import shutil
 import subprocess
@@ -32,9 +37,11 @@ from pathlib import Path
 import bounded
 from bounded import Limits
 from mutation import python_sites, script_sites
+from mutation.page import KEPT, is_stale
 from mutation.python_sites import Change, compiles
 from mutation.reach import Reached, measured, tests_of
-from mutation.results import Results, reasons
+from mutation.results import Origin, Results, reasons
+from mutation.witness import witness
 
 ROOT = Path(__file__).resolve().parent.parent
 WORK = ROOT / "target" / "mutants"
@@ -44,6 +51,7 @@ SEED = 1
 SAMPLE = {"python": 80, "pages": 40}
 # Measurements of the simulator itself, whose tests are slow or which print times of this machine.
 LEFT_OUT = ("bench", "validation", "kv/bench.py")
+LEFT_OUT_FILES = tuple(f"python/ssdlab/{name}" for name in LEFT_OUT)
 # Of the papers: numbers transcribed from them, which docs/papers shows. Functions are mutated.
 TRANSCRIBED = ("reproduce/papers",)
 AT_FIRST = 2
@@ -51,6 +59,8 @@ AT_FIRST = 2
 PATIENCE, LEAST_S = 5, 60
 # Tests that neither end nor compute.
 LONGEST_S = 1800
+# Mutants that are judged whatever the budget is.
+LEAST = 3
 
 
 @dataclass(frozen=True)
@@ -132,18 +142,40 @@ def viable(mutant: Mutant) -> bool:
 
 
 def changed(base: str) -> list[Mutant]:
-    """The mutants of the lines that differ from `base`."""
-    git = ["git", "-C", str(ROOT), "diff", "-U0", base, "--", "python/ssdlab"]
-    text = subprocess.run(git, capture_output=True, text=True, check=True).stdout
+    """The mutants of the lines that differ from where this branch left `base`."""
+    git = ["git", "-C", str(ROOT)]
+    fork = subprocess.run([*git, "merge-base", base, "HEAD"], capture_output=True, text=True)
+    if fork.returncode:
+        print(f"git merge-base {base} HEAD: {fork.stderr.strip()}", file=sys.stderr)
+        sys.exit(2)
+    command = [*git, "diff", "-U0", fork.stdout.strip(), "--", "python"]
+    lines = changed_lines(
+        subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    )
+    known = {path.relative_to(ROOT).as_posix() for _, path in sources()}
+    for file in sorted({*lines} - known):
+        why = (
+            "measures the simulator" if file.startswith(LEFT_OUT_FILES) else "no source of a sample"
+        )
+        print(f"{file}: {len(lines[file])} changed lines are left out: {why}")
+    found = [mutant for mutant in mutants(list(SAMPLE), lines) if viable(mutant)]
+    for file in sorted({*lines} & known):
+        made = sum(mutant.file == file for mutant in found)
+        print(f"{file}: {len(lines[file])} changed lines, {made} mutants", flush=True)
+    return found
+
+
+def changed_lines(diff: str) -> dict[str, set[int]]:
+    """Numbers of the lines that a diff without context adds, by file."""
     lines: dict[str, set[int]] = {}
     file = ""
-    for line in text.splitlines():
+    for line in diff.splitlines():
         if line.startswith("+++ "):
             file = line.removeprefix("+++ b/")
         elif found := re.match(r"@@ -\S+ \+(\d+)(?:,(\d+))? @@", line):
             first, count = int(found[1]), int(found[2] or 1)
             lines.setdefault(file, set()).update(range(first, first + count))
-    return [mutant for mutant in mutants(list(SAMPLE), lines) if viable(mutant)]
+    return {file: numbers for file, numbers in lines.items() if numbers}
 
 
 def function_lines(source: str) -> set[int]:
@@ -192,12 +224,31 @@ def run_tests(tests: list[str], most_s: float, tree: Path) -> tuple[str, str]:
     command += ["--tb=line", "-p", "no:cacheprovider", *tests]
     limits = Limits(LONGEST_S, most_s)
     ended = bounded.run(command, ROOT, environment, limits, errors=subprocess.STDOUT)
+    files = " ".join(sorted({test.partition("::")[0] for test in tests}))
     if ended.hung:
-        return "hangs", ""
+        return "hangs", files
     if ended.code == 0:
         return "survived", ""
     failed = re.search(r"^(?:FAILED|ERROR) (\S+)", ended.output, re.MULTILINE)
-    return "caught", failed[1] if failed else f"exit code {ended.code}"
+    return "caught", failed[1] if failed else files
+
+
+def judge_all(todo: list[Mutant], results: Results, budget_s: float, wanted: set[str]) -> None:
+    """Judge mutants in their order: LEAST of them, and then more as long as the budget lasts."""
+    began = time.monotonic()
+    reached, is_all = measured(ROOT, WORK, began + budget_s / 2, wanted)
+    tree = WORK / "package"
+    shutil.rmtree(tree, ignore_errors=True)
+    unwanted = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(ROOT / "python", tree / "python", ignore=unwanted)
+    for at, mutant in enumerate(todo):
+        start = time.monotonic()
+        if at >= LEAST and start > began + budget_s:
+            break
+        verdict, by = judge(mutant, reached, tree)
+        if verdict == "survived" and not is_all:
+            verdict, by = "quick", ""
+        results.add(mutant, verdict, by, time.monotonic() - start)
 
 
 def main() -> int:
@@ -206,26 +257,33 @@ def main() -> int:
     parser.add_argument("what", choices=["sample", "changed"])
     parser.add_argument("names", nargs="*", help="areas of the sample, or the base of the change")
     parser.add_argument("--again", action="store_true", help="run the survivors again")
+    parser.add_argument(
+        "--budget", type=float, metavar="SECONDS", help="of a change: about so long"
+    )
     parser.add_argument("--table", action="store_true", help="run nothing, print what is known")
     options = parser.parse_args()
-    results = Results(WORK / "python.jsonl", {"survived"} if options.again else ())
-    if options.what == "sample":
+    is_sample = options.what == "sample"
+    results = Results(
+        KEPT if is_sample else WORK / "python.jsonl",
+        {"survived", "quick"} if options.again else {"quick"},
+        lambda area, by: witness(ROOT, area, by),
+        Origin.of_committed(ROOT) if is_sample and not options.table else Origin.of(ROOT),
+    )
+    if is_sample:
+        results.forget(is_stale)
         chosen = drawn(options.names or list(SAMPLE))
     else:
-        chosen = changed(*(options.names or ["main"]))
+        chosen = sorted(changed(*(options.names or ["main"])), key=lambda mutant: mutant.rank)
     todo = [m for m in chosen if not results.of(m)]
     if todo and not options.table:
-        reached = measured(ROOT, WORK)
-        tree = WORK / "package"
-        shutil.rmtree(tree, ignore_errors=True)
-        unwanted = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(ROOT / "python", tree / "python", ignore=unwanted)
-        for mutant in todo:
-            start = time.monotonic()
-            verdict, by = judge(mutant, reached, tree)
-            results.add(mutant, verdict, by, time.monotonic() - start)
+        files = {Path(mutant.file).stem for mutant in todo}
+        judge_all(todo, results, options.budget or math.inf, files)
+        judged = sum(results.of(mutant) is not None for mutant in chosen)
+        print(f"{judged} of {len(chosen)} mutants judged, drawn by seed {SEED}", flush=True)
     areas = {area: [m for m in chosen if m.area == area] for area in SAMPLE}
     areas = {area: found for area, found in areas.items() if found}
+    if is_sample and not options.table:
+        results.tidy(areas)
     return 1 if results.table(areas, reasons(EQUIVALENT)) else 0
 
 

@@ -1,44 +1,42 @@
 #!/usr/bin/env python3
 """Seed bugs, one at a time, and see whether the tests catch each.
 
-    python tools/seeded_bugs.py [NAME ...] [--target DIR]
+    python tools/seeded_bugs.py [NAME ...] [--tenth K|today] [--target DIR]
 
-Each `tools/seeded_bugs/*.patch` is applied to a copy of the sources, and the integration tests of
-the crate, or the test files of the Python package, that it changes run on it until one fails; each
-of them has passed without any bug.
-Prints a line for each bug: the tests that caught it. Exit code 1 if a bug survives or a patch no
-longer applies, 2 if the sources fail without any bug.
+Each `tools/seeded_bugs/*.patch` changes a crate or the Python package. Those of the crates are
+compiled into one build (`mutation/schemata.py`), in which a variable of the environment selects
+one; what cannot be is built for itself. The suite that the first line of a patch names,
+`Caught by: SUITE`, runs on it, and if all of its tests pass the other integration tests of the
+crate, or test files of the package, until one fails. Each suite passes without any bug.
+
+`--tenth` takes a tenth of the bugs, the same whatever others are added: K from 0 to 9, or that of
+the day. Prints a line for each bug: the test that caught it. Exit code 1 if a bug survives or a
+patch no longer applies, 2 if the sources fail without any bug.
 
 A hunk is found by its text, not by its line number: its removed and context lines must stand
-exactly once in the file. A first line `Caught by: SUITE` names the suite that runs first.
+exactly once in the file.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
+import hashlib
+import math
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
+from datetime import date
 from pathlib import Path
 
 import bounded
 from bounded import Limits
+from mutation.patches import as_mutants
+from mutation.suites import Suite, binaries, copy_sources, judge, measure, prepare, run, sync
 
 ROOT = Path(__file__).resolve().parent.parent
 PATCHES = ROOT / "tools" / "seeded_bugs"
-COPIED = [
-    "Cargo.toml",
-    "Cargo.lock",
-    "rust-toolchain.toml",
-    "crates",
-    "papers",
-    "presets",
-    "python",
-]
 # By crate or Python package, the quickest first.
 SUITES = {
     "ssd-core": [
@@ -82,9 +80,39 @@ SUITES = {
         "power_time",
     ],
     "ssd-trace": ["stand_in_patterns"],
-    "ssd-host": ["file_layer", "shared", "machine", "cuts"],
-    "ssd-kv": ["levels", "policies", "reuse", "bad_input", "model", "damage", "salvage", "faults"],
-    "ssdlab": ["test_scoring", "test_page_script", "test_seeds", "test_export", "test_reproduce"],
+    "ssd-run": ["push"],
+    "ssd-host": [
+        "call_by_call",
+        "event_by_event",
+        "acknowledged",
+        "file_layer",
+        "shared",
+        "report",
+        "machine",
+        "cuts",
+    ],
+    "ssd-kv": [
+        "logs",
+        "foreign",
+        "levels",
+        "policies",
+        "reuse",
+        "bad_input",
+        "model",
+        "damage",
+        "salvage",
+        "faults",
+    ],
+    "ssdlab": [
+        "test_scoring",
+        "test_page_script",
+        "test_seeds",
+        "test_export",
+        "test_store_files",
+        "test_sweep",
+        "test_search",
+        "test_reproduce",
+    ],
 }
 # A bug that makes a test hang is caught too. The bound is on processor time, as a busy machine
 # takes longer; that on elapsed time is for what waits without end.
@@ -134,17 +162,22 @@ def suites_for(patch: Path) -> list[str]:
     return [named[1], *(suite for suite in suites if suite != named[1])]
 
 
+def stale_hunk(patch: Path) -> str:
+    """Why a patch does not apply; "" if it does."""
+    for file, old, _ in hunks(patch.read_text(encoding="utf-8")):
+        count = (ROOT / file).read_text(encoding="utf-8").count(old)
+        if count != 1:
+            return f"{file} holds the changed lines {count} times"
+    return ""
+
+
 def apply(patch: Path, tree: Path) -> list[tuple[Path, str]]:
     """Change the files of `tree`; returns what they held before."""
     before: list[tuple[Path, str]] = []
     for file, old, new in hunks(patch.read_text(encoding="utf-8")):
         path = tree / file
-        text = path.read_text(encoding="utf-8")
-        if text.count(old) != 1:
-            restore(before)
-            raise Stale(f"{file} holds the changed lines {text.count(old)} times")
-        before.append((path, text))
-        path.write_text(text.replace(old, new), encoding="utf-8")
+        before.append((path, path.read_text(encoding="utf-8")))
+        path.write_text(before[-1][1].replace(old, new), encoding="utf-8")
     return before
 
 
@@ -154,106 +187,157 @@ def restore(before: list[tuple[Path, str]]) -> None:
         path.write_text(text, encoding="utf-8")
 
 
-def failures(crate: str, suite: str, tree: Path, target: Path) -> tuple[str, list[str]]:
-    """A suite of a crate and those of its tests that fail."""
-    if crate == "ssdlab":
-        return python_failures(suite, tree)
-    environment = {
-        "CARGO_TARGET_DIR": str(target),
-        "PROPTEST_MAX_SHRINK_ITERS": "0",
-        "RUST_BACKTRACE": "0",
-    }
-    base = [os.environ.get("CARGO", "cargo"), "test", "-p", crate, "--locked", "--quiet"]
-    build = subprocess.run(
-        [*base, "--no-run", "--test", suite],
-        cwd=tree,
-        env=os.environ | environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if build.returncode != 0:
-        raise Stale(f"it does not compile:\n{build.stderr}")
-    ended = bounded.run([*base, "--test", suite], tree, environment, LIMITS)
-    if ended.hung:
-        return suite, ["(it does not end)"]
-    if ended.code != 0:
-        names = re.findall(r"^    (\w+)$", ended.output, re.MULTILINE)
-        return suite, sorted(set(names)) or ["(it crashed)"]
-    return suite, []
+def alone(patch: Path, suite: str, work: Path) -> str:
+    """The first test of a suite that fails on sources with the patch, in a build of its own."""
+    tree, target = work / "alone", work / "alone.build"
+    with tempfile.TemporaryDirectory() as folder:
+        copy_sources(ROOT, Path(folder))
+        apply(patch, Path(folder))
+        sync(Path(folder), tree)
+    [built] = binaries(tree, target, crate_of(patch), "--test", suite)
+    return run(built, "", LIMITS.cpu_s or 0)[0]
 
 
-def python_failures(suite: str, tree: Path) -> tuple[str, list[str]]:
-    """The same of the Python package: a test file of this folder on the package in `tree`."""
+class Together:
+    """All bugs of the crates in one build, and suites as they are needed."""
+
+    def __init__(self, patches: list[Path], work: Path) -> None:
+        self.work = work
+        self.tree, self.target = work / "all", work / "all.build"
+        self.numbers = {patch: number for number, patch in enumerate(patches, start=1)}
+        self.suites: dict[tuple[str, str], Suite] = {}
+        numbered = []
+        self.left_out = set()
+        for patch, number in self.numbers.items():
+            text = patch.read_text(encoding="utf-8")
+            parts = as_mutants(ROOT, crate_of(patch), patch.stem, hunks(text))
+            numbered += [(number, part) for part in parts or []]
+            if parts is None:
+                self.left_out.add(number)
+        self.left_out |= prepare(ROOT, self.tree, self.target, numbered)
+
+    def suite(self, crate: str, name: str) -> Suite:
+        """A suite, which passes without any bug."""
+        if (crate, name) not in self.suites:
+            [suite] = binaries(self.tree, self.target, crate, "--test", name)
+            failed = measure(suite, LIMITS.cpu_s or 0)
+            if failed:
+                raise FailsAlone(f"{name} fails: {failed}")
+            self.suites[crate, name] = suite
+        return self.suites[crate, name]
+
+    def failure(self, patch: Path, name: str) -> str:
+        """The first test of a suite that fails on a bug; "" if none does."""
+        suite, number = self.suite(crate_of(patch), name), self.numbers[patch]
+        if number in self.left_out:
+            return alone(patch, name, self.work)
+        return judge([suite], number, math.inf)[1].partition(": ")[2]
+
+
+def python_failure(suite: str, tree: Path) -> str:
+    """The first test that fails in a test file of this folder, on the package in `tree`."""
     # Stale bytecode is detected by the second in which the source was written.
     environment = {"PYTHONPATH": str(tree / "python"), "PYTHONDONTWRITEBYTECODE": "1"}
     command = [sys.executable, "-m", "pytest", "-qx", f"tests/py/{suite}.py"]
     ended = bounded.run(command, ROOT, environment, LIMITS)
     if ended.hung:
-        return suite, ["(it does not end)"]
+        return "(it does not end)"
     if ended.code != 0:
-        named = re.findall(r"^FAILED \S+::(\S+)", ended.output, re.MULTILINE)
-        return suite, named or ["(it crashed)"]
-    return suite, []
+        named = re.search(r"^FAILED \S+::(\S+)", ended.output, re.MULTILINE)
+        return named[1] if named else "(it crashed)"
+    return ""
 
 
-def caught(
-    patch: Path, tree: Path, target: Path, passing: set[tuple[str, str]]
-) -> tuple[str, list[str]]:
-    """The suite that catches a patch, and its failing tests; empty if none does.
+class OfPython:
+    """Bugs of the Python package, each put into a copy."""
 
-    A suite runs without the patch before it runs with it, unless `passing` holds it.
-    """
-    crate = crate_of(patch)
-    for suite in suites_for(patch):
-        if (crate, suite) not in passing:
-            _, tests = failures(crate, suite, tree, target)
-            if tests:
-                raise FailsAlone(f"{suite} fails: {', '.join(tests)}")
-            passing.add((crate, suite))
-        before = apply(patch, tree)
+    def __init__(self, tree: Path) -> None:
+        self.tree = tree
+        self.passing: set[str] = set()
+        shutil.copytree(
+            ROOT / "python", tree / "python", ignore=shutil.ignore_patterns("__pycache__")
+        )
+
+    def failure(self, patch: Path, name: str) -> str:
+        """The first test of a file that fails on a bug; "" if none does."""
+        if name not in self.passing:
+            failed = python_failure(name, self.tree)
+            if failed:
+                raise FailsAlone(f"{name} fails: {failed}")
+            self.passing.add(name)
+        before = apply(patch, self.tree)
         try:
-            found = failures(crate, suite, tree, target)
+            return python_failure(name, self.tree)
         finally:
             restore(before)
-        if found[1]:
-            return found
-    return "", []
+
+
+def tenth(name: str, which: int) -> bool:
+    """Whether a bug is in a tenth, from 0 to 9."""
+    return hashlib.sha256(name.encode()).digest()[0] % 10 == which
+
+
+def chosen(names: list[str], which: str | None) -> list[Path]:
+    """The patches that are asked for; exit if a name is none."""
+    patches = sorted(PATCHES.glob("*.patch"))
+    unknown = {*names} - {patch.stem for patch in patches}
+    if unknown:
+        print(f"{PATCHES}: no {min(unknown)}.patch", file=sys.stderr)
+        sys.exit(2)
+    found = [patch for patch in patches if not names or patch.stem in names]
+    if which is None:
+        return found
+    number = date.today().toordinal() % 10 if which == "today" else int(which)
+    found = [patch for patch in found if tenth(patch.stem, number)]
+    print(f"tenth {number}: {len(found)} of {len(patches)} seeded bugs", flush=True)
+    return found
+
+
+def verdict(patch: Path, bugs: Together | OfPython) -> tuple[bool, str]:
+    """Whether a bug is caught, and by what."""
+    try:
+        for suite in suites_for(patch):
+            failed = bugs.failure(patch, suite)
+            if failed:
+                return True, f"caught by {suite}: {failed}"
+    except Stale as stale:
+        return False, f"DOES NOT APPLY: {stale}"
+    return False, "NOT CAUGHT"
 
 
 def main() -> int:
     """Seed each bug in turn; 1 if one survives or no longer applies."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("names", nargs="*", help="bugs to seed (default: all)")
+    parser.add_argument("--tenth", choices=[*map(str, range(10)), "today"], metavar="K")
     parser.add_argument("--target", type=Path, default=ROOT / "target" / "seeded_bugs")
     options = parser.parse_args()
-    patches = [p for p in sorted(PATCHES.glob("*.patch")) if p.stem in (options.names or [p.stem])]
+    patches = chosen(options.names, options.tenth)
     missed = 0
+    for patch in [*patches]:
+        stale = stale_hunk(patch)
+        if stale:
+            print(f"{patch.stem:40}         DOES NOT APPLY: {stale}", flush=True)
+            patches.remove(patch)
+            missed += 1
+    count = len(patches) + missed
+    of_python = [patch for patch in patches if crate_of(patch) == "ssdlab"]
+    of_crates = [patch for patch in patches if patch not in of_python]
     with tempfile.TemporaryDirectory() as folder:
-        tree = Path(folder)
-        # New times of change: the target folder may hold what a seeded source was compiled to.
-        for name in COPIED:
-            source = ROOT / name
-            if source.is_dir():
-                unwanted = shutil.ignore_patterns("target", "__pycache__")
-                shutil.copytree(source, tree / name, copy_function=shutil.copy, ignore=unwanted)
-            elif source.exists():
-                shutil.copy(source, tree / name)
-        passing: set[tuple[str, str]] = set()
-        for patch in patches:
-            start = time.monotonic()
-            try:
-                suite, tests = caught(patch, tree, options.target, passing)
-                verdict = f"caught by {suite}: {', '.join(tests)}" if suite else "NOT CAUGHT"
-                missed += not suite
-            except FailsAlone as alone:
-                print(f"without any bug {alone}", file=sys.stderr)
-                return 2
-            except Stale as stale:
-                verdict, missed = f"DOES NOT APPLY: {stale}", missed + 1
-            print(f"{patch.stem:40} {time.monotonic() - start:4.0f} s  {verdict}", flush=True)
-    print(f"{len(patches) - missed} of {len(patches)} seeded bugs are caught")
-    return 1 if missed or not patches else 0
+        for mine in filter(None, (of_crates, of_python)):
+            is_python = mine is of_python
+            bugs = OfPython(Path(folder)) if is_python else Together(mine, options.target)
+            for patch in mine:
+                start = time.monotonic()
+                try:
+                    is_caught, words = verdict(patch, bugs)
+                except FailsAlone as failure:
+                    print(f"without any bug {failure}", file=sys.stderr)
+                    return 2
+                missed += not is_caught
+                print(f"{patch.stem:40} {time.monotonic() - start:4.0f} s  {words}", flush=True)
+    print(f"{count - missed} of {count} seeded bugs are caught")
+    return 1 if missed or not count else 0
 
 
 if __name__ == "__main__":

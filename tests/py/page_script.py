@@ -11,6 +11,8 @@ from typing import Any, TypeAlias
 
 import pytest
 
+from running import HANG_S
+
 NODE = shutil.which("node")
 needs_node = pytest.mark.skipif(NODE is None, reason="no node: the page's scripts were not run")
 
@@ -63,7 +65,7 @@ def used(page: str, use: str) -> Any:  # noqa: ANN401 - what the script returns
     asked = json.dumps({"tree": tree, "scripts": scripts_of(tree), "use": use})
     tool = Path(__file__).with_name("dom.mjs")
     done = subprocess.run(
-        [NODE, tool], input=asked, capture_output=True, text=True, timeout=60, check=False
+        [NODE, tool], input=asked, capture_output=True, text=True, timeout=HANG_S, check=False
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)

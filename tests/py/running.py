@@ -1,15 +1,24 @@
 """Runs of the `ssdlab` command as a user would start them, and a configuration for small runs."""
 
+import contextlib
+import fcntl
 import json
+import os
+import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from types import ModuleType
 from typing import Any
+from unittest import mock
 
 import pytest
 
+import ssdlab
+from ssdlab import cli
 from ssdlab.reproduce.calibration import Arrivals, Calibration, Lifetimes, entry_name
 from ssdlab.reproduce.matrix import Scheme
 
@@ -50,17 +59,86 @@ read = 0.3
 
 
 def ssdlab_command(
+    *arguments: str | Path, cwd: Path, stdin: bytes = b""
+) -> subprocess.CompletedProcess[str]:
+    """Run the command to its end in the folder `cwd`, in this process.
+
+    It finds the working folder, streams, arguments and `__main__` as a process of its own would. A
+    process takes as long to start as most commands run: what a test says of signals, limits or
+    streams that fail needs one, see `ssdlab_process`.
+    """
+    words = [str(Path(ssdlab.__file__).with_name("__main__.py")), *map(str, arguments)]
+    known = {*sys.modules}
+    with contextlib.ExitStack() as held:
+        held.callback(os.chdir, Path.cwd())
+        os.chdir(cwd)
+        files = held.enter_context(_streams(stdin))
+        held.enter_context(mock.patch.object(sys, "argv", words))
+        held.enter_context(mock.patch.object(sys, "path", [str(cwd), *sys.path]))
+        held.enter_context(mock.patch.dict(sys.modules, {"__main__": _main_module(words[0])}))
+        held.callback(signal.signal, signal.SIGTERM, signal.getsignal(signal.SIGTERM))
+        code: object = 0
+        try:
+            cli.main()
+        except SystemExit as end:
+            code = end.code
+        finally:
+            # A module of the folder, such as a policy: another folder has another one of its name.
+            for name in {*sys.modules} - known:
+                if Path(getattr(sys.modules[name], "__file__", None) or "/").is_relative_to(cwd):
+                    del sys.modules[name]
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+        out, errors = (file.read_bytes().decode() for file in files)
+    assert isinstance(code, int)
+    return subprocess.CompletedProcess(words, code, out, errors)
+
+
+@contextlib.contextmanager
+def _streams(stdin: bytes) -> Iterator[tuple[Path, Path]]:
+    """Files as standard streams of this process: of Python, of the simulator, and of children."""
+    python = sys.stdin, sys.stdout, sys.stderr
+    for stream in python[1:]:
+        stream.flush()
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [Path(folder) / name for name in ("stdin", "stdout", "stderr")]
+        paths[0].write_bytes(stdin)
+        saved = [os.dup(number) for number in range(3)]
+        try:
+            for number, path in enumerate(paths):
+                opened = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
+                os.dup2(opened, number)
+                os.close(opened)
+            sys.stdin, sys.stdout, sys.stderr = (
+                open(number, mode, 1, "utf-8", closefd=False)  # noqa: SIM115
+                for number, mode in enumerate("rww")
+            )
+            yield paths[1], paths[2]
+        finally:
+            sys.stdin, sys.stdout, sys.stderr = python
+            for number, former in enumerate(saved):
+                os.dup2(former, number)
+                os.close(former)
+
+
+def _main_module(file: str) -> ModuleType:
+    """What `__main__` is in `python -m ssdlab`: messages name the command by it."""
+    module = ModuleType("__main__")
+    module.__file__, module.__package__ = file, "ssdlab"
+    return module
+
+
+def ssdlab_process(
     *arguments: str | Path,
     cwd: Path,
-    stdin: bytes = b"",
     limit: Callable[[], None] | None = None,
     stdout: Any = subprocess.PIPE,  # noqa: ANN401 - as in subprocess
 ) -> subprocess.CompletedProcess[str]:
-    """Run the command to its end in the folder `cwd`."""
+    """The same in a process of its own, which `limit` prepares."""
     done = subprocess.run(
         [*COMMAND, *map(str, arguments)],
         cwd=cwd,
-        input=stdin,
+        stdin=subprocess.DEVNULL,
         stdout=stdout,
         stderr=subprocess.PIPE,
         preexec_fn=limit,
@@ -69,6 +147,21 @@ def ssdlab_command(
     )
     out = (done.stdout or b"").decode()
     return subprocess.CompletedProcess(done.args, done.returncode, out, done.stderr.decode())
+
+
+def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Path:
+    """A folder that `make` has filled once for all workers, which steal tests from each other."""
+    base = factory.getbasetemp()
+    base = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    folder, unfinished = base / name, base / f"{name}.unfinished"
+    with (base / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not folder.exists():
+            shutil.rmtree(unfinished, ignore_errors=True)
+            unfinished.mkdir()
+            make(unfinished)
+            unfinished.rename(folder)
+    return folder
 
 
 SIGNALLED_AT = """

@@ -1,8 +1,11 @@
-"""Rows for stores without runs: reports of one run, with other seeds."""
+"""Rows for stores without runs: reports of one run, with other seeds; `ssdlab results`."""
 
 import copy
+import io
+import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout
 from functools import cache, partial
 from pathlib import Path
 
@@ -74,6 +77,34 @@ def fill_at_once(folder: Path, count: int) -> list[str]:
         heads = [(row["key"], round(row["created"].timestamp() * 1e6)) for row in several]
         files.add(heads, config, GROUP, partial(written, table))
     return keys
+
+
+def files_of(folder: Path) -> Files:
+    """The files of the results of this version in a store."""
+    return Files(folder, ssdlab.__results_version__, write=False)
+
+
+def in_process(*words: str) -> subprocess.CompletedProcess[str]:
+    """`ssdlab` with these words, in this process."""
+    from ssdlab import cli
+    from ssdlab.cli.ending import explained
+    from ssdlab.display.argument import on_the_command_line
+
+    out, told = io.StringIO(), io.StringIO()
+    code: object = 0
+    with redirect_stdout(out), redirect_stderr(told), on_the_command_line():
+        try:
+            code = cli.app([*words], standalone_mode=False) or 0
+        except Exception as error:
+            code, message = explained(error)
+            print(message, file=sys.stderr)
+    assert isinstance(code, int)
+    return subprocess.CompletedProcess(words, code, out.getvalue(), told.getvalue())
+
+
+def command(*words: str, store: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """`ssdlab results` with these words, in this process."""
+    return in_process("results", *words, *([] if store is None else ["--store", str(store)]))
 
 
 def numbers() -> Iterator[int]:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import ssdlab
-from running import COMMAND, ROOT, SMALL_TOML, report_of, ssdlab_command
+from running import COMMAND, HANG_S, ROOT, SMALL_TOML, report_of, ssdlab_command
 from ssdlab.cli.doctor import facts
 
 
@@ -132,7 +132,7 @@ def on_terminal(words: list[str], folder: Path, **more: str) -> str:
             break
         seen += chunk
     os.close(ours)
-    assert started.wait(60) == 0
+    assert started.wait(HANG_S) == 0
     return seen.decode()
 
 

@@ -21,6 +21,7 @@ from running import (
     sets,
     signalled_at,
     ssdlab_command,
+    ssdlab_process,
 )
 
 LINE = "7,0 0 0 {seconds:.6f} 0 Q {op} {sector} + {sectors}\n"
@@ -209,7 +210,7 @@ def no_large_files() -> None:
 @pytest.mark.parametrize("log", [False, True])
 def test_disk_full(log: bool, small: Path) -> None:
     options = ["--set", f"metrics.op_log={str(log).lower()}", "--out", "o"]
-    done = ssdlab_command("run", "small.toml", *options, cwd=small, limit=no_large_files)
+    done = ssdlab_process("run", "small.toml", *options, cwd=small, limit=no_large_files)
     name = "o/state.csv.zst" if log else "o/series.csv"
     refused(done, 2, f"error: {name}: cannot be written: File too large", out_is_empty=False)
     # The numbers of a run that was made are not lost with its files.
@@ -220,7 +221,7 @@ def test_disk_full(log: bool, small: Path) -> None:
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no full device")
 def test_standard_output_full(small: Path) -> None:
     with Path("/dev/full").open("w") as full:
-        done = ssdlab_command("run", "small.toml", "--json", cwd=small, stdout=full)
+        done = ssdlab_process("run", "small.toml", "--json", cwd=small, stdout=full)
     refused(done, 2, "standard output: No space left")
 
 
@@ -228,7 +229,7 @@ def test_broken_pipe_is_quiet(small: Path) -> None:
     reader, writer = os.pipe()
     os.close(reader)
     for words in (["run", "small.toml", "--quiet", "--json"], ["list", "policies"]):
-        done = ssdlab_command(*words, cwd=small, stdout=writer)
+        done = ssdlab_process(*words, cwd=small, stdout=writer)
         assert done.returncode == 0
         assert done.stderr == ""
     os.close(writer)

@@ -7,8 +7,8 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -377,7 +377,15 @@ def test_ctrl_c_keeps_what_is_done_and_stops_the_workers(two: Dask, tmp_path: Pa
             return not any(busy.values())
 
         until(idle)
-    assert Sweep.read(tmp_path / "s").outcomes
+    short = {**SMALL, "workload.requests": 1000}
+    vary: dict[str, Any] = {RESERVE: [1, 2]}
+    here = ssdlab.sweep("greedy-8ch", set=short, vary=vary, seeds=4, progress=False)
+    done = Sweep.read(tmp_path / "s").rows
+    expected = {(row[RESERVE], row["seed"]): row["event_digest"] for row in here.rows}
+    assert done
+    for row in done:
+        assert row["workload.requests"] == 1000
+        assert row["event_digest"] == expected[row[RESERVE], row["seed"]]
 
 
 def test_workers_stop_when_their_client_is_killed(two: Dask, tmp_path: Path) -> None:
@@ -428,17 +436,20 @@ def test_nothing_listens_beyond_the_loopback_and_no_process_is_left(tmp_path: Pa
     words = ["compare", "greedy-8ch", "--on", "local:2", "--seeds", "2", *sets(ENDLESS)]
     process = subprocess.Popen([*COMMAND, *words], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
     parent = psutil.Process(process.pid)
-    until(lambda: len(parent.children(recursive=True)) >= 3)
-    time.sleep(1)
+
+    def listening() -> dict[int, list[str]]:
+        """Addresses at which each child listens."""
+        found: dict[int, list[str]] = {}
+        for child in parent.children(recursive=True):
+            with suppress(psutil.Error):
+                for each in child.net_connections():
+                    if each.status == psutil.CONN_LISTEN:
+                        found.setdefault(child.pid, []).append(each.laddr.ip)
+        return found
+
+    until(lambda: len(listening()) == 3)  # The scheduler and two workers.
+    assert {address for each in listening().values() for address in each} == {"127.0.0.1"}
     children = parent.children(recursive=True)
-    listening = [
-        each.laddr.ip
-        for child in children
-        for each in child.net_connections()
-        if each.status == psutil.CONN_LISTEN
-    ]
-    assert listening
-    assert set(listening) == {"127.0.0.1"}
     process.kill()  # -9: it cannot clean up.
     process.communicate(timeout=HANG_S)
     until(lambda: not any(child.is_running() and child.status() != "zombie" for child in children))

@@ -29,6 +29,7 @@ from running import (
     report_of,
     signalled_at,
     ssdlab_command,
+    ssdlab_process,
 )
 from ssdlab.html.compare_page import comparison_page
 from ssdlab.results.folder import Draft
@@ -182,7 +183,7 @@ def test_a_page_that_does_not_fit_costs_no_results(small: Path) -> None:
     def little() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 16, 1 << 16))
 
-    done = ssdlab_command("run", "small.toml", "--out", "o", cwd=small, limit=little)
+    done = ssdlab_process("run", "small.toml", "--out", "o", cwd=small, limit=little)
     why = "o contains the results, but not their page: File too large"
     refused(done, 2, why, out_is_empty=False)
     assert report_of(small / "o")["completed"]

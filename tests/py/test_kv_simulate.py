@@ -78,7 +78,9 @@ def test_a_run_has_the_same_report_again_beside_other_runs(config: Path) -> None
     run()
     assert len(digests) == 4
     assert len(set(digests)) == 1
-    assert kv.simulate(config, "fillrandom", settings={**SMALL, "cores": 1}).digest
+    one_core = {**SMALL, "cores": 1}
+    single, again = (kv.simulate(config, "fillrandom", settings=one_core) for _ in range(2))
+    assert single.digest == again.digest != digests[0], "cores are part of what is simulated"
     other = kv.simulate(config, "fillrandom", settings={**SMALL, "costs.write": 9000})
     assert other.digest != digests[0]
 

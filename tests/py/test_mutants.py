@@ -5,6 +5,8 @@ Commands that hang are ended, with all that they have started.
 
 from __future__ import annotations
 
+import json
+import re
 import signal
 import subprocess
 import sys
@@ -14,11 +16,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from running import HANG_S, ROOT
+
 if TYPE_CHECKING:
     from bounded import Ended, Limits
     from mutation.listing import Mutant
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(autouse=True)
@@ -57,7 +59,7 @@ def test_a_function_has_one_body_for_each_of_its_mutants() -> None:
     assert braces is not None
     assert SOURCE[: braces[0]].endswith("-> u32 ")
     assert SOURCE[braces[1] :].startswith("}\nconst")
-    text, alone = schema(SOURCE, {7: minus, 8: times, 9: two})
+    text, alone = schema(SOURCE, [(7, minus), (8, times), (9, two)])
     assert alone == [9]
     assert [text.count(f"x {sign} 1") for sign in "-*+"] == [1, 1, 1]
     lines = text.splitlines()
@@ -103,7 +105,7 @@ def test_results_count_until_they_are_forgotten_or_the_code_changes(
     assert again.table({"kernel": [one, two, three]}, {}) == 1
     assert capsys.readouterr().out.splitlines() == [
         f"SURVIVES {two.name}",
-        "kernel: 3 mutants, 1 caught, 0 hangs, 0 equivalent, 1 unexplained, 1 not run;"
+        "kernel: 3 mutants, 1 caught, 0 hangs, 0 equivalent, 1 unexplained, 0 undecided, 1 not run;"
         " 50.0 % of those that count",
     ]
     why = tmp_path / "equivalent.txt"
@@ -111,6 +113,191 @@ def test_results_count_until_they_are_forgotten_or_the_code_changes(
     assert reasons(why) == {two.name: "It changes nothing, as one sees."}
     assert again.table({"kernel": [one, two]}, reasons(why)) == 0
     assert "1 caught, 0 hangs, 1 equivalent, 0 unexplained" in capsys.readouterr().out
+
+
+def test_a_result_falls_with_the_test_that_caught_the_mutant(tmp_path: Path) -> None:
+    from mutation.results import Origin, Results
+
+    file = tmp_path / "results.jsonl"
+    one, two = (_mutant(SOURCE, "fn f", "+", sign) for sign in "-*")
+    tests = {"levels: f": "1234", "levels: g": "5678"}
+
+    def results() -> Results:
+        return Results(file, (), lambda _, by: tests.get(by, ""), Origin("c0ffee", "2026-11-26"))
+
+    first = results()
+    first.add(one, "caught", "levels: f", 1)
+    first.add(two, "survived", "", 1)
+    entry = results().of(one)
+    assert entry
+    assert (entry["area"], entry["commit"], entry["date"]) == ("ssd-core", "c0ffee", "2026-11-26")
+    for other in ("9999", ""):
+        tests["levels: f"] = other
+        assert not results().of(one)
+        assert results().of(two)
+    results().tidy({"ssd-core": [one, two]})
+    assert [json.loads(line)["verdict"] for line in file.read_text().splitlines()] == ["survived"]
+    results().tidy({"ssd-kv": [], "ssd-core": [one]})
+    assert not file.read_text()
+
+
+def test_results_of_a_sample_are_of_a_commit(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from mutation.results import Origin
+
+    def git(*words: str) -> None:
+        who = ["-c", "user.name=n", "-c", "user.email=e@example.org"]
+        subprocess.run(["git", "-C", tmp_path, *who, *words], check=True, capture_output=True)
+
+    source = tmp_path / "crates" / "a.rs"
+    source.parent.mkdir()
+    source.write_text("one")
+    git("init", "--quiet")
+    git("add", ".")
+    git("commit", "--quiet", "--no-gpg-sign", "-m", "one")
+    origin = Origin.of_committed(tmp_path)
+    assert re.fullmatch(r"[0-9a-f]{12} 20\d\d-\d\d-\d\d", f"{origin.commit} {origin.date}")
+    source.write_text("two")
+    with pytest.raises(SystemExit) as end:
+        Origin.of_committed(tmp_path)
+    assert end.value.code == 2
+    assert "crates/a.rs: results of a sample are of a commit" in capsys.readouterr().err
+    assert Origin.of(tmp_path) == origin
+
+
+TESTS = """\
+fn helper() {}
+
+#[test]
+fn levels_merge() {
+    assert!(true);
+}
+
+cases! { made_by_a_macro }
+"""
+
+
+def test_the_test_that_caught_a_mutant_is_known_by_its_text(tmp_path: Path) -> None:
+    from mutation.witness import witness
+
+    unit = "mod tests {\n    fn opens() {\n        f();\n    }\n}\n"
+
+    def digests(root: str, rust: str, python: str, by: str) -> str:
+        folder = tmp_path / root
+        for name, text in {
+            "crates/ssd-kv/tests/levels.rs": rust,
+            "crates/ssd-kv/src/db/mod.rs": unit,
+            "tests/py/test_a.py": python,
+        }.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(text, encoding="utf-8")
+        return witness(folder, "ssd-kv", by)
+
+    python = "import pytest\n\n\n@pytest.mark.x\ndef test_b(c):\n    assert c\n"
+    every = (
+        "levels: levels_merge",
+        "levels: made_by_a_macro",
+        "levels: (crash)",
+        "ssd_kv: db::tests::opens",
+        "tests/py/test_a.py::test_b[1-x y]",
+        "tests/py/test_a.py",
+    )
+    known = {by: digests("a", TESTS, python, by) for by in every}
+    assert all(known.values())
+    assert len(set(known.values())) == len(every) - 1  # Both of a whole suite are the same text.
+    # A test falls with its own text, and not with that of others.
+    changed = TESTS.replace("helper", "other").replace("true", "1 < 2")
+    now = {by: digests("b", changed, python.replace("mark.x", "mark.y"), by) for by in every}
+    assert [by for by in every if now[by] == known[by]] == ["ssd_kv: db::tests::opens"]
+    others = {by: digests("c", TESTS.replace("helper", "other"), python, by) for by in every}
+    assert others["levels: levels_merge"] == known["levels: levels_merge"]
+    gone = TESTS.replace("levels_merge", "merge").replace("made_by", "left_by")
+    assert not digests("d", gone, python, "levels: levels_merge")
+    assert not digests("d", gone, python, "levels: made_by_a_macro")
+    assert not digests("d", gone, python.replace("test_b", "test_c"), "tests/py/test_a.py::test_b")
+    assert not digests("d", gone, python, "no_suite: f")
+
+
+def test_no_crate_is_left_out_in_silence(capsys: pytest.CaptureFixture[str]) -> None:
+    import mutants
+    from mutation.listing import SAMPLE
+
+    assert {*SAMPLE} == {path.parent.name for path in ROOT.glob("crates/*/Cargo.toml")}
+    diff = "+++ b/crates/{}/src/a/b.rs\n@@ -1 +1,2 @@\n-x\n+y\n+z\n+++ b/crates/{}/tests/c.rs\n+t\n"
+    assert mutants.changed_lines(diff.format("ssd-host", "new")) == {"ssd-host": 2}
+    with pytest.raises(SystemExit) as end:
+        mutants.changed_lines(diff.format("new", "new"))
+    assert end.value.code == 2
+    assert "crates/new: changed, and in no sample" in capsys.readouterr().err
+
+
+def test_a_table_is_withdrawn_when_its_code_has_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from mutation import page
+
+    def entry(verdict: str, by: str, name: str = "a.rs: f") -> dict[str, str]:
+        origin = {"area": "ssd-kv", "commit": "c0ffee", "date": "2026-11-26"}
+        return {**origin, "name": name, "digest": "", "verdict": verdict, "by": by, "test": "1"}
+
+    entries = [
+        entry("caught", "levels: f"),
+        entry("hangs", "levels: f"),
+        entry("caught", "levels: gone"),
+        entry("unviable", ""),
+        entry("survived", "", "b.rs: g"),
+    ]
+    monkeypatch.setattr(page, "KEPT", tmp_path / "results.jsonl")
+    page.KEPT.write_text("".join(json.dumps(one) + "\n" for one in entries))
+    monkeypatch.setattr(page, "witness", lambda _root, _area, by: by.replace("levels: gone", ""))
+    shares = {"c0ffee": 20.0}
+    monkeypatch.setattr(page, "_changed_share", lambda _area, commit: shares[commit])
+    row = "| ssd-kv | 80 | 2 | 1 | 0 | 1 | 77 | c0ffee (2026-11-26) |\n"
+    text = page.text()
+    assert row in text
+    assert "\nOpen:\n\n- `b.rs: g`\n" in text
+    assert "| ssd-core | 120 | | | | | 120 | not judged |\n" in text
+    shares["c0ffee"] = 20.1
+    why = "withdrawn: more than 20 % of the lines changed since c0ffee (2026-11-26)"
+    assert f"| ssd-kv | 80 | | | | | 80 | {why} |\n" in page.text()
+
+
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="outside of a checkout")
+def test_the_share_of_changed_lines_is_that_of_git() -> None:
+    from mutation.page import _changed_share
+
+    share = _changed_share("ssd-kv", "HEAD")
+    assert share is not None
+    assert share < 100
+    assert _changed_share("ssd-kv", "0" * 12) is None
+
+
+def test_what_some_suites_have_not_met_is_undecided(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from mutation.results import Results
+    from mutation.suites import Suite, judge
+
+    def suite(name: str, program: str, cpu_s: float) -> Suite:
+        command = [sys.executable, "-c", program]
+        return Suite(name, command, tmp_path, {}, None, cpu_s, frozenset([7]))
+
+    passes, fails = "", "print('test a::b ... FAILED')"
+    quick, long = suite("quick", passes, 0.1), suite("long", fails, 30)
+    assert judge([quick, long], 7, 60)[:2] == ("caught", "long: a::b")
+    assert judge([quick, long], 7, 3)[:2] == ("quick", "")
+    assert judge([quick], 7, 3)[:2] == ("survived", "")
+    assert judge([quick, long], 8, 60)[:2] == ("survived", "")
+    failed = suite("tests/py/test_a.py", "print('FAILED tests/py/test_a.py::b - x')", 1)
+    assert judge([failed], 7, 60)[:2] == ("caught", "tests/py/test_a.py::b")
+    crashed = suite("tests/py/test_a.py", "raise SystemExit(3)", 1)
+    assert judge([crashed], 7, 60)[:2] == ("caught", "tests/py/test_a.py")
+    mutant = _mutant(SOURCE, "fn f", "+", "-")
+    results = Results(tmp_path / "results.jsonl")
+    results.add(mutant, "quick", "", 1)
+    assert results.table({"kernel": [mutant]}, {}) == 0
+    assert f"UNDECIDED {mutant.name}" in capsys.readouterr().out
 
 
 def _with_digest(mutant: Mutant, digest: str) -> Mutant:
@@ -130,7 +317,7 @@ def _bounded(program: str, limits: Limits, stop_at: str | None = None) -> Ended:
 def test_a_command_that_ends_by_itself() -> None:
     from bounded import Limits
 
-    ended = _bounded("import os, sys; print(os.environ['A']); sys.exit('no')", Limits(60))
+    ended = _bounded("import os, sys; print(os.environ['A']); sys.exit('no')", Limits(HANG_S))
     assert (ended.code, ended.output, ended.hung) == (1, "b\nno\n", False)
 
 
@@ -142,18 +329,18 @@ def test_a_command_that_hangs_is_ended_with_what_it_started() -> None:
     # The output stays open until the child is gone, too.
     ended = _bounded(f"import time; {child}; time.sleep(600)", Limits(2))
     assert ended.hung
-    assert time.monotonic() - start < 60
-    ended = _bounded("while True: pass", Limits(60, cpu_s=0))
+    assert time.monotonic() - start < 500
+    ended = _bounded("while True: pass", Limits(HANG_S, cpu_s=0))
     assert (ended.code, ended.hung) == (-signal.SIGXCPU, True)
 
 
 def test_a_command_has_its_memory_and_ends_at_a_line() -> None:
     from bounded import Limits
 
-    ended = _bounded("bytearray(1 << 30)", Limits(60, memory=1 << 29))
+    ended = _bounded("bytearray(1 << 30)", Limits(HANG_S, memory=1 << 29))
     assert "MemoryError" in ended.output
     assert not ended.hung
-    ended = _bounded("while True: print('FAILED it')", Limits(60), stop_at=r"FAILED (\w+)")
+    ended = _bounded("while True: print('FAILED it')", Limits(HANG_S), stop_at=r"FAILED (\w+)")
     assert ended.stopped_by
     assert ended.stopped_by[1] == "it"
     assert (ended.output, ended.hung) == ("FAILED it\n", False)

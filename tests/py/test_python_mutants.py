@@ -135,3 +135,27 @@ def test_the_sample_of_an_area_has_a_mutant_a_line(monkeypatch: pytest.MonkeyPat
     assert every[0] not in sample
     monkeypatch.setattr(python_mutants, "mutants", lambda *_: every[::-1])
     assert python_mutants.drawn(["pages"]) == sample
+
+
+def test_changed_lines_are_those_that_a_diff_adds() -> None:
+    import python_mutants
+
+    diff = (
+        "+++ b/python/ssdlab/a.py\n@@ -3 +3,2 @@\n-x\n+y\n+z\n@@ -9,2 +10,0 @@\n-u\n-v\n"
+        "+++ b/python/ssdlab/b.py\n@@ -1,2 +0,0 @@\n-u\n-v\n"
+    )
+    assert python_mutants.changed_lines(diff) == {"python/ssdlab/a.py": {3, 4}}
+
+
+def test_changed_files_without_mutants_are_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import python_mutants
+
+    lines = {"python/ssdlab/bench/cases.py": {1, 2}, "python/ssdlab/py.typed": {1}}
+    monkeypatch.setattr(python_mutants, "changed_lines", lambda _: lines)
+    assert not python_mutants.changed("HEAD")
+    assert capsys.readouterr().out.splitlines() == [
+        "python/ssdlab/bench/cases.py: 2 changed lines are left out: measures the simulator",
+        "python/ssdlab/py.typed: 1 changed lines are left out: no source of a sample",
+    ]

@@ -1,6 +1,7 @@
 """Searches: spaces, bounds, what is found, resumption, rungs, traces, tests, refusals, the page."""
 
 import json
+import math
 import os
 import re
 import shutil
@@ -540,6 +541,42 @@ def test_traces_to_train_and_to_test_are_apart(traces: list[Path], tmp_path: Pat
         searched(traces=[a], test_traces=[copy], **how)
     with pytest.raises(ssdlab.WorkloadError, match="no such file"):
         searched(traces=[a], test_traces=[tmp_path / "none"], **how)
+
+
+def test_the_interval_of_a_test_is_over_its_seeds(traces: list[Path]) -> None:
+    """The runs of the test made again, and Student's interval from its definition."""
+    sets = {key: one for key, one in FEW.items() if not key.startswith("workload.")}
+    how: dict[str, Any] = {"set": sets, "trials": 3, "test_seeds": 3}
+    space: dict[str, object] = {"gc.victim": ["fifo", "d-choices", "random"]}
+    a, b, c = traces
+    found = searched(traces=[b], test_traces=[a, c], space=space, **how)
+    assert found.best is not None
+    point = {**sets, **found.best.point}
+
+    def waf(trace: Path, seed: int, keys: dict[str, Any]) -> float:
+        run = ssdlab.run("greedy-8ch", trace=trace, set=keys, seed=seed, progress=False)
+        return run.waf.total or 0.0
+
+    seeds = found.identity["test_seeds"]
+    logs = {
+        trace: [math.log(waf(trace, one, point) / waf(trace, one, sets)) for one in seeds]
+        for trace in (a, c)
+    }
+    student = 4.302652729911275  # of two degrees of freedom, 95 % of both sides
+
+    def interval(values: list[float]) -> tuple[float, float, float]:
+        centre = statistics.fmean(values)
+        width = student * statistics.stdev(values) / math.sqrt(3)
+        return math.exp(centre), math.exp(centre - width), math.exp(centre + width)
+
+    expected = {trace.stem: interval(of) for trace, of in logs.items()}
+    expected[""] = interval([statistics.fmean(pair) for pair in zip(*logs.values(), strict=True)])
+    ratios = {one.case: one.ratio for one in found.tested[0].compared if one.what == "waf"}
+    assert ratios.keys() == expected.keys()
+    for case, ratio in ratios.items():
+        assert ratio is not None
+        assert ratio.n == 3
+        assert (ratio.ratio, ratio.low, ratio.high) == pytest.approx(expected[case], rel=1e-9)
 
 
 def test_a_trace_is_shortened_by_its_time(traces: list[Path]) -> None:

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import pytest
 
-from running import HANG_S, ROOT
+from running import HANG_S, ROOT, made_once
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("chrome")
 pytestmark = pytest.mark.skipif(sys.version_info < (3, 11), reason="its tools need Python 3.11")
@@ -20,14 +20,16 @@ LOADS = re.compile(r"""<(?:script|img|link|iframe)\b[^>]*(?:src|href)=["'](?:htt
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The site, built strictly: a dangling link or anchor is an error."""
-    made = tmp_path_factory.mktemp("site")
-    command = ["-m", "sphinx", "-W", "--keep-going", "--quiet", "-c", str(ROOT / "docs")]
-    folders = ["-d", str(made / "doctrees"), str(ROOT), str(made / "html")]
-    done = subprocess.run(
-        [sys.executable, *command, *folders], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return made / "html"
+
+    def build(made: Path) -> None:
+        command = ["-m", "sphinx", "-W", "--keep-going", "--quiet", "-c", str(ROOT / "docs")]
+        folders = ["-d", str(made / "doctrees"), str(ROOT), str(made / "html")]
+        done = subprocess.run(
+            [sys.executable, *command, *folders], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+
+    return made_once(tmp_path_factory, "site", build) / "html"
 
 
 def test_every_page_is_in_it(site: Path) -> None:

@@ -1,8 +1,8 @@
 """A store is whole whoever is killed when; collection, checks and queries see every row once."""
 
-import io
 import json
 import random
+import re
 import resource
 import signal
 import subprocess
@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from contextlib import redirect_stderr, redirect_stdout, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,10 +20,7 @@ from pyarrow import parquet
 
 import ssdlab
 import stored
-from running import ssdlab_command
-from ssdlab import cli
-from ssdlab.cli.ending import explained
-from ssdlab.display.argument import on_the_command_line
+from running import SMALL_TOML, ssdlab_command
 from ssdlab.store import collect as collecting
 from ssdlab.store import files as filing
 from ssdlab.store import rows, store
@@ -31,7 +28,7 @@ from ssdlab.store.collect import collect
 from ssdlab.store.files import Files
 from ssdlab.store.store import Store
 from ssdlab.store.verify import verify
-from stored import fill, fill_at_once, parts, seeded
+from stored import command, files_of, fill, fill_at_once, in_process, parts, seeded
 
 T = TypeVar("T")
 
@@ -42,25 +39,6 @@ WRITER = [sys.executable, stored.__file__]
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     return tmp_path / "kept"
-
-
-def command(*words: str, store: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """`ssdlab results` with these words, in this process."""
-    out, told = io.StringIO(), io.StringIO()
-    more = [] if store is None else ["--store", str(store)]
-    code: object = 0
-    with redirect_stdout(out), redirect_stderr(told), on_the_command_line():
-        try:
-            code = cli.app(["results", *words, *more], standalone_mode=False) or 0
-        except Exception as error:
-            code, message = explained(error)
-            print(message, file=sys.stderr)
-    assert isinstance(code, int)
-    return subprocess.CompletedProcess(words, code, out.getvalue(), told.getvalue())
-
-
-def files_of(folder: Path) -> Files:
-    return Files(folder, RESULTS, write=False)
 
 
 def whole(folder: Path, keys: list[str]) -> None:
@@ -171,18 +149,118 @@ def full_disk() -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (8000, 8000))
 
 
-def test_a_full_disk_is_an_error_and_damages_nothing(folder: Path, tmp_path: Path) -> None:
+def test_a_full_disk_damages_nothing(folder: Path) -> None:
     keys = parts(folder, [2])
-    words = ["--set", "workload.requests=300", "--set", "precondition.fill=1"]
-    words += ["--vary", "run.seed=lin:1:9:9", "--store", "kept", "--out", "s", "--no-html"]
-    done = ssdlab_command("sweep", "greedy-8ch", *words, cwd=tmp_path, limit=full_disk)
-    assert done.returncode == 2
-    assert "parquet: cannot be written: File too large" in done.stderr
-    assert "Traceback" not in done.stderr
+    writer = subprocess.run(
+        [*WRITER, str(folder), "2", "9"],
+        preexec_fn=full_disk,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "parquet: cannot be written: File too large" in writer.stderr
+    assert (writer.returncode, writer.stdout) == (1, "")
     whole(folder, keys)
     assert not verify(files_of(folder)).leftovers
-    done = ssdlab_command("sweep", "greedy-8ch", *words, "--force", cwd=tmp_path)
-    assert ": 0 runs from it, 9 added" in done.stderr
+
+
+STUDIES = {
+    "sweep": ["--vary", "gc.reserve=1,2", "--seeds", "2"],
+    "compare": ["--vary", "gc.reserve=1,2", "--seeds", "2"],
+    "search": ["--space", "gc.reserve=1,2", "--minimize", "waf", "--test-seeds", "2"],
+    "fleet": ["--stand-in", "alibaba:3", "--drive"],
+}
+
+
+@pytest.mark.parametrize("verb", STUDIES)
+def test_a_store_without_room_costs_no_run(
+    verb: str, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The folder of the study has room: all of its runs are there, and the loss is counted."""
+    (tmp_path / "small.toml").write_text(SMALL_TOML)
+    config = str(tmp_path / "small.toml")
+    words = [*STUDIES[verb], config] if verb == "fleet" else [config, *STUDIES[verb]]
+    words = [verb, *words, "--no-html", "--out"]
+    keys = parts(folder, [2])
+    real, full = filing.put, "No space left on device"
+
+    def put(file: Path, _: Callable[[Any], object]) -> None:
+        raise ssdlab.OutputError(f"{file}: cannot be written: {full}")
+
+    monkeypatch.setattr(filing, "put", put)
+    store_option, lost = ["--store", str(folder)], ""
+    for quiet in ([], ["--quiet"]):
+        out = str(tmp_path / f"out{len(quiet)}")
+        done = in_process(*words, out, *store_option, *quiet)
+        assert done.returncode == 1, done.stderr
+        assert done.stderr.count(f"{full}; the runs go on") == 1
+        (lost,) = re.findall(
+            rf"error: store {folder}: (\d+) runs not stored: .*{full}", done.stderr
+        )
+        assert done.stderr.count(f" from it, 0 added, {lost} not stored (it cannot be") == 1
+    whole(folder, keys)
+    monkeypatch.setattr(filing, "put", real)
+    done = in_process(*words, str(tmp_path / "stored"), *store_option)
+    assert f" from it, {lost} added" in done.stderr
+    again = in_process(*words, str(tmp_path / "again"), *store_option)
+    assert " from it, 0 added" in again.stderr
+    for name in ("sweep.csv", "search.csv", "fleet.csv"):  # compare.csv has wall-clock times
+        texts = {
+            (tmp_path / out / name).read_bytes()
+            for out in ("out0", "out1", "stored", "again")
+            if (tmp_path / out / name).exists()
+        }
+        assert len(texts) <= 1, name
+
+
+def test_uses_that_cannot_be_noted_are_said(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ["sweep", "greedy-8ch", "--set", "workload.requests=300", "--vary", "run.seed=1,2"]
+    words += ["--store", str(folder), "--no-html", "--out"]
+    assert in_process(*words, str(tmp_path / "a")).returncode == 0
+
+    def put_used(files: Files, times: object) -> None:  # noqa: ARG001
+        raise ssdlab.OutputError(f"{files.used}: cannot be written: No space left on device")
+
+    monkeypatch.setattr(Files, "put_used", put_used)
+    done = in_process(*words, str(tmp_path / "b"))
+    assert done.returncode == 1
+    assert ": 2 runs from it, 0 added" in done.stderr
+    assert "the use of its runs is not noted: " in done.stderr
+
+
+def test_a_store_that_has_room_again_takes_what_waits(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "FLUSH_S", 0.01)
+    monkeypatch.setattr(store, "FLUSH_ROWS", 4)
+    real, full = Files.add, threading.Event()
+
+    def add(files: Files, *given: Any, **named: Any) -> filing.Entry:  # noqa: ANN401
+        if full.is_set():
+            raise ssdlab.OutputError(f"{files.parts}: cannot be written: No space left on device")
+        return real(files, *given, **named)
+
+    monkeypatch.setattr(Files, "add", add)
+    full.set()
+    opened, waited = Store(folder), threading.Event()
+    keys = fill(opened, range(4))
+    while opened.trouble is None:
+        waited.wait(0.01)
+    keys += fill(opened, range(4, 9))
+    assert opened.dropped == 5
+    assert opened.unwritten == 9
+    assert opened.find(keys).keys() == {*keys[:4]}, "those that wait are found"
+    with pytest.raises(ssdlab.OutputError, match="No space left"):
+        opened.flush()
+    full.clear()
+    while opened.flushed < 4:
+        waited.wait(0.01)
+    keys += fill(opened, range(9, 11))
+    opened.close()
+    assert opened.unwritten == opened.dropped == 5
+    whole(folder, [*keys[:4], *keys[9:]])
 
 
 # ---------------------------------------------------------------- collection
@@ -270,6 +348,22 @@ def test_runs_that_nobody_uses_are_removed(folder: Path) -> None:
     whole(folder, keys[:2])
 
 
+def test_the_runs_used_last_stay_however_old_they_are(folder: Path) -> None:
+    keys = parts(folder, [1] * 8)
+    created = {key: at for one in files_of(folder).entries().values() for key, at in one.rows}
+    assert [*sorted(keys, key=created.__getitem__)] == keys, "the first are the oldest"
+    used = [keys[1], keys[4], keys[0]]
+    for n, key in enumerate(used):
+        files_of(folder).put_used({key: round(time.time()) + 1000 * (n + 1)})
+    size = sum(one.bytes for one in files_of(folder).entries().values())
+    done = collect(files_of(folder), most_bytes=size * 11 // 16)
+    assert (done.rows, done.dropped) == (5, 3)
+    whole(folder, [*used, *keys[6:]])
+    left = sum(one.bytes for one in files_of(folder).entries().values())
+    collect(files_of(folder), most_bytes=left // 2)
+    whole(folder, [keys[0], keys[4]])
+
+
 def test_uses_are_kept_in_one_file(folder: Path) -> None:
     keys = parts(folder, [2])
     for _ in range(3):
@@ -344,11 +438,11 @@ def test_damage_is_found(folder: Path) -> None:
     files.part(names[0]).write_bytes(data)
     files.part(names[1]).write_bytes(files.part(names[1]).read_bytes()[:-100])
     files.part(names[2]).unlink()
-    damaged(folder, *(f"{name}.parquet: " for name in names[:3]), "SHA-256", "missing")
+    damaged(folder, *(f"{name}.parquet: is " for name in names[:3]), "SHA-256", "missing")
     done = collect(files)
     assert {file.stem for file in done.damaged} == {*names[:2]}
     files.entry(names[3]).write_text("{")
-    damaged(folder, f"{names[3]}.json: damaged")
+    damaged(folder, f"{names[3]}.json: is damaged: Expecting property name")
     with pytest.raises(ssdlab.OutputError, match="is damaged"):
         Store(folder).find(keys)
 

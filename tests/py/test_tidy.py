@@ -454,45 +454,6 @@ def _weight_complaints() -> Iterator[str]:
             yield f"{name}: executable if and only if it begins with #!"
 
 
-# ---------------------------------------------------------------- assertions
-
-# Folder or file -> assertions for each function, at least. A floor is what was reached: it shows
-# where a folder falls back, not that it has enough. Accessors, and calls that only forward, have
-# nothing to assert: others make up for them. In `vfs` most functions are of that kind, and the
-# store as a whole does not reach 1; its engine, which is all but `vfs`, has 1.08.
-ASSERTIONS = {
-    "crates/ssd-core/src/ftl": 1.0,
-    "crates/ssd-core/src/sim": 1.0,
-    KV: 0.92,
-    f"{KV}/compaction": 2.0,
-    f"{KV}/db": 1.15,
-    f"{KV}/format": 0.92,
-    f"{KV}/memtable": 1.08,
-    f"{KV}/merge.rs": 0.5,
-    f"{KV}/table": 0.84,
-    f"{KV}/version": 1.4,
-    f"{KV}/vfs": 0.36,
-}
-# Code that measures others.
-NOT_COUNTED = {f"{KV}/bench.rs"}
-
-
-def _functions_and_assertions(rust: str) -> tuple[int, int]:
-    """How many of each there are outside of the tests in the file."""
-    code = code_of(rust.partition("#[cfg(test)]\nmod tests")[0])
-    assertions = len(re.findall(r"\b(?:debug_)?assert(?:_eq|_ne)?!", code))
-    return len(re.findall(r"\bfn \w", code)), assertions
-
-
-def _assertion_complaints() -> Iterator[str]:
-    for place, floor in ASSERTIONS.items():
-        names = [name for name in _named(place, f"{place}/*.rs") if name not in NOT_COUNTED]
-        counts = [_functions_and_assertions(_read(name)) for name in names]
-        functions, assertions = (sum(column) for column in zip(*counts, strict=True))
-        if assertions < floor * functions:
-            yield f"{place}: {assertions} assertions in {functions} functions, below {floor}"
-
-
 # ---------------------------------------------------------------- leftovers
 
 # Spelt in halves, so that this file does not contain what it forbids.
@@ -582,7 +543,6 @@ FILE_RULES = [
     _crate_complaints,
     _registry_complaints,
     _weight_complaints,
-    _assertion_complaints,
     _adr_complaints,
 ]
 
@@ -733,26 +693,3 @@ def test_names_bite() -> None:
     assert list(_name_complaints(["python/ssdlab/utils.py"]))
     assert list(_name_complaints(["crates/ssd-core/src/common/mod.rs"]))
     assert not list(_name_complaints(["crates/ssd-core/src/older.rs"]))
-
-
-def test_assertions_are_counted() -> None:
-    rust = """
-/// assert!(no)
-pub(crate) const fn one<T>(a: T) -> T {
-    debug_assert_ne!(a, 1, "assert!(a)");
-    assert!(a == 2);
-}
-    fn two() {}
-#[cfg(test)]
-mod tests {
-    fn three() {
-        assert_eq!(1, 1);
-    }
-}
-"""
-    assert _functions_and_assertions(rust) == (2, 2)
-
-
-def test_assertions_below_the_floor_bite(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(ASSERTIONS, f"{KV}/db", 9.0)
-    assert [found.split(":")[0] for found in _assertion_complaints()] == [f"{KV}/db"]

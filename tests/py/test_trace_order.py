@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import ssdlab
-from running import COMMAND, SMALL, nothing_left, refused, sets, ssdlab_command
+from running import COMMAND, HANG_S, SMALL, nothing_left, refused, sets, ssdlab_command
 
 MANY = (1 << 20) + 50_000
 """More requests than are sorted in memory."""
@@ -185,7 +185,7 @@ def test_a_disk_that_takes_nothing_is_told(many: Path, tmp_path: Path, trouble: 
         capture_output=True,
         text=True,
         check=False,
-        timeout=600,
+        timeout=HANG_S,
     )
     why = "File too large" if full else "No such file or directory"
     refused(done, 2, "cannot sort it: temporary file in", str(place), why, "TMPDIR", "40 bytes")
@@ -215,7 +215,7 @@ def test_an_interrupt_leaves_no_temporary_file(many: Path, tmp_path: Path) -> No
         cwd=tmp_path,
         env={**os.environ, "TMPDIR": str(tmp_path)},
         check=False,
-        timeout=600,
+        timeout=HANG_S,
     )
     assert done.returncode in (130, -signal.SIGINT)
     nothing_left(tmp_path)

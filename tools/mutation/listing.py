@@ -10,13 +10,22 @@ from __future__ import annotations
 import hashlib
 import json
 import subprocess
+import sys
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
 SEED = 13
 VERSION = "25.3.1"
-SAMPLE = {"ssd-core": 120, "ssd-trace": 80, "ssd-kv": 80, "ssd-run": 20}
+# Of every crate: one that is not here is refused.
+SAMPLE = {
+    "ssd-core": 120,
+    "ssd-trace": 80,
+    "ssd-kv": 80,
+    "ssd-run": 20,
+    "ssd-host": 60,
+    "ssd-py": 30,
+}
 
 
 @dataclass(frozen=True)
@@ -34,6 +43,11 @@ class Mutant:
     place: str = ""
 
     @property
+    def area(self) -> str:
+        """What its result is counted for."""
+        return self.crate
+
+    @property
     def rank(self) -> str:
         """The order in which mutants are drawn."""
         return hashlib.sha256(f"{SEED}:{self.name}".encode()).hexdigest()
@@ -48,10 +62,18 @@ def mutants(root: Path, tool: str, crates: list[str], *more: str) -> list[Mutant
     """All mutants of the crates, in the order of the sources."""
     packages = [word for crate in crates for word in ("-p", crate)]
     command = [tool, "mutants", "--dir", str(root), "--list", "--json", *packages, *more]
-    listed = json.loads(subprocess.run(command, capture_output=True, check=True).stdout or "[]")
+    try:
+        done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
+    except FileNotFoundError:
+        print(f"{tool} not found: cargo install cargo-mutants --locked --version {VERSION}")
+        sys.exit(2)
+    listed = json.loads(done.stdout or "[]")
     found: list[Mutant] = []
     texts: dict[str, tuple[str, list[int]]] = {}
     seen: Counter[str] = Counter()
+    constants = sum(entry["function"] is None for entry in listed)
+    if constants:
+        print(f"{constants} mutants of constants outside of functions are left out", flush=True)
     for entry in listed:
         file = entry["file"]
         if file not in texts:
@@ -62,7 +84,7 @@ def mutants(root: Path, tool: str, crates: list[str], *more: str) -> list[Mutant
             texts[file] = (text, starts)
         text, starts = texts[file]
         span, function = entry["span"], entry["function"]
-        if function is None:  # the value of a constant: types hold it, no function
+        if function is None:  # a type needs the value when it is compiled: no variable selects it
             continue
         around = function["span"]
         within = (offset(starts, around["start"]), offset(starts, around["end"]))

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
-from collections.abc import Collection, Mapping, Sequence
+import subprocess
+import sys
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
@@ -12,6 +16,10 @@ Entry: TypeAlias = "dict[str, str]"
 
 class Mutant(Protocol):
     """What a result is noted of."""
+
+    @property
+    def area(self) -> str:
+        """The crate, or the part of the Python package."""
 
     @property
     def name(self) -> str:
@@ -40,45 +48,120 @@ def reasons(path: Path) -> dict[str, str]:
     return found
 
 
-class Results:
-    """What came out, in a file that grows; entries with `forgotten` verdicts do not count."""
+VERDICTS = ("caught", "hangs", "equivalent", "unexplained", "undecided", "not run")
 
-    def __init__(self, path: Path, forgotten: Collection[str] = ()) -> None:
+
+def judged(entry: Entry | None, known: Collection[str]) -> str:
+    """Which of VERDICTS an entry is."""
+    if entry is None:
+        return "not run"
+    if entry["verdict"] not in {"survived", "quick"}:
+        return entry["verdict"]
+    if entry["name"] in known:
+        return "equivalent"
+    return "unexplained" if entry["verdict"] == "survived" else "undecided"
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What results are of."""
+
+    commit: str
+    date: str
+
+    @staticmethod
+    def of(root: Path) -> Origin:
+        """The commit that is checked out in `root`, and its day."""
+        return Origin(*_git(root, "log", "-1", "--format=%h %cs", "--abbrev=12").split())
+
+    @staticmethod
+    def of_committed(root: Path) -> Origin:
+        """The same; exit if the sources are not those of the commit."""
+        changed = _git(root, "status", "--porcelain", "--", "crates", "python", "tests")
+        if changed:
+            files = f"{changed.split()[1]} and others" if changed.count("\n") > 1 else changed[3:]
+            words = "results of a sample are of a commit, and it is not in one: commit it first"
+            print(f"{files.strip()}: {words}", file=sys.stderr)
+            sys.exit(2)
+        return Origin.of(root)
+
+
+def _git(root: Path, *words: str) -> str:
+    command = ["git", "-C", str(root), *words]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+class Results:
+    """What came out, in a file that grows; entries with `forgotten` verdicts do not count.
+
+    `witness` says what a test is, by area and name: a mutant whose test is another one by now, or
+    is gone, has no result.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        forgotten: Collection[str] = (),
+        witness: Callable[[str, str], str] = lambda _area, by: by,
+        origin: Origin | None = None,
+    ) -> None:
         self.path = path
+        self.witness = witness
+        self.origin = origin
         lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
         # The last one of a mutant counts.
         held = {(e["name"], e.get("digest", "")): e for e in map(json.loads, lines)}
         self.held = {key: e for key, e in held.items() if e["verdict"] not in forgotten}
 
+    def forget(self, is_stale: Callable[[Entry], bool]) -> None:
+        """Judge anew what is stale."""
+        self.held = {key: entry for key, entry in self.held.items() if not is_stale(entry)}
+
     def of(self, mutant: Mutant) -> Entry | None:
-        """The result of a mutant, if its digest is still what it was."""
-        return self.held.get((mutant.name, mutant.digest))
+        """The result of a mutant, if its digest and the test that caught it are what they were."""
+        entry = self.held.get((mutant.name, mutant.digest))
+        if entry and entry["by"] and entry["test"] != self.witness(mutant.area, entry["by"]):
+            return None
+        return entry
 
     def add(self, mutant: Mutant, verdict: str, by: str, spent_s: float) -> None:
         """Note a result."""
-        entry = {"name": mutant.name, "digest": mutant.digest, "verdict": verdict, "by": by}
+        entry = {"area": mutant.area, "name": mutant.name, "digest": mutant.digest}
+        entry |= {"verdict": verdict, "by": by, "test": by and self.witness(mutant.area, by)}
+        if self.origin:
+            entry |= dataclasses.asdict(self.origin)
         self.held[mutant.name, mutant.digest] = entry
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("a", encoding="utf-8") as out:
-            out.write(json.dumps({**entry, "spent_s": round(spent_s, 1)}) + "\n")
+            out.write(json.dumps(entry) + "\n")
         print(f"{verdict:10} {spent_s:6.1f} s  {mutant.name}  {by}", flush=True)
+
+    def tidy(self, chosen: Mapping[str, Sequence[Mutant]]) -> None:
+        """Leave in the file the results of a sample, and those of areas that it has not."""
+        kept = [e for e in self.held.values() if e["area"] not in chosen]
+        kept += [e for mutants in chosen.values() for e in map(self.of, mutants) if e]
+        kept.sort(key=lambda entry: (entry["area"], entry["name"]))
+        text = "".join(json.dumps(entry) + "\n" for entry in kept)
+        aside = self.path.with_suffix(".new")
+        aside.parent.mkdir(parents=True, exist_ok=True)
+        aside.write_text(text, encoding="utf-8")
+        aside.replace(self.path)
 
     def table(self, chosen: Mapping[str, Sequence[Mutant]], known: Mapping[str, str]) -> int:
         """Print survivors and counts by group; the number of survivors that nothing explains.
 
-        `known` has the mutants that change nothing, by name.
+        `known` has the mutants that change nothing, by name. Undecided are those that only the
+        quick suites have met.
         """
         unexplained, counts = 0, []
         for group, mutants in chosen.items():
-            count = dict.fromkeys(("caught", "hangs", "equivalent", "unexplained", "not run"), 0)
+            count = dict.fromkeys(VERDICTS, 0)
             for mutant in mutants:
-                entry = self.of(mutant)
-                verdict = entry["verdict"] if entry else "not run"
-                if verdict in {"survived", "quick"}:
-                    verdict = "equivalent" if mutant.name in known else "unexplained"
+                verdict = judged(self.of(mutant), known)
                 count[verdict] += 1
-                if verdict == "unexplained":
-                    print("SURVIVES", *filter(None, [mutant.place]), mutant.name)
+                if verdict in {"unexplained", "undecided"}:
+                    words = "SURVIVES" if verdict == "unexplained" else "UNDECIDED"
+                    print(words, *filter(None, [mutant.place]), mutant.name)
             unexplained += count["unexplained"]
             caught = count["caught"] + count["hangs"]
             share = 100 * caught / max(1, caught + count["unexplained"])

@@ -9,6 +9,7 @@ number of every mutant that is reached is written.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from mutation.listing import Mutant
@@ -77,25 +78,28 @@ def body(text: str, within: tuple[int, int]) -> tuple[int, int] | None:
     return begin + last[0], begin + last[1]
 
 
-def schema(text: str, numbered: dict[int, Mutant]) -> tuple[str, list[int]]:
-    """The text with all mutants that one build can hold, and the numbers of the others."""
-    by_function: dict[tuple[int, int], list[int]] = {}
+def schema(text: str, numbered: Iterable[tuple[int, Mutant]]) -> tuple[str, list[int]]:
+    """The text with all mutants that one build can hold, and the numbers of the others.
+
+    What changes several functions has one number in all of them.
+    """
+    by_function: dict[tuple[int, int], list[tuple[int, Mutant]]] = {}
     alone: list[int] = []
-    for number, mutant in numbered.items():
-        by_function.setdefault(mutant.within, []).append(number)
+    for number, mutant in numbered:
+        by_function.setdefault(mutant.within, []).append((number, mutant))
     inserted: list[tuple[int, str]] = []
-    for within, numbers in by_function.items():
+    for within, here in by_function.items():
         braces = body(text, within)
         if braces is None or re.search(r"\bconst\s+(unsafe\s+)?fn\b", text[within[0] : braces[0]]):
-            alone += numbers
+            alone += [number for number, _ in here]
             continue
         variants = ""
-        for number in numbers:
-            first, last = numbered[number].span
+        for number, mutant in here:
+            first, last = mutant.span
             if not braces[0] < first <= last <= braces[1]:
                 alone.append(number)
                 continue
-            changed = text[braces[0] + 1 : first] + numbered[number].replacement
+            changed = text[braces[0] + 1 : first] + mutant.replacement
             changed += text[last : braces[1]]
             variants += (
                 f"/*<{number}*/ if crate::selected_mutant::is({number}) {{ {changed}\n}} else /*>*/"
@@ -117,18 +121,18 @@ def number_at(text: str, line: int) -> int | None:
     return int(begins[-1].group(1))
 
 
-def instrument(tree: Path, numbered: dict[int, Mutant]) -> list[int]:
+def instrument(tree: Path, numbered: Sequence[tuple[int, Mutant]]) -> list[int]:
     """Put the mutants into the sources of `tree`; returns the numbers of those left out."""
     alone: list[int] = []
-    by_file: dict[str, dict[int, Mutant]] = {}
-    for number, mutant in numbered.items():
-        by_file.setdefault(mutant.file, {})[number] = mutant
+    by_file: dict[str, list[tuple[int, Mutant]]] = {}
+    for number, mutant in numbered:
+        by_file.setdefault(mutant.file, []).append((number, mutant))
     for file, here in by_file.items():
         path = tree / file
         text, left_out = schema(path.read_text(encoding="utf-8"), here)
         path.write_text(text, encoding="utf-8")
         alone += left_out
-    for crate in {mutant.crate for mutant in numbered.values()}:
+    for crate in {mutant.crate for _, mutant in numbered}:
         sources = tree / "crates" / crate / "src"
         (sources / "selected_mutant.rs").write_text(SELECTION, encoding="utf-8")
         with (sources / "lib.rs").open("a", encoding="utf-8") as lib:

@@ -6,8 +6,10 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import bounded
@@ -35,15 +37,39 @@ FAILED = r"test (\S+).*FAILED$|FAILED (\S+)"
 ALSO_TESTED_BY = {"ssd-core": ["ssd-run"]}
 
 
+# Python's tests of the bindings, which have none of their own: `ssd-py` is a library for Python.
+BINDINGS = "ssd-py"
+PYTHON_TESTS = [
+    *("test_api", "test_argument", "test_device", "test_frames", "test_kv", "test_kv_plyvel"),
+    *("test_kv_read_only", "test_kv_reuse", "test_kv_simulate", "test_kv_trouble"),
+    *("test_kv_walks", "test_policy", "test_shared_traces", "test_snapshot", "test_trace_files"),
+    *("test_trace_info", "test_workloads"),
+]
+# As for a release, but quicker to build: the tests need its speed, and debug assertions no test.
+BUILD = {
+    "PYO3_BUILD_EXTENSION_MODULE": "1",
+    "CARGO_PROFILE_RELEASE_LTO": "off",
+    "CARGO_PROFILE_RELEASE_CODEGEN_UNITS": "16",
+}
+
+
 @dataclass
 class Suite:
-    """One test binary: how long it runs, and which mutants it reaches."""
+    """Some tests: how they are run, how long that takes, and which mutants they reach."""
 
     name: str
-    binary: Path
+    command: list[str]
     folder: Path
+    environment: dict[str, str] = field(default_factory=dict)
+    memory: int | None = MEMORY
     cpu_s: float = 0.0
     reaches: frozenset[int] = frozenset()
+
+    def test(self, failed: str) -> str:
+        """What a result says of a test of it that failed."""
+        if not self.name.startswith("tests/py/"):
+            return f"{self.name}: {failed}"
+        return failed if "::" in failed else self.name
 
 
 def copy_sources(root: Path, tree: Path) -> None:
@@ -77,12 +103,14 @@ def sync(fresh: Path, tree: Path) -> None:
             shutil.copy(fresh / path, target)
 
 
-def cargo(tree: Path, target: Path, *words: str) -> tuple[bool, list[dict[str, object]]]:
+def cargo(
+    tree: Path, target: Path, *words: str, **environment: str
+) -> tuple[bool, list[dict[str, object]]]:
     """Run cargo; whether it succeeded, and its messages."""
     done = subprocess.run(
         [os.environ.get("CARGO", "cargo"), *words, "--locked", "--message-format=json"],
         cwd=tree,
-        env=os.environ | {"CARGO_TARGET_DIR": str(target)},
+        env=os.environ | environment | {"CARGO_TARGET_DIR": str(target)},
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
@@ -116,18 +144,22 @@ def guilty(tree: Path, messages: list[dict[str, object]]) -> set[int]:
     return found
 
 
-def prepare(root: Path, tree: Path, target: Path, numbered: dict[int, Mutant]) -> set[int]:
+def prepare(
+    root: Path, tree: Path, target: Path, numbered: Sequence[tuple[int, Mutant]]
+) -> set[int]:
     """Sources with all mutants that compile together; returns the numbers of the others."""
     notes = tree.with_suffix(".alone.json")
     known = set(json.loads(notes.read_text(encoding="utf-8"))) if notes.exists() else set()
-    left_out = {n for n, mutant in numbered.items() if f"{mutant.name} {mutant.digest}" in known}
-    crates = sorted({mutant.crate for mutant in numbered.values()})
+    left_out = {n for n, mutant in numbered if f"{mutant.name} {mutant.digest}" in known}
+    crates = sorted({mutant.crate for _, mutant in numbered})
     while True:
         with tempfile.TemporaryDirectory() as folder:
             fresh = Path(folder)
             copy_sources(root, fresh)
-            held = {n: m for n, m in numbered.items() if n not in left_out}
-            left_out |= set(instrument(fresh, held))
+            # Until nothing more is left out: what is in several functions must be in none.
+            while alone := set(instrument(fresh, [p for p in numbered if p[0] not in left_out])):
+                left_out |= alone
+                copy_sources(root, fresh)
             sync(fresh, tree)
         errors: set[int] = set()
         for crate in crates:
@@ -138,63 +170,89 @@ def prepare(root: Path, tree: Path, target: Path, numbered: dict[int, Mutant]) -
                     raise SystemExit(f"the sources do not compile:\n{errors_of(messages)}")
                 errors |= found
         if not errors:
-            names = [f"{numbered[n].name} {numbered[n].digest}" for n in sorted(left_out)]
-            notes.write_text(json.dumps(names), encoding="utf-8")
+            names = {f"{mutant.name} {mutant.digest}" for n, mutant in numbered if n in left_out}
+            notes.write_text(json.dumps(sorted(names)), encoding="utf-8")
             return left_out
         left_out |= errors
 
 
-def suites(tree: Path, target: Path, crate: str) -> list[Suite]:
+def suites(root: Path, tree: Path, target: Path, crate: str) -> list[Suite]:
     """The test binaries of a crate, and of the crates whose tests run it as well."""
+    if crate == BINDINGS:
+        return _python_suites(root, tree, target)
+    tested = [crate, *ALSO_TESTED_BY.get(crate, [])]
+    return [suite for one in tested for suite in binaries(tree, target, one, "--lib", "--tests")]
+
+
+def binaries(tree: Path, target: Path, crate: str, *which: str) -> list[Suite]:
+    """Test binaries of a crate."""
+    ok, messages = cargo(tree, target, "test", "-p", crate, "--no-run", *which)
+    if not ok:
+        raise SystemExit(f"the tests of {crate} do not compile:\n{errors_of(messages)}")
     found = []
-    for tested in [crate, *ALSO_TESTED_BY.get(crate, [])]:
-        ok, messages = cargo(tree, target, "test", "-p", tested, "--no-run", "--lib", "--tests")
-        if not ok:
-            raise SystemExit(f"the tests of {tested} do not compile:\n{errors_of(messages)}")
-        folder = tree / "crates" / tested
-        for message in messages:
-            binary, made_of = message.get("executable"), message.get("target")
-            if isinstance(binary, str) and isinstance(made_of, dict):
-                found.append(Suite(str(made_of["name"]), Path(binary), folder))
+    for message in messages:
+        binary, made_of = message.get("executable"), message.get("target")
+        if isinstance(binary, str) and isinstance(made_of, dict):
+            found.append(Suite(str(made_of["name"]), [binary], tree / "crates" / crate))
     return found
 
 
-def run(command: list[str], folder: Path, selected: str, cpu_s: float) -> tuple[str, float]:
+def _python_suites(root: Path, tree: Path, target: Path) -> list[Suite]:
+    """Files of Python's tests, on the package with the extension module of `tree`."""
+    ok, messages = cargo(tree, target, "build", "--release", "-p", BINDINGS, "--lib", **BUILD)
+    if not ok:
+        raise SystemExit(f"{BINDINGS} does not build:\n{errors_of(messages)}")
+    package = target / "package"
+    shutil.rmtree(package, ignore_errors=True)
+    unwanted = shutil.ignore_patterns("__pycache__", "*.so")
+    shutil.copytree(root / "python", package, ignore=unwanted)
+    shutil.copy(target / "release" / "lib_core.so", package / "ssdlab" / "_core.abi3.so")
+    environment = {"PYTHONPATH": str(package), "PYTHONDONTWRITEBYTECODE": "1"}
+    pytest = [sys.executable, "-m", "pytest", "-qx", "-m", "not slow", "-p", "no:cacheprovider"]
+    files = [f"tests/py/{name}.py" for name in PYTHON_TESTS]
+    return [Suite(file, [*pytest, file], root, environment, None) for file in files]
+
+
+def run(suite: Suite, selected: str, cpu_s: float) -> tuple[str, float]:
     """What failed first ("" if nothing, "(time)" if it does not end), and the processor time."""
-    environment = {
+    environment = suite.environment | {
         "SSDLAB_MUTANT": selected,
         "PROPTEST_MAX_SHRINK_ITERS": "0",
         "RUST_BACKTRACE": "0",
     }
-    limits = Limits(LONGEST_S, cpu_s, MEMORY)
-    ended = bounded.run(command, folder, environment, limits, stop_at=FAILED)
+    limits = Limits(LONGEST_S, cpu_s, suite.memory)
+    ended = bounded.run(suite.command, suite.folder, environment, limits, stop_at=FAILED)
     if ended.stopped_by:
         return ended.stopped_by[1] or ended.stopped_by[2], ended.cpu_s
     return "(time)" if ended.hung else "(crash)" if ended.code else "", ended.cpu_s
 
 
-def measure(suite: Suite) -> str:
-    """Run a suite without a mutant, and note its time and what it reaches; returns what failed."""
+def measure(suite: Suite, longest_s: float) -> str:
+    """Run a suite without a mutant, and note its time and what it reaches; returns what failed.
+
+    One that takes longer than `longest_s` is stopped there, and what it reaches is known in part.
+    """
     with tempfile.TemporaryDirectory() as folder:
         reached = Path(folder) / "reached"
-        failed, suite.cpu_s = run([str(suite.binary)], suite.folder, str(reached), 3600)
+        failed, suite.cpu_s = run(suite, str(reached), longest_s)
         lines = reached.read_text(encoding="utf-8").split() if reached.exists() else []
         suite.reaches = frozenset(int(line) for line in lines)
     return failed
 
 
-def judge(ready: list[Suite], number: int, longest_s: float) -> tuple[str, float]:
-    """The test that catches a mutant ("" if none does), and the processor time that took.
+def judge(ready: list[Suite], number: int, longest_s: float) -> tuple[str, str, float]:
+    """Verdict on a mutant, the test that catches it, and the processor time that took.
 
-    Suites that take longer than `longest_s` are left out.
+    Suites that take longer than `longest_s` are left out: what survives the others is "quick".
     """
-    total = 0.0
+    total, left_out = 0.0, False
     for suite in ready:
-        if number not in suite.reaches or suite.cpu_s > longest_s:
-            continue
-        most = max(LEAST_S, PATIENCE * suite.cpu_s)
-        failed, spent = run([str(suite.binary)], suite.folder, str(number), most)
-        total += spent
-        if failed:
-            return f"{suite.name}: {failed}", total
-    return "", total
+        if suite.cpu_s > longest_s:
+            left_out = True
+        elif number in suite.reaches:
+            most = max(LEAST_S, PATIENCE * suite.cpu_s)
+            failed, spent = run(suite, str(number), most)
+            total += spent
+            if failed:
+                return "hangs" if failed == "(time)" else "caught", suite.test(failed), total
+    return "quick" if left_out else "survived", "", total

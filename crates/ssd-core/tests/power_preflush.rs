@@ -39,7 +39,8 @@ fn commit_survives(c: &Config, at: Nanos) -> bool {
             break;
         }
     }
-    ssd.power_cut_at(cut).expect("power is on");
+    ssd.wait_until(cut).expect("in range");
+    ssd.power_cut().expect("power is on");
     ssd.mount(false).expect("power is off");
     let there = |lpn| ssd.page_on_flash(Lpn(lpn)).is_some();
     let commit = there(9) || there(10);

@@ -185,10 +185,16 @@ fn store_report(machine: &Machine) -> Value {
                 "reused_blocks": reuse.reused_blocks,
                 "bytes_shared": reuse.bytes_shared,
                 "bytes_copied": reuse.bytes_copied,
+                "takeover_calls": reuse.calls,
                 "udb_share": ratio(reuse.reused_blocks, reuse.output_blocks),
             })
         });
-    json!({ "levels": levels.collect::<Vec<_>>(), "moved": stats.moved })
+    json!({
+        "levels": levels.collect::<Vec<_>>(),
+        "moved": stats.moved,
+        "merged_bytes": stats.merged_bytes,
+        "built_bytes": stats.built_bytes,
+    })
 }
 
 fn report(

@@ -79,6 +79,7 @@ impl HostSettings {
             ("costs.seek", costs.seek),
             ("costs.next", costs.next),
             ("costs.step", costs.step),
+            ("costs.merge_kib", costs.merge_kib),
             ("costs.step_kib", costs.step_kib),
             ("fs.call_ns", self.fs.call_ns),
             ("fs.kib_ns", self.fs.kib_ns),
@@ -215,7 +216,10 @@ pub struct Costs {
     pub next: u64,
     /// A step of background work.
     pub step: u64,
-    /// 1 KiB that background work writes to tables.
+    /// 1 KiB of pairs that background work merges, whether they are written, dropped or left in a block that is
+    /// taken over.
+    pub merge_kib: u64,
+    /// 1 KiB of blocks that background work builds: neither padding nor blocks that are taken over.
     pub step_kib: u64,
 }
 
@@ -228,7 +232,8 @@ impl Default for Costs {
             seek: 1900,
             next: 115,
             step: 0,
-            step_kib: 1170,
+            merge_kib: 895,
+            step_kib: 275,
         }
     }
 }

@@ -1,11 +1,15 @@
 //! The store on the drive: exact accounts, the same digest again, contents as in a model.
 
-use ssd_core::config::Config;
+use ssd_core::config::{Config, RemapMode};
+use ssd_core::metrics::histogram::Histogram;
+use ssd_host::executor::Happened;
 use ssd_host::fs::{CAUSES, Cause};
+use ssd_host::settings::Reuse;
 use ssd_host::workload::{Values, Workload};
 use ssd_host::{HostSettings, Machine};
 use ssd_kv::ReadOptions;
 use ssd_trace::keys::Wanted;
+use std::collections::BTreeMap;
 
 fn config(pages: u32) -> Config {
     let mut c = Config::default();
@@ -82,9 +86,13 @@ fn a_run_has_the_same_digest_again_and_clients_change_it() {
                 HostSettings { clients, sync_every, operations: 4000, records: 4000, ..settings() };
             let digest = || finished(&config(20_000), &s, "ycsb-a").digest();
             assert_eq!(digest(), digest(), "{clients} clients, sync {sync_every}");
-            let other = HostSettings { cores: 1, ..s.clone() };
-            let slower = finished(&config(20_000), &other, "ycsb-a").digest();
-            assert_eq!(slower == digest(), clients == 1 && slower == digest());
+            // A client alone leaves cores idle, as its memtable never becomes full; several want them at once.
+            let other = HostSettings { cores: 2, ..s.clone() };
+            let [four, two] = [s.clone(), other].map(|mut settings| {
+                settings.store.write_buffer_size = 16 << 20;
+                finished(&config(20_000), &settings, "ycsb-a").digest()
+            });
+            assert_eq!(four == two, clients == 1, "{clients} clients, sync {sync_every}");
         }
     }
 }
@@ -105,7 +113,7 @@ fn the_contents_are_those_of_a_model() {
     let one = HostSettings { clients: 1, ..settings() };
     let machine = finished(&config(40_000), &one, "fillrandom");
     let mut stream = Workload::named("fillrandom", &wanted(&one)).expect("a workload");
-    let (mut model, values) = (std::collections::BTreeMap::new(), Values::default());
+    let (mut model, values) = (BTreeMap::new(), Values::default());
     let mut version = 0;
     while let Some((request, key)) = stream.next_operation() {
         model.insert(key, values.value(version, request.value_bytes as usize).to_vec());
@@ -177,4 +185,94 @@ fn a_drive_that_is_too_small_is_an_error_with_its_reason() {
     assert!(
         Workload::named("nonsense", &wanted(&settings())).is_err_and(|e| e.contains("fillseq"))
     );
+}
+
+/// The processor is so slow that the drive's part of the background work does not count: its spans last as long as
+/// the pairs that were merged and the blocks that were built say, whatever else the tables hold.
+#[test]
+fn background_work_takes_the_time_of_pairs_merged_and_of_blocks_built() {
+    let mut most = config(40_000);
+    most.remap.mode = RemapMode::Share;
+    let mut seen = Vec::new();
+    for (pages_per_block, reuse) in [(0, Reuse::Off), (2, Reuse::Off), (2, Reuse::Retention)] {
+        let mut s = settings();
+        (s.records, s.operations, s.value_bytes) = (4_000, 4_000, 1_500);
+        (s.store.pages_per_block, s.store.reuse) = (pages_per_block, reuse);
+        s.interval_ns = 1_000_000_000_000;
+        (s.costs.step, s.costs.merge_kib, s.costs.step_kib) = (0, 100_000_000, 300_000_000);
+        let machine = finished(&most, &s, "fillrandom");
+        let stats = machine.store().stats();
+        let spans: u64 = machine.measured().spans.iter().map(|s| s.end_ns - s.start_ns).sum();
+        let charged =
+            stats.merged_bytes * 100_000_000 / 1024 + stats.built_bytes * 300_000_000 / 1024;
+        assert!(spans >= charged - charged / 1000, "{reuse:?}: {spans} ns for {charged}");
+        assert!(spans <= charged + charged / 100, "{reuse:?}: {spans} ns for {charged}");
+        let written: u64 = stats.levels.iter().map(|level| level.bytes_written).sum();
+        let taken: u64 = stats.reuse.iter().map(|r| r.bytes_shared + r.bytes_copied).sum();
+        assert!(stats.built_bytes + taken <= written, "{stats:?}");
+        seen.push((written, taken, stats.built_bytes, stats.merged_bytes));
+    }
+    let [stock, aligned, full] = seen[..] else { panic!("three layouts") };
+    assert_eq!(
+        (stock.1, stock.2),
+        (0, stock.0),
+        "all that a table of LevelDB's layout has is built"
+    );
+    assert!(aligned.1 == 0 && aligned.2 < aligned.0 * 19 / 20, "padding is not built: {aligned:?}");
+    assert!(full.1 > 0 && full.2 < full.0 - full.1, "nor are blocks that are taken over: {full:?}");
+    assert!(full.3 > full.2, "pairs of those blocks are merged: {full:?}");
+}
+
+/// A run with `reads` quick reads and 30 quicker writes, silence for 1,000 s, and, if it has an odd number of tens of
+/// reads, the same again.
+fn silenced(reads: usize) -> Machine {
+    let mut s = HostSettings { clients: 1, interval_ns: 1_000_000, ..settings() };
+    (s.costs.read, s.costs.seek) = (20_000, 1_000_000_000_000);
+    let part = "get a\n".repeat(reads) + &"put a 10\n".repeat(30) + "scan a 1\n";
+    let workload = Workload::traced("silence", &part.repeat(1 + reads / 10 % 2)).expect("a trace");
+    let mut machine = Machine::new(&config(20_000), s, workload).expect("a machine");
+    machine.keep_record();
+    machine.run(&mut |_| true).expect("a run");
+    machine
+}
+
+#[test]
+fn operations_count_in_the_interval_of_their_time_however_long_the_silence() {
+    for reads in (30..130).step_by(10) {
+        let machine = silenced(reads);
+        let rows = &machine.measured().course;
+        assert!(rows.len() <= 1 << 16, "{} rows", rows.len());
+        let interval = rows[1].start_ns - rows[0].start_ns;
+        assert!(rows.iter().enumerate().all(|(at, row)| row.start_ns == at as u64 * interval));
+        let (mut counts, mut at_first) = (vec![0; rows.len()], BTreeMap::new());
+        for one in machine.record() {
+            let Happened::Ended { at_ns, began_ns, .. } = *one else { continue };
+            counts[(at_ns / interval) as usize] += 1;
+            let row: &mut Histogram = at_first.entry(at_ns / 1_000_000).or_default();
+            row.record(at_ns - began_ns);
+        }
+        assert_eq!(rows.iter().map(|row| row.operations).collect::<Vec<_>>(), counts);
+        // Before the silence an interval had a millisecond. Of those that have become one, the larger percentile
+        // counts.
+        let mut larger = BTreeMap::new();
+        for (at, row) in at_first.range(..1000) {
+            let p50: &mut u64 = larger.entry(at * 1_000_000 / interval).or_default();
+            *p50 = row.percentile(0.5).unwrap_or(0).max(*p50);
+        }
+        for (row, p50) in larger {
+            assert_eq!(rows[row as usize].p50_ns, p50, "{reads} reads, row {row}");
+        }
+    }
+}
+
+#[test]
+fn looks_at_the_channels_become_rarer_and_the_first_one_stays() {
+    let s = HostSettings { operations: 4500, records: 4500, sync_every: 1, ..settings() };
+    let rows = |interval_ns: u64| {
+        let s = HostSettings { interval_ns, ..s.clone() };
+        finished(&config(40_000), &s, "fillrandom").measured().channels.rows.clone()
+    };
+    let (all, some) = (rows(1_000_000), rows(2_000_000));
+    assert!(some.len() > 2048, "{} looks in twice the interval", some.len());
+    assert!(all.len() <= 4096 && all[0] == some[0], "{} looks from {:?} on", all.len(), all[0]);
 }

@@ -1,46 +1,14 @@
 //! A file takes over pages of another: the drive copies them, and a cut leaves what was synced.
 
-use ssd_core::host::copy::decode;
+mod device;
+
+use device::{Drive, Pages, mount};
 use ssd_core::host::request::Op;
 use ssd_host::fs::{Fs, FsSettings, Node, PAGE};
 use ssd_kv::vfs::{Appended, VFile, Vfs};
-use std::collections::BTreeMap;
-
-type Pages = BTreeMap<u32, Vec<u8>>;
 
 fn settings(copies: bool) -> FsSettings {
     FsSettings { set_aside_pages: 3, keeps_data: true, copies, ..FsSettings::default() }
-}
-
-/// Do what has been noted; the pages after each request, and how many the host has written.
-fn play(fs: &Fs, states: &mut Vec<Pages>, programs: &mut usize) {
-    for node in fs.take_nodes() {
-        let (Node::Io(all) | Node::Ahead(all)) = node else {
-            if let Node::Free(extents) = node {
-                fs.freed(&extents);
-            }
-            continue;
-        };
-        for one in all {
-            let mut pages = states.last().cloned().unwrap_or_default();
-            let data = one.data.unwrap_or_default();
-            let contents: Vec<Vec<u8>> = match one.op {
-                Op::Write => data.chunks(PAGE).map(<[u8]>::to_vec).collect(),
-                Op::Copy => (decode(&data).expect("whole ranges").iter())
-                    .flat_map(|r| r.sector / 8..(r.sector + r.sectors) / 8)
-                    .map(|page| pages.get(&(page as u32)).expect("a page on the drive").clone())
-                    .collect(),
-                _ => Vec::new(),
-            };
-            *programs += if one.op == Op::Write { contents.len() } else { 0 };
-            if matches!(one.op, Op::Write | Op::Copy) {
-                assert_eq!(contents.len(), one.extent.pages as usize, "as long as its sources");
-            }
-            pages.extend((one.extent.start..).zip(contents));
-            states.push(pages);
-            fs.done(one.number);
-        }
-    }
 }
 
 fn bytes(pages: usize) -> Vec<u8> {
@@ -59,7 +27,11 @@ fn two_files(fs: &Fs, pages: usize) -> (Box<dyn VFile>, Box<dyn VFile>, Vec<u8>)
 /// Pages written, pages copied, and the files at the end. Cuts everywhere on the way.
 fn run(copies: bool) -> (usize, u64, Vec<(String, Vec<u8>)>) {
     let fs = Fs::format(1200, settings(copies)).expect("a file system");
-    let (mut states, mut programs, data) = (Vec::new(), 0, bytes(20));
+    let (mut drive, mut states, data) = (Drive::default(), Vec::<Pages>::new(), bytes(20));
+    let mut play = |fs: &Fs| {
+        drive.play(fs, &mut |drive| states.push(drive.flash.clone()));
+        states.len()
+    };
     let mut old = fs.create("000001.ldb").expect("a file");
     // Two files that grow by turns: the source has several extents.
     let mut other = fs.create("000002.ldb").expect("a file");
@@ -69,7 +41,7 @@ fn run(copies: bool) -> (usize, u64, Vec<(String, Vec<u8>)>) {
         other.append(piece).expect("room");
         other.sync().expect("a sync");
     }
-    play(&fs, &mut states, &mut programs);
+    play(&fs);
     let mut new = fs.create("000003.ldb").expect("a file");
     new.append(&data[..PAGE]).expect("room");
     for (from, to) in [(3, 12), (12, 13), (14, 20)] {
@@ -79,15 +51,13 @@ fn run(copies: bool) -> (usize, u64, Vec<(String, Vec<u8>)>) {
     }
     new.append(&data[..100]).expect("room");
     new.sync().expect("a sync");
-    play(&fs, &mut states, &mut programs);
-    let (synced, whole) = (states.len(), fs.files());
+    let (synced, whole) = (play(&fs), fs.files());
     drop(old);
     fs.remove("000001.ldb").expect("it is there");
     fs.sync_dir().expect("a sync");
-    play(&fs, &mut states, &mut programs);
+    play(&fs);
     for (cut, pages) in states.iter().enumerate() {
-        let page = |page| Ok(pages.get(&page).cloned().unwrap_or_else(|| vec![0; PAGE]));
-        let found = Fs::mount(settings(copies), &mut { page }).expect("it mounts").files();
+        let found = mount(pages, settings(copies)).expect("it mounts").files();
         for (name, found) in &found {
             let whole = &whole.iter().find(|file| file.0 == *name).expect("a known name").1;
             assert!(whole.starts_with(found), "cut {cut}: {name} has other bytes");
@@ -95,7 +65,7 @@ fn run(copies: bool) -> (usize, u64, Vec<(String, Vec<u8>)>) {
         let new = found.iter().find(|file| file.0 == "000003.ldb");
         assert!(cut + 1 < synced || new.is_some_and(|file| file.1.len() == 17 * PAGE + 100));
     }
-    (programs, fs.counts().copied.iter().sum(), fs.files())
+    (drive.programs, fs.counts().copied.iter().sum(), fs.files())
 }
 
 #[test]

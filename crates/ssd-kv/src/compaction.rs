@@ -25,7 +25,7 @@ pub(crate) use unchanged::Loss;
 use watch::Watch;
 
 /// Bytes of input after which a step ends.
-const STEP: usize = 64 << 10;
+const STEP: u64 = 64 << 10;
 
 /// The parts of the store that a compaction uses.
 pub(crate) struct CompactionContext<'a> {
@@ -57,6 +57,8 @@ pub(crate) struct Compaction {
     reusing: Option<Reusing>,
     open: Option<Output>,
     done: Vec<NewFile>,
+    /// Bytes that were built for the finished outputs.
+    built: u64,
 }
 
 struct Output {
@@ -128,6 +130,7 @@ impl Compaction {
             merge,
             open: None,
             done: Vec::new(),
+            built: 0,
         })
     }
 
@@ -155,16 +158,30 @@ impl Compaction {
     /// Do a step: merge more pairs, finish a table, or make the outputs the new version.
     pub(crate) fn step(&mut self, context: &mut CompactionContext<'_>) -> Result<Progress> {
         self.check(context.set.next_file);
-        if self.reusing.is_some() {
-            return self.step_reusing(context);
-        }
-        let mut bytes = 0;
+        let before = self.built();
+        let progress = if self.reusing.is_some() {
+            self.step_reusing(context)
+        } else {
+            self.step_writing(context)
+        };
+        context.stats.built_bytes += self.built() - before;
+        progress
+    }
+
+    /// Bytes that were built for all outputs so far.
+    fn built(&self) -> u64 {
+        self.built + self.open.as_ref().map_or(0, |open| open.writer.built())
+    }
+
+    /// As `step`, without reuse.
+    fn step_writing(&mut self, context: &mut CompactionContext<'_>) -> Result<Progress> {
+        let start = context.stats.merged_bytes;
         while self.merge.valid() {
-            if bytes >= STEP {
+            if context.stats.merged_bytes - start >= STEP {
                 return Ok(Progress::More);
             }
             let key = self.merge.key();
-            bytes += key.len() + self.merge.value().len();
+            context.stats.merged_bytes += (key.len() + self.merge.value().len()) as u64;
             if self.limit.stops_before(key) && self.open.is_some() {
                 self.finish_output(context)?;
             }
@@ -227,6 +244,7 @@ impl Compaction {
         if self.reusing.is_some() && file.is_ok() {
             context.stats.reuse[level].wrote(&output.writer);
         }
+        self.built += output.writer.built();
         drop(output.writer);
         file?;
         context.stats.wrote(level, size);

@@ -83,18 +83,107 @@ fn records_missing_between_whole_ones() {
     assert_eq!(found.len(), 2);
 }
 
+/// Opening, verifying and repairing a store judge the end of its files alike, in the same words: what is no record
+/// there keeps nobody from opening it, and is reported by each of them.
+fn assert_tail(files: &Directory, said: &str, model: &Map) {
+    for paranoid_checks in [true, false] {
+        assert!(opened(files.clone(), paranoid_checks).expect("it opens") == (model.clone(), 0));
+        for read_only in [true, false] {
+            let options = Options {
+                paranoid_checks,
+                read_only,
+                create_if_missing: false,
+                ..option_sets()[0].clone()
+            };
+            let db = Db::open(Arc::new(MemoryVfs::of(files.clone())), options).expect("it opens");
+            assert_eq!(db.tails().iter().map(Error::to_string).collect::<Vec<_>>(), [said]);
+            match db.verify() {
+                Err(error) => assert!(read_only && error.to_string() == said, "{error}"),
+                // The tail is not in the files that it has written since.
+                Ok(_) => assert!(!read_only, "{said}: nobody was told"),
+            }
+        }
+    }
+    let vfs = Arc::new(MemoryVfs::of(files.clone()));
+    let report = repair(vfs.clone(), &option_sets()[0]).expect("repaired");
+    assert_eq!(report.lost, [said]);
+    let db = Db::open(vfs, option_sets()[0].clone()).expect("it opens");
+    assert!(
+        db.tails().is_empty()
+            && pairs(db.iter(CHECKED, None).expect("made")).expect("read") == *model
+    );
+}
+
 #[test]
-fn zeros_at_the_end_are_no_damage() {
+fn zeros_at_the_end_are_reported() {
     let (files, model, log) = one_log(small_pairs());
+    let end = files[&log].len();
     for more in [1, 6, 7, 100, BLOCK, 5 * BLOCK] {
         let mut longer = files.clone();
-        longer.get_mut(&log).expect("the log").resize(files[&log].len() + more, 0);
-        assert!(opened(longer, true).expect("it opens") == (model.clone(), 0), "{more}");
+        longer.get_mut(&log).expect("the log").resize(end + more, 0);
+        let what = "zeros end the file: lost records, or room that was set aside for them";
+        assert_tail(&longer, &format!("{log}: damaged at offset {end}: {more} {what}"), &model);
     }
+    // The second half of the log never reached the medium.
+    let mut half = files.clone();
+    half.get_mut(&log).expect("the log")[150 * 88..].fill(0);
+    let first = model.into_iter().take(150).collect();
+    let what = format!("damaged at offset 13200: {} zeros end the file", end - 13_200);
+    assert_tail(
+        &half,
+        &format!("{log}: {what}: lost records, or room that was set aside for them"),
+        &first,
+    );
     // The first part of a record is there, of the rest only the room.
     let (mut files, _, log) = one_log(std::iter::once((b"k".to_vec(), vec![1; 3 * BLOCK])));
+    let end = files[&log].len();
     files.get_mut(&log).expect("the log")[BLOCK..].fill(0);
-    assert!(opened(files, true).expect("it opens") == (Map::new(), 0));
+    let said = format!("{log}: damaged at offset 0: a torn record of {end} bytes ends the file");
+    assert_tail(&files, &said, &Map::new());
+}
+
+/// The bytes between the last record and the end of its block belong to no record.
+#[test]
+fn the_end_of_a_block_is_no_tail() {
+    // A record that leaves 3 bytes of its block.
+    let value = vec![b'v'; BLOCK - 3 - 7 - 12 - 1 - 1 - 6 - 3];
+    let (mut files, _, log) = one_log(std::iter::once((b"000000".to_vec(), value)));
+    let data = files.get_mut(&log).expect("the log");
+    assert_eq!(data.len(), BLOCK - 3);
+    data.resize(BLOCK, 0);
+    let options = Options { read_only: true, create_if_missing: false, ..option_sets()[0].clone() };
+    let db = Db::open(Arc::new(MemoryVfs::of(files)), options).expect("it opens");
+    assert_eq!(db.tails().len(), 0);
+    db.verify().expect("whole");
+}
+
+/// Every length to which a log is cut is judged: whole, or a tail of so many bytes.
+#[test]
+fn a_cut_log_has_a_tail_of_the_bytes_behind_its_last_record() {
+    let (files, model, log) = one_log(small_pairs().take(4));
+    for length in 0..=files[&log].len() {
+        let mut cut = files.clone();
+        cut.get_mut(&log).expect("the log").truncate(length);
+        let (records, torn) = (length / 88, length % 88);
+        let first = model.clone().into_iter().take(records).collect();
+        if torn > 0 {
+            let what = format!("damaged at offset {}: a torn record of {torn} bytes", records * 88);
+            assert_tail(&cut, &format!("{log}: {what} ends the file"), &first);
+        } else {
+            assert!(opened(cut, true).expect("it opens") == (first, 0), "{length}");
+        }
+    }
+}
+
+#[test]
+fn the_tail_of_a_manifest_is_reported() {
+    let (mut files, model, _) = one_log(small_pairs().take(4));
+    let name = files.keys().find(|name| name.starts_with("MANIFEST")).cloned().expect("one");
+    let manifest = files.get_mut(&name).expect("one");
+    let end = manifest.len();
+    manifest.extend([9; 5]);
+    let said = format!("{name}: damaged at offset {end}: a torn record of 5 bytes ends the file");
+    assert_tail(&files, &said, &model);
 }
 
 /// A store with two logs, with the lengths of a record and their names.
@@ -116,7 +205,10 @@ fn a_log_that_is_not_the_last_is_whole() {
     assert_eq!(opened(files.clone(), true).expect("it opens").0.len(), 700);
     for (length, said) in [
         (880, "changes before this record are missing"),
-        (900, "damaged at offset 880: a torn record, and a later log goes on"),
+        (
+            900,
+            "damaged at offset 880: a torn record of 20 bytes ends the file, and a later log goes on",
+        ),
     ] {
         let mut cut = files.clone();
         cut.get_mut(&first).expect("the log").truncate(length);
@@ -124,8 +216,10 @@ fn a_log_that_is_not_the_last_is_whole() {
         assert!(found.len() > 10 && found.len() < 700);
         // The crash came before anything was added to the second one.
         cut.get_mut(&second).expect("the log").clear();
-        let (found, damaged) = opened(cut, true).expect("it opens");
+        let (found, damaged) = opened(cut.clone(), true).expect("it opens");
         assert_eq!((found.len(), damaged), (10, 0));
+        let report = repair(Arc::new(MemoryVfs::of(cut)), &option_sets()[0]).expect("repaired");
+        assert_eq!(report.lost.len(), usize::from(length == 900), "{:?}", report.lost);
     }
 }
 
@@ -135,7 +229,27 @@ fn a_repair_tells_of_torn_records() {
     let mut cut = files.clone();
     cut.get_mut(&last).expect("the log").truncate(900);
     let report = repair(Arc::new(MemoryVfs::of(cut)), &option_sets()[0]).expect("repaired");
-    assert_eq!(report.lost, [format!("{last}: damaged at offset 880: a torn record")]);
+    let what = "damaged at offset 880: a torn record of 20 bytes ends the file";
+    assert_eq!(report.lost, [format!("{last}: {what}")]);
+}
+
+/// Zeros behind the last record of a log that another one goes on from are room that was set aside: no sequence number
+/// is missing. If one is, records were lost.
+#[test]
+fn zeros_before_another_log_are_judged_by_the_numbers() {
+    let (files, [first, last]) = two_logs();
+    let end = files[&first].len();
+    let mut longer = files.clone();
+    longer.get_mut(&first).expect("the log").resize(end + 4096, 0);
+    assert_eq!(opened(longer.clone(), true).expect("it opens").1, 0);
+    let report = repair(Arc::new(MemoryVfs::of(longer)), &option_sets()[0]).expect("repaired");
+    assert!(report.lost.is_empty() && report.pairs == 700, "{report:?}");
+    let mut zeros = files;
+    zeros.get_mut(&first).expect("the log")[880..].fill(0);
+    assert_damaged(&zeros, "changes before this record are missing", 1);
+    let report = repair(Arc::new(MemoryVfs::of(zeros)), &option_sets()[0]).expect("repaired");
+    let is_gap = |lost: &String| lost.starts_with(&last) && lost.contains("are missing");
+    assert!(report.lost.len() == 1 && is_gap(&report.lost[0]), "{report:?}");
 }
 
 /// As in LevelDB, opening ends a table when the changes of a log take more memory than the write buffer, not

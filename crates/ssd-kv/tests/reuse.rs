@@ -268,6 +268,68 @@ impl<P: Policy> Policy for Watcher<P> {
     }
 }
 
+/// Notes how much the budget of a policy may count on.
+struct Budgeted(Retention, Arc<std::sync::Mutex<Vec<u64>>>);
+
+impl Policy for Budgeted {
+    fn cut_before(&mut self, open: &OpenBlock<'_>) -> bool {
+        self.0.cut_before(open)
+    }
+
+    fn cut_after(&mut self, size: usize, target: usize) -> bool {
+        self.0.cut_after(size, target)
+    }
+
+    fn padding(&mut self, end: u64) -> u64 {
+        self.0.padding(end)
+    }
+
+    fn reuses(&self) -> Option<usize> {
+        self.0.reuses()
+    }
+
+    fn reuse(&mut self, block: InputBlock, open: OpenOutput) -> Reuse {
+        self.1.lock().expect("no panic").push(open.written);
+        self.0.reuse(block, open)
+    }
+}
+
+/// What a budget is a share of grows with every block, those of the table that is being written included.
+#[test]
+fn the_bytes_of_the_open_table_count_for_the_budget() {
+    let noted = Arc::default();
+    let policy =
+        Budgeted(Retention::new(Pages::new(4096, 1)).with_space_budget(50), Arc::clone(&noted));
+    let db = filled(&MemoryVfs::new(), Box::new(policy), &options(None), 4000);
+    let noted = noted.lock().expect("no panic");
+    assert!(noted.is_sorted(), "a budget shrinks");
+    let distinct: std::collections::BTreeSet<_> = noted.iter().collect();
+    assert!(distinct.len() * 2 > noted.len(), "{} of {} differ", distinct.len(), noted.len());
+    let written: u64 = db.stats().levels[1..].iter().map(|level| level.bytes_written).sum();
+    let last = noted.last().copied().expect("a block ended unchanged");
+    assert!(last <= written && last + (1 << 20) >= written, "{last} of {written}");
+}
+
+/// What a store has built, taken over and padded is what it has written.
+#[test]
+fn what_is_written_is_built_taken_over_or_padding() {
+    let layout = Pages::new(4096, 1);
+    let policies: [fn(Pages) -> Box<dyn Policy>; 3] =
+        [|_| Box::new(Stock), |layout| Box::new(layout), |layout| Box::new(Retention::new(layout))];
+    for (at, policy) in policies.into_iter().enumerate() {
+        let db = filled(&MemoryVfs::new(), policy(layout), &options(Some(10)), 992);
+        let (stats, reuse) = (db.stats(), sum(&db));
+        let taken = reuse.bytes_shared + reuse.bytes_copied;
+        let rest = stats.bytes_written().checked_sub(stats.built_bytes + taken);
+        let padding = rest.unwrap_or_else(|| panic!("more than was written: {stats:?}"));
+        assert_eq!((padding > 0, taken > 0), (at > 0, at > 1), "{stats:?}");
+        assert!(padding <= stats.bytes_written() / 2, "{padding}: {stats:?}");
+        // All that was written at all was in a memtable before, and is merged again by compactions.
+        let read: u64 = stats.levels.iter().map(|level| level.bytes_read).sum();
+        assert!(read > 0 && stats.merged_bytes > stats.built_bytes, "{stats:?}");
+    }
+}
+
 /// Who watches sees the same events with reuse; the state machine counts what they say.
 #[test]
 fn the_state_machine_follows_the_events() {

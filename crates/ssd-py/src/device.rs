@@ -125,6 +125,12 @@ impl Device {
     }
 }
 
+/// The time `ns` of `what`.
+fn time(ns: i64, what: &str) -> PyResult<Nanos> {
+    let past = |_| wrong(format!("{what} {ns} ns is in the past: give a time from now on"));
+    u64::try_from(ns).map(Nanos).map_err(past)
+}
+
 /// The records as arrays, by name.
 fn arrays<'py>(py: Python<'py>, records: &[RequestRecord]) -> PyResult<Bound<'py, PyDict>> {
     let table = PyDict::new(py);
@@ -230,6 +236,33 @@ impl Device {
         arrays(py, &records)
     }
 
+    /// Run up to and including `time_ns`: what has completed since the last call, as arrays.
+    fn run_until<'py>(&self, py: Python<'py>, time_ns: i64) -> PyResult<Bound<'py, PyDict>> {
+        let end = time(time_ns, "a run until")?;
+        let records = self.detached(py, None, |driver, bridge| driver.run_until(end, bridge))?;
+        arrays(py, &records)
+    }
+
+    /// Run to the first instant with completions, or through `limit_ns`: what has completed since the last call.
+    #[pyo3(signature = (limit_ns=None))]
+    fn run_until_completion<'py>(
+        &self,
+        py: Python<'py>,
+        limit_ns: Option<i64>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let limit = limit_ns.map(|ns| time(ns, "a limit at")).transpose()?;
+        let run = |driver: &mut PushDriver, bridge: &mut Bridge| {
+            driver.run_until_completion(limit, bridge)
+        };
+        arrays(py, &self.detached(py, None, run)?)
+    }
+
+    /// The time of the next event, ns; None: nothing happens without a submission.
+    fn next_event(&self) -> PyResult<Option<u64>> {
+        let next = self.lock()?.next_event();
+        next.map(|next| next.map(|at| at.0)).map_err(|error| self.raised(error, None))
+    }
+
     /// Cut the power at `at_ns` (None: now): the numbers of the requests that are lost.
     #[pyo3(signature = (at_ns=None))]
     fn power_cut<'py>(
@@ -237,9 +270,7 @@ impl Device {
         py: Python<'py>,
         at_ns: Option<i64>,
     ) -> PyResult<Bound<'py, PyArray1<i64>>> {
-        let past =
-            |ns| wrong(format!("a power cut at {ns} ns is in the past: give a time from now on"));
-        let at = at_ns.map(|ns| u64::try_from(ns).map(Nanos).map_err(|_| past(ns))).transpose()?;
+        let at = at_ns.map(|ns| time(ns, "a power cut at")).transpose()?;
         let lost = self.detached(py, None, |driver, bridge| driver.power_cut(at, bridge))?;
         Ok(PyArray1::from_iter(py, lost.into_iter().map(u64::cast_signed)))
     }

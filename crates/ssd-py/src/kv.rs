@@ -18,7 +18,7 @@ pub(crate) use simulated::{kv_simulate, kv_simulate_defaults};
 
 use arguments::{bytes, flag};
 use errors::told;
-use open_store::{Shared, close, is_closed, shared, with, write};
+use open_store::{Shared, briefly, close, is_closed, shared, with, write};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde_json::json;
@@ -72,8 +72,10 @@ impl Store {
     }
 
     /// The part of it whose keys begin with `prefix`.
-    fn part(&self, prefix: &Bound<'_, PyAny>) -> PyResult<Store> {
-        let under = self.whole(&bytes("prefix", prefix)?).into_owned();
+    fn part(&self, py: Python<'_>, prefix: &Bound<'_, PyAny>) -> PyResult<Store> {
+        let prefix = bytes("prefix", prefix)?;
+        with(py, &self.shared, |db| db.check_prefix(&prefix))?;
+        let under = self.whole(&prefix).into_owned();
         Ok(Store { shared: self.shared.clone(), under })
     }
 
@@ -102,8 +104,15 @@ impl Store {
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let (key, options) = (bytes("key", key)?, read_options(&reading)?);
         let (key, snapshot) = (self.whole(&key), snapshot.map(|s| &s.0));
+        let in_place = |value: Option<&[u8]>| value.map(|value| PyBytes::new(py, value));
+        // What is in memory takes less time than letting other threads in would.
+        if let Some(found) =
+            briefly(py, &self.shared, |db| db.get_in_memory(&key, snapshot, in_place))?
+        {
+            return Ok(found);
+        }
         let found = with(py, &self.shared, |db| {
-            let found = db.get(&key, options, snapshot)?;
+            let found = db.get_in_tables(&key, options, snapshot)?;
             // Looks in vain may have made a compaction due. If it fails, writes are refused from now on
             // and say why; what was found is right.
             let _ = db.settle_if_eager();
@@ -230,7 +239,8 @@ impl Store {
                       "moved": stats.moved, "slowed": stats.slowed,
                       "stalled_steps": stats.stalled_steps, "logged": stats.logged,
                       "damaged_log_records": stats.damaged_log_records,
-                      "damaged_logs": stats.damaged_logs})
+                      "damaged_logs": stats.damaged_logs,
+                      "tails": db.tails().iter().map(ToString::to_string).collect::<Vec<_>>()})
             .to_string())
         })
     }

@@ -13,16 +13,14 @@ use ssd_core::host::device::{Device as _, DeviceError};
 use ssd_core::host::request::{Op, Request};
 use ssd_core::metrics::report::Recovery;
 use ssd_core::sim::functional::Functional;
-use ssd_core::sim::request::RequestRecord;
 use ssd_core::sim::ssd::Ssd;
 use ssd_core::units::Nanos;
 use ssd_trace::config::RunConfig;
 use ssd_trace::snapshots::{self, LoadError, SaveError};
-use std::ops::ControlFlow;
 use std::path::Path;
+use step::Until;
 
-/// Instants between two calls of the caller.
-const WATCH_EVERY: u64 = 4096;
+mod step;
 
 /// Why a call of a [`PushDriver`] failed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -60,6 +58,8 @@ pub struct PushDriver {
     snapshot_digest: Option<String>,
     /// Latest arrival that was submitted.
     last_ns: u64,
+    /// Instants so far.
+    instants: u64,
     /// Why it cannot continue.
     stuck: Option<String>,
 }
@@ -79,7 +79,7 @@ impl PushDriver {
         config.metrics.request_log = true;
         let plugs = in_files(plugs);
         let (ssd, snapshot_digest, stuck) = (None, None, None);
-        PushDriver { given, config, ssd, plugs, snapshot_digest, last_ns: 0, stuck }
+        PushDriver { given, config, ssd, plugs, snapshot_digest, last_ns: 0, instants: 0, stuck }
     }
 
     /// The device, erased flash if it has not been used yet.
@@ -273,44 +273,6 @@ impl PushDriver {
         Ok(id.0)
     }
 
-    /// Run until nothing is left to do; the requests that have completed since the last call, in that order.
-    ///
-    /// # Errors
-    /// The device failed, or the caller ended the call: then the next one returns these completions too.
-    pub fn run_until_idle(
-        &mut self,
-        caller: &mut dyn Caller,
-    ) -> Result<Vec<RequestRecord>, PushError> {
-        self.run_until(Nanos::NEVER, caller)
-    }
-
-    /// Run until simulated time `end` or until nothing is left to do; the requests that have completed since the
-    /// last call, in that order.
-    ///
-    /// # Errors
-    /// As [`PushDriver::run_until_idle`].
-    pub fn run_until(
-        &mut self,
-        end: Nanos,
-        caller: &mut dyn Caller,
-    ) -> Result<Vec<RequestRecord>, PushError> {
-        self.check_on()?;
-        let advanced = advance(self.ssd(), end, caller);
-        if end != Nanos::NEVER && matches!(advanced, Ok(ControlFlow::Continue(()))) {
-            // Nothing can arrive in the past of the client.
-            self.last_ns = self.last_ns.max(end.0);
-        }
-        match advanced {
-            Ok(ControlFlow::Break(())) => Err(PushError::Interrupted),
-            Err(error) => Err(self.failed(error)),
-            Ok(ControlFlow::Continue(())) => {
-                let mut records = Vec::new();
-                self.ssd().drain_requests(&mut records);
-                Ok(records)
-            }
-        }
-    }
-
     /// Cut the power at time `at` (`None`: now); the numbers of the requests in the device, which are lost.
     ///
     /// # Errors
@@ -321,24 +283,15 @@ impl PushDriver {
         caller: &mut dyn Caller,
     ) -> Result<Vec<u64>, PushError> {
         self.check_on()?;
-        let now = self.ssd().now();
-        let at = at.unwrap_or(now);
-        if at < now {
-            return Err(PushError::Refused(format!(
-                "a power cut at {} ns is in the past: the device is at {} ns; give that time or a later one",
-                at.0, now.0
-            )));
-        }
-        match advance(self.ssd(), at, caller) {
-            Ok(ControlFlow::Break(())) => return Err(PushError::Interrupted),
-            Err(error) => return Err(self.failed(error)),
-            Ok(ControlFlow::Continue(())) => {}
-        }
         let refused = |error: DeviceError| PushError::Refused(error.to_string());
-        let lost = self.ssd().power_cut_at(at).map_err(refused)?;
+        self.ssd().check_cut().map_err(refused)?;
+        let at = at.unwrap_or(self.ssd().now());
+        self.check_ahead("a power cut at", at)?;
+        self.advance(Until::Time(at), caller)?;
+        let lost = self.ssd().power_cut().map_err(refused)?;
         let lost = lost.iter().map(|request| request.id).collect();
         // What was to arrive later is lost, too.
-        self.last_ns = at.0;
+        self.last_ns = self.ssd().now().0;
         Ok(lost)
     }
 
@@ -391,37 +344,4 @@ fn arrival(at_ns: Option<i64>, earliest: u64, now: u64) -> Result<u64, String> {
     let Some(given) = at_ns else { return Ok(earliest.max(now)) };
     let at = u64::try_from(given).ok().filter(|&at| at >= earliest);
     at.ok_or_else(|| format!("it arrives at {given} ns; expected {earliest} or later"))
-}
-
-/// Run one instant after the other, up to `end`. `Break`: the caller ended it.
-fn advance(
-    ssd: &mut Ssd,
-    end: Nanos,
-    caller: &mut dyn Caller,
-) -> Result<ControlFlow<()>, DeviceError> {
-    let (mut done, mut logged) = (Vec::new(), Vec::new());
-    for instant in 1u64.. {
-        match ssd.next_event() {
-            Some(at) if at > end => break,
-            Some(at) => ssd.run_until(at, &mut done)?,
-            None if ssd.outstanding() > 0 && end == Nanos::NEVER => {
-                ssd.run_until(end, &mut done)?
-            }
-            None => break,
-        };
-        // The client asks neither for contents nor for the operations.
-        for completion in done.drain(..) {
-            ssd.take_data(completion.id);
-        }
-        if instant % WATCH_EVERY == 0 {
-            ssd.drain_operations(&mut logged);
-            logged.clear();
-            let total = ssd.submitted();
-            let completed = total - ssd.outstanding();
-            if caller.progress(Stage::Workload, completed, Some(total)).is_break() {
-                return Ok(ControlFlow::Break(()));
-            }
-        }
-    }
-    Ok(ControlFlow::Continue(()))
 }

@@ -1,11 +1,13 @@
 //! A device that a client drives: completions come in order, and a call that fails says what is left.
 
 use ssd_core::config::{Input, load};
-use ssd_core::host::request::Op;
+use ssd_core::host::device::Device as _;
+use ssd_core::host::request::{Op, Request};
 use ssd_core::sim::request::RequestRecord;
 use ssd_core::units::Nanos;
 use ssd_run::{
-    Caller, Ending, PushDriver, PushError, RunError, Setup, Stage, Submission, Unattended, run,
+    Caller, Ending, Finished, PushDriver, PushError, RunError, Setup, Stage, Submission,
+    Unattended, open_workload, run,
 };
 use ssd_trace::config::RunConfig;
 use std::ops::ControlFlow;
@@ -55,10 +57,11 @@ fn completions_come_in_order_and_once() {
     assert!(!half.is_empty() && half.len() < 200, "{}", half.len());
     assert_eq!(device.report(None).ending, Ending::Interrupted);
     // The client is at 5 ms now, and what it submits arrives then.
+    assert_eq!(device.ssd().now(), Nanos::micros(5000));
+    assert_eq!(device.submit(&[write(0, None)]), Ok(200));
     let early = device.submit(&[write(0, Some(4_999_999))]);
     let text = "request 0: it arrives at 4999999 ns; expected 5000000 or later";
     assert_eq!(early, Err(PushError::Refused(text.into())));
-    assert_eq!(device.submit(&[write(0, None)]), Ok(200));
     let rest = device.run_until_idle(&mut Unattended).expect("it runs");
     assert!(in_order(&rest));
     let last = rest.iter().find(|r| r.id == 200).expect("the last one");
@@ -141,4 +144,142 @@ fn a_write_without_a_handle_is_refused_with_its_place() {
     let PushError::Refused(why) = refused else { panic!("{refused:?}") };
     assert!(why.starts_with("request 1: a write of stream 2, and alloc.separation"), "{why}");
     assert_eq!(device.submit(&[of(1), of(0)]), Ok(0), "nothing of it was submitted");
+}
+
+#[test]
+fn a_client_that_waits_for_its_requests_is_the_closed_loop() {
+    let sets = |depth, victim, think_time| {
+        [
+            ("device.page_size", "4 KiB"),
+            ("workload.size", "4 KiB"),
+            ("workload.requests", "3000"),
+            ("workload.read", "0.3"),
+            ("workload.trim", "0.05"),
+            ("precondition.overwrite", "1"),
+            ("gc.victim", victim),
+            ("host.mode", "closed"),
+            ("host.queue_depth", depth),
+            ("host.think_time", think_time),
+        ]
+    };
+    let loops = [("1", "greedy", "0 us"), ("3", "random", "7 us"), ("16", "fifo", "0 us")];
+    for (depth, victim, think_time) in loops {
+        let config = config(&sets(depth, victim, think_time));
+        let think_ns = config.host.think_time_ns;
+        let driven = run(config.clone(), Setup::default(), &mut Unattended).expect("it runs");
+        let opened = open_workload(&mut config.clone(), &mut Unattended);
+        let mut source = opened.expect("a synthetic one").source;
+        let mut device = PushDriver::new(config, ssd_core::ftl::plugs::Plugs::default());
+        device.precondition(&mut Unattended).expect("there is room");
+        let mut submit = |device: &mut PushDriver, think: u64| {
+            let Some(next) = source.next_request().expect("it reads no file") else { return };
+            let Request { op, sector, .. } = next.request;
+            let at_ns = Some((device.ssd().now().0 + think).cast_signed());
+            let lpn = (sector / 8).cast_signed();
+            let submitted = device.submit(&[Submission { at_ns, ..Submission::new(op, lpn, 1) }]);
+            submitted.expect("it is valid");
+        };
+        for _ in 0..depth.parse::<u32>().expect("a number") {
+            submit(&mut device, 0);
+        }
+        let mut completed = 0;
+        loop {
+            let done = device.run_until_completion(None, &mut Unattended).expect("it runs");
+            device.ssd().audit().expect("sound in the middle of an instant");
+            let now = device.ssd().now();
+            assert!(done.iter().all(|record| record.completion == now), "{depth}");
+            completed += done.len();
+            if done.is_empty() {
+                break;
+            }
+            for _ in done {
+                submit(&mut device, think_ns);
+            }
+        }
+        assert_eq!(completed, 3000);
+        let report = device.report(None);
+        assert_eq!(report.event_digest, driven.finished.event_digest, "{depth}");
+        let latencies = |done: &Finished| done.report.latency.clone();
+        assert_eq!(latencies(&report), latencies(&driven.finished));
+    }
+}
+
+#[test]
+fn time_passes_to_the_instant_that_is_asked_for_and_not_back() {
+    let mut device = device();
+    device.submit(&[write(0, Some(1000)), write(1, Some(2_000_000))]).expect("they are valid");
+    assert_eq!(device.next_event(), Ok(Some(Nanos(1000))));
+    let none = device.run_until(Nanos(999), &mut Unattended).expect("it runs");
+    assert!(none.is_empty() && device.ssd().now() == Nanos(999));
+    let first = device.run_until_completion(None, &mut Unattended).expect("it runs");
+    let end = first[0].completion;
+    assert_eq!((first.len(), first[0].id, device.ssd().now()), (1, 0, end));
+    assert_eq!(device.next_event(), Ok(Some(end)), "the instant is not over");
+    let limited = device.run_until_completion(Some(Nanos(1_999_999)), &mut Unattended);
+    assert_eq!((limited.map(|done| done.len()), device.ssd().now()), (Ok(0), Nanos(1_999_999)));
+    for (refused, text) in [
+        (device.run_until(end, &mut Unattended), "a run until"),
+        (device.run_until_completion(Some(end), &mut Unattended), "a limit at"),
+    ] {
+        let why = "is in the past: the device is at 1999999 ns; give that time or a later one";
+        assert_eq!(refused.err(), Some(PushError::Refused(format!("{text} {} ns {why}", end.0))));
+    }
+    let beyond = Nanos(device.ssd().last_time().0 + 1);
+    let refused = device.run_until(beyond, &mut Unattended).unwrap_err();
+    assert!(refused.to_string().contains("is out of range: simulated time ends at"), "{refused}");
+    assert_eq!((device.ssd().now(), device.ssd().outstanding()), (Nanos(1_999_999), 1));
+    let last = device.run_until_idle(&mut Unattended).expect("it runs");
+    assert_eq!((last.len(), device.next_event()), (1, Ok(None)));
+    let now = device.ssd().now();
+    let nothing = device.run_until_completion(None, &mut Unattended).expect("nothing to do");
+    assert!(nothing.is_empty() && device.ssd().now() == now, "no time has passed");
+    let later = Nanos(now.0 + 5);
+    let nothing = device.run_until_completion(Some(later), &mut Unattended).expect("it waits");
+    assert!(nothing.is_empty() && device.ssd().now() == later);
+}
+
+#[test]
+fn completions_that_a_cut_off_call_has_left_come_first() {
+    let mut device = device();
+    let writes: Vec<_> = (0..10_000).map(|i| write(i % 64, None)).collect();
+    device.submit(&writes).expect("they are valid");
+    let stopped = device.run_until(Nanos(1 << 40), &mut Stop(Vec::new()));
+    assert_eq!(stopped.err(), Some(PushError::Interrupted));
+    let now = device.ssd().now();
+    let first = device.run_until_completion(None, &mut Unattended).expect("they are there");
+    assert!(first.len() > 1 && device.ssd().now() == now, "{}", first.len());
+    let rest = device.run_until_idle(&mut Unattended).expect("it can continue");
+    assert_eq!(first.len() + rest.len(), 10_000);
+}
+
+#[test]
+fn cuts_of_the_configuration_come_while_a_client_waits() {
+    let sets = [("power.cut", "{ every = \"1 ms\" }")];
+    let mut device = PushDriver::new(config(&sets), ssd_core::ftl::plugs::Plugs::default());
+    device.submit(&[write(0, None)]).expect("it is valid");
+    device.run_until_idle(&mut Unattended).expect("it runs");
+    let recoveries = |device: &mut PushDriver| {
+        device.report(None).report.power.map(|power| power.recoveries).unwrap_or_default()
+    };
+    assert!(recoveries(&mut device).is_empty());
+    let end = Nanos::micros(50_000);
+    device.run_until(end, &mut Unattended).expect("it runs");
+    let come = recoveries(&mut device);
+    let mut next = 1_000_000;
+    for recovery in &come {
+        assert_eq!(recovery.cut_at, next, "a millisecond after the mount before");
+        next = recovery.cut_at + recovery.time + 1_000_000;
+    }
+    assert!(come.len() > 5 && next > end.0, "{} cuts", come.len());
+    assert_eq!(device.ssd().now(), end.max(Nanos(next - 1_000_000)));
+    // One by hand, and a mount that lasts beyond the next of the configuration.
+    device.power_cut(None, &mut Unattended).expect("power is on");
+    device.mount().expect("power is off");
+    device.submit(&[write(1, None)]).expect("it is valid");
+    assert_eq!(device.run_until_idle(&mut Unattended).map(|done| done.len()), Ok(1));
+    let plain = &mut self::device();
+    plain.submit(&[write(0, None)]).expect("it is valid");
+    let refused = plain.power_cut(Some(Nanos::micros(5)), &mut Unattended).unwrap_err();
+    assert!(refused.to_string().contains("power.cut = \"on-request\""), "{refused}");
+    assert_eq!(plain.ssd().now(), Nanos(0), "nothing has changed");
 }

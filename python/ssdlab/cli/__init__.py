@@ -1,7 +1,7 @@
 """The `ssdlab` command.
 
-Data go to stdout, progress and messages to stderr. Exit codes: 0 done, 1 a run could not finish,
-2 bad input, 130 interrupted.
+Data go to stdout, progress and messages to stderr. Exit codes: 0 done, 1 a run could not finish, or
+be stored, 2 bad input, 130 interrupted.
 
 Every verb is in the module of its name or group, which registers it with its own `app`; `ending`,
 `options`, `arguments` and `terminal` are what they share.

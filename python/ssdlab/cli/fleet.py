@@ -29,7 +29,7 @@ from ssdlab.config.resolve import DRIVE, preset_names
 from ssdlab.display.argument import came_as
 from ssdlab.fleets.fleet_runs import name_of, run_fleet
 from ssdlab.results.folder import FLEET
-from ssdlab.running.kept import maker_of
+from ssdlab.running.kept import maker_of, not_stored
 
 app = typer.Typer()
 
@@ -108,7 +108,8 @@ def fleet_command(
             html=not no_html,
         )
     put_result(json_, quiet, done.to_json, done.summary)
-    end(target, few_reasons(done.failed(), FLEET["csv"]), done.interrupted, quiet)
+    failures = few_reasons(done.failed(), FLEET["csv"]) | not_stored(runner)
+    end(target, failures, done.interrupted, quiet)
 
 
 def _named(drive: str) -> str:

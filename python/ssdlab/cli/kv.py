@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -45,6 +46,16 @@ def _interruptible() -> Iterator[None]:
         raise
 
 
+@contextmanager
+def _examined(folder: Path) -> Iterator[kv.DB]:
+    """The store in a folder, for looking at it: what it warns of is in its statistics."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        store = kv.open(folder, read_only=True, paranoid_checks=True)
+    with store:
+        yield store
+
+
 @app.command("dump")
 @_interruptible()
 def kv_dump(
@@ -58,10 +69,11 @@ def kv_dump(
 @_interruptible()
 def kv_stats(folder: Store, json_: Json = None) -> None:
     """Describe a store: tables and bytes by level, and every table."""
-    with kv.open(folder, read_only=True, paranoid_checks=True) as store:
+    with _examined(folder) as store:
         found = store.stats()
         parts = [store.get_property(name) or "" for name in ("leveldb.stats", "leveldb.sstables")]
-        text = "".join([*parts, f"changes in logs, in no table yet: {found.logged}\n"])
+        tails = [f"{tail}\n" for tail in found.tails]
+        text = "".join([*parts, f"changes in logs, in no table yet: {found.logged}\n", *tails])
         put_result(json_, False, lambda: json.dumps(asdict(found), indent=2) + "\n", lambda: text)
 
 
@@ -69,7 +81,7 @@ def kv_stats(folder: Store, json_: Json = None) -> None:
 @_interruptible()
 def kv_verify(folder: Store) -> None:
     """Read all that a store holds and check it: checksums, order, ranges, filters."""
-    with kv.open(folder, read_only=True, paranoid_checks=True) as store:
+    with _examined(folder) as store:
         found, logged = store.verify(), store.stats().logged
     tables = f"{found.tables} tables, {found.entries} entries, {found.bytes} bytes"
     put(f"{folder}: {tables}, {logged} changes in logs: whole\n")

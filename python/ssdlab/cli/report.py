@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from ssdlab.cli.arguments import nanoseconds
 from ssdlab.cli.options import ForceFiles, PictureOption, Plots, picture_kind
 from ssdlab.cli.terminal import put
+from ssdlab.errors import OutputError
 from ssdlab.export import FORMATS, export_run
+from ssdlab.results.folder import FLEET
 
 app = typer.Typer()
 
@@ -20,7 +22,8 @@ def report_command(
     folder: Annotated[
         Path,
         typer.Argument(
-            metavar="FOLDER", help="Output folder of `run`, `compare`, `sweep` or `search`."
+            metavar="FOLDER",
+            help="Output folder of `run`, `compare`, `sweep`, `search` or `fleet`.",
         ),
     ],
     out: Annotated[
@@ -39,23 +42,24 @@ def report_command(
     ] = None,
     force: ForceFiles = False,
 ) -> None:
-    """Rewrite the page of a run, comparison, sweep or search, or write its plots as files.
+    """Rewrite the page of a run, comparison, sweep, search or fleet, or write its plots as files.
 
     With --baseline or --from an existing page is replaced only with --force.
     """
     begin = None if since is None else nanoseconds("--from", since)
     kind = picture_kind(plots, picture)
-    from ssdlab.html.write import report_folder  # needs numpy, which is slow to import
+    # Both need numpy, which is slow to import.
+    from ssdlab.fleets.page import report_fleet
+    from ssdlab.html.write import report_folder
 
-    files = report_folder(
-        folder,
-        out=out,
-        plots=plots,
-        picture=kind,
-        baseline=baseline,
-        since=begin,
-        force=force,
-    )
+    how: dict[str, Any] = {"out": out, "plots": plots, "picture": kind, "force": force}
+    if (folder / FLEET["json"]).exists():
+        if baseline is not None or begin is not None:
+            option = "--baseline" if begin is None else "--from"
+            raise OutputError(f"{option}: {folder} contains a fleet, which has none")
+        files = report_fleet(folder, **how)
+    else:
+        files = report_folder(folder, baseline=baseline, since=begin, **how)
     put("".join(f"{file}\n" for file in files))
 
 

@@ -45,6 +45,12 @@ KeyArgument = Annotated[
     str, typer.Argument(metavar="KEY", help="Key of a run, or its first letters.")
 ]
 Csv = Annotated[bool, typer.Option("--csv", help="Print CSV.")]
+AllowFiles = Annotated[
+    bool,
+    typer.Option(
+        "--allow-files", help="Let the query read and write other files and use all of DuckDB."
+    ),
+]
 
 
 def _place(store: Path | None, version: int | None) -> tuple[Path, int]:
@@ -80,6 +86,7 @@ def query_command(
     ],
     store: StoreOption = None,
     version: Version = None,
+    allow_files: AllowFiles = False,
     json_: Json = None,
     csv: Csv = False,
 ) -> None:
@@ -87,7 +94,7 @@ def query_command(
 
     Dots in keys are underscores: `select gc_victim, avg(waf) from results group by 1`.
     """
-    _put(_results(store, version).query(sql), json_, csv)
+    _put(_results(store, version).query(sql, allow_files=allow_files), json_, csv)
 
 
 @app.command("list")
@@ -135,6 +142,7 @@ def export_command(
     ] = None,
     store: StoreOption = None,
     version: Version = None,
+    allow_files: AllowFiles = False,
     force: ForceFiles = False,
     no_html: NoHtml = False,
 ) -> None:
@@ -149,7 +157,7 @@ def export_command(
     if out.suffix not in (".csv", ".json", ".parquet"):
         raise ConfigError([f"{out}: expected a name that ends in .csv, .json or .parquet"])
     outputs.check([out], force)
-    answer = found.table() if sql is None else found.query(sql)
+    answer = found.table() if sql is None else found.query(sql, allow_files=allow_files)
     outputs.write_all({out: _written(answer, out.suffix)}, force=force)
     put(f"{out}\n")
 

@@ -40,7 +40,7 @@ from ssdlab.cli.terminal import Form, put_result, say
 from ssdlab.errors import ConfigError, Interrupted, OutputError, RunError
 from ssdlab.results.report import Report
 from ssdlab.running.compare_runs import plan, run_all
-from ssdlab.running.kept import VARIABLE, maker_of
+from ssdlab.running.kept import VARIABLE, maker_of, not_stored
 from ssdlab.running.runner import Planned
 
 app = typer.Typer()
@@ -241,4 +241,4 @@ def _compared(
     how: dict[str, Any] = {"force": force, "html": not no_html, "progress": not quiet}
     with maker_of(*where, not quiet, len(planned)) as runner:
         done = run_all(planned, runner, out=target, **how)
-    end_comparison(done, target, json_, quiet)
+    end_comparison(done, target, not_stored(runner), json_, quiet)

@@ -27,7 +27,7 @@ from ssdlab.cli.options import (
     Unit,
 )
 from ssdlab.cli.terminal import put_result, say
-from ssdlab.running.kept import maker_of
+from ssdlab.running.kept import maker_of, not_stored
 from ssdlab.searching.plan import TEST_SEEDS, Goals, Requests, designed
 from ssdlab.searching.search import PARALLEL, SAMPLER, TRIALS, run_search, sought
 
@@ -158,7 +158,9 @@ def search_command(
     put_result(json_, quiet, done.to_json, done.summary)
     none = done.trials and not any(one.state == "completed" for one in done.trials)
     why = next(iter(done.reasons), "")
-    end(target, {"no point completed": why} if none else {}, done.interrupted, quiet)
-    if done.misses:
+    failures = {"no point completed": why} if none else {}
+    if done.misses and not done.interrupted:
         say(f"error: {done.misses}")
+    end(target, failures | not_stored(runner), done.interrupted, quiet)
+    if done.misses:
         raise typer.Exit(BAD_INPUT)

@@ -32,7 +32,7 @@ from ssdlab.config.resolve import drive_preset
 from ssdlab.errors import ConfigError
 from ssdlab.results.sweep import CSV
 from ssdlab.running.design import designed
-from ssdlab.running.kept import maker_of
+from ssdlab.running.kept import maker_of, not_stored
 from ssdlab.running.simulate import Plugs
 from ssdlab.running.sweep_runs import Budget, run_sweep
 
@@ -113,7 +113,8 @@ def sweep_command(
     assert done.folder is not None
     if done.not_run and not done.interrupted and not quiet:
         say(f"budget spent: {done.not_run:,} runs are left; the same command resumes")
-    end(done.folder, few_reasons(done.failed(), CSV), done.interrupted, quiet)
+    failures = few_reasons(done.failed(), CSV) | not_stored(runner)
+    end(done.folder, failures, done.interrupted, quiet)
 
 
 def _source(config: str | None, drive: str | None) -> str:

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from ssdlab.cli.arguments import nanoseconds, read_as
-from ssdlab.cli.ending import INTERRUPTED, KEPT, UNFINISHED, results_in
+from ssdlab.cli.ending import end_comparison
 from ssdlab.cli.options import (
     Force,
     Jobs,
@@ -27,11 +27,9 @@ from ssdlab.cli.options import (
     StoreOption,
     Unit,
 )
-from ssdlab.cli.terminal import put_result, say
 from ssdlab.config.resolve import drive_preset, preset_names
-from ssdlab.errors import Interrupted
 from ssdlab.running import trial
-from ssdlab.running.kept import maker_of
+from ssdlab.running.kept import maker_of, not_stored
 
 app = typer.Typer()
 
@@ -83,24 +81,12 @@ def try_command(
         tried = drive_preset(drive, f"--drive {drive}")
     plan = trial.prepared(trace, drive=tried, set=values, progress=not quiet)
     target = out or Path("runs") / f"try-{plan.drive.name}"
-    try:
-        with maker_of(on, jobs, store, not quiet, len(plan.policies)) as runner:
-            done = trial.tried(
-                plan, runner, seeds, budget_s, target, force, progress=not quiet, html=not no_html
-            )
-    except Interrupted as stopped:
-        if stopped.trial is not None:
-            put_result(json_, quiet, stopped.trial.to_json, stopped.trial.summary)
-            say(KEPT)
-        raise typer.Exit(INTERRUPTED) from None
-    show = done.summary if details else lambda: "\n".join(done.screen()) + "\n"
-    put_result(json_, quiet, done.to_json, show)
-    if not quiet:
-        say(results_in(done.folder or target, target))
-    for title, reason in done.failures.items():
-        say(f"error: {title}: {reason}")
-    if done.failures:
-        raise typer.Exit(UNFINISHED)
+    with maker_of(on, jobs, store, not quiet, len(plan.policies)) as runner:
+        done = trial.tried(
+            plan, runner, seeds, budget_s, target, force, progress=not quiet, html=not no_html
+        )
+    text = done.summary if details else lambda: "\n".join(done.screen()) + "\n"
+    end_comparison(done, target, not_stored(runner), json_, quiet, text)
     if not (no_html or no_open or quiet or json_ is not None) and done.folder is not None:
         _open(done.folder / "report.html")
 

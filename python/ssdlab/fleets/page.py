@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import partial
 from html import escape
+from pathlib import Path
 
 import numpy as np
 
@@ -16,6 +18,8 @@ from ssdlab.fleets.volumes import STATISTICS_OF
 from ssdlab.html.answer import paragraph
 from ssdlab.html.page import Section, document, figures, table, warnings_box
 from ssdlab.html.plot import TONES, Axis, Curve, Figure, Plot, Unit
+from ssdlab.html.write import Picture, page_and_plots
+from ssdlab.results import stored
 from ssdlab.results.folder import FLEET
 
 MOST_STEPS = 160
@@ -25,6 +29,22 @@ MOST_MARKS = 1500
 SHARES = ("gc_share", "write_share", "rewrite_share", "hot_write_share", "sequential_share")
 LOG_FROM = 20.0
 """Largest over smallest value from which an axis is logarithmic."""
+
+
+def report_fleet(
+    folder: Path, *, out: Path | None, plots: Path | None, picture: Picture, force: bool
+) -> list[Path]:
+    """Write the page of the fleet in `folder`, and its plots, as `report_folder` does; the files.
+
+    Raises `OutputError`.
+    """
+    with stored.readable(folder / FLEET["json"]):
+        done = Fleet.read(folder)
+        drawn = [*distributions(done), *scatters(done)]
+        page = partial(fleet_page, done)
+        return page_and_plots(
+            folder, drawn, page, out=out, plots=plots, picture=picture, force=force
+        )
 
 
 def fleet_page(done: Fleet) -> str:

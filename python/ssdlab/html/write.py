@@ -44,7 +44,7 @@ def report_folder(
     since: int | None = None,
     force: bool = False,
 ) -> list[Path]:
-    """Write the page of what is in `folder`, whatever verb has left it, and its plots; the files.
+    """Write the page of the run, comparison, sweep or search in `folder`, and its plots; the files.
 
     The page goes to `out` (default: into the folder), the plots as `picture` files into `plots`;
     with `plots` alone no page is written. `since` is where a run's timeline begins, nanoseconds.
@@ -79,10 +79,30 @@ def report_folder(
                 raise OutputError(f"--baseline {baseline}: no such run; expected one of: {known}")
             figures = comparison_figures(done)
             page = partial(comparison_page, done, baseline)
-        files = {} if plots is None else _pictures(figures, plots, picture)
-        if out is not None or plots is None:
-            files[out or folder / PAGE] = outputs.text(page())
-    same = baseline is None and since is None
+        same = baseline is None and since is None
+        return page_and_plots(
+            folder, figures, page, out=out, plots=plots, picture=picture, force=force, same=same
+        )
+
+
+def page_and_plots(
+    folder: Path,
+    figures: Sequence[Figure],
+    page: Callable[[], str],
+    *,
+    out: Path | None,
+    plots: Path | None,
+    picture: Picture,
+    force: bool,
+    same: bool = True,
+) -> list[Path]:
+    """Write the page and the plots of what is in `folder`, as `report_folder` does; the files.
+
+    `same`: a page that ssdlab has written there is this one.
+    """
+    files = {} if plots is None else _pictures(figures, plots, picture)
+    if out is not None or plots is None:
+        files[out or folder / PAGE] = outputs.text(page())
     return outputs.write_all(files, force=force, ours=is_page if same else lambda _: False)
 
 

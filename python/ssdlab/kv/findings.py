@@ -103,6 +103,8 @@ class Stats:
     """Records of logs left out while opening."""
     damaged_logs: tuple[str, ...]
     """What the logs that held them are called now; those renamed can be removed."""
+    tails: tuple[str, ...]
+    """What ended the manifest and the last log at opening and was no record, as sentences."""
 
 
 @dataclass(frozen=True)

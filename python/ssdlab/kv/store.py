@@ -9,7 +9,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from os import PathLike, fspath
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, overload
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias, TypedDict, overload
 
 from ssdlab import _core
 from ssdlab._core import KvIter as Iterator
@@ -148,10 +148,14 @@ def open(
 
     With `read_only`, nothing in the folder changes: no file is written, created, renamed or
     removed, and writes raise `Error`. What the logs hold is read into memory. Several such stores
-    may be open on a folder at a time, but none beside one that is open for writing.
+    may be open on a folder at a time, but none beside one that is open for writing. The IndexedDB
+    of a browser, whose keys are in the order `idb_cmp1`, can be opened this way only. Stores of
+    other engines (RocksDB and others) are refused.
 
     With `paranoid_checks`, a damaged log is an error, as is a damaged index or filter of a table.
     Without, what is damaged in a log is left out with a warning, and the log is kept as `.lost`.
+    What ends a log and is no record (a torn one, or zeros) is left out in both cases, with a
+    warning: a crash leaves it of writes that were not synced.
 
     Raises `Error` and its subclasses: `LockedError` if the store is open elsewhere,
     `CorruptionError` if a file is damaged, `IoError` if one cannot be used.
@@ -180,6 +184,11 @@ def opened(folder: str, chosen: dict[str, object], *, defers: bool = False) -> _
             "paranoid_checks=True refuses such a store, for ssdlab.kv.repair to mend it",
             stacklevel=3,
         )
+    for tail in found["tails"]:
+        warnings.warn(
+            f"{tail}; a crash leaves this of writes that were not synced: all before it is there",
+            stacklevel=3,
+        )
     return opened
 
 
@@ -200,20 +209,18 @@ class Reader(Closing):
     """What can be read from: a store, a part of one, or a snapshot."""
 
     _store: _core.Store
-
-    def _snapshot(self) -> _core.KvSnapshot | None:
-        return None
+    # The state that is read, None for the current one; a call would cost a tenth of a `get`.
+    _held: _core.KvSnapshot | None
 
     def get(
         self,
         key: Bytes,
         default: bytes | None = None,
-        *,
-        verify_checksums: bool = False,
+        verify_checksums: bool = False,  # by position, too: keywords alone cost time
         fill_cache: bool = True,
     ) -> bytes | None:
         """Value of `key`, or `default`."""
-        found = self._store.get(key, (verify_checksums, fill_cache), self._snapshot())
+        found = self._store.get(key, (verify_checksums, fill_cache), self._held)
         return default if found is None else found
 
     def __contains__(self, key: Bytes) -> bool:
@@ -254,7 +261,7 @@ class Reader(Closing):
             (start, stop, include_start, include_stop, prefix),
         )
         show = (reverse, include_key, include_value)
-        return Iterator(self._store, reading, self._snapshot(), span, show)
+        return Iterator(self._store, reading, self._held, span, show)
 
     def raw_iterator(
         self, *, verify_checksums: bool = False, fill_cache: bool = True
@@ -302,6 +309,7 @@ class PrefixedDB(Writer):
     def __init__(self, db: DB, store: _core.Store) -> None:
         self._db = db
         self._store = store
+        self._held = None
 
     def __repr__(self) -> str:
         return f"<PrefixedDB {self.prefix!r} of {self.db!r}>"
@@ -330,6 +338,7 @@ class DB(Writer):
     def __init__(self, name: str, store: _core.Store) -> None:
         self._name = name
         self._store = store
+        self._held = None
 
     @property
     def name(self) -> str:
@@ -394,8 +403,10 @@ class DB(Writer):
         levels = tuple(LevelStats(**level) for level in found.pop("levels"))
         tables = tuple(TableStats(**table) for table in found.pop("tables"))
         reuse = tuple(ReuseStats(**level) for level in found.pop("reuse"))
-        logs = tuple(found.pop("damaged_logs"))
-        return Stats(levels=levels, reuse=reuse, tables=tables, damaged_logs=logs, **found)
+        logs, tails = tuple(found.pop("damaged_logs")), tuple(found.pop("tails"))
+        return Stats(
+            levels=levels, reuse=reuse, tables=tables, damaged_logs=logs, tails=tails, **found
+        )
 
 
 class Snapshot(Reader):
@@ -403,16 +414,16 @@ class Snapshot(Reader):
 
     def __init__(self, store: _core.Store, held: _core.KvSnapshot) -> None:
         self._store = store
-        self._held: _core.KvSnapshot | None = held
+        self._held = held
 
-    def _snapshot(self) -> _core.KvSnapshot:
-        if self._held is None:
+    def __getattr__(self, name: str) -> NoReturn:
+        if name == "_held":
             raise _core.KvClosedError("the snapshot is closed")
-        return self._held
+        raise AttributeError(name, name=name, obj=self)
 
     def close(self) -> None:
         """Let go of the state."""
-        self._held = None
+        self.__dict__.pop("_held", None)
 
     def release(self) -> None:
         """The same as `close`, as plyvel has it."""

@@ -36,7 +36,8 @@ def read(folder: Path) -> Report | Comparison | sweep.Sweep | search.Search:
     if not folder.is_dir():
         what = "is not a folder" if folder.exists() else "no such folder"
         raise OutputError(
-            f"{folder}: {what}; expected the output folder of `run`, `compare`, `sweep` or `search`"
+            f"{folder}: {what}; expected the output folder of `run`, `compare`, `sweep`, `search`"
+            " or `fleet`"
         )
     if (folder / JSON).exists():
         with readable(folder / JSON):
@@ -50,7 +51,7 @@ def read(folder: Path) -> Report | Comparison | sweep.Sweep | search.Search:
     if not (folder / REPORT).exists():
         raise OutputError(
             f"{folder}: contains neither {REPORT} nor {JSON}:"
-            " not a run, comparison, sweep or search"
+            " not a run, comparison, sweep, search or fleet"
         )
     if not (folder / SERIES).exists():
         raise OutputError(f"{folder}: {SERIES} is missing; a run writes it next to {REPORT}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from operator import index
@@ -84,7 +84,7 @@ class Device:
         device = ssdlab.Device("greedy-8ch", set={"gc.victim": "fifo"})
         device.precondition()
         device.write(0, pages=8)
-        device.run_until_idle().latency_ns
+        device.run_until_completion().latency_ns
 
     `config` and `set` are as in `ssdlab.run` (`[workload]` is for runs that start from the device;
     `run.mode` is "timed"), as are `victim`, `trigger`, `concurrency`, `placement` and
@@ -229,7 +229,8 @@ class Device:
         time. Without them requests arrive now, or with the last one submitted. `sources` has the
         first page of the source of each copy and is needed for copies only. `stream` (0 to 255)
         is a hint for placement. With `fua` writes complete when they are on flash, with `preflush`
-        the write buffer is flushed before them. Nothing happens before `run_until_idle`.
+        the write buffer is flushed before them. Nothing happens before a call that runs the
+        device: `run_until_completion`, `run_until`, `run_until_idle`.
         """
         import numpy as np  # a quarter of the time that `import ssdlab` would take
 
@@ -270,17 +271,60 @@ class Device:
             )
         return np.arange(first, first + len(codes), dtype=np.int64)
 
+    def run_until_completion(self, limit_ns: int | None = None) -> Completions:
+        """Run to the first instant in which requests complete; return those of that instant.
+
+        That instant is not over: a request submitted now arrives in it, before the device decides
+        what it does next. Clients that wait for their requests and then submit others are written
+        with this method: the result is that of `host.mode = "closed"`. With `limit_ns` time passes
+        no further than through that time, and none is returned if none has completed by then.
+        Without it none is returned, and no time passes, if no request is outstanding. Requests that
+        completed earlier and were not returned, as after Ctrl-C, are returned first, at once.
+        """
+        limit = None if limit_ns is None else _whole("limit_ns", limit_ns)
+        return self._completed(lambda: self.core.run_until_completion(limit))
+
+    def run_until(self, time_ns: int) -> Completions:
+        """Run through `time_ns`, which is then `now_ns`; return the requests completed since.
+
+        All that happens up to this time has then happened, in this instant too, whether or not the
+        device has work left: collection goes on with the next call, and timers run. A request that
+        is to arrive at a time which a client chooses is submitted before its instant:
+        `run_until(at - 1)`, then `write(lpn, at_ns=at)`. A time in the past is refused; now is
+        allowed, and ends the instant in which `run_until_completion` has stopped.
+        Only a mount after a power cut of the configuration may last beyond `time_ns`.
+        """
+        time = _whole("time_ns", time_ns)
+        return self._completed(lambda: self.core.run_until(time))
+
     def run_until_idle(self) -> Completions:
         """Run until nothing is left to do; return the requests completed since the last call.
 
+        Use it for requests whose arrivals are all submitted, and before `save`. It runs collection
+        to its end, too, so a client that submits its next request afterwards has left the device
+        time that a drive in use does not have: see `run_until_completion`.
         A write buffer keeps its pages (`buffered_pages`) until it needs their room; `flush` sends
-        them to flash. Ctrl-C stops between two instants and raises `Interrupted`; calling this
-        again continues, unless a policy in Python was interrupted.
+        them to flash. Ctrl-C stops every call that runs the device between two instants and raises
+        `Interrupted`; the next call continues, unless a policy in Python was interrupted.
         """
+        return self._completed(self.core.run_until_idle)
+
+    def next_event(self) -> int | None:
+        """When something happens next in the device, ns; None if nothing does by itself.
+
+        It is `now_ns` while an instant is not over. None while requests are outstanding means that
+        they cannot go on by themselves: `run_until_completion` looks further for one that can, and
+        raises `RunError` with the reason if there is none.
+        """
+        with self._running():
+            return self.core.next_event()
+
+    def _completed(self, run: Callable[[], dict[str, Any]]) -> Completions:
+        """What has completed, as one of the calls of the simulator says."""
         import numpy as np
 
         with self._running():
-            columns: dict[str, Any] = self.core.run_until_idle()
+            columns = run()
         columns["op"] = np.array(OPS)[columns["op"]]
         return Completions(**columns, latency_ns=columns["completion_ns"] - columns["arrival_ns"])
 
@@ -290,7 +334,7 @@ class Device:
         The device needs `power.cut`, such as "on-request". It runs until that time. Then programs
         and erases under way are cut off, and what the controller keeps in its own memory is lost.
         Until `mount` only time and erases can be looked at. What has completed before
-        the cut is still returned by `run_until_idle`.
+        the cut is still returned by the next call that runs the device.
         """
         at = None if at_ns is None else _whole("at_ns", at_ns)
         with self._running():

@@ -8,12 +8,12 @@ import sys
 import threading
 from collections import Counter, deque
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from ssdlab.display.progress import Callback
-from ssdlab.errors import ConfigError, WorkloadError
+from ssdlab.errors import ConfigError, OutputError, WorkloadError
 from ssdlab.policy import Policies, label_of
 from ssdlab.results.text import counted
 from ssdlab.running.on import runner_of
@@ -48,6 +48,10 @@ class Kept:
         """Keys of runs that were made and stored."""
         self.passed: Counter[str] = Counter()
         """Runs that were made and not stored, by reason."""
+        self.unnoted: OutputError | None = None
+        """Why the store does not say which runs were asked for."""
+        self._before = store.unwritten
+        self._reported = False
 
     @property
     def here(self) -> int:
@@ -59,13 +63,41 @@ class Kept:
         try:
             self.inner.run(_Looked(work, self))
         finally:
-            self.store.flush()
+            with suppress(OutputError):  # the runs go on without it
+                self.store.flush()
+            self.tell_trouble()
+
+    @property
+    def lost(self) -> int:
+        """Runs that were to be stored, and are not in the folder."""
+        return max(0, self.store.unwritten - self._before)
+
+    def tell_trouble(self) -> None:
+        """Say, once, that the store cannot be written."""
+        if self.store.trouble is not None and not self._reported:
+            self._reported = True
+            _tell(f"store: {self.store.trouble}; the runs go on")
 
     def told(self) -> str:
         """What came from the store, in a sentence."""
-        made = f"{counted(self.found, 'run')} from it, {len(self.added):,} added"
+        lost = self.lost
+        made = f"{counted(self.found, 'run')} from it, {len(self.added) - lost:,} added"
         passed = [f"{number:,} not stored ({why})" for why, number in self.passed.items()]
+        passed += [f"{lost:,} not stored (it cannot be written)"] if lost else []
         return f"store {self.store.files.folder}: {', '.join([made, *passed])}"
+
+
+def not_stored(runner: Runner) -> dict[str, str]:
+    """What a store has lost of the runs of `runner`, as a failure: what, and why."""
+    if not isinstance(runner, Kept) or not (runner.lost or runner.unnoted):
+        return {}
+    lost = f"{counted(runner.lost, 'run')} not stored: {runner.store.trouble}"
+    why = lost if runner.lost else f"the use of its runs is not noted: {runner.unnoted}"
+    return {f"store {runner.store.files.folder}": why}
+
+
+def _tell(text: str) -> None:
+    print(f"ssdlab: {text}", file=sys.stderr, flush=True)
 
 
 @contextmanager
@@ -73,21 +105,26 @@ def kept(inner: Runner, store: str | Path | Store | None, tell: bool = False) ->
     """`inner`, in front of which is a store if one is given, or named in the environment.
 
     What is stored is written when the context ends, which then, with `tell`, says on stderr what
-    came from the store. Raises `OutputError`.
+    came from the store. A store that cannot be written ends nothing: what it has lost is said, with
+    and without `tell`. Raises `OutputError` for a folder that is no store.
     """
     given = store or os.environ.get(VARIABLE)
     if not given:
         yield inner
         return
-    if isinstance(given, Store):
-        made = Kept(inner, given)
+    opened = given if isinstance(given, Store) else Store(given)
+    made = Kept(inner, opened)
+    try:
         yield made
-    else:
-        with Store(given) as opened:
-            made = Kept(inner, opened)
-            yield made
-    if tell:
-        print(f"ssdlab: {made.told()}", file=sys.stderr, flush=True)
+    finally:
+        try:
+            if opened is not given:
+                opened.close()
+        except OutputError as error:
+            made.unnoted = error
+        made.tell_trouble()
+    if tell or made.lost:
+        _tell(made.told())
 
 
 @contextmanager
@@ -230,3 +267,4 @@ class _Looked:
         job = one.job
         if self.store.add(job.key, ended.report, job=job.text, policies=labels, why=why):
             self.kept.added.append(job.key)
+        self.kept.tell_trouble()

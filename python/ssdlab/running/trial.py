@@ -167,7 +167,12 @@ def try_trace(
         check_seeds(seeds)
     plan = prepared(trace, drive=drive, policies=policies, set=set, progress=progress)
     with maker_of(on, jobs, store, progress, len(plan.policies)) as runner:
-        return tried(plan, runner, seeds, budget_s, out, force, progress, html)
+        done = tried(plan, runner, seeds, budget_s, out, force, progress, html)
+    if done.interrupted:
+        stopped = Interrupted(None, done.folder)
+        stopped.trial = done
+        raise stopped
+    return done
 
 
 def prepared(
@@ -219,7 +224,7 @@ def tried(
     progress: bool,
     html: bool,
 ) -> Trial:
-    """Run what has been prepared. Raises `Interrupted` with the trial as far as it came."""
+    """Run what has been prepared, up to Ctrl-C."""
     runs = _Runs(plan, runner, progress, seeds, budget_s)
     if out is None:
         trial = runs.trial(None)
@@ -231,10 +236,6 @@ def tried(
             made.write(SUMMARY, trial.summary())
             keep_with_page(made, (lambda: _page(trial)) if html else None)
         trial = replace(trial, folder=made.target)
-    if trial.interrupted:
-        stopped = Interrupted(None, trial.folder)
-        stopped.trial = trial
-        raise stopped
     return trial
 
 

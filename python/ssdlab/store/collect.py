@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from ssdlab.errors import OutputError
 from ssdlab.store import rows
-from ssdlab.store.files import DRAFT, Entry, Files, digest, first_places
+from ssdlab.store.files import DRAFT, MISSING, Entry, Files, first_places, opened
 
 MOST_ROWS = 16_384
 """Rows of a part."""
@@ -78,8 +79,9 @@ def _used(files: Files) -> dict[Path, Mapping[str, int]]:
     """What the files say that note when runs were asked for."""
     found: dict[Path, Mapping[str, int]] = {}
     for file in sorted(files.used.glob("*.json")):
-        with suppress(OSError, ValueError):
-            found[file] = dict(json.loads(file.read_text(encoding="utf-8")))
+        with suppress(OSError, OutputError, ValueError, TypeError), opened(file) as text:
+            times = json.loads(text.read())
+            found[file] = {str(key): int(at) for key, at in dict(times).items()}
     return found
 
 
@@ -153,15 +155,18 @@ def _bins(entries: Mapping[str, Entry], wanted: Wanted) -> Iterator[list[Entry]]
 
 def _compact(files: Files, several: list[Entry], wanted: Wanted, done: Collected) -> None:
     """Put the wanted rows of several parts into one that replaces them."""
+    whole = []
+    for one in several:
+        why = files.fault(one)
+        if why == MISSING:
+            return  # another process has replaced one of them
+        if why:
+            done.damaged.append(files.part(one.name))
+        else:
+            whole.append(one)
+    if not whole:
+        return
     try:
-        whole = []
-        for one in several:
-            if digest(files.part(one.name)) == one.sha256:
-                whole.append(one)
-            else:
-                done.damaged.append(files.part(one.name))
-        if not whole:
-            return
         kept = [
             (key, created)
             for one in whole
@@ -223,7 +228,7 @@ def _remove_leftovers(files: Files, older_s: float, done: Collected) -> None:
     """Remove drafts, and parts that no manifest names."""
     for file in leftovers(files):
         with suppress(FileNotFoundError):
-            if time.time() - file.stat().st_mtime > older_s:
+            if time.time() - file.lstat().st_mtime > older_s:
                 file.unlink()
                 done.leftovers += 1
 

@@ -7,6 +7,7 @@ import json
 import os
 import platform
 import re
+import shlex
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -25,9 +26,16 @@ MARK = "store.json"
 FORMAT = 1
 """Version of the layout of a store."""
 FOLDER = re.compile(r"results-(\d+)")
+NAME = re.compile(r"\d{8}T\d{12}-[0-9a-f]{32}")
+"""Of a part: no other name in a manifest becomes that of a file."""
+SQL_TYPES = ("BOOLEAN", "BIGINT", "DOUBLE", "JSON", "VARCHAR")
+"""Of the values of keys."""
 READ_BYTES = 1 << 20
 DRAFT = ".unfinished"
 """Ends the name of a file that is being written."""
+CHECKS = "`ssdlab results verify` checks all files"
+MISSING = "is missing: the manifest names it"
+A_LINK = "is a link, of which a store has none: put what it points to in its place"
 
 
 def now() -> datetime:
@@ -69,10 +77,17 @@ def _sync(folder: Path) -> None:
             os.close(number)
 
 
+def opened(file: Path) -> BinaryIO:
+    """A file of a store, to read. Raises `OutputError` for a link, which leads elsewhere."""
+    if file.is_symlink():
+        raise OutputError(f"{file}: {A_LINK}")
+    return file.open("rb")
+
+
 def digest(file: Path) -> str:
     """SHA-256 of a file."""
     found = hashlib.sha256()
-    with file.open("rb") as data:
+    with opened(file) as data:
         while part := data.read(READ_BYTES):
             found.update(part)
     return found.hexdigest()
@@ -105,7 +120,7 @@ class Entry:
             message = f"written by a later ssdlab ({held['writer']})"
             raise ValueError(message)
         rows = tuple((str(key), int(created)) for key, created in held["rows"])
-        return Entry(
+        entry = Entry(
             name,
             rows,
             int(held["bytes"]),
@@ -115,6 +130,12 @@ class Entry:
             tuple(held["replaces"]),
             str(held["writer"]),
         )
+        foreign = [one for one in (name, *entry.replaces) if not NAME.fullmatch(str(one))]
+        foreign += [kind for kind in entry.config.values() if kind not in SQL_TYPES]
+        if foreign:
+            message = f"{foreign[0]!r} is not a name that ssdlab writes"
+            raise ValueError(message)
+        return entry
 
     def text(self) -> str:
         """The contents of its file."""
@@ -153,10 +174,15 @@ class Files:
         self.manifest = self.root / "manifest"
         self.used = self.root / "used"
         self._held: dict[str, Entry] = {}
+        self._sound: dict[str, tuple[int, int, int]] = {}
+        """Size, time of change and number of the file of each part that was checked."""
         self._check(must_be=not write)
 
     def _check(self, must_be: bool) -> None:
         folder, mark = self.folder, self.folder / MARK
+        for place in (mark, self.root, self.parts, self.manifest, self.used):
+            if place.is_symlink():
+                raise OutputError(f"{place}: {A_LINK}")
         try:
             text = mark.read_text(encoding="utf-8")
         except (FileNotFoundError, NotADirectoryError):
@@ -207,6 +233,43 @@ class Files:
     def entry(self, name: str) -> Path:
         """The file of a part in the manifest."""
         return self.manifest / f"{name}.json"
+
+    def fault(self, entry: Entry) -> str:
+        """What is wrong with the file of a part; empty if it is as it was written.
+
+        It is read once, and again when it has changed.
+        """
+        part = self.part(entry.name)
+        try:
+            if part.is_symlink():
+                return A_LINK
+            stat = part.stat()
+            state = stat.st_size, stat.st_mtime_ns, stat.st_ino
+            if self._sound.get(entry.name) == state:
+                return ""
+            if (stat.st_size, digest(part)) != (entry.bytes, entry.sha256):
+                return "is damaged: its contents are not those that were written (SHA-256)"
+        except FileNotFoundError:
+            return MISSING
+        except OSError as error:
+            return f"cannot be read: {error.strerror or error}"
+        self._sound[entry.name] = state
+        return ""
+
+    def sound(self, name: str) -> Path:
+        """The file of a part, as it was written. Raises `FileNotFoundError`, `OutputError`."""
+        why = self.fault(self._held.get(name) or self.read(name))
+        if why == MISSING and not self.entry(name).exists():
+            raise FileNotFoundError(self.part(name))  # another process has replaced it
+        if why:
+            raise self.damaged(name, why)
+        return self.part(name)
+
+    def damaged(self, name: str, why: str) -> OutputError:
+        """An error that says how a store is repaired in which `why` is true of a part."""
+        files = " ".join(shlex.quote(str(one)) for one in (self.part(name), self.entry(name)))
+        repair = f"`rm -f {files}` repairs the store, and its runs are made again when asked for"
+        return OutputError(f"{self.part(name)}: {why}; {repair}; {CHECKS}")
 
     def add(
         self,
@@ -277,10 +340,10 @@ class Files:
         """The entry of a part. Raises `FileNotFoundError`, `OutputError`."""
         file = self.entry(name)
         try:
-            return Entry.of_json(name, file.read_text(encoding="utf-8"))
+            with opened(file) as text:
+                return Entry.of_json(name, text.read().decode())
         except (ValueError, KeyError, TypeError) as error:
-            told = "`ssdlab results verify` checks all files"
-            raise OutputError(f"{file}: is damaged: {error}; {told}") from error
+            raise OutputError(f"{file}: is damaged: {error}; {CHECKS}") from error
 
 
 def _only_drafts(folder: Path) -> bool:

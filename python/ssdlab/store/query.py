@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
+from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
+from ssdlab.display.argument import argument
 from ssdlab.errors import ConfigError, OutputError
 from ssdlab.results import frames
 from ssdlab.results.text import table, wrapped
 from ssdlab.store import rows
-from ssdlab.store.files import Entry, Files, first_places
+from ssdlab.store.files import CHECKS, Entry, Files, first_places
 
 T = TypeVar("T")
-SETTINGS = {"autoinstall_known_extensions": "false", "TimeZone": "UTC"}
+SETTINGS = {
+    "autoinstall_known_extensions": "false",
+    "python_enable_replacements": "false",
+    "TimeZone": "UTC",
+}
+TRIES = 20
+"""So often a query begins while others replace the parts that it is to read."""
 WHOLE = "whole_results"
 """The view to take all columns from."""
 MOST_SHOWN = 40
@@ -129,40 +138,79 @@ def _cell(value: Any) -> str:  # noqa: ANN401
     return text if len(text) <= MOST_LETTERS else text[: MOST_LETTERS - 1] + "…"
 
 
-def ask(files: Files, sql: str) -> Answer:
-    """What `sql` gives over the view `results`.
+def ask(files: Files, sql: str, *, allow_files: bool = False) -> Answer:
+    """What `sql` gives over the view `results`; with `allow_files` it may use all of DuckDB.
 
     Raises `ConfigError` for a query that is wrong, `OutputError` without DuckDB or if parts cannot
     be read.
     """
 
     def fetched(base: Any) -> Answer:  # noqa: ANN401 - of a library
+        if not allow_files:
+            _check_reads(base.extract_statements(sql))
         done = base.execute(sql)
         columns = tuple(one[0] for one in done.description or ())
         return Answer(columns, tuple(done.fetchall()) if columns else ())
 
-    return asked(files, fetched)
+    return asked(files, fetched, allow_files=allow_files)
 
 
-def asked(files: Files, fetched: Callable[[Any], T]) -> T:
-    """What `fetched` takes from a connection of DuckDB that has the view. Raises as `ask`."""
+def _check_reads(statements: list[Any]) -> None:
+    """Raise `ConfigError` for what is not a question: it could write the parts of the store."""
+    for statement in statements:
+        kind, sql = statement.type.name, statement.query.strip()
+        # PIVOT becomes several statements, as does COPY of one.
+        several = kind == "MULTI" and sql[:5].lower() in ("pivot", "from ", "with ")
+        if kind != "SELECT" and not several:
+            raise ConfigError([f"query: {sql}: expected SELECT, FROM or PIVOT; {_unconfined()}"])
+
+
+def _unconfined() -> str:
+    return f"{argument(allow_files=True)} lets a query read and write files"
+
+
+def _confine(base: Any, parts: list[str]) -> None:  # noqa: ANN401 - of a library
+    """From now on the connection reaches the files `parts` alone, and nothing changes that."""
+    base.execute(f"set allowed_paths = [{', '.join(map(_quoted, parts))}]")
+    base.execute("set enable_external_access = false")
+    base.execute("set lock_configuration = true")
+
+
+def asked(files: Files, fetched: Callable[[Any], T], *, allow_files: bool = False) -> T:
+    """What `fetched` takes from a connection of DuckDB that has the view. Raises as `ask`.
+
+    It reaches no files but the parts, and those of DuckDB for what exceeds memory, unless
+    `allow_files`.
+    """
     library = duckdb()
-    for last in (False, False, True):
+    for left in reversed(range(TRIES)):
         entries = files.entries()
-        with library.connect(":memory:", config=SETTINGS) as base:
+        try:
+            parts = [str(files.sound(name)) for name in sorted(entries)]
+        except FileNotFoundError:
+            continue  # another process has replaced it
+        with (
+            TemporaryDirectory(prefix="ssdlab-") as spilled,
+            library.connect(":memory:", config={**SETTINGS, "temp_directory": spilled}) as base,
+        ):
             try:
                 _view(base, files, entries)
+                if not allow_files:
+                    _confine(base, parts)
                 return fetched(base)
             except library.Error as error:
                 text = str(error).strip()
-                if str(files.parts) not in text:
-                    raise ConfigError([_explained(text, entries)]) from None
+                of_parts = str(files.parts) in text
                 # Another process may have replaced the part meanwhile.
-                if last or all(files.part(name).exists() for name in entries):
+                if of_parts and left and not all(map(os.path.exists, parts)):
+                    continue
+                if isinstance(error, library.PermissionException):
+                    raise ConfigError([f"query: {text}; {_unconfined()}"]) from None
+                if of_parts:
                     why = text.partition("\n")[0]
-                    told = "`ssdlab results verify` checks all files"
-                    raise OutputError(f"{files.folder}: {why}; {told}") from error
-    raise AssertionError
+                    raise OutputError(f"{files.folder}: {why}; {CHECKS}") from error
+                raise ConfigError([_explained(text, entries)]) from None
+    raise OutputError(f"{files.folder}: its parts are replaced all the time; {CHECKS}")
 
 
 def _explained(text: str, entries: Mapping[str, Entry]) -> str:
@@ -215,11 +263,11 @@ def _view(base: Any, files: Files, entries: Mapping[str, Entry]) -> None:  # noq
     head = f"select * exclude (filename, file_row_number) replace ({texts})"
     tail = f" from read_parquet([{paths}], {how}) as rows{where}"
     more = "".join(
-        f", try_cast(json_extract_string(config, '$.{key}') as {kind}) as {_named(name)}"
+        f", try_cast(json_extract_string(config, {_path(key)}) as {kind}) as {_named(name)}"
         for name, (key, kind) in keys.items()
     )
     base.execute(f"create view results as {head}{more}{tail}")
-    every = ", ".join(f"'$.{key}'" for key, _ in keys.values())
+    every = ", ".join(_path(key) for key, _ in keys.values())
     more = "".join(
         f", try_cast(leaves[{at}] as {kind}) as {_named(name)}"
         for at, (name, (_, kind)) in enumerate(keys.items(), 1)
@@ -243,6 +291,11 @@ def _needless(files: Files, entries: Mapping[str, Entry]) -> list[tuple[str, int
 
 def _quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
+
+
+def _path(key: str) -> str:
+    """Where a configuration has a key."""
+    return _quoted(f"$.{key}")
 
 
 def _named(name: str) -> str:

@@ -13,7 +13,7 @@ from ssdlab.config.resolve import Config
 from ssdlab.errors import OutputError
 from ssdlab.results.report import Report
 from ssdlab.store import rows
-from ssdlab.store.files import Files, first_places
+from ssdlab.store.files import CHECKS, Files, first_places
 
 LOOK_S = 1.0
 """So often a store looks for what others have added."""
@@ -131,11 +131,11 @@ class Reader:
         which = (part, number)
         if which not in self._groups:
             try:
-                with self.files.part(part).open("rb") as data:
+                with self.files.sound(part).open("rb") as data:
                     file = rows.parquet().ParquetFile(data, metadata=self._metadata.get(part))
                     self._metadata = {part: file.metadata}
                     table = file.read_row_group(number, ["key", *rows.REPORT_TEXTS])
-            except FileNotFoundError:
+            except (FileNotFoundError, OutputError):
                 raise
             except Exception as error:  # whatever the library says of damaged files
                 raise self._damaged((part, 0), f"is damaged: {error}") from error
@@ -146,5 +146,6 @@ class Reader:
         return self._groups[which]
 
     def _damaged(self, place: Place | None, why: str) -> OutputError:
-        where = self.files.part(place[0]) if place else self.files.root
-        return OutputError(f"{where}: {why}; `ssdlab results verify` checks all files")
+        if place is not None:
+            return self.files.damaged(place[0], why)
+        return OutputError(f"{self.files.root}: {why}; {CHECKS}")

@@ -59,14 +59,16 @@ class Results:
         self.version = version
         """Of the results."""
 
-    def query(self, sql: str) -> Answer:
+    def query(self, sql: str, *, allow_files: bool = False) -> Answer:
         """What DuckDB answers over the view `results`, which has a row for each run.
 
         Its columns are those of comparisons (`waf`, `write_p99_ns`), the keys of the configuration
         (`gc_victim`, `device_channels`), and `key`, `created`, `trace`, `policies` and so on:
-        `columns`. `config` and `report` are JSON. Raises `ConfigError` for a query that is wrong.
+        `columns`. `config` and `report` are JSON. A query reaches the parts of the store alone, and
+        changes nothing; with `allow_files` it may read and write files and use all of DuckDB.
+        Raises `ConfigError` for a query that is wrong.
         """
-        return query.ask(self._reader.files, sql)
+        return query.ask(self._reader.files, sql, allow_files=allow_files)
 
     @property
     def columns(self) -> list[str]:

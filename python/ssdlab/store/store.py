@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
@@ -19,25 +20,35 @@ from ssdlab.store.rows import Made
 FLUSH_S = 3.0
 """A run is in the folder so long after it was added, at the latest."""
 FLUSH_ROWS = 256
-"""So many runs are written at once."""
+"""So many runs are written at once, and so many wait for room on a full disk."""
 
 
 class Store(Reader):
     """The results of one version in `folder`, which is made if it is not there.
 
     From any thread. Runs that are added reach the folder within seconds; leaving the context, or
-    `flush`, writes the rest. Raises `OutputError` if the folder is no store, and without pyarrow.
+    `flush`, writes the rest. While the folder cannot be written, some runs wait, and the others are
+    `dropped`. Raises `OutputError` if the folder is no store, and without pyarrow.
     """
 
     def __init__(self, folder: str | Path, results: int = versions.RESULTS) -> None:
         super().__init__(Files(Path(folder), results, write=True))
         self._waiting: dict[str, Made] = {}
-        self._trouble: OutputError | None = None
         self._more = threading.Condition()
         self._writer: threading.Thread | None = None
         self._closing = False
         self.flushed = 0
         """Rows that this store has written."""
+        self._failing = False
+        self.trouble: OutputError | None = None
+        """Why the folder could not be written, when that was last tried in vain."""
+        self.dropped = 0
+        """Runs that were given up because the folder could not be written."""
+
+    @property
+    def unwritten(self) -> int:
+        """Runs that were added and are not in the folder."""
+        return self.dropped + len(self._waiting)
 
     def _held(self, key: str) -> Made | None:
         return self._waiting.get(key)
@@ -53,15 +64,15 @@ class Store(Reader):
     ) -> bool:
         """Store a run. False: it is there. `job` is `Job.text`, of which `key` is the digest.
 
-        `policies`: labels of those in Python, by key; `why`: why the run cannot finish. Raises
-        `OutputError` if what was added before could not be written.
+        `policies`: labels of those in Python, by key; `why`: why the run cannot finish.
         """
         assert key == key_of(job), "the key of another run"
         with self._lock:
-            if self._trouble is not None:
-                raise self._trouble
             if key in self._index or key in self._waiting:
                 return False
+            if self._failing and len(self._waiting) >= FLUSH_ROWS:
+                self.dropped += 1
+                return True
             made = Made(key, job, report, policies or {}, why, files.now())
             self._waiting[key] = made
             if self._writer is None:
@@ -81,23 +92,24 @@ class Store(Reader):
         while True:
             with self._more:
                 self._more.wait_for(lambda: self._has(1))
-                self._more.wait_for(lambda: self._has(FLUSH_ROWS), FLUSH_S)
+                # A folder that could not be written is tried again after this time.
+                self._more.wait_for(lambda: self._has(FLUSH_ROWS + self._failing), FLUSH_S)
                 if self._closing:
                     return
-            try:
+            with suppress(OutputError):
                 self.flush()
-            except OutputError as error:
-                with self._lock:
-                    self._trouble, self._writer = error, None
-                return
 
     def flush(self) -> None:
         """Write what was added. Raises `OutputError`; it is then kept in memory."""
         with self._lock:
             if self._waiting:
                 made = [*self._waiting.values()]
-                entry = self._put(made)
-                self._trouble = None
+                try:
+                    entry = self._put(made)
+                except OutputError as error:
+                    self._failing, self.trouble = True, error
+                    raise
+                self._failing = False
                 for at, one in enumerate(made):
                     self._index[one.key] = (entry.name, at)
                 self._known |= {entry.name}

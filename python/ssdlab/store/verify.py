@@ -11,7 +11,7 @@ from typing import Any
 from ssdlab.errors import OutputError
 from ssdlab.store import rows
 from ssdlab.store.collect import leftovers
-from ssdlab.store.files import Entry, Files, digest
+from ssdlab.store.files import CHECKS, Entry, Files
 from ssdlab.store.keys import FILES, key_of, key_text
 
 MOST_NAMED = 3
@@ -66,8 +66,9 @@ def _entry(files: Files, name: str, found: Verified) -> Entry | None:
         return files.read(name)
     except FileNotFoundError:
         return None  # another process has replaced it
-    except OutputError:
-        found.add(files.entry(name), "damaged: its contents are not those of a manifest")
+    except OutputError as error:
+        file = files.entry(name)
+        found.add(file, str(error).removeprefix(f"{file}: ").partition(f"; {CHECKS}")[0])
         return None
 
 
@@ -75,19 +76,11 @@ def _of_part(
     files: Files, entry: Entry, seen: dict[str, tuple[Path, str]], found: Verified
 ) -> Iterator[str]:
     """What is wrong with a part."""
-    part = files.part(entry.name)
-    try:
-        size, sha256 = part.stat().st_size, digest(part)
-    except FileNotFoundError:
-        yield "missing: the manifest names it"
+    why = files.fault(entry)
+    if why:
+        yield why
         return
-    except OSError as error:
-        yield f"cannot be read: {error.strerror or error}"
-        return
-    if (size, sha256) != (entry.bytes, entry.sha256):
-        yield "damaged: its contents are not those that were written (SHA-256)"
-        return
-    with rows.parquet().ParquetFile(part) as file:
+    with rows.parquet().ParquetFile(files.part(entry.name)) as file:
         yield from _of_schema(file.schema_arrow)
         if file.metadata.num_rows != len(entry.rows):
             yield f"has {file.metadata.num_rows} rows; its manifest has {len(entry.rows)}"

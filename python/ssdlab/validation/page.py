@@ -9,8 +9,6 @@ from ssdlab._core import __version__
 
 from .check import Line, Outcome
 
-# Sections that are written by hand, at the end.
-BY_HAND = ("Mutation testing",)
 HEAD = """\
 <!-- Written by `python -m ssdlab.validation --write docs/validation.md`: change the source. -->
 
@@ -72,16 +70,13 @@ These rates are reached only if commands have priority over data on the bus.""",
 
 
 def markdown(outcome: Outcome, topics: Iterable[str], before: str = "") -> str:
-    """Return the page: `topics` in this order, those not in `outcome` as `before` has them.
-
-    What is written by hand stays as `before` has it.
-    """
+    """Return the page: `topics` in this order, those not in `outcome` as `before` has them."""
     found = re.split(r"^## (.+)\n", before, flags=re.MULTILINE)[1:]
     sections = {
         topic: body.rstrip() + "\n" for topic, body in zip(found[::2], found[1::2], strict=True)
     }
     sections |= {topic: _section(topic, table) for topic, table in outcome.tables.items()}
-    order = [topic for topic in (*topics, *BY_HAND) if topic in sections]
+    order = [topic for topic in topics if topic in sections]
     body = "".join(f"\n## {topic}\n{sections[topic]}" for topic in order)
     verdicts = re.findall(r"\| (yes|\*\*no\*\*) \|$", body, flags=re.MULTILINE)
     failed = len(verdicts) - verdicts.count("yes")

@@ -37,6 +37,21 @@ impl Ssd {
         Ok(())
     }
 
+    /// The largest time that the device can reach.
+    #[must_use]
+    pub fn last_time(&self) -> Nanos {
+        self.array.latest
+    }
+
+    /// Let time pass up to `at`, before which nothing is left to happen.
+    ///
+    /// # Errors
+    /// Time would leave its range.
+    pub fn wait_until(&mut self, at: Nanos) -> Result<(), DeviceError> {
+        assert!(!self.mid_instant, "the instant is not over");
+        if at > self.array.now { self.advance_to(at) } else { Ok(()) }
+    }
+
     #[inline(always)]
     pub(super) fn set_time(&mut self, t: Nanos) {
         assert!(t >= self.array.now, "time runs backwards");

@@ -2,7 +2,7 @@
 
 use super::{BACKGROUND, HostError, Machine, WRITE_BACK};
 use crate::fs::Cause;
-use ssd_kv::NextWork;
+use ssd_kv::{Db, NextWork};
 
 /// Pages that background work may need beside those of a table.
 const ROOM_PAGES: u64 = 64;
@@ -17,9 +17,7 @@ impl Machine {
                 self.wake(writer);
             }
         }
-        if !self.db().has_work()
-            || self.stopping && self.at_rest == self.clients.len() && !self.db().has_work()
-        {
+        if !self.db().has_work() {
             self.background_idle = true;
             return Ok(false);
         }
@@ -32,12 +30,14 @@ impl Machine {
             _ => Cause::Flush,
         });
         self.committed = false;
-        let before = self.fs.table_bytes();
+        let done = |db: &Db| (db.stats().merged_bytes, db.stats().built_bytes);
+        let before = done(self.db());
         self.working = Some((work, self.now));
         self.db_mut().step()?;
-        let bytes = self.fs.table_bytes() - before;
+        let (merged, built) = done(self.db());
         let costs = self.settings.costs;
-        self.fs.cpu(costs.step + costs.step_kib * bytes / 1024);
+        let pairs = costs.merge_kib * (merged - before.0) + costs.step_kib * (built - before.1);
+        self.fs.cpu(costs.step + pairs / 1024);
         self.take_nodes(BACKGROUND);
         Ok(true)
     }

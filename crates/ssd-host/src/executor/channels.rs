@@ -17,7 +17,7 @@ pub struct Reached {
     pub busy_ns: Vec<u64>,
 }
 
-/// Moments at least an interval apart.
+/// Moments, at most one in an interval.
 #[derive(Clone, Debug)]
 pub struct Channels {
     interval_ns: u64,

@@ -1,6 +1,6 @@
 //! Clients: each takes the next operation when its last one is done. Writers form groups as LevelDB's do.
 
-use super::{Event, FIRST_CLIENT, HostError, Machine};
+use super::{Event, FIRST_CLIENT, Happened, HostError, Machine};
 use ssd_kv::{ReadOptions, WriteBatch, WriteRoom};
 use ssd_trace::keys::KeyOp;
 use std::collections::VecDeque;
@@ -33,6 +33,8 @@ pub(super) struct Client {
     next: Next,
     op: Option<KeyOp>,
     began: u64,
+    /// Which write it is, from 1 on; 0: a read.
+    write: u64,
     /// Its write is to be durable.
     sync: bool,
     batch: WriteBatch,
@@ -91,18 +93,20 @@ impl Machine {
             self.measured.found(found.is_some());
         }
         if request.op == KeyOp::Scan {
-            self.fs.cpu(costs.seek + costs.next * u64::from(request.scan));
+            self.fs.cpu(costs.seek);
             let mut iter = self.db().iter(ReadOptions::default(), None)?;
             iter.seek(&key)?;
             for _ in 0..request.scan {
                 if !iter.valid() {
                     break;
                 }
+                self.fs.cpu(costs.next);
                 iter.next()?;
             }
         }
         let reads = matches!(request.op, KeyOp::Read | KeyOp::Scan);
         self.clients[at].next = if reads { Next::Finish } else { Next::Write };
+        (self.clients[at].write, self.clients[at].sync) = (0, false);
         if !reads {
             let batch = &mut self.clients[at].batch;
             batch.clear();
@@ -116,6 +120,7 @@ impl Machine {
             }
             self.writers.begun += 1;
             let every = self.settings.sync_every;
+            self.clients[at].write = self.writers.begun;
             self.clients[at].sync = every > 0 && self.writers.begun.is_multiple_of(every);
         }
         self.take_nodes(actor);
@@ -126,11 +131,13 @@ impl Machine {
     }
 
     fn finish(&mut self, actor: usize) {
-        let now = self.now;
-        let client = &mut self.clients[actor - FIRST_CLIENT];
+        let (at_ns, at) = (self.now, actor - FIRST_CLIENT);
+        let client = &mut self.clients[at];
         client.next = Next::Take;
+        let (began_ns, write, sync) = (client.began, client.write, client.sync);
         if let Some(op) = client.op.take() {
-            self.measured.finished(op, client.began, now);
+            self.measured.finished(op, began_ns, at_ns);
+            self.happened(Happened::Ended { at_ns, client: at, op, began_ns, write, sync });
         }
     }
 
@@ -143,7 +150,6 @@ impl Machine {
         let room = self.db_mut().ask_room(may_slow, seen)?;
         let after = self.db().backlog();
         if after.full && !before.full {
-            self.seen.full = true;
             self.wake_background();
         }
         match room {
@@ -179,17 +185,18 @@ impl Machine {
     fn log_group(&mut self) -> Result<(), HostError> {
         let mut group = std::mem::take(&mut self.writers.group);
         group.clear();
-        let mut members = 0;
+        let (mut members, mut size) = (0, 0);
         let (mut most, mut sync) = (GROUP, false);
         for &writer in &self.writers.queue {
             let client = &self.clients[writer - FIRST_CLIENT];
             let batch = &client.batch;
+            size += batch.size();
             if members == 0 {
                 sync = client.sync;
                 if batch.size() <= SMALL {
                     most = batch.size() + SMALL;
                 }
-            } else if client.sync && !sync || group.size() + batch.size() > most {
+            } else if client.sync && !sync || size > most {
                 break;
             }
             group.extend(batch);

@@ -26,7 +26,7 @@ pub struct Interval {
     pub latency_ns: u64,
     /// The longest of them.
     pub longest_ns: u64,
-    /// Time for which writers waited, counted where it ended.
+    /// Time for which writers waited for background work, counted where it ended.
     pub stalled_ns: u64,
     /// Their median and 99th percentile; 0 where there are too few. Of rows that became one, the larger.
     pub p50_ns: u64,
@@ -78,9 +78,10 @@ pub struct PhaseMeasured {
 #[derive(Clone, Debug)]
 pub struct Measured {
     interval_ns: u64,
-    /// The row under way, and the latencies in it.
+    /// The row under way, the latencies in it, and the percentiles of rows that have become one with it.
     row: usize,
     latencies: Histogram,
+    joined: (u64, u64),
     /// The phases so far.
     pub phases: Vec<PhaseMeasured>,
     /// The course over all of them.
@@ -98,7 +99,17 @@ impl Measured {
         let (phases, course, spans) = (Vec::new(), Vec::new(), Vec::new());
         let (row, latencies) = (0, Histogram::new());
         let channels = Channels::new(interval_ns);
-        Measured { interval_ns, row, latencies, phases, course, spans, channels, versions: 0 }
+        Measured {
+            interval_ns,
+            row,
+            latencies,
+            joined: (0, 0),
+            phases,
+            course,
+            spans,
+            channels,
+            versions: 0,
+        }
     }
 
     pub(super) fn begin(&mut self, name: &str, now: u64, counts: FsCounts, programs: Programs) {
@@ -129,53 +140,60 @@ impl Measured {
         self.phases.last_mut().expect("a phase has begun")
     }
 
-    fn interval(&mut self, now: u64) -> &mut Interval {
-        while self.course.len() >= MOST {
-            // Twice as long from here on: pairs of rows become one.
-            self.interval_ns *= 2;
-            self.row /= 2;
-            let halves = self.course.chunks(2).map(|pair| {
-                pair.iter().skip(1).fold(pair[0], |sum, row| Interval {
-                    start_ns: sum.start_ns,
-                    operations: sum.operations + row.operations,
-                    latency_ns: sum.latency_ns + row.latency_ns,
-                    longest_ns: sum.longest_ns.max(row.longest_ns),
-                    stalled_ns: sum.stalled_ns + row.stalled_ns,
-                    p50_ns: sum.p50_ns.max(row.p50_ns),
-                    p99_ns: sum.p99_ns.max(row.p99_ns),
-                })
-            });
-            self.course = halves.collect();
+    /// The row that a time is in.
+    fn row_of(&mut self, now: u64) -> usize {
+        while now / self.interval_ns >= MOST as u64 {
+            self.join_rows();
         }
         let at = (now / self.interval_ns) as usize;
-        while self.course.len() <= at.min(MOST) {
+        while self.course.len() <= at {
             let start_ns = self.course.len() as u64 * self.interval_ns;
             self.course.push(Interval { start_ns, ..Interval::default() });
         }
-        let last = self.course.len() - 1;
-        &mut self.course[at.min(last)]
+        at
     }
 
-    /// The percentiles of the row under way, which ends.
-    fn end_row(&mut self) {
-        let row = self.row.min(self.course.len().saturating_sub(1));
-        if let Some(row) = self.course.get_mut(row) {
-            row.p50_ns = row.p50_ns.max(self.latencies.percentile(0.5).unwrap_or(0));
-            row.p99_ns = row.p99_ns.max(self.latencies.percentile(0.99).unwrap_or(0));
+    /// Rows are twice as long from here on: pairs of them become one.
+    fn join_rows(&mut self) {
+        self.end_row();
+        if self.row % 2 == 1 {
+            let before = self.course[self.row - 1];
+            self.joined = (self.joined.0.max(before.p50_ns), self.joined.1.max(before.p99_ns));
         }
-        self.latencies = Histogram::new();
+        self.interval_ns *= 2;
+        self.row /= 2;
+        let halves = self.course.chunks(2).map(|pair| {
+            pair.iter().skip(1).fold(pair[0], |sum, row| Interval {
+                start_ns: sum.start_ns,
+                operations: sum.operations + row.operations,
+                latency_ns: sum.latency_ns + row.latency_ns,
+                longest_ns: sum.longest_ns.max(row.longest_ns),
+                stalled_ns: sum.stalled_ns + row.stalled_ns,
+                p50_ns: sum.p50_ns.max(row.p50_ns),
+                p99_ns: sum.p99_ns.max(row.p99_ns),
+            })
+        });
+        self.course = halves.collect();
+    }
+
+    /// The percentiles of the row under way, as they are now.
+    fn end_row(&mut self) {
+        if let Some(row) = self.course.get_mut(self.row) {
+            row.p50_ns = self.joined.0.max(self.latencies.percentile(0.5).unwrap_or(0));
+            row.p99_ns = self.joined.1.max(self.latencies.percentile(0.99).unwrap_or(0));
+        }
     }
 
     pub(super) fn finished(&mut self, op: KeyOp, began: u64, now: u64) {
         let latency = now - began;
-        let row = (now / self.interval_ns) as usize;
-        if row != self.row {
+        let at = self.row_of(now);
+        if at != self.row {
             self.end_row();
-            self.row = row;
+            (self.row, self.latencies, self.joined) = (at, Histogram::new(), (0, 0));
         }
         self.latencies.record(latency);
         self.phase().latencies[op as usize].record(latency);
-        let row = self.interval(now);
+        let row = &mut self.course[at];
         row.operations += 1;
         row.latency_ns += latency;
         row.longest_ns = row.longest_ns.max(latency);
@@ -189,7 +207,8 @@ impl Measured {
     pub(super) fn stopped(&mut self, since: u64, now: u64) {
         let stopped = &mut self.phase().stopped;
         *stopped = (stopped.0 + 1, stopped.1 + now - since);
-        self.interval(now).stalled_ns += now - since;
+        let at = self.row_of(now);
+        self.course[at].stalled_ns += now - since;
     }
 
     pub(super) fn grouped(&mut self, members: u64) {

@@ -10,10 +10,12 @@ mod clients;
 mod measure;
 mod mounted;
 mod play;
+mod record;
 
 pub use channels::{Channels, Reached};
 pub use measure::{Interval, Measured, PhaseMeasured, Span};
 pub use mounted::mounted;
+pub use record::Happened;
 
 use crate::fs::{Fs, Node};
 use crate::settings::HostSettings;
@@ -119,6 +121,7 @@ pub struct Machine {
     /// Steps that the drive may still take; `None`: any number.
     steps: Option<u64>,
     measured: Measured,
+    record: Option<Vec<Happened>>,
     digest: u64,
     finished: Vec<Completion>,
 }
@@ -155,6 +158,7 @@ impl Machine {
             ticks: 0,
             steps: None,
             measured: Measured::new(interval),
+            record: None,
             digest: 0xcbf2_9ce4_8422_2325,
             finished: Vec::new(),
             settings,

@@ -1,6 +1,6 @@
 //! Nodes of actors, and requests on the drive.
 
-use super::{Event, HostError, Machine};
+use super::{Event, Happened, HostError, Machine};
 use crate::fs::{Node, Noted, PAGE};
 use ssd_core::host::device::Device as _;
 use ssd_core::host::request::{Op, Request, RequestId};
@@ -85,6 +85,7 @@ impl Machine {
             request.sector = 0;
         }
         (request.flags, request.stream) = (noted.flags, noted.stream);
+        self.happened(Happened::Submitted { at_ns: self.now, request });
         let id = self.ssd.submit(Nanos(self.now), &request, noted.data.as_deref())?;
         self.requests.insert(id.0, (noted.number, waits));
         Ok(())

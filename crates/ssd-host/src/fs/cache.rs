@@ -32,7 +32,6 @@ impl Cache {
     }
 
     /// Pages held.
-    #[cfg(test)]
     pub(crate) fn held(&self) -> usize {
         self.held
     }

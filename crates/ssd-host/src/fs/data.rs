@@ -1,7 +1,7 @@
 //! Contents: appended, read, written back.
 
 use super::PAGE;
-use super::note::{Cause, Node, Noted};
+use super::note::{Node, Noted};
 use super::state::{Ahead, State};
 use ssd_core::host::request::Op;
 use std::io;
@@ -16,11 +16,10 @@ impl State {
     /// The file has these bytes from now on, and they have to be written back.
     pub(super) fn add(&mut self, number: u32, data: &[u8]) -> io::Result<()> {
         let file = self.file(number);
-        let is_removed = file.removed;
         let before = (file.dirty_pages(), file.promised());
         let after = ((file.data.len() + data.len()).div_ceil(PAGE) as u64)
             .saturating_sub(u64::from(file.mapped));
-        if after > before.1 && after - before.1 > self.spare() {
+        if !file.removed && after > before.1 && after - before.1 > self.spare() {
             return Err(self.full());
         }
         let tail = file.clean_pages().checked_sub(1);
@@ -39,12 +38,6 @@ impl State {
             file.dirty_since = now;
         }
         file.data.extend_from_slice(data);
-        let is_table = matches!(file.cause, Cause::Flush | Cause::Level(_));
-        if is_removed {
-            file.written = file.data.len() as u64;
-            return Ok(());
-        }
-        self.table_bytes += if is_table { data.len() as u64 } else { 0 };
         let file = self.file(number);
         let after = (file.dirty_pages(), file.promised());
         self.dirty = self.dirty + after.0 - before.0;
@@ -60,7 +53,11 @@ impl State {
 
     /// What is noted next waits for the last write back of a file.
     pub(super) fn after_writes_of(&mut self, number: u32) {
-        let (first, last) = self.file(number).writing;
+        self.after(self.file(number).writing);
+    }
+
+    /// What is noted next waits for the requests with these numbers; 0: for none.
+    pub(super) fn after(&mut self, (first, last): (u64, u64)) {
         debug_assert!(first <= last, "{first} to {last} are no requests");
         if last > 0 && !self.are_done(first, last) {
             self.nodes.push(Node::After(first, last));
@@ -114,6 +111,8 @@ impl State {
             return 0;
         }
         let (first, end) = ((start / PAGE) as u32, (start + length).div_ceil(PAGE) as u32);
+        // Dirty pages are in memory.
+        self.hits += u64::from(end - end.min(first.max(clean)));
         let (mut page, mut missed) = (first, false);
         while page < end.min(clean) {
             match self.cache.used(number, page) {
@@ -150,7 +149,7 @@ impl State {
     }
 
     /// Whether a read of these pages wants the next ones to be read ahead. As in Linux: a read that misses goes on from
-    /// the last one, or from as many pages that the cache holds; one that hits is in the second half of what was read
+    /// the last one, or from more cached pages than it asks for; one that hits is in the second half of what was read
     /// ahead. Reads further back, between those that go on, change nothing.
     fn goes_on(&self, number: u32, (first, end): (u32, u32), missed: bool, ahead: &Ahead) -> bool {
         debug_assert!(first < end, "a read of no pages");
@@ -209,7 +208,7 @@ impl State {
             // Written back by somebody else, perhaps.
             self.after_writes_of(number);
         }
-        if !self.commit()? {
+        if !self.commit_durably()? {
             self.flush();
         }
         Ok(())

@@ -94,13 +94,15 @@ impl File {
         (self.written / PAGE as u64) as u32
     }
 
+    /// Pages that are to be written back. Nobody will read a removed file from the drive, so it never is: what it has
+    /// not written stays in memory while a handle can read it.
     pub(crate) fn dirty_pages(&self) -> u64 {
-        u64::from(self.size_pages() - self.clean_pages())
+        if self.removed { 0 } else { u64::from(self.size_pages() - self.clean_pages()) }
     }
 
     /// Pages that it will need when it is written back.
     pub(crate) fn promised(&self) -> u64 {
-        u64::from(self.size_pages().saturating_sub(self.mapped))
+        if self.removed { 0 } else { u64::from(self.size_pages().saturating_sub(self.mapped)) }
     }
 
     /// Where its pages `from..to` are, in extents that one request may have.

@@ -99,13 +99,15 @@ impl State {
             body.push(image.clone());
             self.homeless.insert(page, image);
         }
-        self.nodes.push(Node::Barrier(self.number + 1));
+        let first = self.number + 1;
+        self.nodes.push(Node::Barrier(first));
         let writes = self.journal(body, 0);
         self.nodes.push(Node::Io(writes));
         let last = vec![meta::commit_page(self.sequence, sum)];
         self.flush();
         let last = self.journal(last, flags::FUA);
         self.nodes.push(Node::Io(last));
+        self.committing = (first, self.number);
         self.sequence += 1;
         self.commits += 1;
         if !freed.is_empty() {
@@ -115,6 +117,16 @@ impl State {
             self.checkpoint();
         }
         Ok(true)
+    }
+
+    /// What has been noted before is durable before what follows: committed now, or by a commit of somebody else.
+    /// False: nothing had changed.
+    pub(crate) fn commit_durably(&mut self) -> io::Result<bool> {
+        let commits = self.commit()?;
+        if !commits {
+            self.after(self.committing);
+        }
+        Ok(commits)
     }
 
     fn discard(&mut self, freed: Vec<Extent>) {

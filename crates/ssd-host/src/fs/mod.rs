@@ -37,7 +37,7 @@ pub const PAGE: usize = 4096;
 pub struct FsSettings {
     /// Pages of the page cache.
     pub cache_pages: u32,
-    /// Dirty pages from which on they are written back.
+    /// With more dirty pages than these all are written back.
     pub dirty_pages: u32,
     /// Age in nanoseconds at which dirty pages are written back.
     pub dirty_age_ns: u64,
@@ -115,6 +115,10 @@ pub struct FsCounts {
     pub ahead: u64,
     /// Pages of files, written back or not.
     pub used: u64,
+    /// Clean pages in the page cache.
+    pub clean: u64,
+    /// Dirty pages in it.
+    pub dirty: u64,
 }
 
 /// A file system on a drive. Clones are the same one.
@@ -238,13 +242,9 @@ impl Fs {
             misses: state.misses,
             ahead: state.ahead,
             used: state.pages_used(),
+            clean: state.cache.held() as u64,
+            dirty: state.dirty,
         }
-    }
-
-    /// Bytes appended to tables so far.
-    #[must_use]
-    pub fn table_bytes(&self) -> u64 {
-        self.state().table_bytes
     }
 
     /// All files with their contents.
@@ -291,7 +291,7 @@ impl Vfs for Fs {
     }
 
     fn sync_dir(&self) -> io::Result<()> {
-        self.commit().map(|_| ())
+        self.state().commit_durably().map(|_| ())
     }
 
     fn create_dir(&self) -> io::Result<()> {

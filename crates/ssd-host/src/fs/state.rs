@@ -50,6 +50,8 @@ pub(crate) struct State {
     pub(crate) head: u32,
     pub(crate) sequence: u64,
     pub(crate) used: u32,
+    /// Numbers of the requests of the last commit; 0: there was none.
+    pub(crate) committing: (u64, u64),
     pub(crate) now: u64,
     pub(crate) table_cause: Cause,
     pub(crate) number: u64,
@@ -61,7 +63,6 @@ pub(crate) struct State {
     pub(crate) read: [u64; CAUSES],
     pub(crate) discarded: u64,
     pub(crate) commits: u64,
-    pub(crate) table_bytes: u64,
     pub(crate) hits: u64,
     pub(crate) misses: u64,
     pub(crate) ahead: u64,
@@ -94,6 +95,7 @@ impl State {
             head: 1,
             sequence: 1,
             used: 0,
+            committing: (0, 0),
             now: 0,
             table_cause: Cause::Flush,
             number: 0,
@@ -105,7 +107,6 @@ impl State {
             read: [0; CAUSES],
             discarded: 0,
             commits: 0,
-            table_bytes: 0,
             hits: 0,
             misses: 0,
             ahead: 0,
@@ -397,8 +398,6 @@ impl State {
         self.dirty -= dirty;
         self.promised -= promised;
         let file = self.file_mut(number);
-        // Nobody will read it from the drive, so it is never written back.
-        file.written = file.data.len() as u64;
         file.removed = true;
         file.take_taken();
         self.removed.push(number);
@@ -409,6 +408,9 @@ impl State {
     pub(crate) fn rename(&mut self, from: &str, to: &str) -> io::Result<()> {
         if !self.names.contains_key(from) {
             return Err(io::ErrorKind::NotFound.into());
+        }
+        if from == to {
+            return Ok(());
         }
         if self.names.contains_key(to) {
             self.remove(to)?;

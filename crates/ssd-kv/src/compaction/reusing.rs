@@ -33,14 +33,14 @@ impl Compaction {
     /// As `step`.
     pub(super) fn step_reusing(&mut self, context: &mut CompactionContext<'_>) -> Result<Progress> {
         assert!(self.watch.is_none(), "one watch follows the merge");
-        let mut bytes = 0;
+        let start = context.stats.merged_bytes;
         let before = self.done.len();
         while self.merge.valid() {
-            if bytes >= STEP || self.done.len() > before {
+            if context.stats.merged_bytes - start >= STEP || self.done.len() > before {
                 return Ok(Progress::More);
             }
             let key = self.merge.key();
-            bytes += key.len() + self.merge.value().len();
+            context.stats.merged_bytes += (key.len() + self.merge.value().len()) as u64;
             let holds = self.reusing.as_ref().is_some_and(|r| r.unchanged.held().is_some());
             if self.limit.stops_before(key) && (self.open.is_some() || holds) {
                 if let Some(held) = self.unchanged().give_up() {

@@ -9,12 +9,13 @@ use std::sync::Arc;
 /// store, nothing is done, except that the rest of an interrupted removal is removed.
 ///
 /// # Errors
-/// If the store is in use, or a file cannot be removed.
+/// If the store is in use or another engine's, or a file cannot be removed.
 pub fn destroy(vfs: Arc<dyn Vfs>) -> Result<()> {
     let files = Files::new(vfs);
     if !files.exists_any(is_of_a_store)? {
         return Ok(());
     }
+    super::foreign::check(&files, &files.list()?)?;
     let lock = files.lock(names::LOCK)?;
     // CURRENT first: if this is interrupted, the directory is no longer a store.
     if files.exists(names::CURRENT)? {

@@ -6,6 +6,7 @@ use crate::format::batch::{Change, WriteBatch};
 use crate::format::edit::Edit;
 use crate::format::log::{Entry, LogReader};
 use crate::format::names::{self, FileKind};
+use crate::format::order::Order;
 use crate::lru::Lru;
 use crate::options::ReadOptions;
 use crate::table::{Table, TableIter};
@@ -77,7 +78,10 @@ fn records(
         }
         .map_err(stopped)?;
     }
-    Ok(())
+    match reader.tail() {
+        Some(tail) => line(format!("--- offset {}: {}", tail.offset, tail.what())).map_err(stopped),
+        None => Ok(()),
+    }
 }
 
 fn batch_lines(record: Vec<u8>) -> std::result::Result<Vec<String>, &'static str> {
@@ -123,7 +127,9 @@ fn edit_lines(record: Vec<u8>) -> std::result::Result<Vec<String>, &'static str>
 fn table(files: &Files, name: &str, number: u64, line: Line<'_>) -> Result<()> {
     let file = files.open(name)?;
     let size = file.len()?;
-    let table = Table::open(file, number, size, true, Arc::new(Mutex::new(Lru::new(0))))?;
+    let no_cache = Arc::new(Mutex::new(Lru::new(0)));
+    // As it is stored, whatever the order of its keys.
+    let table = Table::open(file, number, size, true, no_cache, Order::Bytewise)?;
     let options = ReadOptions { verify_checksums: true, fill_cache: false };
     let mut iter = TableIter::new(Arc::new(table), options);
     let (mut block, mut work) = (None, Work::new(files));

@@ -1,6 +1,6 @@
 //! Writes a full memtable to a table, in steps.
 
-use super::Db;
+use super::{Db, Stats};
 use crate::compaction::finish;
 use crate::error::{Error, Result};
 use crate::format::edit::{Edit, NewFile};
@@ -15,7 +15,7 @@ use crate::vfs::Files;
 use std::sync::Arc;
 
 /// Bytes of entries after which a step ends.
-const STEP: usize = 256 << 10;
+const STEP: u64 = 256 << 10;
 /// The deepest level to which a new table may go, if nothing overlaps it.
 const LOWEST: usize = 2;
 
@@ -54,20 +54,33 @@ impl Flush {
         &mut self,
         policy: &mut dyn Policy,
         tables: &Tables,
+        stats: &mut Stats,
     ) -> Result<Option<NewFile>> {
+        let built = self.writer.built();
+        let table = self.write(policy, stats);
+        stats.built_bytes += self.writer.built() - built;
+        let table = table?;
+        if let Some(table) = &table {
+            tables.table(table.number, table.size)?;
+        }
+        Ok(table)
+    }
+
+    /// The writing of a step.
+    fn write(&mut self, policy: &mut dyn Policy, stats: &mut Stats) -> Result<Option<NewFile>> {
         let is_begun = self.writer.entries() > 0;
         debug_assert_eq!(is_begun, !self.smallest.is_empty(), "the first key is that of the table");
         debug_assert!(is_begun || self.cursor.is_some(), "an empty flush is not at its end");
         if let Some(cursor) = self.cursor {
-            let mut bytes = 0;
+            let start = stats.merged_bytes;
             let (writer, smallest) = (&mut self.writer, &mut self.smallest);
             self.cursor = self.memory.read_on(cursor, |key, value| {
                 if writer.entries() == 0 {
                     *smallest = key.to_vec();
                 }
                 writer.add(key, value, policy)?;
-                bytes += key.len() + value.len();
-                Ok::<_, Error>(bytes < STEP)
+                stats.merged_bytes += (key.len() + value.len()) as u64;
+                Ok::<_, Error>(stats.merged_bytes - start < STEP)
             })?;
             if self.cursor.is_some() {
                 return Ok(None);
@@ -75,9 +88,7 @@ impl Flush {
         }
         assert!(self.writer.entries() > 0 && !self.smallest.is_empty(), "a table of its entries");
         let smallest = std::mem::take(&mut self.smallest);
-        let file = finish(&mut self.writer, smallest, (0, self.number), policy)?;
-        tables.table(file.number, file.size)?;
-        Ok(Some(file))
+        finish(&mut self.writer, smallest, (0, self.number), policy).map(Some)
     }
 }
 
@@ -93,9 +104,8 @@ impl Db {
             return Ok(());
         };
         assert!(Arc::ptr_eq(&flush.memory, memory), "the flush is that of the full memtable");
-        let Some(mut file) = flush.advance(&mut *self.policy, &self.tables)? else {
-            return Ok(());
-        };
+        let advanced = flush.advance(&mut *self.policy, &self.tables, &mut self.stats)?;
+        let Some(mut file) = advanced else { return Ok(()) };
         assert_eq!(file.level, 0, "a memtable is newer than every table");
         file.level = level_for(&self.set, &file, self.options.max_file_size);
         self.stats.wrote(file.level, file.size);

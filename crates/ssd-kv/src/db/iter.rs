@@ -2,9 +2,11 @@
 
 use crate::error::{Error, Result};
 use crate::format::key::{self, MAX_SEQUENCE, Tag, ValueKind};
+use crate::format::order::Order;
 use crate::memtable::Spot;
 use crate::merge::{LockedMerge, Merge};
 use crate::version::Version;
+use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
 /// After about this many bytes read, a key is sampled: files that are searched often get compacted.
@@ -33,10 +35,11 @@ struct Walk {
     /// Whether values are read.
     values: bool,
     until_sample: usize,
+    order: Order,
 }
 
 impl DbIter {
-    pub(super) fn new(merge: Merge, sequence: u64, version: Arc<Version>) -> DbIter {
+    pub(super) fn new(merge: Merge, sequence: u64, version: Arc<Version>, order: Order) -> DbIter {
         debug_assert!(sequence <= MAX_SEQUENCE, "a sequence number has 56 bits");
         debug_assert!(!merge.valid(), "an iterator begins at no pair");
         let walk = Walk {
@@ -50,6 +53,7 @@ impl DbIter {
             copy: OnceLock::new(),
             values: true,
             until_sample: SAMPLE,
+            order,
         };
         DbIter { merge, walk }
     }
@@ -57,8 +61,25 @@ impl DbIter {
     /// The same iterator without values, for callers that read none: they are not copied, and all are empty.
     #[must_use]
     pub fn without_values(mut self) -> DbIter {
-        self.walk.values = false;
+        // In another order than that of bytes, keys are with the values.
+        self.walk.values = self.walk.order != Order::Bytewise;
         self
+    }
+
+    /// The form of a key whose bytes sort in the order of the store; the key itself if that is the order of bytes.
+    ///
+    /// # Errors
+    /// The order has no place for it.
+    pub fn sortable<'a>(&self, key: &'a [u8]) -> Result<Cow<'a, [u8]>> {
+        self.walk.order.sortable(key)
+    }
+
+    /// Check that the keys with a prefix are neighbours in the order of the store.
+    ///
+    /// # Errors
+    /// They are not: it is in another order than that of bytes.
+    pub fn check_prefix(&self, prefix: &[u8]) -> Result<()> {
+        self.walk.order.check_prefix(prefix)
     }
 
     /// Lock the memtables for several moves. Until the result is dropped, writes to the store wait: its
@@ -80,6 +101,13 @@ impl DbIter {
     /// If the iterator is not at a pair.
     #[must_use]
     pub fn key(&self) -> &[u8] {
+        match self.walk.order {
+            Order::Bytewise => self.sortable_key(),
+            order => order.pair(&[], self.stored_value()).0,
+        }
+    }
+
+    fn sortable_key(&self) -> &[u8] {
         self.walk.check();
         debug_assert!(!self.walk.forward || self.merge.valid(), "forwards, it stands at the pair");
         if self.walk.forward { key::user(self.merge.key()) } else { &self.walk.key }
@@ -91,6 +119,13 @@ impl DbIter {
     /// If the iterator is not at a pair.
     #[must_use]
     pub fn value(&self) -> &[u8] {
+        match self.walk.order {
+            Order::Bytewise => self.stored_value(),
+            order => order.pair(&[], self.stored_value()).1,
+        }
+    }
+
+    fn stored_value(&self) -> &[u8] {
         self.walk.check();
         debug_assert!(!self.walk.forward || self.merge.valid(), "forwards, it stands at the pair");
         match self.walk.spot {
@@ -105,7 +140,7 @@ impl DbIter {
     /// # Panics
     /// If the iterator is not at a pair.
     pub fn with_value<T>(&self, f: impl FnOnce(&[u8]) -> T) -> T {
-        if self.walk.valid && self.walk.is_value_in_merge() {
+        if self.walk.valid && self.walk.is_value_in_merge() && self.walk.order == Order::Bytewise {
             self.merge.with_value(f)
         } else {
             f(self.value())
@@ -193,6 +228,19 @@ impl LockedIter<'_> {
     #[must_use]
     #[inline]
     pub fn key(&self) -> &[u8] {
+        match self.walk.order {
+            Order::Bytewise => self.sortable_key(),
+            order => order.pair(&[], self.stored_value()).0,
+        }
+    }
+
+    /// The current key in the form that sorts bytewise, see [`DbIter::sortable`].
+    ///
+    /// # Panics
+    /// If the iterator is not at a pair.
+    #[must_use]
+    #[inline]
+    pub fn sortable_key(&self) -> &[u8] {
         self.walk.check();
         debug_assert!(!self.walk.forward || self.merge.valid(), "forwards, it stands at the pair");
         if self.walk.forward { key::user(self.merge.key()) } else { &self.walk.key }
@@ -205,6 +253,14 @@ impl LockedIter<'_> {
     #[must_use]
     #[inline]
     pub fn value(&self) -> &[u8] {
+        match self.walk.order {
+            Order::Bytewise => self.stored_value(),
+            order => order.pair(&[], self.stored_value()).1,
+        }
+    }
+
+    #[inline]
+    fn stored_value(&self) -> &[u8] {
         self.walk.check();
         debug_assert!(!self.walk.forward || self.merge.valid(), "forwards, it stands at the pair");
         match self.walk.spot {
@@ -267,6 +323,17 @@ impl LockedIter<'_> {
     /// # Errors
     /// As there.
     pub fn seek(&mut self, target: &[u8]) -> Result<()> {
+        match self.walk.order {
+            Order::Bytewise => self.seek_sortable(target),
+            order => self.seek_sortable(&order.sortable(target)?),
+        }
+    }
+
+    /// As `DbIter::seek`, with the form of a key that sorts bytewise.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn seek_sortable(&mut self, target: &[u8]) -> Result<()> {
         self.start(true);
         self.merge.seek(&key::internal(target, Tag::seek(self.walk.sequence)))?;
         self.find_next(false)

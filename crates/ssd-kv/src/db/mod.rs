@@ -4,6 +4,7 @@ mod background;
 mod destroy;
 mod dump;
 mod flush;
+mod foreign;
 mod iter;
 mod manual;
 mod open;
@@ -30,6 +31,7 @@ use crate::compaction::Compaction;
 use crate::error::{Error, Result};
 use crate::format::batch::WriteBatch;
 use crate::format::log::LogWriter;
+use crate::format::order::Order;
 use crate::memtable::MemTable;
 use crate::merge::{Merge, Source};
 use crate::options::{Options, ReadOptions};
@@ -66,6 +68,7 @@ pub struct Db {
     policy: Box<dyn Policy>,
     poisoned: Option<Error>,
     stats: Stats,
+    tails: Vec<Error>,
     /// A buffer that is reused.
     scratch: WriteBatch,
     /// A batch is in the log and not yet in the memtable (`paced`).
@@ -84,15 +87,69 @@ impl Db {
         options: ReadOptions,
         view: Option<&ReadView>,
     ) -> Result<Option<Vec<u8>>> {
+        if self.set.order != Order::Bytewise {
+            return self.get_sorted(key, options, view);
+        }
+        match self.get_in_memory(key, view, |value| value.map(<[u8]>::to_vec))? {
+            Some(found) => Ok(found),
+            None => self.get_in_tables(key, options, view),
+        }
+    }
+
+    /// The first half of `get`: if a memtable has the key, the result of `found` for its value, or for None if it was
+    /// deleted. If no memtable has it, None: ask [`Db::get_in_tables`]. Reads no file.
+    ///
+    /// # Errors
+    /// The view is of another store.
+    #[inline]
+    pub fn get_in_memory<T>(
+        &self,
+        key: &[u8],
+        view: Option<&ReadView>,
+        mut found: impl FnMut(Option<&[u8]>) -> T,
+    ) -> Result<Option<T>> {
         let sequence = self.sequence_of(view)?;
         debug_assert!(sequence <= self.set.last_sequence, "a read sees what was written");
-        // Newest first: what the memtable in use holds hides what the full one holds.
-        for memory in std::iter::once(&self.memory).chain(&self.full) {
-            if let Some(found) = memory.get(key, sequence) {
-                return Ok(found);
-            }
+        if self.set.order != Order::Bytewise {
+            return Ok(None);
         }
-        self.set.current.get(&self.tables, key, sequence, options)
+        // Newest first: what the memtable in use holds hides what the full one holds.
+        let in_use = self.memory.find(key, sequence, &mut found);
+        Ok(in_use.or_else(|| self.full.as_ref()?.find(key, sequence, &mut found)))
+    }
+
+    /// The second half. What has been written since the first one, and is in a table by now, may be found: then the
+    /// whole read happened after that write.
+    ///
+    /// # Errors
+    /// As `get`.
+    pub fn get_in_tables(
+        &self,
+        key: &[u8],
+        options: ReadOptions,
+        view: Option<&ReadView>,
+    ) -> Result<Option<Vec<u8>>> {
+        if self.set.order != Order::Bytewise {
+            return self.get_sorted(key, options, view);
+        }
+        self.set.current.get(&self.tables, key, self.sequence_of(view)?, options)
+    }
+
+    /// As `get`, of a store in another order than that of bytes.
+    #[cold]
+    fn get_sorted(
+        &self,
+        key: &[u8],
+        options: ReadOptions,
+        view: Option<&ReadView>,
+    ) -> Result<Option<Vec<u8>>> {
+        let (order, sequence) = (self.set.order, self.sequence_of(view)?);
+        let key = order.sortable(key)?;
+        let found = match self.memory.get(&key, sequence) {
+            Some(found) => found,
+            None => self.set.current.get(&self.tables, &key, sequence, options)?,
+        };
+        Ok(found.map(|value| order.pair(&[], &value).1.to_vec()))
     }
 
     /// An iterator over all pairs, now or at the time of a read view. It sees no later writes.
@@ -103,7 +160,7 @@ impl Db {
         let sequence = self.sequence_of(view)?;
         let merge = self.merged(options)?;
         debug_assert!(sequence <= self.set.last_sequence, "a read sees what was written");
-        Ok(DbIter::new(merge, sequence, self.set.current.clone()))
+        Ok(DbIter::new(merge, sequence, self.set.current.clone(), self.set.order))
     }
 
     /// What must hold between steps, unless one has failed.

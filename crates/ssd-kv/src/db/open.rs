@@ -2,12 +2,12 @@
 
 use super::flush::Flush;
 use super::read_view::ReadViews;
-use super::{Db, Stats, write};
+use super::{Db, Stats, foreign, write};
 use crate::error::{Error, Result};
 use crate::format::batch::WriteBatch;
 use crate::format::edit::Edit;
 use crate::format::key::MAX_SEQUENCE;
-use crate::format::log::{Entry, LogReader, LogWriter};
+use crate::format::log::{Entry, LogReader, LogWriter, Tail};
 use crate::format::names::{self, FileKind};
 use crate::memtable::MemTable;
 use crate::options::{Background, Options};
@@ -32,8 +32,8 @@ struct Recovery {
     stats: Stats,
     /// The changes of the logs, if they are not written to tables.
     memory: Arc<MemTable>,
-    /// Name and offset of a torn record at the end of the last log, if there is one.
-    torn: Option<(String, u64)>,
+    /// Name and tail of the last log with records.
+    tail: Option<(String, Tail)>,
     /// Logs that were only partly recovered.
     damaged: Vec<u64>,
 }
@@ -64,18 +64,25 @@ impl Db {
         if !exists {
             check_may_create(&files, &options)?;
             files.create_dir()?;
+        } else if let (order, manifest) = foreign::check(&files, &files.list()?)?
+            && !options.read_only
+        {
+            order.check_writable(&manifest)?;
         }
         let lock = files.lock(names::LOCK)?;
         if !exists {
             VersionSet::create(&files)?;
             assert!(!options.read_only, "a read-only store is not created");
         }
-        let tables = Arc::new(Tables::new(files.clone(), &options));
         let set = VersionSet::recover(files.clone())?;
+        if !options.read_only {
+            set.order.check_writable(&files.describe(""))?;
+        }
+        let tables = Arc::new(Tables::new(files.clone(), &options, set.order));
         let (edit, stats) = (Edit::default(), Stats::default());
-        let (memory, torn, damaged) = (Arc::new(MemTable::new(0)), None, Vec::new());
+        let (memory, tail, damaged) = (Arc::new(MemTable::new(0)), None, Vec::new());
         let mut recovery =
-            Recovery { files, options, tables, set, policy, edit, stats, memory, torn, damaged };
+            Recovery { files, options, tables, set, policy, edit, stats, memory, tail, damaged };
         recovery.logs()?;
         if recovery.options.read_only {
             return Ok(recovery.into_reader(lock));
@@ -87,18 +94,19 @@ impl Db {
 fn check_may_create(files: &Files, options: &Options) -> Result<()> {
     debug_assert!(options.check().is_ok(), "options are checked where they come in");
     let folder = files.describe("");
+    let names = match files.list() {
+        Ok(names) => names,
+        Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
+            Vec::new()
+        }
+        Err(error) => return Err(error),
+    };
+    foreign::check(files, &names)?;
     if !options.create_if_missing {
         return Err(Error::invalid(format!(
             "{folder}: there is no store here, and it is not to be created"
         )));
     }
-    let names = match files.list() {
-        Ok(names) => names,
-        Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
-            return Ok(());
-        }
-        Err(error) => return Err(error),
-    };
     for name in names {
         match names::parse(&name) {
             Some(FileKind::Table(_) | FileKind::Log(_)) => {
@@ -195,16 +203,19 @@ impl Recovery {
         let data = self.files.read(&file)?;
         // A log is synced before anything is added to the next one.
         if !data.is_empty()
-            && let Some((name, offset)) = self.torn.take()
+            && let Some((name, tail)) = self.tail.take()
+            && let Some(what) = tail.what_before_another_log()
         {
-            self.damaged(&name, offset, "a torn record, and a later log goes on")?;
+            self.damaged(&name, tail.offset, &what)?;
         }
         let mut memory = std::mem::replace(&mut self.memory, Arc::new(MemTable::new(0)));
         let mut reader = LogReader::of_batches(&data);
         let mut work = Work::new(&self.files);
         while let Some(entry) = reader.next_entry() {
             let damage = match entry {
-                Entry::Record(offset, record) => match WriteBatch::decoded(record) {
+                Entry::Record(offset, record) => match WriteBatch::decoded(record)
+                    .and_then(|batch| self.set.order.sort_batch(batch))
+                {
                     Ok(batch) => {
                         work.of(batch.size())?;
                         self.check_gap(&name, offset, &batch)?;
@@ -229,7 +240,9 @@ impl Recovery {
                 self.write_table(std::mem::replace(&mut memory, Arc::new(MemTable::new(0))))?;
             }
         }
-        self.torn = reader.torn().map(|offset| (name, offset));
+        if let Some(tail) = reader.tail() {
+            self.tail = Some((name, tail));
+        }
         if self.options.read_only {
             self.memory = memory;
             return Ok(());
@@ -281,7 +294,7 @@ impl Recovery {
         let mut flush = Flush::begin(memory, number, &self.files, &self.options)?;
         let file = loop {
             self.files.go_on()?;
-            if let Some(file) = flush.advance(&mut *self.policy, &self.tables)? {
+            if let Some(file) = flush.advance(&mut *self.policy, &self.tables, &mut self.stats)? {
                 break file;
             }
         };
@@ -338,7 +351,10 @@ impl Recovery {
 
     fn into_db(self, log: LogWriter, lock: Box<dyn Send + Sync>) -> Db {
         assert!(self.edit.added.is_empty(), "tables that no manifest names");
+        let tails = self.set.tail.iter().chain(&self.tail);
+        let tails = tails.map(|(name, tail)| tail.error(name)).collect();
         Db {
+            tails,
             options: self.options,
             files: self.files,
             tables: self.tables,

@@ -2,7 +2,7 @@
 
 use super::Db;
 use crate::compaction::Loss;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::format::edit::LEVELS;
 use crate::format::key::{self, MAX_SEQUENCE, Tag};
 use crate::table::TableWriter;
@@ -100,6 +100,12 @@ pub struct Stats {
     pub reuse: [ReuseStats; LEVELS],
     /// Tables that were moved to the next level unchanged.
     pub moved: u64,
+    /// Bytes of the pairs that flushes and compactions passed, whether they were then written, dropped or
+    /// left in a block that was reused.
+    pub merged_bytes: u64,
+    /// Bytes of tables that flushes and compactions built from pairs: what they wrote without padding and without
+    /// reused blocks.
+    pub built_bytes: u64,
     /// Writes that were delayed by one step.
     pub slowed: u64,
     /// Steps for which writes had to wait.
@@ -153,10 +159,25 @@ impl Stats {
 const MIB: f64 = 1_048_576.0;
 
 impl Db {
+    /// What ended the manifest and the last log when the store was opened, and was no record. A crash leaves it of
+    /// writes that were not synced, so it is not counted as damage; it may also be all that is left of synced ones.
+    #[must_use]
+    pub fn tails(&self) -> &[Error] {
+        &self.tails
+    }
+
     /// Work since the store was opened.
     #[must_use]
     pub fn stats(&self) -> &Stats {
         &self.stats
+    }
+
+    /// Check that the keys with a prefix are neighbours in the order of the store.
+    ///
+    /// # Errors
+    /// They are not: it is in another order than that of bytes.
+    pub fn check_prefix(&self, prefix: &[u8]) -> Result<()> {
+        self.set.order.check_prefix(prefix)
     }
 
     /// Why reused blocks are copied although the file layer was asked to share them.
@@ -213,12 +234,9 @@ impl Db {
     pub fn tables(&self) -> Vec<TableInfo> {
         let levels = self.set.current.files.iter().enumerate();
         let files = levels.flat_map(|(level, files)| files.iter().map(move |f| (level, f)));
-        let info = |(level, f): (usize, &Arc<FileMeta>)| TableInfo {
-            level,
-            number: f.number,
-            bytes: f.size,
-            smallest: shown(&f.smallest),
-            largest: shown(&f.largest),
+        let info = |(level, f): (usize, &Arc<FileMeta>)| {
+            let [smallest, largest] = self.set.stored_ends(f).map(shown);
+            TableInfo { level, number: f.number, bytes: f.size, smallest, largest }
         };
         files.map(info).collect()
     }
@@ -246,7 +264,7 @@ impl Db {
 
     /// The approximate size in bytes of all table data before this key.
     fn approximate_offset(&self, user: &[u8]) -> Result<u64> {
-        let target = key::internal(user, Tag::seek(MAX_SEQUENCE));
+        let target = key::internal(&self.set.order.sortable(user)?, Tag::seek(MAX_SEQUENCE));
         let mut sum = 0;
         for file in self.set.current.files.iter().flatten() {
             if key::compare(&file.largest, &target).is_le() {

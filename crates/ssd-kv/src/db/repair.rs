@@ -4,6 +4,7 @@
 //! This repair merges everything by sequence number into new tables on one level. Files that a whole
 //! manifest does not name are left out: a deletion that hid their values may be gone.
 
+use super::foreign;
 use super::open::{Inventory, MISSING};
 use super::salvage::{READ, follows, intervals, listed};
 use crate::compaction::finish;
@@ -11,14 +12,14 @@ use crate::error::{Error, Result};
 use crate::format::batch::WriteBatch;
 use crate::format::edit::{COMPARATOR, Edit, LEVELS};
 use crate::format::key::{self, MAX_SEQUENCE, ValueKind};
-use crate::format::log::{Entry, LogReader};
+use crate::format::log::{Entry, LogReader, Tail};
 use crate::format::names::{self, FileKind};
 use crate::memtable::{MemIter, MemTable};
 use crate::merge::{Merge, Source};
 use crate::options::Options;
 use crate::policy::Stock;
 use crate::table::{Table, TableIter, TableOptions, TableWriter, Tables};
-use crate::version::set::{VersionSet, check_order, write_manifest};
+use crate::version::set::{VersionSet, write_manifest};
 use crate::vfs::{Files, Vfs, Work};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -52,24 +53,26 @@ pub fn repair(vfs: Arc<dyn Vfs>, options: &Options) -> Result<Repaired> {
         Some(FileKind::Log(n)) => (1, n),
         _ => (0, 0),
     });
-    if names.is_empty() {
-        let folder = files.describe("");
-        return Err(Error::invalid(format!("{folder}: nothing of a store is here to repair")));
-    }
+    let (order, manifest) = foreign::check_contents(&files, &files.list()?)?;
+    order.check_writable(&manifest)?;
     let _lock = files.lock(names::LOCK)?;
-    let named = named_by_manifests(&files, &names)?;
-    let tables = Arc::new(Tables::new(files.clone(), options));
+    let named = named_by_manifests(&files, &names);
+    let tables = Arc::new(Tables::new(files.clone(), options, order));
     let (work, found) = (Work::new(&files), Repaired::default());
-    let (next, last) = (1, None);
-    let mut repair = Repair { files: files.clone(), options, tables, next, last, work, found };
+    let (next, last, tail) = (1, None, None);
+    let mut repair =
+        Repair { files: files.clone(), options, tables, next, last, tail, work, found };
     let mut sources = Vec::new();
     let known = Known::of(&files);
     repair.report_missing(known.as_ref(), &named, &names);
     repair.last = known.as_ref().map(|known| known.last);
+    let manifest_tail = known.as_ref().and_then(|known| known.tail.clone());
     let known = known.filter(|known| known.missing.is_empty());
     for name in &names {
         repair.gather(name, known.as_ref(), &mut sources)?;
     }
+    let tails = manifest_tail.into_iter().chain(repair.tail.take());
+    repair.found.lost.extend(tails.map(|(name, tail)| tail.error(&name).to_string()));
     let first = repair.next;
     let edit = repair.merge(sources).inspect_err(|_| repair.remove_from(first))?;
 
@@ -82,10 +85,7 @@ pub fn repair(vfs: Arc<dyn Vfs>, options: &Options) -> Result<Repaired> {
 }
 
 /// The tables that the manifests name, as far as these can be read.
-///
-/// # Errors
-/// If a manifest names another order of keys.
-fn named_by_manifests(files: &Files, names: &[String]) -> Result<BTreeSet<u64>> {
+fn named_by_manifests(files: &Files, names: &[String]) -> BTreeSet<u64> {
     let mut named = BTreeSet::new();
     for name in names {
         if !matches!(names::parse(name), Some(FileKind::Manifest(_))) {
@@ -97,7 +97,6 @@ fn named_by_manifests(files: &Files, names: &[String]) -> Result<BTreeSet<u64>> 
             if let Entry::Record(_, record) = entry
                 && let Ok(edit) = Edit::decoded(&record)
             {
-                check_order(&files.describe(name), &edit)?;
                 for (_, number) in &edit.deleted {
                     named.remove(number);
                 }
@@ -105,7 +104,7 @@ fn named_by_manifests(files: &Files, names: &[String]) -> Result<BTreeSet<u64>> 
             }
         }
     }
-    Ok(named)
+    named
 }
 
 /// The contents of a whole manifest.
@@ -117,6 +116,7 @@ struct Known {
     missing: Vec<String>,
     /// The sequence number of the last change that it records.
     last: u64,
+    tail: Option<(String, Tail)>,
 }
 
 impl Known {
@@ -124,7 +124,7 @@ impl Known {
     fn of(files: &Files) -> Option<Known> {
         let set = VersionSet::recover(files.clone()).ok()?;
         let Inventory { logs, missing } = Inventory::of(&set, files).ok()?;
-        Some(Known { logs, tables: set.live(), missing, last: set.last_sequence })
+        Some(Known { logs, tables: set.live(), missing, last: set.last_sequence, tail: set.tail })
     }
 }
 
@@ -135,6 +135,8 @@ struct Repair<'a> {
     next: u64,
     /// The sequence number that the next log record continues, if it is known.
     last: Option<u64>,
+    /// Name and tail of the last log with records.
+    tail: Option<(String, Tail)>,
     work: Work,
     found: Repaired,
 }
@@ -207,6 +209,12 @@ impl Repair<'_> {
 
     fn log(&mut self, name: &str) -> Result<Source> {
         let data = self.files.read(name)?;
+        if !data.is_empty()
+            && let Some((path, tail)) = self.tail.take()
+            && let Some(what) = tail.what_before_another_log()
+        {
+            self.found.lost.push(Error::corrupt(&path, tail.offset, what).to_string());
+        }
         let path = self.files.describe(name);
         let memory = MemTable::new(data.len());
         let mut reader = LogReader::of_batches(&data);
@@ -225,8 +233,8 @@ impl Repair<'_> {
             };
             self.found.lost.push(Error::corrupt(&path, offset, what).to_string());
         }
-        if let Some(offset) = reader.torn() {
-            self.found.lost.push(Error::corrupt(&path, offset, "a torn record").to_string());
+        if let Some(tail) = reader.tail() {
+            self.tail = Some((path, tail));
         }
         Ok(Source::Memory(MemIter::new(Arc::new(memory))))
     }

@@ -25,8 +25,8 @@ pub struct Verified {
 }
 
 impl Db {
-    /// Check the set of tables, and every table: checksums, order, range, filter; and that gets and
-    /// iterators find the same.
+    /// Check the set of tables, and every table: checksums, order, range, filter; that gets and iterators find the
+    /// same; and of a read-only store that its manifest and logs end with a record.
     ///
     /// # Errors
     /// The first violation, or `Stopped` if the file layer asks to stop.
@@ -49,7 +49,11 @@ impl Db {
         }
         debug_assert!(found.entries >= found.tables, "a table without an entry");
         self.verify_precedence(&mut work)?;
-        Ok(found)
+        // A store that is open for writing has replaced these files.
+        match self.tails.first() {
+            Some(tail) if self.options.read_only => Err(tail.clone()),
+            _ => Ok(found),
+        }
     }
 
     /// Check that gets reach the newest entry of each key first: gets search tables in their order, while

@@ -7,7 +7,16 @@ use super::coding::{fixed64, put_varint, varint64};
 pub(crate) const TRAILER: usize = 5;
 /// Size of the footer in bytes.
 pub(crate) const FOOTER: usize = 48;
-const MAGIC: u64 = 0xdb47_7524_8b80_fb57;
+pub(crate) const MAGIC: u64 = 0xdb47_7524_8b80_fb57;
+/// RocksDB's: of tables of blocks (its oldest ones have LevelDB's number), of plain tables now and before, of cuckoo
+/// tables.
+const ROCKSDB: [u64; 4] =
+    [0x88e2_41b7_85f4_cff7, 0x8242_2296_63bf_9564, 0x4f34_18eb_7a8f_13b8, 0x9267_89d0_c5f1_7873];
+
+/// Whether a table that ends with this number is RocksDB's.
+pub(crate) fn is_rocksdb(magic: u64) -> bool {
+    ROCKSDB.contains(&magic)
+}
 
 /// Offset and size of a block in its file in bytes, without its trailer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -59,6 +68,9 @@ impl Footer {
     /// If `bytes` is shorter than 48 bytes.
     pub(crate) fn decoded(data: &[u8]) -> Result<Footer, Damage> {
         assert_eq!(data.len(), FOOTER, "a footer has 48 bytes");
+        if is_rocksdb(fixed64(data, FOOTER - 8)) {
+            return Err(Damage::at(FOOTER - 8, "a table of RocksDB, by its magic number"));
+        }
         if fixed64(data, FOOTER - 8) != MAGIC {
             return Err(Damage::at(FOOTER - 8, "not a table: the magic number is missing"));
         }

@@ -6,7 +6,7 @@ use super::batch::WriteBatch;
 use super::coding::{fixed32, masked};
 use super::fragment::{BLOCK, FIRST, FULL, HEADER, LAST, MIDDLE, length_of, whole_at};
 use super::resync::Lost;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::vfs::Writer;
 
 /// Appends records to a file.
@@ -103,13 +103,50 @@ pub(crate) enum Entry {
     Damaged(u64, &'static str),
 }
 
+/// What ends a log and is no record.
+///
+/// It is what a crash leaves of writes that were not synced, so that opening a store goes on without it. But it may
+/// also be what a medium has left of writes that were, and nothing in the log says which: whoever checks a store
+/// is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Tail {
+    pub(crate) offset: u64,
+    /// Bytes up to the end of the file.
+    pub(crate) bytes: u64,
+    /// Whether all of them are zeros; if not, they are the begin of a record.
+    is_zeros: bool,
+}
+
+impl Tail {
+    /// The error for it; `name` is the name of its file.
+    pub(crate) fn error(&self, name: &str) -> Error {
+        Error::corrupt(name, self.offset, self.what())
+    }
+
+    /// What is at its offset.
+    pub(crate) fn what(&self) -> String {
+        let bytes = self.bytes;
+        if self.is_zeros {
+            format!("{bytes} zeros end the file: lost records, or room that was set aside for them")
+        } else {
+            format!("a torn record of {bytes} bytes ends the file")
+        }
+    }
+
+    /// What is at its offset if records of a later log follow, which are written after these. Zeros are then
+    /// room that was set aside, unless sequence numbers are missing, which is damage of its own.
+    pub(crate) fn what_before_another_log(&self) -> Option<String> {
+        (!self.is_zeros).then(|| format!("{}, and a later log goes on", self.what()))
+    }
+}
+
 /// Reads the records of a log that is in memory.
 pub(crate) struct LogReader<'a> {
     data: &'a [u8],
     at: usize,
     /// From this offset on the file holds only zeros: space that was reserved, or not written before a crash.
     zeros_from: usize,
-    torn: Option<u64>,
+    tail: Option<Tail>,
     /// The highest sequence number so far, if the records are batches.
     last: Option<u64>,
 }
@@ -122,8 +159,7 @@ enum Fragment<'a> {
 impl<'a> LogReader<'a> {
     pub(crate) fn new(data: &'a [u8]) -> LogReader<'a> {
         let zeros_from = data.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
-
-        LogReader { data, at: 0, zeros_from, torn: None, last: None }
+        LogReader { data, at: 0, zeros_from, tail: None, last: None }
     }
 
     /// A reader of a write-ahead log: after a damaged record, it finds the next record of the block from the
@@ -132,9 +168,15 @@ impl<'a> LogReader<'a> {
         LogReader { last: Some(0), ..LogReader::new(data) }
     }
 
-    /// At the end of the log: the offset of an incomplete last record, if there is one.
-    pub(crate) fn torn(&self) -> Option<u64> {
-        self.torn
+    /// At the end of the log: what is no record there, if there is something.
+    pub(crate) fn tail(&self) -> Option<Tail> {
+        self.tail
+    }
+
+    fn end_with(&mut self, start: usize, is_zeros: bool) {
+        debug_assert!(start < self.data.len(), "a tail of no bytes");
+        let bytes = (self.data.len() - start) as u64;
+        self.tail = Some(Tail { offset: start as u64, bytes, is_zeros });
     }
 
     /// The next fragment; `begun` is the part of its record that the preceding fragments hold. A torn fragment
@@ -150,10 +192,13 @@ impl<'a> LogReader<'a> {
             let end = block_end.min(self.data.len());
             let start = self.at;
             if start >= self.zeros_from {
+                if start < self.data.len() {
+                    self.end_with(start, true);
+                }
                 return None;
             }
             if start + HEADER > end {
-                self.torn = Some(start as u64);
+                self.end_with(start, false);
                 return None;
             }
             let header = &self.data[start..start + HEADER];
@@ -162,7 +207,8 @@ impl<'a> LogReader<'a> {
             let stop = start + HEADER + length;
             if stop > end {
                 if end == self.data.len() && !self.record_after(start, end) {
-                    (self.at, self.torn) = (end, Some(start as u64));
+                    self.at = end;
+                    self.end_with(start, false);
                     return None;
                 }
                 return Some(self.bad((start, end), begun, "a length that does not fit its block"));
@@ -210,7 +256,7 @@ impl<'a> LogReader<'a> {
     /// The next record or damage; None at the end.
     pub(crate) fn next_entry(&mut self) -> Option<Entry> {
         let before = self.at;
-        debug_assert!(self.torn.is_none(), "the log has ended");
+        debug_assert!(self.tail.is_none(), "the log has ended");
         let entry = self.assembled()?;
         assert!(self.at > before, "reading moves on, whatever the bytes are");
         if let (Some(last), Entry::Record(_, record)) = (&mut self.last, &entry)
@@ -235,7 +281,9 @@ impl<'a> LogReader<'a> {
                     }
                     None => {
                         // A record without its end, at the end of the file: the writer died in it.
-                        self.torn = begun.map(|(offset, _)| offset).or(self.torn);
+                        if let Some((offset, _)) = begun {
+                            self.end_with(offset as usize, false);
+                        }
                         return None;
                     }
                 };

@@ -11,9 +11,11 @@ pub(crate) mod edit;
 pub(crate) mod filter;
 pub(crate) mod footer;
 mod fragment;
+mod idb;
 pub(crate) mod key;
 pub(crate) mod log;
 pub(crate) mod names;
+pub(crate) mod order;
 mod resync;
 
 /// Bytes that violate their format: the offset from the start of decoding, and the reason.

@@ -51,6 +51,17 @@ impl MemTable {
 
     /// The newest change of `key` not after `sequence`: a value, or None if the key was deleted.
     pub(crate) fn get(&self, key: &[u8], sequence: u64) -> Option<Option<Vec<u8>>> {
+        self.find(key, sequence, |value| value.map(<[u8]>::to_vec))
+    }
+
+    /// As `get`, and passes the value to `found` in place. Writers wait for it.
+    #[inline]
+    pub(crate) fn find<T>(
+        &self,
+        key: &[u8],
+        sequence: u64,
+        found: impl FnOnce(Option<&[u8]>) -> T,
+    ) -> Option<T> {
         let list = self.read();
         let node = list.at_or_after(key, Tag::seek(sequence));
         if node == START || list.key(node) != key {
@@ -58,8 +69,8 @@ impl MemTable {
         }
         debug_assert!(list.tag(node).sequence() <= sequence, "a read sees nothing newer");
         match list.tag(node).kind() {
-            Some(ValueKind::Value) => Some(Some(list.value(node).to_vec())),
-            _ => Some(None),
+            Some(ValueKind::Value) => Some(found(Some(list.value(node)))),
+            _ => Some(found(None)),
         }
     }
 }

@@ -4,6 +4,7 @@ use super::Table;
 use super::reader::BlockCache;
 use crate::error::{Error, Result};
 use crate::format::names;
+use crate::format::order::Order;
 use crate::lru::Lru;
 use crate::options::Options;
 use crate::vfs::{Files, Reader, memory};
@@ -15,16 +16,18 @@ pub(crate) struct Tables {
     open: Mutex<Lru<Arc<Table>>>,
     blocks: Arc<BlockCache>,
     verify: bool,
+    order: Order,
 }
 
 impl Tables {
-    pub(crate) fn new(files: Files, options: &Options) -> Tables {
+    pub(crate) fn new(files: Files, options: &Options, order: Order) -> Tables {
         assert!(options.check().is_ok(), "options are checked where they come in");
         Tables {
             files,
             open: Mutex::new(Lru::new(options.max_open_tables)),
             blocks: Arc::new(Mutex::new(Lru::new(options.block_cache_size))),
             verify: options.paranoid_checks,
+            order,
         }
     }
 
@@ -35,7 +38,8 @@ impl Tables {
             return Ok(table);
         }
         let table = self.open_file(number)?;
-        let table = Table::open(table, number, size, self.verify, self.blocks.clone())?;
+        let blocks = self.blocks.clone();
+        let table = Table::open(table, number, size, self.verify, blocks, self.order)?;
         let table = Arc::new(table);
         memory::locked(&self.open).insert((number, 0), table.clone(), 1);
         Ok(table)
@@ -53,7 +57,7 @@ impl Tables {
 
     fn opened(&self, number: u64, size: u64, verify: bool) -> Result<Table> {
         let no_cache = Arc::new(Mutex::new(Lru::new(0)));
-        Table::open(self.open_file(number)?, number, size, verify, no_cache)
+        Table::open(self.open_file(number)?, number, size, verify, no_cache, self.order)
     }
 
     fn open_file(&self, number: u64) -> Result<Reader> {

@@ -6,6 +6,7 @@ use crate::format::block::{Block, BlockIter};
 use crate::format::coding::{fixed32, masked};
 use crate::format::filter::{FILTER_NAME, FilterReader};
 use crate::format::footer::{FOOTER, Footer, Handle, TRAILER};
+use crate::format::order::Order;
 use crate::format::{Damage, bloom};
 use crate::lru::Lru;
 use crate::options::ReadOptions;
@@ -29,6 +30,7 @@ pub(crate) struct Table {
     /// The offset of the filter, if the metaindex names one.
     filter_at: Option<u64>,
     cache: Arc<BlockCache>,
+    order: Order,
 }
 
 impl Table {
@@ -39,6 +41,7 @@ impl Table {
         size: u64,
         verify: bool,
         cache: Arc<BlockCache>,
+        order: Order,
     ) -> Result<Table> {
         let length = file.len()?;
         if length != size {
@@ -65,10 +68,15 @@ impl Table {
             metaindex,
             filter_at: None,
             cache,
+            order,
         };
         let index = table.block_of(footer.index, table.read(footer.index, verify)?)?;
+        let index = order.sort_block(index, true).map_err(|d| table.index_damage(d))?;
         table.index = Index::new(index);
-        table.read_filter(verify)?;
+        // A filter knows the keys as they are stored.
+        if order == Order::Bytewise {
+            table.read_filter(verify)?;
+        }
         debug_assert!(table.filter.is_none() || table.filter_at.is_some(), "a filter of no offset");
         debug_assert_eq!(table.size, length, "a table is as long as its file");
         Ok(table)
@@ -166,7 +174,9 @@ impl Table {
 
     /// A data block, from the cache if possible.
     pub(crate) fn block(&self, handle: Handle, options: ReadOptions) -> Result<Block> {
-        if let Some(contents) = self.mapped(handle, options.verify_checksums)? {
+        if self.order == Order::Bytewise
+            && let Some(contents) = self.mapped(handle, options.verify_checksums)?
+        {
             return self.block_of(handle, contents);
         }
         let key = (self.number, handle.offset);
@@ -174,7 +184,7 @@ impl Table {
             return Ok(block);
         }
         let block = self.block_of(handle, self.read(handle, options.verify_checksums)?)?;
-
+        let block = self.order.sort_block(block, false).map_err(|d| self.damage(handle, d))?;
         if options.fill_cache {
             memory::locked(&self.cache).insert(key, block.clone(), block.size());
         }

@@ -75,6 +75,8 @@ pub(crate) struct TableWriter {
     /// The block of another table whose pairs the open block has so far; it may come out as the same.
     origin: Option<(Origin, usize)>,
     blocks: Blocks,
+    /// Bytes of the file that were not built here: zeros after blocks, and blocks of other tables.
+    unbuilt: u64,
     compressor: snap::raw::Encoder,
     compressed: Vec<u8>,
 }
@@ -97,6 +99,7 @@ impl TableWriter {
             pending: None,
             origin: None,
             blocks: Blocks::default(),
+            unbuilt: 0,
             compressor: snap::raw::Encoder::new(),
             compressed: Vec::new(),
         }
@@ -192,6 +195,11 @@ impl TableWriter {
         self.file.written()
     }
 
+    /// Bytes of the finished blocks that were built from pairs: neither padding nor blocks of other tables.
+    pub(crate) fn built(&self) -> u64 {
+        self.file.written() - self.unbuilt
+    }
+
     /// End the open data block, if it has an entry.
     pub(crate) fn end_block(&mut self, policy: &mut dyn Policy) -> Result<()> {
         self.check();
@@ -204,6 +212,7 @@ impl TableWriter {
             self.pending = Some(self.compress_and_write(Which::Data)?);
             let zeros = policy.padding(self.file.written());
             self.file.append(&vec![0; zeros as usize])?;
+            self.unbuilt += zeros;
         }
         if let Some(filter) = &mut self.filter {
             filter.start_block(self.file.written());
@@ -278,6 +287,7 @@ impl TableWriter {
         self.file.append_shared(origin.table.file(), origin.handle.offset, pages)?;
         self.pending = Some(handle);
         self.blocks.reused += 1;
+        self.unbuilt += pages.len() as u64;
         Ok(())
     }
 

@@ -5,10 +5,11 @@ use super::{File, FileMeta, Version};
 use crate::error::{Error, Result};
 use crate::format::edit::{COMPARATOR, Edit, LEVELS, NewFile};
 use crate::format::key::{self, MAX_SEQUENCE};
-use crate::format::log::{Entry, LogReader, LogWriter};
+use crate::format::log::{Entry, LogReader, LogWriter, Tail};
 use crate::format::names;
+use crate::format::order::Order;
 use crate::vfs::Files;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Weak};
 
 /// The state that the manifest records.
@@ -23,7 +24,12 @@ pub(crate) struct VersionSet {
     pub(crate) previous_log: u64,
     pub(crate) manifest_number: u64,
     manifest: Option<LogWriter>,
+    /// The name of the manifest that was read, and its tail.
+    pub(crate) tail: Option<(String, Tail)>,
     pub(crate) pointers: Pointers,
+    pub(crate) order: Order,
+    /// First and last keys of the tables as they are stored, if these are not as they sort.
+    stored: BTreeMap<u64, [Vec<u8>; 2]>,
 }
 
 impl VersionSet {
@@ -38,7 +44,10 @@ impl VersionSet {
             previous_log: 0,
             manifest_number: 0,
             manifest: None,
+            tail: None,
             pointers: Pointers::default(),
+            order: Order::Bytewise,
+            stored: BTreeMap::new(),
         }
     }
 
@@ -84,8 +93,14 @@ impl VersionSet {
                 Entry::Record(offset, record) => (offset, record),
                 Entry::Damaged(offset, what) => return Err(Error::corrupt(&name, offset, what)),
             };
-            let edit = Edit::decoded(&record).map_err(|d| Error::corrupt(&name, offset, d.what))?;
-            check_order(&name, &edit)?;
+            let bad = |what| Error::corrupt(&name, offset, what);
+            let mut edit = Edit::decoded(&record).map_err(|d| bad(d.what))?;
+            self.order = Order::named(&name, &edit)?.unwrap_or(self.order);
+            if self.order != Order::Bytewise {
+                let ends = |f: &NewFile| (f.number, [f.smallest.clone(), f.largest.clone()]);
+                self.stored.extend(edit.added.iter().map(ends));
+            }
+            self.order.sort_edit(&mut edit).map_err(bad)?;
             apply(&mut levels, &edit).map_err(|what| Error::corrupt(&name, offset, what))?;
             log = edit.log_number.or(log);
             next = edit.next_file.or(next);
@@ -95,6 +110,7 @@ impl VersionSet {
                 self.pointers[level] = Some(key);
             }
         }
+        self.tail = reader.tail().map(|tail| (name.clone(), tail));
         let end = data.len() as u64;
         let needed = [(log, "log number"), (next, "next file number"), (sequence, "last sequence")];
         for (number, what) in needed {
@@ -176,6 +192,14 @@ impl VersionSet {
         live
     }
 
+    /// The first and the last key of a table, as they are stored.
+    pub(crate) fn stored_ends<'a>(&'a self, file: &'a FileMeta) -> [&'a [u8]; 2] {
+        match self.stored.get(&file.number) {
+            Some([smallest, largest]) => [smallest, largest],
+            None => [&file.smallest, &file.largest],
+        }
+    }
+
     /// Make a change durable, then current. The files that it adds must be durable already.
     pub(crate) fn apply(&mut self, mut edit: Edit) -> Result<()> {
         assert!(edit.comparator.is_none(), "the order of keys is in the first record");
@@ -238,16 +262,6 @@ impl VersionSet {
         }
         debug_assert!(edit.added.len() < self.next_file as usize, "more tables than numbers");
         edit
-    }
-}
-
-/// Refuse a store whose keys are in another order; `name` is the name of its manifest.
-pub(crate) fn check_order(name: &str, edit: &Edit) -> Result<()> {
-    match edit.comparator.as_ref().filter(|c| *c != COMPARATOR) {
-        None => Ok(()),
-        Some(comparator) => Err(Error::invalid(format!(
-            "{name}: the keys are in the order {comparator:?}, expected {COMPARATOR:?}"
-        ))),
     }
 }
 

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::PathBuf;
 use std::sync::{Arc, LazyLock, Mutex};
 
@@ -64,6 +64,17 @@ impl PosixVfs {
         PosixVfs { go_on: Some(Box::new(go_on)), ..self }
     }
 
+    /// A regular file for reading: what else has such a name may make a reader wait for ever.
+    fn opened(&self, name: &str) -> io::Result<File> {
+        let mut options = OpenOptions::new();
+        let file = options.read(true).custom_flags(libc::O_NONBLOCK).open(self.path(name))?;
+        match file.metadata()?.file_type() {
+            kind if kind.is_file() => Ok(file),
+            kind if kind.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
+            _ => Err(io::Error::other("expected a regular file")),
+        }
+    }
+
     fn path(&self, name: &str) -> PathBuf {
         assert!(!name.is_empty() && !name.contains(['/', '\0']), "{name:?} is no flat name");
         self.folder.join(name)
@@ -77,7 +88,7 @@ impl Vfs for PosixVfs {
     }
 
     fn open(&self, name: &str) -> io::Result<Arc<dyn VFile>> {
-        let file = File::open(self.path(name))?;
+        let file = self.opened(name)?;
         let length = usize::try_from(file.metadata()?.len()).map_err(io::Error::other)?;
         // A file system that cannot map is read instead.
         let region = Region::map(file.as_raw_fd(), length).ok().map(Arc::new);
@@ -134,7 +145,7 @@ impl Vfs for PosixVfs {
     }
 
     fn lock_shared(&self, name: &str) -> io::Result<Box<dyn Send + Sync>> {
-        self.lock_as(SharedLock::share, || match File::open(self.path(name)) {
+        self.lock_as(SharedLock::share, || match self.opened(name) {
             Ok(file) => lock_file(file.as_raw_fd(), false).map(|()| Some(file)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
@@ -152,7 +163,9 @@ impl Vfs for PosixVfs {
     fn describe(&self, name: &str) -> String {
         // Messages also name what no store would open.
         let path = if name.is_empty() { self.folder.clone() } else { self.folder.join(name) };
-        path.display().to_string()
+        // A message is a line, whatever a folder is called.
+        let text = path.display().to_string();
+        if text.contains(char::is_control) { text.escape_debug().to_string() } else { text }
     }
 }
 

@@ -8,7 +8,7 @@ use super::{KvSnapshot, Store, read_options};
 use pyo3::exceptions::{PyStopIteration, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple, PyType};
-use ssd_kv::{Db, Error};
+use ssd_kv::{Db, DbIter, Error};
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
@@ -50,7 +50,7 @@ struct Ahead {
     walk: Walk,
     /// Pairs that the walk went over and the user did not, next one first.
     ready: VecDeque<Parts>,
-    /// The key of the first of them, if they may be more than one.
+    /// The key of the first of them, as it sorts, if they may be more than one.
     first: Vec<u8>,
     /// The direction in which it did.
     forward: bool,
@@ -124,7 +124,7 @@ impl Ahead {
             }
             let pair = walk.pair();
             if self.ready.is_empty() && batch > 1 {
-                self.first.extend_from_slice(pair.key());
+                self.first.extend_from_slice(pair.sortable_key());
             }
             let mut parts = Parts::default();
             if shown.key {
@@ -145,7 +145,7 @@ impl Ahead {
 
     /// Let the walk stand where it was before it failed: over the pairs that are ready.
     fn return_to_first(&mut self) -> Result<(), Error> {
-        self.walk.seek(&self.first)?;
+        self.walk.seek_sortable(&self.first)?;
         if !self.forward {
             self.walk.step(true)?;
         }
@@ -236,6 +236,7 @@ type Any<'py> = Bound<'py, PyAny>;
 fn bounds_of(
     [start, stop, include_start, include_stop, prefix]: &[Any<'_>; 5],
     under: &[u8],
+    iter: &DbIter,
 ) -> PyResult<Bounds> {
     let (start, stop) = (bytes_or_none("start", start)?, bytes_or_none("stop", stop)?);
     let include_start = flag("include_start", include_start)?;
@@ -245,8 +246,12 @@ fn bounds_of(
             let what = "a range has a prefix, or a start and a stop, not both";
             return Err(PyTypeError::new_err(what));
         }
+        iter.check_prefix(&prefix).map_err(told)?;
         return Ok(prefix_bounds(&[under, &prefix].concat()));
     }
+    let sortable = |key| iter.sortable(key).map_err(told);
+    let start = start.as_deref().map(sortable).transpose()?;
+    let stop = stop.as_deref().map(sortable).transpose()?;
     let (start, stop) = (start.as_deref(), stop.as_deref());
     Ok(Range { start, stop, include_start, include_stop }.bounds(under))
 }
@@ -269,9 +274,9 @@ impl KvIter {
         let reverse = flag("reverse", &reverse)?;
         let (key, value) = (flag("include_key", &key)?, flag("include_value", &value)?);
         let (shared, under) = (store.shared.clone(), store.under.clone());
-        let bounds = bounds_of(&span, &under)?;
         let snapshot = snapshot.map(|snapshot| &snapshot.0);
         let iter = with(py, &shared, |db| db.iter(options, snapshot))?;
+        let bounds = bounds_of(&span, &under, &iter)?;
         let iter = if value { iter } else { iter.without_values() };
         let walk = Walk::new(iter, bounds, !reverse);
         let (ready, first) = (VecDeque::new(), Vec::new());

@@ -135,6 +135,19 @@ pub(super) fn awaited<'a>(
     }
 }
 
+/// Use the open store for something short, as `awaited` does.
+pub(super) fn briefly<T>(
+    py: Python<'_>,
+    shared: &Shared,
+    f: impl FnOnce(&Db) -> Result<T, Error>,
+) -> PyResult<T> {
+    check_open(shared)?;
+    let store = awaited(py, shared).map_err(told)?;
+    // It may have been closed while this waited for it.
+    let db = store.as_ref().ok_or_else(|| closed("the store"))?;
+    f(db).map_err(told)
+}
+
 /// Use the open store without holding up other threads of Python.
 pub(super) fn with<T: Send>(
     py: Python<'_>,

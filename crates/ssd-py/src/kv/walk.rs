@@ -15,7 +15,8 @@ enum WalkPosition {
     Behind,
 }
 
-/// The first key of a range, and the first one behind it; none where there is no bound.
+/// The first key of a range, and the first one behind it, in the form that sorts bytewise; none where there is no
+/// bound.
 pub(super) type Bounds = (Option<Vec<u8>>, Option<Vec<u8>>);
 
 /// The iterator of the engine, kept in a range. It moves no further than was asked for, so that a
@@ -52,8 +53,14 @@ impl Walk {
         LockedWalk { iter: self.iter.lock(), bounds: &self.bounds, position: &mut self.position }
     }
 
-    /// As `LockedWalk::seek`.
+    /// Go before the first pair whose key is not below `target`, but not out of the range.
     pub(super) fn seek(&mut self, target: &[u8]) -> Result<(), Error> {
+        let target = self.iter.sortable(target)?;
+        self.lock().seek(&target)
+    }
+
+    /// The same, with the form of a key that sorts bytewise.
+    pub(super) fn seek_sortable(&mut self, target: &[u8]) -> Result<(), Error> {
         self.lock().seek(target)
     }
 
@@ -71,7 +78,7 @@ pub(super) struct LockedWalk<'a> {
 }
 
 impl<'a> LockedWalk<'a> {
-    /// Go before the first pair whose key is not below `target`, but not out of the range.
+    /// As `Walk::seek_sortable`.
     fn seek(&mut self, target: &[u8]) -> Result<(), Error> {
         let (first, end) = self.bounds;
         *self.position = if first.as_deref().is_some_and(|first| target < first) {
@@ -79,7 +86,7 @@ impl<'a> LockedWalk<'a> {
         } else if end.as_deref().is_some_and(|end| target >= end) {
             WalkPosition::End
         } else {
-            self.iter.seek(target)?;
+            self.iter.seek_sortable(target)?;
             if self.iter.valid() { WalkPosition::Before } else { WalkPosition::End }
         };
         Ok(())
@@ -96,7 +103,7 @@ impl<'a> LockedWalk<'a> {
     fn forward(&mut self) -> Result<bool, Error> {
         match (*self.position, &self.bounds.0) {
             (WalkPosition::End, _) => return Ok(false),
-            (WalkPosition::Start, Some(first)) => self.iter.seek(first)?,
+            (WalkPosition::Start, Some(first)) => self.iter.seek_sortable(first)?,
             (WalkPosition::Start, None) => self.iter.seek_to_first()?,
             (WalkPosition::Before, _) => {}
             (WalkPosition::Behind, _) => self.iter.next()?,
@@ -105,7 +112,7 @@ impl<'a> LockedWalk<'a> {
             *self.position = WalkPosition::End;
             return Ok(false);
         }
-        let inside = self.bounds.1.as_deref().is_none_or(|end| self.iter.key() < end);
+        let inside = self.bounds.1.as_deref().is_none_or(|end| self.iter.sortable_key() < end);
         *self.position = if inside { WalkPosition::Behind } else { WalkPosition::Before };
         Ok(inside)
     }
@@ -114,7 +121,7 @@ impl<'a> LockedWalk<'a> {
         match (*self.position, &self.bounds.1) {
             (WalkPosition::Start, _) => return Ok(false),
             (WalkPosition::End, Some(end)) => {
-                self.iter.seek(end)?;
+                self.iter.seek_sortable(end)?;
                 if self.iter.valid() { self.iter.prev()? } else { self.iter.seek_to_last()? }
             }
             (WalkPosition::End, None) => self.iter.seek_to_last()?,
@@ -125,7 +132,7 @@ impl<'a> LockedWalk<'a> {
             *self.position = WalkPosition::Start;
             return Ok(false);
         }
-        let inside = self.bounds.0.as_deref().is_none_or(|first| self.iter.key() >= first);
+        let inside = self.bounds.0.as_deref().is_none_or(|first| self.iter.sortable_key() >= first);
         *self.position = if inside { WalkPosition::Before } else { WalkPosition::Behind };
         Ok(inside)
     }

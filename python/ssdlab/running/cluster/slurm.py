@@ -1,7 +1,12 @@
-"""Settings of jobs of SLURM, from a TOML file: those of `dask_jobqueue.SLURMCluster`."""
+"""Settings of jobs of SLURM, from a TOML file: those of `dask_jobqueue.SLURMCluster`.
+
+That writes them into a script as they are: here they are quoted for the shell, or for sbatch.
+"""
 
 from __future__ import annotations
 
+import re
+import shlex
 import sys
 from difflib import get_close_matches
 from pathlib import Path
@@ -52,13 +57,23 @@ KEYS = {
     "traces_size": Key(str, f"memory of a worker for traces that its runs share ({TRACES})"),
 }
 """What the file may say."""
+TO_SBATCH = ("partition", "account", "walltime", "name")
+"""Keys whose values stand in lines of #SBATCH."""
+TO_SHELL = ("python", "scratch", "worker_options")
+"""Keys whose values are words of the command that starts a worker."""
+TO_BOTH = ("interface", "host")
+"""Keys whose values the scheduler uses, too."""
+ADDRESS = re.compile(r"[\w.:%\[\]-]+")
+PLAIN = re.compile(r"[\w@%+=:,./-]+")
 
 
 def settings(file: str) -> Settings:
     """The cluster that `file` describes. Raises `ConfigError`."""
     values = _checked(file, _read(file))
     options = {
-        key.option: values[name] for name, key in KEYS.items() if key.option and name in values
+        key.option: _quoted(name, values[name])
+        for name, key in KEYS.items()
+        if key.option and name in values
     }
     options.setdefault("processes", values["cores"])
     scheduler = {"dashboard_address": f"{LOOPBACK}:0"}
@@ -66,12 +81,40 @@ def settings(file: str) -> Settings:
         scheduler["host"] = options.pop("host")
     options["scheduler_options"] = scheduler
     exports = {"cache": "SSDLAB_CACHE", "cache_size": "SSDLAB_CACHE_SIZE", "traces_size": TRACES}
-    lines = [f"export {name}={values[key]!r}" for key, name in exports.items() if key in values]
+    lines = [
+        f"export {name}={shlex.quote(values[key])}"
+        for key, name in exports.items()
+        if key in values
+    ]
     if lines:
         options["job_script_prologue"] = [*lines, *options.get("job_script_prologue", ())]
+    if "logs" in values:
+        # Its own lines have no quotes, and the folder that it makes must not have any.
+        skipped = options.get("job_directives_skip", ())
+        options["job_directives_skip"] = [*skipped, "#SBATCH -e ", "#SBATCH -o "]
+        of_a_job = f"{values['logs']}/{values.get('name', 'dask-worker')}-%J"
+        streams = [f"-{one[0]} {_for_sbatch(f'{of_a_job}.{one}')}" for one in ("err", "out")]
+        options["job_extra_directives"] = [*streams, *options.get("job_extra_directives", ())]
     return Settings(
         f"slurm:{file}", "SLURMCluster", options, values.get("least_jobs"), values["jobs"]
     )
+
+
+def _quoted(name: str, value: Any) -> Any:  # noqa: ANN401 - of a key
+    """The value of a key as the script needs it."""
+    if name in TO_SBATCH:
+        return _for_sbatch(value)
+    if name in TO_SHELL:
+        several = isinstance(value, list)
+        return [*map(shlex.quote, value)] if several else shlex.quote(value)
+    return value
+
+
+def _for_sbatch(value: str) -> str:
+    """A value as a word of an #SBATCH line, where a backslash counts in every kind of quotes."""
+    if PLAIN.fullmatch(value):
+        return value
+    return '"' + re.sub(r'([\\"])', r"\\\1", value) + '"'
 
 
 def _read(file: str) -> dict[str, Any]:
@@ -94,10 +137,8 @@ def _checked(file: str, values: dict[str, Any]) -> dict[str, Any]:
         elif not isinstance(value, KEYS[name].kind) or isinstance(value, bool):
             kind = {int: "a number", str: "a text", list: "a list of texts"}[KEYS[name].kind]
             errors.append(f"{file}: {name}: found {value!r}, expected {kind}: {KEYS[name].means}")
-        elif isinstance(value, int) and value < 1:
-            errors.append(f"{file}: {name}: found {value}, expected at least 1")
-        elif isinstance(value, list) and not all(isinstance(one, str) for one in value):
-            errors.append(f"{file}: {name}: found {value!r}, expected a list of texts")
+        elif expected := _expected(name, value):
+            errors.append(f"{file}: {name}: found {value!r}, expected {expected}")
     errors += [
         f"{file}: {name} is missing: {key.means}"
         for name, key in KEYS.items()
@@ -108,3 +149,14 @@ def _checked(file: str, values: dict[str, Any]) -> dict[str, Any]:
     if errors:
         raise ConfigError(errors)
     return values
+
+
+def _expected(name: str, value: Any) -> str:  # noqa: ANN401 - of a key
+    """What a value of the right kind should be; empty if it is."""
+    if isinstance(value, int):
+        return "" if value >= 1 else "at least 1"
+    if isinstance(value, list) and not all(isinstance(one, str) for one in value):
+        return "a list of texts"
+    if name in (*TO_SBATCH, "logs", "directives") and "\n" in "".join(value):
+        return "no line break"
+    return KEYS[name].means if name in TO_BOTH and not ADDRESS.fullmatch(value) else ""

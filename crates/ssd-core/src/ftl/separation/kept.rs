@@ -22,16 +22,13 @@ macro_rules! numbers {
     ($($number:ty)+) => {$(
         impl Kept for $number {
             fn save(&self, bytes: &mut Vec<u8>) {
-                let before = bytes.len();
                 bytes.extend_from_slice(&self.to_le_bytes());
-                debug_assert_eq!(bytes.len() - before, size_of::<$number>(), "another size");
             }
 
             fn load(&mut self, bytes: &mut &[u8]) -> Result<(), String> {
                 let (first, rest) = bytes
                     .split_first_chunk()
                     .ok_or("what its separation policy knows ends early")?;
-                debug_assert_eq!(bytes.len() - rest.len(), size_of::<$number>(), "another size");
                 (*self, *bytes) = (<$number>::from_le_bytes(*first), rest);
                 Ok(())
             }
@@ -63,7 +60,6 @@ impl Kept for bool {
         let mut flag = 0u8;
         flag.load(bytes)?;
         *self = flag == 1;
-        debug_assert!(flag > 0 || !*self, "a flag is another one");
         if flag < 2 { Ok(()) } else { Err(format!("a flag of its separation policy is {flag}")) }
     }
 }
@@ -71,7 +67,6 @@ impl Kept for bool {
 impl<T: Kept + Default> Kept for Option<T> {
     fn save(&self, bytes: &mut Vec<u8>) {
         self.is_some().save(bytes);
-        debug_assert!(bytes.last().is_some_and(|&flag| flag < 2), "another flag");
         self.iter().for_each(|inner| inner.save(bytes));
     }
 
@@ -79,7 +74,6 @@ impl<T: Kept + Default> Kept for Option<T> {
         let mut is_some = false;
         is_some.load(bytes)?;
         *self = is_some.then(T::default);
-        debug_assert_eq!(self.is_some(), is_some, "there is something else");
         self.iter_mut().try_for_each(|inner| inner.load(bytes))
     }
 }
@@ -104,7 +98,6 @@ tables!(Box<[T]>; [T; N], N;);
 impl<T: Kept + Default> Kept for Vec<T> {
     fn save(&self, bytes: &mut Vec<u8>) {
         (self.len() as u64).save(bytes);
-        debug_assert!(bytes.len() >= size_of::<u64>(), "a length is not saved");
         self.iter().for_each(|one| one.save(bytes));
     }
 
@@ -118,7 +111,6 @@ impl<T: Kept + Default> Kept for Vec<T> {
             one.load(bytes)?;
             self.push(one);
         }
-        debug_assert_eq!(self.len() as u64, length, "a list of another length");
         Ok(())
     }
 }
@@ -128,11 +120,9 @@ macro_rules! tuples {
         impl<$($Part: Kept),+> Kept for ($($Part,)+) {
             fn save(&self, bytes: &mut Vec<u8>) {
                 $(self.$at.save(bytes);)+
-                debug_assert!(!bytes.is_empty(), "a part is not saved");
             }
 
             fn load(&mut self, bytes: &mut &[u8]) -> Result<(), String> {
-                debug_assert!(size_of::<Self>() > 0, "nothing is to be loaded");
                 $(self.$at.load(bytes)?;)+
                 Ok(())
             }
@@ -144,7 +134,6 @@ tuples!((A 0, B 1) (A 0, B 1, C 2));
 impl Kept for Stream {
     fn save(&self, bytes: &mut Vec<u8>) {
         self.state().save(bytes);
-        debug_assert!(bytes.len() >= size_of_val(&self.state()), "a state is short");
     }
 
     fn load(&mut self, bytes: &mut &[u8]) -> Result<(), String> {
@@ -170,17 +159,13 @@ pub(super) use keeps;
 macro_rules! knows {
     ($Type:ident: $($field:ident),+ $(; given $($given:ident),+)? $(; if $sound:expr)?) => {
         fn save(&self, bytes: &mut Vec<u8>) {
-            let before = bytes.len();
             let $Type { $($field,)+ $($($given: _,)+)? } = self;
             $($crate::ftl::separation::kept::Kept::save($field, bytes);)+
-            debug_assert!(bytes.len() > before, "nothing is saved");
         }
 
         fn load(&mut self, bytes: &mut &[u8]) -> Result<(), String> {
-            let before = bytes.len();
             let $Type { $($field,)+ $($($given: _,)+)? } = self;
             $($crate::ftl::separation::kept::Kept::load($field, bytes)?;)+
-            debug_assert!(bytes.len() < before, "nothing is loaded");
             $(
                 let sound: fn(&$Type) -> bool = $sound;
                 if !sound(self) {

@@ -30,7 +30,6 @@ impl Ftl {
     pub(super) fn has_policy_of(&self, columns: &Columns) -> Result<(), String> {
         let there = (!columns.separation.is_empty()).then(|| policy_and_rest(&columns.separation));
         let there = there.transpose()?.map(|(name, _)| name);
-        debug_assert!(there.is_none_or(|name| !name.is_empty()), "a policy without a name");
         let here = self.separated.as_deref().map(|separated| separated.name.as_str());
         debug_assert_eq!(here.is_some(), self.separates(), "half of a policy");
         if there == here {
@@ -95,7 +94,6 @@ fn policy_and_rest(bytes: &[u8]) -> Result<(&str, &[u8]), String> {
     let (length, rest) = bytes.split_first_chunk().ok_or_else(short)?;
     let (name, rest) =
         rest.split_at_checked(u32::from_le_bytes(*length) as usize).ok_or_else(short)?;
-    debug_assert!(name.len() + rest.len() < bytes.len(), "bytes are read twice");
     let name = std::str::from_utf8(name).map_err(|_| "its separation policy has no name")?;
     Ok((name, rest))
 }

@@ -31,13 +31,8 @@ impl Ssd {
     /// # Errors
     /// The device is not prepared for it, or has no power.
     pub fn power_cut(&mut self) -> Result<&[Withdrawn], DeviceError> {
-        let Some(power) = &self.power else {
-            let why = "the device is not prepared for power cuts: set power.cut = \"on-request\"";
-            return Err(DeviceError::Power(why.to_string()));
-        };
-        if power.off_since.is_some() {
-            return Err(DeviceError::Power("power is off already: mount the device first".into()));
-        }
+        self.check_cut()?;
+        let power = self.power.as_ref().expect("it has been checked");
         let protected = power.config.power.buffer == BufferPower::Protected;
         let saved = if protected { self.pages_to_save() } else { Vec::new() };
         debug_assert!(!self.array.quiescing, "power is cut while the device stops");
@@ -66,6 +61,22 @@ impl Ssd {
         assert_eq!(self.gc.active(), 0, "a job survives");
         assert_eq!(self.ftl.owners.valid_pages(), 0, "the map survives");
         Ok(&self.power.as_ref().expect("seen").withdrawn)
+    }
+
+    /// An error if power cannot be cut.
+    ///
+    /// # Errors
+    /// As [`Ssd::power_cut`].
+    pub fn check_cut(&self) -> Result<(), DeviceError> {
+        match &self.power {
+            None => Err(DeviceError::Power(
+                "the device is not prepared for power cuts: set power.cut = \"on-request\"".into(),
+            )),
+            Some(power) if power.off_since.is_some() => {
+                Err(DeviceError::Power("power is off already: mount the device first".into()))
+            }
+            Some(_) => Ok(()),
+        }
     }
 
     /// Whether there is no power.

@@ -58,6 +58,7 @@ impl Ssd {
         let recovery = self.mount_until(None)?;
         debug_assert!(!recovery.interrupted, "nothing has cut it off");
         self.accept_requests(repeat)?;
+        self.schedule_next_cut();
         Ok(recovery)
     }
 

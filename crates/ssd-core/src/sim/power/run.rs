@@ -1,6 +1,5 @@
 //! Runs with cuts: power is cut when the configuration says so, the device mounts, and the run continues.
 
-use super::Withdrawn;
 use crate::config::{Config, PowerCut};
 use crate::host::device::{Device as _, DeviceError};
 use crate::host::request::Completion;
@@ -87,15 +86,17 @@ impl Ssd {
         }
     }
 
-    /// [`Ssd::power_cut`] at time `at`, before which nothing is left to happen.
-    ///
-    /// # Errors
-    /// As [`Ssd::power_cut`]; time would leave its range.
-    pub fn power_cut_at(&mut self, at: Nanos) -> Result<&[Withdrawn], DeviceError> {
-        if self.power.is_some() && !self.is_off() {
-            self.advance_to(at)?;
-        }
-        self.power_cut()
+    /// When the configuration cuts power next.
+    #[must_use]
+    pub fn next_cut(&self) -> Option<Nanos> {
+        let next = self.power.as_ref().map(|power| power.schedule.next);
+        next.filter(|&at| at != Nanos::NEVER)
+    }
+
+    /// The cuts that were due until the end of a mount never came: power was off.
+    pub(super) fn schedule_next_cut(&mut self) {
+        let now = self.array.now;
+        self.power.as_mut().expect("it has been mounted").schedule.draw(now);
     }
 
     /// Power is cut now, and the device mounts; cuts at given times may come before it has.
@@ -124,8 +125,7 @@ impl Ssd {
         }
         self.accept_requests(true)?;
         debug_assert!(!self.is_off(), "the device has not been mounted");
-        let now = self.array.now;
-        self.power.as_mut().expect("seen").schedule.draw(now);
+        self.schedule_next_cut();
         Ok(())
     }
 }

@@ -6,7 +6,7 @@ use super::super::key::MAX_SEQUENCE;
 use super::super::names::MAX_NUMBER;
 use super::{
     COMPACT_POINTER, COMPARATOR_TAG, DELETED_FILE, Edit, LAST_SEQUENCE, LEVELS, LOG_NUMBER,
-    NEW_FILE, NEXT_FILE, NewFile, PREVIOUS_LOG,
+    NEW_FILE, NEXT_FILE, NewFile, PREVIOUS_LOG, ROCKSDB_TAG,
 };
 
 impl Edit {
@@ -64,6 +64,8 @@ impl Edit {
                 self.added.push(NewFile { level, number, size, smallest, largest });
                 Ok(end)
             }
+            // Logs kept; files; column families; groups; blobs; and from 8192 on what others may skip.
+            10 | 100 | 102 | 103 | 200..=203 | 300 | 400 | 401 | 8192..=8447 => Err(ROCKSDB_TAG),
             _ => Err("an unknown tag"),
         }
     }

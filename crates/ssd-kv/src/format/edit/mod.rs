@@ -8,6 +8,9 @@ pub(crate) const LEVELS: usize = 7;
 /// The name of the only key order that is supported.
 pub(crate) const COMPARATOR: &str = "leveldb.BytewiseComparator";
 
+/// What is wrong with an edit that RocksDB wrote.
+pub(crate) const ROCKSDB_TAG: &str = "a tag of RocksDB's manifests";
+
 const COMPARATOR_TAG: u32 = 1;
 const LOG_NUMBER: u32 = 2;
 const NEXT_FILE: u32 = 3;

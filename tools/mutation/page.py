@@ -1,0 +1,120 @@
+"""docs/mutants.md: what the samples of mutants have shown, and of which code."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+from mutation.listing import SAMPLE, SEED, VERSION
+from mutation.results import VERDICTS, Entry, judged, reasons
+from mutation.witness import witness
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER = ROOT / "tools" / "mutation"
+KEPT = FOLDER / "results.jsonl"
+# In percent of the lines that an area has: when so many have been added or removed since a sample
+# was judged, its result is withdrawn.
+STALE = 20
+PAGES = "python/ssdlab/html"
+# Where an area is, as git names files, and how many of its mutants are drawn.
+AREAS = {
+    **{crate: ([f"crates/{crate}/src"], SAMPLE[crate]) for crate in SAMPLE},
+    "python": (["python/ssdlab", f":!{PAGES}"], 80),
+    "pages": ([PAGES], 40),
+}
+HEAD = f"""# Mutation testing
+
+A mutant is the program with one operator, value or branch changed. A test should fail on it; if
+none does, a test is missing or the line is not needed. The table is for a fixed random sample of
+each crate and of the Python package, in which the pages are counted for themselves.
+
+- *crates*: cargo-mutants {VERSION} generates the mutants, the seed {SEED} draws them, and the tests
+  of the crate run until one fails; those of `ssd-py`, a library for Python, are Python's. Mutants
+  that do not compile are replaced by the next ones. `make mutants-sample`.
+- *python*, *pages*: one change at most per line; texts and numbers transcribed from papers are not
+  changed, nor are `bench`, `validation` and `kv/bench.py`, which measure. The tests that run the
+  line, for at most 100 s, without those that need a browser, LevelDB's sources, signals or a full
+  disk. `make mutants-python-sample`.
+- *hangs*: takes a multiple of the processor time of the tests (8 times; Python 5 times). Counts as
+  caught.
+- *equivalent*: changes nothing that anybody can observe, for the reason given in
+  `tools/mutation/equivalent.txt` and `equivalent_python.txt`.
+- *open*: no test of them fails. *not run*: drawn and not judged, or caught by a test that is gone.
+
+A result is of the commit at which the first of its mutants was judged. When {STALE} % of the lines
+of the area have changed since, it says nothing of today's code: `make check` fails until
+`make docs` has withdrawn it, and the next sample judges its mutants anew. `make mutants` judges the
+changed lines of a branch; results are in `tools/mutation/results.jsonl`.
+
+| area | sample | caught | of these, hangs | equivalent | open | not run | judged at |
+|---|--:|--:|--:|--:|--:|--:|---|
+"""
+
+
+def text() -> str:
+    """The page."""
+    lines = KEPT.read_text(encoding="utf-8").splitlines() if KEPT.exists() else []
+    entries: dict[str, list[Entry]] = {area: [] for area in AREAS}
+    for entry in map(json.loads, lines):
+        entries[entry["area"]].append(entry)
+    known = {
+        **reasons(FOLDER / "equivalent.txt"),
+        **reasons(FOLDER / "equivalent_python.txt"),
+    }
+    rows = [_row(area, entries[area], known) for area in AREAS]
+    named = [
+        f"- `{entry['name']}`\n"
+        for area in AREAS
+        for entry in entries[area]
+        if judged(entry, known) == "unexplained"
+    ]
+    return HEAD + "".join(rows) + ("\nOpen:\n\n" + "".join(named) if named else "")
+
+
+def _row(area: str, entries: list[Entry], known: dict[str, str]) -> str:
+    sample = AREAS[area][1]
+    of_tests = [entry for entry in entries if entry["verdict"] != "unviable"]
+    nothing = f"| {area} | {sample} | | | | | {sample} |"
+    if not of_tests:
+        return f"{nothing} not judged |\n"
+    first = min(of_tests, key=lambda entry: (entry["date"], entry["commit"]))
+    when = f"{first['commit']} ({first['date']})"
+    if is_stale(first):
+        return f"{nothing} withdrawn: more than {STALE} % of the lines changed since {when} |\n"
+    count = dict.fromkeys(VERDICTS, 0)
+    for entry in of_tests:
+        gone = entry["by"] and not witness(ROOT, area, entry["by"])
+        count["not run" if gone else judged(entry, known)] += 1
+    missing = max(0, sample - len(of_tests)) + count["not run"] + count["undecided"]
+    caught = count["caught"] + count["hangs"]
+    cells = (sample, caught, count["hangs"], count["equivalent"], count["unexplained"], missing)
+    return f"| {area} | {' | '.join(map(str, cells))} | {when} |\n"
+
+
+def is_stale(entry: Entry) -> bool:
+    """Whether too many lines of an area have changed since its entry was judged."""
+    share = _changed_share(entry["area"], entry["commit"])
+    return share is not None and share > STALE
+
+
+@cache
+def _changed_share(area: str, commit: str) -> float | None:
+    """Percent of the lines of an area that were added or removed since; None without history."""
+    where = AREAS[area][0]
+    said = _git("diff", "--numstat", commit, "--", *where)
+    if said is None:
+        print(f"{area}: no commit {commit} here, its age is not checked", file=sys.stderr)
+        return None
+    numbers = [number for line in said.splitlines() for number in line.split("\t")[:2]]
+    files = (_git("ls-files", "--", *where) or "").splitlines()
+    lines = sum((ROOT / file).read_bytes().count(b"\n") for file in files)
+    return 100 * sum(int(number) for number in numbers if number != "-") / max(1, lines)
+
+
+def _git(*words: str) -> str | None:
+    command = ["git", "-C", str(ROOT), *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return None if done.returncode else done.stdout
