@@ -69,24 +69,31 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import sys
-from collections import Counter
 from pathlib import Path
 
 if importlib.util.find_spec("zstandard") is None:
     sys.stderr.write("check_run: the zstandard package is missing: pip install zstandard\n")
     sys.exit(2)
 
+from run_check.checks import Checks
+from run_check.class_numbers import ClassNumbers
+from run_check.course import Course
+from run_check.coverage import print_table
+from run_check.flash_numbers import FlashNumbers
+from run_check.host_numbers import HostNumbers
 from run_check.inputs import Findings, Geometry, Report, UnreadableError
 from run_check.latencies import check_requests
 from run_check.operations import Operations
 from run_check.owners import Owners
 from run_check.owners_cuts import OwnersUnderCuts
 from run_check.power import Power
+from run_check.power_numbers import PowerNumbers
+from run_check.raid_numbers import RaidNumbers
 from run_check.requests import Requests
 
 
-def check(folder: Path, limit: int = 20) -> Counter[str]:
-    """Check the run in `folder`; return the number of violations by rule."""
+def check(folder: Path, limit: int = 20) -> Findings:
+    """Check the run in `folder`; return the violations, and what was compared."""
     report = Report.read(folder)
     findings = Findings(limit)
     requests = Requests(folder, report, findings)
@@ -102,18 +109,33 @@ def check(folder: Path, limit: int = 20) -> Counter[str]:
     operations.read(folder)
     operations.finish()
     check_requests(report, requests, findings)
+    if report.get("version") is not None:
+        checks = Checks(report, findings)
+        HostNumbers(checks, requests, operations).check()
+        numbers = FlashNumbers(checks, requests, operations)
+        numbers.check()
+        PowerNumbers(checks, requests, operations).check()
+        RaidNumbers(checks, requests, operations).check()
+        ClassNumbers(checks, requests, operations).check(folder)
+        Course(checks, requests, operations, numbers).check(folder)
     print(f"{operations.lines} operations, {requests.count} requests checked")
-    return findings.counts
+    return findings
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run from the command line; return the exit code."""
     parser = argparse.ArgumentParser(description="Recompute a run's report from its logs.")
-    parser.add_argument("folder", type=Path, help="folder of the run")
+    parser.add_argument("folder", type=Path, nargs="?", help="folder of the run")
+    parser.add_argument("--coverage", action="store_true", help="print what is recomputed, by field")
     parser.add_argument("--limit", type=int, default=20, help="lines printed for each rule")
     options = parser.parse_args(arguments)
+    if options.coverage:
+        print_table()
+        return 0
+    if options.folder is None:
+        parser.error("the folder of a run, or --coverage")
     try:
-        counts = check(options.folder, options.limit)
+        counts = check(options.folder, options.limit).counts
     except UnreadableError as error:
         print(f"unreadable: {error}", file=sys.stderr)
         return 2

@@ -137,6 +137,8 @@ class Crossing:
             self._compare(f"traversals.{cause}", host * self.counts[cause])
         if self.path != "copyback":
             moved = sum(self.counts[cause] for cause in COPIES) - local
+            for cause in COPIES:
+                self.findings.look(f"controller.traversals.{cause}")
             found = sum(self.report.whole(f"controller.traversals.{cause}") for cause in COPIES)
             if moved != found:
                 place = f"{REPORT}:controller.traversals"
@@ -146,6 +148,7 @@ class Crossing:
             self._compare("pages_from_buffer", self.local)
 
     def _compare(self, key: str, expected: int) -> None:
+        self.findings.look(f"controller.{key}")
         found = self.report.whole(f"controller.{key}", 0)
         if found != expected:
             self.findings.add("traversals", f"{REPORT}:controller.{key}", expected, found)

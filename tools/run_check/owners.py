@@ -188,16 +188,20 @@ class Owners:
             "remap.commands": self.commands,
         }
         for path, expected in checks.items():
+            self.findings.look(path)
             found = report.number(path)
             if found != expected:
                 self.findings.add("owners", f"{REPORT}:{path}", expected, found)
         counts = Counter(count for count in self.holders.values() if count > 0)
         expected_counts = [counts[n] for n in range(1, max(counts, default=1) + 1)]
+        self.findings.look("remap.pages_by_owners")
         found_counts = report.get("remap.pages_by_owners")
         if found_counts != expected_counts:
             place = f"{REPORT}:remap.pages_by_owners"
             self.findings.add("owners", place, expected_counts, found_counts)
-        answered = report.whole("remap.copied" if self.copies_pages else "remap.shared", 0)
+        field = "remap.copied" if self.copies_pages else "remap.shared"
+        self.findings.look(field)
+        answered = report.whole(field, 0)
         # Some are replaced while they wait for their source, and copies of their own until they are
         # read.
         low = self.copied - report.whole("remap.waited", 0)
@@ -205,7 +209,7 @@ class Owners:
             low = min(low, report.whole("flash.programs.remap", 0))
         if not low <= answered <= self.copied + self.late:
             pages = f"{low} to {self.copied + self.late} pages"
-            self.findings.add("owners", f"{REPORT}:remap", pages, answered)
+            self.findings.add("owners", f"{REPORT}:{field}", pages, answered)
 
 
 def _pages_of(sources: str, line: int) -> list[int]:
