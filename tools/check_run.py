@@ -77,8 +77,10 @@ if importlib.util.find_spec("zstandard") is None:
 
 from run_check.checks import Checks
 from run_check.class_numbers import ClassNumbers
+from run_check.comparisons import Several
 from run_check.course import Course
 from run_check.coverage import print_table
+from run_check.exports import Exports
 from run_check.flash_numbers import FlashNumbers
 from run_check.host_numbers import HostNumbers
 from run_check.inputs import Findings, Geometry, Report, UnreadableError
@@ -87,6 +89,7 @@ from run_check.operations import Operations
 from run_check.owners import Owners
 from run_check.owners_cuts import OwnersUnderCuts
 from run_check.power import Power
+from run_check.pages import PAGE, Page
 from run_check.power_numbers import PowerNumbers
 from run_check.raid_numbers import RaidNumbers
 from run_check.requests import Requests
@@ -94,8 +97,10 @@ from run_check.requests import Requests
 
 def check(folder: Path, limit: int = 20) -> Findings:
     """Check the run in `folder`; return the violations, and what was compared."""
-    report = Report.read(folder)
     findings = Findings(limit)
+    if Several(folder, findings).check():
+        return findings
+    report = Report.read(folder)
     requests = Requests(folder, report, findings)
     geometry = Geometry.of(report)
     power = Power(folder, report, geometry, findings)
@@ -118,6 +123,9 @@ def check(folder: Path, limit: int = 20) -> Findings:
         RaidNumbers(checks, requests, operations).check()
         ClassNumbers(checks, requests, operations).check(folder)
         Course(checks, requests, operations, numbers).check(folder)
+        Exports(folder, report, requests, findings).check()
+        if (folder / PAGE).exists():
+            Page(folder, report, findings).check(requests)
     print(f"{operations.lines} operations, {requests.count} requests checked")
     return findings
 

@@ -32,7 +32,7 @@ class ClassNumbers:
             return
         checks = self.checks
         classes = checks.number("separation.classes")
-        checks.within("separation", "separation.host_classes", 1, classes)
+        checks.within("separation", "separation.host_classes", 0, classes)
         checks.within("separation", "separation.classes", 1, 2**16)
         physical, user = (checks.number(f"device.{key}_pages") for key in ("physical", "user"))
         share = float(checks.number("separation.open_pages") / (physical - user))

@@ -256,7 +256,8 @@ class Course:
         """
         written = self.arrived["write"]
         total = self.checks.number("host.pages_written")
-        if total < 2000 or self.operations.power.cuts or self.requests.copies:
+        waits_outside = bool(self.checks.number("config.host.max_outstanding"))
+        if total < 2000 or self.operations.power.cuts or self.requests.copies or waits_outside:
             return
         times = [self._when(written, share) for share in (0.5, 0.75)]
         programs = [self.counted["all"].at(at) for at in (*times, self.end + 1)]

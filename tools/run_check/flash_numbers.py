@@ -128,7 +128,9 @@ class FlashNumbers:
             running = self.operations.running(cause, self.end)
             checks.within("moves", f"{cause}.pages_moved", programs - stale - running, programs - stale)
             judged = self.operations.flash.stale[cause]
-            least = judged["certain"] if not self.checks.number("config.raid.group") else 0
+            # Updates of groups commit later, and requests that wait outside are admitted later.
+            later = ("config.raid.group", "config.host.max_outstanding")
+            least = 0 if any(map(checks.number, later)) else judged["certain"]
             most = judged["certain"] + judged["possible"]
             checks.within("moves", f"{cause}.pages_stale", least, most)
             left = reads - programs

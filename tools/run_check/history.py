@@ -118,10 +118,11 @@ class History:
             return
         block = self.geometry.block_number(op.channel, op.chip, op.plane, op.block)
         if op.kind == "program":
+            # The page of a copy-back is bound when its read starts.
             if self.filled[block] == 0:
-                self._open(block, op.start)
+                self._open(block, counted_at)
             self.filled[block] = op.page + 1
-            self.used.add(op.start, 1)
+            self.used.add(counted_at, 1)
         elif op.kind == "read" and op.cause in COPIES:
             self.jobs[block] = min(self.jobs.get(block, op.queued), op.queued)
         elif op.kind == "erase":
