@@ -58,8 +58,8 @@ class Exports:
             elif path.name == "perfetto.json.gz":
                 self._perfetto(json.loads(gzip.decompress(path.read_bytes())))
             elif path.suffix == ".csv":
-                rows = [*csv.reader(path.open(encoding="utf-8", newline=""))]
-                self._rows(path.name, lines_of(self.folder, name), rows)
+                found = lines_of(path.parent, name) or []
+                self._rows(path.name, lines_of(self.folder, name), found)
             elif path.suffix == ".parquet" and importlib.util.find_spec("pyarrow"):
                 self._parquet(path, name)
             elif path.suffix == ".npz" and importlib.util.find_spec("numpy"):

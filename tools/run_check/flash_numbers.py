@@ -46,24 +46,27 @@ class FlashNumbers:
         self._steady()
 
     def _operations(self) -> None:
-        counts, checks = self.operations.counts, self.checks
+        checks = self.checks
         if not self.requests.complete:
             return
         for cause in CAUSES:
             for kind, key in (("read", "reads"), ("program", "programs")):
-                checks.exactly("flash-count", f"flash.{key}.{cause}", counts[kind, cause])
-            if self.in_superblocks:
-                continue
-            checks.exactly("flash-count", f"flash.erases_by_cause.{cause}", counts["erase", cause])
+                self._count(f"flash.{key}.{cause}", kind, cause)
+            if not self.in_superblocks:
+                self._count(f"flash.erases_by_cause.{cause}", "erase", cause)
         by_cause = sum(self.checks.number(f"flash.erases_by_cause.{cause}") for cause in CAUSES)
         checks.exactly("flash-count", "flash.erases", by_cause)
         for cause, retries in self._retries().items():
             checks.exactly("retries", f"flash.retries.{cause}", retries)
-        programs = sum(counts["program", cause] for cause in CAUSES)
-        checks.exactly("waf", "waf.total", ratio(programs, self.written))
-        for cause in CAUSES:
-            expected = ratio(counts["program", cause], self.written)
-            checks.exactly("waf", f"waf.{cause}", expected)
+        programs = {cause: checks.number(f"flash.programs.{cause}") for cause in CAUSES}
+        checks.exactly("waf", "waf.total", ratio(sum(programs.values()), self.written))
+        for cause, count in programs.items():
+            checks.exactly("waf", f"waf.{cause}", ratio(count, self.written))
+
+    def _count(self, path: str, kind: str, cause: str) -> None:
+        count = self.operations.counts[kind, cause]
+        unsure = self.operations.unsure[kind, cause]
+        self.checks.within("flash-count", path, count - unsure, count)
 
     def _retries(self) -> dict[str, int]:
         """From how much longer than one read of the array a read took."""
