@@ -88,8 +88,8 @@ from run_check.latencies import check_requests
 from run_check.operations import Operations
 from run_check.owners import Owners
 from run_check.owners_cuts import OwnersUnderCuts
-from run_check.power import Power
 from run_check.pages import PAGE, Page
+from run_check.power import Power
 from run_check.power_numbers import PowerNumbers
 from run_check.raid_numbers import RaidNumbers
 from run_check.requests import Requests
@@ -134,7 +134,9 @@ def main(arguments: list[str] | None = None) -> int:
     """Run from the command line; return the exit code."""
     parser = argparse.ArgumentParser(description="Recompute a run's report from its logs.")
     parser.add_argument("folder", type=Path, nargs="?", help="folder of the run")
-    parser.add_argument("--coverage", action="store_true", help="print what is recomputed, by field")
+    parser.add_argument(
+        "--coverage", action="store_true", help="print what is recomputed, by field"
+    )
     parser.add_argument("--limit", type=int, default=20, help="lines printed for each rule")
     options = parser.parse_args(arguments)
     if options.coverage:

@@ -76,7 +76,10 @@ FEATURES: dict[str, tuple[Settings, ...]] = {
     ),
     "copyback": ({"gc.path": "copyback"}, {"gc.path": "copyback", "timing.busy_unit": "plane"}),
     "streams": ({"alloc.frontiers": "streams:3", "device.over_provisioning": 0.8},),
-    "link": ({"host.link_rate": "60 MB/s"}, {"host.link_rate": "90 MB/s", "host.link_duplex": "half"}),
+    "link": (
+        {"host.link_rate": "60 MB/s"},
+        {"host.link_rate": "90 MB/s", "host.link_duplex": "half"},
+    ),
     "partial": ({"device.page_size": "16 KiB"},),
     "new": (
         {"precondition.fill": 0, "precondition.overwrite": 0, "workload.read": 0.1},

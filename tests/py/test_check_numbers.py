@@ -7,11 +7,9 @@ in comparisons.
 from __future__ import annotations
 
 import copy
-import csv
-import gzip
 import json
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
@@ -24,8 +22,6 @@ from pairs import FEATURES, RAID
 from run_check.checks import pattern
 from run_check.coverage import CHECKED, NOT_DERIVABLE, fields
 from ssdlab import _core
-from ssdlab.export import export_run
-from ssdlab.html.write import report_folder
 
 Settings = dict[str, object]
 SHORT: Settings = {**LOGGED, "workload.requests": 1200}

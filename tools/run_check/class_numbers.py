@@ -11,9 +11,7 @@ from .operations import Operations
 from .requests import Requests
 
 UNITS = "units.csv.zst"
-UNIT_COLUMNS = (
-    *("event", "at", "handle", "data", "channel", "chip", "plane", "block", "pages"),
-)
+UNIT_COLUMNS = (*("event", "at", "handle", "data", "channel", "chip", "plane", "block", "pages"),)
 EVENTS = {"opened": "opened", "collected": "collected"}
 
 

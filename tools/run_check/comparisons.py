@@ -265,4 +265,3 @@ def _parsed(text: str | None, like: Any) -> Any:  # noqa: ANN401 - a field of a 
     if isinstance(like, int | float):
         return float(text or "nan")
     return text
-

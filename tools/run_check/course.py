@@ -197,9 +197,7 @@ class Course:
         self._erases(rows.get("erases", []))
         self._victims(rows.get("victim_invalid", []))
 
-    def _buckets(
-        self, name: str, rows: list[tuple[int, int, int, int]], values: list[int]
-    ) -> None:
+    def _buckets(self, name: str, rows: list[tuple[int, int, int, int]], values: list[int]) -> None:
         reached = -1
         for line, low, high, count in rows:
             if not reached < low <= high or high - low > low / 64:
@@ -295,7 +293,9 @@ class Course:
             return
         if found is not None:
             low = left_out if "no transient" not in reason else 0
-            checks.within("warmup", "warmup.recommended_requests", low, left_out + submitted / 2 + 1)
+            checks.within(
+                "warmup", "warmup.recommended_requests", low, left_out + submitted / 2 + 1
+            )
         log, longest = self.requests.log, 0.0
         for kind in ("write", "read"):
             latencies = [
@@ -310,8 +310,8 @@ class Course:
             elif share:
                 longest = max(longest, share)
         if longest and found is not None:
-            low = left_out + longest * submitted - 1
-            checks.within("warmup", "warmup.recommended_requests", low, left_out + submitted)
+            least = left_out + longest * submitted - 1
+            checks.within("warmup", "warmup.recommended_requests", least, left_out + submitted)
 
 
 def transient(means: list[float]) -> float | None:

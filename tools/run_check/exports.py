@@ -68,9 +68,7 @@ class Exports:
     def _differs(self, place: str, expected: object, found: object) -> None:
         self.findings.add("export", f"{FOLDER}/{place}", expected, found)
 
-    def _rows(
-        self, name: str, expected: list[list[str]] | None, found: list[list[str]]
-    ) -> None:
+    def _rows(self, name: str, expected: list[list[str]] | None, found: list[list[str]]) -> None:
         if expected is None:
             self._differs(name, "a table of the run", "none")
             return
@@ -160,7 +158,7 @@ class Exports:
 
     def _percentiles(self, place: str, values: list[int], found: dict[str, int]) -> None:
         """A percentile is the end of its bucket: at the value or a little above it."""
-        tens = [p for p in (1, 5, *range(10, 100, 10), 95, 99, 99.5, 99.9, 99.95, 99.99)]
+        tens = (1, 5, *range(10, 100, 10), 95, 99, 99.5, 99.9, 99.95, 99.99)
         known = [p for p in tens if len(values) * round(100 - p, 6) >= 1000]
         if values and [f"{p:.6f}" for p in known] != [*found]:
             self._differs(f"{place}: percentiles", known, [*found])

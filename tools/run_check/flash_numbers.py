@@ -129,7 +129,9 @@ class FlashNumbers:
             stale = checks.number(f"{cause}.pages_stale")
             # A program that runs at the end of the run has not switched the map yet.
             running = self.operations.running(cause, self.end)
-            checks.within("moves", f"{cause}.pages_moved", programs - stale - running, programs - stale)
+            checks.within(
+                "moves", f"{cause}.pages_moved", programs - stale - running, programs - stale
+            )
             judged = self.operations.flash.stale[cause]
             # Updates of groups commit later, and requests that wait outside are admitted later.
             later = ("config.raid.group", "config.host.max_outstanding")
@@ -300,7 +302,8 @@ class FlashNumbers:
             found = report.number(f"lifetime.{total}")
             if ends is not None:
                 written = checks.number("wear.host_bytes_written")
-                expected = None if ends[at] is None else written + ends[at] * each
+                end = ends[at]
+                expected = None if end is None else written + end * each
                 checks.exactly("lifetime", f"lifetime.{total}", expected)
             elif found is not None:
                 written = checks.number("wear.host_bytes_written")

@@ -274,7 +274,7 @@ class Replay:
         self.mapped = set(operations.flash.mapped_at_first)
         self.trimmed = self.unmapped = 0
         self.overtaken = 0
-        """Pages read that a TRIM has unmapped while the read waited, which may hold no data then."""
+        """Pages read that a TRIM has unmapped while the read waited."""
         self.fates: dict[tuple[int, int], str] = {}
         """What replaced the page `lpn` of the write `request`, unless it is the newest."""
         self.both = 0
@@ -294,7 +294,7 @@ class Replay:
             for lpn in range(first, first + table["pages"][number]):
                 self._page(kind, number, lpn, measured)
 
-    def _page(self, kind: str, number: int, lpn: int, measured: bool) -> None:  # noqa: FBT001
+    def _page(self, kind: str, number: int, lpn: int, measured: bool) -> None:
         if kind == "read":
             table, trims = self.requests.table, self.requests.trims.get(lpn, ())
             first, last = table["arrival"][number], table["completion"][number]

@@ -19,10 +19,9 @@ PAGE = "report.html"
 Curve: TypeAlias = "dict[str, Any]"
 Numbers: TypeAlias = "list[float | None]"
 UNITS = {
-    **{"ns": 1, "µs": 1e3, "ms": 1e6, "s": 1e9, "min": 6e10, "h": 3.6e12},
-    **{"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40, "PiB": 2**50},
-    **{"B/s": 1, "KiB/s": 2**10, "MiB/s": 2**20, "GiB/s": 2**30, "TiB/s": 2**40},
-    **{"k": 1e3, "M": 1e6, "G": 1e9, "%": 0.01, "d": 8.64e13},
+    **dict(zip(("ns", "µs", "ms", "s", "min", "h"), (1, 1e3, 1e6, 1e9, 6e10, 3.6e12), strict=True)),
+    **{f"{prefix}iB{per}": 1024.0**n for n, prefix in enumerate("KMGTP", 1) for per in ("", "/s")},
+    **dict(zip(("B", "B/s", "k", "M", "G", "%"), (1, 1, 1e3, 1e6, 1e9, 0.01), strict=True)),
 }
 """What units of printed numbers stand for, in those of report.json."""
 SHOWN = 0.006

@@ -6,7 +6,6 @@ from bisect import bisect_left, bisect_right
 
 from .checks import Checks
 from .host_numbers import BY_OPERATION, check_stats
-
 from .operations import Operations
 from .requests import Requests
 
@@ -73,9 +72,7 @@ class RaidNumbers:
         checks = self.checks
         planned = self.report.get("config.raid.fail")
         planned = [planned] if isinstance(planned, dict) else planned or []
-        come = sorted(
-            (at, one["chip"]) for one in planned if (at := _time_of(one)) <= self.end
-        )
+        come = sorted((at, one["chip"]) for one in planned if (at := _time_of(one)) <= self.end)
         if self.report.get(path) is None:
             if come and come[0][0] < self.end:
                 checks.exactly("failure", path, f"chips {[chip for _, chip in come]}")
@@ -148,5 +145,3 @@ class RaidNumbers:
 def _time_of(failure: dict[str, int]) -> int:
     """When a chip fails, ns."""
     return next(value for key, value in failure.items() if key.startswith("at"))
-
-
