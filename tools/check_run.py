@@ -2,8 +2,12 @@
 """Check a finished run from the outside: recompute its report from its logs.
 
     python tools/check_run.py runs/NAME [--limit N]
+    python tools/check_run.py --coverage
 
-Reads `report.json`, `requests.csv.zst`, `ops.csv.zst` and, where there is one, `state.csv.zst`.
+Reads `report.json`, `requests.csv.zst`, `ops.csv.zst` and, where there are any, the other logs,
+`series.csv`, `distributions.csv`, `report.html` and `export/`. Of a comparison, sweep or search it
+recomputes rows, means, intervals and ratios from the reports or lines of its runs. `--coverage`
+prints for every field of the report what recomputes it, or why no log determines it.
 Shares no code with the simulator. Prints one line for each violation,
 `RULE file:line: expected ..., found ...` (a path of keys instead of the line for report.json).
 Exit code 0 clean, 1 violations, 2 unreadable input.
@@ -60,8 +64,19 @@ of the channel. In the serial model, without read retries and slices, an operati
 has two times for programs of copies, and the shorter one starts when the read of its page ends,
 where both are on one busy unit. `controller.traversals.<cause>`: reads and programs that start in
 the measured interval, of copies less `controller.pages_from_buffer`. Page slots are held from the
-start of a copy's read to the end of its program. A percentile is exact to 1 % and one rank; it may
-be missing.
+start of a copy's read to the end of its program. What starts in the instant in which a measurement
+does, after a warm-up, may count or not.
+
+Whole reports (with `version`). A percentile is within 1/256 of the value of its rank, and null with
+fewer than ten values beyond. A row of the series at T is the state before anything at T happens, the
+last one that after everything. A page is used from the start of its program to the end of the erase
+of its unit, a unit free until its first program. A job lasts from when its victim is chosen: not
+after its first operation is queued, not before the job before it in its pool has ended. A program of
+the host switches the map if no newer write of its LPN has arrived by its end. Lifetime and wear over
+the life of the device follow where the log begins with a new device; elsewhere they are held against
+each other. A mount takes its records (16 bytes, of owners 32, each 64 begun take
+`power.nvram_time`), checkpoint pages, pages from the write buffer, scanned and compared pages, and
+erases, one after the other, each on all units side by side.
 """
 
 from __future__ import annotations

@@ -84,7 +84,14 @@ SUITES = {
     "ssd-trace": ["stand_in_patterns"],
     "ssd-host": ["file_layer", "shared", "machine", "cuts"],
     "ssd-kv": ["levels", "policies", "reuse", "bad_input", "model", "damage", "salvage", "faults"],
-    "ssdlab": ["test_scoring", "test_page_script", "test_seeds", "test_export", "test_reproduce"],
+    "ssdlab": [
+        "test_scoring",
+        "test_page_script",
+        "test_seeds",
+        "test_export",
+        "test_check_files",
+        "test_reproduce",
+    ],
 }
 # A bug that makes a test hang is caught too. The bound is on processor time, as a busy machine
 # takes longer; that on elapsed time is for what waits without end.
