@@ -64,17 +64,17 @@ of the channel. In the serial model, without read retries and slices, an operati
 has two times for programs of copies, and the shorter one starts when the read of its page ends,
 where both are on one busy unit. `controller.traversals.<cause>`: reads and programs that start in
 the measured interval, of copies less `controller.pages_from_buffer`. Page slots are held from the
-start of a copy's read to the end of its program. What starts in the instant in which a measurement
-does, after a warm-up, may count or not.
+start of a copy's read to the end of its program. What starts in the instant in which a
+measurement does, after a warm-up, may count or not.
 
 Whole reports (with `version`). A percentile is within 1/256 of the value of its rank, and null with
-fewer than ten values beyond. A row of the series at T is the state before anything at T happens, the
-last one that after everything. A page is used from the start of its program to the end of the erase
-of its unit, a unit free until its first program. A job lasts from when its victim is chosen: not
-after its first operation is queued, not before the job before it in its pool has ended. A program of
-the host switches the map if no newer write of its LPN has arrived by its end. Lifetime and wear over
-the life of the device follow where the log begins with a new device; elsewhere they are held against
-each other. A mount takes its records (16 bytes, of owners 32, each 64 begun take
+fewer than ten values beyond. A row of the series at T is the state before anything at T happens,
+the last one that after everything. A page is used from the start of its program to the end of the
+erase of its unit, a unit free until its first program. A job lasts from when its victim is chosen:
+not after its first operation is queued, not before the job before it in its pool has ended. A
+program of the host switches the map if no newer write of its LPN has arrived by its end. Lifetime
+and wear over the life of the device follow where the log begins with a new device; elsewhere they
+are held against each other. A mount takes its records (16 bytes, of owners 32, each 64 begun take
 `power.nvram_time`), checkpoint pages, pages from the write buffer, scanned and compared pages, and
 erases, one after the other, each on all units side by side.
 """

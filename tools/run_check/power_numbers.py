@@ -23,6 +23,7 @@ class PowerNumbers:
         self.checks, self.requests, self.operations = checks, requests, operations
         self.report, self.geometry = checks.report, operations.geometry
         self.since = self.report.whole("time.measured_from")
+        self.waits_outside = bool(self.report.number("config.host.max_outstanding"))
         mounts = operations.power.mounts
         self.mounts = [mount for mount in mounts if mount.cut >= self.since and mount.end >= 0]
 
@@ -150,7 +151,8 @@ class PowerNumbers:
             if arrival < 0 or arrival > cut or 0 <= completion < cut:
                 continue
             possible.append(number)
-            if arrival < cut < completion:
+            # With a limit some of them wait outside the device.
+            if arrival < cut < completion and not self.waits_outside:
                 certain.append(number)
         return certain, possible
 
