@@ -111,6 +111,7 @@ SUITES = {
         "test_store_files",
         "test_sweep",
         "test_search",
+        "test_check_files",
         "test_reproduce",
     ],
 }

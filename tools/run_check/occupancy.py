@@ -118,6 +118,7 @@ class Occupancy:
         path = f"device.utilisation.{kind}"
         if report.get(path) is None:
             return
+        self.findings.look(f"{path}.{index}")
         found = report.number(f"{path}.{index}")
         if found is None or not busy - 1e-6 <= found <= busy + slack + 1e-6:
             self.findings.add("utilisation", f"{REPORT}:{path}[{index}]", f"{busy:.9f}", found)
