@@ -438,6 +438,9 @@ BROKEN_DEGRADED: list[tuple[str, Callable[[Run], None]]] = [
     ("failed-chip ops.csv.zst:6:", report_value("raid.failure.replaced_at", [None])),
     ("failed-chip ops.csv.zst:6:", report_value("raid.failure.replaced_at", [621])),
     ("failed-chip ops.csv.zst:4:", report_value("raid.failure.chips", [1])),
+    # Nor does collection go on there.
+    ("failed-chip ops.csv.zst:5:", op_value(3, op="erase", cause="gc", channel=0, start=400)),
+    ("failed-chip ops.csv.zst:6:", op_value(4, cause="gc", start=480)),
     # What is computed is read while the update of its group runs.
     ("parity-lock ops.csv.zst:4:", op_value(2, start=249, queued=249)),
     ("parity-lock ops.csv.zst:5:", updated_while_computed),
