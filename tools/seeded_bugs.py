@@ -48,6 +48,7 @@ SUITES = {
         "metamorphic",
         "timing",
         "functional_equals_timed",
+        "functional_random",
         "naive_ftl",
         "interconnect",
         "conservation",
