@@ -108,7 +108,7 @@ class Occupancy:
         command = report.duration("config.timing.command_ns")
         for index, chip in enumerate(self.chips):
             self._compare(report, "chip", index, chip.length / length, 0.0)
-        # In the pipelined model an operation holds its channel for the bus alone, which may take no time.
+        # Pipelined, an operation holds its channel for the bus alone, which may take no time.
         pipelined = report.get("config.timing.model") == "pipelined"
         on_bus = pipelined or any(transfer.reached > 0 for transfer in self.transfers)
         for index, transfer in enumerate(self.transfers):
