@@ -176,6 +176,20 @@ fn a_timed_run_goes_on_with_what_the_victim_policy_knows() {
     }
 }
 
+/// A page whose plane has no room goes to the next plane of its unit, then to another unit.
+#[test]
+fn several_planes_of_a_unit_and_several_units_of_a_pool() {
+    for shape in [[1, 1, 2], [1, 1, 3], [1, 1, 4], [1, 2, 2], [2, 1, 3]] {
+        for (unit, soft) in [(BusyUnit::Chip, 2), (BusyUnit::Channel, 9), (BusyUnit::Plane, 2)] {
+            for frontiers in FRONTIERS {
+                let mut c = base(shape, PoolScope::Device, frontiers);
+                (c.timing.busy_unit, c.gc.trigger) = (unit, vec![free_blocks(soft)]);
+                compare(&c, 2500, 0.0);
+            }
+        }
+    }
+}
+
 /// Random ties draw from the same stream in both.
 #[test]
 fn every_tie_rule_of_greedy() {
