@@ -217,7 +217,7 @@ impl Ssd {
                 let moved_all = job.in_flight == 0;
                 spare.into_iter().for_each(|slot| self.array.ops.remove(slot));
                 if moved_all {
-                    self.finish_job(pool, victim);
+                    self.queue_erase(pool, victim);
                 }
                 return;
             };
@@ -280,17 +280,9 @@ impl Ssd {
         }
     }
 
-    /// Nothing is left to copy: the victim is erased, if its chip is there.
     #[inline(never)]
-    fn finish_job(&mut self, pool: PoolId, victim: BlockId) {
-        self.ftl.begin_erase(victim);
-        if self.pool_is_dead(pool) {
-            return self.job_is_off(pool);
-        }
-        self.queue_erase(pool, victim);
-    }
-
     fn queue_erase(&mut self, pool: PoolId, victim: BlockId) {
+        self.ftl.begin_erase(victim);
         let members = self.ftl.geo.members;
         let job = self.gc.job(pool);
         assert_eq!(job.victim, victim, "{pool:?} erases the block of another job");
