@@ -46,6 +46,7 @@ SUITES = {
         "metamorphic",
         "timing",
         "functional_equals_timed",
+        "functional_random",
         "naive_ftl",
         "interconnect",
         "conservation",

@@ -410,6 +410,8 @@ class Flash:
         self.commit_all(last)
         if self.requests.buffered:
             self._clear_buffered()
+        if self.failures.all:
+            self._clear_unprogrammed()
         if self.requests.complete:
             self._find_lost()
         for lpn, suspect in self.suspects.items():
@@ -455,6 +457,27 @@ class Flash:
                 expected = f"a program of LPN {lpn} for the write that arrived at {arrival}"
                 found = f"the newest one written at {born}" if born >= 0 else "none"
                 self.findings.add("lost-write", OPS, expected, found)
+
+    def _clear_unprogrammed(self) -> None:
+        """Clear suspects replaced by what an update did not program, as its chip was missing.
+
+        The group knows the new data, or a parity that is gone, and no line of the log does.
+        """
+        table = self.requests.table
+        changes = (REQUEST_KINDS.index("write"), REQUEST_KINDS.index("trim"))
+        for number, kind in enumerate(table["kind"]):
+            if kind not in changes or not self.suspects:
+                continue
+            arrival, first = table["arrival"][number], table["lpn"][number]
+            done = self.requests.completion(number)
+            pages = range(first, first + table["pages"][number])
+            for lpn in {*pages, *(self.parity.parity_of(page) for page in pages)}:
+                suspect = self.suspects.get(lpn)
+                if suspect is None or not suspect.born < arrival <= suspect.time:
+                    continue
+                until = done if done >= 0 else suspect.time
+                if self.parity.may_be_missing(lpn, arrival, until, self.failures):
+                    del self.suspects[lpn]
 
     def _clear_buffered(self) -> None:
         """Clear suspects overwritten in the controller by a write that never reached flash."""
