@@ -2,8 +2,12 @@
 """Check a finished run from the outside: recompute its report from its logs.
 
     python tools/check_run.py runs/NAME [--limit N]
+    python tools/check_run.py --coverage
 
-Reads `report.json`, `requests.csv.zst`, `ops.csv.zst` and, where there is one, `state.csv.zst`.
+Reads `report.json`, `requests.csv.zst`, `ops.csv.zst` and, where there are any, the other logs,
+`series.csv`, `distributions.csv`, `report.html` and `export/`. Of a comparison, sweep or search it
+recomputes rows, means, intervals and ratios from the reports or lines of its runs. `--coverage`
+prints for every field of the report what recomputes it, or why no log determines it.
 Shares no code with the simulator. Prints one line for each violation,
 `RULE file:line: expected ..., found ...` (a path of keys instead of the line for report.json).
 Exit code 0 clean, 1 violations, 2 unreadable input.
@@ -54,14 +58,25 @@ the erases in the measured interval; one that runs at either end of it may count
 `host.pages_trimmed` counts pages that were mapped, at most those of the trims.
 `device.utilisation.chip[i]`, i = channel * chips + chip: share of the measured interval in which
 some operation holds the chip; `.channel[]`: the same of the logged bus intervals, up to one
-`timing.command_ns` per operation more; where the whole log has no bus interval, of the operations
-of the channel. In the serial model, without read retries and slices, an operation takes what
-`[timing]`, `[controller]` and `[interconnect]` of the resolved config say; `gc.path = "selective"`
+`timing.command_ns` per operation more; in the serial model, where the whole log has no bus
+interval, of the operations of the channel. There, without read retries and slices, an operation
+takes what `[timing]`, `[controller]` and `[interconnect]` of the resolved config say; `gc.path = "selective"`
 has two times for programs of copies, and the shorter one starts when the read of its page ends,
 where both are on one busy unit. `controller.traversals.<cause>`: reads and programs that start in
 the measured interval, of copies less `controller.pages_from_buffer`. Page slots are held from the
-start of a copy's read to the end of its program. A percentile is exact to 1 % and one rank; it may
-be missing.
+start of a copy's read to the end of its program. What starts in the instant in which a
+measurement does, after a warm-up, may count or not.
+
+Whole reports (with `version`). A percentile is within 1/256 of the value of its rank, and null with
+fewer than ten values beyond. A row of the series at T is the state before anything at T happens,
+the last one that after everything. A page is used from the start of its program to the end of the
+erase of its unit, a unit free until its first program. A job lasts from when its victim is chosen:
+not after its first operation is queued, not before the job before it in its pool has ended. A
+program of the host switches the map if no newer write of its LPN has arrived by its end. Lifetime
+and wear over the life of the device follow where the log begins with a new device; elsewhere they
+are held against each other. A mount takes its records (16 bytes, of owners 32, each 64 begun take
+`power.nvram_time`), checkpoint pages, pages from the write buffer, scanned and compared pages, and
+erases, one after the other, each on all units side by side.
 """
 
 from __future__ import annotations
@@ -69,26 +84,38 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import sys
-from collections import Counter
 from pathlib import Path
 
 if importlib.util.find_spec("zstandard") is None:
     sys.stderr.write("check_run: the zstandard package is missing: pip install zstandard\n")
     sys.exit(2)
 
+from run_check.checks import Checks
+from run_check.class_numbers import ClassNumbers
+from run_check.comparisons import Several
+from run_check.course import Course
+from run_check.coverage import print_table
+from run_check.exports import Exports
+from run_check.flash_numbers import FlashNumbers
+from run_check.host_numbers import HostNumbers
 from run_check.inputs import Findings, Geometry, Report, UnreadableError
 from run_check.latencies import check_requests
 from run_check.operations import Operations
 from run_check.owners import Owners
 from run_check.owners_cuts import OwnersUnderCuts
+from run_check.pages import PAGE, Page
 from run_check.power import Power
+from run_check.power_numbers import PowerNumbers
+from run_check.raid_numbers import RaidNumbers
 from run_check.requests import Requests
 
 
-def check(folder: Path, limit: int = 20) -> Counter[str]:
-    """Check the run in `folder`; return the number of violations by rule."""
-    report = Report.read(folder)
+def check(folder: Path, limit: int = 20) -> Findings:
+    """Check the run in `folder`; return the violations, and what was compared."""
     findings = Findings(limit)
+    if Several(folder, findings).check():
+        return findings
+    report = Report.read(folder)
     requests = Requests(folder, report, findings)
     geometry = Geometry.of(report)
     power = Power(folder, report, geometry, findings)
@@ -102,18 +129,38 @@ def check(folder: Path, limit: int = 20) -> Counter[str]:
     operations.read(folder)
     operations.finish()
     check_requests(report, requests, findings)
+    if report.get("version") is not None:
+        checks = Checks(report, findings)
+        HostNumbers(checks, requests, operations).check()
+        numbers = FlashNumbers(checks, requests, operations)
+        numbers.check()
+        PowerNumbers(checks, requests, operations).check()
+        RaidNumbers(checks, requests, operations).check()
+        ClassNumbers(checks, requests, operations).check(folder)
+        Course(checks, requests, operations, numbers).check(folder)
+        Exports(folder, report, requests, findings).check()
+        if (folder / PAGE).exists():
+            Page(folder, report, findings).check(requests)
     print(f"{operations.lines} operations, {requests.count} requests checked")
-    return findings.counts
+    return findings
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run from the command line; return the exit code."""
     parser = argparse.ArgumentParser(description="Recompute a run's report from its logs.")
-    parser.add_argument("folder", type=Path, help="folder of the run")
+    parser.add_argument("folder", type=Path, nargs="?", help="folder of the run")
+    parser.add_argument(
+        "--coverage", action="store_true", help="print what is recomputed, by field"
+    )
     parser.add_argument("--limit", type=int, default=20, help="lines printed for each rule")
     options = parser.parse_args(arguments)
+    if options.coverage:
+        print_table()
+        return 0
+    if options.folder is None:
+        parser.error("the folder of a run, or --coverage")
     try:
-        counts = check(options.folder, options.limit)
+        counts = check(options.folder, options.limit).counts
     except UnreadableError as error:
         print(f"unreadable: {error}", file=sys.stderr)
         return 2

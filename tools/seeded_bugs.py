@@ -46,6 +46,7 @@ SUITES = {
         "metamorphic",
         "timing",
         "functional_equals_timed",
+        "functional_random",
         "naive_ftl",
         "interconnect",
         "conservation",
@@ -111,6 +112,7 @@ SUITES = {
         "test_store_files",
         "test_sweep",
         "test_search",
+        "test_check_files",
         "test_reproduce",
     ],
 }

@@ -1,6 +1,8 @@
 """Runs with logs, the external checker on them, and logs that are changed to break a rule."""
 
+import contextlib
 import csv
+import io
 import subprocess
 import sys
 from collections.abc import Callable
@@ -9,6 +11,11 @@ from pathlib import Path
 import zstandard
 
 from running import ROOT, SMALL
+
+sys.path.insert(0, str(ROOT / "tools"))
+
+import check_run
+from run_check.inputs import Findings
 
 LOGGED: dict[str, object] = {
     **SMALL,
@@ -58,3 +65,11 @@ def violates(folder: Path, rule: str) -> None:
     done = subprocess.run(tool, capture_output=True, text=True, check=False)
     assert done.returncode == 1, done.stdout + done.stderr
     assert f"violated: {rule}," in done.stdout, done.stdout[-500:]
+
+
+def findings_in(folder: Path) -> tuple[Findings, str]:
+    """What the checker finds in a folder, and what it prints; in this process."""
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        findings = check_run.check(folder, 5)
+    return findings, out.getvalue()

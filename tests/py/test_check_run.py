@@ -433,11 +433,22 @@ def updated_while_computed(run: Run) -> None:
     run.ops[3:3] = parse(OP_HEADER, ops)
 
 
+ERASE_ON_CHIP_0 = {
+    "op": "erase",
+    "cause": "gc",
+    "channel": 0,
+    **dict.fromkeys(("page", "lpn", "sequence", "bus_start", "bus_end"), ""),
+    **dict.fromkeys(("queued", "start", "array_start"), 410),
+    **dict.fromkeys(("end", "array_end"), 490),
+}
 BROKEN_DEGRADED: list[tuple[str, Callable[[Run], None]]] = [
     # No spare comes, or only after the rebuild has begun, or another chip has failed.
     ("failed-chip ops.csv.zst:6:", report_value("raid.failure.replaced_at", [None])),
     ("failed-chip ops.csv.zst:6:", report_value("raid.failure.replaced_at", [621])),
     ("failed-chip ops.csv.zst:4:", report_value("raid.failure.chips", [1])),
+    # Nor does collection go on there.
+    ("failed-chip ops.csv.zst:5:", op_value(3, **ERASE_ON_CHIP_0)),
+    ("failed-chip ops.csv.zst:6:", op_value(4, cause="gc", start=480)),
     # What is computed is read while the update of its group runs.
     ("parity-lock ops.csv.zst:4:", op_value(2, start=249, queued=249)),
     ("parity-lock ops.csv.zst:5:", updated_while_computed),

@@ -84,6 +84,7 @@ CASES: dict[str, dict[str, object]] = {
         f"pipelined-{unit}": {"timing.busy_unit": unit, "timing.command": "300 ns"}
         for unit in ("chip", "plane")
     },
+    "pipelined-no-transfer": {"timing.transfer": "0 ns", "timing.command": "300 ns"},
     "multi-plane": {**MULTI, "gc.window": 4},
     "multi-plane-one-frontier": {**MULTI, "alloc.frontiers": "single"},
     "copyback": {"gc.path": "copyback"},
@@ -184,6 +185,14 @@ CASES: dict[str, dict[str, object]] = {
         "raid.fail": {"chip": 1, "at": "20 ms"},
         "raid.spares": 1,
         "raid.reads": "reconstruct-if-busy",
+    },
+    "redirected-without-spare": {
+        **REDIRECT,
+        "raid.fail": {"chip": 1, "at": "9 ms"},
+        "host.queue_depth": 16,
+        "run.seed": 6,
+        "workload.read": 0.1,
+        "workload.requests": 1500,
     },
     "redirected": REDIRECT,
     "redirected-bursts": {**REDIRECT, **OPEN, "workload.warmup_requests": 300},

@@ -71,6 +71,7 @@ class Crossing:
         self.geometry, self.report, self.findings = geometry, report, findings
         self.since = report.whole("time.measured_from", 0)
         self.path = report.get("config.gc.path")
+        self.shares = report.get("config.remap.mode") == "share"
         fixed = report.get("config.interconnect.model") in ("none", "formula")
         retries = ("retry_probability", "retry_growth")
         plain = not any(report.number(f"config.controller.{key}") for key in retries)
@@ -100,7 +101,8 @@ class Crossing:
             return
         depth = {"channel": 1, "chip": 2, "plane": 3}[self.geometry.busy_unit]
         unit = (op.channel, op.chip, op.plane)[:depth]
-        sources = self.reads[op.lpn, op.sequence]
+        # Of a page with several owners a copy may name another one.
+        sources = self.reads[-1 if self.shares else op.lpn, op.sequence]
         if op.kind == "read":
             sources.append(Read(op.channel, unit, op.start, op.end))
         elif sources:
@@ -137,6 +139,8 @@ class Crossing:
             self._compare(f"traversals.{cause}", host * self.counts[cause])
         if self.path != "copyback":
             moved = sum(self.counts[cause] for cause in COPIES) - local
+            for cause in COPIES:
+                self.findings.look(f"controller.traversals.{cause}")
             found = sum(self.report.whole(f"controller.traversals.{cause}") for cause in COPIES)
             if moved != found:
                 place = f"{REPORT}:controller.traversals"
@@ -146,6 +150,7 @@ class Crossing:
             self._compare("pages_from_buffer", self.local)
 
     def _compare(self, key: str, expected: int) -> None:
+        self.findings.look(f"controller.{key}")
         found = self.report.whole(f"controller.{key}", 0)
         if found != expected:
             self.findings.add("traversals", f"{REPORT}:controller.{key}", expected, found)

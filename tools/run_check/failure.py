@@ -7,8 +7,7 @@ from typing import cast
 
 from .inputs import OPS, Findings, Geometry, Op, Report
 
-# What a chip still does for a job of collection that its failure has met.
-WINDS_UP = ("gc", "wear")
+COPIES = ("gc", "wear")
 
 
 @dataclass
@@ -39,6 +38,9 @@ class Failures:
             for name in ("chips", "failed_at", "replaced_at")
         ]
         self.all = [Failure(*row) for row in zip(*columns, strict=True)]
+        self.copies_back = report.get("config.gc.path") == "copyback"
+        # Start of the reads of copy-backs that end at this time on this chip.
+        self.reads: dict[tuple[int, int], int] = {}
 
     def chip_of(self, address: int) -> int:
         """Return the chip of a page, counted over the device."""
@@ -50,14 +52,19 @@ class Failures:
         return any(each.chip == chip and each.misses(since, until) for each in self.all)
 
     def take(self, op: Op) -> None:
-        """Nothing starts on a missing chip, except what ends a job of collection."""
-        if not self.all or op.cause in WINDS_UP:
+        """Nothing starts on a missing chip; a copy-back that has begun is two lines."""
+        if not self.all:
             return
         chip = op.channel * self.geometry.chips + op.chip
+        start = op.start
+        if self.copies_back and op.cause in COPIES and op.kind == "read":
+            self.reads[chip, op.end] = op.start
+        elif self.copies_back and op.cause in COPIES and op.kind == "program":
+            start = self.reads.get((chip, op.start), op.start)
         if any(
             each.chip == chip
-            and each.failed < op.start
-            and (each.replaced is None or each.replaced > op.start)
+            and each.failed < start
+            and (each.replaced is None or each.replaced > start)
             for each in self.all
         ):
             place = f"{OPS}:{op.line}"

@@ -5,11 +5,14 @@ from __future__ import annotations
 import heapq
 import sys
 from array import array
+from bisect import bisect_left, bisect_right
+from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
 from .cuts import Cuts
 from .failure import Failures
+from .history import History
 from .inputs import (
     OPS,
     REPORT,
@@ -53,10 +56,14 @@ class Flash:
         parity: Parity,
         failures: Failures,
         owners: Owners | None,
+        history: History,
     ) -> None:
         """Start with every block erased; `owners`: of a run with copies."""
+        self.history = history
         self.failures = failures
         self.lost: dict[int, int] = {}
+        self.lost_at_once = 0
+        """Pages that chips held when they failed."""
         self.owners = owners
         self.geometry = geometry
         self.requests = requests
@@ -76,6 +83,13 @@ class Flash:
         self.suspects: dict[int, Suspect] = {}
         self.copies: dict[tuple[int, int], list[tuple[int, int]]] = {}
         self.copies_lost: list[int] = []
+        self.moving: dict[int, str] = {}
+        """The cause of each program of a copy that has not ended, by its line."""
+        self.stale: dict[str, Counter[str]] = {cause: Counter() for cause in COPIES}
+        """Programs of copies by whether their page was invalid by then: `certain` or `possible`."""
+        self.switched: dict[int, tuple[int, int]] = {}
+        """Number and end of the last program of the host to which the map has switched, by LPN."""
+        self.mapped_at_first: set[int] = set()
         self.rebuilds: set[int] = set()
         """Their lines."""
         self.cuts: Cuts | None = None
@@ -108,12 +122,14 @@ class Flash:
             if self.filled[number] != page:
                 self.findings.add("page-order", place, f"page {self.filled[number]}", page)
             self.filled[number] = max(self.filled[number], page + 1)
+            self.history.holds(number, page)
             address = number * self.geometry.pages + page
             self.lpn_of[address], self.sequence_of[address] = lpn, sequence
             address_of[line] = address
             if self.owners is not None:
                 continue
             if valid == 1 and lpn >= 0:
+                self.mapped_at_first.add(lpn)
                 self.map.reach(lpn)
                 if self.map["home"][lpn] >= 0:
                     self.findings.add("state", place, f"one valid page of LPN {lpn}", "another")
@@ -150,6 +166,7 @@ class Flash:
                     if first <= home < first + pages:
                         self.map["home"][lpn] = -1
                         self.lost[lpn] = self.sequence_of[home]
+                        self.lost_at_once += 1
             if failure.replaced is not None and failure.replaced <= now and not failure.is_over:
                 failure.is_over = True
                 self.commit_all(failure.replaced)
@@ -162,7 +179,11 @@ class Flash:
     def commit_all(self, now: int) -> None:
         """Switch the map for programs that ended by `now` and are not outdated."""
         while self.pending and self.pending[0][0] <= now:
-            end, _, lpn, sequence, address = heapq.heappop(self.pending)
+            end, line, lpn, sequence, address = heapq.heappop(self.pending)
+            if line in self.moving:
+                self._judge_copy(self.moving.pop(line), end, lpn, sequence)
+            else:
+                self._switch(end, lpn, sequence)
             if self.cuts is not None:
                 self.cuts.put(lpn, sequence, address)
             if sequence >= self.map["committed"][lpn]:
@@ -171,6 +192,28 @@ class Flash:
                 if self.failures.all and self._is_gone(address, end):
                     self.map["home"][lpn] = -1
                     self.lost[lpn] = sequence
+
+    def _switch(self, end: int, lpn: int, sequence: int) -> None:
+        """A host program switches the map if its write is the newest that was admitted by then."""
+        if sequence < self.map["started"][lpn]:
+            return
+        born = self.map["born"][lpn]
+        arrivals = self.requests.writes.get(lpn, [])
+        newer = bisect_left(arrivals, end) - bisect_right(arrivals, born)
+        if newer <= 0:
+            self.switched[lpn] = (sequence, end)
+
+    def _judge_copy(self, cause: str, end: int, lpn: int, sequence: int) -> None:
+        """Tell whether the page of a copy was overwritten or trimmed before its program ended."""
+        newest, since = self.switched.get(lpn, (-1, -1))
+        overtaking = self.map["started"][lpn] > sequence
+        born = -1 if overtaking else self.map["born"][lpn]
+        trims = [at for at, _ in self.requests.trims.get(lpn, ()) if born <= at <= end]
+        replaced = newest > sequence and since < end
+        if replaced or (not overtaking and any(born < at < end for at in trims)):
+            self.stale[cause]["certain"] += 1
+        elif trims or overtaking:
+            self.stale[cause]["possible"] += 1
 
     def _is_gone(self, address: int, end: int) -> bool:
         """Tell whether a program that ended at `end` met the failure of its chip."""
@@ -207,7 +250,7 @@ class Flash:
         if self.owners is not None:
             self.owners.program(op, address)
         if op.cause in COPIES:
-            pass
+            self.moving[op.line] = op.cause
         elif op.cause == "rebuild":
             self.rebuilds.add(op.line)
             lost = self.lost.pop(op.lpn, -1)
@@ -367,11 +410,14 @@ class Flash:
         self.commit_all(last)
         if self.requests.buffered:
             self._clear_buffered()
+        if self.failures.all:
+            self._clear_unprogrammed()
         if self.requests.complete:
             self._find_lost()
         for lpn, suspect in self.suspects.items():
             expected = f"LPN {lpn} sequence {suspect.sequence} copied, overwritten or trimmed"
             self.findings.add("erase-live", suspect.place, expected, "its newest copy")
+        self.findings.look("device.valid_pages")
         claimed = report.number("device.valid_pages")
         if claimed is None:
             return
@@ -411,6 +457,27 @@ class Flash:
                 expected = f"a program of LPN {lpn} for the write that arrived at {arrival}"
                 found = f"the newest one written at {born}" if born >= 0 else "none"
                 self.findings.add("lost-write", OPS, expected, found)
+
+    def _clear_unprogrammed(self) -> None:
+        """Clear suspects replaced by what an update did not program, as its chip was missing.
+
+        The group knows the new data, or a parity that is gone, and no line of the log does.
+        """
+        table = self.requests.table
+        changes = (REQUEST_KINDS.index("write"), REQUEST_KINDS.index("trim"))
+        for number, kind in enumerate(table["kind"]):
+            if kind not in changes or not self.suspects:
+                continue
+            arrival, first = table["arrival"][number], table["lpn"][number]
+            done = self.requests.completion(number)
+            pages = range(first, first + table["pages"][number])
+            for lpn in {*pages, *(self.parity.parity_of(page) for page in pages)}:
+                suspect = self.suspects.get(lpn)
+                if suspect is None or not suspect.born < arrival <= suspect.time:
+                    continue
+                until = done if done >= 0 else suspect.time
+                if self.parity.may_be_missing(lpn, arrival, until, self.failures):
+                    del self.suspects[lpn]
 
     def _clear_buffered(self) -> None:
         """Clear suspects overwritten in the controller by a write that never reached flash."""

@@ -65,10 +65,19 @@ class Findings:
         """Start without any."""
         self.limit = limit
         self.counts: Counter[str] = Counter()
+        self.compared: set[str] = set()
+        """Keys of report.json that were held against a recomputed value."""
+        self.places: set[str] = set()
+        """Where violations are."""
+
+    def look(self, path: str) -> None:
+        """Note that the value at `path` of report.json is compared."""
+        self.compared.add(path)
 
     def add(self, rule: str, place: str, expected: object, found: object) -> None:
         """Record that `rule` is broken at `place` (file:line, or report.json:key)."""
         self.counts[rule] += 1
+        self.places.add(place)
         if self.counts[rule] <= self.limit:
             print(f"{rule} {place}: expected {expected}, found {found}")
 

@@ -108,7 +108,9 @@ class Occupancy:
         command = report.duration("config.timing.command_ns")
         for index, chip in enumerate(self.chips):
             self._compare(report, "chip", index, chip.length / length, 0.0)
-        on_bus = any(transfer.reached > 0 for transfer in self.transfers)
+        # Pipelined, an operation holds its channel for the bus alone, which may take no time.
+        pipelined = report.get("config.timing.model") == "pipelined"
+        on_bus = pipelined or any(transfer.reached > 0 for transfer in self.transfers)
         for index, transfer in enumerate(self.transfers):
             busy = transfer if on_bus else self.channels[index]
             slack = command * self.operations[index] / length if on_bus else 0.0
@@ -118,6 +120,7 @@ class Occupancy:
         path = f"device.utilisation.{kind}"
         if report.get(path) is None:
             return
+        self.findings.look(f"{path}.{index}")
         found = report.number(f"{path}.{index}")
         if found is None or not busy - 1e-6 <= found <= busy + slack + 1e-6:
             self.findings.add("utilisation", f"{REPORT}:{path}[{index}]", f"{busy:.9f}", found)

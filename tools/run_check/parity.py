@@ -86,6 +86,10 @@ class Parity:
         """Return the group of a page."""
         return lpn - self.user if lpn >= self.user else lpn // (self.group - 1)
 
+    def parity_of(self, lpn: int) -> int:
+        """Return the page with the parity of the group of a page."""
+        return self.user + self.group_of(lpn)
+
     def place(self, lpn: int, chip: int) -> None:
         """Note that the newest data of `lpn` lie on `chip`, counted over the device."""
         if self.group > 0:

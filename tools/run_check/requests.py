@@ -36,6 +36,22 @@ class KindTotals:
     pages: int = 0
 
 
+class RequestLog:
+    """The measured requests in order of completion."""
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self.groups: list[tuple[str, int, int]] = []
+        """Kind, volume and stream of each."""
+        self.latencies, self.completions = array("q"), array("q")
+
+    def take(self, group: tuple[str, int, int], latency: int, completion: int) -> None:
+        """Add the next one."""
+        self.groups.append(group)
+        self.latencies.append(latency)
+        self.completions.append(completion)
+
+
 class Requests:
     """requests.csv: every request by id, and the totals of the measured ones."""
 
@@ -46,7 +62,11 @@ class Requests:
         self.totals = {kind: KindTotals() for kind in REQUEST_KINDS}
         self.last_write = Table("arrival", "completion")
         self.trims: dict[int, list[tuple[int, int]]] = {}
+        self.writes: dict[int, list[int]] = {}
+        """When writes of each LPN arrived, in order."""
+        self.first_measured = 0
         self.count = 0
+        self.log = RequestLog()
         self.copies = 0
         self.buffered = report.whole("config.host.write_buffer_pages", 0) > 0
         self.complete = report.get("completed") is not False
@@ -59,6 +79,8 @@ class Requests:
             first_measured = _first_measured(path, first_measured)
         for line, fields in rows(path, REQUEST_COLUMNS, "durability"):
             self._take(line, fields, first_measured)
+        for arrivals in self.writes.values():
+            arrivals.sort()
 
     def _take(self, line: int, fields: list[str], first_measured: int) -> None:
         place = f"{REQUESTS}:{line}"
@@ -103,8 +125,12 @@ class Requests:
             ended = self.last_write["completion"]
             for page in range(lpn, lpn + pages):
                 newest[page] = max(newest[page], arrival)
+                self.writes.setdefault(page, []).append(arrival)
                 ended[page] = max(ended[page], completion)
+        self.first_measured = first_measured
         if number >= first_measured:
+            volume, stream = numbers(REQUESTS, line, fields[1:3])
+            self.log.take((kind, volume, stream), latency, completion)
             self._count(self.totals[kind], latency, max(pages, 0), parts)
 
     @staticmethod
@@ -125,6 +151,11 @@ class Requests:
         sizes = [n for n, kind in zip(table["pages"], table["kind"], strict=True) if kind == trim]
         # A trim takes the parity of its groups away, too.
         return 2 * max(0, begun - self.count) * max(sizes, default=0)
+
+    def pages_written(self) -> list[int]:
+        """Return the pages of every write, those of the warm-up included."""
+        write, table = REQUEST_KINDS.index("write"), self.table
+        return [n for n, kind in zip(table["pages"], table["kind"], strict=True) if kind == write]
 
     def known(self, number: int) -> bool:
         """Tell whether requests.csv has this id."""

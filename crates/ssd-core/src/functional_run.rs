@@ -1,5 +1,6 @@
 //! A functional run: the requests of a source, executed one after the other without timing, and measured.
 
+use crate::config::Config;
 use crate::ftl::Ftl;
 use crate::host::ahead::Ahead;
 use crate::host::copy;
@@ -56,9 +57,10 @@ impl Baseline {
 }
 
 impl FunctionalRun {
-    /// On `machine` in its present state.
+    /// Under `config` on `machine` in its present state.
     #[must_use]
-    pub fn new(mut machine: Functional) -> FunctionalRun {
+    pub fn new(config: &Config, machine: Functional) -> FunctionalRun {
+        let mut machine = machine.begin_run(config);
         let baseline = Baseline::take(&mut machine);
         FunctionalRun { machine, measured: Measurements::new(Nanos::ZERO, false), baseline }
     }
@@ -102,6 +104,10 @@ impl FunctionalRun {
                 self.restart();
             }
             let request = request.request;
+            // As in time: what takes effect as it arrives goes before the first look at the pools.
+            if id == 0 && !matches!(request.op, Op::Trim | Op::Copy) {
+                self.machine.meet_demands();
+            }
             if request.op == Op::Copy {
                 let ranges = copy::encode(&source.copy_sources());
                 self.copy(&request, id, &ranges)?;
@@ -156,7 +162,10 @@ impl FunctionalRun {
         flash.programs[Cause::Remap.at()] = t.remap_pages;
         flash.reads[Cause::Remap.at()] = t.remap_pages;
         flash.programs[Cause::Parity.at()] = f.groups.parity_pages;
-        flash.reads[Cause::Rmw.at()] = f.groups.reads;
+        // A page that is read for its rest and for the parity is read once.
+        let parity = f.ftl.groups.is_some();
+        flash.reads[Cause::Rmw.at()] = if parity { f.groups.reads } else { t.rests_read };
+        measured.host.rmw = t.rests_read;
         measured.raid.rmw = f.groups.modified;
         measured.raid.rcw = f.groups.reconstructed;
         measured.raid.full = f.groups.full;
@@ -203,13 +212,7 @@ fn execute(
     match r.op {
         Op::Read => m.host.pages_read += u64::from(pages.count),
         Op::Write => {
-            if f.ftl.groups.is_some() {
-                f.write_run(Lpn(pages.first), pages.count, r.stream)?;
-            } else {
-                for i in 0..pages.count {
-                    f.write_part(Lpn(pages.first + i), r.stream, pages.count)?;
-                }
-            }
+            f.write_request(r)?;
             m.course.record(f.tally.host_pages, f.tally.programs() + f.groups.parity_pages);
         }
         Op::Trim => {

@@ -3,6 +3,7 @@
 
 mod rig;
 
+use rig::twins::{collected, settle, tally, victim};
 use rig::{alone, device, free_blocks, named, used_space, whole};
 use ssd_core::config::{
     Amount, Blocking, BlockingScope, BusyUnit, Config, EraseUnit, Frontiers, GcPath, Granularity,
@@ -11,7 +12,6 @@ use ssd_core::config::{
 use ssd_core::ftl::Ftl;
 use ssd_core::ftl::gc::victim::ALL;
 use ssd_core::ftl::separation;
-use ssd_core::host::device::Device;
 use ssd_core::host::request::Op;
 use ssd_core::metrics::counters::Cause;
 use ssd_core::nand::geometry::PageAddress;
@@ -20,16 +20,7 @@ use ssd_core::rng::Stream;
 use ssd_core::sim::functional::{Functional, Tally};
 use ssd_core::sim::log::{FlashOp, OpRecord};
 use ssd_core::sim::ssd::Ssd;
-use ssd_core::units::{BlockId, Lpn, Nanos, PlaneId};
-
-/// The policy called `name`, with a clock that both executors have.
-fn victim(name: &str) -> PolicySpec {
-    let plain = rig::victim(name);
-    if name == "invalidation-rate" {
-        return plain.with("time", Value::Word("pages".to_string()));
-    }
-    plain
-}
+use ssd_core::units::{BlockId, Lpn, PlaneId};
 
 /// What is written, or trimmed.
 type Step = (bool, u32);
@@ -60,16 +51,18 @@ fn functional(c: &Config, steps: &[Step]) -> (Vec<BlockId>, Tally, Functional) {
     (f.victims().to_vec(), f.tally, f)
 }
 
-/// Let collection end.
-fn settle(ssd: &mut Ssd) {
-    ssd.run_until(Nanos(ssd.now().0 + 1_000_000_000), &mut Vec::new()).expect("it ends");
-    assert!(ssd.at_rest(), "collection has not ended");
+fn timed(c: &Config, steps: &[Step]) -> (Vec<BlockId>, Tally, Ssd, Vec<OpRecord>) {
+    let c = logged(c);
+    timed_on(Ssd::new(&c, Ftl::new(&c), 0), steps)
 }
 
-fn timed(c: &Config, steps: &[Step]) -> (Vec<BlockId>, Tally, Ssd, Vec<OpRecord>) {
+fn logged(c: &Config) -> Config {
     let mut c = c.clone();
     c.metrics.op_log = true;
-    let mut ssd = Ssd::new(&c, Ftl::new(&c), 0);
+    c
+}
+
+fn timed_on(mut ssd: Ssd, steps: &[Step]) -> (Vec<BlockId>, Tally, Ssd, Vec<OpRecord>) {
     ssd.audit_every(1009);
     for &(write, lpn) in steps {
         // A TRIM waits for nothing, and a write gets its class as it arrives: let them not overtake the collection
@@ -82,37 +75,7 @@ fn timed(c: &Config, steps: &[Step]) -> (Vec<BlockId>, Tally, Ssd, Vec<OpRecord>
     settle(&mut ssd);
     let mut log = Vec::new();
     ssd.drain_operations(&mut log);
-    let geo = &ssd.ftl.geo;
-    let mut victims: Vec<BlockId> = Vec::new();
-    for erase in log.iter().filter(|r| r.op == FlashOp::Erase) {
-        let p = erase.place;
-        let plane = (p.channel * geo.chips_per_channel + p.chip) * geo.planes_per_chip + p.plane;
-        let pool = plane / geo.planes_per_pool();
-        let per_plane = geo.blocks_per_pool * geo.members / geo.planes_per_pool();
-        let block = if geo.members > 1 {
-            if !plane.is_multiple_of(geo.members) {
-                continue;
-            }
-            pool * geo.blocks_per_pool + p.block
-        } else {
-            plane * per_plane + p.block
-        };
-        victims.push(BlockId(block));
-    }
-    let m = &ssd.measured();
-    let tally = Tally {
-        host_pages: m.flash.programs[Cause::Host.at()],
-        gc_pages: m.flash.programs[Cause::Gc.at()],
-        victims: m.gc.calls,
-        foreground: m.gc.foreground,
-        by_reserve: m.gc.victims.reserve_greedy,
-        unmet: m.gc.victims.unmet,
-        decided: m.gc.victims.decided,
-        victim_valid: m.gc.victim_valid_sum,
-        levelled: m.wear.calls,
-        wear_pages: m.flash.programs[Cause::Wear.at()],
-        remap_pages: m.flash.programs[Cause::Remap.at()],
-    };
+    let (victims, tally) = (collected(&ssd, &log), tally(&ssd));
     (victims, tally, ssd, log)
 }
 
@@ -187,13 +150,53 @@ fn every_policy_over_one_pool() {
     }
 }
 
+/// A timed run on a device that has been written without time chooses the victims of one that went on so.
+#[test]
+fn a_timed_run_goes_on_with_what_the_victim_policy_knows() {
+    for info in ALL {
+        let ages = ["seal", "invalidation"];
+        let has_ages = info.params.iter().any(|param| param.name == "age");
+        for age in if has_ages { &ages[..] } else { &ages[..1] } {
+            let mut c = base([1, 1, 2], PoolScope::Chip, Frontiers::HostGc);
+            (c.gc.victim, c.gc.trigger) = (victim(info.name), vec![free_blocks(3)]);
+            if has_ages {
+                c.gc.victim = c.gc.victim.with("age", Value::Word((*age).to_string()));
+            }
+            let c = logged(&c);
+            let steps = steps(&c, 3000, 0.0);
+            let (before, after) = steps.split_at(steps.len() - 1500);
+            let (all, _, whole) = functional(&c, &steps);
+            let (first, _, half) = functional(&c, before);
+            let sequence = half.sequence();
+            let (rest, _, ssd, _) = timed_on(Ssd::new(&c, half.ftl, sequence), after);
+            assert!(first.len() > 50 && rest.len() > 50, "{}: hardly any collection", info.name);
+            assert_eq!(all[first.len()..], rest, "{} {age}", info.name);
+            assert_eq!(whole.ftl.blocks.valid, ssd.ftl.blocks.valid, "{} {age}", info.name);
+        }
+    }
+}
+
+/// A page whose plane has no room goes to the next plane of its unit, then to another unit.
+#[test]
+fn several_planes_of_a_unit_and_several_units_of_a_pool() {
+    for shape in [[1, 1, 2], [1, 1, 3], [1, 1, 4], [1, 2, 2], [2, 1, 3]] {
+        for (unit, soft) in [(BusyUnit::Chip, 2), (BusyUnit::Channel, 9), (BusyUnit::Plane, 2)] {
+            for frontiers in FRONTIERS {
+                let mut c = base(shape, PoolScope::Device, frontiers);
+                (c.timing.busy_unit, c.gc.trigger) = (unit, vec![free_blocks(soft)]);
+                compare(&c, 2500, 0.0);
+            }
+        }
+    }
+}
+
 /// Random ties draw from the same stream in both.
 #[test]
 fn every_tie_rule_of_greedy() {
     for ties in ["lowest-id", "oldest", "random"] {
         for amount in AMOUNTS {
             let mut c = base([2, 1, 2], PoolScope::Channel, Frontiers::HostGc);
-            c.gc.victim = rig::victim("greedy").with("ties", Value::Word(ties.to_string()));
+            c.gc.victim = victim("greedy").with("ties", Value::Word(ties.to_string()));
             (c.gc.trigger, c.gc.amount) = (vec![free_blocks(3)], amount);
             compare(&c, 2500, 0.0);
         }

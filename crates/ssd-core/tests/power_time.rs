@@ -3,7 +3,7 @@
 mod rig;
 
 use rig::{closed, device, whole};
-use ssd_core::config::{BusyUnit, Config, PowerCut, TimingModel};
+use ssd_core::config::{BufferPower, BusyUnit, Config, PowerCut, TimingModel};
 use ssd_core::ftl::Ftl;
 use ssd_core::host::device::{Device, DeviceError};
 use ssd_core::host::request::Op;
@@ -82,6 +82,42 @@ fn with_a_checkpoint_it_reads_that_and_what_came_after() {
     let reads: Vec<u64> = (0..8).map(of_plane).collect();
     assert_eq!(recovery.reads, reads.iter().sum::<u64>());
     assert_eq!(recovery.time, 70 + 70 * reads.iter().max().expect("eight planes"));
+}
+
+/// Capacitors save the pages of the buffer to all planes in turn, page after page, and a mount reads them from there.
+#[test]
+fn saved_pages_are_read_on_all_planes_side_by_side() {
+    let mut c = written();
+    (c.host.write_buffer_pages, c.host.write_buffer_threshold) = (40, 1.0);
+    c.power.buffer = BufferPower::Protected;
+    for (model, unit, planes) in [
+        (TimingModel::Serial, BusyUnit::Plane, 1),
+        (TimingModel::Serial, BusyUnit::Channel, 4),
+        (TimingModel::Pipelined, BusyUnit::Plane, 4),
+    ] {
+        (c.timing.model, c.timing.busy_unit) = (model, unit);
+        // So many pages on each of the planes that share a unit or a bus.
+        let reads = |pages: u64| match model {
+            _ if pages == 0 => 0,
+            TimingModel::Serial => planes * pages * 70,
+            TimingModel::Pipelined => planes * pages * 20 + 50,
+        };
+        for saved in [0u32, 1, 7, 8, 9, 15, 16, 17, 33] {
+            let mut functional = Functional::new(&c, Ftl::new(&c));
+            functional.write_run(Lpn(0), 160, 0).expect("the pages fit");
+            let sequence = functional.sequence();
+            let mut ssd = Ssd::new(&c, functional.ftl, sequence);
+            closed(&mut ssd, 1, (0..saved).map(|lpn| whole(Op::Write, lpn, 1))).expect("room");
+            ssd.power_cut().expect("power is on");
+            let recovery = ssd.mount(false).expect("it mounts");
+            assert_eq!(recovery.saved_pages, u64::from(saved));
+            let mut on_each = [0; 8];
+            (0..saved as usize).for_each(|page| on_each[page % 8] += 1);
+            let most = on_each.into_iter().max().expect("eight planes");
+            let expected = reads(PER_PLANE) + reads(most);
+            assert_eq!(recovery.time, expected, "{model:?} {unit:?}: {saved} pages saved");
+        }
+    }
 }
 
 #[test]

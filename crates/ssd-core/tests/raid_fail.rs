@@ -13,6 +13,7 @@ use ssd_core::host::request::{Op, Request};
 use ssd_core::metrics::counters::Cause;
 use ssd_core::plug::Value;
 use ssd_core::rng::Stream;
+use ssd_core::sim::log::FlashOp;
 use ssd_core::sim::ssd::Ssd;
 use ssd_core::units::{Lpn, Nanos};
 
@@ -269,6 +270,52 @@ fn every_chip_may_fail_and_every_page_redirected_ones_too_is_rebuilt() {
     }
 }
 
+/// By the log of operations nothing has started on a chip that is gone. Returns the programs and erases of collection
+/// on the chips that have failed.
+fn nothing_starts_on_missing_chips(ssd: &mut Ssd) -> [usize; 2] {
+    let mut log = Vec::new();
+    ssd.drain_operations(&mut log);
+    let chips = &ssd.measured().degraded.as_ref().expect("a chip has failed").chips;
+    let mut collected = [0; 2];
+    for r in &log {
+        let number = r.place.channel * ssd.ftl.geo.chips_per_channel + r.place.chip;
+        for chip in chips.iter().filter(|chip| chip.chip == number) {
+            let gone = r.start > chip.failed && chip.replaced.is_none_or(|back| r.start < back);
+            assert!(!gone, "chip {number} failed at {:?}: {r:?}", chip.failed);
+            let gc = r.cause == Cause::Gc;
+            collected[0] += usize::from(gc && r.op == FlashOp::Program);
+            collected[1] += usize::from(gc && r.op == FlashOp::Erase);
+        }
+    }
+    collected
+}
+
+#[test]
+fn a_job_whose_chip_fails_neither_copies_on_nor_erases() {
+    let (mut copied, mut off) = (0, 0);
+    // A job takes up to 16 * (READ + PROGRAM) + ERASE.
+    for step in 0..24 {
+        let mut c = with_bytes([4, 1, 1], 4, 248);
+        (c.metrics.op_log, c.gc.window) = (true, 1 + step % 3);
+        c.raid.fail = vec![fails(1, 60_000_000 + u64::from(step) * 241_000)];
+        c.raid.spares = step % 2;
+        let mut ssd = filled(&c);
+        ssd.audit_every(211);
+        let (mut rng, user) = (Stream::new(9, "jobs"), u64::from(c.device.user_pages));
+        let writes = (0..700).map(|_| whole(Op::Write, rng.below(user) as u32, 1));
+        closed(&mut ssd, 4, writes.collect::<Vec<_>>()).unwrap();
+        ssd.run_until(Nanos(20_000_000_000), &mut Vec::new()).unwrap();
+        assert_eq!(ssd.measured().degraded.as_ref().unwrap().pages_left > 0, step % 2 == 0);
+        let [copies, _] = nothing_starts_on_missing_chips(&mut ssd);
+        copied += copies;
+        let (gc, erases) = (&ssd.measured().gc, &ssd.measured().flash.erases);
+        off += gc.calls - erases[Cause::Gc.at()];
+        assert_eq!(gc.calls - gc.jobs_done, gc.calls - erases[Cause::Gc.at()]);
+        closed(&mut ssd, 8, (0..user as u32).map(|lpn| whole(Op::Read, lpn, 1))).unwrap();
+    }
+    assert!(copied > 500 && off > 10, "{copied} copies on the chip, {off} jobs without an erase");
+}
+
 /// A storm in which chips fail at random times, with random settings; every lost page is checked at every audit.
 fn storm(seed: u64) -> (bool, u64) {
     let mut rng = Stream::new(seed, "failures");
@@ -287,6 +334,7 @@ fn storm(seed: u64) -> (bool, u64) {
         c.raid.reads = GroupReads::ReconstructIfBusy;
     }
     c.gc.window = 1 + rng.below(3) as u32;
+    c.metrics.op_log = true;
     if rng.chance(0.5) {
         (c.timing.model, c.timing.transfer_ns) = (TimingModel::Pipelined, 3000);
         (c.host.link_bytes_per_s, c.host.link_duplex) = (Some(300_000_000), LinkDuplex::Half);
@@ -319,6 +367,9 @@ fn storm(seed: u64) -> (bool, u64) {
         Err(DeviceError::DataLost { .. }) if failures > 1 => false,
         Err(e) => panic!("seed {seed}, {shape:?}: {e}"),
     };
+    if storm.ssd.measured().degraded.is_some() {
+        nothing_starts_on_missing_chips(&mut storm.ssd);
+    }
     let m = storm.ssd.measured();
     (ended, m.raid.reconstructions + m.degraded.as_ref().map_or(0, |d| d.rebuilt))
 }

@@ -224,7 +224,7 @@ impl Source for List {
 #[test]
 fn a_functional_run_counts_parity_and_the_reads_for_it() {
     let c = raid([4, 2, 1], 8, (40, 16), 0.7);
-    let mut run = FunctionalRun::new(new(&c));
+    let mut run = FunctionalRun::new(&c, new(&c));
     let page = |op, lpn: u64, count: u64| Request::new(op, lpn * PAGE, (count * PAGE) as u32);
     let requests = vec![
         page(Op::Write, 0, 21),

@@ -4,13 +4,14 @@
 mod rig;
 
 use proptest::prelude::*;
+use rig::any_config::is_valid;
 use rig::cases::cases;
-use rig::parity::{baseline, deferred, on_demand};
+use rig::parity::{baseline, deferred, on_demand, paper};
 use rig::storm::{Storm, Weather};
 use rig::{closed, device, filled, finish, named, whole};
 use ssd_core::config::{
-    Blocking, BlockingScope, BusyUnit, Config, DataMode, GcPath, Granularity, ParityUpdate,
-    TimingModel, Word,
+    Blocking, BlockingScope, BusyUnit, Config, DataMode, EraseUnit, Frontiers, GcPath, Granularity,
+    ParityUpdate, TimingModel, Word,
 };
 use ssd_core::ftl::blocks::BlockState;
 use ssd_core::ftl::gc::{concurrency, victim};
@@ -306,4 +307,48 @@ fn chips_of_a_group_take_turns_at_the_reserve_too() {
         assert!(gc.foreground > 50 && gc.calls > 500, "{rule} {k}: {gc:?}");
         assert!(k == 0 || gc.deferred > 50, "{rule} {k}: nobody has waited");
     }
+}
+
+#[test]
+fn parity_on_superblocks_is_refused_in_one_message() {
+    let mut c = paper([4, 1, 1], 4, 40);
+    c.alloc.frontiers = Frontiers::HostGc;
+    c.alloc.erase_unit = EraseUnit::Superblock;
+    for placement in ["static", "round-robin"] {
+        c.alloc.placement = named(ssd_core::ftl::place::ALL, placement);
+        let why = is_valid(&c).expect_err("superblocks have no parity");
+        assert!(
+            why.contains("parity groups need ") && why.contains("alloc.erase_unit = \"block\"")
+        );
+        assert_eq!(why.trim_end().lines().count(), 1, "{why}");
+        assert_eq!(why.contains("alloc.placement = \"static\""), placement == "round-robin");
+        assert!(!why.contains("need alloc.placement = \"round-robin\""), "{why}");
+    }
+}
+
+/// What may come from elsewhere is named so that it is accepted, or it is said that there is no room for it.
+#[test]
+fn the_largest_share_from_elsewhere_is_accepted_as_it_is_named() {
+    let mut named_shares = 0;
+    for (blocks, spare) in
+        [(40, 4), (40, 5), (40, 9), (3000, 5), (3000, 6), (20_000, 5), (20_000, 7)]
+    {
+        let mut c = deferred(2, 4, 3);
+        c.device.blocks_per_plane = blocks;
+        c.device.user_pages = (blocks - spare) * 16 * c.data_pages_per_stripe() as u32;
+        (c.gc.reserve, c.alloc.frontiers) = (2, Frontiers::HostGc);
+        c.raid.redirect = c.raid.redirect.with("foreign", Value::Real(0.9));
+        let why = is_valid(&c).expect_err("so much finds no room");
+        assert!(why.contains(&format!("a chip has {spare} of {blocks} blocks to spare")), "{why}");
+        let Some((_, share)) = why.split_once("foreign of at most ") else {
+            assert!(spare <= 4 && why.contains("raise device.over_provisioning"), "{why}");
+            continue;
+        };
+        let share: f64 = share.split_once(',').expect("a share").0.parse().expect("a number");
+        assert!(spare > 4 && share > 0.0, "{why}");
+        c.raid.redirect = c.raid.redirect.with("foreign", Value::Real(share));
+        is_valid(&c).expect("the share that was named");
+        named_shares += 1;
+    }
+    assert_eq!(named_shares, 6);
 }

@@ -11,6 +11,7 @@ use ssd_core::ftl::plugs::Plugs;
 use ssd_core::ftl::snapshot::{DeviceSnapshot, FormError};
 use ssd_core::host::device::Device;
 use ssd_core::host::request::Op;
+use ssd_core::plug::Value;
 use ssd_core::rng::Stream;
 use ssd_core::sim::functional::Functional;
 use ssd_core::sim::ssd::Ssd;
@@ -114,7 +115,17 @@ fn devices() -> Vec<Config> {
     let mut bytes = base();
     (bytes.run.data, bytes.alloc.frontiers) = (DataMode::Bytes, Frontiers::Streams(2));
     bytes.device.user_pages = 220;
-    vec![plain, worn, supers, bytes]
+    let aged = [
+        rig::victim("cost-age-times").with("age", Value::Word("invalidation".to_string())),
+        rig::victim("second-chance"),
+        rig::twins::victim("invalidation-rate"),
+    ];
+    let aged = aged.map(|victim| {
+        let mut aged = base();
+        aged.gc.victim = victim;
+        aged
+    });
+    [plain, worn, supers, bytes].into_iter().chain(aged).collect()
 }
 
 /// The device of `config` at rest, preconditioned and written to.
@@ -341,7 +352,7 @@ proptest! {
 
     #[test]
     fn columns_that_contradict_each_other_are_refused_or_sound(
-        device in 0usize..4,
+        device in 0usize..7,
         edits in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
     ) {
         let config = &devices()[device];

@@ -99,7 +99,7 @@ pub(crate) fn future_of(
     }
     let total = source.expected();
     let mut watch = |done| caller.progress(Stage::Foreseeing, done, total);
-    let mut run = FunctionalRun::new(device);
+    let mut run = FunctionalRun::new(&config, device);
     if run.drive(0, &mut *source, &mut watch).map_err(failed)?.interrupted {
         return Err(RunError::Interrupted);
     }

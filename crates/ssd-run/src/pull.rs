@@ -192,7 +192,7 @@ impl PullDriver<'_> {
         source: &mut dyn Source,
         mut annotated: Circumstances,
     ) -> Finished {
-        let mut run = FunctionalRun::new(device);
+        let mut run = FunctionalRun::new(self.config, device);
         let before = self.caller.clock();
         let ending = ending.unwrap_or_else(|| {
             let (warmup, total) = (self.config.workload.warmup_requests, source.expected());

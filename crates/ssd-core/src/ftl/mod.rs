@@ -13,6 +13,7 @@ pub mod map;
 pub mod mean_field;
 pub mod owners;
 pub mod place;
+mod plane;
 pub mod plugs;
 pub mod raid;
 pub mod reclaim;
@@ -33,7 +34,7 @@ use crate::rng::Stream;
 use crate::units::{BlockId, Lpn, OpSlot, PlaneId, PoolId, Ppn};
 use blocks::{BlockState, BlockTable, Origin};
 use gc::trigger::SpaceView;
-use gc::victim::{Victim, VictimPolicy};
+use gc::victim::{Victim, VictimPolicy, counts_time};
 use owners::Owners;
 use plugs::Plugs;
 use raid::Groups;
@@ -79,6 +80,8 @@ pub struct Ftl {
     pub wear: Wear,
     /// The victim policy.
     pub victim: Victim,
+    /// What it was built from; `None`: it is external.
+    victim_spec: Option<PolicySpec>,
     /// Host pages bound so far: the clock of victim policies.
     pub clock: u64,
     seals: u64,
@@ -132,6 +135,7 @@ impl Ftl {
             space: Space::new(&geo, config, classes, separated.is_some()),
             wear: Wear::new(config, &geo),
             victim,
+            victim_spec: plugs.built_in_victim(&config.gc.victim),
             clock: 0,
             seals: 0,
             policy_declines: false,
@@ -156,7 +160,18 @@ impl Ftl {
         let mut victim = plugs.victim_by_class(spec, &self.blocks, of_victims);
         victim.init(&self.blocks, self.clock);
         self.victim = victim;
+        self.victim_spec = plugs.built_in_victim(spec);
         self.policy_declines = false;
+    }
+
+    /// A run with the victim policy of `spec` begins, timed or not. The policy of the preconditioning goes on with all
+    /// that it knows if it is that one. One that counts time starts afresh, as the run has a time of its own; so does
+    /// an external one, of which each machine has its own.
+    pub(crate) fn begin_run(&mut self, spec: &PolicySpec, plugs: &Plugs) {
+        let goes_on = plugs.built_in_victim(spec).filter(|spec| !counts_time(spec));
+        if goes_on.is_none() || goes_on != self.victim_spec {
+            self.set_victim(spec, plugs);
+        }
     }
 
     /// Whether the victim policy has ever named no block although one had an invalid page, as policies with a

@@ -182,7 +182,12 @@ impl Plugs {
         outside.map_or_else(|| Victim::build(spec, table), Victim::External)
     }
 
-    /// The same or, with `classes`, one for all blocks and one for each class.
+    /// `spec`, unless an external policy takes its place.
+    pub(crate) fn built_in_victim(&self, spec: &PolicySpec) -> Option<PolicySpec> {
+        (!self.names().contains_key("gc.victim")).then(|| spec.clone())
+    }
+
+    /// The same as [`Plugs::victim`] or, with `classes`, one for all blocks and one for each class.
     pub(crate) fn victim_by_class(
         &self,
         spec: &PolicySpec,

@@ -99,6 +99,7 @@ impl Ftl {
             wear,
             // Built anew by a mount, when the state is known.
             victim: _,
+            victim_spec: _,
             clock: _,
             seals,
             policy_declines,

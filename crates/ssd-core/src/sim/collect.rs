@@ -324,7 +324,7 @@ impl Ssd {
 
     /// The page that `slot` has read no longer has an owner.
     #[inline(never)]
-    fn drop_page(&mut self, slot: OpSlot, Moved { pool, levels, .. }: Moved) {
+    pub(crate) fn drop_page(&mut self, slot: OpSlot, Moved { pool, levels, .. }: Moved) {
         let cause = job_cause(levels);
         assert!(self.gc.pages_read[cause.at()] > 0, "{pool:?} drops a page that was not read");
         self.ledger.measured.moves(cause).dropped += 1;
@@ -343,6 +343,19 @@ impl Ssd {
     pub(crate) fn end_page<const FULL: bool>(&mut self, slot: OpSlot, pool: PoolId) {
         debug_assert!(self.gc.collects(pool), "{slot:?} moves a page of {pool:?} without a job");
         self.advance::<FULL>(pool, Some(slot));
+    }
+
+    /// The chip of `pool` has failed before the erase of its victim has begun: the job ends without it.
+    #[inline(never)]
+    pub(crate) fn job_is_off(&mut self, pool: PoolId) {
+        assert!(self.pool_is_dead(pool), "the job of {pool:?} ends before its erase");
+        let job = self.gc.job(pool);
+        // A pool with parity has one plane.
+        job.erases = Join::default();
+        let victim = job.victim;
+        self.ftl.give_up_erase(victim);
+        self.gc.job_ends(pool, &self.ftl.geo, &mut self.array);
+        self.wake_pool(pool);
     }
 
     /// One flash block of the victim has been erased.

@@ -8,7 +8,7 @@ use super::ssd::Ssd;
 use crate::ftl::blocks::BlockState;
 use crate::ftl::map::Entry;
 use crate::sched::order::{Heads, OrderPolicy, R_GC, R_HOST, W_GC, W_HOST};
-use crate::units::{OpSlot, PlaneId, PoolId, Ppn, UnitId};
+use crate::units::{OpSlot, PlaneId, PoolId, Ppn};
 
 /// An operation in a queue with its predecessor.
 #[derive(Clone, Copy)]
@@ -255,63 +255,13 @@ impl Ssd {
         let writes =
             matches!(op.kind(), OpKind::HostWrite | OpKind::GroupWrite | OpKind::RebuildWrite);
         debug_assert!(writes, "a {:?} writes nothing", op.kind());
-        let here = self.write_plane(unit, op.plane, op.stream(), &[]);
-        let target = here.or_else(|| self.other_plane(op.plane, op.stream()));
+        debug_assert_eq!(self.ftl.geo.unit_of(op.plane).at(), unit, "{slot:?} is elsewhere");
+        let stream = self.ftl.space.host_stream(op.stream());
+        let target = self.ftl.host_plane(op.plane, stream, |p| !self.gc.is_closed(p));
         debug_assert!(
             target.is_none_or(|p| self.ftl.geo.pool_of(p) == self.ftl.geo.pool_of(op.plane)),
             "a write would leave its pool"
         );
         target
-    }
-
-    /// A plane of `unit` and of the pool of `plane` where a host write may be bound now, `plane` first,
-    /// except those in `except`.
-    #[inline]
-    pub(super) fn write_plane(
-        &self,
-        unit: usize,
-        plane: PlaneId,
-        stream: u8,
-        except: &[PlaneId],
-    ) -> Option<PlaneId> {
-        let stream = self.ftl.space.host_stream(stream);
-        let geo = &self.ftl.geo;
-        debug_assert_eq!(geo.unit_of(plane).at(), unit, "{plane:?} is on another unit");
-        let fits = |p: PlaneId| {
-            !self.gc.is_closed(p) && !except.contains(&p) && self.ftl.space.host_may_bind(p, stream)
-        };
-        if geo.planes_per_unit() == 1 {
-            return fits(plane).then_some(plane);
-        }
-        let (a, b) =
-            (geo.planes_of_unit(UnitId(unit as u32)), geo.planes_of_pool(geo.pool_of(plane)));
-        let (start, end) = (a.start.max(b.start), a.end.min(b.end));
-        debug_assert!(start < end, "no plane of the pool of {plane:?} is on unit {unit}");
-        if start + 1 == end {
-            return fits(plane).then_some(plane);
-        }
-        let n = end - start;
-        (0..n).map(|i| PlaneId(start + (plane.0 - start + i) % n)).find(|&p| fits(p))
-    }
-
-    /// A plane of the same pool on another unit where a host write may be bound now, when none of its
-    /// own unit has any room at all.
-    pub(super) fn other_plane(&self, plane: PlaneId, stream: u8) -> Option<PlaneId> {
-        let geo = &self.ftl.geo;
-        if geo.planes_per_pool() <= geo.planes_per_unit() {
-            return None;
-        }
-        let stream = self.ftl.space.host_stream(stream);
-        let own = geo.unit_of(plane);
-        let pool = geo.planes_of_pool(geo.pool_of(plane));
-        let mut own_planes = geo.planes_of_unit(own).map(PlaneId);
-        if own_planes.any(|p| self.ftl.space.host_may_bind(p, stream)) {
-            return None;
-        }
-        pool.map(PlaneId).find(|&p| {
-            geo.unit_of(p) != own
-                && !self.gc.is_closed(p)
-                && self.ftl.space.host_may_bind(p, stream)
-        })
     }
 }

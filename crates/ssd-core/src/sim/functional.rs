@@ -11,6 +11,7 @@ mod precondition;
 
 pub use groups::GroupTally;
 
+use super::front::{Pages, is_in_part, is_of_whole_pages, pages_of};
 use super::ssd::policy_error;
 use crate::config::{Config, RemapMode};
 use crate::ftl::blocks::BlockState;
@@ -22,6 +23,7 @@ use crate::ftl::plugs::Plugs;
 use crate::ftl::snapshot::DeviceSnapshot;
 use crate::ftl::{Choice, Ftl};
 use crate::host::device::DeviceError;
+use crate::host::request::{Op, Request};
 use crate::metrics::histogram::Histogram;
 use crate::nand::flash::Payload;
 pub use crate::nand::flash::fill_digest;
@@ -52,6 +54,8 @@ pub struct Tally {
     pub wear_pages: u64,
     /// Pages read and programmed for copies.
     pub remap_pages: u64,
+    /// Pages of which the host has written a part, and whose rest has been read.
+    pub rests_read: u64,
 }
 
 impl Tally {
@@ -151,6 +155,18 @@ impl Functional {
         }
     }
 
+    /// A run under `config` begins, as a timed one does on the device of a [`Functional`]: placement begins anew, and
+    /// every pool is to be looked at, for which [`Functional::meet_demands`] is called.
+    #[must_use]
+    pub fn begin_run(self, config: &Config) -> Functional {
+        let Functional { mut ftl, sequence, plugs, .. } = self;
+        plugs.begin();
+        ftl.begin_run(&config.gc.victim, &plugs);
+        let mut run = Functional { sequence, ..Functional::over(config, ftl, &plugs) };
+        run.agenda.consider_all();
+        run
+    }
+
     /// Record the victims from now on, in order.
     pub fn record_victims(&mut self) {
         self.victims = Some(Vec::new());
@@ -175,15 +191,46 @@ impl Functional {
     /// policy fails.
     #[inline]
     pub fn write(&mut self, lpn: Lpn, stream: u8) -> Result<(), DeviceError> {
-        self.write_part(lpn, stream, 1)
+        if !self.plain && self.ftl.groups.is_some() {
+            return self.write_run(lpn, 1, stream);
+        }
+        self.write_page(lpn, stream, 1)
     }
 
-    /// The same of a page of a request of `pages` pages.
+    /// Execute the write `r`: its pages one after the other, or group by group if the device has parity. Of a page
+    /// that it writes in part the rest is read first, if there is any.
     ///
     /// # Errors
     /// As [`Functional::write`].
     #[inline]
-    pub fn write_part(&mut self, lpn: Lpn, stream: u8, pages: u32) -> Result<(), DeviceError> {
+    pub fn write_request(&mut self, r: &Request) -> Result<(), DeviceError> {
+        debug_assert_eq!(r.op, Op::Write, "{r:?} writes nothing");
+        if self.ftl.groups.is_some() {
+            return self.write_groups(r);
+        }
+        let pages = pages_of(&self.ftl.geo, r);
+        if !is_of_whole_pages(&self.ftl.geo, r) {
+            self.read_rests(r, pages);
+        }
+        for i in 0..pages.count {
+            self.write_page(Lpn(pages.first + i), r.stream, pages.count)?;
+        }
+        Ok(())
+    }
+
+    /// Count the pages on flash of which `r` writes a part.
+    #[inline(never)]
+    fn read_rests(&mut self, r: &Request, pages: Pages) {
+        debug_assert!(!is_of_whole_pages(&self.ftl.geo, r), "{r:?} leaves nothing of its pages");
+        let all = (pages.first..pages.first + pages.count).map(Lpn);
+        let rests = all.filter(|&lpn| is_in_part(&self.ftl.geo, r, lpn));
+        self.tally.rests_read +=
+            rests.filter(|&lpn| self.ftl.owners.committed(lpn).is_some()).count() as u64;
+    }
+
+    /// Write one page of a request of `pages` pages.
+    #[inline]
+    fn write_page(&mut self, lpn: Lpn, stream: u8, pages: u32) -> Result<(), DeviceError> {
         assert!(lpn.0 < self.ftl.geo.user_pages, "{:?} is beyond the device", { lpn });
         self.sequence += 1;
         self.tally.host_pages += 1;
@@ -198,10 +245,6 @@ impl Functional {
                 return Ok(());
             }
             return self.write_planned(lpn, planned, stream);
-        }
-        if let Some(groups) = &self.ftl.groups {
-            let (group, position) = (groups.group_of(lpn), groups.position(lpn));
-            return self.write_group(group, position..position + 1, (stream, pages));
         }
         let class = self.class_of(lpn, stream, pages)?;
         let frontier = self.ftl.space.host_stream(class);
@@ -282,16 +325,21 @@ impl Functional {
 
     /// Unmap one page; whether it was mapped.
     pub fn trim(&mut self, lpn: Lpn) -> bool {
-        assert!(lpn.0 < self.ftl.geo.user_pages, "{lpn:?} is beyond the device");
         assert!(self.ftl.groups.is_none(), "a TRIM of {lpn:?} changes its parity: use trim_run");
-        let (_, Some(old)) = self.ftl.trim(lpn) else { return false };
-        if self.ftl.owners.is_valid(old) {
-            return true;
-        }
-        debug_assert!(self.ftl.owners.committed(lpn).is_none(), "{lpn:?} is mapped after its TRIM");
-        if self.agenda.watches_releases() {
-            self.page_released(Some(old));
+        let was_mapped = self.unmap(lpn);
+        if !self.agenda.is_empty() {
             self.meet_demands();
+        }
+        was_mapped
+    }
+
+    /// The same, without meeting the demands that follow.
+    fn unmap(&mut self, lpn: Lpn) -> bool {
+        assert!(lpn.0 < self.ftl.geo.user_pages, "{lpn:?} is beyond the device");
+        let (_, Some(old)) = self.ftl.trim(lpn) else { return false };
+        debug_assert!(self.ftl.owners.committed(lpn).is_none(), "{lpn:?} is mapped after its TRIM");
+        if !self.ftl.owners.is_valid(old) && self.agenda.watches_releases() {
+            self.page_released(Some(old));
         }
         true
     }
@@ -309,14 +357,10 @@ impl Functional {
     fn plane_for(&mut self, planned: PlaneId, stream: u32) -> Result<PlaneId, DeviceError> {
         debug_assert!(planned.0 < self.ftl.geo.planes, "there is no {planned:?}");
         loop {
-            if self.ftl.space.host_may_bind(planned, stream) {
-                return Ok(planned);
-            }
-            let pool = self.ftl.geo.pool_of(planned);
-            let mut others = self.ftl.geo.planes_of_pool(pool).map(PlaneId);
-            if let Some(plane) = others.find(|&p| self.ftl.space.host_may_bind(p, stream)) {
+            if let Some(plane) = self.ftl.host_plane(planned, stream, |_| true) {
                 return Ok(plane);
             }
+            let pool = self.ftl.geo.pool_of(planned);
             if !self.collect_next(pool) {
                 return Err(super::no_room::no_space(&self.ftl, pool, &self.plugs, (1, 0), ""));
             }
@@ -325,7 +369,7 @@ impl Functional {
 
     /// Collect as the agenda says until it says nothing more.
     #[inline(never)]
-    fn meet_demands(&mut self) {
+    pub fn meet_demands(&mut self) {
         self.agenda.watch_device(&self.ftl);
         while let Some(pool) = self.agenda.pop() {
             while self.collect_next(pool) {}

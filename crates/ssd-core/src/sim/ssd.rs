@@ -87,7 +87,7 @@ impl Ssd {
         plugs.begin();
         ftl.number_owners(sequence);
         ftl.blocks.now = Nanos::ZERO;
-        ftl.set_victim(&config.gc.victim, plugs);
+        ftl.begin_run(&config.gc.victim, plugs);
         let mut ssd = Ssd {
             front: Front::new(config, plugs, sequence, ftl.space.frontiers_in_turn()),
             array: Array::new(config, &ftl.geo),

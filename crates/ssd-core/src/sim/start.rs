@@ -39,6 +39,12 @@ impl Ssd {
         if self.erase_waits(unit, slot) {
             return false;
         }
+        if self.pool_is_dead(pool) {
+            self.leave_queue(unit, slot);
+            self.array.ops.remove(slot);
+            self.job_is_off(pool);
+            return false;
+        }
         self.ftl.flash.begin_erase(block, plane);
         self.gc.step_begins(pool, &self.ftl.geo, &mut self.array);
         self.ledger.measured.flash.erases[cause.at()] += 1;
@@ -185,7 +191,13 @@ impl Ssd {
         }
         let op = &self.array.ops[slot];
         let plane = if queue == W_HOST {
-            self.write_plane(unit, op.plane, op.stream(), taken)?
+            let stream = self.ftl.space.host_stream(op.stream());
+            let fits = |p: PlaneId| {
+                !taken.contains(&p)
+                    && !self.gc.is_closed(p)
+                    && self.ftl.space.host_may_bind(p, stream)
+            };
+            self.ftl.plane_of_unit(op.plane, fits)?
         } else {
             let Work::GcWrite(moved) = op.work else { return None };
             let stream = self.frontier_of_copy::<true>(op.plane, moved);
@@ -298,12 +310,17 @@ impl Ssd {
     ) -> bool {
         debug_assert!(self.gc.collects(moved.pool), "{moved:?} has no job");
         debug_assert_eq!(self.array.ops[slot].kind(), OpKind::GcWrite, "{slot:?} is no copy");
+        if FULL && self.pool_is_dead(moved.pool) {
+            self.leave_queue(unit, slot);
+            self.drop_page(slot, moved);
+            return false;
+        }
         let own = if FULL { self.array.ops[slot].plane } else { PlaneId(unit as u32) };
         let stream = self.frontier_of_copy::<FULL>(own, moved);
         let plane = if self.copy_may_bind(own, stream) {
             own
         } else {
-            let plane = self.other_plane_for_copy(unit, slot, stream);
+            let plane = self.other_plane_for_copy(slot, stream);
             if self.ftl.geo.unit_of(plane).at() != unit {
                 self.pass_on(unit, slot, plane, W_GC);
                 return false;
@@ -330,16 +347,13 @@ impl Ssd {
         true
     }
 
-    /// Where the copy in `slot`, whose plane has no page for it, is bound: on `unit` if possible.
+    /// Where the copy in `slot`, whose plane has no page for it, is bound.
     #[inline(never)]
-    pub(super) fn other_plane_for_copy(&self, unit: usize, slot: OpSlot, stream: u32) -> PlaneId {
-        let (geo, op) = (&self.ftl.geo, &self.array.ops[slot]);
-        let mut planes = geo.planes_of_unit(UnitId(unit as u32)).map(PlaneId);
-        let plane = planes
-            .find(|&p| geo.pool_of(p) == op.pool() && self.copy_may_bind(p, stream))
-            .or_else(|| self.ftl.space.copy_plane(op.plane, stream, &self.ftl.blocks))
-            .expect("the pool keeps room for its job");
-        assert_eq!(geo.pool_of(plane), op.pool(), "a copy leaves its pool");
+    pub(super) fn other_plane_for_copy(&self, slot: OpSlot, stream: u32) -> PlaneId {
+        let op = &self.array.ops[slot];
+        let plane = self.ftl.space.copy_plane(op.plane, stream, &self.ftl.blocks);
+        let plane = plane.expect("the pool keeps room for its job");
+        assert_eq!(self.ftl.geo.pool_of(plane), op.pool(), "a copy leaves its pool");
         plane
     }
 

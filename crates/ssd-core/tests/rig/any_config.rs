@@ -349,6 +349,66 @@ pub(crate) fn separated_and_cut() -> impl Strategy<Value = Drawn> {
         .prop_map(Drawn)
 }
 
+/// Any valid config of which docs/model.md says that the timed machine, given one request of one page at a time,
+/// decides as functional mode does.
+pub(crate) fn decided_alike() -> impl Strategy<Value = Drawn> {
+    let spare = prop_oneof![Just(Spare::Tight), Just(Spare::Any)];
+    let separation = proptest::option::weighted(0.25, policy(separation::ALL));
+    let shape = (1u32..=3, 1u32..=2, 1u32..=4, 10u32..30, 1u32..=8);
+    let levels = prop_oneof![3 => Just(0u32), 1 => 1u32..5];
+    let share = prop_oneof![2 => Just(1.0), 1 => 0.5f64..1.0];
+    let drawn = spare.prop_flat_map(|spare| (Just(spare), any_config(spare)));
+    let gc = (0u64..20, 0u64..6, any::<bool>());
+    (drawn, separation, shape, (levels, share), gc)
+        .prop_map(|((spare, Drawn(mut c)), separation, shape, (levels, share), gc)| {
+            let d = &mut c.device;
+            [d.channels, d.chips_per_channel, d.planes_per_chip] = [shape.0, shape.1, shape.2];
+            (d.blocks_per_plane, d.pages_per_block) = (shape.3, shape.4);
+            c.wear.static_threshold = levels;
+            c.gc.blocking =
+                Blocking { scope: BlockingScope::Device, granularity: Granularity::Job };
+            c.gc.victim = super::twins::in_pages(c.gc.victim);
+            c.gc.trigger.retain(|trigger| trigger.policy != "idle");
+            if c.gc.trigger.is_empty() || gc.2 {
+                let hard = Value::Int(gc.1.min(gc.0));
+                c.gc.trigger = vec![free_blocks(gc.0).with("hard", hard)];
+            }
+            if let Some(separation) = separation {
+                (c.alloc.separation, c.alloc.frontiers) = (separation, Frontiers::HostGc);
+                c.device.blocks_per_plane += 16;
+            }
+            reconcile(&mut c);
+            let superblock = c.alloc.erase_unit == EraseUnit::Superblock;
+            // A policy that separates sees victims in the order in which pools collect.
+            let separates = c.alloc.separation.policy != "none";
+            if superblock || separates || c.gc.trigger.iter().any(is_over_the_device) {
+                (c.alloc.pool, c.gc.path) = (PoolScope::Device, GcPath::Controller);
+            }
+            if c.alloc.pool != PoolScope::Device && !superblock {
+                c.alloc.placement = named(place::ALL, "static");
+            }
+            // Several pools side by side decide each for itself, unless a rule or random numbers join them.
+            c.gc.concurrency = named(concurrency::ALL, "unlimited");
+            let draws = ["random", "d-choices"].contains(&c.gc.victim.policy.as_str())
+                || c.gc.victim.params.get("ties") == Some(&Value::Word("random".to_string()));
+            if draws && c.alloc.pool != PoolScope::Device {
+                c.gc.victim = super::victim("greedy");
+            }
+            // With several copies under way their programs may change places.
+            if pool_shape(&c).0 > 1 || c.gc.path != GcPath::Controller || levels > 0 {
+                c.gc.window = 1;
+            }
+            capacity(&mut c, spare, share);
+            c
+        })
+        .prop_filter("the config layer refuses it", |c| is_valid(c).is_ok())
+        .prop_map(Drawn)
+}
+
+fn is_over_the_device(trigger: &PolicySpec) -> bool {
+    trigger.params.get("scope") == Some(&Value::Word("device".to_string()))
+}
+
 /// What the config layer says of `c`.
 pub(crate) fn is_valid(c: &Config) -> Result<Config, String> {
     let file = Some(("any.toml".to_string(), to_toml(&Kernel(c.clone()))));

@@ -11,6 +11,7 @@ pub(crate) mod history;
 pub(crate) mod parity;
 pub(crate) mod runs;
 pub(crate) mod storm;
+pub(crate) mod twins;
 
 use ssd_core::config::{Config, DataMode, EraseUnit, Frontiers, Host, HostMode, PoolScope};
 use ssd_core::ftl::Ftl;

@@ -136,10 +136,19 @@ pub(super) fn redirection(config: &Config) -> Option<String> {
     let (spare, units) = (config.spare_units_per_pool(), config.units_per_pool());
     let keep = u64::from(config.gc.reserve) + u64::from(config.alloc.classes().all);
     let most = spare.saturating_sub(keep) as f64 / units as f64;
-    if redirect.params.contains_key("foreign") && redirect.real("foreign") > most {
+    let asked = redirect.params.contains_key("foreign") && redirect.real("foreign") > most;
+    let kept = format!(
+        "a chip has {spare} of {units} blocks to spare, and {keep} of them are for collection and open blocks"
+    );
+    if asked && spare > keep {
+        // One block shows, whatever their number.
+        let digits = units.to_string().len() + 1;
+        let scale = 10f64.powi(digits as i32);
+        let most = (most * scale).floor() / scale;
+        wrong.push(format!("raid.redirect.foreign of at most {most:.digits$}, as {kept}"));
+    } else if asked {
         wrong.push(format!(
-            "raid.redirect.foreign of at most {:.4}, as a chip has {spare} of {units} blocks to spare",
-            (most * 1e4).floor() / 1e4
+            "blocks for what comes from elsewhere: {kept} (raise device.over_provisioning, or lower gc.reserve)"
         ));
     }
     (!wrong.is_empty()).then(|| format!("redirected writes need {}", wrong.join(", and ")))

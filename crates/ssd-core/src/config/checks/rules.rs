@@ -232,7 +232,9 @@ fn collection_without_end(config: &Config) -> Option<String> {
 fn superblock_placement(config: &Config) -> Option<String> {
     let alloc = &config.alloc;
     let placement = &alloc.placement.policy;
-    (alloc.erase_unit == EraseUnit::Superblock && placement != "round-robin").then(|| {
+    // Parity groups refuse superblocks themselves (`raid::places`): they need another placement.
+    let superblocks = alloc.erase_unit == EraseUnit::Superblock && config.raid.group == 0;
+    (superblocks && placement != "round-robin").then(|| {
         format!(
             "superblocks are filled plane after plane and need alloc.placement = \
              \"round-robin\"; it is {placement:?}"

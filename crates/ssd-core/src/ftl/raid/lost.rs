@@ -8,11 +8,12 @@
 use super::{Before, Changes, GroupId, Method, Plan};
 use crate::config::{Config, ParityUpdate};
 use crate::ftl::Ftl;
+use crate::ftl::blocks::BlockState;
 use crate::ftl::map::Entry;
 use crate::ftl::raid::verify::mix;
 use crate::nand::flash::Payload;
 use crate::nand::geometry::Geometry;
-use crate::units::{Lpn, OpSlot, PlaneId, Ppn};
+use crate::units::{BlockId, Lpn, OpSlot, PlaneId, Ppn};
 use std::collections::BTreeMap;
 
 /// Lost pages, and planes without a chip.
@@ -151,6 +152,17 @@ impl Ftl {
         };
         assert_eq!(before, None, "{lpn:?} was lost and had a page");
         self.found(lpn);
+    }
+
+    /// The chip of `block`, whose erase has not begun, has failed: it stays as it is until a spare comes.
+    pub(crate) fn give_up_erase(&mut self, block: BlockId) {
+        let (at, pool) = (block.at(), self.blocks.pool_of(block));
+        assert_eq!(self.blocks.state[at], BlockState::Erasing, "{block:?} is not to be erased");
+        assert!(self.is_dead(self.geo.first_plane(block)), "the chip of {block:?} is there");
+        self.space.job_is_off(pool);
+        // The policy sees it come back as one that is full.
+        self.blocks.state[at] = BlockState::Open;
+        self.seal(block);
     }
 
     /// A page programmed on a chip that has failed meanwhile is given up; `landed`: its program had ended before.

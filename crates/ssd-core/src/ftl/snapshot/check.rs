@@ -13,6 +13,7 @@
 //! | `free_order` | `state`, `erases`, `wear.dynamic` | [`orders`] |
 //! | `frontiers`, `open_superblocks` | `state`, `programmed`, `alloc` | `Space::load` |
 //! | `opened`, `level_due` | nothing: flags | [`flags`] |
+//! | `victim` | the policy in the header, `state`, the clock | `load_victim` |
 //! | `sequence`, `digest`, `contents` | `valid`, `lpn`, what is kept | [`data`], `load_contents` |
 //!
 //! `level_due` is of use only to a device that levels wear; one that does not leaves it out.

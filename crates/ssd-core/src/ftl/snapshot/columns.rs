@@ -105,8 +105,9 @@ macro_rules! columns {
 
 /// The column that only version 2 has.
 pub(super) const OWNERS: &str = "owners";
-/// Columns that only some devices have: that shares pages, or separates them.
-const OPTIONAL: [&str; 4] = [OWNERS, "class", "opened_at", "separation"];
+/// Columns that only some devices have: that shares pages, separates them, or whose victim policy knows more than the
+/// blocks say.
+const OPTIONAL: [&str; 5] = [OWNERS, "class", "opened_at", "separation", "victim"];
 
 columns! {
     /// LPN in the out-of-band area of each page; `u32::MAX` where none is programmed.
@@ -147,4 +148,6 @@ columns! {
     opened_at: u64,
     /// There: that clock, and what the policy knows.
     separation: u8,
+    /// What the victim policy knows beside the other columns.
+    victim: u8,
 }

@@ -10,6 +10,7 @@
 use super::columns::OWNERS;
 use super::{Columns, Counters, DeviceSnapshot, Keeps, Shape, fits, may_share};
 use crate::config::Config;
+use crate::plug::PolicySpec;
 use serde::{Deserialize, Serialize};
 use std::convert::Infallible;
 use std::hash::Hasher;
@@ -54,6 +55,8 @@ struct Head {
     shape: Shape,
     counters: Counters,
     keeps: Keeps,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    victim: Option<PolicySpec>,
     columns: Vec<(String, u64)>,
 }
 
@@ -135,6 +138,7 @@ impl DeviceSnapshot {
             shape: self.shape.clone(),
             counters: self.counters,
             keeps: self.keeps,
+            victim: self.victim.clone(),
             columns: self.columns.sizes(),
         };
         let json = serde_json::to_vec(&head).expect("a header is plain data");
@@ -215,7 +219,7 @@ impl DeviceSnapshot {
         if reader.read(&mut [0])? > 0 {
             return Err(FormError::Damaged("it continues after its end".to_string()));
         }
-        let Head { shape, counters, keeps, .. } = head;
-        Ok((DeviceSnapshot { shape, counters, keeps, columns }, digest))
+        let Head { shape, counters, keeps, victim, .. } = head;
+        Ok((DeviceSnapshot { shape, counters, keeps, victim, columns }, digest))
     }
 }

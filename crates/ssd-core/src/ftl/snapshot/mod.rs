@@ -1,10 +1,11 @@
-//! Snapshots: a device at rest, without the state of any policy.
+//! Snapshots: a device at rest.
 //!
 //! A snapshot contains only what cannot be derived: the flash, which pages are valid, blocks and frontiers. The
 //! map is rebuilt from the LPN in every valid page, as a controller would do. Policies build their index from
-//! the block table, so one preconditioned device serves all of them; policies that keep more than the table
-//! does (ages) start afresh, as their files say. Separation is the exception: the classes of blocks mean nothing to
-//! another policy, so what it knows is part of the snapshot, and a device with another one cannot start from it.
+//! the block table, so one preconditioned device serves all of them. What a victim policy knows beyond the table (ages)
+//! is kept for the same policy; any other starts afresh, as its file says. Separation is the exception: the classes of
+//! blocks mean nothing to another policy, so what it knows is part of the snapshot, and a device with another one cannot
+//! start from it.
 
 mod check;
 pub(super) mod columns;
@@ -15,11 +16,12 @@ pub mod shape;
 pub use form::FormError;
 
 use super::blocks::{BlockState, BlockTable};
-use super::gc::victim::VictimPolicy;
+use super::gc::victim::{VictimPolicy, counts_time};
 use super::plugs::Plugs;
 use super::space::Ground;
 use super::{Ftl, Geometry};
 use crate::config::{Config, DataMode, Word as _};
+use crate::plug::PolicySpec;
 use crate::units::{BlockId, PoolId, Ppn};
 use columns::Columns;
 use serde::{Deserialize, Serialize};
@@ -31,6 +33,8 @@ pub struct DeviceSnapshot {
     shape: Shape,
     counters: Counters,
     keeps: Keeps,
+    /// The victim policy that knows what the column `victim` holds.
+    victim: Option<PolicySpec>,
     columns: Columns,
 }
 
@@ -244,6 +248,11 @@ impl Ftl {
         }
         self.space.save(self.blocks.len(), &mut columns);
         self.save_separation(&mut columns);
+        let known = self.victim_spec.as_ref().filter(|spec| !counts_time(spec));
+        if known.is_some() {
+            self.victim.save(&self.blocks, &mut columns.victim);
+        }
+        let victim = known.filter(|_| !columns.victim.is_empty()).cloned();
         columns.level_due = self.wear.due().iter().map(|&due| u8::from(due)).collect();
         let [sequence_kept, digest, bytes] = self.flash.keeps();
         let snapshot = DeviceSnapshot {
@@ -256,6 +265,7 @@ impl Ftl {
                 lowest_free_blocks: self.space.lowest_free_blocks(),
             },
             keeps: Keeps { sequence: sequence_kept, digest, bytes },
+            victim,
             columns,
         };
         let sizes = snapshot.check_sizes(&self.geo, self.frontiers_and_classes());
@@ -299,6 +309,8 @@ impl Ftl {
             ftl.space.check(PoolId(pool));
         }
         ftl.victim.init(&ftl.blocks, ftl.clock);
+        ftl.load_victim(snapshot)
+            .map_err(|what| format!("the snapshot contradicts itself: {what}"))?;
         Ok(ftl)
     }
 
@@ -327,6 +339,23 @@ impl Ftl {
         self.wear.load(c.level_due.iter().map(|&due| due != 0));
         (self.clock, self.seals) = (counters.clock, counters.seals);
         self.audit_blocks_and_space()
+    }
+
+    /// The victim policy knows what it knew, if it is the same.
+    fn load_victim(&mut self, snapshot: &DeviceSnapshot) -> Result<(), String> {
+        let mut bytes = &snapshot.columns.victim[..];
+        if snapshot.victim.is_some() == bytes.is_empty() {
+            return Err(format!("{} bytes are known to {:?}", bytes.len(), snapshot.victim));
+        }
+        if snapshot.victim.is_none() || snapshot.victim != self.victim_spec {
+            return Ok(());
+        }
+        self.victim.load(&mut bytes, &self.blocks, self.clock)?;
+        if bytes.is_empty() {
+            Ok(())
+        } else {
+            Err(format!("its victim policy leaves {} bytes", bytes.len()))
+        }
     }
 
     fn load_contents(&mut self, contents: &[u8]) -> Result<(), String> {

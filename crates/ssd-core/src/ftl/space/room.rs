@@ -95,6 +95,12 @@ impl Space {
         self.keep(pool, if gives_back { 0 } else { self.pages_per_block });
     }
 
+    /// The job ends without having erased its block.
+    pub fn job_is_off(&mut self, pool: PoolId) {
+        debug_assert_eq!(self.pools[pool.at()].promised, 0, "the job of {pool:?} has pages left");
+        self.keep(pool, self.pages_per_block);
+    }
+
     /// The counts of `pool` fit each other, and the room rule holds. (Only with debug assertions: blocks are
     /// opened and erased often enough for it to show in the instruction count.)
     pub(in crate::ftl) fn check(&self, pool: PoolId) {

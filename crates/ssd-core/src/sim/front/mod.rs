@@ -215,6 +215,11 @@ pub(crate) fn is_of_whole_pages(geo: &Geometry, r: &Request) -> bool {
     (r.sector | u64::from(r.sectors)) & ((1 << geo.sector_shift) - 1) == 0
 }
 
+/// Whether `r`, which touches page `lpn`, covers only a part of it.
+pub(crate) fn is_in_part(geo: &Geometry, r: &Request, lpn: Lpn) -> bool {
+    byte_range(geo, r, lpn).0 != (0, 512 << geo.sector_shift)
+}
+
 /// Bytes `from..to` of page `lpn` that `r` covers, and their position in the request's data.
 pub(crate) fn byte_range(geo: &Geometry, r: &Request, lpn: Lpn) -> ((usize, usize), usize) {
     let page_sectors = 1u64 << geo.sector_shift;

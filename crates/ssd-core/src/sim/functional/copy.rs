@@ -40,7 +40,7 @@ impl Functional {
                 }
             }
         }
-        if self.agenda.watches_releases() {
+        if !self.agenda.is_empty() {
             self.meet_demands();
         }
         if self.remap == RemapMode::Share {

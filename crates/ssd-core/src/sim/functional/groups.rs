@@ -7,7 +7,9 @@ use super::Functional;
 use crate::ftl::raid::verify::mix;
 use crate::ftl::raid::{Change, Changes, GroupId, MOST_CHIPS, Method, Plan};
 use crate::host::device::DeviceError;
+use crate::host::request::{Op, Request};
 use crate::nand::flash::{Payload, fill_digest};
+use crate::sim::front::{Pages, is_in_part, pages_of};
 use crate::units::{Lpn, PlaneId, Ppn};
 use std::ops::Range;
 
@@ -51,12 +53,20 @@ impl Functional {
         if self.ftl.groups.is_none() {
             return (first.0..first.0 + count).try_for_each(|lpn| self.write(Lpn(lpn), stream));
         }
-        assert!(first.0 + count <= self.ftl.geo.user_pages, "{first:?} + {count} is too far");
-        let mut left = first.0..first.0 + count;
+        let shift = self.ftl.geo.sector_shift;
+        let whole = Request::new(Op::Write, u64::from(first.0) << shift, count << shift);
+        self.write_groups(&Request { stream, ..whole })
+    }
+
+    /// Execute the write `r` group by group.
+    pub(super) fn write_groups(&mut self, r: &Request) -> Result<(), DeviceError> {
+        let Pages { first, count } = pages_of(&self.ftl.geo, r);
+        assert!(first + count <= self.ftl.geo.user_pages, "{first} + {count} is too far");
+        let mut left = first..first + count;
         while let Some((group, positions)) = self.next_group(&mut left) {
             self.sequence += positions.len() as u64;
             self.tally.host_pages += positions.len() as u64;
-            self.write_group(group, positions, (stream, count))?;
+            self.write_group(group, positions, r, count)?;
         }
         Ok(())
     }
@@ -68,7 +78,10 @@ impl Functional {
     pub fn trim_run(&mut self, first: Lpn, count: u32) -> Result<u64, DeviceError> {
         let mut trimmed = 0;
         if self.ftl.groups.is_none() {
-            (first.0..first.0 + count).for_each(|lpn| trimmed += u64::from(self.trim(Lpn(lpn))));
+            (first.0..first.0 + count).for_each(|lpn| trimmed += u64::from(self.unmap(Lpn(lpn))));
+            if !self.agenda.is_empty() {
+                self.meet_demands();
+            }
             return Ok(trimmed);
         }
         assert!(first.0 + count <= self.ftl.geo.user_pages, "{first:?} + {count} is too far");
@@ -107,18 +120,21 @@ impl Functional {
         Ok(true)
     }
 
-    /// Write the pages at `positions` of `group`, which have been admitted, for a request of this stream and so many
-    /// pages.
-    pub(super) fn write_group(
+    /// Write the pages at `positions` of `group`, which have been admitted, for request `r` of `of_request` pages.
+    fn write_group(
         &mut self,
         group: GroupId,
         positions: Range<u32>,
-        (stream, of_request): (u8, u32),
+        r: &Request,
+        of_request: u32,
     ) -> Result<(), DeviceError> {
         let groups = self.ftl.parity_groups();
         assert!(!positions.is_empty() && positions.end <= groups.data_pages(), "{positions:?}");
         let mut changes = Changes::default();
-        positions.clone().for_each(|p| changes.add(p, Change::Whole));
+        for position in positions.clone() {
+            let in_part = is_in_part(&self.ftl.geo, r, groups.page(group, position));
+            changes.add(position, if in_part { Change::Part } else { Change::Whole });
+        }
         let plan = self.ftl.plan_group(group, changes, None);
         let mut parity = self.ftl.sum_of_sources(group, &plan);
         let mut pages = [(Lpn::NONE, PlaneId::NONE, 0, Ppn::NONE); MOST_CHIPS];
@@ -129,11 +145,12 @@ impl Functional {
             count += 1;
         }
         for (lpn, _, frontier, _) in &mut pages[..count] {
-            let class = self.class_of(*lpn, stream, of_request)?;
+            let class = self.class_of(*lpn, r.stream, of_request)?;
             *frontier = self.ftl.space.host_stream(class);
         }
         let (pages, data) = (&mut pages[..count], count as u64 - 1);
         self.groups.count(&plan);
+        self.tally.rests_read += u64::from((changes.in_part() & plan.reads).count_ones());
         for &(_, plane, frontier, _) in &*pages {
             self.hold(plane, frontier)?;
         }

@@ -101,15 +101,15 @@ impl Ssd {
 
     /// Power is cut now, and the device mounts; cuts at given times may come before it has.
     fn cut_and_mount(&mut self, limit: Nanos) -> Result<(), DeviceError> {
-        self.power_cut()?;
-        let schedule = &mut self.power.as_mut().expect("seen").schedule;
-        schedule.barren += 1;
-        if schedule.barren > MOST_BARREN {
+        // Before the cut: the report of the run that ends here is that of a device with power.
+        if self.power.as_ref().expect("seen").schedule.barren == MOST_BARREN {
             return Err(DeviceError::Power(format!(
                 "no request has completed between {MOST_BARREN} power cuts: give a longer power.cut, or fewer \
                  requests at a time (host.queue_depth, host.max_outstanding)"
             )));
         }
+        self.power_cut()?;
+        self.power.as_mut().expect("seen").schedule.barren += 1;
         debug_assert!(self.array.now <= limit, "a cut beyond the limit");
         debug_assert!(self.is_off(), "power has not been cut");
         let given = matches!(self.power.as_ref().expect("seen").config.power.cut, PowerCut::At(_));

@@ -12,6 +12,7 @@
 //! block found so far. Every comparison is exact, in integers.
 
 use super::groups::NONE;
+use super::memory;
 use crate::ftl::blocks::BlockTable;
 use crate::plug::{ParamInfo, ParamKind, PolicySpec};
 use crate::units::{BlockId, PoolId};
@@ -115,6 +116,32 @@ impl Aged {
 
     /// The table keeps no clocks: the age of every block counts from now.
     pub(super) fn init(&mut self, table: &BlockTable, clock: u64) {
+        self.rebuild(table, |_| clock);
+    }
+
+    /// The clocks from which ages count.
+    pub(super) fn save(&self, table: &BlockTable, bytes: &mut Vec<u8>) {
+        let blocks = (0..table.len()).map(|b| (BlockId(b as u32), self.stamp[b]));
+        memory::put(bytes, blocks.map(|(b, stamp)| if table.is_candidate(b) { stamp } else { 0 }));
+    }
+
+    pub(super) fn load(
+        &mut self,
+        bytes: &mut &[u8],
+        table: &BlockTable,
+        clock: u64,
+    ) -> Result<(), String> {
+        let stamps = memory::take(bytes, table.len())?;
+        if let Some(block) = stamps.iter().position(|&stamp| stamp > clock) {
+            let stamp = stamps[block];
+            return Err(format!("the age of block {block} counts from {stamp}, after {clock}"));
+        }
+        self.rebuild(table, |block| stamps[block.at()]);
+        Ok(())
+    }
+
+    /// Anew, the age of each block counted from `stamp`.
+    fn rebuild(&mut self, table: &BlockTable, stamp: impl Fn(BlockId) -> u64) {
         assert_eq!(self.slot_of.len(), table.len(), "blocks of another table");
         assert_eq!(self.pages, table.pages_per_block, "blocks of another size");
         self.slots.fill(EMPTY);
@@ -122,15 +149,14 @@ impl Aged {
         self.bounds.fill(NOBODY);
         let mut sealed: Vec<BlockId> =
             (0..table.len() as u32).map(BlockId).filter(|&b| table.is_candidate(b)).collect();
-        sealed.sort_unstable_by_key(|&b| (table.seal_order[b.at()], b));
+        sealed.sort_unstable_by_key(|&b| (stamp(b), table.seal_order[b.at()], b));
         for pool in 0..self.end.len() {
             self.end[pool] = pool * self.slots_per_pool;
         }
-        let in_order =
-            |&[a, b]: &[BlockId; 2]| table.seal_order[a.at()] <= table.seal_order[b.at()];
+        let in_order = |&[a, b]: &[BlockId; 2]| stamp(a) <= stamp(b);
         debug_assert!(sealed.array_windows().all(in_order), "slots are out of order");
         for block in sealed {
-            self.seal(block, table, clock);
+            self.seal(block, table, stamp(block));
         }
     }
 

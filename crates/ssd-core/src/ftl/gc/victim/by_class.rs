@@ -201,6 +201,16 @@ impl VictimPolicy for ByClass {
         self.whole.candidates(pool, table, clock)
     }
 
+    fn save(&self, table: &BlockTable, bytes: &mut Vec<u8>) {
+        self.whole.save(table, bytes);
+        self.parts.iter().for_each(|part| part.victim.save(&part.table, bytes));
+    }
+
+    fn load(&mut self, bytes: &mut &[u8], table: &BlockTable, clock: u64) -> Result<(), String> {
+        self.whole.load(bytes, table, clock)?;
+        self.parts.iter_mut().try_for_each(|part| part.victim.load(bytes, &part.table, clock))
+    }
+
     fn orders_pools(&self) -> bool {
         debug_assert!(!self.parts.is_empty(), "victims have no classes");
         self.whole.orders_pools()

@@ -68,4 +68,12 @@ impl VictimPolicy for Policy {
     fn candidates(&self, pool: PoolId, table: &BlockTable, clock: u64) -> Vec<BlockId> {
         self.0.sorted(pool, table, clock)
     }
+
+    fn save(&self, table: &BlockTable, bytes: &mut Vec<u8>) {
+        self.0.save(table, bytes);
+    }
+
+    fn load(&mut self, bytes: &mut &[u8], table: &BlockTable, clock: u64) -> Result<(), String> {
+        self.0.load(bytes, table, clock)
+    }
 }

@@ -14,7 +14,7 @@
 //! change until one of them loses a page, so an update takes O(log n), and a choice compares the first block
 //! of each count. All comparisons are exact, by cross multiplication of integers.
 
-use super::VictimPolicy;
+use super::{VictimPolicy, memory};
 use crate::ftl::blocks::BlockTable;
 use crate::plug::{ParamInfo, ParamKind, PolicyInfo, PolicySpec};
 use crate::rng::Stream;
@@ -57,6 +57,11 @@ pub const INFO: PolicyInfo = PolicyInfo {
         },
     ],
 };
+
+/// Whether its rates are over time.
+pub(super) fn counts_time(spec: &PolicySpec) -> bool {
+    spec.word("time") == "ns"
+}
 
 /// "No page has become invalid."
 const NEVER: u64 = u64::MAX;
@@ -117,7 +122,7 @@ impl Policy {
             least_invalid: invalid.max(1) as u16,
             pages: table.pages_per_block,
             until_now: spec.word("clock") == "now",
-            in_pages: spec.word("time") == "pages",
+            in_pages: !counts_time(spec),
             by_rate: fully_invalid == "by-rate",
             immediate: fully_invalid == "immediate",
             first: vec![NEVER; table.len()],
@@ -273,6 +278,36 @@ impl VictimPolicy for Policy {
         let sealed = |rank: &Rank| table.is_candidate(rank.block);
         debug_assert!(ranks.iter().all(sealed), "a block of the list of {pool:?} is not sealed");
         ranks.iter().map(|rank| rank.block).collect()
+    }
+
+    fn save(&self, table: &BlockTable, bytes: &mut Vec<u8>) {
+        if !self.in_pages {
+            return;
+        }
+        let times = self.first.iter().zip(&self.newest);
+        let known = times
+            .map(|(&first, &newest)| if first == NEVER { [NEVER; 2] } else { [first, newest] });
+        memory::put(bytes, known.flatten());
+        debug_assert_eq!(self.first.len(), table.len(), "blocks of another table");
+    }
+
+    fn load(&mut self, bytes: &mut &[u8], table: &BlockTable, clock: u64) -> Result<(), String> {
+        let times = memory::take(bytes, 2 * table.len())?;
+        for (block, times) in (0..).map(BlockId).zip(times.chunks_exact(2)) {
+            let (first, newest) = (times[0], times[1]);
+            let has_lost = !table.is_candidate(block) || table.invalid(block) > 0;
+            let in_order = first <= newest && newest <= clock;
+            let never = times == [NEVER; 2] && !(table.is_candidate(block) && has_lost);
+            if !(in_order && has_lost || never) {
+                return Err(format!("block {} lost pages from {first} to {newest}", block.0));
+            }
+            (self.first[block.at()], self.newest[block.at()]) = (first, newest);
+        }
+        self.listed.fill(0);
+        self.list.iter_mut().for_each(BTreeSet::clear);
+        let blocks = (0..table.len() as u32).map(BlockId);
+        blocks.filter(|&b| table.is_candidate(b)).for_each(|block| self.enlist(block, table));
+        Ok(())
     }
 
     fn orders_pools(&self) -> bool {

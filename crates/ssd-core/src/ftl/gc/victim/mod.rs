@@ -1,11 +1,13 @@
 //! Which block? One file per victim policy; the list below names them.
 //!
-//! The folder also contains the indexes that several policies share: `aged`, `groups`, `queue`; and
-//! the policy of policies by which separation names the class of a victim, `by_class`.
+//! The folder also contains the indexes that several policies share: `aged`, `groups`, `queue`; the
+//! policy of policies by which separation names the class of a victim, `by_class`; and `memory`, for
+//! what is kept in snapshots.
 
 mod aged;
 pub(in crate::ftl) mod by_class;
 mod groups;
+mod memory;
 mod queue;
 
 use crate::ftl::blocks::BlockTable;
@@ -111,6 +113,26 @@ crate::plugs! {
             None
         }
 
+        /// Append what the policy knows beside `table` to `bytes`, for a snapshot; nothing if it would begin anew.
+        fn save(&self, table: &BlockTable, bytes: &mut Vec<u8>) {
+            let _ = (table, bytes);
+        }
+
+        /// Know what [`VictimPolicy::save`] has written of the same policy, and take it from `bytes`. The index has
+        /// been built from the table.
+        ///
+        /// # Errors
+        /// The policy cannot know that.
+        fn load(
+            &mut self,
+            bytes: &mut &[u8],
+            table: &BlockTable,
+            clock: u64,
+        ) -> Result<(), String> {
+            let _ = (bytes, table, clock);
+            Ok(())
+        }
+
         /// Whether some blocks are collected whatever the triggers say.
         fn collects_at_once(&self) -> bool {
             false
@@ -137,4 +159,10 @@ crate::plugs! {
         second_chance SecondChance,
         windowed_greedy WindowedGreedy,
     }
+}
+
+/// Whether the policy of `spec` is defined over time, not over host pages.
+pub(in crate::ftl) fn counts_time(spec: &PolicySpec) -> bool {
+    let is_rate = spec.policy == invalidation_rate::INFO.name;
+    is_rate && invalidation_rate::counts_time(spec)
 }

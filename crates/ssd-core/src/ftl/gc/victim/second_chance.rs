@@ -9,8 +9,8 @@
 //! Shares are compared as whole pages, rounded up. Index: a linked queue for each pool; a choice walks over the blocks
 //! that it passes over.
 
-use super::VictimPolicy;
 use super::queue::Queue;
+use super::{VictimPolicy, memory};
 use crate::ftl::blocks::BlockTable;
 use crate::plug::{ParamInfo, ParamKind, PolicyInfo, PolicySpec};
 use crate::rng::Stream;
@@ -43,6 +43,9 @@ pub const INFO: PolicyInfo = PolicyInfo {
         },
     ],
 };
+
+/// Most blocks that a pointer has passed, as a snapshot may say.
+const MOST_PASSED: u64 = 1 << 31;
 
 /// The bar of the first turn.
 const FIRST_BAR: f64 = 0.5;
@@ -166,6 +169,33 @@ impl VictimPolicy for Policy {
         let found = self.find(pool, table, |_| true).map(|(block, _)| block);
         debug_assert!(found.is_none_or(|b| table.is_candidate(b)), "{found:?} is not sealed");
         found
+    }
+
+    fn save(&self, _table: &BlockTable, bytes: &mut Vec<u8>) {
+        for walk in &self.walks {
+            let at = walk.at.map_or(u64::MAX, |block| u64::from(block.0));
+            let counts = [walk.passed, walk.gained].map(u64::from);
+            memory::put(bytes, [at, walk.bar.to_bits(), counts[0], counts[1]]);
+        }
+    }
+
+    fn load(&mut self, bytes: &mut &[u8], table: &BlockTable, _clock: u64) -> Result<(), String> {
+        for (pool, walk) in (0..).map(PoolId).zip(&mut self.walks) {
+            let words = memory::take(bytes, 4)?;
+            let sealed = |b: &BlockId| table.is_candidate(*b) && table.pool_of(*b) == pool;
+            let at = table.of_pool(pool).filter(sealed).find(|b| u64::from(b.0) == words[0]);
+            let (bar, passed, gained) = (f64::from_bits(words[1]), words[2], words[3]);
+            // The last step takes the bar to 1 or beyond.
+            let sound = (at.is_some() || words[0] == u64::MAX)
+                && (0.0..=2.0).contains(&bar)
+                && passed <= MOST_PASSED
+                && gained < u64::from(table.pages_per_block);
+            if !sound {
+                return Err(format!("its victim policy cannot walk over pool {}", pool.0));
+            }
+            *walk = Walk { at, bar, passed: passed as u32, gained: gained as u32, ..*walk };
+        }
+        Ok(())
     }
 
     fn candidates(&self, pool: PoolId, table: &BlockTable, _clock: u64) -> Vec<BlockId> {

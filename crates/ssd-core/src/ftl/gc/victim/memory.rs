@@ -1,0 +1,18 @@
+//! What a victim policy knows beside the block table, as words in the bytes of a snapshot.
+
+/// Append `words` to `bytes`.
+pub(super) fn put(bytes: &mut Vec<u8>, words: impl IntoIterator<Item = u64>) {
+    words.into_iter().for_each(|word| bytes.extend_from_slice(&word.to_le_bytes()));
+}
+
+/// Take `count` words from the front of `bytes`.
+///
+/// # Errors
+/// There are not so many.
+pub(super) fn take(bytes: &mut &[u8], count: usize) -> Result<Vec<u64>, String> {
+    let (words, rest) = bytes
+        .split_at_checked(count * size_of::<u64>())
+        .ok_or("what its victim policy knows ends early")?;
+    *bytes = rest;
+    Ok(words.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect())
+}

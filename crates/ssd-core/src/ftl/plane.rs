@@ -1,0 +1,60 @@
+//! On which plane of its pool a page of the host is bound: one rule for both executors.
+
+use super::Ftl;
+use crate::units::PlaneId;
+
+impl Ftl {
+    /// The plane where a page of frontier `stream` that is placed on `plane` is bound. Of the planes of its pool that
+    /// have room for it and are `open`, one of its busy unit, from `plane` on in turn; where that unit has no room at
+    /// all, the first one of another unit.
+    #[inline]
+    #[must_use]
+    pub fn host_plane(
+        &self,
+        plane: PlaneId,
+        stream: u32,
+        open: impl Fn(PlaneId) -> bool,
+    ) -> Option<PlaneId> {
+        let on_unit = self.plane_of_unit(plane, |p| open(p) && self.space.host_may_bind(p, stream));
+        on_unit.or_else(|| self.plane_of_another_unit(plane, stream, open))
+    }
+
+    /// The first plane of the unit and the pool of `plane`, from `plane` on in turn, that `fits`.
+    #[inline]
+    #[must_use]
+    pub fn plane_of_unit(&self, plane: PlaneId, fits: impl Fn(PlaneId) -> bool) -> Option<PlaneId> {
+        let geo = &self.geo;
+        if geo.planes_per_unit() == 1 {
+            return fits(plane).then_some(plane);
+        }
+        let of_unit = geo.planes_of_unit(geo.unit_of(plane));
+        let of_pool = geo.planes_of_pool(geo.pool_of(plane));
+        let (start, end) = (of_unit.start.max(of_pool.start), of_unit.end.min(of_pool.end));
+        debug_assert!((start..end).contains(&plane.0), "{plane:?} is on another unit");
+        if start + 1 == end {
+            return fits(plane).then_some(plane);
+        }
+        let n = end - start;
+        (0..n).map(|i| PlaneId(start + (plane.0 - start + i) % n)).find(|&p| fits(p))
+    }
+
+    /// The first open plane of the pool of `plane` with room on another unit, if its own unit has none, open or not.
+    fn plane_of_another_unit(
+        &self,
+        plane: PlaneId,
+        stream: u32,
+        open: impl Fn(PlaneId) -> bool,
+    ) -> Option<PlaneId> {
+        let geo = &self.geo;
+        if geo.planes_per_pool() <= geo.planes_per_unit() {
+            return None;
+        }
+        let (own, may_bind) = (geo.unit_of(plane), |p| self.space.host_may_bind(p, stream));
+        let mut own_planes = geo.planes_of_unit(own).map(PlaneId);
+        if own_planes.any(may_bind) {
+            return None;
+        }
+        let mut others = geo.planes_of_pool(geo.pool_of(plane)).map(PlaneId);
+        others.find(|&p| geo.unit_of(p) != own && open(p) && may_bind(p))
+    }
+}

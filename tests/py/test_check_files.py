@@ -1,0 +1,198 @@
+"""Pages, exports, comparisons, sweeps and searches against the external checker."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import ssdlab
+from checking import LOGGED, findings_in
+from running import SMALL
+from ssdlab.export import export_run
+from ssdlab.html.write import report_folder
+
+FORMATS = ("csv", "fio", "npz", "parquet", "perfetto")
+SHORT = {**SMALL, "workload.requests": 1500}
+VARIED = {"gc.victim": ["greedy", "fifo", "random"]}
+RUN = {
+    **LOGGED,
+    "wear.static_threshold": 1,
+    "workload.warmup_requests": 300,
+    "metrics.interval": "30 ms",
+}
+
+
+def clean(folder: Path) -> None:
+    findings, text = findings_in(folder)
+    assert not findings.counts, text
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run with its page and every export."""
+    folder = tmp_path_factory.mktemp("run") / "a"
+    ssdlab.run(set=RUN, out=folder, progress=False)
+    report_folder(folder)
+    for name in FORMATS:
+        export_run(folder, name)
+    clean(folder)
+    return folder
+
+
+def copied(whole: Path, folder: Path) -> Path:
+    return Path(shutil.copytree(whole, folder / "a"))
+
+
+def replaced(file: Path, old: str, new: str) -> None:
+    text = file.read_text(encoding="utf-8")
+    assert old in text
+    file.write_text(text.replace(old, new, 1), encoding="utf-8")
+
+
+def _a_number_of_the_page(folder: Path) -> None:
+    erases = ssdlab.Report.read(folder).flash.erases
+    replaced(folder / "report.html", f'value="{erases}"', f'value="{erases + 1}"')
+
+
+def _a_text_of_the_page(folder: Path) -> None:
+    erases = ssdlab.Report.read(folder).flash.erases
+    replaced(folder / "report.html", f">{erases:,}<", f">{2 * erases:,}<")
+
+
+def _a_curve_of_the_page(folder: Path) -> None:
+    file = folder / "report.html"
+    head, mark, rest = file.read_text().partition('<figure id="free"')
+    name, curve, values = rest.partition('"y":[')
+    first, comma, others = values.partition(",")
+    text = head + mark + name + curve + str(int(first) + 1) + comma + others
+    file.write_text(text, encoding="utf-8")
+
+
+def _an_operation_of_the_timeline(folder: Path) -> None:
+    file = folder / "report.html"
+    head, mark, rest = file.read_text().partition('"ops":[')
+    chip, comma, others = rest.partition(",")
+    file.write_text(head + mark + str(int(chip) + 1) + comma + others, encoding="utf-8")
+
+
+def _a_percentile_of_fio(folder: Path) -> None:
+    file = folder / "export" / "fio.json"
+    values = json.loads(file.read_text())
+    found = values["jobs"][0]["write"]["clat_ns"]["percentile"]
+    found["90.000000"] = found["80.000000"]
+    file.write_text(json.dumps(values))
+
+
+def _an_export_of_the_log(folder: Path) -> None:
+    lines = (folder / "export" / "ops.csv").read_text().splitlines()
+    (folder / "export" / "ops.csv").write_text("\n".join(lines[:-1]) + "\n")
+
+
+def _a_slice_of_perfetto(folder: Path) -> None:
+    file = folder / "export" / "perfetto.json.gz"
+    values = json.loads(gzip.decompress(file.read_bytes()))
+    next(one for one in values["traceEvents"] if one["ph"] == "X")["tid"] += 1
+    file.write_bytes(gzip.compress(json.dumps(values).encode()))
+
+
+def _a_row_of_the_series(folder: Path) -> None:
+    with (folder / "series.csv").open(newline="") as file:
+        rows = [*csv.DictReader(file)]
+    rows[3]["interval_write_max_ns"] = rows[2]["interval_write_max_ns"]
+    with (folder / "series.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def _a_bucket_of_a_distribution(folder: Path) -> None:
+    file = folder / "distributions.csv"
+    line = next(one for one in file.read_text().splitlines() if one.startswith("latency_read"))
+    replaced(file, line, line[:-1] + str((int(line[-1]) + 1) % 10))
+
+
+@pytest.mark.parametrize(
+    ("rule", "change"),
+    [
+        ("page", _a_number_of_the_page),
+        ("page", _a_text_of_the_page),
+        ("page", _a_curve_of_the_page),
+        ("page", _an_operation_of_the_timeline),
+        ("export", _a_percentile_of_fio),
+        ("export", _an_export_of_the_log),
+        ("export", _a_slice_of_perfetto),
+        ("series", _a_row_of_the_series),
+        ("distributions", _a_bucket_of_a_distribution),
+    ],
+)
+def test_a_wrong_number_in_a_file_does_not_pass(
+    rule: str, change: Callable[[Path], None], whole: Path, tmp_path: Path
+) -> None:
+    folder = copied(whole, tmp_path)
+    change(folder)
+    assert rule in findings_in(folder)[0].counts
+
+
+def test_rows_and_intervals_of_a_comparison(tmp_path: Path) -> None:
+    ssdlab.compare(
+        "greedy-8ch", vary=VARIED, seeds=3, set=SHORT, out=tmp_path / "a", progress=False
+    )
+    clean(tmp_path / "a")
+    file = tmp_path / "a" / "compare.json"
+    values = json.loads(file.read_text())
+    told = values["statistics"][1]["waf"]
+    told["ci95"] *= 1.01
+    values["ratios"][0]["erases"]["low"] *= 0.99
+    file.write_text(json.dumps(values))
+    places = findings_in(tmp_path / "a")[0].places
+    label = values["statistics"][1]["label"]
+    assert places == {
+        f"compare.json:statistics.{label}.waf.ci95",
+        f"compare.json:ratios.{label}.erases.low",
+    }
+
+
+def test_rows_of_a_sweep(tmp_path: Path) -> None:
+    vary = {"gc.victim": ["greedy", "fifo"], "gc.trigger.soft": [3, 5]}
+    ssdlab.sweep("greedy-8ch", vary=vary, seeds=2, set=SHORT, out=tmp_path / "a", progress=False)
+    clean(tmp_path / "a")
+    # A row is that of a run by itself, which the logs of the run give.
+    with (tmp_path / "a" / "sweep.csv").open(newline="") as file:
+        row = [*csv.DictReader(file)][-1]
+    logs = {"metrics.op_log": True, "metrics.request_log": True}
+    point = {"gc.victim": "fifo", "gc.trigger.soft": 5, "run.seed": 2}
+    alone = ssdlab.run(
+        "greedy-8ch", set={**SHORT, **point, **logs}, out=tmp_path / "b", progress=False
+    )
+    clean(tmp_path / "b")
+    assert (row["seed"], int(row["write_max_ns"])) == ("2", alone.latency.write.max)
+    assert float(row["waf"]) == alone.waf.total
+    replaced(tmp_path / "a" / "sweep.csv", row["erases"], "1")
+    assert "sweep.csv" in findings_in(tmp_path / "a")[0].counts
+
+
+def test_intervals_of_a_search(tmp_path: Path) -> None:
+    ssdlab.search(
+        None,
+        set=SHORT,
+        space={"gc.victim": ["greedy", "fifo"], "gc.trigger.soft": [3, 5]},
+        minimize=["waf"],
+        trials=4,
+        seeds=2,
+        test_seeds=3,
+        out=tmp_path / "a",
+        progress=False,
+    )
+    clean(tmp_path / "a")
+    file = tmp_path / "a" / "search.json"
+    values = json.loads(file.read_text())
+    (ratio,) = (one["ratio"] for one in values["tested"][0]["compared"])
+    ratio["high"] *= 1.001
+    file.write_text(json.dumps(values))
+    assert findings_in(tmp_path / "a")[0].counts == {"search.json": 1}

@@ -1,0 +1,267 @@
+"""Comparisons, sweeps and searches: rows, intervals and ratios, from the rows of single runs."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from .checks import t_95
+from .inputs import Findings, Report, UnreadableError
+
+Row: TypeAlias = "dict[str, Any]"
+COMPARE, SWEEP, SEARCH = "compare.json", "sweep.json", "search.json"
+KEYS = {
+    "completed": "completed",
+    "requests": "requests.completed",
+    "waf": "waf.total",
+    **{
+        f"{op}_{name}_ns": f"latency.{op}.{name}"
+        for op in ("write", "read")
+        for name in ("mean", "p50", "p99", "p99_9", "max")
+    },
+    "decided_by": "verdict.decided_by",
+    "policy_share": "verdict.policy_share",
+    "gc_calls": "gc.calls",
+    "gc_foreground": "gc.foreground",
+    "gc_pages_moved": "gc.pages_moved",
+    "erases": "flash.erases",
+    "simulated_ns": "time.simulated",
+    "wall_ns": "time.wall",
+    "seed": "provenance.seed",
+    "config_digest": "provenance.config_digest",
+    "event_digest": "provenance.event_digest",
+    "first_block_days": "lifetime.first_block_days",
+    "lifetime_bytes": "lifetime.bytes_written",
+    "lifetime_days": "lifetime.days",
+    "drive_writes_per_day": "lifetime.drive_writes_per_day",
+    "requests_per_s": "speed.requests_per_s",
+    "flash_ops_per_s": "speed.flash_ops_per_s",
+    "read_bytes_per_s": "host.read_bytes_per_s",
+    "write_bytes_per_s": "host.write_bytes_per_s",
+}
+"""Where the columns of rows stand in report.json."""
+SHARE = "gc_foreground_share"
+CLOSE = 1e-6
+
+
+def row_of(report: Report) -> Row:
+    """Return the columns of a run."""
+    row = {name: report.get(path) for name, path in KEYS.items()}
+    calls = row["gc_calls"]
+    return row | {SHARE: row["gc_foreground"] / calls if calls else None}
+
+
+def close(found: Any, expected: Any) -> bool:  # noqa: ANN401 - any JSON
+    """Tell whether two values are equal, numbers to seven digits."""
+    if isinstance(found, int | float) and isinstance(expected, int | float):
+        return math.isclose(found, expected, rel_tol=CLOSE, abs_tol=1e-12)
+    return bool(found == expected)
+
+
+def interval(values: Sequence[float]) -> tuple[float, float, float | None]:
+    """Return mean, sample standard deviation and half of Student's 95 % interval."""
+    n = len(values)
+    mean = math.fsum(values) / n
+    spread = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (n - 1))
+    if min(values) == max(values):
+        return values[0], 0.0, None
+    return mean, spread, t_95(n - 1) * spread / math.sqrt(n)
+
+
+def paired(values: Sequence[float], base: Sequence[float]) -> Row | None:
+    """Return the geometric mean of the ratios, pair by pair, with its interval."""
+    if min(*values, *base) <= 0:
+        return None
+    logs = [math.log(a) - math.log(b) for a, b in zip(values, base, strict=True)]
+    if all(close(one, logs[0]) for one in logs) and len({*zip(values, base, strict=True)}) == 1:
+        return {"n": len(logs), "ratio": values[0] / base[0], "low": None, "high": None}
+    centre, _, width = interval(logs)
+    width = width or 0.0
+    ends = {"low": math.exp(centre - width), "high": math.exp(centre + width)}
+    return {"n": len(logs), "ratio": math.exp(centre), **ends}
+
+
+def order_of(ratio: Row) -> str:
+    """Return what the interval of a ratio decides."""
+    low = ratio["ratio"] if ratio["low"] is None else ratio["low"]
+    high = ratio["ratio"] if ratio["high"] is None else ratio["high"]
+    if low == high == 1:
+        return "equal"
+    if high < 1:
+        return "lower"
+    return "higher" if low > 1 else "not distinguishable"
+
+
+class Several:
+    """Files of several runs in one folder."""
+
+    def __init__(self, folder: Path, findings: Findings) -> None:
+        """Take the folder."""
+        self.folder, self.findings = folder, findings
+
+    def check(self) -> bool:
+        """Check what the folder holds; whether it holds any of it."""
+        for name, check in (
+            (COMPARE, self._compare),
+            (SWEEP, self._sweep),
+            (SEARCH, self._search),
+        ):
+            if (self.folder / name).exists():
+                check(self._json(name))
+                return True
+        return False
+
+    def _json(self, name: str) -> Row:
+        try:
+            values = json.loads((self.folder / name).read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            message = f"{name}: {error}"
+            raise UnreadableError(message) from error
+        assert isinstance(values, dict)
+        return values
+
+    def _hold(self, place: str, expected: Any, found: Any) -> None:  # noqa: ANN401
+        if isinstance(expected, dict) and isinstance(found, dict):
+            for key, value in expected.items():
+                self._hold(f"{place}.{key}", value, found.get(key))
+        elif isinstance(expected, list) and isinstance(found, list):
+            self._hold(f"{place}: values", len(expected), len(found))
+            for number, value in enumerate(expected[: len(found)]):
+                self._hold(f"{place}.{number}", value, found[number])
+        elif not close(found, expected):
+            self.findings.add(place.partition(":")[0], place, expected, found)
+
+    def _table(self, name: str, rows: Sequence[Row]) -> None:
+        """A CSV has these rows: a number of it is read as one, an empty field is null."""
+        with (self.folder / name).open(encoding="utf-8", newline="") as file:
+            written = list(csv.DictReader(file))
+        self._hold(f"{name}: rows", len(rows), len(written))
+        for line, (row, fields) in enumerate(zip(rows, written, strict=False), 2):
+            for key, value in row.items():
+                self._hold(f"{name}:{line}.{key}", value, _parsed(fields.get(key), value))
+
+    def _compare(self, values: Row) -> None:
+        """compare.json and compare.csv, from the report of every run."""
+        repetitions: dict[str, dict[str, str]] = values.get("repetitions", {})
+        single = {label: {"": folder} for label, folder in values["folders"].items()}
+        runs: dict[str, dict[str, Row]] = {}
+        for label, by_seed in (repetitions or single).items():
+            found = {seed: Report.read(self.folder / name) for seed, name in by_seed.items()}
+            runs[label] = {seed: row_of(report) for seed, report in found.items()}
+        rows = [{"label": label, **row} for label, by in runs.items() for row in by.values()]
+        self._hold(f"{COMPARE}: runs", len(rows), len(values["runs"]))
+        for number, (row, found) in enumerate(zip(rows, values["runs"], strict=False)):
+            self._hold(f"{COMPARE}:runs.{number}", row, found)
+        self._table("compare.csv", rows)
+        if not repetitions:
+            return
+        first = next(iter(runs))
+        told = {one["label"]: one for one in values["statistics"]}
+        ratios = {one["label"]: one for one in values["ratios"]}
+        self._hold(f"{COMPARE}: baseline", first, next(iter(told)))
+        for label, by in runs.items():
+            self._statistics(f"{COMPARE}:statistics.{label}", by, told[label])
+            if label != first:
+                self._ratios(f"{COMPARE}:ratios.{label}", by, runs[first], ratios[label])
+
+    def _statistics(self, place: str, by: dict[str, Row], told: Row) -> None:
+        for key in told.keys() - {"label"}:
+            values = [row[key] for row in by.values() if row["completed"]]
+            mean, spread, width = interval(values)
+            expected = {"n": len(values), "mean": mean, "stddev": spread, "ci95": width}
+            self._hold(f"{place}.{key}", expected, told[key])
+        self._hold(f"{place}: waf", "waf" in told, True)
+
+    def _ratios(self, place: str, by: dict[str, Row], base: dict[str, Row], told: Row) -> None:
+        for key in told.keys() - {"label", "baseline"}:
+            seeds = [seed for seed in by if seed in base]
+            values, others = ([of[seed][key] for seed in seeds] for of in (by, base))
+            expected = paired(values, others)
+            if expected is not None:
+                expected["order"] = order_of(expected)
+            self._hold(f"{place}.{key}", expected, told[key])
+
+    def _sweep(self, values: Row) -> None:
+        """sweep.csv, from the lines of the runs, in the order of points and seeds."""
+        names = values["sweep"]["columns"]
+        lines = (self.folder / "outcomes.jsonl").read_text(encoding="utf-8").splitlines()
+        outcomes = [json.loads(line) for line in lines]
+        outcomes.sort(key=lambda one: (one["point"], one["seed"] or 0))
+        rows = []
+        for one in outcomes:
+            numbers = one["values"] or [None] * len(names)
+            row = {"point": one["point"], **dict(zip(names, numbers, strict=True))}
+            if one["seed"] is not None:
+                row["seed"] = one["seed"]
+            row["completed"] = not one.get("error")
+            rows.append(row | {"warnings": len(one.get("warnings", ()))})
+        self._table("sweep.csv", rows)
+        self._hold(f"{SWEEP}:ended", len(rows), values["ended"])
+        for number, row in enumerate(rows):
+            self._consistent(f"sweep.csv:{number + 2}", row)
+
+    def _consistent(self, place: str, row: Row) -> None:
+        """What columns of one row say of each other."""
+        calls = row.get("gc_calls")
+        if calls:
+            self._hold(f"{place}.{SHARE}", row["gc_foreground"] / calls, row[SHARE])
+        if row.get("lifetime_bytes") and row.get("lifetime_days") and row["first_block_days"]:
+            ends = row["first_block_days"] <= row["lifetime_days"]
+            self._hold(f"{place}: the first block ends first", True, ends)
+
+    def _search(self, values: Row) -> None:
+        """Objectives of the trials and the test, from runs.jsonl."""
+        made: dict[tuple[str, str, int, int], Row] = {}
+        for line in (self.folder / "runs.jsonl").read_text(encoding="utf-8").splitlines():
+            key, outcome = json.loads(line)
+            who, case, seed, divisor = json.loads(key)
+            made[who, case, seed, divisor] = outcome["row"]
+        asked = values["search"]
+        train, test = ([*asked[key]] for key in ("seeds", "test_seeds"))
+        cases = sorted({case for _, case, *_ in made})
+        goals = [goal["column"]["name"] for goal in values["goals"]]
+        if len(cases) != 1:
+            return
+        for trial in values["trials"]:
+            who = json.dumps(trial["point"], ensure_ascii=False)
+            rows = [made.get((who, cases[0], seed, 1)) for seed in train]
+            if trial["state"] != "completed" or None in rows:
+                continue
+            means = [_mean([row[goal] for row in rows if row]) for goal in goals]
+            self._hold(f"{SEARCH}:trials.{trial['number']}", means, trial["values"])
+        base = [made["baseline", cases[0], seed, 1] for seed in train]
+        means = [_mean([row[goal] for row in base]) for goal in goals]
+        self._hold(f"{SEARCH}:baseline", means, values["baseline"])
+        points = {trial["number"]: trial["point"] for trial in values["trials"]}
+        for tested in values["tested"]:
+            who = json.dumps(points[tested["number"]], ensure_ascii=False)
+            mine = [made[who, cases[0], seed, 1] for seed in test]
+            theirs = [made["baseline", cases[0], seed, 1] for seed in test]
+            self._tested(f"{SEARCH}:tested.{tested['number']}", tested, (mine, theirs))
+
+    def _tested(self, place: str, tested: Row, rows: tuple[list[Row], list[Row]]) -> None:
+        for one in tested["compared"]:
+            if one["of"] != "baseline" or one["what"] not in rows[0][0]:
+                continue
+            values, base = ([row[one["what"]] for row in of] for of in rows)
+            self._hold(f"{place}.{one['what']}.mean", _mean(values), one["mean"])
+            expected = paired(values, base)
+            self._hold(f"{place}.{one['what']}", expected, one["ratio"])
+
+
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values)
+
+
+def _parsed(text: str | None, like: Any) -> Any:  # noqa: ANN401 - a field of a CSV
+    if text in (None, ""):
+        return None
+    if isinstance(like, bool):
+        return text == "True"
+    if isinstance(like, int | float):
+        return float(text or "nan")
+    return text

@@ -1,0 +1,276 @@
+"""Exports of a run, in the folder `export`, against its report and logs."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import importlib.util
+import io
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import zstandard
+
+from .inputs import Findings, Report
+from .requests import Requests
+
+FOLDER = "export"
+FIO_RESOLUTION = 1 / 128
+"""How far above a value fio.json may have a percentile, docs/exports.md."""
+EDGES = (2, 4, 10, 20, 50, 100, 250, 500, 750, 1000)
+CLASS_UNITS = (("ns", 1), ("us", 1000), ("ms", 1_000_000))
+COUNTERS = ("free_blocks", "used_pages", "pending_requests", "gc_active_pools")
+
+
+def lines_of(folder: Path, name: str) -> list[list[str]] | None:
+    """Return header and rows of a table of the run, packed or not; None if it has none."""
+    plain, packed = folder / f"{name}.csv", folder / f"{name}.csv.zst"
+    if plain.exists():
+        text = plain.read_text(encoding="utf-8")
+    elif packed.exists():
+        with packed.open("rb") as file:
+            stream = zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True)
+            text = stream.read().decode()
+    else:
+        return None
+    return [*csv.reader(io.StringIO(text))]
+
+
+class Exports:
+    """Every export that there is."""
+
+    def __init__(
+        self, folder: Path, report: Report, requests: Requests, findings: Findings
+    ) -> None:
+        """Take the run."""
+        self.folder, self.report, self.requests = folder, report, requests
+        self.findings = findings
+
+    def check(self) -> None:
+        """Check each by its form."""
+        for path in sorted((self.folder / FOLDER).glob("*")):
+            name = path.name.partition(".")[0]
+            if path.name == "fio.json":
+                self._fio(json.loads(path.read_text(encoding="utf-8")))
+            elif path.name == "perfetto.json.gz":
+                self._perfetto(json.loads(gzip.decompress(path.read_bytes())))
+            elif path.suffix == ".csv":
+                found = lines_of(path.parent, name) or []
+                self._rows(path.name, lines_of(self.folder, name), found)
+            elif path.suffix == ".parquet" and importlib.util.find_spec("pyarrow"):
+                self._parquet(path, name)
+            elif path.suffix == ".npz" and importlib.util.find_spec("numpy"):
+                self._npz(path, name)
+
+    def _differs(self, place: str, expected: object, found: object) -> None:
+        self.findings.add("export", f"{FOLDER}/{place}", expected, found)
+
+    def _rows(self, name: str, expected: list[list[str]] | None, found: list[list[str]]) -> None:
+        if expected is None:
+            self._differs(name, "a table of the run", "none")
+            return
+        if len(expected) != len(found):
+            self._differs(f"{name}: lines", len(expected), len(found))
+        for line, (a, b) in enumerate(zip(expected, found, strict=False), 1):
+            if a != b:
+                self._differs(f"{name}:{line}", a, b)
+                return
+
+    def _parquet(self, path: Path, name: str) -> None:
+        import pyarrow.parquet as parquet
+
+        table = parquet.read_table(path)
+        columns = [table.column(column).to_pylist() for column in table.column_names]
+        text = [
+            ["" if value is None else str(value) for value in row]
+            for row in zip(*columns, strict=True)
+        ]
+        self._rows(path.name, lines_of(self.folder, name), [table.column_names, *text])
+
+    def _npz(self, path: Path, name: str) -> None:
+        import numpy as np
+
+        expected = lines_of(self.folder, name)
+        if expected is None:
+            self._differs(path.name, "a table of the run", "none")
+            return
+        head, *rows = expected
+        with np.load(path) as arrays:
+            found = {key: arrays[key].tolist() for key in arrays.files}
+        wanted: dict[str, list[Any]] = {}
+        if name == "series":
+            for at, column in enumerate(head):
+                wanted[column] = [int(row[at]) for row in rows]
+        else:
+            for kind, *numbers in rows:
+                wanted.setdefault(kind, []).append([int(number) for number in numbers])
+        for key in sorted({*wanted, *found}):
+            if wanted.get(key) != found.get(key):
+                self._differs(f"{path.name}: {key}", wanted.get(key), found.get(key))
+
+    def _fio(self, values: dict[str, Any]) -> None:
+        (job,) = values["jobs"]
+        log = self.requests.log
+        page = self.report.whole("device.page_bytes")
+        span = self.report.whole("time.simulated")
+        every: list[int] = []
+        for kind in ("read", "write", "trim"):
+            pairs = zip(log.groups, log.latencies, strict=True)
+            latencies = sorted(n for (of, *_), n in pairs if of == kind)
+            every += latencies
+            verb = {"read": "read", "write": "written", "trim": "trimmed"}[kind]
+            size = self.report.whole(f"host.pages_{verb}") * page
+            part = job[kind]
+            expected = {
+                "total_ios": len(latencies),
+                "io_bytes": size,
+                "io_kbytes": size // 1024,
+                "runtime": span // 1_000_000,
+                "iops": len(latencies) * 1e9 / span,
+                "bw_bytes": round(size * 1e9 / span),
+            }
+            for key, value in expected.items():
+                self._number(f"fio.json: {kind}.{key}", value, part[key])
+            self._moments(f"fio.json: {kind}.clat_ns", latencies, part["clat_ns"])
+            self._moments(f"fio.json: {kind}.lat_ns", latencies, part["lat_ns"])
+            self._percentiles(f"fio.json: {kind}", latencies, part["clat_ns"].get("percentile", {}))
+            if kind != "trim":
+                self._over_time(kind, part, page)
+        self._classes(job, sorted(every))
+        self._number("fio.json: runtime", span // 1_000_000, job["job_runtime"])
+
+    def _number(self, place: str, expected: float, found: float) -> None:
+        if not math.isclose(found, expected, rel_tol=1e-9, abs_tol=1e-9):
+            self._differs(place, expected, found)
+
+    def _moments(self, place: str, values: list[int], found: dict[str, float]) -> None:
+        n = len(values)
+        mean = sum(values) / n if n else 0.0
+        spread = math.sqrt(math.fsum((v - mean) ** 2 for v in values) / n) if n else 0.0
+        expected = {"min": min(values, default=0), "max": max(values, default=0), "N": n}
+        for key, value in (expected | {"mean": mean}).items():
+            self._number(f"{place}.{key}", value, found[key])
+        if not math.isclose(found["stddev"], spread, rel_tol=1e-6, abs_tol=1e-6):
+            self._differs(f"{place}.stddev", spread, found["stddev"])
+
+    def _percentiles(self, place: str, values: list[int], found: dict[str, int]) -> None:
+        """A percentile is the end of its bucket: at the value or a little above it."""
+        tens = (1, 5, *range(10, 100, 10), 95, 99, 99.5, 99.9, 99.95, 99.99)
+        known = [p for p in tens if len(values) * round(100 - p, 6) >= 1000]
+        if values and [f"{p:.6f}" for p in known] != [*found]:
+            self._differs(f"{place}: percentiles", known, [*found])
+        for text, end in found.items():
+            millionths = round(float(text) * 10_000)
+            exact = values[max(1, -(-len(values) * millionths // 1_000_000)) - 1]
+            if not exact <= end <= min(exact * (1 + FIO_RESOLUTION) + 1, values[-1]):
+                self._differs(f"{place}.percentile.{text}", f"{exact} or a little more", end)
+
+    def _over_time(self, kind: str, part: dict[str, Any], page: int) -> None:
+        """Rates over the rows of the series."""
+        rows = lines_of(self.folder, "series") or [[]]
+        head, *rows = rows
+        before = self.report.whole("time.measured_from")
+        rates: list[float] = []
+        counts: list[float] = []
+        done = 0
+        name = "host_pages_read" if kind == "read" else "host_pages_written"
+        for row in rows:
+            values = dict(zip(head, map(int, row), strict=True))
+            seconds = (values["time_ns"] - before) / 1e9
+            if seconds > 0:
+                rates.append((values[name] - done) * page / 1024 / seconds)
+                counts.append(values[f"interval_{kind}s"] / seconds)
+            before, done = values["time_ns"], values[name]
+        for key, column, spread in (("bw", rates, "bw_dev"), ("iops", counts, "iops_stddev")):
+            mean = sum(column) / len(column) if column else 0.0
+            square = sum((v - mean) ** 2 for v in column) / max(1, len(column))
+            expected = {
+                f"{key}_samples": len(column),
+                f"{key}_min": round(min(column, default=0)),
+                f"{key}_max": round(max(column, default=0)),
+                f"{key}_mean": mean,
+                spread: math.sqrt(square),
+            }
+            for what, value in expected.items():
+                self._number(f"fio.json: {kind}.{what}", value, part[what])
+
+    def _classes(self, job: dict[str, Any], values: list[int]) -> None:
+        """Shares by class of latency; a value may be a bucket away from the edge of its class."""
+        below = 0
+        for unit, scale in CLASS_UNITS:
+            for edge in EDGES:
+                end = edge * scale
+                share = job[f"latency_{unit}"][str(edge)]
+                near = [v for v in values if abs(v - end) <= end / 64]
+                before = [v for v in values if abs(v - below) <= below / 64]
+                count = sum(below <= v < end for v in values)
+                slack = 100 * (len(near) + len(before)) / max(1, len(values)) + 1e-6
+                expected = 100 * count / max(1, len(values))
+                if abs(share - expected) > slack:
+                    self._differs(f"fio.json: latency_{unit}.{edge}", expected, share)
+                below = end
+
+    def _perfetto(self, values: dict[str, Any]) -> None:
+        """Operations, requests and counters, event by event."""
+        events = values["traceEvents"]
+        device = self.report.get("config.device")
+        planes = device["channels"] * device["chips_per_channel"] * device["planes_per_chip"]
+        first = 3 + 2 * device["channels"]
+        slices = [e for e in events if e["ph"] == "X" and first <= e["tid"] < first + planes]
+        self._matches("operations", self._operations(device, first), slices)
+        for phase, at in (("b", "arrival"), ("e", "completion")):
+            found = [e for e in events if e["ph"] == phase]
+            self._matches(f"requests {phase}", self._requests(at), found)
+        head, *rows = lines_of(self.folder, "series") or [[]]
+        counters = [e for e in events if e["ph"] == "C"]
+        expected = [
+            {
+                "name": name.replace("_", " "),
+                "ts": int(row[0]) / 1000,
+                "args": {"value": int(row[head.index(name)])},
+            }
+            for name in COUNTERS
+            for row in rows
+        ]
+        self._matches("counters", iter(expected), counters)
+
+    def _operations(self, device: dict[str, int], first: int) -> Iterator[dict[str, Any]]:
+        head, *rows = lines_of(self.folder, "ops") or [[]]
+        for row in rows:
+            v = dict(zip(head, row, strict=True))
+            chip = int(v["channel"]) * device["chips_per_channel"] + int(v["chip"])
+            keys = ("block", "page", "lpn", "sequence", "request", "queued")
+            yield {
+                "name": f"{v['cause']} {v['op']}",
+                "pid": 3 + int(v["channel"]),
+                "tid": first + chip * device["planes_per_chip"] + int(v["plane"]),
+                "ts": int(v["start"]) / 1000,
+                "dur": (int(v["end"]) - int(v["start"])) / 1000,
+                "args": {key: int(v[key]) for key in keys if v[key]},
+            }
+
+    def _requests(self, at: str) -> Iterator[dict[str, Any]]:
+        head, *rows = lines_of(self.folder, "requests") or [[]]
+        for row in rows:
+            v = dict(zip(head, row, strict=True))
+            yield {"name": v["op"], "id": int(v["id"]), "ts": int(v[at]) / 1000}
+
+    def _matches(
+        self, what: str, expected: Iterator[dict[str, Any]], found: list[dict[str, Any]]
+    ) -> None:
+        count = 0
+        for count, wanted in enumerate(expected, 1):
+            event = found[count - 1] if count <= len(found) else {}
+            for key, value in wanted.items():
+                got = event.get(key)
+                same = got == value
+                if isinstance(value, float) and isinstance(got, int | float):
+                    same = abs(got - value) < 1e-4 + 1e-12 * abs(value)
+                if not same:
+                    self._differs(f"perfetto.json.gz: {what} {count}.{key}", value, got)
+                    return
+        if count != len(found):
+            self._differs(f"perfetto.json.gz: {what}", count, len(found))

@@ -1,0 +1,417 @@
+"""Numbers of the flash: operations by cause, space, collection, wear and how long it lasts."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+from .checks import Checks, ratio
+from .history import COPIES, Before
+from .inputs import CAUSES, Geometry
+from .operations import Operations
+from .requests import Requests
+
+DAY_S, YEAR_DAYS = 86_400, 365
+LEAST_CALLS, TOLERANCE, HALF = 40, 0.05, 0.5
+"""Of docs/statistics.md and the head of `steady.rs`: what a steady state needs."""
+
+
+class FlashNumbers:
+    """What the log of operations says about `flash`, `gc`, `wear`, `lifetime` and `device`."""
+
+    def __init__(self, checks: Checks, requests: Requests, operations: Operations) -> None:
+        """Take what was read."""
+        self.checks, self.requests, self.operations = checks, requests, operations
+        self.report, self.geometry = checks.report, operations.geometry
+        self.history = operations.history
+        self.since = self.report.whole("time.measured_from")
+        self.end = self.since + self.report.whole("time.simulated")
+        self.in_superblocks = self.report.get("config.alloc.erase_unit") == "superblock"
+        self.pools = Pools(self.geometry, str(self.report.get("config.alloc.pool")))
+        self.fails = bool(operations.failures.all)
+        self.written = self.checks.number("host.pages_written")
+        self.whole = requests.complete and requests.first_measured == 0
+
+    def check(self) -> None:
+        """Compare all of them."""
+        self._operations()
+        self._geometry()
+        self._space()
+        self._moves()
+        self._calls()
+        self._jobs()
+        self._verdict()
+        self._wear()
+        self._lifetime()
+        self._steady()
+
+    def _operations(self) -> None:
+        checks = self.checks
+        if not self.requests.complete:
+            return
+        for cause in CAUSES:
+            for kind, key in (("read", "reads"), ("program", "programs")):
+                self._count(f"flash.{key}.{cause}", kind, cause)
+            if not self.in_superblocks:
+                self._count(f"flash.erases_by_cause.{cause}", "erase", cause)
+        by_cause = sum(self.checks.number(f"flash.erases_by_cause.{cause}") for cause in CAUSES)
+        checks.exactly("flash-count", "flash.erases", by_cause)
+        for cause, retries in self._retries().items():
+            checks.exactly("retries", f"flash.retries.{cause}", retries)
+        programs = {cause: checks.number(f"flash.programs.{cause}") for cause in CAUSES}
+        checks.exactly("waf", "waf.total", ratio(sum(programs.values()), self.written))
+        for cause, count in programs.items():
+            checks.exactly("waf", f"waf.{cause}", ratio(count, self.written))
+
+    def _count(self, path: str, kind: str, cause: str) -> None:
+        count = self.operations.counts[kind, cause]
+        unsure = self.operations.unsure[kind, cause]
+        self.checks.within("flash-count", path, count - unsure, count)
+
+    def _retries(self) -> dict[str, int]:
+        """From how much longer than one read of the array a read took."""
+        report = self.report
+        named = ("retry_probability", "retry_growth")
+        if not any(report.number(f"config.controller.{key}") for key in named):
+            return dict.fromkeys(CAUSES, 0)
+        if report.get("config.timing.model") == "serial":
+            return {}
+        factor = report.number("config.controller.retry_factor") or 1.0
+        extra = math.floor(report.whole("config.timing.read_ns") * factor + 0.5)
+        return {
+            cause: self.operations.extra_read_ns[cause] // extra if extra else 0 for cause in CAUSES
+        }
+
+    def _geometry(self) -> None:
+        checks, geometry = self.checks, self.geometry
+        physical = geometry.all_blocks * geometry.pages
+        unit = self.pools.planes if self.in_superblocks else 1
+        checks.exactly("device", "device.physical_pages", physical)
+        checks.exactly("device", "device.blocks", geometry.all_blocks // unit)
+        checks.exactly("device", "device.user_pages", self.report.get("config.device.user_pages"))
+        seed = self.report.get("config.run.seed")
+        checks.exactly("device", "provenance.seed", seed)
+        used = self.checks.number("device.used_pages")
+        checks.exactly("device", "device.used_ratio", float(used / physical))
+        bad = checks.number("wear.factory_bad_blocks") + checks.number("wear.worn_out_blocks")
+        checks.exactly("device", "device.bad_blocks", bad)
+
+    def _is_free_of_trouble(self) -> bool:
+        """Whether blocks come and go by programs and erases alone."""
+        return not (self.fails or self.checks.number("device.bad_blocks"))
+
+    def _space(self) -> None:
+        checks, history = self.checks, self.history
+        if not self._is_free_of_trouble():
+            return
+        used = Before(history.used)
+        first = history.programmed_at_first
+        if not self.operations.power.cuts:
+            low = first + used.at(self.end)
+            high = first + used.at(self.end + 1)
+            checks.within("space", "device.used_pages", min(low, high), max(low, high))
+        free = Before(history.free)
+        blocks = checks.number("device.blocks")
+        low, high = sorted(blocks + free.at(at) for at in (self.end, self.end + 1))
+        least = blocks + free.least(self.since, self.end)
+        # A mount finds erased blocks that were opened, or erased, in the instant of the cut.
+        slack = self.pools.count if self.operations.power.cuts else 0
+        checks.within("space", "device.free_blocks", low - slack, high + slack)
+        checks.within("space", "device.lowest_free_blocks", least - slack, least + slack)
+
+    def _moves(self) -> None:
+        """Copies that were read are programmed, dropped or under way; those programmed count."""
+        counts, checks = self.operations.counts, self.checks
+        if not self.whole or self.operations.power.cuts or self.requests.copies or self.fails:
+            return
+        for cause in COPIES:
+            programs, reads = counts["program", cause], counts["read", cause]
+            stale = checks.number(f"{cause}.pages_stale")
+            # A program that runs at the end of the run has not switched the map yet.
+            running = self.operations.running(cause, self.end)
+            checks.within(
+                "moves", f"{cause}.pages_moved", programs - stale - running, programs - stale
+            )
+            judged = self.operations.flash.stale[cause]
+            # Updates of groups commit later, and requests that wait outside are admitted later.
+            later = ("config.raid.group", "config.host.max_outstanding")
+            least = 0 if any(map(checks.number, later)) else judged["certain"]
+            most = judged["certain"] + judged["possible"]
+            checks.within("moves", f"{cause}.pages_stale", least, most)
+            left = reads - programs
+            dropped = checks.number(f"{cause}.pages_dropped")
+            flying = checks.number(f"{cause}.pages_in_flight")
+            checks.exactly("moves", f"{cause}.pages_dropped", left - flying)
+            checks.exactly("moves", f"{cause}.pages_in_flight", left - dropped)
+
+    def _calls(self) -> None:
+        """A call ends with the erase of its victim; those at either end may count or not."""
+        checks, counts = self.checks, self.operations.counts
+        unit = self.pools.planes if self.in_superblocks else 1
+        calls = checks.number("gc.calls")
+        slack = self.pools.count * (1 + len(self.operations.power.cuts)) + self._chips_failed()
+        erased = -(-counts["erase", "gc"] // unit)
+        checks.within("gc-calls", "gc.calls", erased - slack, erased + slack)
+        background = checks.number("gc.background")
+        checks.exactly("gc-calls", "gc.foreground", calls - background)
+        checks.exactly("gc-calls", "gc.background", calls - checks.number("gc.foreground"))
+        victims = self.report.get("gc.victims_by_policy") or {}
+        for name in victims:
+            others = sum(n for other, n in victims.items() if other != name)
+            checks.exactly("gc-calls", f"gc.victims_by_policy.{name}", calls - others)
+        erased = -(-counts["erase", "wear"] // unit)
+        checks.within("gc-calls", "wear.calls", erased - slack, erased + slack)
+
+    def _chips_failed(self) -> int:
+        return len(self.operations.failures.all) * self.geometry.planes
+
+    def _jobs(self) -> None:
+        """From the choice of a victim, when its first operation is queued, to its erase's end."""
+        checks = self.checks
+        if self.in_superblocks or self.fails or self.operations.power.cuts:
+            return
+        jobs = self._jobs_of_pools()
+        times = [job for job in jobs if job[2] >= self.since and job[1] <= self.end]
+        crossing = [job for job in jobs if job[2] < self.since <= job[1] <= self.end]
+        if not times and not crossing:
+            checks.exactly("jobs", "gc.job_time_mean", None)
+            checks.exactly("jobs", "gc.job_time_max", None)
+        elif not crossing:
+            # A victim whose first pages are dropped is chosen before its first operation is queued,
+            # yet not before the job before it in its pool has ended.
+            lengths = [end - begun for _, end, begun, _ in times]
+            longest = [end - before for _, end, _, before in times]
+            low, high = sum(lengths) / len(lengths), sum(longest) / len(lengths)
+            checks.within("jobs", "gc.job_time_mean", low - 1e-3, high + 1e-3)
+            checks.within("jobs", "gc.job_time_max", max(lengths), max(longest))
+
+    def _jobs_of_pools(self) -> list[tuple[int, int, int, int]]:
+        """Start and end of the erase of each job of GC, when it was begun, and the one before."""
+        before: dict[int, int] = {}
+        found: list[tuple[int, int, int, int]] = []
+        for start, end, begun, block, cause in sorted(self.history.ended, key=lambda job: job[1]):
+            pool = block // self.geometry.blocks // self.pools.planes
+            if cause == "gc":
+                found.append((start, end, begun, min(begun, before.get(pool, 0))))
+            before[pool] = end
+        return found
+
+    def _verdict(self) -> None:
+        checks = self.checks
+        share = self.report.number("verdict.policy_share")
+        calls = checks.number("gc.calls")
+        if calls == 0:
+            checks.exactly("verdict", "verdict.policy_share", None)
+            checks.exactly("verdict", "verdict.unmet_share", None)
+            checks.exactly("verdict", "verdict.decided_by", "nobody")
+            return
+        greedy = self.report.number("gc.victims_by_policy.reserve-greedy") or 0
+        named = self.report.get("config.gc.victim.policy") == "reserve-greedy"
+        most = 1.0 if named else 1 - greedy / calls
+        checks.within("verdict", "verdict.policy_share", 0.0, most + 1e-9)
+        unmet = self.report.number("verdict.unmet_share") or 0.0
+        # A victim that the policy named was its decision, or one for a demand that cannot be met.
+        checks.within("verdict", "verdict.unmet_share", most - (share or 0) - 1e-9, 1.0)
+        checks.within("verdict", "verdict.policy_share", most - unmet - 1e-9, 1 - 0 * unmet)
+        decided = "policy" if (share or 0.0) >= HALF else "reserve"
+        checks.exactly("verdict", "verdict.decided_by", decided)
+
+    def _preconditioned(self) -> int | None:
+        """Return the pages written before the log begins; None where only a snapshot knows."""
+        report = self.report
+        if report.get("provenance.snapshot_digest") is not None:
+            return None
+        if report.get("config.precondition.steady_state") not in (None, "none"):
+            return None
+        user = self.checks.number("device.user_pages")
+        pages = 0.0
+        for key in ("fill", "overwrite"):
+            part = (report.number(f"config.precondition.{key}") or 0.0) * user
+            if part != int(part):
+                return None
+            pages += part
+        return int(pages)
+
+    def _is_new(self) -> bool:
+        """Whether the log has every erase since the device was new."""
+        return self._preconditioned() == 0
+
+    def _wear(self) -> None:
+        checks = self.checks
+        least, most = self._life()
+        known = self._is_new() and not self.in_superblocks and not self.fails
+        if known and not checks.number("wear.factory_bad_blocks"):
+            _check_erases(checks, "wear", least, most)
+        self._measured_erases()
+        page = self.checks.number("device.page_bytes")
+        before = self._preconditioned()
+        if before is not None and self.requests.complete and not self.operations.power.cuts:
+            written = before + self.operations.programs_of_host
+            checks.exactly("wear", "wear.host_bytes_written", written * page)
+        endurance = checks.number("config.wear.endurance")
+        programs = sum(self.checks.number(f"flash.programs.{cause}") for cause in CAUSES)
+        expected = None
+        if endurance and programs:
+            blocks = checks.number("device.blocks")
+            good = blocks - checks.number("wear.factory_bad_blocks")
+            pages = checks.number("device.physical_pages") * good / blocks
+            expected = pages * endurance * page * self.written / programs
+        checks.exactly("wear", "wear.host_bytes_at_even_wear", expected)
+        if self._is_new() and endurance and not self.report.number("config.wear.endurance_spread"):
+            worn = [sum(n >= endurance for n in erases) for erases in (least, most)]
+            if not self.in_superblocks:
+                checks.within("wear", "wear.worn_out_blocks", *worn)
+        elif not endurance:
+            checks.exactly("wear", "wear.worn_out_blocks", 0)
+        share = self.report.number("config.wear.factory_bad_blocks") or 0.0
+        untouched = self.history.touched.count(0)
+        if share == 0.0:
+            checks.exactly("wear", "wear.factory_bad_blocks", 0)
+        elif not self.in_superblocks:
+            checks.within("wear", "wear.factory_bad_blocks", 0, untouched)
+
+    def _life(self) -> tuple[list[int], list[int]]:
+        """Erases of every block in the log: those that had ended for certain, and all."""
+        least, most = Counter[int](), Counter[int]()
+        for end, block in self.history.erased:
+            least[block] += end < self.end
+            most[block] += end <= self.end
+        blocks = range(self.geometry.all_blocks)
+        return [least[block] for block in blocks], [most[block] for block in blocks]
+
+    def _measured_erases(self) -> None:
+        if self.in_superblocks or self.fails:
+            return
+        least, most = self.operations.erases_within, self.operations.erases_touching
+        _check_erases(self.checks, "device", list(least), list(most))
+
+    def _lifetime(self) -> None:
+        if self.report.get("lifetime") is None:
+            self.checks.exactly("lifetime", "lifetime", None)
+            return
+        checks, report = self.checks, self.report
+        page, user = checks.number("device.page_bytes"), checks.number("device.user_pages")
+        each = self.written * page
+        measured = each * 1e9 / self.report.whole("time.simulated") * DAY_S if each else None
+        daily = report.number("config.wear.daily_writes_bytes") or measured
+        checks.exactly("lifetime", "lifetime.daily_writes", None if daily is None else float(daily))
+        ends = self._all_ends() if self._can_extrapolate() else []
+        written = checks.number("wear.host_bytes_written")
+        for at, (total, days) in enumerate(
+            (("first_block_bytes", "first_block_days"), ("bytes_written", "days"))
+        ):
+            found = report.number(f"lifetime.{total}")
+            bytes_ = [written + end[at] * each for end in ends if end is not None]
+            if bytes_ and found is not None:
+                low, high = min(bytes_) * (1 - 1e-9), max(bytes_) * (1 + 1e-9)
+                checks.within("lifetime", f"lifetime.{total}", low, high)
+            elif found is not None:
+                checks.within("lifetime", f"lifetime.{total}", written, math.inf)
+            elif ends and None not in ends:
+                checks.exactly("lifetime", f"lifetime.{total}", bytes_[0])
+            expected = None if found is None or daily is None else found / daily
+            checks.exactly("lifetime", f"lifetime.{days}", expected)
+        total_bytes = report.number("lifetime.bytes_written")
+        years = report.number("config.wear.warranty_years") or 5.0
+        expected = None
+        if total_bytes is not None:
+            expected = total_bytes / (user * page * years * YEAR_DAYS)
+        checks.exactly("lifetime", "lifetime.drive_writes_per_day", expected)
+        self._left()
+
+    def _left(self) -> None:
+        """No block that has not passed its endurance: the mean of the erases is what is used."""
+        endurance = self.checks.number("config.wear.endurance")
+        if self.checks.number("wear.erase_max") <= endurance:
+            mean = self.report.number("wear.erase_mean") or 0.0
+            self.checks.exactly("lifetime", "lifetime.left", 1 - mean / endurance)
+
+    def _can_extrapolate(self) -> bool:
+        report = self.report
+        plain = not report.number("config.wear.endurance_spread")
+        good = not self.checks.number("wear.factory_bad_blocks")
+        return self._is_new() and plain and good and not self.in_superblocks
+
+    def _all_ends(self) -> list[tuple[float, float] | None]:
+        """The ends with the erases of which some may count or not."""
+        measured = (self.operations.erases_within, self.operations.erases_touching)
+        return [self._ends(list(of), lived) for of in measured for lived in self._life()]
+
+    def _ends(self, measured: list[int], lived: list[int]) -> tuple[float, float] | None:
+        """How often the measurement repeats until the first block, and a pool, are worn out.
+
+        Each block of a pool is erased at the mean rate of the pool. A pool ends when it has lost
+        the blocks beyond its share of the pages, less the reserve, and one more.
+        """
+        endurance = self.checks.number("config.wear.endurance")
+        pages = self.geometry.pages
+        size = self.geometry.all_blocks // self.pools.count
+        user = -(-self.checks.number("device.user_pages") // self.pools.count)
+        spare = max(0, size - -(-user // pages) - self.checks.number("config.gc.reserve"))
+        ends: list[tuple[float, float]] = []
+        for pool in range(self.pools.count):
+            blocks = range(pool * size, (pool + 1) * size)
+            total = sum(measured[block] for block in blocks)
+            if total == 0:
+                continue
+            left = sorted(max(0, endurance - lived[block]) for block in blocks)
+            rate = total / size
+            ends.append((left[0] / rate, left[min(spare, size - 1)] / rate))
+        if not ends:
+            return None
+        return min(end for end, _ in ends), min(end for _, end in ends)
+
+    def _steady(self) -> None:
+        """The rule at the head of `metrics/steady.rs`, from numbers of the report."""
+        checks, report = self.checks, self.report
+        before = self._preconditioned()
+        if before is None or not self.requests.complete or self.operations.power.cuts:
+            return
+        before += sum(self.requests.pages_written()) - self.written
+        user, live = checks.number("device.user_pages"), checks.number("device.valid_pages")
+        groups = checks.number("raid.groups") if report.get("raid") else 0
+        spare = checks.number("device.physical_pages") - user - groups
+        first, second = (report.number(f"steady_state.wa_{at}") for at in ("first", "second"))
+        reached = (
+            self.written > 0
+            and report.get("verdict.decided_by") != "reserve"
+            and self.written + before >= user
+            and self.written + before - live >= live
+            and self.written >= spare
+            and checks.number("gc.calls") >= LEAST_CALLS
+            and first is not None
+            and second is not None
+            and abs(first - second) <= TOLERANCE * second
+        )
+        checks.exactly("steady", "steady_state.reached", reached)
+
+
+class Pools:
+    """The pools of a device: planes that share erased blocks, numbered in order."""
+
+    def __init__(self, geometry: Geometry, scope: str) -> None:
+        """Count them, and the planes of each."""
+        planes = geometry.channels * geometry.chips * geometry.planes
+        sizes = {"plane": 1, "chip": geometry.planes, "device": planes}
+        sizes["channel"] = geometry.chips * geometry.planes
+        self.planes = sizes[scope]
+        self.count = planes // self.planes
+
+
+def _check_erases(checks: Checks, part: str, least: list[int], most: list[int]) -> None:
+    """Hold `PART.erase_*` against the erases of blocks, of which some may count or not."""
+    checks.within("erase-count", f"{part}.erase_min", min(least), min(most))
+    checks.within("erase-count", f"{part}.erase_max", max(least), max(most))
+    n = len(least)
+    low, high = sum(least) / n, sum(most) / n
+    checks.within("erase-count", f"{part}.erase_mean", low - 1e-9, high + 1e-9)
+    spreads = [_spread(least), _spread(most)]
+    slack = 1e-9 + math.sqrt(sum(b - a for a, b in zip(least, most, strict=True)) / n)
+    slack = 1e-9 if least == most else slack
+    low, high = max(0.0, min(spreads) - slack), max(spreads) + slack
+    checks.within("erase-count", f"{part}.erase_stddev", low, high)
+
+
+def _spread(values: list[int]) -> float:
+    mean = sum(values) / len(values)
+    return math.sqrt(math.fsum((value - mean) ** 2 for value in values) / len(values))

@@ -1,0 +1,147 @@
+"""What has happened by when: programs, erases, space and jobs of collection over time."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left
+from collections import Counter
+from itertools import accumulate
+
+from .inputs import Geometry, Op, Report
+
+COPIES = ("gc", "wear")
+
+
+class Steps:
+    """A quantity that changes at instants, which may come in any order."""
+
+    def __init__(self) -> None:
+        """Start without a change."""
+        self.changes: Counter[int] = Counter()
+
+    def add(self, at: int, change: int) -> None:
+        """Change by so much at `at` (ns)."""
+        self.changes[at] += change
+
+    def sums(self) -> tuple[list[int], list[int]]:
+        """Return the instants in order, and the sum of the changes up to and including each."""
+        times = sorted(self.changes)
+        return times, [0, *accumulate(self.changes[at] for at in times)]
+
+
+class Before:
+    """Answers what a `Steps` had added up to before an instant."""
+
+    def __init__(self, steps: Steps) -> None:
+        """Sort its changes."""
+        self.times, self.totals = steps.sums()
+
+    def at(self, time: int) -> int:
+        """Return the sum of the changes before `time` (ns)."""
+        return self.totals[bisect_left(self.times, time)]
+
+    def least(self, since: int, until: int) -> int:
+        """Return the smallest sum in [since, until] once each instant was over."""
+        first, last = bisect_left(self.times, since), bisect_left(self.times, until + 1)
+        return min(self.totals[first : last + 1])
+
+
+class Units:
+    """Erase units: blocks, or superblocks of one block on every plane of a pool."""
+
+    def __init__(self, geometry: Geometry, report: Report) -> None:
+        """Take their size from the resolved config."""
+        self.blocks = geometry.blocks
+        self.planes = 1
+        if report.get("config.alloc.erase_unit") == "superblock":
+            planes = {"chip": geometry.planes, "channel": geometry.chips * geometry.planes}
+            every = geometry.channels * geometry.chips * geometry.planes
+            self.planes = planes.get(str(report.get("config.alloc.pool")), every)
+            if report.get("config.alloc.pool") == "plane":
+                self.planes = 1
+
+    def of(self, block: int) -> int:
+        """Return the unit of a block counted over the device."""
+        plane, place = divmod(block, self.blocks)
+        return plane // self.planes * self.blocks + place
+
+
+class History:
+    """Follows the operations of the pools; those of checkpoints are beside them.
+
+    A page is used from the start of its program to the end of the erase of its block. A unit is
+    erased, and free, until the first program in it starts.
+    """
+
+    def __init__(self, geometry: Geometry, report: Report) -> None:
+        """Start with erased blocks."""
+        self.geometry, self.units = geometry, Units(geometry, report)
+        self.since = report.whole("time.measured_from", 0)
+        self.filled = array("q", [0]) * geometry.all_blocks
+        self.touched = array("b", [0]) * geometry.all_blocks
+        """Whether a block was ever programmed or erased."""
+        self.begun: Counter[int] = Counter()
+        """Blocks with programmed pages, by their unit."""
+        self.waiting: Counter[int] = Counter()
+        """Pages erased of a unit of which other blocks are not erased yet."""
+        self.programmed_at_first = 0
+        self.counted: dict[str, Steps] = {key: Steps() for key in ("all", "gc", "erases")}
+        self.used, self.free = Steps(), Steps()
+        self.erased: list[tuple[int, int]] = []
+        """When each erase ended, and of which block."""
+        self.jobs: dict[int, int] = {}
+        """When the collection of a block was begun."""
+        self.ended: list[tuple[int, int, int, int, str]] = []
+        """Of each job: start and end of its erase, when it was begun, its block, its cause."""
+
+    def holds(self, block: int, page: int) -> None:
+        """Take a page that is programmed when the log begins."""
+        if self.filled[block] == 0:
+            self._open(block, -1)
+        self.filled[block] = max(self.filled[block], page + 1)
+        self.programmed_at_first += 1
+
+    def _open(self, block: int, at: int) -> None:
+        unit = self.units.of(block)
+        if self.begun[unit] == 0:
+            self.free.add(at, -1)
+        self.begun[unit] += 1
+        self.touched[block] = 1
+
+    def take(self, op: Op, counted_at: int) -> None:
+        """Account one operation, in order of start, which the report counts at `counted_at`."""
+        if counted_at >= self.since and op.kind != "read":
+            self.counted["erases" if op.kind == "erase" else "all"].add(counted_at, 1)
+            if (op.kind, op.cause) == ("program", "gc"):
+                self.counted["gc"].add(counted_at, 1)
+        if op.cause == "metadata":
+            return
+        block = self.geometry.block_number(op.channel, op.chip, op.plane, op.block)
+        if op.kind == "program":
+            # The page of a copy-back is bound when its read starts.
+            if self.filled[block] == 0:
+                self._open(block, counted_at)
+            self.filled[block] = op.page + 1
+            self.used.add(counted_at, 1)
+        elif op.kind == "read" and op.cause in COPIES:
+            self.jobs[block] = min(self.jobs.get(block, op.queued), op.queued)
+        elif op.kind == "erase":
+            self.erase(op, block)
+
+    def erase(self, op: Op, block: int) -> None:
+        """Account an erase, of the run or of a mount."""
+        if op.cut:
+            return
+        self.touched[block] = 1
+        self.erased.append((op.end, block))
+        if self.filled[block] > 0:
+            unit = self.units.of(block)
+            self.begun[unit] -= 1
+            self.waiting[unit] += self.filled[block]
+            if self.begun[unit] == 0:
+                self.free.add(op.end, 1)
+                self.used.add(op.end, -self.waiting.pop(unit))
+        self.filled[block] = 0
+        begun = min(self.jobs.pop(block, op.queued), op.queued)
+        if op.cause in COPIES:
+            self.ended.append((op.start, op.end, begun, block, op.cause))

@@ -1,0 +1,225 @@
+"""Numbers of power cuts: what every mount found, and how long it took."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import Counter
+
+from .checks import Checks
+from .inputs import REQUEST_KINDS
+from .operations import Operations
+from .power import Mount, Plane
+from .requests import Requests
+
+LINE, TRIM_RECORD, OWNER_RECORD = 64, 16, 32
+"""Bytes of the NVRAM, docs/model.md."""
+
+
+class PowerNumbers:
+    """What the logs say about `power` beside the order of cuts and mounts."""
+
+    def __init__(self, checks: Checks, requests: Requests, operations: Operations) -> None:
+        """Take what was read."""
+        self.checks, self.requests, self.operations = checks, requests, operations
+        self.report, self.geometry = checks.report, operations.geometry
+        self.since = self.report.whole("time.measured_from")
+        self.waits_outside = bool(self.report.number("config.host.max_outstanding"))
+        mounts = operations.power.mounts
+        self.mounts = [mount for mount in mounts if mount.cut >= self.since and mount.end >= 0]
+
+    def check(self) -> None:
+        """Compare all of them."""
+        if self.report.get("power") is None:
+            return
+        told = self.report.get("power.recoveries")
+        if len(told) != len(self.mounts) or not self.requests.complete:
+            return
+        for number, mount in enumerate(self.mounts):
+            self._mount(f"power.recoveries.{number}", mount)
+        self._totals()
+
+    def _mount(self, path: str, mount: Mount) -> None:
+        checks = self.checks
+        checks.exactly("mounts", f"{path}.cut_at", mount.cut)
+        checks.exactly("mounts", f"{path}.interrupted", mount.interrupted)
+        reads = mount.total("scan") + mount.total("compare")
+        if not mount.interrupted:
+            checks.exactly("mounts", f"{path}.reads", reads)
+            checks.exactly("mounts", f"{path}.checkpoint_pages", mount.total("checkpoint"))
+            checks.exactly("mounts", f"{path}.erases", len(mount.erases))
+        self._time(path, mount)
+        inside = self._inside(mount.cut)
+        checks.within("mounts", f"{path}.requests", *(len(one) for one in inside))
+        torn = self.operations.torn.get(mount.cut, [])
+        # What the mount erases it does not count.
+        erased = {(op.channel, op.chip, op.plane, op.block) for op in mount.erases}
+        left = sum(block not in erased for block in torn)
+        if torn or not self._is_second(mount):
+            checks.within("mounts", f"{path}.torn_pages", left, len(torn))
+        trims = sum(
+            self.requests.table["kind"][number] == REQUEST_KINDS.index("trim")
+            for number in range(self.requests.table.size)
+            if 0 <= self.requests.table["arrival"][number] <= mount.cut
+        )
+        if not self.requests.copies:
+            checks.within("mounts", f"{path}.records", 0, trims)
+        protected = self.report.get("config.power.buffer") == "protected"
+        pages = self.checks.number("config.host.write_buffer_pages")
+        # Pages that wait for room are saved, too.
+        pages += sum(self.requests.table["pages"][number] for number in inside[1])
+        checks.within("mounts", f"{path}.saved_pages", 0, pages if protected else 0)
+        user = self.checks.number("device.user_pages")
+        checks.within("mounts", f"{path}.mapped_pages", *self._mapped(mount, user))
+
+    def _is_second(self, mount: Mount) -> bool:
+        """Whether the power was cut again before the mount after the cut before had ended."""
+        return any(other.interrupted and other.end == mount.cut for other in self.mounts)
+
+    def _time(self, path: str, mount: Mount) -> None:
+        """Records, checkpoint, scan, comparisons and erases, one after the other."""
+        if mount.interrupted:
+            self.checks.exactly("mount-time", f"{path}.time", mount.end - mount.cut)
+            return
+        records = self.report.whole(f"{path}.records")
+        saved = self.report.whole(f"{path}.saved_pages")
+        line = self.report.whole("config.power.nvram_ns")
+        planes = self.geometry.channels * self.geometry.chips * self.geometry.planes
+        evenly = -(-saved // planes)
+        every = Counter(dict.fromkeys(self._planes(), evenly))
+        fixed = sum(
+            self._reads(pages)
+            for pages in (
+                mount.reads.get("checkpoint", Counter()),
+                every,
+                mount.reads.get("scan", Counter()),
+                mount.reads.get("compare", Counter()),
+            )
+        )
+        fixed += self._erases(mount)
+        low = -(-records * TRIM_RECORD // LINE) * line
+        high = -(-records * OWNER_RECORD // LINE) * line if self.requests.copies else low
+        self.checks.within("mount-time", f"{path}.time", fixed + low, fixed + high)
+
+    def _planes(self) -> list[Plane]:
+        geometry = self.geometry
+        return [
+            (channel, chip, plane)
+            for channel in range(geometry.channels)
+            for chip in range(geometry.chips)
+            for plane in range(geometry.planes)
+        ]
+
+    def _unit(self, plane: Plane) -> Plane:
+        depth = {"channel": 1, "chip": 2, "plane": 3}[self.geometry.busy_unit]
+        channel, chip, inner = plane
+        return (channel, chip if depth > 1 else 0, inner if depth > 2 else 0)
+
+    def _reads(self, pages: Counter[Plane]) -> int:
+        """All units side by side; in the pipelined model the pages of a channel share its bus."""
+        report = self.report
+        read = report.whole("config.timing.read_ns")
+        bus = report.whole("config.timing.transfer_ns") + report.whole("config.timing.command_ns")
+        serial = report.get("config.timing.model") == "serial"
+        if serial:
+            bus += report.whole("config.timing.sram_ns") - report.whole("config.timing.command_ns")
+        units: Counter[Plane] = Counter()
+        channels: Counter[int] = Counter()
+        for plane, count in pages.items():
+            units[self._unit(plane)] += count
+            channels[plane[0]] += count
+        longest = max((count * (read + bus) for count in units.values()), default=0)
+        if serial:
+            return longest
+        shared = max((read + count * bus for count in channels.values() if count), default=0)
+        return max(longest, shared)
+
+    def _erases(self, mount: Mount) -> int:
+        units: Counter[Plane] = Counter()
+        for op in mount.erases:
+            units[self._unit((op.channel, op.chip, op.plane))] += 1
+        return max(units.values(), default=0) * self.report.whole("config.timing.erase_ns")
+
+    def _inside(self, cut: int) -> tuple[list[int], list[int]]:
+        """The requests that were in the device at a cut for certain, and those that may have been.
+
+        What arrives, or completes, in the instant of the cut may count or not.
+        """
+        table = self.requests.table
+        certain, possible = [], []
+        for number in range(table.size):
+            arrival, completion = table["arrival"][number], table["completion"][number]
+            if arrival < 0 or arrival > cut or 0 <= completion < cut:
+                continue
+            possible.append(number)
+            # With a limit some of them wait outside the device.
+            if arrival < cut < completion and not self.waits_outside:
+                certain.append(number)
+        return certain, possible
+
+    def _mapped(self, mount: Mount, user: int) -> tuple[int, int]:
+        """Bounds of the LPNs with data: those whose fate the cut leaves open count or not."""
+        if self.requests.copies:
+            return 0, user
+        mapped = set(self.operations.flash.mapped_at_first)
+        unsure: set[int] = set()
+        table, cuts = self.requests.table, self.operations.power.cuts
+        for number in range(table.size):
+            arrival, completion = table["arrival"][number], table["completion"][number]
+            kind = REQUEST_KINDS[table["kind"][number]]
+            if not 0 <= arrival <= mount.cut or kind not in ("write", "trim"):
+                continue
+            first = table["lpn"][number]
+            pages = range(first, first + table["pages"][number])
+            # What a cut meets is submitted again, after requests that follow it here.
+            met = bisect_left(cuts, arrival) < bisect_right(cuts, completion)
+            if met or completion < 0 or self.requests.buffered:
+                unsure.update(pages)
+            (mapped.update if kind == "write" else mapped.difference_update)(pages)
+        return len(mapped - unsure), len(mapped | unsure)
+
+    def _totals(self) -> None:
+        checks, table = self.checks, self.requests.table
+        checks.exactly("mounts", "power.cuts", sum(m.cut >= self.since for m in self.mounts))
+        count = len(self.mounts)
+        each = [self.report.whole(f"power.recoveries.{n}.requests") for n in range(count)]
+        pairs = zip(each, self.mounts, strict=True)
+        repeated = sum(number for number, mount in pairs if not mount.interrupted)
+        checks.within("mounts", "power.requests_repeated", repeated, sum(each))
+        kinds = (REQUEST_KINDS.index("read"), REQUEST_KINDS.index("write"))
+        pages = []
+        for side in (0, 1):
+            cuts = [mount for mount in self.mounts if side or not mount.interrupted]
+            numbers = [number for mount in cuts for number in self._inside(mount.cut)[side]]
+            pages.append(sum(table["pages"][n] for n in numbers if table["kind"][n] in kinds))
+        checks.within("mounts", "power.pages_repeated", *pages)
+        trims = self.requests.totals["trim"].count
+        # A page of a copy whose source holds no data is unmapped, too.
+        most = trims + sum(each) + self.requests.totals["copy"].pages * (1 + count)
+        checks.within("records", "power.trim_records", 0, most)
+        checks.within("records", "power.trims_waited", 0, most)
+        nvram = self.checks.number("config.power.nvram_bytes")
+        checks.within("records", "power.nvram_peak", 0, nvram or 2**63)
+        self._records()
+        lost = [at for at in self.operations.flash.copies_lost if at >= self.since]
+        if not self.requests.copies and self.mounts:
+            checks.within("moves", "power.copies_lost", 0, len(lost))
+        whole = self._checkpoints()
+        checks.within("checkpoints", "power.checkpoints", *whole)
+
+    def _records(self) -> None:
+        """Records of TRIMs have 16 bytes each, those of owners 32."""
+        for kind in ("live", "stale"):
+            count = self.checks.number(f"power.{kind}_records")
+            most = OWNER_RECORD if self.requests.copies else TRIM_RECORD
+            path = f"power.{kind}_record_bytes"
+            self.checks.within("records", path, count * TRIM_RECORD, count * most)
+
+    def _checkpoints(self) -> tuple[int, int]:
+        """A checkpoint that is begun ends, unless a cut ends it; the last may be under way."""
+        cuts = self.operations.flash.cuts
+        if cuts is None:
+            programs = self.operations.counts["program", "metadata"]
+            return (0, programs) if programs else (0, 0)
+        every = cuts.checkpoints.all
+        ended_by_cuts = len(self.mounts) + 1
+        return max(0, len(every) - ended_by_cuts), len(every)
