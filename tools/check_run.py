@@ -60,11 +60,11 @@ the erases in the measured interval; one that runs at either end of it may count
 some operation holds the chip; `.channel[]`: the same of the logged bus intervals, up to one
 `timing.command_ns` per operation more; in the serial model, where the whole log has no bus
 interval, of the operations of the channel. There, without read retries and slices, an operation
-takes what `[timing]`, `[controller]` and `[interconnect]` of the resolved config say; `gc.path = "selective"`
-has two times for programs of copies, and the shorter one starts when the read of its page ends,
-where both are on one busy unit. `controller.traversals.<cause>`: reads and programs that start in
-the measured interval, of copies less `controller.pages_from_buffer`. Page slots are held from the
-start of a copy's read to the end of its program. What starts in the instant in which a
+takes what `[timing]`, `[controller]` and `[interconnect]` of the resolved config say; `gc.path =
+"selective"` has two times for programs of copies, and the shorter one starts when the read of its
+page ends, where both are on one busy unit. `controller.traversals.<cause>`: reads and programs that
+start in the measured interval, of copies less `controller.pages_from_buffer`. Page slots are held
+from the start of a copy's read to the end of its program. What starts in the instant in which a
 measurement does, after a warm-up, may count or not.
 
 Whole reports (with `version`). A percentile is within 1/256 of the value of its rank, and null with

@@ -15,7 +15,7 @@ pub fn destroy(vfs: Arc<dyn Vfs>) -> Result<()> {
     if !files.exists_any(is_of_a_store)? {
         return Ok(());
     }
-    super::foreign::check(&files, &files.list()?)?;
+    super::foreign::check_strictly(&files, &files.list()?)?;
     let lock = files.lock(names::LOCK)?;
     // CURRENT first: if this is interrupted, the directory is no longer a store.
     if files.exists(names::CURRENT)? {

@@ -42,6 +42,15 @@ fn refusal(files: &Files, engine: &str, evidence: &str) -> Error {
 /// # Errors
 /// It is the store of another engine, or its keys are in an order that cannot be read.
 pub(super) fn check(files: &Files, listed: &[String]) -> Result<(Order, String)> {
+    checked(files, listed, false)
+}
+
+/// As `check`, for who will remove all: a manifest that cannot be read may be anybody's.
+pub(super) fn check_strictly(files: &Files, listed: &[String]) -> Result<()> {
+    checked(files, listed, true).map(drop)
+}
+
+fn checked(files: &Files, listed: &[String], is_strict: bool) -> Result<(Order, String)> {
     // Pebble has the files of RocksDB, too.
     let engines = || listed.iter().filter_map(|name| Some((engine_of(name)?, name)));
     if let Some((engine, name)) = engines().find(|found| found.0 == "Pebble").or(engines().next()) {
@@ -52,8 +61,12 @@ pub(super) fn check(files: &Files, listed: &[String]) -> Result<(Order, String)>
         if !matches!(names::parse(name), Some(FileKind::Manifest(_))) {
             continue;
         }
-        // What cannot be read is for others to say.
-        let Ok(data) = files.read(name) else { continue };
+        let data = match files.read(name) {
+            Ok(data) => data,
+            Err(error) if is_strict => return Err(error),
+            // What cannot be read is for others to say.
+            Err(_) => continue,
+        };
         let mut reader = LogReader::new(&data);
         while let Some(entry) = reader.next_entry() {
             let Entry::Record(_, record) = entry else { continue };

@@ -46,15 +46,15 @@ pub struct Repaired {
 pub fn repair(vfs: Arc<dyn Vfs>, options: &Options) -> Result<Repaired> {
     options.check()?;
     let files = Files::new(vfs);
-    let mut names: Vec<String> =
-        files.list()?.into_iter().filter(|n| names::parse(n).is_some()).collect();
+    let listed = files.list()?;
+    let (order, manifest) = foreign::check_contents(&files, &listed)?;
+    order.check_writable(&manifest)?;
+    let mut names: Vec<String> = listed.into_iter().filter(|n| names::parse(n).is_some()).collect();
     // Tables first: the logs go on from them, in the order of their numbers.
     names.sort_by_key(|name| match names::parse(name) {
         Some(FileKind::Log(n)) => (1, n),
         _ => (0, 0),
     });
-    let (order, manifest) = foreign::check_contents(&files, &files.list()?)?;
-    order.check_writable(&manifest)?;
     let _lock = files.lock(names::LOCK)?;
     let named = named_by_manifests(&files, &names);
     let tables = Arc::new(Tables::new(files.clone(), options, order));
