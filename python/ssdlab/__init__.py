@@ -25,6 +25,7 @@ from ssdlab.results.comparison import Comparison
 from ssdlab.results.report import Report
 from ssdlab.results.search import Search
 from ssdlab.results.sweep import Sweep
+from ssdlab.results.trial import Trial
 from ssdlab.running.compare_runs import compare
 from ssdlab.running.device import Completions, Device, SnapshotInfo, snapshot_info
 from ssdlab.running.run import run
@@ -53,6 +54,7 @@ __all__ = [
     "SnapshotInfo",
     "Sweep",
     "Trace",
+    "Trial",
     "WorkloadError",
     "__results_version__",
     "__version__",

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ssdlab.results.report import Report
     from ssdlab.results.search import Search
     from ssdlab.results.sweep import Sweep
+    from ssdlab.results.trial import Trial
 
 
 class ConfigError(ValueError):
@@ -57,13 +58,14 @@ class Interrupted(KeyboardInterrupt):
 
     Both are None if there is nothing to report: during preconditioning, and for everything except
     runs. For a comparison, `comparison` holds the completed runs and `report` is None; for a sweep,
-    `sweep` does, for a search `search`, for a fleet `fleet`.
+    `sweep` does, for a search `search`, for a fleet `fleet`, for a trial `trial`.
     """
 
     comparison: Comparison | None = None
     sweep: Sweep | None = None
     search: Search | None = None
     fleet: Fleet | None = None
+    trial: Trial | None = None
 
     def __init__(self, report: Report | None, folder: Path | None = None) -> None:
         super().__init__("interrupted")
@@ -72,7 +74,7 @@ class Interrupted(KeyboardInterrupt):
 
     def _render_traceback_(self) -> list[str]:
         """What a notebook shows: it was stopped on purpose, so where does not matter."""
-        names = ("search", "fleet", "sweep", "comparison", "report")
+        names = ("trial", "search", "fleet", "sweep", "comparison", "report")
         held = next((name for name in names if getattr(self, name)), None)
         return [
             "Interrupted" + (f": sys.last_value.{held} has the partial results" if held else "")

@@ -98,6 +98,7 @@ TRACE_ARROWS = {
     "write": {"config", "read"},
     "snapshots": {"write"},
     "device": set[str](),
+    "phases": set[str](),
     "whole_pages": set[str](),
 }
 

@@ -10,10 +10,11 @@ import pytest
 
 import ssdlab
 from running import ssdlab_command
-from ssdlab.results.answer import AMOUNT
-from ssdlab.running import trial
+from ssdlab.results.trial import Trial
+from ssdlab.running import scale, trial
 
 FEW = {name: trial.POLICIES[name] for name in ("greedy", "fifo")}
+PAGES = 60_000
 
 
 def written(path: Path, lines: list[tuple[int, str, int]]) -> Path:
@@ -27,103 +28,110 @@ def written(path: Path, lines: list[tuple[int, str, int]]) -> Path:
     return path
 
 
+def skewed(path: Path, gap: int) -> Path:
+    """Skewed writes to `PAGES` of a million pages, three times as many as pages, `gap` apart."""
+    draw = random.Random(3)
+    pages = draw.sample(range(1 << 20), PAGES)
+    lines = [(gap * at, "Write", page) for at, page in enumerate(pages)]
+    for at in range(PAGES, 3 * PAGES):
+        hot = int(PAGES * draw.random() ** 3)
+        lines.append((gap * at, "Write" if at % 5 else "Read", pages[hot]))
+    return written(path, lines)
+
+
 @pytest.fixture(scope="module")
 def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Skewed writes to 9,000 of a million pages, twice as many as pages."""
-    draw = random.Random(3)
-    pages = [draw.randrange(1 << 20) for _ in range(9000)]
-    lines = [(2000 * at, "Write", page) for at, page in enumerate(pages)]
-    for at in range(9000, 18000):
-        hot = int(9000 * draw.random() ** 3)
-        lines.append((2000 * at, "Write" if at % 5 else "Read", pages[hot]))
-    return written(tmp_path_factory.mktemp("try") / "skewed.csv", lines)
+    """200 us between requests."""
+    return skewed(tmp_path_factory.mktemp("try") / "skewed.csv", 2000)
 
 
-def test_the_usual_policies_are_tried_on_a_drive_of_the_trace(trace: Path) -> None:
-    trial_ = trial.prepared(trace, progress=False)
-    assert trial_.left_out == {}
-    labels = [one.label for one in trial_.planned if one.first]
-    assert labels == [*trial.POLICIES, trial.IDLE]
-    assert len(trial_.planned) == len(labels) * (trial.SEEDS.stop - 1)
-    done = ssdlab.try_trace(trace, seeds=2, progress=False)
-    assert done.completed
-    (answer,) = done.answers
-    assert "than greedy" in answer.text
-    touched = len({line.split(",")[4] for line in trace.read_text().splitlines()})
-    for report in done.reports.values():
-        device = report.config.values["device"]
-        blocks = device["blocks_per_plane"]
-        assert touched <= device["user_pages"] < 1.03 * touched
-        assert blocks >= trial.FEWEST_BLOCKS
-        assert device["channels"] * device["chips_per_channel"] < 32
-        assert report.warmup.recommended_requests is None
-        assert report.requests.warmup > 0
-    assert len(done.repetitions["greedy"]) == 2
+@pytest.fixture(scope="module")
+def tried(trace: Path, tmp_path_factory: pytest.TempPathFactory) -> Trial:
+    """What the command finds."""
+    out = tmp_path_factory.mktemp("tried") / "out"
+    return ssdlab.try_trace(trace, policies=FEW, seeds=2, out=out, progress=False)
 
 
-def test_seeds_end_with_the_budget_or_when_the_intervals_are_narrow(
-    trace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    late = ssdlab.try_trace(trace, policies=FEW, budget_s=0, jobs=1, progress=False)
-    assert [len(by_seed) for by_seed in late.repetitions.values()] == [2, 2]
-    assert (late.completed, late.not_run) == (True, ())
-    monkeypatch.setattr(trial, "NARROW_TIME", 1e9)
-    monkeypatch.setattr(trial, "NARROW", {AMOUNT: 1e9})
-    wide = ssdlab.try_trace(trace, policies=FEW, budget_s=1e9, jobs=1, progress=False)
-    assert [len(by_seed) for by_seed in wide.repetitions.values()] == [3, 3]
-    monkeypatch.setattr(trial, "NARROW_TIME", 0.0)
-    none = ssdlab.try_trace(trace, policies=FEW, budget_s=1e9, jobs=2, progress=False)
-    assert [len(by_seed) for by_seed in none.repetitions.values()] == [10, 10]
+def test_the_trial_stands_for_the_drive(tried: Trial) -> None:
+    assert tried.completed
+    assert not tried.doubts
+    assert tried.form.drive_blocks == 683
+    assert abs(tried.form.blocks - 683) < 683 / 2 / tried.form.pages + 1
+    # 60,000 pages and 14.5 % on 683 blocks.
+    assert tried.form.pages == round(PAGES * 1.145 / 683)
+    assert tried.drive.startswith("tlc-960gb (961 GB, 16 dies, 683")
+    for ranking in tried.rankings.values():
+        assert list(ranking.predicted) == ["greedy", "fifo"]
+        assert ranking.best == ("greedy",)
+        assert all(len(one.values) == 2 for one in ranking.predicted.values())
+    assert tried.verdict is not None
+    assert tried.verdict.decided
+    assert tried.confidence.startswith("high")
 
 
-def test_a_trace_that_hardly_writes_is_not_run_for_hours(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    lines = [(at, "Read", at) for at in range(9000)]
-    file = written(tmp_path / "t.csv", [*lines, (9000, "Write", 5)])
-    monkeypatch.setattr(trial, "MOST_REQUESTS", 20_000)
-    loops = {one.config["workload.loops"] for one in trial.prepared(file, progress=False).planned}
-    assert loops == {8 + 2}
+def test_the_first_screen_has_twelve_lines_of_eighty_columns(tried: Trial) -> None:
+    screen = tried.screen()
+    assert len(screen) <= 12
+    assert max(map(len, screen)) <= 80
+    text = "\n".join(screen)
+    assert "no policy writes less than greedy" in text
+    low = min(one.predicted["greedy"].interval[0] for one in tried.rankings.values())
+    assert f"greedy {low:.3f}" in text
+    summary = tried.summary()
+    assert summary.startswith(text)
+    assert summary.endswith(text + "\n")
 
 
-def test_the_command_says_what_it_does_and_answers(trace: Path, tmp_path: Path) -> None:
-    done = ssdlab_command("try", trace, "--seeds", "2", "--out", "out", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    told = [line.split(" ", 1)[0] for line in done.stderr.splitlines() if line[:1] != " "]
-    assert told[:3] == ["trace", "drive", "runs"]
-    assert "skewed: 7 configurations, seeds 1 to 2" in done.stdout
-    numbers = json.loads((tmp_path / "out" / "compare.json").read_text())
-    answer = " ".join(numbers["answer"][0]["sentences"])
-    assert answer in " ".join(done.stdout.split())
-    unbroken = answer.replace(" %", "\u00a0%")
-    assert f'<p class="answer">{unbroken}</p>' in (tmp_path / "out" / "report.html").read_text()
-    again = ssdlab_command("try", trace, "--seeds", "2", "--out", "out", cwd=tmp_path)
-    assert again.returncode == 2
-    assert "--force" in again.stderr
+def test_its_files_say_the_same(tried: Trial) -> None:
+    assert tried.folder is not None
+    values = json.loads((tried.folder / "try.json").read_text())
+    assert values == json.loads(json.dumps(tried.json))
+    assert values["verdict"]["winners"] == {"recorded": ["greedy"], "independent": ["greedy"]}
+    assert (tried.folder / "summary.txt").read_text() == tried.summary()
+    page = (tried.folder / "report.html").read_text()
+    for label in FEW:
+        mean = values["waf"]["recorded"][label]["mean"]
+        assert f'data-key="waf.recorded.{label}.mean" value="{mean!r}"' in page
 
 
-def test_a_named_drive_gets_as_small_as_the_trace(trace: Path) -> None:
-    made = trial.prepared(trace, drive="drive:micron-7450-max-800", progress=False)
-    assert made.left_out == {}
-    whole = ssdlab.load_config("drive:micron-7450-max-800")
-    assert trial.IDLE not in {one.label for one in made.planned}
-    for one in made.planned:
-        assert one.config["device.user_pages"] < whole["device.user_pages"] / 1000
-        assert one.config["gc.trigger"] == whole["gc.trigger"]
-        pages = [config["device.pages_per_block"] for config in (one.config, whole)]
-        assert pages[0] < pages[1]
-        # Erases take the share of a plane's time that they take in the whole drive.
-        erase = whole["timing.erase_ns"] * pages[0] / pages[1]
-        assert one.config["timing"] == {**whole["timing"], "erase_ns": round(erase)}
-    given = {"timing.erase": "2 ms"}
-    made = trial.prepared(trace, drive="drive:micron-7450-max-800", set=given, progress=False)
-    assert {one.config["timing.erase_ns"] for one in made.planned} == {2_000_000}
-    # Blocks of a size that is given stay, and so do their erases.
-    given = {"device.pages_per_block": "4"}
-    made = trial.prepared(trace, drive="drive:micron-7450-max-800", set=given, progress=False)
-    for one in made.planned:
-        assert one.config["device.pages_per_block"] == 4
-        assert one.config["timing.erase_ns"] == whole["timing.erase_ns"]
+def test_the_runs_are_those_of_the_drive_without_time(trace: Path) -> None:
+    plan = trial.prepared(trace, policies=FEW, progress=False)
+    runs = plan.without_time(1, 1)
+    assert [one.label for one in runs] == [
+        f"{policy}, {phases}" for phases in ("recorded", "independent") for policy in FEW
+    ]
+    before, measured = plan.loops(1)
+    for one in runs:
+        assert one.config["run.mode"] == "functional"
+        assert one.config["device.user_pages"] == pytest.approx(PAGES, rel=1e-3)
+        assert one.config["workload.loops"] == before + measured
+    # Four times the pages before, twice in the measurement: a loop writes 156,000.
+    writes = plan.info.updates.page_writes
+    assert (before, measured) == (-(-4 * PAGES // writes), -(-2 * PAGES // writes))
+
+
+def test_arrivals_that_overload_the_drive_have_no_latency(tmp_path: Path) -> None:
+    fast = skewed(tmp_path / "fast.csv", 10)
+    done = ssdlab.try_trace(fast, policies={"greedy": FEW["greedy"]}, seeds=2, progress=False)
+    assert "overload this drive" in done.latency_doubt
+    assert "host.mode=closed" in "\n".join(done.screen()).replace("\n", " ")
+    closed = {"host.mode": "closed", "host.queue_depth": 32}
+    paced = ssdlab.try_trace(
+        fast, policies={"greedy": FEW["greedy"]}, seeds=2, progress=False, set=closed
+    )
+    assert "overload" not in paced.latency_doubt
+
+
+def test_a_trace_that_touches_little_has_numbers_and_no_verdict(tmp_path: Path) -> None:
+    draw = random.Random(1)
+    lines = [(2000 * at, "Write", draw.randrange(9000)) for at in range(20_000)]
+    file = written(tmp_path / "t.csv", lines)
+    done = ssdlab.try_trace(file, policies=FEW, seeds=2, progress=False)
+    assert done.verdict is None
+    assert "at least 32 are needed" in done.doubts[0]
+    assert "no verdict" in "\n".join(done.screen())
+    assert done.confidence == "none"
+    assert set(done.policies) == set(FEW)
 
 
 def test_a_policy_that_the_drive_refuses_is_left_out(trace: Path) -> None:
@@ -139,9 +147,36 @@ def test_a_policy_that_the_drive_refuses_is_left_out(trace: Path) -> None:
         )
 
 
+def test_a_named_drive_stays_itself(trace: Path) -> None:
+    name = "drive:micron-7450-max-800"
+    plan = trial.prepared(trace, drive=name, policies=FEW, progress=False)
+    whole = ssdlab.load_config(name)
+    small = scale.with_time(plan.drive, plan.pages)
+    assert small is not None
+    timed = plan.planned("greedy", small, "greedy", 1, {}).config
+    for key in ("channels", "chips_per_channel", "planes_per_chip"):
+        assert timed["device"][key] == whole["device"][key]
+    assert timed["gc.trigger"] == whole["gc.trigger"]
+    pages = [config["device.pages_per_block"] for config in (timed, whole)]
+    # Erases take the share of a plane's time that they take in the whole drive.
+    erase = whole["timing.erase_ns"] * pages[0] / pages[1]
+    assert timed["timing"] == {**whole["timing"], "erase_ns": round(erase)}
+    assert timed["host"] == {**whole["host"], "mode": timed["host.mode"]}
+
+
+def test_the_command_says_what_it_does_and_answers(trace: Path, tmp_path: Path) -> None:
+    done = ssdlab_command("try", trace, "--seeds", "2", "--out", "out", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    values = json.loads((tmp_path / "out" / "try.json").read_text())
+    assert done.stdout.splitlines() == values["screen"]
+    assert set(values["waf"]["recorded"]) == set(trial.POLICIES)
+    again = ssdlab_command("try", trace, "--seeds", "2", "--out", "out", cwd=tmp_path)
+    assert again.returncode == 2
+    assert "--force" in again.stderr
+
+
 WRONG = [
     ([(0, "Read", 1), (1, "Read", 2)], [], "writes nothing"),
-    ([(at, "Write", at) for at in range(50)], [], "use a longer trace"),
     ([(5, "Write", 1), (1, "Write", 2)], [], "--sort"),
     ([(at, "Write", at) for at in range(50)], ["--drive", "micron"], "no such drive"),
     (
@@ -149,7 +184,9 @@ WRONG = [
         ["--budget", "soon"],
         "--budget soon: expected a time",
     ),
+    ([(at, "Write", at) for at in range(50)], ["--seeds", "1"], "greater than or equal to 2"),
     ([(at, "Write", at) for at in range(50)], ["--set", "gc.victum=fifo"], 'did you mean "victim"'),
+    ([(at, "Write", at) for at in range(50)], ["--drive", "raid.toml"], "parity groups span pools"),
     ([], [], "empty"),
 ]
 
@@ -159,7 +196,19 @@ def test_bad_input_is_told_before_anything_runs(
     lines: list[tuple[int, str, int]], arguments: list[str], words: str, tmp_path: Path
 ) -> None:
     file = written(tmp_path / "t.csv", lines)
+    (tmp_path / "raid.toml").write_text('preset = "deferred-gc-raid"\n')
     done = ssdlab_command("try", file, *arguments, "--out", "out", cwd=tmp_path)
     assert done.returncode == 2, done.stderr
     assert words in done.stderr
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("page", [[5], [5] * 30, list(range(50))])
+def test_a_trace_of_next_to_nothing_gets_one_sentence(page: list[int], tmp_path: Path) -> None:
+    file = written(tmp_path / "t.csv", [(at, "Write", one) for at, one in enumerate(page)])
+    done = ssdlab_command("try", file, "--seeds", "2", "--out", "out", cwd=tmp_path)
+    assert done.returncode in (0, 2), done.stderr
+    assert "Traceback" not in done.stderr
+    assert "internal error" not in done.stderr
+    if done.returncode == 0:
+        assert "no verdict" in done.stdout

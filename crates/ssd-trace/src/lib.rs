@@ -17,6 +17,7 @@ mod cases;
 pub mod config;
 mod device;
 mod generate;
+mod phases;
 mod read;
 pub mod snapshots;
 mod whole_pages;
@@ -32,10 +33,11 @@ pub use read::kept::Kept;
 pub use read::replay::TraceSource;
 pub use read::{columnar, facts, formats, info, raw, replay};
 
-use crate::config::{ArrivalKind, Origin, PatternKeys, Workload};
+use crate::config::{ArrivalKind, Origin, PatternKeys, Phases, Workload};
 use crate::read::formats::TraceFormat;
 use generate::copies::Copying;
 use generate::like;
+use phases::Phased;
 use ssd_core::config::Word as _;
 use ssd_core::host::source::{Source, SourceError};
 use std::io::{self, Read};
@@ -114,6 +116,13 @@ fn open_as_is(
 ) -> Result<OpenedSource, SourceError> {
     let span_bytes = (workload.span * f64::from(user_pages)) as u64 * u64::from(page_bytes);
     match workload.kind.origin() {
+        Origin::Trace if workload.phases == Phases::Independent => {
+            let loop_of = Workload { loops: 1, ..workload.clone() };
+            let opened = open_trace(&loop_of, page_bytes, user_pages, kept, watch)?;
+            let source = Phased::new(opened.source, page_bytes, workload.loops, seed)?;
+            let facts = opened.facts.map(|facts| TraceFacts { loops: workload.loops, ..facts });
+            Ok(OpenedSource { source: Box::new(source), facts, drive: None })
+        }
         Origin::Trace => open_trace(workload, page_bytes, user_pages, kept, watch),
         Origin::Shares => made(Synthetic::new(workload, page_bytes, user_pages, seed)?),
         Origin::Application(name) => {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import typer
@@ -12,6 +12,7 @@ from ssdlab import kv
 from ssdlab.cli.terminal import Form, put_result, say
 from ssdlab.errors import ClusterError, ConfigError, InternalError, OutputError, RunError
 from ssdlab.results.comparison import Comparison
+from ssdlab.results.trial import Trial
 
 UNFINISHED, BAD_INPUT, INTERRUPTED = 1, 2, 130
 MOST_REASONS = 10
@@ -45,10 +46,18 @@ def few_reasons(failed: Mapping[str, Sequence[str]], table: str) -> dict[str, st
 
 
 def end_comparison(
-    done: Comparison, target: Path, unstored: Mapping[str, str], json_: Form, quiet: bool
+    done: Comparison | Trial,
+    target: Path,
+    unstored: Mapping[str, str],
+    json_: Form,
+    quiet: bool,
+    text: Callable[[], str] | None = None,
 ) -> None:
-    """Print a comparison and where it is; exit with an error if it is incomplete."""
-    put_result(json_, quiet, done.to_json, done.summary)
+    """Print a comparison and where it is; exit with an error if it is incomplete.
+
+    `text` is what is printed, if not the whole summary.
+    """
+    put_result(json_, quiet, done.to_json, text or done.summary)
     if not quiet:
         say(results_in(done.folder or target, target))
     if done.interrupted:

@@ -27,9 +27,7 @@ from ssdlab.cli.options import (
     StoreOption,
     Unit,
 )
-from ssdlab.cli.terminal import say
-from ssdlab.config.resolve import drive_preset
-from ssdlab.results.text import wrapped
+from ssdlab.config.resolve import drive_preset, preset_names
 from ssdlab.running import trial
 from ssdlab.running.kept import maker_of, not_stored
 
@@ -68,28 +66,27 @@ def try_command(
     quiet: Quiet = False,
     no_html: NoHtml = False,
     store: StoreOption = None,
+    details: Annotated[
+        bool, typer.Option("--details", help="Print all policies and how they were found, too.")
+    ] = False,
     no_open: Annotated[
         bool, typer.Option("--no-open", help="Do not open the page in a browser.")
     ] = False,
 ) -> None:
-    """Compare the usual policies on a trace, on a drive of its size, and open the page."""
+    """Predict what a trace does to a drive: write amplification, latency, the best policy."""
     budget_s = nanoseconds("--budget", budget) / 1e9
     values = read_as(sets, unit, page_size, sort)
     tried = trial.DRIVE if drive is None else drive
-    if drive is not None and Path(drive).suffix != ".toml":
+    if drive is not None and Path(drive).suffix != ".toml" and drive not in preset_names():
         tried = drive_preset(drive, f"--drive {drive}")
-    made = trial.prepared(trace, drive=tried, set=values, seeds=seeds, progress=not quiet)
-    if not quiet:
-        for name, what in made.lines:
-            say("\n".join(wrapped(f"{name:<7}", what)))
-        for policy, why in made.left_out.items():
-            say("\n".join(wrapped(f"without {policy}: ", why)))
-    target = out or Path("runs") / f"try-{made.planned[0].config.name}"
-    with maker_of(on, jobs, store, not quiet, len(made.planned)) as runner:
+    plan = trial.prepared(trace, drive=tried, set=values, progress=not quiet)
+    target = out or Path("runs") / f"try-{plan.drive.name}"
+    with maker_of(on, jobs, store, not quiet, len(plan.policies)) as runner:
         done = trial.tried(
-            made, runner, seeds, budget_s, target, force, progress=not quiet, html=not no_html
+            plan, runner, seeds, budget_s, target, force, progress=not quiet, html=not no_html
         )
-    end_comparison(done, target, not_stored(runner), json_, quiet)
+    text = done.summary if details else lambda: "\n".join(done.screen()) + "\n"
+    end_comparison(done, target, not_stored(runner), json_, quiet, text)
     if not (no_html or no_open or quiet or json_ is not None) and done.folder is not None:
         _open(done.folder / "report.html")
 

@@ -82,12 +82,17 @@ def plan(
     return planned if seeds is None else repeated(planned, seeds)
 
 
-def repeated(planned: list[Planned], seeds: int) -> list[Planned]:
-    """Every run with the seeds `run.seed`, `run.seed` + 1, ...: the same ones for all."""
+def check_seeds(seeds: int) -> None:
+    """Raise `ConfigError` for fewer seeds than intervals need."""
     if seeds < 2:
         raise ConfigError(
             [f"{argument(seeds=seeds)}: expected at least 2, for intervals between them"]
         )
+
+
+def repeated(planned: list[Planned], seeds: int) -> list[Planned]:
+    """Every run with the seeds `run.seed`, `run.seed` + 1, ...: the same ones for all."""
+    check_seeds(seeds)
     begins = {one.config["run.seed"]: one.label for one in planned}
     if len(begins) > 1:
         (a, of_a), (b, of_b), *_ = begins.items()
@@ -262,10 +267,19 @@ class Finished:
         )
 
 
-def run_into(planned: Sequence[Planned], folder: Path, runner: Runner, progress: bool) -> Finished:
-    """Make the runs, each into its place in `folder` as soon as it is done, without pages."""
+def run_into(
+    planned: Sequence[Planned],
+    folder: Path | None,
+    runner: Runner,
+    progress: bool,
+    enough: Enough | None = None,
+) -> Finished:
+    """Make the runs, each into its place in `folder` as soon as it is done, without pages.
+
+    With `enough` no further seed begins once that says so of the runs that have ended.
+    """
     planned = _checked(planned, runner, progress)
-    return _ran(planned, folder, runner, progress, html=False)
+    return _ran(planned, folder, runner, progress, html=False, enough=enough)
 
 
 def _checked(planned: Sequence[Planned], runner: Runner, progress: bool) -> list[Planned]:

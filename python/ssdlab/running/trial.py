@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ssdlab.config.given import typed
-from ssdlab.config.resolve import Config, ConfigLike, load_config, with_blocks_of
-from ssdlab.display.numbers import percent, size
-from ssdlab.errors import ConfigError, WorkloadError
-from ssdlab.results.answer import AMOUNT, TITLES
+from ssdlab.config.resolve import Config, ConfigLike, load_config
+from ssdlab.display.numbers import duration, percent, ratio, size
+from ssdlab.errors import ConfigError, Interrupted, WorkloadError
 from ssdlab.results.comparison import Comparison
-from ssdlab.running.compare_runs import Enough, repeated, run_all, unless_interrupted
+from ssdlab.results.folder import draft, keep_with_page
+from ssdlab.results.intervals import estimate
+from ssdlab.results.prediction import ORDERS, Predicted, Ranking
+from ssdlab.results.report import Report
+from ssdlab.results.trial import APART, JSON, SUMMARY, Form, Trial
+from ssdlab.running import scale
+from ssdlab.running.compare_runs import Enough, check_seeds, repeated, run_into
 from ssdlab.running.fitted import fitted, footprint_pages
 from ssdlab.running.kept import maker_of
 from ssdlab.running.runner import Planned, Runner
@@ -32,40 +38,102 @@ POLICIES: dict[str, dict[str, object]] = {
     "greedy + sepbit": {"gc.victim": "greedy", "alloc.separation": "sepbit"},
     "cost-benefit + fadac": {"gc.victim": "cost-benefit", "alloc.separation": "fadac"},
 }
-"""What is tried: the usual victims, and two that separate pages; on `DRIVE` also `IDLE`."""
-IDLE = "greedy in idle time"
-"""Collects when no request waits, as long as not many blocks are free."""
-DRIVE = "greedy-8ch"
+"""What is tried: the usual victims, and two that separate pages. The first is the baseline."""
+DRIVE = "tlc-960gb"
 """The drive, unless another one is named."""
-SPARE = 0.07
-"""Its over-provisioning: that of client drives."""
-BLOCKS, FEWEST_BLOCKS = 128, 48
-"""Blocks of a plane that are wanted, and without which there is no drive: a few of them are
-spare, open or reserved."""
-FEWEST_PAGES = 32
-"""Pages of a block, or superblock."""
-LOW_BLOCKS, IDLE_BLOCKS = 0.03, 0.045
-"""Share of the blocks of a pool at which collection begins on `DRIVE`, at once or in idle time."""
-MEASURED, MOST_WRITTEN, MOST_REQUESTS = 4, 3_000_000, 3_000_000
-"""Loops that are measured, where they write at most so many pages with so many requests."""
+BEFORE, MEASURED = 4, 2
+"""Times the pages of a trial that are written before the measurement, and at least in it."""
+MOST_WRITTEN = 25_000_000
+"""Pages that a run writes, unless one pass of the trace writes more."""
+LONGER = (1, 2, 4)
+"""Factors of the lengths that are tried one after the other until write amplification has
+settled."""
 SEEDS = range(3, 11)
 """Fewest and most seeds."""
-NARROW = {AMOUNT: 0.01}
-"""Half width of the interval of a ratio that is narrow enough."""
-NARROW_TIME = 0.05
-"""The same for times."""
+NARROW = 0.01
+"""Half width of the interval of a write amplification that is narrow enough, as a share."""
+SAME = 0.01
+"""Share by which runs of different lengths may differ if write amplification has settled."""
+TIMED_SEEDS = 2
+MATCHES, SLOPE = 5, -1.3
+"""Steps of the search for the over-provisioning of a timed trial, and how ln(WAF - 1) falls with
+its logarithm, to begin with."""
+DEEP, LONG = 1000, 100
+"""Pending requests, and 99th percentile of writes in program times, that only overload brings
+about."""
 BUDGET_S = 30.0
 
 
 @dataclass(frozen=True)
-class Trial:
+class Plan:
     """What is going to be run of a trace."""
 
-    planned: tuple[Planned, ...]
-    lines: tuple[tuple[str, str], ...]
-    """The trace, the drive and the runs: which of them, and it in words."""
-    left_out: Mapping[str, str]
+    drive: Config
+    drive_name: str
+    """What it was asked for as; empty for `DRIVE`."""
+    trace: str
+    info: Info
+    pages: int
+    """Pages of the drive that the trace touches."""
+    policies: Mapping[str, Mapping[str, object]]
+    given: Mapping[str, object]
+    """Further keys of all runs."""
+    left_out: Mapping[str, str] = field(default_factory=dict)
     """Policies that this drive does not take, and why."""
+
+    def without_time(self, pools: int, longer: int) -> list[Planned]:
+        """A run of each policy under each order of updates, on so many pools."""
+        small = scale.without_time(self.drive, self.pages, pools)
+        return [
+            self.planned(_label(policy, phases), small, policy, longer, {"workload.phases": phases})
+            for phases in ORDERS
+            for policy in self.policies
+        ]
+
+    def planned(
+        self, label: str, small: scale.Small, policy: str, longer: int, more: Mapping[str, object]
+    ) -> Planned:
+        """A run of a policy on a device, so many times as long, with some keys more."""
+        before, measured = self.loops(longer)
+        phases = more.get("workload.phases", "recorded")
+        of_loop = self.info.requests if phases == "recorded" else self.info.updates.page_writes
+        keys = {
+            **small.keys,
+            "workload.loops": before + measured,
+            "workload.warmup_requests": before * of_loop if measured else of_loop // 5,
+            **more,
+            **self.policies[policy],
+            **self.given,
+        }
+        return Planned(label, fitted(load_config(self.drive, trace=self.trace, set=keys)))
+
+    def refusal(self, policy: str) -> Sequence[str]:
+        """Why the drive does not take a policy; empty if it does."""
+        try:
+            replace(self, policies={policy: self.policies[policy]}).without_time(1, 1)
+        except ConfigError as error:
+            return error.messages
+        return ()
+
+    def loops(self, longer: int) -> tuple[int, int]:
+        """How often the trace is run before the measurement, and in it.
+
+        1 and 0 where it is too long for that: then a fifth of it comes before the measurement.
+        """
+        written = self.info.updates.page_writes
+        before = math.ceil(longer * BEFORE * self.pages / written)
+        measured = math.ceil(longer * MEASURED * self.pages / written)
+        most = longer * MOST_WRITTEN // written
+        return (before, measured) if before + measured <= most else (1, max(0, most - 1))
+
+    def is_periodic(self, longer: int) -> bool:
+        """Whether whole loops are measured, after so many that the device repeats itself."""
+        before, measured = self.loops(longer)
+        return measured > 0 and before * self.info.updates.page_writes >= BEFORE * self.pages
+
+
+def _label(policy: str, phases: str) -> str:
+    return f"{policy}, {phases}"
 
 
 @typed
@@ -84,74 +152,27 @@ def try_trace(
     progress: bool = True,
     html: bool = True,
     store: str | Path | Store | None = None,
-) -> Comparison:
-    """Compare the usual policies on a trace, on a drive of its size.
+) -> Trial:
+    """Predict what a trace does to a drive under the usual policies.
 
-    `drive` is a preset, such as a named drive, or a configuration; its blocks get as small and its
-    chips as few as the trace demands. `policies` maps labels to keys, instead of the usual ones;
-    `set` maps further keys to values, for all runs. Every policy is repeated with further seeds
-    until the intervals of ratios are narrow, or one more would not end within `budget_s` seconds
-    (at least two seeds), or with `seeds` of them. The rest, and what it raises, is as in
+    `drive` is a preset, such as a named drive, or a configuration. Write amplification is predicted
+    on trials that keep its erase units and shrink their pages until the trace fills them, in two
+    orders of updates; latency on a trial with all its dies. `policies` maps labels to keys, instead
+    of the usual ones; `set` maps further keys to values, for all runs. Every policy is repeated
+    with further seeds until the intervals are narrow, or one more would not end within `budget_s`
+    seconds (at least two seeds), or with `seeds` of them. The rest, and what it raises, is as in
     `ssdlab.compare`.
     """
-    trial = prepared(trace, drive=drive, policies=policies, set=set, seeds=seeds, progress=progress)
-    with maker_of(on, jobs, store, progress, len(trial.planned)) as runner:
-        done = tried(trial, runner, seeds, budget_s, out, force, progress, html)
-    return unless_interrupted(done)
-
-
-def tried(
-    trial: Trial,
-    runner: Runner,
-    seeds: int | None,
-    budget_s: float,
-    out: str | Path | None,
-    force: bool,
-    progress: bool,
-    html: bool,
-) -> Comparison:
-    """Run what has been prepared, up to Ctrl-C."""
-    return run_all(
-        trial.planned,
-        runner,
-        out=out,
-        force=force,
-        progress=progress,
-        html=html,
-        enough=narrow_or_late(budget_s) if seeds is None else None,
-    )
-
-
-def narrow_or_late(budget_s: float) -> Enough:
-    """Whether the ratios to the first configuration are known well enough, or the time is over.
-
-    It looks at the widths of intervals, never at what they say.
-    """
-    begun = time.monotonic()
-
-    def enough(done: Comparison) -> bool:
-        counts = [len(by_seed) for by_seed in done.repetitions.values()]
-        # The last runs of a seed may be under way.
-        if len(counts) < 2 or min(counts) < 2:
-            return False
-        # One more seed takes as long as those before it took on average.
-        late = (time.monotonic() - begun) * (1 + 1 / min(counts)) >= budget_s
-        return late or (min(counts) >= SEEDS.start and _narrow(done))
-
-    return enough
-
-
-def _narrow(done: Comparison) -> bool:
-    base, *others = done.repetitions
-    for key in TITLES:
-        for label in others:
-            ratio = done.ratio(label, base, key)
-            if ratio is None or ratio.low is None or ratio.high is None:
-                continue
-            width = (ratio.high - ratio.low) / 2 / ratio.ratio
-            if width > NARROW.get(key, NARROW_TIME):
-                return False
-    return True
+    if seeds is not None:
+        check_seeds(seeds)
+    plan = prepared(trace, drive=drive, policies=policies, set=set, progress=progress)
+    with maker_of(on, jobs, store, progress, len(plan.policies)) as runner:
+        done = tried(plan, runner, seeds, budget_s, out, force, progress, html)
+    if done.interrupted:
+        stopped = Interrupted(None, done.folder)
+        stopped.trial = done
+        raise stopped
+    return done
 
 
 def prepared(
@@ -160,43 +181,27 @@ def prepared(
     drive: ConfigLike = DRIVE,
     policies: Mapping[str, Mapping[str, object]] | None = None,
     set: Mapping[str, object] | None = None,
-    seeds: int | None = None,
     progress: bool = True,
-) -> Trial:
+) -> Plan:
     """What `try_trace` runs: the trace is read, nothing is simulated."""
     given = dict(set or {})
     info = Trace(trace).info(set=_of_reading(given), progress=progress)
-    name = Path(trace).name.partition(".")[0]
     if not info.updates.page_writes:
         raise WorkloadError(f"{trace}: the trace writes nothing: there is nothing to collect")
-    common: dict[str, object] = {
-        "run.name": name,
-        "device.fit": "trace",
-        "precondition.fill": 1.0,
-        "precondition.overwrite": 1.0,
-        "precondition.steady_state": "none",
-    }
-    if drive == DRIVE:
-        common["device.over_provisioning"] = SPARE
-    base = load_config(drive, trace=trace, set={**common, **given})
-    pages = footprint_pages(base)
-    form, count = _form(base, pages, trace)
-    if "device.pages_per_block" in given:
-        # These blocks stay, and so does the time that erases of them take.
-        form.pop("timing.erase", None)
-    common |= form | _amount(info, pages, base)
-    usual: Mapping[str, Mapping[str, object]] = POLICIES
-    if drive == DRIVE:
-        common["gc.trigger"] = _free_blocks(LOW_BLOCKS, count)
-        idle = [{"policy": "idle"}, _free_blocks(IDLE_BLOCKS, count)]
-        usual = {**POLICIES, IDLE: {"gc.trigger": idle}}
-    planned, left_out = _planned(policies or usual, drive, trace, {**common, **given})
-    every = repeated(planned, SEEDS.stop - 1 if seeds is None else seeds)
-    lines = (*_told(info, pages, planned[0].config, base),)
-    return Trial(tuple(every), lines, left_out)
+    name = Path(trace).name.partition(".")[0]
+    config = load_config(drive, trace=trace, set={"run.name": name, **given})
+    pages = footprint_pages(config)
+    named = "" if drive == DRIVE else drive.name if isinstance(drive, Config) else str(drive)
+    plan = Plan(config, named, str(trace), info, pages, policies or POLICIES, given)
+    refused = {label: plan.refusal(label) for label in plan.policies}
+    left_out = {label: "; ".join(why) for label, why in refused.items() if why}
+    taken = {label: keys for label, keys in plan.policies.items() if label not in left_out}
+    if not taken:
+        raise ConfigError(dict.fromkeys(text for why in refused.values() for text in why))
+    return replace(plan, policies=taken, left_out=left_out)
 
 
-_NOT_READING = ("fit", "loops", "time_scale", "warmup_requests", "whole_pages", "copy")
+_NOT_READING = ("fit", "loops", "time_scale", "warmup_requests", "whole_pages", "copy", "phases")
 
 
 def _of_reading(keys: Mapping[str, object]) -> dict[str, object]:
@@ -209,118 +214,325 @@ def _of_reading(keys: Mapping[str, object]) -> dict[str, object]:
     }
 
 
-def _spare(config: Config) -> float:
-    """Over-provisioning: (physical - user) / user pages."""
-    device: Mapping[str, int] = config.values["device"]
-    blocks = device["blocks_per_plane"] * _planes(device)
-    return float(blocks * device["pages_per_block"] / device["user_pages"] - 1)
+def tried(
+    plan: Plan,
+    runner: Runner,
+    seeds: int | None,
+    budget_s: float,
+    out: str | Path | None,
+    force: bool,
+    progress: bool,
+    html: bool,
+) -> Trial:
+    """Run what has been prepared, up to Ctrl-C."""
+    runs = _Runs(plan, runner, progress, seeds, budget_s)
+    if out is None:
+        trial = runs.trial(None)
+    else:
+        with draft(Path(out), force) as made:
+            trial = runs.trial(made.path)
+            made.settle(trial.completed)
+            made.write(JSON, trial.to_json())
+            made.write(SUMMARY, trial.summary())
+            keep_with_page(made, (lambda: _page(trial)) if html else None)
+        trial = replace(trial, folder=made.target)
+    return trial
 
 
-def _planes(device: Mapping[str, int]) -> int:
-    return device["channels"] * device["chips_per_channel"] * device["planes_per_chip"]
+def _page(trial: Trial) -> str:
+    from ssdlab.html.trial_page import trial_page  # needs numpy, which is slow to import
+
+    return trial_page(trial)
 
 
-def _form(base: Config, pages: int, trace: str | Path) -> tuple[dict[str, object], float]:
-    """Keys of a drive like `base` whose planes have enough blocks for `pages` pages; how many."""
-    device: Mapping[str, int] = base.values["device"]
-    channels, chips = device["channels"], device["chips_per_channel"]
-    needed = pages * (1 + _spare(base))
+@dataclass
+class _Runs:
+    """The runs of a trial, one batch after the other."""
 
-    def of_plane() -> float:
-        return needed / (channels * chips * device["planes_per_chip"])
+    plan: Plan
+    runner: Runner
+    progress: bool
+    seeds: int | None
+    budget_s: float
+    begun: float = field(default_factory=time.monotonic)
+    failures: dict[str, str] = field(default_factory=dict)
+    interrupted: bool = False
+    unsettled: dict[str, str] = field(default_factory=dict)
+    """Runs that have no prediction, by label, and why."""
 
-    superblock = base["alloc.erase_unit"] == "superblock"
-    least = -(-FEWEST_PAGES // (device["planes_per_chip"] if superblock else 1))
-    wanted = least * BLOCKS
-    while of_plane() < wanted and channels * chips > 1:
-        if chips > 1:
-            chips = -(-chips // 2)
-        else:
-            channels = -(-channels // 2)
-    block = device["pages_per_block"]
-    while of_plane() / block < BLOCKS and block > least:
-        block = max(least, -(-block // 2))
-    count = of_plane() / block
-    if count < FEWEST_BLOCKS:
-        message = (
-            f"{trace}: touches {pages:,} pages, which make {count:.0f} blocks of {block} pages"
-            f" on each plane of the smallest drive of this form: expected at least {FEWEST_BLOCKS};"
-            " use a longer trace"
+    def trial(self, folder: Path | None) -> Trial:
+        """All of them, with their files in `folder`."""
+        first, lengths = self._first_seed(folder)
+        small = [
+            _by_label(self.plan.without_time(2, length))[label] for label, length in lengths.items()
+        ]
+        halved = self._batch(small, folder, "halved")
+        whole = [
+            _by_label(self.plan.without_time(1, length))[label] for label, length in lengths.items()
+        ]
+        most = (SEEDS.stop - 1) if self.seeds is None else self.seeds
+        further = [one for one in repeated(whole, most) if not one.first]
+        enough = self._narrow_or_late(first) if self.seeds is None else None
+        more = self._batch(further, folder, "amount", enough)
+        rankings = {}
+        for phases in ORDERS:
+            predicted = {}
+            for policy in self.plan.policies:
+                label = _label(policy, phases)
+                reports = [first.get(label), *more.repetitions.get(label, {}).values()]
+                values = [one.waf.total for one in reports if one and one.waf.total]
+                half = halved.reports[label].waf.total if label in halved.reports else None
+                if half and label in lengths and len(values) == len(reports):
+                    predicted[policy] = Predicted(tuple(values), half)
+            rankings[phases] = Ranking(predicted)
+        trial = Trial(
+            name=Path(self.plan.trace).name.partition(".")[0],
+            trace=self.plan.trace,
+            drive_name=self.plan.drive_name,
+            drive=_drive(self.plan),
+            read=_read(self.plan.info, self.plan.pages * self.plan.drive["device.page_bytes"]),
+            form=_form(self.plan),
+            rankings=rankings,
+            doubts=tuple(self._doubts(rankings)),
+            without=self.unsettled,
+            drive_writes=_drive_writes(self.plan),
+            left_out=self.plan.left_out,
         )
-        raise WorkloadError(message)
-    return {
-        "device.channels": channels,
-        "device.chips_per_channel": chips,
-        **(with_blocks_of(block, base) if block < device["pages_per_block"] else {}),
-    }, count
+        latency, doubt = (None, "") if self.interrupted else self._timed(trial, folder)
+        return replace(
+            trial,
+            latency=latency,
+            latency_doubt=doubt,
+            failures=self.failures,
+            interrupted=self.interrupted,
+        )
+
+    def _timed(self, trial: Trial, folder: Path | None) -> tuple[Comparison | None, str]:
+        """Timed runs of the policies that are named, and why they tell nothing of the drive if so.
+
+        The first one shows whether the recorded arrivals overload the drive.
+        """
+        small = scale.with_time(self.plan.drive, self.plan.pages)
+        recorded = trial.rankings["recorded"].predicted
+        named = [label for label in trial.named if label in recorded]
+        if small is None or not named:
+            return None, TOO_SMALL if small is None else "no policy has a prediction"
+        smalls = {label: self._matched(label, recorded[label].mean) for label in named}
+        runs = [self.plan.planned(label, one, label, 1, {}) for label, one in smalls.items()]
+        first = self._batch(runs[:1], folder, "arrivals")
+        doubt = _overload(first)
+        if doubt or self.interrupted:
+            return first, doubt
+        done = self._batch(repeated(runs, TIMED_SEEDS), folder, "time")
+        return done, _mismatch(done, recorded)
+
+    def _matched(self, policy: str, target: float) -> scale.Small:
+        """The timed device on which a policy writes what it writes on the drive.
+
+        Its erase units are fewer than the drive's, so equal effective spare is not enough: the
+        over-provisioning is searched for.
+        """
+        small = scale.with_time(self.plan.drive, self.plan.pages)
+        assert small is not None, "it was asked for before"
+        points: list[tuple[float, float]] = []
+        for step in range(MATCHES):
+            without = replace(small, keys={**small.keys, **scale.WITHOUT_TIME})
+            run = self.plan.planned(policy, without, policy, 1, {})
+            reports = self._batch([run], None, f"match-{step}").reports
+            waf = reports[policy].waf.total if policy in reports else None
+            if waf is None or abs(waf / target - 1) < SAME:
+                break
+            points.append((math.log(small.over_provisioning), math.log(max(waf - 1, 1e-4))))
+            slope = SLOPE
+            if len(points) > 1 and points[-1][0] != points[-2][0]:
+                slope = (points[-1][1] - points[-2][1]) / (points[-1][0] - points[-2][0])
+            wanted = math.log(max(target - 1, 1e-4))
+            move = (wanted - points[-1][1]) / (slope if slope < -0.1 else SLOPE)
+            spare = math.exp(points[-1][0] + max(-0.7, min(0.7, move)))
+            small = scale.with_time(self.plan.drive, self.plan.pages, spare)
+            assert small is not None, "its blocks do not depend on the spare"
+        return small
+
+    def _doubts(self, rankings: Mapping[str, Ranking]) -> Iterator[str]:
+        """Why the trials do not tell who writes least, the weightiest first."""
+        pages = scale.without_time(self.plan.drive, self.plan.pages).pages
+        if pages < scale.FEWEST_PAGES:
+            needed = scale.FEWEST_PAGES * self.plan.pages / max(pages, 1)
+            needed *= self.plan.drive["device.page_bytes"]
+            yield (
+                f"the trace touches so little that {pages} pages make an erase unit of the trial,"
+                " and at"
+                f" least {scale.FEWEST_PAGES} are needed: use a trace that touches {size(needed)}"
+                " or more"
+            )
+        base = next(iter(self.plan.policies))
+        if any(base not in ranking.predicted for ranking in rankings.values()):
+            why = next(
+                (why for label, why in self.unsettled.items() if label.startswith(base)),
+                "its runs did not finish",
+            )
+            yield f"{base}, the baseline, has no prediction: {why}"
+        for phases, ranking in rankings.items():
+            for label, share in ranking.unclear.items():
+                yield (
+                    f"{label}, {phases}: the size of erase units changes its write amplification by"
+                    f" {percent(share)}: use a trace that touches more"
+                )
+
+    def _first_seed(self, folder: Path | None) -> tuple[dict[str, Report], dict[str, int]]:
+        """The first seed of each run, long enough to settle where `LONGER` permits; how long."""
+        reports: dict[str, Report] = {}
+        lengths = dict.fromkeys((one.label for one in self.plan.without_time(1, 1)), LONGER[0])
+        settled: set[str] = set()
+        for longer in LONGER:
+            open_ = [one for one in self.plan.without_time(1, longer) if one.label not in settled]
+            if not open_ or self.interrupted:
+                break
+            done = self._batch(open_, folder, f"first-{longer}").reports
+            is_periodic = self.plan.is_periodic(longer)
+            settled |= {
+                label
+                for label, one in done.items()
+                if _valid(one) and (is_periodic or _settled(one, reports.get(label)))
+            }
+            reports |= done
+            lengths |= {one.label: longer for one in open_}
+        self.unsettled = {
+            label: _unsettled(one) for label, one in reports.items() if label not in settled
+        }
+        return reports, {label: lengths[label] for label in lengths if label in settled}
+
+    def _batch(
+        self,
+        planned: Sequence[Planned],
+        folder: Path | None,
+        name: str,
+        enough: Enough | None = None,
+    ) -> Comparison:
+        if self.interrupted or not planned:
+            return Comparison({})
+        place = None if folder is None else folder / name
+        done = run_into(planned, place, self.runner, self.progress, enough).comparison()
+        self.failures |= done.failures
+        self.interrupted = done.interrupted
+        return done
+
+    def _narrow_or_late(self, first: Mapping[str, Report]) -> Enough:
+        """Whether write amplification is known well enough, or the time is over.
+
+        It looks at the widths of intervals, never at what they say.
+        """
+
+        def enough(done: Comparison) -> bool:
+            counts = [1 + len(by_seed) for by_seed in done.repetitions.values()]
+            if not counts or min(counts) < 2:
+                return False
+            late = time.monotonic() - self.begun >= self.budget_s
+            return late or (min(counts) >= SEEDS.start and _narrow(done, first))
+
+        return enough
 
 
-def _free_blocks(share: float, count: float) -> dict[str, object]:
-    """The trigger that holds while at most this share of the `count` blocks is free."""
-    return {"policy": "free-blocks", "soft": max(4, round(share * count))}
+def _narrow(done: Comparison, first: Mapping[str, Report]) -> bool:
+    for label, by_seed in done.repetitions.items():
+        values = [first[label].waf.total, *(report.waf.total for report in by_seed.values())]
+        known = estimate([value for value in values if value is not None])
+        if known.ci95 is not None and known.ci95 > NARROW * known.mean:
+            return False
+    return True
 
 
-def _amount(info: Info, pages: int, base: Config) -> dict[str, object]:
-    """How often the trace is run, and what of it is left out of the measurement."""
-    writes = info.updates.page_writes
-    # A quarter of what is measured writes the spare once: the rule of the steady state.
-    wanted = max(4 * pages * _spare(base), pages)
-    most = min(MOST_WRITTEN // writes, MOST_REQUESTS // info.requests)
-    if writes >= 2 * wanted and most < 1:
-        return {"workload.loops": 1, "workload.warmup_requests": info.requests // 5}
-    measured = max(-(-int(wanted) // writes), min(MEASURED, most), 1)
-    # A trace that hardly writes would be run for hours; the report says that nothing has settled.
-    measured = min(measured, max(1, 4 * MOST_REQUESTS // info.requests))
-    # What the preconditioning left is written once before.
-    before = max(1, min(-(-pages // writes), most))
-    return {
-        "workload.loops": measured + before,
-        "workload.warmup_requests": before * info.requests,
-    }
+def _by_label(planned: Sequence[Planned]) -> dict[str, Planned]:
+    return {one.label: one for one in planned}
 
 
-def _planned(
-    policies: Mapping[str, Mapping[str, object]],
-    drive: ConfigLike,
-    trace: str | Path,
-    common: Mapping[str, object],
-) -> tuple[list[Planned], dict[str, str]]:
-    """A run for each policy, and why others cannot run on this drive."""
-    planned, left_out = [], {}
-    errors: list[str] = []
-    for label, keys in policies.items():
-        try:
-            config = fitted(load_config(drive, trace=trace, set={**common, **keys}))
-        except ConfigError as error:
-            left_out[label] = "; ".join(error.messages)
-            errors += error.messages
+def _valid(report: Report) -> bool:
+    """Whether the write amplification of a run is that of its policy."""
+    return bool(report.completed and report.gc.calls and report.verdict.decided_by != "reserve")
+
+
+def _settled(report: Report, shorter: Report | None) -> bool:
+    """Whether a run says that write amplification has settled, or one half as long has the same."""
+    if report.steady_state.reached:
+        return True
+    before, now = shorter and shorter.waf.total, report.waf.total
+    return bool(before and now and abs(now / before - 1) < SAME)
+
+
+def _unsettled(report: Report) -> str:
+    """Why a run has no prediction."""
+    if not report.completed:
+        return "the run did not finish"
+    if not report.gc.calls:
+        return "nothing was collected"
+    if report.verdict.decided_by == "reserve":
+        return "the reserve chose the victims, not the policy"
+    first, second = report.steady_state.wa_first, report.steady_state.wa_second
+    return f"write amplification has not settled ({ratio(first)}, then {ratio(second)})"
+
+
+TOO_SMALL = "the trace touches too little to fill blocks on every die of the drive"
+
+
+def _overload(latency: Comparison) -> str:
+    """Whether the recorded arrivals come faster than the drive answers, in words; else empty."""
+    for report in latency.reports.values():
+        program, slow = report.config["timing.program_ns"], report.latency.write.p99
+        if report.little.peak_in_system < DEEP or (slow is not None and slow < LONG * program):
             continue
-        planned.append(Planned(label, config))
-    if not planned:
-        raise ConfigError(dict.fromkeys(errors))
-    return planned, left_out
+        utilisation = report.device.utilisation
+        busiest = max([*utilisation.chip, *utilisation.channel], default=0.0)
+        return (
+            f"the recorded arrivals overload this drive (utilisation {percent(busiest)}, up to"
+            f" {report.little.peak_in_system:,} requests pending): let them wait for one another,"
+            " --set host.mode=closed, or come slower, --set workload.time_scale=4"
+        )
+    return ""
 
 
-def _told(info: Info, pages: int, config: Config, base: Config) -> Sequence[tuple[str, str]]:
-    """The trace, the drive made of `base`, and the runs, each with its name."""
-    device, workload = config.values["device"], config.values["workload"]
-    page = device["page_bytes"]
+def _mismatch(latency: Comparison, recorded: Mapping[str, Predicted]) -> str:
+    """Whether a timed run writes something else than the drive, in words; else empty."""
+    for label, report in latency.reports.items():
+        waf, wanted = report.waf.total, recorded[label].mean
+        if waf is not None and report.completed and abs(waf / wanted - 1) > APART:
+            return (
+                f"write amplification of the timed trial is {ratio(waf)} with {label}, where the"
+                f" drive has {ratio(wanted)}: use a trace that touches more"
+            )
+    return ""
+
+
+def _drive(plan: Plan) -> str:
+    """The drive in words."""
+    device: Mapping[str, int] = plan.drive.values["device"]
+    pool = scale.Pool.of(plan.drive)
+    name = plan.drive_name or DRIVE
+    bytes_ = device["user_pages"] * device["page_bytes"]
+    return (
+        f"{name} ({bytes_ / 1e9:,.0f} GB, {device['channels'] * device['chips_per_channel']} dies,"
+        f" {pool.blocks:,} erase units a pool, {percent(pool.over_provisioning)} over-provisioning)"
+    )
+
+
+def _read(info: Info, touched: int) -> str:
+    """How the trace was read, and what it does."""
     source = info.source
-    share = workload["warmup_requests"] / info.requests
-    rounds = f"{workload['loops']} times, of which the first"
-    rounds = f"{rounds} {share:.0f} are not measured" if share > 1 else f"{rounds} is not measured"
-    if workload["loops"] == 1:
-        rounds = f"once, of which the first {percent(share)} are not measured"
-    planes = device["planes_per_chip"]
-    form = f"{device['channels']} channels x {device['chips_per_channel']} chips"
-    form += f" x {planes} planes" if planes > 1 else ""
-    trace = f"{source.file}: {source.format}, {info.requests:,} requests, which touch"
-    blocks = f"{form}, blocks of {device['pages_per_block']} pages"
-    in_base = base["device.pages_per_block"]
-    of = "" if device["pages_per_block"] == in_base else f" (of {in_base:,}, erased as much faster)"
-    spare = f"{percent(_spare(config))} over-provisioning"
-    return [
-        ("trace", f"{trace} {size(pages * page)} and write {size(info.ops.write.bytes)}"),
-        ("drive", f"{blocks}{of}, {spare}, sized to the trace, full and overwritten once"),
-        ("runs", f"the trace {rounds}, for each policy and seed"),
-    ]
+    return (
+        f"{source.file}: {source.format}, {info.requests:,} requests, which touch {size(touched)}"
+        " and"
+        f" write {size(info.ops.write.bytes)} in {duration(info.duration_ns)}"
+    )
+
+
+def _form(plan: Plan) -> Form:
+    small, pool = scale.without_time(plan.drive, plan.pages), scale.Pool.of(plan.drive)
+    return Form(small.blocks, small.pages, small.spare, pool.blocks, pool.pages, pool.own_spare)
+
+
+def _drive_writes(plan: Plan) -> float | None:
+    """What the host writes in a day at the recorded rate, over the capacity of the drive."""
+    if not plan.info.duration_ns:
+        return None
+    device = plan.drive.values["device"]
+    capacity = device["user_pages"] * device["page_bytes"]
+    return float(plan.info.ops.write.bytes * 86_400e9 / plan.info.duration_ns / capacity)

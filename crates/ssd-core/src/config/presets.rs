@@ -73,6 +73,7 @@ presets! {
     "noc-copyback",
     "noc-copyback-conventional",
     "remapcom",
+    "tlc-960gb",
 }
 
 /// The preset called `name`.

@@ -5,7 +5,7 @@ use super::{Arrival, RunConfig, VolumeKey, Workload};
 use ssd_core::config::checks::needs::{Need, need};
 use ssd_core::config::checks::{Check, check};
 use ssd_core::config::text::quantity::show_size;
-use ssd_core::config::{DeviceFit, Word};
+use ssd_core::config::{DeviceFit, Mode, Word};
 use ssd_core::nand::nvram::SHARE_BYTES;
 
 const KIND: &[&str] = &["workload.kind", "workload.trace", "workload.job"];
@@ -65,6 +65,7 @@ pub(super) const NEEDS: &[Need<RunConfig>] = &[
         |c| replays(&c.workload),
         "workload.trace or workload.msr",
     ),
+    need(&["workload.phases"], FILES, |c| c.workload.kind == WorkloadKind::Trace, "workload.trace"),
     need(
         &["workload.set", "workload.cycle", "workload.journal_run", "workload.table_skew"],
         FILES,
@@ -143,6 +144,7 @@ pub(super) const CHECKS: &[Check<RunConfig>] = &[
     check(&["workload.gap_cv", "workload.short_gaps"], gaps_of_trains),
     check(&["workload.until", "workload.from"], window_of_trace),
     check(&["workload.volume", "workload.fit"], volumes_are_laid_out),
+    check(&["workload.phases", "run.mode"], phases_have_no_arrivals),
     check(
         &["device.fit", "workload.kind", "workload.trace", "workload.fit"],
         trace_sizes_the_device,
@@ -203,6 +205,14 @@ fn volumes_are_laid_out(config: &RunConfig) -> Option<String> {
     let text = "volume is \"all\": pages are renumbered to lie one volume behind the other; set workload.fit = \
                 \"compact\"";
     (all && *fit != Fit::Compact).then(|| text.to_string())
+}
+
+fn phases_have_no_arrivals(config: &RunConfig) -> Option<String> {
+    let shifted = config.workload.phases == Phases::Independent;
+    (shifted && config.run.mode == Mode::Timed).then(|| {
+        "independent phases leave no arrival times: set run.mode = \"functional\", or workload.phases = \"recorded\""
+            .to_string()
+    })
 }
 
 fn trace_sizes_the_device(config: &RunConfig) -> Option<String> {

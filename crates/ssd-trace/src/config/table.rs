@@ -32,6 +32,12 @@ ssd_core::config_table! {
             "How the trace's addresses are fitted to the device.";
         loops: int(1, 1 << 24) => loops: u32 = 1,
             "Number of times the trace is run.";
+        phases: word() =>
+            #[serde(default = "recorded", skip_serializing_if = "is_recorded")]
+            phases: Phases = recorded(),
+            "Order of the updates of a trace. `independent` keeps the intervals between the updates of each page \
+            and shifts them by a phase of its own, so that pages are no longer updated together; it needs \
+            `run.mode = \"functional\"`. Requests are then updates of one page; `run.seed` draws the phases.";
         time_scale: real(Span::above(0.0, 1e9)) => time_scale: f64 = 1.0,
             "All arrival times of the trace are multiplied by this.";
         unit: word() =>
@@ -168,6 +174,14 @@ ssd_core::config_table! {
 
 // Keys that are newer than the first reports. A configuration that does not set them keeps its digest, so
 // each has a default function.
+
+const fn recorded() -> Phases {
+    Phases::Recorded
+}
+
+fn is_recorded(said: &Phases) -> bool {
+    *said == recorded()
+}
 
 const fn unit() -> TraceUnit {
     TraceUnit::Auto

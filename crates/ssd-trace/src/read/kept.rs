@@ -96,7 +96,8 @@ struct Key {
 
 impl Key {
     fn of(version: Version, workload: &Workload) -> Key {
-        let Workload { from_ns, until_ns, fit, loops, time_scale, .. } = Workload::default();
+        let Workload { from_ns, until_ns, fit, loops, phases, time_scale, .. } =
+            Workload::default();
         let Workload { arrival, seed, copy, whole_pages, warmup_requests, .. } =
             Workload::default();
         let reading = Workload {
@@ -105,6 +106,7 @@ impl Key {
             until_ns,
             fit,
             loops,
+            phases,
             time_scale,
             arrival,
             seed,

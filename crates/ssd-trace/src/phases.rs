@@ -1,0 +1,236 @@
+//! Updates that are independent of one another: `workload.phases = "independent"`.
+//!
+//! A recorded trace on a drive of its size is one application: pages that are written together also die together. On a
+//! drive that many such applications share, their bursts mix. This is the limit of that mixture: every page keeps the
+//! intervals between its updates, and starts them at a point of the loop of its own.
+
+use ssd_core::host::request::{Op, Request, TimedRequest};
+use ssd_core::host::source::{Source, SourceError};
+use ssd_core::rng::Stream;
+use ssd_core::units::{Nanos, SECTOR_BYTES};
+use std::collections::BTreeMap;
+
+/// An update of one page.
+#[derive(Clone, Copy)]
+struct Update {
+    page: u32,
+    stream: u8,
+    is_trim: bool,
+}
+
+/// The updates of a trace, page by page, each page shifted cyclically by a phase of its own.
+///
+/// Time is counted in pages written: an update after `t` of the `n` page writes of a loop comes after
+/// `(t + phase) mod n` of them. Every loop has the same order. Reads and flushes, which change no page, are left out,
+/// and so are TRIMs of parts of pages.
+pub(crate) struct Phased {
+    updates: Vec<Update>,
+    sectors_per_page: u32,
+    next: usize,
+    round: u32,
+    loops: u32,
+}
+
+impl Phased {
+    /// The updates of one loop, `source`, on pages of `page_bytes`, repeated `loops` times; `seed` draws the phases.
+    ///
+    /// # Errors
+    /// `source` fails, holds copies, or updates no page.
+    pub(crate) fn new(
+        mut source: Box<dyn Source + Send>,
+        page_bytes: u32,
+        loops: u32,
+        seed: u64,
+    ) -> Result<Phased, SourceError> {
+        let sectors_per_page = page_bytes / SECTOR_BYTES as u32;
+        let mut timed: Vec<(u64, Update)> = Vec::new();
+        let mut written = 0;
+        while let Some(TimedRequest { request, .. }) = source.next_request()? {
+            let is_trim = match request.op {
+                Op::Write => false,
+                Op::Trim => true,
+                Op::Read | Op::Flush => continue,
+                Op::Copy => {
+                    let text = "workload.phases = \"independent\": the trace holds copies, which tie pages to \
+                                one another; set workload.phases = \"recorded\"";
+                    return Err(SourceError(text.to_owned()));
+                }
+            };
+            for page in pages(&request, sectors_per_page) {
+                timed.push((written, Update { page, stream: request.stream, is_trim }));
+                written += u64::from(!is_trim);
+            }
+        }
+        if written == 0 {
+            let text = "workload.phases = \"independent\": the trace writes no page, so there is nothing to shift";
+            return Err(SourceError(text.to_owned()));
+        }
+        // One phase a page, drawn in the order in which the pages first occur.
+        let (mut random, mut phases) = (Stream::new(seed, "workload.phases"), BTreeMap::new());
+        for (at, update) in &mut timed {
+            let phase = *phases.entry(update.page).or_insert_with(|| random.below(written));
+            *at = (*at + phase) % written;
+        }
+        // Stable: a TRIM stays before the write that follows it.
+        timed.sort_by_key(|&(at, _)| at);
+        let updates = timed.into_iter().map(|(_, update)| update).collect();
+        Ok(Phased { updates, sectors_per_page, next: 0, round: 0, loops })
+    }
+}
+
+/// The pages that a write touches, or a TRIM covers.
+fn pages(request: &Request, sectors_per_page: u32) -> std::ops::Range<u32> {
+    let page = u64::from(sectors_per_page);
+    let end = request.sector + u64::from(request.sectors);
+    let (first, end) = match request.op {
+        Op::Trim => (request.sector.div_ceil(page), end / page),
+        _ => (request.sector / page, end.div_ceil(page)),
+    };
+    first as u32..end as u32
+}
+
+impl Source for Phased {
+    fn next_request(&mut self) -> Result<Option<TimedRequest>, SourceError> {
+        if self.next == self.updates.len() {
+            if self.round + 1 >= self.loops {
+                return Ok(None);
+            }
+            (self.round, self.next) = (self.round + 1, 0);
+        }
+        let Update { page, stream, is_trim } = self.updates[self.next];
+        self.next += 1;
+        let op = if is_trim { Op::Trim } else { Op::Write };
+        let sector = u64::from(page) * u64::from(self.sectors_per_page);
+        let request = Request { stream, ..Request::new(op, sector, self.sectors_per_page) };
+        Ok(Some(TimedRequest { at: Nanos::ZERO, request }))
+    }
+
+    fn expected(&self) -> Option<u64> {
+        Some(self.updates.len() as u64 * u64::from(self.loops))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::VecDeque;
+
+    const PAGE: u32 = 8;
+
+    struct Listed(VecDeque<Request>);
+
+    impl Source for Listed {
+        fn next_request(&mut self) -> Result<Option<TimedRequest>, SourceError> {
+            Ok(self.0.pop_front().map(|request| TimedRequest { at: Nanos(3), request }))
+        }
+    }
+
+    fn phased(requests: &[Request], loops: u32, seed: u64) -> Result<Phased, SourceError> {
+        Phased::new(Box::new(Listed(requests.iter().copied().collect())), PAGE * 512, loops, seed)
+    }
+
+    fn updates(mut source: Phased) -> Vec<(Op, u64)> {
+        let mut all = Vec::new();
+        while let Some(TimedRequest { request, .. }) = source.next_request().unwrap() {
+            assert_eq!((request.sector % 8, request.sectors), (0, 8), "one whole page");
+            all.push((request.op, request.sector / 8));
+        }
+        all
+    }
+
+    /// For each page the numbers of writes before its updates, in a loop of `n` writes.
+    fn times(updates: &[(Op, u64)]) -> BTreeMap<u64, Vec<(u64, Op)>> {
+        let (mut written, mut times) = (0, BTreeMap::new());
+        for &(op, page) in updates {
+            times.entry(page).or_insert_with(Vec::new).push((written, op));
+            written += u64::from(op == Op::Write);
+        }
+        times
+    }
+
+    /// Writes of 1 to 3 pages of 40, some of them in part, reads, flushes, and TRIMs.
+    fn requests(seed: u64) -> Vec<Request> {
+        let mut random = Stream::new(seed, "requests");
+        let mut drawn = || match random.below(10) {
+            0 => Request::new(Op::Read, random.below(300), 8),
+            1 => Request::new(Op::Flush, 0, 0),
+            2 => Request::new(Op::Trim, random.below(300), 1 + random.below(20) as u32),
+            _ => Request::new(Op::Write, random.below(300), 1 + random.below(20) as u32),
+        };
+        (0..400).map(|_| drawn()).collect()
+    }
+
+    #[test]
+    fn every_page_keeps_its_updates_in_their_cyclic_order() {
+        for seed in 0..20 {
+            let recorded = requests(seed);
+            let mut as_is = Vec::new();
+            for r in &recorded {
+                let end = r.sector + u64::from(r.sectors);
+                match r.op {
+                    Op::Write => {
+                        as_is.extend((r.sector / 8..=(end - 1) / 8).map(|page| (r.op, page)))
+                    }
+                    Op::Trim => {
+                        let covered =
+                            (0..=300 / 8 + 4).filter(|p| r.sector <= p * 8 && (p + 1) * 8 <= end);
+                        as_is.extend(covered.map(|page| (r.op, page)));
+                    }
+                    _ => {}
+                }
+            }
+            let shifted = updates(phased(&recorded, 1, seed).unwrap());
+            assert_eq!(shifted.len(), as_is.len());
+            let (before, after) = (times(&as_is), times(&shifted));
+            for (page, updates) in before {
+                let ops: Vec<Op> = updates.iter().map(|&(_, op)| op).collect();
+                let found: Vec<Op> = after[&page].iter().map(|&(_, op)| op).collect();
+                let turned = (0..ops.len()).any(|by| [&ops[by..], &ops[..by]].concat() == found);
+                assert!(turned, "page {page}: {ops:?} became {found:?}");
+            }
+        }
+    }
+
+    /// A literal version: for each place of the loop, the updates that are shifted to it, in recorded order.
+    #[test]
+    fn updates_come_where_their_page_is_shifted_to() {
+        for seed in 0..20 {
+            let mut random = Stream::new(seed, "pages");
+            let pages: Vec<u64> = (0..200).map(|_| random.below(30)).collect();
+            let requests: Vec<Request> =
+                pages.iter().map(|page| Request::new(Op::Write, page * 8, 8)).collect();
+            let mut phases = [None; 30];
+            let mut drawn = Stream::new(seed, "workload.phases");
+            for &page in &pages {
+                phases[page as usize].get_or_insert_with(|| drawn.below(200));
+            }
+            let mut expected = Vec::new();
+            for place in 0..200 {
+                for (at, &page) in pages.iter().enumerate() {
+                    if (at as u64 + phases[page as usize].unwrap()) % 200 == place {
+                        expected.push((Op::Write, page));
+                    }
+                }
+            }
+            assert_eq!(updates(phased(&requests, 1, seed).unwrap()), expected);
+        }
+    }
+
+    #[test]
+    fn every_loop_has_the_same_order_and_another_seed_another() {
+        let of = |loops, seed| updates(phased(&requests(1), loops, seed).unwrap());
+        let once = of(1, 5);
+        assert_eq!(of(3, 5), [once.clone(), once.clone(), once.clone()].concat());
+        assert_ne!(of(1, 6), once);
+        let three = phased(&requests(1), 3, 5).unwrap();
+        assert_eq!(three.expected(), Some(3 * once.len() as u64));
+    }
+
+    #[test]
+    fn what_has_no_updates_or_ties_pages_together_is_refused() {
+        let why = |requests: &[Request]| phased(requests, 1, 1).err().expect("refused").0;
+        assert!(why(&[Request::new(Op::Read, 0, 8)]).contains("writes no page"));
+        assert!(why(&[Request::new(Op::Trim, 0, 8)]).contains("writes no page"));
+        assert!(why(&[Request::new(Op::Copy, 0, 8)]).contains("holds copies"));
+    }
+}

@@ -1,0 +1,102 @@
+"""The page of `ssdlab try`."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Literal
+
+from ssdlab.html.answer import paragraph
+from ssdlab.html.compare_page import numbers_table
+from ssdlab.html.page import Section, document, figure, number, table, warnings_box
+from ssdlab.html.plot import Forest, Point
+from ssdlab.results.prediction import ORDERS, Ranking
+from ssdlab.results.trial import Trial
+
+
+def trial_page(trial: Trial) -> str:
+    """The answer, the predicted write amplification, latencies, and how they were found."""
+    troubles = [f"{title} could not finish: {why}" for title, why in trial.failures.items()]
+    troubles += ["Interrupted: runs are missing."] * trial.interrupted + list(trial.doubts)
+    sections = [
+        Section("answer", "Answer", warnings_box(troubles) * bool(troubles) + _answer(trial)),
+        Section("waf", "Write amplification", _amounts(trial)),
+        Section("latency", "Latency", _latency(trial)),
+        Section("how", "How it was found", _how(trial)),
+    ]
+    state = "" if trial.completed else ' · <strong class="bad">not completed</strong>'
+    lead = f'<p class="lead">{escape(trial.drive)}{state}</p><p>{escape(trial.read)}</p>'
+    return document(f"{trial.name} on {trial.drive.partition(' ')[0]}", lead, sections)
+
+
+def _answer(trial: Trial) -> str:
+    rows = "".join(paragraph(f"{title}: {text}") for title, text in trial.rows() if text)
+    return rows + (figure(_forest(trial)) if len(trial.policies) > 1 else "")
+
+
+def _forest(trial: Trial) -> Forest:
+    """Write amplification against the baseline, a panel for each order of updates."""
+    panels = tuple(
+        (
+            who,
+            tuple((label, _point(trial, trial.rankings[name], label)) for label in trial.policies),
+        )
+        for name, who in ORDERS.items()
+    )
+    caption = (
+        f"Write amplification of the drive over that with {trial.baseline}, with the interval of"
+        " seeds and the size of blocks, for one application whose bursts grow with the drive and"
+        " for"
+        " many tenants whose bursts mix. Blue is lowest, grey the baseline and what cannot be told"
+        " from the lowest."
+    )
+    return Forest("waf-plot", f"Write amplification against {trial.baseline}", caption, panels)
+
+
+def _point(trial: Trial, ranking: Ranking, label: str) -> Point | None:
+    ratio = ranking.predicted[label].against(ranking.predicted[trial.baseline])
+    if ratio is None:
+        return None
+    state: Literal["base", "lowest", "tie", "other"] = "other"
+    if label == trial.baseline:
+        state = "base"
+    elif label in ranking.best and not trial.doubts:
+        state = "lowest" if label == ranking.best[0] else "tie"
+    return Point(ratio.ratio, ratio.low, ratio.high, state)
+
+
+def _amounts(trial: Trial) -> str:
+    rows = []
+    for label in trial.policies:
+        cells = []
+        for name, ranking in trial.rankings.items():
+            key = f"waf.{name}.{label}"
+            low, high = ranking.predicted[label].interval
+            mean = number(f"{key}.mean", ranking.predicted[label].mean, "waf")
+            cells.append(mean)
+            cells.append(
+                f"{number(f'{key}.low', low, 'waf')} to {number(f'{key}.high', high, 'waf')}"
+            )
+        rows.append((label, cells))
+    head = ["policy"]
+    for who in ORDERS.values():
+        head += [who, "interval"]
+    return table(head, rows, "Predicted write amplification of the drive")
+
+
+def _latency(trial: Trial) -> str:
+    doubt = (
+        warnings_box([f"No verdict on latency: {trial.latency_doubt}."])
+        if trial.latency_doubt
+        else ""
+    )
+    if trial.latency is None or not trial.latency.reports:
+        return doubt
+    return doubt + numbers_table(trial.latency)
+
+
+def _how(trial: Trial) -> str:
+    texts = [
+        f"Trial of write amplification: {trial.form.text()}.",
+        *(f"Without {policy}: {why}" for policy, why in trial.left_out.items()),
+    ]
+    return "".join(f"<p>{escape(text)}</p>" for text in texts)

@@ -1,0 +1,119 @@
+"""Write amplification that small trials predict for a drive: values, intervals, who wins.
+
+A trial has the drive's erase units, with fewer pages. What is left of the error falls with the
+pages of an erase unit: a trial with half as many shows how much it is, and the prediction is
+extrapolated by that much (docs/scale.md). Updates come in two orders, as recorded and with a phase
+of its own for every page: the limits of one application on the drive and of many.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ssdlab.results.intervals import Ratio, estimate, paired_ratio
+
+ORDERS = {"recorded": "one application", "independent": "many tenants"}
+"""Words of `workload.phases`, and who has such an order of updates."""
+LARGEST_SHIFT = 0.05
+"""Share of a write amplification that the size of blocks may change before there is no verdict."""
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """Write amplification of a policy on the drive under an order of updates."""
+
+    values: tuple[float, ...]
+    """By seed, of the trial."""
+    halved: float
+    """With the first seed, and half the pages of an erase unit."""
+
+    @property
+    def shift(self) -> float:
+        """How much the extrapolation adds to the values of the trial."""
+        return self.values[0] - self.halved
+
+    @property
+    def mean(self) -> float:
+        """Mean over the seeds, extrapolated."""
+        return statistics.fmean(self.values) + self.shift
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """From the lowest to the highest plausible value: seeds and the size of blocks."""
+        several = len(self.values) > 1
+        width = abs(self.shift) + ((estimate(self.values).ci95 or 0.0) if several else 0.0)
+        return max(1.0, self.mean - width), self.mean + width
+
+    def against(self, other: Predicted) -> Ratio | None:
+        """The ratio to `other` on the drive; None of a single seed.
+
+        The interval holds those of the trial and of its extrapolation, and the ratio with half the
+        pages where that would rank the two the other way.
+        """
+        pairs = list(zip(self.values, other.values, strict=False))
+        if len(pairs) < 2:
+            return None
+        shifted = [(a + self.shift, b + other.shift) for a, b in pairs]
+        ratios = [paired_ratio(*zip(*some, strict=True)) for some in (pairs, shifted)]
+        ends = [end for one in ratios if one for end in (one.ratio, one.low, one.high) if end]
+        trial, drive = ratios
+        if trial is None or drive is None:
+            return None
+        halved = self.halved / other.halved
+        if (halved - 1) * (drive.ratio - 1) < 0:
+            ends.append(halved)
+        if min(ends) == max(ends):
+            return drive
+        return Ratio(len(pairs), drive.ratio, min(ends), max(ends))
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Who writes least under an order of updates."""
+
+    predicted: Mapping[str, Predicted]
+    """By policy; the first is the baseline."""
+
+    @property
+    def best(self) -> tuple[str, ...]:
+        """The policy that writes least, and those that cannot be told from it."""
+        first = min(self.predicted, key=lambda label: self.predicted[label].mean)
+        least = self.predicted[first]
+        ties = [
+            label
+            for label, one in self.predicted.items()
+            if label != first and ((ratio := one.against(least)) is None or ratio.order != "higher")
+        ]
+        return first, *ties
+
+    @property
+    def unclear(self) -> dict[str, float]:
+        """The policies whose extrapolation is too large for a verdict, and its share."""
+        shares = {label: abs(one.shift) / one.mean for label, one in self.predicted.items()}
+        return {label: share for label, share in shares.items() if share > LARGEST_SHIFT}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What both orders of updates say together."""
+
+    winners: Mapping[str, tuple[str, ...]]
+    """By order of updates: `Ranking.best`."""
+
+    @property
+    def common(self) -> tuple[str, ...]:
+        """The policies that are best, or as good, under every order."""
+        first, *others = self.winners.values()
+        return tuple(label for label in first if all(label in other for other in others))
+
+    @property
+    def decided(self) -> bool:
+        """One policy wins under every order."""
+        return len(self.common) == 1 and all(len(best) == 1 for best in self.winners.values())
+
+
+def verdict(rankings: Mapping[str, Ranking]) -> Verdict:
+    """Of the rankings by order of updates."""
+    return Verdict({name: ranking.best for name, ranking in rankings.items()})

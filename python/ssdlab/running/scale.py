@@ -1,0 +1,192 @@
+"""A drive made small for a trace, without moving its write amplification.
+
+Write amplification in the steady state depends on the effective spare of a pool, on the number of
+its erase units, on the intervals between updates, and hardly on the pages of an erase unit (an
+error of the order of 1 / pages). So a trial keeps the drive's erase units, its watermark and its
+over-provisioning, and shrinks their pages until the trace fills it (docs/adr/0026-a-trial-keeps-
+the-blocks-of-a-drive.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from ssdlab.config.resolve import Config, with_blocks_of
+from ssdlab.errors import ConfigError
+
+Keys: TypeAlias = dict[str, object]
+
+WITHOUT_TIME: Keys = {
+    "run.mode": "functional",
+    "host.link_rate": "unlimited",
+    "host.write_buffer_pages": 0,
+    "controller.host_ecc_time": "0 ns",
+    "controller.retry_probability": 0.0,
+    "controller.retry_growth": 0.0,
+    "metrics.interval": "0 s",
+}
+"""Keys that functional mode cannot have, switched off."""
+FEWEST_PAGES = 32
+"""Pages of an erase unit below which the error of its size is unknown."""
+TIMED_BLOCKS, FEWEST_TIMED = 343, 48
+"""Erase units of a pool of the timed trial: as many as these, if the trace fills them, and no
+fewer."""
+
+
+@dataclass(frozen=True)
+class Pool:
+    """What decides write amplification in a pool of a drive."""
+
+    pools: int
+    """Pools of the drive."""
+    blocks: int
+    """Erase units of a pool."""
+    pages: int
+    """Pages of an erase unit."""
+    over_provisioning: float
+    """(physical - user) / user pages."""
+    unused: float | None
+    """Erase units of a pool that hold no old data: open, or kept erased by the trigger. None where
+    the trigger does not count free blocks."""
+
+    @staticmethod
+    def of(config: Config) -> Pool:
+        """That of a configuration. Raises `ConfigError` for parity groups: they span pools."""
+        device, alloc = config.values["device"], config.values["alloc"]
+        group = config.values.get("raid", {}).get("group", 0)
+        if group:
+            message = (
+                f"raid.group = {group}: parity groups span pools, so one pool does not"
+                " predict the drive; set raid.group = 0, or use `ssdlab compare` with device.fit ="
+                ' "trace"'
+            )
+            raise ConfigError([message])
+        chips = device["channels"] * device["chips_per_channel"]
+        planes = {
+            "plane": 1,
+            "chip": device["planes_per_chip"],
+            "channel": device["chips_per_channel"] * device["planes_per_chip"],
+            "device": chips * device["planes_per_chip"],
+        }[alloc["pool"]]
+        members = planes if alloc["erase_unit"] == "superblock" else 1
+        raw = (
+            chips
+            * device["planes_per_chip"]
+            * device["blocks_per_plane"]
+            * device["pages_per_block"]
+        )
+        return Pool(
+            pools=chips * device["planes_per_chip"] // planes,
+            blocks=device["blocks_per_plane"] * planes // members,
+            pages=device["pages_per_block"] * members,
+            over_provisioning=raw / device["user_pages"] - 1,
+            unused=_unused(config),
+        )
+
+    def spare(self, blocks: float, used: float) -> float | None:
+        """Effective spare of a pool of `blocks` erase units whose user data fill `used` of them."""
+        return None if self.unused is None else (blocks - self.unused) / used - 1
+
+    @property
+    def own_spare(self) -> float | None:
+        """Effective spare of the drive."""
+        return self.spare(self.blocks, self.blocks / (1 + self.over_provisioning))
+
+
+def _unused(config: Config) -> float | None:
+    """The watermark, the block that the host fills, and half a block of each other frontier."""
+    triggers = config["gc.trigger"]
+    if [one["policy"] for one in triggers] != ["free-blocks"]:
+        return None
+    frontiers = {"single": 1, "host+gc": 2}.get(config["alloc.frontiers"])
+    return None if frontiers is None else triggers[0]["soft"] + 1 + (frontiers - 1) / 2
+
+
+@dataclass(frozen=True)
+class Small:
+    """A device of the form of a drive, small enough for some pages."""
+
+    keys: Mapping[str, object]
+    """What makes it of the drive's configuration, with `device.fit = "trace"`."""
+    pools: int
+    blocks: int
+    """Erase units of a pool."""
+    pages: int
+    """Pages of an erase unit."""
+    spare: float | None
+    """Effective spare."""
+
+    @property
+    def over_provisioning(self) -> float:
+        """(physical - user) / user pages."""
+        return float(self.keys["device.over_provisioning"])  # type: ignore[arg-type]
+
+
+def without_time(drive: Config, pages: int, pools: int = 1) -> Small:
+    """The trial of write amplification: pools of the drive's erase units, on one plane each.
+
+    `pages` are those that the trace touches. More pools have smaller blocks: the two together show
+    how much their size matters.
+    """
+    pool = Pool.of(drive)
+    raw = pages * (1 + pool.over_provisioning)
+    size = max(1, round(raw / (pool.blocks * pools)))
+    used = pages / pools / size
+    blocks = _blocks(pool, used)
+    keys: Keys = {
+        **WITHOUT_TIME,
+        "device.fit": "trace",
+        "workload.fit": "compact",
+        "device.channels": 1,
+        "device.chips_per_channel": pools,
+        "device.planes_per_chip": 1,
+        "device.pages_per_block": size,
+        "device.over_provisioning": _provision(blocks, used),
+        "alloc.pool": "chip",
+        "alloc.erase_unit": "block",
+        "precondition.steady_state": "none",
+        "precondition.fill": 1.0,
+        "precondition.overwrite": 1.0,
+    }
+    return Small(keys, pools, round(blocks), size, pool.spare(round(blocks), used))
+
+
+def with_time(drive: Config, pages: int, provision: float | None = None) -> Small | None:
+    """The trial of latency: the planes of the drive, with smaller blocks and fewer of them.
+
+    Its effective spare is the drive's, unless `provision` says how much it is over-provisioned.
+    None where the trace fills too few blocks.
+    """
+    pool = Pool.of(drive)
+    members = pool.pages // drive["device.pages_per_block"]
+    of_pool = pages * (1 + pool.over_provisioning) / pool.pools / members
+    size = min(
+        drive["device.pages_per_block"], max(1, int(of_pool / min(pool.blocks, TIMED_BLOCKS)))
+    )
+    used = pages / pool.pools / members / size
+    if _blocks(pool, used) < FEWEST_TIMED:
+        return None
+    blocks = _blocks(pool, used) if provision is None else used * (1 + provision)
+    keys: Keys = {
+        **with_blocks_of(size, drive),
+        "device.fit": "trace",
+        "workload.fit": "compact",
+        "device.over_provisioning": _provision(blocks, used),
+        "precondition.steady_state": "none",
+        "precondition.fill": 1.0,
+        "precondition.overwrite": 1.0,
+    }
+    return Small(keys, pool.pools, round(blocks), size * members, pool.spare(round(blocks), used))
+
+
+def _blocks(pool: Pool, used: float) -> float:
+    """Erase units with the effective spare of the drive, where user data fill `used` of them."""
+    unused = pool.unused or 0.0
+    return used * (1 + pool.over_provisioning) * (1 - unused / pool.blocks) + unused
+
+
+def _provision(blocks: float, used: float) -> float:
+    # Just below a whole number of blocks: `device.fit` rounds up to it.
+    return round((round(blocks) - 0.05) / used - 1, 9)

@@ -1,0 +1,121 @@
+"""Predictions of write amplification from small trials, and who wins."""
+
+from __future__ import annotations
+
+import pytest
+
+import ssdlab
+from ssdlab.results.prediction import Predicted, Ranking, verdict
+from ssdlab.running import scale
+
+
+def test_half_the_pages_show_what_is_left_of_the_error() -> None:
+    one = Predicted((2.2, 2.2, 2.2), 2.0)
+    assert one.shift == pytest.approx(0.2)
+    assert one.mean == pytest.approx(2.4)
+    # No spread over the seeds: the whole interval is that of the size of blocks.
+    assert one.interval == pytest.approx((2.2, 2.6))
+    # Student's t of three values 0.1 apart: 4.303 * 0.1 / sqrt(3).
+    spread = Predicted((2.1, 2.2, 2.3), 2.0)
+    assert spread.mean == pytest.approx(2.2 + 0.1)
+    assert spread.interval[1] - spread.mean == pytest.approx(0.1 + 0.24843, abs=1e-4)
+
+
+def test_nothing_writes_less_than_the_host() -> None:
+    assert Predicted((1.001, 1.001), 1.02).interval[0] == 1.0
+
+
+def test_a_ratio_holds_the_trial_and_its_extrapolation() -> None:
+    base = Predicted((2.0, 2.0), 1.9)
+    other = Predicted((1.9, 1.9), 1.84)
+    ratio = other.against(base)
+    assert ratio is not None
+    assert ratio.ratio == pytest.approx((1.9 + 0.06) / (2.0 + 0.1))
+    assert (ratio.low, ratio.high) == pytest.approx((1.96 / 2.1, 1.9 / 2.0))
+    assert ratio.order == "lower"
+    assert Predicted((1.9,), 1.8).against(base) is None
+
+
+def test_no_order_where_half_the_pages_would_rank_the_other_way() -> None:
+    base = Predicted((2.0, 2.0), 1.9)
+    other = Predicted((1.99, 1.99), 1.95)
+    ratio = other.against(base)
+    assert ratio is not None
+    assert ratio.low is not None
+    assert ratio.high is not None
+    assert ratio.low < 1 < ratio.high == pytest.approx(1.95 / 1.9)
+
+
+def ranking(**values: float) -> Ranking:
+    """Each policy without any error."""
+    return Ranking({label: Predicted((value, value), value) for label, value in values.items()})
+
+
+def test_a_winner_wins_under_both_orders() -> None:
+    recorded, independent = ranking(a=2.0, b=1.8, c=2.1), ranking(a=4.0, b=3.0, c=3.1)
+    same = verdict({"recorded": recorded, "independent": independent})
+    assert same.winners == {"recorded": ("b",), "independent": ("b",)}
+    assert same.decided
+    assert same.common == ("b",)
+    other = verdict({"recorded": recorded, "independent": ranking(a=4.0, b=3.1, c=3.0)})
+    assert other.winners == {"recorded": ("b",), "independent": ("c",)}
+    assert not other.decided
+    assert other.common == ()
+
+
+def test_what_cannot_be_told_from_the_best_is_named_with_it() -> None:
+    close = Ranking(
+        {
+            "a": Predicted((2.0, 2.02), 2.01),
+            "b": Predicted((2.01, 2.0), 2.0),
+            "c": Predicted((2.5, 2.5), 2.5),
+        }
+    )
+    assert set(close.best) == {"a", "b"}
+    both = verdict({"recorded": close, "independent": ranking(a=3.0, b=3.5, c=4.0)})
+    assert both.common == ("a",)
+    assert not both.decided
+
+
+def test_a_large_extrapolation_is_unclear() -> None:
+    found = Ranking({"a": Predicted((2.0, 2.0), 1.85), "b": Predicted((2.0, 2.0), 1.95)}).unclear
+    assert list(found) == ["a"]
+    assert found["a"] == pytest.approx(0.15 / 2.15)
+
+
+NAMED = [name for name in ssdlab.preset_names() if name.startswith("drive:")]
+
+
+@pytest.mark.parametrize("name", ["tlc-960gb", *NAMED])
+def test_a_trial_has_the_blocks_and_the_effective_spare_of_the_drive(name: str) -> None:
+    drive = ssdlab.load_config(name)
+    device = drive.values["device"]
+    # Superblocks of one block of every plane of a chip, which is a pool.
+    blocks = device["blocks_per_plane"]
+    user = device["user_pages"] / device["channels"] / device["chips_per_channel"]
+    pages = device["planes_per_chip"] * device["pages_per_block"]
+    unused = drive["gc.trigger"][0]["soft"] + 1.5
+    spare = (blocks - unused) / (user / pages) - 1
+    for touched in (25_000, 43_210, 210_356, 5_000_000):
+        for pools in (1, 2, 4):
+            small = scale.without_time(drive, touched, pools)
+            size = small.keys["device.pages_per_block"]
+            assert isinstance(size, int)
+            used = touched / pools / size
+            assert abs(small.blocks - blocks) <= 1 + blocks / (2 * size)
+            # The spare of the trial from its own numbers: blocks are whole, so within half a block.
+            found = (small.blocks - unused) / used - 1
+            assert found == pytest.approx(spare, abs=0.6 / used)
+            assert small.spare == pytest.approx(found)
+        timed = scale.with_time(drive, touched)
+        assert timed is not None
+        assert "device.channels" not in timed.keys
+        assert "device.planes_per_chip" not in timed.keys
+        assert timed.spare == pytest.approx(spare, abs=0.6 / timed.blocks * (1 + spare))
+
+
+def test_what_one_pool_cannot_stand_for_is_refused() -> None:
+    drive = ssdlab.load_config("tlc-960gb")
+    assert scale.with_time(drive, 1000) is None
+    with pytest.raises(ssdlab.ConfigError, match="parity groups span pools"):
+        scale.Pool.of(ssdlab.load_config("deferred-gc-raid"))
