@@ -159,7 +159,10 @@ def test_rows_and_intervals_of_a_comparison(tmp_path: Path) -> None:
 
 
 def test_rows_of_a_sweep(tmp_path: Path) -> None:
-    vary = {"gc.victim": ["greedy", "fifo"], "gc.trigger.soft": [3, 5]}
+    vary: dict[str, list[object]] = {
+        "gc.victim": ["greedy", "fifo"],
+        "gc.trigger.soft": [3, 5],
+    }
     ssdlab.sweep("greedy-8ch", vary=vary, seeds=2, set=SHORT, out=tmp_path / "a", progress=False)
     clean(tmp_path / "a")
     # A row is that of a run by itself, which the logs of the run give.
@@ -179,7 +182,7 @@ def test_rows_of_a_sweep(tmp_path: Path) -> None:
 
 def test_intervals_of_a_search(tmp_path: Path) -> None:
     ssdlab.search(
-        None,
+        "greedy-8ch",
         set=SHORT,
         space={"gc.victim": ["greedy", "fifo"], "gc.trigger.soft": [3, 5]},
         minimize=["waf"],

@@ -135,7 +135,7 @@ MODULE_ARROWS = {
     # Drivers feed a device through the Device trait in `host`; the device knows none of them.
     "drivers": BASE | {"config", "host", "metrics"},
     # The driver of the functional machine: the only module above the device and its drivers.
-    "functional_run": BASE | {"ftl", "metrics", "host", "sim", "drivers"},
+    "functional_run": BASE | {"config", "ftl", "metrics", "host", "sim", "drivers"},
 }
 DRIVERS = ("drivers", "host::drive")
 
