@@ -86,6 +86,8 @@ SUITES = {
     "ssd-host": ["file_layer", "shared", "machine", "cuts"],
     "ssd-kv": ["levels", "policies", "reuse", "bad_input", "model", "damage", "salvage", "faults"],
     "ssdlab": [
+        "test_stated_rules",
+        "test_stated_numbers",
         "test_scoring",
         "test_page_script",
         "test_seeds",
