@@ -105,6 +105,8 @@ SUITES = {
         "faults",
     ],
     "ssdlab": [
+        "test_stated_rules",
+        "test_stated_numbers",
         "test_scoring",
         "test_page_script",
         "test_seeds",

@@ -42,7 +42,7 @@ def _npz(arrays: dict[str, npt.NDArray[np.int64]], out: BinaryIO) -> None:
 
 
 def parquet(report: Report) -> dict[str, Write]:
-    """Every table and log; integers of 64 bits, null where the CSV is empty."""
+    """Every table and log; integers of 64 bits and texts, null where the CSV is empty."""
     try:
         import pyarrow.csv
         import pyarrow.parquet  # noqa: F401
@@ -63,7 +63,9 @@ def _parquet(stream: io.BufferedIOBase, out: BinaryIO) -> None:
         csv.open_csv(
             stream,
             read_options=csv.ReadOptions(column_names=names, block_size=4 << 20),
-            convert_options=csv.ConvertOptions(column_types=kinds, null_values=[""]),
+            convert_options=csv.ConvertOptions(
+                column_types=kinds, null_values=[""], strings_can_be_null=True
+            ),
         ) as batches,
         parquet.ParquetWriter(out, batches.schema, compression="zstd") as made,
     ):

@@ -14,7 +14,7 @@ from ssdlab.results.report import Report
 
 NUMBERS = {"count", "number"}
 """Kinds of fields that are numbers."""
-WALL = ("speed.", "time.wall")
+WALL = ("speed.", "time.wall", "time.cpu")
 """Fields of the computer, not of the drive: no two runs have the same."""
 
 
