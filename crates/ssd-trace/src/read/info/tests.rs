@@ -236,6 +236,14 @@ fn journal_doubles_and_volumes() {
 }
 
 #[test]
+fn a_record_of_another_volume_is_no_double() {
+    let mut others = [0, 1, 2].map(|at| timed(at, Op::Write, 100, 8));
+    others[1].request.volume = 7;
+    assert_eq!(info(&others[..2]).doubled, 0);
+    assert_eq!(info(&others).doubled, 1);
+}
+
+#[test]
 fn of_equally_frequent_sizes_the_smaller_comes_first() {
     let sizes = [24, 16, 8, 16, 8].map(|sectors| timed(0, Op::Write, 0, sectors));
     let found = info(&sizes).ops.write.frequent;
