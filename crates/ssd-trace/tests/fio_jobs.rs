@@ -184,7 +184,7 @@ fn reads_between_writes_are_flushed_as_fio_does() {
     let (mut writes, mut after_reads) = (0, 0);
     for pair in requests.windows(2).filter(|pair| pair[0].0 != Op::Flush) {
         writes += u64::from(pair[0].0 == Op::Write);
-        let due = writes > 0 && writes % 4 == 0;
+        let due = writes > 0 && u64::is_multiple_of(writes, 4);
         assert_eq!(pair[1].0 == Op::Flush, due, "after {writes} writes");
         after_reads += u64::from(due && pair[0].0 == Op::Read);
     }
