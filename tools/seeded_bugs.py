@@ -99,6 +99,7 @@ SUITES = {
         "policies",
         "reuse",
         "bad_input",
+        "read_only",
         "model",
         "damage",
         "salvage",

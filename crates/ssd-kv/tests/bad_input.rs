@@ -39,6 +39,10 @@ fn directories() {
     std::fs::write(path.join("000005.ldb"), "").expect("written");
     let text = refused(vfs.clone(), create());
     assert!(text.contains("no CURRENT: repair it"), "{text}");
+    std::fs::rename(path.join("000005.ldb"), path.join("000005.log")).expect("renamed");
+    let text = refused(vfs.clone(), create());
+    assert!(text.contains("there is 000005.log of a store, but no CURRENT: repair it"), "{text}");
+    std::fs::rename(path.join("000005.log"), path.join("000005.ldb")).expect("renamed");
     std::fs::remove_file(path.join("000005.ldb")).expect("removed");
 
     let db = Db::open(vfs.clone(), create()).expect("it opens");

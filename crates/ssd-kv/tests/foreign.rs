@@ -163,6 +163,8 @@ fn a_folder_of_logs_is_no_store() {
         ("2.log", vec![0; 64 << 10]),
         ("00000000000000000003.log", Vec::new()),
         ("4.sst", b"a picture".to_vec()),
+        // A record, but none of changes.
+        ("5.log", log_of(b"2026-11-26 started")),
     ];
     let files: Directory = logs.map(|(name, data)| (name.to_owned(), data)).into();
     let vfs = MemoryVfs::of(files.clone());

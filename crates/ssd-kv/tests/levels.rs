@@ -4,7 +4,7 @@ mod rig;
 
 use rig::{CHECKED, option_sets};
 use ssd_kv::vfs::MemoryVfs;
-use ssd_kv::{Db, dump};
+use ssd_kv::{Db, Options, dump};
 use std::sync::Arc;
 
 fn opened(vfs: &MemoryVfs) -> Db {
@@ -81,6 +81,35 @@ fn compactions_go_on_where_they_were() {
     assert!(lines.iter().any(|l| l.starts_with("level 0 goes on after ")), "{lines:?}");
 }
 
+/// Compactions of a level go through its keys, and begin anew at the smallest ones after the largest.
+#[test]
+fn compactions_of_a_level_take_turns() {
+    let vfs = MemoryVfs::new();
+    let mut db = opened(&vfs);
+    for i in 0..45_000 {
+        let key = format!("{:08}", i * 7919 % 45_000);
+        db.put(key.as_bytes(), &[1; 1000], false).expect("written");
+    }
+    drop(db);
+    let files = vfs.snapshot();
+    let manifest = files.keys().find(|name| name.starts_with("MANIFEST")).expect("a manifest");
+    let mut ends = Vec::new();
+    dump(Arc::new(vfs), manifest, &mut |line| {
+        ends.extend(line.strip_prefix("level 1 goes on after ").map(str::to_owned));
+        Ok(())
+    })
+    .expect("a manifest");
+    ends.dedup();
+    let mut sorted = ends.clone();
+    sorted.sort_unstable();
+    let begins: Vec<&String> = ends.windows(2).filter(|p| p[1] < p[0]).map(|p| &p[1]).collect();
+    assert!(!begins.is_empty() && ends.len() > 20, "{ends:?}");
+    assert!(
+        begins.iter().all(|begin| **begin < sorted[sorted.len() / 2]),
+        "{begins:?} of {ends:?}"
+    );
+}
+
 /// A table that a hundred reads have looked into in vain is compacted.
 #[test]
 fn reads_in_vain_make_a_table_go_down() {
@@ -102,6 +131,72 @@ fn reads_in_vain_make_a_table_go_down() {
     assert_eq!(gets, Some(100));
     db.settle().expect("compacted");
     assert_eq!(db.tables_per_level()[..3], [0, 1, 0]);
+}
+
+/// Two tables of level 0 with the same three keys, and the options to open them.
+fn two_tables(length: usize) -> (MemoryVfs, Options) {
+    let vfs = MemoryVfs::new();
+    let options = Options { write_buffer_size: 16 << 20, ..option_sets()[0].clone() };
+    for _ in 0..2 {
+        let mut db = Db::open(Arc::new(vfs.clone()), options.clone()).expect("it opens");
+        for key in ["a", "m", "z"] {
+            db.put(key.as_bytes(), &vec![b'v'; length], false).expect("written");
+        }
+    }
+    (vfs, options)
+}
+
+/// A read that finds nothing has looked into the first table in vain, too.
+#[test]
+fn reads_that_find_nothing_count() {
+    let (vfs, options) = two_tables(10);
+    let db = Db::open(Arc::new(vfs), options).expect("it opens");
+    assert_eq!(db.tables_per_level()[..2], [2, 0]);
+    let gets = (1..300).find(|_| {
+        assert_eq!(db.get(b"b", CHECKED, None).expect("read"), None);
+        db.has_work()
+    });
+    assert_eq!(gets, Some(100));
+}
+
+/// Iterators count as a read for each MiB or so that they pass, in both directions: a hundred make a table go down.
+#[test]
+fn scans_in_either_direction_make_a_table_go_down() {
+    for forward in [true, false] {
+        let (vfs, options) = two_tables(300_000);
+        let db = Db::open(Arc::new(vfs), options).expect("it opens");
+        let mut iter = db.iter(CHECKED, None).expect("an iterator");
+        // 1.8 MB a scan; going back, an entry is looked at again where a key ends.
+        let scans = (1..300).find(|_| {
+            if forward { iter.seek_to_first() } else { iter.seek_to_last() }.expect("read");
+            while iter.valid() {
+                if forward { iter.next() } else { iter.prev() }.expect("read");
+            }
+            db.has_work()
+        });
+        let most = if forward { 60..=70 } else { 45..=60 };
+        assert!(scans.is_some_and(|scans| most.contains(&scans)), "{forward}: {scans:?}");
+    }
+}
+
+/// As in LevelDB, a level is listed that has tables, or has had some.
+#[test]
+fn statistics_list_a_level_that_was_emptied() {
+    let mut db = opened(&MemoryVfs::new());
+    for _ in 0..2 {
+        db.put(b"key", b"value", false).expect("written");
+        db.put(b"other", b"value", false).expect("written");
+        db.compact_range(None, None).expect("compacted");
+    }
+    // The first table sank to level 2; the second one stayed above it, and was then merged with it.
+    assert_eq!(db.tables_per_level()[..3], [0, 0, 1]);
+    let text = db.property("leveldb.stats").expect("a property");
+    let lines: Vec<&str> = text.lines().skip(3).collect();
+    let expected = [
+        "  1        0        0         0        0         0",
+        "  2        1        0         0        0         0",
+    ];
+    assert_eq!(lines, expected);
 }
 
 /// What overlaps nothing of the next level goes down as it is, whatever little lies below that.

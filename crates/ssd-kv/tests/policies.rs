@@ -4,7 +4,7 @@ mod rig;
 
 use rig::{CHECKED, assert_equal, option_sets};
 use ssd_core::rng::Stream;
-use ssd_kv::policy::{BlockEvent, InputBlock, Pages, Policy};
+use ssd_kv::policy::{BlockEvent, InputBlock, OpenOutput, Pages, Policy, Retention, Reuse};
 use ssd_kv::vfs::MemoryVfs;
 use ssd_kv::{Db, Options};
 use std::collections::BTreeMap;
@@ -112,4 +112,23 @@ fn aligned_blocks_begin_at_pages() {
             );
         }
     }
+}
+
+/// Both limits of retention, to the byte. A block of 1,000 B leaves 4,096 - 1,000 - 5 = 3,091 B of its page empty, an
+/// open one of 2,000 B 2,091.
+#[test]
+fn retention_ends_a_block_early_within_its_limits() {
+    let kept = InputBlock { level: 1, file: 7, offset: 0, size: 1000 };
+    let open = |entries, size, written| OpenOutput { entries, size, written };
+    let all = Retention::new(Pages::new(4096, 1));
+    let mut filled = all.with_least_fill(2048);
+    assert_eq!(filled.reuse(kept, open(1, 2047, 0)), Reuse::IfEmpty);
+    assert_eq!(filled.reuse(kept, open(1, 2048, 0)), Reuse::CloseFirst);
+    assert_eq!(filled.reuse(kept, open(0, 4, 0)), Reuse::CloseFirst, "nothing ends early");
+    let mut half = all.with_space_budget(50);
+    assert_eq!(half.reuse(kept, open(0, 4, 2 * 3091 - 1)), Reuse::IfEmpty);
+    assert_eq!(half.reuse(kept, open(0, 4, 2 * 3091)), Reuse::CloseFirst);
+    let zeros = 3091 + 3091 + 2091;
+    assert_eq!(half.reuse(kept, open(9, 2000, 2 * zeros - 1)), Reuse::IfEmpty);
+    assert_eq!(half.reuse(kept, open(9, 2000, 2 * zeros)), Reuse::CloseFirst);
 }

@@ -147,3 +147,61 @@ fn nothing_to_read_is_an_error() {
     assert!(said.to_string().contains("read_only: such a store cannot be created"), "{said}");
     assert!(vfs.snapshot().is_empty());
 }
+
+/// A record as it is in logs and manifests.
+fn record(payload: &[u8]) -> Vec<u8> {
+    let fragment = [&[1_u8], payload].concat();
+    let checksum = crc32c::crc32c(&fragment).rotate_right(15).wrapping_add(0xa282_ead8);
+    let length = (payload.len() as u16).to_le_bytes();
+    [&checksum.to_le_bytes()[..], &length, &fragment].concat()
+}
+
+/// A store with the values "old" and "new" of one key in two tables of level 0, and the name of its manifest.
+fn two_versions(options: &Options) -> (std::collections::BTreeMap<String, Vec<u8>>, String) {
+    let vfs = MemoryVfs::new();
+    for value in [b"old", b"new"] {
+        let db = Db::open(Arc::new(vfs.clone()), options.clone());
+        db.expect("it opens").put(b"key", value, false).expect("written");
+    }
+    let db = Db::open(Arc::new(vfs.clone()), options.clone()).expect("it opens");
+    assert_eq!(db.tables_per_level()[..2], [2, 0]);
+    drop(db);
+    let files = vfs.snapshot();
+    let manifest = files.keys().find(|name| name.starts_with("MANIFEST")).cloned().expect("one");
+    (files, manifest)
+}
+
+/// A manifest that knows fewer changes than a table has.
+#[test]
+fn verify_finds_sequence_numbers_that_were_never_given() {
+    let options = option_sets().remove(0);
+    let (mut files, manifest) = two_versions(&options);
+    let verified = |files: &std::collections::BTreeMap<String, Vec<u8>>| {
+        let vfs = Arc::new(MemoryVfs::of(files.clone()));
+        Db::open(vfs, reading(&options)).expect("it opens").verify()
+    };
+    assert_eq!(verified(&files).expect("whole").entries, 2);
+    let last_sequence = 4;
+    files.get_mut(&manifest).expect("one").extend(record(&[last_sequence, 1]));
+    let said = verified(&files).expect_err("one is beyond").to_string();
+    assert!(said.contains("a sequence number that was never given"), "{said}");
+}
+
+/// The same entry in two tables, and an older one in a table between them: gets find the newest first.
+#[test]
+fn verify_allows_an_entry_to_be_in_several_tables() {
+    let options = option_sets().remove(0);
+    let (mut files, manifest) = two_versions(&options);
+    let newest = files.keys().filter(|name| name.ends_with(".ldb")).max().cloned().expect("one");
+    let table = files[&newest].clone();
+    // On level 1: a number that is free, the size, and the first and the last key.
+    let internal = [&b"key"[..], &((2_u64 << 8) | 1).to_le_bytes()].concat();
+    let size = [table.len() as u8 | 0x80, (table.len() >> 7) as u8];
+    let ends = [&[internal.len() as u8][..], &internal].concat();
+    let edit = [&[7, 1, 1][..], &size, &ends, &ends].concat();
+    files.get_mut(&manifest).expect("one").extend(record(&edit));
+    files.insert("000001.ldb".to_owned(), table);
+    let db = Db::open(Arc::new(MemoryVfs::of(files)), reading(&options)).expect("it opens");
+    assert_eq!(db.tables_per_level()[..2], [2, 1]);
+    assert_eq!(db.verify().expect("whole").entries, 3);
+}

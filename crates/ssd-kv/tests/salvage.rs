@@ -266,6 +266,59 @@ fn a_bad_pair_costs_its_interval() {
     }
 }
 
+/// A key that a right checksum confirms, but that belongs before the block: its interval is lost.
+#[test]
+fn a_key_below_its_block_costs_its_interval() {
+    let options = Options { compression: ssd_kv::Compression::None, ..table_options() };
+    let (mut files, model, name) = tabled(&options);
+    let table = files.get_mut(&name).expect("the table");
+    let checksum = |bytes: &[u8]| {
+        crc32c::crc32c(bytes).rotate_right(15).wrapping_add(0xa282_ead8).to_le_bytes()
+    };
+    let end_of = |table: &[u8], begin: usize| {
+        let is_end = |end: &usize| table[end + 1..end + 5] == checksum(&table[begin..=*end]);
+        (begin + 8..table.len() - 5).find(is_end).expect("a block")
+    };
+    let begin = end_of(table, 0) + 5;
+    let end = end_of(table, begin);
+    assert_eq!(table[begin..begin + 6], [0, 12, 60, 0, 0, 0], "lengths, and a whole key");
+    assert!(table[begin + 6] > 4);
+    table[begin + 6] = 1;
+    let right = checksum(&table[begin..=end]);
+    table[end + 1..end + 5].copy_from_slice(&right);
+    let (report, found) = repaired(files, &options);
+    assert_eq!(report.lost.len(), 1, "{:?}", report.lost);
+    assert!(found.iter().all(|(key, value)| model.get(key) == Some(value)));
+    assert_eq!(model.len() - found.len(), 4);
+}
+
+/// A damaged filter is an error with `paranoid_checks`, and costs a search without.
+#[test]
+fn paranoid_checks_cover_filters() {
+    let options = Options { compression: ssd_kv::Compression::None, ..table_options() };
+    let (mut files, _, name) = tabled(&options);
+    let table = files.get_mut(&name).expect("the table");
+    let footer = &table[table.len() - 48..];
+    let metaindex = usize::from(footer[0] & 0x7f) | usize::from(footer[1]) << 7;
+    // The trailer of the filter, then where its offsets begin, and one bit more than every key needs.
+    table[metaindex - 5] ^= 2;
+    for paranoid_checks in [true, false] {
+        let options = Options {
+            paranoid_checks,
+            read_only: true,
+            create_if_missing: false,
+            ..options.clone()
+        };
+        let vfs = Arc::new(MemoryVfs::of(files.clone()));
+        let db = Db::open(vfs, options).expect("it opens");
+        let found = db.get(&7_u32.to_be_bytes(), ssd_kv::ReadOptions::default(), None);
+        match found {
+            Ok(value) => assert!(!paranoid_checks && value == Some(vec![7; 60])),
+            Err(error) => assert!(paranoid_checks, "{error}"),
+        }
+    }
+}
+
 /// Files that the manifest names are reported if they are missing, and so are gaps in the history.
 #[test]
 fn missing_files_are_reported() {

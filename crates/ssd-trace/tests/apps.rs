@@ -112,6 +112,24 @@ fn deletes_take_what_was_written() {
     }
 }
 
+/// Reads come over the whole of a cycle, all that changes something within a twentieth of it.
+#[test]
+fn cassandra_changes_its_data_in_spikes() {
+    let model = Model::published("cassandra", "adaptive-channel").unwrap();
+    let (cycle, interval) = (1024, 1_000_000);
+    let length = cycle * interval;
+    let made = all(App::new(model, 2 << 30, interval, 50 * cycle, 3).unwrap());
+    let span = |cycle: u64, is: &dyn Fn(Op) -> bool| {
+        let of_cycle = made.iter().filter(|one| one.at.0 / length == cycle);
+        let at: Vec<u64> = of_cycle.filter(|one| is(one.request.op)).map(|one| one.at.0).collect();
+        at.iter().max().unwrap() - at.iter().min().unwrap()
+    };
+    for cycle in 0..50 {
+        assert!(span(cycle, &|op| op != Op::Read) < length / 20, "cycle {cycle}");
+        assert!(span(cycle, &|op| op == Op::Read) > length / 10 * 9, "cycle {cycle}");
+    }
+}
+
 /// A recording that writes each of 500 blocks once, in a scattered order, drawn twice.
 #[test]
 fn requests_like_a_recording_take_fresh_blocks_first_and_then_the_oldest() {

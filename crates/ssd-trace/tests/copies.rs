@@ -9,7 +9,7 @@ use ssd_core::config::Word;
 use ssd_core::host::copy::SourceRange;
 use ssd_core::host::request::{Op, TimedRequest, flags};
 use ssd_core::host::source::Source;
-use ssd_trace::config::{Fit, Workload, WorkloadKind};
+use ssd_trace::config::{AllVolumes, Fit, VolumeKey, Workload, WorkloadKind};
 use ssd_trace::formats::TraceFormat;
 use ssd_trace::info::{Collector, Options as InfoOptions};
 use ssd_trace::raw::each_request;
@@ -164,6 +164,17 @@ fn a_format_without_copies_refuses_them() {
             "{error}"
         );
     }
+}
+
+/// A volume into which nothing but copies is written has a stream, too.
+#[test]
+fn copies_are_among_the_streams_of_writes() {
+    let volume = Some(VolumeKey::Every(AllVolumes::All));
+    let workload = Workload { volume, fit: Fit::Compact, ..of(TraceFormat::BlockEvent) };
+    let reads = text(&[("R", 0, 8)]);
+    let copies = text(&[("RC", 0, 8), ("WC", 64, 8)]).replace("8,0 ", "8,16 ");
+    let (_, facts) = read(&format!("{reads}{copies}"), &workload).unwrap();
+    assert_eq!((facts.requests.copy, facts.write_streams), (1, vec![1]));
 }
 
 #[test]

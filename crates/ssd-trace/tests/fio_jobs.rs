@@ -177,6 +177,25 @@ fn writes_are_flushed_when_they_should() {
     assert_eq!(first.request.flags, flags::FUA);
 }
 
+/// After each request, reads included, the number of writes so far says whether a flush is due.
+#[test]
+fn reads_between_writes_are_flushed_as_fio_does() {
+    let requests = made("[a]\nrw=randrw\nsize=1m\nfsync=4\n", 1 << 20);
+    let (mut writes, mut after_reads) = (0, 0);
+    for pair in requests.windows(2).filter(|pair| pair[0].0 != Op::Flush) {
+        writes += u64::from(pair[0].0 == Op::Write);
+        let due = writes > 0 && u64::is_multiple_of(writes, 4);
+        assert_eq!(pair[1].0 == Op::Flush, due, "after {writes} writes");
+        after_reads += u64::from(due && pair[0].0 == Op::Read);
+    }
+    assert!(after_reads > 10, "{after_reads}");
+    // Who has written nothing has nothing to flush at the end.
+    for (job, last) in [("rw=write", Op::Flush), ("rw=read", Op::Read)] {
+        let requests = made(&format!("[a]\n{job}\nsize=64k\nend_fsync=1\n"), 1 << 20);
+        assert_eq!(requests.last().map(|one| one.0), Some(last), "{job}");
+    }
+}
+
 #[test]
 fn trims_come_before_the_writes_of_their_blocks() {
     let requests = made("[a]\nrw=randtrimwrite\nsize=1m\n", 1 << 20);

@@ -274,3 +274,23 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn what_formats_say_of_letters_times_and_events() {
+    let found = |format, text: &str| simple(&read(text.as_bytes(), &as_it_is(format)).unwrap().0);
+    // Opcodes in either case.
+    let spc = "0,0,512,w,0\n0,1,512,r,0\n0,2,512,W,0\n0,3,512,R,0\n";
+    let ops = [Op::Write, Op::Read, Op::Write, Op::Read];
+    let expected = [0, 1, 2, 3].map(|sector| (0, ops[sector as usize], sector, 1));
+    assert_eq!(found(TraceFormat::Spc, spc), expected);
+    // The first of four times counts, wherever the others lie.
+    let early = "0\t\t1\t\t512\t\t1\t\t0.1\t\t0.2\t\t0.3\t\t0.4\n";
+    let late = "1\t\t1\t\t512\t\t1\t\t0.9\t\t0.3\t\t0.2\t\t0.1\n";
+    let at: Vec<u64> =
+        found(TraceFormat::Biotracer, &format!("{early}{late}")).iter().map(|one| one.0).collect();
+    assert_eq!(at, [0, 800_000_000]);
+    // The beginning of a flush is no request, as that of a read or a write.
+    let begins = ["Read", "Write", "Flush"].map(|op| format!("Disk{op}Init, 95, a ( 5), 7, 0xf\n"));
+    let etw = format!("{}DiskFlush, 100, a ( 5), 7, 0xf, 3, 0\n", begins.concat());
+    assert_eq!(found(TraceFormat::Etw, &etw), [(100_000, Op::Flush, 0, 0)]);
+}

@@ -246,6 +246,13 @@ fn memory_is_estimated_from_above() {
         let most = (requests as f64 * spare) as u64 + 1;
         assert!((24 * requests..=24 * most).contains(&told), "{requests}: {told}");
     }
+    // Lines that are longer at the beginning than later.
+    let line = |i: u64| {
+        let host = if i < 120_000 { "webserver" } else { "web" };
+        format!("{},{host},0,Write,{},4096,100\n", 128_166_372_003_061_629 + i, i * 4096)
+    };
+    let (_folder, path) = file(&(0..400_000).map(line).collect::<String>());
+    assert!(ssd_trace::memory_bytes(&path).unwrap() >= 24 * 400_000);
     let folder = Folder::new();
     let own = folder.file("t.ssdtrace");
     let made: Vec<_> = (0..3000).map(|i| folder::timed(i, Op::Write, 8 * i, 8)).collect();

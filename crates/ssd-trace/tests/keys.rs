@@ -127,4 +127,15 @@ fn mixgraph_has_its_mix_its_hot_ranges_and_its_sizes() {
     let wanted = shares[0] / shares.iter().sum::<f64>();
     assert!((hottest - wanted).abs() < 0.005, "{hottest}, {wanted}");
     assert!(MixGraph::new(Mix::default(), 3, 1, 1).is_err());
+    // What is beyond the largest size is folded back, not cut.
+    let sizes = |most_value_bytes| {
+        let mix = Mix { most_value_bytes, ..Mix::default() };
+        let made = MixGraph::new(mix, 300_000, 20_000, 9).unwrap();
+        let updates = made.filter(|one| one.op == KeyOp::Update);
+        updates.map(|one| one.value_bytes).collect::<Vec<_>>()
+    };
+    let (whole, folded) = (sizes(u32::MAX), sizes(50));
+    assert!(whole.iter().filter(|&&bytes| bytes > 50).count() > 300);
+    let fold = |&bytes: &u32| if bytes > 50 { (bytes % 50).max(10) } else { bytes };
+    assert_eq!(folded, whole.iter().map(fold).collect::<Vec<_>>());
 }

@@ -147,7 +147,9 @@ fn what_a_benchmark_or_a_log_does_is_read_in_sectors() {
         (0..500).map(|number| (10 * number + number % 7, 9 + number % 3)).collect();
     // A few short requests: too few to say anything.
     let few: Vec<Range> = (0..15).map(|number| (3 * number, 1)).collect();
-    for ranges in [sequential, appends, few] {
+    // Records that begin at blocks and are longer than one.
+    let records: Vec<Range> = (0..500).map(|number| (24 * number, 9 + number % 5)).collect();
+    for ranges in [sequential, appends, few, records] {
         let (requests, facts) = read(&text(TraceFormat::Mqsim, &ranges), &auto).unwrap();
         assert_eq!(requests.len(), ranges.len());
         assert!(facts.warnings().is_empty(), "{:?}", facts.warnings());

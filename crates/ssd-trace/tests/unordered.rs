@@ -118,6 +118,10 @@ fn a_clock_that_wraps_is_not_taken_for_jitter() {
     let warnings = facts.warnings();
     assert!(warnings[0].contains("sorted: 50 of 100 requests"), "{warnings:?}");
     assert!(warnings[1].contains(seam), "{warnings:?}");
+    // A step back that is short beside the whole span is no seam, however many requests come after it.
+    let times: Vec<u64> = (0..100).map(|n| if n < 50 { 100 * n } else { 100 * n - 2400 }).collect();
+    let (_, facts) = read(lines(&times).as_bytes(), &sorting()).unwrap();
+    assert_eq!(facts.warnings().len(), 1, "{:?}", facts.warnings());
     // Jitter has many small steps.
     let (_, facts) = read(lines(&jitter(3000)).as_bytes(), &sorting()).unwrap();
     assert_eq!(facts.warnings().len(), 1, "{:?}", facts.warnings());

@@ -236,6 +236,69 @@ fn journal_doubles_and_volumes() {
 }
 
 #[test]
+fn a_record_of_another_volume_is_no_double() {
+    let mut others = [0, 1, 2].map(|at| timed(at, Op::Write, 100, 8));
+    others[1].request.volume = 7;
+    assert_eq!(info(&others[..2]).doubled, 0);
+    assert_eq!(info(&others).doubled, 1);
+}
+
+#[test]
+fn of_equally_frequent_sizes_the_smaller_comes_first() {
+    let sizes = [24, 16, 8, 16, 8].map(|sectors| timed(0, Op::Write, 0, sectors));
+    let found = info(&sizes).ops.write.frequent;
+    let listed: Vec<(u64, u64)> = found.iter().map(|size| (size.bytes, size.requests)).collect();
+    assert_eq!(listed, [(4096, 2), (8192, 2), (12_288, 1)]);
+}
+
+#[test]
+fn a_discard_is_followed_like_any_request() {
+    let found = info(&[
+        timed(0, Op::Write, 0, 8),
+        timed(1, Op::Trim, 8, 8),   // follows the write
+        timed(2, Op::Read, 16, 8),  // follows the discard
+        timed(3, Op::Write, 16, 8), // follows the discard no more: the read came between
+    ]);
+    near(found.sequential_any_share, 2.0 / 4.0);
+    near(found.sequential_share, 0.0);
+}
+
+#[test]
+fn the_last_window_may_be_the_peak() {
+    let at = [0, 20, 20, 21].map(|ms| timed(ms * MS, Op::Read, 0, 8));
+    // Windows of 10 ms: 1, 0, 3. And the other way round.
+    let last = &info(&at).bursts[0];
+    assert_eq!((last.windows, last.peak), (3, 3));
+    let first = info(&[0, 0, 1, 21].map(|ms| timed(ms * MS, Op::Read, 0, 8)));
+    assert_eq!((first.bursts[0].windows, first.bursts[0].peak), (3, 3));
+}
+
+#[test]
+fn a_copy_is_an_arrival_of_no_other_kind() {
+    let part = |at, op, sector| {
+        let mut part = timed(at, op, sector, 8);
+        part.request.flags |= flags::COPY;
+        part
+    };
+    let found = info(&[part(3, Op::Read, 0), part(3, Op::Write, 80), timed(3, Op::Flush, 0, 0)]);
+    assert_eq!((found.requests, found.copies, found.bytes_copied), (2, 1, 4096));
+    let rate = found.rate;
+    assert_eq!(
+        (rate.reads, rate.writes, rate.trims, rate.others),
+        (vec![0], vec![0], vec![0], vec![2])
+    );
+}
+
+#[test]
+fn a_journal_may_lie_in_several_places() {
+    let requests = [100, 999, 1000, 1099, 1100].map(|sector| timed(0, Op::Write, sector, 8));
+    let journal = vec![(100, 200), (1000, 1100)];
+    let found = info_with(Options { journal, ..options() }, &requests).journal.unwrap();
+    assert_eq!(found.requests, 3);
+    near(found.write_byte_share, 3.0 / 5.0);
+}
+
+#[test]
 fn corner_cases_are_said_to_be_empty() {
     let none = info(&[]);
     assert_eq!((none.requests, none.requests_per_s, none.write_share), (0, None, None));
