@@ -50,23 +50,27 @@ fn a_page_trimmed_while_it_waits_for_room_is_one_that_a_trim_dropped() {
 
 #[test]
 fn a_unit_is_busy_from_the_start_of_the_measurement_and_until_a_cut() {
-    let mut ssd = Ssd::new(&chips(2, 128), Ftl::new(&chips(2, 128)), 0);
-    ssd.measure(1, false);
-    for (at, lpn) in [(0, 0), (100, 1)] {
-        ssd.submit(Nanos(at), &whole(Op::Write, lpn, 1), None).expect("a valid request");
+    for model in [TimingModel::Serial, TimingModel::Pipelined] {
+        let mut c = chips(2, 128);
+        c.timing.model = model;
+        let mut ssd = Ssd::new(&c, Ftl::new(&c), 0);
+        ssd.measure(1, false);
+        for (at, lpn) in [(0, 0), (100, 1)] {
+            ssd.submit(Nanos(at), &whole(Op::Write, lpn, 1), None).expect("a valid request");
+        }
+        finish(&mut ssd).expect("they complete");
+        // The measurement begins at 100, with the second request.
+        assert_eq!(ssd.chip_busy_ns(), [PROGRAM - 100, PROGRAM], "{model:?}");
+        c.power.cut = PowerCut::OnRequest;
+        let mut ssd = Ssd::new(&c, Ftl::new(&c), 0);
+        alone(&mut ssd, whole(Op::Write, 1, 1));
+        ssd.submit(ssd.now(), &whole(Op::Write, 0, 1), None).expect("a valid request");
+        ssd.run_until(Nanos(PROGRAM + 200), &mut Vec::new()).expect("it runs");
+        ssd.wait_until(Nanos(PROGRAM + 200)).expect("nothing happens before");
+        ssd.power_cut().expect("power is on");
+        ssd.mount(false).expect("it mounts");
+        assert_eq!(ssd.chip_busy_ns(), [200, PROGRAM], "{model:?}: a program was cut off");
     }
-    finish(&mut ssd).expect("they complete");
-    // The measurement begins at 100, with the second request.
-    assert_eq!(ssd.chip_busy_ns(), [PROGRAM - 100, PROGRAM]);
-    let mut c = chips(2, 128);
-    c.power.cut = PowerCut::OnRequest;
-    let mut ssd = Ssd::new(&c, Ftl::new(&c), 0);
-    alone(&mut ssd, whole(Op::Write, 1, 1));
-    ssd.submit(ssd.now(), &whole(Op::Write, 0, 1), None).expect("a valid request");
-    ssd.run_until(Nanos(PROGRAM + 200), &mut Vec::new()).expect("it runs");
-    ssd.power_cut().expect("power is on");
-    ssd.mount(false).expect("it mounts");
-    assert_eq!(ssd.chip_busy_ns(), [200, PROGRAM], "a program was cut off");
 }
 
 #[test]

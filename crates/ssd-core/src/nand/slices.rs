@@ -236,34 +236,6 @@ mod tests {
     }
 
     #[test]
-    fn ports_of_one_kind_are_next_to_each_other_and_pages_turn_once() {
-        // 32 ports on 16 columns, two on each; 8 controllers, one on every second column.
-        let slices = Slices::new(&config(16, 8, 8)).expect("slices");
-        let last_row = 7 * 16;
-        for (queue, channel, column) in [
-            (0, 0, 0),
-            (0, 1, 0),
-            (0, 7, 3),
-            (1, 0, 4),
-            (2, 0, 8),
-            (2, 7, 11),
-            (3, 0, 12),
-            (3, 7, 15),
-        ] {
-            assert_eq!(slices.slice(Port::Queue { channel, queue }), last_row + column);
-        }
-        let controllers = (0..8).map(|channel| slices.slice(Port::Controller(channel)));
-        assert_eq!(controllers.collect::<Vec<_>>(), [0, 2, 4, 6, 8, 10, 12, 14]);
-        // Along the row, then along the column, in each direction.
-        let path = |from: u32, to: u32| {
-            let next = |&slice: &u32| (slice != to).then(|| slices.next(slice, to));
-            std::iter::successors(Some(from), next).collect::<Vec<_>>()
-        };
-        assert_eq!(path(2, 3 * 16 + 4), [2, 3, 4, 20, 36, 52]);
-        assert_eq!(path(3 * 16 + 4, 2), [52, 51, 50, 34, 18, 2]);
-    }
-
-    #[test]
     fn two_packets_over_one_slice_wait_in_the_order_in_which_they_reach_it() {
         let c = config(16, 8, 8);
         let mut slices = Slices::new(&c).expect("slices");
