@@ -1,15 +1,13 @@
 //! The logs line by line: what is put into them, and the lines that come out.
 
-use ssd_core::config::{Input, Metrics, load};
 use ssd_core::host::request::{Op, Request, flags};
 use ssd_core::metrics::counters::{Cause, Parts};
 use ssd_core::nand::geometry::PageAddress;
 use ssd_core::sim::log::{FlashOp, OpRecord};
 use ssd_core::sim::request::RequestRecord;
 use ssd_core::units::Nanos;
+use ssd_run::RunLog;
 use ssd_run::logs::Logs;
-use ssd_run::{Caller, Ending, RunLog, Setup, run};
-use ssd_trace::config::RunConfig;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -90,57 +88,4 @@ fn operations_stand_in_the_order_of_their_starts() {
     ];
     assert_eq!(lines(&folder, "ops.csv.zst"), expected);
     fs::remove_dir_all(folder).expect("the folder goes");
-}
-
-/// Keeps the logs of a run in a folder.
-struct Keeping<'a>(&'a Path);
-
-impl Caller for Keeping<'_> {
-    fn log(&mut self, metrics: &Metrics) -> Result<Option<Box<dyn RunLog>>, String> {
-        Ok(Some(Box::new(Logs::create(self.0, metrics.op_log, metrics.request_log)?)))
-    }
-}
-
-fn config(sets: &[(&str, &str)]) -> RunConfig {
-    let small = [
-        ("device.channels", "2"),
-        ("device.chips_per_channel", "1"),
-        ("device.blocks_per_plane", "64"),
-        ("device.pages_per_block", "32"),
-        ("metrics.op_log", "true"),
-    ];
-    let sets = small.iter().chain(sets);
-    let sets = sets.map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
-    load(&Input { sets, ..Input::default() }).unwrap_or_else(|errors| panic!("{errors:?}"))
-}
-
-/// Copy-backs, and cuts of the power: the log of a whole run is in order, and what was cut off is what recovery finds.
-#[test]
-fn a_run_logs_every_program_that_a_cut_has_torn() {
-    for (path, pool) in [("\"controller\"", "\"device\""), ("\"copyback\"", "\"plane\"")] {
-        let folder = folder("cuts");
-        let sets = [
-            ("gc.path", path),
-            ("alloc.pool", pool),
-            ("power.cut", "{ every = \"20 ms\" }"),
-            ("precondition.overwrite", "1"),
-            ("workload.requests", "3000"),
-        ];
-        let done = run(config(&sets), Setup::default(), &mut Keeping(&folder)).expect("it runs");
-        assert_eq!(done.finished.ending, Ending::Completed);
-        let ops = lines(&folder, "ops.csv.zst");
-        let field = |line: &str, at: usize| line.split(',').nth(at).expect("a field").to_owned();
-        let starts: Vec<u64> =
-            ops.iter().map(|line| field(line, 11).parse().expect("a number")).collect();
-        assert!(starts.is_sorted(), "{path}: not in the order of starts");
-        let cut = |op: &str| {
-            let cut = |line: &&String| field(line, 0) == op && field(line, 17) == "cut";
-            ops.iter().filter(cut).count() as u64
-        };
-        let power = done.finished.report.power.expect("power is cut");
-        let torn: u64 = power.recoveries.iter().map(|r| r.torn_pages).sum();
-        assert!(power.cuts > 10 && torn > 0, "{path}: {} cuts, {torn} torn pages", power.cuts);
-        assert_eq!(cut("program"), torn, "{path}");
-        fs::remove_dir_all(folder).expect("the folder goes");
-    }
 }

@@ -6,6 +6,7 @@ use crate::metrics::counters::Cause;
 use crate::metrics::degraded::FailedChip;
 use crate::metrics::inputs::{Inputs, ReclaimState, SeparationState};
 use crate::metrics::report::{ReclaimUnits, Recovery, Report};
+use crate::metrics::steady::{Course, Evidence};
 use crate::metrics::warnings::{Warnings, warnings};
 use crate::units::{Lpn, Nanos};
 use serde_json::json;
@@ -191,4 +192,29 @@ fn failures_that_did_not_come_are_told_of_completed_runs() {
     let degraded = m.degraded.as_mut().expect("a chip has failed");
     degraded.gone = vec![Lpn(3)];
     assert!(!ended(&m));
+}
+
+#[test]
+fn amplification_may_drift_by_a_twentieth_of_the_last_quarter() {
+    // 250 pages in each quarter: 476 programs are 4.8 % fewer than 500, and 500 are 5.04 % more than 476.
+    for (third, fourth, reached) in [(476, 500, true), (500, 476, false)] {
+        let mut course = Course::default();
+        course.record(500, 500);
+        course.record(750, 500 + third);
+        let state = course.judge(&Evidence {
+            host_pages: 1000,
+            programs: 500 + third + fourth,
+            pages_before: 1000,
+            user_pages: 1000,
+            spare_pages: 100,
+            live_pages: 1000,
+            starts_steady: false,
+            reserve_decided: false,
+            gc_calls: 1000,
+        });
+        assert_eq!(state.reached, reached, "{}", state.reason);
+        let quarters = [state.wa_first, state.wa_second];
+        assert!(near(quarters[0], third as f64 / 250.0), "{quarters:?}");
+        assert!(near(quarters[1], fourth as f64 / 250.0), "{quarters:?}");
+    }
 }
