@@ -511,3 +511,18 @@ fn host_latencies_do_not_depend_on_a_word_of_the_log() {
     };
     assert_eq!(run(true), run(false));
 }
+
+#[test]
+fn a_bus_takes_the_data_of_a_program_before_those_of_a_read() {
+    let mut c = rig::device([1, 4, 1], 16, 8, 256);
+    (c.timing.model, c.timing.busy_unit) = (TimingModel::Pipelined, BusyUnit::Chip);
+    let mut ssd = rig::with_pages(&c, 8);
+    // The page of chip 1 has been read at 50, while the bus works for chip 2 from 45 to 65; at 65 chip 3 waits, too.
+    for (at, op, lpn) in [(0, Op::Read, 1), (45, Op::Write, 2), (55, Op::Write, 3)] {
+        ssd.submit(Nanos(at), &rig::whole(op, lpn, 1), None).expect("a valid request");
+    }
+    let mut done = rig::finish(&mut ssd).expect("they complete");
+    done.sort_by_key(|c| c.id);
+    let ends: Vec<u64> = done.iter().map(|c| c.at.0).collect();
+    assert_eq!(ends, [65 + 20 + 20, 65 + 500, 65 + 20 + 500]);
+}

@@ -246,7 +246,8 @@ fn completions_that_a_cut_off_call_has_left_come_first() {
     let stopped = device.run_until(Nanos(1 << 40), &mut Stop(Vec::new()));
     assert_eq!(stopped.err(), Some(PushError::Interrupted));
     let now = device.ssd().now();
-    let first = device.run_until_completion(None, &mut Unattended).expect("they are there");
+    let limit = Some(Nanos(1 << 40));
+    let first = device.run_until_completion(limit, &mut Unattended).expect("they are there");
     assert!(first.len() > 1 && device.ssd().now() == now, "{}", first.len());
     let rest = device.run_until_idle(&mut Unattended).expect("it can continue");
     assert_eq!(first.len() + rest.len(), 10_000);
@@ -282,4 +283,49 @@ fn cuts_of_the_configuration_come_while_a_client_waits() {
     let refused = plain.power_cut(Some(Nanos::micros(5)), &mut Unattended).unwrap_err();
     assert!(refused.to_string().contains("power.cut = \"on-request\""), "{refused}");
     assert_eq!(plain.ssd().now(), Nanos(0), "nothing has changed");
+}
+
+#[test]
+fn after_a_cut_a_client_is_at_the_time_of_the_mount() {
+    let sets = [("power.cut", "on-request")];
+    let mut device = PushDriver::new(config(&sets), ssd_core::ftl::plugs::Plugs::default());
+    device.submit(&[write(0, Some(50_000_000))]).expect("it is valid");
+    let lost = device.power_cut(Some(Nanos(1000)), &mut Unattended).expect("power is on");
+    assert_eq!(lost, [0], "it was to arrive later, and is lost, too");
+    device.mount().expect("power is off");
+    let now = device.ssd().now();
+    assert!(now < Nanos(50_000_000), "{now:?}");
+    let at_ns = Some(now.0.cast_signed() + 5);
+    assert_eq!(device.submit(&[write(1, at_ns)]), Ok(1), "before the one that is lost");
+    let done = device.run_until_idle(&mut Unattended).expect("it runs");
+    assert_eq!(done.iter().map(|r| (r.id, r.arrival)).collect::<Vec<_>>(), [(1, now + Nanos(5))]);
+}
+
+#[test]
+fn a_life_ends_when_a_pool_has_lost_its_spare_but_the_reserve() {
+    // 4,096 pages for 3,276 of the host: 52 of the 64 blocks of a pool hold them, and three are the reserve.
+    let sets = [
+        ("device.over_provisioning", "0.25"),
+        ("gc.reserve", "3"),
+        ("gc.trigger", "{ policy = \"free-blocks\", soft = 4 }"),
+        ("wear.endurance", "3000"),
+        ("wear.endurance_spread", "0.4"),
+    ];
+    let mut device = PushDriver::new(config(&sets), ssd_core::ftl::plugs::Plugs::default());
+    device.precondition(&mut Unattended).expect("there is room");
+    let writes: Vec<_> = (0..6000).map(|i| write(i * 7919 % 3276, None)).collect();
+    device.submit(&writes).expect("they are valid");
+    device.run_until_idle(&mut Unattended).expect("it runs");
+    let report = device.report(None).report;
+    let life = report.lifetime.expect("blocks wear out");
+    let ssd = device.ssd();
+    let end = ssd.ftl.ends_of_life(&ssd.erases(), 64 - 52 - 3).expect("blocks were erased");
+    let page = report.device.page_bytes as f64;
+    let bytes = |times: f64| ssd.ftl.host_bytes_written() as f64 + times * 6000.0 * page;
+    let near = |value: Option<f64>, expected: f64| {
+        assert!(value.is_some_and(|v| (v / expected - 1.0).abs() < 1e-12), "{value:?}: {expected}");
+    };
+    near(life.first_block_bytes, bytes(end.first_block));
+    near(life.bytes_written, bytes(end.spare));
+    assert!(end.spare > end.first_block, "{end:?}");
 }

@@ -2,6 +2,7 @@
 
 #[allow(unreachable_pub, reason = "what `section!` declares is public in the report")]
 mod declared;
+mod fields;
 
 use super::Measurements;
 use super::build::audit;
