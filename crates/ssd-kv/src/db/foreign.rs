@@ -54,7 +54,9 @@ pub(super) fn check_strictly(files: &Files, listed: &[String]) -> Result<()> {
 fn checked(files: &Files, listed: &[String], is_strict: bool) -> Result<(Order, String)> {
     // A store of Pebble also has files that are named as those of RocksDB, so Pebble's own names decide first.
     let engines = || listed.iter().filter_map(|name| Some((engine_of(name)?, name)));
-    if let Some((engine, name)) = engines().find(|(engine, _)| *engine == "Pebble").or(engines().next()) {
+    if let Some((engine, name)) =
+        engines().find(|(engine, _)| *engine == "Pebble").or(engines().next())
+    {
         return Err(refusal(files, engine, &format!("{} is there", name.escape_debug())));
     }
     let mut order = (Order::Bytewise, String::new());
