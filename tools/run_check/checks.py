@@ -10,7 +10,7 @@ from .inputs import REPORT, Findings, Report
 
 
 class Checks:
-    """Holds recomputed numbers against those of the report; remembers which it has looked at."""
+    """Compares recomputed numbers with those of the report, and remembers which it compared."""
 
     def __init__(self, report: Report, findings: Findings) -> None:
         """Start with nothing compared."""

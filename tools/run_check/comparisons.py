@@ -43,7 +43,7 @@ KEYS = {
     "read_bytes_per_s": "host.read_bytes_per_s",
     "write_bytes_per_s": "host.write_bytes_per_s",
 }
-"""Where the columns of rows stand in report.json."""
+"""The keys of report.json from which the columns of rows come."""
 SHARE = "gc_foreground_share"
 CLOSE = 1e-6
 
@@ -104,7 +104,7 @@ class Several:
         self.folder, self.findings = folder, findings
 
     def check(self) -> bool:
-        """Check what the folder holds; whether it holds any of it."""
+        """Check the files in the folder; returns whether there are any."""
         for name, check in (
             (COMPARE, self._compare),
             (SWEEP, self._sweep),
@@ -136,7 +136,7 @@ class Several:
             self.findings.add(place.partition(":")[0], place, expected, found)
 
     def _table(self, name: str, rows: Sequence[Row]) -> None:
-        """A CSV has these rows: a number of it is read as one, an empty field is null."""
+        """Compare a CSV with these rows: its numbers are read as numbers, empty fields as null."""
         with (self.folder / name).open(encoding="utf-8", newline="") as file:
             written = list(csv.DictReader(file))
         self._hold(f"{name}: rows", len(rows), len(written))
@@ -205,7 +205,7 @@ class Several:
             self._consistent(f"sweep.csv:{number + 2}", row)
 
     def _consistent(self, place: str, row: Row) -> None:
-        """What columns of one row say of each other."""
+        """Check the columns of a row that follow from one another."""
         calls = row.get("gc_calls")
         if calls:
             self._hold(f"{place}.{SHARE}", row["gc_foreground"] / calls, row[SHARE])

@@ -149,13 +149,13 @@ class Course:
             self._differs(SERIES, 0, "rows until", self.end, before)
 
     def _unsure(self, name: str) -> int:
-        """How many operations at the start of the measurement may count or not."""
+        """How many operations at the start of the measurement may or may not count."""
         kinds = {"gc_programs": "program", "all_programs": "program", "erases": "erase"}
         kind = kinds.get(name)
         return sum(n for (of, _), n in self.operations.unsure.items() if of == kind)
 
     def _row(self, before: int, at: int) -> dict[str, int]:
-        """What a row at `at` has to say, after one at `before`."""
+        """The values that a row at `at` must have, after one at `before`."""
         # The row at the end of the run is taken after its last instant.
         now = at + 1 if at == self.end else at
         then = before
@@ -235,7 +235,7 @@ class Course:
                     self._differs(DISTRIBUTIONS, line, what, expected[low], count)
 
     def _victims(self, rows: list[tuple[int, int, int, int]]) -> None:
-        """As many as were chosen, with the mean that the report prints."""
+        """Check the number of victims, and their mean against the one that the report prints."""
         checks = self.checks
         chosen = sum(count for *_, count in rows)
         checks.exactly("distributions", "gc.calls", chosen)
@@ -283,7 +283,7 @@ class Course:
         return written.times[min(place, len(written.times) - 1)]
 
     def _warmup(self) -> None:
-        """A transient of a latency, or none, is in the means of its batches."""
+        """Check the transient of a latency, if there is one, from the means of its batches."""
         checks, report = self.checks, self.report
         found = report.number("warmup.recommended_requests")
         reason = str(report.get("warmup.reason"))

@@ -110,7 +110,7 @@ CHECKED: dict[str, tuple[str, ...]] = {
         "power.recoveries.*.time",
     ),
 }
-"""What recomputes fields, by how. In brackets: each of these."""
+"""The fields that each method recomputes. Brackets list alternatives."""
 
 NOT_DERIVABLE: dict[str, tuple[str, ...]] = {
     "what the program was, and digests of inputs that are in no log": (
@@ -159,7 +159,7 @@ NOT_DERIVABLE: dict[str, tuple[str, ...]] = {
         "series.*",
     ),
 }
-"""What no log determines, by the reason."""
+"""The fields that no log determines, by reason."""
 
 
 def expanded(text: str) -> list[str]:
@@ -191,7 +191,7 @@ def fields(by: dict[str, tuple[str, ...]]) -> dict[str, str]:
 
 
 def print_table() -> None:
-    """Print every field with what recomputes it, then those that none does."""
+    """Print every field with what recomputes it, then the fields that nothing recomputes."""
     for title, by in (("recomputed from", CHECKED), ("in no log, since", NOT_DERIVABLE)):
         for field, what in fields(by).items():
             print(f"{field}\t{title}: {what}")

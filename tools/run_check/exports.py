@@ -40,7 +40,7 @@ def lines_of(folder: Path, name: str) -> list[list[str]] | None:
 
 
 class Exports:
-    """Every export that there is."""
+    """The exports in the folder of a run."""
 
     def __init__(
         self, folder: Path, report: Report, requests: Requests, findings: Findings
@@ -198,7 +198,7 @@ class Exports:
                 self._number(f"fio.json: {kind}.{what}", value, part[what])
 
     def _classes(self, job: dict[str, Any], values: list[int]) -> None:
-        """Shares by class of latency; a value may be a bucket away from the edge of its class."""
+        """Check the shares by class of latency; values may be a bucket off the edge of a class."""
         below = 0
         for unit, scale in CLASS_UNITS:
             for edge in EDGES:

@@ -13,7 +13,7 @@ from .requests import Requests
 
 DAY_S, YEAR_DAYS = 86_400, 365
 LEAST_CALLS, TOLERANCE, HALF = 40, 0.05, 0.5
-"""Of docs/statistics.md and the head of `steady.rs`: what a steady state needs."""
+"""What a steady state needs, by docs/statistics.md and the head of `steady.rs`."""
 
 
 class FlashNumbers:
@@ -69,7 +69,7 @@ class FlashNumbers:
         self.checks.within("flash-count", path, count - unsure, count)
 
     def _retries(self) -> dict[str, int]:
-        """From how much longer than one read of the array a read took."""
+        """Count read retries, by how much longer than one read of the array the reads took."""
         report = self.report
         named = ("retry_probability", "retry_growth")
         if not any(report.number(f"config.controller.{key}") for key in named):
@@ -97,7 +97,7 @@ class FlashNumbers:
         checks.exactly("device", "device.bad_blocks", bad)
 
     def _is_free_of_trouble(self) -> bool:
-        """Whether blocks come and go by programs and erases alone."""
+        """Whether blocks change state through programs and erases alone."""
         return not (self.fails or self.checks.number("device.bad_blocks"))
 
     def _space(self) -> None:
@@ -145,7 +145,7 @@ class FlashNumbers:
             checks.exactly("moves", f"{cause}.pages_in_flight", left - dropped)
 
     def _calls(self) -> None:
-        """A call ends with the erase of its victim; those at either end may count or not."""
+        """A call ends with the erase of its victim; calls at either end may or may not count."""
         checks, counts = self.checks, self.operations.counts
         unit = self.pools.planes if self.in_superblocks else 1
         calls = checks.number("gc.calls")
@@ -320,7 +320,7 @@ class FlashNumbers:
         self._left()
 
     def _left(self) -> None:
-        """No block that has not passed its endurance: the mean of the erases is what is used."""
+        """Check the life that is left, by the mean erases, if no block has passed its endurance."""
         endurance = self.checks.number("config.wear.endurance")
         if self.checks.number("wear.erase_max") <= endurance:
             mean = self.report.number("wear.erase_mean") or 0.0
@@ -333,12 +333,12 @@ class FlashNumbers:
         return self._is_new() and plain and good and not self.in_superblocks
 
     def _all_ends(self) -> list[tuple[float, float] | None]:
-        """The ends with the erases of which some may count or not."""
+        """The ends of life, with and without the erases that may or may not count."""
         measured = (self.operations.erases_within, self.operations.erases_touching)
         return [self._ends(list(of), lived) for of in measured for lived in self._life()]
 
     def _ends(self, measured: list[int], lived: list[int]) -> tuple[float, float] | None:
-        """How often the measurement repeats until the first block, and a pool, are worn out.
+        """How often the measurement can repeat until a first block, and a first pool, wear out.
 
         Each block of a pool is erased at the mean rate of the pool. A pool ends when it has lost
         the blocks beyond its share of the pages, less the reserve, and one more.
@@ -399,7 +399,7 @@ class Pools:
 
 
 def _check_erases(checks: Checks, part: str, least: list[int], most: list[int]) -> None:
-    """Hold `PART.erase_*` against the erases of blocks, of which some may count or not."""
+    """Compare `PART.erase_*` with the erases of blocks; some erases may or may not count."""
     checks.within("erase-count", f"{part}.erase_min", min(least), min(most))
     checks.within("erase-count", f"{part}.erase_max", max(least), max(most))
     n = len(least)

@@ -20,7 +20,7 @@ PERCENTILES = (
     ("p99_9", 999_000),
     ("p99_99", 999_900),
 )
-"""In millionths."""
+"""Percentiles of the report, in millionths."""
 RESOLUTION = 1 / 256
 """How far a percentile may be from the value, docs/statistics.md."""
 BY_OPERATION = ("read", "write", "trim", "flush")
@@ -36,7 +36,7 @@ def rank_of(count: int, millionths: int) -> int | None:
 
 
 def check_stats(checks: Checks, path: str, latencies: Sequence[int]) -> None:
-    """Hold the statistics at `path` against latencies in order of completion."""
+    """Compare the statistics at `path` with latencies in order of completion."""
     count = len(latencies)
     checks.exactly("latency", f"{path}.count", count)
     ordered = sorted(latencies)
@@ -64,7 +64,7 @@ def check_stats(checks: Checks, path: str, latencies: Sequence[int]) -> None:
 
 
 def check_interval(checks: Checks, path: str, latencies: Sequence[int]) -> None:
-    """Hold the interval of the mean against latencies in order of completion."""
+    """Compare the interval of the mean with latencies in order of completion."""
     expected = half_width(batches(list(latencies)))
     found = checks.report.number(f"{path}.ci95")
     # The two integrations of Student's distribution agree to eight digits.
@@ -157,7 +157,7 @@ class HostNumbers:
         self._speed(count)
 
     def _speed(self, count: int) -> None:
-        """Both speeds are over the time of the wall, which no log knows."""
+        """Check both speeds, which divide by the wall-clock time: the report alone has it."""
         wall = self.report.number("time.wall")
         operations = sum(self.operations.counts.values())
         for path, of in (("requests_per_s", count), ("flash_ops_per_s", operations)):
@@ -165,11 +165,11 @@ class HostNumbers:
                 self.checks.exactly("speed", f"speed.{path}", of * SECOND / wall)
 
     def _whole_operations(self) -> bool:
-        """Whether all operations that count are in the log, and no other."""
+        """Whether the log has exactly the operations that count."""
         return self.requests.complete and self.since == 0
 
     def _inside(self) -> list[tuple[int, int]]:
-        """When requests entered the device and left it, all that were inside within the time."""
+        """Arrival and completion of every request that was inside the device while measuring."""
         table = self.requests.table
         pairs = zip(table["arrival"], table["completion"], strict=True)
         return [(a, b) for a, b in pairs if a >= 0 and (b < 0 or b >= self.since)]
@@ -190,7 +190,7 @@ class HostNumbers:
 
     @staticmethod
     def _within(arrivals: list[int], leaves: list[int], at: int, *, first: bool) -> int:
-        """Return how many are inside at `at`, once those that leave then have left, or before."""
+        """Return how many are inside at `at`: after those that leave then, or before they do."""
         gone = bisect_right(leaves, at) if first else bisect_left(leaves, at)
         return bisect_right(arrivals, at) - gone
 
@@ -278,7 +278,7 @@ class Replay:
         self.fates: dict[tuple[int, int], str] = {}
         """What replaced the page `lpn` of the write `request`, unless it is the newest."""
         self.both = 0
-        """Pages written that the next request trims."""
+        """Written pages that the next request trims."""
         self.newest: dict[int, int] = {}
         self.by_page: dict[int, list[int]] = defaultdict(list)
 

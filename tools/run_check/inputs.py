@@ -66,7 +66,7 @@ class Findings:
         self.limit = limit
         self.counts: Counter[str] = Counter()
         self.compared: set[str] = set()
-        """Keys of report.json that were held against a recomputed value."""
+        """Keys of report.json that were compared with a recomputed value."""
         self.places: set[str] = set()
         """Where violations are."""
 

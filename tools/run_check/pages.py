@@ -23,7 +23,7 @@ UNITS = {
     **{f"{prefix}iB{per}": 1024.0**n for n, prefix in enumerate("KMGTP", 1) for per in ("", "/s")},
     **dict(zip(("B", "B/s", "k", "M", "G", "%"), (1, 1, 1e3, 1e6, 1e9, 0.01), strict=True)),
 }
-"""What units of printed numbers stand for, in those of report.json."""
+"""The units of printed numbers, in the units of report.json."""
 SHOWN = 0.006
 """Relative distance of a printed number, of three digits, from its value."""
 DIGITS = 5.1e-5
@@ -52,7 +52,7 @@ class Page:
         self.text = (folder / PAGE).read_text(encoding="utf-8")
 
     def check(self, requests: Requests) -> None:
-        """Hold all of it against the report, the series and the logs."""
+        """Compare all of it with the report, the series and the logs."""
         self._numbers()
         figures = dict(self._figures())
         self._distributions(figures, requests)
@@ -64,7 +64,7 @@ class Page:
         self.findings.add("page", f"{PAGE}:{what}", expected, found)
 
     def _numbers(self) -> None:
-        """Each number carries its key and value; the text is the value in three digits."""
+        """Check the value of each number by its key, and its text to three digits."""
         tag = r'<data data-key="([^"]*)" value="([^"]*)">([^<]*)</data>'
         known = 0
         for key, raw, text in re.findall(tag, self.text):
@@ -106,7 +106,7 @@ class Page:
             yield key, marks
 
     def _distributions(self, figures: dict[str, list[Curve]], requests: Requests) -> None:
-        """The share of requests at most, and above, each latency that is drawn."""
+        """Check the share of requests up to, and above, each latency that is drawn."""
         if not requests.complete:
             return
         log = requests.log
@@ -138,7 +138,7 @@ class Page:
             self._differs(f"{name} at its end", values[-1], curve["x"][-1])
 
     def _series(self, figures: dict[str, list[Curve]]) -> None:
-        """Curves over time, where no row of the series is left out."""
+        """Check the curves over time where no row of the series is left out."""
         path = self.folder / "series.csv"
         if not path.exists():
             return
@@ -197,7 +197,7 @@ class Page:
                 return
 
     def _bars(self, figures: dict[str, list[Curve]]) -> None:
-        """How busy channels and chips were, erases of blocks, invalid pages of victims."""
+        """Check utilisation of channels and chips, erases of blocks, invalid pages of victims."""
         for key, path in (("channels", "channel"), ("chips", "chip")):
             shares = self.report.get(f"device.utilisation.{path}")
             for curve in figures.get(key, []):
@@ -237,7 +237,7 @@ class Page:
         return found
 
     def _lanes(self) -> None:
-        """The operations of the timeline are those of the log from the start on."""
+        """Check that the timeline has the first operations of the log."""
         data = re.search(r'class="operations">(.*?)</script>', self.text, re.DOTALL)
         if data is None:
             return

@@ -174,7 +174,7 @@ class Parity:
         return update
 
     def _beside(self, op: Op, group: int, update: Update) -> None:
-        """Hold an operation of an update against the computations that are under way."""
+        """Check that an operation of an update waits for the computations under way."""
         running = [one for one in self.computed[group] if one[1] > op.start]
         self.computed[group] = running
         before = [end for start, end in running if start < update.begun or self.failures.all]

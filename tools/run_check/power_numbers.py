@@ -72,11 +72,11 @@ class PowerNumbers:
         checks.within("mounts", f"{path}.mapped_pages", *self._mapped(mount, user))
 
     def _is_second(self, mount: Mount) -> bool:
-        """Whether the power was cut again before the mount after the cut before had ended."""
+        """Whether the cut of this mount interrupted another mount."""
         return any(other.interrupted and other.end == mount.cut for other in self.mounts)
 
     def _time(self, path: str, mount: Mount) -> None:
-        """Records, checkpoint, scan, comparisons and erases, one after the other."""
+        """Check the time of a mount: records, checkpoint, scan, comparisons and erases in turn."""
         if mount.interrupted:
             self.checks.exactly("mount-time", f"{path}.time", mount.end - mount.cut)
             return
@@ -215,7 +215,7 @@ class PowerNumbers:
             self.checks.within("records", path, count * TRIM_RECORD, count * most)
 
     def _checkpoints(self) -> tuple[int, int]:
-        """A checkpoint that is begun ends, unless a cut ends it; the last may be under way."""
+        """A checkpoint ends once begun, unless a cut comes; the last may be under way."""
         cuts = self.operations.flash.cuts
         if cuts is None:
             programs = self.operations.counts["program", "metadata"]

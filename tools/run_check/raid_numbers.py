@@ -51,7 +51,7 @@ class RaidNumbers:
         self._failure()
 
     def _reads(self) -> None:
-        """Every update that leaves pages as they are reads, as far as the controller keeps none."""
+        """Check that updates of a part of a group read, unless the controller keeps the pages."""
         checks = self.checks
         read = self.operations.counts["read", "rmw"]
         saved = checks.number("raid.reads_saved")
@@ -65,7 +65,7 @@ class RaidNumbers:
             checks.within("raid", "raid.reads_saved", max(0, 2 * updates - read), 2**62)
 
     def _computed(self) -> None:
-        """Without a failure the host's reads alone are computed, each from the rest of a group."""
+        """Check the reads that are computed: each takes one to all other pages of its group."""
         reads = self.operations.counts["read", "reconstruct"]
         checks = self.checks
         checks.within("raid", "raid.reconstructions", -(-reads // (self.group - 1)), reads)
@@ -119,7 +119,7 @@ class RaidNumbers:
         return sorted(n % channels * chips + n // channels for n in members)
 
     def _degraded(self, path: str) -> None:
-        """How long, and the latencies of what completed in that time, of one failed chip."""
+        """Check how long one chip was missing, and the latencies of that time."""
         failed = self.operations.failures.all
         checks = self.checks
         over = self.report.number(f"{path}.rebuilt_at")
@@ -146,5 +146,5 @@ class RaidNumbers:
 
 
 def _time_of(failure: dict[str, int]) -> int:
-    """When a chip fails, ns."""
+    """The time at which a chip fails, ns."""
     return next(value for key, value in failure.items() if key.startswith("at"))

@@ -57,7 +57,7 @@ impl Baseline {
 }
 
 impl FunctionalRun {
-    /// Under `config` on `machine` in its present state.
+    /// A run under `config` that begins on `machine` in its present state.
     #[must_use]
     pub fn new(config: &Config, machine: Functional) -> FunctionalRun {
         let mut machine = machine.begin_run(config);

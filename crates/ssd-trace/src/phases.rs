@@ -2,7 +2,7 @@
 //!
 //! A recorded trace on a drive of its size is one application: pages that are written together also die together. On a
 //! drive that many such applications share, their bursts mix. This is the limit of that mixture: every page keeps the
-//! intervals between its updates, and starts them at a point of the loop of its own.
+//! intervals between its updates, but each page starts at its own point of the loop.
 
 use ssd_core::host::request::{Op, Request, TimedRequest};
 use ssd_core::host::source::{Source, SourceError};
@@ -20,8 +20,8 @@ struct Update {
 
 /// The updates of a trace, page by page, each page shifted cyclically by a phase of its own.
 ///
-/// Time is counted in pages written: an update after `t` of the `n` page writes of a loop comes after
-/// `(t + phase) mod n` of them. Every loop has the same order. Reads and flushes, which change no page, are left out,
+/// Time is counted in pages written: an update that follows `t` of the `n` page writes of a loop is moved to
+/// `(t + phase) mod n`. Every loop has the same order. Reads and flushes, which change no page, are left out,
 /// and so are TRIMs of parts of pages.
 pub(crate) struct Phased {
     updates: Vec<Update>,
@@ -71,7 +71,7 @@ impl Phased {
             let phase = *phases.entry(update.page).or_insert_with(|| random.below(written));
             *at = (*at + phase) % written;
         }
-        // Stable: a TRIM stays before the write that follows it.
+        // The sort is stable: a TRIM stays before the write that follows it.
         timed.sort_by_key(|&(at, _)| at);
         let updates = timed.into_iter().map(|(_, update)| update).collect();
         Ok(Phased { updates, sectors_per_page, next: 0, round: 0, loops })
@@ -184,9 +184,9 @@ mod tests {
             let (before, after) = (times(&as_is), times(&shifted));
             for (page, updates) in before {
                 let ops: Vec<Op> = updates.iter().map(|&(_, op)| op).collect();
-                let found: Vec<Op> = after[&page].iter().map(|&(_, op)| op).collect();
-                let turned = (0..ops.len()).any(|by| [&ops[by..], &ops[..by]].concat() == found);
-                assert!(turned, "page {page}: {ops:?} became {found:?}");
+                let actual: Vec<Op> = after[&page].iter().map(|&(_, op)| op).collect();
+                let turned = (0..ops.len()).any(|by| [&ops[by..], &ops[..by]].concat() == actual);
+                assert!(turned, "page {page}: {ops:?} became {actual:?}");
             }
         }
     }

@@ -1,9 +1,9 @@
 """Write amplification that small trials predict for a drive: values, intervals, who wins.
 
-A trial has the drive's erase units, with fewer pages. What is left of the error falls with the
-pages of an erase unit: a trial with half as many shows how much it is, and the prediction is
-extrapolated by that much (docs/scale.md). Updates come in two orders, as recorded and with a phase
-of its own for every page: the limits of one application on the drive and of many.
+A trial has as many erase units as a pool of the drive, with fewer pages each. The error that this
+leaves falls with the pages of an erase unit. A trial with half as many pages shows how large it is,
+and the prediction is extrapolated by that much (ADR 0026). Updates come in two orders, as
+recorded and with a phase of its own for every page: one application on the drive, and many.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from ssdlab.results.intervals import Ratio, estimate, paired_ratio
 
 ORDERS = {"recorded": "one application", "independent": "many tenants"}
-"""Words of `workload.phases`, and who has such an order of updates."""
+"""Values of `workload.phases`, and whom each order of updates stands for."""
 LARGEST_SHIFT = 0.05
-"""Share of a write amplification that the size of blocks may change before there is no verdict."""
+"""Largest share of write amplification that an extrapolation may add for there to be a verdict."""
 
 
 @dataclass(frozen=True)
@@ -25,9 +25,9 @@ class Predicted:
     """Write amplification of a policy on the drive under an order of updates."""
 
     values: tuple[float, ...]
-    """By seed, of the trial."""
+    """Write amplification of the trial, by seed."""
     halved: float
-    """With the first seed, and half the pages of an erase unit."""
+    """That of the trial with half the pages of an erase unit, for the first seed."""
 
     @property
     def shift(self) -> float:
@@ -47,10 +47,10 @@ class Predicted:
         return max(1.0, self.mean - width), self.mean + width
 
     def against(self, other: Predicted) -> Ratio | None:
-        """The ratio to `other` on the drive; None of a single seed.
+        """The ratio to `other` on the drive; None for a single seed.
 
-        The interval holds those of the trial and of its extrapolation, and the ratio with half the
-        pages where that would rank the two the other way.
+        The interval covers those of the trial and of its extrapolation. It also covers the ratio
+        with half the pages where that would rank the two the other way.
         """
         pairs = list(zip(self.values, other.values, strict=False))
         if len(pairs) < 2:
@@ -90,7 +90,7 @@ class Ranking:
 
     @property
     def unclear(self) -> dict[str, float]:
-        """The policies whose extrapolation is too large for a verdict, and its share."""
+        """The policies whose extrapolation is too large for a verdict, each with its share."""
         shares = {label: abs(one.shift) / one.mean for label, one in self.predicted.items()}
         return {label: share for label, share in shares.items() if share > LARGEST_SHIFT}
 
@@ -115,5 +115,5 @@ class Verdict:
 
 
 def verdict(rankings: Mapping[str, Ranking]) -> Verdict:
-    """Of the rankings by order of updates."""
+    """The verdict on the rankings by order of updates."""
     return Verdict({name: ranking.best for name, ranking in rankings.items()})

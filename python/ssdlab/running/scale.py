@@ -1,10 +1,10 @@
-"""A drive made small for a trace, without moving its write amplification.
+"""Devices that are small enough for a trace and have the write amplification of a drive.
 
 Write amplification in the steady state depends on the effective spare of a pool, on the number of
-its erase units, on the intervals between updates, and hardly on the pages of an erase unit (an
-error of the order of 1 / pages). So a trial keeps the drive's erase units, its watermark and its
-over-provisioning, and shrinks their pages until the trace fills it (docs/adr/0026-a-trial-keeps-
-the-blocks-of-a-drive.md).
+its erase units and on the intervals between updates, and hardly on the pages of an erase unit (an
+error of the order of 1 / pages). A trial therefore keeps the number of erase units, the watermark
+and the over-provisioning of the drive, and has smaller erase units, so that the trace fills it
+(docs/adr/0026-a-trial-keeps-the-blocks-of-a-drive.md).
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ WITHOUT_TIME: Keys = {
     "controller.retry_growth": 0.0,
     "metrics.interval": "0 s",
 }
-"""Keys that functional mode cannot have, switched off."""
+"""Switches functional mode on, and what it does not support off."""
 FEWEST_PAGES = 32
-"""Pages of an erase unit below which the error of its size is unknown."""
+"""With fewer pages in an erase unit the error of its size is unknown."""
 TIMED_BLOCKS, FEWEST_TIMED = 343, 48
-"""Erase units of a pool of the timed trial: as many as these, if the trace fills them, and no
-fewer."""
+"""Erase units of a pool in the timed trial: about the first number where the trace fills as many,
+and never fewer than the second."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Pool:
 
     @staticmethod
     def of(config: Config) -> Pool:
-        """That of a configuration. Raises `ConfigError` for parity groups: they span pools."""
+        """The pool of a configuration. Raises `ConfigError` for parity groups: they span pools."""
         device, alloc = config.values["device"], config.values["alloc"]
         group = config.values.get("raid", {}).get("group", 0)
         if group:
@@ -98,7 +98,7 @@ class Pool:
 def _unused(config: Config) -> float | None:
     """The watermark, the block that the host fills, and half a block of each other frontier."""
     triggers = config["gc.trigger"]
-    if [one["policy"] for one in triggers] != ["free-blocks"]:
+    if [trigger["policy"] for trigger in triggers] != ["free-blocks"]:
         return None
     frontiers = {"single": 1, "host+gc": 2}.get(config["alloc.frontiers"])
     return None if frontiers is None else triggers[0]["soft"] + 1 + (frontiers - 1) / 2
@@ -106,10 +106,10 @@ def _unused(config: Config) -> float | None:
 
 @dataclass(frozen=True)
 class Small:
-    """A device of the form of a drive, small enough for some pages."""
+    """A device in the shape of a drive, small enough for the pages of a trace."""
 
     keys: Mapping[str, object]
-    """What makes it of the drive's configuration, with `device.fit = "trace"`."""
+    """The changes to the drive's configuration that make it; `device.fit` is "trace"."""
     pools: int
     blocks: int
     """Erase units of a pool."""
@@ -125,10 +125,10 @@ class Small:
 
 
 def without_time(drive: Config, pages: int, pools: int = 1) -> Small:
-    """The trial of write amplification: pools of the drive's erase units, on one plane each.
+    """The trial of write amplification: pools with the drive's number of erase units.
 
-    `pages` are those that the trace touches. More pools have smaller blocks: the two together show
-    how much their size matters.
+    The trace touches `pages`. With more pools the blocks are smaller, and a trial with one pool
+    and one with two show how much their size matters.
     """
     pool = Pool.of(drive)
     raw = pages * (1 + pool.over_provisioning)
@@ -156,8 +156,8 @@ def without_time(drive: Config, pages: int, pools: int = 1) -> Small:
 def with_time(drive: Config, pages: int, provision: float | None = None) -> Small | None:
     """The trial of latency: the planes of the drive, with smaller blocks and fewer of them.
 
-    Its effective spare is the drive's, unless `provision` says how much it is over-provisioned.
-    None where the trace fills too few blocks.
+    Its effective spare is that of the drive, unless `provision` sets its over-provisioning. None
+    where the trace fills too few blocks.
     """
     pool = Pool.of(drive)
     members = pool.pages // drive["device.pages_per_block"]
@@ -182,7 +182,7 @@ def with_time(drive: Config, pages: int, provision: float | None = None) -> Smal
 
 
 def _blocks(pool: Pool, used: float) -> float:
-    """Erase units with the effective spare of the drive, where user data fill `used` of them."""
+    """How many erase units have the drive's effective spare if user data fill `used` of them."""
     unused = pool.unused or 0.0
     return used * (1 + pool.over_provisioning) * (1 - unused / pool.blocks) + unused
 

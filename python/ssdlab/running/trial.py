@@ -42,9 +42,9 @@ POLICIES: dict[str, dict[str, object]] = {
 DRIVE = "tlc-960gb"
 """The drive, unless another one is named."""
 BEFORE, MEASURED = 4, 2
-"""Times the pages of a trial that are written before the measurement, and at least in it."""
+"""How often a trial writes as many pages as the trace touches: before, and in, the measurement."""
 MOST_WRITTEN = 25_000_000
-"""Pages that a run writes, unless one pass of the trace writes more."""
+"""Most pages that a run writes, unless one pass of the trace writes more."""
 LONGER = (1, 2, 4)
 """Factors of the lengths that are tried one after the other until write amplification has
 settled."""
@@ -53,24 +53,24 @@ SEEDS = range(3, 11)
 NARROW = 0.01
 """Half width of the interval of a write amplification that is narrow enough, as a share."""
 SAME = 0.01
-"""Share by which runs of different lengths may differ if write amplification has settled."""
+"""Relative difference below which two write amplifications count as equal."""
 TIMED_SEEDS = 2
 MATCHES, SLOPE = 5, -1.3
-"""Steps of the search for the over-provisioning of a timed trial, and how ln(WAF - 1) falls with
-its logarithm, to begin with."""
+"""Steps of the search for the over-provisioning of a timed trial, and the slope of ln(WAF - 1) over
+its logarithm from which the search starts."""
 DEEP, LONG = 1000, 100
-"""Pending requests, and 99th percentile of writes in program times, that only overload brings
-about."""
+"""Pending requests, and 99th percentile of writes in program times, that are reached only under
+overload."""
 BUDGET_S = 30.0
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What is going to be run of a trace."""
+    """The runs of a trial, before any of them begins."""
 
     drive: Config
     drive_name: str
-    """What it was asked for as; empty for `DRIVE`."""
+    """The name by which it was asked for; empty for `DRIVE`."""
     trace: str
     info: Info
     pages: int
@@ -93,7 +93,7 @@ class Plan:
     def planned(
         self, label: str, small: scale.Small, policy: str, longer: int, more: Mapping[str, object]
     ) -> Planned:
-        """A run of a policy on a device, so many times as long, with some keys more."""
+        """A run of a policy on a device, `longer` times as long, with the keys of `more`."""
         before, measured = self.loops(longer)
         phases = more.get("workload.phases", "recorded")
         of_loop = self.info.requests if phases == "recorded" else self.info.updates.page_writes
@@ -205,7 +205,7 @@ _NOT_READING = ("fit", "loops", "time_scale", "warmup_requests", "whole_pages", 
 
 
 def _of_reading(keys: Mapping[str, object]) -> dict[str, object]:
-    """Those that say how the file is read."""
+    """The keys that say how the file is read."""
     parts = {key: key.partition(".") for key in keys}
     return {
         key: keys[key]
@@ -308,9 +308,9 @@ class _Runs:
         )
 
     def _timed(self, trial: Trial, folder: Path | None) -> tuple[Comparison | None, str]:
-        """Timed runs of the policies that are named, and why they tell nothing of the drive if so.
+        """Timed runs of the named policies, and why they say nothing about the drive (else empty).
 
-        The first one shows whether the recorded arrivals overload the drive.
+        The first run shows whether the recorded arrivals overload the drive.
         """
         small = scale.with_time(self.plan.drive, self.plan.pages)
         recorded = trial.rankings["recorded"].predicted
@@ -329,7 +329,7 @@ class _Runs:
     def _matched(self, policy: str, target: float) -> scale.Small:
         """The timed device on which a policy writes what it writes on the drive.
 
-        Its erase units are fewer than the drive's, so equal effective spare is not enough: the
+        It has fewer erase units than the drive, so equal effective spare is not enough: the
         over-provisioning is searched for.
         """
         small = scale.with_time(self.plan.drive, self.plan.pages)
@@ -354,7 +354,7 @@ class _Runs:
         return small
 
     def _doubts(self, rankings: Mapping[str, Ranking]) -> Iterator[str]:
-        """Why the trials do not tell who writes least, the weightiest first."""
+        """Why the trials do not show which policy writes least, the main reason first."""
         pages = scale.without_time(self.plan.drive, self.plan.pages).pages
         if pages < scale.FEWEST_PAGES:
             needed = scale.FEWEST_PAGES * self.plan.pages / max(pages, 1)
@@ -380,7 +380,7 @@ class _Runs:
                 )
 
     def _first_seed(self, folder: Path | None) -> tuple[dict[str, Report], dict[str, int]]:
-        """The first seed of each run, long enough to settle where `LONGER` permits; how long."""
+        """The first seed of each run, and the factor of `LONGER` at which each settled."""
         reports: dict[str, Report] = {}
         lengths = dict.fromkeys((one.label for one in self.plan.without_time(1, 1)), LONGER[0])
         settled: set[str] = set()
@@ -452,7 +452,7 @@ def _valid(report: Report) -> bool:
 
 
 def _settled(report: Report, shorter: Report | None) -> bool:
-    """Whether a run says that write amplification has settled, or one half as long has the same."""
+    """Whether write amplification has settled: in the run itself, or since the `shorter` one."""
     if report.steady_state.reached:
         return True
     before, now = shorter and shorter.waf.total, report.waf.total
@@ -475,7 +475,7 @@ TOO_SMALL = "the trace touches too little to fill blocks on every die of the dri
 
 
 def _overload(latency: Comparison) -> str:
-    """Whether the recorded arrivals come faster than the drive answers, in words; else empty."""
+    """Why the recorded arrivals are too fast for the drive, in words; empty if they are not."""
     for report in latency.reports.values():
         program, slow = report.config["timing.program_ns"], report.latency.write.p99
         if report.little.peak_in_system < DEEP or (slow is not None and slow < LONG * program):
@@ -491,7 +491,7 @@ def _overload(latency: Comparison) -> str:
 
 
 def _mismatch(latency: Comparison, recorded: Mapping[str, Predicted]) -> str:
-    """Whether a timed run writes something else than the drive, in words; else empty."""
+    """How a timed run differs from the prediction, in words; empty if it does not."""
     for label, report in latency.reports.items():
         waf, wanted = report.waf.total, recorded[label].mean
         if waf is not None and report.completed and abs(waf / wanted - 1) > APART:

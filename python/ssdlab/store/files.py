@@ -27,7 +27,7 @@ FORMAT = 1
 """Version of the layout of a store."""
 FOLDER = re.compile(r"results-(\d+)")
 NAME = re.compile(r"\d{8}T\d{12}-[0-9a-f]{32}")
-"""Of a part: no other name in a manifest becomes that of a file."""
+"""The form of the name of a part; no other name in a manifest is made the name of a file."""
 SQL_TYPES = ("BOOLEAN", "BIGINT", "DOUBLE", "JSON", "VARCHAR")
 """Of the values of keys."""
 READ_BYTES = 1 << 20
@@ -266,7 +266,7 @@ class Files:
         return self.part(name)
 
     def damaged(self, name: str, why: str) -> OutputError:
-        """An error that says how a store is repaired in which `why` is true of a part."""
+        """The error for a damaged part: `why` it is damaged, and how to repair the store."""
         files = " ".join(shlex.quote(str(one)) for one in (self.part(name), self.entry(name)))
         repair = f"`rm -f {files}` repairs the store, and its runs are made again when asked for"
         return OutputError(f"{self.part(name)}: {why}; {repair}; {CHECKS}")

@@ -25,7 +25,7 @@ SETTINGS = {
     "TimeZone": "UTC",
 }
 TRIES = 20
-"""So often a query begins while others replace the parts that it is to read."""
+"""How often a query is begun if others replace the parts that it reads."""
 WHOLE = "whole_results"
 """The view to take all columns from."""
 MOST_SHOWN = 40
@@ -156,7 +156,7 @@ def ask(files: Files, sql: str, *, allow_files: bool = False) -> Answer:
 
 
 def _check_reads(statements: list[Any]) -> None:
-    """Raise `ConfigError` for what is not a question: it could write the parts of the store."""
+    """Raise `ConfigError` for statements that do more than read: they could write to the store."""
     for statement in statements:
         kind, sql = statement.type.name, statement.query.strip()
         # PIVOT becomes several statements, as does COPY of one.

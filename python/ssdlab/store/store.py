@@ -41,7 +41,7 @@ class Store(Reader):
         """Rows that this store has written."""
         self._failing = False
         self.trouble: OutputError | None = None
-        """Why the folder could not be written, when that was last tried in vain."""
+        """The error of the most recent write that failed."""
         self.dropped = 0
         """Runs that were given up because the folder could not be written."""
 

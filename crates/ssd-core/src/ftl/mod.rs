@@ -80,7 +80,7 @@ pub struct Ftl {
     pub wear: Wear,
     /// The victim policy.
     pub victim: Victim,
-    /// What it was built from; `None`: it is external.
+    /// The specification that `victim` was built from; `None` for an external policy.
     victim_spec: Option<PolicySpec>,
     /// Host pages bound so far: the clock of victim policies.
     pub clock: u64,
@@ -164,9 +164,9 @@ impl Ftl {
         self.policy_declines = false;
     }
 
-    /// A run with the victim policy of `spec` begins, timed or not. The policy of the preconditioning goes on with all
-    /// that it knows if it is that one. One that counts time starts afresh, as the run has a time of its own; so does
-    /// an external one, of which each machine has its own.
+    /// Begin a run, timed or not, with the victim policy of `spec`. If preconditioning used the same policy, it keeps
+    /// all that it knows. A policy that counts time starts afresh, because the run has a time of its own. So does an
+    /// external policy, because each machine has its own.
     pub(crate) fn begin_run(&mut self, spec: &PolicySpec, plugs: &Plugs) {
         let goes_on = plugs.built_in_victim(spec).filter(|spec| !counts_time(spec));
         if goes_on.is_none() || goes_on != self.victim_spec {

@@ -1,12 +1,12 @@
-//! On which plane of its pool a page of the host is bound: one rule for both executors.
+//! Chooses the plane of its pool on which a host page is bound: one rule for the timed and the functional executor.
 
 use super::Ftl;
 use crate::units::PlaneId;
 
 impl Ftl {
-    /// The plane where a page of frontier `stream` that is placed on `plane` is bound. Of the planes of its pool that
-    /// have room for it and are `open`, one of its busy unit, from `plane` on in turn; where that unit has no room at
-    /// all, the first one of another unit.
+    /// The plane on which a page of frontier `stream` that is placed on `plane` is bound. It is the first plane of the
+    /// same busy unit and pool, from `plane` on in turn, that has room and is `open`. If the unit has no room at all,
+    /// it is the first such plane of the pool on another unit.
     #[inline]
     #[must_use]
     pub fn host_plane(
@@ -19,7 +19,7 @@ impl Ftl {
         on_unit.or_else(|| self.plane_of_another_unit(plane, stream, open))
     }
 
-    /// The first plane of the unit and the pool of `plane`, from `plane` on in turn, that `fits`.
+    /// The first plane that `fits`, from `plane` on in turn, among those of the same unit and pool.
     #[inline]
     #[must_use]
     pub fn plane_of_unit(&self, plane: PlaneId, fits: impl Fn(PlaneId) -> bool) -> Option<PlaneId> {
@@ -38,7 +38,8 @@ impl Ftl {
         (0..n).map(|i| PlaneId(start + (plane.0 - start + i) % n)).find(|&p| fits(p))
     }
 
-    /// The first open plane of the pool of `plane` with room on another unit, if its own unit has none, open or not.
+    /// The first open plane with room on another unit of the pool; `None` if a plane of the own unit, open or not, has
+    /// room.
     fn plane_of_another_unit(
         &self,
         plane: PlaneId,

@@ -333,7 +333,7 @@ impl Functional {
         was_mapped
     }
 
-    /// The same, without meeting the demands that follow.
+    /// Unmap `lpn` without meeting the demands that follow.
     fn unmap(&mut self, lpn: Lpn) -> bool {
         assert!(lpn.0 < self.ftl.geo.user_pages, "{lpn:?} is beyond the device");
         let (_, Some(old)) = self.ftl.trim(lpn) else { return false };

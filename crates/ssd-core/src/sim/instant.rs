@@ -43,7 +43,7 @@ impl Ssd {
         self.array.latest
     }
 
-    /// Let time pass up to `at`, before which nothing is left to happen.
+    /// Let time pass up to `at`; no event may be due before.
     ///
     /// # Errors
     /// Time would leave its range.

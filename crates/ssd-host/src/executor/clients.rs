@@ -33,7 +33,7 @@ pub(super) struct Client {
     next: Next,
     op: Option<KeyOp>,
     began: u64,
-    /// Which write it is, from 1 on; 0: a read.
+    /// The number of the write, from 1 on; 0 for a read.
     write: u64,
     /// Its write is to be durable.
     sync: bool,

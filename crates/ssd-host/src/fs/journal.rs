@@ -119,8 +119,8 @@ impl State {
         Ok(true)
     }
 
-    /// What has been noted before is durable before what follows: committed now, or by a commit of somebody else.
-    /// False: nothing had changed.
+    /// Make what has been noted so far durable before what follows, by a commit of its own or of another actor.
+    /// Returns false if nothing had changed.
     pub(crate) fn commit_durably(&mut self) -> io::Result<bool> {
         let commits = self.commit()?;
         if !commits {

@@ -1,7 +1,7 @@
-//! Whose store a directory holds, asked before anything in it is touched.
+//! Tells which engine the store in a directory belongs to, before anything in the directory is touched.
 //!
-//! RocksDB began as a copy of LevelDB: its files have the same names, and its tables and manifests are damage to
-//! who takes them for LevelDB's. Files of other engines lie where numbers alone would make them logs or tables.
+//! RocksDB began as a copy of LevelDB: its files have the same names, and its tables and manifests look like damaged
+//! ones of LevelDB. Other engines also number their files, so that some have the names of LevelDB's logs or tables.
 
 use crate::error::{Error, Result};
 use crate::format::batch::WriteBatch;
@@ -12,7 +12,7 @@ use crate::format::names::{self, FileKind};
 use crate::format::order::Order;
 use crate::vfs::Files;
 
-/// The engine whose file this is by its name.
+/// The engine other than LevelDB to which a file belongs by its name.
 fn engine_of(name: &str) -> Option<&'static str> {
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     let is_pebble =
@@ -45,15 +45,18 @@ pub(super) fn check(files: &Files, listed: &[String]) -> Result<(Order, String)>
     checked(files, listed, false)
 }
 
-/// As `check`, for who will remove all: a manifest that cannot be read may be anybody's.
+/// As `check`, for a caller that removes the store: a manifest that cannot be read is an error, as it may be another
+/// engine's.
 pub(super) fn check_strictly(files: &Files, listed: &[String]) -> Result<()> {
     checked(files, listed, true).map(drop)
 }
 
 fn checked(files: &Files, listed: &[String], is_strict: bool) -> Result<(Order, String)> {
-    // Pebble has the files of RocksDB, too.
+    // A store of Pebble also has files that are named as those of RocksDB, so Pebble's own names decide first.
     let engines = || listed.iter().filter_map(|name| Some((engine_of(name)?, name)));
-    if let Some((engine, name)) = engines().find(|found| found.0 == "Pebble").or(engines().next()) {
+    if let Some((engine, name)) =
+        engines().find(|(engine, _)| *engine == "Pebble").or(engines().next())
+    {
         return Err(refusal(files, engine, &format!("{} is there", name.escape_debug())));
     }
     let mut order = (Order::Bytewise, String::new());
@@ -64,7 +67,7 @@ fn checked(files: &Files, listed: &[String], is_strict: bool) -> Result<(Order, 
         let data = match files.read(name) {
             Ok(data) => data,
             Err(error) if is_strict => return Err(error),
-            // What cannot be read is for others to say.
+            // Opening or repairing the store reports what it cannot read.
             Err(_) => continue,
         };
         let mut reader = LogReader::new(&data);
@@ -87,7 +90,7 @@ fn checked(files: &Files, listed: &[String], is_strict: bool) -> Result<(Order, 
     Ok(order)
 }
 
-/// As `check`, for who will rename or remove files: the tables are looked at, and something must be LevelDB's.
+/// As `check`, for a caller that renames files: also looks into the tables, and wants one file that is LevelDB's.
 pub(super) fn check_contents(files: &Files, listed: &[String]) -> Result<(Order, String)> {
     let order = check(files, listed)?;
     for name in listed {
@@ -95,7 +98,7 @@ pub(super) fn check_contents(files: &Files, listed: &[String]) -> Result<(Order,
             return Err(refusal(files, "RocksDB", &format!("{name} is one of its tables")));
         }
     }
-    // Manifests come last in the list, and need not be read.
+    // Manifests come last in the list and need no reading, so the search starts there.
     if listed.iter().rev().any(|name| is_of_leveldb(files, name)) {
         return Ok(order);
     }
@@ -103,7 +106,7 @@ pub(super) fn check_contents(files: &Files, listed: &[String]) -> Result<(Order,
     Err(Error::invalid(format!("{folder}: nothing of a store is here to repair")))
 }
 
-/// The number at the end of a table.
+/// The magic number at the end of a table; `None` for other files.
 fn magic(files: &Files, name: &str) -> Option<u64> {
     if !matches!(names::parse(name), Some(FileKind::Table(_))) {
         return None;
@@ -114,7 +117,7 @@ fn magic(files: &Files, name: &str) -> Option<u64> {
     Some(u64::from_le_bytes(bytes.try_into().ok()?))
 }
 
-/// Whether a file is LevelDB's by what no other program has: many name their logs by numbers.
+/// Whether a file is certainly LevelDB's. The name of a log is not enough: many programs number their logs.
 fn is_of_leveldb(files: &Files, name: &str) -> bool {
     match names::parse(name) {
         Some(FileKind::Manifest(_)) => true,

@@ -118,8 +118,8 @@ impl Db {
         Ok(in_use.or_else(|| self.full.as_ref()?.find(key, sequence, &mut found)))
     }
 
-    /// The second half. What has been written since the first one, and is in a table by now, may be found: then the
-    /// whole read happened after that write.
+    /// The second half of `get`. It may find a value that was written after the first half and is in a table by now:
+    /// then the whole read happened after that write.
     ///
     /// # Errors
     /// As `get`.

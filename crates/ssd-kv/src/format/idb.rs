@@ -43,7 +43,7 @@ pub(crate) fn sortable(key: &[u8]) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// What is left of a key.
+/// The part of a key that is still to be read.
 struct Rest<'a>(&'a [u8]);
 
 impl<'a> Rest<'a> {
@@ -71,7 +71,7 @@ impl<'a> Rest<'a> {
         i64::try_from(value).ok().map(|_| value)
     }
 
-    /// Bytes after their number, in units of `unit` bytes.
+    /// Bytes that follow their count, which is in units of `unit` bytes.
     fn counted(&mut self, unit: usize) -> Option<&'a [u8]> {
         let length = usize::try_from(self.varint()?).ok()?.checked_mul(unit)?;
         self.take(length)
@@ -187,7 +187,7 @@ fn idb_key(rest: &mut Rest<'_>, out: &mut Vec<u8>, nested: u32) -> Option<()> {
     Some(())
 }
 
-/// A number; what is none has no place among them.
+/// A number; `None` for NaN, which has no place in the order.
 fn put_number(out: &mut Vec<u8>, number: f64) -> Option<()> {
     if number.is_nan() {
         return None;

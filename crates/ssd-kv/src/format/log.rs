@@ -105,15 +105,14 @@ pub(crate) enum Entry {
 
 /// What ends a log and is no record.
 ///
-/// It is what a crash leaves of writes that were not synced, so that opening a store goes on without it. But it may
-/// also be what a medium has left of writes that were, and nothing in the log says which: whoever checks a store
-/// is told.
+/// A crash leaves it of writes that were not synced, so opening a store goes on without it. It may also be what a
+/// medium has left of synced writes, and nothing in the log tells the two apart: checks of a store report it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Tail {
     pub(crate) offset: u64,
     /// Bytes up to the end of the file.
     pub(crate) bytes: u64,
-    /// Whether all of them are zeros; if not, they are the begin of a record.
+    /// Whether all of them are zeros; if not, they are the beginning of a record.
     is_zeros: bool,
 }
 

@@ -7,7 +7,7 @@ use ssd_core::sim::request::RequestRecord;
 use ssd_core::units::Nanos;
 use std::ops::ControlFlow;
 
-/// Instants between two calls of the caller.
+/// Instants between two reports of progress.
 const WATCH_EVERY: u64 = 4096;
 
 /// How far a call runs.
@@ -22,7 +22,7 @@ pub(super) enum Until {
 }
 
 impl Until {
-    /// The time that ends it.
+    /// The time through which the call runs at most.
     fn end(self) -> Nanos {
         match self {
             Until::Idle | Until::Completion(None) => Nanos::NEVER,
@@ -100,7 +100,7 @@ impl PushDriver {
         records
     }
 
-    /// An error if time `at`, that of `what`, is in the past or beyond the range of time.
+    /// An error, about `what`, if time `at` is in the past or beyond the end of simulated time.
     pub(super) fn check_ahead(&mut self, what: &str, at: Nanos) -> Result<(), PushError> {
         let (now, last) = (self.ssd().now(), self.ssd().last_time());
         let why = if at < now {
@@ -113,7 +113,7 @@ impl PushDriver {
         Err(PushError::Refused(format!("{what} {} ns {why}", at.0)))
     }
 
-    /// Run one instant after the other, and let the time pass in which nothing happens.
+    /// Run instant by instant as far as `until`; time passes there, too, if nothing happens.
     pub(super) fn advance(
         &mut self,
         until: Until,
@@ -126,7 +126,7 @@ impl PushDriver {
         }
     }
 
-    /// [`PushDriver::advance`]; `Break`: the caller ended it.
+    /// The loop of [`PushDriver::advance`]; `Break` if the caller ended it.
     fn step_through(
         &mut self,
         until: Until,
@@ -136,7 +136,7 @@ impl PushDriver {
         let (mut done, mut logged) = (Vec::new(), Vec::new());
         loop {
             let ssd = self.ssd();
-            // Power is cut at rest, too, but no run goes on for that alone.
+            // Power is also cut at rest, but a call without an end does not go on for a cut alone.
             let cut = ssd.next_cut().filter(|_| end != Nanos::NEVER);
             match ssd.next_event().into_iter().chain(cut).min() {
                 Some(at) if at <= end => ssd.run_until(at, &mut done)?,
@@ -150,7 +150,7 @@ impl PushDriver {
                 }
             };
             let completed = !done.is_empty();
-            // The client asks neither for contents nor for the operations.
+            // The caller wants no contents: drop them.
             for completion in done.drain(..) {
                 ssd.take_data(completion.id);
             }

@@ -154,13 +154,14 @@ impl Ftl {
         self.found(lpn);
     }
 
-    /// The chip of `block`, whose erase has not begun, has failed: it stays as it is until a spare comes.
+    /// Give up the erase of `block`, which has not begun: its chip has failed. The block stays as it is until a spare
+    /// chip comes.
     pub(crate) fn give_up_erase(&mut self, block: BlockId) {
         let (at, pool) = (block.at(), self.blocks.pool_of(block));
         assert_eq!(self.blocks.state[at], BlockState::Erasing, "{block:?} is not to be erased");
         assert!(self.is_dead(self.geo.first_plane(block)), "the chip of {block:?} is there");
         self.space.job_is_off(pool);
-        // The policy sees it come back as one that is full.
+        // To the victim policy it is a block that has just been sealed.
         self.blocks.state[at] = BlockState::Open;
         self.seal(block);
     }

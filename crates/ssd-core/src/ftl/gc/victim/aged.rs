@@ -140,7 +140,7 @@ impl Aged {
         Ok(())
     }
 
-    /// Anew, the age of each block counted from `stamp`.
+    /// Build the index anew; the age of each block counts from its `stamp`.
     fn rebuild(&mut self, table: &BlockTable, stamp: impl Fn(BlockId) -> u64) {
         assert_eq!(self.slot_of.len(), table.len(), "blocks of another table");
         assert_eq!(self.pages, table.pages_per_block, "blocks of another size");

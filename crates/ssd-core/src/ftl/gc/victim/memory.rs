@@ -8,7 +8,7 @@ pub(super) fn put(bytes: &mut Vec<u8>, words: impl IntoIterator<Item = u64>) {
 /// Take `count` words from the front of `bytes`.
 ///
 /// # Errors
-/// There are not so many.
+/// `bytes` hold fewer words.
 pub(super) fn take(bytes: &mut &[u8], count: usize) -> Result<Vec<u64>, String> {
     let (words, rest) = bytes
         .split_at_checked(count * size_of::<u64>())

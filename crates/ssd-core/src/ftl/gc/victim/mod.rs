@@ -113,16 +113,16 @@ crate::plugs! {
             None
         }
 
-        /// Append what the policy knows beside `table` to `bytes`, for a snapshot; nothing if it would begin anew.
+        /// Append to `bytes`, for a snapshot, what the policy knows beside `table`; nothing if it begins every run anew.
         fn save(&self, table: &BlockTable, bytes: &mut Vec<u8>) {
             let _ = (table, bytes);
         }
 
-        /// Know what [`VictimPolicy::save`] has written of the same policy, and take it from `bytes`. The index has
-        /// been built from the table.
+        /// Restore what [`VictimPolicy::save`] has written for the same policy, and remove it from `bytes`. The index
+        /// has been built from the table.
         ///
         /// # Errors
-        /// The policy cannot know that.
+        /// `bytes` hold no possible state of the policy.
         fn load(
             &mut self,
             bytes: &mut &[u8],
