@@ -54,7 +54,7 @@ def try_command(
         typer.Option(
             "--budget",
             metavar="TIME",
-            help="Begin no seed that would end after this time, such as 5min.",
+            help="Begin no further seed after this time, such as 5min; two are always run.",
         ),
     ] = "30s",
     seeds: Seeds = None,

@@ -159,9 +159,8 @@ def try_trace(
     on trials that keep its erase units and shrink their pages until the trace fills them, in two
     orders of updates; latency on a trial with all its dies. `policies` maps labels to keys, instead
     of the usual ones; `set` maps further keys to values, for all runs. Every policy is repeated
-    with further seeds until the intervals are narrow, or one more would not end within `budget_s`
-    seconds (at least two seeds), or with `seeds` of them. The rest, and what it raises, is as in
-    `ssdlab.compare`.
+    with further seeds until the intervals are narrow or `budget_s` seconds have passed (at least
+    two seeds), or with `seeds` of them. The rest, and what it raises, is as in `ssdlab.compare`.
     """
     if seeds is not None:
         check_seeds(seeds)
