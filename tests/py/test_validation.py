@@ -29,9 +29,9 @@ def test_a_line_outside_its_bound_is_told() -> None:
     assert Line("", 0.0, 0.0, 0.0).ok
 
 
-def test_the_page_keeps_what_is_written_by_hand_and_nothing_else() -> None:
+def test_the_page_has_its_topics_and_nothing_else() -> None:
     outcome = Outcome({"A law": [Line("a line", 2.0, 2.0, 0.0)]})
-    before = "# Validation\n\n## Gone\n\nold\n\n## Mutation testing\n\nread\n\n## A law\n\nold\n"
-    page = markdown(outcome, ["A law"], before)
+    before = "# Validation\n\n## Gone\n\nold\n\n## Kept\n\nread\n\n## A law\n\nold\n"
+    page = markdown(outcome, ["A law", "Kept"], before)
     assert page.count("## ") == 2
-    assert page.endswith("| a line | 2 | 2 | 0 | equal | yes |\n\n## Mutation testing\n\nread\n")
+    assert page.endswith("| a line | 2 | 2 | 0 | equal | yes |\n\n## Kept\n\nread\n")

@@ -217,7 +217,9 @@ class HostNumbers:
         if ends_with_requests:
             self.checks.exactly("time", "time.simulated", last - self.since)
         else:
-            ended = max(last, self.operations.ended_last)
+            # A cut at rest, before the buffer is empty, is followed by a mount that ends the run.
+            mounted = max((mount.end for mount in self.operations.power.mounts), default=0)
+            ended = max(last, self.operations.ended_last, mounted)
             self.checks.within("time", "time.simulated", last - self.since, ended - self.since)
 
     def _pages(self) -> None:

@@ -216,7 +216,8 @@ class Reader(Closing):
         self,
         key: Bytes,
         default: bytes | None = None,
-        verify_checksums: bool = False,  # by position, too: keywords alone cost time
+        *,
+        verify_checksums: bool = False,
         fill_cache: bool = True,
     ) -> bytes | None:
         """Value of `key`, or `default`."""

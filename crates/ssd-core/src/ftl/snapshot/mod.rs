@@ -4,8 +4,8 @@
 //! map is rebuilt from the LPN in every valid page, as a controller would do. Policies build their index from
 //! the block table, so one preconditioned device serves all of them. What a victim policy knows beyond the table, such
 //! as ages, is kept for the same policy; any other starts afresh, as its file says. Separation is the exception: the
-//! classes of blocks mean nothing to another policy, so what it knows is part of the snapshot, and a device with another
-//! one cannot start from it.
+//! classes of blocks mean nothing to another policy, so what it knows is part of the snapshot, and a device with
+//! another one cannot start from it.
 
 mod check;
 pub(super) mod columns;

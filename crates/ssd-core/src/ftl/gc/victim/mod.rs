@@ -113,7 +113,7 @@ crate::plugs! {
             None
         }
 
-        /// Append to `bytes`, for a snapshot, what the policy knows beside `table`; nothing if it begins every run anew.
+        /// Append to `bytes`, for a snapshot, what the policy knows beside `table`; nothing if it begins each run anew.
         fn save(&self, table: &BlockTable, bytes: &mut Vec<u8>) {
             let _ = (table, bytes);
         }
