@@ -131,6 +131,7 @@ dedup = true
 fit = "wrap"
 loops = 2
 time_scale = 0.5
+phases = "recorded"
 warmup_requests = 10
 [metrics]
 interval = "100 ms"
