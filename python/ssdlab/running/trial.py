@@ -262,13 +262,8 @@ class _Runs:
     def trial(self, folder: Path | None) -> Trial:
         """All of them, with their files in `folder`."""
         first, lengths = self._first_seed(folder)
-        small = [
-            _by_label(self.plan.without_time(2, length))[label] for label, length in lengths.items()
-        ]
-        halved = self._batch(small, folder, "halved")
-        whole = [
-            _by_label(self.plan.without_time(1, length))[label] for label, length in lengths.items()
-        ]
+        halved = self._batch(self._of_lengths(2, lengths), folder, "halved")
+        whole = self._of_lengths(1, lengths)
         most = (SEEDS.stop - 1) if self.seeds is None else self.seeds
         further = [one for one in repeated(whole, most) if not one.first]
         enough = self._narrow_or_late(first) if self.seeds is None else None
@@ -305,6 +300,14 @@ class _Runs:
             failures=self.failures,
             interrupted=self.interrupted,
         )
+
+    def _of_lengths(self, pools: int, lengths: Mapping[str, int]) -> list[Planned]:
+        """Each run on so many pools, as long as `lengths` says by its label."""
+        planned = {
+            length: {one.label: one for one in self.plan.without_time(pools, length)}
+            for length in dict.fromkeys(lengths.values())
+        }
+        return [planned[length][label] for label, length in lengths.items()]
 
     def _timed(self, trial: Trial, folder: Path | None) -> tuple[Comparison | None, str]:
         """Timed runs of the named policies, and why they say nothing about the drive (else empty).
@@ -439,10 +442,6 @@ def _narrow(done: Comparison, first: Mapping[str, Report]) -> bool:
         if known.ci95 is not None and known.ci95 > NARROW * known.mean:
             return False
     return True
-
-
-def _by_label(planned: Sequence[Planned]) -> dict[str, Planned]:
-    return {one.label: one for one in planned}
 
 
 def _valid(report: Report) -> bool:
