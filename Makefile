@@ -39,7 +39,7 @@ demo: build ## build, run a real trace under several policies, write the report 
 	$(DEMO)
 
 # Each lane may use all processors; cargo would share the two jobs of make.
-NO_JOBSERVER := MAKEFLAGS=
+NO_JOBSERVER := env -u MAKEFLAGS -u MFLAGS
 CHECKS := lint rust-tests python-tests docs-check
 
 # Rust in one lane, Python in the other: pip, the last crate of a build and mypy use one processor.
@@ -162,7 +162,7 @@ rust-tests: .venv/python.stamp
 # Tests wait for commands more than they compute. Slow ones measure: they run one by one.
 PYTEST_ARGS ?= -m "not slow" --numprocesses auto --maxprocesses 4 --dist worksteal
 python-tests: build .venv/checks.stamp
-	$(BIN)/pytest -q $(PYTEST_ARGS)
+	$(NO_JOBSERVER) $(BIN)/pytest -q $(PYTEST_ARGS)
 
 docs-check: build
 	$(BIN)/python tools/docs.py --check

@@ -34,20 +34,20 @@ def outside(more: Mapping[str, str] | None = None) -> dict[str, str]:
 def output_of(
     command: list[str | Path], *, folder: Path = ROOT, env: Mapping[str, str] | None = None
 ) -> str:
-    """What a command prints; `Refused` with all of it if the command fails."""
+    """What a command prints, without warnings; `Refused` with all of it if the command fails."""
     done = subprocess.run(
         [str(word) for word in command],
         cwd=folder,
         env=outside() if env is None else dict(env),
         stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
+        capture_output=True,
         text=True,
         check=False,
     )
     if done.returncode:
         shown = " ".join(str(word) for word in command)
-        raise Refused(f"{shown}: exit code {done.returncode}\n{done.stdout.rstrip()}")
+        printed = (done.stdout + done.stderr).rstrip()
+        raise Refused(f"{shown}: exit code {done.returncode}\n{printed}")
     return done.stdout
 
 
