@@ -7,8 +7,10 @@ import re
 import resource
 import signal
 import subprocess
+import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -83,15 +85,34 @@ def run(
     watchdog = threading.Timer(limits.longest_s, os.killpg, (process.pid, signal.SIGKILL))
     watchdog.start()
     lines, stopped_by = [], None
-    for line in process.stdout:
-        lines.append(line)
-        stopped_by = re.match(stop_at, line) if stop_at else None
-        if stopped_by:
+    try:
+        for line in process.stdout:
+            lines.append(line)
+            stopped_by = re.match(stop_at, line) if stop_at else None
+            if stopped_by:
+                os.killpg(process.pid, signal.SIGKILL)
+                break
+        code = process.wait()
+    except BaseException:
+        with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-            break
-    code = process.wait()
-    watchdog.cancel()
+        raise
+    finally:
+        watchdog.cancel()
     process.stdout.close()
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return Ended(code, "".join(lines), stopped_by, spent)
+
+
+def interruptible(main: Callable[[], int], kept: str) -> int:
+    """The exit code of a command; if a signal ends it, what it has started ends, too.
+
+    `kept` says what is left of it.
+    """
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        return main()
+    except KeyboardInterrupt:
+        print(f"\ninterrupted: {kept}", file=sys.stderr)
+        return 130

@@ -37,10 +37,11 @@ from pathlib import Path
 import bounded
 from bounded import Limits
 from mutation import python_sites, script_sites
+from mutation.command import check_names, fork_of, git
 from mutation.page import KEPT, is_stale
 from mutation.python_sites import Change, compiles
 from mutation.reach import Reached, measured, tests_of
-from mutation.results import Origin, Results, reasons
+from mutation.results import AT_FIRST, Origin, Results, reasons
 from mutation.witness import witness
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -143,15 +144,10 @@ def viable(mutant: Mutant) -> bool:
 
 def changed(base: str) -> list[Mutant]:
     """The mutants of the lines that differ from where this branch left `base`."""
-    git = ["git", "-C", str(ROOT)]
-    fork = subprocess.run([*git, "merge-base", base, "HEAD"], capture_output=True, text=True)
-    if fork.returncode:
-        print(f"git merge-base {base} HEAD: {fork.stderr.strip()}", file=sys.stderr)
-        sys.exit(2)
-    command = [*git, "diff", "-U0", fork.stdout.strip(), "--", "python"]
-    lines = changed_lines(
-        subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    )
+    fork = fork_of(base, "python/ssdlab/*.py", "python/ssdlab/*.js")
+    lines = changed_lines(git("diff", "-U0", fork, "--", "python"))
+    if not lines:
+        print(f"no line of the Python package differs from {base}")
     known = {path.relative_to(ROOT).as_posix() for _, path in sources()}
     for file in sorted({*lines} - known):
         why = (
@@ -262,6 +258,7 @@ def main() -> int:
     )
     parser.add_argument("--table", action="store_true", help="run nothing, print what is known")
     options = parser.parse_args()
+    check_names(parser, options, SAMPLE)
     is_sample = options.what == "sample"
     results = Results(
         KEPT if is_sample else WORK / "python.jsonl",
@@ -274,18 +271,21 @@ def main() -> int:
         chosen = drawn(options.names or list(SAMPLE))
     else:
         chosen = sorted(changed(*(options.names or ["main"])), key=lambda mutant: mutant.rank)
-    todo = [m for m in chosen if not results.of(m)]
+    areas = {area: [m for m in chosen if m.area == area] for area in SAMPLE}
+    areas = {area: order for area, order in areas.items() if order}
+    # Of every area some first.
+    todo = [mutant for order in areas.values() for mutant in order[:AT_FIRST]]
+    todo += [mutant for order in areas.values() for mutant in order[AT_FIRST:]]
+    todo = [mutant for mutant in todo if not results.of(mutant)]
     if todo and not options.table:
         files = {Path(mutant.file).stem for mutant in todo}
         judge_all(todo, results, options.budget or math.inf, files)
         judged = sum(results.of(mutant) is not None for mutant in chosen)
         print(f"{judged} of {len(chosen)} mutants judged, drawn by seed {SEED}", flush=True)
-    areas = {area: [m for m in chosen if m.area == area] for area in SAMPLE}
-    areas = {area: found for area, found in areas.items() if found}
     if is_sample and not options.table:
         results.tidy(areas)
     return 1 if results.table(areas, reasons(EQUIVALENT)) else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(bounded.interruptible(main, "what is judged is kept, and the same command goes on"))

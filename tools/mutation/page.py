@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from functools import cache
 from pathlib import Path
 
 from mutation.listing import SAMPLE, SEED, VERSION
-from mutation.results import VERDICTS, Entry, judged, reasons
+from mutation.results import AT_FIRST, VERDICTS, Entry, entries_of, judged, reasons
 from mutation.witness import witness
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -56,9 +55,8 @@ changed lines of a branch; results are in `tools/mutation/results.jsonl`.
 
 def text() -> str:
     """The page."""
-    lines = KEPT.read_text(encoding="utf-8").splitlines() if KEPT.exists() else []
     entries: dict[str, list[Entry]] = {area: [] for area in AREAS}
-    for entry in map(json.loads, lines):
+    for entry in entries_of(KEPT).values():
         entries[entry["area"]].append(entry)
     known = {
         **reasons(FOLDER / "equivalent.txt"),

@@ -1,6 +1,7 @@
 """Which tests run which lines of the package: measured once by coverage.py, a file of tests a time.
 
-Kept in `target/mutants/reach/`; a file of tests that has changed is measured again.
+Kept in `target/mutants/reach/`; a file of tests is measured again when it has changed, or a source
+of the package that it runs: then lines have other numbers, and other tests.
 """
 
 from __future__ import annotations
@@ -51,6 +52,20 @@ class Reached:
     """Of every test, by its id."""
     lines: dict[str, dict[str, list[str]]]
     """Tests, or the file for all of them, by file and line of the package."""
+    sources: dict[str, str]
+    """A digest of each of these files, and of the file of tests."""
+
+    def is_of(self, root: Path) -> bool:
+        """Whether what it runs is what is in `root`."""
+        return all(_digest(root / file) == digest for file, digest in self.sources.items())
+
+
+def _digest(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()[:12] if file.exists() else ""
+
+
+def _kept(file: Path) -> Reached | None:
+    return Reached(**json.loads(file.read_text(encoding="utf-8"))) if file.exists() else None
 
 
 def measured(
@@ -69,16 +84,18 @@ def measured(
         return -sum(words[name] for name in named), path.stem
 
     for test in sorted(files, key=rank):
-        digest = hashlib.sha256(texts[test].encode()).hexdigest()[:12]
-        kept = work / "reach" / f"{test.stem}-{digest}.json"
-        if not kept.exists():
+        file = work / "reach" / f"{test.stem}.json"
+        reached = _kept(file)
+        if reached is None or not reached.is_of(root):
             if found and time.monotonic() > until:
                 print(f"{len(found)} of {len(files)} files of tests are measured", flush=True)
                 return found, False
             reached = _measure(root, work, test)
-            kept.parent.mkdir(parents=True, exist_ok=True)
-            kept.write_text(json.dumps(reached.__dict__), encoding="utf-8")
-        found.append(Reached(**json.loads(kept.read_text(encoding="utf-8"))))
+            file.parent.mkdir(parents=True, exist_ok=True)
+            aside = file.with_suffix(".new")
+            aside.write_text(json.dumps(reached.__dict__), encoding="utf-8")
+            aside.replace(file)
+        found.append(reached)
     return found, True
 
 
@@ -110,7 +127,9 @@ def _measure(root: Path, work: Path, test: Path) -> Reached:
     ):
         seconds[name] += float(took)
     print(f"{file}: {len(seconds)} tests, {sum(seconds.values()):.0f} s", flush=True)
-    return Reached(file, dict(seconds), _lines(root, folder))
+    lines = _lines(root, folder)
+    sources = {name: _digest(root / name) for name in [file, *sorted(lines)]}
+    return Reached(file, dict(seconds), lines, sources)
 
 
 def _lines(root: Path, folder: Path) -> dict[str, dict[str, list[str]]]:

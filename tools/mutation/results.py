@@ -48,6 +48,8 @@ def reasons(path: Path) -> dict[str, str]:
     return found
 
 
+# Of each area so many are judged before the others.
+AT_FIRST = 20
 VERDICTS = ("caught", "hangs", "equivalent", "unexplained", "undecided", "not run")
 
 
@@ -60,6 +62,26 @@ def judged(entry: Entry | None, known: Collection[str]) -> str:
     if entry["name"] in known:
         return "equivalent"
     return "unexplained" if entry["verdict"] == "survived" else "undecided"
+
+
+def entries_of(path: Path) -> dict[tuple[str, str], Entry]:
+    """The results in a file, by name and digest: the last one of a mutant counts.
+
+    What an interrupted command has written in part of a last line is cut off.
+    """
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    if text and not text.endswith("\n"):
+        text = text[: text.rfind("\n") + 1]
+        path.write_text(text, encoding="utf-8")
+    found: dict[tuple[str, str], Entry] = {}
+    for number, line in enumerate(text.splitlines(), start=1):
+        try:
+            entry = json.loads(line)
+        except ValueError:
+            print(f"{path}:{number}: is no result in JSON: remove the line", file=sys.stderr)
+            sys.exit(2)
+        found[entry["name"], entry.get("digest", "")] = entry
+    return found
 
 
 @dataclass(frozen=True)
@@ -108,9 +130,7 @@ class Results:
         self.path = path
         self.witness = witness
         self.origin = origin
-        lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-        # The last one of a mutant counts.
-        held = {(e["name"], e.get("digest", "")): e for e in map(json.loads, lines)}
+        held = entries_of(path)
         self.held = {key: e for key, e in held.items() if e["verdict"] not in forgotten}
 
     def forget(self, is_stale: Callable[[Entry], bool]) -> None:

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,6 +17,11 @@ from bounded import Limits
 from mutation.listing import Mutant
 from mutation.schemata import instrument, number_at
 
+WORK = Path(__file__).resolve().parents[2] / "target" / "mutants"
+# The sources with all mutants, or with one that needs a build of its own, and what is built of
+# them. If builds shared a folder, cargo would take a library built from other sources for theirs.
+TREE, TARGET = WORK / "all", WORK / "all.build"
+ALONE, ALONE_TARGET = WORK / "alone", WORK / "alone.build"
 COPIED = [
     "Cargo.toml",
     "Cargo.lock",
@@ -45,6 +50,13 @@ PYTHON_TESTS = [
     *("test_kv_walks", "test_policy", "test_shared_traces", "test_snapshot", "test_trace_files"),
     *("test_trace_info", "test_workloads"),
 ]
+# Nobody debugs a mutant.
+QUICKLY = {
+    "CARGO_INCREMENTAL": "0",
+    "CARGO_PROFILE_DEV_DEBUG": "0",
+    "CARGO_PROFILE_TEST_DEBUG": "0",
+    "CARGO_PROFILE_RELEASE_DEBUG": "0",
+}
 # As for a release, but quicker to build: the tests need its speed, and debug assertions no test.
 BUILD = {
     "PYO3_BUILD_EXTENSION_MODULE": "1",
@@ -65,9 +77,19 @@ class Suite:
     cpu_s: float = 0.0
     reaches: frozenset[int] = frozenset()
 
+    @property
+    def is_python(self) -> bool:
+        """A file of Python's tests; else a test binary of a crate."""
+        return self.name.startswith("tests/py/")
+
+    def text(self) -> str:
+        """Its source; "" of the unit tests of a crate, which are in all files."""
+        file = self.folder / (self.name if self.is_python else f"tests/{self.name}.rs")
+        return file.read_text(encoding="utf-8") if file.exists() else ""
+
     def test(self, failed: str) -> str:
         """What a result says of a test of it that failed."""
-        if not self.name.startswith("tests/py/"):
+        if not self.is_python:
             return f"{self.name}: {failed}"
         return failed if "::" in failed else self.name
 
@@ -110,7 +132,7 @@ def cargo(
     done = subprocess.run(
         [os.environ.get("CARGO", "cargo"), *words, "--locked", "--message-format=json"],
         cwd=tree,
-        env=os.environ | environment | {"CARGO_TARGET_DIR": str(target)},
+        env=os.environ | QUICKLY | environment | {"CARGO_TARGET_DIR": str(target)},
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
@@ -197,6 +219,25 @@ def binaries(tree: Path, target: Path, crate: str, *which: str) -> list[Suite]:
     return found
 
 
+def rebuilt(ready: Iterable[Suite], root: Path, tree: Path, target: Path) -> Iterator[Suite]:
+    """Suites in another build, each built when its turn comes, which reach what number 0 stands for.
+
+    Most mutants are caught by the first.
+    """
+    of_python: dict[str, Suite] = {}
+    for known in ready:
+        if known.is_python:
+            of_python = of_python or {one.name: one for one in _python_suites(root, tree, target)}
+            suite = of_python[known.name]
+        else:
+            crate = known.folder.name
+            is_unit = known.name == crate.replace("-", "_")
+            which = ["--lib"] if is_unit else ["--test", known.name]
+            [suite] = binaries(tree, target, crate, *which)
+        suite.cpu_s, suite.reaches = known.cpu_s, frozenset([0])
+        yield suite
+
+
 def _python_suites(root: Path, tree: Path, target: Path) -> list[Suite]:
     """Files of Python's tests, on the package with the extension module of `tree`."""
     ok, messages = cargo(tree, target, "build", "--release", "-p", BINDINGS, "--lib", **BUILD)
@@ -240,7 +281,7 @@ def measure(suite: Suite, longest_s: float) -> str:
     return failed
 
 
-def judge(ready: list[Suite], number: int, longest_s: float) -> tuple[str, str, float]:
+def judge(ready: Iterable[Suite], number: int, longest_s: float) -> tuple[str, str, float]:
     """Verdict on a mutant, the test that catches it, and the processor time that took.
 
     Suites that take longer than `longest_s` are left out: what survives the others is "quick".

@@ -36,6 +36,7 @@ DRAFT = ".unfinished"
 CHECKS = "`ssdlab results verify` checks all files"
 MISSING = "is missing: the manifest names it"
 A_LINK = "is a link, of which a store has none: put what it points to in its place"
+NO_FILE = "is not a regular file"
 
 
 def now() -> datetime:
@@ -77,10 +78,21 @@ def _sync(folder: Path) -> None:
             os.close(number)
 
 
-def opened(file: Path) -> BinaryIO:
-    """A file of a store, to read. Raises `OutputError` for a link, which leads elsewhere."""
+def unfit(file: Path) -> str:
+    """Why a store does not open a file; empty if it does, or if there is none.
+
+    A link leads elsewhere, and a pipe makes its reader wait for ever.
+    """
     if file.is_symlink():
-        raise OutputError(f"{file}: {A_LINK}")
+        return A_LINK
+    return NO_FILE if file.exists() and not file.is_file() else ""
+
+
+def opened(file: Path) -> BinaryIO:
+    """A file of a store, to read. Raises `OutputError` for what only has the name of one."""
+    why = unfit(file)
+    if why:
+        raise OutputError(f"{file}: {why}")
     return file.open("rb")
 
 
@@ -184,7 +196,8 @@ class Files:
             if place.is_symlink():
                 raise OutputError(f"{place}: {A_LINK}")
         try:
-            text = mark.read_text(encoding="utf-8")
+            with opened(mark) as held:
+                text = held.read().decode()
         except (FileNotFoundError, NotADirectoryError):
             there = folder.is_dir() and any(one for one in folder.iterdir() if one.name != MARK)
             if folder.exists() and not folder.is_dir():
@@ -241,8 +254,9 @@ class Files:
         """
         part = self.part(entry.name)
         try:
-            if part.is_symlink():
-                return A_LINK
+            why = unfit(part)
+            if why:
+                return why
             stat = part.stat()
             state = stat.st_size, stat.st_mtime_ns, stat.st_ino
             if self._sound.get(entry.name) == state:
