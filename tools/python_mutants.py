@@ -55,7 +55,7 @@ LEFT_OUT = ("bench", "validation", "kv/bench.py")
 LEFT_OUT_FILES = tuple(f"python/ssdlab/{name}" for name in LEFT_OUT)
 # Of the papers: numbers transcribed from them, which docs/papers shows. Functions are mutated.
 TRANSCRIBED = ("reproduce/papers",)
-AT_FIRST = 2
+FIRST_FILES = 2
 # Times the processor time of the tests without a mutant, and at least so many seconds: it hangs.
 PATIENCE, LEAST_S = 5, 60
 # Tests that neither end nor compute.
@@ -199,7 +199,7 @@ def judge(mutant: Mutant, reached: list[Reached], tree: Path) -> tuple[str, str]
     try:
         path.write_text(mutant.change.made(source), encoding="utf-8")
         # Most are caught by the first files: the others need not be imported.
-        first = list(dict.fromkeys(test.partition("::")[0] for test in tests))[:AT_FIRST]
+        first = list(dict.fromkeys(test.partition("::")[0] for test in tests))[:FIRST_FILES]
         early = [test for test in tests if test.startswith(tuple(first))]
         late = [test for test in tests if test not in early]
         verdict, by = "survived", ""

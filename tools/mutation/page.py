@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from mutation.listing import SAMPLE, SEED, VERSION
-from mutation.results import AT_FIRST, VERDICTS, Entry, entries_of, judged, reasons
+from mutation.results import VERDICTS, Entry, entries_of, judged, reasons
 from mutation.witness import witness
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -220,7 +220,7 @@ def binaries(tree: Path, target: Path, crate: str, *which: str) -> list[Suite]:
 
 
 def rebuilt(ready: Iterable[Suite], root: Path, tree: Path, target: Path) -> Iterator[Suite]:
-    """Suites in another build, each built when its turn comes, which reach what number 0 stands for.
+    """Suites in another build, each built when its turn comes; they reach number 0.
 
     Most mutants are caught by the first.
     """
