@@ -6,6 +6,7 @@ Commands that hang are ended, with all that they have started.
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import signal
@@ -335,6 +336,16 @@ def test_a_command_that_hangs_is_ended_with_what_it_started() -> None:
     assert (ended.code, ended.hung) == (-signal.SIGXCPU, True)
 
 
+def test_a_command_that_is_slow_does_not_hang() -> None:
+    """It computes; a bound on elapsed time alone would end it on a busy machine."""
+    from bounded import Limits
+
+    program = "import time\nwhile time.process_time() < 1.2: pass"
+    assert _bounded(program, Limits(0.2)).code == 0
+    asleep = _bounded(f"{program}\ntime.sleep(600)", Limits(1))
+    assert asleep.hung
+
+
 def test_a_command_has_its_memory_and_ends_at_a_line() -> None:
     from bounded import Limits
 
@@ -466,17 +477,17 @@ def test_the_first_mutants_of_every_crate_come_before_the_others(
     monkeypatch.setattr(mutants, "mutants", lambda *_: every)
     monkeypatch.setattr(mutants, "prepare", lambda *given: built.append(given[3]) or set())
     monkeypatch.setattr(mutants, "suites", lambda *_: [Suite("levels", [], tmp_path)])
-    monkeypatch.setattr(mutants, "measure", lambda *_: "")
+    monkeypatch.setattr(mutants, "measure", lambda _, limit: "" if limit < math.inf else "?")
     monkeypatch.setattr(mutants, "judge", judge)
     drawn = mutants.drawn(every, "ssd-core")
     order = dict(enumerate([*drawn, *mutants.drawn(every, "ssd-py")], start=1))
-    mutants.sample(mutants.options_of(["sample"]), 1e9)
+    mutants.sample(mutants.options_of(["sample"]), math.inf)
     assert built == [[*order.items()]]
     crates = [name.partition(" ")[0] for name in judged]
     rounds = [("ssd-core", AT_FIRST + 1), ("ssd-py", AT_FIRST), ("ssd-core", 10), ("ssd-py", 5)]
     assert crates == [crate for crate, count in rounds for _ in range(count)]
     assert judged[: AT_FIRST + 1] == [mutant.name for mutant in drawn[: AT_FIRST + 1]]
     judged.clear()
-    mutants.sample(mutants.options_of(["sample"]), 1e9)
+    mutants.sample(mutants.options_of(["sample"]), math.inf)
     assert not judged
     assert len(built) == 1, "nothing is built where nothing is to be judged"
