@@ -14,7 +14,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-
 IDLE = 0.01
 """What uses less of a processor waits for something that does not come."""
 
