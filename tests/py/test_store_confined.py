@@ -3,6 +3,7 @@
 import json
 import os
 import shlex
+import signal
 import subprocess
 import threading
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ import pyarrow
 import pytest
 
 import ssdlab
+from running import SMALL_TOML, as_a_user, ssdlab_process
 from ssdlab.store.collect import collect
 from ssdlab.store.files import Files
 from ssdlab.store.store import Store
@@ -156,6 +158,142 @@ def test_a_link_in_place_of_a_leftover_is_removed_alone(folder: Path, tmp_path: 
     assert away.exists()
     assert (tmp_path / ".other.unfinished").exists()
     assert ssdlab.results(folder).keys == keys
+
+
+# ---------------------------------------------------------------- pipes, names, permissions
+
+
+@pytest.fixture
+def _no_wait() -> Iterator[None]:
+    """What waits for the writer of a pipe fails, instead of hanging."""
+
+    def over(*_: object) -> None:
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGALRM, over)
+    signal.alarm(120)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+def told(done: subprocess.CompletedProcess[str]) -> str:
+    """The one line that a command says when it refuses."""
+    (line,) = done.stderr.splitlines()
+    return line
+
+
+@pytest.mark.parametrize("what", ["parts", "manifest", "store.json"])
+@pytest.mark.usefixtures("_no_wait")
+def test_a_pipe_in_place_of_a_file_is_refused(what: str, folder: Path) -> None:
+    keys = parts(folder, [1])
+    files = files_of(folder)
+    place = folder / what if what == "store.json" else next((files.root / what).iterdir())
+    place.unlink()
+    os.mkfifo(place)
+    before = state(folder)
+    for words in (["list"], ["query", "select 1 from results"], ["show", keys[0]], ["gc"]):
+        done = command(*words, store=folder)
+        if words == ["gc"] and what == "parts":
+            assert done.returncode == 1
+            assert told(done) == f"error: {place}: is damaged, and was left alone"
+        else:
+            assert done.returncode == 2
+            assert told(done).startswith(f"error: {place}: is not a regular file")
+        assert done.stdout == "" or words == ["gc"]
+    done = command("verify", store=folder)
+    assert (done.returncode, told(done)) == (
+        2 if what == "store.json" else 1,
+        f"error: {place}: is not a regular file",
+    )
+    if what == "store.json":
+        with pytest.raises(ssdlab.OutputError, match=r"store\.json: is not a regular file"):
+            Store(folder)
+    assert state(folder) == before
+    assert place.is_fifo()
+
+
+@pytest.mark.usefixtures("_no_wait")
+def test_pipes_where_nothing_is_read_harm_nobody(folder: Path) -> None:
+    keys = parts(folder, [1])
+    files = files_of(folder)
+    with Store(folder) as opened:
+        assert opened.find(keys)[keys[0]].report.completed
+    pipes = [files.used / "x.json", files.parts / ".x.unfinished", files.manifest / "x.txt"]
+    for pipe in pipes:
+        os.mkfifo(pipe)
+    for words in (
+        ["list"],
+        ["query", "select 1 from results"],
+        ["verify"],
+        ["gc", "--unused", "9"],
+    ):
+        done = command(*words, store=folder)
+        assert done.returncode == 0, done.stderr
+    assert ssdlab.results(folder).keys == keys
+
+
+@pytest.mark.parametrize("name", ["a\nb", "a[1]*?{x,y}", 'it\'s "here"', "%41 $HOME;", "-x", "é"])
+def test_a_store_may_be_called_anything(name: str, tmp_path: Path) -> None:
+    folder = tmp_path / name
+    keys = parts(folder, [2, 1])
+    for words in (["verify"], ["gc"], ["query", "select key from results", "--csv"]):
+        done = command(*words, store=folder)
+        assert done.returncode == 0, done.stderr
+    assert sorted(done.stdout.split()[1:]) == sorted(keys)
+    (part,) = ssdlab.results(folder).parts
+    part.write_bytes(b"")
+    done = command("query", "select key from results", store=folder)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert name in told(done) or "\n" in name, "one line, whatever it is called"
+    assert "is damaged: its contents are not those that were written" in done.stderr
+
+
+def test_a_store_that_may_only_be_read_is_read(folder: Path, tmp_path: Path) -> None:
+    keys = parts(folder, [1, 1])
+    (tmp_path / "small.toml").write_text(SMALL_TOML)
+    for place in [*folder.rglob("*"), folder]:
+        place.chmod(0o555 if place.is_dir() else 0o444)
+    before = state(folder)
+
+    def results(*words: str) -> subprocess.CompletedProcess[str]:
+        return ssdlab_process("results", *words, "--store", folder, cwd=tmp_path, limit=as_a_user)
+
+    for words in (["list"], ["verify"], ["show", keys[0]]):
+        done = results(*words)
+        assert done.returncode == 0, done.stderr
+    done = results("query", "select key from results", "--csv")
+    assert sorted(done.stdout.split()[1:]) == sorted(keys)
+    done = results("gc")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert told(done).startswith(f"error: {folder}/results-")
+    assert told(done).endswith(": cannot be written: Permission denied")
+    words = ["sweep", "small.toml", "--vary", "run.seed=1,2", "--no-html", "--quiet"]
+    done = ssdlab_process(*words, "--store", folder, "--out", "out", cwd=tmp_path, limit=as_a_user)
+    assert done.returncode == 1
+    assert done.stderr.count("; the runs go on") == 1
+    assert f"error: store {folder}: 2 runs not stored: " in done.stderr
+    assert len((tmp_path / "out" / "sweep.csv").read_text().splitlines()) == 3
+    assert state(folder) == before
+
+
+def test_a_store_that_may_not_be_read_is_named(folder: Path, tmp_path: Path) -> None:
+    parts(folder, [1])
+    files = files_of(folder)
+    (entry,), (part,) = files.manifest.iterdir(), files.parts.iterdir()
+    for place in (folder / "store.json", files.manifest, entry, part):
+        mode = place.stat().st_mode
+        place.chmod(0)
+        for words in (["list"], ["query", "select 1 from results"], ["gc"], ["verify"]):
+            done = ssdlab_process(
+                "results", *words, "--store", folder, cwd=tmp_path, limit=as_a_user
+            )
+            # Of damage the command goes on; that is then its result.
+            goes_on = {entry: ["verify"], part: ["verify", "gc"]}.get(place, [])
+            code = 1 if words[0] in goes_on else 2
+            assert done.returncode == code, (place, words, done.stderr)
+            assert told(done).startswith(f"error: {place}: "), (words, done.stderr)
+        place.chmod(mode)
 
 
 # ---------------------------------------------------------------- damage

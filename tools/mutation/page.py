@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from mutation.listing import SAMPLE, SEED, VERSION
-from mutation.results import VERDICTS, Entry, entries_of, judged, reasons
+from mutation.results import AT_FIRST, VERDICTS, Entry, entries_of, judged, reasons
 from mutation.witness import witness
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -28,7 +28,8 @@ HEAD = f"""# Mutation testing
 
 A mutant is the program with one operator, value or branch changed. A test should fail on it; if
 none does, a test is missing or the line is not needed. The table is for a fixed random sample of
-each crate and of the Python package, in which the pages are counted for themselves.
+each crate and of the Python package, in which the pages are counted for themselves. The mutants are
+judged in the order in which the seed draws them, the first {AT_FIRST} of every area before the others.
 
 - *crates*: cargo-mutants {VERSION} generates the mutants, the seed {SEED} draws them, and the tests
   of the crate run until one fails; those of `ssd-py`, a library for Python, are Python's. Mutants
