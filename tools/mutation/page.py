@@ -28,8 +28,8 @@ HEAD = f"""# Mutation testing
 
 A mutant is the program with one operator, value or branch changed. A test should fail on it; if
 none does, a test is missing or the line is not needed. The table is for a fixed random sample of
-each crate and of the Python package, in which the pages are counted for themselves. Mutants are
-judged in the order in which the seed draws them, the first {AT_FIRST} of every area before the rest.
+each crate and of the Python package, in which the pages are counted for themselves. The seed says
+in which order mutants are judged, and the first {AT_FIRST} of every area come before the others.
 
 - *crates*: cargo-mutants {VERSION} generates the mutants, the seed {SEED} draws them, and the tests
   of the crate run until one fails; those of `ssd-py`, a library for Python, are Python's. Mutants
@@ -45,7 +45,7 @@ judged in the order in which the seed draws them, the first {AT_FIRST} of every 
 - *open*: no test of them fails. *not run*: drawn and not judged, or caught by a test that is gone.
 
 The last column is the commit at which the first of them was judged. When {STALE} % of the lines
-of the area have changed since, it says nothing of today's code: `make check` fails until
+of the area have changed since, a result says nothing of today's code: `make check` fails until
 `make docs` has withdrawn it, and the next sample judges its mutants anew. `make mutants` judges the
 changed lines of a branch; results are in `tools/mutation/results.jsonl`.
 

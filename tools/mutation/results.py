@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -64,17 +65,16 @@ def judged(entry: Entry | None, known: Collection[str]) -> str:
     return "unexplained" if entry["verdict"] == "survived" else "undecided"
 
 
-def entries_of(path: Path) -> dict[tuple[str, str], Entry]:
-    """The results in a file, by name and digest: the last one of a mutant counts.
-
-    What an interrupted command has written in part of a last line is cut off.
-    """
+def _whole_lines(path: Path) -> str:
+    """The text of a file without the part of a last line that an interrupted command has left."""
     text = path.read_text(encoding="utf-8") if path.exists() else ""
-    if text and not text.endswith("\n"):
-        text = text[: text.rfind("\n") + 1]
-        path.write_text(text, encoding="utf-8")
+    return text[: text.rfind("\n") + 1]
+
+
+def entries_of(path: Path) -> dict[tuple[str, str], Entry]:
+    """The results in a file, by name and digest: the last one of a mutant counts."""
     found: dict[tuple[str, str], Entry] = {}
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(_whole_lines(path).splitlines(), start=1):
         try:
             entry = json.loads(line)
         except ValueError:
@@ -152,6 +152,8 @@ class Results:
             entry |= dataclasses.asdict(self.origin)
         self.held[mutant.name, mutant.digest] = entry
         self.path.parent.mkdir(parents=True, exist_ok=True)
+        if self.path.exists():
+            os.truncate(self.path, len(_whole_lines(self.path).encode()))
         with self.path.open("a", encoding="utf-8") as out:
             out.write(json.dumps(entry) + "\n")
         print(f"{verdict:10} {spent_s:6.1f} s  {mutant.name}  {by}", flush=True)
