@@ -57,7 +57,7 @@ changed lines of a branch; results are in `tools/mutation/results.jsonl`.
 def text() -> str:
     """The page."""
     entries: dict[str, list[Entry]] = {area: [] for area in AREAS}
-    for entry in entries_of(KEPT).values():
+    for entry in {entry["name"]: entry for entry in entries_of(KEPT).values()}.values():
         entries[entry["area"]].append(entry)
     known = {
         **reasons(FOLDER / "equivalent.txt"),
