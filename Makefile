@@ -202,8 +202,9 @@ tools-present:
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r $<
 	@touch $@
 
+# It lists mutants, which takes a second: not optimised it is built in half the time.
 $(CARGO_MUTANTS): tools/mutation/listing.py
-	$(CARGO) install --quiet --locked --root target/cargo-mutants cargo-mutants \
+	CARGO_PROFILE_DEV_DEBUG=0 $(CARGO) install --quiet --locked --debug --root target/cargo-mutants cargo-mutants \
 	    --version $$(sed -n 's/^VERSION = "\(.*\)"/\1/p' $<)
 	@touch $@
 

@@ -176,14 +176,15 @@ def run_alone(mutant: Mutant, ready: list[Suite], results: CrateResults) -> None
     results.judge(mutant, rebuilt(ready, ROOT, ALONE, ALONE_TARGET), 0)
 
 
+def is_viable(mutant: Mutant, results: Results) -> bool:
+    """Whether it compiles, as far as that is known."""
+    known = results.of(mutant)
+    return known is None or known["verdict"] != "unviable"
+
+
 def wanted(order: list[Mutant], results: Results, most: int) -> list[Mutant]:
     """The first `most` of the order that compile, as far as that is known."""
-
-    def viable(mutant: Mutant) -> bool:
-        known = results.of(mutant)
-        return known is None or known["verdict"] != "unviable"
-
-    return [mutant for mutant in order if viable(mutant)][:most]
+    return [mutant for mutant in order if is_viable(mutant, results)][:most]
 
 
 class Orders:
@@ -290,7 +291,9 @@ def sample(options: argparse.Namespace, longest_s: float) -> int:
                 together.judge(crate, min(first, SAMPLE[crate]))
     chosen = {crate: wanted(orders[crate], results, SAMPLE[crate]) for crate in crates}
     if not options.table:
-        results.tidy(chosen)
+        # With those that do not compile, or they would be compiled again.
+        needless = {c: [m for m in orders[c] if not is_viable(m, results)] for c in crates}
+        results.tidy({crate: [*chosen[crate], *needless[crate]] for crate in crates})
     return results.table(chosen, reasons(EQUIVALENT))
 
 

@@ -170,7 +170,7 @@ def test_a_store_that_another_process_holds_is_left_alone(tmp_path: Path) -> Non
         assert holder.stdin
         assert holder.stdout.readline() == "open\n"
         before = _listing(tmp_path / "s")
-        said = "s/LOCK: in use: another open store holds its lock"
+        said = "s: in use: another open store holds its lock"
         for words in (["verify"], ["stats"], ["repair"]):
             refused(ssdlab_command("kv", *words, "s", cwd=tmp_path), 2, said)
         with pytest.raises(kv.LockedError, match=f"^{tmp_path}/{said}$"):
@@ -189,9 +189,8 @@ def test_a_pipe_in_place_of_a_file_is_refused(pattern: str, folder: Path) -> Non
     place.unlink()
     os.mkfifo(place)
     before = [path.name for path in folder.iterdir()]
-    for words in (["verify"], ["stats"]):
-        done = ssdlab_process("kv", *words, folder, cwd=folder.parent)
-        refused(done, 2, f"{place}: cannot ", ": expected a regular file")
+    done = ssdlab_process("kv", "verify", folder, cwd=folder.parent)
+    refused(done, 2, f"{place}: cannot ", ": expected a regular file")
     assert [path.name for path in folder.iterdir()] == before
 
 

@@ -245,9 +245,10 @@ def test_a_table_is_withdrawn_when_its_code_has_changed(
 
     entries = [
         entry("caught", "levels: f"),
-        entry("hangs", "levels: f"),
-        entry("caught", "levels: gone"),
-        entry("unviable", ""),
+        entry("survived", "", "a.rs: g"),
+        entry("hangs", "levels: f", "a.rs: g"),
+        entry("caught", "levels: gone", "a.rs: h"),
+        entry("unviable", "", "a.rs: i"),
         entry("survived", "", "b.rs: g"),
     ]
     monkeypatch.setattr(page, "KEPT", tmp_path / "results.jsonl")

@@ -114,18 +114,20 @@ def test_a_bug_names_the_suite_that_catches_it(
         "d": "Caught by: test_tidy\n",
     }.items():
         (tmp_path / f"{name}.patch").write_text(head + change)
-    (tmp_path / "e.patch").write_text("Caught by: test_seeds\n" + change.replace("-", "-x", 1))
+    moved = change.replace(f"\n-{line}", f"\n-no {line}")
+    (tmp_path / "e.patch").write_text("Caught by: test_seeds\n" + moved)
     monkeypatch.setattr(seeded_bugs, "PATCHES", tmp_path)
     monkeypatch.setattr(sys, "argv", ["seeded_bugs.py"])
     monkeypatch.setattr(
         seeded_bugs.OfPython, "failure", lambda _, patch, name: name * (patch.stem == "a")
     )
     assert seeded_bugs.main() == 1
-    said = [line[50:] for line in capsys.readouterr().out.splitlines()]
+    said = [line[49:] for line in capsys.readouterr().out.splitlines()]
     unnamed = "DOES NOT APPLY: its first line is not `Caught by: SUITE` with a suite of ssdlab"
-    assert said[:4] == [
+    assert said[:5] == [
         "caught by test_seeds: test_seeds",
         unnamed,
         unnamed,
         "NOT CAUGHT by test_tidy",
+        f"DOES NOT APPLY: {source} holds the changed lines 0 times",
     ]

@@ -166,6 +166,12 @@ def first_places(entries: Mapping[str, Entry]) -> dict[str, tuple[int, str, int]
     return first
 
 
+def quoted(file: Path) -> str:
+    """A path for the shell, on one line."""
+    text = str(file)
+    return shlex.quote(text) if text.isprintable() else f"${text!a}"
+
+
 def writer() -> str:
     """Who writes: program, machine and process."""
     return f"ssdlab {versions.described()} on {platform.node()}, process {os.getpid()}"
@@ -192,12 +198,13 @@ class Files:
 
     def _check(self, must_be: bool) -> None:
         folder, mark = self.folder, self.folder / MARK
-        for place in (mark, self.root, self.parts, self.manifest, self.used):
+        for place in (self.root, self.parts, self.manifest, self.used):
             if place.is_symlink():
                 raise OutputError(f"{place}: {A_LINK}")
+        if unfit(mark):
+            raise OutputError(f"{mark}: {unfit(mark)}")
         try:
-            with opened(mark) as held:
-                text = held.read().decode()
+            text = mark.read_text(encoding="utf-8")
         except (FileNotFoundError, NotADirectoryError):
             there = folder.is_dir() and any(one for one in folder.iterdir() if one.name != MARK)
             if folder.exists() and not folder.is_dir():
@@ -281,7 +288,7 @@ class Files:
 
     def damaged(self, name: str, why: str) -> OutputError:
         """The error for a damaged part: `why` it is damaged, and how to repair the store."""
-        files = " ".join(shlex.quote(str(one)) for one in (self.part(name), self.entry(name)))
+        files = " ".join(quoted(one) for one in (self.part(name), self.entry(name)))
         repair = f"`rm -f {files}` repairs the store, and its runs are made again when asked for"
         return OutputError(f"{self.part(name)}: {why}; {repair}; {CHECKS}")
 
@@ -358,6 +365,8 @@ class Files:
                 return Entry.of_json(name, text.read().decode())
         except (ValueError, KeyError, TypeError) as error:
             raise OutputError(f"{file}: is damaged: {error}; {CHECKS}") from error
+        except PermissionError as error:
+            raise OutputError(f"{file}: cannot be read: {error.strerror}") from error
 
 
 def _only_drafts(folder: Path) -> bool:
