@@ -139,9 +139,19 @@ def interruptible(main: Callable[[], int], kept: str) -> int:
 
     `kept` says what is left of it.
     """
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    signals: list[int] = []
+
+    def end(number: int, _: object) -> None:
+        signals.append(number)
+        raise KeyboardInterrupt
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, end)
     try:
         return main()
-    except KeyboardInterrupt:
+    except BaseException:
+        # A library may have made another exception of it.
+        if not signals:
+            raise
         print(f"\ninterrupted: {kept}", file=sys.stderr)
         return 130

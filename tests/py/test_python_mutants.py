@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
@@ -110,13 +111,14 @@ def test_a_mutant_meets_the_tests_that_run_its_line_the_quickest_first() -> None
     long = Reached("t/long.py", {"t/long.py::a": MOST_S}, {file: {"3": ["t/long.py::a"]}}, {})
     every = [slow, quick, long]
     # Of a file that takes long half of the tests comes later; what exceeds the limit does not run.
-    tests, seconds = tests_of(every, file, {3})
+    tests, seconds = tests_of(every, file, {3}, MOST_S)
     assert tests == ["t/quick.py::b", "t/quick.py::a", "t/slow.py::b", "t/slow.py::a"]
     assert seconds == 39
-    assert tests_of(every, file, {4}) == (["t/quick.py::b"], 1)
-    assert tests_of(every, file, {9}) == ([], 0)
-    assert tests_of([long], file, {3}) == (["t/long.py::a"], MOST_S)
-    assert tests_of(every, "python/ssdlab/html/a.js", {1})[0] == ["tests/py/test_page_script.py"]
+    assert tests_of(every, file, {4}, MOST_S) == (["t/quick.py::b"], 1)
+    assert tests_of(every, file, {9}, MOST_S) == ([], 0)
+    assert tests_of([long], file, {3}, MOST_S) == (["t/long.py::a"], MOST_S)
+    assert tests_of(every, file, {3}, 3) == (["t/quick.py::b", "t/quick.py::a"], 3)
+    assert tests_of(every, file, {3}, 0) == ([], 0)
 
 
 def test_tests_are_measured_again_when_what_they_run_has_changed(
@@ -133,19 +135,22 @@ def test_tests_are_measured_again_when_what_they_run_has_changed(
         names = [file, f"python/ssdlab/{test.stem[-1]}.py"]
         return reach.Reached(file, {}, {}, {name: reach._digest(root / name) for name in names})
 
-    for name in ("tests/py/test_a.py", "tests/py/test_b.py", "python/ssdlab/a.py"):
+    texts = {"tests/py/test_a.py": "1", "tests/py/test_b.py": "two.f()", "python/ssdlab/a.py": "1"}
+    for name, text in texts.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text("one")
+        (tmp_path / name).write_text(text)
     (tmp_path / "python/ssdlab/b.py").write_text("two")
     monkeypatch.setattr(reach, "_measure", measure)
 
-    def again() -> list[str]:
+    def again(module: str = "", until: float = math.inf) -> list[str]:
         measured.clear()
-        found, is_all = reach.measured(tmp_path, tmp_path / "work", 1e12, ())
-        assert (len(found), is_all) == (2, True)
+        tests = reach.Tests(tmp_path, tmp_path / "work")
+        found = [one.file for several in tests.in_turn(module, until) for one in several]
+        assert tests.are_known() == (len(found) == 2) == (until > 0)
         return measured
 
-    assert again() == ["test_a", "test_b"]
+    assert again(until=0) == []
+    assert again("two") == ["test_b", "test_a"], "the one that names the module is the first"
     assert again() == []
     (tmp_path / "python/ssdlab/b.py").write_text("\ntwo")
     assert again() == ["test_b"]
