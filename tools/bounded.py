@@ -125,6 +125,7 @@ def run(
     except BaseException:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
         raise
     finally:
         ended.set()
