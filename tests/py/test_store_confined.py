@@ -5,6 +5,7 @@ import os
 import shlex
 import signal
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +14,7 @@ import pyarrow
 import pytest
 
 import ssdlab
-from running import SMALL_TOML, as_a_user, ssdlab_process
+from running import SMALL_TOML, as_a_user
 from ssdlab.store.collect import collect
 from ssdlab.store.files import Files
 from ssdlab.store.store import Store
@@ -89,9 +90,13 @@ def test_types_in_a_manifest_are_no_sql(folder: Path, tmp_path: Path) -> None:
     files = files_of(folder)
     (file,) = files.manifest.iterdir()
     held = json.loads(file.read_text())
-    evil = f"int) from x; copy (select 1) to '{tmp_path / 'evil.csv'}'; --"
+    # Without the check this is SQL as a whole, and writes the file before anything is confined.
+    row = "(select 1 as filename, 1 as file_row_number, '{}' as config, '{}' as report)"
+    evil = f"int) as x from {row}; copy (select 1) to '{tmp_path / 'evil.csv'}'; --"
     file.write_text(json.dumps({**held, "config": {**held["config"], "gc.more": evil}}))
-    assert command("query", "select 1 from results", store=folder).returncode == 2
+    done = command("query", "select 1 from results", store=folder)
+    assert (done.returncode, "is not a name that ssdlab writes" in done.stderr) == (2, True)
+    assert not (tmp_path / "evil.csv").exists()
     evil = f"a') from x; copy (select 1) to '{tmp_path / 'evil.csv'}'; --"
     file.write_text(json.dumps({**held, "config": {**held["config"], evil: "VARCHAR"}}))
     assert command("query", "select gc_victim from results", store=folder).returncode == 0
@@ -171,9 +176,9 @@ def _no_wait() -> Iterator[None]:
         raise TimeoutError
 
     before = signal.signal(signal.SIGALRM, over)
-    signal.alarm(120)
+    signal.setitimer(signal.ITIMER_REAL, 120, 1)
     yield
-    signal.alarm(0)
+    signal.setitimer(signal.ITIMER_REAL, 0)
     signal.signal(signal.SIGALRM, before)
 
 
@@ -253,52 +258,84 @@ def test_a_store_may_be_called_anything(name: str, tmp_path: Path) -> None:
     assert "is damaged: its contents are not those that were written" in done.stderr
 
 
+IN_TURN = """
+import json, sys
+from stored import in_process
+done = [in_process(*words) for words in json.loads(sys.argv[1])]
+print(json.dumps([[one.returncode, one.stdout, one.stderr] for one in done]))
+"""
+
+
+def done_by_a_user(folder: Path, *commands: list[str]) -> list[subprocess.CompletedProcess[str]]:
+    """Commands with a store, in a process that the permissions of files bind."""
+    words = json.dumps([[*one, "--store", str(folder)] for one in commands])
+    run = subprocess.run(
+        [sys.executable, "-c", IN_TURN, words],
+        cwd=folder.parent,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, sys.path))},
+        preexec_fn=as_a_user,
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    return [subprocess.CompletedProcess(words, *one) for one in json.loads(run.stdout)]
+
+
 def test_a_store_that_may_only_be_read_is_read(folder: Path, tmp_path: Path) -> None:
     keys = parts(folder, [1, 1])
     (tmp_path / "small.toml").write_text(SMALL_TOML)
     for place in [*folder.rglob("*"), folder]:
         place.chmod(0o555 if place.is_dir() else 0o444)
     before = state(folder)
-
-    def results(*words: str) -> subprocess.CompletedProcess[str]:
-        return ssdlab_process("results", *words, "--store", folder, cwd=tmp_path, limit=as_a_user)
-
-    for words in (["list"], ["verify"], ["show", keys[0]]):
-        done = results(*words)
-        assert done.returncode == 0, done.stderr
-    done = results("query", "select key from results", "--csv")
-    assert sorted(done.stdout.split()[1:]) == sorted(keys)
-    done = results("gc")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert told(done).startswith(f"error: {folder}/results-")
-    assert told(done).endswith(": cannot be written: Permission denied")
-    words = ["sweep", "small.toml", "--vary", "run.seed=1,2", "--no-html", "--quiet"]
-    done = ssdlab_process(*words, "--store", folder, "--out", "out", cwd=tmp_path, limit=as_a_user)
-    assert done.returncode == 1
-    assert done.stderr.count("; the runs go on") == 1
-    assert f"error: store {folder}: 2 runs not stored: " in done.stderr
+    reading = (
+        ["list"],
+        ["verify"],
+        ["show", keys[0]],
+        ["query", "select key from results", "--csv"],
+    )
+    study = [
+        "sweep",
+        "small.toml",
+        "--vary",
+        "run.seed=1,2",
+        "--no-html",
+        "--quiet",
+        "--out",
+        "out",
+    ]
+    *read, collected, swept = done_by_a_user(
+        folder, *(["results", *one] for one in reading), ["results", "gc"], study
+    )
+    assert [one.returncode for one in read] == [0, 0, 0, 0]
+    assert sorted(read[-1].stdout.split()[1:]) == sorted(keys)
+    assert (collected.returncode, collected.stdout) == (2, "")
+    assert told(collected).startswith(f"error: {folder}/results-")
+    assert told(collected).endswith(": cannot be written: Permission denied")
+    assert swept.returncode == 1
+    assert swept.stderr.count("; the runs go on") == 1
+    assert f"error: store {folder}: 2 runs not stored: " in swept.stderr
     assert len((tmp_path / "out" / "sweep.csv").read_text().splitlines()) == 3
     assert state(folder) == before
 
 
-def test_a_store_that_may_not_be_read_is_named(folder: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("what", ["store.json", "manifest", "entry", "part"])
+def test_a_store_that_may_not_be_read_is_named(what: str, folder: Path) -> None:
     parts(folder, [1])
     files = files_of(folder)
     (entry,), (part,) = files.manifest.iterdir(), files.parts.iterdir()
-    query, nobody = ["query", "select 1 from results"], ["gc", "--unused", "0"]
-    for place in (folder / "store.json", files.manifest, entry, part):
-        mode = place.stat().st_mode
-        place.chmod(0)
-        for words in (["list"], query, nobody, ["verify"]):
-            done = ssdlab_process(
-                "results", *words, "--store", folder, cwd=tmp_path, limit=as_a_user
-            )
-            # Of damage the command goes on; that is then its result.
-            goes_on = {entry: ["verify"], part: ["verify", "gc"]}.get(place, [])
-            code = 1 if words[0] in goes_on else 2
-            assert done.returncode == code, (place, words, done.stderr)
-            assert told(done).startswith(f"error: {place}: "), (words, done.stderr)
-        place.chmod(mode)
+    places = {"manifest": files.manifest, "entry": entry, "part": part}
+    place = places.get(what, folder / what)
+    mode = place.stat().st_mode
+    place.chmod(0)
+    commands = (["list"], ["query", "select 1 from results"], ["gc", "--unused", "0"], ["verify"])
+    every = done_by_a_user(folder, *(["results", *one] for one in commands))
+    place.chmod(mode)
+    # Of damage a command goes on; that is then its result.
+    goes_on = {"entry": ["verify"], "part": ["verify", "gc"]}.get(what, [])
+    for words, done in zip(commands, every, strict=True):
+        assert done.returncode == (1 if words[0] in goes_on else 2), (words, done.stderr)
+        assert told(done).startswith(f"error: {place}: "), words
+    assert len(files_of(folder).entries()) == 1, "nothing is removed"
 
 
 # ---------------------------------------------------------------- damage
