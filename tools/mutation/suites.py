@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
@@ -129,16 +128,10 @@ def cargo(
     tree: Path, target: Path, *words: str, **environment: str
 ) -> tuple[bool, list[dict[str, object]]]:
     """Run cargo; whether it succeeded, and its messages."""
-    done = subprocess.run(
-        [os.environ.get("CARGO", "cargo"), *words, "--locked", "--message-format=json"],
-        cwd=tree,
-        env=os.environ | QUICKLY | environment | {"CARGO_TARGET_DIR": str(target)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        check=False,
-    )
-    return done.returncode == 0, [json.loads(line) for line in done.stdout.splitlines()]
+    command = [os.environ.get("CARGO", "cargo"), *words, "--locked", "--message-format=json"]
+    environment = QUICKLY | environment | {"CARGO_TARGET_DIR": str(target)}
+    ended = bounded.run(command, tree, environment, Limits(LONGEST_S))
+    return ended.code == 0, [json.loads(line) for line in ended.output.splitlines()]
 
 
 def errors_of(messages: list[dict[str, object]]) -> str:
