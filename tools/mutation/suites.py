@@ -36,6 +36,8 @@ PATIENCE, LEAST_S = 8, 3
 # A test that neither ends nor computes.
 LONGEST_S = 1200
 MEMORY = 6 << 30
+# Of pytest: all tests of a file are slow.
+NO_TEST = 5
 FAILED = r"test (\S+).*FAILED$|FAILED (\S+)"
 # Crates to the right of a crate whose tests run it as well.
 ALSO_TESTED_BY = {"ssd-core": ["ssd-run"]}
@@ -260,7 +262,8 @@ def run(suite: Suite, selected: str, cpu_s: float) -> tuple[str, float]:
     ended = bounded.run(suite.command, suite.folder, environment, limits, stop_at=FAILED)
     if ended.stopped_by:
         return ended.stopped_by[1] or ended.stopped_by[2], ended.cpu_s
-    return "(time)" if ended.hung else "(crash)" if ended.code else "", ended.cpu_s
+    fails = ended.code not in (0, NO_TEST)
+    return "(time)" if ended.hung else "(crash)" if fails else "", ended.cpu_s
 
 
 def measure(suite: Suite, longest_s: float) -> str:
