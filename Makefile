@@ -75,22 +75,26 @@ golden: build .venv/checks.stamp ## accept the golden runs as they are now; read
 
 BASE ?= main
 CARGO_MUTANTS := target/cargo-mutants/bin/cargo-mutants
-mutants: mutants-python $(CARGO_MUTANTS) ## change the lines that differ from BASE (main): does a test notice?
-	nice -n 15 $(BIN)/python tools/mutants.py changed $(BASE) --tool $(CARGO_MUTANTS)
+MUTANTS := $(BIN)/python tools/mutants.py --tool $(CARGO_MUTANTS)
+PYTHON_MUTANTS := $(BIN)/python tools/python_mutants.py
+# Survivors in one of the two are no reason to leave out the other; an interrupt is.
+BOTH = code=0; $(1) || code=$$?; [ $$code = 130 ] || $(2) || code=$$?; exit $$code
 
-mutants-sample: mutants-python-sample $(CARGO_MUTANTS) ## the same for a fixed random sample; hours, and it resumes
-	nice -n 15 $(BIN)/python tools/mutants.py sample --tool $(CARGO_MUTANTS)
+mutants: build .venv/mutants.stamp $(CARGO_MUTANTS) ## change the lines that differ from BASE (main): does a test notice?
+	$(call BOTH,nice -n 15 $(PYTHON_MUTANTS) changed $(BASE),nice -n 15 $(MUTANTS) changed $(BASE))
+
+mutants-sample: build .venv/mutants.stamp $(CARGO_MUTANTS) ## the same for a fixed random sample; hours, and it resumes
+	$(call BOTH,nice -n 15 $(PYTHON_MUTANTS) sample,nice -n 15 $(MUTANTS) sample)
 
 mutants-python: build .venv/mutants.stamp ## `mutants`, of Python and the pages only
-	nice -n 15 $(BIN)/python tools/python_mutants.py changed $(BASE)
+	nice -n 15 $(PYTHON_MUTANTS) changed $(BASE)
 
 mutants-python-sample: build .venv/mutants.stamp ## `mutants-sample`, of these only
-	nice -n 15 $(BIN)/python tools/python_mutants.py sample
+	nice -n 15 $(PYTHON_MUTANTS) sample
 
 # Half of ten minutes for the crates and half for Python; what they build comes before.
 mutants-some: build .venv/mutants.stamp $(CARGO_MUTANTS) ## some of `mutants`, drawn by a seed, in about ten minutes
-	$(BIN)/python tools/mutants.py changed $(BASE) --budget 300 --tool $(CARGO_MUTANTS)
-	$(BIN)/python tools/python_mutants.py changed $(BASE) --budget 300
+	$(call BOTH,$(MUTANTS) changed $(BASE) --budget 300,$(PYTHON_MUTANTS) changed $(BASE) --budget 300)
 
 seeded-bugs: build .venv/checks.stamp ## is every seeded bug caught? TENTH=today: a tenth of them
 	$(BIN)/python tools/seeded_bugs.py $(if $(TENTH),--tenth $(TENTH))
@@ -198,8 +202,9 @@ tools-present:
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r $<
 	@touch $@
 
+# It lists mutants, which takes a second: not optimised it is built in half the time.
 $(CARGO_MUTANTS): tools/mutation/listing.py
-	$(CARGO) install --quiet --locked --root target/cargo-mutants cargo-mutants \
+	CARGO_PROFILE_DEV_DEBUG=0 $(CARGO) install --quiet --locked --debug --root target/cargo-mutants cargo-mutants \
 	    --version $$(sed -n 's/^VERSION = "\(.*\)"/\1/p' $<)
 	@touch $@
 

@@ -7,10 +7,15 @@ import re
 import resource
 import signal
 import subprocess
+import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+
+IDLE = 0.01
+"""What uses less of a processor waits for something that does not come."""
 
 
 @dataclass(frozen=True)
@@ -18,7 +23,10 @@ class Limits:
     """What a command may take."""
 
     longest_s: float
-    """Elapsed time, of the command and all that it starts."""
+    """Elapsed time in which the command and all that it starts must compute something, or end.
+
+    A busy machine makes them slow, and does not stop them.
+    """
     cpu_s: float | None = None
     """Processor time of each process."""
     memory: int | None = None
@@ -54,6 +62,29 @@ class Ended:
         return self.stopped_by is None and self.code in signals
 
 
+def _watch(session: int, longest_s: float, ended: threading.Event) -> None:
+    """Kill the processes of a session when all of them wait."""
+    before = 0.0
+    while not ended.wait(longest_s):
+        now = _cpu_s(session)
+        if now - before < IDLE * longest_s:
+            with suppress(ProcessLookupError):
+                os.killpg(session, signal.SIGKILL)
+            return
+        before = now
+
+
+def _cpu_s(session: int) -> float:
+    """Processor time of the processes of a session; 0 where the system does not say."""
+    ticks = 0
+    for file in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            # After the name: state, parent, group, session; from the 11th on, times.
+            words = file.read_text(encoding="utf-8").rpartition(")")[2].split()
+            ticks += sum(map(int, words[11:15])) if int(words[3]) == session else 0
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
 def run(
     command: Sequence[str],
     folder: Path,
@@ -80,18 +111,48 @@ def run(
         preexec_fn=limits.impose,
     )
     assert process.stdout is not None
-    watchdog = threading.Timer(limits.longest_s, os.killpg, (process.pid, signal.SIGKILL))
-    watchdog.start()
+    ended = threading.Event()
+    threading.Thread(target=_watch, args=(process.pid, limits.longest_s, ended)).start()
     lines, stopped_by = [], None
-    for line in process.stdout:
-        lines.append(line)
-        stopped_by = re.match(stop_at, line) if stop_at else None
-        if stopped_by:
+    try:
+        for line in process.stdout:
+            lines.append(line)
+            stopped_by = re.match(stop_at, line) if stop_at else None
+            if stopped_by:
+                os.killpg(process.pid, signal.SIGKILL)
+                break
+        code = process.wait()
+    except BaseException:
+        with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-            break
-    code = process.wait()
-    watchdog.cancel()
+        process.wait()
+        raise
+    finally:
+        ended.set()
     process.stdout.close()
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return Ended(code, "".join(lines), stopped_by, spent)
+
+
+def interruptible(main: Callable[[], int], kept: str) -> int:
+    """The exit code of a command; if a signal ends it, what it has started ends, too.
+
+    `kept` says what is left of it.
+    """
+    signals: list[int] = []
+
+    def end(number: int, _: object) -> None:
+        signals.append(number)
+        raise KeyboardInterrupt
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, end)
+    try:
+        return main()
+    except BaseException:
+        # A library may have made another exception of it.
+        if not signals:
+            raise
+        print(f"\ninterrupted: {kept}", file=sys.stderr)
+        return 130

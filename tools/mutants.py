@@ -2,7 +2,7 @@
 """Mutation testing of the crates: which changed operator, value or branch does no test notice.
 
     python tools/mutants.py sample [CRATE ...]     a fixed random sample of each crate
-    python tools/mutants.py changed BASE           every mutant of the lines changed since BASE
+    python tools/mutants.py changed [BASE]         every mutant of the lines changed since BASE
     python tools/mutants.py changed BASE --budget SECONDS      some of them, drawn by SEED
 
 cargo-mutants generates the mutants; `make mutants` installs the version that
@@ -10,55 +10,66 @@ cargo-mutants generates the mutants; `make mutants` installs the version that
 build, and a variable of the environment selects one. Each suite runs once without a mutant, which
 shows the mutants it reaches; a mutant meets only those suites, the quickest first, until a test
 fails. One that needs 8 times the processor time of the suite counts as caught. The bindings have
-no tests of their own: Python's run on a build of theirs.
+no tests of their own: Python's run on a build of theirs. Of a sample, the first mutants of every
+crate are judged before the others.
 
 Results are kept, and what has one is not run again unless the mutated function has changed, or the
 test that caught the mutant: of samples in `tools/mutation/results.jsonl`, from which `make docs`
 writes docs/mutants.md; of changes in `target/mutants/changed.jsonl`. `--again` forgets the
 survivors, to run them after tests were added, and `--quick` leaves out suites of more than 3 s:
-most mutants are caught without them. With a budget, suites of more than 20 s are left out, too.
-What has not met all suites is undecided. Mutants that change nothing
-anybody can see are listed with the reason in `tools/mutation/equivalent.txt`. Prints the survivors
-and, for each crate, how many were caught. Exit code 1 if a survivor is not explained, 2 if the
-tests fail without a mutant, or a crate is in no sample.
+most mutants are caught without them. A budget is of the time after the build. Half of it is spent
+on the suites without a mutant, beginning with those that name a changed module; suites of more
+than 20 s, and those that were not reached, are left out. What has not met all suites is undecided.
+Mutants that change nothing anybody can see are listed with the reason in
+`tools/mutation/equivalent.txt`. Prints the survivors and, for each crate, how many were caught.
+Exit code 1 if a survivor is not explained, 2 if the tests fail without a mutant, or a crate is in
+no sample.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import math
 import os
 import re
-import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+import bounded
+from mutation.command import check_names, fork_of, git
 from mutation.listing import SAMPLE, SEED, Mutant, drawn, mutants
 from mutation.page import KEPT, is_stale
-from mutation.results import Origin, Results, reasons
-from mutation.suites import Suite, cargo, copy_sources, judge, measure, prepare, suites, sync
+from mutation.results import AT_FIRST, Origin, Results, reasons
+from mutation.suites import (
+    ALONE,
+    ALONE_TARGET,
+    TARGET,
+    TREE,
+    WORK,
+    Suite,
+    cargo,
+    copy_sources,
+    judge,
+    measure,
+    prepare,
+    rebuilt,
+    suites,
+    sync,
+)
 from mutation.witness import witness
 
 ROOT = Path(__file__).resolve().parent.parent
-WORK = ROOT / "target" / "mutants"
 QUICK_S, BUDGETED_S = 3.0, 20.0
+# Of a suite without a mutant.
+MEASURED_S = 3600.0
 # Of a crate, whatever the budget is; and at most so many, as all are compiled into one build.
 LEAST, MOST = 3, 150
 EQUIVALENT = ROOT / "tools" / "mutation" / "equivalent.txt"
-
-
-def git(*words: str) -> str:
-    """What git says; exit if it fails."""
-    done = subprocess.run(
-        ["git", "-C", str(ROOT), *words], capture_output=True, text=True, check=False
-    )
-    if done.returncode:
-        print(f"git {' '.join(words)}: {done.stderr.strip()}", file=sys.stderr)
-        sys.exit(2)
-    return done.stdout
 
 
 def changed_lines(diff: str) -> Counter[str]:
@@ -85,16 +96,18 @@ def changed_lines(diff: str) -> Counter[str]:
 
 def changed(tool: str, base: str) -> list[Mutant]:
     """The mutants of the lines that differ from where this branch left `base`."""
-    diff = git("diff", git("merge-base", base, "HEAD").strip(), "--", "crates")
+    diff = git("diff", fork_of(base, "crates/*/src/*.rs"), "--", "crates")
     lines = changed_lines(diff)
     with tempfile.NamedTemporaryFile("w", suffix=".diff") as file:
         file.write(diff)
         file.flush()
-        found = mutants(ROOT, tool, list(SAMPLE), "--in-diff", file.name) if lines else []
+        listed = mutants(ROOT, tool, list(SAMPLE), "--in-diff", file.name) if lines else []
+    if not lines:
+        print(f"no line of the crates differs from {base}")
     for crate, count in lines.items():
-        made = sum(mutant.crate == crate for mutant in found)
+        made = sum(mutant.crate == crate for mutant in listed)
         print(f"{crate}: {count} changed lines, {made} mutants", flush=True)
-    return found
+    return listed
 
 
 class CrateResults(Results):
@@ -106,17 +119,23 @@ class CrateResults(Results):
         super().__init__(path, forgotten, lambda area, by: witness(ROOT, area, by), origin)
         self.longest_s = longest_s
 
-    def judge(self, mutant: Mutant, ready: list[Suite], number: int) -> None:
+    def judge(self, mutant: Mutant, ready: Iterable[Suite], number: int) -> None:
         """Run a mutant and note the result."""
         verdict, by, cpu_s = judge(ready, number, self.longest_s)
         self.add(mutant, verdict, by, cpu_s)
 
 
-def baseline(crate: str, ready: list[Suite], longest_s: float) -> list[Suite]:
-    """The suites, measured, the quickest first."""
+def baseline(
+    crate: str, ready: list[Suite], longest_s: float, until: float = math.inf
+) -> list[Suite]:
+    """The suites, measured, the quickest first; those not reached by a time of the clock: never."""
     for suite in ready:
+        if time.monotonic() > until:
+            suite.cpu_s = math.inf
+            print(f"{crate} {suite.name}: left out, as half of the time is over", flush=True)
+            continue
         # What survives the others is then undecided: `--quick` says so of suites that it measures.
-        failed = measure(suite, longest_s if longest_s > QUICK_S else 3600)
+        failed = measure(suite, BUDGETED_S if longest_s == BUDGETED_S else MEASURED_S)
         left_out = failed == "(time)" and suite.cpu_s > longest_s
         print(
             f"{crate} {suite.name}: {suite.cpu_s:.1f} s, {len(suite.reaches)} reached"
@@ -129,17 +148,19 @@ def baseline(crate: str, ready: list[Suite], longest_s: float) -> list[Suite]:
     return sorted(ready, key=lambda suite: suite.cpu_s)
 
 
-def tree_and_target(name: str) -> tuple[Path, Path]:
-    """Folders of some sources and of their build.
+def naming(ready: list[Suite], mutants_of: list[Mutant]) -> list[Suite]:
+    """The suites, those first that name the files of the mutants most often."""
+    stems = {Path(mutant.file).stem for mutant in mutants_of} - {"mod", "lib"}
 
-    If builds shared a folder, cargo would take a library built from other sources for theirs.
-    """
-    return WORK / name, WORK / f"{name}.build"
+    def rank(suite: Suite) -> tuple[int, str]:
+        words = Counter(re.findall(r"[a-z0-9]+", f"{suite.name} {suite.text()}"))
+        return -sum(words[word] for stem in stems for word in stem.split("_")), suite.name
+
+    return sorted(ready, key=rank)
 
 
 def run_alone(mutant: Mutant, ready: list[Suite], results: CrateResults) -> None:
     """Judge a mutant that needs a build of its own."""
-    tree, target = tree_and_target(f"{mutant.crate}.alone")
     with tempfile.TemporaryDirectory() as folder:
         fresh = Path(folder)
         copy_sources(ROOT, fresh)
@@ -147,69 +168,99 @@ def run_alone(mutant: Mutant, ready: list[Suite], results: CrateResults) -> None
         text = path.read_text(encoding="utf-8")
         first, last = mutant.span
         path.write_text(text[:first] + mutant.replacement + text[last:], encoding="utf-8")
-        sync(fresh, tree)
-    compiles, _ = cargo(tree, target, "check", "-p", mutant.crate, "--lib")
+        sync(fresh, ALONE)
+    compiles, _ = cargo(ALONE, ALONE_TARGET, "check", "-p", mutant.crate, "--lib")
     if not compiles:
         results.add(mutant, "unviable", "", 0)
         return
-    built = {suite.name: suite for suite in suites(ROOT, tree, target, mutant.crate)}
-    order = [built[suite.name] for suite in ready]
-    for suite, known in zip(order, ready, strict=True):
-        suite.cpu_s, suite.reaches = known.cpu_s, frozenset([0])
-    results.judge(mutant, order, 0)
+    results.judge(mutant, rebuilt(ready, ROOT, ALONE, ALONE_TARGET), 0)
+
+
+def is_viable(mutant: Mutant, results: Results) -> bool:
+    """Whether it compiles, as far as that is known."""
+    known = results.of(mutant)
+    return known is None or known["verdict"] != "unviable"
 
 
 def wanted(order: list[Mutant], results: Results, most: int) -> list[Mutant]:
     """The first `most` of the order that compile, as far as that is known."""
-
-    def viable(mutant: Mutant) -> bool:
-        known = results.of(mutant)
-        return known is None or known["verdict"] != "unviable"
-
-    return [mutant for mutant in order if viable(mutant)][:most]
+    return [mutant for mutant in order if is_viable(mutant, results)][:most]
 
 
-def run_crate(
-    crate: str, order: list[Mutant], most: int, results: CrateResults, until: float = math.inf
-) -> None:
-    """Judge the mutants of one crate that have no result yet, until a time of the clock."""
-    if all(results.of(m) for m in wanted(order, results, most)):
-        return
-    tree, target = tree_and_target(crate)
-    # All of them, those with a result too: so the sources stay the same while tests are added.
-    numbered = dict(enumerate(order, start=1))
-    left_out = prepare(ROOT, tree, target, [*numbered.items()])
-    print(f"{crate}: {len(order)} mutants, {len(left_out)} need a build of their own", flush=True)
-    ready = baseline(crate, suites(ROOT, tree, target, crate), results.longest_s)
-    held = [number for number in numbered if number not in left_out]
-    run = 0
-    # A build of its own takes long: last, and then what replaces those that do not compile.
-    for number in [*held, *sorted(left_out), *held]:
-        mutant = numbered[number]
-        if mutant in wanted(order, results, most) and not results.of(mutant):
-            if time.monotonic() > until and run >= LEAST:
-                return
-            run += 1
-            if number in left_out:
-                run_alone(mutant, ready, results)
-            else:
-                results.judge(mutant, ready, number)
+class Orders:
+    """The mutants of each crate in the order in which they are judged, all in one build."""
+
+    def __init__(self, orders: Mapping[str, list[Mutant]], results: CrateResults) -> None:
+        self.orders = orders
+        self.results = results
+        # Those with a result too: so the sources stay the same while tests are added.
+        self.numbered = dict(enumerate(itertools.chain(*orders.values()), start=1))
+        self.alone: set[int] = set()
+        self.built: dict[str, list[Suite]] = {}
+        self.measured: dict[str, list[Suite]] = {}
+
+    def build(self, crate: str) -> None:
+        """Build all mutants, and the suites of a crate."""
+        if not self.built:
+            self.alone = prepare(ROOT, TREE, TARGET, [*self.numbered.items()])
+            count = f"{len(self.numbered)} mutants, {len(self.alone)}"
+            print(f"{count} need a build of their own", flush=True)
+        if crate not in self.built:
+            self.built[crate] = suites(ROOT, TREE, TARGET, crate)
+
+    def suites(self, crate: str, until: float) -> list[Suite]:
+        """The suites of a crate, measured."""
+        if crate not in self.measured:
+            ready = naming(self.built[crate], self.orders[crate])
+            self.measured[crate] = baseline(crate, ready, self.results.longest_s, until)
+        return self.measured[crate]
+
+    def is_judged(self, crate: str, most: int) -> bool:
+        """Whether the first `most` of a crate that compile have a result."""
+        return all(map(self.results.of, wanted(self.orders[crate], self.results, most)))
+
+    def judge(self, crate: str, most: int, budget_s: float = math.inf) -> None:
+        """Judge the first `most` of a crate that compile and have no result, or some of them."""
+        results, order = self.results, self.orders[crate]
+        if self.is_judged(crate, most):
+            return
+        self.build(crate)
+        began = time.monotonic()
+        ready = self.suites(crate, began + budget_s / 2)
+        mine = [number for number, mutant in self.numbered.items() if mutant.crate == crate]
+        alone = [number for number in mine if number in self.alone]
+        held = [number for number in mine if number not in self.alone]
+        run = 0
+        # A build of its own takes long: last, and then what replaces those that do not compile.
+        for number in [*held, *alone, *held]:
+            mutant = self.numbered[number]
+            if mutant in wanted(order, results, most) and not results.of(mutant):
+                if time.monotonic() > began + budget_s and (run >= LEAST or number in self.alone):
+                    continue
+                run += 1
+                if number in self.alone:
+                    run_alone(mutant, ready, results)
+                else:
+                    results.judge(mutant, ready, number)
+
+    def judge_within(self, budget_s: float) -> None:
+        """Judge mutants of each crate for its share of the time, builds not counted."""
+        crates = [*self.orders]
+        for at, crate in enumerate(crates):
+            order = self.orders[crate]
+            share = len(order) / sum(len(self.orders[other]) for other in crates[at:])
+            if not self.is_judged(crate, len(order)):
+                self.build(crate)
+            began = time.monotonic()
+            self.judge(crate, len(order), share * budget_s)
+            budget_s = max(0.0, budget_s - (time.monotonic() - began))
+            judged = sum(self.results.of(mutant) is not None for mutant in order)
+            said = f"{judged} of {len(order)} mutants judged, drawn by seed {SEED}"
+            print(f"{crate}: {said}", flush=True)
 
 
-def within(budget_s: float, orders: dict[str, list[Mutant]], results: CrateResults) -> None:
-    """Judge mutants of each crate in the order of the draw, for its share of the time."""
-    until = time.monotonic() + budget_s
-    for at, (crate, order) in enumerate(orders.items()):
-        share = len(order) / sum(map(len, [*orders.values()][at:]))
-        now = time.monotonic()
-        most = order[:MOST]
-        run_crate(crate, most, len(most), results, now + share * (until - now))
-        judged = sum(results.of(mutant) is not None for mutant in order)
-        print(f"{crate}: {judged} of {len(order)} mutants judged, drawn by seed {SEED}", flush=True)
-
-
-def main() -> int:
-    """Judge a sample or a change; 1 if a survivor is not explained."""
+def options_of(arguments: list[str] | None = None) -> argparse.Namespace:
+    """What is asked for; exit if it is nonsense."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("what", choices=["sample", "changed"])
     parser.add_argument("names", nargs="*", help="crates of the sample, or the base of the change")
@@ -220,36 +271,57 @@ def main() -> int:
         "--budget", type=float, metavar="SECONDS", help="of a change: about so long"
     )
     parser.add_argument("--table", action="store_true", help="run nothing, print what is known")
-    options = parser.parse_args()
-    longest_s = QUICK_S if options.quick else BUDGETED_S if options.budget else math.inf
-    known = reasons(EQUIVALENT)
-    if options.what == "sample":
-        origin = Origin.of(ROOT) if options.table else Origin.of_committed(ROOT)
-        results = CrateResults(KEPT, options.again, longest_s, origin)
-        results.forget(is_stale)
-        crates = options.names or list(SAMPLE)
-        found = mutants(ROOT, options.tool, crates)
-        orders = {crate: (drawn(found, crate), SAMPLE[crate]) for crate in crates}
-        if not options.table:
-            for crate, (order, most) in orders.items():
-                run_crate(crate, order, most, results)
-        chosen = {crate: wanted(order, results, most) for crate, (order, most) in orders.items()}
-        if not options.table:
-            results.tidy(chosen)
-        return 1 if results.table(chosen, known) else 0
+    options = parser.parse_args(arguments)
+    check_names(parser, options, SAMPLE)
+    return options
+
+
+def sample(options: argparse.Namespace, longest_s: float) -> int:
+    """Judge a sample; the number of survivors that nothing explains."""
+    origin = Origin.of(ROOT) if options.table else Origin.of_committed(ROOT)
+    results = CrateResults(KEPT, options.again, longest_s, origin)
+    results.forget(is_stale)
+    crates = options.names or [*SAMPLE]
+    listed = mutants(ROOT, options.tool, crates)
+    orders = {crate: drawn(listed, crate) for crate in crates}
+    if not options.table:
+        together = Orders(orders, results)
+        for first in (AT_FIRST, max(SAMPLE.values())):
+            for crate in crates:
+                together.judge(crate, min(first, SAMPLE[crate]))
+    chosen = {crate: wanted(orders[crate], results, SAMPLE[crate]) for crate in crates}
+    if not options.table:
+        # With those that do not compile, or they would be compiled again.
+        needless = {c: [m for m in orders[c] if not is_viable(m, results)] for c in crates}
+        results.tidy({crate: [*chosen[crate], *needless[crate]] for crate in crates})
+    return results.table(chosen, reasons(EQUIVALENT))
+
+
+def change(options: argparse.Namespace, longest_s: float) -> int:
+    """Judge a change; the number of survivors that nothing explains."""
     results = CrateResults(WORK / "changed.jsonl", options.again, longest_s, Origin.of(ROOT))
-    found = changed(options.tool, *(options.names or ["main"]))
-    every = {crate: [m for m in found if m.crate == crate] for crate in SAMPLE}
+    listed = changed(options.tool, *(options.names or ["main"]))
+    every = {crate: [m for m in listed if m.crate == crate] for crate in SAMPLE}
     every = {crate: order for crate, order in every.items() if order}
-    if options.budget:
-        every = {crate: sorted(order, key=lambda m: m.rank) for crate, order in every.items()}
-        within(options.budget, every, results)
+    if options.budget and not options.table:
+        ranked = {crate: sorted(order, key=lambda m: m.rank) for crate, order in every.items()}
+        together = Orders({crate: order[:MOST] for crate, order in ranked.items()}, results)
+        together.judge_within(options.budget)
     elif not options.table:
+        together = Orders(every, results)
         for crate, order in every.items():
-            run_crate(crate, order, len(order), results)
+            together.judge(crate, len(order))
     chosen = {crate: wanted(order, results, len(order)) for crate, order in every.items()}
-    return 1 if results.table(chosen, known) else 0
+    return results.table(chosen, reasons(EQUIVALENT))
+
+
+def main() -> int:
+    """Judge a sample or a change; 1 if a survivor is not explained."""
+    options = options_of()
+    longest_s = QUICK_S if options.quick else BUDGETED_S if options.budget else math.inf
+    judge_all = sample if options.what == "sample" else change
+    return 1 if judge_all(options, longest_s) else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(bounded.interruptible(main, "what is judged is kept, and the same command goes on"))

@@ -7,14 +7,15 @@
 
 Python is mutated by mutmut's operators, the page's scripts by those of `mutation/script_sites.py`.
 Of a line there is at most one mutant in a sample, drawn by the seed SEED. A mutant meets the tests
-that run its line, known from one run of the tests under coverage.py (`mutation/reach.py`), until
-one fails; if they use five times as much of the processor as without a mutant, it counts as caught.
+that run its line, known from a run of each file of tests under coverage.py (`mutation/reach.py`),
+until one fails. What needs five times the processor time of the tests counts as caught.
 
 Results are kept, and what has one is not run again unless the test that caught the mutant has
 changed: of samples in `tools/mutation/results.jsonl`, from which `make docs` writes
 docs/mutants.md; of changes in `target/mutants/python.jsonl`. `--again` forgets the survivors, to
-run them after tests were added. With a budget, half of it is spent on which tests run which lines,
-beginning with those that name a changed module; what survives is undecided if not all are known.
+run them after tests were added. Which tests run which lines is measured when a mutant comes to
+them, first of those that name its module. With a budget no more are measured when it is spent:
+what survives those that are known is undecided.
 Mutants that change nothing anybody can see are listed with the reason in
 `tools/mutation/equivalent_python.txt`. Prints the survivors and, for each area, how many were
 caught. Exit code 1 if a survivor is not explained, 2 if the tests fail without a mutant.
@@ -37,10 +38,11 @@ from pathlib import Path
 import bounded
 from bounded import Limits
 from mutation import python_sites, script_sites
+from mutation.command import check_names, fork_of, git
 from mutation.page import KEPT, is_stale
 from mutation.python_sites import Change, compiles
-from mutation.reach import Reached, measured, tests_of
-from mutation.results import Origin, Results, reasons
+from mutation.reach import MOST_S, PAGE_SCRIPTS, Tests, tests_of
+from mutation.results import AT_FIRST, Origin, Results, reasons
 from mutation.witness import witness
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -54,9 +56,11 @@ LEFT_OUT = ("bench", "validation", "kv/bench.py")
 LEFT_OUT_FILES = tuple(f"python/ssdlab/{name}" for name in LEFT_OUT)
 # Of the papers: numbers transcribed from them, which docs/papers shows. Functions are mutated.
 TRANSCRIBED = ("reproduce/papers",)
-AT_FIRST = 2
+FIRST_FILES = 2
 # Times the processor time of the tests without a mutant, and at least so many seconds: it hangs.
 PATIENCE, LEAST_S = 5, 60
+# What the tests of the scripts take.
+SCRIPTS_S = 30.0
 # Tests that neither end nor compute.
 LONGEST_S = 1800
 # Mutants that are judged whatever the budget is.
@@ -143,15 +147,10 @@ def viable(mutant: Mutant) -> bool:
 
 def changed(base: str) -> list[Mutant]:
     """The mutants of the lines that differ from where this branch left `base`."""
-    git = ["git", "-C", str(ROOT)]
-    fork = subprocess.run([*git, "merge-base", base, "HEAD"], capture_output=True, text=True)
-    if fork.returncode:
-        print(f"git merge-base {base} HEAD: {fork.stderr.strip()}", file=sys.stderr)
-        sys.exit(2)
-    command = [*git, "diff", "-U0", fork.stdout.strip(), "--", "python"]
-    lines = changed_lines(
-        subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    )
+    fork = fork_of(base, "python/ssdlab/*.py", "python/ssdlab/*.js")
+    lines = changed_lines(git("diff", "-U0", fork, "--", "python"))
+    if not lines:
+        print(f"no line of the Python package differs from {base}")
     known = {path.relative_to(ROOT).as_posix() for _, path in sources()}
     for file in sorted({*lines} - known):
         why = (
@@ -189,29 +188,32 @@ def function_lines(source: str) -> set[int]:
     return inside
 
 
-def judge(mutant: Mutant, reached: list[Reached], tree: Path) -> tuple[str, str]:
-    """Verdict, and the first test that failed."""
-    source = (ROOT / mutant.file).read_text(encoding="utf-8")
-    lines = {mutant.change.line}
-    # A constant is used by the functions of its module.
-    if not mutant.change.in_function and mutant.file.endswith(".py"):
-        lines = function_lines(source)
-    tests, usual_s = tests_of(reached, mutant.file, lines)
-    if not tests:
-        return "survived", "no test runs it"
-    path = tree / mutant.file
+def judge(mutant: Mutant, tests: Tests, tree: Path, until: float) -> tuple[str, str]:
+    """Verdict, and the first test that failed; no test is measured after a time of the clock."""
+    path, source = tree / mutant.file, (ROOT / mutant.file).read_text(encoding="utf-8")
     try:
         path.write_text(mutant.change.made(source), encoding="utf-8")
-        # Most are caught by the first files: the others need not be imported.
-        first = list(dict.fromkeys(test.partition("::")[0] for test in tests))[:AT_FIRST]
-        early = [test for test in tests if test.startswith(tuple(first))]
-        late = [test for test in tests if test not in early]
-        verdict, by = "survived", ""
-        for batch in filter(None, (early, late)):
-            verdict, by = run_tests(batch, max(LEAST_S, PATIENCE * usual_s), tree)
-            if verdict != "survived":
-                break
-        return verdict, by
+        if mutant.file.endswith(".js"):
+            return run_tests([PAGE_SCRIPTS], PATIENCE * SCRIPTS_S, tree)
+        lines = {mutant.change.line}
+        # A constant is used by the functions of its module.
+        if not mutant.change.in_function:
+            lines = function_lines(source)
+        left_s = MOST_S
+        for reached in tests.in_turn(path.stem, until):
+            chosen, usual_s = tests_of(reached, mutant.file, lines, left_s)
+            left_s -= usual_s
+            # Most are caught by the first files: the others need not be imported.
+            first = list(dict.fromkeys(test.partition("::")[0] for test in chosen))[:FIRST_FILES]
+            early = [test for test in chosen if test.startswith(tuple(first))]
+            late = [test for test in chosen if test not in early]
+            for batch in filter(None, (early, late)):
+                verdict, by = run_tests(batch, max(LEAST_S, PATIENCE * usual_s), tree)
+                if verdict != "survived":
+                    return verdict, by
+        if left_s == MOST_S and tests.are_known():
+            return "survived", "no test runs it"
+        return ("survived" if left_s <= 0 or tests.are_known() else "quick"), ""
     finally:
         path.write_text(source, encoding="utf-8")
 
@@ -233,21 +235,19 @@ def run_tests(tests: list[str], most_s: float, tree: Path) -> tuple[str, str]:
     return "caught", failed[1] if failed else files
 
 
-def judge_all(todo: list[Mutant], results: Results, budget_s: float, wanted: set[str]) -> None:
+def judge_all(todo: list[Mutant], results: Results, budget_s: float) -> None:
     """Judge mutants in their order: LEAST of them, and then more as long as the budget lasts."""
-    began = time.monotonic()
-    reached, is_all = measured(ROOT, WORK, began + budget_s / 2, wanted)
+    until = time.monotonic() + budget_s
+    tests = Tests(ROOT, WORK)
     tree = WORK / "package"
     shutil.rmtree(tree, ignore_errors=True)
     unwanted = shutil.ignore_patterns("__pycache__")
     shutil.copytree(ROOT / "python", tree / "python", ignore=unwanted)
     for at, mutant in enumerate(todo):
         start = time.monotonic()
-        if at >= LEAST and start > began + budget_s:
+        if at >= LEAST and start > until:
             break
-        verdict, by = judge(mutant, reached, tree)
-        if verdict == "survived" and not is_all:
-            verdict, by = "quick", ""
+        verdict, by = judge(mutant, tests, tree, until)
         results.add(mutant, verdict, by, time.monotonic() - start)
 
 
@@ -262,6 +262,7 @@ def main() -> int:
     )
     parser.add_argument("--table", action="store_true", help="run nothing, print what is known")
     options = parser.parse_args()
+    check_names(parser, options, SAMPLE)
     is_sample = options.what == "sample"
     results = Results(
         KEPT if is_sample else WORK / "python.jsonl",
@@ -274,18 +275,20 @@ def main() -> int:
         chosen = drawn(options.names or list(SAMPLE))
     else:
         chosen = sorted(changed(*(options.names or ["main"])), key=lambda mutant: mutant.rank)
-    todo = [m for m in chosen if not results.of(m)]
+    areas = {area: [m for m in chosen if m.area == area] for area in SAMPLE}
+    areas = {area: order for area, order in areas.items() if order}
+    # Of every area some first.
+    todo = [mutant for order in areas.values() for mutant in order[:AT_FIRST]]
+    todo += [mutant for order in areas.values() for mutant in order[AT_FIRST:]]
+    todo = [mutant for mutant in todo if not results.of(mutant)]
     if todo and not options.table:
-        files = {Path(mutant.file).stem for mutant in todo}
-        judge_all(todo, results, options.budget or math.inf, files)
+        judge_all(todo, results, options.budget or math.inf)
         judged = sum(results.of(mutant) is not None for mutant in chosen)
         print(f"{judged} of {len(chosen)} mutants judged, drawn by seed {SEED}", flush=True)
-    areas = {area: [m for m in chosen if m.area == area] for area in SAMPLE}
-    areas = {area: found for area, found in areas.items() if found}
     if is_sample and not options.table:
         results.tidy(areas)
     return 1 if results.table(areas, reasons(EQUIVALENT)) else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(bounded.interruptible(main, "what is judged is kept, and the same command goes on"))

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Seed bugs, one at a time, and see whether the tests catch each.
+"""Seed bugs, one at a time, and see whether the suite that each names catches it.
 
-    python tools/seeded_bugs.py [NAME ...] [--tenth K|today] [--target DIR]
+    python tools/seeded_bugs.py [NAME ...] [--tenth K|today]
 
 Each `tools/seeded_bugs/*.patch` changes a crate or the Python package. Those of the crates are
 compiled into one build (`mutation/schemata.py`), in which a variable of the environment selects
 one; what cannot be is built for itself. The suite that the first line of a patch names,
-`Caught by: SUITE`, runs on it, and if all of its tests pass the other integration tests of the
-crate, or test files of the package, until one fails. Each suite passes without any bug.
+`Caught by: SUITE`, an integration test of the crate or a test file of the package, passes without
+any bug, and one of its tests fails on this one.
 
 `--tenth` takes a tenth of the bugs, the same whatever others are added: K from 0 to 9, or that of
 the day. Prints a line for each bug: the test that caught it. Exit code 1 if a bug survives or a
@@ -33,107 +33,36 @@ from pathlib import Path
 import bounded
 from bounded import Limits
 from mutation.patches import as_mutants
-from mutation.suites import Suite, binaries, copy_sources, judge, measure, prepare, run, sync
+from mutation.suites import (
+    ALONE,
+    ALONE_TARGET,
+    TARGET,
+    TREE,
+    Suite,
+    binaries,
+    cargo,
+    copy_sources,
+    errors_of,
+    judge,
+    measure,
+    prepare,
+    run,
+    sync,
+)
 
 ROOT = Path(__file__).resolve().parent.parent
 PATCHES = ROOT / "tools" / "seeded_bugs"
-# By crate or Python package, the quickest first.
-SUITES = {
-    "ssd-core": [
-        "remap_functional",
-        "remap",
-        "collection",
-        "metamorphic",
-        "timing",
-        "functional_equals_timed",
-        "functional_random",
-        "naive_ftl",
-        "interconnect",
-        "conservation",
-        "linearizability",
-        "paper_schemes",
-        "host_side",
-        "wear",
-        "separation",
-        "separation_combined",
-        "superblocks",
-        "victims_by_class",
-        "victim_policies",
-        "fdp",
-        "snapshot_form",
-        "snapshot_contradictions",
-        "room",
-        "wake_up",
-        "mean_field",
-        "raid_reads",
-        "raid_any",
-        "raid_functional",
-        "raid_scheme",
-        "raid",
-        "raid_fail",
-        "raid_meanwhile",
-        "raid_relations",
-        "raid_buffer",
-        "power",
-        "power_runs",
-        "power_limits",
-        "power_preflush",
-        "power_time",
-        "power_records",
-        "counted",
-        "wear_rules",
-        "config_rules",
-    ],
-    "ssd-trace": ["stand_in_patterns"],
-    "ssd-run": ["push"],
-    "ssd-host": [
-        "call_by_call",
-        "event_by_event",
-        "acknowledged",
-        "file_layer",
-        "shared",
-        "report",
-        "machine",
-        "cuts",
-    ],
-    "ssd-kv": [
-        "logs",
-        "foreign",
-        "levels",
-        "policies",
-        "reuse",
-        "bad_input",
-        "read_only",
-        "model",
-        "damage",
-        "salvage",
-        "faults",
-    ],
-    "ssdlab": [
-        "test_stated_rules",
-        "test_stated_numbers",
-        "test_scoring",
-        "test_page_script",
-        "test_seeds",
-        "test_export",
-        "test_store_files",
-        "test_sweep",
-        "test_search",
-        "test_check_files",
-        "test_reproduce",
-    ],
-}
 # A bug that makes a test hang is caught too. The bound is on processor time, as a busy machine
 # takes longer; that on elapsed time is for what waits without end.
 LIMITS = Limits(longest_s=3600, cpu_s=400)
 
 
-class Stale(Exception):
-    """A patch that does not apply any more."""
-
-
 class FailsAlone(Exception):
     """A suite that fails without any bug."""
+
+
+class Unfit(Exception):
+    """A patch that does not apply any more, or with which the sources do not compile."""
 
 
 def hunks(patch: str) -> list[tuple[str, str, str]]:
@@ -160,19 +89,18 @@ def crate_of(patch: Path) -> str:
     return Path(file).parts[1]
 
 
-def suites_for(patch: Path) -> list[str]:
-    """The suites that may catch a patch, first the one that its head names."""
-    suites = SUITES[crate_of(patch)]
+def suite_of(patch: Path) -> str:
+    """The suite that the head of a patch names; "" if there is no such suite."""
     named = re.match(r"Caught by: (\w+)\n", patch.read_text(encoding="utf-8"))
-    if named is None:
-        return suites
-    if named[1] not in suites:
-        raise Stale(f"its head names {named[1]}, which is no suite of {crate_of(patch)}")
-    return [named[1], *(suite for suite in suites if suite != named[1])]
+    area = crate_of(patch)
+    folder, ending = ("tests/py", "py") if area == "ssdlab" else (f"crates/{area}/tests", "rs")
+    return named[1] if named and (ROOT / folder / f"{named[1]}.{ending}").exists() else ""
 
 
-def stale_hunk(patch: Path) -> str:
+def stale(patch: Path) -> str:
     """Why a patch does not apply; "" if it does."""
+    if not suite_of(patch):
+        return f"its first line is not `Caught by: SUITE` with a suite of {crate_of(patch)}"
     for file, old, _ in hunks(patch.read_text(encoding="utf-8")):
         count = (ROOT / file).read_text(encoding="utf-8").count(old)
         if count != 1:
@@ -196,23 +124,24 @@ def restore(before: list[tuple[Path, str]]) -> None:
         path.write_text(text, encoding="utf-8")
 
 
-def alone(patch: Path, suite: str, work: Path) -> str:
+def alone(patch: Path, suite: str) -> str:
     """The first test of a suite that fails on sources with the patch, in a build of its own."""
-    tree, target = work / "alone", work / "alone.build"
     with tempfile.TemporaryDirectory() as folder:
         copy_sources(ROOT, Path(folder))
         apply(patch, Path(folder))
-        sync(Path(folder), tree)
-    [built] = binaries(tree, target, crate_of(patch), "--test", suite)
+        sync(Path(folder), ALONE)
+    compiles, messages = cargo(ALONE, ALONE_TARGET, "check", "-p", crate_of(patch), "--lib")
+    if not compiles:
+        why = errors_of(messages).partition("\n")[0]
+        raise Unfit(f"DOES NOT COMPILE: {why}")
+    [built] = binaries(ALONE, ALONE_TARGET, crate_of(patch), "--test", suite)
     return run(built, "", LIMITS.cpu_s or 0)[0]
 
 
 class Together:
     """All bugs of the crates in one build, and suites as they are needed."""
 
-    def __init__(self, patches: list[Path], work: Path) -> None:
-        self.work = work
-        self.tree, self.target = work / "all", work / "all.build"
+    def __init__(self, patches: list[Path]) -> None:
         self.numbers = {patch: number for number, patch in enumerate(patches, start=1)}
         self.suites: dict[tuple[str, str], Suite] = {}
         numbered = []
@@ -223,12 +152,12 @@ class Together:
             numbered += [(number, part) for part in parts or []]
             if parts is None:
                 self.left_out.add(number)
-        self.left_out |= prepare(ROOT, self.tree, self.target, numbered)
+        self.left_out |= prepare(ROOT, TREE, TARGET, numbered)
 
     def suite(self, crate: str, name: str) -> Suite:
         """A suite, which passes without any bug."""
         if (crate, name) not in self.suites:
-            [suite] = binaries(self.tree, self.target, crate, "--test", name)
+            [suite] = binaries(TREE, TARGET, crate, "--test", name)
             failed = measure(suite, LIMITS.cpu_s or 0)
             if failed:
                 raise FailsAlone(f"{name} fails: {failed}")
@@ -239,7 +168,7 @@ class Together:
         """The first test of a suite that fails on a bug; "" if none does."""
         suite, number = self.suite(crate_of(patch), name), self.numbers[patch]
         if number in self.left_out:
-            return alone(patch, name, self.work)
+            return alone(patch, name)
         return judge([suite], number, math.inf)[1].partition(": ")[2]
 
 
@@ -302,52 +231,38 @@ def chosen(names: list[str], which: str | None) -> list[Path]:
     return found
 
 
-def verdict(patch: Path, bugs: Together | OfPython) -> tuple[bool, str]:
-    """Whether a bug is caught, and by what."""
-    try:
-        for suite in suites_for(patch):
-            failed = bugs.failure(patch, suite)
-            if failed:
-                return True, f"caught by {suite}: {failed}"
-    except Stale as stale:
-        return False, f"DOES NOT APPLY: {stale}"
-    return False, "NOT CAUGHT"
-
-
 def main() -> int:
     """Seed each bug in turn; 1 if one survives or no longer applies."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("names", nargs="*", help="bugs to seed (default: all)")
     parser.add_argument("--tenth", choices=[*map(str, range(10)), "today"], metavar="K")
-    parser.add_argument("--target", type=Path, default=ROOT / "target" / "seeded_bugs")
     options = parser.parse_args()
     patches = chosen(options.names, options.tenth)
-    missed = 0
-    for patch in [*patches]:
-        stale = stale_hunk(patch)
-        if stale:
-            print(f"{patch.stem:40}         DOES NOT APPLY: {stale}", flush=True)
-            patches.remove(patch)
-            missed += 1
-    count = len(patches) + missed
-    of_python = [patch for patch in patches if crate_of(patch) == "ssdlab"]
-    of_crates = [patch for patch in patches if patch not in of_python]
+    # All of them, whatever is asked for: so the build stays the same.
+    every = {patch: stale(patch) for patch in sorted(PATCHES.glob("*.patch"))}
+    of_crates = [p for p, why in every.items() if not why and crate_of(p) != "ssdlab"]
+    caught = 0
     with tempfile.TemporaryDirectory() as folder:
-        for mine in filter(None, (of_crates, of_python)):
-            is_python = mine is of_python
-            bugs = OfPython(Path(folder)) if is_python else Together(mine, options.target)
-            for patch in mine:
-                start = time.monotonic()
-                try:
-                    is_caught, words = verdict(patch, bugs)
-                except FailsAlone as failure:
-                    print(f"without any bug {failure}", file=sys.stderr)
-                    return 2
-                missed += not is_caught
-                print(f"{patch.stem:40} {time.monotonic() - start:4.0f} s  {words}", flush=True)
-    print(f"{count - missed} of {count} seeded bugs are caught")
-    return 1 if missed or not count else 0
+        bugs: dict[bool, Together | OfPython] = {}
+        for patch in sorted(patches, key=lambda patch: (crate_of(patch), patch)):
+            start, suite, is_python = time.monotonic(), suite_of(patch), patch not in of_crates
+            try:
+                if every[patch]:
+                    raise Unfit(f"DOES NOT APPLY: {every[patch]}")
+                if is_python not in bugs:
+                    bugs[is_python] = OfPython(Path(folder)) if is_python else Together(of_crates)
+                failed = bugs[is_python].failure(patch, suite)
+                words = f"caught by {suite}: {failed}" if failed else f"NOT CAUGHT by {suite}"
+                caught += bool(failed)
+            except Unfit as why:
+                words = str(why)
+            except FailsAlone as failure:
+                print(f"without any bug {failure}", file=sys.stderr)
+                return 2
+            print(f"{patch.stem:40} {time.monotonic() - start:4.0f} s  {words}", flush=True)
+    print(f"{caught} of {len(patches)} seeded bugs are caught")
+    return 0 if patches and caught == len(patches) else 1
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(bounded.interruptible(main, "`--tenth K` takes a tenth of the seeded bugs"))

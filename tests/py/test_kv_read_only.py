@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from running import refused, ssdlab_command
+from running import as_a_user, refused, ssdlab_command, ssdlab_process
 from ssdlab import kv
 
 
@@ -128,7 +128,78 @@ def test_readers_share_a_store_and_writers_do_not(tmp_path: Path) -> None:
     assert opens_elsewhere("write")
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="permissions do not bind root")
+OPEN_FOR_WRITING = """
+import sys
+from ssdlab import kv
+try:
+    kv.open(sys.argv[1])
+except kv.IoError as error:
+    print(error)
+"""
+
+
 def test_writing_to_such_a_folder_fails(folder: Path) -> None:
-    with pytest.raises(kv.IoError, match="cannot lock: Permission denied"):
+    before = _listing(folder)
+    command = [sys.executable, "-c", OPEN_FOR_WRITING, str(folder)]
+    done = subprocess.run(command, preexec_fn=as_a_user, check=True, capture_output=True, text=True)
+    assert done.stdout == f"{folder}/LOCK: cannot lock: Permission denied (os error 13)\n"
+    refused(
+        ssdlab_process("kv", "repair", folder, cwd=folder.parent, limit=as_a_user),
+        2,
+        f"{folder}/LOCK: cannot lock: Permission denied",
+    )
+    assert _listing(folder) == before
+
+
+HOLD = """
+import sys
+from ssdlab import kv
+db = kv.open("s")
+print("open", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_store_that_another_process_holds_is_left_alone(tmp_path: Path) -> None:
+    with kv.open(tmp_path / "s", create_if_missing=True) as db:
+        db.put(b"k", b"v")
+    command = [sys.executable, "-c", HOLD]
+    streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(command, cwd=tmp_path, text=True, **streams) as holder:
+        assert holder.stdout
+        assert holder.stdin
+        assert holder.stdout.readline() == "open\n"
+        before = _listing(tmp_path / "s")
+        said = "s: in use: another open store holds its lock"
+        for words in (["verify"], ["stats"], ["repair"]):
+            refused(ssdlab_command("kv", *words, "s", cwd=tmp_path), 2, said)
+        with pytest.raises(kv.LockedError, match=f"^{tmp_path}/{said}$"):
+            kv.destroy(tmp_path / "s")
+        assert _listing(tmp_path / "s") == before
+        holder.stdin.close()
+    with kv.open(tmp_path / "s") as db:
+        assert db.get(b"k") == b"v"
+
+
+@pytest.mark.parametrize("pattern", ["CURRENT", "MANIFEST-*", "*.ldb", "*.log"])
+def test_a_pipe_in_place_of_a_file_is_refused(pattern: str, folder: Path) -> None:
+    """Its reader would wait for a writer for ever."""
+    folder.chmod(0o755)
+    (place,) = folder.glob(pattern)
+    place.unlink()
+    os.mkfifo(place)
+    before = [path.name for path in folder.iterdir()]
+    done = ssdlab_process("kv", "verify", folder, cwd=folder.parent)
+    refused(done, 2, f"{place}: cannot ", ": expected a regular file")
+    assert [path.name for path in folder.iterdir()] == before
+
+
+def test_a_message_is_a_line_whatever_a_folder_is_called(tmp_path: Path) -> None:
+    folder = tmp_path / "a\nb"
+    with kv.open(folder, create_if_missing=True) as db:
+        db.put(b"k", b"v")
+    (folder / "CURRENT").write_text("nonsense")
+    with pytest.raises(kv.Error) as error:
         kv.open(folder)
+    assert "\n" not in str(error.value)
+    assert f"{tmp_path}/a\\nb/CURRENT: " in str(error.value)

@@ -6,6 +6,8 @@ Commands that hang are ended, with all that they have started.
 from __future__ import annotations
 
 import json
+import math
+import os
 import re
 import signal
 import subprocess
@@ -243,9 +245,10 @@ def test_a_table_is_withdrawn_when_its_code_has_changed(
 
     entries = [
         entry("caught", "levels: f"),
-        entry("hangs", "levels: f"),
-        entry("caught", "levels: gone"),
-        entry("unviable", ""),
+        entry("survived", "", "a.rs: g"),
+        entry("hangs", "levels: f", "a.rs: g"),
+        entry("caught", "levels: gone", "a.rs: h"),
+        entry("unviable", "", "a.rs: i"),
         entry("survived", "", "b.rs: g"),
     ]
     monkeypatch.setattr(page, "KEPT", tmp_path / "results.jsonl")
@@ -334,6 +337,16 @@ def test_a_command_that_hangs_is_ended_with_what_it_started() -> None:
     assert (ended.code, ended.hung) == (-signal.SIGXCPU, True)
 
 
+def test_a_command_that_is_slow_does_not_hang() -> None:
+    """It computes; a bound on elapsed time alone would end it on a busy machine."""
+    from bounded import Limits
+
+    program = "import time\nwhile time.process_time() < 1.2: pass"
+    assert _bounded(program, Limits(0.2)).code == 0
+    asleep = _bounded(f"{program}\ntime.sleep(600)", Limits(1))
+    assert asleep.hung
+
+
 def test_a_command_has_its_memory_and_ends_at_a_line() -> None:
     from bounded import Limits
 
@@ -346,10 +359,136 @@ def test_a_command_has_its_memory_and_ends_at_a_line() -> None:
     assert (ended.output, ended.hung) == ("FAILED it\n", False)
 
 
-def test_every_tree_of_sources_has_a_build_of_its_own() -> None:
-    from mutants import tree_and_target
-    from mutation.listing import SAMPLE
+def test_a_command_that_is_interrupted_leaves_nothing_running(tmp_path: Path) -> None:
+    """A signal ends what runs in a group of its own, at once, and the exit code says so."""
+    started = tmp_path / "started"
+    child = f"import os, time; open({str(started)!r}, 'w').write(str(os.getpid())); time.sleep(600)"
+    run = f"bounded.run([sys.executable, '-c', {child!r}], Path('.'), {{}}, bounded.Limits(600))"
+    program = "import sys; from pathlib import Path; import bounded\n"
+    program += f"sys.exit(bounded.interruptible(lambda: {run}.code, 'what is judged is kept'))"
+    for number in (signal.SIGINT, signal.SIGTERM):
+        started.unlink(missing_ok=True)
+        command = subprocess.Popen(
+            [sys.executable, "-c", program],
+            cwd=ROOT / "tools",
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        while not (started.exists() and started.read_text()):
+            time.sleep(0.05)
+        command.send_signal(number)
+        _, errors = command.communicate(timeout=HANG_S)
+        assert (command.returncode, errors) == (130, "\ninterrupted: what is judged is kept\n")
+        with pytest.raises(ProcessLookupError):
+            os.kill(int(started.read_text()), 0)
 
-    names = [name for crate in SAMPLE for name in (crate, f"{crate}.alone")]
-    folders = [folder for name in names for folder in tree_and_target(name)]
-    assert len(set(folders)) == 2 * len(names)
+
+def test_a_line_that_was_not_written_to_its_end_is_no_result(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from mutation.results import Results, entries_of
+
+    file = tmp_path / "results.jsonl"
+    one, two = (_mutant(SOURCE, "fn f", "+", sign) for sign in "-*")
+    first = Results(file)
+    first.add(one, "survived", "", 1)
+    first.add(one, "caught", "levels: f", 1)
+    whole = file.read_text()
+    file.write_text(whole + whole[:50])
+    again = Results(file)
+    assert again.of(one)
+    again.add(two, "survived", "", 1)
+    assert file.read_text().startswith(whole)
+    verdicts = [entry["verdict"] for entry in entries_of(file).values()]
+    assert verdicts == ["caught", "survived"], "the last one of a mutant counts"
+    file.write_text(whole + "<<<<<<< HEAD\n" + whole)
+    with pytest.raises(SystemExit) as end:
+        entries_of(file)
+    assert end.value.code == 2
+    assert f"{file}:3: is no result in JSON: remove the line" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["sample", "ssd-hots"], "ssd-hots: no sample; expected ssd-core, "),
+        (["sample", "ssd-hots"], "; did you mean ssd-host?"),
+        (["sample", "--budget", "9"], "--budget: only of a change"),
+        (["changed", "main", "HEAD"], "changed: one base is expected, not 2"),
+        (["changed", "no-such-branch"], "git merge-base no-such-branch HEAD: "),
+        (["sample", "--table", "--tool", "no-such-tool"], "no-such-tool: not found; `cargo "),
+        (["sample", "--table", "--tool", "false"], "` fails, see above"),
+    ],
+)
+def test_what_cannot_be_judged_is_refused(words: list[str], said: str) -> None:
+    command = [sys.executable, "tools/mutants.py", *words]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_source_that_git_does_not_know_is_not_skipped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from mutation import command
+
+    monkeypatch.setattr(command, "ROOT", tmp_path)
+    source = tmp_path / "crates/ssd-kv/src/a/new.rs"
+    source.parent.mkdir(parents=True)
+    who = ["-c", "user.name=n", "-c", "user.email=e@example.org"]
+    command.git("init", "--quiet")
+    command.git(*who, "commit", "--quiet", "--no-gpg-sign", "--allow-empty", "-m", "one")
+    source.write_text("fn f() {}\n")
+    with pytest.raises(SystemExit) as end:
+        command.fork_of("HEAD", "crates/*/src/*.rs")
+    assert end.value.code == 2
+    assert "`git add -N crates/ssd-kv/src/a/new.rs`" in capsys.readouterr().err
+    command.git("add", "-N", "crates/ssd-kv/src/a/new.rs")
+    fork = command.fork_of("HEAD", "crates/*/src/*.rs")
+    assert "+fn f() {}" in command.git("diff", fork, "--", "crates")
+
+
+def test_the_first_mutants_of_every_crate_come_before_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All are in one build, and one that does not compile gives its place to the next."""
+    import mutants
+    from mutation.listing import Mutant
+    from mutation.results import AT_FIRST, Origin
+    from mutation.suites import Suite
+
+    sizes = {"ssd-core": 30, "ssd-py": 25}
+    every = [
+        Mutant(crate, "f.rs", "f", (0, 1), (0, 2), "", f"{crate} {i}", "")
+        for crate in sizes
+        for i in range(60)
+    ]
+    built, judged = [], []
+
+    def judge(_ready: object, number: int, _longest_s: float) -> tuple[str, str, float]:
+        name = order[number].name
+        judged.append(name)
+        return ("unviable" if name == drawn[0].name else "survived"), "", 0.0
+
+    monkeypatch.setattr(mutants, "KEPT", tmp_path / "results.jsonl")
+    monkeypatch.setattr(mutants, "SAMPLE", sizes)
+    monkeypatch.setattr("mutation.listing.SAMPLE", sizes)
+    monkeypatch.setattr(Origin, "of_committed", lambda _: Origin("c0ffee", "2026-11-26"))
+    monkeypatch.setattr(mutants, "mutants", lambda *_: every)
+    monkeypatch.setattr(mutants, "prepare", lambda *given: built.append(given[3]) or set())
+    monkeypatch.setattr(mutants, "suites", lambda *_: [Suite("levels", [], tmp_path)])
+    monkeypatch.setattr(mutants, "measure", lambda _, limit: "" if limit < math.inf else "?")
+    monkeypatch.setattr(mutants, "judge", judge)
+    drawn = mutants.drawn(every, "ssd-core")
+    order = dict(enumerate([*drawn, *mutants.drawn(every, "ssd-py")], start=1))
+    mutants.sample(mutants.options_of(["sample"]), math.inf)
+    assert built == [[*order.items()]]
+    crates = [name.partition(" ")[0] for name in judged]
+    rounds = [("ssd-core", AT_FIRST + 1), ("ssd-py", AT_FIRST), ("ssd-core", 10), ("ssd-py", 5)]
+    assert crates == [crate for crate, count in rounds for _ in range(count)]
+    assert judged[: AT_FIRST + 1] == [mutant.name for mutant in drawn[: AT_FIRST + 1]]
+    judged.clear()
+    mutants.sample(mutants.options_of(["sample"]), math.inf)
+    assert not judged
+    assert len(built) == 1, "nothing is built where nothing is to be judged"

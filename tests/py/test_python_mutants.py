@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
@@ -97,6 +98,7 @@ def test_a_mutant_meets_the_tests_that_run_its_line_the_quickest_first() -> None
         {
             file: {"3": ["t/slow.py"], "9": [""]},
         },
+        {},
     )
     quick = Reached(
         "t/quick.py",
@@ -104,17 +106,57 @@ def test_a_mutant_meets_the_tests_that_run_its_line_the_quickest_first() -> None
         {
             file: {"3": ["t/quick.py::a", "t/quick.py::b"], "4": ["t/quick.py::b"]},
         },
+        {},
     )
-    long = Reached("t/long.py", {"t/long.py::a": MOST_S}, {file: {"3": ["t/long.py::a"]}})
+    long = Reached("t/long.py", {"t/long.py::a": MOST_S}, {file: {"3": ["t/long.py::a"]}}, {})
     every = [slow, quick, long]
     # Of a file that takes long half of the tests comes later; what exceeds the limit does not run.
-    tests, seconds = tests_of(every, file, {3})
+    tests, seconds = tests_of(every, file, {3}, MOST_S)
     assert tests == ["t/quick.py::b", "t/quick.py::a", "t/slow.py::b", "t/slow.py::a"]
     assert seconds == 39
-    assert tests_of(every, file, {4}) == (["t/quick.py::b"], 1)
-    assert tests_of(every, file, {9}) == ([], 0)
-    assert tests_of([long], file, {3}) == (["t/long.py::a"], MOST_S)
-    assert tests_of(every, "python/ssdlab/html/a.js", {1})[0] == ["tests/py/test_page_script.py"]
+    assert tests_of(every, file, {4}, MOST_S) == (["t/quick.py::b"], 1)
+    assert tests_of(every, file, {9}, MOST_S) == ([], 0)
+    assert tests_of([long], file, {3}, MOST_S) == (["t/long.py::a"], MOST_S)
+    assert tests_of(every, file, {3}, 3) == (["t/quick.py::b", "t/quick.py::a"], 3)
+    assert tests_of(every, file, {3}, 0) == ([], 0)
+
+
+def test_tests_are_measured_again_when_what_they_run_has_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise the tests of a line would be those of the line that had its number."""
+    from mutation import reach
+
+    measured: list[str] = []
+
+    def measure(root: Path, _work: Path, test: Path) -> reach.Reached:
+        measured.append(test.stem)
+        file = test.relative_to(root).as_posix()
+        names = [file, f"python/ssdlab/{test.stem[-1]}.py"]
+        return reach.Reached(file, {}, {}, {name: reach._digest(root / name) for name in names})
+
+    texts = {"tests/py/test_a.py": "1", "tests/py/test_b.py": "two.f()", "python/ssdlab/a.py": "1"}
+    for name, text in texts.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    (tmp_path / "python/ssdlab/b.py").write_text("two")
+    monkeypatch.setattr(reach, "_measure", measure)
+
+    def again(module: str = "", until: float = math.inf) -> list[str]:
+        measured.clear()
+        tests = reach.Tests(tmp_path, tmp_path / "work")
+        found = [one.file for several in tests.in_turn(module, until) for one in several]
+        assert tests.are_known() == (len(found) == 2) == (until > 0)
+        return measured
+
+    assert again(until=0) == []
+    assert again("two") == ["test_b", "test_a"], "the one that names the module is the first"
+    assert again() == []
+    (tmp_path / "python/ssdlab/b.py").write_text("\ntwo")
+    assert again() == ["test_b"]
+    (tmp_path / "tests/py/test_a.py").write_text("three")
+    assert again() == ["test_a"]
+    assert again() == []
 
 
 def test_the_sample_of_an_area_has_a_mutant_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -153,6 +195,7 @@ def test_changed_files_without_mutants_are_named(
     import python_mutants
 
     lines = {"python/ssdlab/bench/cases.py": {1, 2}, "python/ssdlab/py.typed": {1}}
+    monkeypatch.setattr(python_mutants, "fork_of", lambda *_: "HEAD")
     monkeypatch.setattr(python_mutants, "changed_lines", lambda _: lines)
     assert not python_mutants.changed("HEAD")
     assert capsys.readouterr().out.splitlines() == [

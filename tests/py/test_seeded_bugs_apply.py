@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -23,10 +24,8 @@ def test_the_text_a_bug_replaces_stands_once(patch: Path) -> None:
 
     hunks = seeded_bugs.hunks(patch.read_text(encoding="utf-8"))
     assert hunks, f"{patch.name} changes nothing"
-    for file, old, new in hunks:
-        source = (ROOT / file).read_text(encoding="utf-8")
-        assert source.count(old) == 1, f"{patch.name}: {file} has changed"
-        assert old != new
+    assert all(old != new for _, old, new in hunks)
+    assert not seeded_bugs.stale(patch)
 
 
 SOURCE = """\
@@ -98,3 +97,37 @@ def test_ten_tenths_are_all_bugs(capsys: pytest.CaptureFixture[str]) -> None:
         seeded_bugs.chosen(["no_such_bug"], None)
     assert end.value.code == 2
     assert "no no_such_bug.patch" in capsys.readouterr().err
+
+
+def test_a_bug_names_the_suite_that_catches_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import seeded_bugs
+
+    source = "python/ssdlab/versions.py"
+    line = (ROOT / source).read_text().splitlines(keepends=True)[0]
+    change = f"--- a/{source}\n+++ b/{source}\n@@ -1 +1 @@\n-{line}+# {line}"
+    for name, head in {
+        "a": "Caught by: test_seeds\n",
+        "b": "Caught by: test_no_such\n",
+        "c": "",
+        "d": "Caught by: test_tidy\n",
+    }.items():
+        (tmp_path / f"{name}.patch").write_text(head + change)
+    moved = change.replace(f"\n-{line}", f"\n-no {line}")
+    (tmp_path / "e.patch").write_text("Caught by: test_seeds\n" + moved)
+    monkeypatch.setattr(seeded_bugs, "PATCHES", tmp_path)
+    monkeypatch.setattr(sys, "argv", ["seeded_bugs.py"])
+    monkeypatch.setattr(
+        seeded_bugs.OfPython, "failure", lambda _, patch, name: name * (patch.stem == "a")
+    )
+    assert seeded_bugs.main() == 1
+    said = [line[49:] for line in capsys.readouterr().out.splitlines()]
+    unnamed = "DOES NOT APPLY: its first line is not `Caught by: SUITE` with a suite of ssdlab"
+    assert said[:5] == [
+        "caught by test_seeds: test_seeds",
+        unnamed,
+        unnamed,
+        "NOT CAUGHT by test_tidy",
+        f"DOES NOT APPLY: {source} holds the changed lines 0 times",
+    ]

@@ -3,7 +3,9 @@
 import json
 import os
 import shlex
+import signal
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +14,7 @@ import pyarrow
 import pytest
 
 import ssdlab
+from running import SMALL_TOML, as_a_user
 from ssdlab.store.collect import collect
 from ssdlab.store.files import Files
 from ssdlab.store.store import Store
@@ -87,9 +90,13 @@ def test_types_in_a_manifest_are_no_sql(folder: Path, tmp_path: Path) -> None:
     files = files_of(folder)
     (file,) = files.manifest.iterdir()
     held = json.loads(file.read_text())
-    evil = f"int) from x; copy (select 1) to '{tmp_path / 'evil.csv'}'; --"
+    # Without the check this is SQL as a whole, and writes the file before anything is confined.
+    row = "(select 1 as filename, 1 as file_row_number, '{}' as config, '{}' as report)"
+    evil = f"int) as x from {row}; copy (select 1) to '{tmp_path / 'evil.csv'}'; --"
     file.write_text(json.dumps({**held, "config": {**held["config"], "gc.more": evil}}))
-    assert command("query", "select 1 from results", store=folder).returncode == 2
+    done = command("query", "select 1 from results", store=folder)
+    assert (done.returncode, "is not a name that ssdlab writes" in done.stderr) == (2, True)
+    assert not (tmp_path / "evil.csv").exists()
     evil = f"a') from x; copy (select 1) to '{tmp_path / 'evil.csv'}'; --"
     file.write_text(json.dumps({**held, "config": {**held["config"], evil: "VARCHAR"}}))
     assert command("query", "select gc_victim from results", store=folder).returncode == 0
@@ -156,6 +163,179 @@ def test_a_link_in_place_of_a_leftover_is_removed_alone(folder: Path, tmp_path: 
     assert away.exists()
     assert (tmp_path / ".other.unfinished").exists()
     assert ssdlab.results(folder).keys == keys
+
+
+# ---------------------------------------------------------------- pipes, names, permissions
+
+
+@pytest.fixture
+def _no_wait() -> Iterator[None]:
+    """What waits for the writer of a pipe fails, instead of hanging."""
+
+    def over(*_: object) -> None:
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGALRM, over)
+    signal.setitimer(signal.ITIMER_REAL, 120, 1)
+    yield
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, before)
+
+
+def told(done: subprocess.CompletedProcess[str]) -> str:
+    """The one line that a command says when it refuses."""
+    (line,) = done.stderr.splitlines()
+    return line
+
+
+@pytest.mark.parametrize("what", ["parts", "manifest", "store.json"])
+@pytest.mark.usefixtures("_no_wait")
+def test_a_pipe_in_place_of_a_file_is_refused(what: str, folder: Path) -> None:
+    keys = parts(folder, [1, 1])
+    files = files_of(folder)
+    place = folder / what if what == "store.json" else min((files.root / what).iterdir())
+    place.unlink()
+    os.mkfifo(place)
+    before = state(folder)
+    for words in (["list"], ["query", "select 1 from results"], ["show", keys[0]]):
+        done = command(*words, store=folder)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert told(done).startswith(f"error: {place}: is not a regular file")
+    done = command("verify", store=folder)
+    assert (done.returncode, told(done)) == (
+        2 if what == "store.json" else 1,
+        f"error: {place}: is not a regular file",
+    )
+    if what == "store.json":
+        with pytest.raises(ssdlab.OutputError, match=r"store\.json: is not a regular file"):
+            Store(folder)
+    assert state(folder) == before
+    done = command("gc", store=folder)
+    if what == "parts":
+        assert (done.returncode, told(done)) == (
+            1,
+            f"error: {place}: is damaged, and was left alone",
+        )
+    else:
+        assert (done.returncode, done.stdout) == (2, "")
+        assert state(folder) == before
+    assert place.is_fifo()
+
+
+@pytest.mark.usefixtures("_no_wait")
+def test_pipes_where_nothing_is_read_harm_nobody(folder: Path) -> None:
+    keys = parts(folder, [1])
+    files = files_of(folder)
+    with Store(folder) as opened:
+        assert opened.find(keys)[keys[0]].report.completed
+    pipes = [files.used / "x.json", files.parts / ".x.unfinished", files.manifest / "x.txt"]
+    for pipe in pipes:
+        os.mkfifo(pipe)
+    for words in (
+        ["list"],
+        ["query", "select 1 from results"],
+        ["verify"],
+        ["gc", "--unused", "9"],
+    ):
+        done = command(*words, store=folder)
+        assert done.returncode == 0, done.stderr
+    assert ssdlab.results(folder).keys == keys
+
+
+@pytest.mark.parametrize("name", ["a\nb", "a[1]*?{x,y}", 'it\'s "here"', "%41 $HOME;", "-x", "é"])
+def test_a_store_may_be_called_anything(name: str, tmp_path: Path) -> None:
+    folder = tmp_path / name
+    keys = parts(folder, [2, 1])
+    for words in (["verify"], ["gc"], ["query", "select key from results", "--csv"]):
+        done = command(*words, store=folder)
+        assert done.returncode == 0, done.stderr
+    assert sorted(done.stdout.split()[1:]) == sorted(keys)
+    (part,) = ssdlab.results(folder).parts
+    part.write_bytes(b"")
+    done = command("query", "select key from results", store=folder)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert name in told(done) or "\n" in name, "one line, whatever it is called"
+    assert "is damaged: its contents are not those that were written" in done.stderr
+
+
+IN_TURN = """
+import json, sys
+from stored import in_process
+done = [in_process(*words) for words in json.loads(sys.argv[1])]
+print(json.dumps([[one.returncode, one.stdout, one.stderr] for one in done]))
+"""
+
+
+def done_by_a_user(folder: Path, *commands: list[str]) -> list[subprocess.CompletedProcess[str]]:
+    """Commands with a store, in a process that the permissions of files bind."""
+    words = json.dumps([[*one, "--store", str(folder)] for one in commands])
+    run = subprocess.run(
+        [sys.executable, "-c", IN_TURN, words],
+        cwd=folder.parent,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, sys.path))},
+        preexec_fn=as_a_user,
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    return [subprocess.CompletedProcess(words, *one) for one in json.loads(run.stdout)]
+
+
+def test_a_store_that_may_only_be_read_is_read(folder: Path, tmp_path: Path) -> None:
+    keys = parts(folder, [1, 1])
+    (tmp_path / "small.toml").write_text(SMALL_TOML)
+    for place in [*folder.rglob("*"), folder]:
+        place.chmod(0o555 if place.is_dir() else 0o444)
+    before = state(folder)
+    reading = (
+        ["list"],
+        ["verify"],
+        ["show", keys[0]],
+        ["query", "select key from results", "--csv"],
+    )
+    study = [
+        "sweep",
+        "small.toml",
+        "--vary",
+        "run.seed=1,2",
+        "--no-html",
+        "--quiet",
+        "--out",
+        "out",
+    ]
+    *read, collected, swept = done_by_a_user(
+        folder, *(["results", *one] for one in reading), ["results", "gc"], study
+    )
+    assert [one.returncode for one in read] == [0, 0, 0, 0]
+    assert sorted(read[-1].stdout.split()[1:]) == sorted(keys)
+    assert (collected.returncode, collected.stdout) == (2, "")
+    assert told(collected).startswith(f"error: {folder}/results-")
+    assert told(collected).endswith(": cannot be written: Permission denied")
+    assert swept.returncode == 1
+    assert swept.stderr.count("; the runs go on") == 1
+    assert f"error: store {folder}: 2 runs not stored: " in swept.stderr
+    assert len((tmp_path / "out" / "sweep.csv").read_text().splitlines()) == 3
+    assert state(folder) == before
+
+
+@pytest.mark.parametrize("what", ["store.json", "manifest", "entry", "part"])
+def test_a_store_that_may_not_be_read_is_named(what: str, folder: Path) -> None:
+    parts(folder, [1])
+    files = files_of(folder)
+    (entry,), (part,) = files.manifest.iterdir(), files.parts.iterdir()
+    places = {"manifest": files.manifest, "entry": entry, "part": part}
+    place = places.get(what, folder / what)
+    mode = place.stat().st_mode
+    place.chmod(0)
+    commands = (["list"], ["query", "select 1 from results"], ["gc", "--unused", "0"], ["verify"])
+    every = done_by_a_user(folder, *(["results", *one] for one in commands))
+    place.chmod(mode)
+    # Of damage a command goes on; that is then its result.
+    goes_on = {"entry": ["verify"], "part": ["verify", "gc"]}.get(what, [])
+    for words, done in zip(commands, every, strict=True):
+        assert done.returncode == (1 if words[0] in goes_on else 2), (words, done.stderr)
+        assert told(done).startswith(f"error: {place}: "), words
+    assert len(files_of(folder).entries()) == 1, "nothing is removed"
 
 
 # ---------------------------------------------------------------- damage

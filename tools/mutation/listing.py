@@ -63,9 +63,13 @@ def mutants(root: Path, tool: str, crates: list[str], *more: str) -> list[Mutant
     packages = [word for crate in crates for word in ("-p", crate)]
     command = [tool, "mutants", "--dir", str(root), "--list", "--json", *packages, *more]
     try:
-        done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
+        done = subprocess.run(command, stdout=subprocess.PIPE, check=False)
     except FileNotFoundError:
-        print(f"{tool} not found: cargo install cargo-mutants --locked --version {VERSION}")
+        install = f"cargo install cargo-mutants --locked --version {VERSION}"
+        print(f"{tool}: not found; `{install}` installs it", file=sys.stderr)
+        sys.exit(2)
+    if done.returncode:
+        print(f"`{' '.join(command)}` fails, see above", file=sys.stderr)
         sys.exit(2)
     listed = json.loads(done.stdout or "[]")
     found: list[Mutant] = []

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from functools import cache
 from pathlib import Path
 
 from mutation.listing import SAMPLE, SEED, VERSION
-from mutation.results import VERDICTS, Entry, judged, reasons
+from mutation.results import AT_FIRST, VERDICTS, Entry, entries_of, judged, reasons
 from mutation.witness import witness
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -29,7 +28,8 @@ HEAD = f"""# Mutation testing
 
 A mutant is the program with one operator, value or branch changed. A test should fail on it; if
 none does, a test is missing or the line is not needed. The table is for a fixed random sample of
-each crate and of the Python package, in which the pages are counted for themselves.
+each crate and of the Python package, in which the pages are counted for themselves. The seed says
+in which order mutants are judged, and the first {AT_FIRST} of every area come before the others.
 
 - *crates*: cargo-mutants {VERSION} generates the mutants, the seed {SEED} draws them, and the tests
   of the crate run until one fails; those of `ssd-py`, a library for Python, are Python's. Mutants
@@ -44,8 +44,8 @@ each crate and of the Python package, in which the pages are counted for themsel
   `tools/mutation/equivalent.txt` and `equivalent_python.txt`.
 - *open*: no test of them fails. *not run*: drawn and not judged, or caught by a test that is gone.
 
-A result is of the commit at which the first of its mutants was judged. When {STALE} % of the lines
-of the area have changed since, it says nothing of today's code: `make check` fails until
+The last column is the commit at which the first of them was judged. When {STALE} % of the lines
+of the area have changed since, a result says nothing of today's code: `make check` fails until
 `make docs` has withdrawn it, and the next sample judges its mutants anew. `make mutants` judges the
 changed lines of a branch; results are in `tools/mutation/results.jsonl`.
 
@@ -56,9 +56,8 @@ changed lines of a branch; results are in `tools/mutation/results.jsonl`.
 
 def text() -> str:
     """The page."""
-    lines = KEPT.read_text(encoding="utf-8").splitlines() if KEPT.exists() else []
     entries: dict[str, list[Entry]] = {area: [] for area in AREAS}
-    for entry in map(json.loads, lines):
+    for entry in {entry["name"]: entry for entry in entries_of(KEPT).values()}.values():
         entries[entry["area"]].append(entry)
     known = {
         **reasons(FOLDER / "equivalent.txt"),
@@ -69,7 +68,7 @@ def text() -> str:
         f"- `{entry['name']}`\n"
         for area in AREAS
         for entry in entries[area]
-        if judged(entry, known) == "unexplained"
+        if judged(entry, known) == "unexplained" and not is_stale(entry)
     ]
     return HEAD + "".join(rows) + ("\nOpen:\n\n" + "".join(named) if named else "")
 
@@ -77,18 +76,19 @@ def text() -> str:
 def _row(area: str, entries: list[Entry], known: dict[str, str]) -> str:
     sample = AREAS[area][1]
     of_tests = [entry for entry in entries if entry["verdict"] != "unviable"]
+    today = [entry for entry in of_tests if not is_stale(entry)]
     nothing = f"| {area} | {sample} | | | | | {sample} |"
     if not of_tests:
         return f"{nothing} not judged |\n"
-    first = min(of_tests, key=lambda entry: (entry["date"], entry["commit"]))
+    first = min(today or of_tests, key=lambda entry: (entry["date"], entry["commit"]))
     when = f"{first['commit']} ({first['date']})"
-    if is_stale(first):
+    if not today:
         return f"{nothing} withdrawn: more than {STALE} % of the lines changed since {when} |\n"
     count = dict.fromkeys(VERDICTS, 0)
-    for entry in of_tests:
+    for entry in today:
         gone = entry["by"] and not witness(ROOT, area, entry["by"])
         count["not run" if gone else judged(entry, known)] += 1
-    missing = max(0, sample - len(of_tests)) + count["not run"] + count["undecided"]
+    missing = max(0, sample - len(today)) + count["not run"] + count["undecided"]
     caught = count["caught"] + count["hangs"]
     cells = (sample, caught, count["hangs"], count["equivalent"], count["unexplained"], missing)
     return f"| {area} | {' | '.join(map(str, cells))} | {when} |\n"

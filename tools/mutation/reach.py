@@ -1,6 +1,8 @@
 """Which tests run which lines of the package: measured once by coverage.py, a file of tests a time.
 
-Kept in `target/mutants/reach/`; a file of tests that has changed is measured again.
+A file of tests is measured when a mutant comes to it. What it runs is kept in
+`target/mutants/reach/`, until the file has changed or a source of the package that it runs: then
+lines have other numbers, and other tests.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ import subprocess
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Collection
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,35 +53,61 @@ class Reached:
     """Of every test, by its id."""
     lines: dict[str, dict[str, list[str]]]
     """Tests, or the file for all of them, by file and line of the package."""
+    sources: dict[str, str]
+    """A digest of each of these files, and of the file of tests."""
+
+    def is_of(self, root: Path) -> bool:
+        """Whether what it runs is what is in `root`."""
+        return all(_digest(root / file) == digest for file, digest in self.sources.items())
 
 
-def measured(
-    root: Path, work: Path, until: float, named: Collection[str]
-) -> tuple[list[Reached], bool]:
-    """What every file of tests runs, and whether it is known of all; exit if one fails.
+def _digest(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()[:12] if file.exists() else ""
 
-    At the time `until` no more are measured. Those that name the modules `named` are the first.
-    """
-    found: list[Reached] = []
-    files = [path for path in (root / "tests/py").glob("test_*.py") if path.stem not in LEFT_OUT]
-    texts = {path: path.read_text(encoding="utf-8") for path in files}
 
-    def rank(path: Path) -> tuple[int, str]:
-        words = Counter(re.findall(r"\w+", path.stem + " " + texts[path]))
-        return -sum(words[name] for name in named), path.stem
+class Tests:
+    """The files of tests, and what those run that are measured."""
 
-    for test in sorted(files, key=rank):
-        digest = hashlib.sha256(texts[test].encode()).hexdigest()[:12]
-        kept = work / "reach" / f"{test.stem}-{digest}.json"
-        if not kept.exists():
-            if found and time.monotonic() > until:
-                print(f"{len(found)} of {len(files)} files of tests are measured", flush=True)
-                return found, False
-            reached = _measure(root, work, test)
+    def __init__(self, root: Path, work: Path) -> None:
+        self.root, self.work = root, work
+        files = [
+            path for path in (root / "tests/py").glob("test_*.py") if path.stem not in LEFT_OUT
+        ]
+        self._words = {
+            path: Counter(re.findall(r"\w+", f"{path.stem} {path.read_text(encoding='utf-8')}"))
+            for path in files
+        }
+        self._reached: dict[Path, Reached] = {}
+        for path in sorted(files):
+            kept = self._kept(path)
+            reached = Reached(**json.loads(kept.read_text())) if kept.exists() else None
+            if reached and reached.is_of(root):
+                self._reached[path] = reached
+
+    def _kept(self, test: Path) -> Path:
+        return self.work / "reach" / f"{test.stem}.json"
+
+    def are_known(self) -> bool:
+        """Whether all of them are measured."""
+        return len(self._reached) == len(self._words)
+
+    def in_turn(self, module: str, until: float) -> Iterator[list[Reached]]:
+        """Those that are measured, and then the others one by one: those first that name `module`.
+
+        None is measured after a time of the clock. Exit if one fails.
+        """
+        yield [*self._reached.values()]
+        rest = [path for path in self._words if path not in self._reached]
+        for test in sorted(rest, key=lambda path: (-self._words[path][module], path)):
+            if time.monotonic() > until:
+                return
+            reached = self._reached[test] = _measure(self.root, self.work, test)
+            kept = self._kept(test)
             kept.parent.mkdir(parents=True, exist_ok=True)
-            kept.write_text(json.dumps(reached.__dict__), encoding="utf-8")
-        found.append(Reached(**json.loads(kept.read_text(encoding="utf-8"))))
-    return found, True
+            aside = kept.with_suffix(".new")
+            aside.write_text(json.dumps(reached.__dict__), encoding="utf-8")
+            aside.replace(kept)
+            yield [reached]
 
 
 def _measure(root: Path, work: Path, test: Path) -> Reached:
@@ -110,7 +138,9 @@ def _measure(root: Path, work: Path, test: Path) -> Reached:
     ):
         seconds[name] += float(took)
     print(f"{file}: {len(seconds)} tests, {sum(seconds.values()):.0f} s", flush=True)
-    return Reached(file, dict(seconds), _lines(root, folder))
+    lines = _lines(root, folder)
+    sources = {name: _digest(root / name) for name in [file, *sorted(lines)]}
+    return Reached(file, dict(seconds), lines, sources)
 
 
 def _lines(root: Path, folder: Path) -> dict[str, dict[str, list[str]]]:
@@ -130,10 +160,13 @@ def _lines(root: Path, folder: Path) -> dict[str, dict[str, list[str]]]:
     return found
 
 
-def tests_of(reached: list[Reached], file: str, lines: set[int]) -> tuple[list[str], float]:
-    """Tests that run one of the lines, the quickest file first, and how long they take."""
-    if file.endswith(".js"):
-        return [PAGE_SCRIPTS], 30.0
+def tests_of(
+    reached: list[Reached], file: str, lines: set[int], most_s: float
+) -> tuple[list[str], float]:
+    """Tests that run one of the lines, the quickest file first, and how long they take.
+
+    The first one runs whatever it takes, unless there is no time at all.
+    """
     by_file: list[tuple[float, list[str]]] = []
     seconds = {name: s for one in reached for name, s in one.seconds.items()}
     for one in reached:
@@ -154,7 +187,7 @@ def tests_of(reached: list[Reached], file: str, lines: set[int]) -> tuple[list[s
             ordered += chosen[:half] if quick else chosen[half:]
     for name in ordered:
         took = seconds.get(name, 0.0)
-        if not kept or total + took <= MOST_S:
+        if (not kept and most_s > 0) or total + took <= most_s:
             kept.append(name)
             total += took
     return kept, total

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -48,6 +49,8 @@ def reasons(path: Path) -> dict[str, str]:
     return found
 
 
+# Of each area so many are judged before the others.
+AT_FIRST = 20
 VERDICTS = ("caught", "hangs", "equivalent", "unexplained", "undecided", "not run")
 
 
@@ -60,6 +63,25 @@ def judged(entry: Entry | None, known: Collection[str]) -> str:
     if entry["name"] in known:
         return "equivalent"
     return "unexplained" if entry["verdict"] == "survived" else "undecided"
+
+
+def _whole_lines(path: Path) -> str:
+    """The text of a file without the part of a last line that an interrupted command has left."""
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    return text[: text.rfind("\n") + 1]
+
+
+def entries_of(path: Path) -> dict[tuple[str, str], Entry]:
+    """The results in a file, by name and digest: the last one of a mutant counts."""
+    found: dict[tuple[str, str], Entry] = {}
+    for number, line in enumerate(_whole_lines(path).splitlines(), start=1):
+        try:
+            entry = json.loads(line)
+        except ValueError:
+            print(f"{path}:{number}: is no result in JSON: remove the line", file=sys.stderr)
+            sys.exit(2)
+        found[entry["name"], entry.get("digest", "")] = entry
+    return found
 
 
 @dataclass(frozen=True)
@@ -108,9 +130,7 @@ class Results:
         self.path = path
         self.witness = witness
         self.origin = origin
-        lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-        # The last one of a mutant counts.
-        held = {(e["name"], e.get("digest", "")): e for e in map(json.loads, lines)}
+        held = entries_of(path)
         self.held = {key: e for key, e in held.items() if e["verdict"] not in forgotten}
 
     def forget(self, is_stale: Callable[[Entry], bool]) -> None:
@@ -132,6 +152,8 @@ class Results:
             entry |= dataclasses.asdict(self.origin)
         self.held[mutant.name, mutant.digest] = entry
         self.path.parent.mkdir(parents=True, exist_ok=True)
+        if self.path.exists():
+            os.truncate(self.path, len(_whole_lines(self.path).encode()))
         with self.path.open("a", encoding="utf-8") as out:
             out.write(json.dumps(entry) + "\n")
         print(f"{verdict:10} {spent_s:6.1f} s  {mutant.name}  {by}", flush=True)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,6 +16,11 @@ from bounded import Limits
 from mutation.listing import Mutant
 from mutation.schemata import instrument, number_at
 
+WORK = Path(__file__).resolve().parents[2] / "target" / "mutants"
+# The sources with all mutants, or with one that needs a build of its own, and what is built of
+# them. If builds shared a folder, cargo would take a library built from other sources for theirs.
+TREE, TARGET = WORK / "all", WORK / "all.build"
+ALONE, ALONE_TARGET = WORK / "alone", WORK / "alone.build"
 COPIED = [
     "Cargo.toml",
     "Cargo.lock",
@@ -32,6 +36,8 @@ PATIENCE, LEAST_S = 8, 3
 # A test that neither ends nor computes.
 LONGEST_S = 1200
 MEMORY = 6 << 30
+# Of pytest: all tests of a file are slow.
+NO_TEST = 5
 FAILED = r"test (\S+).*FAILED$|FAILED (\S+)"
 # Crates to the right of a crate whose tests run it as well.
 ALSO_TESTED_BY = {"ssd-core": ["ssd-run"]}
@@ -40,11 +46,19 @@ ALSO_TESTED_BY = {"ssd-core": ["ssd-run"]}
 # Python's tests of the bindings, which have none of their own: `ssd-py` is a library for Python.
 BINDINGS = "ssd-py"
 PYTHON_TESTS = [
-    *("test_api", "test_argument", "test_device", "test_frames", "test_kv", "test_kv_plyvel"),
-    *("test_kv_read_only", "test_kv_reuse", "test_kv_simulate", "test_kv_trouble"),
-    *("test_kv_walks", "test_policy", "test_shared_traces", "test_snapshot", "test_trace_files"),
-    *("test_trace_info", "test_workloads"),
+    *("test_api", "test_argument", "test_device*", "test_frames", "test_kv*", "test_policy"),
+    *("test_shared_traces", "test_snapshot", "test_trace_files", "test_trace_info"),
+    "test_workloads",
 ]
+# It compares with LevelDB's own sources.
+LONG_TESTS = {"test_kv_leveldb.py"}
+# Nobody debugs a mutant.
+QUICKLY = {
+    "CARGO_INCREMENTAL": "0",
+    "CARGO_PROFILE_DEV_DEBUG": "0",
+    "CARGO_PROFILE_TEST_DEBUG": "0",
+    "CARGO_PROFILE_RELEASE_DEBUG": "0",
+}
 # As for a release, but quicker to build: the tests need its speed, and debug assertions no test.
 BUILD = {
     "PYO3_BUILD_EXTENSION_MODULE": "1",
@@ -65,9 +79,19 @@ class Suite:
     cpu_s: float = 0.0
     reaches: frozenset[int] = frozenset()
 
+    @property
+    def is_python(self) -> bool:
+        """A file of Python's tests; else a test binary of a crate."""
+        return self.name.startswith("tests/py/")
+
+    def text(self) -> str:
+        """Its source; "" of the unit tests of a crate, which are in all files."""
+        file = self.folder / (self.name if self.is_python else f"tests/{self.name}.rs")
+        return file.read_text(encoding="utf-8") if file.exists() else ""
+
     def test(self, failed: str) -> str:
         """What a result says of a test of it that failed."""
-        if not self.name.startswith("tests/py/"):
+        if not self.is_python:
             return f"{self.name}: {failed}"
         return failed if "::" in failed else self.name
 
@@ -107,16 +131,10 @@ def cargo(
     tree: Path, target: Path, *words: str, **environment: str
 ) -> tuple[bool, list[dict[str, object]]]:
     """Run cargo; whether it succeeded, and its messages."""
-    done = subprocess.run(
-        [os.environ.get("CARGO", "cargo"), *words, "--locked", "--message-format=json"],
-        cwd=tree,
-        env=os.environ | environment | {"CARGO_TARGET_DIR": str(target)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        check=False,
-    )
-    return done.returncode == 0, [json.loads(line) for line in done.stdout.splitlines()]
+    command = [os.environ.get("CARGO", "cargo"), *words, "--locked", "--message-format=json"]
+    environment = QUICKLY | environment | {"CARGO_TARGET_DIR": str(target)}
+    ended = bounded.run(command, tree, environment, Limits(LONGEST_S))
+    return ended.code == 0, [json.loads(line) for line in ended.output.splitlines()]
 
 
 def errors_of(messages: list[dict[str, object]]) -> str:
@@ -197,6 +215,25 @@ def binaries(tree: Path, target: Path, crate: str, *which: str) -> list[Suite]:
     return found
 
 
+def rebuilt(ready: Iterable[Suite], root: Path, tree: Path, target: Path) -> Iterator[Suite]:
+    """Suites in another build, each built when its turn comes; they reach number 0.
+
+    Most mutants are caught by the first.
+    """
+    of_python: dict[str, Suite] = {}
+    for known in ready:
+        if known.is_python:
+            of_python = of_python or {one.name: one for one in _python_suites(root, tree, target)}
+            suite = of_python[known.name]
+        else:
+            crate = known.folder.name
+            is_unit = known.name == crate.replace("-", "_")
+            which = ["--lib"] if is_unit else ["--test", known.name]
+            [suite] = binaries(tree, target, crate, *which)
+        suite.cpu_s, suite.reaches = known.cpu_s, frozenset([0])
+        yield suite
+
+
 def _python_suites(root: Path, tree: Path, target: Path) -> list[Suite]:
     """Files of Python's tests, on the package with the extension module of `tree`."""
     ok, messages = cargo(tree, target, "build", "--release", "-p", BINDINGS, "--lib", **BUILD)
@@ -209,7 +246,8 @@ def _python_suites(root: Path, tree: Path, target: Path) -> list[Suite]:
     shutil.copy(target / "release" / "lib_core.so", package / "ssdlab" / "_core.abi3.so")
     environment = {"PYTHONPATH": str(package), "PYTHONDONTWRITEBYTECODE": "1"}
     pytest = [sys.executable, "-m", "pytest", "-qx", "-m", "not slow", "-p", "no:cacheprovider"]
-    files = [f"tests/py/{name}.py" for name in PYTHON_TESTS]
+    found = {one.name for name in PYTHON_TESTS for one in (root / "tests/py").glob(f"{name}.py")}
+    files = [f"tests/py/{name}" for name in sorted(found - LONG_TESTS)]
     return [Suite(file, [*pytest, file], root, environment, None) for file in files]
 
 
@@ -224,7 +262,8 @@ def run(suite: Suite, selected: str, cpu_s: float) -> tuple[str, float]:
     ended = bounded.run(suite.command, suite.folder, environment, limits, stop_at=FAILED)
     if ended.stopped_by:
         return ended.stopped_by[1] or ended.stopped_by[2], ended.cpu_s
-    return "(time)" if ended.hung else "(crash)" if ended.code else "", ended.cpu_s
+    fails = ended.code not in (0, NO_TEST)
+    return "(time)" if ended.hung else "(crash)" if fails else "", ended.cpu_s
 
 
 def measure(suite: Suite, longest_s: float) -> str:
@@ -240,7 +279,7 @@ def measure(suite: Suite, longest_s: float) -> str:
     return failed
 
 
-def judge(ready: list[Suite], number: int, longest_s: float) -> tuple[str, str, float]:
+def judge(ready: Iterable[Suite], number: int, longest_s: float) -> tuple[str, str, float]:
     """Verdict on a mutant, the test that catches it, and the processor time that took.
 
     Suites that take longer than `longest_s` are left out: what survives the others is "quick".

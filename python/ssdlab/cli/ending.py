@@ -93,7 +93,10 @@ def explained(error: BaseException) -> tuple[int, str]:
         return INTERRUPTED, "interrupted"
     if isinstance(error, MemoryError):
         return BAD_INPUT, "error: out of memory: use a smaller device or fewer --jobs"
-    if isinstance(error, ssdlab.WorkloadError | OutputError | kv.Error):
+    if isinstance(error, OutputError):
+        # A message is a line, whatever a folder is called.
+        return BAD_INPUT, "error: " + str(error).replace("\n", "\\n")
+    if isinstance(error, ssdlab.WorkloadError | kv.Error):
         return BAD_INPUT, f"error: {error}"
     if isinstance(error, OSError):
         place = f"{error.filename}: " if error.filename else "standard output: "

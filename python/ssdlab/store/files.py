@@ -36,6 +36,7 @@ DRAFT = ".unfinished"
 CHECKS = "`ssdlab results verify` checks all files"
 MISSING = "is missing: the manifest names it"
 A_LINK = "is a link, of which a store has none: put what it points to in its place"
+NO_FILE = "is not a regular file"
 
 
 def now() -> datetime:
@@ -77,10 +78,21 @@ def _sync(folder: Path) -> None:
             os.close(number)
 
 
-def opened(file: Path) -> BinaryIO:
-    """A file of a store, to read. Raises `OutputError` for a link, which leads elsewhere."""
+def unfit(file: Path) -> str:
+    """Why a store does not open a file; empty if it does, or if there is none.
+
+    A link leads elsewhere, and a pipe makes its reader wait for ever.
+    """
     if file.is_symlink():
-        raise OutputError(f"{file}: {A_LINK}")
+        return A_LINK
+    return NO_FILE if file.exists() and not file.is_file() else ""
+
+
+def opened(file: Path) -> BinaryIO:
+    """A file of a store, to read. Raises `OutputError` for what only has the name of one."""
+    why = unfit(file)
+    if why:
+        raise OutputError(f"{file}: {why}")
     return file.open("rb")
 
 
@@ -154,6 +166,12 @@ def first_places(entries: Mapping[str, Entry]) -> dict[str, tuple[int, str, int]
     return first
 
 
+def quoted(file: Path) -> str:
+    """A path for the shell, on one line."""
+    text = str(file)
+    return shlex.quote(text) if text.isprintable() else f"${text!a}"
+
+
 def writer() -> str:
     """Who writes: program, machine and process."""
     return f"ssdlab {versions.described()} on {platform.node()}, process {os.getpid()}"
@@ -180,9 +198,11 @@ class Files:
 
     def _check(self, must_be: bool) -> None:
         folder, mark = self.folder, self.folder / MARK
-        for place in (mark, self.root, self.parts, self.manifest, self.used):
+        for place in (self.root, self.parts, self.manifest, self.used):
             if place.is_symlink():
                 raise OutputError(f"{place}: {A_LINK}")
+        if unfit(mark):
+            raise OutputError(f"{mark}: {unfit(mark)}")
         try:
             text = mark.read_text(encoding="utf-8")
         except (FileNotFoundError, NotADirectoryError):
@@ -241,8 +261,9 @@ class Files:
         """
         part = self.part(entry.name)
         try:
-            if part.is_symlink():
-                return A_LINK
+            why = unfit(part)
+            if why:
+                return why
             stat = part.stat()
             state = stat.st_size, stat.st_mtime_ns, stat.st_ino
             if self._sound.get(entry.name) == state:
@@ -267,7 +288,7 @@ class Files:
 
     def damaged(self, name: str, why: str) -> OutputError:
         """The error for a damaged part: `why` it is damaged, and how to repair the store."""
-        files = " ".join(shlex.quote(str(one)) for one in (self.part(name), self.entry(name)))
+        files = " ".join(quoted(one) for one in (self.part(name), self.entry(name)))
         repair = f"`rm -f {files}` repairs the store, and its runs are made again when asked for"
         return OutputError(f"{self.part(name)}: {why}; {repair}; {CHECKS}")
 
@@ -344,6 +365,8 @@ class Files:
                 return Entry.of_json(name, text.read().decode())
         except (ValueError, KeyError, TypeError) as error:
             raise OutputError(f"{file}: is damaged: {error}; {CHECKS}") from error
+        except PermissionError as error:
+            raise OutputError(f"{file}: cannot be read: {error.strerror}") from error
 
 
 def _only_drafts(folder: Path) -> bool:
