@@ -742,7 +742,7 @@ fn write_amplification_is_that_of_the_theory() {
 
 /// Medians over 10,000 collections, the clock's own time included.
 ///
-/// `cargo test --release -p ssd-core --test victim_policies -- --ignored --nocapture`
+/// `cargo test --release -p ssd-core --test suite victim_policies -- --ignored --nocapture`
 #[test]
 #[ignore = "a measurement"]
 #[allow(clippy::print_stdout, reason = "the numbers are its result")]

@@ -365,7 +365,7 @@ fn a_source_that_fails_leaves_nothing() {
 }
 
 /// 20 million requests from source to file and back, in less than 100 MB at the peak.
-/// `cargo test -p ssd-trace --test writers -- --ignored`
+/// `cargo test -p ssd-trace --test suite writers -- --ignored`
 #[cfg(target_os = "linux")]
 #[test]
 #[ignore = "writes 240 MB and takes seconds"]
