@@ -6,8 +6,8 @@
 Each `tools/seeded_bugs/*.patch` changes a crate or the Python package. Those of the crates are
 compiled into one build (`mutation/schemata.py`), in which a variable of the environment selects
 one; what cannot be is built for itself. The suite that the first line of a patch names,
-`Caught by: SUITE`, a file of the crate's integration tests or a test file of the package, passes without
-any bug, and one of its tests fails on this one.
+`Caught by: SUITE`, is a file of the crate's integration tests or a test file of the package. It
+passes without any bug, and one of its tests fails on this one.
 
 `--tenth` takes a tenth of the bugs, the same whatever others are added: K from 0 to 9, or that of
 the day. Prints a line for each bug: the test that caught it. Exit code 1 if a bug survives or a
