@@ -83,9 +83,11 @@ SUITES = {
         "counted",
         "wear_rules",
         "config_rules",
+        "policy_twins",
+        "unmet_demand",
     ],
     "ssd-trace": ["stand_in_patterns"],
-    "ssd-run": ["push"],
+    "ssd-run": ["push", "plugs", "runs"],
     "ssd-host": [
         "call_by_call",
         "event_by_event",
