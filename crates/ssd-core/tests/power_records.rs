@@ -237,7 +237,8 @@ fn after_a_mount_blocks_are_in_the_order_of_their_newest_data() {
 
 #[test]
 fn a_checkpoint_goes_before_the_host_when_the_next_one_is_due() {
-    // 30 writes come within the time of one. A checkpoint begins with the first `due` pages; the next one is due with as many more.
+    // 30 writes come within the time of one. A checkpoint begins with the first `due` pages; the next one is due with
+    // as many more.
     for (due, first) in [(4, true), (14, true), (15, true), (16, false), (29, false)] {
         let mut c = chip();
         c.sched.order = rig::named(order::ALL, "host-first");
