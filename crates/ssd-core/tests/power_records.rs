@@ -208,7 +208,7 @@ fn a_cut_loses_the_copies_of_collection_and_of_levelling() {
         ssd.power_cut().expect("power is on");
         let now_lost = ssd.measured().power.copies_lost - before;
         assert_eq!(now_lost, in_flight.iter().sum::<u64>(), "{in_flight:?}");
-        [0, 1].map(|at| lost[at] += in_flight[at]);
+        lost = [0, 1].map(|at| lost[at] + in_flight[at]);
         ssd.mount(false).expect("it mounts");
     }
     assert!(lost.iter().all(|&lost| lost > 5), "{lost:?} copies were lost");

@@ -167,7 +167,7 @@ fn bytes_moved_are_those_that_are_copied_out_of_units() {
     assert!(moved.iter().all(|&bytes| bytes > 0), "{moved:?} are moved");
     // Copies of all handles share units.
     assert!(fdp.handles.iter().all(|row| row.copied_bytes == 0), "{:?}", fdp.handles);
-    let page = u64::from(report.device.page_bytes);
+    let page = report.device.page_bytes;
     let all = moved.iter().sum::<u64>() + fdp.shared.moved_bytes;
     assert_eq!((all, fdp.shared.copied_bytes), (report.gc.pages_moved * page, all));
 }

@@ -30,7 +30,7 @@ pub(super) fn device(change: impl Fn(&mut Config)) -> Ssd {
 
 /// Submit a request for page `lpn` now.
 pub(super) fn submit(ssd: &mut Ssd, op: Op, lpn: Lpn) {
-    let sectors = 4u32;
+    let sectors = 2048 / 512;
     let request = Request::new(op, u64::from(lpn.0 * sectors), sectors);
     ssd.submit(ssd.now(), &request, None).expect("a valid request");
 }
@@ -38,8 +38,8 @@ pub(super) fn submit(ssd: &mut Ssd, op: Op, lpn: Lpn) {
 /// Let everything until `at` happen.
 pub(super) fn run_until(ssd: &mut Ssd, at: u64) -> Vec<Completion> {
     let mut done = Vec::new();
-    while ssd.run_until(Nanos(at), &mut done).is_ok() && ssd.next_event().is_some_and(|n| n.0 <= at)
-    {
+    while ssd.next_event().is_some_and(|next| next.0 <= at) {
+        ssd.run_until(Nanos(at), &mut done).expect("it runs");
     }
     ssd.wait_until(Nanos(at)).expect("nothing happens before");
     done
