@@ -171,9 +171,12 @@ class Course:
             row["all_programs"] = self.counted["all"].at(now)
         if not self.numbers.in_superblocks:
             row["erases"] = self.counted["erases"].at(now)
-        if not cuts and not self.numbers.fails and not self.checks.number("device.bad_blocks"):
-            row["used_pages"] = self.operations.history.programmed_at_first + self.used.at(now)
-            row["free_blocks"] = self.checks.number("device.blocks") + self.free.at(now)
+        if not self.numbers.fails and not self.checks.number("device.bad_blocks"):
+            # What a mount erases counts from the cut on, and is logged with its end.
+            if not any(mount.cut < now <= mount.end for mount in self.operations.power.mounts):
+                row["free_blocks"] = self.checks.number("device.blocks") + self.free.at(now)
+            if not cuts:
+                row["used_pages"] = self.operations.history.programmed_at_first + self.used.at(now)
         for kind in ("read", "write"):
             ended = self.ended[kind]
             row[f"host_{kind}s_completed"] = ended.count(0, now)

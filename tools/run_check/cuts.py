@@ -103,6 +103,7 @@ class Cuts:
         for op in mount.erases:
             block = self.geometry.block_number(op.channel, op.chip, op.plane, op.block)
             flash.erase(op, block)
+            flash.history.erase(op, block)
         if mount.end >= 0:
             for block in sorted(self.half_erased):
                 expected = f"block {block} of the device erased again"

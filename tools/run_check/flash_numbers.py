@@ -114,10 +114,8 @@ class FlashNumbers:
         blocks = checks.number("device.blocks")
         low, high = sorted(blocks + free.at(at) for at in (self.end, self.end + 1))
         least = blocks + free.least(self.since, self.end)
-        # A mount finds erased blocks that were opened, or erased, in the instant of the cut.
-        slack = self.pools.count if self.operations.power.cuts else 0
-        checks.within("space", "device.free_blocks", low - slack, high + slack)
-        checks.within("space", "device.lowest_free_blocks", least - slack, least + slack)
+        checks.within("space", "device.free_blocks", low, high)
+        checks.exactly("space", "device.lowest_free_blocks", least)
 
     def _moves(self) -> None:
         """Copies that were read are programmed, dropped or under way; those programmed count."""

@@ -154,12 +154,12 @@ class Operations:
                 self.unsure[op.kind, op.cause] += 1
             if op.kind == "read" and op.array_start >= 0 and not op.cut:
                 self.extra_read_ns[op.cause] += op.array_end - op.array_start - self.read_ns
+        if self.flash.cuts is not None:
+            self.flash.cuts.heed(op)
         self.history.take(op, counted_at)
         self._serve(op)
         self.occupancy.take(op)
         self.crossing.take(op)
-        if self.flash.cuts is not None:
-            self.flash.cuts.heed(op)
         if op.cause == "metadata":
             if self.flash.cuts is not None:
                 self.flash.cuts.checkpoints.take(op)

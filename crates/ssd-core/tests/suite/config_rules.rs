@@ -76,6 +76,33 @@ fn every_key_without_effect_in_functional_mode_is_refused() {
 }
 
 #[test]
+fn the_queue_of_updates_is_that_of_a_redirection() {
+    let redirect = ("raid.redirect", "{ policy = \"deferred-gc\", foreign = 0.01 }");
+    for redirects in [false, true] {
+        let mut sets = vec![
+            ("device.channels", "4"),
+            ("timing.busy_unit", "chip"),
+            ("raid.group", "2"),
+            ("alloc.placement", "static"),
+            ("alloc.frontiers", "host+gc"),
+            ("gc.trigger", "on-demand"),
+            ("raid.queue", "8"),
+        ];
+        sets.extend(redirects.then_some(redirect));
+        match load(&sets) {
+            Ok(c) => assert!(redirects && c.raid.queue == 8),
+            Err(error) => {
+                assert!(!redirects, "{error}");
+                assert!(
+                    error.contains("raid.queue") && error.contains("a raid.redirect"),
+                    "{error}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
 fn programs_on_several_planes_need_several() {
     let sets = |planes| {
         [

@@ -91,6 +91,9 @@ fn classes_are_those_of_a_literal_version() {
         let (mut rng, mut last) = (Stream::new(4, isolation), [0u32; 50]);
         for clock in 0..20_000 {
             let lpn = rng.below(50) as u32;
+            // A page that is computed anew goes to the copies of the handle that wrote it last.
+            let anew = 3 + if apart { last[lpn as usize] } else { 0 };
+            assert_eq!(policy.of_rebuilt(Lpn(lpn)), Some(anew));
             if rng.chance(0.5) {
                 let stream = rng.below(3) as u8;
                 let page = Written { lpn: Lpn(lpn), stream, pages: 1, replaces: None, clock };

@@ -19,6 +19,7 @@ mod midas;
 mod naive_ftl;
 mod oracle;
 mod paper_schemes;
+mod policy_twins;
 mod power;
 mod power_limits;
 mod power_preflush;

@@ -153,6 +153,17 @@ fn two_versions_of_a_page_are_two_updates_of_which_the_older_comes_first() {
     finish(&mut ssd).unwrap();
     assert_eq!(operations(&ssd).1, 3);
     assert_eq!(operations(&ssd).2, 2);
+    // A third version, for which nobody waits, does not overtake the second one.
+    let now = ssd.now();
+    for flags in [flags::FUA, flags::FUA, 0] {
+        ssd.submit(now, &flagged(28, 1, flags), None).unwrap();
+    }
+    let before = operations(&ssd);
+    finish(&mut ssd).unwrap();
+    alone(&mut ssd, FLUSH);
+    assert_eq!((operations(&ssd).1 - before.1, operations(&ssd).2 - before.2), (3, 3));
+    // The device compares what it reads with what was written last.
+    alone(&mut ssd, whole(Op::Read, 28, 1));
     // A page that nobody waits for is replaced where it is.
     let now = ssd.now();
     for _ in 0..3 {

@@ -9,6 +9,7 @@ use crate::rig::{alone, closed, filled, finish, named, whole};
 use ssd_core::config::{
     BusyUnit, ChipFailure, Config, DataMode, GroupReads, LinkDuplex, ParityUpdate, TimingModel,
 };
+use ssd_core::ftl::Ftl;
 use ssd_core::host::device::{Device, DeviceError};
 use ssd_core::host::request::{Op, Request};
 use ssd_core::metrics::counters::Cause;
@@ -179,8 +180,14 @@ fn updates_that_share_only_a_missing_chip_do_not_wait_for_each_other() {
 fn a_rebuild_goes_no_faster_than_its_rate() {
     let mut c = with_bytes([4, 1, 1], 4, 64);
     c.raid.fail = vec![fails(1, 1_000)];
+    // A page of 2 KiB every 682,666.7 ns at most, so every 682,667 ns.
+    (c.raid.spares, c.raid.rebuild_rate) = (1, Some(3_000_000));
+    let mut ssd = degraded(&c);
+    ssd.run_until(Nanos(10_000_000_000), &mut Vec::new()).unwrap();
+    let d = ssd.measured().degraded.as_ref().unwrap();
+    assert_eq!(d.until(ssd.now()), 63 * 682_667 + READ + PROGRAM);
     // A page of 2 KiB every 2.048 ms.
-    (c.raid.spares, c.raid.rebuild_rate) = (1, Some(1_000_000));
+    c.raid.rebuild_rate = Some(1_000_000);
     let mut ssd = degraded(&c);
     let refused = |ssd: &Ssd| ssd.snapshot().err().map(|error| error.to_string());
     // The first page is on flash, and the next one begins later.
@@ -192,6 +199,19 @@ fn a_rebuild_goes_no_faster_than_its_rate() {
     let d = ssd.measured().degraded.as_ref().unwrap();
     assert_eq!(d.until(ssd.now()), 63 * 2_048_000 + READ + PROGRAM);
     assert_eq!(refused(&ssd), None);
+}
+
+#[test]
+fn a_device_without_a_chip_is_degraded_whether_or_not_it_held_data() {
+    for (spares, degraded_ns) in [(0, 4_000_000 - 1_000), (1, 0)] {
+        let mut c = with_bytes([4, 1, 1], 4, 64);
+        (c.raid.fail, c.raid.spares) = (vec![fails(1, 1_000)], spares);
+        let mut ssd = Ssd::new(&c, Ftl::new(&c), 0);
+        ssd.run_until(Nanos(4_000_000), &mut Vec::new()).unwrap();
+        ssd.wait_until(Nanos(4_000_000)).unwrap();
+        let d = ssd.measured().degraded.as_ref().expect("a chip has failed");
+        assert_eq!((d.pages_lost, d.until(ssd.now())), (0, degraded_ns), "{spares} spares");
+    }
 }
 
 #[test]

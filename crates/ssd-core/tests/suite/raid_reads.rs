@@ -3,7 +3,7 @@
 
 use crate::rig::parity::{PROGRAM, READ, storms, with_bytes};
 use crate::rig::storm::Weather;
-use crate::rig::{alone, filled, finish, named, whole};
+use crate::rig::{alone, closed, filled, finish, named, whole};
 use ssd_core::config::{
     Blocking, BlockingScope, ChipFailure, Config, DataMode, Granularity, GroupReads, TimingModel,
 };
@@ -75,6 +75,38 @@ fn a_read_of_a_page_whose_chip_collects_takes_a_read_of_the_other_members() {
         assert_eq!((m.raid.reconstructed, m.raid.reconstructions), (1, 1));
         assert_eq!(collecting(&ssd), busy, "it collects still");
     }
+}
+
+#[test]
+fn a_read_goes_home_while_another_member_is_on_a_chip_that_collects() {
+    let mut met = 0;
+    for seed in 0..6 {
+        let mut ssd = filled(&tolerant([4, 1, 1], 4, 248));
+        ssd.audit_every(0);
+        let mut rng = Stream::new(seed, "two collect");
+        let user = u64::from(ssd.ftl.geo.user_pages);
+        for _ in 0..300 {
+            let writes: Vec<_> =
+                (0..3).map(|_| whole(Op::Write, rng.below(user) as u32, 1)).collect();
+            closed(&mut ssd, 3, writes).unwrap();
+            let busy = collecting(&ssd);
+            if busy.len() < 2 || ssd.outstanding() > 0 {
+                continue;
+            }
+            // A page of data on one of them: every group has a page on each of the four chips.
+            let on = |&lpn: &Lpn| {
+                ssd.page_on_flash(lpn).is_some_and(|page| busy[0] == ssd.ftl.geo.plane_of(page))
+            };
+            let lpn = (0..ssd.ftl.geo.user_pages).map(Lpn).find(on).expect("pages on each chip");
+            let before = ssd.measured().raid.reconstructions;
+            ssd.submit(ssd.now(), &whole(Op::Read, lpn.0, 1), None).unwrap();
+            ssd.run_until(ssd.now(), &mut Vec::new()).unwrap();
+            assert_eq!(ssd.measured().raid.reconstructions, before, "{lpn:?}, {busy:?}");
+            met += 1;
+            finish(&mut ssd).unwrap();
+        }
+    }
+    assert!(met > 20, "two chips collected at {met} reads");
 }
 
 #[test]

@@ -44,6 +44,24 @@ fn write_few(c: &Config, writes: u32, seed: u64) -> Functional {
     f
 }
 
+#[test]
+fn the_pages_of_each_stream_come_to_the_planes_in_turn() {
+    let mut c = small_drive("none");
+    c.alloc.frontiers = Frontiers::Streams(3);
+    (c.gc.reserve, c.device.blocks_per_plane) = (2, 300);
+    let layout = place::Layout::new([2, 1, 16]);
+    let mut f = Functional::new(&c, Ftl::new(&c));
+    let (mut rng, mut written) = (Stream::new(5, "turns"), [0; 3]);
+    for lpn in (0..2000).map(Lpn) {
+        let stream = rng.below(3) as usize;
+        f.write(lpn, stream as u8).expect("there is room");
+        let page = f.ftl.owners.committed(lpn).expect("it is on flash");
+        let plane = layout.striped(written[stream] % 32);
+        assert_eq!(f.ftl.geo.plane_of(page), plane, "page {} of stream {stream}", written[stream]);
+        written[stream] += 1;
+    }
+}
+
 /// The open superblocks of each frontier of a pool, wear levelling apart.
 fn open_superblocks(ftl: &Ftl) -> BTreeMap<(PoolId, u32), BTreeSet<u32>> {
     let mut open: BTreeMap<(PoolId, u32), BTreeSet<u32>> = BTreeMap::new();

@@ -2,15 +2,17 @@
 //! counted victim by victim during the run, and never without progress.
 
 use crate::rig::{closed, device, free_blocks, used_space, victim, whole};
-use ssd_core::config::{self, Amount, Config, Input, Kernel};
+use ssd_core::config::{self, Amount, Config, Frontiers, Input, Kernel};
 use ssd_core::ftl::Ftl;
+use ssd_core::ftl::gc::{Demands, unmet::Unmet};
+use ssd_core::ftl::plugs::Plugs;
 use ssd_core::host::request::Op;
 use ssd_core::metrics::verdict::{self, DecidedBy, Verdict};
 use ssd_core::plug::{PolicySpec, Value};
 use ssd_core::rng::Stream;
 use ssd_core::sim::functional::Functional;
 use ssd_core::sim::ssd::Ssd;
-use ssd_core::units::Lpn;
+use ssd_core::units::{BlockId, Lpn, PoolId};
 
 /// One pool of 100 blocks of 16 pages, of which `live` are filled.
 fn one_pool(live: u32, trigger: PolicySpec, policy: &str) -> Config {
@@ -179,6 +181,43 @@ fn a_trigger_that_always_holds_leaves_a_choice_where_invalid_pages_pile_up() {
         assert_eq!(verdict.decided_by, DecidedBy::Policy, "{policy}: {verdict:?}");
         assert!(verdict.unmet_share.unwrap() < 0.05, "{policy}: {verdict:?}");
     }
+}
+
+/// A demand is unmet if the trigger would hold with the valid pages of all sealed blocks packed behind those of the
+/// blocks that are open for copies, while no block has more than two invalid pages.
+#[test]
+fn what_is_left_erased_at_best_is_counted_behind_the_open_blocks() {
+    let (mut met, mut fits) = (0, 0);
+    // Compacted all the time, or not yet.
+    let devices = [(Frontiers::HostGc, 9), (Frontiers::Single, 2)];
+    for (live, (frontiers, soft)) in (1426..1446).zip(devices.repeat(10)) {
+        let mut c = one_pool(live, free_blocks(soft), "greedy");
+        c.alloc.frontiers = frontiers;
+        let mut f = functional(&c, 0);
+        let mut rng = Stream::new(u64::from(live), "unmet");
+        for _ in 0..80 {
+            f.write(Lpn(rng.below(u64::from(live)) as u32), 0).expect("room");
+            let (blocks, pool) = (&f.ftl.blocks, PoolId(0));
+            let sealed: Vec<BlockId> =
+                blocks.of_pool(pool).filter(|&b| blocks.is_candidate(b)).collect();
+            if sealed.iter().any(|&b| blocks.invalid(b) > 2) {
+                continue;
+            }
+            let valid: u32 = sealed.iter().map(|b| u32::from(blocks.valid[b.at()])).sum();
+            let open = f.ftl.space.gc_open(pool);
+            let taken = valid.saturating_sub(open).div_ceil(16);
+            fits += u32::from(taken < valid.div_ceil(16));
+            let erased = f.ftl.space_view(pool).free_blocks + sealed.len() as u32 - taken;
+            for soft in erased.saturating_sub(2)..erased + 3 {
+                c.gc.trigger = vec![free_blocks(u64::from(soft))];
+                let demands = Demands::new(&c.gc, &Plugs::default());
+                let unmet = Unmet::new(1, 100).at(&f.ftl, &demands, pool);
+                assert_eq!(unmet, erased <= soft, "{erased} erased at best, soft = {soft}");
+                met += u32::from(unmet);
+            }
+        }
+    }
+    assert!(met > 500 && fits > 100, "{met} unmet, {fits} with a block less for the open ones");
 }
 
 /// A policy that waits for a share of invalid pages is not blamed for a trigger that always holds.

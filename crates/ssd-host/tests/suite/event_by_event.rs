@@ -330,3 +330,24 @@ fn the_host_does_what_its_twin_does() {
     let runs = runs.into_inner();
     assert!(runs.values().all(|&runs| runs >= 1), "runs in which each happened: {runs:?}");
 }
+
+#[test]
+fn a_memtable_that_is_larger_than_a_file_has_its_room_before_it_is_written() {
+    let mut fits = 0;
+    for pages in (600..1200).step_by(20) {
+        let mut settings = HostSettings { clients: 4, sync_every: 1, ..HostSettings::default() };
+        (settings.store.max_file_size, settings.store.write_buffer_size) = (1 << 20, 1200 << 10);
+        settings.fs.discard = true;
+        let case = Case {
+            settings,
+            buffer: 0,
+            is_protected: false,
+            pages,
+            reuse: None,
+            workload: None,
+            seed: u64::from(pages),
+        };
+        fits += u32::from(compare(&case).is_some());
+    }
+    assert!(fits > 10, "{fits} drives are large enough");
+}

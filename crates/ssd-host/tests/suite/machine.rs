@@ -2,13 +2,13 @@
 
 use ssd_core::config::{Config, RemapMode};
 use ssd_core::metrics::histogram::Histogram;
-use ssd_host::executor::Happened;
+use ssd_host::executor::{Happened, Reached};
 use ssd_host::fs::{CAUSES, Cause};
 use ssd_host::settings::Reuse;
 use ssd_host::workload::{Values, Workload};
 use ssd_host::{HostSettings, Machine};
 use ssd_kv::ReadOptions;
-use ssd_trace::keys::Wanted;
+use ssd_trace::keys::{KeyOp, Wanted};
 use std::collections::BTreeMap;
 
 fn config(pages: u32) -> Config {
@@ -187,6 +187,34 @@ fn a_drive_that_is_too_small_is_an_error_with_its_reason() {
     );
 }
 
+#[test]
+fn empty_lines_and_comments_of_a_trace_do_not_count() {
+    let text = "# one\nput a 10\n\n  # two\n  get a\n";
+    let mut workload = Workload::traced("commented", text).expect("a trace");
+    let operations = std::iter::from_fn(|| workload.next_operation()).map(|(one, _)| one.op);
+    assert_eq!(operations.collect::<Vec<_>>(), [KeyOp::Insert, KeyOp::Read]);
+    let why = Workload::traced("commented", &format!("{text}\nsing a\n")).err();
+    assert!(why.is_some_and(|why| why.starts_with("commented:7: ")), "lines that do not count");
+}
+
+/// Many clients sync every write: those that wait while others are synced are a group, up to 128 KiB more than the
+/// first has, or up to 1 MiB if that has more than 128 KiB.
+#[test]
+fn a_group_of_small_writes_stays_small() {
+    for (bytes, most) in [(30_000, 5), (60_000, 3), (120_000, 2), (200_000, 5)] {
+        let mut s = HostSettings { clients: 24, sync_every: 1, ..settings() };
+        s.store.write_buffer_size = 16 << 20;
+        let text: String = (0..240).map(|key| format!("put {key} {bytes}\n")).collect();
+        let workload = Workload::traced("large", &text).expect("a trace");
+        let mut machine = Machine::new(&config(40_000), s, workload).expect("a machine");
+        machine.run(&mut |_| true).expect("a run");
+        let (groups, writes) = machine.measured().phases[0].groups;
+        assert_eq!(writes, 240);
+        assert!(writes <= most * groups, "{groups} groups of {bytes} bytes a write");
+        assert!(writes > (most - 1) * groups, "{groups} groups of {bytes} bytes a write");
+    }
+}
+
 /// The processor is so slow that the drive's part of the background work does not count: its spans last as long as
 /// the pairs that were merged and the blocks that were built say, whatever else the tables hold.
 #[test]
@@ -244,14 +272,16 @@ fn operations_count_in_the_interval_of_their_time_however_long_the_silence() {
         assert!(rows.len() <= 1 << 16, "{} rows", rows.len());
         let interval = rows[1].start_ns - rows[0].start_ns;
         assert!(rows.iter().enumerate().all(|(at, row)| row.start_ns == at as u64 * interval));
-        let (mut counts, mut at_first) = (vec![0; rows.len()], BTreeMap::new());
+        let (mut counts, mut at_first) = (vec![(0, 0, 0); rows.len()], BTreeMap::new());
         for one in machine.record() {
             let Happened::Ended { at_ns, began_ns, .. } = *one else { continue };
-            counts[(at_ns / interval) as usize] += 1;
+            let (counted, latency) = (&mut counts[(at_ns / interval) as usize], at_ns - began_ns);
+            *counted = (counted.0 + 1, counted.1 + latency, counted.2.max(latency));
             let row: &mut Histogram = at_first.entry(at_ns / 1_000_000).or_default();
-            row.record(at_ns - began_ns);
+            row.record(latency);
         }
-        assert_eq!(rows.iter().map(|row| row.operations).collect::<Vec<_>>(), counts);
+        let of = rows.iter().map(|row| (row.operations, row.latency_ns, row.longest_ns));
+        assert_eq!(of.collect::<Vec<_>>(), counts, "operations, their latencies, the longest");
         // Before the silence an interval had a millisecond. Of those that have become one, the larger percentile
         // counts.
         let mut larger = BTreeMap::new();
@@ -275,4 +305,7 @@ fn looks_at_the_channels_become_rarer_and_the_first_one_stays() {
     let (all, some) = (rows(1_000_000), rows(2_000_000));
     assert!(some.len() > 2048, "{} looks in twice the interval", some.len());
     assert!(all.len() <= 4096 && all[0] == some[0], "{} looks from {:?} on", all.len(), all[0]);
+    // Those before every second look went, and those since, are as far apart.
+    let apart = |pair: &[Reached]| pair[0].at_ns / 2_000_000 < pair[1].at_ns / 2_000_000;
+    assert!(all.windows(2).all(apart), "two looks within twice the interval");
 }

@@ -86,6 +86,11 @@ fn what_is_not_whole_or_not_on_the_drive_is_appended() {
     assert_eq!(new.append_shared(&*old, 100, part).expect("room"), Appended::Copied, "unaligned");
     assert_eq!(new.append_shared(&*old, 0, &data[..99]).expect("room"), Appended::Copied, "odd");
     assert_eq!(fs.counts().copied.iter().sum::<u64>(), 0);
+    // Of a removed file that is still open, too.
+    let fs = Fs::format(1200, settings(true)).expect("a file system");
+    let (old, mut new, data) = two_files(&fs, 4);
+    fs.remove("000001.ldb").expect("it is there");
+    assert_eq!(new.append_shared(&*old, 0, &data).expect("room"), Appended::Copied, "removed");
 }
 
 #[test]

@@ -101,7 +101,8 @@ fn small(mode: Mode) -> RunConfig {
 }
 
 fn finished(c: &RunConfig, plugs: Plugs) -> Finished {
-    let circumstances = &Circumstances { plugs, ..Circumstances::default() };
+    let warnings = vec!["of the trace".to_string()];
+    let circumstances = &Circumstances { plugs, warnings, ..Circumstances::default() };
     let mut source = Writes(Stream::new(1, "writes"), c.device.user_pages, 5000);
     PullDriver { config: c, circumstances, caller: &mut Unattended, log: None }.run(&mut source)
 }
@@ -140,6 +141,9 @@ fn a_fault_ends_the_run() {
     let with_time = message(&timed);
     assert!(with_time.starts_with("victim policy mine.Slow, at "), "{with_time}");
     assert!(with_time.ends_with(" ns, pool 1: is tired"), "{with_time}");
+    // It comes before all other warnings.
+    let warnings = finished(&timed, Plugs::new(maker(3, failed()))).report.warnings;
+    assert_eq!(warnings[..2], [with_time, "of the trace".to_string()]);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use ssd_core::config::{Input, load};
 use ssd_core::host::device::Device as _;
 use ssd_core::host::request::{Op, Request};
+use ssd_core::rng::Stream;
 use ssd_core::sim::request::RequestRecord;
 use ssd_core::units::Nanos;
 use ssd_run::{
@@ -144,6 +145,49 @@ fn a_write_without_a_handle_is_refused_with_its_place() {
     let PushError::Refused(why) = refused else { panic!("{refused:?}") };
     assert!(why.starts_with("request 1: a write of stream 2, and alloc.separation"), "{why}");
     assert_eq!(device.submit(&[of(1), of(0)]), Ok(0), "nothing of it was submitted");
+}
+
+#[test]
+fn bytes_moved_are_those_that_are_copied_out_of_units() {
+    let sets = [
+        ("alloc.separation", "{ policy = \"fdp\", handles = 2 }"),
+        ("device.over_provisioning", "0.25"),
+    ];
+    let mut device = PushDriver::new(config(&sets), ssd_core::ftl::plugs::Plugs::default());
+    let mut rng = Stream::new(3, "handles");
+    let mut random = |most| rng.below(most);
+    let writes: Vec<_> = (0..16_000)
+        .map(|_| Submission { stream: random(2) as u8, ..write(random(3276) as i64, None) })
+        .collect();
+    device.submit(&writes).expect("they are valid");
+    device.run_until_idle(&mut Unattended).expect("it runs");
+    let report = device.report(None).report;
+    let fdp = report.separation.and_then(|of| of.fdp).expect("the host names handles");
+    let moved: Vec<u64> = fdp.handles.iter().map(|row| row.moved_bytes).collect();
+    assert!(moved.iter().all(|&bytes| bytes > 0), "{moved:?} are moved");
+    // Copies of all handles share units.
+    assert!(fdp.handles.iter().all(|row| row.copied_bytes == 0), "{:?}", fdp.handles);
+    let page = report.device.page_bytes;
+    let all = moved.iter().sum::<u64>() + fdp.shared.moved_bytes;
+    assert_eq!((all, fdp.shared.copied_bytes), (report.gc.pages_moved * page, all));
+}
+
+#[test]
+fn the_path_of_pages_is_reported_where_it_has_a_feature() {
+    for feature in [
+        None,
+        Some(("controller.page_error_probability", "0.1")),
+        Some(("gc.path", "selective")),
+        Some(("interconnect.model", "formula")),
+    ] {
+        let mut sets = vec![("timing.model", "serial")];
+        sets.extend(feature);
+        let mut device = PushDriver::new(config(&sets), ssd_core::ftl::plugs::Plugs::default());
+        device.submit(&[write(0, None)]).expect("it is valid");
+        device.run_until_idle(&mut Unattended).expect("it runs");
+        let report = device.report(None).report;
+        assert_eq!(report.controller.is_some(), feature.is_some(), "{feature:?}");
+    }
 }
 
 #[test]

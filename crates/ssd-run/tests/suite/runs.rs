@@ -198,6 +198,20 @@ fn an_interrupt_while_reading_leaves_the_reader_behind() {
 }
 
 #[test]
+fn what_is_foreseen_are_the_pages_of_the_host() {
+    let sets = [
+        ("device.channels", "4"),
+        ("raid.group", "4"),
+        ("alloc.placement", "static"),
+        ("alloc.frontiers", "host+gc"),
+        ("alloc.separation", "{ policy = \"future\", classes = 3 }"),
+    ];
+    let done = run(config(&sets), Setup::default(), &mut Unattended).expect("it started").finished;
+    assert_eq!(done.ending, Ending::Completed);
+    assert_eq!(done.report.separation.expect("pages have classes").classes, 3);
+}
+
+#[test]
 fn a_workload_that_cannot_be_opened_is_no_run() {
     let sets = [("workload.kind", "\"trace\""), ("workload.trace", "\"no-such-file\"")];
     let error = run(config(&sets), Setup::default(), &mut Unattended).err().expect("no trace");

@@ -366,7 +366,8 @@ fn check_choice(ftl: &Ftl, pool: PoolId, choice: Choice) {
 mod tests {
     use super::*;
     use crate::config::Config;
-    use crate::plug::Value;
+    use crate::ftl::gc::victim::invalidation_rate;
+    use crate::plug::{PolicySpec, Value};
     use crate::units::{Lpn, PlaneId};
 
     /// 24 blocks of 8 pages, 18 of them full and the first 4 with an invalid page each; all candidates are
@@ -412,6 +413,33 @@ mod tests {
             clear(&mut ftl, block);
         }
         assert!(ftl.space.free_blocks(PoolId(0)) > 8, "the trigger no longer holds");
+        assert_eq!(next(&mut agenda, &mut ftl), Next::Nothing);
+    }
+
+    #[test]
+    fn what_is_collected_at_once_does_not_use_up_the_amount() {
+        let (mut c, _) = device();
+        c.gc.amount = Amount::One;
+        c.gc.victim = PolicySpec::with_defaults(&invalidation_rate::INFO)
+            .with("ratio", Value::Real(0.1))
+            .with("fully_invalid", Value::Word("immediate".into()));
+        let mut ftl = Ftl::new(&c);
+        ftl.begin_run(&c.gc.victim, &Plugs::default());
+        for lpn in (0..140).chain([0, 8, 16, 24]) {
+            ftl.write_now(PlaneId(0), 0, Lpn(lpn));
+        }
+        // Nothing of block 5 is valid.
+        for lpn in 40..48 {
+            ftl.trim(Lpn(lpn));
+        }
+        let mut agenda = Agenda::new(&c.gc, &ftl, &Plugs::default());
+        let Next::Collect(choice, _) = next(&mut agenda, &mut ftl) else { panic!("block 5") };
+        assert_eq!(choice, Choice::of_policy(BlockId(5)));
+        clear(&mut ftl, BlockId(5));
+        let Next::Collect(choice, _) = next(&mut agenda, &mut ftl) else { panic!("one block") };
+        assert!(choice.block < BlockId(4), "{choice:?}");
+        clear(&mut ftl, choice.block);
+        assert!(ftl.space.free_blocks(PoolId(0)) <= 8, "the trigger holds");
         assert_eq!(next(&mut agenda, &mut ftl), Next::Nothing);
     }
 

@@ -99,37 +99,25 @@ impl Ssd {
         let mut leaving = buffer.take_leaving();
         while let Some(&first) = leaving.first() {
             let group = self.group_of_held(first);
-            let (mut pages, mut others) = (Vec::new(), Vec::new());
-            for slot in leaving {
-                let is_first = !self.holds_version(&others, slot);
-                let here = is_first && self.group_of_held(slot) == group;
-                (if here { &mut pages } else { &mut others }).push(slot);
-            }
-            leaving = others;
-            self.write_group(group, pages, &leaving);
+            let pages;
+            (pages, leaving) =
+                leaving.into_iter().partition(|&slot| self.group_of_held(slot) == group);
+            self.write_group(group, pages);
         }
     }
 
     /// The page in `slot`, which has been put out, leaves now.
     pub(in crate::sim) fn evict_with_group(&mut self, slot: OpSlot) {
-        self.write_group(self.group_of_held(slot), vec![slot], &[]);
-    }
-
-    /// Whether one of `slots` holds the same page as `slot`.
-    fn holds_version(&self, slots: &[OpSlot], slot: OpSlot) -> bool {
-        let lpn = self.array.ops[slot].lpn;
-        slots.iter().any(|&other| self.array.ops[other].lpn == lpn)
+        self.write_group(self.group_of_held(slot), vec![slot]);
     }
 
     /// `pages`, which have been put out, and all that the buffer keeps of their group are one update; two versions of
-    /// a page are two, the older one first. A page of which an older version is among those that leave `later` stays.
-    fn write_group(&mut self, group: GroupId, mut pages: Vec<OpSlot>, later: &[OpSlot]) {
+    /// a page are two, the older one first.
+    fn write_group(&mut self, group: GroupId, mut pages: Vec<OpSlot>) {
         assert!(!pages.is_empty(), "nothing of {group:?} leaves");
         for slot in self.kept_of(group) {
             let sequence = self.array.ops[slot].sequence;
-            if !self.holds_version(later, slot)
-                && self.front.buffer.as_mut().is_some_and(|buffer| buffer.put_out(sequence))
-            {
+            if self.front.buffer.as_mut().is_some_and(|buffer| buffer.put_out(sequence)) {
                 pages.push(slot);
             }
         }

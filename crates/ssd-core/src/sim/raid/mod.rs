@@ -355,3 +355,6 @@ impl Changed {
         matches!(self.change, Change::Whole | Change::Part)
     }
 }
+
+#[cfg(test)]
+mod tests;

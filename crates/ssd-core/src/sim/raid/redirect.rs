@@ -370,3 +370,6 @@ impl Ssd {
         self.note_room();
     }
 }
+
+#[cfg(test)]
+mod tests;
