@@ -15,7 +15,11 @@ impl Ftl {
         stream: u32,
         open: impl Fn(PlaneId) -> bool,
     ) -> Option<PlaneId> {
-        let on_unit = self.plane_of_unit(plane, |p| open(p) && self.space.host_may_bind(p, stream));
+        let fits = |p| open(p) && self.space.host_may_bind(p, stream);
+        if fits(plane) {
+            return Some(plane);
+        }
+        let on_unit = self.plane_of_unit(plane, fits);
         on_unit.or_else(|| self.plane_of_another_unit(plane, stream, open))
     }
 
