@@ -485,6 +485,9 @@ def test_a_question_does_not_reach_objects_of_the_process(folder: Path) -> None:
     frame = pyarrow.table({"secret": [42]})
     with pytest.raises(ssdlab.ConfigError, match="frame does not exist"):
         ssdlab.results(folder).query("select * from frame")
+    asked = "set python_scan_all_frames = true; select * from frame"
+    with pytest.raises(ssdlab.ConfigError, match="frame does not exist"):
+        ssdlab.results(folder).query(asked, allow_files=True)
     assert frame.num_rows == 1
 
 
