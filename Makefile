@@ -80,7 +80,7 @@ PYTHON_MUTANTS := $(BIN)/python tools/python_mutants.py
 # Survivors in one of the two are no reason to leave out the other; an interrupt is.
 BOTH = code=0; $(1) || code=$$?; [ $$code = 130 ] || $(2) || code=$$?; exit $$code
 
-mutants: build .venv/mutants.stamp $(CARGO_MUTANTS) ## change the lines that differ from BASE (main): does a test notice?
+mutants: build .venv/mutants.stamp $(CARGO_MUTANTS) ## mutants of the lines changed since BASE (main)
 	$(call BOTH,nice -n 15 $(PYTHON_MUTANTS) changed $(BASE),nice -n 15 $(MUTANTS) changed $(BASE))
 
 mutants-sample: build .venv/mutants.stamp $(CARGO_MUTANTS) ## the same for a fixed random sample; hours, and it resumes

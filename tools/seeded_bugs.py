@@ -6,8 +6,8 @@
 Each `tools/seeded_bugs/*.patch` changes a crate or the Python package. Those of the crates are
 compiled into one build (`mutation/schemata.py`), in which a variable of the environment selects
 one; what cannot be is built for itself. The suite that the first line of a patch names,
-`Caught by: SUITE`, an integration test of the crate or a test file of the package, passes without
-any bug, and one of its tests fails on this one.
+`Caught by: SUITE`, is a file of the crate's integration tests or a test file of the package. It
+passes without any bug, and one of its tests fails on this one.
 
 `--tenth` takes a tenth of the bugs, the same whatever others are added: K from 0 to 9, or that of
 the day. Prints a line for each bug: the test that caught it. Exit code 1 if a bug survives or a
@@ -36,6 +36,7 @@ from mutation.patches import as_mutants
 from mutation.suites import (
     ALONE,
     ALONE_TARGET,
+    INTEGRATION,
     TARGET,
     TREE,
     Suite,
@@ -93,7 +94,9 @@ def suite_of(patch: Path) -> str:
     """The suite that the head of a patch names; "" if there is no such suite."""
     named = re.match(r"Caught by: (\w+)\n", patch.read_text(encoding="utf-8"))
     area = crate_of(patch)
-    folder, ending = ("tests/py", "py") if area == "ssdlab" else (f"crates/{area}/tests", "rs")
+    folder, ending = (
+        ("tests/py", "py") if area == "ssdlab" else (f"crates/{area}/tests/suite", "rs")
+    )
     return named[1] if named and (ROOT / folder / f"{named[1]}.{ending}").exists() else ""
 
 
@@ -134,8 +137,8 @@ def alone(patch: Path, suite: str) -> str:
     if not compiles:
         why = errors_of(messages).partition("\n")[0]
         raise Unfit(f"DOES NOT COMPILE: {why}")
-    [built] = binaries(ALONE, ALONE_TARGET, crate_of(patch), "--test", suite)
-    return run(built, "", LIMITS.cpu_s or 0)[0]
+    built = binaries(ALONE, ALONE_TARGET, crate_of(patch), "--test", INTEGRATION)
+    return run(next(one for one in built if one.name == suite), "", LIMITS.cpu_s or 0)[0]
 
 
 class Together:
@@ -157,7 +160,8 @@ class Together:
     def suite(self, crate: str, name: str) -> Suite:
         """A suite, which passes without any bug."""
         if (crate, name) not in self.suites:
-            [suite] = binaries(TREE, TARGET, crate, "--test", name)
+            built = binaries(TREE, TARGET, crate, "--test", INTEGRATION)
+            suite = next(one for one in built if one.name == name)
             failed = measure(suite, LIMITS.cpu_s or 0)
             if failed:
                 raise FailsAlone(f"{name} fails: {failed}")

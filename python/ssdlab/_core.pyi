@@ -595,7 +595,11 @@ class Store:
         """Whether it is closed, as it is in a fork."""
 
     def get(
-        self, key: _Bytes, reading: tuple[bool, bool], snapshot: KvSnapshot | None = None
+        self,
+        key: _Bytes,
+        verify_checksums: bool,
+        fill_cache: bool,
+        snapshot: KvSnapshot | None = None,
     ) -> bytes | None: ...
     def put(self, key: _Bytes, value: _Bytes, sync: bool) -> None: ...
     def delete(self, key: _Bytes, sync: bool) -> None: ...

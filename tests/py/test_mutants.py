@@ -188,7 +188,7 @@ def test_the_test_that_caught_a_mutant_is_known_by_its_text(tmp_path: Path) -> N
     def digests(root: str, rust: str, python: str, by: str) -> str:
         folder = tmp_path / root
         for name, text in {
-            "crates/ssd-kv/tests/levels.rs": rust,
+            "crates/ssd-kv/tests/suite/levels.rs": rust,
             "crates/ssd-kv/src/db/mod.rs": unit,
             "tests/py/test_a.py": python,
         }.items():

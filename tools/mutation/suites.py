@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -67,6 +68,10 @@ BUILD = {
 }
 
 
+# The binary of a crate's integration tests.
+INTEGRATION = "suite"
+
+
 @dataclass
 class Suite:
     """Some tests: how they are run, how long that takes, and which mutants they reach."""
@@ -81,18 +86,18 @@ class Suite:
 
     @property
     def is_python(self) -> bool:
-        """A file of Python's tests; else a test binary of a crate."""
+        """A file of Python's tests; else the tests of a crate, unit tests or those of one file."""
         return self.name.startswith("tests/py/")
 
     def text(self) -> str:
         """Its source; "" of the unit tests of a crate, which are in all files."""
-        file = self.folder / (self.name if self.is_python else f"tests/{self.name}.rs")
+        file = self.folder / (self.name if self.is_python else f"tests/suite/{self.name}.rs")
         return file.read_text(encoding="utf-8") if file.exists() else ""
 
     def test(self, failed: str) -> str:
         """What a result says of a test of it that failed."""
         if not self.is_python:
-            return f"{self.name}: {failed}"
+            return f"{self.name}: {failed.removeprefix(f'{self.name}::')}"
         return failed if "::" in failed else self.name
 
 
@@ -195,7 +200,7 @@ def prepare(
 
 
 def suites(root: Path, tree: Path, target: Path, crate: str) -> list[Suite]:
-    """The test binaries of a crate, and of the crates whose tests run it as well."""
+    """The suites of a crate, and of the crates whose tests run it as well."""
     if crate == BINDINGS:
         return _python_suites(root, tree, target)
     tested = [crate, *ALSO_TESTED_BY.get(crate, [])]
@@ -203,16 +208,30 @@ def suites(root: Path, tree: Path, target: Path, crate: str) -> list[Suite]:
 
 
 def binaries(tree: Path, target: Path, crate: str, *which: str) -> list[Suite]:
-    """Test binaries of a crate."""
+    """The suites of a crate: its unit tests, and each file of its integration tests."""
     ok, messages = cargo(tree, target, "test", "-p", crate, "--no-run", *which)
     if not ok:
         raise SystemExit(f"the tests of {crate} do not compile:\n{errors_of(messages)}")
-    found = []
+    built: list[Suite] = []
     for message in messages:
         binary, made_of = message.get("executable"), message.get("target")
         if isinstance(binary, str) and isinstance(made_of, dict):
-            found.append(Suite(str(made_of["name"]), [binary], tree / "crates" / crate))
-    return found
+            folder = tree / "crates" / crate
+            if made_of["name"] == INTEGRATION:
+                built += _files_of(binary, folder)
+            else:
+                built.append(Suite(str(made_of["name"]), [binary], folder))
+    return built
+
+
+def _files_of(binary: str, folder: Path) -> list[Suite]:
+    """The tests of a binary, a suite for each file."""
+    listed = bounded.run([binary, "--list", "--format=terse"], folder, {}, Limits(LONGEST_S))
+    tests: dict[str, list[str]] = {}
+    for test in re.findall(r"^(\S+): test$", listed.output, re.MULTILINE):
+        tests.setdefault(test.partition("::")[0], []).append(test)
+    # In full, since a filter such as `formats::` takes `binary_formats::` as well.
+    return [Suite(file, [binary, "--exact", *names], folder) for file, names in tests.items()]
 
 
 def rebuilt(ready: Iterable[Suite], root: Path, tree: Path, target: Path) -> Iterator[Suite]:
@@ -228,8 +247,9 @@ def rebuilt(ready: Iterable[Suite], root: Path, tree: Path, target: Path) -> Ite
         else:
             crate = known.folder.name
             is_unit = known.name == crate.replace("-", "_")
-            which = ["--lib"] if is_unit else ["--test", known.name]
-            [suite] = binaries(tree, target, crate, *which)
+            which = ["--lib"] if is_unit else ["--test", INTEGRATION]
+            built = binaries(tree, target, crate, *which)
+            suite = next(suite for suite in built if suite.name == known.name)
         suite.cpu_s, suite.reaches = known.cpu_s, frozenset([0])
         yield suite
 

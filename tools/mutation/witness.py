@@ -46,7 +46,7 @@ def _rust(root: Path, crate: str, by: str) -> str:
     suite, _, test = by.partition(": ")
     # A suite of another crate may have caught it: see `ALSO_TESTED_BY`.
     homes = [root / "crates" / crate, *sorted((root / "crates").iterdir())]
-    files = [home / "tests" / f"{suite}.rs" for home in homes]
+    files = [home / "tests" / "suite" / f"{suite}.rs" for home in homes]
     found = [path for path in files if path.exists()][:1]
     if not found:
         named = [home for home in homes if home.name == suite.replace("_", "-")]

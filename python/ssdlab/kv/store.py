@@ -221,7 +221,7 @@ class Reader(Closing):
         fill_cache: bool = True,
     ) -> bytes | None:
         """Value of `key`, or `default`."""
-        found = self._store.get(key, (verify_checksums, fill_cache), self._held)
+        found = self._store.get(key, verify_checksums, fill_cache, self._held)
         return default if found is None else found
 
     def __contains__(self, key: Bytes) -> bool:

@@ -269,7 +269,8 @@ impl KvIter {
         span: [Any<'_>; 5],
         show: [Any<'_>; 3],
     ) -> PyResult<KvIter> {
-        let options = read_options(&reading)?;
+        let [verify_checksums, fill_cache] = &reading;
+        let options = read_options(verify_checksums, fill_cache)?;
         let [reverse, key, value] = show;
         let reverse = flag("reverse", &reverse)?;
         let (key, value) = (flag("include_key", &key)?, flag("include_value", &value)?);

@@ -12,7 +12,7 @@
 //! victims among all blocks; copies lower the counter; one page in 100 is sampled, in units of a quarter of a
 //! block; a plan needs hot victims with few valid pages, here 0.3, and must promise less than is measured; groups
 //! with 0.1 more valid pages than expected mean that it was wrong.
-//! Different from there, each with its effect in `tests/midas.rs`: how copies and overwrites lower counters, ages
+//! Different from there, each with its effect in `tests/suite/midas.rs`: how copies and overwrites lower counters, ages
 //! since the first page of a block with a mean that fades, and the age itself in cost-benefit.
 //! Where it is silent, decided: the model is computed at once, at the end of a window. Windows are as long as the host
 //! has pages, twice and then four times as long, and twice as long again after a plan that was wrong; the fill of a

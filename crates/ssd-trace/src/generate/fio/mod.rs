@@ -1,7 +1,7 @@
 //! fio's job files as workloads: the options that concern a device.
 //!
 //! Route: `ini` (sections, keys) -> `job` (options) -> `source` (requests). Patterns are fio's (checked
-//! against fio itself, `tests/fio_jobs.rs`), its random numbers are not. Differences:
+//! against fio itself, `tests/suite/fio_jobs.rs`), its random numbers are not. Differences:
 //!
 //! - `runtime` ends jobs with a rate by their arrivals, others by the clock of the device, which is one for
 //!   all of them.

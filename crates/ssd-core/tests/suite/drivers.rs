@@ -1,0 +1,88 @@
+//! When requests arrive: the closed loop with its pauses and its end, and the open one.
+
+use crate::rig::{alone, device, host, whole, with_pages};
+use ssd_core::config::{BusyUnit, Config, Host, HostMode, TimingModel};
+use ssd_core::host::device::Device;
+use ssd_core::host::drive::{Progress, drive};
+use ssd_core::host::request::{Op, TimedRequest};
+use ssd_core::host::source::{Source, SourceError};
+use ssd_core::sim::ssd::Ssd;
+use ssd_core::units::Nanos;
+use std::ops::ControlFlow;
+
+/// A read of one page takes 50 + 20.
+const READ: u64 = 70;
+
+struct Reads<'a>(std::iter::Copied<std::slice::Iter<'a, u64>>);
+
+impl Source for Reads<'_> {
+    fn next_request(&mut self) -> Result<Option<TimedRequest>, SourceError> {
+        let at = self.0.next().map(Nanos);
+        Ok(at.map(|at| TimedRequest { at, request: whole(Op::Read, 0, 1) }))
+    }
+}
+
+fn chip() -> Config {
+    let mut c = device([1, 1, 1], 16, 8, 64);
+    (c.timing.model, c.timing.busy_unit) = (TimingModel::Serial, BusyUnit::Chip);
+    c.metrics.request_log = true;
+    c
+}
+
+/// Arrivals and completions of reads that the source wants at these times, since the driver began; the
+/// device has worked before.
+fn driven(host: &Host, at: &[u64]) -> (Vec<u64>, Vec<u64>) {
+    let mut ssd = with_pages(&chip(), 8);
+    alone(&mut ssd, whole(Op::Read, 0, 1));
+    let start = ssd.now().0;
+    assert_eq!(start, READ);
+    ssd.drain_requests(&mut Vec::new());
+    let go = &mut |_: &mut Ssd, _: &Progress| ControlFlow::Continue(());
+    let mut source = Reads(at.iter().copied());
+    let outcome = drive(&mut ssd, host, &mut source, go).expect("it runs");
+    let mut log = Vec::new();
+    ssd.drain_requests(&mut log);
+    log.sort_by_key(|r| r.id);
+    let n = log.len() as u64;
+    assert_eq!((outcome.progress.submitted, outcome.progress.completed), (n, n));
+    assert!(!outcome.interrupted);
+    (
+        log.iter().map(|r| r.arrival.0 - start).collect(),
+        log.iter().map(|r| r.completion.0 - start).collect(),
+    )
+}
+
+#[test]
+fn a_request_of_the_closed_loop_arrives_a_pause_after_a_completion() {
+    let mut closed = host(HostMode::Closed, 2);
+    closed.think_time_ns = 30;
+    let (arrivals, completions) = driven(&closed, &[0; 6]);
+    assert_eq!(arrivals, [0, 0, 100, 170, 240, 310]);
+    assert_eq!(completions, [70, 140, 210, 280, 350, 420]);
+    // The last one arrives before the end, and completes after it.
+    for (stop, expected) in [(240, 4), (241, 5)] {
+        closed.stop_after_ns = stop;
+        assert_eq!(driven(&closed, &[0; 6]).0.len(), expected, "until {stop}");
+    }
+    // Deeper than there are requests.
+    assert_eq!(driven(&host(HostMode::Closed, 9), &[0; 3]).0, [0, 0, 0]);
+}
+
+#[test]
+fn all_pause_together_after_so_many_requests() {
+    let mut closed = host(HostMode::Closed, 2);
+    (closed.think_time_ns, closed.think_every) = (1000, 3);
+    let (arrivals, completions) = driven(&closed, &[0; 7]);
+    assert_eq!(arrivals, [0, 0, 70, 1210, 1210, 1280, 2420]);
+    assert_eq!(completions, [70, 140, 210, 1280, 1350, 1420, 2490]);
+}
+
+#[test]
+fn the_open_loop_counts_from_where_it_began() {
+    let at = [0, 10, 20, 500, 505];
+    let (arrivals, completions) = driven(&host(HostMode::Open, 1), &at);
+    assert_eq!((arrivals, completions), (at.to_vec(), vec![70, 140, 210, 570, 640]));
+    // At most so many are inside: the others wait outside, and have arrived.
+    let limited = Host { max_outstanding: 1, ..host(HostMode::Open, 1) };
+    assert_eq!(driven(&limited, &at), (at.to_vec(), vec![70, 140, 210, 570, 640]));
+}

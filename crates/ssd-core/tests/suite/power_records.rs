@@ -1,0 +1,131 @@
+//! Records of TRIMs and owners: which of them a mount needs, and what reading and comparing them takes.
+
+use crate::rig::{self, alone, device, whole};
+use ssd_core::config::{BusyUnit, Config, EraseUnit, PoolScope, PowerCut, RemapMode, TimingModel};
+use ssd_core::ftl::Ftl;
+use ssd_core::host::copy::{SourceRange, encode};
+use ssd_core::host::device::Device;
+use ssd_core::host::request::Op;
+use ssd_core::metrics::inputs::RecordsKept;
+use ssd_core::sim::ssd::Ssd;
+
+/// One chip of 16 blocks of 8 pages, whose records take 7 ns a line.
+fn chip() -> Config {
+    let mut c = device([1, 1, 1], 16, 8, 90);
+    (c.timing.model, c.timing.busy_unit) = (TimingModel::Serial, BusyUnit::Chip);
+    (c.power.cut, c.power.nvram_ns) = (PowerCut::OnRequest, 7);
+    c
+}
+
+fn written(c: &Config, pages: u32) -> Ssd {
+    let mut ssd = Ssd::new(c, Ftl::new(c), 0);
+    for lpn in 0..pages {
+        alone(&mut ssd, whole(Op::Write, lpn, 1));
+    }
+    ssd
+}
+
+/// Let all that is under way end.
+fn rest(ssd: &mut Ssd) {
+    while let Some(next) = ssd.next_event() {
+        ssd.run_until(next, &mut Vec::new()).expect("it goes on");
+    }
+}
+
+fn kept(ssd: &Ssd) -> [u64; 4] {
+    let RecordsKept { live, live_bytes, stale, stale_bytes } =
+        ssd.records_kept().expect("power may be cut");
+    [live, live_bytes, stale, stale_bytes]
+}
+
+#[test]
+fn the_record_of_a_trim_is_live_while_one_of_its_pages_has_no_newer_data() {
+    let mut ssd = written(&chip(), 8);
+    assert_eq!(kept(&ssd), [0, 0, 0, 0]);
+    alone(&mut ssd, whole(Op::Trim, 2, 3));
+    for lpn in [3, 2] {
+        assert_eq!(kept(&ssd), [1, 16, 0, 0], "page {lpn} has no data");
+        alone(&mut ssd, whole(Op::Write, lpn, 1));
+    }
+    assert_eq!(kept(&ssd), [1, 16, 0, 0], "page 4 has none");
+    alone(&mut ssd, whole(Op::Write, 4, 1));
+    assert_eq!(kept(&ssd), [0, 0, 1, 16]);
+}
+
+#[test]
+fn the_record_of_an_owner_is_live_while_its_data_are_there() {
+    let mut c = chip();
+    c.remap.mode = RemapMode::Share;
+    let mut ssd = written(&c, 8);
+    let sources = encode(&[SourceRange { sector: 0, sectors: 2 * rig::PAGE }]);
+    ssd.submit(ssd.now(), &whole(Op::Copy, 20, 2), Some(&sources)).expect("a copy");
+    rest(&mut ssd);
+    assert_eq!(kept(&ssd), [2, 64, 0, 0]);
+    // The owner that wrote the page may leave it.
+    alone(&mut ssd, whole(Op::Write, 0, 1));
+    assert_eq!(kept(&ssd), [2, 64, 0, 0]);
+    alone(&mut ssd, whole(Op::Write, 21, 1));
+    assert_eq!(kept(&ssd), [1, 32, 1, 32]);
+    alone(&mut ssd, whole(Op::Trim, 20, 1));
+    assert_eq!(kept(&ssd), [1, 16, 2, 64]);
+}
+
+/// So many TRIMs of one page each that had been written, and a mount.
+fn mounted(c: &Config, trims: u32) -> (u64, u64, u64) {
+    let mut ssd = written(c, 20);
+    rest(&mut ssd);
+    for lpn in 0..trims {
+        alone(&mut ssd, whole(Op::Trim, lpn, 1));
+    }
+    rest(&mut ssd);
+    let waited = ssd.measured().power.trims_waited;
+    assert_eq!(waited, 0, "there is room for all of them");
+    ssd.power_cut().expect("power is on");
+    let recovery = ssd.mount(false).expect("it mounts");
+    assert_eq!((recovery.records, recovery.mapped_pages), (trims.into(), (20 - trims).into()));
+    (recovery.time, recovery.reads, recovery.checkpoint_pages)
+}
+
+#[test]
+fn a_mount_reads_records_to_the_line_begun_last() {
+    // 20 pages, the first erased one behind them, and the first page of each of 13 erased blocks.
+    let pages = 20 + 1 + 13;
+    for (trims, lines) in [(0, 0), (1, 1), (3, 1), (4, 1), (5, 2), (8, 2), (9, 3)] {
+        assert_eq!(mounted(&chip(), trims), (70 * pages + 7 * lines, pages, 0), "{trims} TRIMs");
+    }
+}
+
+#[test]
+fn pages_that_a_checkpoint_covers_are_compared_with_records() {
+    let mut c = chip();
+    // Due with the 20th page, all of whose programs but the last have ended; 90 entries of 4 B and 16 blocks of 6 B
+    // are one page.
+    c.power.checkpoint_bytes = 20 * 2048;
+    for trims in [0, 1, 4, 5, 9] {
+        let (time, reads, checkpoint) = mounted(&c, trims);
+        assert_eq!(checkpoint, 1);
+        // Of two blocks that it covers the first page, of the third that, the 20th page and the first erased one, of
+        // 13 others the first; and the page that each record is about.
+        let pages = 2 + 3 + 13 + u64::from(trims);
+        let lines = (16 * u64::from(trims)).div_ceil(64);
+        assert_eq!((time, reads), (70 * (1 + pages) + 7 * lines, pages), "{trims} TRIMs");
+    }
+}
+
+#[test]
+fn a_checkpoint_has_two_bytes_a_flash_block_and_four_an_erase_unit() {
+    // 900 pages, and 64 superblocks of two flash blocks: 4 x 900 + 2 x 128 + 4 x 64 bytes, 16 more than two pages.
+    for (pages, stripes) in [(896, 1), (900, 2)] {
+        let mut c = device([1, 1, 2], 64, 16, pages);
+        c.alloc.pool = PoolScope::Chip;
+        c.alloc.erase_unit = EraseUnit::Superblock;
+        c.alloc.placement = rig::named(ssd_core::ftl::place::ALL, "round-robin");
+        (c.power.cut, c.power.checkpoint_bytes) = (PowerCut::OnRequest, 20 * 2048);
+        let mut ssd = written(&c, 20);
+        rest(&mut ssd);
+        assert_eq!(ssd.measured().power.checkpoints, 1);
+        ssd.power_cut().expect("power is on");
+        let recovery = ssd.mount(false).expect("it mounts");
+        assert_eq!(recovery.checkpoint_pages, 2 * stripes, "{pages} pages");
+    }
+}

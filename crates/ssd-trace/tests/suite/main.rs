@@ -1,0 +1,27 @@
+//! The integration tests of `ssd-trace`: one binary, since each would compile and link the crate's generic code anew.
+
+mod apps;
+mod binary_formats;
+#[path = "../../../cases.rs"]
+mod cases;
+mod columnar;
+mod config;
+mod config_errors;
+mod conversions;
+mod copies;
+mod fio_jobs;
+mod fit;
+mod folder;
+mod format_fuzz;
+mod formats;
+mod kept;
+mod keys;
+mod samples;
+mod stand_in_patterns;
+mod stand_ins;
+mod synthetics;
+mod traces;
+mod units;
+mod unordered;
+mod workloads;
+mod writers;
