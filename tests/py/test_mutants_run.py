@@ -56,7 +56,8 @@ FILES = {
         "[lints]\nworkspace = true\n"
     ),
     f"crates/{CRATE}/src/lib.rs": SOURCE,
-    f"crates/{CRATE}/tests/levels.rs": TESTS,
+    f"crates/{CRATE}/tests/suite/main.rs": "mod levels;\n",
+    f"crates/{CRATE}/tests/suite/levels.rs": TESTS,
 }
 
 
