@@ -256,6 +256,10 @@ def test_a_store_may_be_called_anything(name: str, tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (2, "")
     assert name in told(done) or "\n" in name, "one line, whatever it is called"
     assert "is damaged: its contents are not those that were written" in done.stderr
+    repair = done.stderr.split("`")[1]
+    subprocess.run(["bash", "-c", repair], cwd=tmp_path, check=True)
+    assert command("verify", store=folder).returncode == 0
+    assert not ssdlab.results(folder).keys
 
 
 IN_TURN = """
