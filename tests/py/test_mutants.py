@@ -454,7 +454,7 @@ def test_the_first_mutants_of_every_crate_come_before_the_others(
 ) -> None:
     """All are in one build, and one that does not compile gives its place to the next."""
     import mutants
-    from mutation.listing import Mutant
+    from mutation.listing import Mutant, drawn
     from mutation.results import AT_FIRST, Origin
     from mutation.suites import Suite
 
@@ -464,30 +464,35 @@ def test_the_first_mutants_of_every_crate_come_before_the_others(
         for crate in sizes
         for i in range(60)
     ]
-    built, judged = [], []
+    built: list[object] = []
+    judged: list[str] = []
+
+    def prepare(_root: Path, _tree: Path, _target: Path, numbered: object) -> set[int]:
+        built.append(numbered)
+        return set()
 
     def judge(_ready: object, number: int, _longest_s: float) -> tuple[str, str, float]:
         name = order[number].name
         judged.append(name)
-        return ("unviable" if name == drawn[0].name else "survived"), "", 0.0
+        return ("unviable" if name == of_core[0].name else "survived"), "", 0.0
 
     monkeypatch.setattr(mutants, "KEPT", tmp_path / "results.jsonl")
     monkeypatch.setattr(mutants, "SAMPLE", sizes)
     monkeypatch.setattr("mutation.listing.SAMPLE", sizes)
     monkeypatch.setattr(Origin, "of_committed", lambda _: Origin("c0ffee", "2026-11-26"))
     monkeypatch.setattr(mutants, "mutants", lambda *_: every)
-    monkeypatch.setattr(mutants, "prepare", lambda *given: built.append(given[3]) or set())
+    monkeypatch.setattr(mutants, "prepare", prepare)
     monkeypatch.setattr(mutants, "suites", lambda *_: [Suite("levels", [], tmp_path)])
     monkeypatch.setattr(mutants, "measure", lambda _, limit: "" if limit < math.inf else "?")
     monkeypatch.setattr(mutants, "judge", judge)
-    drawn = mutants.drawn(every, "ssd-core")
-    order = dict(enumerate([*drawn, *mutants.drawn(every, "ssd-py")], start=1))
+    of_core = drawn(every, "ssd-core")
+    order = dict(enumerate([*of_core, *drawn(every, "ssd-py")], start=1))
     mutants.sample(mutants.options_of(["sample"]), math.inf)
     assert built == [[*order.items()]]
     crates = [name.partition(" ")[0] for name in judged]
     rounds = [("ssd-core", AT_FIRST + 1), ("ssd-py", AT_FIRST), ("ssd-core", 10), ("ssd-py", 5)]
     assert crates == [crate for crate, count in rounds for _ in range(count)]
-    assert judged[: AT_FIRST + 1] == [mutant.name for mutant in drawn[: AT_FIRST + 1]]
+    assert judged[: AT_FIRST + 1] == [mutant.name for mutant in of_core[: AT_FIRST + 1]]
     judged.clear()
     mutants.sample(mutants.options_of(["sample"]), math.inf)
     assert not judged

@@ -78,7 +78,6 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.setattr(module, "ROOT", root)
         for name in ("TREE", "TARGET", "ALONE", "ALONE_TARGET"):
             monkeypatch.setattr(module, name, tmp_path / name.lower())
-    monkeypatch.setattr(mutants, "KEPT", tmp_path / "results.jsonl")
     return root
 
 
@@ -96,6 +95,8 @@ def test_each_mutant_meets_the_tests(project: Path) -> None:
     import mutants
     from mutation.results import Origin, entries_of
 
+    kept = project.parent / "results.jsonl"
+
     every = [
         mutant("fn larger", "a > b", "a < b"),
         mutant("fn larger", "a > b", "a >= b"),
@@ -106,15 +107,13 @@ def test_each_mutant_meets_the_tests(project: Path) -> None:
 
     def judged(order: list[Mutant], longest_s: float, budget_s: float) -> dict[str, str]:
         origin = Origin("c0ffee", "2026-11-26")
-        results = mutants.CrateResults(mutants.KEPT, False, longest_s, origin)
+        results = mutants.CrateResults(kept, False, longest_s, origin)
         together = mutants.Orders({CRATE: order}, results)
         if budget_s < math.inf:
             together.judge_within(budget_s)
         else:
             together.judge(CRATE, len(order))
-        return {
-            name: f"{e['verdict']} {e['by']}" for (name, _), e in entries_of(results.path).items()
-        }
+        return {name: f"{e['verdict']} {e['by']}" for (name, _), e in entries_of(kept).items()}
 
     by_numbers = {
         "fn larger: a < b": "caught levels: numbers",
