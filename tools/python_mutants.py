@@ -38,7 +38,7 @@ from pathlib import Path
 import bounded
 from bounded import Limits
 from mutation import python_sites, script_sites
-from mutation.command import check_names, fork_of, git
+from mutation.command import check_names, diff, fork_of
 from mutation.page import KEPT, is_stale
 from mutation.python_sites import Change, compiles
 from mutation.reach import MOST_S, PAGE_SCRIPTS, Tests, tests_of
@@ -150,7 +150,7 @@ def viable(mutant: Mutant) -> bool:
 def changed(base: str) -> list[Mutant]:
     """The mutants of the lines that differ from where this branch left `base`."""
     fork = fork_of(base, "python/ssdlab/*.py", "python/ssdlab/*.js")
-    lines = changed_lines(git("diff", "-U0", fork, "--", "python"))
+    lines = changed_lines(diff(fork, "-U0", "--", "python"))
     if not lines:
         print(f"no line of the Python package differs from {base}")
     known = {path.relative_to(ROOT).as_posix() for _, path in sources()}
@@ -166,11 +166,11 @@ def changed(base: str) -> list[Mutant]:
     return found
 
 
-def changed_lines(diff: str) -> dict[str, set[int]]:
+def changed_lines(text: str) -> dict[str, set[int]]:
     """Numbers of the lines that a diff without context adds, by file."""
     lines: dict[str, set[int]] = {}
     file = ""
-    for line in diff.splitlines():
+    for line in text.splitlines():
         if line.startswith("+++ "):
             file = line.removeprefix("+++ b/")
         elif found := re.match(r"@@ -\S+ \+(\d+)(?:,(\d+))? @@", line):

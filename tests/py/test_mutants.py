@@ -234,6 +234,16 @@ def test_no_crate_is_left_out_in_silence(capsys: pytest.CaptureFixture[str]) -> 
     assert "crates/new: changed, and in no sample" in capsys.readouterr().err
 
 
+def test_of_a_diff_only_changed_lines_are_read() -> None:
+    import mutants
+
+    renamed = "diff --git a/x.rs b/y.rs\nsimilarity index 100%\nrename from x.rs\nrename to y.rs\n"
+    binary = "diff --git a/x b/x\nindex 1..2 100644\nBinary files a/x and b/x differ\n"
+    lines = "diff --git a/z b/z\n--- a/z\n+++ b/z\n@@ -1 +1 @@\n-diff --git a\n+diff --git b\n"
+    assert mutants.with_lines(binary + lines + renamed + lines + binary) == 2 * lines
+    assert mutants.with_lines("") == ""
+
+
 def test_a_table_is_withdrawn_when_its_code_has_changed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -446,7 +456,14 @@ def test_a_source_that_git_does_not_know_is_not_skipped(
     assert "`git add -N crates/ssd-kv/src/a/new.rs`" in capsys.readouterr().err
     command.git("add", "-N", "crates/ssd-kv/src/a/new.rs")
     fork = command.fork_of("HEAD", "crates/*/src/*.rs")
-    assert "+fn f() {}" in command.git("diff", fork, "--", "crates")
+    for key, value in (
+        ("color.ui", "always"),
+        ("diff.noprefix", "true"),
+        ("diff.external", "false"),
+    ):
+        command.git("config", key, value)
+    added = "\n--- /dev/null\n+++ b/crates/ssd-kv/src/a/new.rs\n@@ -0,0 +1 @@\n+fn f() {}\n"
+    assert added in command.diff(fork, "--", "crates")
 
 
 def test_the_first_mutants_of_every_crate_come_before_the_others(
