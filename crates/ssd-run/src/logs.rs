@@ -357,13 +357,13 @@ mod tests {
         let mut written = Vec::new();
         let copied = OpRecord { cause: Cause::Gc, end: Nanos(9), ..read(1) };
         let program = OpRecord { op: FlashOp::Program, start: Nanos(9), end: Nanos(12), ..copied };
-        for record in [&copied, &program, &read(4), &read(10)] {
+        for record in [&copied, &program, &read(4), &read(6), &read(10)] {
             let write = |record: &OpRecord| {
                 written.push(record.start.0);
                 Ok(())
             };
             assert_eq!(order.take(record, write), Ok(()));
         }
-        assert_eq!(written, [1, 4, 9, 10]);
+        assert_eq!(written, [1, 4, 6, 9, 10]);
     }
 }
