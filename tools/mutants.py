@@ -41,7 +41,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import bounded
-from mutation.command import check_names, fork_of, git
+from mutation.command import check_names, diff, fork_of
 from mutation.listing import SAMPLE, SEED, Mutant, drawn, mutants
 from mutation.page import KEPT, is_stale
 from mutation.results import AT_FIRST, Origin, Results, reasons
@@ -72,11 +72,20 @@ LEAST, MOST = 3, 150
 EQUIVALENT = ROOT / "tools" / "mutation" / "equivalent.txt"
 
 
-def changed_lines(diff: str) -> Counter[str]:
+def with_lines(text: str) -> str:
+    """The files of a diff of which lines have changed.
+
+    cargo-mutants cannot read what git says of others: binary ones, and those that were renamed.
+    """
+    files = re.split(r"^(?=diff --git )", text, flags=re.MULTILINE)
+    return "".join(file for file in files if "\n@@ " in file)
+
+
+def changed_lines(text: str) -> Counter[str]:
     """Lines that a diff adds to the sources of each crate; exit if no sample has the crate."""
     lines: Counter[str] = Counter()
     crate = ""
-    for line in diff.splitlines():
+    for line in text.splitlines():
         if line.startswith("+++ "):
             source = re.match(r"\+\+\+ b/crates/([^/]+)/src/.*\.rs$", line)
             crate = source[1] if source else ""
@@ -96,10 +105,10 @@ def changed_lines(diff: str) -> Counter[str]:
 
 def changed(tool: str, base: str) -> list[Mutant]:
     """The mutants of the lines that differ from where this branch left `base`."""
-    diff = git("diff", fork_of(base, "crates/*/src/*.rs"), "--", "crates")
-    lines = changed_lines(diff)
+    text = with_lines(diff(fork_of(base, "crates/*/src/*.rs"), "--", "crates"))
+    lines = changed_lines(text)
     with tempfile.NamedTemporaryFile("w", suffix=".diff") as file:
-        file.write(diff)
+        file.write(text)
         file.flush()
         listed = mutants(ROOT, tool, list(SAMPLE), "--in-diff", file.name) if lines else []
     if not lines:
@@ -128,9 +137,9 @@ class CrateResults(Results):
 def baseline(
     crate: str, ready: list[Suite], longest_s: float, until: float = math.inf
 ) -> list[Suite]:
-    """The suites, measured, the quickest first; those not reached by a time of the clock: never."""
-    for suite in ready:
-        if time.monotonic() > until:
+    """The suites, measured, the quickest first; after a time of the clock no more than one."""
+    for at, suite in enumerate(ready):
+        if at and time.monotonic() > until:
             suite.cpu_s = math.inf
             print(f"{crate} {suite.name}: left out, as half of the time is over", flush=True)
             continue

@@ -38,7 +38,7 @@ from pathlib import Path
 import bounded
 from bounded import Limits
 from mutation import python_sites, script_sites
-from mutation.command import check_names, fork_of, git
+from mutation.command import check_names, diff, fork_of
 from mutation.page import KEPT, is_stale
 from mutation.python_sites import Change, compiles
 from mutation.reach import MOST_S, PAGE_SCRIPTS, Tests, tests_of
@@ -63,6 +63,8 @@ PATIENCE, LEAST_S = 5, 60
 SCRIPTS_S = 30.0
 # Tests that neither end nor compute.
 LONGEST_S = 1800
+# Of pytest: there was nothing to run.
+NO_TEST = 5
 # Mutants that are judged whatever the budget is.
 LEAST = 3
 
@@ -148,7 +150,7 @@ def viable(mutant: Mutant) -> bool:
 def changed(base: str) -> list[Mutant]:
     """The mutants of the lines that differ from where this branch left `base`."""
     fork = fork_of(base, "python/ssdlab/*.py", "python/ssdlab/*.js")
-    lines = changed_lines(git("diff", "-U0", fork, "--", "python"))
+    lines = changed_lines(diff(fork, "-U0", "--", "python"))
     if not lines:
         print(f"no line of the Python package differs from {base}")
     known = {path.relative_to(ROOT).as_posix() for _, path in sources()}
@@ -164,11 +166,11 @@ def changed(base: str) -> list[Mutant]:
     return found
 
 
-def changed_lines(diff: str) -> dict[str, set[int]]:
+def changed_lines(text: str) -> dict[str, set[int]]:
     """Numbers of the lines that a diff without context adds, by file."""
     lines: dict[str, set[int]] = {}
     file = ""
-    for line in diff.splitlines():
+    for line in text.splitlines():
         if line.startswith("+++ "):
             file = line.removeprefix("+++ b/")
         elif found := re.match(r"@@ -\S+ \+(\d+)(?:,(\d+))? @@", line):
@@ -188,19 +190,46 @@ def function_lines(source: str) -> set[int]:
     return inside
 
 
-def judge(mutant: Mutant, tests: Tests, tree: Path, until: float) -> tuple[str, str]:
-    """Verdict, and the first test that failed; no test is measured after a time of the clock."""
-    path, source = tree / mutant.file, (ROOT / mutant.file).read_text(encoding="utf-8")
-    try:
+class Judge:
+    """Runs tests on a copy of the package, in which one place is changed."""
+
+    def __init__(self) -> None:
+        self.tests = Tests(ROOT, WORK)
+        self.tree = WORK / "package"
+        self.passing: set[str] = set()
+        """What passes on the copy as it is."""
+        shutil.rmtree(self.tree, ignore_errors=True)
+        unwanted = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(ROOT / "python", self.tree / "python", ignore=unwanted)
+
+    def verdict(self, mutant: Mutant, until: float) -> tuple[str, str]:
+        """Verdict, and the first test that failed; no test is measured after a time of the clock.
+
+        Exit if that test fails on the package as it is, too.
+        """
+        path, source = self.tree / mutant.file, (ROOT / mutant.file).read_text(encoding="utf-8")
         path.write_text(mutant.change.made(source), encoding="utf-8")
+        try:
+            verdict, by = self._met(mutant, source, until)
+        finally:
+            path.write_text(source, encoding="utf-8")
+        if by and by not in self.passing:
+            if run_tests(by.split(" tests/"), math.inf, self.tree)[0] != "survived":
+                print(f"without a mutant {by} fails on a copy of the package", file=sys.stderr)
+                sys.exit(2)
+            self.passing.add(by)
+        return verdict, by
+
+    def _met(self, mutant: Mutant, source: str, until: float) -> tuple[str, str]:
+        """What the tests say of a mutant that is in its place."""
         if mutant.file.endswith(".js"):
-            return run_tests([PAGE_SCRIPTS], PATIENCE * SCRIPTS_S, tree)
+            return run_tests([PAGE_SCRIPTS], PATIENCE * SCRIPTS_S, self.tree)
         lines = {mutant.change.line}
         # A constant is used by the functions of its module.
         if not mutant.change.in_function:
             lines = function_lines(source)
         left_s = MOST_S
-        for reached in tests.in_turn(path.stem, until):
+        for reached in self.tests.in_turn(Path(mutant.file).stem, until):
             chosen, usual_s = tests_of(reached, mutant.file, lines, left_s)
             left_s -= usual_s
             # Most are caught by the first files: the others need not be imported.
@@ -208,14 +237,12 @@ def judge(mutant: Mutant, tests: Tests, tree: Path, until: float) -> tuple[str, 
             early = [test for test in chosen if test.startswith(tuple(first))]
             late = [test for test in chosen if test not in early]
             for batch in filter(None, (early, late)):
-                verdict, by = run_tests(batch, max(LEAST_S, PATIENCE * usual_s), tree)
+                verdict, by = run_tests(batch, max(LEAST_S, PATIENCE * usual_s), self.tree)
                 if verdict != "survived":
                     return verdict, by
-        if left_s == MOST_S and tests.are_known():
-            return "survived", "no test runs it"
-        return ("survived" if left_s <= 0 or tests.are_known() else "quick"), ""
-    finally:
-        path.write_text(source, encoding="utf-8")
+            if left_s <= 0:
+                return "survived", ""
+        return ("survived" if self.tests.are_known() else "quick"), ""
 
 
 def run_tests(tests: list[str], most_s: float, tree: Path) -> tuple[str, str]:
@@ -224,13 +251,16 @@ def run_tests(tests: list[str], most_s: float, tree: Path) -> tuple[str, str]:
     environment = {"PYTHONPATH": str(tree / "python"), "PYTHONDONTWRITEBYTECODE": "1"}
     command = [sys.executable, "-m", "pytest", "-qx", "-m", "not slow", "--no-header"]
     command += ["--tb=line", "-p", "no:cacheprovider", *tests]
-    limits = Limits(LONGEST_S, most_s)
+    limits = Limits(LONGEST_S, most_s if most_s < math.inf else None)
     ended = bounded.run(command, ROOT, environment, limits, errors=subprocess.STDOUT)
     files = " ".join(sorted({test.partition("::")[0] for test in tests}))
     if ended.hung:
         return "hangs", files
     if ended.code == 0:
         return "survived", ""
+    if ended.code == NO_TEST or "ERROR: not found: " in ended.output:
+        print(f"tests that were measured are not there:\n{ended.output}", file=sys.stderr)
+        sys.exit(2)
     failed = re.search(r"^(?:FAILED|ERROR) (\S+)", ended.output, re.MULTILINE)
     return "caught", failed[1] if failed else files
 
@@ -238,16 +268,12 @@ def run_tests(tests: list[str], most_s: float, tree: Path) -> tuple[str, str]:
 def judge_all(todo: list[Mutant], results: Results, budget_s: float) -> None:
     """Judge mutants in their order: LEAST of them, and then more as long as the budget lasts."""
     until = time.monotonic() + budget_s
-    tests = Tests(ROOT, WORK)
-    tree = WORK / "package"
-    shutil.rmtree(tree, ignore_errors=True)
-    unwanted = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(ROOT / "python", tree / "python", ignore=unwanted)
+    judge = Judge()
     for at, mutant in enumerate(todo):
         start = time.monotonic()
         if at >= LEAST and start > until:
             break
-        verdict, by = judge(mutant, tests, tree, until)
+        verdict, by = judge.verdict(mutant, until)
         results.add(mutant, verdict, by, time.monotonic() - start)
 
 

@@ -164,8 +164,8 @@ def test_a_store_that_another_process_holds_is_left_alone(tmp_path: Path) -> Non
     with kv.open(tmp_path / "s", create_if_missing=True) as db:
         db.put(b"k", b"v")
     command = [sys.executable, "-c", HOLD]
-    streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    with subprocess.Popen(command, cwd=tmp_path, text=True, **streams) as holder:
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, cwd=tmp_path, text=True, stdin=pipe, stdout=pipe) as holder:
         assert holder.stdout
         assert holder.stdin
         assert holder.stdout.readline() == "open\n"

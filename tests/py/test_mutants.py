@@ -234,6 +234,16 @@ def test_no_crate_is_left_out_in_silence(capsys: pytest.CaptureFixture[str]) -> 
     assert "crates/new: changed, and in no sample" in capsys.readouterr().err
 
 
+def test_of_a_diff_only_changed_lines_are_read() -> None:
+    import mutants
+
+    renamed = "diff --git a/x.rs b/y.rs\nsimilarity index 100%\nrename from x.rs\nrename to y.rs\n"
+    binary = "diff --git a/x b/x\nindex 1..2 100644\nBinary files a/x and b/x differ\n"
+    lines = "diff --git a/z b/z\n--- a/z\n+++ b/z\n@@ -1 +1 @@\n-diff --git a\n+diff --git b\n"
+    assert mutants.with_lines(binary + lines + renamed + lines + binary) == 2 * lines
+    assert mutants.with_lines("") == ""
+
+
 def test_a_table_is_withdrawn_when_its_code_has_changed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -446,7 +456,14 @@ def test_a_source_that_git_does_not_know_is_not_skipped(
     assert "`git add -N crates/ssd-kv/src/a/new.rs`" in capsys.readouterr().err
     command.git("add", "-N", "crates/ssd-kv/src/a/new.rs")
     fork = command.fork_of("HEAD", "crates/*/src/*.rs")
-    assert "+fn f() {}" in command.git("diff", fork, "--", "crates")
+    for key, value in (
+        ("color.ui", "always"),
+        ("diff.noprefix", "true"),
+        ("diff.external", "false"),
+    ):
+        command.git("config", key, value)
+    added = "\n--- /dev/null\n+++ b/crates/ssd-kv/src/a/new.rs\n@@ -0,0 +1 @@\n+fn f() {}\n"
+    assert added in command.diff(fork, "--", "crates")
 
 
 def test_the_first_mutants_of_every_crate_come_before_the_others(
@@ -454,7 +471,7 @@ def test_the_first_mutants_of_every_crate_come_before_the_others(
 ) -> None:
     """All are in one build, and one that does not compile gives its place to the next."""
     import mutants
-    from mutation.listing import Mutant
+    from mutation.listing import Mutant, drawn
     from mutation.results import AT_FIRST, Origin
     from mutation.suites import Suite
 
@@ -464,30 +481,35 @@ def test_the_first_mutants_of_every_crate_come_before_the_others(
         for crate in sizes
         for i in range(60)
     ]
-    built, judged = [], []
+    built: list[object] = []
+    judged: list[str] = []
+
+    def prepare(_root: Path, _tree: Path, _target: Path, numbered: object) -> set[int]:
+        built.append(numbered)
+        return set()
 
     def judge(_ready: object, number: int, _longest_s: float) -> tuple[str, str, float]:
         name = order[number].name
         judged.append(name)
-        return ("unviable" if name == drawn[0].name else "survived"), "", 0.0
+        return ("unviable" if name == of_core[0].name else "survived"), "", 0.0
 
     monkeypatch.setattr(mutants, "KEPT", tmp_path / "results.jsonl")
     monkeypatch.setattr(mutants, "SAMPLE", sizes)
     monkeypatch.setattr("mutation.listing.SAMPLE", sizes)
     monkeypatch.setattr(Origin, "of_committed", lambda _: Origin("c0ffee", "2026-11-26"))
     monkeypatch.setattr(mutants, "mutants", lambda *_: every)
-    monkeypatch.setattr(mutants, "prepare", lambda *given: built.append(given[3]) or set())
+    monkeypatch.setattr(mutants, "prepare", prepare)
     monkeypatch.setattr(mutants, "suites", lambda *_: [Suite("levels", [], tmp_path)])
     monkeypatch.setattr(mutants, "measure", lambda _, limit: "" if limit < math.inf else "?")
     monkeypatch.setattr(mutants, "judge", judge)
-    drawn = mutants.drawn(every, "ssd-core")
-    order = dict(enumerate([*drawn, *mutants.drawn(every, "ssd-py")], start=1))
+    of_core = drawn(every, "ssd-core")
+    order = dict(enumerate([*of_core, *drawn(every, "ssd-py")], start=1))
     mutants.sample(mutants.options_of(["sample"]), math.inf)
     assert built == [[*order.items()]]
     crates = [name.partition(" ")[0] for name in judged]
     rounds = [("ssd-core", AT_FIRST + 1), ("ssd-py", AT_FIRST), ("ssd-core", 10), ("ssd-py", 5)]
     assert crates == [crate for crate, count in rounds for _ in range(count)]
-    assert judged[: AT_FIRST + 1] == [mutant.name for mutant in drawn[: AT_FIRST + 1]]
+    assert judged[: AT_FIRST + 1] == [mutant.name for mutant in of_core[: AT_FIRST + 1]]
     judged.clear()
     mutants.sample(mutants.options_of(["sample"]), math.inf)
     assert not judged

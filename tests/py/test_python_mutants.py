@@ -202,3 +202,94 @@ def test_changed_files_without_mutants_are_named(
         "python/ssdlab/bench/cases.py: 2 changed lines are left out: measures the simulator",
         "python/ssdlab/py.typed: 1 changed lines are left out: no source of a sample",
     ]
+
+
+TESTED = "tests/py/test_numbers.py"
+PACKAGE = """\
+MOST = 3
+
+
+def larger(a: int, b: int) -> int:
+    return a if a > b else b
+
+
+def twice(a: int) -> int:
+    return a + a
+
+
+def unused(a: int) -> int:
+    return a - 1
+
+
+def most(a: int) -> int:
+    return min(a, MOST)
+"""
+TESTS = """\
+from ssdlab.numbers import larger, most, twice
+
+
+def test_larger():
+    assert (larger(1, 2), larger(2, 1)) == (2, 2)
+
+
+def test_twice():
+    assert twice(2) == 4
+
+
+def test_most():
+    assert most(5) == 3
+"""
+
+
+@pytest.mark.slow
+def test_each_mutant_meets_the_tests_that_run_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From the sources of a small package to what its tests say, measured by coverage.py."""
+    import python_mutants
+    from mutation.results import Results, entries_of
+
+    file = "python/ssdlab/numbers.py"
+    for name, text in {file: PACKAGE, TESTED: TESTS}.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    (tmp_path / "python/ssdlab/__init__.py").touch()
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = slow\n")
+    monkeypatch.setattr(python_mutants, "ROOT", tmp_path)
+    monkeypatch.setattr(python_mutants, "WORK", tmp_path / "work")
+    monkeypatch.setattr(python_mutants, "PACKAGE", tmp_path / "python/ssdlab")
+    every = {mutant.name: mutant for mutant in python_mutants.mutants(["python"])}
+
+    def named(before: str, after: str) -> python_mutants.Mutant:
+        return every[f"{file}: {before} -> {after}"]
+
+    chosen = [
+        named("return a if a > b else b", "return a if a>= b else b"),
+        named("return a + a", "return a - a"),
+        named("return a - 1", "return a + 1"),
+        named("MOST = 3", "MOST = 4"),
+    ]
+    results = Results(tmp_path / "results.jsonl", (), lambda _, by: by)
+    python_mutants.judge_all(chosen, results, math.inf)
+    entries = entries_of(results.path).values()
+    assert [f"{entry['verdict']} {entry['by']}".strip() for entry in entries] == [
+        "survived",
+        f"caught {TESTED}::test_twice",
+        "survived",
+        f"caught {TESTED}::test_most",
+    ]
+    with pytest.raises(SystemExit) as end:
+        python_mutants.run_tests(
+            ["tests/py/test_numbers.py::test_none"], 60, tmp_path / "work/package"
+        )
+    assert end.value.code == 2, "a test that is not there catches nothing"
+    # A test that fails on the copy as it is catches nothing, either.
+    (tmp_path / "tests/py/test_numbers.py").write_text(
+        TESTS.replace("== 3", "== 3 and twice(1) == 3")
+    )
+    judge = python_mutants.Judge()
+    monkeypatch.setattr(judge.tests, "in_turn", lambda *_: [[*judge.tests._reached.values()]])
+    monkeypatch.setattr(python_mutants, "tests_of", lambda *_: ([f"{TESTED}::test_most"], 1.0))
+    with pytest.raises(SystemExit) as end:
+        judge.verdict(chosen[3], math.inf)
+    assert end.value.code == 2

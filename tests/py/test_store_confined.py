@@ -256,6 +256,10 @@ def test_a_store_may_be_called_anything(name: str, tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (2, "")
     assert name in told(done) or "\n" in name, "one line, whatever it is called"
     assert "is damaged: its contents are not those that were written" in done.stderr
+    repair = done.stderr.split("`")[1]
+    subprocess.run(["bash", "-c", repair], cwd=tmp_path, check=True)
+    assert command("verify", store=folder).returncode == 0
+    assert not ssdlab.results(folder).keys
 
 
 IN_TURN = """
@@ -485,6 +489,9 @@ def test_a_question_does_not_reach_objects_of_the_process(folder: Path) -> None:
     frame = pyarrow.table({"secret": [42]})
     with pytest.raises(ssdlab.ConfigError, match="frame does not exist"):
         ssdlab.results(folder).query("select * from frame")
+    asked = "set python_scan_all_frames = true; select * from frame"
+    with pytest.raises(ssdlab.ConfigError, match="frame does not exist"):
+        ssdlab.results(folder).query(asked, allow_files=True)
     assert frame.num_rows == 1
 
 

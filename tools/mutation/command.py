@@ -47,3 +47,9 @@ def fork_of(base: str, *sources: str) -> str:
         print(f"{unknown[0]}: {words}: `git add -N {unknown[0]}`", file=sys.stderr)
         sys.exit(2)
     return git("merge-base", base, "HEAD").strip()
+
+
+def diff(commit: str, *words: str) -> str:
+    """What differs from a commit, in git's own form, whatever form its user prefers."""
+    form = ("--no-color", "--no-ext-diff", "--src-prefix=a/", "--dst-prefix=b/")
+    return git("diff", *form, commit, *words)

@@ -22,6 +22,9 @@ from pathlib import Path
 
 from coverage import CoverageData
 
+import bounded
+from bounded import Limits
+
 # They read the sources and not the package, run every word of the documentation, need a browser or
 # LevelDB's sources, or test the crates through the package, and take long.
 LEFT_OUT = {
@@ -34,6 +37,8 @@ SPOILT = "not interrupt and not disk_full"
 PAGE_SCRIPTS = "tests/py/test_page_script.py"
 # What a mutant's tests may take without it, in all: what is beyond does not run.
 MOST_S = 100.0
+# A file of tests that neither ends nor computes.
+LONGEST_S = 1800
 RCFILE = """\
 [run]
 source_pkgs = ssdlab
@@ -118,23 +123,22 @@ def _measure(root: Path, work: Path, test: Path) -> Reached:
     rcfile.write_text(RCFILE.format(data=folder / "data"), encoding="utf-8")
     started = "import coverage\ncoverage.process_startup()\n"
     (folder / "sitecustomize.py").write_text(started, encoding="utf-8")
-    environment = os.environ | {
+    tools = Path(__file__).resolve().parents[1]
+    environment = {
         "SSDLAB_COVERAGE": str(rcfile),
-        "PYTHONPATH": os.pathsep.join([str(folder), str(root / "tools")]),
+        "PYTHONPATH": os.pathsep.join(map(str, (folder, tools, root / "python"))),
     }
     file = test.relative_to(root).as_posix()
     command = [sys.executable, "-m", "coverage", "run", f"--rcfile={rcfile}", "-m", "pytest"]
     command += ["-q", "-p", "mutation.contexts", "-m", "not slow", "-k", SPOILT]
     command += ["--durations=0", "--durations-min=0", "-vv", file]
-    done = subprocess.run(
-        command, cwd=root, env=environment, capture_output=True, text=True, check=False
-    )
+    done = bounded.run(command, root, environment, Limits(LONGEST_S), errors=subprocess.STDOUT)
     # 5: all of its tests are slow.
-    if done.returncode not in (0, 5):
-        sys.exit(f"without a mutant {file} fails:\n{done.stdout}{done.stderr}")
+    if done.code not in (0, 5):
+        sys.exit(f"without a mutant {file} fails:\n{done.output}")
     seconds: dict[str, float] = defaultdict(float)
     for took, name in re.findall(
-        r"^([\d.]+)s (?:call|setup|teardown) +(\S.*)$", done.stdout, flags=re.MULTILINE
+        r"^([\d.]+)s (?:call|setup|teardown) +(\S.*)$", done.output, flags=re.MULTILINE
     ):
         seconds[name] += float(took)
     print(f"{file}: {len(seconds)} tests, {sum(seconds.values()):.0f} s", flush=True)

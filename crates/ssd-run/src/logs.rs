@@ -314,3 +314,56 @@ fn durability(given: u8) -> &'static str {
         (true, true) => "preflush+fua",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ssd_core::nand::geometry::PageAddress;
+
+    /// A read for the host.
+    fn read(start: u64) -> OpRecord {
+        OpRecord {
+            op: FlashOp::Read,
+            cause: Cause::Host,
+            place: PageAddress { channel: 0, chip: 0, plane: 0, block: 0, page: 0 },
+            lpn: 0,
+            sequence: 0,
+            request: Some(0),
+            queued: Nanos(0),
+            start: Nanos(start),
+            end: Nanos(start + 1),
+            bus: None,
+            array: None,
+            cut_off: false,
+        }
+    }
+
+    #[test]
+    fn a_record_is_written_when_nothing_earlier_can_come() {
+        let mut order = InOrder::default();
+        for start in [1, 2, 2, 5] {
+            let mut written = Vec::new();
+            let taken = order.take(&read(start), |record| {
+                written.push(record.start);
+                Ok(())
+            });
+            assert_eq!((taken, written), (Ok(()), vec![Nanos(start)]));
+        }
+    }
+
+    #[test]
+    fn the_program_of_a_copy_back_waits_for_what_starts_before_it() {
+        let mut order = InOrder::default();
+        let mut written = Vec::new();
+        let copied = OpRecord { cause: Cause::Gc, end: Nanos(9), ..read(1) };
+        let program = OpRecord { op: FlashOp::Program, start: Nanos(9), end: Nanos(12), ..copied };
+        for record in [&copied, &program, &read(4), &read(6), &read(10)] {
+            let write = |record: &OpRecord| {
+                written.push(record.start.0);
+                Ok(())
+            };
+            assert_eq!(order.take(record, write), Ok(()));
+        }
+        assert_eq!(written, [1, 4, 6, 9, 10]);
+    }
+}

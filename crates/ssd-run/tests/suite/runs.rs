@@ -2,6 +2,7 @@
 
 use ssd_core::config::{Input, Metrics, load};
 use ssd_core::ftl::reclaim::UnitRecord;
+use ssd_core::metrics::counters::Cause;
 use ssd_core::sim::log::{OpRecord, StateRow};
 use ssd_core::sim::power_log::PowerRecord;
 use ssd_core::sim::request::RequestRecord;
@@ -253,4 +254,37 @@ fn contents_in_a_file_are_those_in_memory() {
     // Digests of bytes are not those of a page's stamp.
     assert_eq!(digests[0], digests[1]);
     assert_ne!(digests[0], digests[2]);
+}
+
+#[test]
+fn a_report_has_the_parts_that_its_device_has() {
+    let report = |sets: &[(&str, &str)]| {
+        run(config(sets), Setup::default(), &mut Unattended).expect("a run").finished.report
+    };
+    let plain = report(&[]);
+    assert!(plain.write_buffer.is_none() && plain.controller.is_none());
+    assert!(report(&[("host.write_buffer_pages", "16")]).write_buffer.is_some());
+    for traversals in ["0", "1"] {
+        let sets = [
+            ("timing.model", "\"serial\""),
+            ("interconnect.model", "\"formula\""),
+            ("controller.traversals_host", traversals),
+        ];
+        let crossed = report(&sets).controller.expect("an interconnect").traversals[&Cause::Host];
+        assert_eq!(crossed > 0, traversals == "1");
+    }
+}
+
+#[test]
+fn a_device_that_follows_its_trace_can_be_interrupted_while_the_trace_is_read() {
+    let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/../../traces/wiredtiger.trace.zst");
+    let trace = format!("{trace:?}");
+    let config = config(&[
+        ("device.fit", "\"trace\""),
+        ("workload.kind", "\"trace\""),
+        ("workload.trace", &trace),
+    ]);
+    let mut caller = Observer { stop_at: Some(Stage::Reading), ..Observer::default() };
+    let stopped = run(config, Setup::default(), &mut caller).err();
+    assert_eq!(stopped, Some(RunError::Interrupted));
 }
