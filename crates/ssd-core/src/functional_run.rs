@@ -11,6 +11,7 @@ use crate::host::source::Source;
 use crate::metrics::Measurements;
 use crate::metrics::counters::Cause;
 use crate::metrics::histogram::Histogram;
+use crate::sim::front::{check, pages_of};
 use crate::sim::functional::Functional;
 use crate::units::{Lpn, Nanos};
 use std::ops::ControlFlow;
@@ -100,13 +101,14 @@ impl FunctionalRun {
             if due && watch(id).is_break() {
                 return Ok(outcome(id, true));
             }
-            if id == warmup && id > 0 {
-                self.restart();
-            }
             let request = request.request;
-            // As in time: what takes effect as it arrives goes before the first look at the pools.
-            if id == 0 && !matches!(request.op, Op::Trim | Op::Copy) {
-                self.machine.meet_demands();
+            if id == 0 {
+                // As in time: what takes effect as it arrives goes before the first look at the pools.
+                if !matches!(request.op, Op::Trim | Op::Copy) {
+                    self.machine.meet_demands();
+                }
+            } else if id == warmup {
+                self.restart();
             }
             if request.op == Op::Copy {
                 let ranges = copy::encode(&source.copy_sources());
@@ -206,16 +208,16 @@ fn execute(
     id: u64,
     m: &mut Measurements,
 ) -> Result<(), DeviceError> {
-    crate::sim::front::check(&f.ftl.geo, id, r)?;
-    let pages = crate::sim::front::pages_of(&f.ftl.geo, r);
+    check(&f.ftl.geo, id, r)?;
     m.host.submitted[r.op as usize] += 1;
     match r.op {
-        Op::Read => m.host.pages_read += u64::from(pages.count),
+        Op::Read => m.host.pages_read += u64::from(pages_of(&f.ftl.geo, r).count),
         Op::Write => {
             f.write_request(r)?;
             m.course.record(f.tally.host_pages, f.tally.programs() + f.groups.parity_pages);
         }
         Op::Trim => {
+            let pages = pages_of(&f.ftl.geo, r);
             m.host.pages_trimmed += f.trim_run(Lpn(pages.first), pages.count)?;
         }
         Op::Copy => unreachable!("request {id} has source ranges"),
