@@ -4,16 +4,28 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
 import ssdlab
 from running import ssdlab_command
-from ssdlab.results.trial import Trial
+from ssdlab.results.prediction import Predicted, Ranking
+from ssdlab.results.trial import Form, Trial
 from ssdlab.running import scale, trial
+from ssdlab.running.compare_runs import Finished, run_into
+from ssdlab.running.runner import Planned
 
-FEW = {name: trial.POLICIES[name] for name in ("greedy", "fifo")}
+if TYPE_CHECKING:
+    from ssdlab.traces.info import Info
+
+FEW: dict[str, dict[str, object]] = {
+    "greedy": trial.POLICIES["greedy"],
+    "random": {"gc.victim": "random"},
+}
 PAGES = 60_000
 
 
@@ -56,12 +68,13 @@ def test_the_trial_stands_for_the_drive(tried: Trial) -> None:
     assert tried.completed
     assert not tried.doubts
     assert tried.form.drive_blocks == 683
-    assert abs(tried.form.blocks - 683) < 683 / 2 / tried.form.pages + 1
+    assert tried.form.blocks == pytest.approx(683, rel=scale.NEAR)
     # 60,000 pages and 14.5 % on 683 blocks.
-    assert tried.form.pages == round(PAGES * 1.145 / 683)
+    assert tried.form.pages == pytest.approx(PAGES * 1.145 / 683, rel=scale.NEAR)
+    assert tried.form.planes == tried.form.drive_planes == 16
     assert tried.drive.startswith("tlc-960gb (961 GB, 16 dies, 683")
     for ranking in tried.rankings.values():
-        assert list(ranking.predicted) == ["greedy", "fifo"]
+        assert list(ranking.predicted) == ["greedy", "random"]
         assert ranking.best == ("greedy",)
         assert all(len(one.values) == 2 for one in ranking.predicted.values())
     assert tried.verdict is not None
@@ -75,11 +88,57 @@ def test_the_first_screen_has_twelve_lines_of_eighty_columns(tried: Trial) -> No
     assert max(map(len, screen)) <= 80
     text = "\n".join(screen)
     assert "no policy writes less than greedy" in text
-    low = min(one.predicted["greedy"].interval[0] for one in tried.rankings.values())
+    intervals = [ranking.predicted["greedy"].interval for ranking in tried.rankings.values()]
+    low = min(interval[0] for interval in intervals if interval)
     assert f"greedy {low:.3f}" in text
     summary = tried.summary()
     assert summary.startswith(text)
     assert summary.endswith(text + "\n")
+
+
+LONG = ("greedy", "greedy + sepbit", "cost-benefit + fadac")
+
+
+def ranked(*means: float) -> Ranking:
+    """A prediction for each of `LONG`."""
+    return Ranking(
+        {
+            label: Predicted((mean, mean * 1.001), mean * 0.99)
+            for label, mean in zip(LONG, means, strict=True)
+        }
+    )
+
+
+@pytest.mark.parametrize("overloads", [False, True])
+@pytest.mark.parametrize("drive", ["tlc-960gb", "drive:micron-7450-max-800"])
+def test_the_longest_first_screen_has_twelve_lines(drive: str, overloads: bool) -> None:
+    config = ssdlab.load_config(drive)
+    shape = scale.Pool.of(config)
+    latency = SimpleNamespace(write=SimpleNamespace(p99_9=1.23e6), read=SimpleNamespace(p99_9=1e6))
+    by_seed = {label: {1: SimpleNamespace(latency=latency)} for label in LONG}
+    doubt = (
+        "the recorded arrivals overload it (12,783 requests pending, busiest 23.2 %):"
+        " --pace closed, or --set workload.time_scale=4"
+    )
+    done = Trial(
+        name="varmail",
+        trace="traces/varmail.trace.zst",
+        drive_name="" if drive == trial.DRIVE else drive,
+        drive=trial._drive(trial.Plan(config, drive, "", cast("Info", None), 0, {}, {})),
+        read="",
+        form=Form(1, 683, 16, 352, shape.blocks, 16, shape.pages, {}),
+        rankings={"recorded": ranked(2.4, 1.9, 2.7), "independent": ranked(4.1, 3.8, 3.1)},
+        doubts=(),
+        drive_writes=2.963,
+        latency=None if overloads else cast("Any", SimpleNamespace(repetitions=by_seed)),
+        latency_doubt=doubt if overloads else "",
+    )
+    assert done.verdict is not None
+    assert not done.verdict.common
+    screen = done.screen()
+    assert len(screen) <= 12, "\n".join(screen)
+    assert max(map(len, screen)) <= 80
+    assert screen[-1].endswith("--pace closed" if overloads else "--details")
 
 
 def test_its_files_say_the_same(tried: Trial) -> None:
@@ -95,8 +154,8 @@ def test_its_files_say_the_same(tried: Trial) -> None:
 
 
 def test_the_runs_are_those_of_the_drive_without_time(trace: Path) -> None:
-    plan = trial.prepared(trace, policies=FEW, progress=False)
-    runs = plan.without_time(1, 1)
+    plan = trial.plan_trial(trace, policies=FEW, progress=False)
+    runs = plan.functional_runs(1, 1)
     assert [one.label for one in runs] == [
         f"{policy}, {phases}" for phases in ("recorded", "independent") for policy in FEW
     ]
@@ -113,8 +172,9 @@ def test_the_runs_are_those_of_the_drive_without_time(trace: Path) -> None:
 def test_arrivals_that_overload_the_drive_have_no_latency(tmp_path: Path) -> None:
     fast = skewed(tmp_path / "fast.csv", 10)
     done = ssdlab.try_trace(fast, policies={"greedy": FEW["greedy"]}, seeds=2, progress=False)
-    assert "overload this drive" in done.latency_doubt
-    assert "host.mode=closed" in "\n".join(done.screen()).replace("\n", " ")
+    assert "overload" in done.latency_doubt
+    assert "--pace closed" in " ".join(done.screen())
+    assert done.latency is None
     closed = {"host.mode": "closed", "host.queue_depth": 32}
     paced = ssdlab.try_trace(
         fast, policies={"greedy": FEW["greedy"]}, seeds=2, progress=False, set=closed
@@ -132,14 +192,23 @@ def test_a_trace_that_touches_little_has_numbers_and_no_verdict(tmp_path: Path) 
     assert "no verdict" in "\n".join(done.screen())
     assert done.confidence == "none"
     assert set(done.policies) == set(FEW)
+    # The first runs show that no verdict can come: no others are made.
+    for ranking in done.rankings.values():
+        for predicted in ranking.predicted.values():
+            assert len(predicted.values) == 1
+            assert predicted.interval is None
+    assert done.latency is None
+    assert "has no prediction" in done.latency_doubt
+    assert "in the trial" in "\n".join(done.screen())
+    assert "-" in done.summary()
 
 
 def test_a_policy_that_the_drive_refuses_is_left_out(trace: Path) -> None:
-    made = trial.prepared(trace, set={"alloc.frontiers": "single"}, progress=False)
-    assert set(made.left_out) == {"greedy + sepbit", "cost-benefit + fadac"}
-    assert all("frontiers" in why for why in made.left_out.values())
+    made = trial.plan_trial(trace, set={"alloc.frontiers": "single"}, progress=False)
+    assert set(made.refused) == {"greedy + sepbit", "cost-benefit + fadac"}
+    assert all("frontiers" in why for why in made.refused.values())
     with pytest.raises(ssdlab.ConfigError, match="frontiers"):
-        trial.prepared(
+        trial.plan_trial(
             trace,
             policies={"sepbit": {"alloc.separation": "sepbit"}},
             set={"alloc.frontiers": "single"},
@@ -149,9 +218,9 @@ def test_a_policy_that_the_drive_refuses_is_left_out(trace: Path) -> None:
 
 def test_a_named_drive_stays_itself(trace: Path) -> None:
     name = "drive:micron-7450-max-800"
-    plan = trial.prepared(trace, drive=name, policies=FEW, progress=False)
+    plan = trial.plan_trial(trace, drive=name, policies=FEW, progress=False)
     whole = ssdlab.load_config(name)
-    small = scale.with_time(plan.drive, plan.pages)
+    small = scale.timed_device(plan.drive, plan.pages)
     assert small is not None
     timed = plan.planned("greedy", small, "greedy", 1, {}).config
     for key in ("channels", "chips_per_channel", "planes_per_chip"):
@@ -161,12 +230,53 @@ def test_a_named_drive_stays_itself(trace: Path) -> None:
     # Erases take the share of a plane's time that they take in the whole drive.
     erase = whole["timing.erase_ns"] * pages[0] / pages[1]
     assert timed["timing"] == {**whole["timing"], "erase_ns": round(erase)}
-    assert timed["host"] == {**whole["host"], "mode": timed["host.mode"]}
+    own = ("mode", "write_buffer_pages", "write_buffer_threshold")
+    assert timed["host"] == {**whole["host"], **{key: timed["host"][key] for key in own}}
+
+
+def test_keys_of_the_drive_are_those_of_its_trials(trace: Path) -> None:
+    keys = {"device.channels": 4, "device.pages_per_block": 768, "host.write_buffer_pages": 64}
+    plan = trial.plan_trial(trace, policies=FEW, set=keys, progress=False)
+    assert plan.drive["device.channels"] == 4
+    assert plan.device("greedy") == trial.plan_trial(trace, policies=FEW, progress=False).device(
+        "greedy"
+    )
+    for run in plan.functional_runs(1, 1):
+        assert run.config["device.channels"] == 1
+        assert run.config["device.blocks_per_plane"] == plan.device("greedy").blocks
+        assert run.config["host.write_buffer_pages"] == 0
+    small = scale.timed_device(plan.drive, plan.pages)
+    assert small is not None
+    timed = plan.planned("greedy", small, "greedy", 1, {}).config
+    assert timed["device.channels"] == 4
+    assert timed["host.write_buffer_pages"] == 32
+
+
+def test_no_run_is_made_twice(trace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+
+    def noted(planned: Sequence[Planned], *others: Any) -> Finished:  # noqa: ANN401
+        made.extend(run.config.text for run in planned)
+        return run_into(planned, *others)
+
+    monkeypatch.setattr(trial, "run_into", noted)
+    done = ssdlab.try_trace(trace, policies=FEW, seeds=2, progress=False)
+    assert done.latency is not None
+    assert {label: list(by_seed) for label, by_seed in done.latency.repetitions.items()} == {
+        "greedy": [1, 2]
+    }
+    timed = [text for text in made if json.loads(text)["run"]["mode"] == "timed"]
+    assert len(timed) == 2
+    assert len(made) == len(set(made))
 
 
 def test_the_command_says_what_it_does_and_answers(trace: Path, tmp_path: Path) -> None:
-    done = ssdlab_command("try", trace, "--seeds", "2", "--out", "out", cwd=tmp_path)
+    command = ("try", trace, "--seeds", "2", "--out", "out", "--pace", "closed")
+    done = ssdlab_command(*command, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
+    timed = [file.read_text() for file in (tmp_path / "out" / "time").rglob("config.toml")]
+    assert timed
+    assert all('mode = "closed"' in text for text in timed)
     values = json.loads((tmp_path / "out" / "try.json").read_text())
     assert done.stdout.splitlines() == values["screen"]
     assert set(values["waf"]["recorded"]) == set(trial.POLICIES)
