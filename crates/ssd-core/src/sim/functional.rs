@@ -191,10 +191,7 @@ impl Functional {
     /// policy fails.
     #[inline]
     pub fn write(&mut self, lpn: Lpn, stream: u8) -> Result<(), DeviceError> {
-        if !self.plain && self.ftl.groups.is_some() {
-            return self.write_run(lpn, 1, stream);
-        }
-        self.write_page(lpn, stream, 1)
+        if self.plain { self.write_plain(lpn, stream) } else { self.write_run(lpn, 1, stream) }
     }
 
     /// Execute the write `r`: its pages one after the other, or group by group if the device has parity. Of a page
@@ -230,27 +227,46 @@ impl Functional {
 
     /// Write one page of a request of `pages` pages.
     #[inline]
-    fn write_page(&mut self, lpn: Lpn, stream: u8, pages: u32) -> Result<(), DeviceError> {
-        assert!(lpn.0 < self.ftl.geo.user_pages, "{:?} is beyond the device", { lpn });
-        self.sequence += 1;
-        self.tally.host_pages += 1;
+    pub(super) fn write_page(
+        &mut self,
+        lpn: Lpn,
+        stream: u8,
+        pages: u32,
+    ) -> Result<(), DeviceError> {
         if self.plain {
-            let stream = self.ftl.space.host_stream(stream);
-            let planned = self.placements.common.place(lpn, &AtRest);
-            debug_assert!(planned.0 < self.ftl.geo.planes, "{lpn:?} goes to {planned:?}");
-            if let Some((old, eventful)) = self.ftl.write_open(planned, stream, lpn) {
-                if eventful || !self.agenda.is_quiet() {
-                    self.page_written(planned, old);
-                }
-                return Ok(());
-            }
-            return self.write_planned(lpn, planned, stream);
+            return self.write_plain(lpn, stream);
         }
+        self.admit(lpn);
         let class = self.class_of(lpn, stream, pages)?;
         let frontier = self.ftl.space.host_stream(class);
         let planned = self.placements.of(frontier).place(lpn, &AtRest);
         debug_assert!(planned.0 < self.ftl.geo.planes, "{lpn:?} goes to {planned:?}");
         self.write_planned(lpn, planned, frontier)
+    }
+
+    /// Write one page on a device whose pages have one class.
+    #[inline]
+    fn write_plain(&mut self, lpn: Lpn, stream: u8) -> Result<(), DeviceError> {
+        debug_assert!(self.plain, "{lpn:?} has a class");
+        self.admit(lpn);
+        let stream = self.ftl.space.host_stream(stream);
+        let planned = self.placements.common.place(lpn, &AtRest);
+        debug_assert!(planned.0 < self.ftl.geo.planes, "{lpn:?} goes to {planned:?}");
+        if let Some((old, eventful)) = self.ftl.write_open(planned, stream, lpn) {
+            if eventful || !self.agenda.is_quiet() {
+                self.page_written(planned, old);
+            }
+            return Ok(());
+        }
+        self.write_planned(lpn, planned, stream)
+    }
+
+    /// Count one page that the host writes.
+    #[inline]
+    fn admit(&mut self, lpn: Lpn) {
+        assert!(lpn.0 < self.ftl.geo.user_pages, "{lpn:?} is beyond the device");
+        self.sequence += 1;
+        self.tally.host_pages += 1;
     }
 
     /// The class of a write, which the device refuses if its stream has none.

@@ -173,6 +173,8 @@ impl Collector {
     }
 
     /// The block of the job of `pool` has been erased: the job is over, and its scope reopens.
+    /// Always in line: ending a job without its erase, the other caller, is rare.
+    #[inline(always)]
     pub(super) fn job_ends(&mut self, pool: PoolId, geo: &Geometry, array: &mut Array) -> Job {
         self.held.let_go(pool);
         if !self.closes_steps() {

@@ -51,7 +51,8 @@ impl Functional {
     /// As [`Functional::write`].
     pub fn write_run(&mut self, first: Lpn, count: u32, stream: u8) -> Result<(), DeviceError> {
         if self.ftl.groups.is_none() {
-            return (first.0..first.0 + count).try_for_each(|lpn| self.write(Lpn(lpn), stream));
+            let mut all = first.0..first.0 + count;
+            return all.try_for_each(|lpn| self.write_page(Lpn(lpn), stream, 1));
         }
         let shift = self.ftl.geo.sector_shift;
         let whole = Request::new(Op::Write, u64::from(first.0) << shift, count << shift);
