@@ -29,14 +29,14 @@ def set_values(said: Sequence[str] | None) -> dict[str, object]:
     return values
 
 
-def read_as(
-    said: Sequence[str] | None, unit: str | None, page_size: str | None, sort: bool
-) -> dict[str, object]:
-    """`--set` as a mapping, with the options that say how a trace is read over it."""
+def read_as(said: Sequence[str] | None, **options: str | bool | None) -> dict[str, object]:
+    """`--set` as a mapping, with the options that say how a trace is read over it.
+
+    `options` are keys of `[workload]`; None and False are not set.
+    """
     values = set_values(said)
-    options = {"unit": unit, "page_size": page_size, "sort": sort or None}
     for key, value in options.items():
-        if value is not None:
+        if value is not None and value is not False:
             values[f"workload.{key}"] = value
             came_as(f"workload.{key}", f"--{key.replace('_', '-')}")
     return values

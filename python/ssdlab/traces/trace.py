@@ -100,12 +100,12 @@ class Requests:
 
 @dataclass(frozen=True)
 class Trace:
-    """A trace file in any format of docs/formats.md, plain, .gz or .zst.
+    """A trace file in any format of docs/formats.md, plain, compressed or alone in an archive.
 
-    `set` of the methods maps keys of `[workload]` that say how the file is read (format, unit,
-    page_size, action, volume, from, until, sort, skip_bad, max_bad, dedup) to values. `progress`
-    shows a bar on stderr, or is called with the bytes read. All raise `ConfigError` and
-    `WorkloadError`; those that write also `OutputError`.
+    `set` of the methods maps keys of `[workload]` that say how the file is read (format, columns,
+    unit, time_unit, page_size, action, volume, from, until, sort, skip_bad, max_bad, dedup) to
+    values. `progress` shows a bar on stderr, or is called with the bytes read. All raise
+    `ConfigError` and `WorkloadError`; those that write also `OutputError`.
     """
 
     path: str | Path
