@@ -80,7 +80,8 @@ fn columns_of(file: &str, workload: &Workload) -> Result<Option<Arc<Mapping>>, S
             Ok(None)
         };
     };
-    let mapping = Mapping::parse(text).map_err(|error| SourceError(format!("workload.columns: {error}")))?;
+    let mapping =
+        Mapping::parse(text).map_err(|error| SourceError(format!("workload.columns: {error}")))?;
     let own = if mapping.record.is_some() { TraceFormat::Records } else { TraceFormat::Table };
     if ![TraceFormat::Auto, own].contains(&workload.format) {
         let (word, own) = (workload.format.word(), own.word());
@@ -114,7 +115,11 @@ struct File<'a> {
 type Found = (TraceFormat, ReadAs, Vec<String>);
 
 impl File<'_> {
-    fn found(&self, said: TraceFormat, columns: Option<Arc<Mapping>>) -> Result<Found, SourceError> {
+    fn found(
+        &self,
+        said: TraceFormat,
+        columns: Option<Arc<Mapping>>,
+    ) -> Result<Found, SourceError> {
         if let Some(columns) = columns {
             let how = ReadAs { columns: Some(columns), ..self.how(said)? };
             return self.mapped(said, how);
@@ -166,7 +171,7 @@ impl File<'_> {
         match alike[..] {
             [format] => Ok((format, Vec::new())),
             [] => self.of_no_format(first).map(|format| (format, Vec::new())),
-            _ => Err(self.alike(first, &alike)),
+            _ => self.alike(first, &alike),
         }
     }
 
@@ -174,6 +179,14 @@ impl File<'_> {
     fn of_no_format(&self, first: &[u8]) -> Result<TraceFormat, SourceError> {
         if let Some(text) = self.rounded() {
             return Err(SourceError(format!("{}: {text}", self.name)));
+        }
+        if guess::is_oracle_general(self.head.bytes) {
+            return Err(SourceError(format!(
+                "{}: binary records of libCacheSim (oracleGeneral), which hold neither operations nor the unit of addresses; \
+                 {}",
+                self.name,
+                readings::told(self.name, guess::of_oracle_general(self.head), self.whole)
+            )));
         }
         if !guess::of(self.head, self.workload.action as u8).is_empty() {
             return Ok(TraceFormat::Table);
@@ -185,22 +198,33 @@ impl File<'_> {
         nearest(first).ok_or_else(|| self.unknown(first))
     }
 
-    /// Several formats fit: what each of them would read.
+    /// Several formats fit: the only one that finds requests, or what each of them would read.
     #[cold]
-    fn alike(&self, first: &[u8], alike: &[TraceFormat]) -> SourceError {
-        let quoted: Vec<String> = alike.iter().map(|format| format!("{:?}", format.word())).collect();
+    fn alike(
+        &self,
+        first: &[u8],
+        alike: &[TraceFormat],
+    ) -> Result<(TraceFormat, Vec<String>), SourceError> {
         let reading = |&format: &TraceFormat| {
             let how = self.how(format).ok()?;
-            Reading::of(format!("--format {}", format.word()), format, &how, self.head)
+            let reading =
+                Reading::of(format!("--format {}", format.word()), format, &how, self.head)?;
+            Some((format, reading))
         };
-        let readings = alike.iter().filter_map(reading).collect();
-        SourceError(format!(
+        let (formats, readings): (Vec<TraceFormat>, Vec<Reading>) =
+            alike.iter().filter_map(reading).unzip();
+        if let [format] = formats[..] {
+            return Ok((format, Vec::new()));
+        }
+        let quoted: Vec<String> =
+            formats.iter().map(|format| format!("{:?}", format.word())).collect();
+        Err(SourceError(format!(
             "{}: its first lines may be {} (workload.format; it begins {}); {}",
             self.name,
             quoted.join(" or "),
             shown(first),
             readings::told(self.name, readings, self.whole)
-        ))
+        )))
     }
 
     /// Formats whose times may be in another unit, if one fits so.
@@ -210,7 +234,8 @@ impl File<'_> {
             return None;
         }
         let varies = formats::ALL.iter().filter(|info| matches!(info.time, TimeRule::Varies(_)));
-        let mut readings: Vec<Reading> = varies.flat_map(|info| self.in_units(info.format)).collect();
+        let mut readings: Vec<Reading> =
+            varies.flat_map(|info| self.in_units(info.format)).collect();
         readings.retain(|reading| reading.counts.is_possible());
         (!readings.is_empty()).then(|| {
             SourceError(format!(
@@ -258,7 +283,12 @@ impl File<'_> {
         {
             let units = TIME_UNITS.iter().rev().filter_map(|&(name, ns)| {
                 let options = format!("--columns {} --time-unit {name}", word(&named.text));
-                Reading::of(options, format, &ReadAs { time_ns: Some(ns), ..how.clone() }, self.head)
+                Reading::of(
+                    options,
+                    format,
+                    &ReadAs { time_ns: Some(ns), ..how.clone() },
+                    self.head,
+                )
             });
             let readings: Vec<Reading> = units.collect();
             if !readings.is_empty() {
@@ -303,9 +333,14 @@ impl File<'_> {
             )));
         }
         let options = readings.pop().map(|reading| reading.options).unwrap_or_default();
-        let note = format!("{}: of no known format; read by the names of its columns, as {options}", self.name);
-        let text = options.trim_start_matches("--columns ").trim_matches('\'').replace(r"'\''", "'");
-        let columns = Mapping::parse(&text).map_err(|error| SourceError(format!("{}: {error}", self.name)))?;
+        let note = format!(
+            "{}: of no known format; read by the names of its columns, as {options}",
+            self.name
+        );
+        let text =
+            options.trim_start_matches("--columns ").trim_matches('\'').replace(r"'\''", "'");
+        let columns = Mapping::parse(&text)
+            .map_err(|error| SourceError(format!("{}: {error}", self.name)))?;
         let how = ReadAs { columns: Some(Arc::new(columns)), ..how };
         Ok((TraceFormat::Table, how, vec![note]))
     }
@@ -314,14 +349,17 @@ impl File<'_> {
     fn rounded(&self) -> Option<String> {
         let of = |line: &[u8]| cells_of(line);
         let cells = self.head.lines.iter().take(LINES).map(|line| of(line));
-        let cells = cells.into_iter().find(|cells| cells.iter().any(|cell| is_rounded(cell.as_bytes())))?;
+        let cells =
+            cells.into_iter().find(|cells| cells.iter().any(|cell| is_rounded(cell.as_bytes())))?;
         let at = cells.iter().position(|cell| is_rounded(cell.as_bytes()))?;
         let is_word = |cell: &&String| cell.starts_with(|c: char| c.is_ascii_alphabetic());
-        let is_number = |cell: &String| !cell.is_empty() && cell.bytes().all(|byte| byte.is_ascii_digit());
+        let is_number =
+            |cell: &String| !cell.is_empty() && cell.bytes().all(|byte| byte.is_ascii_digit());
         let op = cells.iter().enumerate().filter(|(_, cell)| is_word(cell)).find(|(_, cell)| {
             ["r", "w", "read", "write", "d", "trim"].contains(&cell.to_ascii_lowercase().as_str())
         });
-        let mut numbers = (1..).zip(&cells).skip(op.map_or(0, |(at, _)| at)).filter(|(_, cell)| is_number(cell));
+        let mut numbers =
+            (1..).zip(&cells).skip(op.map_or(0, |(at, _)| at)).filter(|(_, cell)| is_number(cell));
         let order = match (op, numbers.next()) {
             (Some((op, _)), Some((offset, _))) => {
                 let size = numbers.next().map_or("4KiB".to_owned(), |(at, _)| at.to_string());

@@ -2,7 +2,11 @@
 
 /// First bytes, what such a file is, and what to do.
 const KNOWN: [(&[u8], &str, &str); 22] = [
-    (b"PAR1", "a Parquet file", "`ssdlab trace convert` reads it with --columns (needs the extra `parquet`)"),
+    (
+        b"PAR1",
+        "a Parquet file",
+        "`ssdlab trace convert` reads it with --columns (needs the extra `parquet`)",
+    ),
     (b"7z\xbc\xaf\x27\x1c", "a 7-Zip archive", "unpack it: 7z x FILE"),
     (b"Rar!\x1a\x07", "a RAR archive", "unpack it: unrar x FILE"),
     (b"\x1f\x9d", "compressed with compress(1)", "unpack it: gzip -d FILE"),
@@ -12,15 +16,31 @@ const KNOWN: [(&[u8], &str, &str); 22] = [
     (b"\xff\x06\x00\x00sNaPpY", "compressed with Snappy", "unpack it: snzip -d FILE"),
     (b"\x89LZO\x00", "compressed with lzop", "unpack it: lzop -d FILE"),
     (b"\x89HDF\r\n\x1a\n", "an HDF5 file", "write it as CSV, or as Parquet"),
-    (b"SQLite format 3\x00", "an SQLite database", "write the table: sqlite3 -csv FILE 'SELECT ...' > OUT.csv"),
+    (
+        b"SQLite format 3\x00",
+        "an SQLite database",
+        "write the table: sqlite3 -csv FILE 'SELECT ...' > OUT.csv",
+    ),
     (b"ARROW1", "an Arrow file", "write it as CSV, or as Parquet"),
     (b"ORC", "an ORC file", "write it as CSV, or as Parquet"),
     (b"Obj\x01", "an Avro file", "write it as CSV, or as Parquet"),
     (b"\x93NUMPY", "a NumPy array", "write it as CSV: numpy.savetxt"),
-    (b"\x17\x08\x44tracing", "recorded with trace-cmd", "write it as text: trace-cmd report FILE > OUT"),
+    (
+        b"\x17\x08\x44tracing",
+        "recorded with trace-cmd",
+        "write it as text: trace-cmd report FILE > OUT",
+    ),
     (b"PERFILE2", "recorded with perf", "write it as text: perf script -i FILE > OUT"),
-    (b"\xc1\x1f\xfc\xc1", "a trace of LTTng (CTF)", "write it as text: babeltrace2 FOLDER > OUT, and name the columns"),
-    (b"\xd4\xc3\xb2\xa1", "recorded packets (pcap)", "record the requests of a block device instead"),
+    (
+        b"\xc1\x1f\xfc\xc1",
+        "a trace of LTTng (CTF)",
+        "write it as text: babeltrace2 FOLDER > OUT, and name the columns",
+    ),
+    (
+        b"\xd4\xc3\xb2\xa1",
+        "recorded packets (pcap)",
+        "record the requests of a block device instead",
+    ),
     (b"\x7fELF", "a program", "give the trace that it made"),
     (b"%PDF", "a PDF document", "give the trace itself"),
     (b"<!DOCTYPE html", "a page of HTML, as of a download that failed", "download the file again"),

@@ -7,23 +7,90 @@ use std::sync::Arc;
 
 /// Names of columns, as their letters and digits in lower case.
 const TIMES: [&str; 14] = [
-    "time", "timestamp", "ts", "arrival", "arrivaltime", "elapsed", "starttime", "start", "issuetime", "requesttime",
-    "t", "clock", "reltime", "date",
+    "time",
+    "timestamp",
+    "ts",
+    "arrival",
+    "arrivaltime",
+    "elapsed",
+    "starttime",
+    "start",
+    "issuetime",
+    "requesttime",
+    "t",
+    "clock",
+    "reltime",
+    "date",
 ];
 const OPS: [&str; 14] = [
-    "op", "operation", "type", "iotype", "optype", "opcode", "cmd", "command", "rw", "rwbs", "readwrite", "request",
-    "iswrite", "direction",
+    "op",
+    "operation",
+    "type",
+    "iotype",
+    "optype",
+    "opcode",
+    "cmd",
+    "command",
+    "rw",
+    "rwbs",
+    "readwrite",
+    "request",
+    "iswrite",
+    "direction",
 ];
 const OFFSETS: [&str; 18] = [
-    "offset", "byteoffset", "address", "addr", "lba", "lbn", "sector", "startsector", "startlba", "firstsector",
-    "startoffset", "blockaddress", "startaddress", "pos", "position", "block", "lpn", "page",
+    "offset",
+    "byteoffset",
+    "address",
+    "addr",
+    "lba",
+    "lbn",
+    "sector",
+    "startsector",
+    "startlba",
+    "firstsector",
+    "startoffset",
+    "blockaddress",
+    "startaddress",
+    "pos",
+    "position",
+    "block",
+    "lpn",
+    "page",
 ];
 const SIZES: [&str; 18] = [
-    "size", "length", "len", "bytes", "iosize", "requestsize", "reqsize", "nsectors", "nrsectors", "sectors", "count",
-    "nblks", "blocks", "nblocks", "npages", "pages", "sizebytes", "numsectors",
+    "size",
+    "length",
+    "len",
+    "bytes",
+    "iosize",
+    "requestsize",
+    "reqsize",
+    "nsectors",
+    "nrsectors",
+    "sectors",
+    "count",
+    "nblks",
+    "blocks",
+    "nblocks",
+    "npages",
+    "pages",
+    "sizebytes",
+    "numsectors",
 ];
 const VOLUMES: [&str; 12] = [
-    "volume", "volumeid", "disk", "disknumber", "device", "dev", "deviceid", "lun", "asu", "vol", "disknum", "ns",
+    "volume",
+    "volumeid",
+    "disk",
+    "disknumber",
+    "device",
+    "dev",
+    "deviceid",
+    "lun",
+    "asu",
+    "vol",
+    "disknum",
+    "ns",
 ];
 
 /// A column that was recognised: as it is named, and what its name says of the unit.
@@ -41,7 +108,8 @@ pub(crate) fn of(head: &Head<'_>, action: u8) -> Vec<Reading> {
         return Vec::new();
     };
     let time = find(&TIMES);
-    let volume = find(&VOLUMES).map_or(String::new(), |column| format!(",volume={}", quoted(&column.cell)));
+    let volume =
+        find(&VOLUMES).map_or(String::new(), |column| format!(",volume={}", quoted(&column.cell)));
     let mut readings = Vec::new();
     let times: Vec<Option<&str>> = match &time {
         None => vec![None],
@@ -78,13 +146,15 @@ pub(crate) fn of(head: &Head<'_>, action: u8) -> Vec<Reading> {
 
 fn reading(columns: &str, head: &Head<'_>, action: u8) -> Option<Reading> {
     let mapping = Mapping::parse(columns).ok()?;
-    let how =
-        ReadAs { action, unit: Unit::Bytes, time_ns: None, columns: Some(Arc::new(mapping)) };
+    let how = ReadAs { action, unit: Unit::Bytes, time_ns: None, columns: Some(Arc::new(mapping)) };
     Reading::of(format!("--columns {}", word(columns)), TraceFormat::Table, &how, head)
 }
 
 /// Units of address and length that their names leave open: bytes, or sectors.
-fn units(offset: Option<&'static str>, size: Option<&'static str>) -> Vec<(&'static str, &'static str)> {
+fn units(
+    offset: Option<&'static str>,
+    size: Option<&'static str>,
+) -> Vec<(&'static str, &'static str)> {
     match (offset, size) {
         (Some(offset), Some(size)) => vec![(offset, size)],
         (Some(offset), None) => vec![(offset, "B"), (offset, "512B")],
@@ -135,10 +205,50 @@ fn named(cell: &str, known: &[&str]) -> Option<Named> {
 /// What the bare name of an address or a length says.
 fn unit_of_name(letters: &str) -> Option<&'static str> {
     match letters {
-        "lba" | "lbn" | "sector" | "startsector" | "startlba" | "firstsector" | "nsectors" | "nrsectors" | "sectors"
-        | "numsectors" => Some("512B"),
+        "lba" | "lbn" | "sector" | "startsector" | "startlba" | "firstsector" | "nsectors"
+        | "nrsectors" | "sectors" | "numsectors" => Some("512B"),
         "bytes" | "byteoffset" | "sizebytes" => Some("B"),
         "lpn" | "page" | "pages" | "npages" => Some("4KiB"),
         _ => None,
     }
+}
+
+/// Bytes of a record of libCacheSim's oracleGeneral.
+const ORACLE: usize = 24;
+
+/// Whether `bytes` are such records: time, object, size, and the number of the record that next asks for the object. Source:
+/// 1a1a11a/libCacheSim, FAQ.md and oracleGeneralBin.h.
+pub(crate) fn is_oracle_general(bytes: &[u8]) -> bool {
+    let mut earlier = 0;
+    let mut records = 0;
+    for record in bytes.chunks_exact(ORACLE) {
+        let number = |from: usize, to: usize| {
+            record[from..to].iter().rev().fold(0u64, |n, b| n << 8 | u64::from(*b))
+        };
+        let (time, size, next) = (number(0, 4), number(12, 16), number(16, 24));
+        let later =
+            next == u64::MAX || next == i64::MAX as u64 || (records < next && next < 1 << 48);
+        if time < earlier || !(1..=1 << 30).contains(&size) || !later {
+            return false;
+        }
+        earlier = time;
+        records += 1;
+    }
+    records > 1
+}
+
+/// The readings of such records: objects are sectors, blocks of 4 KiB or bytes, and all are writes, or reads.
+pub(crate) fn of_oracle_general(head: &Head<'_>) -> Vec<Reading> {
+    let mut readings = Vec::new();
+    for op in ["write", "read"] {
+        for unit in ["512B", "4KiB", "B"] {
+            let columns = format!("record=24,time=u32@0:s,op={op},offset=u64@4:{unit},size=u32@12");
+            let Ok(mapping) = Mapping::parse(&columns) else { continue };
+            let how =
+                ReadAs { columns: Some(Arc::new(mapping)), unit: Unit::Bytes, ..ReadAs::default() };
+            let options = format!("--columns {columns}");
+            readings.extend(Reading::of(options, TraceFormat::Records, &how, head));
+        }
+    }
+    readings
 }

@@ -79,7 +79,8 @@ pub(crate) fn other_cpus(path: &str) -> Result<Vec<Part<'static>>, SourceError> 
         }
     }
     let part = |path: String| {
-        let bytes = unpacked(open(&path)?).map_err(|error| unreadable(&path, "record 1", &error))?;
+        let bytes =
+            unpacked(open(&path)?).map_err(|error| unreadable(&path, "record 1", &error))?;
         Ok((path, bytes))
     };
     found.into_values().map(part).collect()

@@ -89,7 +89,7 @@ pub(crate) fn each_event(
         )));
     }
     let mut warnings = tally.shape.warnings(format, workload.unit);
-    warnings.extend(impossible);
+    warnings.extend(impossible.map(|text| format!("{text}; is it another unit or format?")));
     if sort && tally.late.events > 0 {
         warnings.push(format!("sorted: {}", tally.late.told()));
         warnings.extend(tally.late.seams());
@@ -193,7 +193,8 @@ pub(crate) fn nothing(file: &str, tally: &Tally, format: TraceFormat, action: ch
         format!("{file}: no {what} in {} lines", tally.lines)
     } else {
         let found = events.join(", ");
-        let settled = if has_actions { remedy(file, &tally.events(action as u8)) } else { String::new() };
+        let settled =
+            if has_actions { remedy(file, &tally.events(action as u8)) } else { String::new() };
         format!("{file}: no usable {wanted}; found {found}; change workload.action{settled}")
     })
 }
@@ -201,9 +202,8 @@ pub(crate) fn nothing(file: &str, tally: &Tally, format: TraceFormat, action: ch
 /// The commands that choose one of the actions in the file.
 fn remedy(file: &str, events: &BTreeMap<char, u64>) -> String {
     let usable = ['D', 'Q', 'C'].into_iter().filter(|letter| events.contains_key(letter));
-    let options = usable.map(|letter| {
-        readings::command(file, &format!("--set workload.action={letter}"))
-    });
+    let options =
+        usable.map(|letter| readings::command(file, &format!("--set workload.action={letter}")));
     let all: Vec<String> = options.collect();
     if all.is_empty() { String::new() } else { format!(": {}", all.join(" or ")) }
 }

@@ -79,28 +79,38 @@ impl Counts {
         let bytes = self.sectors as f64 * SECTOR_BYTES as f64;
         let mean = bytes / (self.reads + self.writes).max(1) as f64;
         let rate = if seconds > 0.0 { (bytes - mean) / seconds } else { 0.0 };
-        self.high <= formats::MAX_DISCARD_SECTORS && rate <= crate::read::unit::FASTEST && self.descents == 0
+        self.high <= formats::MAX_DISCARD_SECTORS
+            && rate <= crate::read::unit::FASTEST
+            && self.descents == 0
     }
 
-    /// "4 requests (0 reads, 4 writes) of 16 KiB in all, over a span of 3.1 GiB, in 265 us".
+    /// "0 reads, 4 writes, 16 KiB over a span of 3.1 GiB in 265 us (58.9 MiB/s)".
     fn told(&self) -> String {
         let bytes = self.sectors as f64 * SECTOR_BYTES as f64;
         let span = self.low.map_or(0, |low| self.high - low) as f64 * SECTOR_BYTES as f64;
-        let discards =
-            if self.discards > 0 { format!(", {} discards", count(self.discards)) } else { String::new() };
+        let discards = if self.discards > 0 {
+            format!(", {}", of(self.discards, "discard"))
+        } else {
+            String::new()
+        };
         let rate = match self.duration_ns() {
             0 => String::new(),
             ns => format!(" ({})", bandwidth(bytes / (ns as f64 / 1e9))),
         };
         format!(
-            "{} reads, {} writes{discards}, {} over a span of {} in {}{rate}",
-            count(self.reads),
-            count(self.writes),
+            "{}, {}{discards}, {} over a span of {} in {}{rate}",
+            of(self.reads, "read"),
+            of(self.writes, "write"),
             size(bytes),
             size(span),
             duration(self.duration_ns() as f64),
         )
     }
+}
+
+/// "1 read", "2 reads".
+fn of(number: u64, what: &str) -> String {
+    format!("{} {what}{}", count(number), if number == 1 { "" } else { "s" })
 }
 
 /// A way to read the file.
@@ -112,7 +122,12 @@ pub(crate) struct Reading {
 
 impl Reading {
     /// Reads `head` so; `None` if most of it does not fit.
-    pub(crate) fn of(options: String, format: TraceFormat, how: &ReadAs, head: &Head<'_>) -> Option<Reading> {
+    pub(crate) fn of(
+        options: String,
+        format: TraceFormat,
+        how: &ReadAs,
+        head: &Head<'_>,
+    ) -> Option<Reading> {
         let counts = formats::with(format, Counting { how, head })?;
         (counts.requests() > 0 && counts.fit()).then_some(Reading { options, counts })
     }
@@ -142,7 +157,9 @@ impl Work for Counting<'_> {
             return counts;
         }
         let mut rest = self.head.bytes;
-        while let Some(length) = parser.length(rest).filter(|length| (1..=rest.len()).contains(length)) {
+        while let Some(length) =
+            parser.length(rest).filter(|length| (1..=rest.len()).contains(length))
+        {
             let parsed = parser.parse(&rest[..length]);
             add(&mut counts, parsed);
             rest = &rest[length..];
@@ -178,7 +195,9 @@ pub(crate) fn told(file: &str, mut readings: Vec<Reading>, whole: bool) -> Strin
     }
     different.truncate(LISTED);
     let of = if whole { "" } else { ", in its first lines" };
-    let each = |reading: &Reading| format!("{} ({}{of})", command(file, &reading.options), reading.counts.told());
+    let each = |reading: &Reading| {
+        format!("{} ({}{of})", command(file, &reading.options), reading.counts.told())
+    };
     let all: Vec<String> = different.iter().map(each).collect();
     format!("say which with one of: {}", all.join("; "))
 }

@@ -16,6 +16,7 @@ use crate::read::formats::mapping::TIME_UNITS;
 use crate::read::formats::{self, Event, ReadAs, TimeRule, TraceFormat, Unit};
 use crate::read::readings;
 use ssd_core::config::Word;
+use ssd_core::config::text::quantity::show_size;
 use ssd_core::host::request::Op;
 use ssd_core::host::source::SourceError;
 use ssd_core::metrics::numbers::{bandwidth, count, duration, size};
@@ -91,9 +92,11 @@ impl ReadAs {
         let units = self.unit.told(info.units);
         let named = |ns: u64| TIME_UNITS.iter().find(|unit| unit.1 == ns).map_or("", |unit| unit.0);
         match (info.time, self.time_ns) {
-            (TimeRule::Varies(own), Some(said)) if own != said => {
-                units.replacen(&format!("time in {}", named(own)), &format!("time in {}", named(said)), 1)
-            }
+            (TimeRule::Varies(own), Some(said)) if own != said => units.replacen(
+                &format!("time in {}", named(own)),
+                &format!("time in {}", named(said)),
+                1,
+            ),
             _ => units,
         }
     }
@@ -186,7 +189,7 @@ impl Shape {
             return None;
         };
         let page = if name == "pages" {
-            format!(" --page-size {}B", page_bytes)
+            format!(" --page-size {}", show_size(u64::from(page_bytes)).replace(' ', ""))
         } else {
             String::new()
         };
@@ -245,7 +248,10 @@ impl Shape {
         }
         let read = self.read(SECTOR);
         if !self.is_slow_enough() {
-            all.push(format!("{}: more than any device carries; is the time in another unit?", read.told()));
+            all.push(format!(
+                "{}, more than any device carries; is the time in another unit?",
+                read.told()
+            ));
         }
         all
     }
@@ -255,10 +261,9 @@ impl Shape {
         let read = self.read(SECTOR);
         let end = self.span.map_or(0.0, |(_, end)| end as f64) * SECTOR as f64;
         if end > LARGEST {
-            return Some(format!("addresses up to {}: more than any device; is it another unit or format?", size(end)));
+            return Some(format!("addresses up to {}, more than any device has", size(end)));
         }
-        (!read.is_possible())
-            .then(|| format!("{}: more than any device; is it another unit or format?", read.told()))
+        (!read.is_possible()).then(|| format!("{}, more than any device has", read.told()))
     }
 
     /// Whether a device may carry so much in the time, beside what may be on its way at once.

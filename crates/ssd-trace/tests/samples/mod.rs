@@ -142,7 +142,11 @@ fn of_tools() -> Vec<TextSample> {
         (
             TraceFormat::Midas,
             "0.146559796 1 2 4096\n0.5 0 3 8192\n1.25 3 2 4096\n",
-            vec![(146_559_796, Write, 16, 8), (500_000_000, Read, 24, 16), (1_250_000_000, Trim, 16, 8)],
+            vec![
+                (146_559_796, Write, 16, 8),
+                (500_000_000, Read, 24, 16),
+                (1_250_000_000, Trim, 16, 8),
+            ],
         ),
         (
             TraceFormat::Tracepoint,

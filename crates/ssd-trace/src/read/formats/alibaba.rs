@@ -5,7 +5,9 @@
 //! microseconds, opcode R or W. Decided: a time with decimals is another unit: refused.
 
 use super::cursor::Cursor;
-use super::{Clock, Format, FormatInfo, Line, Reject, TraceFormat, TimeRule, UnitRule, in_bytes, is_header};
+use super::{
+    Clock, Format, FormatInfo, Line, Reject, TimeRule, TraceFormat, UnitRule, in_bytes, is_header,
+};
 
 /// The format.
 pub const INFO: FormatInfo = FormatInfo {

@@ -7,7 +7,7 @@
 //! bits of TYPE describe how the request waited and are not used; two lengths that differ are an error.
 
 use super::cursor::Cursor;
-use super::{Clock, Format, FormatInfo, Line, Reject, TraceFormat, TimeRule, UnitRule, in_sectors};
+use super::{Clock, Format, FormatInfo, Line, Reject, TimeRule, TraceFormat, UnitRule, in_sectors};
 use ssd_core::host::request::Op;
 
 /// The format.

@@ -6,7 +6,7 @@
 //! earlier replay, are not used and may be missing.
 
 use super::cursor::Cursor;
-use super::{Clock, Format, FormatInfo, Line, Reject, TraceFormat, TimeRule, UnitRule, in_sectors};
+use super::{Clock, Format, FormatInfo, Line, Reject, TimeRule, TraceFormat, UnitRule, in_sectors};
 use ssd_core::host::request::{Op, flags};
 
 /// The format.

@@ -10,8 +10,8 @@
 
 use super::block_event::{Rwbs, Verb};
 use super::{
-    Clock, Cut, Format, FormatInfo, Line, Range, ReadAs, Reject, TraceFormat, TimeRule, UnitRule, big_endian,
-    little_endian,
+    Clock, Cut, Format, FormatInfo, Line, Range, ReadAs, Reject, TimeRule, TraceFormat, UnitRule,
+    big_endian, little_endian,
 };
 use ssd_core::host::request::flags;
 

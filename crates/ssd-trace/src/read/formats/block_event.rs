@@ -26,8 +26,8 @@
 
 use super::cursor::Cursor;
 use super::{
-    Clock, Event, Format, FormatInfo, Line, MAX_TRANSFER_SECTORS, Range, ReadAs, Reject,
-    TraceFormat, TimeRule, UnitRule, in_sectors,
+    Clock, Event, Format, FormatInfo, Line, MAX_TRANSFER_SECTORS, Range, ReadAs, Reject, TimeRule,
+    TraceFormat, UnitRule, in_sectors,
 };
 use ssd_core::host::request::{Op, flags};
 

@@ -6,7 +6,7 @@
 
 use super::cursor::Cursor;
 use super::{
-    Clock, Format, FormatInfo, Line, Reject, TraceFormat, TimeRule, UnitRule, in_sectors, is_header,
+    Clock, Format, FormatInfo, Line, Reject, TimeRule, TraceFormat, UnitRule, in_sectors, is_header,
 };
 use ssd_core::host::request::Op;
 

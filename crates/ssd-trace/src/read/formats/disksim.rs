@@ -10,7 +10,8 @@
 
 use super::cursor::Cursor;
 use super::{
-    Clock, Format, FormatInfo, Line, ReadAs, Reject, TraceFormat, Unit, TimeRule, UnitRule, ascii, in_sectors,
+    Clock, Format, FormatInfo, Line, ReadAs, Reject, TimeRule, TraceFormat, Unit, UnitRule, ascii,
+    in_sectors,
 };
 use ssd_core::host::request::Op;
 

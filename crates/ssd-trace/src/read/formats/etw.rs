@@ -10,8 +10,8 @@
 
 use super::cursor::Cursor;
 use super::{
-    Clock, Event, Format, FormatInfo, Head, Line, Range, Reject, TraceFormat, TimeRule, UnitRule, in_bytes,
-    share,
+    Clock, Event, Format, FormatInfo, Head, Line, Range, Reject, TimeRule, TraceFormat, UnitRule,
+    in_bytes, share,
 };
 use ssd_core::host::request::Op;
 use std::collections::BTreeSet;

@@ -5,7 +5,7 @@
 //! below 100 us); what follows a wait arrives at its end. Sync and datasync are flushes.
 
 use super::iolog::{Iolog, Version};
-use super::{Clock, FormatInfo, TraceFormat, TimeRule, UnitRule};
+use super::{Clock, FormatInfo, TimeRule, TraceFormat, UnitRule};
 
 /// The format.
 pub const INFO: FormatInfo = FormatInfo {

@@ -5,7 +5,7 @@
 //! (`log_io_u`), so they are read as such. Sync and datasync are flushes.
 
 use super::iolog::{Iolog, Version};
-use super::{Clock, FormatInfo, TraceFormat, TimeRule, UnitRule};
+use super::{Clock, FormatInfo, TimeRule, TraceFormat, UnitRule};
 
 /// The format.
 pub const INFO: FormatInfo = FormatInfo {

@@ -37,7 +37,8 @@ impl Known for Midas {
 
     fn check(line: &[u8]) -> Result<(), Reject> {
         let mut cells = line.split(u8::is_ascii_whitespace).filter(|cell| !cell.is_empty());
-        let size = cells.nth(3).and_then(|cell| std::str::from_utf8(cell).ok()?.parse::<u64>().ok());
+        let size =
+            cells.nth(3).and_then(|cell| std::str::from_utf8(cell).ok()?.parse::<u64>().ok());
         if size.is_some_and(|size| !size.is_multiple_of(4096)) {
             return Err(Reject::new("a size in bytes, a multiple of 4096 (is it in sectors?)", 0));
         }

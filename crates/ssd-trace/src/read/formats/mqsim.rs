@@ -6,7 +6,9 @@
 //! taken to be nanoseconds, as in its samples. For another unit set `workload.time_unit`.
 
 use super::cursor::Cursor;
-use super::{Clock, Format, FormatInfo, Line, ReadAs, Reject, TraceFormat, Unit, TimeRule, UnitRule, ascii};
+use super::{
+    Clock, Format, FormatInfo, Line, ReadAs, Reject, TimeRule, TraceFormat, Unit, UnitRule, ascii,
+};
 
 /// The format.
 pub const INFO: FormatInfo = FormatInfo {

@@ -6,7 +6,9 @@
 //! a second host is refused, because disk numbers count per host. ResponseTime is not used.
 
 use super::cursor::Cursor;
-use super::{Clock, Format, FormatInfo, Line, Reject, TraceFormat, TimeRule, UnitRule, in_bytes, is_header};
+use super::{
+    Clock, Format, FormatInfo, Line, Reject, TimeRule, TraceFormat, UnitRule, in_bytes, is_header,
+};
 use ssd_core::host::request::Op;
 
 /// The format.

@@ -4,7 +4,9 @@
 
 use super::mapping::binary;
 use super::mapping::lines::Units;
-use super::{Clock, Cut, Format, FormatInfo, Head, Line, ReadAs, Reject, TimeRule, TraceFormat, UnitRule};
+use super::{
+    Clock, Cut, Format, FormatInfo, Head, Line, ReadAs, Reject, TimeRule, TraceFormat, UnitRule,
+};
 use crate::read::formats::mapping::Mapping;
 use std::sync::Arc;
 
@@ -40,7 +42,11 @@ impl Format for Parser {
     const CUT: Cut = Cut::Records(1);
 
     fn new(how: &ReadAs) -> Parser {
-        Parser { mapping: how.columns.clone(), time_ns: how.time_ns, unit: how.unit.bytes_of_table() }
+        Parser {
+            mapping: how.columns.clone(),
+            time_ns: how.time_ns,
+            unit: how.unit.bytes_of_table(),
+        }
     }
 
     fn length(&self, _head: &[u8]) -> Option<usize> {
@@ -49,7 +55,10 @@ impl Format for Parser {
 
     fn parse(&mut self, record: &[u8]) -> Result<Line, Reject> {
         let Some(mapping) = &self.mapping else {
-            return Err(Reject::new("workload.columns (--columns), which names the fields of a record", 0));
+            return Err(Reject::new(
+                "workload.columns (--columns), which names the fields of a record",
+                0,
+            ));
         };
         binary::parse(mapping, Units { time_ns: self.time_ns, bytes: self.unit }, record)
     }

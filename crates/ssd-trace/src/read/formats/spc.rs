@@ -5,7 +5,9 @@
 //! start. Decided: fields after the time, which the specification leaves to the user, are not used.
 
 use super::cursor::Cursor;
-use super::{Clock, Format, FormatInfo, Line, Range, Reject, TraceFormat, TimeRule, UnitRule, in_sectors};
+use super::{
+    Clock, Format, FormatInfo, Line, Range, Reject, TimeRule, TraceFormat, UnitRule, in_sectors,
+};
 
 /// The format.
 pub const INFO: FormatInfo = FormatInfo {

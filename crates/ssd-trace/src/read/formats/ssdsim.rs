@@ -6,7 +6,9 @@
 //! with decimals is refused: it is a file for DiskSim, in milliseconds.
 
 use super::cursor::Cursor;
-use super::{Clock, Format, FormatInfo, Line, ReadAs, Reject, TraceFormat, Unit, TimeRule, UnitRule, ascii};
+use super::{
+    Clock, Format, FormatInfo, Line, ReadAs, Reject, TimeRule, TraceFormat, Unit, UnitRule, ascii,
+};
 
 /// The format.
 pub const INFO: FormatInfo = FormatInfo {

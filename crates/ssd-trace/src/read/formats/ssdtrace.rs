@@ -1,6 +1,6 @@
 //! The description of ssdlab's own trace files; `read/columnar` reads them.
 
-use super::{Clock, FormatInfo, TraceFormat, TimeRule, UnitRule};
+use super::{Clock, FormatInfo, TimeRule, TraceFormat, UnitRule};
 
 /// Description of the format.
 pub(super) const SSDTRACE: FormatInfo = FormatInfo {

@@ -5,7 +5,9 @@
 //! Decided: the response time may be empty and is not used.
 
 use super::cursor::Cursor;
-use super::{Clock, Format, FormatInfo, Line, Reject, TraceFormat, TimeRule, UnitRule, in_bytes, is_header};
+use super::{
+    Clock, Format, FormatInfo, Line, Reject, TimeRule, TraceFormat, UnitRule, in_bytes, is_header,
+};
 
 /// The format.
 pub const INFO: FormatInfo = FormatInfo {

@@ -4,7 +4,9 @@
 //! this format, since columns of numbers can be anything.
 
 use super::mapping::lines::{Table, Units};
-use super::{Clock, Format, FormatInfo, Head, Line, ReadAs, Reject, TimeRule, TraceFormat, UnitRule};
+use super::{
+    Clock, Format, FormatInfo, Head, Line, ReadAs, Reject, TimeRule, TraceFormat, UnitRule,
+};
 
 /// The format.
 pub const INFO: FormatInfo = FormatInfo {
@@ -44,7 +46,10 @@ impl Format for Parser {
     fn parse(&mut self, line: &[u8]) -> Result<Line, Reject> {
         match &mut self.table {
             Some(table) => table.parse(line),
-            None => Err(Reject::new("workload.columns (--columns), which names the columns of the table", 0)),
+            None => Err(Reject::new(
+                "workload.columns (--columns), which names the columns of the table",
+                0,
+            )),
         }
     }
 

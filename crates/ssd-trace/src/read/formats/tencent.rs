@@ -6,8 +6,8 @@
 
 use super::cursor::Cursor;
 use super::{
-    Clock, Format, FormatInfo, Line, ReadAs, Reject, TraceFormat, Unit, TimeRule, UnitRule, in_sectors,
-    is_header,
+    Clock, Format, FormatInfo, Line, ReadAs, Reject, TimeRule, TraceFormat, Unit, UnitRule,
+    in_sectors, is_header,
 };
 
 /// The format.
@@ -57,12 +57,11 @@ impl Format for Parser {
         }
         let exact = "a time in s with at most nine decimals";
         let time_at = cursor.at;
-        let at_ns =
-            cursor.decimal(self.time_ns, "the time, seconds", exact).map_err(|reject| {
-                let late = reject.expected == super::cursor::TOO_LATE;
-                let expected = "a time in seconds below 2^64 ns (is it in ms or us?)";
-                if late { Reject::new(expected, time_at) } else { reject }
-            })?;
+        let at_ns = cursor.decimal(self.time_ns, "the time, seconds", exact).map_err(|reject| {
+            let late = reject.expected == super::cursor::TOO_LATE;
+            let expected = "a time in seconds below 2^64 ns (is it in ms or us?)";
+            if late { Reject::new(expected, time_at) } else { reject }
+        })?;
         cursor.comma("`,` after the time")?;
         let range = cursor.range(
             "the offset, sectors",

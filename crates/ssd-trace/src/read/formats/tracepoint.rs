@@ -8,7 +8,9 @@
 
 use super::block_event::Rwbs;
 use super::cursor::Cursor;
-use super::{Clock, Format, FormatInfo, Line, Range, ReadAs, Reject, TimeRule, TraceFormat, UnitRule};
+use super::{
+    Clock, Format, FormatInfo, Line, Range, ReadAs, Reject, TimeRule, TraceFormat, UnitRule,
+};
 
 /// The format.
 pub const INFO: FormatInfo = FormatInfo {
@@ -72,10 +74,18 @@ impl Format for Parser {
         let event_at = cursor.at;
         let event = cursor.until(b':', "the name of an event and `:`")?;
         // perf has the system in front.
-        let event = if event == b"block" { cursor.until(b':', "the name of an event and `:`")? } else { event };
+        let event = if event == b"block" {
+            cursor.until(b':', "the name of an event and `:`")?
+        } else {
+            event
+        };
         let Some(&(_, letter)) = EVENTS.iter().find(|(name, _)| *name == event) else {
             let known = event.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
-            return if known { Ok(Line::Other(b'?')) } else { Err(Reject::new("the name of an event", event_at)) };
+            return if known {
+                Ok(Line::Other(b'?'))
+            } else {
+                Err(Reject::new("the name of an event", event_at))
+            };
         };
         if letter != self.action {
             return Ok(Line::Other(letter));
@@ -91,7 +101,9 @@ impl Format for Parser {
         let volume = super::major_minor(major, minor);
         let address_at = cursor.at;
         let rest = &line[address_at..];
-        let Some(plus) = rest.windows(3).position(|three| three == b" + ") else { return Ok(Line::Dataless) };
+        let Some(plus) = rest.windows(3).position(|three| three == b" + ") else {
+            return Ok(Line::Dataless);
+        };
         let from = rest[..plus].iter().rposition(|byte| *byte == b' ').map_or(0, |at| at + 1);
         cursor.at = address_at + from;
         let start_at = cursor.at;
@@ -109,7 +121,11 @@ impl Format for Parser {
     fn detect(head: &super::Head<'_>) -> u32 {
         // Other tracepoints alone are no trace of requests.
         let block = |line: &&[u8]| line.windows(6).any(|six| six == b"block_");
-        if head.lines.iter().any(block) { super::share(&mut Parser::default(), head.lines) } else { 0 }
+        if head.lines.iter().any(block) {
+            super::share(&mut Parser::default(), head.lines)
+        } else {
+            0
+        }
     }
 }
 
@@ -118,12 +134,19 @@ fn time(cursor: &mut Cursor<'_>) -> Result<u64, Reject> {
     let line = cursor.line;
     let mut at = cursor.at;
     while at < line.len() {
-        let end = line[at..].iter().position(|byte| matches!(byte, b' ' | b'\t')).map_or(line.len(), |n| at + n);
+        let end = line[at..]
+            .iter()
+            .position(|byte| matches!(byte, b' ' | b'\t'))
+            .map_or(line.len(), |n| at + n);
         let word = &line[at..end];
         let number = word.iter().rev().skip(1).all(|byte| byte.is_ascii_digit() || *byte == b'.');
         if word.len() > 2 && word.ends_with(b":") && number && word.contains(&b'.') {
             cursor.at = at;
-            let ns = cursor.decimal(1_000_000_000, "the time, seconds", "a time with at most nine decimals")?;
+            let ns = cursor.decimal(
+                1_000_000_000,
+                "the time, seconds",
+                "a time with at most nine decimals",
+            )?;
             cursor.byte(b':', "`:` after the time")?;
             cursor.blanks();
             // perf may print a period before the event.

@@ -9,8 +9,8 @@
 
 use super::cursor::TOO_LATE;
 use super::{
-    Clock, Cut, Format, FormatInfo, Line, Range, Reject, TraceFormat, TimeRule, UnitRule, in_sectors,
-    little_endian,
+    Clock, Cut, Format, FormatInfo, Line, Range, Reject, TimeRule, TraceFormat, UnitRule,
+    in_sectors, little_endian,
 };
 use ssd_core::host::request::Op;
 

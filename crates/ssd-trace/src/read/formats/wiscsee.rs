@@ -34,11 +34,13 @@ impl Known for Wiscsee {
     const COLUMNS: &'static str = "time=6:s,op=3,offset=4,size=5,event=2:D,separator=blanks";
 
     fn check(line: &[u8]) -> Result<(), Reject> {
-        let last = line.trim_ascii().rsplit(|byte| *byte == b' ').next().unwrap_or_default();
-        if last == b"True" || last == b"False" {
+        let cells: Vec<&[u8]> =
+            line.split(u8::is_ascii_whitespace).filter(|cell| !cell.is_empty()).collect();
+        let is_event = matches!(cells[..], [_, b"D" | b"C", _, _, _, _, _, b"True" | b"False"]);
+        if is_event {
             return Ok(());
         }
-        Err(Reject::new("True or False (sync) at the end of the line", line.len()))
+        Err(Reject::new("eight columns, the second D or C, the last True or False", 0))
     }
 }
 

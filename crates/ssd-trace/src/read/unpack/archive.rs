@@ -45,9 +45,13 @@ impl<M: Members> Archive<M> {
 impl<M: Members> Read for Archive<M> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if matches!(self.state, State::Start) {
-            let Some(name) = self.next_file()? else { return Err(told("an archive without a file in it")) };
+            let Some(name) = self.next_file()? else {
+                return Err(told("an archive without a file in it"));
+            };
             if name == "[Content_Types].xml" {
-                return Err(told("a workbook or document of an office program; save the sheet as CSV"));
+                return Err(told(
+                    "a workbook or document of an office program; save the sheet as CSV",
+                ));
             }
             self.state = State::Open(name);
         }
@@ -72,5 +76,8 @@ impl<M: Members> Read for Archive<M> {
 /// What packers add: resource forks of macOS, and the like.
 fn is_hidden(name: &str) -> bool {
     let last = name.rsplit('/').next().unwrap_or(name);
-    name.starts_with("__MACOSX/") || last.starts_with("._") || last == ".DS_Store" || last == "Thumbs.db"
+    name.starts_with("__MACOSX/")
+        || last.starts_with("._")
+        || last == ".DS_Store"
+        || last == "Thumbs.db"
 }

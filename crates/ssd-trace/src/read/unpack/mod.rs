@@ -49,10 +49,14 @@ impl Layer {
         match head {
             [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Some(Layer::Zstd),
             [0x1f, 0x8b, ..] => Some(Layer::Gzip),
-            [b'B', b'Z', b'h', b'1'..=b'9', 0x31, 0x41, 0x59, 0x26, 0x53, 0x59, ..] => Some(Layer::Bzip2),
+            [b'B', b'Z', b'h', b'1'..=b'9', 0x31, 0x41, 0x59, 0x26, 0x53, 0x59, ..] => {
+                Some(Layer::Bzip2)
+            }
             [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Some(Layer::Xz),
             [0x04, 0x22, 0x4d, 0x18, ..] => Some(Layer::Lz4),
-            [b'P', b'K', 3, 4, ..] | [b'P', b'K', 5, 6, ..] | [b'P', b'K', 7, 8, ..] => Some(Layer::Zip),
+            [b'P', b'K', 3, 4, ..] | [b'P', b'K', 5, 6, ..] | [b'P', b'K', 7, 8, ..] => {
+                Some(Layer::Zip)
+            }
             _ if tar::begins(head) => Some(Layer::Tar),
             _ => None,
         }
@@ -69,7 +73,9 @@ impl Layer {
             }
             Layer::Gzip => Box::new(gzip::Gzip::new(buffered)),
             Layer::Bzip2 => Box::new(bzip2::bufread::MultiBzDecoder::new(buffered)),
-            Layer::Xz => Box::new(lzma_rust2::XzReader::new_mem_limit(buffered, true, XZ_MEMORY_KIB)),
+            Layer::Xz => {
+                Box::new(lzma_rust2::XzReader::new_mem_limit(buffered, true, XZ_MEMORY_KIB))
+            }
             Layer::Lz4 => Box::new(Lz4(lz4_flex::frame::FrameDecoder::new(buffered))),
             Layer::Zip => Box::new(Archive::new(zip::Zip::new(buffered))),
             Layer::Tar => Box::new(Archive::new(tar::Tar::new(buffered))),
@@ -139,7 +145,9 @@ pub(crate) fn unpacked<'a>(raw: impl Read + 'a) -> io::Result<Bytes<'a>> {
     let mut layers = 0;
     while let Some(layer) = Layer::of(&head) {
         if layers == MOST_LAYERS {
-            return Err(told(format!("packed more than {MOST_LAYERS} times; unpack it, and give the trace itself")));
+            return Err(told(format!(
+                "packed more than {MOST_LAYERS} times; unpack it, and give the trace itself"
+            )));
         }
         layers += 1;
         let inner = layer.open(reader)?;

@@ -16,7 +16,8 @@ pub(super) fn begins(head: &[u8]) -> bool {
 }
 
 fn is_header(block: &[u8; BLOCK]) -> bool {
-    let sum = |place: usize, byte: u8| u64::from(if (148..156).contains(&place) { b' ' } else { byte });
+    let sum =
+        |place: usize, byte: u8| u64::from(if (148..156).contains(&place) { b' ' } else { byte });
     let computed: u64 = block.iter().enumerate().map(|(place, &byte)| sum(place, byte)).sum();
     octal(&block[148..156]) == Some(computed)
 }
@@ -36,7 +37,10 @@ fn octal(field: &[u8]) -> Option<u64> {
 fn size(field: &[u8]) -> Option<u64> {
     if field[0] == 0x80 {
         let (high, low) = field[1..].split_at(3);
-        return high.iter().all(|byte| *byte == 0).then(|| low.iter().fold(0, |value, byte| value << 8 | u64::from(*byte)));
+        return high
+            .iter()
+            .all(|byte| *byte == 0)
+            .then(|| low.iter().fold(0, |value, byte| value << 8 | u64::from(*byte)));
     }
     octal(field)
 }
@@ -71,7 +75,8 @@ impl<'a> Tar<'a> {
         if block.iter().all(|byte| *byte == 0) {
             return Ok(None);
         }
-        let damaged = || io::Error::new(ErrorKind::InvalidData, "a header of the tar archive is damaged");
+        let damaged =
+            || io::Error::new(ErrorKind::InvalidData, "a header of the tar archive is damaged");
         if !is_header(block) {
             return Err(damaged());
         }
@@ -90,7 +95,8 @@ impl Members for Tar<'_> {
             match block[156] {
                 b'0' | b'7' | 0 => {
                     let name = block[..100].split(|byte| *byte == 0).next().unwrap_or_default();
-                    let name = long_name.unwrap_or_else(|| String::from_utf8_lossy(name).into_owned());
+                    let name =
+                        long_name.unwrap_or_else(|| String::from_utf8_lossy(name).into_owned());
                     // Old archives have a slash behind the names of folders.
                     if name.ends_with('/') {
                         long_name = None;
@@ -106,7 +112,9 @@ impl Members for Tar<'_> {
                     let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
                     long_name = Some(String::from_utf8_lossy(name).into_owned());
                 }
-                b'S' => return Err(told("a tar archive with a sparse file; unpack it: tar -xf FILE")),
+                b'S' => {
+                    return Err(told("a tar archive with a sparse file; unpack it: tar -xf FILE"));
+                }
                 _ => long_name = None,
             }
         }

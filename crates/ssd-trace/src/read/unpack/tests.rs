@@ -43,7 +43,8 @@ fn tar(name: &str, kind: u8, bytes: &[u8]) -> Vec<u8> {
 /// A member of a zip archive, whose header has the sizes or whose descriptor.
 fn zip(name: &str, bytes: &[u8], deflated: bool, described: bool) -> Vec<u8> {
     let packed = if deflated {
-        let mut encoder = flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::fast());
+        let mut encoder =
+            flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::fast());
         encoder.write_all(bytes).unwrap();
         encoder.finish().unwrap()
     } else {
@@ -88,8 +89,14 @@ fn every_layer_is_taken_off() {
         [tar("._a", b'0', b"junk"), tar("a", 0, TEXT)].concat(),
         [zip("a", TEXT, true, false), END.to_vec()].concat(),
         [zip("a", TEXT, false, false), END.to_vec()].concat(),
-        [zip("a", TEXT, true, true), zip("__MACOSX/._a", b"junk", true, true), END.to_vec()].concat(),
-        [zip("folder/", b"", false, false), zip("folder/a", &gzip(TEXT), true, false), END.to_vec()].concat(),
+        [zip("a", TEXT, true, true), zip("__MACOSX/._a", b"junk", true, true), END.to_vec()]
+            .concat(),
+        [
+            zip("folder/", b"", false, false),
+            zip("folder/a", &gzip(TEXT), true, false),
+            END.to_vec(),
+        ]
+        .concat(),
         [&b"\xef\xbb\xbf"[..], TEXT].concat(),
     ] {
         assert_eq!(read(&packed).as_deref(), Ok(TEXT), "{:?}", &packed[..packed.len().min(8)]);
@@ -134,7 +141,10 @@ fn what_cannot_be_read_is_named() {
         (encrypted, "is encrypted"),
         (method, "packed by method 14"),
         (wrong_sum, "checksum"),
-        ([zip("[Content_Types].xml", TEXT, true, false), END.to_vec()].concat(), "save the sheet as CSV"),
+        (
+            [zip("[Content_Types].xml", TEXT, true, false), END.to_vec()].concat(),
+            "save the sheet as CSV",
+        ),
         ([gzip(TEXT), b"tail".to_vec()].concat(), "neither gzip nor zeros"),
         (gzip(&gzip(&gzip(&gzip(&gzip(TEXT))))), "packed more than 4 times"),
     ] {
@@ -146,7 +156,8 @@ fn what_cannot_be_read_is_named() {
 #[test]
 fn a_bomb_is_not_unpacked() {
     let zeros = gzip(&vec![0; 100 << 20]);
-    for bomb in [zeros.clone(), zstd::encode_all(&vec![0; 100 << 20][..], 1).unwrap(), gzip(&zeros)] {
+    for bomb in [zeros.clone(), zstd::encode_all(&vec![0; 100 << 20][..], 1).unwrap(), gzip(&zeros)]
+    {
         let error = read(&bomb).unwrap_err();
         assert!(error.contains("an archive bomb"), "{error}");
     }

@@ -60,7 +60,8 @@ impl<'a> Utf16<'a> {
             self.packed.read_exact(&mut pair)?;
             units.push((self.join)(pair));
         }
-        if units.len() == UNITS && units.last().is_some_and(|unit| (0xd800..0xdc00).contains(unit)) {
+        if units.len() == UNITS && units.last().is_some_and(|unit| (0xd800..0xdc00).contains(unit))
+        {
             self.upper = units.pop();
         }
         for letter in char::decode_utf16(units) {

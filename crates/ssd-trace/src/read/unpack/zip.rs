@@ -102,7 +102,9 @@ impl Members for Zip<'_> {
             match &header[..4] {
                 b"PK\x03\x04" => {}
                 b"PK\x01\x02" | b"PK\x05\x06" | b"PK\x06\x06" | b"PK\x06\x08" => return Ok(None),
-                b"PK\x07\x08" => return Err(told("one part of a zip archive in several; join them: zip -s 0")),
+                b"PK\x07\x08" => {
+                    return Err(told("one part of a zip archive in several; join them: zip -s 0"));
+                }
                 _ => return Err(damaged("no header behind a member")),
             }
             packed.read_exact(&mut header[4..])?;
@@ -116,7 +118,9 @@ impl Members for Zip<'_> {
             let name = String::from_utf8_lossy(&name).into_owned();
             let shown = name.escape_debug();
             if flags & 1 != 0 {
-                return Err(told(format!("a zip archive whose {shown} is encrypted; unpack it: unzip FILE")));
+                return Err(told(format!(
+                    "a zip archive whose {shown} is encrypted; unpack it: unzip FILE"
+                )));
             }
             let (length, zip64) = zip64(&extra, of_data, of_packed);
             let described = flags & 8 != 0;
@@ -125,7 +129,9 @@ impl Members for Zip<'_> {
             self.crc = Crc::new();
             self.member = match method {
                 0 if described && length == 0 && !name.ends_with('/') => {
-                    return Err(told(format!("a zip archive that does not say how long {shown} is; unpack it: unzip FILE")));
+                    return Err(told(format!(
+                        "a zip archive that does not say how long {shown} is; unpack it: unzip FILE"
+                    )));
                 }
                 0 => Member::Stored(packed.take(length)),
                 8 => Member::Deflated(Box::new(DeflateDecoder::new(packed))),

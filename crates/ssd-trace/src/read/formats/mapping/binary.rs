@@ -1,10 +1,10 @@
 //! Fixed binary records as a mapping says.
 
 use super::lines::{Units, flush, request};
+use super::ops::Meaning;
 use super::{Mapping, Operation, Place, Size};
 use crate::read::formats::cursor::TOO_LATE;
 use crate::read::formats::{Line, Range, Reject};
-use super::ops::Meaning;
 use ssd_core::host::request::Op;
 
 /// The number at a place, and where it stands.
@@ -29,7 +29,9 @@ pub(crate) fn parse(mapping: &Mapping, units: Units, record: &[u8]) -> Result<Li
                 Some(Meaning::Request(op, flags)) => (op, flags),
                 Some(Meaning::Ignored) => return Ok(Line::Other(b'?')),
                 None => {
-                    let expected = format!("an operation (numbers need their meaning, such as read=0,write=1), found {value}");
+                    let expected = format!(
+                        "an operation (numbers need their meaning, such as read=0,write=1), found {value}"
+                    );
                     return Err(Reject::new(expected, at));
                 }
             }
@@ -40,7 +42,10 @@ pub(crate) fn parse(mapping: &Mapping, units: Units, record: &[u8]) -> Result<Li
         Some(column) => {
             let (value, at) = number(record, &column.place, "the time")?;
             let Some(unit) = column.unit.or(units.time_ns) else {
-                return Err(Reject::new("a unit for the time, such as time=u64@0:us or --time-unit us", at));
+                return Err(Reject::new(
+                    "a unit for the time, such as time=u64@0:us or --time-unit us",
+                    at,
+                ));
             };
             value.checked_mul(unit).ok_or_else(|| Reject::new(TOO_LATE, at))?
         }
@@ -57,5 +62,10 @@ pub(crate) fn parse(mapping: &Mapping, units: Units, record: &[u8]) -> Result<Li
         Size::Always(bytes) => (*bytes, start_at),
         Size::Of(column) => number(record, &column.place, "the size")?,
     };
-    request(mapping, units, (at_ns, volume, op, flags), Range { start, length, start_at, length_at })
+    request(
+        mapping,
+        units,
+        (at_ns, volume, op, flags),
+        Range { start, length, start_at, length_at },
+    )
 }

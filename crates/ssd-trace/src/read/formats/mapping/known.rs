@@ -14,7 +14,7 @@ pub trait Known {
     /// The column whose cells may have blanks in them.
     const SPARE: Option<&'static str> = None;
 
-    /// Whether a line of the file may be this, beyond what the mapping asks of it.
+    /// What a line of a request or an event has to be, beyond what the mapping asks of it.
     ///
     /// # Errors
     /// [`Reject`] says what was expected and where.
@@ -32,7 +32,9 @@ pub struct Mapped<K> {
 impl<K: Known> Mapped<K> {
     fn with(time_ns: Option<u64>) -> Mapped<K> {
         let mut mapping = Mapping::parse(K::COLUMNS).expect("a constant");
-        if let (TimeRule::Varies(_), Some(said), Some(column)) = (K::INFO.time, time_ns, &mut mapping.time) {
+        if let (TimeRule::Varies(_), Some(said), Some(column)) =
+            (K::INFO.time, time_ns, &mut mapping.time)
+        {
             column.unit = Some(said);
         }
         let units = Units { time_ns: None, bytes: 1 };
@@ -55,7 +57,7 @@ impl<K: Known> Format for Mapped<K> {
 
     fn parse(&mut self, line: &[u8]) -> Result<Line, Reject> {
         let parsed = self.table.parse(line)?;
-        if matches!(parsed, Line::Event(_)) {
+        if !matches!(parsed, Line::Blank | Line::Header) {
             K::check(line)?;
         }
         Ok(parsed)

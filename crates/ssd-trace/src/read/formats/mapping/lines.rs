@@ -101,7 +101,10 @@ impl Table {
 
     pub(crate) fn volume_name(&self, volume: u64) -> String {
         let name = usize::try_from(volume).ok().and_then(|at| self.names.get(at));
-        name.map_or_else(|| volume.to_string(), |name| String::from_utf8_lossy(name).escape_debug().to_string())
+        name.map_or_else(
+            || volume.to_string(),
+            |name| String::from_utf8_lossy(name).escape_debug().to_string(),
+        )
     }
 
     fn no_names(&self) -> Reject {
@@ -170,7 +173,14 @@ impl Table {
 
     /// The first separator that cuts `line` into as many cells as the mapping needs.
     fn separator_of(&mut self, line: &[u8], columns: &Columns) -> u8 {
-        let all = [columns.time, columns.op, Some(columns.offset), columns.size, columns.volume, columns.event];
+        let all = [
+            columns.time,
+            columns.op,
+            Some(columns.offset),
+            columns.size,
+            columns.volume,
+            columns.event,
+        ];
         let needed = all.iter().flatten().map(|&at| if at < 0 { -at } else { at + 1 }).max();
         let needed = usize::try_from(needed.unwrap_or(1)).unwrap_or(1);
         for separator in TRIED {
@@ -189,7 +199,8 @@ impl Table {
         let separator = self.separator.unwrap_or(b' ');
         let mut at = 0;
         loop {
-            while separator == b' ' && line.get(at).is_some_and(|byte| matches!(byte, b' ' | b'\t')) {
+            while separator == b' ' && line.get(at).is_some_and(|byte| matches!(byte, b' ' | b'\t'))
+            {
                 at += 1;
             }
             if separator == b' ' && at == line.len() {
@@ -205,7 +216,12 @@ impl Table {
     }
 
     /// The cell of a column, without blanks and quotes around it, and where it begins.
-    fn cell<'l>(&self, line: &'l [u8], column: i32, what: &'static str) -> Result<(&'l [u8], usize), Reject> {
+    fn cell<'l>(
+        &self,
+        line: &'l [u8],
+        column: i32,
+        what: &'static str,
+    ) -> Result<(&'l [u8], usize), Reject> {
         let count = self.cells.len();
         let at = if column < 0 {
             count.checked_sub(column.unsigned_abs() as usize)
@@ -216,8 +232,14 @@ impl Table {
         let span = span.ok_or_else(|| {
             let number = if column < 0 { column } else { column + 1 };
             let separator = self.separator.unwrap_or(b' ');
-            let name = SEPARATORS.iter().find(|&&(_, byte)| byte == separator).map_or("", |&(name, _)| name);
-            Reject::new(format!("{what} in column {number} (separator={name}, {count} columns)"), line.len())
+            let name = SEPARATORS
+                .iter()
+                .find(|&&(_, byte)| byte == separator)
+                .map_or("", |&(name, _)| name);
+            Reject::new(
+                format!("{what} in column {number} (separator={name}, {count} columns)"),
+                line.len(),
+            )
         })?;
         Ok((cell(line, span), span.start))
     }
@@ -247,7 +269,10 @@ impl Table {
             (Some(at), Some(Column { unit, .. })) => {
                 let (text, start) = self.cell(line, at, "the time")?;
                 let Some(unit) = unit.or(self.units.time_ns) else {
-                    return Err(Reject::new("a unit for the time, such as time=1:us or --time-unit us", start));
+                    return Err(Reject::new(
+                        "a unit for the time, such as time=1:us or --time-unit us",
+                        start,
+                    ));
                 };
                 values::time(text, unit).map_err(|expected| Reject::new(expected, start))?
             }
@@ -261,11 +286,16 @@ impl Table {
             return Ok(flush(at_ns, volume, flags));
         }
         let (text, start_at) = self.cell(line, columns.offset, "the offset")?;
-        let start = values::whole(text, "the offset, a whole number").map_err(|e| Reject::new(e, start_at))?;
+        let start = values::whole(text, "the offset, a whole number")
+            .map_err(|e| Reject::new(e, start_at))?;
         let (length, length_at) = match (columns.size, &self.mapping.size) {
             (Some(at), _) => {
                 let (text, at) = self.cell(line, at, "the size")?;
-                (values::whole(text, "the size, a whole number").map_err(|e| Reject::new(e, at))?, at)
+                (
+                    values::whole(text, "the size, a whole number")
+                        .map_err(|e| Reject::new(e, at))?,
+                    at,
+                )
             }
             (None, Size::Always(bytes)) => (*bytes, start_at),
             (None, Size::Of(_)) => unreachable!("its column is resolved"),
@@ -301,7 +331,9 @@ impl Table {
         let numbers = [columns.time, Some(columns.offset), columns.size];
         numbers.into_iter().flatten().all(|at| {
             let found = self.cell(line, at, "");
-            found.is_ok_and(|(text, _)| text.first().is_some_and(|byte| !b"0123456789+-.".contains(byte)))
+            found.is_ok_and(|(text, _)| {
+                text.first().is_some_and(|byte| !b"0123456789+-.".contains(byte))
+            })
         })
     }
 }
@@ -310,7 +342,8 @@ impl Table {
 fn is_name(cell: &[u8], wanted: &str) -> bool {
     let wanted = wanted.as_bytes();
     let typed = matches!(cell, [.., b'.', kind] if kind.is_ascii_alphabetic());
-    cell.eq_ignore_ascii_case(wanted) || (typed && cell[..cell.len() - 2].eq_ignore_ascii_case(wanted))
+    cell.eq_ignore_ascii_case(wanted)
+        || (typed && cell[..cell.len() - 2].eq_ignore_ascii_case(wanted))
 }
 
 /// The bytes of a cell, without blanks and quotes around it.
@@ -338,7 +371,10 @@ fn end_of_cell(line: &[u8], at: usize, separator: u8) -> usize {
         }
     }
     let from = from.min(rest.len());
-    rest[from..].iter().position(|&byte| blank(byte)).map_or(line.len(), |length| at + from + length)
+    rest[from..]
+        .iter()
+        .position(|&byte| blank(byte))
+        .map_or(line.len(), |length| at + from + length)
 }
 
 fn unknown_op(word: &[u8], at: usize) -> Reject {
@@ -378,9 +414,14 @@ fn sectors(value: u64, unit: u64, at: usize, what: &str) -> Result<u64, Reject> 
         if value.is_multiple_of(512) {
             return Ok(value / 512);
         }
-        return Err(Reject::new(format!("{what} in bytes, a multiple of 512 (is it in another unit?)"), at));
+        return Err(Reject::new(
+            format!("{what} in bytes, a multiple of 512 (is it in another unit?)"),
+            at,
+        ));
     }
-    value.checked_mul(unit / 512).ok_or_else(|| Reject::new(format!("{what} below sector 2^64"), at))
+    value
+        .checked_mul(unit / 512)
+        .ok_or_else(|| Reject::new(format!("{what} below sector 2^64"), at))
 }
 
 /// The cells of a line of names, as the first separator that makes several cuts it.
@@ -390,7 +431,8 @@ pub(crate) fn cells_of(line: &[u8]) -> Vec<String> {
     for separator in TRIED {
         let (mut at, mut cells) = (0, Vec::new());
         while at <= line.len() {
-            while separator == b' ' && line.get(at).is_some_and(|byte| matches!(byte, b' ' | b'\t')) {
+            while separator == b' ' && line.get(at).is_some_and(|byte| matches!(byte, b' ' | b'\t'))
+            {
                 at += 1;
             }
             let end = end_of_cell(line, at, separator);

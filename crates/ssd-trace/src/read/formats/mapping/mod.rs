@@ -9,10 +9,10 @@ pub(super) mod lines;
 mod ops;
 mod values;
 
-pub(super) use ops::Words;
 pub(crate) use lines::cells_of;
-pub(crate) use values::is_rounded;
+pub(super) use ops::Words;
 pub use values::Number;
+pub(crate) use values::is_rounded;
 
 use ssd_core::config::text::quantity::SIZE;
 use ssd_core::host::request::Op;
@@ -21,19 +21,37 @@ use ssd_core::host::request::Op;
 const EXAMPLE: &str = "time=1:us,op=2,offset=3:512B,size=4";
 /// The names that may stand before `=`.
 const KEYS: [&str; 14] = [
-    "time", "op", "offset", "size", "volume", "event", "read", "write", "discard", "flush", "ignore", "separator",
-    "skip", "record",
+    "time",
+    "op",
+    "offset",
+    "size",
+    "volume",
+    "event",
+    "read",
+    "write",
+    "discard",
+    "flush",
+    "ignore",
+    "separator",
+    "skip",
+    "record",
 ];
 /// Longest record, bytes.
 const LONGEST_RECORD: usize = 4096;
-/// Most lines or bytes before the first record.
+/// Most of them.
 const MOST_SKIPPED: usize = 1 << 20;
 /// Units of times, nanoseconds.
 pub(crate) const TIME_UNITS: [(&str, u64); 5] =
     [("ns", 1), ("100ns", 100), ("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000)];
 /// Words for separators, and the byte; blanks and tabs in any number are `blanks`.
-const SEPARATORS: [(&str, u8); 6] =
-    [("comma", b','), ("semicolon", b';'), ("tab", b'\t'), ("bar", b'|'), ("colon", b':'), ("blanks", b' ')];
+const SEPARATORS: [(&str, u8); 6] = [
+    ("comma", b','),
+    ("semicolon", b';'),
+    ("tab", b'\t'),
+    ("bar", b'|'),
+    ("colon", b':'),
+    ("blanks", b' '),
+];
 
 /// Where a value stands.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -75,7 +93,7 @@ pub struct Mapping {
     pub(crate) text: String,
     /// Bytes of a binary record; `None`: lines of text.
     pub(crate) record: Option<usize>,
-    /// Lines or bytes before the first record.
+    /// Lines before the first that counts.
     pub(crate) skip: usize,
     pub(crate) separator: Option<u8>,
     /// `None`: everything arrives at time 0, in the order of the file.
@@ -106,7 +124,10 @@ impl<'a> Parts<'a> {
             let (key, value) = (key.trim(), value.trim());
             if !KEYS.contains(&key) {
                 let near = ssd_core::config::text::error::did_you_mean(key, KEYS.into_iter());
-                return Err(format!("{key:?} is no field; expected one of {}{near}", KEYS.join(", ")));
+                return Err(format!(
+                    "{key:?} is no field; expected one of {}{near}",
+                    KEYS.join(", ")
+                ));
             }
             if parts.said.iter().any(|&(other, _)| other == key) {
                 return Err(format!("{key} is given twice; keep one of them"));
@@ -192,7 +213,10 @@ fn place_of(key: &str, text: &str) -> Result<Place, String> {
         let kind = Number::named(kind);
         let at = at.parse::<usize>().ok().filter(|at| *at < LONGEST_RECORD);
         return kind.zip(at).map(|(kind, at)| Place::Bytes(kind, at)).ok_or_else(|| {
-            format!("{key}={text}: expected TYPE@BYTE, such as u64@8: a type of {}", Number::names())
+            format!(
+                "{key}={text}: expected TYPE@BYTE, such as u64@8: a type of {}",
+                Number::names()
+            )
         });
     }
     if let Ok(number) = text.parse::<i32>() {
@@ -202,7 +226,8 @@ fn place_of(key: &str, text: &str) -> Result<Place, String> {
             Ok(Place::At(number))
         };
     }
-    let name = text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(text).trim();
+    let name =
+        text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(text).trim();
     if name.is_empty() {
         return Err(format!("{key} names no column, as in {EXAMPLE}"));
     }
@@ -231,7 +256,9 @@ impl Mapping {
         let event = match parts.get("event").map(|text| text.rsplit_once(':').ok_or(text)) {
             None => None,
             Some(Ok((column, word))) => Some((place_of("event", column)?, word.trim().to_owned())),
-            Some(Err(text)) => return Err(format!("event={text}: expected COLUMN:WORD, such as event=2:D")),
+            Some(Err(text)) => {
+                return Err(format!("event={text}: expected COLUMN:WORD, such as event=2:D"));
+            }
         };
         let separator = match parts.get("separator") {
             None => None,
@@ -281,7 +308,9 @@ impl Mapping {
                     return Err(format!("{key} ends behind the record of {record} bytes"));
                 }
                 (Place::Bytes(..), None) => {
-                    return Err(format!("{key} is a place in a binary record; give its length, such as record=24"));
+                    return Err(format!(
+                        "{key} is a place in a binary record; give its length, such as record=24"
+                    ));
                 }
                 (Place::At(_) | Place::Named(_), Some(_)) => {
                     return Err(format!("{key} needs a place in the record, such as {key}=u64@8"));
@@ -289,8 +318,13 @@ impl Mapping {
                 _ => {}
             }
         }
-        if self.record.is_some() && (self.separator.is_some() || self.event.is_some()) {
-            return Err("separator and event are for lines of text, record for binary records".to_owned());
+        if self.record.is_some()
+            && (self.separator.is_some() || self.event.is_some() || self.skip > 0)
+        {
+            return Err(
+                "separator, event and skip are for lines of text, record for binary records"
+                    .to_owned(),
+            );
         }
         Ok(())
     }

@@ -50,11 +50,14 @@ impl Words {
 
     /// The meaning of a word; `None` if it has none.
     pub(crate) fn meaning(&self, word: &[u8]) -> Option<Meaning> {
-        let given = self.given.iter().find(|(known, _)| known.as_bytes().eq_ignore_ascii_case(word));
+        let given =
+            self.given.iter().find(|(known, _)| known.as_bytes().eq_ignore_ascii_case(word));
         if let Some(&(_, meaning)) = given {
             return Some(meaning);
         }
-        let known = |(_, words): &&(Op, &[&str])| words.iter().any(|known| known.as_bytes().eq_ignore_ascii_case(word));
+        let known = |(_, words): &&(Op, &[&str])| {
+            words.iter().any(|known| known.as_bytes().eq_ignore_ascii_case(word))
+        };
         if let Some(&(op, _)) = KNOWN.iter().find(known) {
             return Some(Meaning::Request(op, 0));
         }

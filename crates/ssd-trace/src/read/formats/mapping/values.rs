@@ -60,13 +60,15 @@ pub(crate) fn is_rounded(text: &[u8]) -> bool {
 }
 
 /// The message for such a number.
-pub(crate) const ROUNDED: &str = "a number with all its digits: a spreadsheet has rounded it, and the rest is lost";
+pub(crate) const ROUNDED: &str =
+    "a number with all its digits: a spreadsheet has rounded it, and the rest is lost";
 
 /// A whole number, decimal or after `0x` hexadecimal; decimals that are all 0 may follow.
 pub(crate) fn whole(text: &[u8], what: &'static str) -> Result<u64, Cow<'static, str>> {
     let fail = || if is_rounded(text) { ROUNDED.into() } else { what.into() };
     if let Some(digits) = text.strip_prefix(b"0x").or_else(|| text.strip_prefix(b"0X")) {
-        let digits = std::str::from_utf8(digits).ok().filter(|_| digits.iter().all(u8::is_ascii_hexdigit));
+        let digits =
+            std::str::from_utf8(digits).ok().filter(|_| digits.iter().all(u8::is_ascii_hexdigit));
         return digits.and_then(|digits| u64::from_str_radix(digits, 16).ok()).ok_or_else(fail);
     }
     let (whole, rest) = digits(text).ok_or_else(fail)?;
@@ -84,15 +86,21 @@ fn digits(text: &[u8]) -> Option<(Option<u64>, &[u8])> {
     if count == 0 {
         return None;
     }
-    let value = text[..count].iter().try_fold(0u64, |value, byte| {
-        value.checked_mul(10)?.checked_add(u64::from(byte - b'0'))
-    });
+    let value = text[..count]
+        .iter()
+        .try_fold(0u64, |value, byte| value.checked_mul(10)?.checked_add(u64::from(byte - b'0')));
     Some((value, &text[count..]))
 }
 
 /// A time in units of `unit_ns` nanoseconds; digits below a nanosecond are dropped.
 pub(crate) fn time(text: &[u8], unit_ns: u64) -> Result<u64, Cow<'static, str>> {
-    let fail = || if is_rounded(text) { ROUNDED.into() } else { "the time, a number that is not negative".into() };
+    let fail = || {
+        if is_rounded(text) {
+            ROUNDED.into()
+        } else {
+            "the time, a number that is not negative".into()
+        }
+    };
     let (whole, rest) = digits(text).ok_or_else(fail)?;
     let late = || Cow::Borrowed(TOO_LATE);
     let mut ns = whole.and_then(|whole| whole.checked_mul(unit_ns)).ok_or_else(late)?;
@@ -167,6 +175,9 @@ mod tests {
         let read = |name: &str, at| Number::named(name).unwrap().read(&record, at);
         assert_eq!((read("u16", 0), read("u16be", 0)), (Some(0x0201), Some(0x0102)));
         assert_eq!((read("i16", 2), read("u16", 2), read("i8", 0)), (None, Some(0xffff), Some(1)));
-        assert_eq!((Number::named("u24"), Number::named("f32"), Number::named("")), (None, None, None));
+        assert_eq!(
+            (Number::named("u24"), Number::named("f32"), Number::named("")),
+            (None, None, None)
+        );
     }
 }
