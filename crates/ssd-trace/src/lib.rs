@@ -5,11 +5,11 @@
 //! to imitate it, and [`mod@write`] the writers; `read` uses neither of the others.
 //!
 //! [`open`] turns `[workload]` into a [`Source`]. Route of a trace: `input` (file) -> `unpack` (archives,
-//! encodings) -> `detect` (format, and what is uncertain: `readings`) -> `lines` (of binary ones `records`) -> [`formats`] (one line) -> `scan` (the whole file: counts,
-//! errors with line numbers, `unit`; `order`, `sort`) -> `reading` (time range) -> `fit` (onto the
-//! device's addresses) -> [`replay`] (loops, time scale) -> simulator. [`raw`] leaves that route after
-//! `reading`, for the statistics of [`info`] and for [`mod@write`]. ssdlab's trace files ([`columnar`]) join
-//! it at `scan`.
+//! encodings) -> `detect` (format, and what is uncertain: `readings`) -> `lines` (of binary ones `records`)
+//! -> [`formats`] (one line) -> `scan` (the whole file: counts, errors with line numbers, `unit`; `order`,
+//! `sort`) -> `reading` (time range) -> `fit` (onto the device's addresses) -> [`replay`] (loops, time
+//! scale) -> simulator. [`raw`] leaves that route after `reading`, for the statistics of [`info`] and for
+//! [`mod@write`]. ssdlab's trace files ([`columnar`]) join it at `scan`.
 
 #[cfg(test)]
 #[path = "../../cases.rs"]
@@ -44,8 +44,8 @@ use std::io::{self, Read};
 use std::ops::ControlFlow;
 use whole_pages::WholePages;
 
-/// The bytes of `raw` without what they are packed in (compression, an archive of one file, UTF-16); anything else stays
-/// as it is.
+/// The bytes of `raw` without what they are packed in (compression, an archive of one file, UTF-16);
+/// anything else stays as it is.
 ///
 /// # Errors
 /// The beginning cannot be read.

@@ -8,12 +8,15 @@ use ssd_trace::config::{Fit, TimeUnit, TraceUnit, VolumeKey, Workload, WorkloadK
 use ssd_trace::formats::TraceFormat;
 use ssd_trace::raw::{Stopped, each_request};
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The workload that reads `file` as `options` say.
 fn workload(file: &str, options: &str) -> Workload {
-    let mut workload =
-        Workload { kind: WorkloadKind::Trace, trace: Some(file.to_owned()), ..Workload::default() };
+    let mut workload = Workload {
+        kind: WorkloadKind::Trace,
+        trace: Some(folder().join(file).display().to_string()),
+        ..Workload::default()
+    };
     // Columns may have blanks in them: an option ends where the next one begins.
     let keys = ["format=", "unit=", "time_unit=", "columns=", "action=", "volume=", "sort="];
     let starts = |at: usize| {
@@ -71,17 +74,22 @@ fn reading(workload: &Workload) -> Result<String, String> {
             high.saturating_sub(low) * 512,
             last - first
         )),
-        Err(Stopped::Refused(error)) => Err(error.0),
+        // As if the command had been given in the folder.
+        Err(Stopped::Refused(error)) => {
+            Err(error.0.replace(&format!("{}/", folder().display()), ""))
+        }
         Err(Stopped::Interrupted) => panic!("nobody interrupts it"),
     }
 }
 
-/// File, options and what is expected, of every line of `expected.txt`. The folder becomes the current one, because
-/// messages have the names as they are given.
+/// The folder of the files.
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/files")
+}
+
+/// File, options and what is expected, of every line of `expected.txt`.
 fn kept() -> Vec<[String; 3]> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/files");
-    std::env::set_current_dir(&folder).unwrap();
-    let lines = std::fs::read_to_string("expected.txt").unwrap();
+    let lines = std::fs::read_to_string(folder().join("expected.txt")).unwrap();
     let lines = lines.lines().filter(|line| !line.starts_with('#'));
     let parts = lines.map(|line| line.splitn(3, " | ").map(str::to_owned).collect::<Vec<_>>());
     parts.map(|parts| parts.try_into().expect("three parts")).collect()
@@ -108,12 +116,13 @@ fn every_kept_file_has_its_right_reading() {
     assert!(count >= 100);
 }
 
-/// Reads every kept file with so many changes, each of up to three bytes, cuts or repetitions: an end or a message.
+/// Reads every kept file with so many changes, each of up to three bytes, cuts or repetitions: an end or a
+/// message.
 fn mutated(times: u64) {
     let mut random = Stream::new(39, "mutations");
     let kept = kept();
     let files = kept.iter().filter_map(|[file, options, _]| {
-        Some((std::fs::read(file).ok()?, workload(file, options)))
+        Some((std::fs::read(folder().join(file)).ok()?, workload(file, options)))
     });
     for (bytes, workload) in files.collect::<Vec<_>>() {
         let workload = Workload { fit: Fit::Compact, trace: None, ..workload };

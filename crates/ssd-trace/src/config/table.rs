@@ -53,9 +53,9 @@ ssd_core::config_table! {
         columns: special(COLUMNS) =>
             #[serde(default, skip_serializing_if = "Option::is_none")]
             columns: Option<String> = None,
-            "Columns of a table, as `time=2:us,op=3,offset=5:512B,size=4`: names in its header or numbers from 1 (-1 is \
-            the last), with units behind them. Implies the format `table`, or with `record` `records`; docs/formats.md \
-            has the rest.";
+            "Columns of a table, as `time=2:us,op=3,offset=5:512B,size=4`: names in its header or numbers from 1 \
+            (-1 is the last), with units behind them. Implies the format `table`, or with `record` `records`; \
+            docs/formats.md has the rest.";
         page_size: special(UNIT_PAGE) =>
             #[serde(default = "unit_page", skip_serializing_if = "is_unit_page")]
             page_bytes: u32 = unit_page(),

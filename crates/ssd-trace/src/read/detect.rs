@@ -2,11 +2,12 @@
 
 use crate::config::{TimeUnit, Workload};
 use crate::read::columnar::MAGIC;
+use crate::read::commands::{command, word};
 use crate::read::formats::mapping::{TIME_UNITS, cells_of, is_rounded};
 use crate::read::formats::{self, Head, Mapping, ReadAs, TimeRule, TraceFormat, Unit};
 use crate::read::input::{Whole, unreadable};
 use crate::read::lines::shown;
-use crate::read::readings::{self, Reading, word};
+use crate::read::readings::{self, Reading};
 use crate::read::{foreign, guess};
 use ssd_core::config::Word;
 use ssd_core::host::source::SourceError;
@@ -144,8 +145,8 @@ impl File<'_> {
         if *time_unit != TimeUnit::Auto && fixed {
             let units = formats::info(format).map_or("", |info| info.units);
             return Err(SourceError(format!(
-                "{} is of format {:?}, whose unit of time is defined: {units}; leave workload.time_unit at \"auto\", or \
-                 name the columns (--columns)",
+                "{} is of format {:?}, whose unit of time is defined: {units}; leave workload.time_unit at \
+                 \"auto\", or name the columns (--columns)",
                 self.name,
                 format.word()
             )));
@@ -182,8 +183,8 @@ impl File<'_> {
         }
         if guess::is_oracle_general(self.head.bytes) {
             return Err(SourceError(format!(
-                "{}: binary records of libCacheSim (oracleGeneral), which hold neither operations nor the unit of addresses; \
-                 {}",
+                "{}: binary records of libCacheSim (oracleGeneral), which hold neither operations nor the \
+                 unit of addresses; {}",
                 self.name,
                 readings::told(self.name, guess::of_oracle_general(self.head), self.whole)
             )));
@@ -366,14 +367,14 @@ impl File<'_> {
                 let columns = format!("op={},offset={offset},size={size}", op + 1);
                 format!(
                     "; the order alone, without times, is read with {}",
-                    readings::command(self.name, &format!("--columns {columns}"))
+                    command(self.name, &format!("--columns {columns}"))
                 )
             }
             _ => String::new(),
         };
         Some(format!(
-            "column {} has numbers such as {}: a spreadsheet has rounded them, and as times they are worthless; use the \
-             original file{order}",
+            "column {} has numbers such as {}: a spreadsheet has rounded them, and as times they are worthless; \
+             use the original file{order}",
             at + 1,
             cells[at]
         ))
@@ -383,10 +384,10 @@ impl File<'_> {
     #[cold]
     fn unknown(&self, first: &[u8]) -> SourceError {
         let all: Vec<&str> = formats::ALL.iter().map(|info| info.format.word()).collect();
-        let command = readings::command(self.name, "--columns time=1:us,op=2,offset=3:512B,size=4");
+        let example = command(self.name, "--columns time=1:us,op=2,offset=3:512B,size=4");
         SourceError(format!(
-            "{}: its first lines are of no known format (it begins {}); if it is a table, name its columns, as in {command}; \
-             or set workload.format (--format) to see what one of them expects: {}",
+            "{}: its first lines are of no known format (it begins {}); if it is a table, name its columns, as \
+             in {example}; or set workload.format (--format) to see what one of them expects: {}",
             self.name,
             shown(first),
             all.join(", ")

@@ -5,7 +5,7 @@ const KNOWN: [(&[u8], &str, &str); 22] = [
     (
         b"PAR1",
         "a Parquet file",
-        "`ssdlab trace convert` reads it with --columns (needs the extra `parquet`)",
+        "convert it first: ssdlab trace convert FILE OUT.ssdtrace, perhaps with --columns",
     ),
     (b"7z\xbc\xaf\x27\x1c", "a 7-Zip archive", "unpack it: 7z x FILE"),
     (b"Rar!\x1a\x07", "a RAR archive", "unpack it: unrar x FILE"),
@@ -55,9 +55,10 @@ pub(crate) fn named(bytes: &[u8]) -> Option<String> {
     let first = bytes.split(|byte| *byte == b'\n').find(|line| line.starts_with(b"TIME(ms)"))?;
     let has = |name: &[u8]| first.windows(name.len()).any(|word| word == name);
     (has(b"DISK") && !has(b"SECTOR")).then(|| {
-        "output of bpftrace's biosnoop.bt, which prints neither sector nor size; record with bcc's biosnoop, or with \
-         bpftrace -e 'tracepoint:block:block_rq_issue { printf(\"%llu %s %llu %u\\n\", nsecs, args.rwbs, args.sector, \
-         args.bytes); }' and read it with --columns time=1:ns,op=2,offset=3:512B,size=4"
+        "output of bpftrace's biosnoop.bt, which prints neither sector nor size; record with bcc's biosnoop, \
+         or with bpftrace -e 'tracepoint:block:block_rq_issue { printf(\"%llu %s %llu %u\\n\", nsecs, \
+         args.rwbs, args.sector, args.bytes); }' and read it with --columns \
+         time=1:ns,op=2,offset=3:512B,size=4"
             .to_owned()
     })
 }

@@ -1,8 +1,9 @@
 //! The columns of a table below names, from these and the values under them.
 
+use crate::read::commands::word;
 use crate::read::formats::mapping::{TIME_UNITS, cells_of};
 use crate::read::formats::{Head, Mapping, ReadAs, TraceFormat, Unit};
-use crate::read::readings::{Reading, word};
+use crate::read::readings::Reading;
 use std::sync::Arc;
 
 /// Names of columns, as their letters and digits in lower case.
@@ -216,8 +217,8 @@ fn unit_of_name(letters: &str) -> Option<&'static str> {
 /// Bytes of a record of libCacheSim's oracleGeneral.
 const ORACLE: usize = 24;
 
-/// Whether `bytes` are such records: time, object, size, and the number of the record that next asks for the object. Source:
-/// 1a1a11a/libCacheSim, FAQ.md and oracleGeneralBin.h.
+/// Whether `bytes` are such records: time, object, size, and the number of the record that next asks for
+/// the object. Source: 1a1a11a/libCacheSim, FAQ.md and oracleGeneralBin.h.
 pub(crate) fn is_oracle_general(bytes: &[u8]) -> bool {
     let mut earlier = 0;
     let mut records = 0;

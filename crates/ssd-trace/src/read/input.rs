@@ -20,7 +20,8 @@ pub(crate) fn display_name(path: &str) -> String {
     if path == "-" { "standard input".to_owned() } else { file_of(path) }
 }
 
-/// The file at `path`, or the first of those that blktrace calls `PATH.blktrace.N`, as `blkparse -i PATH` reads them.
+/// The file at `path`, or the first of those that blktrace calls `PATH.blktrace.N`, as `blkparse -i PATH`
+/// reads them.
 fn file_of(path: &str) -> String {
     let of_cpu = |suffix: &&str| format!("{path}.blktrace.0{suffix}");
     let first = || PACKED.iter().map(of_cpu).find(|name| Path::new(name).exists());

@@ -2,10 +2,10 @@
 //! in the time range.
 
 use crate::config::{TraceUnit, Workload};
+use crate::read::commands::command;
 use crate::read::detect::{self, Detected};
 use crate::read::formats::{self, Event, Format, TraceFormat, Work};
 use crate::read::input::{Watch, Watched, unreadable};
-use crate::read::readings;
 use crate::read::scan::{Refusal, Scan};
 use crate::read::tally::Tally;
 use crate::read::unpack::unpacked;
@@ -81,10 +81,10 @@ pub(crate) fn each_event(
     refuse_loss(file, &tally, workload.max_bad)?;
     let impossible = tally.shape.impossible();
     if found_out && let Some(text) = &impossible {
-        let reading = readings::command(file, &format!("--format {}", format.word()));
+        let reading = command(file, &format!("--format {}", format.word()));
         return Err(SourceError(format!(
-            "{file}: its lines are of format {:?}, but its numbers are not: {text}; name its columns (--columns), or \
-             insist on the format: {reading}",
+            "{file}: its lines are of format {:?}, but its numbers are not: {text}; name its columns \
+             (--columns), or insist on the format: {reading}",
             format.word()
         )));
     }
@@ -202,8 +202,7 @@ pub(crate) fn nothing(file: &str, tally: &Tally, format: TraceFormat, action: ch
 /// The commands that choose one of the actions in the file.
 fn remedy(file: &str, events: &BTreeMap<char, u64>) -> String {
     let usable = ['D', 'Q', 'C'].into_iter().filter(|letter| events.contains_key(letter));
-    let options =
-        usable.map(|letter| readings::command(file, &format!("--set workload.action={letter}")));
+    let options = usable.map(|letter| command(file, &format!("--set workload.action={letter}")));
     let all: Vec<String> = options.collect();
     if all.is_empty() { String::new() } else { format!(": {}", all.join(" or ")) }
 }

@@ -1,5 +1,7 @@
-//! Readings of a file that may mean several things: what its beginning would be with each, as commands to paste.
+//! Readings of a file that may mean several things: what its beginning would be with each, as commands to
+//! paste.
 
+use crate::read::commands::command;
 use crate::read::formats::{self, Cut, Format, Head, Line, ReadAs, TraceFormat, Work};
 use ssd_core::host::request::Op;
 use ssd_core::metrics::numbers::{bandwidth, count, duration, size};
@@ -73,7 +75,8 @@ impl Counts {
         self.last_ns - self.first_ns.unwrap_or(self.last_ns)
     }
 
-    /// Whether a device may have been asked so: addresses below 1 PiB, and not more bytes a second than any carries.
+    /// Whether a device may have been asked so: addresses below 1 PiB, and not more bytes a second than any
+    /// carries.
     pub(crate) fn is_possible(&self) -> bool {
         let seconds = self.duration_ns() as f64 / 1e9;
         let bytes = self.sectors as f64 * SECTOR_BYTES as f64;
@@ -166,22 +169,6 @@ impl Work for Counting<'_> {
         }
         counts
     }
-}
-
-/// `text` as one word of a shell.
-pub(crate) fn word(text: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:=,@%+".contains(&byte);
-    if !text.is_empty() && text.bytes().all(plain) {
-        text.to_owned()
-    } else {
-        format!("'{}'", text.replace('\'', r"'\''"))
-    }
-}
-
-/// The command that reads `file` with `options`.
-pub(crate) fn command(file: &str, options: &str) -> String {
-    let file = if file == "standard input" { "-" } else { file };
-    format!("ssdlab trace info {} {options}", word(file))
 }
 
 /// The end of a message: the commands, one a reading, with the numbers of the file's beginning.

@@ -12,9 +12,9 @@
 //! 128 pages are frequent in it), which is warned about.
 
 use crate::config::{TraceUnit, Workload};
+use crate::read::commands::command;
 use crate::read::formats::mapping::TIME_UNITS;
 use crate::read::formats::{self, Event, ReadAs, TimeRule, TraceFormat, Unit};
-use crate::read::readings;
 use ssd_core::config::Word;
 use ssd_core::config::text::quantity::show_size;
 use ssd_core::host::request::Op;
@@ -199,8 +199,8 @@ impl Shape {
              {others} ({} requests in {}; {why}); say which (workload.unit) with {} or {}",
             count(self.requests),
             duration(self.duration_ns() as f64),
-            readings::command(file, "--unit sectors"),
-            readings::command(file, &format!("--unit {name}{page}")),
+            command(file, "--unit sectors"),
+            command(file, &format!("--unit {name}{page}")),
             sectors = sectors.told(),
             others = others.told(),
         ))

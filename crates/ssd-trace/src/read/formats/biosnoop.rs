@@ -1,9 +1,9 @@
 //! Output of biosnoop, of bcc and libbpf-tools.
 //!
-//! Source: iovisor/bcc, tools/biosnoop.py and libbpf-tools/biosnoop.c: names `TIME(s) COMM PID DISK T SECTOR BYTES`, then
-//! `QUE(ms)` with -Q, `P` with -P, and `LAT(ms)`. SECTOR in 512 bytes. T is R or W, or the letters of RWBS in libbpf-tools.
-//! Decided: COMM may have blanks in it, so the columns behind it are counted from the end; a row of 0 bytes, such as a
-//! flush, has no data.
+//! Source: iovisor/bcc, tools/biosnoop.py and libbpf-tools/biosnoop.c: names `TIME(s) COMM PID DISK T
+//! SECTOR BYTES`, then `QUE(ms)` with -Q, `P` with -P, and `LAT(ms)`. SECTOR in 512 bytes. T is R or W, or
+//! the letters of RWBS in libbpf-tools. Decided: COMM may have blanks in it, so the columns behind it are
+//! counted from the end; a row of 0 bytes, such as a flush, has no data.
 
 use super::mapping::known::{Known, Mapped};
 use super::{Clock, FormatInfo, TimeRule, TraceFormat, UnitRule};
@@ -35,6 +35,7 @@ impl Known for Biosnoop {
     const INFO: &'static FormatInfo = &INFO;
     const COLUMNS: &'static str =
         "time=TIME(s):s,op=T,offset=SECTOR:512B,size=BYTES,volume=DISK,separator=blanks";
+    const EMPTY: bool = true;
     const SPARE: Option<&'static str> = Some("COMM");
 }
 

@@ -1,7 +1,8 @@
 //! Traces of hfplayer (TraceRAR): CSV below a line of names.
 //!
-//! Source: umn-cris/hfplayer, bin/sampleTrace.csv and IOLogDumpSchema.h: names with a type behind a dot, LBA and NBLKS
-//! in blocks of 512 bytes, ELAPSED_USECS from the start. Decided: rows of completions (`RD_OUT`, `WR_OUT`) are no requests.
+//! Source: umn-cris/hfplayer, bin/sampleTrace.csv and IOLogDumpSchema.h: names with a type behind a dot,
+//! LBA and NBLKS in blocks of 512 bytes, ELAPSED_USECS from the start. Decided: rows of completions
+//! (`RD_OUT`, `WR_OUT`) are no requests.
 
 use super::mapping::known::{Known, Mapped};
 use super::{Clock, FormatInfo, TimeRule, TraceFormat, UnitRule};

@@ -1,8 +1,9 @@
 //! CSV of libCacheSim from CloudPhysics traces: `VERSION,TIME,OP,SIZE,LBN`.
 //!
-//! Source: 1a1a11a/libCacheSim, data/trace.csv and the flags `time-col=2,obj-id-col=5,obj-size-col=4` of its examples; FAQ.md
-//! gives the unit of the time. OP is the SCSI command in hexadecimal, SIZE is in bytes, LBN in sectors of 512 bytes. Decided:
-//! other tables of libCacheSim have columns that the user chooses there, and `--columns` says here.
+//! Source: 1a1a11a/libCacheSim, data/trace.csv and the flags `time-col=2,obj-id-col=5,obj-size-col=4` of
+//! its examples; FAQ.md gives the unit of the time. OP is the SCSI command in hexadecimal, SIZE is in
+//! bytes, LBN in sectors of 512 bytes. Decided: other tables of libCacheSim have columns that the user
+//! chooses there, and `--columns` says here.
 
 use super::mapping::known::{Known, Mapped};
 use super::{Clock, FormatInfo, Reject, TimeRule, TraceFormat, UnitRule};

@@ -1,8 +1,8 @@
 //! Traces of MiDAS: `TIME_S TYPE LBA BYTES [STREAM]`.
 //!
-//! Source: dgist-datalab/MiDAS, README.md: time in seconds, type 0 read, 1 write, 3 trim, LBA in units of 4 KiB, size in
-//! bytes. Decided: the columns are those of DiskSim, too (milliseconds, device, sector, sectors, flags), so the file is
-//! taken for MiDAS's only if all sizes are whole blocks of 4 KiB.
+//! Source: dgist-datalab/MiDAS, README.md: time in seconds, type 0 read, 1 write, 3 trim, LBA in units of 4
+//! KiB, size in bytes. Decided: the columns are those of DiskSim, too (milliseconds, device, sector,
+//! sectors, flags), so the file is taken for MiDAS's only if all sizes are whole blocks of 4 KiB.
 
 use super::mapping::known::{Known, Mapped};
 use super::{Clock, FormatInfo, Reject, TimeRule, TraceFormat, UnitRule};

@@ -1,8 +1,9 @@
 //! Trace formats, text and binary. One file per format; the macro line below lists them.
 //!
 //! The folder also contains what several formats share: `cursor` (reading a line), `ascii` (five columns),
-//! `iolog` (both versions of fio's log), `mapping` (tables whose columns are named). A plug turns one line into one [`Line`]; it reads no file, skips
-//! nothing and corrects nothing: a line that it cannot accept is a [`Reject`].
+//! `iolog` (both versions of fio's log), `mapping` (tables whose columns are named). A plug turns one line
+//! into one [`Line`]; it reads no file, skips nothing and corrects nothing: a line that it cannot accept is
+//! a [`Reject`].
 
 mod ascii;
 mod cursor;

@@ -1,10 +1,11 @@
 //! Block tracepoints as text: ftrace's `trace` and `trace_pipe`, and `perf script`.
 //!
-//! `COMM-PID [CPU] FLAGS TIME: EVENT: MAJ,MIN RWBS ...` and `COMM PID [CPU] TIME: block:EVENT: MAJ,MIN RWBS ...`.
+//! `COMM-PID [CPU] FLAGS TIME: EVENT: MAJ,MIN RWBS ...` and `COMM PID [CPU] TIME: block:EVENT: MAJ,MIN RWBS
+//! ...`.
 //!
-//! Source: include/trace/events/block.h of the Linux kernel, which prints `BYTES (CMD) SECTOR + N` for requests, `SECTOR + N` for
-//! bios and an I/O priority behind N since 6.10. Decided: events have the letters of blkparse's actions; those of other
-//! tracepoints in the file are counted and not used.
+//! Source: include/trace/events/block.h of the Linux kernel, which prints `BYTES (CMD) SECTOR + N` for
+//! requests, `SECTOR + N` for bios and an I/O priority behind N since 6.10. Decided: events have the
+//! letters of blkparse's actions; those of other tracepoints in the file are counted and not used.
 
 use super::block_event::Rwbs;
 use super::cursor::Cursor;
@@ -27,8 +28,8 @@ pub const INFO: FormatInfo = FormatInfo {
     volume: "MAJ * 2^32 + MIN",
     order: "ascending (workload.sort makes it so)",
     source: "include/trace/events/block.h of the Linux kernel",
-    traps: "block_bio_queue is action Q, block_rq_issue D, block_rq_complete C: one is used (workload.action); events \
-            of other tracepoints are counted",
+    traps: "block_bio_queue is action Q, block_rq_issue D, block_rq_complete C: one is used (workload.action); \
+            events of other tracepoints are counted",
 };
 
 /// Tracepoints and the letters of their actions.
@@ -129,7 +130,8 @@ impl Format for Parser {
     }
 }
 
-/// The time of a line, behind what leads it: the word of digits that a colon ends. The cursor stands at the event.
+/// The time of a line, behind what leads it: the word of digits that a colon ends. The cursor stands at the
+/// event.
 fn time(cursor: &mut Cursor<'_>) -> Result<u64, Reject> {
     let line = cursor.line;
     let mut at = cursor.at;

@@ -1,8 +1,9 @@
 //! Events of wiscsee: `PID ACTION OPERATION OFFSET SIZE TIME GAP SYNC`.
 //!
-//! Source: junhe/wiscsee, `event_file_column_names` of its configuration and utilities that write them from blkparse.
-//! Offset and size in bytes, time in seconds. Decided: events of action D (issued) are the requests, those of action C
-//! (completed) are counted; a negative offset, which stands before the partition that was traced, is refused.
+//! Source: junhe/wiscsee, `event_file_column_names` of its configuration and utilities that write them from
+//! blkparse. Offset and size in bytes, time in seconds. Decided: events of action D (issued) are the
+//! requests, those of action C (completed) are counted; a negative offset, which stands before the
+//! partition that was traced, is refused.
 
 use super::mapping::known::{Known, Mapped};
 use super::{Clock, FormatInfo, Reject, TimeRule, TraceFormat, UnitRule};

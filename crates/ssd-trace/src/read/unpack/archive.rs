@@ -65,7 +65,8 @@ impl<M: Members> Read for Archive<M> {
         match self.next_file()? {
             None => Ok(0),
             Some(other) => Err(told(format!(
-                "an archive of several files, {name} and {} among them; give one: {} '{name}' | ssdlab trace info -",
+                "an archive of several files, {name} and {} among them; give one: {} '{name}' | ssdlab trace \
+                 info -",
                 other.escape_debug(),
                 M::COMMAND
             ))),

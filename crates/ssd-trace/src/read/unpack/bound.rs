@@ -6,7 +6,8 @@ use std::cell::Cell;
 use std::io::{self, Read};
 use std::rc::Rc;
 
-/// Ratio that no trace reaches: its times and addresses differ from line to line. A byte of deflate makes 1032 at most.
+/// Ratio that no trace reaches: its times and addresses differ from line to line. A byte of deflate makes
+/// 1032 at most.
 const MOST: u64 = 1000;
 /// Bytes from which the ratio counts.
 const FROM: u64 = 64 << 20;

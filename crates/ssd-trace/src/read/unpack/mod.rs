@@ -1,6 +1,8 @@
-//! The bytes of a trace without what they are packed in: compression, an archive of one file, an encoding of text.
+//! The bytes of a trace without what they are packed in: compression, an archive of one file, an encoding
+//! of text.
 //!
-//! Layers are recognised by their first bytes and taken off until none is left. What they may grow by is bounded.
+//! Layers are recognised by their first bytes and taken off until none is left. What they may grow by is
+//! bounded.
 
 mod archive;
 mod bound;

@@ -1,6 +1,7 @@
 //! tar: blocks of 512 bytes, a header before each member.
 //!
-//! Source: POSIX.1, pax(1), "ustar interchange format"; GNU tar, "Basic Tar Format", for long names and base-256 sizes.
+//! Source: POSIX.1, pax(1), "ustar interchange format"; GNU tar, "Basic Tar Format", for long names and
+//! base-256 sizes.
 
 use super::archive::Members;
 use super::{Bytes, told};

@@ -137,7 +137,8 @@ impl Members for Zip<'_> {
                 8 => Member::Deflated(Box::new(DeflateDecoder::new(packed))),
                 _ => {
                     return Err(told(format!(
-                        "a zip archive whose {shown} is packed by method {method}; unpack it: unzip FILE, or 7z x FILE"
+                        "a zip archive whose {shown} is packed by method {method}; unpack it: unzip FILE, or \
+                         7z x FILE"
                     )));
                 }
             };

@@ -14,6 +14,9 @@ pub trait Known {
     /// The column whose cells may have blanks in them.
     const SPARE: Option<&'static str> = None;
 
+    /// A row of length 0 is no request.
+    const EMPTY: bool = false;
+
     /// What a line of a request or an event has to be, beyond what the mapping asks of it.
     ///
     /// # Errors
@@ -38,7 +41,9 @@ impl<K: Known> Mapped<K> {
             column.unit = Some(said);
         }
         let units = Units { time_ns: None, bytes: 1 };
-        Mapped { table: Table::new(mapping, units, K::SPARE), known: PhantomData }
+        let mut table = Table::new(mapping, units, K::SPARE);
+        table.empty = K::EMPTY;
+        Mapped { table, known: PhantomData }
     }
 }
 

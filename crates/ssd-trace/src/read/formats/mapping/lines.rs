@@ -35,8 +35,11 @@ pub(crate) struct Units {
 pub(crate) struct Table {
     mapping: Mapping,
     units: Units,
-    /// A column whose cells may have blanks in them, where blanks separate: what is behind it is counted from the end.
+    /// A column whose cells may have blanks in them, where blanks separate: what is behind it is counted
+    /// from the end.
     spare: Option<&'static str>,
+    /// A row of length 0 is no request.
+    pub(super) empty: bool,
     separator: Option<u8>,
     columns: Option<Columns>,
     cells: Vec<Span<usize>>,
@@ -57,6 +60,7 @@ impl Table {
             mapping,
             units,
             spare,
+            empty: false,
             cells: Vec::new(),
             lines: 0,
             started: false,
@@ -248,7 +252,7 @@ impl Table {
         if let (Some(at), Some((_, word))) = (columns.event, &self.mapping.event) {
             let (event, _) = self.cell(line, at, "the kind of event")?;
             if !event.eq_ignore_ascii_case(word.as_bytes()) {
-                return Ok(Line::Other(event.first().copied().unwrap_or(b'?') & 127));
+                return Ok(other(event));
             }
         }
         let (op, flags) = match (columns.op, &self.mapping.op) {
@@ -256,52 +260,52 @@ impl Table {
                 let (word, start) = self.cell(line, at, "the operation")?;
                 match self.mapping.words.meaning(word) {
                     Some(Meaning::Request(op, flags)) => (op, flags),
-                    Some(Meaning::Ignored) => {
-                        return Ok(Line::Other(word.first().copied().unwrap_or(b'?') & 127));
-                    }
+                    Some(Meaning::Ignored) => return Ok(other(word)),
                     None => return Err(unknown_op(word, start)),
                 }
             }
             (None, Operation::Always(op)) => (*op, 0),
             (None, Operation::Of(_)) => unreachable!("its column is resolved"),
         };
-        let at_ns = match (columns.time, &self.mapping.time) {
-            (Some(at), Some(Column { unit, .. })) => {
-                let (text, start) = self.cell(line, at, "the time")?;
-                let Some(unit) = unit.or(self.units.time_ns) else {
-                    return Err(Reject::new(
-                        "a unit for the time, such as time=1:us or --time-unit us",
-                        start,
-                    ));
-                };
-                values::time(text, unit).map_err(|expected| Reject::new(expected, start))?
-            }
-            _ => 0,
-        };
-        let volume = match columns.volume {
-            Some(at) => self.volume(line, at)?,
-            None => 0,
-        };
+        let at_ns = self.time(line, columns.time)?;
+        let volume = columns.volume.map_or(Ok(0), |at| self.volume(line, at))?;
         if op == Op::Flush {
             return Ok(flush(at_ns, volume, flags));
         }
-        let (text, start_at) = self.cell(line, columns.offset, "the offset")?;
-        let start = values::whole(text, "the offset, a whole number")
-            .map_err(|e| Reject::new(e, start_at))?;
+        let range = self.range(line, &columns)?;
+        if self.empty && range.length == 0 {
+            return Ok(Line::Dataless);
+        }
+        request(&self.mapping, self.units, (at_ns, volume, op, flags), range)
+    }
+
+    /// Nanoseconds.
+    fn time(&self, line: &[u8], column: Option<i32>) -> Result<u64, Reject> {
+        let (Some(at), Some(Column { unit, .. })) = (column, &self.mapping.time) else {
+            return Ok(0);
+        };
+        let (text, start) = self.cell(line, at, "the time")?;
+        let Some(unit) = unit.or(self.units.time_ns) else {
+            let expected = "a unit for the time, such as time=1:us or --time-unit us";
+            return Err(Reject::new(expected, start));
+        };
+        values::time(text, unit).map_err(|expected| Reject::new(expected, start))
+    }
+
+    /// Address and length, in their units.
+    fn range(&self, line: &[u8], columns: &Columns) -> Result<Range, Reject> {
+        let whole = |at: i32, what: &'static str, expected: &'static str| {
+            let (text, start) = self.cell(line, at, what)?;
+            let value = values::whole(text, expected);
+            value.map(|value| (value, start)).map_err(|expected| Reject::new(expected, start))
+        };
+        let (start, start_at) = whole(columns.offset, "the offset", "the offset, a whole number")?;
         let (length, length_at) = match (columns.size, &self.mapping.size) {
-            (Some(at), _) => {
-                let (text, at) = self.cell(line, at, "the size")?;
-                (
-                    values::whole(text, "the size, a whole number")
-                        .map_err(|e| Reject::new(e, at))?,
-                    at,
-                )
-            }
+            (Some(at), _) => whole(at, "the size", "the size, a whole number")?,
             (None, Size::Always(bytes)) => (*bytes, start_at),
             (None, Size::Of(_)) => unreachable!("its column is resolved"),
         };
-        let range = Range { start, length, start_at, length_at };
-        request(&self.mapping, self.units, (at_ns, volume, op, flags), range)
+        Ok(Range { start, length, start_at, length_at })
     }
 
     /// The number in the cell, or that of the name in it.
@@ -385,6 +389,11 @@ fn unknown_op(word: &[u8], at: usize) -> Reject {
         "other words need their meaning, such as read=RD,write=WR,ignore=X"
     };
     Reject::new(format!("an operation, such as R, W or read ({how})"), at)
+}
+
+/// An event that is no request.
+fn other(word: &[u8]) -> Line {
+    Line::Other(word.first().copied().unwrap_or(b'?') & 127)
 }
 
 pub(super) fn flush(at_ns: u64, volume: u64, flags: u8) -> Line {

@@ -1,7 +1,8 @@
 //! A mapping of columns: which column of a table holds which field of a request, and in which unit.
 //!
-//! Written as `time=2:us,op=3,offset=5:512B,size=4` (`workload.columns`), read here; `lines` applies it to lines of text,
-//! `binary` to fixed records. The formats `table` and `records` have it from the user, ready mappings from their file.
+//! Written as `time=2:us,op=3,offset=5:512B,size=4` (`workload.columns`), read here; `lines` applies it to
+//! lines of text, `binary` to fixed records. The formats `table` and `records` have it from the user, ready
+//! mappings from their file.
 
 pub(super) mod binary;
 pub(super) mod known;
@@ -123,7 +124,7 @@ impl<'a> Parts<'a> {
             };
             let (key, value) = (key.trim(), value.trim());
             if !KEYS.contains(&key) {
-                let near = ssd_core::config::text::error::did_you_mean(key, KEYS.into_iter());
+                let near = ssd_core::config::text::error::did_you_mean(key, KEYS);
                 return Err(format!(
                     "{key:?} is no field; expected one of {}{near}",
                     KEYS.join(", ")

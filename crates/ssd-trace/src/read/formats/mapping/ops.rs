@@ -12,7 +12,8 @@ pub(crate) enum Meaning {
     Ignored,
 }
 
-/// Words that everybody knows, in lower case. Numbers are not among them: 0 is a read in some files, a write in others.
+/// Words that everybody knows, in lower case. Numbers are not among them: 0 is a read in some files, a
+/// write in others.
 const KNOWN: [(Op, &[&str]); 4] = [
     (Op::Read, &["r", "read", "rd", "reads", "diskread", "read10"]),
     (Op::Write, &["w", "write", "wr", "writes", "diskwrite", "write10"]),

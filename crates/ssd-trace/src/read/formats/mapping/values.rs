@@ -80,7 +80,8 @@ pub(crate) fn whole(text: &[u8], what: &'static str) -> Result<u64, Cow<'static,
     whole.ok_or(Cow::Borrowed("a number below 2^64"))
 }
 
-/// The number that leads `text`, and what follows it; `None` without a digit, `Some((None, _))` if it is too large.
+/// The number that leads `text`, and what follows it; `None` without a digit, `Some((None, _))` if it is
+/// too large.
 fn digits(text: &[u8]) -> Option<(Option<u64>, &[u8])> {
     let count = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
     if count == 0 {
