@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 import ssdlab
-from ssdlab.cli.arguments import read_as, sector_ranges, set_values, size_bytes
+from ssdlab.cli.arguments import read_as, sector_ranges, size_bytes
 from ssdlab.cli.options import (
     Columns,
     ForceFiles,
@@ -213,16 +213,31 @@ def trace_generate(
     allow: Allow = None,
     force: Annotated[bool, typer.Option("--force", help="Replace OUT if it exists.")] = False,
     sets: Sets = None,
+    format_: Format = None,
+    columns: Columns = None,
+    unit: Unit = None,
+    time_unit: TimeUnit = None,
+    page_size: PageSize = None,
+    sort: Sort = False,
     seed: Seed = None,
     json_: Json = None,
     quiet: Quiet = False,
 ) -> None:
     """Generate a synthetic trace: an application, an MSR volume, a fio job file, or by shares."""
-    values = set_values(sets)
+    values: dict[str, object] = {}
     for key, value in {"like": like, "msr": msr}.items():
         if value is not None:
             values[f"workload.{key}"] = value
             came_as(f"workload.{key}", f"--{key}")
+    values |= read_as(
+        sets,
+        format=format_,
+        columns=columns,
+        unit=unit,
+        time_unit=time_unit,
+        page_size=page_size,
+        sort=sort,
+    )
     came_as("workload.kind", "KIND")
     came_as("workload.requests", "--requests")
     came_as("bytes", "--size")
