@@ -54,9 +54,9 @@ lengths are below 8, few are multiples of 8 and addresses are spread evenly modu
 define their unit. `--time-unit ns|100ns|us|ms|s` (`workload.time_unit`) sets the unit of times,
 where files of a format differ in it. `trace info` prints the units.
 
-Addresses above 1 PiB and requests of more than 32 MiB on average are beyond any device: a format
-that was detected is then refused, one that was set causes a warning. A rate above 256 GiB/s causes
-a warning.
+Addresses above 1 PiB are beyond any device: a format that was detected is then refused, one that
+was set causes a warning. So do requests of more than 32 MiB on average, and a rate above 256 GiB/s,
+in traces of any length.
 
 Any other table is read by the columns that `--columns` (`workload.columns`) names, as in
 `--columns time=2:us,op=3,offset=5:512B,size=4`:

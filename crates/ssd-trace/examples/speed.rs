@@ -114,7 +114,7 @@ fn other_formats() {
 fn parse<F: Format>(text: &str, count: u64) {
     let split: Vec<&[u8]> = text.lines().map(str::as_bytes).collect();
     best(&format!("parse, {}", F::INFO.title), count, 30, || {
-        let mut parser = F::new(ReadAs { action: b'Q', unit: Unit::Sectors });
+        let mut parser = F::new(&ReadAs::default());
         let mut sum = 0;
         for line in &split {
             if let Ok(Line::Event(event)) = parser.parse(line) {

@@ -29,14 +29,20 @@ def set_values(said: Sequence[str] | None) -> dict[str, object]:
     return values
 
 
-def read_as(said: Sequence[str] | None, **options: str | bool | None) -> dict[str, object]:
-    """`--set` as a mapping, with the options that say how a trace is read over it.
-
-    `options` are keys of `[workload]`; None and False are not set.
-    """
+def read_as(
+    said: Sequence[str] | None,
+    format_: str | None,
+    columns: str | None,
+    unit: str | None,
+    time_unit: str | None,
+    page_size: str | None,
+    sort: bool,
+) -> dict[str, object]:
+    """`--set` as a mapping, with the options that say how a trace is read over it."""
     values = set_values(said)
-    for key, value in options.items():
-        if value is not None and value is not False:
+    options = {"format": format_, "columns": columns, "unit": unit, "time_unit": time_unit}
+    for key, value in {**options, "page_size": page_size, "sort": sort or None}.items():
+        if value is not None:
             values[f"workload.{key}"] = value
             came_as(f"workload.{key}", f"--{key.replace('_', '-')}")
     return values

@@ -72,15 +72,7 @@ def run_command(
     store: StoreOption = None,
 ) -> None:
     """Simulate one run."""
-    values = read_as(
-        sets,
-        format=format_,
-        columns=columns,
-        unit=unit,
-        time_unit=time_unit,
-        page_size=page_size,
-        sort=sort,
-    )
+    values = read_as(sets, format_, columns, unit, time_unit, page_size, sort)
     if seeds is not None:
         traces = [] if trace is None else [trace]
         planned = plan([config], traces=traces, set=values, seed=seed, seeds=seeds)
@@ -154,15 +146,7 @@ def compare_command(
     store: StoreOption = None,
 ) -> None:
     """Simulate the same work under several configurations, side by side."""
-    values = read_as(
-        sets,
-        format=format_,
-        columns=columns,
-        unit=unit,
-        time_unit=time_unit,
-        page_size=page_size,
-        sort=sort,
-    )
+    values = read_as(sets, format_, columns, unit, time_unit, page_size, sort)
     studies = {
         "--preset-matrix": (preset_matrix, _matrix),
         "--raid-beyond": (raid_beyond, _raid_beyond),

@@ -153,15 +153,7 @@ def search_command(
     """
     goals = Goals(minimize or [], maximize or [], subject_to or [])
     asked = Requests(traces or [], test_traces or [], across, seed, seeds, test_seeds, rungs)
-    values = read_as(
-        sets,
-        format=format_,
-        columns=columns,
-        unit=unit,
-        time_unit=time_unit,
-        page_size=page_size,
-        sort=sort,
-    )
+    values = read_as(sets, format_, columns, unit, time_unit, page_size, sort)
     design = designed(config, space_values(space), goals, asked, values)
     how = sought(design, sampler, pruner, trials, parallel, sampler_seed, budget)
     target = out or Path("runs") / f"{design.first.name}-search"

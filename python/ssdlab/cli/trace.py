@@ -82,15 +82,7 @@ def trace_info(
 ) -> None:
     """Print statistics of a trace: mix, sizes, order, footprint, updates, bursts, discards."""
     ranges, kind = sector_ranges(journal), picture_kind(plots, picture)
-    values = read_as(
-        sets,
-        format=format_,
-        columns=columns,
-        unit=unit,
-        time_unit=time_unit,
-        page_size=page_size,
-        sort=sort,
-    )
+    values = read_as(sets, format_, columns, unit, time_unit, page_size, sort)
     if json_ is not None and (html or plots):
         raise ConfigError(["--json and --terse cannot be combined with --html or --plots"])
     limit = None if memory is None else memory << 20
@@ -164,15 +156,7 @@ def trace_convert(
     quiet: Quiet = False,
 ) -> None:
     """Convert a trace to another format."""
-    values = read_as(
-        sets,
-        format=format_,
-        columns=columns,
-        unit=unit,
-        time_unit=time_unit,
-        page_size=page_size,
-        sort=sort,
-    )
+    values = read_as(sets, format_, columns, unit, time_unit, page_size, sort)
     done = ssdlab.Trace(file).convert(
         out, to=to, allow=allow or (), force=force, set=values, progress=not quiet
     )
@@ -229,15 +213,7 @@ def trace_generate(
         if value is not None:
             values[f"workload.{key}"] = value
             came_as(f"workload.{key}", f"--{key}")
-    values |= read_as(
-        sets,
-        format=format_,
-        columns=columns,
-        unit=unit,
-        time_unit=time_unit,
-        page_size=page_size,
-        sort=sort,
-    )
+    values |= read_as(sets, format_, columns, unit, time_unit, page_size, sort)
     came_as("workload.kind", "KIND")
     came_as("workload.requests", "--requests")
     came_as("bytes", "--size")
@@ -277,14 +253,6 @@ def trace_split(
 ) -> None:
     """Write each volume of a trace to its own file."""
     del by  # there is one way to split so far; the option leaves room for others
-    values = read_as(
-        sets,
-        format=format_,
-        columns=columns,
-        unit=unit,
-        time_unit=time_unit,
-        page_size=page_size,
-        sort=sort,
-    )
+    values = read_as(sets, format_, columns, unit, time_unit, page_size, sort)
     done = ssdlab.Trace(file).split(out, to=to, allow=allow or (), set=values, progress=not quiet)
     _tell(done, json_, quiet)

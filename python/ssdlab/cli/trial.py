@@ -81,15 +81,7 @@ def try_command(
 ) -> None:
     """Predict what a trace does to a drive: write amplification, latency, the best policy."""
     budget_s = nanoseconds("--budget", budget) / 1e9
-    values = read_as(
-        sets,
-        format=format_,
-        columns=columns,
-        unit=unit,
-        time_unit=time_unit,
-        page_size=page_size,
-        sort=sort,
-    )
+    values = read_as(sets, format_, columns, unit, time_unit, page_size, sort)
     tried = trial.DRIVE if drive is None else drive
     if drive is not None and Path(drive).suffix != ".toml" and drive not in preset_names():
         tried = drive_preset(drive, f"--drive {drive}")

@@ -22,7 +22,7 @@ pub(crate) fn display_name(path: &str) -> String {
 
 /// The file at `path`, or the first of those that blktrace calls `PATH.blktrace.N`, as `blkparse -i PATH`
 /// reads them.
-fn file_of(path: &str) -> String {
+pub(crate) fn file_of(path: &str) -> String {
     let of_cpu = |suffix: &&str| format!("{path}.blktrace.0{suffix}");
     let first = || PACKED.iter().map(of_cpu).find(|name| Path::new(name).exists());
     let missing = path != "-" && !Path::new(path).exists();

@@ -79,8 +79,7 @@ pub(crate) fn each_event(
         return Err(nothing(file, &tally, format, action));
     }
     refuse_loss(file, &tally, workload.max_bad)?;
-    let impossible = tally.shape.impossible();
-    if found_out && let Some(text) = &impossible {
+    if found_out && let Some(text) = tally.shape.impossible() {
         let reading = command(file, &format!("--format {}", format.word()));
         return Err(SourceError(format!(
             "{file}: its lines are of format {:?}, but its numbers are not: {text}; name its columns \
@@ -89,7 +88,6 @@ pub(crate) fn each_event(
         )));
     }
     let mut warnings = tally.shape.warnings(format, workload.unit);
-    warnings.extend(impossible.map(|text| format!("{text}; is it another unit or format?")));
     if sort && tally.late.events > 0 {
         warnings.push(format!("sorted: {}", tally.late.told()));
         warnings.extend(tally.late.seams());

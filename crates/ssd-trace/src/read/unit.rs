@@ -247,6 +247,12 @@ impl Shape {
             all.extend(self.warning_of_pages());
         }
         let read = self.read(SECTOR);
+        if let Some(text) = self.impossible() {
+            all.push(format!("{text}; is it another unit or format?"));
+        } else if !read.is_possible() {
+            let told = read.told();
+            all.push(format!("{told}, more than any device has; is it another unit or format?"));
+        }
         if !self.is_slow_enough() {
             all.push(format!(
                 "{}, more than any device carries; is the time in another unit?",
@@ -256,14 +262,10 @@ impl Shape {
         all
     }
 
-    /// What is impossible in the addresses and lengths, on any device.
+    /// Why no device has the addresses; `None` if one may.
     pub(crate) fn impossible(&self) -> Option<String> {
-        let read = self.read(SECTOR);
         let end = self.span.map_or(0.0, |(_, end)| end as f64) * SECTOR as f64;
-        if end > LARGEST {
-            return Some(format!("addresses up to {}, more than any device has", size(end)));
-        }
-        (!read.is_possible()).then(|| format!("{}, more than any device has", read.told()))
+        (end > LARGEST).then(|| format!("addresses up to {}, more than any device has", size(end)))
     }
 
     /// Whether a device may carry so much in the time, beside what may be on its way at once.

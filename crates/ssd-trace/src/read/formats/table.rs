@@ -1,7 +1,9 @@
 //! A table of text with columns of the user's: `workload.columns`.
 //!
-//! `mapping` reads the lines; this is its place among the formats. Decided: without `workload.columns` no
-//! file is of this format, since columns of numbers can be anything.
+//! `mapping` reads the lines; this is its place among the formats.
+//!
+//! Source: the user, who names the columns. Decided: without `workload.columns` no file is of this format,
+//! since columns of numbers can be anything; digits of a time below a nanosecond are dropped.
 
 use super::mapping::lines::{Table, Units};
 use super::{
