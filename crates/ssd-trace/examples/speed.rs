@@ -11,7 +11,6 @@ use ssd_trace::TraceSource;
 use ssd_trace::columnar::Reader;
 use ssd_trace::config::{Arrival, ArrivalKind, Fit, SizeShare, Workload, WorkloadKind};
 use ssd_trace::formats::TraceFormat;
-use ssd_trace::formats::Unit;
 use ssd_trace::formats::block_event::parse_line;
 use ssd_trace::formats::{Format, Line, ReadAs, alibaba, msr};
 use ssd_trace::write::{Columnar, Options, TraceWriter};
