@@ -45,6 +45,9 @@ pub(crate) fn open(path: &str) -> Result<Box<dyn Read>, SourceError> {
 pub(crate) fn unreadable(file: &str, place: &str, error: &io::Error) -> SourceError {
     let cause = match error.kind() {
         ErrorKind::Unsupported => return SourceError(format!("{file}: {error}")),
+        ErrorKind::IsADirectory => {
+            return SourceError(format!("{file}: cannot read the trace: {error}"));
+        }
         ErrorKind::UnexpectedEof => "the compressed data are cut short",
         ErrorKind::Other | ErrorKind::InvalidInput | ErrorKind::InvalidData => {
             "the compressed data are damaged"

@@ -44,8 +44,8 @@ pub(crate) fn each_event(
 ) -> Result<Found, SourceError> {
     let Workload { action, from_ns: from, skip_bad, dedup, sort, .. } = *workload;
     check_options(workload)?;
-    let plain = unpacked(Watched::new(raw, watch))
-        .map_err(|error| unreadable(file, "the first line", &error))?;
+    let plain =
+        unpacked(Watched::new(raw, watch)).map_err(|error| unreadable(file, "line 1", &error))?;
     let Detected { format, how, found_out, notes, reader } =
         detect::format_of(file, workload, plain)?;
     if action != 'Q' && !formats::has_actions(format) {
