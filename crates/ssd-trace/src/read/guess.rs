@@ -6,6 +6,8 @@ use crate::read::formats::{Head, Mapping, ReadAs, TraceFormat, Unit};
 use crate::read::readings::Reading;
 use std::sync::Arc;
 
+/// Longest name of a column that is recognised, bytes.
+const LONGEST_NAME: usize = 40;
 /// Names of columns, as their letters and digits in lower case.
 const TIMES: [&str; 14] = [
     "time",
@@ -170,6 +172,10 @@ fn quoted(name: &str) -> String {
 
 /// `cell`, if it is one of the `known` names, perhaps with a unit behind it.
 fn named(cell: &str, known: &[&str]) -> Option<Named> {
+    // A name that stands in a command has to be one that people can paste.
+    if cell.len() > LONGEST_NAME || cell.chars().any(char::is_control) {
+        return None;
+    }
     let letters: String = cell.chars().filter(char::is_ascii_alphanumeric).collect();
     let letters = letters.to_ascii_lowercase();
     let is = |name: &str| known.contains(&name);
