@@ -29,14 +29,20 @@ HEAD = "<!-- Written by `make docs`: change the source, not this page. -->\n\n"
 
 FORMATS_HEAD = """# Trace formats
 
-`workload.format` sets the format; `auto` detects it from the first 64 lines of the file (in a
-binary file from the first record) and refuses a file that fits several formats. Files may be plain,
-`.gz` or `.zst`. A malformed or impossible line is an error with its line number and byte, a
-record with its number and offset; with `workload.skip_bad` they are counted and skipped instead.
-Nothing is corrected, rounded or guessed. A trace with several volumes needs `workload.volume`, a
-number or "all"; the error lists them. Records that repeat an identical one of the same volume less
-than 1 ms earlier are counted and reported in a warning; `workload.dedup` drops them. If time 0 is
-the first record, `workload.from` and `workload.until` count from there.
+`workload.format` (`--format`) sets the format; `auto` detects it from the first 64 lines of the
+file (in a binary file from the first record) and refuses a file that fits several formats. Every
+message about a doubt ends with commands to paste, one for each reading, with the numbers that it
+would give. Files may be plain, or packed with gzip, zstd, bzip2, xz or lz4, or be the only file of
+a tar or zip archive; text may have a byte order mark, and may be UTF-16. What a file may grow to
+is bounded. `NAME` stands for `NAME.blktrace.0` if there is no file `NAME`.
+
+A malformed or impossible line is an error with its line number and byte, a record with its number
+and offset; with `workload.skip_bad` they are counted and skipped instead. Nothing is corrected or
+rounded. A discard of 2 TiB or more is split into pieces of 1 TiB. A trace with several volumes
+needs `workload.volume`, a number or "all"; the error lists them. Records that repeat an identical
+one of the same volume less than 1 ms earlier are counted and reported in a warning;
+`workload.dedup` drops them. If time 0 is the first record, `workload.from` and `workload.until`
+count from there.
 
 Files of one format may differ in the unit of addresses and lengths: DiskSim's, SSDSim's, MQSim's
 and Tencent's are defined in sectors of 512 bytes, and files with the same columns in bytes or in
@@ -45,7 +51,35 @@ pages are in circulation. `--unit bytes|sectors|pages` (`workload.unit`) sets th
 sectors, and refused with the numbers of both readings if another unit is as likely: bytes, if
 addresses and lengths are multiples of 512 and the mean length is above 2048; pages, if most
 lengths are below 8, few are multiples of 8 and addresses are spread evenly modulo 8. Other formats
-define their unit; numbers beyond any device cause a warning. `trace info` prints the unit.
+define their unit. `--time-unit ns|100ns|us|ms|s` (`workload.time_unit`) sets the unit of times,
+where files of a format differ in it. `trace info` prints the units.
+
+Addresses above 1 PiB are beyond any device: a format that was detected is then refused, one that
+was set causes a warning. So do requests of more than 32 MiB on average, and a rate above 256 GiB/s,
+in traces of any length.
+
+Any other table is read by the columns that `--columns` (`workload.columns`) names, as in
+`--columns time=2:us,op=3,offset=5:512B,size=4`:
+
+- `time=COLUMN:UNIT` is the arrival, in ns, 100ns, us, ms or s. Without it everything arrives at
+  time 0, in the order of the file.
+- `op=COLUMN` is the operation. `op=read`, `op=write` or `op=discard` is that of all requests.
+- `offset=COLUMN:UNIT` and `size=COLUMN:UNIT` are in `B` (the default), `sectors`, or a size such as
+  `512B` or `4KiB`. `size=4KiB` is that of all requests.
+- `volume=COLUMN` is the number or the name of the volume.
+- `event=COLUMN:WORD`: only lines with this word there are requests; the others are counted.
+- `read=A|B`, `write=...`, `discard=...`, `flush=...` and `ignore=...` are words for operations,
+  beside the usual ones. Numbers need them, as in `read=0,write=1`.
+- `separator=WORD` is comma, semicolon, tab, bar, colon or blanks. Otherwise it is found in the
+  first line. `skip=N` leaves out so many lines before the first.
+- `record=N` is the length of a binary record.
+
+A COLUMN is a number from 1, or from -1 at the end; a name in the header, in quotes if it has `,`,
+`:` or `=` in it; or, in a binary record, a type and a byte, as in `u64@4` (`u8` to `u64`, `i8` to
+`i64`, with `be` behind it if the highest byte is first). A table of no known format whose header
+names time, operation, offset and size in one possible way is read so, with a warning that says how.
+If units or words stay open, it is refused with all readings. `trace convert` also reads Parquet
+(`pip install 'ssdlab[parquet]'`), by the names of its columns.
 
 Requests are expected in order of time. `--sort` (`workload.sort`) puts them in order: a stable
 merge sort with at most 64 MiB of memory, and beyond a million requests a temporary file below
@@ -62,8 +96,8 @@ A request that the format cannot represent is refused with its number, unless `-
 that loss; then it is counted. Convert a trace that is read more than once to `ssdtrace`.
 
 A new format is one file in `crates/ssd-trace/src/read/formats`, one line in the list of its
-`mod.rs`, one word in `TraceFormat` of the config, and one sample in
-`crates/ssd-trace/tests/samples/mod.rs`.
+`mod.rs`, and one sample in `crates/ssd-trace/tests/samples/mod.rs`. One that is a table is a
+constant mapping (`mapping/known.rs`).
 """
 TRACE_INFO_HEAD = """# Trace statistics
 

@@ -25,6 +25,8 @@ ACCEPTED = {
     "MIT",
     "Unicode-3.0",
     "Zlib",
+    # As BSD-3-Clause, without its second clause.
+    "bzip2-1.0.6",
 }
 
 

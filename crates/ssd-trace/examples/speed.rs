@@ -11,7 +11,6 @@ use ssd_trace::TraceSource;
 use ssd_trace::columnar::Reader;
 use ssd_trace::config::{Arrival, ArrivalKind, Fit, SizeShare, Workload, WorkloadKind};
 use ssd_trace::formats::TraceFormat;
-use ssd_trace::formats::Unit;
 use ssd_trace::formats::block_event::parse_line;
 use ssd_trace::formats::{Format, Line, ReadAs, alibaba, msr};
 use ssd_trace::write::{Columnar, Options, TraceWriter};
@@ -114,7 +113,7 @@ fn other_formats() {
 fn parse<F: Format>(text: &str, count: u64) {
     let split: Vec<&[u8]> = text.lines().map(str::as_bytes).collect();
     best(&format!("parse, {}", F::INFO.title), count, 30, || {
-        let mut parser = F::new(ReadAs { action: b'Q', unit: Unit::Sectors });
+        let mut parser = F::new(&ReadAs::default());
         let mut sum = 0;
         for line in &split {
             if let Ok(Line::Event(event)) = parser.parse(line) {

@@ -4,12 +4,12 @@
 //! `read` holds the readers of trace files, `generate` the generators of requests, which may read a trace
 //! to imitate it, and [`mod@write`] the writers; `read` uses neither of the others.
 //!
-//! [`open`] turns `[workload]` into a [`Source`]. Route of a trace: `input` (file, decompression)
-//! -> `lines` (of binary ones `records`) -> [`formats`] (one line) -> `scan` (the whole file: counts,
-//! errors with line numbers, `unit`; `order`, `sort`) -> `reading` (time range) -> `fit` (onto the
-//! device's addresses) -> [`replay`] (loops, time scale) -> simulator. [`raw`] leaves that route after
-//! `reading`, for the statistics of [`info`] and for [`mod@write`]. ssdlab's trace files ([`columnar`]) join
-//! it at `scan`.
+//! [`open`] turns `[workload]` into a [`Source`]. Route of a trace: `input` (file) -> `unpack` (archives,
+//! encodings) -> `detect` (format, and what is uncertain: `readings`) -> `lines` (of binary ones `records`)
+//! -> [`formats`] (one line) -> `scan` (the whole file: counts, errors with line numbers, `unit`; `order`,
+//! `sort`) -> `reading` (time range) -> `fit` (onto the device's addresses) -> [`replay`] (loops, time
+//! scale) -> simulator. [`raw`] leaves that route after `reading`, for the statistics of [`info`] and for
+//! [`mod@write`]. ssdlab's trace files ([`columnar`]) join it at `scan`.
 
 #[cfg(test)]
 #[path = "../../cases.rs"]
@@ -44,12 +44,13 @@ use std::io::{self, Read};
 use std::ops::ControlFlow;
 use whole_pages::WholePages;
 
-/// The bytes of `raw` without their compression: zstd and gzip are recognised, anything else stays as it is.
+/// The bytes of `raw` without what they are packed in (compression, an archive of one file, UTF-16);
+/// anything else stays as it is.
 ///
 /// # Errors
 /// The beginning cannot be read.
-pub fn decompressed(raw: impl Read) -> io::Result<impl Read> {
-    read::input::decompress(raw)
+pub fn decompressed<'a>(raw: impl Read + 'a) -> io::Result<impl Read + 'a> {
+    read::unpack::unpacked(raw)
 }
 
 /// A workload that is ready to be run.

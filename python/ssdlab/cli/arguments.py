@@ -30,12 +30,18 @@ def set_values(said: Sequence[str] | None) -> dict[str, object]:
 
 
 def read_as(
-    said: Sequence[str] | None, unit: str | None, page_size: str | None, sort: bool
+    said: Sequence[str] | None,
+    format_: str | None,
+    columns: str | None,
+    unit: str | None,
+    time_unit: str | None,
+    page_size: str | None,
+    sort: bool,
 ) -> dict[str, object]:
     """`--set` as a mapping, with the options that say how a trace is read over it."""
     values = set_values(said)
-    options = {"unit": unit, "page_size": page_size, "sort": sort or None}
-    for key, value in options.items():
+    options = {"format": format_, "columns": columns, "unit": unit, "time_unit": time_unit}
+    for key, value in {**options, "page_size": page_size, "sort": sort or None}.items():
         if value is not None:
             values[f"workload.{key}"] = value
             came_as(f"workload.{key}", f"--{key.replace('_', '-')}")

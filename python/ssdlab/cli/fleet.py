@@ -10,7 +10,9 @@ import typer
 from ssdlab.cli.arguments import read_as
 from ssdlab.cli.ending import end, few_reasons
 from ssdlab.cli.options import (
+    Columns,
     Force,
+    Format,
     Jobs,
     Json,
     NoHtml,
@@ -22,6 +24,7 @@ from ssdlab.cli.options import (
     Sets,
     Sort,
     StoreOption,
+    TimeUnit,
     Unit,
 )
 from ssdlab.cli.terminal import put_result
@@ -72,7 +75,10 @@ def fleet_command(
         ),
     ] = None,
     sets: Sets = None,
+    format_: Format = None,
+    columns: Columns = None,
     unit: Unit = None,
+    time_unit: TimeUnit = None,
     page_size: PageSize = None,
     sort: Sort = False,
     cache: Cache = None,
@@ -99,7 +105,7 @@ def fleet_command(
             drives=[_named(one) for one in drives or []],
             stand_in=stand_in,
             size=size,
-            sets=read_as(sets, unit, page_size, sort),
+            sets=read_as(sets, format_, columns, unit, time_unit, page_size, sort),
             seed=seed,
             cache=cache,
             out=target,

@@ -190,14 +190,14 @@ def kv_simulate(
     quiet: Quiet = False,
 ) -> None:
     """Run the store on the simulated drive: clients, compaction, file system on one clock."""
-    from ssdlab.cli.arguments import read_as
+    from ssdlab.cli.arguments import set_values
 
     found = kv.simulate(
         config,
         workload,
         settings=_host_settings(host or []),
         remap=remap,
-        set=read_as(sets, None, None, False),
+        set=set_values(sets),
         seed=seed,
         out=out,
         database=database,

@@ -30,6 +30,27 @@ Traces = Annotated[
     list[str] | None,
     typer.Option("--trace", metavar="FILE", help="Trace to replay; repeatable."),
 ]
+Format = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        metavar="NAME",
+        help="Format of the trace, as `ssdlab list formats` names it (workload.format).",
+    ),
+]
+Columns = Annotated[
+    str | None,
+    typer.Option(
+        "--columns",
+        metavar="FIELD=COLUMN,...",
+        help="Columns of a trace that is a table, such as time=2:us,op=3,offset=5:512B,size=4"
+        " (workload.columns).",
+    ),
+]
+TimeUnit = Annotated[
+    Literal["ns", "100ns", "us", "ms", "s"] | None,
+    typer.Option("--time-unit", help="Unit of the trace's times (workload.time_unit)."),
+]
 Unit = Annotated[
     Literal["bytes", "sectors", "pages"] | None,
     typer.Option("--unit", help="Unit of the trace's addresses and lengths (workload.unit)."),

@@ -14,8 +14,10 @@ from ssdlab.cli.arguments import read_as, vary_values
 from ssdlab.cli.ending import INTERRUPTED, KEPT, end, end_comparison, results_in
 from ssdlab.cli.options import (
     Beyond,
+    Columns,
     ConfigArgument,
     Force,
+    Format,
     Jobs,
     Json,
     Matrix,
@@ -31,6 +33,7 @@ from ssdlab.cli.options import (
     Sets,
     Sort,
     StoreOption,
+    TimeUnit,
     Trace,
     Traces,
     Unit,
@@ -51,7 +54,10 @@ def run_command(
     config: ConfigArgument,
     trace: Trace = None,
     sets: Sets = None,
+    format_: Format = None,
+    columns: Columns = None,
     unit: Unit = None,
+    time_unit: TimeUnit = None,
     page_size: PageSize = None,
     sort: Sort = False,
     out: Out = None,
@@ -66,7 +72,7 @@ def run_command(
     store: StoreOption = None,
 ) -> None:
     """Simulate one run."""
-    values = read_as(sets, unit, page_size, sort)
+    values = read_as(sets, format_, columns, unit, time_unit, page_size, sort)
     if seeds is not None:
         traces = [] if trace is None else [trace]
         planned = plan([config], traces=traces, set=values, seed=seed, seeds=seeds)
@@ -114,7 +120,10 @@ def compare_command(
     separations: Separate = False,
     quick: Quick = False,
     sets: Sets = None,
+    format_: Format = None,
+    columns: Columns = None,
     unit: Unit = None,
+    time_unit: TimeUnit = None,
     page_size: PageSize = None,
     sort: Sort = False,
     vary: Annotated[
@@ -137,7 +146,7 @@ def compare_command(
     store: StoreOption = None,
 ) -> None:
     """Simulate the same work under several configurations, side by side."""
-    values = read_as(sets, unit, page_size, sort)
+    values = read_as(sets, format_, columns, unit, time_unit, page_size, sort)
     studies = {
         "--preset-matrix": (preset_matrix, _matrix),
         "--raid-beyond": (raid_beyond, _raid_beyond),

@@ -10,8 +10,10 @@ import typer
 from ssdlab.cli.arguments import read_as, space_values
 from ssdlab.cli.ending import BAD_INPUT, end
 from ssdlab.cli.options import (
+    Columns,
     ConfigArgument,
     Force,
+    Format,
     Jobs,
     Json,
     NoHtml,
@@ -23,6 +25,7 @@ from ssdlab.cli.options import (
     Sets,
     Sort,
     StoreOption,
+    TimeUnit,
     Traces,
     Unit,
 )
@@ -128,7 +131,10 @@ def search_command(
     rungs: Rungs = 1,
     pruner: PrunerName = None,
     sets: Sets = None,
+    format_: Format = None,
+    columns: Columns = None,
     unit: Unit = None,
+    time_unit: TimeUnit = None,
     page_size: PageSize = None,
     sort: Sort = False,
     jobs: Jobs = None,
@@ -147,7 +153,7 @@ def search_command(
     """
     goals = Goals(minimize or [], maximize or [], subject_to or [])
     asked = Requests(traces or [], test_traces or [], across, seed, seeds, test_seeds, rungs)
-    values = read_as(sets, unit, page_size, sort)
+    values = read_as(sets, format_, columns, unit, time_unit, page_size, sort)
     design = designed(config, space_values(space), goals, asked, values)
     how = sought(design, sampler, pruner, trials, parallel, sampler_seed, budget)
     target = out or Path("runs") / f"{design.first.name}-search"

@@ -11,7 +11,9 @@ from ssdlab.cli.arguments import read_as, vary_values
 from ssdlab.cli.ending import end, few_reasons
 from ssdlab.cli.options import (
     A_CONFIG,
+    Columns,
     Force,
+    Format,
     Jobs,
     Json,
     NoHtml,
@@ -24,6 +26,7 @@ from ssdlab.cli.options import (
     Sets,
     Sort,
     StoreOption,
+    TimeUnit,
     Traces,
     Unit,
 )
@@ -73,7 +76,10 @@ def sweep_command(
         ),
     ] = None,
     sets: Sets = None,
+    format_: Format = None,
+    columns: Columns = None,
     unit: Unit = None,
+    time_unit: TimeUnit = None,
     page_size: PageSize = None,
     sort: Sort = False,
     jobs: Jobs = None,
@@ -99,7 +105,7 @@ def sweep_command(
         draw=draw,
         points=points,
         traces=traces or [],
-        sets=read_as(sets, unit, page_size, sort),
+        sets=read_as(sets, format_, columns, unit, time_unit, page_size, sort),
         seed=seed,
         seeds=seeds,
         plugs=Plugs(),

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 import ssdlab
-from ssdlab.cli.arguments import read_as, sector_ranges, set_values, size_bytes
+from ssdlab.cli.arguments import read_as, sector_ranges, size_bytes
 from ssdlab.cli.options import (
+    Columns,
     ForceFiles,
+    Format,
     Json,
     PageSize,
     PictureOption,
@@ -22,6 +24,7 @@ from ssdlab.cli.options import (
     Seed,
     Sets,
     Sort,
+    TimeUnit,
     Unit,
     picture_kind,
 )
@@ -61,7 +64,10 @@ def trace_info(
         ),
     ] = None,
     sets: Sets = None,
+    format_: Format = None,
+    columns: Columns = None,
     unit: Unit = None,
+    time_unit: TimeUnit = None,
     page_size: PageSize = None,
     sort: Sort = False,
     json_: Json = None,
@@ -76,7 +82,7 @@ def trace_info(
 ) -> None:
     """Print statistics of a trace: mix, sizes, order, footprint, updates, bursts, discards."""
     ranges, kind = sector_ranges(journal), picture_kind(plots, picture)
-    values = read_as(sets, unit, page_size, sort)
+    values = read_as(sets, format_, columns, unit, time_unit, page_size, sort)
     if json_ is not None and (html or plots):
         raise ConfigError(["--json and --terse cannot be combined with --html or --plots"])
     limit = None if memory is None else memory << 20
@@ -140,14 +146,17 @@ def trace_convert(
     allow: Allow = None,
     force: Annotated[bool, typer.Option("--force", help="Replace OUT if it exists.")] = False,
     sets: Sets = None,
+    format_: Format = None,
+    columns: Columns = None,
     unit: Unit = None,
+    time_unit: TimeUnit = None,
     page_size: PageSize = None,
     sort: Sort = False,
     json_: Json = None,
     quiet: Quiet = False,
 ) -> None:
     """Convert a trace to another format."""
-    values = read_as(sets, unit, page_size, sort)
+    values = read_as(sets, format_, columns, unit, time_unit, page_size, sort)
     done = ssdlab.Trace(file).convert(
         out, to=to, allow=allow or (), force=force, set=values, progress=not quiet
     )
@@ -188,16 +197,23 @@ def trace_generate(
     allow: Allow = None,
     force: Annotated[bool, typer.Option("--force", help="Replace OUT if it exists.")] = False,
     sets: Sets = None,
+    format_: Format = None,
+    columns: Columns = None,
+    unit: Unit = None,
+    time_unit: TimeUnit = None,
+    page_size: PageSize = None,
+    sort: Sort = False,
     seed: Seed = None,
     json_: Json = None,
     quiet: Quiet = False,
 ) -> None:
     """Generate a synthetic trace: an application, an MSR volume, a fio job file, or by shares."""
-    values = set_values(sets)
+    values: dict[str, object] = {}
     for key, value in {"like": like, "msr": msr}.items():
         if value is not None:
             values[f"workload.{key}"] = value
             came_as(f"workload.{key}", f"--{key}")
+    values |= read_as(sets, format_, columns, unit, time_unit, page_size, sort)
     came_as("workload.kind", "KIND")
     came_as("workload.requests", "--requests")
     came_as("bytes", "--size")
@@ -226,7 +242,10 @@ def trace_split(
     ] = "ssdtrace",
     allow: Allow = None,
     sets: Sets = None,
+    format_: Format = None,
+    columns: Columns = None,
     unit: Unit = None,
+    time_unit: TimeUnit = None,
     page_size: PageSize = None,
     sort: Sort = False,
     json_: Json = None,
@@ -234,6 +253,6 @@ def trace_split(
 ) -> None:
     """Write each volume of a trace to its own file."""
     del by  # there is one way to split so far; the option leaves room for others
-    values = read_as(sets, unit, page_size, sort)
+    values = read_as(sets, format_, columns, unit, time_unit, page_size, sort)
     done = ssdlab.Trace(file).split(out, to=to, allow=allow or (), set=values, progress=not quiet)
     _tell(done, json_, quiet)

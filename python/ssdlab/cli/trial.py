@@ -13,7 +13,9 @@ import typer
 from ssdlab.cli.arguments import nanoseconds, read_as
 from ssdlab.cli.ending import end_comparison
 from ssdlab.cli.options import (
+    Columns,
     Force,
+    Format,
     Jobs,
     Json,
     NoHtml,
@@ -25,6 +27,7 @@ from ssdlab.cli.options import (
     Sets,
     Sort,
     StoreOption,
+    TimeUnit,
     Unit,
 )
 from ssdlab.config.resolve import drive_preset, preset_names
@@ -55,7 +58,10 @@ def try_command(
             " queue has room (host.mode=closed).",
         ),
     ] = "recorded",
+    format_: Format = None,
+    columns: Columns = None,
     unit: Unit = None,
+    time_unit: TimeUnit = None,
     page_size: PageSize = None,
     sort: Sort = False,
     budget: Annotated[
@@ -84,7 +90,7 @@ def try_command(
 ) -> None:
     """Predict what a trace does to a drive: write amplification, latency, the best policy."""
     budget_s = nanoseconds("--budget", budget) / 1e9
-    values = read_as(sets, unit, page_size, sort)
+    values = read_as(sets, format_, columns, unit, time_unit, page_size, sort)
     if pace == "closed":
         values["host.mode"] = pace
         came_as("host.mode", "--pace")

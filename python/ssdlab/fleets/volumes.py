@@ -29,7 +29,19 @@ from ssdlab.traces.trace import EXTENSION, Trace
 if TYPE_CHECKING:
     from ssdlab.traces.info import Info
 
-READING = ("format", "unit", "page_size", "action", "from", "until", "sort", "skip_bad", "max_bad")
+READING = (
+    "format",
+    "columns",
+    "unit",
+    "time_unit",
+    "page_size",
+    "action",
+    "from",
+    "until",
+    "sort",
+    "skip_bad",
+    "max_bad",
+)
 """Keys of `[workload]` that say how a file is read: split volumes have been read already."""
 READ_ONCE = {f"workload.{key}" for key in (*READING, "dedup", "volume")}
 INDEX, STATISTICS = "volumes.json", "statistics.json"

@@ -20,6 +20,7 @@ from ssdlab.display.progress import display
 from ssdlab.errors import ConfigError, WorkloadError, translated
 from ssdlab.results import outputs
 from ssdlab.results.folder import draft
+from ssdlab.traces.parquet import as_table, is_parquet
 
 if TYPE_CHECKING:
     import numpy as np
@@ -100,12 +101,12 @@ class Requests:
 
 @dataclass(frozen=True)
 class Trace:
-    """A trace file in any format of docs/formats.md, plain, .gz or .zst.
+    """A trace file in any format of docs/formats.md, plain, compressed or alone in an archive.
 
-    `set` of the methods maps keys of `[workload]` that say how the file is read (format, unit,
-    page_size, action, volume, from, until, sort, skip_bad, max_bad, dedup) to values. `progress`
-    shows a bar on stderr, or is called with the bytes read. All raise `ConfigError` and
-    `WorkloadError`; those that write also `OutputError`.
+    `set` of the methods maps keys of `[workload]` that say how the file is read (format, columns,
+    unit, time_unit, page_size, action, volume, from, until, sort, skip_bad, max_bad, dedup) to
+    values. `progress` shows a bar on stderr, or is called with the bytes read. All raise
+    `ConfigError` and `WorkloadError`; those that write also `OutputError`.
     """
 
     path: str | Path
@@ -156,10 +157,15 @@ class Trace:
         names losses that the format may make: "drop-requests", "round-times", "forget-fields";
         each is counted, and what is not allowed is refused. `force` replaces a file of that name.
         The file appears when it is complete. Its times count from `workload.from`, it has one
-        volume, number 0.
+        volume, number 0. A Parquet file is read as a table with its names of columns, by pyarrow.
         """
         target = _target(Path(out), to)
         outputs.check([Path(out)], force)
+        if is_parquet(self.path):
+            with as_table(self.path) as table:
+                return Trace(table).convert(
+                    out, to=target, allow=allow, force=force, set=set, progress=progress
+                )
         with self._read(set, progress, allow) as (config, callback):
             text = _core.trace_convert(
                 config.text,

@@ -39,6 +39,8 @@ pub(super) const NEEDS: &[Need<RunConfig>] = &[
             "workload.from",
             "workload.until",
             "workload.unit",
+            "workload.time_unit",
+            "workload.columns",
             "workload.sort",
             "workload.skip_bad",
             "workload.dedup",

@@ -1,6 +1,7 @@
 //! Keys of `[workload]` with a special syntax.
 
 use super::{AllVolumes, Arrival, ArrivalKind, RunConfig, SizeShare, VolumeKey};
+use crate::read::formats::Mapping;
 use ssd_core::config::Word;
 use ssd_core::config::draft::Draft;
 use ssd_core::config::keys::Special;
@@ -60,6 +61,26 @@ path_key!(TRACE, trace, "a path, or \"-\"", none: false);
 path_key!(MSR, msr, "the path of a folder, or \"none\"", none: true);
 path_key!(JOB, job, "a path", none: false);
 path_key!(LIKE, like, "a path, or \"none\"", none: true);
+
+pub(super) static COLUMNS: Special<RunConfig> = Special {
+    form: "columns, or \"none\"",
+    default: Some("none: those of the format"),
+    read: |draft, errors, path, node| {
+        let set = read::text(node).and_then(|said| {
+            if said == "none" {
+                draft.config.workload.columns = None;
+                return Ok(());
+            }
+            Mapping::parse(said)?;
+            draft.config.workload.columns = Some(said.to_string());
+            Ok(())
+        });
+        report(errors, path, node, set);
+    },
+    show: |config| config.workload.columns.as_deref().map(quoted),
+    text: true,
+    types: TEXT,
+};
 
 pub(super) static VOLUME: Special<RunConfig> = Special {
     form: "whole number below 2^63, \"all\" or \"none\"",

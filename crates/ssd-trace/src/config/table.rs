@@ -44,7 +44,18 @@ ssd_core::config_table! {
             #[serde(default = "unit", skip_serializing_if = "is_unit")]
             unit: TraceUnit = unit(),
             "Unit of addresses and lengths, in the formats whose files differ in it: disksim, mqsim, \
-            ssdsim, tencent.";
+            ssdsim, tencent; and of columns without one (`columns`).";
+        time_unit: word() =>
+            #[serde(default = "time_unit", skip_serializing_if = "is_time_unit")]
+            time_unit: TimeUnit = time_unit(),
+            "Unit of times, in the formats whose files differ in it: disksim, libcachesim, midas, mqsim, ssdsim, \
+            tencent; and of a column without one (`columns`).";
+        columns: special(COLUMNS) =>
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            columns: Option<String> = None,
+            "Columns of a table, as `time=2:us,op=3,offset=5:512B,size=4`: names in its header or numbers from 1 \
+            (-1 is the last), with units behind them. Implies the format `table`, or with `record` `records`; \
+            docs/formats.md has the rest.";
         page_size: special(UNIT_PAGE) =>
             #[serde(default = "unit_page", skip_serializing_if = "is_unit_page")]
             page_bytes: u32 = unit_page(),
@@ -189,6 +200,14 @@ const fn unit() -> TraceUnit {
 
 fn is_unit(said: &TraceUnit) -> bool {
     *said == unit()
+}
+
+const fn time_unit() -> TimeUnit {
+    TimeUnit::Auto
+}
+
+fn is_time_unit(said: &TimeUnit) -> bool {
+    *said == time_unit()
 }
 
 const fn unit_page() -> u32 {

@@ -110,6 +110,32 @@ ssd_core::word_enum! {
 }
 
 ssd_core::word_enum! {
+    /// `workload.time_unit`: unit of times in formats whose files differ in it.
+    TimeUnit {
+        /// As the format or the columns define it.
+        Auto = "auto",
+        /// Nanoseconds.
+        Ns = "ns",
+        /// 100 nanoseconds, as in Windows.
+        Ticks = "100ns",
+        /// Microseconds.
+        Us = "us",
+        /// Milliseconds.
+        Ms = "ms",
+        /// Seconds.
+        S = "s",
+    }
+}
+
+impl TimeUnit {
+    /// Nanoseconds of one; `None` if that is left to the format.
+    #[must_use]
+    pub fn ns(self) -> Option<u64> {
+        crate::read::formats::mapping::time_unit(self.word())
+    }
+}
+
+ssd_core::word_enum! {
     /// `workload.fit`
     Fit {
         /// Addresses as recorded; an address beyond the device is an error.

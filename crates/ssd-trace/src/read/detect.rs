@@ -1,99 +1,405 @@
-//! Detects the format of a trace by its first lines.
+//! The format of a trace: as set, or found out by its first lines, and what makes that uncertain.
 
+use crate::config::{TimeUnit, Workload};
 use crate::read::columnar::MAGIC;
-use crate::read::formats::TraceFormat;
-use crate::read::formats::{self, Head};
-use crate::read::input::Whole;
+use crate::read::commands::{command, word};
+use crate::read::formats::mapping::{TIME_UNITS, cells_of, is_rounded};
+use crate::read::formats::{self, Head, Mapping, ReadAs, TimeRule, TraceFormat, Unit};
+use crate::read::input::{Whole, unreadable};
 use crate::read::lines::shown;
-use crate::read::scan::unreadable;
+use crate::read::readings::{self, Reading};
+use crate::read::{foreign, guess};
 use ssd_core::config::Word;
 use ssd_core::host::source::SourceError;
 use std::io::{Cursor, Read};
+use std::sync::Arc;
 
 /// Bytes of the head that are examined.
 const HEAD: u64 = 64 << 10;
-/// Lines of it.
+/// Lines of it by which a format is found out.
 const LINES: usize = 64;
 /// Share of them that must be records of the format, per cent.
 const MOST: u32 = 50;
+/// Bad lines that a message shows.
+const SHOWN: usize = 3;
+/// Nanoseconds from 1970 to 2001: times of a calendar are later.
+const CALENDAR_NS: u64 = 1_000_000_000_000_000_000;
 
-/// The format of `reader`, detected unless it was set, and the same bytes again. A file without any lines is
+/// How a file is read.
+pub(crate) struct Detected<R> {
+    pub(crate) format: TraceFormat,
+    pub(crate) how: ReadAs,
+    /// Nobody has set the format.
+    pub(crate) found_out: bool,
+    /// What a reader of the results should know of it.
+    pub(crate) notes: Vec<String>,
+    /// The bytes, from the first on.
+    pub(crate) reader: Whole<R>,
+}
+
+/// The format of `reader`, found out unless it was set, and the same bytes again. A file without any lines is
 /// treated as block-event text, whose messages describe the problem.
 ///
 /// # Errors
-/// No format or several fit; the message names them and the key that decides.
+/// No format or several fit, or columns that were set fit no line; the message ends with what to do.
 pub(crate) fn format_of<R: Read>(
     file: &str,
-    said: TraceFormat,
+    workload: &Workload,
     mut reader: R,
-) -> Result<(TraceFormat, Whole<R>), SourceError> {
-    let mut head = Vec::new();
-    if said != TraceFormat::Auto {
-        return Ok((said, Cursor::new(head).chain(reader)));
-    }
-    let count = reader.by_ref().take(HEAD).read_to_end(&mut head);
-    let count = count.map_err(|error| unreadable(file, "line 1", &error))?;
-    let format = if head.starts_with(&MAGIC) {
-        TraceFormat::Ssdtrace
-    } else {
-        format_of_plug(file, &head, count as u64 == HEAD)?
+) -> Result<Detected<R>, SourceError> {
+    let columns = columns_of(file, workload)?;
+    let said = match &columns {
+        Some(mapping) if mapping.record.is_some() => TraceFormat::Records,
+        Some(_) => TraceFormat::Table,
+        None => workload.format,
     };
-    Ok((format, Cursor::new(head).chain(reader)))
+    let mut bytes = Vec::new();
+    let count = reader.by_ref().take(HEAD).read_to_end(&mut bytes);
+    let count = count.map_err(|error| unreadable(file, "line 1", &error))?;
+    let found = {
+        let lines = lines_of(&bytes, count as u64 == HEAD);
+        let head = Head { bytes: &bytes, lines: &lines };
+        let file = File { name: file, workload, head: &head, whole: (count as u64) < HEAD };
+        file.found(said, columns)?
+    };
+    let (format, how, notes) = found;
+    let found_out = workload.format == TraceFormat::Auto && !formats::is_mapped(format);
+    Ok(Detected { format, how, found_out, notes, reader: Cursor::new(bytes).chain(reader) })
 }
 
-/// The format of the trace that begins with `head`, the last line of which may be `cut`.
-fn format_of_plug(file: &str, head: &[u8], cut: bool) -> Result<TraceFormat, SourceError> {
+/// The mapping that is set.
+fn columns_of(file: &str, workload: &Workload) -> Result<Option<Arc<Mapping>>, SourceError> {
+    let Some(text) = &workload.columns else {
+        return if formats::is_mapped(workload.format) {
+            let word = workload.format.word();
+            Err(SourceError(format!(
+                "{file}: format {word:?} needs the columns of the file: set workload.columns (--columns), such as \
+                 {}",
+                formats::info(workload.format).map_or("", |info| info.source)
+            )))
+        } else {
+            Ok(None)
+        };
+    };
+    let mapping =
+        Mapping::parse(text).map_err(|error| SourceError(format!("workload.columns: {error}")))?;
+    let own = if mapping.record.is_some() { TraceFormat::Records } else { TraceFormat::Table };
+    if ![TraceFormat::Auto, own].contains(&workload.format) {
+        let (word, own) = (workload.format.word(), own.word());
+        return Err(SourceError(format!(
+            "{file}: workload.columns is for tables, but workload.format is {word:?}, whose columns are defined; \
+             leave out one of them (or set workload.format = {own:?})"
+        )));
+    }
+    Ok(Some(Arc::new(mapping)))
+}
+
+/// The complete lines of `head` that are not blank; the last one may be `cut`.
+fn lines_of(head: &[u8], cut: bool) -> Vec<&[u8]> {
     let mut lines: Vec<&[u8]> = head.split(|&byte| byte == b'\n').collect();
     if cut && lines.len() > 1 {
         lines.pop();
     }
     lines.retain(|line| !line.trim_ascii().is_empty());
-    lines.truncate(LINES);
-    let Some(&first) = lines.first() else { return Ok(TraceFormat::BlockEvent) };
-    best(&formats::detect(&Head { bytes: head, lines: &lines })).or_else(|alike| {
-        // The message of that format says what is wrong with the line.
-        let near = if alike.is_empty() { nearest(first) } else { None };
-        near.ok_or_else(|| message(file, first, &alike))
-    })
+    lines
 }
 
-/// The one format that fits best, or all that do.
-fn best(found: &[(TraceFormat, u32)]) -> Result<TraceFormat, Vec<TraceFormat>> {
-    let most = found.iter().map(|&(_, share)| share).max().unwrap_or(0).max(MOST);
-    let alike: Vec<TraceFormat> =
-        found.iter().filter(|&&(_, share)| share == most).map(|&(format, _)| format).collect();
-    match alike[..] {
-        [format] => Ok(format),
-        _ => Err(alike),
+/// A file that is looked at.
+struct File<'a> {
+    name: &'a str,
+    workload: &'a Workload,
+    head: &'a Head<'a>,
+    /// The head is all of it.
+    whole: bool,
+}
+
+type Found = (TraceFormat, ReadAs, Vec<String>);
+
+impl File<'_> {
+    fn found(
+        &self,
+        said: TraceFormat,
+        columns: Option<Arc<Mapping>>,
+    ) -> Result<Found, SourceError> {
+        if let Some(columns) = columns {
+            let how = ReadAs { columns: Some(columns), ..self.how(said)? };
+            return self.mapped(said, how);
+        }
+        if said != TraceFormat::Auto {
+            return Ok((said, self.how(said)?, Vec::new()));
+        }
+        let (format, notes) = self.detected()?;
+        let mut how = self.how(format)?;
+        if format == TraceFormat::Table {
+            return self.guessed(how);
+        }
+        self.times_are_certain(format, &mut how)?;
+        Ok((format, how, notes))
+    }
+
+    /// How the workload says that a file of `format` is read.
+    fn how(&self, format: TraceFormat) -> Result<ReadAs, SourceError> {
+        let Workload { action, time_unit, .. } = self.workload;
+        let unit = Unit::of(self.name, format, self.workload)?;
+        let fixed = formats::info(format).is_none_or(|info| info.time == TimeRule::Fixed);
+        if *time_unit != TimeUnit::Auto && fixed {
+            let units = formats::info(format).map_or("", |info| info.units);
+            return Err(SourceError(format!(
+                "{} is of format {:?}, whose unit of time is defined: {units}; leave workload.time_unit at \
+                 \"auto\", or name the columns (--columns)",
+                self.name,
+                format.word()
+            )));
+        }
+        Ok(ReadAs { action: *action as u8, unit, time_ns: time_unit.ns(), columns: None })
+    }
+
+    /// The format, if nobody has set it.
+    fn detected(&self) -> Result<(TraceFormat, Vec<String>), SourceError> {
+        let Head { bytes, lines } = *self.head;
+        if bytes.starts_with(&MAGIC) {
+            return Ok((TraceFormat::Ssdtrace, Vec::new()));
+        }
+        if let Some(text) = foreign::named(bytes) {
+            return Err(SourceError(format!("{}: {text}", self.name)));
+        }
+        let Some(&first) = lines.first() else { return Ok((TraceFormat::BlockEvent, Vec::new())) };
+        let few = &lines[..lines.len().min(LINES)];
+        let found = formats::detect(&Head { bytes, lines: few });
+        let most = found.iter().map(|&(_, share)| share).max().unwrap_or(0).max(MOST);
+        let alike: Vec<TraceFormat> =
+            found.iter().filter(|&&(_, share)| share == most).map(|&(format, _)| format).collect();
+        match alike[..] {
+            [format] => Ok((format, Vec::new())),
+            [] => self.of_no_format(first).map(|format| (format, Vec::new())),
+            _ => self.alike(first, &alike),
+        }
+    }
+
+    /// What is done with a file that is of no format.
+    fn of_no_format(&self, first: &[u8]) -> Result<TraceFormat, SourceError> {
+        if let Some(text) = self.rounded() {
+            return Err(SourceError(format!("{}: {text}", self.name)));
+        }
+        if guess::is_oracle_general(self.head.bytes) {
+            return Err(SourceError(format!(
+                "{}: binary records of libCacheSim (oracleGeneral), which hold neither operations nor the \
+                 unit of addresses; {}",
+                self.name,
+                readings::told(self.name, guess::of_oracle_general(self.head), self.whole)
+            )));
+        }
+        if !guess::of(self.head, self.workload.action as u8).is_empty() {
+            return Ok(TraceFormat::Table);
+        }
+        if let Some(error) = self.other_times(first) {
+            return Err(error);
+        }
+        // The message of the nearest format says what is wrong with the line.
+        nearest(first).ok_or_else(|| self.unknown(first))
+    }
+
+    /// Several formats fit: the only one that finds requests, or what each of them would read.
+    #[cold]
+    fn alike(
+        &self,
+        first: &[u8],
+        alike: &[TraceFormat],
+    ) -> Result<(TraceFormat, Vec<String>), SourceError> {
+        let reading = |&format: &TraceFormat| {
+            let how = self.how(format).ok()?;
+            let reading =
+                Reading::of(format!("--format {}", format.word()), format, &how, self.head)?;
+            Some((format, reading))
+        };
+        let (formats, readings): (Vec<TraceFormat>, Vec<Reading>) =
+            alike.iter().filter_map(reading).unzip();
+        if let [format] = formats[..] {
+            return Ok((format, Vec::new()));
+        }
+        let quoted: Vec<String> =
+            formats.iter().map(|format| format!("{:?}", format.word())).collect();
+        Err(SourceError(format!(
+            "{}: its first lines may be {} (workload.format; it begins {}); {}",
+            self.name,
+            quoted.join(" or "),
+            shown(first),
+            readings::told(self.name, readings, self.whole)
+        )))
+    }
+
+    /// Formats whose times may be in another unit, if one fits so.
+    #[cold]
+    fn other_times(&self, first: &[u8]) -> Option<SourceError> {
+        if self.workload.time_unit != TimeUnit::Auto {
+            return None;
+        }
+        let varies = formats::ALL.iter().filter(|info| matches!(info.time, TimeRule::Varies(_)));
+        let mut readings: Vec<Reading> =
+            varies.flat_map(|info| self.in_units(info.format)).collect();
+        readings.retain(|reading| reading.counts.is_possible());
+        (!readings.is_empty()).then(|| {
+            SourceError(format!(
+                "{}: its first lines are of no known format in its usual unit of time (it begins {}); {}",
+                self.name,
+                shown(first),
+                readings::told(self.name, readings, self.whole)
+            ))
+        })
+    }
+
+    /// The readings of a format with each unit of time.
+    fn in_units(&self, format: TraceFormat) -> Vec<Reading> {
+        let reading = |&(name, ns): &(&str, u64)| {
+            let how = ReadAs { time_ns: Some(ns), ..self.how(format).ok()? };
+            let options = format!("--format {} --time-unit {name}", format.word());
+            Reading::of(options, format, &how, self.head)
+        };
+        TIME_UNITS.iter().rev().filter_map(reading).collect()
+    }
+
+    /// Refuses a format of calendar times that was found out, if its times are none.
+    fn times_are_certain(&self, format: TraceFormat, how: &mut ReadAs) -> Result<(), SourceError> {
+        if format != TraceFormat::Tencent || how.time_ns.is_some() {
+            return Ok(());
+        }
+        let own = Reading::of(String::new(), format, how, self.head);
+        if own.and_then(|own| own.counts.first_ns).is_none_or(|first| first >= CALENDAR_NS) {
+            return Ok(());
+        }
+        Err(SourceError(format!(
+            "{}: the columns are those of Tencent's traces, whose times are seconds since 1970, but its times are \
+             before 2001; {}",
+            self.name,
+            readings::told(self.name, self.in_units(format), self.whole)
+        )))
+    }
+
+    /// Columns that were set have to fit.
+    fn mapped(&self, format: TraceFormat, how: ReadAs) -> Result<Found, SourceError> {
+        let named = how.columns.as_ref().expect("it is mapped");
+        if let Some(column) = &named.time
+            && column.unit.is_none()
+            && how.time_ns.is_none()
+        {
+            let units = TIME_UNITS.iter().rev().filter_map(|&(name, ns)| {
+                let options = format!("--columns {} --time-unit {name}", word(&named.text));
+                Reading::of(
+                    options,
+                    format,
+                    &ReadAs { time_ns: Some(ns), ..how.clone() },
+                    self.head,
+                )
+            });
+            let readings: Vec<Reading> = units.collect();
+            if !readings.is_empty() {
+                return Err(SourceError(format!(
+                    "{}: workload.columns names no unit for the time; {}",
+                    self.name,
+                    readings::told(self.name, readings, self.whole)
+                )));
+            }
+        }
+        if format == TraceFormat::Table {
+            self.some_line_fits(&how)?;
+        }
+        Ok((format, how, Vec::new()))
+    }
+
+    fn some_line_fits(&self, how: &ReadAs) -> Result<(), SourceError> {
+        let all = formats::table::bad(how, self.head);
+        if all.records > 0 || all.bad.is_empty() {
+            return Ok(());
+        }
+        let each = |(line, reject): &(&[u8], formats::Reject)| {
+            format!("{} (expected {} at byte {})", shown(line), reject.expected, reject.column + 1)
+        };
+        let shown: Vec<String> = all.bad.iter().take(SHOWN).map(each).collect();
+        Err(SourceError(format!(
+            "{}: workload.columns fits none of its first {} lines: {}; correct the columns",
+            self.name,
+            all.bad.len(),
+            shown.join("; ")
+        )))
+    }
+
+    /// A table whose names say what is what.
+    fn guessed(&self, how: ReadAs) -> Result<Found, SourceError> {
+        let mut readings = guess::of(self.head, self.workload.action as u8);
+        if readings.len() > 1 {
+            return Err(SourceError(format!(
+                "{}: a table with names, which leave its units open; {}",
+                self.name,
+                readings::told(self.name, readings, self.whole)
+            )));
+        }
+        let options = readings.pop().map(|reading| reading.options).unwrap_or_default();
+        let note = format!(
+            "{}: of no known format; read by the names of its columns, as {options}",
+            self.name
+        );
+        let text =
+            options.trim_start_matches("--columns ").trim_matches('\'').replace(r"'\''", "'");
+        let columns = Mapping::parse(&text)
+            .map_err(|error| SourceError(format!("{}: {error}", self.name)))?;
+        let how = ReadAs { columns: Some(Arc::new(columns)), ..how };
+        Ok((TraceFormat::Table, how, vec![note]))
+    }
+
+    /// What is said of a file whose times a spreadsheet has rounded.
+    fn rounded(&self) -> Option<String> {
+        let of = |line: &[u8]| cells_of(line);
+        let cells = self.head.lines.iter().take(LINES).map(|line| of(line));
+        let cells =
+            cells.into_iter().find(|cells| cells.iter().any(|cell| is_rounded(cell.as_bytes())))?;
+        let at = cells.iter().position(|cell| is_rounded(cell.as_bytes()))?;
+        let is_word = |cell: &&String| cell.starts_with(|c: char| c.is_ascii_alphabetic());
+        let is_number =
+            |cell: &String| !cell.is_empty() && cell.bytes().all(|byte| byte.is_ascii_digit());
+        let op = cells.iter().enumerate().filter(|(_, cell)| is_word(cell)).find(|(_, cell)| {
+            ["r", "w", "read", "write", "d", "trim"].contains(&cell.to_ascii_lowercase().as_str())
+        });
+        let mut numbers =
+            (1..).zip(&cells).skip(op.map_or(0, |(at, _)| at)).filter(|(_, cell)| is_number(cell));
+        let order = match (op, numbers.next()) {
+            (Some((op, _)), Some((offset, _))) => {
+                let size = numbers.next().map_or("4KiB".to_owned(), |(at, _)| at.to_string());
+                let columns = format!("op={},offset={offset},size={size}", op + 1);
+                format!(
+                    "; the order alone, without times, is read with {}",
+                    command(self.name, &format!("--columns {columns}"))
+                )
+            }
+            _ => String::new(),
+        };
+        Some(format!(
+            "column {} has numbers such as {}: a spreadsheet has rounded them, and as times they are worthless; \
+             use the original file{order}",
+            at + 1,
+            cells[at]
+        ))
+    }
+
+    /// The message when no format fits.
+    #[cold]
+    fn unknown(&self, first: &[u8]) -> SourceError {
+        let all: Vec<&str> = formats::ALL.iter().map(|info| info.format.word()).collect();
+        let example = command(self.name, "--columns time=1:us,op=2,offset=3:512B,size=4");
+        SourceError(format!(
+            "{}: its first lines are of no known format (it begins {}); if it is a table, name its columns, as \
+             in {example}; or set workload.format (--format) to see what one of them expects: {}",
+            self.name,
+            shown(first),
+            all.join(", ")
+        ))
     }
 }
 
-/// The one format that parses more than a third of a bad line, and more of it than any other.
+/// The one format that parses more than half of a bad line, and more of it than any other.
 fn nearest(line: &[u8]) -> Option<TraceFormat> {
     let all = formats::understood(line);
     let most = all.iter().map(|&(_, bytes)| bytes).max()?;
     let mut alike = all.iter().filter(|&&(_, bytes)| bytes == most);
     let &(format, _) = alike.next()?;
-    (3 * most > line.len() && alike.next().is_none()).then_some(format)
-}
-
-/// The message when no format fits, or several do.
-#[cold]
-fn message(file: &str, first: &[u8], alike: &[TraceFormat]) -> SourceError {
-    let quoted = |format: &TraceFormat| format!("\"{}\"", format.word());
-    if alike.is_empty() {
-        let all: Vec<&str> = formats::ALL.iter().map(|info| info.format.word()).collect();
-        return SourceError(format!(
-            "{file}: its first lines are of no known format (it begins {}); set workload.format to \
-             see what one of them expects: {}; give a trace, plain or as .zst or .gz",
-            shown(first),
-            all.join(", ")
-        ));
-    }
-    let names: Vec<String> = alike.iter().map(quoted).collect();
-    SourceError(format!(
-        "{file}: its first lines may be {} (it begins {}); set workload.format to one of them",
-        names.join(" or "),
-        shown(first)
-    ))
+    (2 * most > line.len() && alike.next().is_none()).then_some(format)
 }

@@ -3,6 +3,7 @@
 use crate::read::columnar::{MAGIC, Reader};
 use crate::read::fit::Record;
 use crate::read::input;
+use crate::read::unpack::unpacked;
 use std::cell::Cell;
 use std::fs::File;
 use std::io::{self, Read};
@@ -22,10 +23,10 @@ const RECORD_BYTES: usize = 32;
 /// # Errors
 /// The file cannot be read, or its compressed data are damaged.
 pub fn memory_bytes(path: &Path) -> io::Result<u64> {
-    let file = File::open(path)?;
+    let file = File::open(input::file_of(&path.display().to_string()))?;
     let size = file.metadata()?.len();
     let read = Rc::new(Cell::new(0));
-    let mut content = input::decompress(Counting { file, read: Rc::clone(&read) })?;
+    let mut content = unpacked(Counting { file, read: Rc::clone(&read) })?;
     let mut sample = Vec::new();
     content.by_ref().take(SAMPLE).read_to_end(&mut sample)?;
     let requests = if sample.starts_with(&MAGIC) {

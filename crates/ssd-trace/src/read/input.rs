@@ -1,22 +1,32 @@
-//! Bytes of a trace: a file or standard input, plain, zstd or gzip.
+//! Bytes of a trace, as they lie in a file or come from standard input.
 
 use crate::read::records::Part;
+use crate::read::unpack::unpacked;
 use ssd_core::host::source::SourceError;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, BufReader, Chain, Cursor, ErrorKind, Read};
+use std::io::{self, Chain, Cursor, ErrorKind, Read};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-/// Largest zstd window that is accepted, as a power of two (2 GiB, the format's `--long=31`).
-const ZSTD_WINDOW_LOG: u32 = 31;
+/// Suffixes of the names of files of blktrace.
+const PACKED: [&str; 6] = ["", ".gz", ".zst", ".bz2", ".xz", ".lz4"];
 /// Bytes of a file between two progress reports.
 const LOOK_EVERY: u64 = 1 << 18;
 
-/// Name of a trace in messages.
+/// Name of a trace in messages: that of the file which [`open`] opens.
 pub(crate) fn display_name(path: &str) -> String {
-    if path == "-" { "standard input".to_owned() } else { path.to_owned() }
+    if path == "-" { "standard input".to_owned() } else { file_of(path) }
+}
+
+/// The file at `path`, or the first of those that blktrace calls `PATH.blktrace.N`, as `blkparse -i PATH`
+/// reads them.
+pub(crate) fn file_of(path: &str) -> String {
+    let of_cpu = |suffix: &&str| format!("{path}.blktrace.0{suffix}");
+    let first = || PACKED.iter().map(of_cpu).find(|name| Path::new(name).exists());
+    let missing = path != "-" && !Path::new(path).exists();
+    missing.then(first).flatten().unwrap_or_else(|| path.to_owned())
 }
 
 /// Opens `path`; "-" is standard input.
@@ -24,10 +34,28 @@ pub(crate) fn open(path: &str) -> Result<Box<dyn Read>, SourceError> {
     if path == "-" {
         return Ok(Box::new(io::stdin().lock()));
     }
-    match File::open(path) {
+    match File::open(file_of(path)) {
         Ok(file) => Ok(Box::new(file)),
         Err(error) => Err(SourceError(format!("{path}: cannot open the trace: {error}"))),
     }
+}
+
+/// The message when bytes cannot be read or unpacked.
+#[cold]
+pub(crate) fn unreadable(file: &str, place: &str, error: &io::Error) -> SourceError {
+    let cause = match error.kind() {
+        ErrorKind::Unsupported => return SourceError(format!("{file}: {error}")),
+        ErrorKind::IsADirectory => {
+            return SourceError(format!("{file}: cannot read the trace: {error}"));
+        }
+        ErrorKind::UnexpectedEof => "the compressed data are cut short",
+        ErrorKind::Other | ErrorKind::InvalidInput | ErrorKind::InvalidData => {
+            "the compressed data are damaged"
+        }
+        _ => "reading failed",
+    };
+    let remedy = "copy the file again and check it with `zstd -t` or `gzip -t`";
+    SourceError(format!("{file}: {cause} ({error}) in or before {place}; {remedy}"))
 }
 
 /// The other files of a set that blktrace wrote, one for each CPU: if `path` is NAME.blktrace.N, all
@@ -55,9 +83,9 @@ pub(crate) fn other_cpus(path: &str) -> Result<Vec<Part<'static>>, SourceError> 
         }
     }
     let part = |path: String| {
-        let bytes = decompress(open(&path)?)
-            .map_err(|error| SourceError(format!("{path}: cannot read the trace: {error}")))?;
-        Ok((path, Box::new(bytes) as Box<dyn Read>))
+        let bytes =
+            unpacked(open(&path)?).map_err(|error| unreadable(&path, "record 1", &error))?;
+        Ok((path, bytes))
     };
     found.into_values().map(part).collect()
 }
@@ -72,7 +100,7 @@ fn cpu_of(name: &str) -> Option<(&str, u32, &str)> {
     let (base, rest) = name.split_at(name.rfind(".blktrace.")? + ".blktrace.".len());
     let (digits, suffix) = rest.split_at(rest.find('.').unwrap_or(rest.len()));
     let cpu = digits.parse().ok().filter(|_| digits.bytes().all(|byte| byte.is_ascii_digit()))?;
-    ["", ".gz", ".zst"].contains(&suffix).then_some((base, cpu, suffix))
+    PACKED.contains(&suffix).then_some((base, cpu, suffix))
 }
 
 /// Progress of reading a trace.
@@ -148,43 +176,3 @@ impl<R: Read> Read for Watched<'_, '_, R> {
 
 /// A reader whose first bytes have been examined.
 pub(crate) type Whole<R> = Chain<Cursor<Vec<u8>>, R>;
-
-/// The content of a file that may be compressed.
-pub(crate) enum Plain<R: Read> {
-    /// Not compressed.
-    Same(Whole<R>),
-    /// zstd, several frames included.
-    Zstd(zstd::Decoder<'static, BufReader<Whole<R>>>),
-    /// gzip, several members included.
-    Gzip(Box<flate2::bufread::MultiGzDecoder<BufReader<Whole<R>>>>),
-}
-
-impl<R: Read> Read for Plain<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Plain::Same(reader) => reader.read(buffer),
-            Plain::Zstd(reader) => reader.read(buffer),
-            Plain::Gzip(reader) => reader.read(buffer),
-        }
-    }
-}
-
-/// Decompresses data that start like zstd (also in skippable frames) or gzip; passes everything else on
-/// unchanged.
-pub(crate) fn decompress<R: Read>(mut raw: R) -> io::Result<Plain<R>> {
-    let mut magic = Vec::with_capacity(4);
-    raw.by_ref().take(4).read_to_end(&mut magic)?;
-    let start = magic.clone();
-    let whole = Cursor::new(magic).chain(raw);
-    Ok(match start[..] {
-        [0x28, 0xb5, 0x2f, 0xfd] | [0x50..=0x5f, 0x2a, 0x4d, 0x18] => {
-            let mut decoder = zstd::Decoder::new(whole)?;
-            decoder.window_log_max(ZSTD_WINDOW_LOG)?;
-            Plain::Zstd(decoder)
-        }
-        [0x1f, 0x8b, ..] => {
-            Plain::Gzip(Box::new(flate2::bufread::MultiGzDecoder::new(BufReader::new(whole))))
-        }
-        _ => Plain::Same(whole),
-    })
-}

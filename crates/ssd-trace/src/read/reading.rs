@@ -2,15 +2,18 @@
 //! in the time range.
 
 use crate::config::{TraceUnit, Workload};
-use crate::read::detect;
-use crate::read::formats::{self, Event, Format, ReadAs, TraceFormat, Unit, Work};
-use crate::read::input::{self, Watch, Watched};
+use crate::read::commands::command;
+use crate::read::detect::{self, Detected};
+use crate::read::formats::{self, Event, Format, TraceFormat, Work};
+use crate::read::input::{Watch, Watched, unreadable};
 use crate::read::scan::{Refusal, Scan};
 use crate::read::tally::Tally;
+use crate::read::unpack::unpacked;
 use crate::read::volumes::Chosen;
 use ssd_core::config::Word;
 use ssd_core::host::source::SourceError;
 use ssd_core::metrics::numbers::count;
+use std::collections::BTreeMap;
 use std::io::Read;
 
 /// What was read.
@@ -41,20 +44,21 @@ pub(crate) fn each_event(
 ) -> Result<Found, SourceError> {
     let Workload { action, from_ns: from, skip_bad, dedup, sort, .. } = *workload;
     check_options(workload)?;
-    let plain = input::decompress(Watched::new(raw, watch))
-        .map_err(|error| SourceError(format!("{file}: cannot read the trace: {error}")))?;
-    let (format, plain) = detect::format_of(file, workload.format, plain)?;
+    let plain =
+        unpacked(Watched::new(raw, watch)).map_err(|error| unreadable(file, "line 1", &error))?;
+    let Detected { format, how, found_out, notes, reader } =
+        detect::format_of(file, workload, plain)?;
     if action != 'Q' && !formats::has_actions(format) {
         let text = "only traces of blktrace have actions; leave workload.action at \"Q\"";
         return Err(SourceError(format!("{file} is of format {:?}: {text}", format.word())));
     }
-    let unit = Unit::of(file, format, workload)?;
+    let units = how.told(format);
     let until = workload.until_ns.unwrap_or(u64::MAX);
     let (mut taken, mut outside) = (0u64, 0u64);
     let open = formats::unit_varies(format) && workload.unit == TraceUnit::Auto;
     let scan = Scan {
         file,
-        how: ReadAs { action: action as u8, unit },
+        how,
         skip_bad,
         volume,
         dedup,
@@ -63,7 +67,7 @@ pub(crate) fn each_event(
         unit_of_pages: open.then_some(workload.page_bytes),
         watch,
     };
-    let tally = run_as(format, &scan, plain, |event| {
+    let tally = run_as(format, &scan, reader, |event| {
         if event.at_ns < from || event.at_ns >= until {
             outside += 1;
             return Ok(());
@@ -75,13 +79,22 @@ pub(crate) fn each_event(
         return Err(nothing(file, &tally, format, action));
     }
     refuse_loss(file, &tally, workload.max_bad)?;
+    if found_out && let Some(text) = tally.shape.impossible() {
+        let reading = command(file, &format!("--format {}", format.word()));
+        return Err(SourceError(format!(
+            "{file}: its lines are of format {:?}, but its numbers are not: {text}; name its columns \
+             (--columns), or insist on the format: {reading}",
+            format.word()
+        )));
+    }
     let mut warnings = tally.shape.warnings(format, workload.unit);
     if sort && tally.late.events > 0 {
         warnings.push(format!("sorted: {}", tally.late.told()));
         warnings.extend(tally.late.seams());
     }
-    let warnings = warnings.into_iter().map(|text| format!("{file}: {text}")).collect();
-    Ok(Found { format, tally, outside, units: unit.told(format), warnings })
+    let warnings = warnings.into_iter().map(|text| format!("{file}: {text}"));
+    let warnings = notes.into_iter().chain(warnings).collect();
+    Ok(Found { format, tally, outside, units, warnings })
 }
 
 /// A pass with the parser of a format.
@@ -95,7 +108,7 @@ impl<R: Read, T: FnMut(&Event) -> Result<(), Refusal>> Work for Pass<'_, '_, '_,
     type Done = Result<Tally, SourceError>;
 
     fn with<P: Format>(self) -> Self::Done {
-        self.scan.run(P::new(self.scan.how), self.reader, self.take)
+        self.scan.run(P::new(&self.scan.how), self.reader, self.take)
     }
 }
 
@@ -178,8 +191,18 @@ pub(crate) fn nothing(file: &str, tally: &Tally, format: TraceFormat, action: ch
         format!("{file}: no {what} in {} lines", tally.lines)
     } else {
         let found = events.join(", ");
-        format!("{file}: no usable {wanted}; found {found}; change workload.action")
+        let settled =
+            if has_actions { remedy(file, &tally.events(action as u8)) } else { String::new() };
+        format!("{file}: no usable {wanted}; found {found}; change workload.action{settled}")
     })
+}
+
+/// The commands that choose one of the actions in the file.
+fn remedy(file: &str, events: &BTreeMap<char, u64>) -> String {
+    let usable = ['D', 'Q', 'C'].into_iter().filter(|letter| events.contains_key(letter));
+    let options = usable.map(|letter| command(file, &format!("--set workload.action={letter}")));
+    let all: Vec<String> = options.collect();
+    if all.is_empty() { String::new() } else { format!(": {}", all.join(" or ")) }
 }
 
 /// Share of the lines above which a loss is reported before all results.

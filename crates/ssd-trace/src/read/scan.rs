@@ -3,8 +3,10 @@
 
 use crate::read::blkparse_report::{has_report, is_report, starts_report};
 use crate::read::columnar::Reader;
-use crate::read::formats::{Clock, Cut, Event, Format, Line, ReadAs, Reject, TraceFormat};
-use crate::read::input::{self, Step, Watch};
+use crate::read::formats::{
+    Clock, Cut, DISCARD_PIECE, Event, Format, Line, ReadAs, Reject, TraceFormat,
+};
+use crate::read::input::{self, Step, Watch, unreadable};
 use crate::read::lines::{Lines, Pieces, Text};
 use crate::read::order::{COUNTED, Late, Track, Tracks};
 use crate::read::records::{Part, Records};
@@ -13,7 +15,7 @@ use crate::read::tally::Tally;
 use crate::read::volumes::Chosen;
 use ssd_core::host::source::{Source, SourceError};
 use ssd_core::metrics::numbers::count;
-use std::io::{self, Read};
+use std::io::Read;
 use std::ops::ControlFlow;
 
 /// Requests of a trace file that are read at a time.
@@ -106,7 +108,7 @@ impl Scan<'_, '_> {
     fn unit_is_certain(&self, tally: &Tally) -> Result<(), SourceError> {
         if !self.watch.stopped()
             && let Some(page_bytes) = self.unit_of_pages
-            && let Some(doubt) = tally.shape.doubt(page_bytes)
+            && let Some(doubt) = tally.shape.doubt(self.file, page_bytes)
         {
             return Err(SourceError(format!("{}: {doubt}", self.file)));
         }
@@ -309,8 +311,31 @@ impl Scan<'_, '_> {
                 (tally.dataless, tally.chosen) = (tally.dataless + 1, tally.chosen + 1);
             }
             Line::Event(event) => self.event(event, P::INFO.clock, events, take)?,
+            Line::LongDiscard(event, sectors) => {
+                self.long_discard(event, sectors, P::INFO.clock, events, take)?;
+            }
         }
         Ok(true)
+    }
+
+    /// A discard that is longer than an event holds, in pieces.
+    #[cold]
+    fn long_discard(
+        &self,
+        whole: Event,
+        sectors: u64,
+        clock: Clock,
+        events: &mut Events,
+        take: &mut impl FnMut(&Event) -> Result<(), Refusal>,
+    ) -> Result<(), Refusal> {
+        let mut done = 0;
+        while done < sectors {
+            let piece = (sectors - done).min(u64::from(DISCARD_PIECE));
+            let event = Event { sector: whole.sector + done, sectors: piece as u32, ..whole };
+            self.event(event, clock, events, take)?;
+            done += piece;
+        }
+        Ok(())
     }
 
     /// One event, whose times count from the `clock`.
@@ -451,7 +476,7 @@ impl Scan<'_, '_> {
             tally.chosen + tally.sorted + tally.header_lines + tally.others.iter().sum::<u64>();
         if good == 0
             && tally.skipped_lines == 0
-            && P::new(ReadAs { action: 0, ..self.how }).parse(bad).is_err()
+            && P::new(&ReadAs { action: 0, ..self.how.clone() }).parse(bad).is_err()
         {
             return format!(
                 "{file}, {place}: this is not {}: expected {}, found {found}; give such a \
@@ -471,18 +496,4 @@ impl Scan<'_, '_> {
 fn late(latest: u64) -> Reject {
     let expected = format!("a time not before that of an event above it, {latest} ns");
     Reject { late: true, ..Reject::new(expected, 0) }
-}
-
-/// The message when bytes cannot be read or decompressed.
-#[cold]
-pub(crate) fn unreadable(file: &str, place: &str, error: &io::Error) -> SourceError {
-    let cause = match error.kind() {
-        io::ErrorKind::UnexpectedEof => "the compressed data are cut short",
-        io::ErrorKind::Other | io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData => {
-            "the compressed data are damaged"
-        }
-        _ => "reading failed",
-    };
-    let remedy = "copy the file again and check it with `zstd -t` or `gzip -t`";
-    SourceError(format!("{file}: {cause} ({error}) in or before {place}; {remedy}"))
 }

@@ -12,8 +12,11 @@
 //! 128 pages are frequent in it), which is warned about.
 
 use crate::config::{TraceUnit, Workload};
-use crate::read::formats::{self, Event, TraceFormat, Unit};
+use crate::read::commands::command;
+use crate::read::formats::mapping::TIME_UNITS;
+use crate::read::formats::{self, Event, ReadAs, TimeRule, TraceFormat, Unit};
 use ssd_core::config::Word;
+use ssd_core::config::text::quantity::show_size;
 use ssd_core::host::request::Op;
 use ssd_core::host::source::SourceError;
 use ssd_core::metrics::numbers::{bandwidth, count, duration, size};
@@ -37,8 +40,8 @@ const FEW: u64 = 16;
 const LONGEST_MEAN: f64 = (32 << 20) as f64;
 /// Largest device: 1 PiB in one address space.
 const LARGEST: f64 = (1u64 << 50) as f64;
-/// Fastest device, bytes a second, for at least a second: four times PCIe 5.0 x16.
-const FASTEST: f64 = (256u64 << 30) as f64;
+/// Fastest device, bytes a second: four times PCIe 5.0 x16.
+pub(crate) const FASTEST: f64 = (256u64 << 30) as f64;
 
 impl Unit {
     /// The unit that `workload` sets for a trace in `format`.
@@ -50,7 +53,7 @@ impl Unit {
         format: TraceFormat,
         workload: &Workload,
     ) -> Result<Unit, SourceError> {
-        if workload.unit != TraceUnit::Auto && !formats::unit_varies(format) {
+        if workload.unit != TraceUnit::Auto && !formats::unit_may_be_said(format) {
             let name = format.word();
             return Err(SourceError(format!(
                 "{file} is of format {name:?}, whose unit is defined: {}; leave workload.unit at \
@@ -59,15 +62,15 @@ impl Unit {
             )));
         }
         Ok(match workload.unit {
+            TraceUnit::Auto if formats::is_mapped(format) => Unit::Bytes,
             TraceUnit::Auto | TraceUnit::Sectors => Unit::Sectors,
             TraceUnit::Bytes => Unit::Bytes,
             TraceUnit::Pages => Unit::Pages(workload.page_bytes / SECTOR as u32),
         })
     }
 
-    /// The units of `format`, in words.
-    pub(crate) fn told(self, format: TraceFormat) -> String {
-        let units = formats::info(format).map_or("", |info| info.units);
+    /// `units` in this one.
+    fn told(self, units: &str) -> String {
         match self {
             Unit::Sectors => units.to_owned(),
             Unit::Bytes => units.replace("512 B sectors", "bytes"),
@@ -75,6 +78,26 @@ impl Unit {
                 let page = format!("pages of {}", size((u64::from(sectors) * SECTOR) as f64));
                 units.replace("512 B sectors", &page)
             }
+        }
+    }
+}
+
+impl ReadAs {
+    /// The units of `format`, in words.
+    pub(crate) fn told(&self, format: TraceFormat) -> String {
+        if let Some(columns) = &self.columns {
+            return format!("--columns {}", columns.text);
+        }
+        let Some(info) = formats::info(format) else { return String::new() };
+        let units = self.unit.told(info.units);
+        let named = |ns: u64| TIME_UNITS.iter().find(|unit| unit.1 == ns).map_or("", |unit| unit.0);
+        match (info.time, self.time_ns) {
+            (TimeRule::Varies(own), Some(said)) if own != said => units.replacen(
+                &format!("time in {}", named(own)),
+                &format!("time in {}", named(said)),
+                1,
+            ),
+            _ => units,
         }
     }
 }
@@ -147,7 +170,7 @@ impl Shape {
     }
 
     /// Why the unit is not certain: the numbers fit sectors and another unit; `None` if they do not.
-    pub(crate) fn doubt(&self, page_bytes: u32) -> Option<String> {
+    pub(crate) fn doubt(&self, file: &str, page_bytes: u32) -> Option<String> {
         let (other, name, why) = if self.is_like_bytes() {
             let why = format!(
                 "in {} of them address and length are multiples of 512",
@@ -166,17 +189,18 @@ impl Shape {
             return None;
         };
         let page = if name == "pages" {
-            format!(" of {} (workload.page_size, --page-size)", size(f64::from(page_bytes)))
+            format!(" --page-size {}", show_size(u64::from(page_bytes)).replace(' ', ""))
         } else {
             String::new()
         };
         let (sectors, others) = (self.read(SECTOR), self.read(other));
         Some(format!(
             "the unit of its addresses and lengths is not certain: in sectors, {sectors}; in {name}, \
-             {others} ({} requests in {}; {why}); give --unit sectors or --unit {name}{page} \
-             (workload.unit)",
+             {others} ({} requests in {}; {why}); say which (workload.unit) with {} or {}",
             count(self.requests),
             duration(self.duration_ns() as f64),
+            command(file, "--unit sectors"),
+            command(file, &format!("--unit {name}{page}")),
             sectors = sectors.told(),
             others = others.told(),
         ))
@@ -223,11 +247,31 @@ impl Shape {
             all.extend(self.warning_of_pages());
         }
         let read = self.read(SECTOR);
-        if !read.is_possible() || self.duration_ns() >= 1_000_000_000 && !read.is_slow_enough() {
+        if let Some(text) = self.impossible() {
+            all.push(format!("{text}; is it another unit or format?"));
+        } else if !read.is_possible() {
             let told = read.told();
-            all.push(format!("{told}: more than any device; is it another unit or format?"));
+            all.push(format!("{told}, more than any device has; is it another unit or format?"));
+        }
+        if !self.is_slow_enough() {
+            all.push(format!(
+                "{}, more than any device carries; is the time in another unit?",
+                read.told()
+            ));
         }
         all
+    }
+
+    /// Why no device has the addresses; `None` if one may.
+    pub(crate) fn impossible(&self) -> Option<String> {
+        let end = self.span.map_or(0.0, |(_, end)| end as f64) * SECTOR as f64;
+        (end > LARGEST).then(|| format!("addresses up to {}, more than any device has", size(end)))
+    }
+
+    /// Whether a device may carry so much in the time, beside what may be on its way at once.
+    fn is_slow_enough(&self) -> bool {
+        let read = self.read(SECTOR);
+        read.rate.is_none_or(|rate| rate * (1.0 - read.mean / read.total.max(1.0)) <= FASTEST)
     }
 }
 
@@ -253,10 +297,6 @@ impl Shape {
 impl Numbers {
     fn is_possible(&self) -> bool {
         self.span <= LARGEST && self.mean <= LONGEST_MEAN
-    }
-
-    fn is_slow_enough(&self) -> bool {
-        self.rate.is_none_or(|rate| rate <= FASTEST)
     }
 
     fn told(&self) -> String {

@@ -123,6 +123,8 @@ action = "C"
 from = "1 s"
 until = "2 s"
 unit = "pages"
+time_unit = "us"
+columns = "time=1,op=2,offset=3,size=4"
 page_size = "8 KiB"
 sort = true
 skip_bad = true

@@ -49,7 +49,7 @@ fn survives(bytes: &[u8], format: TraceFormat) {
 fn columns(bytes: &[u8]) {
     fn one<F: Format>(bytes: &[u8]) {
         for unit in [Unit::Sectors, Unit::Bytes, Unit::Pages(32)] {
-            let mut parser = F::new(ReadAs { action: b'Q', unit });
+            let mut parser = F::new(&ReadAs { unit, ..ReadAs::default() });
             let pieces: Vec<&[u8]> = match F::CUT {
                 Cut::Lines => bytes.split(|&byte| byte == b'\n').collect(),
                 Cut::Records(head) => {
@@ -67,6 +67,7 @@ fn columns(bytes: &[u8]) {
         assert!(F::understood(bytes) <= bytes.len());
     }
     one::<formats::alibaba::Parser>(bytes);
+    one::<formats::biosnoop::Parser>(bytes);
     one::<formats::biotracer::Parser>(bytes);
     one::<formats::blkreplay::Parser>(bytes);
     one::<formats::blktrace::Parser>(bytes);
@@ -77,13 +78,18 @@ fn columns(bytes: &[u8]) {
     one::<formats::fio_v2::Parser>(bytes);
     one::<formats::fio_v3::Parser>(bytes);
     one::<formats::fiu::Parser>(bytes);
+    one::<formats::hfplayer::Parser>(bytes);
+    one::<formats::libcachesim::Parser>(bytes);
+    one::<formats::midas::Parser>(bytes);
     one::<formats::mqsim::Parser>(bytes);
     one::<formats::msr::Parser>(bytes);
     one::<formats::spc::Parser>(bytes);
     one::<formats::ssdsim::Parser>(bytes);
     one::<formats::systor17::Parser>(bytes);
     one::<formats::tencent::Parser>(bytes);
+    one::<formats::tracepoint::Parser>(bytes);
     one::<formats::vscsi::Parser>(bytes);
+    one::<formats::wiscsee::Parser>(bytes);
 }
 
 /// Runs `property` on `n` of `inputs`.

@@ -15,6 +15,7 @@ mod folder;
 mod format_fuzz;
 mod formats;
 mod kept;
+mod kept_files;
 mod keys;
 mod samples;
 mod stand_in_patterns;

@@ -30,10 +30,11 @@ fn text(format: TraceFormat, ranges: &[Range]) -> String {
     let mut text = String::new();
     for (number, (start, length)) in (0u64..).zip(ranges) {
         let read = u64::from(number % 10 == 0);
-        let line = if format == TraceFormat::Tencent {
-            format!("{number},{start},{length},{},1", 1 - read)
-        } else {
-            format!("{number} 0 {start} {length} {read}")
+        // A request each millisecond, or each second.
+        let line = match format {
+            TraceFormat::Tencent => format!("{number},{start},{length},{},1", 1 - read),
+            TraceFormat::Disksim => format!("{number} 0 {start} {length} {read}"),
+            _ => format!("{} 0 {start} {length} {read}", 1_000_000 * number),
         };
         writeln!(text, "{line}").expect("writing to a string cannot fail");
     }
@@ -94,8 +95,8 @@ fn sectors_are_read_and_other_units_refused_until_said() {
         for part in [
             "in sectors, requests of",
             "in pages, requests of",
-            "--unit pages of 4 KiB",
-            "--page-size",
+            "--unit pages --page-size 4KiB",
+            "ssdlab trace info t --unit sectors",
         ] {
             assert!(error.contains(part), "{part} is not in {error}");
         }
@@ -183,6 +184,13 @@ fn formats_that_define_their_unit_keep_it() {
         (0..2000).map(|at| format!("{}.000000000 ; 8 ; 2097152 ; W\n", at / 1000)).collect();
     let (_, facts) = read(&fast, &blkreplay).unwrap();
     assert!(facts.notes[0].contains("more than any device"), "{:?}", facts.notes);
+    // However short the trace.
+    let short = "0.000000000 ; 8 ; 4096 ; W\n0.000000900 ; 8 ; 4096 ; W\n";
+    let (_, facts) = read(short, &blkreplay).unwrap();
+    assert!(facts.notes[0].contains("is the time in another unit?"), "{:?}", facts.notes);
+    // All at once is a queue, and no rate.
+    let queue = "0.5 ; 8 ; 4096 ; W\n0.5 ; 8 ; 4096 ; W\n";
+    assert!(read(queue, &blkreplay).unwrap().1.notes.is_empty());
 }
 
 /// The recorded traces of the repository: in sectors none is refused or warned about, in bytes all are

@@ -4,7 +4,7 @@ use super::decode;
 use super::layout::{
     BLOCK_HEADER_BYTES, BlockHeader, Fault, HEADER_BYTES, Header, Summary, checksum, u64_at,
 };
-use crate::read::input;
+use crate::read::unpack::unpacked;
 use ssd_core::host::request::TimedRequest;
 use ssd_core::host::source::{Source, SourceError};
 use std::fs::File;
@@ -17,7 +17,7 @@ const BUFFER: usize = 1 << 18;
 const AHEAD: usize = 256;
 
 /// A trace file that is being read, in memory for one block whatever its length.
-pub struct Reader<R = Box<dyn Read + Send>> {
+pub struct Reader<R = Box<dyn Read>> {
     /// Name in messages.
     file: String,
     header: Header,
@@ -41,7 +41,7 @@ pub struct Reader<R = Box<dyn Read + Send>> {
 }
 
 impl Reader {
-    /// Opens the trace file at `path`, plain or compressed with zstd or gzip.
+    /// Opens the trace file at `path`, plain or packed.
     ///
     /// # Errors
     /// The file cannot be read, is no trace file, or its header is damaged; the message names the
@@ -54,15 +54,14 @@ impl Reader {
         Reader::stream(&name, file)
     }
 
-    /// Reads a trace file from any reader, plain or compressed with zstd or gzip; `name` is its name
+    /// Reads a trace file from any reader, plain or packed; `name` is its name
     /// in messages.
     ///
     /// # Errors
     /// As [`Reader::open`].
-    pub fn stream(name: &str, raw: impl Read + Send + 'static) -> Result<Reader, SourceError> {
-        let plain = input::decompress(BufReader::with_capacity(BUFFER, raw));
-        let plain = plain.map_err(|error| unreadable(name, 0, &error))?;
-        Reader::of(name, Box::new(plain))
+    pub fn stream(name: &str, raw: impl Read + 'static) -> Result<Reader, SourceError> {
+        let plain = unpacked(BufReader::with_capacity(BUFFER, raw));
+        Reader::of(name, plain.map_err(|error| unreadable(name, 0, &error))?)
     }
 }
 

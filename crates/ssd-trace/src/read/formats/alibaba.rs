@@ -5,7 +5,9 @@
 //! microseconds, opcode R or W. Decided: a time with decimals is another unit: refused.
 
 use super::cursor::Cursor;
-use super::{Clock, Format, FormatInfo, Line, Reject, TraceFormat, UnitRule, in_bytes, is_header};
+use super::{
+    Clock, Format, FormatInfo, Line, Reject, TimeRule, TraceFormat, UnitRule, in_bytes, is_header,
+};
 
 /// The format.
 pub const INFO: FormatInfo = FormatInfo {
@@ -15,6 +17,7 @@ pub const INFO: FormatInfo = FormatInfo {
     title: "an Alibaba block trace",
     form: "`device_id,R|W,offset,length,timestamp`",
     unit: UnitRule::Fixed,
+    time: TimeRule::Fixed,
     actions: false,
     units: "time in us, offset and length in bytes",
     clock: Clock::FirstRecord,

@@ -7,7 +7,7 @@
 //! bits of TYPE describe how the request waited and are not used; two lengths that differ are an error.
 
 use super::cursor::Cursor;
-use super::{Clock, Format, FormatInfo, Line, Reject, TraceFormat, UnitRule, in_sectors};
+use super::{Clock, Format, FormatInfo, Line, Reject, TimeRule, TraceFormat, UnitRule, in_sectors};
 use ssd_core::host::request::Op;
 
 /// The format.
@@ -18,6 +18,7 @@ pub const INFO: FormatInfo = FormatInfo {
     title: "a BIOtracer trace",
     form: "`SECTOR SECTORS BYTES TYPE GENERATED TAKEN SUBMITTED FINISHED`",
     unit: UnitRule::Fixed,
+    time: TimeRule::Fixed,
     actions: false,
     units: "times in s with up to nine decimals, address in 512 B sectors, length in both",
     clock: Clock::FirstRecord,

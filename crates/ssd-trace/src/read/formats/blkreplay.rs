@@ -6,7 +6,7 @@
 //! earlier replay, are not used and may be missing.
 
 use super::cursor::Cursor;
-use super::{Clock, Format, FormatInfo, Line, Reject, TraceFormat, UnitRule, in_sectors};
+use super::{Clock, Format, FormatInfo, Line, Reject, TimeRule, TraceFormat, UnitRule, in_sectors};
 use ssd_core::host::request::{Op, flags};
 
 /// The format.
@@ -17,6 +17,7 @@ pub const INFO: FormatInfo = FormatInfo {
     title: "a blkreplay load file",
     form: "`START ; SECTOR ; SECTORS ; R|W|RA [; DELAY ; DURATION]`",
     unit: UnitRule::Sectors,
+    time: TimeRule::Fixed,
     actions: false,
     units: "time in s with up to nine decimals, address and length in 512 B sectors",
     clock: Clock::File,

@@ -10,8 +10,8 @@
 
 use super::block_event::{Rwbs, Verb};
 use super::{
-    Clock, Cut, Format, FormatInfo, Line, Range, ReadAs, Reject, TraceFormat, UnitRule, big_endian,
-    little_endian,
+    Clock, Cut, Format, FormatInfo, Line, Range, ReadAs, Reject, TimeRule, TraceFormat, UnitRule,
+    big_endian, little_endian,
 };
 use ssd_core::host::request::flags;
 
@@ -23,6 +23,7 @@ pub const INFO: FormatInfo = FormatInfo {
     title: "a binary file of blktrace",
     form: "records of 48 bytes and a tail, led by the magic number 0x65617407 in either byte order",
     unit: UnitRule::Fixed,
+    time: TimeRule::Fixed,
     actions: true,
     units: "time in ns, address in 512 B sectors, length in bytes",
     clock: Clock::FirstRecord,
@@ -127,7 +128,7 @@ impl Format for Parser {
     const INFO: &'static FormatInfo = &INFO;
     const CUT: Cut = Cut::Records(RECORD);
 
-    fn new(how: ReadAs) -> Parser {
+    fn new(how: &ReadAs) -> Parser {
         Parser { action: how.action }
     }
 

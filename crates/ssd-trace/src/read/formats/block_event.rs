@@ -26,7 +26,7 @@
 
 use super::cursor::Cursor;
 use super::{
-    Clock, Event, Format, FormatInfo, Line, MAX_TRANSFER_SECTORS, Range, ReadAs, Reject,
+    Clock, Event, Format, FormatInfo, Line, MAX_TRANSFER_SECTORS, Range, ReadAs, Reject, TimeRule,
     TraceFormat, UnitRule, in_sectors,
 };
 use ssd_core::host::request::{Op, flags};
@@ -42,6 +42,7 @@ pub const INFO: FormatInfo = FormatInfo {
     title: "block-event text",
     form: LINE_FORM,
     unit: UnitRule::Fixed,
+    time: TimeRule::Fixed,
     actions: true,
     units: "time in s with up to nine decimals, SECTOR and N in 512 B sectors",
     clock: Clock::File,
@@ -68,7 +69,7 @@ impl Default for Parser {
 impl Format for Parser {
     const INFO: &'static FormatInfo = &INFO;
 
-    fn new(how: ReadAs) -> Parser {
+    fn new(how: &ReadAs) -> Parser {
         Parser { action: how.action }
     }
 
@@ -196,7 +197,7 @@ impl Rwbs {
 
     /// From its letters; the error says what was expected.
     #[inline(always)]
-    fn parse(letters: &[u8]) -> Result<Rwbs, &'static str> {
+    pub(super) fn parse(letters: &[u8]) -> Result<Rwbs, &'static str> {
         let (preflush, rest) = match letters {
             [b'F', rest @ ..] => (flags::PREFLUSH, rest),
             rest => (0, rest),
@@ -318,12 +319,13 @@ mod tests {
     #[test]
     fn lengths_have_limits() {
         for (rwbs, sectors) in
-            [("R", 0), ("WS", 0), ("D", 0), ("WFS", 0), ("W", (1 << 21) + 1), ("D", 1 << 32)]
+            [("R", 0), ("WS", 0), ("D", 0), ("WFS", 0), ("W", (1 << 21) + 1), ("D", (1 << 41) + 1)]
         {
             assert!(letters(rwbs, sectors, b'Q').is_err(), "{rwbs} + {sectors}");
         }
         assert!(letters("W", 1 << 21, b'Q').is_ok());
         assert!(letters("D", (1 << 32) - 1, b'Q').is_ok());
+        assert!(matches!(letters("D", 1 << 32, b'Q'), Ok(Line::LongDiscard(_, 0x1_0000_0000))));
         let line = b"8,0 1 2 0.5 3 Q W 18446744073709551615 + 8 [x]";
         assert_eq!(parse_line(line, b'Q').unwrap_err().column, 18);
     }

@@ -6,7 +6,7 @@
 
 use super::cursor::Cursor;
 use super::{
-    Clock, Format, FormatInfo, Line, Reject, TraceFormat, UnitRule, in_sectors, is_header,
+    Clock, Format, FormatInfo, Line, Reject, TimeRule, TraceFormat, UnitRule, in_sectors, is_header,
 };
 use ssd_core::host::request::Op;
 
@@ -18,6 +18,7 @@ pub const INFO: FormatInfo = FormatInfo {
     title: "a DiskMon trace",
     form: "`SEQUENCE TIME DURATION DISK Read|Write SECTOR SECTORS`",
     unit: UnitRule::Sectors,
+    time: TimeRule::Fixed,
     actions: false,
     units: "time in s with up to nine decimals, address and length in 512 B sectors",
     clock: Clock::File,

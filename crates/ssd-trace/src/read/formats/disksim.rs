@@ -10,7 +10,8 @@
 
 use super::cursor::Cursor;
 use super::{
-    Clock, Format, FormatInfo, Line, ReadAs, Reject, TraceFormat, Unit, UnitRule, ascii, in_sectors,
+    Clock, Format, FormatInfo, Line, ReadAs, Reject, TimeRule, TraceFormat, Unit, UnitRule, ascii,
+    in_sectors,
 };
 use ssd_core::host::request::Op;
 
@@ -22,6 +23,7 @@ pub const INFO: FormatInfo = FormatInfo {
     title: "a DiskSim trace",
     form: "`TIME_MS DEVICE SECTOR SECTORS FLAGS`",
     unit: UnitRule::Varies,
+    time: TimeRule::Varies(1_000_000),
     actions: false,
     units: "time in ms with up to six decimals, address and length in 512 B sectors",
     clock: Clock::File,
@@ -34,22 +36,29 @@ pub const INFO: FormatInfo = FormatInfo {
 };
 
 /// The parser.
-#[derive(Default)]
 pub struct Parser {
     unit: Unit,
+    /// Nanoseconds of one in a time.
+    time_ns: u64,
+}
+
+impl Default for Parser {
+    fn default() -> Parser {
+        Parser::new(&ReadAs::default())
+    }
 }
 
 impl Format for Parser {
     const INFO: &'static FormatInfo = &INFO;
 
-    fn new(how: ReadAs) -> Parser {
-        Parser { unit: how.unit }
+    fn new(how: &ReadAs) -> Parser {
+        Parser { unit: how.unit, time_ns: how.time_ns.unwrap_or(1_000_000) }
     }
 
     fn parse(&mut self, line: &[u8]) -> Result<Line, Reject> {
         let Some(mut cursor) = Cursor::of(line) else { return Ok(Line::Blank) };
-        let exact = "a time in ms with at most six decimals";
-        let at_ns = cursor.decimal(1_000_000, "the time, milliseconds", exact)?;
+        let exact = "a time in ms with at most six decimals (is it in s? --time-unit s)";
+        let at_ns = cursor.decimal(self.time_ns, "the time, milliseconds", exact)?;
         cursor.gap("a blank after the time")?;
         let (device, range) = ascii::place(&mut cursor, self.unit)?;
         let flags_at = cursor.at;

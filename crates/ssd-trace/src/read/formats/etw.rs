@@ -10,8 +10,8 @@
 
 use super::cursor::Cursor;
 use super::{
-    Clock, Event, Format, FormatInfo, Head, Line, Range, Reject, TraceFormat, UnitRule, in_bytes,
-    share,
+    Clock, Event, Format, FormatInfo, Head, Line, Range, Reject, TimeRule, TraceFormat, UnitRule,
+    in_bytes, share,
 };
 use ssd_core::host::request::Op;
 use std::collections::BTreeSet;
@@ -25,6 +25,7 @@ pub const INFO: FormatInfo = FormatInfo {
     form: "`DiskRead|DiskWrite, TimeStamp, Process (PID), ThreadID, [CPU,] IrpPtr, ByteOffset, \
            IOSize, ElapsedTime, DiskNum, ...`",
     unit: UnitRule::Fixed,
+    time: TimeRule::Fixed,
     actions: false,
     units: "time in us, offset and size in hexadecimal bytes",
     clock: Clock::File,
@@ -113,7 +114,7 @@ impl Format for Parser {
     fn detect(head: &Head<'_>) -> u32 {
         // The header may be longer than the part that is examined.
         let header = head.lines.first().is_some_and(|line| line.trim_ascii() == b"BeginHeader");
-        if header { 100 } else { share::<Parser>(head.lines) }
+        if header { 100 } else { share(&mut Parser::default(), head.lines) }
     }
 }
 

@@ -5,7 +5,7 @@
 //! (`log_io_u`), so they are read as such. Sync and datasync are flushes.
 
 use super::iolog::{Iolog, Version};
-use super::{Clock, FormatInfo, TraceFormat, UnitRule};
+use super::{Clock, FormatInfo, TimeRule, TraceFormat, UnitRule};
 
 /// The format.
 pub const INFO: FormatInfo = FormatInfo {
@@ -15,6 +15,7 @@ pub const INFO: FormatInfo = FormatInfo {
     title: "an I/O log of fio, version 3",
     form: "`TIME_US FILE ACTION [OFFSET LENGTH]`",
     unit: UnitRule::Fixed,
+    time: TimeRule::Fixed,
     actions: false,
     units: "time in us, offset and length in bytes",
     clock: Clock::File,

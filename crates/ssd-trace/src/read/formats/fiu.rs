@@ -6,7 +6,7 @@
 //! `homes` of 512 B) must have the form of one and is not used.
 
 use super::cursor::Cursor;
-use super::{Clock, Format, FormatInfo, Line, Reject, TraceFormat, UnitRule, in_sectors};
+use super::{Clock, Format, FormatInfo, Line, Reject, TimeRule, TraceFormat, UnitRule, in_sectors};
 use ssd_core::host::request::Op;
 
 /// The format.
@@ -17,6 +17,7 @@ pub const INFO: FormatInfo = FormatInfo {
     title: "an FIU trace",
     form: "`TIME_NS PID PROCESS LBA SECTORS W|R MAJOR MINOR MD5`",
     unit: UnitRule::Sectors,
+    time: TimeRule::Fixed,
     actions: false,
     units: "time in ns, address and length in 512 B sectors",
     clock: Clock::FirstRecord,

@@ -1,7 +1,7 @@
 //! The I/O log of fio, versions 2 and 3, which differ in the position of the time.
 
 use super::cursor::{Cursor, TOO_LATE};
-use super::{Event, Format, FormatInfo, Line, Reject, in_bytes};
+use super::{Event, Format, FormatInfo, Head, Line, Reject, in_bytes};
 use ssd_core::host::request::Op;
 use std::marker::PhantomData;
 
@@ -94,6 +94,12 @@ impl<V: Version> Format for Iolog<V> {
         )?;
         cursor.end("the end of the line after the length")?;
         in_bytes(at_ns, volume, op, range)
+    }
+
+    fn detect(head: &Head<'_>) -> u32 {
+        // Its first line is a statement: what is wrong below it, is wrong in such a log.
+        let stated = head.lines.first().is_some_and(|line| line.trim_ascii() == V::HEAD.as_bytes());
+        if stated { 100 } else { 0 }
     }
 
     fn volume_name(&self, volume: u64) -> String {

@@ -1,16 +1,23 @@
 //! Trace formats, text and binary. One file per format; the macro line below lists them.
 //!
 //! The folder also contains what several formats share: `cursor` (reading a line), `ascii` (five columns),
-//! `iolog` (both versions of fio's log). A plug turns one line into one [`Line`]; it reads no file, skips
-//! nothing and corrects nothing: a line that it cannot accept is a [`Reject`].
+//! `iolog` (both versions of fio's log), `mapping` (tables whose columns are named). A plug turns one line
+//! into one [`Line`]; it reads no file, skips nothing and corrects nothing: a line that it cannot accept is
+//! a [`Reject`].
 
 mod ascii;
 mod cursor;
 mod iolog;
+pub mod mapping;
+mod range;
 mod ssdtrace;
 mod unit;
 
+pub use mapping::Mapping;
 pub use unit::Unit;
+
+pub(crate) use range::Range;
+use range::{in_bytes, in_sectors};
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -18,9 +25,14 @@ use ssd_core::config::Word;
 use ssd_core::host::request::{Op, Request, TimedRequest};
 use ssd_core::units::Nanos;
 use std::borrow::Cow;
+use std::sync::Arc;
 
 /// Longest read or write that is accepted, sectors (1 GiB).
 pub const MAX_TRANSFER_SECTORS: u64 = 1 << 21;
+/// Longest discard that is accepted, sectors: 1 PiB, the largest device.
+pub const MAX_DISCARD_SECTORS: u64 = 1 << 41;
+/// Sectors of the pieces of a discard that is longer than an event holds (1 TiB).
+pub(crate) const DISCARD_PIECE: u32 = 1 << 31;
 
 /// One request of a trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -64,6 +76,8 @@ pub enum Line {
     Blank,
     /// A request.
     Event(Event),
+    /// A discard of this many sectors, more than an event holds, from that of the event on; it is split.
+    LongDiscard(Event, u64),
     /// Of the chosen action, without data and not a flush (block-event text).
     Dataless,
     /// Of another action: its letter, the first one of `UT` (block-event text).
@@ -120,6 +134,19 @@ pub enum UnitRule {
     Sectors,
     /// Files may count in units other than the defined one (`workload.unit`).
     Varies,
+    /// As `workload.columns` says; what it leaves open has the unit of `workload.unit`, or is in bytes.
+    Mapped,
+}
+
+/// Whether the unit of times is certain.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TimeRule {
+    /// Always the defined one.
+    Fixed,
+    /// This many nanoseconds by definition; files differ (`workload.time_unit`).
+    Varies(u64),
+    /// As `workload.columns` says; what it leaves open has the unit of `workload.time_unit`.
+    Mapped,
 }
 
 /// Description of a format.
@@ -137,6 +164,8 @@ pub struct FormatInfo {
     pub form: &'static str,
     /// Whether the unit of addresses and lengths is certain.
     pub unit: UnitRule,
+    /// Whether the unit of times is certain.
+    pub time: TimeRule,
     /// Whether the events have actions, of which one is chosen.
     pub actions: bool,
     /// Units of times, addresses and lengths.
@@ -171,12 +200,22 @@ pub struct Head<'a> {
 }
 
 /// How a file is read, in the formats that leave it open.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct ReadAs {
     /// Letter of the chosen action; see [`has_actions`].
     pub action: u8,
     /// Unit of addresses and lengths; see [`unit_varies`].
     pub unit: Unit,
+    /// Nanoseconds of one in a time; `None`: as the format or the columns define it.
+    pub time_ns: Option<u64>,
+    /// The columns of a table.
+    pub columns: Option<Arc<Mapping>>,
+}
+
+impl Default for ReadAs {
+    fn default() -> ReadAs {
+        ReadAs { action: b'Q', unit: Unit::default(), time_ns: None, columns: None }
+    }
 }
 
 /// A format: reads lines (or records), one after the other.
@@ -188,7 +227,7 @@ pub trait Format: Default {
     const CUT: Cut = Cut::Lines;
 
     /// At the start of a file that is read according to `how`.
-    fn new(_how: ReadAs) -> Self {
+    fn new(_how: &ReadAs) -> Self {
         Self::default()
     }
 
@@ -218,7 +257,7 @@ pub trait Format: Default {
     /// its records, or whether it begins with a binary one.
     #[must_use]
     fn detect(head: &Head<'_>) -> u32 {
-        let Cut::Records(first) = Self::CUT else { return share::<Self>(head.lines) };
+        let Cut::Records(first) = Self::CUT else { return share(&mut Self::default(), head.lines) };
         let mut parser = Self::default();
         let length = head.bytes.get(..first).and_then(|bytes| parser.length(bytes));
         let record = length.and_then(|length| head.bytes.get(..length));
@@ -242,12 +281,13 @@ pub(crate) trait Work {
 
 /// Share of `lines` that are records of a format, per cent; lines that are not records but may occur in the
 /// file do not count.
-fn share<P: Format>(lines: &[&[u8]]) -> u32 {
-    let mut parser = P::default();
+fn share<P: Format>(parser: &mut P, lines: &[&[u8]]) -> u32 {
     let (mut records, mut others) = (0, 0);
     for line in lines {
         match parser.parse(line) {
-            Ok(Line::Event(_) | Line::Dataless | Line::Other(_)) => records += 1,
+            Ok(Line::Event(_) | Line::LongDiscard(..) | Line::Dataless | Line::Other(_)) => {
+                records += 1;
+            }
             Ok(Line::Blank | Line::Header) => {}
             Err(_) => others += 1,
         }
@@ -302,6 +342,7 @@ macro_rules! formats {
 // One line a format, sorted by file name.
 formats! {
     alibaba Alibaba,
+    biosnoop Biosnoop,
     biotracer Biotracer,
     blkreplay Blkreplay,
     blktrace Blktrace,
@@ -312,13 +353,20 @@ formats! {
     fio_v2 FioV2,
     fio_v3 FioV3,
     fiu Fiu,
+    hfplayer Hfplayer,
+    libcachesim Libcachesim,
+    midas Midas,
     mqsim Mqsim,
     msr Msr,
+    records Records,
     spc Spc,
     ssdsim Ssdsim,
     systor17 Systor17,
+    table Table,
     tencent Tencent,
+    tracepoint Tracepoint,
     vscsi Vscsi,
+    wiscsee Wiscsee,
 }
 
 impl Word for TraceFormat {
@@ -392,71 +440,19 @@ pub(crate) fn unit_varies(format: TraceFormat) -> bool {
     info(format).is_some_and(|info| info.unit == UnitRule::Varies)
 }
 
+/// Whether a user may set the unit of addresses and lengths of `format`.
+pub(crate) fn unit_may_be_said(format: TraceFormat) -> bool {
+    info(format).is_some_and(|info| matches!(info.unit, UnitRule::Varies | UnitRule::Mapped))
+}
+
+/// Whether the columns of `format` are those of `workload.columns`.
+pub(crate) fn is_mapped(format: TraceFormat) -> bool {
+    matches!(format, TraceFormat::Table | TraceFormat::Records)
+}
+
 /// Whether addresses and lengths of `format` are in sectors by definition.
 pub(crate) fn counts_sectors(format: TraceFormat) -> bool {
     info(format).is_some_and(|info| info.unit == UnitRule::Sectors)
-}
-
-/// A read or write of an address and a length, with the columns of both.
-#[derive(Clone, Copy)]
-pub(crate) struct Range {
-    pub(crate) start: u64,
-    pub(crate) length: u64,
-    pub(crate) start_at: usize,
-    pub(crate) length_at: usize,
-}
-
-impl Range {
-    /// In sectors, with its length, which is in bytes.
-    fn of_length_in_bytes(self) -> Result<Range, Reject> {
-        if self.length.is_multiple_of(512) {
-            return Ok(Range { length: self.length / 512, ..self });
-        }
-        Err(Reject::new("a length in bytes, a multiple of 512", self.length_at))
-    }
-
-    /// In sectors, from bytes. A value that is not a whole number of sectors cannot be the address of a block
-    /// device, but suggests a copy of the format in other units.
-    #[inline(always)]
-    pub(crate) fn of_bytes(self) -> Result<Range, Reject> {
-        if !self.start.is_multiple_of(512) {
-            let expected = "an offset in bytes, a multiple of 512 (is it in sectors or pages?)";
-            return Err(Reject::new(expected, self.start_at));
-        }
-        if !self.length.is_multiple_of(512) {
-            let expected = "a length in bytes, a multiple of 512 (is it in sectors or pages?)";
-            return Err(Reject::new(expected, self.length_at));
-        }
-        Ok(Range { start: self.start / 512, length: self.length / 512, ..self })
-    }
-}
-
-/// A request in sectors.
-#[inline(always)]
-fn in_sectors(at_ns: u64, volume: u64, op: Op, flags: u8, range: Range) -> Result<Line, Reject> {
-    let Range { start: sector, length: sectors, start_at, length_at } = range;
-    if sectors == 0 {
-        return Err(Reject::new("a length of at least one sector", length_at));
-    }
-    if sectors > MAX_TRANSFER_SECTORS && op != Op::Trim {
-        let expected = "a length of at most 2097152 sectors (1 GiB; is it another unit?)";
-        return Err(Reject::new(expected, length_at));
-    }
-    if sector.checked_add(sectors).is_none() {
-        return Err(Reject::new("a range that ends below sector 2^64", start_at));
-    }
-    match u32::try_from(sectors) {
-        Ok(sectors) => {
-            Ok(Line::Event(Event { at_ns, volume, sector, sectors, op, flags, stream: 0 }))
-        }
-        Err(_) => Err(Reject::new("a discard of less than 2^32 sectors", length_at)),
-    }
-}
-
-/// A request in bytes.
-#[inline(always)]
-fn in_bytes(at_ns: u64, volume: u64, op: Op, range: Range) -> Result<Line, Reject> {
-    in_sectors(at_ns, volume, op, 0, range.of_bytes()?)
 }
 
 /// A Linux device as one number.

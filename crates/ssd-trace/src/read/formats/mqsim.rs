@@ -3,10 +3,12 @@
 //! Source: README of MQSim (Request_Arrival_Time, Device_Number, Starting_Logical_Sector_Address,
 //! Request_Size_In_Sectors, Type). Address and length in 512-byte sectors, type 0 is a write and 1 a read.
 //! Decided: the unit of the time is set in MQSim's workload file (Time_Unit) and not in the trace; it is
-//! taken to be nanoseconds, as in its samples. For another unit set `workload.time_scale`.
+//! taken to be nanoseconds, as in its samples. For another unit set `workload.time_unit`.
 
 use super::cursor::Cursor;
-use super::{Clock, Format, FormatInfo, Line, ReadAs, Reject, TraceFormat, Unit, UnitRule, ascii};
+use super::{
+    Clock, Format, FormatInfo, Line, ReadAs, Reject, TimeRule, TraceFormat, Unit, UnitRule, ascii,
+};
 
 /// The format.
 pub const INFO: FormatInfo = FormatInfo {
@@ -16,8 +18,9 @@ pub const INFO: FormatInfo = FormatInfo {
     title: "an MQSim trace",
     form: "`TIME_NS DEVICE SECTOR SECTORS 0|1`",
     unit: UnitRule::Varies,
+    time: TimeRule::Varies(1),
     actions: false,
-    units: "time in ns (another Time_Unit: workload.time_scale), address and length in 512 B sectors",
+    units: "time in ns (another Time_Unit: workload.time_unit), address and length in 512 B sectors",
     clock: Clock::File,
     volume: "DEVICE",
     order: "ascending",
@@ -27,21 +30,28 @@ pub const INFO: FormatInfo = FormatInfo {
 };
 
 /// The parser.
-#[derive(Default)]
 pub struct Parser {
     unit: Unit,
+    /// Nanoseconds of one in a time.
+    time_ns: u64,
+}
+
+impl Default for Parser {
+    fn default() -> Parser {
+        Parser::new(&ReadAs::default())
+    }
 }
 
 impl Format for Parser {
     const INFO: &'static FormatInfo = &INFO;
 
-    fn new(how: ReadAs) -> Parser {
-        Parser { unit: how.unit }
+    fn new(how: &ReadAs) -> Parser {
+        Parser { unit: how.unit, time_ns: how.time_ns.unwrap_or(1) }
     }
 
     fn parse(&mut self, line: &[u8]) -> Result<Line, Reject> {
         let Some(mut cursor) = Cursor::of(line) else { return Ok(Line::Blank) };
-        let record = ascii::record(&mut cursor, self.unit)?;
+        let record = ascii::record(&mut cursor, self.unit, self.time_ns)?;
         cursor.end("the end of the line after the type")?;
         Ok(record)
     }

@@ -6,7 +6,9 @@
 //! a second host is refused, because disk numbers count per host. ResponseTime is not used.
 
 use super::cursor::Cursor;
-use super::{Clock, Format, FormatInfo, Line, Reject, TraceFormat, UnitRule, in_bytes, is_header};
+use super::{
+    Clock, Format, FormatInfo, Line, Reject, TimeRule, TraceFormat, UnitRule, in_bytes, is_header,
+};
 use ssd_core::host::request::Op;
 
 /// The format.
@@ -17,6 +19,7 @@ pub const INFO: FormatInfo = FormatInfo {
     title: "an MSR Cambridge trace",
     form: "`Timestamp,Hostname,DiskNumber,Read|Write,Offset,Size,ResponseTime`",
     unit: UnitRule::Fixed,
+    time: TimeRule::Fixed,
     actions: false,
     units: "time in 100 ns since 1601 (FILETIME), offset and size in bytes",
     clock: Clock::FirstRecord,

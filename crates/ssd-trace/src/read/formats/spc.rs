@@ -5,7 +5,9 @@
 //! start. Decided: fields after the time, which the specification leaves to the user, are not used.
 
 use super::cursor::Cursor;
-use super::{Clock, Format, FormatInfo, Line, Range, Reject, TraceFormat, UnitRule, in_sectors};
+use super::{
+    Clock, Format, FormatInfo, Line, Range, Reject, TimeRule, TraceFormat, UnitRule, in_sectors,
+};
 
 /// The format.
 pub const INFO: FormatInfo = FormatInfo {
@@ -15,6 +17,7 @@ pub const INFO: FormatInfo = FormatInfo {
     title: "an SPC trace",
     form: "`ASU,LBA,Size,R|W,Timestamp`",
     unit: UnitRule::Fixed,
+    time: TimeRule::Fixed,
     actions: false,
     units: "time in s with up to nine decimals, LBA in 512 B sectors, size in bytes",
     clock: Clock::File,

@@ -6,7 +6,9 @@
 //! with decimals is refused: it is a file for DiskSim, in milliseconds.
 
 use super::cursor::Cursor;
-use super::{Clock, Format, FormatInfo, Line, ReadAs, Reject, TraceFormat, Unit, UnitRule, ascii};
+use super::{
+    Clock, Format, FormatInfo, Line, ReadAs, Reject, TimeRule, TraceFormat, Unit, UnitRule, ascii,
+};
 
 /// The format.
 pub const INFO: FormatInfo = FormatInfo {
@@ -16,6 +18,7 @@ pub const INFO: FormatInfo = FormatInfo {
     title: "an SSDSim trace",
     form: "`TIME_NS DEVICE SECTOR SECTORS 0|1 [DIGEST]`",
     unit: UnitRule::Varies,
+    time: TimeRule::Varies(1),
     actions: false,
     units: "time in ns, address and length in 512 B sectors",
     clock: Clock::File,
@@ -28,21 +31,28 @@ pub const INFO: FormatInfo = FormatInfo {
 };
 
 /// The parser.
-#[derive(Default)]
 pub struct Parser {
     unit: Unit,
+    /// Nanoseconds of one in a time.
+    time_ns: u64,
+}
+
+impl Default for Parser {
+    fn default() -> Parser {
+        Parser::new(&ReadAs::default())
+    }
 }
 
 impl Format for Parser {
     const INFO: &'static FormatInfo = &INFO;
 
-    fn new(how: ReadAs) -> Parser {
-        Parser { unit: how.unit }
+    fn new(how: &ReadAs) -> Parser {
+        Parser { unit: how.unit, time_ns: how.time_ns.unwrap_or(1) }
     }
 
     fn parse(&mut self, line: &[u8]) -> Result<Line, Reject> {
         let Some(mut cursor) = Cursor::of(line) else { return Ok(Line::Blank) };
-        let record = ascii::record(&mut cursor, self.unit)?;
+        let record = ascii::record(&mut cursor, self.unit, self.time_ns)?;
         if !cursor.is_end() {
             cursor.gap("a blank after the type")?;
             if !cursor.is_end() {

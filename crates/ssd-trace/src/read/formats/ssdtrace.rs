@@ -1,6 +1,6 @@
 //! The description of ssdlab's own trace files; `read/columnar` reads them.
 
-use super::{Clock, FormatInfo, TraceFormat, UnitRule};
+use super::{Clock, FormatInfo, TimeRule, TraceFormat, UnitRule};
 
 /// Description of the format.
 pub(super) const SSDTRACE: FormatInfo = FormatInfo {
@@ -10,6 +10,7 @@ pub(super) const SSDTRACE: FormatInfo = FormatInfo {
     title: "a trace file of ssdlab",
     form: "columns of binary numbers (docs/trace-file.md)",
     unit: UnitRule::Fixed,
+    time: TimeRule::Fixed,
     actions: false,
     units: "time in ns, address and length in 512 B sectors",
     clock: Clock::File,

@@ -5,7 +5,9 @@
 //! Decided: the response time may be empty and is not used.
 
 use super::cursor::Cursor;
-use super::{Clock, Format, FormatInfo, Line, Reject, TraceFormat, UnitRule, in_bytes, is_header};
+use super::{
+    Clock, Format, FormatInfo, Line, Reject, TimeRule, TraceFormat, UnitRule, in_bytes, is_header,
+};
 
 /// The format.
 pub const INFO: FormatInfo = FormatInfo {
@@ -15,6 +17,7 @@ pub const INFO: FormatInfo = FormatInfo {
     title: "a SYSTOR '17 trace",
     form: "`Timestamp,[Response],R|W,LUN,Offset,Size`",
     unit: UnitRule::Fixed,
+    time: TimeRule::Fixed,
     actions: false,
     units: "time in s with up to nine decimals, offset and size in bytes",
     clock: Clock::FirstRecord,

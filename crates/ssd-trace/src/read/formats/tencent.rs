@@ -6,8 +6,8 @@
 
 use super::cursor::Cursor;
 use super::{
-    Clock, Format, FormatInfo, Line, ReadAs, Reject, TraceFormat, Unit, UnitRule, in_sectors,
-    is_header,
+    Clock, Format, FormatInfo, Line, ReadAs, Reject, TimeRule, TraceFormat, Unit, UnitRule,
+    in_sectors, is_header,
 };
 
 /// The format.
@@ -18,6 +18,7 @@ pub const INFO: FormatInfo = FormatInfo {
     title: "a Tencent block trace",
     form: "`Timestamp,Offset,Size,0|1,VolumeID`",
     unit: UnitRule::Varies,
+    time: TimeRule::Varies(1_000_000_000),
     actions: false,
     units: "time in s, offset and size in 512 B sectors",
     clock: Clock::FirstRecord,
@@ -30,16 +31,23 @@ pub const INFO: FormatInfo = FormatInfo {
 };
 
 /// The parser.
-#[derive(Default)]
 pub struct Parser {
     unit: Unit,
+    /// Nanoseconds of one in a time.
+    time_ns: u64,
+}
+
+impl Default for Parser {
+    fn default() -> Parser {
+        Parser::new(&ReadAs::default())
+    }
 }
 
 impl Format for Parser {
     const INFO: &'static FormatInfo = &INFO;
 
-    fn new(how: ReadAs) -> Parser {
-        Parser { unit: how.unit }
+    fn new(how: &ReadAs) -> Parser {
+        Parser { unit: how.unit, time_ns: how.time_ns.unwrap_or(1_000_000_000) }
     }
 
     fn parse(&mut self, line: &[u8]) -> Result<Line, Reject> {
@@ -49,12 +57,11 @@ impl Format for Parser {
         }
         let exact = "a time in s with at most nine decimals";
         let time_at = cursor.at;
-        let at_ns =
-            cursor.decimal(1_000_000_000, "the time, seconds", exact).map_err(|reject| {
-                let late = reject.expected == super::cursor::TOO_LATE;
-                let expected = "a time in seconds below 2^64 ns (is it in ms or us?)";
-                if late { Reject::new(expected, time_at) } else { reject }
-            })?;
+        let at_ns = cursor.decimal(self.time_ns, "the time, seconds", exact).map_err(|reject| {
+            let late = reject.expected == super::cursor::TOO_LATE;
+            let expected = "a time in seconds below 2^64 ns (is it in ms or us?)";
+            if late { Reject::new(expected, time_at) } else { reject }
+        })?;
         cursor.comma("`,` after the time")?;
         let range = cursor.range(
             "the offset, sectors",

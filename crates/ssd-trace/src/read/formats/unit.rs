@@ -15,6 +15,15 @@ pub enum Unit {
 }
 
 impl Unit {
+    /// Bytes of one in a column whose unit is not stated; a user who says nothing means bytes.
+    pub(crate) fn bytes_of_table(self) -> u64 {
+        match self {
+            Unit::Bytes => 1,
+            Unit::Sectors => 512,
+            Unit::Pages(sectors) => 512 * u64::from(sectors),
+        }
+    }
+
     /// `range` in sectors.
     #[inline(always)]
     pub(crate) fn in_sectors(self, range: Range) -> Result<Range, Reject> {

@@ -9,8 +9,8 @@
 
 use super::cursor::TOO_LATE;
 use super::{
-    Clock, Cut, Format, FormatInfo, Line, Range, Reject, TraceFormat, UnitRule, in_sectors,
-    little_endian,
+    Clock, Cut, Format, FormatInfo, Line, Range, Reject, TimeRule, TraceFormat, UnitRule,
+    in_sectors, little_endian,
 };
 use ssd_core::host::request::Op;
 
@@ -22,6 +22,7 @@ pub const INFO: FormatInfo = FormatInfo {
     title: "a CloudPhysics vscsi trace",
     form: "little-endian records of 32 bytes (version 1) or 40 bytes (version 2)",
     unit: UnitRule::Fixed,
+    time: TimeRule::Fixed,
     actions: false,
     units: "time in us, address in 512 B sectors, length in bytes",
     clock: Clock::FirstRecord,

@@ -83,34 +83,47 @@ const LOOK_BACK: usize = 64;
 /// Time that is looked back, nanoseconds.
 const DOUBLED_WITHIN: u64 = 1_000_000;
 
+/// What is kept of a request that is looked back at.
+#[derive(Clone, Copy)]
+struct Seen {
+    at: u64,
+    sector: u64,
+    /// Sectors, operation and volume.
+    rest: u64,
+}
+
 /// Finds repeated records, as in logs of stacked devices.
-#[derive(Default)]
 pub(super) struct Doubled {
     pub(super) count: u64,
-    recent: Vec<TimedRequest>,
-    next: usize,
+    /// The last requests: request `n` is at `n` modulo [`LOOK_BACK`].
+    recent: [Seen; LOOK_BACK],
+    seen: usize,
+}
+
+impl Default for Doubled {
+    fn default() -> Doubled {
+        Doubled { count: 0, recent: [Seen { at: 0, sector: 0, rest: 0 }; LOOK_BACK], seen: 0 }
+    }
 }
 
 impl Doubled {
     pub(super) fn add(&mut self, timed: &TimedRequest) {
         let request = timed.request;
-        let length = self.recent.len();
-        let newest_first =
-            (1..=length).map(|back| self.recent[(self.next + length - back) % length]);
-        let twin = newest_first
-            .take_while(|other| timed.at.0 - other.at.0 < DOUBLED_WITHIN)
-            .map(|other| other.request)
-            .find(|other| {
-                (other.sector, other.sectors, other.op, other.volume)
-                    == (request.sector, request.sectors, request.op, request.volume)
-            });
-        self.count += u64::from(twin.is_some());
-        if length < LOOK_BACK {
-            // `next` stays 0 until the ring is full: the newest is the last.
-            self.recent.push(*timed);
-            return;
+        let rest = u64::from(request.sectors) << 32
+            | (request.op as u64) << 16
+            | u64::from(request.volume);
+        let (at, sector) = (timed.at.0, request.sector);
+        for back in 1..=self.seen.min(LOOK_BACK) {
+            let other = &self.recent[(self.seen - back) % LOOK_BACK];
+            if at - other.at >= DOUBLED_WITHIN {
+                break;
+            }
+            if other.sector == sector && other.rest == rest {
+                self.count += 1;
+                break;
+            }
         }
-        self.recent[self.next] = *timed;
-        self.next = (self.next + 1) % LOOK_BACK;
+        self.recent[self.seen % LOOK_BACK] = Seen { at, sector, rest };
+        self.seen += 1;
     }
 }

@@ -53,16 +53,27 @@ struct Bins<T> {
     width: u64,
     most: usize,
     bins: Vec<T>,
+    /// The bin used last, and when it begins: most requests arrive in the same one as the one before.
+    last: usize,
+    begins: u64,
 }
 
 impl<T: Counts> Bins<T> {
     fn new(most: usize) -> Bins<T> {
         assert!(most > 1, "one bin has no neighbour to be merged with");
-        Bins { width: 1, most, bins: Vec::new() }
+        Bins { width: 1, most, bins: Vec::new(), last: 0, begins: 0 }
     }
 
     /// The bin of a request `after` nanoseconds after the first.
+    #[inline]
     fn at(&mut self, after: u64) -> &mut T {
+        if after.wrapping_sub(self.begins) >= self.width || self.bins.is_empty() {
+            self.find(after);
+        }
+        &mut self.bins[self.last]
+    }
+
+    fn find(&mut self, after: u64) {
         while after / self.width >= self.most as u64 {
             let parts: u64 = if self.width < FINE_NS { 5 } else { 2 };
             let groups = self.bins.chunks(parts as usize);
@@ -73,7 +84,7 @@ impl<T: Counts> Bins<T> {
         while self.bins.len() <= at {
             self.bins.push(T::none());
         }
-        &mut self.bins[at]
+        (self.last, self.begins) = (at, at as u64 * self.width);
     }
 }
 
@@ -112,15 +123,15 @@ impl Counts for Column {
 pub(super) struct OverTime {
     rate: Bins<[u64; 4]>,
     map: Bins<Column>,
-    /// Pages of a row.
-    bin_pages: u64,
+    /// Pages of a row, as a power of two.
+    bin_shift: u32,
     /// Numbers of the lowest and the highest row, if there is one.
     rows: Option<(u64, u64)>,
 }
 
 impl Default for OverTime {
     fn default() -> OverTime {
-        OverTime { rate: Bins::new(RATE_BINS), map: Bins::new(COLUMNS), bin_pages: 1, rows: None }
+        OverTime { rate: Bins::new(RATE_BINS), map: Bins::new(COLUMNS), bin_shift: 0, rows: None }
     }
 }
 
@@ -136,11 +147,11 @@ impl OverTime {
         assert!(first <= last, "a request touches at least one page");
         assert!(matches!(op, Op::Read | Op::Write), "only reads and writes are mapped");
         self.hold(first, last);
-        let width = self.bin_pages;
+        let (shift, width) = (self.bin_shift, 1u64 << self.bin_shift);
         let column = &mut self.map.at(after).0;
-        for row in first / width..=last / width {
-            let from = first.max(row * width);
-            let until = last.min(row * width + (width - 1));
+        for row in first >> shift..=last >> shift {
+            let from = first.max(row << shift);
+            let until = last.min((row << shift) + (width - 1));
             column[(row % ROWS) as usize][kind(op)] += until - from + 1;
         }
     }
@@ -148,7 +159,7 @@ impl OverTime {
     /// Merges rows until those from `first` to `last` (pages) and all before are at most [`ROWS`].
     fn hold(&mut self, first: u64, last: u64) {
         loop {
-            let (a, b) = (first / self.bin_pages, last / self.bin_pages);
+            let (a, b) = (first >> self.bin_shift, last >> self.bin_shift);
             let (low, high) = self.rows.map_or((a, b), |(low, high)| (low.min(a), high.max(b)));
             if high - low < ROWS {
                 self.rows = Some((low, high));
@@ -158,7 +169,7 @@ impl OverTime {
                 self.map.bins.iter_mut().for_each(|column| column.halve(low, high));
                 self.rows = Some((low / 2, high / 2));
             }
-            self.bin_pages *= 2;
+            self.bin_shift += 1;
         }
     }
 
@@ -181,8 +192,8 @@ impl OverTime {
         };
         let map = AddressMap {
             bin_ns: self.map.width,
-            bin_pages: self.bin_pages,
-            first_page: low * self.bin_pages,
+            bin_pages: 1 << self.bin_shift,
+            first_page: low << self.bin_shift,
             reads: of(0),
             writes: of(1),
         };

@@ -35,6 +35,8 @@ pub(crate) struct Idle {
 #[derive(Clone, Copy, Default)]
 struct Window {
     index: u64,
+    /// When it ends, after the first arrival.
+    ends: u64,
     arrivals: u64,
     squares: u128,
     peak: u64,
@@ -84,9 +86,10 @@ impl Arrivals {
             self.gap(at - before);
         }
         for (window, length) in self.windows.iter_mut().zip(WINDOWS) {
-            let index = (at - first) / length;
-            if index != window.index {
-                *window = Window { index, arrivals: 0, ..window.closed() };
+            if at - first >= window.ends {
+                let index = (at - first) / length;
+                let ends = (index + 1).saturating_mul(length);
+                *window = Window { index, ends, arrivals: 0, ..window.closed() };
             }
             window.arrivals += 1;
         }

@@ -25,7 +25,7 @@ pub(crate) fn sample(format: TraceFormat) -> Sample {
 
 /// Of every format of text.
 pub(crate) fn texts() -> Vec<TextSample> {
-    [from_alibaba_to_fio(), others(), from_fiu()].concat()
+    [from_alibaba_to_fio(), others(), from_fiu(), of_tools()].concat()
 }
 
 fn from_alibaba_to_fio() -> Vec<TextSample> {
@@ -113,6 +113,55 @@ fn from_fiu() -> Vec<TextSample> {
             TraceFormat::Tencent,
             "1538323200,16,8,1,1283\n1538323201,1,2,0,1283\n",
             vec![(0, Write, 16, 8), (1_000_000_000, Read, 1, 2)],
+        ),
+    ]
+}
+
+fn of_tools() -> Vec<TextSample> {
+    use Op::{Flush, Read, Trim, Write};
+    vec![
+        (
+            TraceFormat::Biosnoop,
+            "TIME(s)     COMM           PID     DISK      T SECTOR     BYTES   LAT(ms)\n\
+             0.000004    jbd2/sda 1 x   413     sda       W 16         4096       0.74\n\
+             1.5         a              7       sda       R 1          1024       0.10\n",
+            vec![(0, Write, 16, 8), (1_499_996_000, Read, 1, 2)],
+        ),
+        (
+            TraceFormat::Hfplayer,
+            "#DUMP_OFFSET.I,ELAPSED_USECS.D,CMD.S,LUN_SSID.I,LBA.I,NBLKS.I,LATENCY_USECS.D\n\
+             4124,50,WR_IN,6,16,8,200\n4130,60.5,WR_OUT,6,16,8,200\n4152,100.25,RD,6,1,2,200\n",
+            vec![(0, Write, 16, 8), (50_250, Read, 1, 2)],
+        ),
+        (
+            TraceFormat::Libcachesim,
+            "1,5633,2a,4096,16\n1,5634,28,1024,1\n",
+            vec![(0, Write, 16, 8), (1_000_000_000, Read, 1, 2)],
+        ),
+        (
+            TraceFormat::Midas,
+            "0.146559796 1 2 4096\n0.5 0 3 8192\n1.25 3 2 4096\n",
+            vec![
+                (146_559_796, Write, 16, 8),
+                (500_000_000, Read, 24, 16),
+                (1_250_000_000, Trim, 16, 8),
+            ],
+        ),
+        (
+            TraceFormat::Tracepoint,
+            "# tracer: nop\n#\n\
+             a b-7  [001] d..1.  10.000000100: block_bio_queue: 8,0 WS 16 + 8 [a b]\n\
+             a b-7  [001] d..1.  10.000000200: block_rq_issue: 8,0 WS 4096 () 16 + 8 none,0,0 [a b]\n\
+             c-8    [000] .....  10.2: sched_switch: prev_comm=c\n\
+             c-8    [000] .....  10.25: block_bio_queue: 8,0 FF 18446744073709551615 + 0 [c]\n\
+             c 8 [000] 10.500000100: block:block_bio_queue: 8,0 RA 1 + 2 [c]\n",
+            vec![(0, Write, 16, 8), (249_999_900, Flush, 0, 0), (500_000_000, Read, 1, 2)],
+        ),
+        (
+            TraceFormat::Wiscsee,
+            "7 D write 8192 4096 0.0000001 0 True\n7 C write 8192 4096 0.2 0 True\n\
+             7 D read 512 1024 0.5 0.1 False\n",
+            vec![(0, Write, 16, 8), (499_999_900, Read, 1, 2)],
         ),
     ]
 }

@@ -1,0 +1,79 @@
+//! Formats that are tables with constant columns: ready mappings.
+
+use super::Mapping;
+use super::lines::{Table, Units};
+use crate::read::formats::{Format, FormatInfo, Line, ReadAs, Reject, TimeRule};
+use std::marker::PhantomData;
+
+/// What is particular to such a format.
+pub trait Known {
+    /// Its description.
+    const INFO: &'static FormatInfo;
+    /// Its mapping, as `--columns` takes it.
+    const COLUMNS: &'static str;
+    /// The column whose cells may have blanks in them.
+    const SPARE: Option<&'static str> = None;
+
+    /// A row of length 0 is no request.
+    const EMPTY: bool = false;
+
+    /// What a line of a request or an event has to be, beyond what the mapping asks of it.
+    ///
+    /// # Errors
+    /// [`Reject`] says what was expected and where.
+    fn check(_line: &[u8]) -> Result<(), Reject> {
+        Ok(())
+    }
+}
+
+/// The parser of such a format.
+pub struct Mapped<K> {
+    table: Table,
+    known: PhantomData<K>,
+}
+
+impl<K: Known> Mapped<K> {
+    fn with(time_ns: Option<u64>) -> Mapped<K> {
+        let mut mapping = Mapping::parse(K::COLUMNS).expect("a constant");
+        if let (TimeRule::Varies(_), Some(said), Some(column)) =
+            (K::INFO.time, time_ns, &mut mapping.time)
+        {
+            column.unit = Some(said);
+        }
+        let units = Units { time_ns: None, bytes: 1 };
+        let mut table = Table::new(mapping, units, K::SPARE);
+        table.empty = K::EMPTY;
+        Mapped { table, known: PhantomData }
+    }
+}
+
+impl<K: Known> Default for Mapped<K> {
+    fn default() -> Mapped<K> {
+        Mapped::with(None)
+    }
+}
+
+impl<K: Known> Format for Mapped<K> {
+    const INFO: &'static FormatInfo = K::INFO;
+
+    fn new(how: &ReadAs) -> Mapped<K> {
+        Mapped::with(how.time_ns)
+    }
+
+    fn parse(&mut self, line: &[u8]) -> Result<Line, Reject> {
+        let parsed = self.table.parse(line)?;
+        if !matches!(parsed, Line::Blank | Line::Header) {
+            K::check(line)?;
+        }
+        Ok(parsed)
+    }
+
+    fn volume_name(&self, volume: u64) -> String {
+        self.table.volume_name(volume)
+    }
+
+    fn understood(_line: &[u8]) -> usize {
+        // A mapping accepts many a line of other formats in part.
+        0
+    }
+}

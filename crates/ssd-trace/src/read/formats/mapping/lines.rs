@@ -1,0 +1,456 @@
+//! Lines of text as a mapping says: cells between separators, in quotes or not, below names or not.
+
+use super::ops::Meaning;
+use super::{Column, Mapping, Operation, Place, SEPARATORS, Size, values};
+use crate::read::formats::{Event, Line, Range, Reject, in_sectors};
+use ssd_core::host::request::Op;
+use std::ops::Range as Span;
+
+/// Most different names of volumes.
+const MOST_NAMES: usize = 65_536;
+/// The order in which separators are tried: a comma may be a part of a number, and a colon of a time.
+const TRIED: [u8; 5] = [b'\t', b';', b'|', b',', b' '];
+
+/// The columns of a mapping, by their number from 0, or from 1 at the end if negative.
+#[derive(Clone, Copy, Debug)]
+struct Columns {
+    time: Option<i32>,
+    op: Option<i32>,
+    offset: i32,
+    size: Option<i32>,
+    volume: Option<i32>,
+    event: Option<i32>,
+}
+
+/// Units that are not stated in the mapping.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Units {
+    /// Nanoseconds of one in a time.
+    pub(crate) time_ns: Option<u64>,
+    /// Bytes of one in an address or length.
+    pub(crate) bytes: u64,
+}
+
+/// Reads the lines of one file.
+pub(crate) struct Table {
+    mapping: Mapping,
+    units: Units,
+    /// A column whose cells may have blanks in them, where blanks separate: what is behind it is counted
+    /// from the end.
+    spare: Option<&'static str>,
+    /// A row of length 0 is no request.
+    pub(super) empty: bool,
+    separator: Option<u8>,
+    columns: Option<Columns>,
+    cells: Vec<Span<usize>>,
+    /// Lines above, blank ones excluded.
+    lines: usize,
+    /// A line of cells was read, or names.
+    started: bool,
+    names: Vec<Vec<u8>>,
+    last_name: usize,
+}
+
+impl Table {
+    pub(crate) fn new(mapping: Mapping, units: Units, spare: Option<&'static str>) -> Table {
+        let named = mapping.places().iter().any(|(_, place)| matches!(place, Place::Named(_)));
+        let mut table = Table {
+            separator: mapping.separator,
+            columns: None,
+            mapping,
+            units,
+            spare,
+            empty: false,
+            cells: Vec::new(),
+            lines: 0,
+            started: false,
+            names: Vec::new(),
+            last_name: 0,
+        };
+        if !named {
+            table.columns = table.resolved(&[]);
+        }
+        table
+    }
+
+    pub(crate) fn parse(&mut self, line: &[u8]) -> Result<Line, Reject> {
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        if line.trim_ascii().is_empty() {
+            return Ok(Line::Blank);
+        }
+        self.lines += 1;
+        if self.lines <= self.mapping.skip {
+            return Ok(Line::Header);
+        }
+        let comment = line.trim_ascii_start().starts_with(b"#");
+        let Some(columns) = self.columns else {
+            let found = self.header(line);
+            return if found || comment { Ok(Line::Header) } else { Err(self.no_names()) };
+        };
+        if comment {
+            return Ok(Line::Header);
+        }
+        if self.separator.is_none() {
+            self.separator = Some(self.separator_of(line, &columns));
+        }
+        self.cut(line);
+        let parsed = self.record(line, columns);
+        if parsed.is_err() && !self.started && self.is_names(line, columns) {
+            self.started = true;
+            return Ok(Line::Header);
+        }
+        self.started |= parsed.is_ok();
+        parsed
+    }
+
+    pub(crate) fn volume_name(&self, volume: u64) -> String {
+        let name = usize::try_from(volume).ok().and_then(|at| self.names.get(at));
+        name.map_or_else(
+            || volume.to_string(),
+            |name| String::from_utf8_lossy(name).escape_debug().to_string(),
+        )
+    }
+
+    fn no_names(&self) -> Reject {
+        let wanted = self.mapping.places();
+        let names = wanted.iter().filter_map(|(_, place)| match place {
+            Place::Named(name) => Some(format!("{name:?}")),
+            _ => None,
+        });
+        let names: Vec<String> = names.collect();
+        Reject::new(format!("a line with the names of columns {}", names.join(", ")), 0)
+    }
+
+    /// Whether `line` has the names of the mapping; then the columns are known.
+    fn header(&mut self, line: &[u8]) -> bool {
+        let start = line.iter().position(|byte| !matches!(byte, b'#' | b' ' | b'\t')).unwrap_or(0);
+        let tried: Vec<u8> = self.mapping.separator.map_or(TRIED.to_vec(), |byte| vec![byte]);
+        for separator in tried {
+            self.separator = Some(separator);
+            self.cut(&line[start..]);
+            let cells: Vec<Vec<u8>> =
+                self.cells.iter().map(|span| cell(&line[start..], span).to_vec()).collect();
+            self.columns = self.resolved(&cells);
+            if self.columns.is_some() {
+                self.started = true;
+                return true;
+            }
+        }
+        self.separator = self.mapping.separator;
+        false
+    }
+
+    /// The numbers of the columns in a table with these names; `None` if one has no such name.
+    fn resolved(&self, names: &[Vec<u8>]) -> Option<Columns> {
+        let spare = self.spare.and_then(|spare| names.iter().position(|name| is_name(name, spare)));
+        let number = |place: &Place| match place {
+            Place::At(number) if *number > 0 => Some(number - 1),
+            Place::At(number) => Some(*number),
+            Place::Named(wanted) => {
+                let at = names.iter().position(|name| is_name(name, wanted))?;
+                let behind = self.separator == Some(b' ') && spare.is_some_and(|spare| at > spare);
+                let number = if behind { at as i64 - names.len() as i64 } else { at as i64 };
+                i32::try_from(number).ok()
+            }
+            Place::Bytes(..) => None,
+        };
+        let optional = |place: Option<&Place>| match place {
+            None => Some(None),
+            Some(place) => number(place).map(Some),
+        };
+        let Mapping { time, op, offset, size, volume, event, .. } = &self.mapping;
+        Some(Columns {
+            time: optional(time.as_ref().map(|column| &column.place))?,
+            op: optional(match op {
+                Operation::Of(place) => Some(place),
+                Operation::Always(_) => None,
+            })?,
+            offset: number(&offset.place)?,
+            size: optional(match size {
+                Size::Of(column) => Some(&column.place),
+                Size::Always(_) => None,
+            })?,
+            volume: optional(volume.as_ref())?,
+            event: optional(event.as_ref().map(|(place, _)| place))?,
+        })
+    }
+
+    /// The first separator that cuts `line` into as many cells as the mapping needs.
+    fn separator_of(&mut self, line: &[u8], columns: &Columns) -> u8 {
+        let all = [
+            columns.time,
+            columns.op,
+            Some(columns.offset),
+            columns.size,
+            columns.volume,
+            columns.event,
+        ];
+        let needed = all.iter().flatten().map(|&at| if at < 0 { -at } else { at + 1 }).max();
+        let needed = usize::try_from(needed.unwrap_or(1)).unwrap_or(1);
+        for separator in TRIED {
+            self.separator = Some(separator);
+            self.cut(line);
+            if self.cells.len() >= needed {
+                return separator;
+            }
+        }
+        b' '
+    }
+
+    /// Finds the cells of `line`.
+    fn cut(&mut self, line: &[u8]) {
+        self.cells.clear();
+        let separator = self.separator.unwrap_or(b' ');
+        let mut at = 0;
+        loop {
+            while separator == b' ' && line.get(at).is_some_and(|byte| matches!(byte, b' ' | b'\t'))
+            {
+                at += 1;
+            }
+            if separator == b' ' && at == line.len() {
+                return;
+            }
+            let end = end_of_cell(line, at, separator);
+            self.cells.push(at..end);
+            if end >= line.len() {
+                return;
+            }
+            at = end + 1;
+        }
+    }
+
+    /// The cell of a column, without blanks and quotes around it, and where it begins.
+    fn cell<'l>(
+        &self,
+        line: &'l [u8],
+        column: i32,
+        what: &'static str,
+    ) -> Result<(&'l [u8], usize), Reject> {
+        let count = self.cells.len();
+        let at = if column < 0 {
+            count.checked_sub(column.unsigned_abs() as usize)
+        } else {
+            Some(column as usize)
+        };
+        let span = at.and_then(|at| self.cells.get(at));
+        let span = span.ok_or_else(|| {
+            let number = if column < 0 { column } else { column + 1 };
+            let separator = self.separator.unwrap_or(b' ');
+            let name = SEPARATORS
+                .iter()
+                .find(|&&(_, byte)| byte == separator)
+                .map_or("", |&(name, _)| name);
+            Reject::new(
+                format!("{what} in column {number} (separator={name}, {count} columns)"),
+                line.len(),
+            )
+        })?;
+        Ok((cell(line, span), span.start))
+    }
+
+    fn record(&mut self, line: &[u8], columns: Columns) -> Result<Line, Reject> {
+        if let (Some(at), Some((_, word))) = (columns.event, &self.mapping.event) {
+            let (event, _) = self.cell(line, at, "the kind of event")?;
+            if !event.eq_ignore_ascii_case(word.as_bytes()) {
+                return Ok(other(event));
+            }
+        }
+        let (op, flags) = match (columns.op, &self.mapping.op) {
+            (Some(at), _) => {
+                let (word, start) = self.cell(line, at, "the operation")?;
+                match self.mapping.words.meaning(word) {
+                    Some(Meaning::Request(op, flags)) => (op, flags),
+                    Some(Meaning::Ignored) => return Ok(other(word)),
+                    None => return Err(unknown_op(word, start)),
+                }
+            }
+            (None, Operation::Always(op)) => (*op, 0),
+            (None, Operation::Of(_)) => unreachable!("its column is resolved"),
+        };
+        let at_ns = self.time(line, columns.time)?;
+        let volume = columns.volume.map_or(Ok(0), |at| self.volume(line, at))?;
+        if op == Op::Flush {
+            return Ok(flush(at_ns, volume, flags));
+        }
+        let range = self.range(line, &columns)?;
+        if self.empty && range.length == 0 {
+            return Ok(Line::Dataless);
+        }
+        request(&self.mapping, self.units, (at_ns, volume, op, flags), range)
+    }
+
+    /// Nanoseconds.
+    fn time(&self, line: &[u8], column: Option<i32>) -> Result<u64, Reject> {
+        let (Some(at), Some(Column { unit, .. })) = (column, &self.mapping.time) else {
+            return Ok(0);
+        };
+        let (text, start) = self.cell(line, at, "the time")?;
+        let Some(unit) = unit.or(self.units.time_ns) else {
+            let expected = "a unit for the time, such as time=1:us or --time-unit us";
+            return Err(Reject::new(expected, start));
+        };
+        values::time(text, unit).map_err(|expected| Reject::new(expected, start))
+    }
+
+    /// Address and length, in their units.
+    fn range(&self, line: &[u8], columns: &Columns) -> Result<Range, Reject> {
+        let whole = |at: i32, what: &'static str, expected: &'static str| {
+            let (text, start) = self.cell(line, at, what)?;
+            let value = values::whole(text, expected);
+            value.map(|value| (value, start)).map_err(|expected| Reject::new(expected, start))
+        };
+        let (start, start_at) = whole(columns.offset, "the offset", "the offset, a whole number")?;
+        let (length, length_at) = match (columns.size, &self.mapping.size) {
+            (Some(at), _) => whole(at, "the size", "the size, a whole number")?,
+            (None, Size::Always(bytes)) => (*bytes, start_at),
+            (None, Size::Of(_)) => unreachable!("its column is resolved"),
+        };
+        Ok(Range { start, length, start_at, length_at })
+    }
+
+    /// The number in the cell, or that of the name in it.
+    fn volume(&mut self, line: &[u8], column: i32) -> Result<u64, Reject> {
+        let (text, start) = self.cell(line, column, "the volume")?;
+        if self.names.is_empty()
+            && let Ok(number) = values::whole(text, "")
+        {
+            return Ok(number);
+        }
+        if self.names.get(self.last_name).is_some_and(|name| name == text) {
+            return Ok(self.last_name as u64);
+        }
+        let known = self.names.iter().position(|name| name == text);
+        if known.is_none() && self.names.len() == MOST_NAMES {
+            return Err(Reject::new("at most 65536 names of volumes", start));
+        }
+        self.last_name = known.unwrap_or_else(|| {
+            self.names.push(text.to_vec());
+            self.names.len() - 1
+        });
+        Ok(self.last_name as u64)
+    }
+
+    /// Whether no cell that has to be a number begins like one: names of columns above a table.
+    fn is_names(&self, line: &[u8], columns: Columns) -> bool {
+        let numbers = [columns.time, Some(columns.offset), columns.size];
+        numbers.into_iter().flatten().all(|at| {
+            let found = self.cell(line, at, "");
+            found.is_ok_and(|(text, _)| {
+                text.first().is_some_and(|byte| !b"0123456789+-.".contains(byte))
+            })
+        })
+    }
+}
+
+/// Whether a cell of a header is the name `wanted`; a type behind a dot, as in `LBA.I`, does not matter.
+fn is_name(cell: &[u8], wanted: &str) -> bool {
+    let wanted = wanted.as_bytes();
+    let typed = matches!(cell, [.., b'.', kind] if kind.is_ascii_alphabetic());
+    cell.eq_ignore_ascii_case(wanted)
+        || (typed && cell[..cell.len() - 2].eq_ignore_ascii_case(wanted))
+}
+
+/// The bytes of a cell, without blanks and quotes around it.
+fn cell<'l>(line: &'l [u8], span: &Span<usize>) -> &'l [u8] {
+    let text = line[span.clone()].trim_ascii();
+    match text {
+        [b'"', inner @ .., b'"'] => inner.trim_ascii(),
+        _ => text,
+    }
+}
+
+/// Where the cell that begins at `at` ends: at a separator outside of quotes, or with the line.
+fn end_of_cell(line: &[u8], at: usize, separator: u8) -> usize {
+    let rest = &line[at..];
+    let blank = |byte: u8| byte == separator || (separator == b' ' && byte == b'\t');
+    let mut from = 0;
+    let lead = rest.iter().take_while(|byte| **byte == b' ' && separator != b' ').count();
+    if rest.get(lead) == Some(&b'"') {
+        // Two quotes in quotes are one of the text, and need no care here: they end and begin.
+        let closing = rest[lead + 1..].iter().position(|byte| *byte == b'"');
+        from = closing.map_or(0, |length| lead + length + 2);
+        while from > 0 && rest.get(from) == Some(&b'"') {
+            let next = rest[from + 1..].iter().position(|byte| *byte == b'"');
+            from = next.map_or(rest.len(), |length| from + length + 2);
+        }
+    }
+    let from = from.min(rest.len());
+    rest[from..]
+        .iter()
+        .position(|&byte| blank(byte))
+        .map_or(line.len(), |length| at + from + length)
+}
+
+fn unknown_op(word: &[u8], at: usize) -> Reject {
+    let number = !word.is_empty() && word.iter().all(u8::is_ascii_digit);
+    let how = if number {
+        "numbers need their meaning, such as read=0,write=1"
+    } else {
+        "other words need their meaning, such as read=RD,write=WR,ignore=X"
+    };
+    Reject::new(format!("an operation, such as R, W or read ({how})"), at)
+}
+
+/// An event that is no request.
+fn other(word: &[u8]) -> Line {
+    Line::Other(word.first().copied().unwrap_or(b'?') & 127)
+}
+
+pub(super) fn flush(at_ns: u64, volume: u64, flags: u8) -> Line {
+    Line::Event(Event { at_ns, volume, sector: 0, sectors: 0, op: Op::Flush, flags, stream: 0 })
+}
+
+/// The request of a range in the units of a mapping.
+pub(super) fn request(
+    mapping: &Mapping,
+    units: Units,
+    (at_ns, volume, op, flags): (u64, u64, Op, u8),
+    range: Range,
+) -> Result<Line, Reject> {
+    let unit_of_size = match &mapping.size {
+        Size::Of(column) => column.unit.unwrap_or(units.bytes),
+        Size::Always(_) => 1,
+    };
+    let unit_of_offset = mapping.offset.unit.unwrap_or(units.bytes);
+    let start = sectors(range.start, unit_of_offset, range.start_at, "an offset")?;
+    let length = sectors(range.length, unit_of_size, range.length_at, "a length")?;
+    in_sectors(at_ns, volume, op, flags, Range { start, length, ..range })
+}
+
+/// `value` units of `unit` bytes, in sectors.
+fn sectors(value: u64, unit: u64, at: usize, what: &str) -> Result<u64, Reject> {
+    if unit == 1 {
+        if value.is_multiple_of(512) {
+            return Ok(value / 512);
+        }
+        return Err(Reject::new(
+            format!("{what} in bytes, a multiple of 512 (is it in another unit?)"),
+            at,
+        ));
+    }
+    value
+        .checked_mul(unit / 512)
+        .ok_or_else(|| Reject::new(format!("{what} below sector 2^64"), at))
+}
+
+/// The cells of a line of names, as the first separator that makes several cuts it.
+pub(crate) fn cells_of(line: &[u8]) -> Vec<String> {
+    let start = line.iter().position(|byte| !matches!(byte, b'#' | b' ' | b'\t')).unwrap_or(0);
+    let line = line[start..].trim_ascii_end();
+    for separator in TRIED {
+        let (mut at, mut cells) = (0, Vec::new());
+        while at <= line.len() {
+            while separator == b' ' && line.get(at).is_some_and(|byte| matches!(byte, b' ' | b'\t'))
+            {
+                at += 1;
+            }
+            let end = end_of_cell(line, at, separator);
+            cells.push(String::from_utf8_lossy(cell(line, &(at..end))).into_owned());
+            at = end + 1;
+        }
+        if cells.len() > 2 {
+            return cells;
+        }
+    }
+    Vec::new()
+}

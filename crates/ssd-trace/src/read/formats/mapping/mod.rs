@@ -1,0 +1,340 @@
+//! A mapping of columns: which column of a table holds which field of a request, and in which unit.
+//!
+//! Written as `time=2:us,op=3,offset=5:512B,size=4` (`workload.columns`), read here; `lines` applies it to
+//! lines of text, `binary` to fixed records. The formats `table` and `records` have it from the user, ready
+//! mappings from their file.
+
+pub(super) mod binary;
+pub(super) mod known;
+pub(super) mod lines;
+mod ops;
+mod values;
+
+pub(crate) use lines::cells_of;
+pub(super) use ops::Words;
+pub use values::Number;
+pub(crate) use values::is_rounded;
+
+use ssd_core::config::text::quantity::SIZE;
+use ssd_core::host::request::Op;
+
+/// What messages show as an example.
+const EXAMPLE: &str = "time=1:us,op=2,offset=3:512B,size=4";
+/// The names that may stand before `=`.
+const KEYS: [&str; 14] = [
+    "time",
+    "op",
+    "offset",
+    "size",
+    "volume",
+    "event",
+    "read",
+    "write",
+    "discard",
+    "flush",
+    "ignore",
+    "separator",
+    "skip",
+    "record",
+];
+/// Longest record, bytes.
+const LONGEST_RECORD: usize = 4096;
+/// Most of them.
+const MOST_SKIPPED: usize = 1 << 20;
+/// Units of times, nanoseconds.
+pub(crate) const TIME_UNITS: [(&str, u64); 5] =
+    [("ns", 1), ("100ns", 100), ("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000)];
+/// Words for separators, and the byte; blanks and tabs in any number are `blanks`.
+const SEPARATORS: [(&str, u8); 6] = [
+    ("comma", b','),
+    ("semicolon", b';'),
+    ("tab", b'\t'),
+    ("bar", b'|'),
+    ("colon", b':'),
+    ("blanks", b' '),
+];
+
+/// Where a value stands.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Place {
+    /// The column of this number, from 1; from the end if negative.
+    At(i32),
+    /// The column under this name.
+    Named(String),
+    /// A number in a binary record.
+    Bytes(Number, usize),
+}
+
+/// A column with the size of one of its unit, nanoseconds or bytes; `None` if that is not stated.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Column {
+    pub(crate) place: Place,
+    pub(crate) unit: Option<u64>,
+}
+
+/// Where the operation is from.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Operation {
+    Of(Place),
+    Always(Op),
+}
+
+/// Where the length is from.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Size {
+    Of(Column),
+    /// Bytes.
+    Always(u64),
+}
+
+/// Which column is which.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Mapping {
+    /// As it was written.
+    pub(crate) text: String,
+    /// Bytes of a binary record; `None`: lines of text.
+    pub(crate) record: Option<usize>,
+    /// Lines before the first that counts.
+    pub(crate) skip: usize,
+    pub(crate) separator: Option<u8>,
+    /// `None`: everything arrives at time 0, in the order of the file.
+    pub(crate) time: Option<Column>,
+    pub(crate) op: Operation,
+    pub(crate) offset: Column,
+    pub(crate) size: Size,
+    pub(crate) volume: Option<Place>,
+    /// Only lines with this word in this column are requests.
+    pub(crate) event: Option<(Place, String)>,
+    pub(crate) words: Words,
+}
+
+/// The parts of a mapping while it is read.
+#[derive(Default)]
+struct Parts<'a> {
+    said: Vec<(&'a str, &'a str)>,
+}
+
+impl<'a> Parts<'a> {
+    fn of(text: &'a str) -> Result<Parts<'a>, String> {
+        let mut parts = Parts::default();
+        for part in split(text) {
+            let part = part.trim();
+            let Some((key, value)) = part.split_once('=') else {
+                return Err(format!("{part:?}: expected FIELD=COLUMN, as in {EXAMPLE}"));
+            };
+            let (key, value) = (key.trim(), value.trim());
+            if !KEYS.contains(&key) {
+                let near = ssd_core::config::text::error::did_you_mean(key, KEYS);
+                return Err(format!(
+                    "{key:?} is no field; expected one of {}{near}",
+                    KEYS.join(", ")
+                ));
+            }
+            if parts.said.iter().any(|&(other, _)| other == key) {
+                return Err(format!("{key} is given twice; keep one of them"));
+            }
+            if value.is_empty() {
+                return Err(format!("{key} names no column, as in {EXAMPLE}"));
+            }
+            parts.said.push((key, value));
+        }
+        Ok(parts)
+    }
+
+    fn get(&self, key: &str) -> Option<&'a str> {
+        self.said.iter().find(|&&(other, _)| other == key).map(|&(_, value)| value)
+    }
+
+    fn number(&self, key: &str, most: usize) -> Result<Option<usize>, String> {
+        let Some(text) = self.get(key) else { return Ok(None) };
+        let number = text.parse().ok().filter(|number| (1..=most).contains(number));
+        number.map(Some).ok_or_else(|| format!("{key}={text}: expected a number from 1 to {most}"))
+    }
+
+    fn column(&self, key: &str, units: fn(&str) -> Option<u64>) -> Result<Option<Column>, String> {
+        let Some(text) = self.get(key) else { return Ok(None) };
+        let (place, unit) = match text.rsplit_once(':') {
+            Some((place, unit)) if !text.ends_with('"') => {
+                let worth = units(unit.trim()).ok_or_else(|| wrong_unit(key, unit))?;
+                (place, Some(worth))
+            }
+            _ => (text, None),
+        };
+        Ok(Some(Column { place: place_of(key, place)?, unit }))
+    }
+
+    fn place(&self, key: &str) -> Result<Option<Place>, String> {
+        self.get(key).map(|text| place_of(key, text)).transpose()
+    }
+}
+
+fn wrong_unit(key: &str, unit: &str) -> String {
+    let expected = if key == "time" {
+        "ns, 100ns, us, ms or s"
+    } else {
+        "B, sectors, or a size that is a multiple of 512 bytes, such as 512B or 4KiB"
+    };
+    format!("{key}: {unit:?} is no unit; expected {expected}")
+}
+
+/// Nanoseconds of a unit of time.
+pub(crate) fn time_unit(text: &str) -> Option<u64> {
+    TIME_UNITS.iter().find(|&&(name, _)| name == text).map(|&(_, worth)| worth)
+}
+
+/// Bytes of a unit of addresses.
+fn size_unit(text: &str) -> Option<u64> {
+    match text {
+        "B" | "bytes" => Some(1),
+        "sectors" => Some(512),
+        _ => size_of(text).filter(|size| *size <= 1 << 30),
+    }
+}
+
+/// A size that is a multiple of a sector.
+fn size_of(text: &str) -> Option<u64> {
+    let (bytes, exact) = SIZE.read(text).ok()?;
+    let bytes = u64::try_from(bytes).ok()?;
+    (exact && bytes > 0 && bytes.is_multiple_of(512)).then_some(bytes)
+}
+
+/// The parts between commas outside of quotes.
+fn split(text: &str) -> Vec<&str> {
+    let mut quoted = false;
+    text.split(|letter: char| {
+        quoted ^= letter == '"';
+        letter == ',' && !quoted
+    })
+    .collect()
+}
+
+fn place_of(key: &str, text: &str) -> Result<Place, String> {
+    let text = text.trim();
+    if let Some((kind, at)) = text.split_once('@') {
+        let kind = Number::named(kind);
+        let at = at.parse::<usize>().ok().filter(|at| *at < LONGEST_RECORD);
+        return kind.zip(at).map(|(kind, at)| Place::Bytes(kind, at)).ok_or_else(|| {
+            format!(
+                "{key}={text}: expected TYPE@BYTE, such as u64@8: a type of {}",
+                Number::names()
+            )
+        });
+    }
+    if let Ok(number) = text.parse::<i32>() {
+        return if number == 0 || number.unsigned_abs() > 1000 {
+            Err(format!("{key}={text}: columns are numbered from 1, or from -1 at the end"))
+        } else {
+            Ok(Place::At(number))
+        };
+    }
+    let name =
+        text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(text).trim();
+    if name.is_empty() {
+        return Err(format!("{key} names no column, as in {EXAMPLE}"));
+    }
+    Ok(Place::Named(name.to_owned()))
+}
+
+impl Mapping {
+    /// Reads a mapping.
+    ///
+    /// # Errors
+    /// What is wrong with it, without its key.
+    pub fn parse(text: &str) -> Result<Mapping, String> {
+        let parts = Parts::of(text)?;
+        let missing = |key: &str| format!("{key} is missing; give it, as in {EXAMPLE}");
+        let op = match parts.get("op").ok_or_else(|| missing("op"))? {
+            "read" => Operation::Always(Op::Read),
+            "write" => Operation::Always(Op::Write),
+            "discard" => Operation::Always(Op::Trim),
+            column => Operation::Of(place_of("op", column)?),
+        };
+        let constant = parts.get("size").filter(|text| text.parse::<i64>().is_err());
+        let size = match constant.and_then(size_of) {
+            Some(bytes) => Size::Always(bytes),
+            None => Size::Of(parts.column("size", size_unit)?.ok_or_else(|| missing("size"))?),
+        };
+        let event = match parts.get("event").map(|text| text.rsplit_once(':').ok_or(text)) {
+            None => None,
+            Some(Ok((column, word))) => Some((place_of("event", column)?, word.trim().to_owned())),
+            Some(Err(text)) => {
+                return Err(format!("event={text}: expected COLUMN:WORD, such as event=2:D"));
+            }
+        };
+        let separator = match parts.get("separator") {
+            None => None,
+            Some(word) => Some(separator(word)?),
+        };
+        let mapping = Mapping {
+            text: text.to_owned(),
+            record: parts.number("record", LONGEST_RECORD)?,
+            skip: parts.number("skip", MOST_SKIPPED)?.unwrap_or(0),
+            separator,
+            time: parts.column("time", time_unit)?,
+            op,
+            offset: parts.column("offset", size_unit)?.ok_or_else(|| missing("offset"))?,
+            size,
+            volume: parts.place("volume")?,
+            event,
+            words: Words::of(|key| parts.get(key))?,
+        };
+        mapping.check()?;
+        Ok(mapping)
+    }
+
+    /// What is read, by the name of its field.
+    pub(crate) fn places(&self) -> Vec<(&'static str, &Place)> {
+        let mut all = Vec::new();
+        all.extend(self.time.as_ref().map(|column| ("time", &column.place)));
+        if let Operation::Of(place) = &self.op {
+            all.push(("op", place));
+        }
+        all.push(("offset", &self.offset.place));
+        if let Size::Of(column) = &self.size {
+            all.push(("size", &column.place));
+        }
+        all.extend(self.volume.as_ref().map(|place| ("volume", place)));
+        all.extend(self.event.as_ref().map(|(place, _)| ("event", place)));
+        all
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let places = self.places();
+        for (number, (key, place)) in places.iter().enumerate() {
+            if let Some((other, _)) = places[..number].iter().find(|(_, other)| other == place) {
+                return Err(format!("{other} and {key} name the same column; each needs its own"));
+            }
+            match (place, self.record) {
+                (Place::Bytes(kind, at), Some(record)) if at + kind.bytes() > record => {
+                    return Err(format!("{key} ends behind the record of {record} bytes"));
+                }
+                (Place::Bytes(..), None) => {
+                    return Err(format!(
+                        "{key} is a place in a binary record; give its length, such as record=24"
+                    ));
+                }
+                (Place::At(_) | Place::Named(_), Some(_)) => {
+                    return Err(format!("{key} needs a place in the record, such as {key}=u64@8"));
+                }
+                _ => {}
+            }
+        }
+        if self.record.is_some()
+            && (self.separator.is_some() || self.event.is_some() || self.skip > 0)
+        {
+            return Err(
+                "separator, event and skip are for lines of text, record for binary records"
+                    .to_owned(),
+            );
+        }
+        Ok(())
+    }
+}
+
+fn separator(word: &str) -> Result<u8, String> {
+    let found = SEPARATORS.iter().find(|&&(name, _)| name == word).map(|&(_, byte)| byte);
+    found.ok_or_else(|| {
+        let names: Vec<&str> = SEPARATORS.iter().map(|&(name, _)| name).collect();
+        format!("separator={word}: expected one of {}", names.join(", "))
+    })
+}

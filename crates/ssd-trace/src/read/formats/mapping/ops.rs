@@ -1,0 +1,98 @@
+//! Words for operations.
+
+use crate::read::formats::block_event::{Rwbs, Verb};
+use ssd_core::host::request::Op;
+
+/// What a word says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Meaning {
+    /// An operation, and the flags of its request.
+    Request(Op, u8),
+    /// No request.
+    Ignored,
+}
+
+/// Words that everybody knows, in lower case. Numbers are not among them: 0 is a read in some files, a
+/// write in others.
+const KNOWN: [(Op, &[&str]); 4] = [
+    (Op::Read, &["r", "read", "rd", "reads", "diskread", "read10"]),
+    (Op::Write, &["w", "write", "wr", "writes", "diskwrite", "write10"]),
+    (Op::Trim, &["d", "discard", "trim", "unmap", "deallocate"]),
+    (Op::Flush, &["f", "flush", "sync", "datasync", "fsync", "diskflush"]),
+];
+
+/// The words of a mapping.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Words {
+    given: Vec<(String, Meaning)>,
+}
+
+impl Words {
+    /// `value` has the words of a key, with `|` between them.
+    pub(super) fn of<'a>(value: impl Fn(&str) -> Option<&'a str>) -> Result<Words, String> {
+        let mut given: Vec<(String, Meaning)> = Vec::new();
+        for (key, meaning) in [
+            ("read", Meaning::Request(Op::Read, 0)),
+            ("write", Meaning::Request(Op::Write, 0)),
+            ("discard", Meaning::Request(Op::Trim, 0)),
+            ("flush", Meaning::Request(Op::Flush, 0)),
+            ("ignore", Meaning::Ignored),
+        ] {
+            for word in value(key).into_iter().flat_map(|text| text.split('|')) {
+                let word = word.trim().to_ascii_lowercase();
+                if given.iter().any(|(other, _)| *other == word) {
+                    return Err(format!("the word {word:?} has two meanings; keep one of them"));
+                }
+                given.push((word, meaning));
+            }
+        }
+        Ok(Words { given })
+    }
+
+    /// The meaning of a word; `None` if it has none.
+    pub(crate) fn meaning(&self, word: &[u8]) -> Option<Meaning> {
+        let given =
+            self.given.iter().find(|(known, _)| known.as_bytes().eq_ignore_ascii_case(word));
+        if let Some(&(_, meaning)) = given {
+            return Some(meaning);
+        }
+        let known = |(_, words): &&(Op, &[&str])| {
+            words.iter().any(|known| known.as_bytes().eq_ignore_ascii_case(word))
+        };
+        if let Some(&(op, _)) = KNOWN.iter().find(known) {
+            return Some(Meaning::Request(op, 0));
+        }
+        let rwbs = Rwbs::parse(word).ok().filter(|_| word.len() <= 8)?;
+        let op = match rwbs.verb {
+            Verb::Read => Op::Read,
+            Verb::Write | Verb::Zeroes => Op::Write,
+            Verb::Discard => Op::Trim,
+            Verb::Flush => Op::Flush,
+        };
+        Some(Meaning::Request(op, rwbs.flags))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Parts;
+    use super::*;
+
+    fn words(text: &str) -> Words {
+        let parts = Parts::of(text).unwrap();
+        Words::of(|key| parts.get(key)).unwrap()
+    }
+
+    #[test]
+    fn given_words_come_first() {
+        let words = words("read=1|w,write=0,ignore=x");
+        let op = |word: &str| words.meaning(word.as_bytes());
+        assert_eq!(op("1"), Some(Meaning::Request(Op::Read, 0)));
+        assert_eq!(op("W"), Some(Meaning::Request(Op::Read, 0)));
+        assert_eq!(op("0"), Some(Meaning::Request(Op::Write, 0)));
+        assert_eq!(op("X"), Some(Meaning::Ignored));
+        assert_eq!(op("Discard"), Some(Meaning::Request(Op::Trim, 0)));
+        assert_eq!(op("2"), None);
+        assert_eq!(op(""), None);
+    }
+}

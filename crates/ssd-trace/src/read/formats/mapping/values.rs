@@ -1,0 +1,184 @@
+//! Values of cells: numbers, times, and numbers in binary records.
+
+use crate::read::formats::cursor::TOO_LATE;
+use std::borrow::Cow;
+
+/// A number in a binary record.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Number {
+    bytes: u8,
+    signed: bool,
+    big: bool,
+}
+
+impl Number {
+    /// `u8` to `i64`, and with `be` behind it the highest byte first.
+    pub(super) fn named(name: &str) -> Option<Number> {
+        let (name, big) = name.strip_suffix("be").map_or((name, false), |rest| (rest, true));
+        let (signed, bits) = match name.strip_prefix('i') {
+            Some(bits) => (true, bits),
+            None => (false, name.strip_prefix('u')?),
+        };
+        let bytes = match bits {
+            "8" => 1,
+            "16" => 2,
+            "32" => 4,
+            "64" => 8,
+            _ => return None,
+        };
+        Some(Number { bytes, signed, big })
+    }
+
+    /// For messages.
+    pub(super) const fn names() -> &'static str {
+        "u8, u16, u32, u64, i8, i16, i32, i64, with `be` behind it if the highest byte is first"
+    }
+
+    /// Its length.
+    pub(crate) fn bytes(self) -> usize {
+        usize::from(self.bytes)
+    }
+
+    /// The value at `at` of a record that holds it; `None` if it is negative.
+    pub(crate) fn read(self, record: &[u8], at: usize) -> Option<u64> {
+        let bytes = &record[at..at + self.bytes()];
+        let join = |value: u64, byte: &u8| value << 8 | u64::from(*byte);
+        let value =
+            if self.big { bytes.iter().fold(0, join) } else { bytes.iter().rev().fold(0, join) };
+        (!self.signed || value >> (8 * u32::from(self.bytes) - 1) == 0).then_some(value)
+    }
+}
+
+/// Whether `text` is a number as spreadsheets round it: 1.28166E+17.
+pub(crate) fn is_rounded(text: &[u8]) -> bool {
+    let Some(at) = text.iter().position(|byte| matches!(byte, b'e' | b'E')) else { return false };
+    let (digits, exponent) = (&text[..at], &text[at + 1..]);
+    let exponent = exponent.strip_prefix(b"+").unwrap_or(exponent);
+    let number = |part: &[u8]| !part.is_empty() && part.iter().all(u8::is_ascii_digit);
+    let whole = digits.iter().filter(|byte| **byte != b'.' && **byte != b',').copied();
+    number(exponent) && exponent.len() <= 2 && number(&whole.collect::<Vec<u8>>())
+}
+
+/// The message for such a number.
+pub(crate) const ROUNDED: &str =
+    "a number with all its digits: a spreadsheet has rounded it, and the rest is lost";
+
+/// A whole number, decimal or after `0x` hexadecimal; decimals that are all 0 may follow.
+pub(crate) fn whole(text: &[u8], what: &'static str) -> Result<u64, Cow<'static, str>> {
+    let fail = || if is_rounded(text) { ROUNDED.into() } else { what.into() };
+    if let Some(digits) = text.strip_prefix(b"0x").or_else(|| text.strip_prefix(b"0X")) {
+        let digits =
+            std::str::from_utf8(digits).ok().filter(|_| digits.iter().all(u8::is_ascii_hexdigit));
+        return digits.and_then(|digits| u64::from_str_radix(digits, 16).ok()).ok_or_else(fail);
+    }
+    let (whole, rest) = digits(text).ok_or_else(fail)?;
+    match rest {
+        [] => {}
+        [b'.', zeros @ ..] if zeros.iter().all(|byte| *byte == b'0') => {}
+        _ => return Err(fail()),
+    }
+    whole.ok_or(Cow::Borrowed("a number below 2^64"))
+}
+
+/// The number that leads `text`, and what follows it; `None` without a digit, `Some((None, _))` if it is
+/// too large.
+fn digits(text: &[u8]) -> Option<(Option<u64>, &[u8])> {
+    let count = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    if count == 0 {
+        return None;
+    }
+    let value = text[..count]
+        .iter()
+        .try_fold(0u64, |value, byte| value.checked_mul(10)?.checked_add(u64::from(byte - b'0')));
+    Some((value, &text[count..]))
+}
+
+/// A time in units of `unit_ns` nanoseconds; digits below a nanosecond are dropped.
+pub(crate) fn time(text: &[u8], unit_ns: u64) -> Result<u64, Cow<'static, str>> {
+    let fail = || {
+        if is_rounded(text) {
+            ROUNDED.into()
+        } else {
+            "the time, a number that is not negative".into()
+        }
+    };
+    let (whole, rest) = digits(text).ok_or_else(fail)?;
+    let late = || Cow::Borrowed(TOO_LATE);
+    let mut ns = whole.and_then(|whole| whole.checked_mul(unit_ns)).ok_or_else(late)?;
+    let decimals = match rest {
+        [] => return Ok(ns),
+        [b'.', decimals @ ..] if decimals.iter().all(u8::is_ascii_digit) => decimals,
+        _ => return Err(fail()),
+    };
+    let mut worth = unit_ns;
+    let mut rest = 0;
+    for byte in decimals {
+        // 100 ns have two decimals of whole nanoseconds, a second nine; what divides no further is below one.
+        if worth < 10 {
+            break;
+        }
+        worth /= 10;
+        rest += u64::from(byte - b'0') * worth;
+    }
+    ns = ns.checked_add(rest).ok_or_else(late)?;
+    Ok(ns)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_cells_are_exact() {
+        for (text, value) in [
+            ("0", Some(0)),
+            ("4096.0", Some(4096)),
+            ("4096.", Some(4096)),
+            ("0x1f", Some(31)),
+            ("18446744073709551615", Some(u64::MAX)),
+            ("18446744073709551616", None),
+            ("4096.5", None),
+            ("-1", None),
+            ("1,024", None),
+            ("", None),
+            ("0x", None),
+            ("nan", None),
+        ] {
+            assert_eq!(whole(text.as_bytes(), "x").ok(), value, "{text}");
+        }
+        assert_eq!(whole(b"1.2E+17", "x").unwrap_err(), ROUNDED);
+    }
+
+    #[test]
+    fn times_of_cells_are_exact_down_to_a_nanosecond() {
+        let second = 1_000_000_000;
+        for (text, unit, ns) in [
+            ("1.5", second, Some(1_500_000_000)),
+            ("0.0000000019", second, Some(1)),
+            ("1577808000.123456789123", second, Some(1_577_808_000_123_456_789)),
+            ("3.25", 100, Some(325)),
+            ("7", 1, Some(7)),
+            ("7.9", 1, Some(7)),
+            ("12.0015", 1_000_000, Some(12_001_500)),
+            ("18446744074", second, None),
+            ("-1", second, None),
+            ("1.2.3", second, None),
+            ("1e5", second, None),
+            (".5", second, None),
+        ] {
+            assert_eq!(time(text.as_bytes(), unit).ok(), ns, "{text}");
+        }
+    }
+
+    #[test]
+    fn binary_numbers_have_an_order_and_a_sign() {
+        let record = [0x01, 0x02, 0xff, 0xff];
+        let read = |name: &str, at| Number::named(name).unwrap().read(&record, at);
+        assert_eq!((read("u16", 0), read("u16be", 0)), (Some(0x0201), Some(0x0102)));
+        assert_eq!((read("i16", 2), read("u16", 2), read("i8", 0)), (None, Some(0xffff), Some(1)));
+        assert_eq!(
+            (Number::named("u24"), Number::named("f32"), Number::named("")),
+            (None, None, None)
+        );
+    }
+}

@@ -1,0 +1,87 @@
+//! A table of text with columns of the user's: `workload.columns`.
+//!
+//! `mapping` reads the lines; this is its place among the formats.
+//!
+//! Source: the user, who names the columns. Decided: without `workload.columns` no file is of this format,
+//! since columns of numbers can be anything; digits of a time below a nanosecond are dropped.
+
+use super::mapping::lines::{Table, Units};
+use super::{
+    Clock, Format, FormatInfo, Head, Line, ReadAs, Reject, TimeRule, TraceFormat, UnitRule,
+};
+
+/// The format.
+pub const INFO: FormatInfo = FormatInfo {
+    format: TraceFormat::Table,
+    name: "table",
+    summary: "A table of text with columns of your own (workload.columns).",
+    title: "a table with the columns that workload.columns names",
+    form: "lines of cells between commas, semicolons, tabs, bars or blanks, in quotes or not, below names or not",
+    unit: UnitRule::Mapped,
+    time: TimeRule::Mapped,
+    actions: false,
+    units: "as workload.columns says; addresses and lengths without a unit are in bytes",
+    clock: Clock::FirstRecord,
+    volume: "the number in its column, or that of the name in it, from 0, in the order of the file",
+    order: "ascending",
+    source: "`--columns time=2:us,op=3,offset=5:512B,size=4`",
+    traps: "numbers for operations need their meaning (read=0,write=1); without time everything arrives at \
+            time 0: use the closed loop (host.mode); digits below a nanosecond are dropped; lines that begin \
+            with # are comments",
+};
+
+/// The parser.
+#[derive(Default)]
+pub struct Parser {
+    table: Option<Table>,
+}
+
+impl Format for Parser {
+    const INFO: &'static FormatInfo = &INFO;
+
+    fn new(how: &ReadAs) -> Parser {
+        let units = Units { time_ns: how.time_ns, bytes: how.unit.bytes_of_table() };
+        let lines = how.columns.as_deref().filter(|mapping| mapping.record.is_none());
+        Parser { table: lines.map(|mapping| Table::new(mapping.clone(), units, None)) }
+    }
+
+    fn parse(&mut self, line: &[u8]) -> Result<Line, Reject> {
+        match &mut self.table {
+            Some(table) => table.parse(line),
+            None => Err(Reject::new(
+                "workload.columns (--columns), which names the columns of the table",
+                0,
+            )),
+        }
+    }
+
+    fn volume_name(&self, volume: u64) -> String {
+        self.table.as_ref().map_or_else(|| volume.to_string(), |table| table.volume_name(volume))
+    }
+
+    fn detect(_head: &Head<'_>) -> u32 {
+        0
+    }
+}
+
+/// How the lines of a file fit a table.
+pub(crate) struct Fits<'a> {
+    /// Lines that are requests, or events that are none.
+    pub(crate) records: usize,
+    /// Lines that do not fit, and why.
+    pub(crate) bad: Vec<(&'a [u8], Reject)>,
+}
+
+/// How the first lines of a file fit the columns that `how` has.
+pub(crate) fn bad<'a>(how: &ReadAs, head: &Head<'a>) -> Fits<'a> {
+    let mut parser = Parser::new(how);
+    let mut fits = Fits { records: 0, bad: Vec::new() };
+    for line in head.lines {
+        match parser.parse(line) {
+            Ok(Line::Blank | Line::Header) => {}
+            Ok(_) => fits.records += 1,
+            Err(reject) => fits.bad.push((line, reject)),
+        }
+    }
+    fits
+}

@@ -1,0 +1,261 @@
+//! The columns of a table below names, from these and the values under them.
+
+use crate::read::commands::word;
+use crate::read::formats::mapping::{TIME_UNITS, cells_of};
+use crate::read::formats::{Head, Mapping, ReadAs, TraceFormat, Unit};
+use crate::read::readings::Reading;
+use std::sync::Arc;
+
+/// Longest name of a column that is recognised, bytes.
+const LONGEST_NAME: usize = 40;
+/// Names of columns, as their letters and digits in lower case.
+const TIMES: [&str; 14] = [
+    "time",
+    "timestamp",
+    "ts",
+    "arrival",
+    "arrivaltime",
+    "elapsed",
+    "starttime",
+    "start",
+    "issuetime",
+    "requesttime",
+    "t",
+    "clock",
+    "reltime",
+    "date",
+];
+const OPS: [&str; 14] = [
+    "op",
+    "operation",
+    "type",
+    "iotype",
+    "optype",
+    "opcode",
+    "cmd",
+    "command",
+    "rw",
+    "rwbs",
+    "readwrite",
+    "request",
+    "iswrite",
+    "direction",
+];
+const OFFSETS: [&str; 18] = [
+    "offset",
+    "byteoffset",
+    "address",
+    "addr",
+    "lba",
+    "lbn",
+    "sector",
+    "startsector",
+    "startlba",
+    "firstsector",
+    "startoffset",
+    "blockaddress",
+    "startaddress",
+    "pos",
+    "position",
+    "block",
+    "lpn",
+    "page",
+];
+const SIZES: [&str; 18] = [
+    "size",
+    "length",
+    "len",
+    "bytes",
+    "iosize",
+    "requestsize",
+    "reqsize",
+    "nsectors",
+    "nrsectors",
+    "sectors",
+    "count",
+    "nblks",
+    "blocks",
+    "nblocks",
+    "npages",
+    "pages",
+    "sizebytes",
+    "numsectors",
+];
+const VOLUMES: [&str; 12] = [
+    "volume",
+    "volumeid",
+    "disk",
+    "disknumber",
+    "device",
+    "dev",
+    "deviceid",
+    "lun",
+    "asu",
+    "vol",
+    "disknum",
+    "ns",
+];
+
+/// A column that was recognised: as it is named, and what its name says of the unit.
+struct Named {
+    cell: String,
+    unit: Option<&'static str>,
+}
+
+/// The readings of a table whose names are known; the first is as good as certain if it is the only one.
+pub(crate) fn of(head: &Head<'_>, action: u8) -> Vec<Reading> {
+    let Some(first) = head.lines.first() else { return Vec::new() };
+    let names = cells_of(first);
+    let find = |known: &[&str]| names.iter().find_map(|cell| named(cell, known));
+    let (Some(op), Some(offset), Some(size)) = (find(&OPS), find(&OFFSETS), find(&SIZES)) else {
+        return Vec::new();
+    };
+    let time = find(&TIMES);
+    let volume =
+        find(&VOLUMES).map_or(String::new(), |column| format!(",volume={}", quoted(&column.cell)));
+    let mut readings = Vec::new();
+    let times: Vec<Option<&str>> = match &time {
+        None => vec![None],
+        Some(Named { unit: Some(unit), .. }) => vec![Some(unit)],
+        Some(_) => TIME_UNITS.iter().rev().map(|(name, _)| Some(*name)).collect(),
+    };
+    for unit in times {
+        for words in ["", ",read=0,write=1", ",read=1,write=0"] {
+            for (of_offset, of_size) in units(offset.unit, size.unit) {
+                let time = match (&time, unit) {
+                    (Some(column), Some(unit)) => format!("time={}:{unit},", quoted(&column.cell)),
+                    _ => String::new(),
+                };
+                let columns = format!(
+                    "{time}op={},offset={}:{of_offset},size={}:{of_size}{volume}{words}",
+                    quoted(&op.cell),
+                    quoted(&offset.cell),
+                    quoted(&size.cell)
+                );
+                readings.extend(reading(&columns, head, action));
+            }
+        }
+    }
+    let fewest = readings.iter().map(|reading| reading.counts.bad).min().unwrap_or(0);
+    readings.retain(|reading| reading.counts.bad == fewest && reading.counts.is_possible());
+    let mut different: Vec<Reading> = Vec::new();
+    for reading in readings {
+        if !different.iter().any(|other| other.counts == reading.counts) {
+            different.push(reading);
+        }
+    }
+    different
+}
+
+fn reading(columns: &str, head: &Head<'_>, action: u8) -> Option<Reading> {
+    let mapping = Mapping::parse(columns).ok()?;
+    let how = ReadAs { action, unit: Unit::Bytes, time_ns: None, columns: Some(Arc::new(mapping)) };
+    Reading::of(format!("--columns {}", word(columns)), TraceFormat::Table, &how, head)
+}
+
+/// Units of address and length that their names leave open: bytes, or sectors.
+fn units(
+    offset: Option<&'static str>,
+    size: Option<&'static str>,
+) -> Vec<(&'static str, &'static str)> {
+    match (offset, size) {
+        (Some(offset), Some(size)) => vec![(offset, size)],
+        (Some(offset), None) => vec![(offset, "B"), (offset, "512B")],
+        (None, Some(size)) => vec![("B", size), ("512B", size)],
+        (None, None) => vec![("B", "B"), ("512B", "512B"), ("512B", "B")],
+    }
+}
+
+fn quoted(name: &str) -> String {
+    if name.contains([',', ':', '=']) { format!("\"{name}\"") } else { name.to_owned() }
+}
+
+/// `cell`, if it is one of the `known` names, perhaps with a unit behind it.
+fn named(cell: &str, known: &[&str]) -> Option<Named> {
+    // A name that stands in a command has to be one that people can paste.
+    if cell.len() > LONGEST_NAME || cell.chars().any(char::is_control) {
+        return None;
+    }
+    let letters: String = cell.chars().filter(char::is_ascii_alphanumeric).collect();
+    let letters = letters.to_ascii_lowercase();
+    let is = |name: &str| known.contains(&name);
+    if is(&letters) {
+        return Some(Named { cell: cell.to_owned(), unit: unit_of_name(&letters) });
+    }
+    for (ending, unit) in [
+        ("seconds", "s"),
+        ("usecs", "us"),
+        ("usec", "us"),
+        ("msecs", "ms"),
+        ("msec", "ms"),
+        ("nsec", "ns"),
+        ("secs", "s"),
+        ("sec", "s"),
+        ("sectors", "512B"),
+        ("sector", "512B"),
+        ("bytes", "B"),
+        ("byte", "B"),
+        ("blocks", "512B"),
+        ("us", "us"),
+        ("ms", "ms"),
+        ("ns", "ns"),
+        ("s", "s"),
+        ("b", "B"),
+    ] {
+        if letters.strip_suffix(ending).is_some_and(is) {
+            return Some(Named { cell: cell.to_owned(), unit: Some(unit) });
+        }
+    }
+    None
+}
+
+/// What the bare name of an address or a length says.
+fn unit_of_name(letters: &str) -> Option<&'static str> {
+    match letters {
+        "lba" | "lbn" | "sector" | "startsector" | "startlba" | "firstsector" | "nsectors"
+        | "nrsectors" | "sectors" | "numsectors" => Some("512B"),
+        "bytes" | "byteoffset" | "sizebytes" => Some("B"),
+        "lpn" | "page" | "pages" | "npages" => Some("4KiB"),
+        _ => None,
+    }
+}
+
+/// Bytes of a record of libCacheSim's oracleGeneral.
+const ORACLE: usize = 24;
+
+/// Whether `bytes` are such records: time, object, size, and the number of the record that next asks for
+/// the object. Source: 1a1a11a/libCacheSim, FAQ.md and oracleGeneralBin.h.
+pub(crate) fn is_oracle_general(bytes: &[u8]) -> bool {
+    let mut earlier = 0;
+    let mut records = 0;
+    for record in bytes.chunks_exact(ORACLE) {
+        let number = |from: usize, to: usize| {
+            record[from..to].iter().rev().fold(0u64, |n, b| n << 8 | u64::from(*b))
+        };
+        let (time, size, next) = (number(0, 4), number(12, 16), number(16, 24));
+        let later =
+            next == u64::MAX || next == i64::MAX as u64 || (records < next && next < 1 << 48);
+        if time < earlier || !(1..=1 << 30).contains(&size) || !later {
+            return false;
+        }
+        earlier = time;
+        records += 1;
+    }
+    records > 1
+}
+
+/// The readings of such records: objects are sectors, blocks of 4 KiB or bytes, and all are writes, or reads.
+pub(crate) fn of_oracle_general(head: &Head<'_>) -> Vec<Reading> {
+    let mut readings = Vec::new();
+    for op in ["write", "read"] {
+        for unit in ["512B", "4KiB", "B"] {
+            let columns = format!("record=24,time=u32@0:s,op={op},offset=u64@4:{unit},size=u32@12");
+            let Ok(mapping) = Mapping::parse(&columns) else { continue };
+            let how =
+                ReadAs { columns: Some(Arc::new(mapping)), unit: Unit::Bytes, ..ReadAs::default() };
+            let options = format!("--columns {columns}");
+            readings.extend(Reading::of(options, TraceFormat::Records, &how, head));
+        }
+    }
+    readings
+}

@@ -1,0 +1,190 @@
+//! Readings of a file that may mean several things: what its beginning would be with each, as commands to
+//! paste.
+
+use crate::read::commands::command;
+use crate::read::formats::{self, Cut, Format, Head, Line, ReadAs, TraceFormat, Work};
+use ssd_core::host::request::Op;
+use ssd_core::metrics::numbers::{bandwidth, count, duration, size};
+use ssd_core::units::SECTOR_BYTES;
+
+/// Most readings that a message lists.
+const LISTED: usize = 6;
+
+/// What the beginning of a file is in one reading.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Counts {
+    pub(crate) reads: u64,
+    pub(crate) writes: u64,
+    pub(crate) discards: u64,
+    /// Flushes and events that are no requests.
+    pub(crate) others: u64,
+    /// Lines that do not fit.
+    pub(crate) bad: u64,
+    /// Sectors read and written.
+    sectors: u64,
+    /// First sector and last end of reads and writes.
+    low: Option<u64>,
+    high: u64,
+    /// First and last time, nanoseconds.
+    pub(crate) first_ns: Option<u64>,
+    last_ns: u64,
+    latest_ns: u64,
+    /// Times that are earlier than the one above.
+    pub(crate) descents: u64,
+}
+
+impl Counts {
+    fn add(&mut self, line: &Line) {
+        let event = match line {
+            Line::Event(event) => event,
+            Line::LongDiscard(event, _) => event,
+            Line::Blank | Line::Header => return,
+            Line::Dataless | Line::Other(_) => {
+                self.others += 1;
+                return;
+            }
+        };
+        self.descents += u64::from(event.at_ns < self.latest_ns);
+        self.latest_ns = event.at_ns;
+        self.first_ns.get_or_insert(event.at_ns);
+        self.last_ns = self.last_ns.max(event.at_ns);
+        match event.op {
+            Op::Read => self.reads += 1,
+            Op::Write => self.writes += 1,
+            Op::Trim => self.discards += 1,
+            Op::Flush | Op::Copy => self.others += 1,
+        }
+        if matches!(event.op, Op::Read | Op::Write) {
+            let (start, length) = (event.sector, u64::from(event.sectors));
+            self.sectors = self.sectors.saturating_add(length);
+            self.low = Some(self.low.map_or(start, |low| low.min(start)));
+            self.high = self.high.max(start.saturating_add(length));
+        }
+    }
+
+    pub(crate) fn requests(&self) -> u64 {
+        self.reads + self.writes + self.discards
+    }
+
+    /// Whether at least half of the lines fit.
+    pub(crate) fn fit(&self) -> bool {
+        self.requests() + self.others > self.bad
+    }
+
+    fn duration_ns(&self) -> u64 {
+        self.last_ns - self.first_ns.unwrap_or(self.last_ns)
+    }
+
+    /// Whether a device may have been asked so: addresses below 1 PiB, and not more bytes a second than any
+    /// carries.
+    pub(crate) fn is_possible(&self) -> bool {
+        let seconds = self.duration_ns() as f64 / 1e9;
+        let bytes = self.sectors as f64 * SECTOR_BYTES as f64;
+        let mean = bytes / (self.reads + self.writes).max(1) as f64;
+        let rate = if seconds > 0.0 { (bytes - mean) / seconds } else { 0.0 };
+        self.high <= formats::MAX_DISCARD_SECTORS
+            && rate <= crate::read::unit::FASTEST
+            && self.descents == 0
+    }
+
+    /// "0 reads, 4 writes, 16 KiB over a span of 3.1 GiB in 265 us (58.9 MiB/s)".
+    fn told(&self) -> String {
+        let bytes = self.sectors as f64 * SECTOR_BYTES as f64;
+        let span = self.low.map_or(0, |low| self.high - low) as f64 * SECTOR_BYTES as f64;
+        let discards = if self.discards > 0 {
+            format!(", {}", of(self.discards, "discard"))
+        } else {
+            String::new()
+        };
+        let rate = match self.duration_ns() {
+            0 => String::new(),
+            ns => format!(" ({})", bandwidth(bytes / (ns as f64 / 1e9))),
+        };
+        format!(
+            "{}, {}{discards}, {} over a span of {} in {}{rate}",
+            of(self.reads, "read"),
+            of(self.writes, "write"),
+            size(bytes),
+            size(span),
+            duration(self.duration_ns() as f64),
+        )
+    }
+}
+
+/// "1 read", "2 reads".
+fn of(number: u64, what: &str) -> String {
+    format!("{} {what}{}", count(number), if number == 1 { "" } else { "s" })
+}
+
+/// A way to read the file.
+pub(crate) struct Reading {
+    /// What settles it, as on the command line.
+    pub(crate) options: String,
+    pub(crate) counts: Counts,
+}
+
+impl Reading {
+    /// Reads `head` so; `None` if most of it does not fit.
+    pub(crate) fn of(
+        options: String,
+        format: TraceFormat,
+        how: &ReadAs,
+        head: &Head<'_>,
+    ) -> Option<Reading> {
+        let counts = formats::with(format, Counting { how, head })?;
+        (counts.requests() > 0 && counts.fit()).then_some(Reading { options, counts })
+    }
+}
+
+/// Counts a head as the format of a parser.
+struct Counting<'a> {
+    how: &'a ReadAs,
+    head: &'a Head<'a>,
+}
+
+impl Work for Counting<'_> {
+    type Done = Counts;
+
+    fn with<P: Format>(self) -> Counts {
+        let mut parser = P::new(self.how);
+        let mut counts = Counts::default();
+        let add = |counts: &mut Counts, parsed: Result<Line, _>| match parsed {
+            Ok(line) => counts.add(&line),
+            Err(_) => counts.bad += 1,
+        };
+        if P::CUT == Cut::Lines {
+            for line in self.head.lines {
+                let parsed = parser.parse(line);
+                add(&mut counts, parsed);
+            }
+            return counts;
+        }
+        let mut rest = self.head.bytes;
+        while let Some(length) =
+            parser.length(rest).filter(|length| (1..=rest.len()).contains(length))
+        {
+            let parsed = parser.parse(&rest[..length]);
+            add(&mut counts, parsed);
+            rest = &rest[length..];
+        }
+        counts
+    }
+}
+
+/// The end of a message: the commands, one a reading, with the numbers of the file's beginning.
+pub(crate) fn told(file: &str, mut readings: Vec<Reading>, whole: bool) -> String {
+    let mut different: Vec<Reading> = Vec::new();
+    readings.sort_by_key(|reading| !reading.counts.is_possible());
+    for reading in readings {
+        if !different.iter().any(|other| other.counts == reading.counts) {
+            different.push(reading);
+        }
+    }
+    different.truncate(LISTED);
+    let of = if whole { "" } else { ", in its first lines" };
+    let each = |reading: &Reading| {
+        format!("{} ({}{of})", command(file, &reading.options), reading.counts.told())
+    };
+    let all: Vec<String> = different.iter().map(each).collect();
+    format!("say which with one of: {}", all.join("; "))
+}

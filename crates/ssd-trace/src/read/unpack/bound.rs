@@ -1,0 +1,42 @@
+//! A bound on what packed bytes grow to.
+
+use super::told;
+use ssd_core::metrics::numbers::size;
+use std::cell::Cell;
+use std::io::{self, Read};
+use std::rc::Rc;
+
+/// Ratio that no trace reaches: its times and addresses differ from line to line. A byte of deflate makes
+/// 1032 at most.
+const MOST: u64 = 1000;
+/// Bytes from which the ratio counts.
+const FROM: u64 = 64 << 20;
+
+/// A reader that fails when it has grown beyond the ratio.
+pub(super) struct Bounded<R> {
+    reader: R,
+    packed: Rc<Cell<u64>>,
+    count: u64,
+}
+
+impl<R> Bounded<R> {
+    /// `packed` counts the bytes of the file.
+    pub(super) fn new(reader: R, packed: Rc<Cell<u64>>) -> Bounded<R> {
+        Bounded { reader, packed, count: 0 }
+    }
+}
+
+impl<R: Read> Read for Bounded<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.reader.read(buffer)?;
+        self.count += count as u64;
+        if self.count > FROM && self.count / MOST > self.packed.get() {
+            return Err(told(format!(
+                "an archive bomb: {} of the file have unpacked to {}, which is more than {MOST} times as much",
+                size(self.packed.get() as f64),
+                size(self.count as f64)
+            )));
+        }
+        Ok(count)
+    }
+}

@@ -1,0 +1,90 @@
+//! Encodings of text: a byte order mark is left out, and UTF-16 becomes UTF-8.
+
+use super::Bytes;
+use std::io::{self, BufRead, BufReader, Read};
+
+/// The bytes of `reader`, which begins with `head`, as UTF-8 if they say that they are Unicode.
+pub(super) fn decoded<'a>(head: &[u8], mut reader: Bytes<'a>) -> Bytes<'a> {
+    match head {
+        [0xef, 0xbb, 0xbf, ..] => {
+            // The three bytes come from memory.
+            let mut mark = [0; 3];
+            match reader.read_exact(&mut mark) {
+                Ok(()) => reader,
+                Err(error) => Box::new(Failed(Some(error))),
+            }
+        }
+        // A letter, digit or other ASCII character has to follow.
+        [0xff, 0xfe, 0x09..=0x7e, 0, ..] => Box::new(Utf16::new(reader, u16::from_le_bytes)),
+        [0xfe, 0xff, 0, 0x09..=0x7e, ..] => Box::new(Utf16::new(reader, u16::from_be_bytes)),
+        _ => reader,
+    }
+}
+
+struct Failed(Option<io::Error>);
+
+impl Read for Failed {
+    fn read(&mut self, _buffer: &mut [u8]) -> io::Result<usize> {
+        self.0.take().map_or(Ok(0), Err)
+    }
+}
+
+/// Turns UTF-16 into UTF-8. What is no character becomes U+FFFD, which no number or word contains.
+struct Utf16<'a> {
+    packed: BufReader<Bytes<'a>>,
+    join: fn([u8; 2]) -> u16,
+    ready: Vec<u8>,
+    done: usize,
+    /// A lower half may follow this upper one.
+    upper: Option<u16>,
+}
+
+/// Units that are turned at a time.
+const UNITS: usize = 32 << 10;
+
+impl<'a> Utf16<'a> {
+    fn new(packed: Bytes<'a>, join: fn([u8; 2]) -> u16) -> Utf16<'a> {
+        Utf16 { packed: BufReader::new(packed), join, ready: Vec::new(), done: 0, upper: None }
+    }
+
+    fn refill(&mut self) -> io::Result<()> {
+        self.ready.clear();
+        self.done = 0;
+        let mut units = Vec::with_capacity(UNITS);
+        units.extend(self.upper.take());
+        while units.len() < UNITS {
+            let mut pair = [0; 2];
+            if self.packed.fill_buf()?.is_empty() {
+                break;
+            }
+            self.packed.read_exact(&mut pair)?;
+            units.push((self.join)(pair));
+        }
+        if units.len() == UNITS && units.last().is_some_and(|unit| (0xd800..0xdc00).contains(unit))
+        {
+            self.upper = units.pop();
+        }
+        for letter in char::decode_utf16(units) {
+            let letter = letter.unwrap_or(char::REPLACEMENT_CHARACTER);
+            if letter != '\u{feff}' {
+                self.ready.extend(letter.encode_utf8(&mut [0; 4]).as_bytes());
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Read for Utf16<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while self.done == self.ready.len() {
+            if self.packed.fill_buf()?.is_empty() && self.upper.is_none() {
+                return Ok(0);
+            }
+            self.refill()?;
+        }
+        let count = buffer.len().min(self.ready.len() - self.done);
+        buffer[..count].copy_from_slice(&self.ready[self.done..self.done + count]);
+        self.done += count;
+        Ok(count)
+    }
+}

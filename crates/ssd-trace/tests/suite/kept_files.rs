@@ -1,0 +1,161 @@
+//! Small files of all kinds, each with its right reading (`files/expected.txt`).
+
+use ssd_core::config::Word;
+use ssd_core::host::request::Op;
+use ssd_core::rng::Stream;
+use ssd_trace::TraceSource;
+use ssd_trace::config::{Fit, TimeUnit, TraceUnit, VolumeKey, Workload, WorkloadKind};
+use ssd_trace::formats::TraceFormat;
+use ssd_trace::raw::{Stopped, each_request};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+/// The workload that reads `file` as `options` say.
+fn workload(file: &str, options: &str) -> Workload {
+    let mut workload = Workload {
+        kind: WorkloadKind::Trace,
+        trace: Some(folder().join(file).display().to_string()),
+        ..Workload::default()
+    };
+    // Columns may have blanks in them: an option ends where the next one begins.
+    let keys = ["format=", "unit=", "time_unit=", "columns=", "action=", "volume=", "sort="];
+    let starts = |at: usize| {
+        (at == 0 || options[..at].ends_with(' '))
+            && keys.iter().any(|key| options[at..].starts_with(key))
+    };
+    let places: Vec<usize> = (0..options.len()).filter(|&at| starts(at)).collect();
+    let ends = places.iter().skip(1).copied().chain([options.len()]);
+    // `columns=` has `volume=` and `event=` within, which follow a comma and no blank.
+    for (start, end) in places.iter().copied().zip(ends) {
+        let (key, value) = options[start..end].trim().split_once('=').expect("it has a key");
+        match key {
+            "format" => workload.format = TraceFormat::from_word(value).expect("a format"),
+            "unit" => workload.unit = TraceUnit::from_word(value).expect("a unit"),
+            "time_unit" => workload.time_unit = TimeUnit::from_word(value).expect("a unit"),
+            "columns" => workload.columns = Some(value.to_owned()),
+            "action" => workload.action = value.chars().next().expect("a letter"),
+            "volume" => workload.volume = Some(VolumeKey::One(value.parse().expect("a number"))),
+            "sort" => workload.sort = value == "true",
+            _ => panic!("{options}"),
+        }
+    }
+    workload
+}
+
+/// What is read of a file, in the words of `expected.txt`; or the message.
+fn reading(workload: &Workload) -> Result<String, String> {
+    let (mut reads, mut writes, mut discards, mut bytes) = (0u64, 0u64, 0u64, 0u64);
+    let (mut low, mut high, mut first, mut last) = (u64::MAX, 0u64, u64::MAX, 0u64);
+    let read = each_request(
+        workload,
+        |_| ControlFlow::Continue(()),
+        |timed| {
+            let request = timed.request;
+            match request.op {
+                Op::Read => reads += 1,
+                Op::Write => writes += 1,
+                Op::Trim => discards += 1,
+                Op::Flush | Op::Copy => {}
+            }
+            if matches!(request.op, Op::Read | Op::Write) {
+                bytes += u64::from(request.sectors) * 512;
+                low = low.min(request.sector);
+                high = high.max(request.sector + u64::from(request.sectors));
+            }
+            (first, last) = (first.min(timed.at.0), last.max(timed.at.0));
+            Ok(())
+        },
+    );
+    match read {
+        Ok(reading) => Ok(format!(
+            "{} {} {reads} {writes} {discards} {bytes} {} {}",
+            reading.format,
+            reads + writes + discards,
+            high.saturating_sub(low) * 512,
+            last - first
+        )),
+        // As if the command had been given in the folder.
+        Err(Stopped::Refused(error)) => {
+            Err(error.0.replace(&format!("{}/", folder().display()), ""))
+        }
+        Err(Stopped::Interrupted) => panic!("nobody interrupts it"),
+    }
+}
+
+/// The folder of the files.
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/files")
+}
+
+/// File, options and what is expected, of every line of `expected.txt`.
+fn kept() -> Vec<[String; 3]> {
+    let lines = std::fs::read_to_string(folder().join("expected.txt")).unwrap();
+    let lines = lines.lines().filter(|line| !line.starts_with('#'));
+    let parts = lines.map(|line| line.splitn(3, " | ").map(str::to_owned).collect::<Vec<_>>());
+    parts.map(|parts| parts.try_into().expect("three parts")).collect()
+}
+
+#[test]
+fn every_kept_file_has_its_right_reading() {
+    let (mut wrong, mut count) = (Vec::new(), 0);
+    for [file, options, expected] in &kept() {
+        count += 1;
+        let found = reading(&workload(file, options));
+        let right = match (expected.strip_prefix("! "), &found) {
+            (None, Ok(found)) => *found == *expected,
+            (Some(parts), Err(message)) => {
+                parts.split(" && ").all(|part| message.contains(part)) && !message.contains('\n')
+            }
+            _ => false,
+        };
+        if !right {
+            wrong.push(format!("{file} ({options})\n  expected {expected}\n  found    {found:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {count}:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(count >= 100);
+}
+
+/// Reads every kept file with so many changes, each of up to three bytes, cuts or repetitions: an end or a
+/// message.
+fn mutated(times: u64) {
+    let mut random = Stream::new(39, "mutations");
+    let kept = kept();
+    let files = kept.iter().filter_map(|[file, options, _]| {
+        Some((std::fs::read(folder().join(file)).ok()?, workload(file, options)))
+    });
+    for (bytes, workload) in files.collect::<Vec<_>>() {
+        let workload = Workload { fit: Fit::Compact, trace: None, ..workload };
+        for _ in 0..times {
+            let mut changed = bytes.clone();
+            for _ in 0..=random.below(3) {
+                let at = random.below(changed.len() as u64 + 1) as usize;
+                match random.below(6) {
+                    0 => changed.truncate(at),
+                    1 => changed.extend_from_within(at..),
+                    2 => changed.insert(at, b"0,-.\n\" \0\xff"[random.below(9) as usize]),
+                    _ if at < changed.len() => changed[at] ^= 1 << random.below(8),
+                    _ => {}
+                }
+            }
+            let skip_bad = random.below(2) == 0;
+            let workload = Workload { skip_bad, max_bad: 1.0, ..workload.clone() };
+            let read = TraceSource::read("t", &changed[..], &workload, 4096, 1 << 20);
+            if let Err(error) = read {
+                assert!(error.0.len() < 4000, "{}", error.0);
+                assert!(!error.0.chars().any(char::is_control), "{}", error.0);
+            }
+        }
+    }
+}
+
+#[test]
+fn changed_files_are_read_or_refused() {
+    mutated(20);
+}
+
+#[test]
+#[ignore = "a million files, minutes: part of `make test-all`"]
+fn a_million_changed_files_are_read_or_refused() {
+    mutated(9_100);
+}

@@ -1,0 +1,105 @@
+"""Traces with columns of the user's: every verb reads them, and messages have commands to paste."""
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+import ssdlab
+from running import SMALL, refused, sets, ssdlab_command
+
+COLUMNS = "time=2:us,op=3,offset=5:512B,size=4"
+ROWS = [(f"x{i}", 10 * i, "W" if i % 3 else "R", 4096, 8 * (i % 100)) for i in range(300)]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    text = "".join(f"{name},{us},{op},{size},{sector}\n" for name, us, op, size, sector in ROWS)
+    (tmp_path / "mine.csv").write_text(text)
+    return tmp_path
+
+
+def test_every_verb_takes_columns(folder: Path) -> None:
+    how = ("--columns", COLUMNS)
+    done = ssdlab_command("trace", "info", "mine.csv", *how, "--json", cwd=folder)
+    info = json.loads(done.stdout)
+    assert (info["requests"], info["ops"]["write"]["requests"]) == (300, 200)
+    assert info["duration_ns"] == 2_990_000
+    assert info["source"]["units"] == f"--columns {COLUMNS}"
+    for verb in (
+        ["trace", "convert", "mine.csv", "mine.ssdtrace"],
+        ["trace", "split", "mine.csv", "--out", "volumes"],
+        [
+            "trace",
+            "generate",
+            "app:mysql",
+            "like.ssdtrace",
+            "--size",
+            "64MiB",
+            "--like",
+            "mine.csv",
+        ],
+    ):
+        done = ssdlab_command(*verb, *how, "--quiet", cwd=folder)
+        assert done.returncode == 0, done.stderr
+    device = {key: value for key, value in SMALL.items() if not key.startswith("workload.")}
+    keys = sets({**device, "workload.fit": "wrap"})
+    common = ("greedy-8ch", "--trace", "mine.csv", *keys, "--quiet", "--no-html")
+    for verb in (["run"], ["compare"], ["sweep", "--vary", "gc.victim=greedy,fifo"]):
+        done = ssdlab_command(verb[0], *common, *verb[1:], *how, cwd=folder)
+        assert done.returncode == 0, done.stderr
+    plain = ssdlab.Trace(folder / "mine.ssdtrace").info()
+    named = ssdlab.Trace(folder / "mine.csv").info(set={"workload.columns": COLUMNS})
+    assert (plain.requests, plain.ops.write.bytes) == (named.requests, named.ops.write.bytes)
+
+
+def test_commands_of_a_message_can_be_pasted(folder: Path) -> None:
+    (folder / "a trace").write_text("".join(f"{i}000 0 {8 * i} 8 {i % 2}\n" for i in range(20)))
+    done = ssdlab_command("trace", "info", "a trace", cwd=folder)
+    refused(done, 2, "disksim", "mqsim", "10 reads, 10 writes, 80 KiB")
+    commands = re.findall(r"ssdlab (trace info '[^']*' --format \w+)", done.stderr)
+    durations = set()
+    for command in commands:
+        done = ssdlab_command(*shlex.split(command), "--json", cwd=folder)
+        assert done.returncode == 0, done.stderr
+        info = json.loads(done.stdout)
+        assert info["ops"]["write"]["requests"] == 10
+        durations.add(info["duration_ns"])
+    assert durations == {19_000, 19_000_000_000}
+
+
+def test_a_guess_is_stated(folder: Path) -> None:
+    rows = "".join(f"{us},{op},{512 * sector},{size}\n" for _, us, op, size, sector in ROWS)
+    (folder / "names.csv").write_text("arrival_us,op,offset_bytes,size_bytes\n" + rows)
+    found = ssdlab.Trace(folder / "names.csv").info()
+    assert found.requests == 300
+    assert any("--columns time=arrival_us:us" in text for text in found.source.warnings)
+
+
+def test_columns_that_cannot_be(folder: Path) -> None:
+    for columns, part in (
+        ("time=2:us,time=1:s,op=3,offset=5,size=4", "time is given twice"),
+        ("time=2:us,op=3,offset=5,size=5", "offset and size name the same column"),
+        ("tyme=2:us,op=3,offset=5,size=4", "did you mean"),
+        ("time=2:parsec,op=3,offset=5,size=4", "is no unit"),
+        ("time=1:us,op=3,offset=5:512B,size=4", "fits none of its first 300 lines"),
+    ):
+        done = ssdlab_command("trace", "info", "mine.csv", "--columns", columns, cwd=folder)
+        refused(done, 2, part)
+
+
+def test_parquet_is_converted(folder: Path) -> None:
+    names = ("name", "arrival_us", "op", "size_bytes", "sector")
+    columns = dict(zip(names, map(list, zip(*ROWS, strict=True)), strict=True))
+    parquet.write_table(pa.table(columns), folder / "mine.parquet")
+    done = ssdlab_command("trace", "info", "mine.parquet", cwd=folder)
+    refused(done, 2, "a Parquet file", "ssdlab trace convert")
+    done = ssdlab_command("trace", "convert", "mine.parquet", "p.ssdtrace", "--quiet", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    same = ssdlab.Trace(folder / "p.ssdtrace").info()
+    mine = ssdlab.Trace(folder / "mine.csv").info(set={"workload.columns": COLUMNS})
+    assert (same.requests, same.ops.write.bytes) == (mine.requests, mine.ops.write.bytes)
