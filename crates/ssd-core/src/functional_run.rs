@@ -104,7 +104,7 @@ impl FunctionalRun {
                 self.restart();
             }
             let request = request.request;
-            // As in time: what takes effect as it arrives goes before the first look at the pools.
+            // As in the timed machine, a first request that takes effect on arrival precedes the look at the pools.
             if id == 0 && !matches!(request.op, Op::Trim | Op::Copy) {
                 self.machine.meet_demands();
             }
@@ -162,7 +162,7 @@ impl FunctionalRun {
         flash.programs[Cause::Remap.at()] = t.remap_pages;
         flash.reads[Cause::Remap.at()] = t.remap_pages;
         flash.programs[Cause::Parity.at()] = f.groups.parity_pages;
-        // A page that is read for its rest and for the parity is read once.
+        // A page that is read both for its other sectors and for the parity is read once.
         let parity = f.ftl.groups.is_some();
         flash.reads[Cause::Rmw.at()] = if parity { f.groups.reads } else { t.rests_read };
         measured.host.rmw = t.rests_read;
