@@ -135,7 +135,7 @@ impl Tail {
     /// A description of the damage if a later log has records. None for zeros, which are preallocated space then: lost
     /// records would leave a gap in the sequence numbers.
     pub(crate) fn what_before_another_log(&self) -> Option<String> {
-        (!self.is_zeros).then(|| format!("{}, and a later log goes on", self.what()))
+        (!self.is_zeros).then(|| format!("{}, and a later log continues", self.what()))
     }
 }
 

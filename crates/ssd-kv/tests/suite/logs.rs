@@ -201,7 +201,7 @@ fn a_log_that_is_not_the_last_is_whole() {
         (880, "changes before this record are missing"),
         (
             900,
-            "damaged at offset 880: a torn record of 20 bytes ends the file, and a later log goes on",
+            "damaged at offset 880: a torn record of 20 bytes ends the file, and a later log continues",
         ),
     ] {
         let mut cut = files.clone();
