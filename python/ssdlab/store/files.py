@@ -142,7 +142,7 @@ class Entry:
             tuple(held["replaces"]),
             str(held["writer"]),
         )
-        foreign = [one for one in (name, *entry.replaces) if not NAME.fullmatch(str(one))]
+        foreign = [part for part in (name, *entry.replaces) if not NAME.fullmatch(str(part))]
         foreign += [kind for kind in entry.config.values() if kind not in SQL_TYPES]
         if foreign:
             message = f"{foreign[0]!r} is not a name that ssdlab writes"

@@ -160,8 +160,8 @@ def _check_reads(statements: list[Any]) -> None:
     for statement in statements:
         kind, sql = statement.type.name, statement.query.strip()
         # PIVOT becomes several statements, and so does a COPY that contains one.
-        several = kind == "MULTI" and sql[:5].lower() in ("pivot", "from ", "with ")
-        if kind != "SELECT" and not several:
+        is_pivot = kind == "MULTI" and sql[:5].lower() in ("pivot", "from ", "with ")
+        if kind != "SELECT" and not is_pivot:
             raise ConfigError([f"query: {sql}: expected SELECT, FROM or PIVOT; {_unconfined()}"])
 
 

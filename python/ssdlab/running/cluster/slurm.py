@@ -93,8 +93,8 @@ def settings(file: str) -> Settings:
         # SLURMCluster makes this folder, so its name is not quoted there; its lines are replaced.
         skipped = options.get("job_directives_skip", ())
         options["job_directives_skip"] = [*skipped, "#SBATCH -e ", "#SBATCH -o "]
-        of_a_job = f"{values['logs']}/{values.get('name', 'dask-worker')}-%J"
-        streams = [f"-{one[0]} {_for_sbatch(f'{of_a_job}.{one}')}" for one in ("err", "out")]
+        log = f"{values['logs']}/{values.get('name', 'dask-worker')}-%J"
+        streams = [f"-{end[0]} {_for_sbatch(f'{log}.{end}')}" for end in ("err", "out")]
         options["job_extra_directives"] = [*streams, *options.get("job_extra_directives", ())]
     return Settings(
         f"slurm:{file}", "SLURMCluster", options, values.get("least_jobs"), values["jobs"]
@@ -102,17 +102,17 @@ def settings(file: str) -> Settings:
 
 
 def _quoted(name: str, value: Any) -> Any:  # noqa: ANN401 - of a key
-    """The value of a key as the script needs it."""
+    """The value of a key, quoted as the job script needs it."""
     if name in TO_SBATCH:
         return _for_sbatch(value)
     if name in TO_SHELL:
-        several = isinstance(value, list)
-        return [*map(shlex.quote, value)] if several else shlex.quote(value)
+        is_list = isinstance(value, list)
+        return [*map(shlex.quote, value)] if is_list else shlex.quote(value)
     return value
 
 
 def _for_sbatch(value: str) -> str:
-    """A value as a word of an #SBATCH line, where a backslash counts in every kind of quotes."""
+    """A value as a word of an #SBATCH line, where a backslash escapes in every kind of quotes."""
     if PLAIN.fullmatch(value):
         return value
     return '"' + re.sub(r'([\\"])', r"\\\1", value) + '"'
