@@ -104,7 +104,7 @@ impl FunctionalRun {
                 self.restart();
             }
             let request = request.request;
-            // As in the timed machine, a first request that takes effect on arrival precedes the look at the pools.
+            // As in time: what takes effect as it arrives goes before the first look at the pools.
             if id == 0 && !matches!(request.op, Op::Trim | Op::Copy) {
                 self.machine.meet_demands();
             }
