@@ -25,7 +25,7 @@ export SSDLAB_COMMIT := $(if $(wildcard .git),$(shell git describe --always --di
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 export VIRTUAL_ENV := $(CURDIR)/.venv
 export PYTHONUTF8 := 1
-# The tests start Python hundreds of times: without bytecode each compiles the package anew.
+# The tests start Python hundreds of times. Without bytecode, each start would compile the package.
 unexport PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE
 
 .PHONY: help demo test test-all check fmt lint golden bench docs papers policies scale site dist build lock clean
@@ -38,11 +38,11 @@ help: ## show this list
 demo: build ## build, run a real trace under several policies, write the report to runs/demo
 	$(DEMO)
 
-# Each lane may use all processors; cargo would share the two jobs of make.
+# Each lane may use all processors. Without this, cargo would be limited to the two jobs of make.
 NO_JOBSERVER := env -u MAKEFLAGS -u MFLAGS
 CHECKS := lint rust-tests python-tests docs-check
 
-# Rust in one lane, Python in the other: pip, the last crate of a build and mypy use one processor.
+# Rust runs in one lane and Python in the other, because pip, the last crate of a build and mypy use one processor.
 test: ## every check but the slow ones
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=line LANES=yes $(CHECKS)
 	@echo "make test: all passed"
@@ -53,7 +53,7 @@ python-tests: | lint-python
 docs-check: | python-tests
 endif
 
-# Slow ones measure: one after the other.
+# Slow tests measure, so everything runs one after the other.
 test-all: PYTEST_ARGS := -m ""
 test-all: $(CHECKS) ## every check, slow ones too
 	$(CARGO) test --workspace --exclude ssd-py --locked --quiet -- --ignored
@@ -77,7 +77,7 @@ BASE ?= main
 CARGO_MUTANTS := target/cargo-mutants/bin/cargo-mutants
 MUTANTS := $(BIN)/python tools/mutants.py --tool $(CARGO_MUTANTS)
 PYTHON_MUTANTS := $(BIN)/python tools/python_mutants.py
-# Survivors in one of the two are no reason to leave out the other; an interrupt is.
+# Run both commands even if the first finds survivors; an interrupt ends both.
 BOTH = code=0; $(1) || code=$$?; [ $$code = 130 ] || $(2) || code=$$?; exit $$code
 
 mutants: build .venv/mutants.stamp $(CARGO_MUTANTS) ## mutants of the lines changed since BASE (main)
@@ -92,7 +92,7 @@ mutants-python: build .venv/mutants.stamp ## `mutants`, of Python and the pages 
 mutants-python-sample: build .venv/mutants.stamp ## `mutants-sample`, of these only
 	nice -n 15 $(PYTHON_MUTANTS) sample
 
-# Half of ten minutes for the crates and half for Python; what they build comes before.
+# Five minutes for the crates and five for Python, after their builds.
 mutants-some: build .venv/mutants.stamp $(CARGO_MUTANTS) ## some of `mutants`, drawn by a seed, in about ten minutes
 	$(call BOTH,$(MUTANTS) changed $(BASE) --budget 300,$(PYTHON_MUTANTS) changed $(BASE) --budget 300)
 
@@ -162,8 +162,9 @@ lint-python: build .venv/checks.stamp
 	$(BIN)/mypy --no-error-summary
 	MYPYPATH=python $(BIN)/python -m mypy.stubtest ssdlab._core
 
-# ssd-py is an extension module: its symbols come from Python, so python-tests test it. Cargo runs one binary after
-# the other: what the last test of each leaves idle the other lane uses, so that there is no cargo-nextest here.
+# ssd-py is an extension module: its symbols come from Python, so python-tests test it. Cargo runs one test binary
+# after the other. The other lane uses the processor that the last test of a binary leaves idle, so cargo-nextest
+# would gain nothing.
 rust-tests: .venv/python.stamp
 	$(NO_JOBSERVER) $(CARGO) test --workspace --exclude ssd-py --locked --quiet
 
@@ -206,7 +207,7 @@ tools-present:
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r $<
 	@touch $@
 
-# It lists mutants, which takes a second: not optimised it is built in half the time.
+# It only lists mutants, which takes a second; without optimisation it is built in half the time.
 $(CARGO_MUTANTS): tools/mutation/listing.py
 	CARGO_PROFILE_DEV_DEBUG=0 $(CARGO) install --quiet --locked --debug --root target/cargo-mutants cargo-mutants \
 	    --version $$(sed -n 's/^VERSION = "\(.*\)"/\1/p' $<)

@@ -186,13 +186,13 @@ class Device:
     def copy(self, lpn: int, sources: list[tuple[int, int]], arrival_ns: int | None) -> int:
         """Submit a copy of page ranges to the pages from `lpn` on; its number."""
     def run_until_idle(self) -> dict[str, npt.NDArray[np.int64]]:
-        """Run until nothing is left to do; what has completed since the last call."""
+        """Run until nothing is left to do; the requests completed since the last call."""
     def run_until(self, time_ns: int) -> dict[str, npt.NDArray[np.int64]]:
-        """Run up to and including a time; what has completed since the last call."""
+        """Run up to and including a time; the requests completed since the last call."""
     def run_until_completion(self, limit_ns: int | None = None) -> dict[str, npt.NDArray[np.int64]]:
-        """Run to the first instant with completions; what has completed since the last call."""
+        """Run to the first instant with completions; the requests completed since the last call."""
     def next_event(self) -> int | None:
-        """The time of the next event, ns; None: nothing happens without a submission."""
+        """The time of the next event, ns; None if nothing happens without a submission."""
     def power_cut(self, at_ns: int | None = None) -> npt.NDArray[np.int64]:
         """Cut the power at a time, or now; the numbers of the requests that are lost."""
     def mount(self) -> str:

@@ -236,7 +236,7 @@ def test_the_page_and_the_plots_of_a_fleet_are_written_again(done: Fleet, tmp_pa
     assert {f"cdf-{metric}" for metric in ("waf", "write_p99_ns")} <= drawn
     for option in (["--from", "1s"], ["--baseline", "small"]):
         made = in_process("report", str(done.folder), *option)
-        told = f"error: {option[0]}: {done.folder} contains a fleet, which has none\n"
+        told = f"error: {option[0]}: {done.folder} contains a fleet, which takes no such option\n"
         assert (made.returncode, made.stderr) == (2, told)
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken/fleet.json").write_text("{}")

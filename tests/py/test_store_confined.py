@@ -117,7 +117,7 @@ def test_a_folder_of_a_store_is_no_link(what: str, folder: Path, tmp_path: Path)
     place.symlink_to(away)
     before = state(tmp_path)
     for call in (lambda: files_of(folder), lambda: Store(folder)):
-        with pytest.raises(ssdlab.OutputError, match="is a link, of which a store has none"):
+        with pytest.raises(ssdlab.OutputError, match="is a link, which a store never contains"):
             call()
     done = command("gc", "--unused", "0", store=folder)
     assert (done.returncode, f"{place}: is a link" in done.stderr) == (2, True)
@@ -316,7 +316,7 @@ def test_a_store_that_may_only_be_read_is_read(folder: Path, tmp_path: Path) -> 
     assert told(collected).startswith(f"error: {folder}/results-")
     assert told(collected).endswith(": cannot be written: Permission denied")
     assert swept.returncode == 1
-    assert swept.stderr.count("; the runs go on") == 1
+    assert swept.stderr.count("; the runs continue") == 1
     assert f"error: store {folder}: 2 runs not stored: " in swept.stderr
     assert len((tmp_path / "out" / "sweep.csv").read_text().splitlines()) == 3
     assert state(folder) == before

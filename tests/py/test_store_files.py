@@ -193,7 +193,7 @@ def test_a_store_without_room_costs_no_run(
         out = str(tmp_path / f"out{len(quiet)}")
         done = in_process(*words, out, *store_option, *quiet)
         assert done.returncode == 1, done.stderr
-        assert done.stderr.count(f"{full}; the runs go on") == 1
+        assert done.stderr.count(f"{full}; the runs continue") == 1
         (lost,) = re.findall(
             rf"error: store {folder}: (\d+) runs not stored: .*{full}", done.stderr
         )
@@ -227,7 +227,7 @@ def test_uses_that_cannot_be_noted_are_said(
     done = in_process(*words, str(tmp_path / "b"))
     assert done.returncode == 1
     assert ": 2 runs from it, 0 added" in done.stderr
-    assert "the use of its runs is not noted: " in done.stderr
+    assert "the use of its runs could not be noted: " in done.stderr
 
 
 def test_a_store_that_has_room_again_takes_what_waits(

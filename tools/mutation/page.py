@@ -1,4 +1,4 @@
-"""docs/mutants.md: what the samples of mutants have shown, and of which code."""
+"""Writes docs/mutants.md: the results of the samples of mutants, and the code they hold for."""
 
 from __future__ import annotations
 
@@ -26,28 +26,28 @@ AREAS = {
 }
 HEAD = f"""# Mutation testing
 
-A mutant is the program with one operator, value or branch changed. A test should fail on it; if
-none does, a test is missing or the line is not needed. The table is for a fixed random sample of
-each crate and of the Python package, in which the pages are counted for themselves. The seed says
-in which order mutants are judged, and the first {AT_FIRST} of every area come before the others.
+A mutant is the program with one operator, value or branch changed. At least one test should fail
+on it; otherwise a test is missing or the line is not needed. The table shows a fixed random sample
+of each crate and of the Python package, whose HTML pages are an area of their own. A seed fixes the
+order of the mutants. The first {AT_FIRST} of every area are judged before all others.
 
-- *crates*: cargo-mutants {VERSION} generates the mutants, the seed {SEED} draws them, and the tests
-  of the crate run until one fails; those of `ssd-py`, a library for Python, are Python's. Mutants
-  that do not compile are replaced by the next ones. `make mutants-sample`.
-- *python*, *pages*: one change at most per line; texts and numbers transcribed from papers are not
-  changed, nor are `bench`, `validation` and `kv/bench.py`, which measure. The tests that run the
-  line, for at most 100 s, without those that need a browser, LevelDB's sources, signals or a full
-  disk. `make mutants-python-sample`.
-- *hangs*: takes a multiple of the processor time of the tests (8 times; Python 5 times). Counts as
-  caught.
-- *equivalent*: changes nothing that anybody can observe, for the reason given in
-  `tools/mutation/equivalent.txt` and `equivalent_python.txt`.
-- *open*: no test of them fails. *not run*: drawn and not judged, or caught by a test that is gone.
+- *crates*: cargo-mutants {VERSION} generates the mutants, and seed {SEED} draws the sample. The
+  tests of the crate run until one fails; `ssd-py`, the library for Python, is tested by the Python
+  tests. A mutant that does not compile is replaced by the next one. Command: `make mutants-sample`.
+- *python*, *pages*: at most one mutant per line. Texts and numbers transcribed from papers are not
+  changed, nor is code that measures (`bench`, `validation`, `kv/bench.py`). The tests that execute
+  the changed line run for at most 100 s. Tests that need a browser, LevelDB's sources, signals or
+  a full disk are left out. Command: `make mutants-python-sample`.
+- *hangs*: the tests take more than 8 times (Python: 5 times) their usual processor time. A hang
+  counts as caught.
+- *equivalent*: the change has no observable effect, for the reason given in
+  `tools/mutation/equivalent.txt` or `equivalent_python.txt`.
+- *open*: no test fails. *not run*: drawn but not judged yet, or caught by a test that is gone.
 
-The last column is the commit at which the first of them was judged. When {STALE} % of the lines
-of the area have changed since, a result says nothing of today's code: `make check` fails until
-`make docs` has withdrawn it, and the next sample judges its mutants anew. `make mutants` judges the
-changed lines of a branch; results are in `tools/mutation/results.jsonl`.
+The last column is the commit at which the first mutant of the area was judged. A result is stale
+when more than {STALE} % of the lines of its area have changed since it was judged. `make check`
+then fails until `make docs` has withdrawn the result, and the next sample judges the mutant again.
+`make mutants` judges the changed lines of a branch. Results are in `tools/mutation/results.jsonl`.
 
 | area | sample | caught | of these, hangs | equivalent | open | not run | judged at |
 |---|--:|--:|--:|--:|--:|--:|---|

@@ -164,7 +164,7 @@ impl FunctionalRun {
         flash.programs[Cause::Remap.at()] = t.remap_pages;
         flash.reads[Cause::Remap.at()] = t.remap_pages;
         flash.programs[Cause::Parity.at()] = f.groups.parity_pages;
-        // A page that is read for its rest and for the parity is read once.
+        // A page that is read both for its other sectors and for the parity is read once.
         let parity = f.ftl.groups.is_some();
         flash.reads[Cause::Rmw.at()] = if parity { f.groups.reads } else { t.rests_read };
         measured.host.rmw = t.rests_read;

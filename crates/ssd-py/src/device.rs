@@ -125,7 +125,7 @@ impl Device {
     }
 }
 
-/// The time `ns` of `what`.
+/// `ns` as a time; `what` begins the error for one below zero.
 fn time(ns: i64, what: &str) -> PyResult<Nanos> {
     let past = |_| wrong(format!("{what} {ns} ns is in the past: give a time from now on"));
     u64::try_from(ns).map(Nanos).map_err(past)
@@ -236,14 +236,14 @@ impl Device {
         arrays(py, &records)
     }
 
-    /// Run up to and including `time_ns`: what has completed since the last call, as arrays.
+    /// Run up to and including `time_ns`; the requests completed since the last call, as arrays.
     fn run_until<'py>(&self, py: Python<'py>, time_ns: i64) -> PyResult<Bound<'py, PyDict>> {
         let end = time(time_ns, "a run until")?;
         let records = self.detached(py, None, |driver, bridge| driver.run_until(end, bridge))?;
         arrays(py, &records)
     }
 
-    /// Run to the first instant with completions, or through `limit_ns`: what has completed since the last call.
+    /// Run to the first instant with completions, or through `limit_ns`; the requests completed since the last call.
     #[pyo3(signature = (limit_ns=None))]
     fn run_until_completion<'py>(
         &self,
@@ -257,7 +257,7 @@ impl Device {
         arrays(py, &self.detached(py, None, run)?)
     }
 
-    /// The time of the next event, ns; None: nothing happens without a submission.
+    /// The time of the next event, ns; None if nothing happens without a submission.
     fn next_event(&self) -> PyResult<Option<u64>> {
         let next = self.lock()?.next_event();
         next.map(|next| next.map(|at| at.0)).map_err(|error| self.raised(error, None))

@@ -97,7 +97,7 @@ impl Store {
         is_closed(&self.shared)
     }
 
-    // The two flags are words of their own: to take a tuple apart costs a tenth of a `get` from memory.
+    // The two flags are separate arguments: unpacking a tuple would cost a tenth of a `get` from memory.
     #[pyo3(signature = (key, verify_checksums, fill_cache, snapshot=None))]
     fn get<'py>(
         &self,
@@ -110,7 +110,7 @@ impl Store {
         let (key, options) = (bytes("key", key)?, read_options(verify_checksums, fill_cache)?);
         let (key, snapshot) = (self.whole(&key), snapshot.map(|s| &s.0));
         let in_place = |value: Option<&[u8]>| value.map(|value| PyBytes::new(py, value));
-        // What is in memory takes less time than letting other threads in would.
+        // A look into memory takes less time than detaching from the interpreter.
         if let Some(found) =
             briefly(py, &self.shared, |db| db.get_in_memory(&key, snapshot, in_place))?
         {

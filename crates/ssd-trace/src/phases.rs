@@ -1,8 +1,8 @@
 //! Updates that are independent of one another: `workload.phases = "independent"`.
 //!
-//! A recorded trace on a drive of its size is one application: pages that are written together also die together. On a
-//! drive that many such applications share, their bursts mix. This is the limit of that mixture: every page keeps the
-//! intervals between its updates, but each page starts at its own point of the loop.
+//! A recorded trace on a drive of its size is one application: pages that are written together also become invalid
+//! together. On a drive that many such applications share, their bursts mix. Independent phases are the limit of that
+//! mixture: every page keeps the intervals between its updates, but starts at its own point of the loop.
 
 use ssd_core::host::request::{Op, Request, TimedRequest};
 use ssd_core::host::source::{Source, SourceError};

@@ -55,7 +55,7 @@ def end_comparison(
 ) -> None:
     """Print a comparison and where it is; exit with an error if it is incomplete.
 
-    `text` is what is printed, if not the whole summary.
+    `text` makes the text that is printed; by default it is the summary.
     """
     put_result(json_, quiet, done.to_json, text or done.summary)
     if not quiet:
@@ -94,7 +94,7 @@ def explained(error: BaseException) -> tuple[int, str]:
     if isinstance(error, MemoryError):
         return BAD_INPUT, "error: out of memory: use a smaller device or fewer --jobs"
     if isinstance(error, OutputError):
-        # A message is a line, whatever a folder is called.
+        # A message has one line, even if the name of a folder has several.
         return BAD_INPUT, "error: " + str(error).replace("\n", "\\n")
     if isinstance(error, ssdlab.WorkloadError | kv.Error):
         return BAD_INPUT, f"error: {error}"

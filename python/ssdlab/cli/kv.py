@@ -48,7 +48,7 @@ def _interruptible() -> Iterator[None]:
 
 @contextmanager
 def _examined(folder: Path) -> Iterator[kv.DB]:
-    """The store in a folder, for looking at it: what it warns of is in its statistics."""
+    """The store in a folder, opened read-only without warnings: its statistics contain them."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         store = kv.open(folder, read_only=True, paranoid_checks=True)

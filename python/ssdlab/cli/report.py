@@ -56,7 +56,7 @@ def report_command(
     if (folder / FLEET["json"]).exists():
         if baseline is not None or begin is not None:
             option = "--baseline" if begin is None else "--from"
-            raise OutputError(f"{option}: {folder} contains a fleet, which has none")
+            raise OutputError(f"{option}: {folder} contains a fleet, which takes no such option")
         files = report_fleet(folder, **how)
     else:
         files = report_folder(folder, baseline=baseline, since=begin, **how)

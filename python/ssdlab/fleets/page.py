@@ -34,7 +34,7 @@ LOG_FROM = 20.0
 def report_fleet(
     folder: Path, *, out: Path | None, plots: Path | None, picture: Picture, force: bool
 ) -> list[Path]:
-    """Write the page of the fleet in `folder`, and its plots, as `report_folder` does; the files.
+    """Write the page or the plots of the fleet in `folder`, as `report_folder` does; the files.
 
     Raises `OutputError`.
     """

@@ -44,7 +44,7 @@ def report_folder(
     since: int | None = None,
     force: bool = False,
 ) -> list[Path]:
-    """Write the page of the run, comparison, sweep or search in `folder`, and its plots; the files.
+    """Write the page or the plots of the run, comparison, sweep or search in `folder`; the files.
 
     The page goes to `out` (default: into the folder), the plots as `picture` files into `plots`;
     with `plots` alone no page is written. `since` is where a run's timeline begins, nanoseconds.
@@ -96,9 +96,9 @@ def page_and_plots(
     force: bool,
     same: bool = True,
 ) -> list[Path]:
-    """Write the page and the plots of what is in `folder`, as `report_folder` does; the files.
+    """Write the page or the plots of the results in `folder`, as `report_folder` does; the files.
 
-    `same`: a page that ssdlab has written there is this one.
+    With `same`, an older page that ssdlab has written there is replaced without `force`.
     """
     files = {} if plots is None else _pictures(figures, plots, picture)
     if out is not None or plots is None:

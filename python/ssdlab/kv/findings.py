@@ -104,7 +104,7 @@ class Stats:
     damaged_logs: tuple[str, ...]
     """What the logs that held them are called now; those renamed can be removed."""
     tails: tuple[str, ...]
-    """What ended the manifest and the last log at opening and was no record, as sentences."""
+    """Tails of the manifest and the last log at opening (torn records, zeros), as messages."""
 
 
 @dataclass(frozen=True)

@@ -154,8 +154,8 @@ def open(
 
     With `paranoid_checks`, a damaged log is an error, as is a damaged index or filter of a table.
     Without, what is damaged in a log is left out with a warning, and the log is kept as `.lost`.
-    What ends a log and is no record (a torn one, or zeros) is left out in both cases, with a
-    warning: a crash leaves it of writes that were not synced.
+    A torn record or zeros at the end of a log are ignored in both cases, with a warning: a crash
+    leaves them if the last writes were not synced.
 
     Raises `Error` and its subclasses: `LockedError` if the store is open elsewhere,
     `CorruptionError` if a file is damaged, `IoError` if one cannot be used.
@@ -186,7 +186,7 @@ def opened(folder: str, chosen: dict[str, object], *, defers: bool = False) -> _
         )
     for tail in found["tails"]:
         warnings.warn(
-            f"{tail}; a crash leaves this of writes that were not synced: all before it is there",
+            f"{tail}; a crash leaves this if writes were not synced; all before it has been read",
             stacklevel=3,
         )
     return opened
@@ -209,7 +209,7 @@ class Reader(Closing):
     """What can be read from: a store, a part of one, or a snapshot."""
 
     _store: _core.Store
-    # The state that is read, None for the current one; a call would cost a tenth of a `get`.
+    # The snapshot that is read, None for the current state. A method would cost a tenth of a `get`.
     _held: _core.KvSnapshot | None
 
     def get(

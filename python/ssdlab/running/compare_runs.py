@@ -195,7 +195,7 @@ def run_all(
 ) -> Comparison:
     """Make all runs, with folders, tables, summary and page (`html`) in `out`.
 
-    With `enough` no further seed begins once that says so of the runs that have ended.
+    With `enough`, no further seed begins once it is true of the runs that have ended.
     """
     planned = _checked(planned, runner, progress)
     if out is None:
@@ -274,9 +274,9 @@ def run_into(
     progress: bool,
     enough: Enough | None = None,
 ) -> Finished:
-    """Make the runs, each into its place in `folder` as soon as it is done, without pages.
+    """Make the runs without pages; each is written to its place in `folder` as soon as it ends.
 
-    With `enough` no further seed begins once that says so of the runs that have ended.
+    With `enough`, no further seed begins once it is true of the runs that have ended.
     """
     planned = _checked(planned, runner, progress)
     return _ran(planned, folder, runner, progress, html=False, enough=enough)

@@ -275,11 +275,11 @@ class Device:
         """Run to the first instant in which requests complete; return those of that instant.
 
         That instant is not over: a request submitted now arrives in it, before the device decides
-        what it does next. Clients that wait for their requests and then submit others are written
-        with this method: the result is that of `host.mode = "closed"`. With `limit_ns` time passes
-        no further than through that time, and none is returned if none has completed by then.
-        Without it none is returned, and no time passes, if no request is outstanding. Requests that
-        completed earlier and were not returned, as after Ctrl-C, are returned first, at once.
+        what to do next. Use this method for clients that submit a request when another completes:
+        the result is that of `host.mode = "closed"`. With `limit_ns`, the device runs through that
+        time at most, and returns no request if none has completed by then. Without `limit_ns`, no
+        time passes if no request is outstanding. Requests that completed in an earlier call and
+        were not returned, as after Ctrl-C, are returned first, at once.
         """
         limit = None if limit_ns is None else _whole("limit_ns", limit_ns)
         return self._completed(lambda: self.core.run_until_completion(limit))
@@ -287,12 +287,11 @@ class Device:
     def run_until(self, time_ns: int) -> Completions:
         """Run through `time_ns`, which is then `now_ns`; return the requests completed since.
 
-        All that happens up to this time has then happened, in this instant too, whether or not the
-        device has work left: collection goes on with the next call, and timers run. A request that
-        is to arrive at a time which a client chooses is submitted before its instant:
-        `run_until(at - 1)`, then `write(lpn, at_ns=at)`. A time in the past is refused; now is
-        allowed, and ends the instant in which `run_until_completion` has stopped.
-        Only a mount after a power cut of the configuration may last beyond `time_ns`.
+        Everything up to and including this instant has then happened. Work that is left, such as
+        collection, continues in the next call. To let a request arrive at a chosen time, submit it
+        before that instant: `run_until(at - 1)`, then `write(lpn, at_ns=at)`. A time in the past is
+        refused. `run_until(device.now_ns)` completes the instant in which `run_until_completion`
+        has stopped. Only a mount after a power cut of the configuration may last beyond `time_ns`.
         """
         time = _whole("time_ns", time_ns)
         return self._completed(lambda: self.core.run_until(time))
@@ -300,9 +299,9 @@ class Device:
     def run_until_idle(self) -> Completions:
         """Run until nothing is left to do; return the requests completed since the last call.
 
-        Use it for requests whose arrivals are all submitted, and before `save`. It runs collection
-        to its end, too, so a client that submits its next request afterwards has left the device
-        time that a drive in use does not have: see `run_until_completion`.
+        Use it when all requests are submitted with their arrivals, and before `save`. It also runs
+        collection to its end. A client that submits its next request only then gives the device
+        idle time that a busy drive does not have; it needs `run_until_completion`.
         A write buffer keeps its pages (`buffered_pages`) until it needs their room; `flush` sends
         them to flash. Ctrl-C stops every call that runs the device between two instants and raises
         `Interrupted`; the next call continues, unless a policy in Python was interrupted.
@@ -310,17 +309,17 @@ class Device:
         return self._completed(self.core.run_until_idle)
 
     def next_event(self) -> int | None:
-        """When something happens next in the device, ns; None if nothing does by itself.
+        """Time of the next event, ns; None if nothing happens until a request is submitted.
 
-        It is `now_ns` while an instant is not over. None while requests are outstanding means that
-        they cannot go on by themselves: `run_until_completion` looks further for one that can, and
-        raises `RunError` with the reason if there is none.
+        It is `now_ns` while an instant is not over. If it is None while requests are outstanding,
+        these cannot continue by themselves: `run_until_completion` looks further for one that can,
+        and raises `RunError` with the reason if there is none.
         """
         with self._running():
             return self.core.next_event()
 
     def _completed(self, run: Callable[[], dict[str, Any]]) -> Completions:
-        """What has completed, as one of the calls of the simulator says."""
+        """The completions that `run`, a call of the simulator, returns."""
         import numpy as np
 
         with self._running():

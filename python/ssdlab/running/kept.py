@@ -49,7 +49,7 @@ class Kept:
         self.passed: Counter[str] = Counter()
         """Runs that were made and not stored, by reason."""
         self.unnoted: OutputError | None = None
-        """Why the store does not say which runs were asked for."""
+        """Why the store could not note which of its runs were used."""
         self._before = store.unwritten
         self._reported = False
 
@@ -63,7 +63,7 @@ class Kept:
         try:
             self.inner.run(_Looked(work, self))
         finally:
-            with suppress(OutputError):  # the runs go on without it
+            with suppress(OutputError):  # the runs continue without it
                 self.store.flush()
             self.tell_trouble()
 
@@ -73,10 +73,10 @@ class Kept:
         return max(0, self.store.unwritten - self._before)
 
     def tell_trouble(self) -> None:
-        """Say, once, that the store cannot be written."""
+        """Report once that the store cannot be written."""
         if self.store.trouble is not None and not self._reported:
             self._reported = True
-            _tell(f"store: {self.store.trouble}; the runs go on")
+            _tell(f"store: {self.store.trouble}; the runs continue")
 
     def told(self) -> str:
         """What came from the store, in a sentence."""
@@ -88,11 +88,11 @@ class Kept:
 
 
 def not_stored(runner: Runner) -> dict[str, str]:
-    """What a store has lost of the runs of `runner`, as a failure: what, and why."""
+    """The failures of the store of `runner`, with reasons: runs, or their use, are not stored."""
     if not isinstance(runner, Kept) or not (runner.lost or runner.unnoted):
         return {}
     lost = f"{counted(runner.lost, 'run')} not stored: {runner.store.trouble}"
-    why = lost if runner.lost else f"the use of its runs is not noted: {runner.unnoted}"
+    why = lost if runner.lost else f"the use of its runs could not be noted: {runner.unnoted}"
     return {f"store {runner.store.files.folder}": why}
 
 
@@ -105,8 +105,8 @@ def kept(inner: Runner, store: str | Path | Store | None, tell: bool = False) ->
     """`inner`, in front of which is a store if one is given, or named in the environment.
 
     What is stored is written when the context ends, which then, with `tell`, says on stderr what
-    came from the store. A store that cannot be written ends nothing: what it has lost is said, with
-    and without `tell`. Raises `OutputError` for a folder that is no store.
+    came from the store. A store that cannot be written does not stop the runs; how many are not
+    stored is reported even without `tell`. Raises `OutputError` for a folder that is no store.
     """
     given = store or os.environ.get(VARIABLE)
     if not given:

@@ -15,7 +15,7 @@ from ssdlab.results.report import Report
 NUMBERS = {"count", "number"}
 """Kinds of fields that are numbers."""
 WALL = ("speed.", "time.wall", "time.cpu")
-"""Fields of the computer, not of the drive: no two runs have the same."""
+"""Fields that measure the computer, not the drive: they differ in every run."""
 
 
 @cache

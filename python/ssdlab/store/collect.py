@@ -156,14 +156,14 @@ def _bins(entries: Mapping[str, Entry], wanted: Wanted) -> Iterator[list[Entry]]
 def _compact(files: Files, several: list[Entry], wanted: Wanted, done: Collected) -> None:
     """Put the wanted rows of several parts into one that replaces them."""
     whole = []
-    for one in several:
-        why = files.fault(one)
+    for entry in several:
+        why = files.fault(entry)
         if why == MISSING:
-            return  # another process has replaced one of them
+            return  # another process has replaced this part
         if why:
-            done.damaged.append(files.part(one.name))
+            done.damaged.append(files.part(entry.name))
         else:
-            whole.append(one)
+            whole.append(entry)
     if not whole:
         return
     try:

@@ -27,15 +27,15 @@ FORMAT = 1
 """Version of the layout of a store."""
 FOLDER = re.compile(r"results-(\d+)")
 NAME = re.compile(r"\d{8}T\d{12}-[0-9a-f]{32}")
-"""The form of the name of a part; no other name in a manifest is made the name of a file."""
+"""The form of the names of parts. A manifest with another name is refused."""
 SQL_TYPES = ("BOOLEAN", "BIGINT", "DOUBLE", "JSON", "VARCHAR")
-"""Of the values of keys."""
+"""Types that a manifest may give to the values of keys."""
 READ_BYTES = 1 << 20
 DRAFT = ".unfinished"
 """Ends the name of a file that is being written."""
 CHECKS = "`ssdlab results verify` checks all files"
 MISSING = "is missing: the manifest names it"
-A_LINK = "is a link, of which a store has none: put what it points to in its place"
+A_LINK = "is a link, which a store never contains: replace the link by the original"
 NO_FILE = "is not a regular file"
 
 
@@ -79,9 +79,9 @@ def _sync(folder: Path) -> None:
 
 
 def unfit(file: Path) -> str:
-    """Why a store does not open a file; empty if it does, or if there is none.
+    """Why a store refuses to open a file; empty if it does not, or if the file does not exist.
 
-    A link leads elsewhere, and a pipe makes its reader wait for ever.
+    A link may lead out of the store, and a pipe may block its reader for ever.
     """
     if file.is_symlink():
         return A_LINK
@@ -89,7 +89,7 @@ def unfit(file: Path) -> str:
 
 
 def opened(file: Path) -> BinaryIO:
-    """A file of a store, to read. Raises `OutputError` for what only has the name of one."""
+    """Open a file of a store for reading. Raises `OutputError` if `unfit` gives a reason."""
     why = unfit(file)
     if why:
         raise OutputError(f"{file}: {why}")
@@ -142,7 +142,7 @@ class Entry:
             tuple(held["replaces"]),
             str(held["writer"]),
         )
-        foreign = [one for one in (name, *entry.replaces) if not NAME.fullmatch(str(one))]
+        foreign = [part for part in (name, *entry.replaces) if not NAME.fullmatch(str(part))]
         foreign += [kind for kind in entry.config.values() if kind not in SQL_TYPES]
         if foreign:
             message = f"{foreign[0]!r} is not a name that ssdlab writes"
@@ -193,7 +193,7 @@ class Files:
         self.used = self.root / "used"
         self._held: dict[str, Entry] = {}
         self._sound: dict[str, tuple[int, int, int]] = {}
-        """Size, time of change and number of the file of each part that was checked."""
+        """Size, modification time and inode of each part whose contents were checked."""
         self._check(must_be=not write)
 
     def _check(self, must_be: bool) -> None:
@@ -255,9 +255,9 @@ class Files:
         return self.manifest / f"{name}.json"
 
     def fault(self, entry: Entry) -> str:
-        """What is wrong with the file of a part; empty if it is as it was written.
+        """The damage of the file of a part; empty if the file is as it was written.
 
-        It is read once, and again when it has changed.
+        The file is read once, and again if it has changed since.
         """
         part = self.part(entry.name)
         try:
@@ -278,7 +278,7 @@ class Files:
         return ""
 
     def sound(self, name: str) -> Path:
-        """The file of a part, as it was written. Raises `FileNotFoundError`, `OutputError`."""
+        """The undamaged file of a part. Raises `FileNotFoundError`, `OutputError`."""
         why = self.fault(self._held.get(name) or self.read(name))
         if why == MISSING and not self.entry(name).exists():
             raise FileNotFoundError(self.part(name))  # another process has replaced it
@@ -289,7 +289,7 @@ class Files:
     def damaged(self, name: str, why: str) -> OutputError:
         """The error for a damaged part: `why` it is damaged, and how to repair the store."""
         files = " ".join(quoted(one) for one in (self.part(name), self.entry(name)))
-        repair = f"`rm -f {files}` repairs the store, and its runs are made again when asked for"
+        repair = f"`rm -f {files}` repairs the store; its runs are repeated when they are needed"
         return OutputError(f"{self.part(name)}: {why}; {repair}; {CHECKS}")
 
     def add(

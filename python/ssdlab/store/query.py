@@ -25,7 +25,7 @@ SETTINGS = {
     "TimeZone": "UTC",
 }
 TRIES = 20
-"""How often a query is begun if others replace the parts that it reads."""
+"""Attempts at a query while other processes replace the parts that it reads."""
 WHOLE = "whole_results"
 """The view to take all columns from."""
 MOST_SHOWN = 40
@@ -159,9 +159,9 @@ def _check_reads(statements: list[Any]) -> None:
     """Raise `ConfigError` for statements that do more than read: they could write to the store."""
     for statement in statements:
         kind, sql = statement.type.name, statement.query.strip()
-        # PIVOT becomes several statements, as does COPY of one.
-        several = kind == "MULTI" and sql[:5].lower() in ("pivot", "from ", "with ")
-        if kind != "SELECT" and not several:
+        # PIVOT becomes several statements, and so does a COPY that contains one.
+        is_pivot = kind == "MULTI" and sql[:5].lower() in ("pivot", "from ", "with ")
+        if kind != "SELECT" and not is_pivot:
             raise ConfigError([f"query: {sql}: expected SELECT, FROM or PIVOT; {_unconfined()}"])
 
 
@@ -170,7 +170,7 @@ def _unconfined() -> str:
 
 
 def _confine(base: Any, parts: list[str]) -> None:  # noqa: ANN401 - of a library
-    """From now on the connection reaches the files `parts` alone, and nothing changes that."""
+    """Confine the connection to the files `parts`, for good."""
     base.execute(f"set allowed_paths = [{', '.join(map(_quoted, parts))}]")
     base.execute("set enable_external_access = false")
     base.execute("set lock_configuration = true")
@@ -179,8 +179,8 @@ def _confine(base: Any, parts: list[str]) -> None:  # noqa: ANN401 - of a librar
 def asked(files: Files, fetched: Callable[[Any], T], *, allow_files: bool = False) -> T:
     """What `fetched` takes from a connection of DuckDB that has the view. Raises as `ask`.
 
-    It reaches no files but the parts, and those of DuckDB for what exceeds memory, unless
-    `allow_files`.
+    Unless `allow_files` is set, the connection reaches only the parts and the files to which DuckDB
+    moves data that exceed memory.
     """
     library = duckdb()
     for left in reversed(range(TRIES)):
@@ -210,7 +210,7 @@ def asked(files: Files, fetched: Callable[[Any], T], *, allow_files: bool = Fals
                     why = text.partition("\n")[0]
                     raise OutputError(f"{files.folder}: {why}; {CHECKS}") from error
                 raise ConfigError([_explained(text, entries)]) from None
-    raise OutputError(f"{files.folder}: its parts are replaced all the time; {CHECKS}")
+    raise OutputError(f"{files.folder}: other processes keep replacing its parts; {CHECKS}")
 
 
 def _explained(text: str, entries: Mapping[str, Entry]) -> str:
@@ -294,7 +294,7 @@ def _quoted(text: str) -> str:
 
 
 def _path(key: str) -> str:
-    """Where a configuration has a key."""
+    """The JSON path of a key in a configuration, as SQL."""
     return _quoted(f"$.{key}")
 
 

@@ -64,7 +64,7 @@ class Results:
 
         Its columns are those of comparisons (`waf`, `write_p99_ns`), the keys of the configuration
         (`gc_victim`, `device_channels`), and `key`, `created`, `trace`, `policies` and so on:
-        `columns`. `config` and `report` are JSON. A query reaches the parts of the store alone, and
+        `columns`. `config` and `report` are JSON. A query reads only the parts of the store and
         changes nothing; with `allow_files` it may read and write files and use all of DuckDB.
         Raises `ConfigError` for a query that is wrong.
         """

@@ -20,15 +20,15 @@ from ssdlab.store.rows import Made
 FLUSH_S = 3.0
 """A run is in the folder so long after it was added, at the latest."""
 FLUSH_ROWS = 256
-"""So many runs are written at once, and so many wait for room on a full disk."""
+"""Runs that are written at once, and runs that wait while the folder cannot be written."""
 
 
 class Store(Reader):
     """The results of one version in `folder`, which is made if it is not there.
 
     From any thread. Runs that are added reach the folder within seconds; leaving the context, or
-    `flush`, writes the rest. While the folder cannot be written, some runs wait, and the others are
-    `dropped`. Raises `OutputError` if the folder is no store, and without pyarrow.
+    `flush`, writes the rest. While the folder cannot be written, 256 runs wait, and further ones
+    are `dropped`. Raises `OutputError` if the folder is no store, and without pyarrow.
     """
 
     def __init__(self, folder: str | Path, results: int = versions.RESULTS) -> None:
@@ -92,7 +92,7 @@ class Store(Reader):
         while True:
             with self._more:
                 self._more.wait_for(lambda: self._has(1))
-                # A folder that could not be written is tried again after this time.
+                # After a failed write, the next attempt comes after FLUSH_S.
                 self._more.wait_for(lambda: self._has(FLUSH_ROWS + self._failing), FLUSH_S)
                 if self._closing:
                     return

@@ -164,8 +164,8 @@ impl Ftl {
         self.policy_declines = false;
     }
 
-    /// Begin a run, timed or not, with the victim policy of `spec`. If preconditioning used the same policy, it keeps
-    /// all that it knows. A policy that counts time starts afresh, because the run has a time of its own. So does an
+    /// Begin a run, timed or not, with the victim policy of `spec`. If preconditioning used the same policy, the policy
+    /// keeps its state. A policy that counts time starts afresh, because the run has a time of its own. So does an
     /// external policy, because each machine has its own.
     pub(crate) fn begin_run(&mut self, spec: &PolicySpec, plugs: &Plugs) {
         let goes_on = plugs.built_in_victim(spec).filter(|spec| !counts_time(spec));

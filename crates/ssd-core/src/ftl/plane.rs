@@ -1,4 +1,5 @@
-//! Chooses the plane of its pool on which a host page is bound: one rule for the timed and the functional executor.
+//! Chooses, within the pool, the plane on which a host page is bound: one rule for the timed and the functional
+//! executor.
 
 use super::Ftl;
 use crate::units::PlaneId;
@@ -42,8 +43,8 @@ impl Ftl {
         (0..n).map(|i| PlaneId(start + (plane.0 - start + i) % n)).find(|&p| fits(p))
     }
 
-    /// The first open plane with room on another unit of the pool; `None` if a plane of the own unit, open or not, has
-    /// room.
+    /// The first open plane with room on another unit of the pool; `None` if any plane on the unit of `plane`, open or
+    /// not, has room.
     fn plane_of_another_unit(
         &self,
         plane: PlaneId,

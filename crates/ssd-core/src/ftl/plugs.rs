@@ -187,7 +187,7 @@ impl Plugs {
         (!self.names().contains_key("gc.victim")).then(|| spec.clone())
     }
 
-    /// The same as [`Plugs::victim`] or, with `classes`, one for all blocks and one for each class.
+    /// The policy of [`Plugs::victim`] or, with `classes`, one policy for all blocks and one for each class.
     pub(crate) fn victim_by_class(
         &self,
         spec: &PolicySpec,

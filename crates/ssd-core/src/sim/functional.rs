@@ -54,7 +54,7 @@ pub struct Tally {
     pub wear_pages: u64,
     /// Pages read and programmed for copies.
     pub remap_pages: u64,
-    /// Pages of which the host has written a part, and whose rest has been read.
+    /// Pages that were read because the host wrote only a part of them.
     pub rests_read: u64,
 }
 
@@ -155,8 +155,8 @@ impl Functional {
         }
     }
 
-    /// A run under `config` begins, as a timed one does on the device of a [`Functional`]: placement begins anew, and
-    /// every pool is to be looked at, for which [`Functional::meet_demands`] is called.
+    /// Begin a run under `config` as a timed run on this device begins: placement starts over, and every pool is marked
+    /// for a look, which [`Functional::meet_demands`] takes.
     #[must_use]
     pub fn begin_run(self, config: &Config) -> Functional {
         let Functional { mut ftl, sequence, plugs, .. } = self;
@@ -194,8 +194,8 @@ impl Functional {
         if self.plain { self.write_plain(lpn, stream) } else { self.write_run(lpn, 1, stream) }
     }
 
-    /// Execute the write `r`: its pages one after the other, or group by group if the device has parity. Of a page
-    /// that it writes in part the rest is read first, if there is any.
+    /// Execute the write `r`: its pages one after the other, or group by group if the device has parity. A page on
+    /// flash that `r` writes in part is read first.
     ///
     /// # Errors
     /// As [`Functional::write`].

@@ -347,7 +347,7 @@ impl Ssd {
         true
     }
 
-    /// Where the copy in `slot`, whose plane has no page for it, is bound.
+    /// The plane on which the copy in `slot` is bound, if its own plane has no page for it.
     #[inline(never)]
     pub(super) fn other_plane_for_copy(&self, slot: OpSlot, stream: u32) -> PlaneId {
         let op = &self.array.ops[slot];

@@ -78,7 +78,7 @@ pub struct PhaseMeasured {
 #[derive(Clone, Debug)]
 pub struct Measured {
     interval_ns: u64,
-    /// The row under way, the latencies in it, and the percentiles of rows that have become one with it.
+    /// The current row, its latencies, and the percentiles of earlier rows that have been joined with it.
     row: usize,
     latencies: Histogram,
     joined: (u64, u64),
@@ -140,7 +140,7 @@ impl Measured {
         self.phases.last_mut().expect("a phase has begun")
     }
 
-    /// The row that a time is in.
+    /// The row of time `now`, after joining rows until there is room for it.
     fn row_of(&mut self, now: u64) -> usize {
         while now / self.interval_ns >= MOST as u64 {
             self.join_rows();
@@ -153,7 +153,7 @@ impl Measured {
         at
     }
 
-    /// Rows are twice as long from here on: pairs of them become one.
+    /// Double the length of rows: each pair becomes one row.
     fn join_rows(&mut self) {
         self.end_row();
         if self.row % 2 == 1 {
@@ -176,7 +176,7 @@ impl Measured {
         self.course = halves.collect();
     }
 
-    /// The percentiles of the row under way, as they are now.
+    /// Set the percentiles of the current row from its latencies so far.
     fn end_row(&mut self) {
         if let Some(row) = self.course.get_mut(self.row) {
             row.p50_ns = self.joined.0.max(self.latencies.percentile(0.5).unwrap_or(0));

@@ -51,12 +51,12 @@ impl State {
         self.cache.shrink(most as usize);
     }
 
-    /// What is noted next waits for the last write back of a file.
+    /// Make what is noted next wait for the last write-back of a file.
     pub(super) fn after_writes_of(&mut self, number: u32) {
         self.after(self.file(number).writing);
     }
 
-    /// What is noted next waits for the requests with these numbers; 0: for none.
+    /// Make what is noted next wait for the requests `first` to `last`, or for none if `last` is 0.
     pub(super) fn after(&mut self, (first, last): (u64, u64)) {
         debug_assert!(first <= last, "{first} to {last} are no requests");
         if last > 0 && !self.are_done(first, last) {

@@ -94,8 +94,8 @@ impl File {
         (self.written / PAGE as u64) as u32
     }
 
-    /// Pages that are to be written back. Nobody will read a removed file from the drive, so it never is: what it has
-    /// not written stays in memory while a handle can read it.
+    /// Pages that are to be written back. A removed file has none, because nobody will read it from the drive: its
+    /// dirty bytes stay in memory while a handle can read them.
     pub(crate) fn dirty_pages(&self) -> u64 {
         if self.removed { 0 } else { u64::from(self.size_pages() - self.clean_pages()) }
     }

@@ -119,8 +119,8 @@ impl State {
         Ok(true)
     }
 
-    /// Make what has been noted so far durable before what follows, by a commit of its own or of another actor.
-    /// Returns false if nothing had changed.
+    /// Make everything noted so far durable before anything noted later. If nothing has changed since the last commit,
+    /// wait for that commit and return false.
     pub(crate) fn commit_durably(&mut self) -> io::Result<bool> {
         let commits = self.commit()?;
         if !commits {

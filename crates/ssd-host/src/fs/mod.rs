@@ -37,7 +37,7 @@ pub const PAGE: usize = 4096;
 pub struct FsSettings {
     /// Pages of the page cache.
     pub cache_pages: u32,
-    /// With more dirty pages than these all are written back.
+    /// Number of dirty pages above which all of them are written back.
     pub dirty_pages: u32,
     /// Age in nanoseconds at which dirty pages are written back.
     pub dirty_age_ns: u64,
@@ -117,7 +117,7 @@ pub struct FsCounts {
     pub used: u64,
     /// Clean pages in the page cache.
     pub clean: u64,
-    /// Dirty pages in it.
+    /// Dirty pages in the page cache.
     pub dirty: u64,
 }
 

@@ -50,7 +50,7 @@ pub(crate) struct State {
     pub(crate) head: u32,
     pub(crate) sequence: u64,
     pub(crate) used: u32,
-    /// Numbers of the requests of the last commit; 0: there was none.
+    /// Numbers of the first and the last request of the last commit; 0 before the first commit.
     pub(crate) committing: (u64, u64),
     pub(crate) now: u64,
     pub(crate) table_cause: Cause,

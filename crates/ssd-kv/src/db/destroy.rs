@@ -9,7 +9,7 @@ use std::sync::Arc;
 /// store, nothing is done, except that the rest of an interrupted removal is removed.
 ///
 /// # Errors
-/// If the store is in use or another engine's, or a file cannot be removed.
+/// If the store is in use or belongs to another engine, or a file cannot be removed.
 pub fn destroy(vfs: Arc<dyn Vfs>) -> Result<()> {
     let files = Files::new(vfs);
     if !files.exists_any(is_of_a_store)? {

@@ -128,7 +128,7 @@ fn table(files: &Files, name: &str, number: u64, line: Line<'_>) -> Result<()> {
     let file = files.open(name)?;
     let size = file.len()?;
     let no_cache = Arc::new(Mutex::new(Lru::new(0)));
-    // As it is stored, whatever the order of its keys.
+    // Keys are printed as they are stored, whatever their order.
     let table = Table::open(file, number, size, true, no_cache, Order::Bytewise)?;
     let options = ReadOptions { verify_checksums: true, fill_cache: false };
     let mut iter = TableIter::new(Arc::new(table), options);

@@ -66,7 +66,7 @@ impl Flush {
         Ok(table)
     }
 
-    /// The writing of a step.
+    /// Write the entries of one step; the finished table if they were the last.
     fn write(&mut self, policy: &mut dyn Policy, stats: &mut Stats) -> Result<Option<NewFile>> {
         let is_begun = self.writer.entries() > 0;
         debug_assert_eq!(is_begun, !self.smallest.is_empty(), "the first key is that of the table");

@@ -45,8 +45,8 @@ pub(super) fn check(files: &Files, listed: &[String]) -> Result<(Order, String)>
     checked(files, listed, false)
 }
 
-/// As `check`, for a caller that removes the store: a manifest that cannot be read is an error, as it may be another
-/// engine's.
+/// As `check`, for a caller that removes the store: a manifest that cannot be read is an error, because it may belong
+/// to another engine.
 pub(super) fn check_strictly(files: &Files, listed: &[String]) -> Result<()> {
     checked(files, listed, true).map(drop)
 }
@@ -90,7 +90,7 @@ fn checked(files: &Files, listed: &[String], is_strict: bool) -> Result<(Order, 
     Ok(order)
 }
 
-/// As `check`, for a caller that renames files: also looks into the tables, and wants one file that is LevelDB's.
+/// As `check`, for a caller that renames files: also looks into the tables, and requires one file of LevelDB.
 pub(super) fn check_contents(files: &Files, listed: &[String]) -> Result<(Order, String)> {
     let order = check(files, listed)?;
     for name in listed {

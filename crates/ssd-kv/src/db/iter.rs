@@ -61,12 +61,12 @@ impl DbIter {
     /// The same iterator without values, for callers that read none: they are not copied, and all are empty.
     #[must_use]
     pub fn without_values(mut self) -> DbIter {
-        // In another order than that of bytes, keys are with the values.
+        // In an order other than bytewise, the value contains the stored key.
         self.walk.values = self.walk.order != Order::Bytewise;
         self
     }
 
-    /// The form of a key whose bytes sort in the order of the store; the key itself if that is the order of bytes.
+    /// The sortable form of a key, whose bytes sort in the order of the store. Bytewise, it is the key itself.
     ///
     /// # Errors
     /// The order has no place for it.
@@ -77,7 +77,7 @@ impl DbIter {
     /// Check that the keys with a prefix are neighbours in the order of the store.
     ///
     /// # Errors
-    /// They are not: it is in another order than that of bytes.
+    /// They are not, because the order is not bytewise.
     pub fn check_prefix(&self, prefix: &[u8]) -> Result<()> {
         self.walk.order.check_prefix(prefix)
     }
@@ -234,7 +234,7 @@ impl LockedIter<'_> {
         }
     }
 
-    /// The current key in the form that sorts bytewise, see [`DbIter::sortable`].
+    /// The sortable form of the current key, see [`DbIter::sortable`].
     ///
     /// # Panics
     /// If the iterator is not at a pair.
@@ -329,10 +329,10 @@ impl LockedIter<'_> {
         }
     }
 
-    /// As `DbIter::seek`, with the form of a key that sorts bytewise.
+    /// As `DbIter::seek`, with a sortable key.
     ///
     /// # Errors
-    /// As there.
+    /// As `DbIter::seek`.
     pub fn seek_sortable(&mut self, target: &[u8]) -> Result<()> {
         self.start(true);
         self.merge.seek(&key::internal(target, Tag::seek(self.walk.sequence)))?;

@@ -96,8 +96,9 @@ impl Db {
         }
     }
 
-    /// The first half of `get`: if a memtable has the key, the result of `found` for its value, or for None if it was
-    /// deleted. If no memtable has it, None: ask [`Db::get_in_tables`]. Reads no file.
+    /// The first half of `get`, which reads no file. If a memtable has the key, `found` is called with the value, or
+    /// with None if the key was deleted, and its result is returned. None if no memtable has the key: then
+    /// [`Db::get_in_tables`] is next.
     ///
     /// # Errors
     /// The view is of another store.
@@ -118,8 +119,8 @@ impl Db {
         Ok(in_use.or_else(|| self.full.as_ref()?.find(key, sequence, &mut found)))
     }
 
-    /// The second half of `get`. It may find a value that was written after the first half and is in a table by now:
-    /// then the whole read happened after that write.
+    /// The second half of `get`. It may find a value that was written after the first half and is already in a table.
+    /// The whole read then counts as one after that write.
     ///
     /// # Errors
     /// As `get`.
@@ -135,7 +136,7 @@ impl Db {
         self.set.current.get(&self.tables, key, self.sequence_of(view)?, options)
     }
 
-    /// As `get`, of a store in another order than that of bytes.
+    /// `get` for a store whose order is not bytewise.
     #[cold]
     fn get_sorted(
         &self,

@@ -100,11 +100,11 @@ pub struct Stats {
     pub reuse: [ReuseStats; LEVELS],
     /// Tables that were moved to the next level unchanged.
     pub moved: u64,
-    /// Bytes of the pairs that flushes and compactions passed, whether they were then written, dropped or
-    /// left in a block that was reused.
+    /// Bytes of the pairs that flushes and compactions read, whether they then wrote them, dropped them or left them
+    /// in a reused block.
     pub merged_bytes: u64,
-    /// Bytes of tables that flushes and compactions built from pairs: what they wrote without padding and without
-    /// reused blocks.
+    /// Bytes of tables that flushes and compactions built from pairs: all that they wrote except padding and reused
+    /// blocks.
     pub built_bytes: u64,
     /// Writes that were delayed by one step.
     pub slowed: u64,
@@ -159,8 +159,9 @@ impl Stats {
 const MIB: f64 = 1_048_576.0;
 
 impl Db {
-    /// What ended the manifest and the last log when the store was opened, and was no record. A crash leaves it of
-    /// writes that were not synced, so it is not counted as damage; it may also be all that is left of synced ones.
+    /// The tails of the manifest and of the last log when the store was opened: bytes after the last whole record. A
+    /// crash may leave a tail if writes were not synced, so it does not count as damage. It may also be all that is
+    /// left of synced writes.
     #[must_use]
     pub fn tails(&self) -> &[Error] {
         &self.tails
@@ -175,7 +176,7 @@ impl Db {
     /// Check that the keys with a prefix are neighbours in the order of the store.
     ///
     /// # Errors
-    /// They are not: it is in another order than that of bytes.
+    /// They are not, because the order is not bytewise.
     pub fn check_prefix(&self, prefix: &[u8]) -> Result<()> {
         self.set.order.check_prefix(prefix)
     }

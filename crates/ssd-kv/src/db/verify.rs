@@ -25,8 +25,8 @@ pub struct Verified {
 }
 
 impl Db {
-    /// Check the set of tables, and every table: checksums, order, range, filter; that gets and iterators find the
-    /// same; and of a read-only store that its manifest and logs end with a record.
+    /// Check the set of tables and, for every table, the checksums, the order, the range and the filter. Check that
+    /// gets and iterators find the same and, in a read-only store, that manifest and logs end with a whole record.
     ///
     /// # Errors
     /// The first violation, or `Stopped` if the file layer asks to stop.

@@ -8,8 +8,8 @@ pub(crate) const TRAILER: usize = 5;
 /// Size of the footer in bytes.
 pub(crate) const FOOTER: usize = 48;
 pub(crate) const MAGIC: u64 = 0xdb47_7524_8b80_fb57;
-/// RocksDB's: of tables of blocks (its oldest ones have LevelDB's number), of plain tables now and before, of cuckoo
-/// tables.
+/// Magic numbers of RocksDB: block-based tables (the oldest have LevelDB's number), plain tables, legacy plain tables,
+/// cuckoo tables.
 const ROCKSDB: [u64; 4] =
     [0x88e2_41b7_85f4_cff7, 0x8242_2296_63bf_9564, 0x4f34_18eb_7a8f_13b8, 0x9267_89d0_c5f1_7873];
 

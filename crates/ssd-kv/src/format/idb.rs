@@ -1,19 +1,20 @@
 //! The order `idb_cmp1` of Chrome's IndexedDB stores, as keys whose bytes sort in it.
 //!
-//! A key is a prefix (database, object store and index, each an integer of as many bytes as the first byte says) and
-//! a rest that depends on it: metadata begin with a byte for their type, records and index entries with an IndexedDB
-//! key. Fields are compared one after the other. `sortable` writes each field so that bytes compare as it does and no
-//! field is the beginning of another one: integers big-endian, strings with an end, numbers with their sign turned.
+//! A key begins with a prefix: database, object store and index, each an integer of as many bytes as the first byte
+//! says. The prefix decides what follows: metadata begin with a byte for their type, records and index entries with an
+//! IndexedDB key. Fields are compared one after the other. `sortable` encodes each field so that its bytes compare as
+//! the field does, and so that no encoded field is a prefix of another: integers are big-endian, strings are
+//! terminated, and numbers have their sign flipped.
 //!
-//! Keys are equal in `idb_cmp1` if their sortable forms are, also where their bytes differ (0.0 and -0.0; the sequence
-//! number of an index entry without a primary key). A key without such a form has no place in the order.
+//! Keys are equal in `idb_cmp1` if their sortable forms are equal, even if their bytes differ (0.0 and -0.0; the
+//! sequence number of an index entry without a primary key). A key without a sortable form has no place in the order.
 
-/// The depth to which arrays nest at most: that of Chrome's own reader.
+/// The greatest depth of nested arrays, as in Chrome's own reader.
 const MOST_NESTED: u32 = 2000;
-/// Ids of an index from here on are those of indexes.
+/// The lowest id of an index; lower ids stand for records and what is stored beside them.
 const FIRST_INDEX: u64 = 30;
 
-/// The form of a key whose bytes sort as `idb_cmp1` does; None for what is no key.
+/// The form of `key` whose bytes sort as `idb_cmp1` sorts; None if `key` is no key.
 pub(crate) fn sortable(key: &[u8]) -> Option<Vec<u8>> {
     let mut rest = Rest(key);
     let mut out = Vec::with_capacity(key.len() + 24);
@@ -27,7 +28,7 @@ pub(crate) fn sortable(key: &[u8]) -> Option<Vec<u8>> {
     match (database, store, index) {
         (0, ..) => global_metadata(&mut rest, &mut out)?,
         (_, 0, _) => database_metadata(&mut rest, &mut out)?,
-        // What ends after the prefix comes first.
+        // A key that ends after the prefix sorts first.
         (_, _, 1..=3 | FIRST_INDEX..) if rest.0.is_empty() => out.push(0),
         (_, _, 1..=3) => {
             out.push(1);
@@ -83,7 +84,7 @@ fn put_integer(out: &mut Vec<u8>, value: u64) {
     out.extend_from_slice(&value.to_be_bytes());
 }
 
-/// Bytes, of which a beginning comes before the whole: two zeros end them, a zero among them is followed by 255.
+/// Append bytes so that a prefix of them sorts before them: two zeros end them, and 255 follows a zero within them.
 fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     for &byte in bytes {
         out.push(byte);
@@ -94,7 +95,7 @@ fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(&[0, 0]);
 }
 
-/// Of the store itself.
+/// The rest of a key for metadata of the whole store.
 fn global_metadata(rest: &mut Rest<'_>, out: &mut Vec<u8>) -> Option<()> {
     let kind = rest.byte()?;
     out.push(kind);
@@ -115,7 +116,7 @@ fn global_metadata(rest: &mut Rest<'_>, out: &mut Vec<u8>) -> Option<()> {
     Some(())
 }
 
-/// Of a database.
+/// The rest of a key for metadata of a database.
 fn database_metadata(rest: &mut Rest<'_>, out: &mut Vec<u8>) -> Option<()> {
     let kind = rest.byte()?;
     out.push(kind);
@@ -150,7 +151,7 @@ fn database_metadata(rest: &mut Rest<'_>, out: &mut Vec<u8>) -> Option<()> {
     Some(())
 }
 
-/// An entry of an index: its key, then the primary key, then the sequence number, which is stored before it.
+/// The rest of an index entry: key, primary key, sequence number. It is stored with the sequence number second.
 fn index_entry(rest: &mut Rest<'_>, out: &mut Vec<u8>) -> Option<()> {
     idb_key(rest, out, MOST_NESTED)?;
     let sequence = if rest.0.is_empty() { 0 } else { rest.varint()? };
@@ -164,7 +165,7 @@ fn index_entry(rest: &mut Rest<'_>, out: &mut Vec<u8>) -> Option<()> {
     Some(())
 }
 
-/// A key of IndexedDB. Their kinds come in the order of its specification, not of the bytes that name them.
+/// A key of IndexedDB. Kinds sort in the order of the specification, not by the bytes that encode them.
 fn idb_key(rest: &mut Rest<'_>, out: &mut Vec<u8>, nested: u32) -> Option<()> {
     let kind = rest.byte()?;
     let place = [6, 3, 2, 1, 5, 0, 4];

@@ -103,10 +103,10 @@ pub(crate) enum Entry {
     Damaged(u64, &'static str),
 }
 
-/// What ends a log and is no record.
+/// The bytes after the last whole record of a log.
 ///
-/// A crash leaves it of writes that were not synced, so opening a store goes on without it. It may also be what a
-/// medium has left of synced writes, and nothing in the log tells the two apart: checks of a store report it.
+/// A crash may leave a tail if the last writes were not synced, so opening a store ignores it. A medium that loses
+/// synced writes may leave the same bytes, and nothing in the log tells the two apart, so verification reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Tail {
     pub(crate) offset: u64,
@@ -122,20 +122,20 @@ impl Tail {
         Error::corrupt(name, self.offset, self.what())
     }
 
-    /// What is at its offset.
+    /// A description of it, without its place.
     pub(crate) fn what(&self) -> String {
         let bytes = self.bytes;
         if self.is_zeros {
-            format!("{bytes} zeros end the file: lost records, or room that was set aside for them")
+            format!("{bytes} zeros end the file: lost records, or preallocated space")
         } else {
             format!("a torn record of {bytes} bytes ends the file")
         }
     }
 
-    /// What is at its offset if records of a later log follow, which are written after these. Zeros are then
-    /// room that was set aside, unless sequence numbers are missing, which is damage of its own.
+    /// A description of the damage if a later log has records. None for zeros, which are preallocated space then: lost
+    /// records would leave a gap in the sequence numbers.
     pub(crate) fn what_before_another_log(&self) -> Option<String> {
-        (!self.is_zeros).then(|| format!("{}, and a later log goes on", self.what()))
+        (!self.is_zeros).then(|| format!("{}, and a later log continues", self.what()))
     }
 }
 
@@ -167,7 +167,7 @@ impl<'a> LogReader<'a> {
         LogReader { last: Some(0), ..LogReader::new(data) }
     }
 
-    /// At the end of the log: what is no record there, if there is something.
+    /// The tail, if there is one and the end of the log has been reached.
     pub(crate) fn tail(&self) -> Option<Tail> {
         self.tail
     }

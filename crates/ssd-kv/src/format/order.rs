@@ -1,5 +1,5 @@
-//! Orders of keys. The engine has one, that of bytes. Stores in another one are read through keys whose bytes sort in
-//! it; their values then hold the key as it is stored, too.
+//! Orders of keys. The engine compares keys bytewise. It reads a store in another order through sortable keys, whose
+//! bytes sort in that order; each value then also contains the stored key.
 
 use super::batch::{Change, WriteBatch};
 use super::block::{Block, BlockIter};
@@ -18,14 +18,14 @@ const IDB: &str = "idb_cmp1";
 /// The order of the keys of a store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Order {
-    /// That of bytes.
+    /// The order of bytes.
     #[default]
     Bytewise,
-    /// That of Chrome's IndexedDB, for reading only.
+    /// The order of Chrome's IndexedDB, for reading only.
     Idb,
 }
 
-/// An internal key, sortable.
+/// An internal key with a sortable user key.
 type Internal = std::result::Result<Vec<u8>, &'static str>;
 
 const NO_KEY: &str = "a key that idb_cmp1 does not order";
@@ -106,7 +106,7 @@ impl Order {
             file.smallest = self.internal(&file.smallest)?;
             file.largest = self.internal(&file.largest)?;
         }
-        // Where compactions go on: nobody compacts this store.
+        // Nobody compacts this store.
         edit.compact_pointers.clear();
         Ok(())
     }
@@ -133,7 +133,7 @@ impl Order {
         Ok(sorted)
     }
 
-    /// A block with sortable keys; that of an index holds no values of pairs.
+    /// The block with sortable keys. Values of pairs get the stored key; an index block has no such values.
     pub(crate) fn sort_block(
         self,
         block: Block,
@@ -165,7 +165,7 @@ impl Order {
     }
 }
 
-/// The value of a pair behind its key.
+/// The stored key, after its length, and then the value.
 fn behind(user: &[u8], value: &[u8]) -> Vec<u8> {
     let mut both = Vec::with_capacity(user.len() + value.len() + 5);
     put_prefixed(&mut both, user);

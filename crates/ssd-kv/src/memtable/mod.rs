@@ -54,7 +54,7 @@ impl MemTable {
         self.find(key, sequence, |value| value.map(<[u8]>::to_vec))
     }
 
-    /// As `get`, and passes the value to `found` in place. Writers wait for it.
+    /// As `get`, but passes the value to `found` in place. Writers wait until `found` returns.
     #[inline]
     pub(crate) fn find<T>(
         &self,

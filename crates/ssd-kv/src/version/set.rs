@@ -28,7 +28,7 @@ pub(crate) struct VersionSet {
     pub(crate) tail: Option<(String, Tail)>,
     pub(crate) pointers: Pointers,
     pub(crate) order: Order,
-    /// First and last keys of the tables as they are stored, if these are not as they sort.
+    /// First and last stored key of each table, by its number; empty if stored keys are sortable.
     stored: BTreeMap<u64, [Vec<u8>; 2]>,
 }
 

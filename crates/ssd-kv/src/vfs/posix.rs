@@ -64,7 +64,7 @@ impl PosixVfs {
         PosixVfs { go_on: Some(Box::new(go_on)), ..self }
     }
 
-    /// A regular file for reading: what else has such a name may make a reader wait for ever.
+    /// Open a regular file for reading. Anything else of that name is refused: a pipe could block its reader for ever.
     fn opened(&self, name: &str) -> io::Result<File> {
         let mut options = OpenOptions::new();
         let file = options.read(true).custom_flags(libc::O_NONBLOCK).open(self.path(name))?;
@@ -163,7 +163,7 @@ impl Vfs for PosixVfs {
     fn describe(&self, name: &str) -> String {
         // Messages also name what no store would open.
         let path = if name.is_empty() { self.folder.clone() } else { self.folder.join(name) };
-        // A message is a line, whatever a folder is called.
+        // A message has one line, even if the name of the folder has several.
         let text = path.display().to_string();
         if text.contains(char::is_control) { text.escape_debug().to_string() } else { text }
     }

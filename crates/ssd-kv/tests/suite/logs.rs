@@ -119,7 +119,7 @@ fn zeros_at_the_end_are_reported() {
     for more in [1, 6, 7, 100, BLOCK, 5 * BLOCK] {
         let mut longer = files.clone();
         longer.get_mut(&log).expect("the log").resize(end + more, 0);
-        let what = "zeros end the file: lost records, or room that was set aside for them";
+        let what = "zeros end the file: lost records, or preallocated space";
         assert_tail(&longer, &format!("{log}: damaged at offset {end}: {more} {what}"), &model);
     }
     // The second half of the log never reached the medium.
@@ -127,11 +127,7 @@ fn zeros_at_the_end_are_reported() {
     half.get_mut(&log).expect("the log")[150 * 88..].fill(0);
     let first = model.into_iter().take(150).collect();
     let what = format!("damaged at offset 13200: {} zeros end the file", end - 13_200);
-    assert_tail(
-        &half,
-        &format!("{log}: {what}: lost records, or room that was set aside for them"),
-        &first,
-    );
+    assert_tail(&half, &format!("{log}: {what}: lost records, or preallocated space"), &first);
     // The first part of a record is there, of the rest only the room.
     let (mut files, _, log) = one_log(std::iter::once((b"k".to_vec(), vec![1; 3 * BLOCK])));
     let end = files[&log].len();
@@ -205,7 +201,7 @@ fn a_log_that_is_not_the_last_is_whole() {
         (880, "changes before this record are missing"),
         (
             900,
-            "damaged at offset 880: a torn record of 20 bytes ends the file, and a later log goes on",
+            "damaged at offset 880: a torn record of 20 bytes ends the file, and a later log continues",
         ),
     ] {
         let mut cut = files.clone();
@@ -236,7 +232,7 @@ fn a_repair_tells_of_torn_records() {
     assert_eq!(report.lost, [format!("{last}: {what}")]);
 }
 
-/// Zeros behind the last record of a log that another one goes on from are room that was set aside: no sequence number
+/// Zeros behind the last record of a log that a later log continues are preallocated space: no sequence number
 /// is missing. If one is, records were lost.
 #[test]
 fn zeros_before_another_log_are_judged_by_the_numbers() {

@@ -50,7 +50,7 @@ struct Ahead {
     walk: Walk,
     /// Pairs that the walk went over and the user did not, next one first.
     ready: VecDeque<Parts>,
-    /// The key of the first of them, as it sorts, if they may be more than one.
+    /// The sortable key of the first of them, if there may be more than one.
     first: Vec<u8>,
     /// The direction in which it did.
     forward: bool,

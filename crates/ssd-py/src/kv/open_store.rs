@@ -135,7 +135,7 @@ pub(super) fn awaited<'a>(
     }
 }
 
-/// Use the open store for something short, as `awaited` does.
+/// Use the open store for something short that runs no code of Python, see `awaited`.
 pub(super) fn briefly<T>(
     py: Python<'_>,
     shared: &Shared,

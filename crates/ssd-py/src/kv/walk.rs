@@ -15,8 +15,7 @@ enum WalkPosition {
     Behind,
 }
 
-/// The first key of a range, and the first one behind it, in the form that sorts bytewise; none where there is no
-/// bound.
+/// The sortable forms of the first key of a range and of the first key behind it; none where there is no bound.
 pub(super) type Bounds = (Option<Vec<u8>>, Option<Vec<u8>>);
 
 /// The iterator of the engine, kept in a range. It moves no further than was asked for, so that a
@@ -59,7 +58,7 @@ impl Walk {
         self.lock().seek(&target)
     }
 
-    /// The same, with the form of a key that sorts bytewise.
+    /// As `seek`, with a sortable key.
     pub(super) fn seek_sortable(&mut self, target: &[u8]) -> Result<(), Error> {
         self.lock().seek(target)
     }

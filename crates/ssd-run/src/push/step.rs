@@ -1,4 +1,4 @@
-//! How far a device runs in a call: to rest, to a time, or to the next completion.
+//! Runs a device until it is idle, to a time, or to the next completion.
 
 use super::{PushDriver, PushError};
 use crate::caller::{Caller, Stage};
@@ -32,11 +32,11 @@ impl Until {
 }
 
 impl PushDriver {
-    /// Run until nothing is left to do: requests, collection and every other flash operation. The requests that have
-    /// completed since the last call, in that order, as from every call that runs the device.
+    /// Run until requests, collection and every other flash operation have finished. Returns the requests that have
+    /// completed since the last call that ran the device, in the order of their completion.
     ///
     /// # Errors
-    /// The device failed, or the caller ended the call: then the next one returns these completions too.
+    /// The device failed, or the caller ended the call; the next call then returns these completions too.
     pub fn run_until_idle(
         &mut self,
         caller: &mut dyn Caller,
@@ -47,7 +47,7 @@ impl PushDriver {
     }
 
     /// Run up to and including time `end`, which the clock then shows; only a mount after a cut of the configuration
-    /// may end later. The requests that have completed since the last call.
+    /// may end later. Returns the requests that have completed since the last call.
     ///
     /// # Errors
     /// `end` is in the past or out of range, or as [`PushDriver::run_until_idle`].
@@ -62,10 +62,10 @@ impl PushDriver {
         Ok(self.completions())
     }
 
-    /// Run to the first instant with completions, or through `limit` if none comes by then; the requests that have
-    /// completed since the last call. That instant is not over: what is submitted now arrives in it, as requests
-    /// of the closed loop do. Completions that no call has returned yet are returned at once, and without a limit
-    /// nothing happens if no request is outstanding.
+    /// Run to the first instant with completions, or through `limit` if none comes by then. Returns the requests that
+    /// have completed since the last call. That instant is not over: a request that is submitted now arrives in it, as
+    /// in the closed loop. If an earlier call has left completions, they are returned at once. Without a limit, nothing
+    /// happens if no request is outstanding.
     ///
     /// # Errors
     /// As [`PushDriver::run_until`].
@@ -113,7 +113,7 @@ impl PushDriver {
         Err(PushError::Refused(format!("{what} {} ns {why}", at.0)))
     }
 
-    /// Run instant by instant as far as `until`; time passes there, too, if nothing happens.
+    /// Run instant by instant as far as `until`. Time passes up to a given time even if nothing happens.
     pub(super) fn advance(
         &mut self,
         until: Until,

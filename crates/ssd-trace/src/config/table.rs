@@ -35,9 +35,9 @@ ssd_core::config_table! {
         phases: word() =>
             #[serde(default = "recorded", skip_serializing_if = "is_recorded")]
             phases: Phases = recorded(),
-            "Order of the updates of a trace. `independent` keeps the intervals between the updates of each page \
-            and shifts them by a phase of its own, so that pages are no longer updated together; it needs \
-            `run.mode = \"functional\"`. Requests are then updates of one page; `run.seed` draws the phases.";
+            "Order of the updates of a trace. `independent` shifts the updates of each page by a random phase, which \
+            `run.seed` draws, and keeps the intervals between them. Pages are then no longer updated together, and \
+            every request updates one page. It needs `run.mode = \"functional\"`.";
         time_scale: real(Span::above(0.0, 1e9)) => time_scale: f64 = 1.0,
             "All arrival times of the trace are multiplied by this.";
         unit: word() =>

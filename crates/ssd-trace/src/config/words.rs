@@ -150,9 +150,9 @@ ssd_core::word_enum! {
 ssd_core::word_enum! {
     /// `workload.phases`
     Phases {
-        /// In the order of the trace: one application, whose bursts grow with the drive.
+        /// The order of the trace: one application, whose bursts grow with the drive.
         Recorded = "recorded",
-        /// Every page repeats its updates from a random point of the loop on: many applications, whose bursts mix.
+        /// Every page begins at a random point of the loop: many applications, whose bursts mix.
         Independent = "independent",
     }
 }

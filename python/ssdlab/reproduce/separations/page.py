@@ -165,10 +165,10 @@ CELLS_SAID = (
     "Before it adapts MiDAS's simulator has 3.741 (greedy) and 2.650 (cost-benefit) on Zipf 0.99;"
     " the device, without plans, 3.57 and 2.55. A literal model of the simulator has 3.735 and"
     " 2.650, and with three rules of the device instead of its own the numbers of the device"
-    " (crates/ssd-core/tests/suite/midas.rs). Two are of the hot filter: how copies and overwrites lower"
-    " counters (3.68 if this rule alone is changed), and ages since the seal, with a mean that is"
-    " halved with the one before, for ages since the first page and a mean that fades (3.645). The"
-    " third is cost-benefit with the square root of the age (2.575 without).",
+    " (crates/ssd-core/tests/suite/midas.rs). Two are of the hot filter: how copies and overwrites"
+    " lower counters (3.68 if this rule alone is changed), and ages since the seal, with a mean"
+    " that is halved with the one before, for ages since the first page and a mean that fades"
+    " (3.645). The third is cost-benefit with the square root of the age (2.575 without).",
 )
 
 

@@ -1,6 +1,7 @@
-"""Settings of jobs of SLURM, from a TOML file: those of `dask_jobqueue.SLURMCluster`.
+"""Settings of SLURM jobs from a TOML file, as options of `dask_jobqueue.SLURMCluster`.
 
-That writes them into a script as they are: here they are quoted for the shell, or for sbatch.
+`SLURMCluster` writes values into its job script unquoted, so they are quoted here: for the shell,
+or for sbatch.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ TO_SBATCH = ("partition", "account", "walltime", "name")
 TO_SHELL = ("python", "scratch", "worker_options")
 """Keys whose values are words of the command that starts a worker."""
 TO_BOTH = ("interface", "host")
-"""Keys whose values the scheduler uses, too."""
+"""Keys whose values the scheduler uses, too, so that they cannot be quoted."""
 ADDRESS = re.compile(r"[\w.:%\[\]-]+")
 PLAIN = re.compile(r"[\w@%+=:,./-]+")
 
@@ -89,11 +90,11 @@ def settings(file: str) -> Settings:
     if lines:
         options["job_script_prologue"] = [*lines, *options.get("job_script_prologue", ())]
     if "logs" in values:
-        # Its own lines have no quotes, and the folder that it makes must not have any.
+        # SLURMCluster makes this folder, so its name is not quoted there; its lines are replaced.
         skipped = options.get("job_directives_skip", ())
         options["job_directives_skip"] = [*skipped, "#SBATCH -e ", "#SBATCH -o "]
-        of_a_job = f"{values['logs']}/{values.get('name', 'dask-worker')}-%J"
-        streams = [f"-{one[0]} {_for_sbatch(f'{of_a_job}.{one}')}" for one in ("err", "out")]
+        log = f"{values['logs']}/{values.get('name', 'dask-worker')}-%J"
+        streams = [f"-{end[0]} {_for_sbatch(f'{log}.{end}')}" for end in ("err", "out")]
         options["job_extra_directives"] = [*streams, *options.get("job_extra_directives", ())]
     return Settings(
         f"slurm:{file}", "SLURMCluster", options, values.get("least_jobs"), values["jobs"]
@@ -101,17 +102,17 @@ def settings(file: str) -> Settings:
 
 
 def _quoted(name: str, value: Any) -> Any:  # noqa: ANN401 - of a key
-    """The value of a key as the script needs it."""
+    """The value of a key, quoted as the job script needs it."""
     if name in TO_SBATCH:
         return _for_sbatch(value)
     if name in TO_SHELL:
-        several = isinstance(value, list)
-        return [*map(shlex.quote, value)] if several else shlex.quote(value)
+        is_list = isinstance(value, list)
+        return [*map(shlex.quote, value)] if is_list else shlex.quote(value)
     return value
 
 
 def _for_sbatch(value: str) -> str:
-    """A value as a word of an #SBATCH line, where a backslash counts in every kind of quotes."""
+    """A value as a word of an #SBATCH line, where a backslash escapes in every kind of quotes."""
     if PLAIN.fullmatch(value):
         return value
     return '"' + re.sub(r'([\\"])', r"\\\1", value) + '"'
@@ -152,7 +153,7 @@ def _checked(file: str, values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _expected(name: str, value: Any) -> str:  # noqa: ANN401 - of a key
-    """What a value of the right kind should be; empty if it is."""
+    """The requirement that a value of the right kind does not meet; empty if there is none."""
     if isinstance(value, int):
         return "" if value >= 1 else "at least 1"
     if isinstance(value, list) and not all(isinstance(one, str) for one in value):

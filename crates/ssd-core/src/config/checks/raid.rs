@@ -141,14 +141,14 @@ pub(super) fn redirection(config: &Config) -> Option<String> {
         "a chip has {spare} of {units} blocks to spare, and {keep} of them are for collection and open blocks"
     );
     if asked && spare > keep {
-        // One block shows, whatever their number.
+        // Enough digits to show the share of one block.
         let digits = units.to_string().len() + 1;
         let scale = 10f64.powi(digits as i32);
         let most = (most * scale).floor() / scale;
         wrong.push(format!("raid.redirect.foreign of at most {most:.digits$}, as {kept}"));
     } else if asked {
         wrong.push(format!(
-            "blocks for what comes from elsewhere: {kept} (raise device.over_provisioning, or lower gc.reserve)"
+            "blocks for pages of other chips: {kept} (raise device.over_provisioning, or lower gc.reserve)"
         ));
     }
     (!wrong.is_empty()).then(|| format!("redirected writes need {}", wrong.join(", and ")))

@@ -105,8 +105,8 @@ macro_rules! columns {
 
 /// The column that only version 2 has.
 pub(super) const OWNERS: &str = "owners";
-/// Columns that only some devices have: that shares pages, separates them, or whose victim policy knows more than the
-/// blocks say.
+/// Columns that only some devices have: those that share or separate pages, or whose victim policy has state of its
+/// own.
 const OPTIONAL: [&str; 5] = [OWNERS, "class", "opened_at", "separation", "victim"];
 
 columns! {
@@ -148,6 +148,6 @@ columns! {
     opened_at: u64,
     /// There: that clock, and what the policy knows.
     separation: u8,
-    /// What the victim policy knows beside the other columns.
+    /// State of the victim policy that the other columns do not contain.
     victim: u8,
 }

@@ -2,10 +2,10 @@
 //!
 //! A snapshot contains only what cannot be derived: the flash, which pages are valid, blocks and frontiers. The
 //! map is rebuilt from the LPN in every valid page, as a controller would do. Policies build their index from
-//! the block table, so one preconditioned device serves all of them. What a victim policy knows beyond the table, such
-//! as ages, is kept for the same policy; any other starts afresh, as its file says. Separation is the exception: the
-//! classes of blocks mean nothing to another policy, so what it knows is part of the snapshot, and a device with
-//! another one cannot start from it.
+//! the block table, so one preconditioned device serves all of them. State of a victim policy beyond the table, such
+//! as the ages of blocks, is saved for the same policy; any other policy starts afresh. Separation is the exception:
+//! the classes of blocks mean nothing to another separation policy, so a device with another one cannot start from the
+//! snapshot, which contains the state of the policy.
 
 mod check;
 pub(super) mod columns;
@@ -33,7 +33,7 @@ pub struct DeviceSnapshot {
     shape: Shape,
     counters: Counters,
     keeps: Keeps,
-    /// The victim policy that knows what the column `victim` holds.
+    /// The victim policy whose state is in the column `victim`.
     victim: Option<PolicySpec>,
     columns: Columns,
 }
@@ -341,11 +341,11 @@ impl Ftl {
         self.audit_blocks_and_space()
     }
 
-    /// The victim policy knows what it knew, if it is the same.
+    /// Restore the state of the victim policy, if it is the policy of the snapshot.
     fn load_victim(&mut self, snapshot: &DeviceSnapshot) -> Result<(), String> {
         let mut bytes = &snapshot.columns.victim[..];
         if snapshot.victim.is_some() == bytes.is_empty() {
-            return Err(format!("{} bytes are known to {:?}", bytes.len(), snapshot.victim));
+            return Err(format!("{} bytes are the state of {:?}", bytes.len(), snapshot.victim));
         }
         if snapshot.victim.is_none() || snapshot.victim != self.victim_spec {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Numbers of the report that follow from two counters, or from one of two cases: each typed from its description.
+//! Numbers of the report that depend on two counters, or on one of two cases. Each test follows their description.
 
 use super::{inputs, measured};
 use crate::metrics::Measurements;

@@ -63,7 +63,7 @@ impl Ssd {
         Ok(&self.power.as_ref().expect("seen").withdrawn)
     }
 
-    /// An error if power cannot be cut.
+    /// Check that power can be cut.
     ///
     /// # Errors
     /// As [`Ssd::power_cut`].

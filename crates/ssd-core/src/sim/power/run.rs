@@ -86,14 +86,14 @@ impl Ssd {
         }
     }
 
-    /// When the configuration cuts power next.
+    /// The next time at which the configuration cuts power.
     #[must_use]
     pub fn next_cut(&self) -> Option<Nanos> {
         let next = self.power.as_ref().map(|power| power.schedule.next);
         next.filter(|&at| at != Nanos::NEVER)
     }
 
-    /// The cuts that were due until the end of a mount never came: power was off.
+    /// Schedule the next cut after a mount. Cuts that were due before its end are skipped, because power was off.
     pub(super) fn schedule_next_cut(&mut self) {
         let now = self.array.now;
         self.power.as_mut().expect("it has been mounted").schedule.draw(now);
@@ -101,7 +101,7 @@ impl Ssd {
 
     /// Power is cut now, and the device mounts; cuts at given times may come before it has.
     fn cut_and_mount(&mut self, limit: Nanos) -> Result<(), DeviceError> {
-        // Before the cut: the report of the run that ends here is that of a device with power.
+        // Checked before the cut, so that the report of a run that ends here shows a device with power.
         if self.power.as_ref().expect("seen").schedule.barren == MOST_BARREN {
             return Err(DeviceError::Power(format!(
                 "no request has completed between {MOST_BARREN} power cuts: give a longer power.cut, or fewer \

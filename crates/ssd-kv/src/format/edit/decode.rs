@@ -64,7 +64,7 @@ impl Edit {
                 self.added.push(NewFile { level, number, size, smallest, largest });
                 Ok(end)
             }
-            // Logs kept; files; column families; groups; blobs; and from 8192 on what others may skip.
+            // Retained logs, files, column families, atomic groups, blobs; from 8192 on, tags that a reader may skip.
             10 | 100 | 102 | 103 | 200..=203 | 300 | 400 | 401 | 8192..=8447 => Err(ROCKSDB_TAG),
             _ => Err("an unknown tag"),
         }

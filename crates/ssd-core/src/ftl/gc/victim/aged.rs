@@ -119,12 +119,13 @@ impl Aged {
         self.rebuild(table, |_| clock);
     }
 
-    /// The clocks from which ages count.
+    /// Append the clock from which the age of each block counts; 0 for blocks that are no candidates.
     pub(super) fn save(&self, table: &BlockTable, bytes: &mut Vec<u8>) {
         let blocks = (0..table.len()).map(|b| (BlockId(b as u32), self.stamp[b]));
         memory::put(bytes, blocks.map(|(b, stamp)| if table.is_candidate(b) { stamp } else { 0 }));
     }
 
+    /// Restore the clocks that [`Aged::save`] has appended.
     pub(super) fn load(
         &mut self,
         bytes: &mut &[u8],
@@ -140,7 +141,7 @@ impl Aged {
         Ok(())
     }
 
-    /// Build the index anew; the age of each block counts from its `stamp`.
+    /// Rebuild the index; the age of each block counts from its `stamp`.
     fn rebuild(&mut self, table: &BlockTable, stamp: impl Fn(BlockId) -> u64) {
         assert_eq!(self.slot_of.len(), table.len(), "blocks of another table");
         assert_eq!(self.pages, table.pages_per_block, "blocks of another size");

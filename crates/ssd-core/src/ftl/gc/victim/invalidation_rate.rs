@@ -58,7 +58,7 @@ pub const INFO: PolicyInfo = PolicyInfo {
     ],
 };
 
-/// Whether its rates are over time.
+/// Whether the policy of `spec` has rates over time, not over host pages.
 pub(super) fn counts_time(spec: &PolicySpec) -> bool {
     spec.word("time") == "ns"
 }

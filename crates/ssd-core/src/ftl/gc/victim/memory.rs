@@ -1,4 +1,4 @@
-//! What a victim policy knows beside the block table, as words in the bytes of a snapshot.
+//! The state of a victim policy in a snapshot: what the block table does not contain, as words of 64 bits.
 
 /// Append `words` to `bytes`.
 pub(super) fn put(bytes: &mut Vec<u8>, words: impl IntoIterator<Item = u64>) {
@@ -12,7 +12,7 @@ pub(super) fn put(bytes: &mut Vec<u8>, words: impl IntoIterator<Item = u64>) {
 pub(super) fn take(bytes: &mut &[u8], count: usize) -> Result<Vec<u64>, String> {
     let (words, rest) = bytes
         .split_at_checked(count * size_of::<u64>())
-        .ok_or("what its victim policy knows ends early")?;
+        .ok_or("the state of its victim policy ends early")?;
     *bytes = rest;
     Ok(words.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect())
 }

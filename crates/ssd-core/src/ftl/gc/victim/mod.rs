@@ -2,7 +2,7 @@
 //!
 //! The folder also contains the indexes that several policies share: `aged`, `groups`, `queue`; the
 //! policy of policies by which separation names the class of a victim, `by_class`; and `memory`, for
-//! what is kept in snapshots.
+//! the state of policies in snapshots.
 
 mod aged;
 pub(in crate::ftl) mod by_class;
@@ -113,13 +113,14 @@ crate::plugs! {
             None
         }
 
-        /// Append to `bytes`, for a snapshot, what the policy knows beside `table`; nothing if it begins each run anew.
+        /// Append to `bytes`, for a snapshot, the state of the policy that `table` does not contain. A policy that
+        /// starts every run afresh appends nothing.
         fn save(&self, table: &BlockTable, bytes: &mut Vec<u8>) {
             let _ = (table, bytes);
         }
 
-        /// Restore what [`VictimPolicy::save`] has written for the same policy, and remove it from `bytes`. The index
-        /// has been built from the table.
+        /// Restore the state that [`VictimPolicy::save`] has appended for the same policy, and remove it from `bytes`.
+        /// The index has been built from `table` before.
         ///
         /// # Errors
         /// `bytes` hold no possible state of the policy.

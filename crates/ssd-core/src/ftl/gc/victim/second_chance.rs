@@ -44,7 +44,7 @@ pub const INFO: PolicyInfo = PolicyInfo {
     ],
 };
 
-/// Most blocks that a pointer has passed, as a snapshot may say.
+/// The largest number of passed blocks that a snapshot may contain.
 const MOST_PASSED: u64 = 1 << 31;
 
 /// The bar of the first turn.
