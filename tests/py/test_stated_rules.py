@@ -687,7 +687,9 @@ def test_requests_are_read_in_order_of_arrival(tmp_path: Path) -> None:
 
 
 def test_options_of_a_trace_come_over_set() -> None:
-    found = arguments.read_as(["workload.unit=bytes", "run.seed=3"], "sectors", None, sort=True)
+    found = arguments.read_as(
+        ["workload.unit=bytes", "run.seed=3"], None, None, "sectors", None, None, sort=True
+    )
     assert found == {"workload.unit": "sectors", "run.seed": "3", "workload.sort": True}
 
 

@@ -103,7 +103,7 @@ impl FunctionalRun {
             }
             let request = request.request;
             if id == 0 {
-                // As in time: what takes effect as it arrives goes before the first look at the pools.
+                // As in the timed machine, a first request that takes effect on arrival precedes the look at the pools.
                 if !matches!(request.op, Op::Trim | Op::Copy) {
                     self.machine.meet_demands();
                 }
