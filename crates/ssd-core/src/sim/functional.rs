@@ -8,6 +8,7 @@
 mod copy;
 mod groups;
 mod precondition;
+mod trim;
 
 pub use groups::GroupTally;
 
@@ -337,27 +338,6 @@ impl Functional {
     pub fn heed_policies(&self) -> Result<(), DeviceError> {
         let place = || format!("in functional mode, after {} host pages", self.sequence);
         self.plugs.fault().map_or(Ok(()), |fault| Err(policy_error(fault, place)))
-    }
-
-    /// Unmap one page; whether it was mapped.
-    pub fn trim(&mut self, lpn: Lpn) -> bool {
-        assert!(self.ftl.groups.is_none(), "a TRIM of {lpn:?} changes its parity: use trim_run");
-        let was_mapped = self.unmap(lpn);
-        if !self.agenda.is_empty() {
-            self.meet_demands();
-        }
-        was_mapped
-    }
-
-    /// Unmap `lpn` without meeting the demands that follow.
-    fn unmap(&mut self, lpn: Lpn) -> bool {
-        assert!(lpn.0 < self.ftl.geo.user_pages, "{lpn:?} is beyond the device");
-        let (_, Some(old)) = self.ftl.trim(lpn) else { return false };
-        debug_assert!(self.ftl.owners.committed(lpn).is_none(), "{lpn:?} is mapped after its TRIM");
-        if !self.ftl.owners.is_valid(old) && self.agenda.watches_releases() {
-            self.page_released(Some(old));
-        }
-        true
     }
 
     /// A page has become invalid, if there is one.

@@ -395,11 +395,11 @@ impl File<'_> {
     }
 }
 
-/// The one format that parses more than half of a bad line, and more of it than any other.
+/// The one format that parses at least half of a bad line, and more of it than any other.
 fn nearest(line: &[u8]) -> Option<TraceFormat> {
     let all = formats::understood(line);
     let most = all.iter().map(|&(_, bytes)| bytes).max()?;
     let mut alike = all.iter().filter(|&&(_, bytes)| bytes == most);
     let &(format, _) = alike.next()?;
-    (2 * most > line.len() && alike.next().is_none()).then_some(format)
+    (2 * most >= line.len() && alike.next().is_none()).then_some(format)
 }

@@ -72,29 +72,8 @@ impl Functional {
         Ok(())
     }
 
-    /// Unmap `count` pages from `first` on. Returns how many were mapped.
-    ///
-    /// # Errors
-    /// As [`Functional::write`]: with parity a TRIM writes.
-    pub fn trim_run(&mut self, first: Lpn, count: u32) -> Result<u64, DeviceError> {
-        let mut trimmed = 0;
-        if self.ftl.groups.is_none() {
-            (first.0..first.0 + count).for_each(|lpn| trimmed += u64::from(self.unmap(Lpn(lpn))));
-            if !self.agenda.is_empty() {
-                self.meet_demands();
-            }
-            return Ok(trimmed);
-        }
-        assert!(first.0 + count <= self.ftl.geo.user_pages, "{first:?} + {count} is too far");
-        let mut left = first.0..first.0 + count;
-        while let Some((group, positions)) = self.next_group(&mut left) {
-            trimmed += self.trim_group(group, positions, count)?;
-        }
-        Ok(trimmed)
-    }
-
     /// Take the pages of the first group out of `left`: the group, and their positions in it.
-    fn next_group(&self, left: &mut Range<u32>) -> Option<(GroupId, Range<u32>)> {
+    pub(super) fn next_group(&self, left: &mut Range<u32>) -> Option<(GroupId, Range<u32>)> {
         let groups = self.ftl.parity_groups();
         let (group, pages) = groups.take_part(left)?;
         debug_assert!(pages.end == left.start, "{pages:?} are not taken out of {left:?}");
@@ -173,7 +152,7 @@ impl Functional {
     }
 
     /// Unmap the pages at `positions` of `group`. Returns how many were mapped.
-    fn trim_group(
+    pub(super) fn trim_group(
         &mut self,
         group: GroupId,
         positions: Range<u32>,
