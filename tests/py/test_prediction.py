@@ -18,11 +18,22 @@ def test_half_the_pages_show_what_is_left_of_the_error() -> None:
     # Student's t of three values 0.1 apart: 4.303 * 0.1 / sqrt(3).
     spread = Predicted((2.1, 2.2, 2.3), 2.0)
     assert spread.mean == pytest.approx(2.2 + 0.1)
+    assert spread.interval is not None
     assert spread.interval[1] - spread.mean == pytest.approx(0.1 + 0.24843, abs=1e-4)
 
 
 def test_nothing_writes_less_than_the_host() -> None:
-    assert Predicted((1.001, 1.001), 1.02).interval[0] == 1.0
+    interval = Predicted((1.001, 1.001), 1.02).interval
+    assert interval is not None
+    assert interval[0] == 1.0
+
+
+def test_without_the_halved_trial_there_is_a_number_and_no_interval() -> None:
+    trial = Predicted((2.1,), None)
+    assert trial.mean == 2.1
+    assert trial.interval is None
+    assert trial.against(Predicted((2.0,), None)) is None
+    assert not Ranking({"a": trial}).unclear
 
 
 def test_a_ratio_holds_the_trial_and_its_extrapolation() -> None:
@@ -98,7 +109,7 @@ def test_a_trial_has_the_blocks_and_the_effective_spare_of_the_drive(name: str) 
     spare = (blocks - unused) / (user / pages) - 1
     for touched in (25_000, 43_210, 210_356, 5_000_000):
         for pools in (1, 2, 4):
-            small = scale.without_time(drive, touched, pools)
+            small = scale.functional_device(drive, touched, pools)
             size = small.keys["device.pages_per_block"]
             assert isinstance(size, int)
             used = touched / pools / size
@@ -107,15 +118,15 @@ def test_a_trial_has_the_blocks_and_the_effective_spare_of_the_drive(name: str) 
             found = (small.blocks - unused) / used - 1
             assert found == pytest.approx(spare, abs=0.6 / used)
             assert small.spare == pytest.approx(found)
-        timed = scale.with_time(drive, touched)
+        timed = scale.timed_device(drive, touched)
         assert timed is not None
         assert "device.channels" not in timed.keys
         assert "device.planes_per_chip" not in timed.keys
         assert timed.spare == pytest.approx(spare, abs=0.6 / timed.blocks * (1 + spare))
 
 
-def test_what_one_pool_cannot_stand_for_is_refused() -> None:
+def test_what_one_pool_cannot_stand_for_is_left_out() -> None:
     drive = ssdlab.load_config("tlc-960gb")
-    assert scale.with_time(drive, 1000) is None
+    assert scale.timed_device(drive, 1000) is None
     with pytest.raises(ssdlab.ConfigError, match="parity groups span pools"):
         scale.Pool.of(ssdlab.load_config("deferred-gc-raid"))

@@ -9,6 +9,7 @@ and the over-provisioning of the drive, and has smaller erase units, so that the
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -18,7 +19,7 @@ from ssdlab.errors import ConfigError
 
 Keys: TypeAlias = dict[str, object]
 
-WITHOUT_TIME: Keys = {
+FUNCTIONAL: Keys = {
     "run.mode": "functional",
     "host.link_rate": "unlimited",
     "host.write_buffer_pages": 0,
@@ -33,6 +34,16 @@ FEWEST_PAGES = 32
 TIMED_BLOCKS, FEWEST_TIMED = 343, 48
 """Erase units of a pool in the timed trial: about the first number where the trace fills as many,
 and never fewer than the second."""
+MOST_PAGES = 4096
+"""Most pages that a block may have: a trial that needs more has several pools."""
+PRECONDITION: Keys = {
+    "precondition.steady_state": "none",
+    "precondition.fill": 1.0,
+    "precondition.overwrite": 1.0,
+}
+"""A trial is full when the trace begins, and has been overwritten once at random."""
+CLASSES = {"host-and-copies": 2, "two-regions": 2, "sepbit": 6}
+"""Frontiers of the separation policies that have no key for their number."""
 
 
 @dataclass(frozen=True)
@@ -100,8 +111,20 @@ def _unused(config: Config) -> float | None:
     triggers = config["gc.trigger"]
     if [trigger["policy"] for trigger in triggers] != ["free-blocks"]:
         return None
-    frontiers = {"single": 1, "host+gc": 2}.get(config["alloc.frontiers"])
-    return None if frontiers is None else triggers[0]["soft"] + 1 + (frontiers - 1) / 2
+    frontiers = _frontiers(config)
+    return None if frontiers is None else float(triggers[0]["soft"] + 1 + (frontiers - 1) / 2)
+
+
+def _frontiers(config: Config) -> int | None:
+    """Frontiers of a pool; None where they depend on more than the configuration."""
+    separation: Mapping[str, int | str] = config["alloc.separation"]
+    policy, frontiers = str(separation["policy"]), str(config["alloc.frontiers"])
+    if policy == "none":
+        return {"single": 1, "host+gc": 2}.get(frontiers)
+    if "classes" in separation:
+        # Copies have a class beside the clusters of WARCIP.
+        return int(separation["classes"]) + (policy == "warcip")
+    return CLASSES.get(policy)
 
 
 @dataclass(frozen=True)
@@ -124,19 +147,21 @@ class Small:
         return float(self.keys["device.over_provisioning"])  # type: ignore[arg-type]
 
 
-def without_time(drive: Config, pages: int, pools: int = 1) -> Small:
-    """The trial of write amplification: pools with the drive's number of erase units.
+def functional_device(drive: Config, pages: int, pools: int = 1) -> Small:
+    """The device of the functional trial: pools with the drive's number of erase units.
 
     The trace touches `pages`. With more pools the blocks are smaller, and a trial with one pool
-    and one with two show how much their size matters.
+    and one with two show how much their size matters. Where blocks would have more than
+    `MOST_PAGES`, there are so many times more pools.
     """
     pool = Pool.of(drive)
     raw = pages * (1 + pool.over_provisioning)
+    pools *= max(1, math.ceil(raw / pool.blocks / (MOST_PAGES + 0.5)))
     size = max(1, round(raw / (pool.blocks * pools)))
     used = pages / pools / size
     blocks = _blocks(pool, used)
     keys: Keys = {
-        **WITHOUT_TIME,
+        **FUNCTIONAL,
         "device.fit": "trace",
         "workload.fit": "compact",
         "device.channels": 1,
@@ -146,15 +171,12 @@ def without_time(drive: Config, pages: int, pools: int = 1) -> Small:
         "device.over_provisioning": _provision(blocks, used),
         "alloc.pool": "chip",
         "alloc.erase_unit": "block",
-        "precondition.steady_state": "none",
-        "precondition.fill": 1.0,
-        "precondition.overwrite": 1.0,
     }
     return Small(keys, pools, round(blocks), size, pool.spare(round(blocks), used))
 
 
-def with_time(drive: Config, pages: int, provision: float | None = None) -> Small | None:
-    """The trial of latency: the planes of the drive, with smaller blocks and fewer of them.
+def timed_device(drive: Config, pages: int, provision: float | None = None) -> Small | None:
+    """The device of the timed trial: the planes of the drive, with smaller and fewer blocks.
 
     Its effective spare is that of the drive, unless `provision` sets its over-provisioning. None
     where the trace fills too few blocks.
@@ -171,14 +193,32 @@ def with_time(drive: Config, pages: int, provision: float | None = None) -> Smal
     blocks = _blocks(pool, used) if provision is None else used * (1 + provision)
     keys: Keys = {
         **with_blocks_of(size, drive),
+        **_buffer(drive, pages),
         "device.fit": "trace",
         "workload.fit": "compact",
         "device.over_provisioning": _provision(blocks, used),
-        "precondition.steady_state": "none",
-        "precondition.fill": 1.0,
-        "precondition.overwrite": 1.0,
     }
     return Small(keys, pool.pools, round(blocks), size * members, pool.spare(round(blocks), used))
+
+
+def _buffer(drive: Config, pages: int) -> Keys:
+    """The write buffer of the timed trial.
+
+    The pages that it keeps for later writes to replace are the share of the trial that they are of
+    the drive: a buffer as large as the drive's would absorb rewrites that reach the drive's flash.
+    Its room for new writes is the drive's, since recorded bursts are absolute.
+    """
+    buffer: int = drive["host.write_buffer_pages"]
+    if not buffer:
+        return {}
+    threshold: float = drive["host.write_buffer_threshold"]
+    kept = buffer * threshold * pages / drive["device.user_pages"]
+    room = buffer * (1 - threshold)
+    small = max(1, round(kept + room))
+    return {
+        "host.write_buffer_pages": small,
+        "host.write_buffer_threshold": round(min(1.0, kept / small), 9),
+    }
 
 
 def _blocks(pool: Pool, used: float) -> float:
