@@ -83,7 +83,8 @@ class Plan:
 
     def drive_with(self, policy: str) -> Config:
         """The drive under a policy, on which its open blocks depend."""
-        return load_config(self.drive, set={**self.policies[policy], **self.given})
+        keys = {**scale.PRECONDITION, **self.policies[policy], **self.given}
+        return load_config(self.drive, set=keys)
 
     def device(self, policy: str, pools: int = 1) -> scale.Small:
         """The device of a policy's functional trial, of so many pools."""
@@ -578,7 +579,16 @@ def _form(plan: Plan) -> Form:
         policy: Spare(device.spare, scale.Pool.of(plan.drive_with(policy)).own_spare)
         for policy, device in devices.items()
     }
-    return Form(small.pools, small.blocks, small.pages, pool.blocks, pool.pages, spares)
+    return Form(
+        pools=small.pools,
+        blocks=small.blocks,
+        planes=small.members,
+        pages=small.pages,
+        drive_blocks=pool.blocks,
+        drive_planes=pool.members,
+        drive_pages=pool.pages,
+        spares=spares,
+    )
 
 
 def _drive_writes(plan: Plan) -> float | None:

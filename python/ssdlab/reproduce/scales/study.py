@@ -62,10 +62,11 @@ class Pool:
     def trial(self, pages: int, pools: int) -> Keys:
         """The trial of `try` for a trace that touches so many pages."""
         small = scale.functional_device(self.drive, pages, pools)
+        planes = int(str(small.keys["device.planes_per_chip"]))
         fitting = ("device.fit", "workload.fit", "device.over_provisioning")
         return {
             **{key: value for key, value in small.keys.items() if key not in fitting},
-            "device.blocks_per_plane": small.blocks,
+            "device.blocks_per_plane": small.blocks // (planes // small.members),
             "device.user_capacity": f"{pages * PAGE_BYTES} B",
         }
 
@@ -150,7 +151,9 @@ def requests_of(load: Load, pages: int, ranks: int, files: Files) -> Keys:
 
 def cell_of(place: Place, quick: bool, files: Files) -> Cell:
     """The run of a place. Writes the file of its load if it is missing."""
-    pool = Pool(load_config(place.drive, set=POLICIES[place.policy]), quick)
+    pool = Pool(
+        load_config(place.drive, set={**scale.PRECONDITION, **POLICIES[place.policy]}), quick
+    )
     whole = place.size == FULL
     pages = pool.user_pages if whole else choices.FOOTPRINTS[place.size]
     device = pool.full() if whole else pool.trial(pages, place.pools)
