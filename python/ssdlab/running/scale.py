@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from ssdlab.config.resolve import Config, with_blocks_of
@@ -143,6 +143,11 @@ def _frontiers(config: Config) -> int | None:
 @dataclass(frozen=True)
 class Small:
     """A device in the shape of a drive, small enough for the pages of a trace."""
+
+    def functional(self) -> Small:
+        """The same without time, and so without a write buffer."""
+        keys = {key: value for key, value in self.keys.items() if "write_buffer" not in key}
+        return replace(self, keys={**keys, **FUNCTIONAL})
 
     keys: Mapping[str, object]
     """The changes to the drive's configuration that make it; `device.fit` is "trace"."""

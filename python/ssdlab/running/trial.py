@@ -369,8 +369,7 @@ class _Runs:
         for step in range(MATCHES):
             if small is None:
                 break
-            functional = replace(small, keys={**small.keys, **scale.FUNCTIONAL})
-            run = self.plan.planned(policy, functional, policy, 1, {})
+            run = self.plan.planned(policy, small.functional(), policy, 1, {})
             reports = self._batch([run], None, f"match-{step}").reports
             waf = reports[policy].waf.total if policy in reports else None
             if waf is None or abs(waf / target - 1) < SAME:
