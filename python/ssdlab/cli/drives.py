@@ -67,6 +67,12 @@ def drives_scale(
             help='Run this footprint, or "full size"; repeatable.  [default: all]',
         ),
     ] = None,
+    policy: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--policy", metavar="NAME", help="Run this policy; repeatable.  [default: all]"
+        ),
+    ] = None,
     jobs: Jobs = None,
     on: On = None,
     out: Annotated[
@@ -88,6 +94,7 @@ def drives_scale(
         drives=drive or (),
         loads=load or (),
         sizes=size or (),
+        policies=policy or (),
         jobs=jobs,
         on=on,
         out=out,

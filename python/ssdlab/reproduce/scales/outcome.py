@@ -88,36 +88,35 @@ class Scales(Study[Place]):
                 for load in LOADS:
                     yield from self.compared(drive, load, size)
 
-    def pages(self, drive: str, load: Load, size: str) -> int:
-        """Pages of an erase unit of a trial that was made."""
-        report = self.reports[Place(drive, load, size, next(iter(POLICIES)), 1, SEEDS[0])]
-        return int(report.config["device.pages_per_block"])
-
-    def doubt(self, drive: str, load: Load, size: str) -> bool:
-        """Whether `try` gives no verdict there."""
-        ranking = self.ranking(drive, load, size)
-        return ranking is None or bool(
-            self.pages(drive, load, size) < FEWEST_PAGES or ranking.unclear
-        )
+    def measured(self, drive: str, load: Load) -> dict[str, float]:
+        """Policies that have a run at full size, and their write amplification there."""
+        full = {policy: self.full(drive, load, policy) for policy in POLICIES}
+        return {policy: waf for policy, waf in full.items() if waf is not None}
 
     def ranking(self, drive: str, load: Load, size: str) -> Ranking | None:
-        """The policies of a footprint; None where one of them was not made."""
+        """The prediction for these; None where there are fewer than two."""
         predicted = {
-            policy: value
-            for policy in POLICIES
-            if (value := self.predicted(drive, load, size, policy)) is not None
+            policy: prediction
+            for policy in self.measured(drive, load)
+            if (prediction := self.predicted(drive, load, size, policy)) is not None
         }
-        return Ranking(predicted) if len(predicted) == len(POLICIES) else None
+        return Ranking(predicted) if len(predicted) > 1 else None
+
+    def gives_verdict(self, drive: str, load: Load, size: str) -> bool:
+        """Whether `try` would name a policy there, or several."""
+        report = self.reports.get(Place(drive, load, size, next(iter(POLICIES)), 1, SEEDS[0]))
+        if report is None:
+            return False
+        device = report.config["device"]
+        ranking = self.ranking(drive, load, size)
+        pages = device["pages_per_block"] * device["planes_per_chip"]
+        return pages >= FEWEST_PAGES and ranking is not None and not ranking.unclear
 
     def winner(self, drive: str, load: Load, size: str) -> Winner | None:
         """Whether the policy that a footprint names is that of full size; None: not measured."""
-        ranking = self.ranking(drive, load, size)
-        full = {policy: self.full(drive, load, policy) for policy in POLICIES}
-        known = {policy: waf for policy, waf in full.items() if waf is not None}
-        if ranking is None or len(known) < len(full):
+        ranking, full = self.ranking(drive, load, size), self.measured(drive, load)
+        if ranking is None:
             return None
-        if self.doubt(drive, load, size) or len(ranking.best) > 1:
+        if not self.gives_verdict(drive, load, size) or len(ranking.best) > 1:
             return "none"
-        return (
-            "same" if ranking.best[0] == min(known, key=lambda policy: known[policy]) else "another"
-        )
+        return "same" if ranking.best[0] == min(full, key=full.__getitem__) else "another"

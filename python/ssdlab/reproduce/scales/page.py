@@ -37,8 +37,8 @@ ABOUT = (
     " the number of pages: with more pages their requests grow, with fewer some of the pages are"
     " left. The first third of mysql and of sqlite is run, and all of varmail.",
     f"A prediction holds if it is within {CLOSE:.0%} of full size, or if its interval contains it."
-    " *Same*: the policy that `try` would name is the best at full size. *None*: it names no single"
-    " one. A dash is a run that was not made.",
+    " *Same*: of the policies that were run at full size, `try` would name the best one. *None*: it"
+    " names no single one. A dash is a run that was not made.",
 )
 HEADS = (
     "drive",
@@ -114,7 +114,7 @@ def misses(done: Scales) -> Rows:
                 f"{case.full:.3f}",
                 _interval(case),
                 f"{case.error:+.1%}",
-                "no" if done.doubt(case.drive, case.load, case.size) else "yes",
+                "yes" if done.gives_verdict(case.drive, case.load, case.size) else "no",
             ],
         )
         for case in done.every()

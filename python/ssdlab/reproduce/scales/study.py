@@ -193,6 +193,7 @@ def compare(
     drives: Sequence[str] = (),
     loads: Sequence[str] = (),
     sizes: Sequence[str] = (),
+    policies: Sequence[str] = (),
     jobs: int | None = None,
     on: str | None = None,
     out: str | Path | None = None,
@@ -200,13 +201,14 @@ def compare(
 ) -> Scales:
     """Run drives at full size, and their trials, and write both into `out`.
 
-    `drives`, `loads` and `sizes` choose from them (default: all); what earlier runs have left in
-    `out` is shown, too. An interrupted run is resumed, as by `reproduce`, which raises the same
-    exceptions.
+    `drives`, `loads`, `sizes` and `policies` choose from them (default: all); what earlier runs
+    have left in `out` is shown, too. An interrupted run is resumed, as by `reproduce`, which
+    raises the same exceptions.
     """
     presets = [drive_preset(name, f"--drive {name}") if name != DRIVE else name for name in drives]
     of_drives = _matching(presets, choices.drives(), "drive")
     of_loads = _matching(loads, [load.title for load in LOADS], "load")
+    of_policies = _matching(policies, [*POLICIES], "policy")
     of_sizes = _matching(sizes, [*choices.sizes(quick), FULL], "size")
 
     def plan(folder: Path) -> dict[Cell, Place]:
@@ -215,7 +217,10 @@ def compare(
             cell_of(place, quick, files): place
             for place in choices.places(quick)
             if (
-                place.drive in of_drives and place.load.title in of_loads and place.size in of_sizes
+                place.drive in of_drives
+                and place.load.title in of_loads
+                and place.size in of_sizes
+                and place.policy in of_policies
             )
             or (folder / _empty(place).folder / REPORT).exists()
         }
