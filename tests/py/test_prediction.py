@@ -6,7 +6,7 @@ import pytest
 
 import ssdlab
 from ssdlab.results.prediction import Predicted, Ranking, verdict
-from ssdlab.running import scale
+from ssdlab.running import scale, trial
 
 
 def test_half_the_pages_show_what_is_left_of_the_error() -> None:
@@ -18,11 +18,22 @@ def test_half_the_pages_show_what_is_left_of_the_error() -> None:
     # Student's t of three values 0.1 apart: 4.303 * 0.1 / sqrt(3).
     spread = Predicted((2.1, 2.2, 2.3), 2.0)
     assert spread.mean == pytest.approx(2.2 + 0.1)
+    assert spread.interval is not None
     assert spread.interval[1] - spread.mean == pytest.approx(0.1 + 0.24843, abs=1e-4)
 
 
 def test_nothing_writes_less_than_the_host() -> None:
-    assert Predicted((1.001, 1.001), 1.02).interval[0] == 1.0
+    interval = Predicted((1.001, 1.001), 1.02).interval
+    assert interval is not None
+    assert interval[0] == 1.0
+
+
+def test_without_the_halved_trial_there_is_a_number_and_no_interval() -> None:
+    trial = Predicted((2.1,), None)
+    assert trial.mean == 2.1
+    assert trial.interval is None
+    assert trial.against(Predicted((2.0,), None)) is None
+    assert not Ranking({"a": trial}).unclear
 
 
 def test_a_ratio_holds_the_trial_and_its_extrapolation() -> None:
@@ -98,24 +109,76 @@ def test_a_trial_has_the_blocks_and_the_effective_spare_of_the_drive(name: str) 
     spare = (blocks - unused) / (user / pages) - 1
     for touched in (25_000, 43_210, 210_356, 5_000_000):
         for pools in (1, 2, 4):
-            small = scale.without_time(drive, touched, pools)
+            small = scale.functional_device(drive, touched, pools)
             size = small.keys["device.pages_per_block"]
             assert isinstance(size, int)
-            used = touched / pools / size
-            assert abs(small.blocks - blocks) <= 1 + blocks / (2 * size)
+            assert small.pages == size * small.members
+            assert small.keys["device.planes_per_chip"] == small.members
+            assert scale.ENOUGH_PLANES <= small.members <= 16
+            used = touched / pools / small.pages
+            assert small.blocks == pytest.approx(blocks, rel=scale.NEAR + 0.01)
             # The spare of the trial from its own numbers: blocks are whole, so within half a block.
             found = (small.blocks - unused) / used - 1
             assert found == pytest.approx(spare, abs=0.6 / used)
             assert small.spare == pytest.approx(found)
-        timed = scale.with_time(drive, touched)
+        timed = scale.timed_device(drive, touched)
         assert timed is not None
         assert "device.channels" not in timed.keys
         assert "device.planes_per_chip" not in timed.keys
         assert timed.spare == pytest.approx(spare, abs=0.6 / timed.blocks * (1 + spare))
 
 
-def test_what_one_pool_cannot_stand_for_is_refused() -> None:
+@pytest.mark.parametrize("policy", trial.POLICIES)
+def test_a_trial_has_the_effective_spare_of_the_drive_under_every_policy(policy: str) -> None:
+    keys = {**scale.PRECONDITION, **trial.POLICIES[policy]}
+    drive = ssdlab.load_config("tlc-960gb", set=keys)
+    classes = 2 if "alloc.separation" not in trial.POLICIES[policy] else 6
+    assert scale.Pool.of(drive).unused == 4 + 1 + (classes - 1) / 2
+    small = scale.functional_device(drive, 210_356)
+    assert small.spare == pytest.approx(scale.Pool.of(drive).own_spare, rel=0.005)
+
+
+def test_plain_blocks_of_several_planes_keep_them() -> None:
+    drive = ssdlab.load_config("modern-tlc")
+    planes = drive["device.planes_per_chip"]
+    assert planes > 1
+    small = scale.functional_device(drive, 210_356)
+    assert small.members == 1
+    assert small.keys["device.planes_per_chip"] == planes
+    assert small.blocks % planes == 0
+    assert small.spare == pytest.approx(scale.Pool.of(drive).own_spare, rel=0.02)
+
+
+def test_a_trace_that_fills_more_than_the_largest_blocks_gets_several_pools() -> None:
     drive = ssdlab.load_config("tlc-960gb")
-    assert scale.with_time(drive, 1000) is None
+    small, halved = (scale.functional_device(drive, 230_000_000, pools) for pools in (1, 2))
+    assert small.pools == 6
+    assert halved.pools == 12
+    for device in (small, halved):
+        assert int(str(device.keys["device.pages_per_block"])) <= 4096
+        assert device.blocks == pytest.approx(683, rel=0.06)
+
+
+def test_the_timed_trial_keeps_a_share_of_the_buffer_for_rewrites() -> None:
+    drive = ssdlab.load_config("tlc-960gb")
+    buffer, pages = drive["host.write_buffer_pages"], 210_356
+    small = scale.timed_device(drive, pages)
+    assert small is not None
+    size, threshold = (
+        float(str(small.keys[f"host.write_buffer_{name}"])) for name in ("pages", "threshold")
+    )
+    share = pages / drive["device.user_pages"]
+    assert size * threshold == pytest.approx(0.5 * buffer * share, rel=1e-5)
+    # The room for new writes is whole.
+    assert size * (1 - threshold) == pytest.approx(0.5 * buffer, abs=1)
+    without = ssdlab.load_config(drive, set={"host.write_buffer_pages": 0})
+    unbuffered = scale.timed_device(without, pages)
+    assert unbuffered is not None
+    assert not [key for key in unbuffered.keys if "buffer" in key]
+
+
+def test_what_one_pool_cannot_stand_for_is_left_out() -> None:
+    drive = ssdlab.load_config("tlc-960gb")
+    assert scale.timed_device(drive, 1000) is None
     with pytest.raises(ssdlab.ConfigError, match="parity groups span pools"):
         scale.Pool.of(ssdlab.load_config("deferred-gc-raid"))

@@ -76,13 +76,13 @@ def try_command(
     """Predict what a trace does to a drive: write amplification, latency, the best policy."""
     budget_s = nanoseconds("--budget", budget) / 1e9
     values = read_as(sets, unit, page_size, sort)
-    tried = trial.DRIVE if drive is None else drive
+    named = trial.DRIVE if drive is None else drive
     if drive is not None and Path(drive).suffix != ".toml" and drive not in preset_names():
-        tried = drive_preset(drive, f"--drive {drive}")
-    plan = trial.prepared(trace, drive=tried, set=values, progress=not quiet)
+        named = drive_preset(drive, f"--drive {drive}")
+    plan = trial.plan_trial(trace, drive=named, set=values, progress=not quiet)
     target = out or Path("runs") / f"try-{plan.drive.name}"
     with maker_of(on, jobs, store, not quiet, len(plan.policies)) as runner:
-        done = trial.tried(
+        done = trial.run_trial(
             plan, runner, seeds, budget_s, target, force, progress=not quiet, html=not no_html
         )
     text = done.summary if details else lambda: "\n".join(done.screen()) + "\n"

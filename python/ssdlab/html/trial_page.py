@@ -5,6 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import Literal
 
+from ssdlab.display.numbers import percent
 from ssdlab.html.answer import paragraph
 from ssdlab.html.compare_page import numbers_table
 from ssdlab.html.page import Section, document, figure, number, table, warnings_box
@@ -70,16 +71,17 @@ def _amounts(trial: Trial) -> str:
         cells = []
         for name, ranking in trial.rankings.items():
             key = f"waf.{name}.{label}"
-            low, high = ranking.predicted[label].interval
-            mean = number(f"{key}.mean", ranking.predicted[label].mean, "waf")
-            cells.append(mean)
-            cells.append(
-                f"{number(f'{key}.low', low, 'waf')} to {number(f'{key}.high', high, 'waf')}"
-            )
+            predicted = ranking.predicted[label]
+            cells.append(number(f"{key}.mean", predicted.mean, "waf"))
+            ends = zip(("low", "high"), predicted.interval or (), strict=False)
+            cells.append(" to ".join(number(f"{key}.{end}", value, "waf") for end, value in ends))
+        spares = trial.form.spares[label]
+        cells += ["–" if spare is None else percent(spare) for spare in spares]
         rows.append((label, cells))
     head = ["policy"]
     for who in ORDERS.values():
         head += [who, "interval"]
+    head += ["effective spare", "of the drive"]
     return table(head, rows, "Predicted write amplification of the drive")
 
 
@@ -97,6 +99,7 @@ def _latency(trial: Trial) -> str:
 def _how(trial: Trial) -> str:
     texts = [
         f"Trial of write amplification: {trial.form.text()}.",
-        *(f"Without {policy}: {why}" for policy, why in trial.left_out.items()),
+        *(f"{label}: {why}." for label, why in trial.unpredicted.items()),
+        *(f"Without {policy}: {why}" for policy, why in trial.refused.items()),
     ]
     return "".join(f"<p>{escape(text)}</p>" for text in texts)

@@ -26,13 +26,14 @@ class Predicted:
 
     values: tuple[float, ...]
     """Write amplification of the trial, by seed."""
-    halved: float
-    """That of the trial with half the pages of an erase unit, for the first seed."""
+    halved: float | None
+    """That of the trial with half the pages of an erase unit, for the first seed; None: it was not
+    run, and the values are those of the trial."""
 
     @property
     def shift(self) -> float:
         """How much the extrapolation adds to the values of the trial."""
-        return self.values[0] - self.halved
+        return 0.0 if self.halved is None else self.values[0] - self.halved
 
     @property
     def mean(self) -> float:
@@ -40,27 +41,33 @@ class Predicted:
         return statistics.fmean(self.values) + self.shift
 
     @property
-    def interval(self) -> tuple[float, float]:
-        """From the lowest to the highest plausible value: seeds and the size of blocks."""
+    def interval(self) -> tuple[float, float] | None:
+        """From the lowest to the highest plausible value: seeds and the size of blocks.
+
+        None where nothing shows how much that size matters.
+        """
+        if self.halved is None:
+            return None
         several = len(self.values) > 1
         width = abs(self.shift) + ((estimate(self.values).ci95 or 0.0) if several else 0.0)
         return max(1.0, self.mean - width), self.mean + width
 
     def against(self, other: Predicted) -> Ratio | None:
-        """The ratio to `other` on the drive; None for a single seed.
+        """The ratio to `other` on the drive; None for a single seed, or without an interval.
 
         The interval covers those of the trial and of its extrapolation. It also covers the ratio
         with half the pages where that would rank the two the other way.
         """
         pairs = list(zip(self.values, other.values, strict=False))
-        if len(pairs) < 2:
+        if len(pairs) < 2 or self.halved is None or other.halved is None:
             return None
         shifted = [(a + self.shift, b + other.shift) for a, b in pairs]
-        ratios = [paired_ratio(*zip(*some, strict=True)) for some in (pairs, shifted)]
-        ends = [end for one in ratios if one for end in (one.ratio, one.low, one.high) if end]
-        trial, drive = ratios
+        trial, drive = (paired_ratio(*zip(*both, strict=True)) for both in (pairs, shifted))
         if trial is None or drive is None:
             return None
+        ends = [
+            end for ratio in (trial, drive) for end in (ratio.ratio, ratio.low, ratio.high) if end
+        ]
         halved = self.halved / other.halved
         if (halved - 1) * (drive.ratio - 1) < 0:
             ends.append(halved)
@@ -83,15 +90,18 @@ class Ranking:
         least = self.predicted[first]
         ties = [
             label
-            for label, one in self.predicted.items()
-            if label != first and ((ratio := one.against(least)) is None or ratio.order != "higher")
+            for label, policy in self.predicted.items()
+            if label != first
+            and ((ratio := policy.against(least)) is None or ratio.order != "higher")
         ]
         return first, *ties
 
     @property
     def unclear(self) -> dict[str, float]:
         """The policies whose extrapolation is too large for a verdict, each with its share."""
-        shares = {label: abs(one.shift) / one.mean for label, one in self.predicted.items()}
+        shares = {
+            label: abs(policy.shift) / policy.mean for label, policy in self.predicted.items()
+        }
         return {label: share for label, share in shares.items() if share > LARGEST_SHIFT}
 
 

@@ -6,14 +6,14 @@ import json
 import shlex
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ssdlab.display.numbers import duration, number, percent, ratio
 from ssdlab.results.comparison import Comparison
-from ssdlab.results.prediction import ORDERS, Ranking, Verdict, verdict
+from ssdlab.results.prediction import ORDERS, Predicted, Ranking, Verdict, verdict
 from ssdlab.results.text import table, wrapped
 
 JSON, SUMMARY = "try.json", "summary.txt"
@@ -21,33 +21,46 @@ WIDTH = 12
 """Columns of the words before the lines of the first screen."""
 PERCENTILE = "p99_9"
 """The latency on the first screen."""
+NOTES = (
+    "* writes least, or cannot be told from what does. Intervals hold seeds and the size of erase"
+    " units; without one the number is that of the trial. spare: effective spare of the trial, and"
+    " of the drive."
+)
 APART = 0.1
 """Share by which the write amplification of the timed trial may differ from what is predicted."""
+
+
+class Spare(NamedTuple):
+    """Effective spare under a policy; None where it does not follow from the configuration."""
+
+    trial: float | None
+    drive: float | None
 
 
 @dataclass(frozen=True)
 class Form:
     """The shape of the trial of write amplification, beside that of the drive."""
 
+    pools: int
     blocks: int
     """Erase units of a pool."""
+    planes: int
+    """Planes of an erase unit."""
     pages: int
     """Pages of an erase unit."""
-    spare: float | None
-    """Effective spare; None where the trigger does not count free blocks."""
     drive_blocks: int
+    drive_planes: int
     drive_pages: int
-    drive_spare: float | None
+    spares: Mapping[str, Spare]
+    """By policy."""
 
     def text(self) -> str:
         """In words."""
-        said = (
-            f"{self.blocks:,} erase units of {self.pages:,} pages (drive: {self.drive_blocks:,} of"
+        pools = "" if self.pools == 1 else f"{self.pools:,} pools of "
+        return (
+            f"{pools}{self.blocks:,} erase units of {self.pages:,} pages on {self.planes} planes"
+            f" (drive: {self.drive_blocks:,} of {self.drive_pages:,} on {self.drive_planes})"
         )
-        said += f" {self.drive_pages:,})"
-        if self.spare is None or self.drive_spare is None:
-            return f"{said}; effective spare unknown, since gc.trigger does not count free blocks"
-        return f"{said}; effective spare {percent(self.spare)} (drive {percent(self.drive_spare)})"
 
 
 @dataclass(frozen=True, repr=False)
@@ -75,9 +88,9 @@ class Trial:
     """Timed runs of the policies that are named; None if there were none."""
     latency_doubt: str = ""
     """Why there is no verdict on latency; empty if there is one."""
-    left_out: Mapping[str, str] = field(default_factory=dict)
+    refused: Mapping[str, str] = field(default_factory=dict)
     """Policies that the drive does not take, and why."""
-    without: Mapping[str, str] = field(default_factory=dict)
+    unpredicted: Mapping[str, str] = field(default_factory=dict)
     """Runs without a prediction, and why."""
     failures: Mapping[str, str] = field(default_factory=dict)
     """Why runs could not finish, by title."""
@@ -108,11 +121,11 @@ class Trial:
     @property
     def named(self) -> tuple[str, ...]:
         """The baseline and the winners: the policies of the first screen."""
-        found = self.verdict
-        winners = [] if found is None else [best[0] for best in found.winners.values()]
-        return tuple(dict.fromkeys([*found.common[:1], *winners] if found else winners)) + tuple(
-            label for label in [self.baseline] if label and label not in winners
-        )
+        verdict, baseline = self.verdict, [self.baseline] if self.baseline else []
+        if verdict is None:
+            return tuple(baseline)
+        winners = [best[0] for best in verdict.winners.values()]
+        return tuple(dict.fromkeys([*verdict.common[:1], *winners, *baseline]))
 
     def screen(self) -> list[str]:
         """The answer in at most twelve lines of 80 columns."""
@@ -135,11 +148,11 @@ class Trial:
         ]
 
     def _answer(self) -> str:
-        found = self.verdict
-        if found is None:
+        verdict = self.verdict
+        if verdict is None:
             return f"no verdict: {self.doubts[0]}"
-        if found.common:
-            first, *ties = found.common
+        if verdict.common:
+            first, *ties = verdict.common
             text = (
                 f"{first} writes least"
                 if first != self.baseline
@@ -150,39 +163,41 @@ class Trial:
             if ties:
                 text += f"; {_listed(ties)} cannot be told from it"
             return text + self._gain(first)
-        said = [f"{ORDERS[name]}: {_listed(best[:2])}" for name, best in found.winners.items()]
-        return "; ".join(said) + ": it depends on whether updates come together"
+        winners = [f"{ORDERS[name]}: {_listed(best[:2])}" for name, best in verdict.winners.items()]
+        return "; ".join(winners) + ": it depends on whether updates come together"
 
     def _gain(self, label: str) -> str:
         """How much less than the baseline a policy writes, over the orders of updates."""
         if label == self.baseline:
             return ""
-        both = [
-            (one.predicted[label], one.predicted[self.baseline]) for one in self.rankings.values()
+        means = [
+            (ranking.predicted[label].mean, ranking.predicted[self.baseline].mean)
+            for ranking in self.rankings.values()
         ]
-        gains = sorted(round(100 * (1 - policy.mean / base.mean)) for policy, base in both)
+        gains = sorted(round(100 * (1 - mean / base)) for mean, base in means)
         span = f"{gains[0]} to {gains[-1]}" if gains[0] != gains[-1] else f"{gains[0]}"
         return f" ({span} % less than {self.baseline})"
 
     def _amounts(self) -> str:
-        said = []
-        for label in self.named or self.policies[:1]:
-            intervals = [ranking.predicted[label].interval for ranking in self.rankings.values()]
-            low, high = min(low for low, _ in intervals), max(high for _, high in intervals)
-            said.append(f"{label} {ratio(low)} to {ratio(high)}")
-        return ", ".join(said)
+        amounts = []
+        for label in self.named:
+            predicted = [ranking.predicted[label] for ranking in self.rankings.values()]
+            ends = [end for policy in predicted for end in policy.interval or (policy.mean,)]
+            trial = "" if all(policy.interval for policy in predicted) else " in the trial"
+            amounts.append(f"{label} {ratio(min(ends))} to {ratio(max(ends))}{trial}")
+        return ", ".join(amounts)
 
     def _latency(self, op: str) -> str:
         if self.latency_doubt:
             return f"no latency: {self.latency_doubt}" if op == "write" else ""
         if self.latency is None:
             return ""
-        said = []
+        latencies = []
         for label, by_seed in self.latency.repetitions.items():
-            values = [getattr(getattr(one.latency, op), PERCENTILE) for one in by_seed.values()]
+            values = [getattr(getattr(run.latency, op), PERCENTILE) for run in by_seed.values()]
             if None not in values:
-                said.append(f"{label} {duration(statistics.fmean(values))}")
-        return f"p99.9 {', '.join(said)}" if said else ""
+                latencies.append(f"{label} {duration(statistics.fmean(values))}")
+        return f"p99.9 {', '.join(latencies)}" if latencies else ""
 
     def _writes(self) -> str:
         if self.drive_writes is None or not self.named:
@@ -198,15 +213,15 @@ class Trial:
     @property
     def confidence(self) -> str:
         """In a word, and why."""
-        found = self.verdict
-        if found is None:
+        verdict = self.verdict
+        if verdict is None:
             return "none"
-        if self.without:
-            policies = dict.fromkeys(label.rpartition(", ")[0] for label in self.without)
+        if self.unpredicted:
+            policies = dict.fromkeys(label.rpartition(", ")[0] for label in self.unpredicted)
             return f"medium: {_listed([*policies])} could not be judged (--details)"
-        if found.decided:
+        if verdict.decided:
             return "high: the same policy wins under both orders of updates"
-        if found.common:
+        if verdict.common:
             return "medium: some policies cannot be told apart"
         return "medium: the winner depends on who writes"
 
@@ -220,42 +235,33 @@ class Trial:
     def details(self) -> list[str]:
         """Everything else, as text."""
         lines = [*wrapped("trace  ", self.read), *wrapped("trial  ", self.form.text()), ""]
-        rows = []
-        for label in self.policies:
-            cells = [label]
-            for ranking in self.rankings.values():
-                one = ranking.predicted[label]
-                low, high = one.interval
-                mark = "*" if label in ranking.best else " "
-                cells += [
-                    f"{ratio(one.mean)}{mark}",
-                    f"{ratio(low)} to {ratio(high)}",
-                    str(len(one.values)),
-                ]
-            rows.append(cells)
+        rows = [self._row(label) for label in self.policies]
         head = ["WAF"]
         for who in ORDERS.values():
             head += [who, "interval", "seeds"]
-        lines += table(head, rows)
-        lines += [
-            "",
-            *wrapped(
-                "",
-                "* writes least, or cannot be told from what does. Intervals hold seeds and the"
-                " size of blocks.",
-            ),
-        ]
+        lines += table([*head, "spare", "drive"], rows)
+        lines += ["", *wrapped("", NOTES)]
         for doubt in self.doubts:
             lines += wrapped("  ! ", doubt)
-        for label, why in self.without.items():
+        for label, why in self.unpredicted.items():
             lines += wrapped("  ! ", f"{label}: {why}")
-        for policy, why in self.left_out.items():
+        for policy, why in self.refused.items():
             lines += wrapped("  - ", f"without {policy}: {why}")
         for title, why in self.failures.items():
             lines += wrapped("  ! ", f"{title} could not finish: {why}")
         if self.latency is not None:
             lines += ["", "Timed trial", *self.latency.summary().splitlines()]
         return lines
+
+    def _row(self, label: str) -> list[str]:
+        """A policy in the table of the details."""
+        cells = [label]
+        for ranking in self.rankings.values():
+            policy = ranking.predicted[label]
+            mark = "*" if label in ranking.best and not self.doubts else " "
+            cells += [f"{ratio(policy.mean)}{mark}", span(policy), str(len(policy.values))]
+        spares = self.form.spares[label]
+        return [*cells, *("-" if spare is None else percent(spare) for spare in spares)]
 
     def summary(self) -> str:
         """The first screen, the details, and the first screen again."""
@@ -265,36 +271,37 @@ class Trial:
     @property
     def json(self) -> dict[str, Any]:
         """The contents of try.json."""
-        found = self.verdict
+        verdict = self.verdict
         return {
             "version": 1,
             "completed": self.completed,
             "name": self.name,
             "drive": self.drive,
-            "trial": vars(self.form),
+            "trial": asdict(self.form)
+            | {"spares": {label: spare._asdict() for label, spare in self.form.spares.items()}},
             "verdict": None
-            if found is None
-            else {"winners": dict(found.winners), "common": found.common},
+            if verdict is None
+            else {"winners": dict(verdict.winners), "common": verdict.common},
             "doubts": self.doubts,
             "confidence": self.confidence,
             "waf": {
                 name: {
                     label: {
-                        "mean": one.mean,
-                        "low": one.interval[0],
-                        "high": one.interval[1],
-                        "values": one.values,
-                        "halved": one.halved,
+                        "mean": policy.mean,
+                        "low": policy.interval and policy.interval[0],
+                        "high": policy.interval and policy.interval[1],
+                        "values": policy.values,
+                        "halved": policy.halved,
                     }
-                    for label, one in ranking.predicted.items()
+                    for label, policy in ranking.predicted.items()
                 }
                 for name, ranking in self.rankings.items()
             },
             "latency_doubt": self.latency_doubt,
             "drive_writes_a_day": self.drive_writes,
             "failures": dict(self.failures),
-            "left_out": dict(self.left_out),
-            "without": dict(self.without),
+            "refused": dict(self.refused),
+            "unpredicted": dict(self.unpredicted),
             "screen": self.screen(),
         }
 
@@ -304,6 +311,12 @@ class Trial:
 
     def __repr__(self) -> str:
         return "\n".join(self.screen())
+
+
+def span(policy: Predicted) -> str:
+    """The interval of a prediction."""
+    interval = policy.interval
+    return "-" if interval is None else f"{ratio(interval[0])} to {ratio(interval[1])}"
 
 
 def _listed(labels: Sequence[str]) -> str:

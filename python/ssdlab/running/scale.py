@@ -2,15 +2,17 @@
 
 Write amplification in the steady state depends on the effective spare of a pool, on the number of
 its erase units and on the intervals between updates, and hardly on the pages of an erase unit (an
-error of the order of 1 / pages). A trial therefore keeps the number of erase units, the watermark
-and the over-provisioning of the drive, and has smaller erase units, so that the trace fills it
+error of the order of 1 / pages). It also depends on whether an erase unit is a superblock, of which
+two stay open and mix pages. A trial therefore keeps the number of erase units, their planes, the
+watermark and the over-provisioning of the drive, and has smaller blocks, so that the trace fills it
 (docs/adr/0026-a-trial-keeps-the-blocks-of-a-drive.md).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from ssdlab.config.resolve import Config, with_blocks_of
@@ -18,7 +20,7 @@ from ssdlab.errors import ConfigError
 
 Keys: TypeAlias = dict[str, object]
 
-WITHOUT_TIME: Keys = {
+FUNCTIONAL: Keys = {
     "run.mode": "functional",
     "host.link_rate": "unlimited",
     "host.write_buffer_pages": 0,
@@ -33,6 +35,22 @@ FEWEST_PAGES = 32
 TIMED_BLOCKS, FEWEST_TIMED = 343, 48
 """Erase units of a pool in the timed trial: about the first number where the trace fills as many,
 and never fewer than the second."""
+MOST_PAGES, MOST_PLANES = 4096, 64
+"""Most pages of a block, and planes of a chip: a trial that needs more has several pools."""
+ENOUGH_PLANES, NEAR = 8, 0.06
+"""A superblock of so many planes mixes pages nearly as one of many more. The number of erase units
+may differ from the drive's by such a share, at equal effective spare."""
+OF_NUMBER = 0.05
+"""The error of write amplification, roughly, of a number of erase units that is off by its whole;
+that of effective spare is 1."""
+PRECONDITION: Keys = {
+    "precondition.steady_state": "none",
+    "precondition.fill": 1.0,
+    "precondition.overwrite": 1.0,
+}
+"""A trial is full when the trace begins, and has been overwritten once at random."""
+CLASSES = {"host-and-copies": 2, "two-regions": 2, "sepbit": 6}
+"""Frontiers of the separation policies that have no key for their number."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +61,10 @@ class Pool:
     """Pools of the drive."""
     blocks: int
     """Erase units of a pool."""
+    planes: int
+    """Planes of a pool."""
+    members: int
+    """Blocks of an erase unit: those of a superblock, or one."""
     pages: int
     """Pages of an erase unit."""
     over_provisioning: float
@@ -80,6 +102,8 @@ class Pool:
         return Pool(
             pools=chips * device["planes_per_chip"] // planes,
             blocks=device["blocks_per_plane"] * planes // members,
+            planes=planes,
+            members=members,
             pages=device["pages_per_block"] * members,
             over_provisioning=raw / device["user_pages"] - 1,
             unused=_unused(config),
@@ -100,19 +124,38 @@ def _unused(config: Config) -> float | None:
     triggers = config["gc.trigger"]
     if [trigger["policy"] for trigger in triggers] != ["free-blocks"]:
         return None
-    frontiers = {"single": 1, "host+gc": 2}.get(config["alloc.frontiers"])
-    return None if frontiers is None else triggers[0]["soft"] + 1 + (frontiers - 1) / 2
+    frontiers = _frontiers(config)
+    return None if frontiers is None else float(triggers[0]["soft"] + 1 + (frontiers - 1) / 2)
+
+
+def _frontiers(config: Config) -> int | None:
+    """Frontiers of a pool; None where they depend on more than the configuration."""
+    separation: Mapping[str, int | str] = config["alloc.separation"]
+    policy, frontiers = str(separation["policy"]), str(config["alloc.frontiers"])
+    if policy == "none":
+        return {"single": 1, "host+gc": 2}.get(frontiers)
+    if "classes" in separation:
+        # Copies have a class beside the clusters of WARCIP.
+        return int(separation["classes"]) + (policy == "warcip")
+    return CLASSES.get(policy)
 
 
 @dataclass(frozen=True)
 class Small:
     """A device in the shape of a drive, small enough for the pages of a trace."""
 
+    def functional(self) -> Small:
+        """The same without time, and so without a write buffer."""
+        keys = {key: value for key, value in self.keys.items() if "write_buffer" not in key}
+        return replace(self, keys={**keys, **FUNCTIONAL})
+
     keys: Mapping[str, object]
     """The changes to the drive's configuration that make it; `device.fit` is "trace"."""
     pools: int
     blocks: int
     """Erase units of a pool."""
+    members: int
+    """Blocks of an erase unit."""
     pages: int
     """Pages of an erase unit."""
     spare: float | None
@@ -124,43 +167,76 @@ class Small:
         return float(self.keys["device.over_provisioning"])  # type: ignore[arg-type]
 
 
-def without_time(drive: Config, pages: int, pools: int = 1) -> Small:
-    """The trial of write amplification: pools with the drive's number of erase units.
+def functional_device(drive: Config, pages: int, pools: int = 1) -> Small:
+    """The device of the functional trial: pools with the drive's number of erase units.
 
     The trace touches `pages`. With more pools the blocks are smaller, and a trial with one pool
-    and one with two show how much their size matters.
+    and one with two show how much their size matters. Where blocks would have more than
+    `MOST_PAGES`, there are so many times more pools.
     """
     pool = Pool.of(drive)
     raw = pages * (1 + pool.over_provisioning)
-    size = max(1, round(raw / (pool.blocks * pools)))
-    used = pages / pools / size
-    blocks = _blocks(pool, used)
+    most = MOST_PAGES * min(pool.members, MOST_PLANES)
+    pools *= max(1, math.ceil(raw / pool.blocks / (most + 0.5)))
+    members, size, blocks = _erase_unit(pool, pages / pools)
+    planes, used = _planes(pool, members), pages / pools / members / size
     keys: Keys = {
-        **WITHOUT_TIME,
+        **FUNCTIONAL,
         "device.fit": "trace",
         "workload.fit": "compact",
         "device.channels": 1,
         "device.chips_per_channel": pools,
-        "device.planes_per_chip": 1,
+        "device.planes_per_chip": planes,
         "device.pages_per_block": size,
         "device.over_provisioning": _provision(blocks, used),
         "alloc.pool": "chip",
-        "alloc.erase_unit": "block",
-        "precondition.steady_state": "none",
-        "precondition.fill": 1.0,
-        "precondition.overwrite": 1.0,
     }
-    return Small(keys, pools, round(blocks), size, pool.spare(round(blocks), used))
+    return Small(keys, pools, blocks, members, size * members, pool.spare(blocks, used))
 
 
-def with_time(drive: Config, pages: int, provision: float | None = None) -> Small | None:
-    """The trial of latency: the planes of the drive, with smaller blocks and fewer of them.
+def _erase_unit(pool: Pool, pages: float) -> tuple[int, int, int]:
+    """Blocks of an erase unit for a pool of so many user pages, their pages, and all erase units.
+
+    A superblock has the planes of the drive, or the most at which the number of erase units is
+    near the drive's. Of the sizes that are near, it is the one that leaves the least error.
+    """
+    most = min(pool.members, MOST_PLANES)
+    wanted = pages * (1 + pool.over_provisioning) / pool.blocks
+    of_members: list[list[tuple[float, tuple[int, int, int]]]] = []
+    for members in range(most, min(most, ENOUGH_PLANES) - 1, -1):
+        ends = (wanted / members * (1 - NEAR), wanted / members * (1 + NEAR))
+        near = range(max(1, math.ceil(ends[0])), min(MOST_PAGES, math.floor(ends[1])) + 1)
+        sizes = near or [max(1, round(wanted / members))]
+        of_members.append([_judged(pool, pages, members, size) for size in sizes])
+        if near:
+            return min(of_members[-1])[1]
+    return min(unit for units in of_members for unit in units)[1]
+
+
+def _judged(
+    pool: Pool, pages: float, members: int, size: int
+) -> tuple[float, tuple[int, int, int]]:
+    """The error of a shape, and the shape: blocks of an erase unit, their pages, erase units."""
+    used = pages / members / size
+    exact = _blocks(pool, used)
+    blocks = _whole(exact, _planes(pool, members) // members)
+    of_spare = abs(blocks - exact) / (exact - used - (pool.unused or 0.0))
+    return of_spare + OF_NUMBER * abs(blocks / pool.blocks - 1), (members, size, blocks)
+
+
+def _planes(pool: Pool, members: int) -> int:
+    """Planes of a pool of a trial with superblocks of so many blocks, or with plain blocks."""
+    return min(pool.planes, MOST_PLANES) if pool.members == 1 else members
+
+
+def timed_device(drive: Config, pages: int, provision: float | None = None) -> Small | None:
+    """The device of the timed trial: the planes of the drive, with smaller and fewer blocks.
 
     Its effective spare is that of the drive, unless `provision` sets its over-provisioning. None
     where the trace fills too few blocks.
     """
     pool = Pool.of(drive)
-    members = pool.pages // drive["device.pages_per_block"]
+    members = pool.members
     of_pool = pages * (1 + pool.over_provisioning) / pool.pools / members
     size = min(
         drive["device.pages_per_block"], max(1, int(of_pool / min(pool.blocks, TIMED_BLOCKS)))
@@ -168,17 +244,36 @@ def with_time(drive: Config, pages: int, provision: float | None = None) -> Smal
     used = pages / pool.pools / members / size
     if _blocks(pool, used) < FEWEST_TIMED:
         return None
-    blocks = _blocks(pool, used) if provision is None else used * (1 + provision)
+    wanted = _blocks(pool, used) if provision is None else used * (1 + provision)
+    blocks = _whole(wanted, pool.planes // members)
     keys: Keys = {
         **with_blocks_of(size, drive),
+        **_buffer(drive, pages),
         "device.fit": "trace",
         "workload.fit": "compact",
         "device.over_provisioning": _provision(blocks, used),
-        "precondition.steady_state": "none",
-        "precondition.fill": 1.0,
-        "precondition.overwrite": 1.0,
     }
-    return Small(keys, pool.pools, round(blocks), size * members, pool.spare(round(blocks), used))
+    return Small(keys, pool.pools, blocks, members, size * members, pool.spare(blocks, used))
+
+
+def _buffer(drive: Config, pages: int) -> Keys:
+    """The write buffer of the timed trial.
+
+    The pages that it keeps for later writes to replace are the share of the trial that they are of
+    the drive: a buffer as large as the drive's would absorb rewrites that reach the drive's flash.
+    Its room for new writes is the drive's, since recorded bursts are absolute.
+    """
+    buffer: int = drive["host.write_buffer_pages"]
+    if not buffer:
+        return {}
+    threshold: float = drive["host.write_buffer_threshold"]
+    kept = buffer * threshold * pages / drive["device.user_pages"]
+    room = buffer * (1 - threshold)
+    small = max(1, round(kept + room))
+    return {
+        "host.write_buffer_pages": small,
+        "host.write_buffer_threshold": round(min(1.0, kept / small), 9),
+    }
 
 
 def _blocks(pool: Pool, used: float) -> float:
@@ -187,6 +282,11 @@ def _blocks(pool: Pool, used: float) -> float:
     return used * (1 + pool.over_provisioning) * (1 - unused / pool.blocks) + unused
 
 
-def _provision(blocks: float, used: float) -> float:
+def _whole(blocks: float, planes: int) -> int:
+    """The number of blocks that is nearest, as many on each plane."""
+    return planes * round(blocks / planes)
+
+
+def _provision(blocks: int, used: float) -> float:
     # Just below a whole number of blocks: `device.fit` rounds up to it.
-    return round((round(blocks) - 0.05) / used - 1, 9)
+    return round((blocks - 0.05) / used - 1, 9)

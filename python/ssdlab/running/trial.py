@@ -18,7 +18,7 @@ from ssdlab.results.folder import draft, keep_with_page
 from ssdlab.results.intervals import estimate
 from ssdlab.results.prediction import ORDERS, Predicted, Ranking
 from ssdlab.results.report import Report
-from ssdlab.results.trial import APART, JSON, SUMMARY, Form, Trial
+from ssdlab.results.trial import APART, JSON, SUMMARY, Form, Spare, Trial
 from ssdlab.running import scale
 from ssdlab.running.compare_runs import Enough, check_seeds, repeated, run_into
 from ssdlab.running.fitted import fitted, footprint_pages
@@ -78,16 +78,25 @@ class Plan:
     policies: Mapping[str, Mapping[str, object]]
     given: Mapping[str, object]
     """Further keys of all runs."""
-    left_out: Mapping[str, str] = field(default_factory=dict)
+    refused: Mapping[str, str] = field(default_factory=dict)
     """Policies that this drive does not take, and why."""
 
-    def without_time(self, pools: int, longer: int) -> list[Planned]:
+    def drive_with(self, policy: str) -> Config:
+        """The drive under a policy, on which its open blocks depend."""
+        keys = {**scale.PRECONDITION, **self.policies[policy], **self.given}
+        return load_config(self.drive, set=keys)
+
+    def device(self, policy: str, pools: int = 1) -> scale.Small:
+        """The device of a policy's functional trial, of so many pools."""
+        return scale.functional_device(self.drive_with(policy), self.pages, pools)
+
+    def functional_runs(self, pools: int, longer: int) -> list[Planned]:
         """A run of each policy under each order of updates, on so many pools."""
-        small = scale.without_time(self.drive, self.pages, pools)
+        devices = {policy: self.device(policy, pools) for policy in self.policies}
         return [
             self.planned(_label(policy, phases), small, policy, longer, {"workload.phases": phases})
             for phases in ORDERS
-            for policy in self.policies
+            for policy, small in devices.items()
         ]
 
     def planned(
@@ -97,20 +106,22 @@ class Plan:
         before, measured = self.loops(longer)
         phases = more.get("workload.phases", "recorded")
         of_loop = self.info.requests if phases == "recorded" else self.info.updates.page_writes
+        # The device is made of the drive as `given` has it, so its keys come last.
         keys = {
-            **small.keys,
+            **scale.PRECONDITION,
             "workload.loops": before + measured,
             "workload.warmup_requests": before * of_loop if measured else of_loop // 5,
-            **more,
             **self.policies[policy],
             **self.given,
+            **small.keys,
+            **more,
         }
         return Planned(label, fitted(load_config(self.drive, trace=self.trace, set=keys)))
 
     def refusal(self, policy: str) -> Sequence[str]:
         """Why the drive does not take a policy; empty if it does."""
         try:
-            replace(self, policies={policy: self.policies[policy]}).without_time(1, 1)
+            replace(self, policies={policy: self.policies[policy]}).functional_runs(1, 1)
         except ConfigError as error:
             return error.messages
         return ()
@@ -164,9 +175,9 @@ def try_trace(
     """
     if seeds is not None:
         check_seeds(seeds)
-    plan = prepared(trace, drive=drive, policies=policies, set=set, progress=progress)
+    plan = plan_trial(trace, drive=drive, policies=policies, set=set, progress=progress)
     with maker_of(on, jobs, store, progress, len(plan.policies)) as runner:
-        done = tried(plan, runner, seeds, budget_s, out, force, progress, html)
+        done = run_trial(plan, runner, seeds, budget_s, out, force, progress, html)
     if done.interrupted:
         stopped = Interrupted(None, done.folder)
         stopped.trial = done
@@ -174,7 +185,7 @@ def try_trace(
     return done
 
 
-def prepared(
+def plan_trial(
     trace: str | Path,
     *,
     drive: ConfigLike = DRIVE,
@@ -192,12 +203,12 @@ def prepared(
     pages = footprint_pages(config)
     named = "" if drive == DRIVE else drive.name if isinstance(drive, Config) else str(drive)
     plan = Plan(config, named, str(trace), info, pages, policies or POLICIES, given)
-    refused = {label: plan.refusal(label) for label in plan.policies}
-    left_out = {label: "; ".join(why) for label, why in refused.items() if why}
-    taken = {label: keys for label, keys in plan.policies.items() if label not in left_out}
-    if not taken:
-        raise ConfigError(dict.fromkeys(text for why in refused.values() for text in why))
-    return replace(plan, policies=taken, left_out=left_out)
+    refusals = {label: plan.refusal(label) for label in plan.policies}
+    accepted = {label: plan.policies[label] for label, why in refusals.items() if not why}
+    if not accepted:
+        raise ConfigError(dict.fromkeys(text for why in refusals.values() for text in why))
+    refused = {label: "; ".join(why) for label, why in refusals.items() if why}
+    return replace(plan, policies=accepted, refused=refused)
 
 
 _NOT_READING = ("fit", "loops", "time_scale", "warmup_requests", "whole_pages", "copy", "phases")
@@ -213,7 +224,7 @@ def _of_reading(keys: Mapping[str, object]) -> dict[str, object]:
     }
 
 
-def tried(
+def run_trial(
     plan: Plan,
     runner: Runner,
     seeds: int | None,
@@ -223,7 +234,7 @@ def tried(
     progress: bool,
     html: bool,
 ) -> Trial:
-    """Run what has been prepared, up to Ctrl-C."""
+    """Run a plan, up to Ctrl-C."""
     runs = _Runs(plan, runner, progress, seeds, budget_s)
     if out is None:
         trial = runs.trial(None)
@@ -262,21 +273,19 @@ class _Runs:
     def trial(self, folder: Path | None) -> Trial:
         """All of them, with their files in `folder`."""
         first, lengths = self._first_seed(folder)
-        halved = self._batch(self._of_lengths(2, lengths), folder, "halved")
-        whole = self._of_lengths(1, lengths)
-        most = (SEEDS.stop - 1) if self.seeds is None else self.seeds
-        further = [one for one in repeated(whole, most) if not one.first]
-        enough = self._narrow_or_late(first) if self.seeds is None else None
-        more = self._batch(further, folder, "amount", enough)
+        hopeless = bool([*self._hopeless(lengths)])
+        halved, more = (
+            (Comparison({}), Comparison({})) if hopeless else self._further(folder, first, lengths)
+        )
         rankings = {}
         for phases in ORDERS:
             predicted = {}
             for policy in self.plan.policies:
                 label = _label(policy, phases)
                 reports = [first.get(label), *more.repetitions.get(label, {}).values()]
-                values = [one.waf.total for one in reports if one and one.waf.total]
+                values = [report.waf.total for report in reports if report and report.waf.total]
                 half = halved.reports[label].waf.total if label in halved.reports else None
-                if half and label in lengths and len(values) == len(reports):
+                if (half or hopeless) and label in lengths and len(values) == len(reports):
                     predicted[policy] = Predicted(tuple(values), half)
             rankings[phases] = Ranking(predicted)
         trial = Trial(
@@ -287,12 +296,15 @@ class _Runs:
             read=_read(self.plan.info, self.plan.pages * self.plan.drive["device.page_bytes"]),
             form=_form(self.plan),
             rankings=rankings,
-            doubts=tuple(self._doubts(rankings)),
-            without=self.unsettled,
+            doubts=(*self._hopeless(lengths), *_unclear(rankings)),
+            unpredicted=self.unsettled,
             drive_writes=_drive_writes(self.plan),
-            left_out=self.plan.left_out,
+            refused=self.plan.refused,
         )
-        latency, doubt = (None, "") if self.interrupted else self._timed(trial, folder)
+        if self.interrupted or hopeless:
+            latency, doubt = None, NO_PREDICTION if hopeless else ""
+        else:
+            latency, doubt = self._timed(trial, folder)
         return replace(
             trial,
             latency=latency,
@@ -301,10 +313,21 @@ class _Runs:
             interrupted=self.interrupted,
         )
 
+    def _further(
+        self, folder: Path | None, first: Mapping[str, Report], lengths: Mapping[str, int]
+    ) -> tuple[Comparison, Comparison]:
+        """The runs on halved erase units, and further seeds of the first ones."""
+        halved = self._batch(self._of_lengths(2, lengths), folder, "halved")
+        most = (SEEDS.stop - 1) if self.seeds is None else self.seeds
+        whole = repeated(self._of_lengths(1, lengths), most)
+        enough = self._narrow_or_late(first) if self.seeds is None else None
+        more = self._batch([run for run in whole if not run.first], folder, "amount", enough)
+        return halved, more
+
     def _of_lengths(self, pools: int, lengths: Mapping[str, int]) -> list[Planned]:
         """Each run on so many pools, as long as `lengths` says by its label."""
         planned = {
-            length: {one.label: one for one in self.plan.without_time(pools, length)}
+            length: {run.label: run for run in self.plan.functional_runs(pools, length)}
             for length in dict.fromkeys(lengths.values())
         }
         return [planned[length][label] for label, length in lengths.items()]
@@ -314,32 +337,39 @@ class _Runs:
 
         The first run shows whether the recorded arrivals overload the drive.
         """
-        small = scale.with_time(self.plan.drive, self.plan.pages)
         recorded = trial.rankings["recorded"].predicted
         named = [label for label in trial.named if label in recorded]
-        if small is None or not named:
-            return None, TOO_SMALL if small is None else "no policy has a prediction"
-        smalls = {label: self._matched(label, recorded[label].mean) for label in named}
-        runs = [self.plan.planned(label, one, label, 1, {}) for label, one in smalls.items()]
-        first = self._batch(runs[:1], folder, "arrivals")
+        if not named:
+            return None, NO_PREDICTION
+        devices = {label: self._matched(label, recorded[label].mean) for label in named}
+        planned = [
+            self.plan.planned(label, device, label, 1, {})
+            for label, device in devices.items()
+            if device is not None
+        ]
+        if len(planned) < len(named):
+            return None, TOO_SMALL
+        runs = repeated(planned, TIMED_SEEDS)
+        first = self._batch(runs[:1], folder, "time")
         doubt = _overload(first)
         if doubt or self.interrupted:
             return first, doubt
-        done = self._batch(repeated(runs, TIMED_SEEDS), folder, "time")
-        return done, _mismatch(done, recorded)
+        timed = _joined(first, self._batch(runs[1:], folder, "time"))
+        return timed, _mismatch(timed, recorded)
 
-    def _matched(self, policy: str, target: float) -> scale.Small:
+    def _matched(self, policy: str, target: float) -> scale.Small | None:
         """The timed device on which a policy writes what it writes on the drive.
 
         It has fewer erase units than the drive, so equal effective spare is not enough: the
-        over-provisioning is searched for.
+        over-provisioning is searched for. None where the trace fills too few blocks.
         """
-        small = scale.with_time(self.plan.drive, self.plan.pages)
-        assert small is not None, "it was asked for before"
+        drive = self.plan.drive_with(policy)
+        small = scale.timed_device(drive, self.plan.pages)
         points: list[tuple[float, float]] = []
         for step in range(MATCHES):
-            without = replace(small, keys={**small.keys, **scale.WITHOUT_TIME})
-            run = self.plan.planned(policy, without, policy, 1, {})
+            if small is None:
+                break
+            run = self.plan.planned(policy, small.functional(), policy, 1, {})
             reports = self._batch([run], None, f"match-{step}").reports
             waf = reports[policy].waf.total if policy in reports else None
             if waf is None or abs(waf / target - 1) < SAME:
@@ -351,56 +381,53 @@ class _Runs:
             wanted = math.log(max(target - 1, 1e-4))
             move = (wanted - points[-1][1]) / (slope if slope < -0.1 else SLOPE)
             spare = math.exp(points[-1][0] + max(-0.7, min(0.7, move)))
-            small = scale.with_time(self.plan.drive, self.plan.pages, spare)
-            assert small is not None, "its blocks do not depend on the spare"
+            small = scale.timed_device(drive, self.plan.pages, spare)
         return small
 
-    def _doubts(self, rankings: Mapping[str, Ranking]) -> Iterator[str]:
-        """Why the trials do not show which policy writes least, the main reason first."""
-        pages = scale.without_time(self.plan.drive, self.plan.pages).pages
+    def _hopeless(self, lengths: Mapping[str, int]) -> Iterator[str]:
+        """Why no further run can lead to a verdict, the main reason first.
+
+        `lengths` has the runs that settled.
+        """
+        pages = self.plan.device(self._baseline).pages
         if pages < scale.FEWEST_PAGES:
-            needed = scale.FEWEST_PAGES * self.plan.pages / max(pages, 1)
+            needed = scale.FEWEST_PAGES * self.plan.pages / pages
             needed *= self.plan.drive["device.page_bytes"]
             yield (
                 f"the trace touches so little that {pages} pages make an erase unit of the trial,"
-                " and at"
-                f" least {scale.FEWEST_PAGES} are needed: use a trace that touches {size(needed)}"
-                " or more"
+                f" and at least {scale.FEWEST_PAGES} are needed: use a trace that touches"
+                f" {size(needed)} or more"
             )
-        base = next(iter(self.plan.policies))
-        if any(base not in ranking.predicted for ranking in rankings.values()):
-            why = next(
-                (why for label, why in self.unsettled.items() if label.startswith(base)),
-                "its runs did not finish",
-            )
-            yield f"{base}, the baseline, has no prediction: {why}"
-        for phases, ranking in rankings.items():
-            for label, share in ranking.unclear.items():
-                yield (
-                    f"{label}, {phases}: the size of erase units changes its write amplification by"
-                    f" {percent(share)}: use a trace that touches more"
-                )
+        for phases in ORDERS:
+            label = _label(self._baseline, phases)
+            if label not in lengths and not self.interrupted:
+                why = self.unsettled.get(label, "its run did not finish")
+                yield f"{label}: the baseline has no prediction: {why}"
+
+    @property
+    def _baseline(self) -> str:
+        return next(iter(self.plan.policies))
 
     def _first_seed(self, folder: Path | None) -> tuple[dict[str, Report], dict[str, int]]:
         """The first seed of each run, and the factor of `LONGER` at which each settled."""
         reports: dict[str, Report] = {}
-        lengths = dict.fromkeys((one.label for one in self.plan.without_time(1, 1)), LONGER[0])
+        lengths = dict.fromkeys((run.label for run in self.plan.functional_runs(1, 1)), LONGER[0])
         settled: set[str] = set()
         for longer in LONGER:
-            open_ = [one for one in self.plan.without_time(1, longer) if one.label not in settled]
-            if not open_ or self.interrupted:
+            runs = [run for run in self.plan.functional_runs(1, longer) if run.label not in settled]
+            if not runs or self.interrupted:
                 break
-            done = self._batch(open_, folder, f"first-{longer}").reports
+            done = self._batch(runs, folder, f"first-{longer}").reports
             is_periodic = self.plan.is_periodic(longer)
             settled |= {
                 label
-                for label, one in done.items()
-                if _valid(one) and (is_periodic or _settled(one, reports.get(label)))
+                for label, report in done.items()
+                if _valid(report) and (is_periodic or _settled(report, reports.get(label)))
             }
             reports |= done
-            lengths |= {one.label: longer for one in open_}
+            lengths |= {run.label: longer for run in runs}
         self.unsettled = {
-            label: _unsettled(one) for label, one in reports.items() if label not in settled
+            label: _unsettled(report) for label, report in reports.items() if label not in settled
         }
         return reports, {label: lengths[label] for label in lengths if label in settled}
 
@@ -469,7 +496,28 @@ def _unsettled(report: Report) -> str:
     return f"write amplification has not settled ({ratio(first)}, then {ratio(second)})"
 
 
+def _unclear(rankings: Mapping[str, Ranking]) -> Iterator[str]:
+    """Where the size of erase units decides too much for a verdict."""
+    for phases, ranking in rankings.items():
+        for label, share in ranking.unclear.items():
+            yield (
+                f"{_label(label, phases)}: the size of erase units changes its write amplification"
+                f" by {percent(share)}: use a trace that touches more"
+            )
+
+
+def _joined(first: Comparison, rest: Comparison) -> Comparison:
+    """The comparison of all runs, of which `first` has some of the first seed."""
+    labels = dict.fromkeys([*first.repetitions, *rest.repetitions])
+    repetitions = {
+        label: {**first.repetitions.get(label, {}), **rest.repetitions.get(label, {})}
+        for label in labels
+    }
+    return replace(rest, reports={**first.reports, **rest.reports}, repetitions=repetitions)
+
+
 TOO_SMALL = "the trace touches too little to fill blocks on every die of the drive"
+NO_PREDICTION = "write amplification has no prediction, on which that of latency rests"
 
 
 def _overload(latency: Comparison) -> str:
@@ -523,8 +571,23 @@ def _read(info: Info, touched: int) -> str:
 
 
 def _form(plan: Plan) -> Form:
-    small, pool = scale.without_time(plan.drive, plan.pages), scale.Pool.of(plan.drive)
-    return Form(small.blocks, small.pages, small.spare, pool.blocks, pool.pages, pool.own_spare)
+    pool = scale.Pool.of(plan.drive)
+    devices = {policy: plan.device(policy) for policy in plan.policies}
+    small = next(iter(devices.values()))
+    spares = {
+        policy: Spare(device.spare, scale.Pool.of(plan.drive_with(policy)).own_spare)
+        for policy, device in devices.items()
+    }
+    return Form(
+        pools=small.pools,
+        blocks=small.blocks,
+        planes=small.members,
+        pages=small.pages,
+        drive_blocks=pool.blocks,
+        drive_planes=pool.members,
+        drive_pages=pool.pages,
+        spares=spares,
+    )
 
 
 def _drive_writes(plan: Plan) -> float | None:
