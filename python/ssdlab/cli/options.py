@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from ssdlab.cli.terminal import Form
-from ssdlab.config.resolve import preset_names
+from ssdlab.config.resolve import drive_preset, preset_names
 from ssdlab.errors import ConfigError
 
 
@@ -29,6 +29,14 @@ Trace = Annotated[str | None, typer.Option("--trace", metavar="FILE", help="Trac
 Traces = Annotated[
     list[str] | None,
     typer.Option("--trace", metavar="FILE", help="Trace to replay; repeatable."),
+]
+Drive = Annotated[
+    str | None,
+    typer.Option(
+        "--drive",
+        metavar="NAME|CONFIG",
+        help="Named drive, or TOML file of one, to try it on (`ssdlab list drives`).",
+    ),
 ]
 Unit = Annotated[
     Literal["bytes", "sectors", "pages"] | None,
@@ -107,6 +115,15 @@ def picture_kind(plots: Path | None, kind: Literal["svg", "png"] | None) -> Lite
     if kind is not None and plots is None:
         raise ConfigError([f"--picture {kind}: needs --plots DIR, the folder for the plots"])
     return kind or "svg"
+
+
+def drive_named(drive: str | None, otherwise: str) -> str:
+    """The preset or file that `--drive` names."""
+    if drive is None:
+        return otherwise
+    if Path(drive).suffix == ".toml" or drive in preset_names():
+        return drive
+    return drive_preset(drive, f"--drive {drive}")
 
 
 Matrix = Annotated[

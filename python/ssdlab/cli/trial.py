@@ -13,6 +13,7 @@ import typer
 from ssdlab.cli.arguments import nanoseconds, read_as
 from ssdlab.cli.ending import end_comparison
 from ssdlab.cli.options import (
+    Drive,
     Force,
     Jobs,
     Json,
@@ -26,8 +27,8 @@ from ssdlab.cli.options import (
     Sort,
     StoreOption,
     Unit,
+    drive_named,
 )
-from ssdlab.config.resolve import drive_preset, preset_names
 from ssdlab.running import trial
 from ssdlab.running.kept import maker_of, not_stored
 
@@ -37,14 +38,7 @@ app = typer.Typer()
 @app.command("try")
 def try_command(
     trace: Annotated[str, typer.Argument(metavar="TRACE", help="Trace file, in any format.")],
-    drive: Annotated[
-        str | None,
-        typer.Option(
-            "--drive",
-            metavar="NAME|CONFIG",
-            help="Named drive, or TOML file of one, to try it on (`ssdlab list drives`).",
-        ),
-    ] = None,
+    drive: Drive = None,
     sets: Sets = None,
     unit: Unit = None,
     page_size: PageSize = None,
@@ -76,9 +70,7 @@ def try_command(
     """Predict what a trace does to a drive: write amplification, latency, the best policy."""
     budget_s = nanoseconds("--budget", budget) / 1e9
     values = read_as(sets, unit, page_size, sort)
-    named = trial.DRIVE if drive is None else drive
-    if drive is not None and Path(drive).suffix != ".toml" and drive not in preset_names():
-        named = drive_preset(drive, f"--drive {drive}")
+    named = drive_named(drive, trial.DRIVE)
     plan = trial.plan_trial(trace, drive=named, set=values, progress=not quiet)
     target = out or Path("runs") / f"try-{plan.drive.name}"
     with maker_of(on, jobs, store, not quiet, len(plan.policies)) as runner:

@@ -1,0 +1,120 @@
+"""The page of `ssdlab plan`."""
+
+from __future__ import annotations
+
+from html import escape
+
+import numpy as np
+
+from ssdlab.display.numbers import percent
+from ssdlab.html.answer import paragraph
+from ssdlab.html.page import Section, document, figures, table, warnings_box
+from ssdlab.html.plot import Axis, Curve, Figure, Floats, Missing, Plot
+from ssdlab.results.lifetime import FAR
+from ssdlab.results.spare_plan import NAMES, Bound, Outcome, SparePlan, Step
+
+TITLES = {"waf": "Write amplification", "years": "Lifetime, years", "p99_9": "p99.9"}
+DRAWN = ("p99_9", "years", "waf")
+"""The numbers that are drawn if they are bounded, in this order."""
+
+
+def spare_page(plan: SparePlan) -> str:
+    """The answer, over-provisioning against what is bounded, and all that was tried."""
+    troubles = [f"{title} could not finish: {why}" for title, why in plan.failures.items()]
+    troubles += ["Interrupted: runs are missing."] * plan.interrupted
+    troubles += [f"No verdict: {plan.doubt}."] * bool(plan.doubt)
+    answer = "".join(paragraph(f"{title}: {text}") for title, text in plan.rows() if text)
+    sections = [
+        Section("answer", "Answer", warnings_box(troubles) * bool(troubles) + answer),
+        Section("spare", "What over-provisioning buys", figures(spare_figures(plan))),
+        Section("tried", "What was tried", _tried(plan)),
+        Section("how", "How it was found", _how(plan)),
+    ]
+    state = "" if plan.completed else ' · <strong class="bad">not completed</strong>'
+    lead = f'<p class="lead">{escape(plan.head)}{state}</p>'
+    return document(f"{plan.name} on {plan.drive_name}: over-provisioning", lead, sections)
+
+
+def spare_figures(plan: SparePlan) -> list[Figure]:
+    """A plot of over-provisioning against each number that is bounded."""
+    bounds = {bound.name: bound for bound in plan.bounds}
+    return [_figure(plan, bounds[name]) for name in DRAWN if name in bounds]
+
+
+def _figure(plan: SparePlan, bound: Bound) -> Figure:
+    key, title = f"spare-{bound.name}", f"Over-provisioning and {NAMES[bound.name]}"
+    by_policy: dict[str, list[tuple[Step, Outcome]]] = {}
+    for step in plan.steps:
+        for one in step.outcomes:
+            if bound.name in one.values:
+                by_policy.setdefault(one.policy, []).append((step, one))
+    if not by_policy:
+        return Missing(key, title, "No policy was judged by this number.")
+    shares = np.array([step.provision for step in plan.steps])
+    curves = [
+        _curve(bound, policy, points, tone)
+        for tone, (policy, points) in enumerate(by_policy.items())
+    ]
+    ends = np.array([shares.min(), shares.max()])
+    curves.append(Curve(bound.text, ends, np.full(2, bound.limit), len(curves)))
+    values = [
+        value for curve in curves for value in (curve.low, curve.high, curve.y) if value is not None
+    ]
+    low, high = float(np.min(np.concatenate(values))), float(np.max(np.concatenate(values)))
+    if plan.answer is not None:
+        curves.insert(
+            0, _feasible(bound, plan.answer[0].provision, ends[1], low, high, len(curves))
+        )
+    caption = (
+        "Intervals of each policy that could be judged. The line is the bound; the shaded area is"
+        " what meets it with the over-provisioning of the answer or more."
+    )
+    if bound.name == "years":
+        caption += f" Lifetimes beyond {FAR:g} years are drawn as {FAR:g}."
+    return Plot(
+        key,
+        title,
+        caption,
+        Axis("over-provisioning", "share", log=len(plan.steps) > 1),
+        Axis(TITLES[bound.name], "ns" if bound.name == "p99_9" else "ratio", log=high > 20 * low),
+        tuple(curves),
+    )
+
+
+def _curve(bound: Bound, policy: str, points: list[tuple[Step, Outcome]], tone: int) -> Curve:
+    x = np.array([step.provision for step, _ in points])
+    ends = np.array([one.values[bound.name] for _, one in points])
+    if bound.name == "years":
+        ends = np.minimum(ends, FAR)
+    middle: Floats = ends.mean(axis=1)
+    dots = np.zeros(len(x), dtype=bool)
+    return Curve(policy, x, middle, tone, ends[:, 0], ends[:, 1], dots=dots)
+
+
+def _feasible(bound: Bound, start: float, end: float, low: float, high: float, tone: int) -> Curve:
+    """The area that meets the bound."""
+    x = np.array([start, end])
+    limit, far = np.full(2, bound.limit), np.full(2, high if bound.at_least else low)
+    bottom, top = (limit, far) if bound.at_least else (far, limit)
+    return Curve("feasible", x, limit, tone, bottom, top, line=False)
+
+
+def _tried(plan: SparePlan) -> str:
+    rows = []
+    for step in plan.steps:
+        for one in step.outcomes:
+            met = {"met"} == {*plan.verdicts(one)}
+            label = f"{percent(step.provision)}, {one.policy}"
+            cells = [one.text(name) for name in NAMES]
+            rows.append((label, [*cells, "yes" if met else "no"]))
+    head = ["over-provisioning, policy", *NAMES.values(), "meets all bounds"]
+    return table(head, rows, "Intervals of what each policy reaches") if rows else ""
+
+
+def _how(plan: SparePlan) -> str:
+    texts = [
+        f"Endurance: {plan.lifetime.endurance.text}.",
+        *(f"{doubt}." for doubt in dict.fromkeys(plan.doubts())),
+        *(f"Without {policy}: {why}" for policy, why in plan.refused.items()),
+    ]
+    return "".join(f"<p>{escape(text)}</p>" for text in texts)
