@@ -128,7 +128,7 @@ def an_answer(**changes: object) -> SparePlan:
 
 def test_the_first_screen() -> None:
     assert an_answer().screen() == [
-        "mysql on drive:samsung-pm9a3 of 1.92 TB, 25.1 GB written a day",
+        "mysql on samsung-pm9a3 of 1.92 TB, 25.1 GB written a day",
         "answer      20.0 % over-provisioning with cost-benefit + fadac; 10.0 % is not",
         "            enough",
         "WAF         1.800 to 2.400 (at most 2.500)",
@@ -136,8 +136,7 @@ def test_the_first_screen() -> None:
         "p99.9       2.10 ms to 2.30 ms (at most 5.00 ms)",
         "flash       2.3 TB in all; the drive has 15.1 %",
         "confidence  high: every interval lies within its bound",
-        "next        ssdlab try traces/mysql.trace.zst --drive",
-        "            runs/plan-mysql/drive.toml",
+        "next        ssdlab try traces/mysql.trace.zst --drive runs/plan-mysql/drive.toml",
     ]
 
 
@@ -146,13 +145,14 @@ def test_bounds_that_nothing_meets_say_the_nearest() -> None:
     assert done.answer is None
     assert done.screen()[1:-1] == [
         "answer      no over-provisioning up to 20.0 % meets all bounds",
-        "WAF         at most 1.500: missed, nearest 1.800 to 2.400 (cost-benefit +",
-        "            fadac, 20.0 %)",
+        "WAF         at most 1.500: missed, nearest 1.800 to 2.400 (cost-benefit + fadac,",
+        "            20.0 %)",
         "years       at least 6.00: open, nearest 5.40 to 6.60 (cost-benefit + fadac,",
         "            20.0 %)",
-        "p99.9       at most 1.00 ms: missed, nearest 2.10 ms to 2.30 ms (cost-benefit",
-        "            + fadac, 20.0 %)",
+        "p99.9       at most 1.00 ms: missed, nearest 2.10 ms to 2.30 ms (cost-benefit +",
+        "            fadac, 20.0 %)",
         "flash       the drive has 15.1 %",
+        "confidence  high: bounds are clearly missed",
     ]
     assert done.confidence == "high: bounds are clearly missed"
     nothing = an_answer(steps=(), doubt="the trace touches too little")

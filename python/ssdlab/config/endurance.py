@@ -70,7 +70,8 @@ def endurance(drive: ConfigLike, config: Config) -> Endurance:
         tbw, what = rated["tbw"] * 1e12, f"{rated['tbw']:,g} TB"
     else:
         tbw = rated["dwpd"] * device["user_pages"] * device["page_bytes"] * DAYS * rated["years"]
-        what = f"{rated['dwpd']:g} drive writes a day for {rated['years']:g} years"
+        writes = "drive write" if rated["dwpd"] == 1 else "drive writes"
+        what = f"{rated['dwpd']:g} {writes} a day for {rated['years']:g} years"
     erases = tbw * rated["waf"] / raw_bytes(config)
     text = f"rated for {what} at WAF {ratio(rated['waf'])}: {erases:,.0f} erases of a block"
     return Endurance(erases, text, years)

@@ -31,8 +31,8 @@ def spare_page(plan: SparePlan) -> str:
         Section("how", "How it was found", _how(plan)),
     ]
     state = "" if plan.completed else ' · <strong class="bad">not completed</strong>'
-    lead = f'<p class="lead">{escape(plan.head)}{state}</p>'
-    return document(f"{plan.name} on {plan.drive_name}: over-provisioning", lead, sections)
+    lead = f'<p class="lead">{escape(plan.lifetime.endurance.text)}{state}</p>'
+    return document(plan.head, lead, sections)
 
 
 def spare_figures(plan: SparePlan) -> list[Figure]:
@@ -113,7 +113,6 @@ def _tried(plan: SparePlan) -> str:
 
 def _how(plan: SparePlan) -> str:
     texts = [
-        f"Endurance: {plan.lifetime.endurance.text}.",
         *(f"{doubt}." for doubt in dict.fromkeys(plan.doubts())),
         *(f"Without {policy}: {why}" for policy, why in plan.refused.items()),
     ]

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from ssdlab.config.resolve import DRIVE
 from ssdlab.display.numbers import duration, number, percent, ratio
 from ssdlab.results.lifetime import Interval, Lifetime, years_text
 from ssdlab.results.text import table, wrapped
@@ -174,7 +175,8 @@ class SparePlan:
         """What was asked."""
         load = self.lifetime.daily_bytes
         writes = "" if load is None else f", {_decimal(load)} written a day"
-        return f"{self.name} on {self.drive_name} of {_decimal(self.lifetime.user_bytes)}{writes}"
+        drive = self.drive_name.removeprefix(DRIVE)
+        return f"{self.name} on {drive} of {_decimal(self.lifetime.user_bytes)}{writes}"
 
     def rows(self) -> list[tuple[str, str]]:
         """The lines of the first screen below its head: what each is about, and its text."""
@@ -239,9 +241,9 @@ class SparePlan:
         return f"medium: the intervals at {percent(below.provision)} contain a bound"
 
     def _next(self) -> str:
-        if self.answer is not None and self.drive_file:
-            return f"ssdlab try {shlex.quote(self.trace)} --drive {shlex.quote(self.drive_file)}"
-        return ""
+        found = self.drive_file if self.answer is not None else ""
+        drive = shlex.quote(found or self.drive_name.removeprefix(DRIVE))
+        return f"ssdlab try {shlex.quote(self.trace)} --drive {drive}"
 
     def details(self) -> list[str]:
         """Everything else, as text."""
