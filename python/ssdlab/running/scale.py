@@ -120,12 +120,16 @@ class Pool:
 
 
 def _unused(config: Config) -> float | None:
-    """The watermark, the block that the host fills, and half a block of each other frontier."""
+    """Blocks kept erased, the block that the host fills, and half a block of each other frontier.
+
+    The trigger keeps blocks erased, or the reserve where that is more.
+    """
     triggers = config["gc.trigger"]
     if [trigger["policy"] for trigger in triggers] != ["free-blocks"]:
         return None
     frontiers = _frontiers(config)
-    return None if frontiers is None else float(triggers[0]["soft"] + 1 + (frontiers - 1) / 2)
+    erased = max(triggers[0]["soft"], config["gc.reserve"])
+    return None if frontiers is None else float(erased + 1 + (frontiers - 1) / 2)
 
 
 def _frontiers(config: Config) -> int | None:

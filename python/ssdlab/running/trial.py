@@ -353,7 +353,7 @@ class _Runs:
         first = self._batch(runs[:1], folder, "time")
         doubt = _overload(first)
         if doubt or self.interrupted:
-            return first, doubt
+            return None, doubt
         timed = _joined(first, self._batch(runs[1:], folder, "time"))
         return timed, _mismatch(timed, recorded)
 
