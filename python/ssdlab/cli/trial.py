@@ -6,7 +6,7 @@ import sys
 import webbrowser
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -28,6 +28,7 @@ from ssdlab.cli.options import (
     Unit,
 )
 from ssdlab.config.resolve import drive_preset, preset_names
+from ssdlab.display.argument import came_as
 from ssdlab.running import trial
 from ssdlab.running.kept import maker_of, not_stored
 
@@ -46,6 +47,14 @@ def try_command(
         ),
     ] = None,
     sets: Sets = None,
+    pace: Annotated[
+        Literal["recorded", "closed"],
+        typer.Option(
+            "--pace",
+            help="When requests of the timed trial arrive: at the recorded times, or as soon as the"
+            " queue has room (host.mode=closed).",
+        ),
+    ] = "recorded",
     unit: Unit = None,
     page_size: PageSize = None,
     sort: Sort = False,
@@ -76,6 +85,9 @@ def try_command(
     """Predict what a trace does to a drive: write amplification, latency, the best policy."""
     budget_s = nanoseconds("--budget", budget) / 1e9
     values = read_as(sets, unit, page_size, sort)
+    if pace == "closed":
+        values["host.mode"] = pace
+        came_as("host.mode", "--pace")
     named = trial.DRIVE if drive is None else drive
     if drive is not None and Path(drive).suffix != ".toml" and drive not in preset_names():
         named = drive_preset(drive, f"--drive {drive}")
