@@ -86,6 +86,14 @@ def played(file: Path, form: dict[str, object], phases: str) -> dict[str, object
     }
 
 
+def _load(measured: float) -> float:
+    """User blocks over (N - D), from FIFO's 1 - x = exp(-x / rho) with x = 1 / WAF."""
+    x = 1 / measured
+    rho = -x / math.log1p(-x)
+    assert fifo(rho) == pytest.approx(measured)
+    return rho
+
+
 @pytest.mark.parametrize(
     ("frontiers", "separation", "classes"),
     [("single", "none", 1), ("host+gc", "none", 2), ("host+gc", "sepbit", 6)],
@@ -102,15 +110,21 @@ def test_fifo_shows_how_many_blocks_hold_no_old_data(
         "gc.reserve": reserve,
     }
     measured = waf({**form, **keys}, synthetic("uniform", form), "fifo")
-    # FIFO: 1 - x = exp(-x / rho) with x = 1 / WAF, and rho = user blocks / (N - D).
-    x = 1 / measured
-    rho = -x / math.log1p(-x)
-    assert fifo(rho) == pytest.approx(measured)
+    rho = _load(measured)
     unused = 128 - user_pages(form) / 64 / rho
     config = ssdlab.load_config(DRIVE, set={**scale.PRECONDITION, **keys})
     expected = max(soft, reserve) + 1 + (classes - 1) / 2
     assert scale.Pool.of(config).unused == expected
     assert unused == pytest.approx(expected, abs=0.5)
+
+
+def test_each_plane_has_a_plain_block_open_for_each_frontier() -> None:
+    form = {**device(512, 64, 0.25), "device.planes_per_chip": 4, "device.blocks_per_plane": 128}
+    rho = _load(waf(form, synthetic("uniform", form), "fifo"))
+    unused = 512 - user_pages(form) / 64 / rho
+    config = ssdlab.load_config(DRIVE, set={**form, "alloc.erase_unit": "block"})
+    assert scale.Pool.of(config).unused == 4 + 1 + 7 / 2
+    assert unused == pytest.approx(4 + 1 + 7 / 2, abs=0.5)
 
 
 @pytest.mark.parametrize("load", ["uniform", "80/20", "95/5"])
