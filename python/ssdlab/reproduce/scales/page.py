@@ -43,9 +43,9 @@ ABOUT = (
 WHY = (
     "Why predictions miss. Pages of the host lie on the planes of a superblock in turn, but copies"
     " stay on the plane of their source where they can. Planes then fill at different rates, and a"
-    " frontier has two superblocks open, over which its pages spread. Trials keep the planes, so they"
-    " show most of this, but part of it grows slowly with the pages of a block, and no extrapolation from two"
-    " sizes covers it: above all cost-benefit under skew"
+    " frontier has two superblocks open, over which its pages spread. Trials keep the planes, so"
+    " they show most of this, but a part grows slowly with the pages of a block, and extrapolation"
+    " from two sizes does not cover it: above all cost-benefit under skew"
     " ([ADR 0026](adr/0026-a-trial-keeps-the-blocks-of-a-drive.md))."
 )
 HEADS = (
