@@ -15,11 +15,11 @@ def test_half_the_pages_show_what_is_left_of_the_error() -> None:
     assert one.mean == pytest.approx(2.4)
     # No spread over the seeds: the whole interval is that of the size of blocks.
     assert one.interval == pytest.approx((2.2, 2.6))
-    # Student's t of three values 0.1 apart: 4.303 * 0.1 / sqrt(3).
+    # Student's t of three values 0.1 apart: 4.303 * 0.1 / sqrt(3), for twice their mean less one.
     spread = Predicted((2.1, 2.2, 2.3), 2.0)
-    assert spread.mean == pytest.approx(2.2 + 0.1)
+    assert spread.mean == pytest.approx(2.2 + 0.2)
     assert spread.interval is not None
-    assert spread.interval[1] - spread.mean == pytest.approx(0.1 + 0.24843, abs=1e-4)
+    assert spread.interval[1] - spread.mean == pytest.approx(0.2 + 0.24843 * 7**0.5, abs=1e-4)
 
 
 def test_nothing_writes_less_than_the_host() -> None:

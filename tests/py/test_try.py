@@ -6,16 +6,21 @@ import json
 import random
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
 import ssdlab
 from running import ssdlab_command
-from ssdlab.results.trial import Trial
+from ssdlab.results.prediction import Predicted, Ranking
+from ssdlab.results.trial import Form, Trial
 from ssdlab.running import scale, trial
 from ssdlab.running.compare_runs import Finished, run_into
 from ssdlab.running.runner import Planned
+
+if TYPE_CHECKING:
+    from ssdlab.traces.info import Info
 
 FEW: dict[str, dict[str, object]] = {
     "greedy": trial.POLICIES["greedy"],
@@ -91,6 +96,51 @@ def test_the_first_screen_has_twelve_lines_of_eighty_columns(tried: Trial) -> No
     assert summary.endswith(text + "\n")
 
 
+LONG = ("greedy", "greedy + sepbit", "cost-benefit + fadac")
+
+
+def ranked(*means: float) -> Ranking:
+    """A prediction for each of `LONG`."""
+    return Ranking(
+        {
+            label: Predicted((mean, mean * 1.001), mean * 0.99)
+            for label, mean in zip(LONG, means, strict=True)
+        }
+    )
+
+
+@pytest.mark.parametrize("overloads", [False, True])
+@pytest.mark.parametrize("drive", ["tlc-960gb", "drive:micron-7450-max-800"])
+def test_the_longest_first_screen_has_twelve_lines(drive: str, overloads: bool) -> None:
+    config = ssdlab.load_config(drive)
+    shape = scale.Pool.of(config)
+    latency = SimpleNamespace(write=SimpleNamespace(p99_9=1.23e6), read=SimpleNamespace(p99_9=1e6))
+    by_seed = {label: {1: SimpleNamespace(latency=latency)} for label in LONG}
+    doubt = (
+        "the recorded arrivals overload it (12,783 requests pending, busiest 23.2 %):"
+        " --pace closed, or --set workload.time_scale=4"
+    )
+    done = Trial(
+        name="varmail",
+        trace="traces/varmail.trace.zst",
+        drive_name="" if drive == trial.DRIVE else drive,
+        drive=trial._drive(trial.Plan(config, drive, "", cast("Info", None), 0, {}, {})),
+        read="",
+        form=Form(1, 683, 16, 352, shape.blocks, 16, shape.pages, {}),
+        rankings={"recorded": ranked(2.4, 1.9, 2.7), "independent": ranked(4.1, 3.8, 3.1)},
+        doubts=(),
+        drive_writes=2.963,
+        latency=None if overloads else cast("Any", SimpleNamespace(repetitions=by_seed)),
+        latency_doubt=doubt if overloads else "",
+    )
+    assert done.verdict is not None
+    assert not done.verdict.common
+    screen = done.screen()
+    assert len(screen) <= 12, "\n".join(screen)
+    assert max(map(len, screen)) <= 80
+    assert screen[-1].endswith("--pace closed" if overloads else "--details")
+
+
 def test_its_files_say_the_same(tried: Trial) -> None:
     assert tried.folder is not None
     values = json.loads((tried.folder / "try.json").read_text())
@@ -122,8 +172,9 @@ def test_the_runs_are_those_of_the_drive_without_time(trace: Path) -> None:
 def test_arrivals_that_overload_the_drive_have_no_latency(tmp_path: Path) -> None:
     fast = skewed(tmp_path / "fast.csv", 10)
     done = ssdlab.try_trace(fast, policies={"greedy": FEW["greedy"]}, seeds=2, progress=False)
-    assert "overload this drive" in done.latency_doubt
-    assert "host.mode=closed" in "\n".join(done.screen()).replace("\n", " ")
+    assert "overload" in done.latency_doubt
+    assert "--pace closed" in " ".join(done.screen())
+    assert done.latency is None
     closed = {"host.mode": "closed", "host.queue_depth": 32}
     paced = ssdlab.try_trace(
         fast, policies={"greedy": FEW["greedy"]}, seeds=2, progress=False, set=closed

@@ -6,7 +6,7 @@ import sys
 import webbrowser
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -29,6 +29,7 @@ from ssdlab.cli.options import (
     Unit,
     drive_named,
 )
+from ssdlab.display.argument import came_as
 from ssdlab.running import trial
 from ssdlab.running.kept import maker_of, not_stored
 
@@ -40,6 +41,14 @@ def try_command(
     trace: Annotated[str, typer.Argument(metavar="TRACE", help="Trace file, in any format.")],
     drive: Drive = None,
     sets: Sets = None,
+    pace: Annotated[
+        Literal["recorded", "closed"],
+        typer.Option(
+            "--pace",
+            help="When requests of the timed trial arrive: at the recorded times, or as soon as the"
+            " queue has room (host.mode=closed).",
+        ),
+    ] = "recorded",
     unit: Unit = None,
     page_size: PageSize = None,
     sort: Sort = False,
@@ -70,6 +79,9 @@ def try_command(
     """Predict what a trace does to a drive: write amplification, latency, the best policy."""
     budget_s = nanoseconds("--budget", budget) / 1e9
     values = read_as(sets, unit, page_size, sort)
+    if pace == "closed":
+        values["host.mode"] = pace
+        came_as("host.mode", "--pace")
     named = drive_named(drive, trial.DRIVE)
     plan = trial.plan_trial(trace, drive=named, set=values, progress=not quiet)
     target = out or Path("runs") / f"try-{plan.drive.name}"

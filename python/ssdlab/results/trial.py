@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ssdlab.config.resolve import DRIVE
 from ssdlab.display.numbers import duration, number, percent, ratio
 from ssdlab.results.comparison import Comparison
 from ssdlab.results.lifetime import Interval, Lifetime, years_text
@@ -20,6 +21,8 @@ from ssdlab.results.text import table, wrapped
 JSON, SUMMARY = "try.json", "summary.txt"
 WIDTH = 12
 """Columns of the words before the lines of the first screen."""
+PACED = "--pace closed"
+"""The remedy where the recorded arrivals overload the drive."""
 PERCENTILE = "p99_9"
 """The latency on the first screen."""
 NOTES = (
@@ -141,8 +144,8 @@ class Trial:
         return [
             ("answer", self._answer()),
             ("WAF", self._amounts()),
-            ("write", self._latency("write")),
-            ("read", self._latency("read")),
+            ("write p99.9", self._latency("write")),
+            ("read p99.9", self._latency("read")),
             ("years", self._years()),
             ("spare", self._spare()),
             ("confidence", self.confidence),
@@ -191,15 +194,18 @@ class Trial:
 
     def _latency(self, op: str) -> str:
         if self.latency_doubt:
-            return f"no latency: {self.latency_doubt}" if op == "write" else ""
+            return f"none: {self.latency_doubt}" if op == "write" else ""
         if self.latency is None:
             return ""
         latencies = []
-        for label, by_seed in self.latency.repetitions.items():
+        timed = self.latency.repetitions
+        for label, by_seed in timed.items():
+            if len(timed) > 2 and label == self.baseline:
+                continue  # Two winners fill the line.
             values = [getattr(getattr(run.latency, op), PERCENTILE) for run in by_seed.values()]
             if None not in values:
                 latencies.append(f"{label} {duration(statistics.fmean(values))}")
-        return f"p99.9 {', '.join(latencies)}" if latencies else ""
+        return ", ".join(latencies)
 
     def _amount(self) -> Interval | None:
         """Write amplification of the first policy of the screen, under both orders of updates."""
@@ -253,8 +259,10 @@ class Trial:
         first = self.named[0] if self.named else self.baseline
         if not first:
             return ""
-        drive = f" --drive {shlex.quote(self.drive_name)}" if self.drive_name else ""
-        return f"ssdlab try {shlex.quote(self.trace)}{drive} --details"
+        name = self.drive_name.removeprefix(DRIVE)
+        drive = f" --drive {shlex.quote(name)}" if name else ""
+        option = PACED if PACED in self.latency_doubt else "--details"
+        return f"ssdlab try {shlex.quote(self.trace)}{drive} {option}"
 
     def details(self) -> list[str]:
         """Everything else, as text."""

@@ -106,7 +106,7 @@ class Pool:
             members=members,
             pages=device["pages_per_block"] * members,
             over_provisioning=raw / device["user_pages"] - 1,
-            unused=_unused(config),
+            unused=_unused(config, planes // members),
         )
 
     def spare(self, blocks: float, used: float) -> float | None:
@@ -119,13 +119,18 @@ class Pool:
         return self.spare(self.blocks, self.blocks / (1 + self.over_provisioning))
 
 
-def _unused(config: Config) -> float | None:
-    """The watermark, the block that the host fills, and half a block of each other frontier."""
+def _unused(config: Config, planes: int) -> float | None:
+    """Blocks kept erased, the block that the host fills, and half of each other that is open.
+
+    The trigger keeps blocks erased, or the reserve where that is more. Each frontier has a block
+    open on each of `planes` (a superblock counts as one).
+    """
     triggers = config["gc.trigger"]
     if [trigger["policy"] for trigger in triggers] != ["free-blocks"]:
         return None
     frontiers = _frontiers(config)
-    return None if frontiers is None else float(triggers[0]["soft"] + 1 + (frontiers - 1) / 2)
+    erased = max(triggers[0]["soft"], config["gc.reserve"])
+    return None if frontiers is None else float(erased + 1 + (frontiers * planes - 1) / 2)
 
 
 def _frontiers(config: Config) -> int | None:
@@ -220,7 +225,7 @@ def _judged(
     used = pages / members / size
     exact = _blocks(pool, used)
     blocks = _whole(exact, _planes(pool, members) // members)
-    of_spare = abs(blocks - exact) / (exact - used - (pool.unused or 0.0))
+    of_spare = abs(blocks - exact) / max(1.0, exact - used - (pool.unused or 0.0))
     return of_spare + OF_NUMBER * abs(blocks / pool.blocks - 1), (members, size, blocks)
 
 

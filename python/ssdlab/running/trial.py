@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from ssdlab.config.endurance import Endurance, endurance, raw_bytes
 from ssdlab.config.given import typed
+from ssdlab.config.resolve import DRIVE as PREFIX
 from ssdlab.config.resolve import Config, ConfigLike, load_config
 from ssdlab.display.numbers import duration, percent, ratio, size
 from ssdlab.errors import ConfigError, Interrupted, WorkloadError
@@ -20,7 +21,7 @@ from ssdlab.results.intervals import estimate
 from ssdlab.results.lifetime import Lifetime
 from ssdlab.results.prediction import ORDERS, Predicted, Ranking
 from ssdlab.results.report import Report
-from ssdlab.results.trial import APART, JSON, SUMMARY, Form, Spare, Trial
+from ssdlab.results.trial import APART, JSON, PACED, SUMMARY, Form, Spare, Trial
 from ssdlab.running import scale
 from ssdlab.running.compare_runs import Enough, check_seeds, repeated, run_into
 from ssdlab.running.fitted import fitted, footprint_pages
@@ -378,7 +379,7 @@ class Runs:
         first = self._batch(runs[:1], folder, "time")
         doubt = _overload(first)
         if doubt or self.interrupted:
-            return first, doubt
+            return None, doubt
         timed = _joined(first, self._batch(runs[1:], folder, "time"))
         return timed, _mismatch(timed, recorded)
 
@@ -554,9 +555,8 @@ def _overload(latency: Comparison) -> str:
         utilisation = report.device.utilisation
         busiest = max([*utilisation.chip, *utilisation.channel], default=0.0)
         return (
-            f"the recorded arrivals overload this drive (utilisation {percent(busiest)}, up to"
-            f" {report.little.peak_in_system:,} requests pending): let them wait for one another,"
-            " --set host.mode=closed, or come slower, --set workload.time_scale=4"
+            f"the recorded arrivals overload it ({report.little.peak_in_system:,} requests pending,"
+            f" busiest {percent(busiest)}): {PACED}, or --set workload.time_scale=4"
         )
     return ""
 
@@ -577,11 +577,12 @@ def _drive(plan: Plan) -> str:
     """The drive in words."""
     device: Mapping[str, int] = plan.drive.values["device"]
     pool = scale.Pool.of(plan.drive)
-    name = plan.drive_name or DRIVE
+    name = (plan.drive_name or DRIVE).removeprefix(PREFIX)
     bytes_ = device["user_pages"] * device["page_bytes"]
+    units = "superblocks" if pool.members > 1 else "blocks a pool"
     return (
         f"{name} ({bytes_ / 1e9:,.0f} GB, {device['channels'] * device['chips_per_channel']} dies,"
-        f" {pool.blocks:,} erase units a pool, {percent(pool.over_provisioning)} over-provisioning)"
+        f" {pool.blocks:,} {units}, OP {percent(pool.over_provisioning)})"
     )
 
 

@@ -40,6 +40,14 @@ ABOUT = (
     " *Same*: of the policies that were run at full size, `try` would name the best one. *None*: it"
     " names no single one. A dash is a run that was not made.",
 )
+WHY = (
+    "Why predictions miss. Pages of the host lie on the planes of a superblock in turn, but copies"
+    " stay on the plane of their source where they can. Planes then fill at different rates, and a"
+    " frontier has two superblocks open, over which its pages spread. Trials keep the planes, so"
+    " they show most of this, but a part grows slowly with the pages of a block, and extrapolation"
+    " from two sizes does not cover it: above all cost-benefit under skew"
+    " ([ADR 0026](adr/0026-a-trial-keeps-the-blocks-of-a-drive.md))."
+)
 HEADS = (
     "drive",
     "footprint",
@@ -169,7 +177,8 @@ def page(done: Scales) -> str:
     wrong = misses(done)
     if wrong:
         table = html_table(list(MISS_HEADS), wrong, "Predictions that do not hold")
-        sections.append(Section("misses", "Predictions that do not hold", table))
+        why = f"<p>{prose(WHY)}</p>"
+        sections.append(Section("misses", "Predictions that do not hold", why + table))
     for drive in drives():
         table = html_table(list(heads(done)), rows_of(done, drive), drive)
         sections.append(Section(drive.replace(":", "-"), drive, table))
@@ -185,7 +194,7 @@ def markdown(done: Scales) -> str:
     text += table_of(HEADS, overview(done))
     wrong = misses(done)
     if wrong:
-        text += ["## Predictions that do not hold", "", *table_of(MISS_HEADS, wrong)]
+        text += ["## Predictions that do not hold", "", WHY, "", *table_of(MISS_HEADS, wrong)]
     for drive in drives():
         text += [f"## {drive}", "", *table_of(heads(done), rows_of(done, drive))]
     text.append(f"`ssdlab drives scale`, ssdlab {described()}.")
