@@ -52,6 +52,14 @@ Sort = Annotated[
     bool,
     typer.Option("--sort", help="Sort the requests of the trace by time (workload.sort)."),
 ]
+Pace = Annotated[
+    Literal["recorded", "closed"],
+    typer.Option(
+        "--pace",
+        help="When requests of the timed trial arrive: at the recorded times, or as soon as the"
+        " queue has room (host.mode=closed).",
+    ),
+]
 Seed = Annotated[int | None, typer.Option("--seed", metavar="N", help="Seed of the run.")]
 Seeds = Annotated[
     int | None,

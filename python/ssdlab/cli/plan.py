@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ssdlab.cli.arguments import nanoseconds, read_as
+from ssdlab.cli.arguments import nanoseconds, paced, read_as
 from ssdlab.cli.ending import end_comparison
 from ssdlab.cli.options import (
     Drive,
@@ -17,6 +17,7 @@ from ssdlab.cli.options import (
     NoHtml,
     On,
     Out,
+    Pace,
     PageSize,
     Quiet,
     Seeds,
@@ -60,6 +61,7 @@ def plan_command(
         typer.Option("--waf", metavar="N", help="Largest write amplification."),
     ] = None,
     sets: Sets = None,
+    pace: Pace = "recorded",
     unit: Unit = None,
     page_size: PageSize = None,
     sort: Sort = False,
@@ -94,7 +96,7 @@ def plan_command(
         bounds,
         drive=drive_named(drive, trial.DRIVE),
         capacity=capacity,
-        set=read_as(sets, unit, page_size, sort),
+        set=paced(read_as(sets, unit, page_size, sort), pace),
         progress=not quiet,
     )
     target = out or Path("runs") / f"plan-{asked.trial.drive.name}"

@@ -6,11 +6,11 @@ import sys
 import webbrowser
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
-from ssdlab.cli.arguments import nanoseconds, read_as
+from ssdlab.cli.arguments import nanoseconds, paced, read_as
 from ssdlab.cli.ending import end_comparison
 from ssdlab.cli.options import (
     Drive,
@@ -20,6 +20,7 @@ from ssdlab.cli.options import (
     NoHtml,
     On,
     Out,
+    Pace,
     PageSize,
     Quiet,
     Seeds,
@@ -29,7 +30,6 @@ from ssdlab.cli.options import (
     Unit,
     drive_named,
 )
-from ssdlab.display.argument import came_as
 from ssdlab.running import trial
 from ssdlab.running.kept import maker_of, not_stored
 
@@ -41,14 +41,7 @@ def try_command(
     trace: Annotated[str, typer.Argument(metavar="TRACE", help="Trace file, in any format.")],
     drive: Drive = None,
     sets: Sets = None,
-    pace: Annotated[
-        Literal["recorded", "closed"],
-        typer.Option(
-            "--pace",
-            help="When requests of the timed trial arrive: at the recorded times, or as soon as the"
-            " queue has room (host.mode=closed).",
-        ),
-    ] = "recorded",
+    pace: Pace = "recorded",
     unit: Unit = None,
     page_size: PageSize = None,
     sort: Sort = False,
@@ -78,10 +71,7 @@ def try_command(
 ) -> None:
     """Predict what a trace does to a drive: write amplification, latency, the best policy."""
     budget_s = nanoseconds("--budget", budget) / 1e9
-    values = read_as(sets, unit, page_size, sort)
-    if pace == "closed":
-        values["host.mode"] = pace
-        came_as("host.mode", "--pace")
+    values = paced(read_as(sets, unit, page_size, sort), pace)
     named = drive_named(drive, trial.DRIVE)
     plan = trial.plan_trial(trace, drive=named, set=values, progress=not quiet)
     target = out or Path("runs") / f"try-{plan.drive.name}"
