@@ -20,6 +20,7 @@ import report_types
 import ssdlab
 from mutation import page as mutants
 from ssdlab import _core
+from ssdlab.config.resolve import DRIVE
 from ssdlab.display import form
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -129,8 +129,7 @@ def an_answer(**changes: object) -> SparePlan:
 def test_the_first_screen() -> None:
     assert an_answer().screen() == [
         "mysql on samsung-pm9a3 of 1.92 TB, 25.1 GB written a day",
-        "answer      20.0 % over-provisioning with cost-benefit + fadac; 10.0 % is not",
-        "            enough",
+        "answer      20 % over-provisioning with cost-benefit + fadac; 10 % is not enough",
         "WAF         1.800 to 2.400 (at most 2.500)",
         "years       5.40 to 6.60 (at least 5.00)",
         "p99.9       2.10 ms to 2.30 ms (at most 5.00 ms)",
@@ -144,13 +143,13 @@ def test_bounds_that_nothing_meets_say_the_nearest() -> None:
     done = an_answer(bounds=(Bound("waf", 1.5), Bound("years", 6), Bound("p99_9", 1e6)))
     assert done.answer is None
     assert done.screen()[1:-1] == [
-        "answer      no over-provisioning up to 20.0 % meets all bounds",
+        "answer      no over-provisioning up to 20 % meets all bounds",
         "WAF         at most 1.500: missed, nearest 1.800 to 2.400 (cost-benefit + fadac,",
-        "            20.0 %)",
+        "            20 %)",
         "years       at least 6.00: open, nearest 5.40 to 6.60 (cost-benefit + fadac,",
-        "            20.0 %)",
+        "            20 %)",
         "p99.9       at most 1.00 ms: missed, nearest 2.10 ms to 2.30 ms (cost-benefit +",
-        "            fadac, 20.0 %)",
+        "            fadac, 20 %)",
         "flash       the drive has 15.1 %",
         "confidence  high: bounds are clearly missed",
     ]

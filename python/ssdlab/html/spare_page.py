@@ -6,7 +6,6 @@ from html import escape
 
 import numpy as np
 
-from ssdlab.display.numbers import percent
 from ssdlab.html.answer import paragraph
 from ssdlab.html.page import Section, document, figures, table, warnings_box
 from ssdlab.html.plot import Axis, Curve, Figure, Floats, Missing, Plot
@@ -14,6 +13,9 @@ from ssdlab.results.lifetime import FAR
 from ssdlab.results.spare_plan import NAMES, Bound, Outcome, SparePlan, Step
 
 TITLES = {"waf": "Write amplification", "years": "Lifetime, years", "p99_9": "p99.9"}
+MEETS = {"met": "met", "open": "open", "missed": "missed", "unknown": "not run"}
+MOST_DRAWN = 3
+"""Policies that are drawn: more intervals would hide each other."""
 DRAWN = ("p99_9", "years", "waf")
 """The numbers that are drawn if they are bounded, in this order."""
 
@@ -44,9 +46,10 @@ def spare_figures(plan: SparePlan) -> list[Figure]:
 def _figure(plan: SparePlan, bound: Bound) -> Figure:
     key, title = f"spare-{bound.name}", f"Over-provisioning and {NAMES[bound.name]}"
     by_policy: dict[str, list[tuple[Step, Outcome]]] = {}
+    shown = _shown(plan)
     for step in plan.steps:
         for one in step.outcomes:
-            if bound.name in one.values:
+            if bound.name in one.values and one.policy in shown:
                 by_policy.setdefault(one.policy, []).append((step, one))
     if not by_policy:
         return Missing(key, title, "No policy was judged by this number.")
@@ -66,7 +69,7 @@ def _figure(plan: SparePlan, bound: Bound) -> Figure:
             0, _feasible(bound, plan.answer[0].provision, ends[1], low, high, len(curves))
         )
     caption = (
-        "Intervals of each policy that could be judged. The line is the bound; the shaded area is"
+        "Intervals of the policies that write least. The line is the bound; the shaded area is"
         " what meets it with the over-provisioning of the answer or more."
     )
     if bound.name == "years":
@@ -79,6 +82,13 @@ def _figure(plan: SparePlan, bound: Bound) -> Figure:
         Axis(TITLES[bound.name], "ns" if bound.name == "p99_9" else "ratio", log=high > 20 * low),
         tuple(curves),
     )
+
+
+def _shown(plan: SparePlan) -> list[str]:
+    """The policies that are drawn: that of the answer, and those that write least at some step."""
+    best = [plan.answer[1].policy] if plan.answer is not None else []
+    best += [step.outcomes[0].policy for step in reversed(plan.steps) if step.outcomes]
+    return [*dict.fromkeys(best)][:MOST_DRAWN]
 
 
 def _curve(bound: Bound, policy: str, points: list[tuple[Step, Outcome]], tone: int) -> Curve:
@@ -103,11 +113,9 @@ def _tried(plan: SparePlan) -> str:
     rows = []
     for step in plan.steps:
         for one in step.outcomes:
-            met = {"met"} == {*plan.verdicts(one)}
-            label = f"{percent(step.provision)}, {one.policy}"
             cells = [one.text(name) for name in NAMES]
-            rows.append((label, [*cells, "yes" if met else "no"]))
-    head = ["over-provisioning, policy", *NAMES.values(), "meets all bounds"]
+            rows.append((f"{step.name}, {one.policy}", [*cells, MEETS[plan.verdict(one)]]))
+    head = ["over-provisioning, policy", *NAMES.values(), "all bounds"]
     return table(head, rows, "Intervals of what each policy reaches") if rows else ""
 
 

@@ -93,6 +93,11 @@ class Step:
     doubts: tuple[str, ...] = ()
     """Why others could not."""
 
+    @property
+    def name(self) -> str:
+        """The over-provisioning, whole percents."""
+        return f"{100 * self.provision:.0f} %"
+
 
 @dataclass(frozen=True, repr=False)
 class SparePlan:
@@ -128,13 +133,19 @@ class SparePlan:
         """Of each bound."""
         return tuple(bound.verdict(outcome.values.get(bound.name)) for bound in self.bounds)
 
+    def verdict(self, outcome: Outcome) -> Verdict:
+        """Of all bounds together."""
+        verdicts = {*self.verdicts(outcome)}
+        order: tuple[Verdict, ...] = ("missed", "open", "unknown")
+        return next((one for one in order if one in verdicts), "met")
+
     def meets(self, step: Step) -> Outcome | None:
         """The first policy that meets all bounds."""
-        return next((one for one in step.outcomes if {*self.verdicts(one)} == {"met"}), None)
+        return next((one for one in step.outcomes if self.verdict(one) == "met"), None)
 
     def misses(self, step: Step) -> bool:
         """Whether every policy clearly misses a bound."""
-        return not step.doubts and all("missed" in self.verdicts(one) for one in step.outcomes)
+        return not step.doubts and all(self.verdict(one) == "missed" for one in step.outcomes)
 
     @property
     def answer(self) -> tuple[Step, Outcome] | None:
@@ -194,15 +205,15 @@ class SparePlan:
         if self.answer is None:
             if not self.steps:
                 return "none: nothing could be tried"
-            most = percent(self.steps[-1].provision)
+            most = self.steps[-1].name
             return f"no over-provisioning up to {most} meets all bounds"
         step, outcome = self.answer
-        text = f"{percent(step.provision)} over-provisioning with {outcome.policy}"
+        text = f"{step.name} over-provisioning with {outcome.policy}"
         below = self.below
         if below is None:
             return f"{text}; less was not tried"
         way = "is not enough" if self.misses(below) else "may not be enough"
-        return f"{text}; {percent(below.provision)} {way}"
+        return f"{text}; {below.name} {way}"
 
     def _bound(self, bound: Bound) -> str:
         if self.doubt:
@@ -219,7 +230,7 @@ class SparePlan:
         verdict = {"met": "met", "missed": "missed, nearest", "open": "open, nearest"}[
             bound.verdict(outcome.values[bound.name])
         ]
-        return f"{bound.text}: {verdict} {told} ({outcome.policy}, {percent(step.provision)})"
+        return f"{bound.text}: {verdict} {told} ({outcome.policy}, {step.name})"
 
     def _flash(self) -> str:
         own = f"the drive has {percent(self.provision)}"
@@ -238,7 +249,7 @@ class SparePlan:
             return "high: bounds are clearly missed" if clear else "low: some bounds stay open"
         if below is None or self.misses(below):
             return "high: every interval lies within its bound"
-        return f"medium: the intervals at {percent(below.provision)} contain a bound"
+        return f"medium: the intervals at {below.name} contain a bound"
 
     def _next(self) -> str:
         found = self.drive_file if self.answer is not None else ""
@@ -249,8 +260,7 @@ class SparePlan:
         """Everything else, as text."""
         rows = [
             [
-                f"{'*' if self.answer == (step, one) else ' '} {percent(step.provision)}"
-                f" {one.policy}",
+                f"{'*' if self.answer == (step, one) else ' '} {step.name} {one.policy}",
                 *(self._cell(one, name) for name in NAMES),
             ]
             for step in self.steps
@@ -275,9 +285,10 @@ class SparePlan:
     def doubts(self) -> Iterator[str]:
         """What could not be judged at each step, and why."""
         for step in self.steps:
-            at = percent(step.provision)
-            yield from (f"{at}: {doubt}" for doubt in step.doubts)
-            yield from (f"{at}: {one.policy}: {one.doubt}" for one in step.outcomes if one.doubt)
+            yield from (f"{step.name}: {doubt}" for doubt in step.doubts)
+            yield from (
+                f"{step.name}: {one.policy}: {one.doubt}" for one in step.outcomes if one.doubt
+            )
 
     def summary(self) -> str:
         """The first screen, the details, and the first screen again."""
