@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import ssdlab
 from running import ssdlab_command
-from ssdlab.config.endurance import endurance, raw_bytes
+from ssdlab.config.endurance import Endurance, endurance, raw_bytes
 from ssdlab.results.lifetime import Interval, Lifetime
+from ssdlab.results.prediction import Predicted, Ranking
 from ssdlab.results.spare_plan import Bound, Outcome, SparePlan, Step
+from ssdlab.results.trial import Form, Spare, Trial
 from ssdlab.running import spare_plan
 from test_try import FEW, PAGES, skewed
 
@@ -137,6 +140,55 @@ def test_the_first_screen() -> None:
         "confidence  high: every interval lies within its bound",
         "next        ssdlab try traces/mysql.trace.zst --drive runs/plan-mysql/drive.toml",
     ]
+
+
+@pytest.mark.parametrize(
+    ("daily", "years", "spare"),
+    [
+        (0.96e12, "6.27 to 9.37", "15.1 % is enough for the warranty of 5 years"),
+        (
+            1.5e12,
+            "4.01 to 6.00",
+            "15.1 % may be too little for the warranty of 5 years: see `ssdlab plan`",
+        ),
+        (
+            9.6e12,
+            "0.627 to 0.937",
+            "15.1 % is too little for the warranty of 5 years: see `ssdlab plan`",
+        ),
+    ],
+)
+def test_the_first_screen_of_try_says_how_long_the_drive_lasts(
+    daily: float, years: str, spare: str
+) -> None:
+    config = ssdlab.load_config("drive:samsung-pm9a3")
+    rated = endurance("drive:samsung-pm9a3", config)
+    lifetime = Lifetime(rated, raw_bytes(config), 959_663_980_544, daily)
+    # 1 write a day for 5 years at WAF 4.2; here it is 2.24 to 3.35.
+    ends = {"recorded": 2.24, "independent": 3.35}
+    tried = Trial(
+        name="mysql",
+        trace="traces/mysql.trace.zst",
+        drive_name="drive:samsung-pm9a3",
+        drive="samsung-pm9a3 (960 GB, 16 dies, 686 superblocks, OP 15.1 %)",
+        read="",
+        form=Form(1, 686, 16, 100, 686, 16, 24576, {"greedy": Spare(0.14, 0.14)}),
+        rankings={
+            phases: Ranking({"greedy": Predicted((waf, waf), waf)}) for phases, waf in ends.items()
+        },
+        doubts=(),
+        lifetime=lifetime,
+    )
+    screen = tried.screen()
+    assert len(screen) <= 12
+    assert max(map(len, screen)) <= 80
+    assert any(line.startswith(f"years       {years} with greedy, at ") for line in screen)
+    assert f"spare       {spare}" in "\n".join(screen)
+    assert tried.json["endurance"] in tried.summary().replace("\n           ", " ")
+    waf = Interval(2.24, 3.35)
+    assert tried.json["years"] == lifetime.years(waf)
+    no_rating = replace(tried, lifetime=replace(lifetime, endurance=Endurance(None, "none", None)))
+    assert "no rated endurance (--details)" in "\n".join(no_rating.screen())
 
 
 def test_bounds_that_nothing_meets_say_the_nearest() -> None:

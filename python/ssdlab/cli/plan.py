@@ -70,8 +70,7 @@ def plan_command(
         typer.Option(
             "--budget",
             metavar="TIME",
-            help="Begin no further seed of an over-provisioning after this time; two are always"
-            " run.",
+            help="Begin no further seed of a step after this time; two are always run.",
         ),
     ] = "10s",
     seeds: Seeds = None,

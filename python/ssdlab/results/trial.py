@@ -233,12 +233,11 @@ class Trial:
         if years is None or warranty is None:
             return ""
         own = percent(self.lifetime.raw_bytes / self.lifetime.user_bytes - 1)
-        whole = f"the {number(warranty)} years of the warranty"
+        whole = f"for the warranty of {warranty:g} years"
         if years.low >= warranty:
-            return f"{own} is enough for {whole}"
-        if years.high >= warranty:
-            return f"{own} may be enough for {whole}"
-        return f"{own} is not enough for {whole}; `ssdlab plan` finds what is"
+            return f"{own} is enough {whole}"
+        way = "may be" if years.high >= warranty else "is"
+        return f"{own} {way} too little {whole}: see `ssdlab plan`"
 
     @property
     def confidence(self) -> str:
