@@ -28,7 +28,7 @@ export PYTHONUTF8 := 1
 # The tests start Python hundreds of times: without bytecode each compiles the package anew.
 unexport PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-all check fmt lint golden bench docs papers policies site dist build lock clean
+.PHONY: help demo test test-all check fmt lint golden bench docs papers policies scale site dist build lock clean
 .PHONY: mutants mutants-sample mutants-python mutants-python-sample mutants-some seeded-bugs
 .PHONY: lint-rust lint-python rust-tests python-tests docs-check tools-present
 
@@ -121,6 +121,10 @@ papers: build ## make the papers' evaluations and write docs/papers; an hour
 	$(BIN)/ssdlab drives compare --out runs/drives
 	cp runs/drives/reproduction.md docs/drives.md
 	cp runs/drives/drive_errors.json python/ssdlab/results/drive_errors.json
+
+scale: build ## run drives at full size beside the predictions of try, and write docs/scale.md; hours, and it resumes
+	$(BIN)/ssdlab drives scale --out runs/scale
+	cp runs/scale/reproduction.md docs/scale.md
 
 policies: build ## measure every policy on one grid and write docs/policies; ten minutes
 	$(BIN)/python tools/policy_pages.py

@@ -62,6 +62,7 @@ NAVIGATION = {
         "docs/validation",
         "docs/separation",
         "docs/drives",
+        "docs/scale",
         "docs/fdp",
         "docs/recovery",
         "docs/logs",

@@ -46,6 +46,65 @@ def drives_compare(
     end(done.folder, done.failures, done.interrupted, quiet)
 
 
+@app.command("scale")
+def drives_scale(
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Use one footprint and pools of small blocks.")
+    ] = False,
+    drive: Annotated[
+        list[str] | None,
+        typer.Option("--drive", metavar="NAME", help="Run this drive; repeatable.  [default: all]"),
+    ] = None,
+    load: Annotated[
+        list[str] | None,
+        typer.Option("--load", metavar="NAME", help="Run this load; repeatable.  [default: all]"),
+    ] = None,
+    size: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--size",
+            metavar="SIZE",
+            help='Run this footprint, or "full size"; repeatable.  [default: all]',
+        ),
+    ] = None,
+    policy: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--policy", metavar="NAME", help="Run this policy; repeatable.  [default: all]"
+        ),
+    ] = None,
+    jobs: Jobs = None,
+    on: On = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            metavar="DIR",
+            help="Output folder; runs in it are not repeated.  [default: runs/scale]",
+        ),
+    ] = None,
+    json_: Json = None,
+    quiet: Quiet = False,
+) -> None:
+    """Run drives at full size beside what `ssdlab try` predicts of them, and print the errors."""
+    from ssdlab.reproduce.scales import page, study  # need numpy, which is slow to import
+
+    done = study.compare(
+        quick=quick,
+        drives=drive or (),
+        loads=load or (),
+        sizes=size or (),
+        policies=policy or (),
+        jobs=jobs,
+        on=on,
+        out=out,
+        progress=not quiet,
+    )
+    text = "\n".join([*page.verdict(done), ""])
+    put_result(json_, quiet, lambda: page.to_json(done), lambda: text)
+    end(done.folder, done.failures, done.interrupted, quiet)
+
+
 @app.command("calibrate")
 def drives_calibrate(
     measurements: Annotated[

@@ -1,0 +1,132 @@
+"""The study of predictions beside drives at full size."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
+
+import numpy as np
+import pytest
+
+import ssdlab
+from running import ROOT, ssdlab_command
+from ssdlab.reproduce.scales import choices, loads, page, study
+from ssdlab.reproduce.scales.choices import FULL, LOADS, POLICIES, SEEDS, Load, Place
+from ssdlab.reproduce.scales.outcome import Scales
+from ssdlab.results.report import Report
+
+DRIVE = "tlc-960gb"
+UNIFORM = Load("uniform", "")
+
+
+def outcome(full: dict[str, float], trial: dict[str, float], halved: float = 0.0) -> Scales:
+    """Runs under uniform writes: at full size, and trials whose halved one has so much less."""
+
+    def report(waf: float) -> Report:
+        config = {"device": {"pages_per_block": 14, "planes_per_chip": 16}}
+        return cast("Report", SimpleNamespace(waf=SimpleNamespace(total=waf), config=config))
+
+    reports = {
+        Place(DRIVE, UNIFORM, FULL, policy, 1, SEEDS[0]): report(waf)
+        for policy, waf in full.items()
+    }
+    for policy, waf in trial.items():
+        for seed in SEEDS:
+            place = Place(DRIVE, UNIFORM, "512 MiB", policy, 1, seed)
+            reports[place] = report(waf)
+        reports[place._replace(pools=2, seed=SEEDS[0])] = report(waf - halved)
+    return Scales(reports, False, {}, False, Path())
+
+
+def test_a_prediction_holds_if_it_is_close_or_its_interval_contains_full_size() -> None:
+    def holds(trial: float, halved: float) -> bool:
+        (compared,) = outcome({"greedy": 4.0}, {"greedy": trial}, halved).every()
+        return compared.holds
+
+    assert holds(4.07, 0.0)
+    assert not holds(4.09, 0.0)
+    # 4.1 + 0.1, with an interval of 0.1 on either side.
+    assert not holds(4.1, 0.05)
+    assert holds(4.1, -0.1)
+    assert not holds(4.3, 0.1)
+    assert holds(3.8, 0.2)
+
+
+def test_the_winner_is_judged_among_the_policies_of_full_size() -> None:
+    full = {"greedy": 4.0, "fifo": 4.5}
+    trial = {"greedy": 4.0, "fifo": 4.5, "greedy + sepbit": 3.0}
+    done = outcome(full, trial)
+    assert done.winner(DRIVE, UNIFORM, "512 MiB") == "same"
+    assert outcome({"greedy": 4.6, "fifo": 4.5}, trial).winner(DRIVE, UNIFORM, "512 MiB") == (
+        "another"
+    )
+    tied = dict.fromkeys(full, 4.0)
+    assert outcome(full, tied).winner(DRIVE, UNIFORM, "512 MiB") == "none"
+    # An extrapolation of more than 5 %: no verdict.
+    assert outcome(full, trial, 0.3).winner(DRIVE, UNIFORM, "512 MiB") == "none"
+    assert done.winner(DRIVE, UNIFORM, "8 GiB") is None
+    assert outcome({"greedy": 4.0}, trial).winner(DRIVE, UNIFORM, "512 MiB") is None
+
+
+def test_what_was_not_run_is_shown_as_that() -> None:
+    done = outcome({"greedy": 4.0}, {"greedy": 4.3, "fifo": 4.5})
+    text = page.markdown(done)
+    assert "| uniform | greedy | 4.000 | – | – | 4.300 ± 0.000 | +7.5% | – | – |" in text
+    assert "| uniform | fifo | – | – | – | 4.500 ± 0.000 | – | – | – |" in text
+    assert "0 of 1 predictions hold." in text
+    assert "## drive:samsung-pm9a3\n\nNo run was made.\n" in text
+    assert "## Predictions that do not hold" in text
+    assert "4.300" in page.page(done)
+    assert len(json.loads(page.to_json(done))["runs"]) == 9
+
+
+def test_zipf_on_fewer_pages_lumps_successive_ranks() -> None:
+    ranks, pages, count = 1000, 50, 200_000
+    drawn = np.bincount(loads.zipf(0.99, ranks, pages, count, 3), minlength=pages)
+    weights = np.arange(1, ranks + 1) ** -0.99
+    expected = weights.reshape(pages, ranks // pages).sum(axis=1) / weights.sum() * count
+    assert np.sort(drawn)[::-1] == pytest.approx(np.sort(expected)[::-1], rel=0.1)
+    # They are shuffled.
+    assert np.argmax(drawn) != 0
+
+
+def test_every_place_has_a_run_of_its_own() -> None:
+    places = choices.places(quick=False)
+    assert len(places) == len(set(places))
+    drives, policies, loads_ = len(choices.drives()), len(POLICIES), len(LOADS)
+    assert len(places) == drives * policies * loads_ * (3 * (len(SEEDS) + 1) + 1)
+
+
+def test_the_cells_are_those_of_the_drive(tmp_path: Path) -> None:
+    files = study.Files(tmp_path)
+    whole = ssdlab.load_config(DRIVE)
+    full = study.cell_of(Place(DRIVE, UNIFORM, FULL, "greedy + sepbit", 1, 1), False, files).config
+    for key in ("planes_per_chip", "blocks_per_plane", "pages_per_block"):
+        assert full["device"][key] == whole["device"][key]
+    assert full["alloc.erase_unit"] == "superblock"
+    assert full["device.user_pages"] == whole["device.user_pages"] // 16
+    trial = study.cell_of(Place(DRIVE, UNIFORM, "512 MiB", "greedy", 2, 1), False, files).config
+    assert trial["device.user_pages"] == 1 << 17
+    assert trial["device.chips_per_channel"] == 2
+    assert trial["device.blocks_per_plane"] == pytest.approx(683, rel=0.06)
+    assert trial["workload.requests"] == 3 << 17
+
+
+def test_the_command_resumes_and_shows_what_earlier_runs_made(tmp_path: Path) -> None:
+    (tmp_path / "traces").symlink_to(ROOT / "traces")
+    command = ("drives", "scale", "--quick", "--drive", DRIVE, "--policy", "greedy", "--quiet")
+    first = ssdlab_command(*command, "--load", "uniform", cwd=tmp_path)
+    assert first.returncode == 0, first.stderr
+    second = ssdlab_command(*command, "--load", "sqlite, recorded", cwd=tmp_path)
+    assert second.returncode == 0, second.stderr
+    runs = json.loads((tmp_path / "runs/scale-quick/reproduction.json").read_text())["runs"]
+    assert {(run["load"], run["size"]) for run in runs} == {
+        (load, size) for load in ("uniform", "sqlite, recorded") for size in ("64 MiB", FULL)
+    }
+    assert len(runs) == 2 * (len(SEEDS) + 1 + 1)
+    wrong = ssdlab_command(*command, "--load", "unifrom", cwd=tmp_path)
+    assert wrong.returncode == 2
+    assert "--load unifrom: no such load" in wrong.stderr
+    assert "did you mean uniform?" in wrong.stderr
