@@ -76,6 +76,7 @@ def test_what_was_not_run_is_shown_as_that() -> None:
     assert "| uniform | greedy | 4.000 | – | – | 4.300 ± 0.000 | +7.5% | – | – |" in text
     assert "| uniform | fifo | – | – | – | 4.500 ± 0.000 | – | – | – |" in text
     assert "0 of 1 predictions hold." in text
+    assert "## drive:samsung-pm9a3\n\nNo run was made.\n" in text
     assert "## Predictions that do not hold" in text
     assert "4.300" in page.page(done)
     assert len(json.loads(page.to_json(done))["runs"]) == 9

@@ -233,7 +233,7 @@ class Trial:
         if years is None or warranty is None:
             return ""
         own = percent(self.lifetime.raw_bytes / self.lifetime.user_bytes - 1)
-        whole = f"for the warranty of {warranty:g} years"
+        whole = f"for the {warranty:g}-year warranty"
         if years.low >= warranty:
             return f"{own} is enough {whole}"
         way = "may be" if years.high >= warranty else "is"

@@ -166,6 +166,11 @@ class Small:
     spare: float | None
     """Effective spare."""
 
+    def functional(self) -> Small:
+        """The same without time, and so without a write buffer."""
+        keys = {key: value for key, value in self.keys.items() if "write_buffer" not in key}
+        return replace(self, keys={**keys, **FUNCTIONAL})
+
     @property
     def over_provisioning(self) -> float:
         """(physical - user) / user pages."""

@@ -31,8 +31,9 @@ ABOUT = (
     " (12 to 15 million pages of 4 KiB that the host sees).",
     f"A prediction has {len(SEEDS)} seeds, and one more run with half the pages of an erase unit;"
     " full size has one seed. Both are filled, overwritten once at random, and then written with"
-    f" the load: {BEFORE} times the pages before the measurement, {MEASURED} times in it. That is"
-    " half as long as `try` takes. It is the same on both sides, which is what matters here.",
+    f" the load, {BEFORE + MEASURED} times the pages, of which the last"
+    f" {MEASURED / (BEFORE + MEASURED):.0%} are measured. That is half as long as `try` takes. It"
+    " is the same on both sides, which is what matters here.",
     "Ranks of Zipf's law are drawn over the pages at full size. Recorded traces are stretched to"
     " the number of pages: with more pages their requests grow, with fewer some of the pages are"
     " left. The first third of mysql and of sqlite is run, and all of varmail.",
@@ -130,6 +131,7 @@ def misses(done: Scales) -> Rows:
     ]
 
 
+NOTHING = "No run was made."
 MISS_HEADS = ("drive", "load", "footprint", "policy", FULL, "predicted", "error", "verdict")
 
 
@@ -149,8 +151,10 @@ def heads(done: Scales) -> tuple[str, ...]:
 
 
 def rows_of(done: Scales, drive: str) -> Rows:
-    """The write amplifications of a drive."""
+    """The write amplifications of a drive; none if nothing of it was run."""
     rows: Rows = []
+    if not any(place.drive == drive for place in done.reports):
+        return rows
     for load in LOADS:
         for policy in POLICIES:
             full = done.full(drive, load, policy)
@@ -180,7 +184,8 @@ def page(done: Scales) -> str:
         why = f"<p>{prose(WHY)}</p>"
         sections.append(Section("misses", "Predictions that do not hold", why + table))
     for drive in drives():
-        table = html_table(list(heads(done)), rows_of(done, drive), drive)
+        rows = rows_of(done, drive)
+        table = html_table(list(heads(done)), rows, drive) if rows else f"<p>{NOTHING}</p>"
         sections.append(Section(drive.replace(":", "-"), drive, table))
     lead = f'<p class="lead">{TITLE} · ssdlab {escape(described())}</p>'
     return document(TITLE, lead, sections)
@@ -196,7 +201,8 @@ def markdown(done: Scales) -> str:
     if wrong:
         text += ["## Predictions that do not hold", "", WHY, "", *table_of(MISS_HEADS, wrong)]
     for drive in drives():
-        text += [f"## {drive}", "", *table_of(heads(done), rows_of(done, drive))]
+        rows = rows_of(done, drive)
+        text += [f"## {drive}", "", *(table_of(heads(done), rows) if rows else (NOTHING, ""))]
     text.append(f"`ssdlab drives scale`, ssdlab {described()}.")
     return "\n".join(text).rstrip() + "\n"
 
