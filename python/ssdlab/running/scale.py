@@ -149,11 +149,6 @@ def _frontiers(config: Config) -> int | None:
 class Small:
     """A device in the shape of a drive, small enough for the pages of a trace."""
 
-    def functional(self) -> Small:
-        """The same without time, and so without a write buffer."""
-        keys = {key: value for key, value in self.keys.items() if "write_buffer" not in key}
-        return replace(self, keys={**keys, **FUNCTIONAL})
-
     keys: Mapping[str, object]
     """The changes to the drive's configuration that make it; `device.fit` is "trace"."""
     pools: int
