@@ -357,6 +357,16 @@ def test_the_command_says_the_nearest_where_nothing_meets_a_bound(
     assert not (tmp_path / "out" / "drive.toml").exists()
 
 
+def test_arrivals_that_overload_every_drive_leave_no_verdict(tmp_path: Path) -> None:
+    fast = skewed(tmp_path / "fast.csv", 10)
+    few = {"greedy": FEW["greedy"]}
+    done = ssdlab.plan_drive(fast, p99_9="1 ms", policies=few, seeds=2, progress=False)
+    assert done.answer is None
+    assert "overload it" in done.doubt
+    assert done.screen()[1].startswith("answer      no verdict: the recorded arrivals overload")
+    assert done.confidence == "none"
+
+
 def test_a_trace_that_touches_little_has_no_verdict(tmp_path: Path) -> None:
     small = tmp_path / "small.csv"
     lines = skewed(small, 2000).read_text().splitlines(keepends=True)

@@ -145,7 +145,8 @@ class SparePlan:
 
     def misses(self, step: Step) -> bool:
         """Whether every policy clearly misses a bound."""
-        return not step.doubts and all(self.verdict(one) == "missed" for one in step.outcomes)
+        known = bool(step.outcomes) and not step.doubts
+        return known and all(self.verdict(one) == "missed" for one in step.outcomes)
 
     @property
     def answer(self) -> tuple[Step, Outcome] | None:

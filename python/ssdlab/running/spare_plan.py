@@ -6,6 +6,7 @@ policy meets all bounds, less is tried next, otherwise more.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -208,10 +209,11 @@ def ask(
     provision = raw_bytes(plan.drive) / own / page - 1
     whole = _with_drive(plan, sized(plan.drive, pages, provision))
     asked = Asked(whole, bounds, provision, ())
-    steps = tuple(step for step in STEPS if not _refused(asked, step))
-    if not steps:
-        raise ConfigError(_refused(asked, STEPS[-1]))
-    return replace(asked, steps=steps)
+    # What is too little for the reserve, or for the blocks that a policy holds open.
+    refused = [*itertools.takewhile(bool, (_refused(asked, step) for step in STEPS))]
+    if len(refused) == len(STEPS):
+        raise ConfigError(refused[-1])
+    return replace(asked, steps=STEPS[len(refused) :])
 
 
 def _bytes(capacity: str | int) -> int:
