@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
 
 import numpy as np
 
 from ssdlab.html.answer import paragraph
 from ssdlab.html.page import Section, document, figures, table, warnings_box
-from ssdlab.html.plot import Axis, Curve, Figure, Floats, Missing, Plot
-from ssdlab.results.lifetime import FAR
-from ssdlab.results.spare_plan import NAMES, Bound, Outcome, SparePlan, Step
+from ssdlab.html.plot import Axis, Curve, Figure, Floats, Missing, Plot, Unit
+from ssdlab.results.lifetime import FAR, Interval
+from ssdlab.results.spare_plan import NAMES, Bound, SparePlan
 
 TITLES = {"waf": "Write amplification", "years": "Lifetime, years", "p99_9": "p99.9"}
 MEETS = {"met": "met", "open": "open", "missed": "missed", "unknown": "not run"}
@@ -45,43 +46,43 @@ def spare_figures(plan: SparePlan) -> list[Figure]:
 
 def _figure(plan: SparePlan, bound: Bound) -> Figure:
     key, title = f"spare-{bound.name}", f"Over-provisioning and {NAMES[bound.name]}"
-    by_policy: dict[str, list[tuple[Step, Outcome]]] = {}
-    shown = _shown(plan)
-    for step in plan.steps:
-        for one in step.outcomes:
-            if bound.name in one.values and one.policy in shown:
-                by_policy.setdefault(one.policy, []).append((step, one))
-    if not by_policy:
+    curves = []
+    for tone, policy in enumerate(_shown(plan)):
+        points = [
+            (step.provision, one.values[bound.name])
+            for step in plan.steps
+            for one in step.outcomes
+            if one.policy == policy and bound.name in one.values
+        ]
+        if points:
+            curves.append(_curve(bound, policy, points, tone))
+    if not curves:
         return Missing(key, title, "No policy was judged by this number.")
-    shares = np.array([step.provision for step in plan.steps])
-    curves = [
-        _curve(bound, policy, points, tone)
-        for tone, (policy, points) in enumerate(by_policy.items())
-    ]
-    ends = np.array([shares.min(), shares.max()])
-    curves.append(Curve(bound.text, ends, np.full(2, bound.limit), len(curves)))
-    values = [
-        value for curve in curves for value in (curve.low, curve.high, curve.y) if value is not None
-    ]
-    low, high = float(np.min(np.concatenate(values))), float(np.max(np.concatenate(values)))
+    shares = [step.provision for step in plan.steps]
+    ends = np.array([shares[0], shares[-1]])
+    values = [bound.limit, *(float(end) for one in curves for end in _ends(one))]
+    low, high = min(values), max(values)
+    is_log = high > 20 * low
     if plan.answer is not None:
-        curves.insert(
-            0, _feasible(bound, plan.answer[0].provision, ends[1], low, high, len(curves))
-        )
+        start, bottom = plan.answer[0].provision, low if is_log else 0.0
+        far = high if bound.at_least else bottom
+        curves.insert(0, _feasible(bound, np.array([start, ends[1]]), far))
+    curves.append(Curve(bound.text, ends, np.full(2, bound.limit), MOST_DRAWN + 1))
     caption = (
         "Intervals of the policies that write least. The line is the bound; the shaded area is"
         " what meets it with the over-provisioning of the answer or more."
     )
     if bound.name == "years":
         caption += f" Lifetimes beyond {FAR:g} years are drawn as {FAR:g}."
-    return Plot(
-        key,
-        title,
-        caption,
-        Axis("over-provisioning", "share", log=len(plan.steps) > 1),
-        Axis(TITLES[bound.name], "ns" if bound.name == "p99_9" else "ratio", log=high > 20 * low),
-        tuple(curves),
-    )
+    unit: Unit = "ns" if bound.name == "p99_9" else "ratio"
+    up = Axis(TITLES[bound.name], unit, log=is_log, low=None if is_log else 0.0)
+    along = Axis("over-provisioning", "share", log=len(plan.steps) > 1)
+    return Plot(key, title, caption, along, up, tuple(curves))
+
+
+def _ends(curve: Curve) -> Floats:
+    """All values of a curve with a band."""
+    return np.concatenate([one for one in (curve.low, curve.high) if one is not None])
 
 
 def _shown(plan: SparePlan) -> list[str]:
@@ -91,9 +92,9 @@ def _shown(plan: SparePlan) -> list[str]:
     return [*dict.fromkeys(best)][:MOST_DRAWN]
 
 
-def _curve(bound: Bound, policy: str, points: list[tuple[Step, Outcome]], tone: int) -> Curve:
-    x = np.array([step.provision for step, _ in points])
-    ends = np.array([one.values[bound.name] for _, one in points])
+def _curve(bound: Bound, policy: str, points: Sequence[tuple[float, Interval]], tone: int) -> Curve:
+    x = np.array([provision for provision, _ in points])
+    ends = np.array([interval for _, interval in points])
     if bound.name == "years":
         ends = np.minimum(ends, FAR)
     middle: Floats = ends.mean(axis=1)
@@ -101,12 +102,11 @@ def _curve(bound: Bound, policy: str, points: list[tuple[Step, Outcome]], tone: 
     return Curve(policy, x, middle, tone, ends[:, 0], ends[:, 1], dots=dots)
 
 
-def _feasible(bound: Bound, start: float, end: float, low: float, high: float, tone: int) -> Curve:
-    """The area that meets the bound."""
-    x = np.array([start, end])
-    limit, far = np.full(2, bound.limit), np.full(2, high if bound.at_least else low)
-    bottom, top = (limit, far) if bound.at_least else (far, limit)
-    return Curve("feasible", x, limit, tone, bottom, top, line=False)
+def _feasible(bound: Bound, x: Floats, far: float) -> Curve:
+    """The area between the bound and the far end of the axis."""
+    limit, end = np.full(2, bound.limit), np.full(2, far)
+    low, high = (limit, end) if bound.at_least else (end, limit)
+    return Curve("feasible", x, limit, MOST_DRAWN, low, high, line=False)
 
 
 def _tried(plan: SparePlan) -> str:

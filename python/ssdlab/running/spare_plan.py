@@ -369,7 +369,7 @@ class _Search:
             years = plan.lifetime.years(waf)
             values = {"waf": waf} | ({} if years is None else {"years": years})
             outcomes.append(Outcome(policy, values))
-        return tuple(sorted(outcomes, key=lambda one: one.values["waf"].high))
+        return tuple(sorted(outcomes, key=lambda one: sum(one.values["waf"])))
 
     def _with_latency(
         self, step: Step, predicted: Trial, runs: trials.Runs, folder: Path | None
