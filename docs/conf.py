@@ -42,6 +42,7 @@ NAVIGATION = {
     "Notebooks": ["examples/notebooks/*"],
     "How to": [
         "docs/try",
+        "docs/plan",
         "docs/lifetime",
         "docs/python-policies",
         "docs/devices",

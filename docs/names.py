@@ -23,6 +23,7 @@ PAGES = {
     "docs/sweeps": ("sweep", "parameter study", "grid", "latin hypercube", "Pareto front"),
     "docs/results-store": ("store of results", "cache of runs", "SQL", "DuckDB", "Parquet"),
     "docs/search": ("search", "optimization", "Optuna", "tuning", "Bayesian optimization"),
+    "docs/plan": ("capacity planning", "sizing", "overprovisioning", "spare", "rated endurance"),
     "docs/try": ("try", "which policy", "own trace"),
     "docs/model": ("garbage collection", "GC", "model", "FTL", "trim", "discard"),
     "docs/separation": ("separation", "hot and cold data", "hot data", "cold data"),

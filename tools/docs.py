@@ -20,6 +20,7 @@ import report_types
 import ssdlab
 from mutation import page as mutants
 from ssdlab import _core
+from ssdlab.config.resolve import DRIVE
 from ssdlab.display import form
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -195,7 +196,7 @@ def presets() -> str:
 def answers() -> str:
     """The decisions of the presets, side by side per device."""
     presets = json.loads(_core.registry())["presets"]
-    listed = [p for p in presets if p["published"] is None]
+    listed = [p for p in presets if not p["name"].startswith(DRIVE)]
     names = [p["name"] for p in listed]
     said = {p["name"]: _answers(p["name"], p["text"]) for p in listed}
     lines = [ANSWERS_HEAD]

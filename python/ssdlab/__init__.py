@@ -24,11 +24,13 @@ from ssdlab.kv.keys import KeyBatch, key_stream
 from ssdlab.results.comparison import Comparison
 from ssdlab.results.report import Report
 from ssdlab.results.search import Search
+from ssdlab.results.spare_plan import SparePlan
 from ssdlab.results.sweep import Sweep
 from ssdlab.results.trial import Trial
 from ssdlab.running.compare_runs import compare
 from ssdlab.running.device import Completions, Device, SnapshotInfo, snapshot_info
 from ssdlab.running.run import run
+from ssdlab.running.spare_plan import plan_drive
 from ssdlab.running.sweep_runs import sweep
 from ssdlab.running.trial import try_trace
 from ssdlab.searching.search import search
@@ -52,6 +54,7 @@ __all__ = [
     "RunError",
     "Search",
     "SnapshotInfo",
+    "SparePlan",
     "Sweep",
     "Trace",
     "Trial",
@@ -64,6 +67,7 @@ __all__ = [
     "key_stream",
     "kv",
     "load_config",
+    "plan_drive",
     "policy",
     "preset_names",
     "results",

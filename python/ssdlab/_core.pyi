@@ -63,6 +63,7 @@ __all__ = [
     "snapshot_info",
     "student_t_95",
     "summary",
+    "toml_json",
     "trace_convert",
     "trace_generate",
     "trace_info",
@@ -511,6 +512,9 @@ def trace_convert(
 
 def published(paper: str) -> str:
     """Published numbers of a paper, as JSON; null where it has none."""
+
+def toml_json(text: str) -> str:
+    """A text of TOML as JSON. `ConfigError` says where it is none, and why."""
 
 def application(name: str, set: str) -> str:
     """Published numbers of an application in a parameter set, as JSON."""

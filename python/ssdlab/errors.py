@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ssdlab.results.comparison import Comparison
     from ssdlab.results.report import Report
     from ssdlab.results.search import Search
+    from ssdlab.results.spare_plan import SparePlan
     from ssdlab.results.sweep import Sweep
     from ssdlab.results.trial import Trial
 
@@ -58,7 +59,8 @@ class Interrupted(KeyboardInterrupt):
 
     Both are None if there is nothing to report: during preconditioning, and for everything except
     runs. For a comparison, `comparison` holds the completed runs and `report` is None; for a sweep,
-    `sweep` does, for a search `search`, for a fleet `fleet`, for a trial `trial`.
+    `sweep` does, for a search `search`, for a fleet `fleet`, for a trial `trial`,
+    for a plan `plan`.
     """
 
     comparison: Comparison | None = None
@@ -66,6 +68,7 @@ class Interrupted(KeyboardInterrupt):
     search: Search | None = None
     fleet: Fleet | None = None
     trial: Trial | None = None
+    plan: SparePlan | None = None
 
     def __init__(self, report: Report | None, folder: Path | None = None) -> None:
         super().__init__("interrupted")
@@ -74,7 +77,7 @@ class Interrupted(KeyboardInterrupt):
 
     def _render_traceback_(self) -> list[str]:
         """What a notebook shows: it was stopped on purpose, so where does not matter."""
-        names = ("trial", "search", "fleet", "sweep", "comparison", "report")
+        names = ("plan", "trial", "search", "fleet", "sweep", "comparison", "report")
         held = next((name for name in names if getattr(self, name)), None)
         return [
             "Interrupted" + (f": sys.last_value.{held} has the partial results" if held else "")

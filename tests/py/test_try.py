@@ -13,6 +13,8 @@ import pytest
 
 import ssdlab
 from running import ssdlab_command
+from ssdlab.config.endurance import endurance
+from ssdlab.results.lifetime import Lifetime
 from ssdlab.results.prediction import Predicted, Ranking
 from ssdlab.results.trial import Form, Trial
 from ssdlab.running import scale, trial
@@ -113,7 +115,7 @@ def ranked(*means: float) -> Ranking:
 @pytest.mark.parametrize("drive", ["tlc-960gb", "drive:micron-7450-max-800"])
 def test_the_longest_first_screen_has_twelve_lines(drive: str, overloads: bool) -> None:
     config = ssdlab.load_config(drive)
-    shape = scale.Pool.of(config)
+    shape, rated = scale.Pool.of(config), endurance(drive, config)
     latency = SimpleNamespace(write=SimpleNamespace(p99_9=1.23e6), read=SimpleNamespace(p99_9=1e6))
     by_seed = {label: {1: SimpleNamespace(latency=latency)} for label in LONG}
     doubt = (
@@ -124,12 +126,12 @@ def test_the_longest_first_screen_has_twelve_lines(drive: str, overloads: bool) 
         name="varmail",
         trace="traces/varmail.trace.zst",
         drive_name="" if drive == trial.DRIVE else drive,
-        drive=trial._drive(trial.Plan(config, drive, "", cast("Info", None), 0, {}, {})),
+        drive=trial._drive(trial.Plan(config, drive, "", cast("Info", None), 0, {}, {}, rated)),
         read="",
         form=Form(1, 683, 16, 352, shape.blocks, 16, shape.pages, {}),
         rankings={"recorded": ranked(2.4, 1.9, 2.7), "independent": ranked(4.1, 3.8, 3.1)},
         doubts=(),
-        drive_writes=2.963,
+        lifetime=Lifetime(rated, 2.2e12, 1.9e12, 2.963 * 1.9e12),
         latency=None if overloads else cast("Any", SimpleNamespace(repetitions=by_seed)),
         latency_doubt=doubt if overloads else "",
     )

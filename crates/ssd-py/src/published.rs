@@ -25,6 +25,16 @@ pub(crate) fn published(paper: &str) -> PyResult<String> {
     Ok(numbers.to_string())
 }
 
+/// A text of TOML as JSON. Raises `ConfigError` whose argument is where it is none, and why.
+#[pyfunction]
+pub(crate) fn toml_json(text: &str) -> PyResult<String> {
+    let value: Value = toml::from_str(text).map_err(|error: toml::de::Error| {
+        let line = error.span().map_or(0, |span| text[..span.start].matches('\n').count());
+        crate::ConfigError::new_err(format!("line {}: {}", line + 1, error.message()))
+    })?;
+    Ok(value.to_string())
+}
+
 /// The published figures of a drive.
 pub(crate) fn table(text: &str) -> Value {
     toml::from_str(text).expect("the published figures of a drive are TOML")

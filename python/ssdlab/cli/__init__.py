@@ -24,6 +24,7 @@ from ssdlab.cli import (
     fleet,
     kv,
     listing,
+    plan,
     report,
     reproduce,
     results,
@@ -46,7 +47,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 # In the order of `--help`, which lists verbs before groups.
-VERBS = (trial, run, sweep, search, fleet, reproduce, report, listing, doctor)
+VERBS = (trial, plan, run, sweep, search, fleet, reproduce, report, listing, doctor)
 GROUPS = (config, trace, drives, kv, results, snapshot)
 for module in (*VERBS, *GROUPS):
     app.add_typer(module.app)

@@ -48,6 +48,14 @@ def read_as(
     return values
 
 
+def paced(values: dict[str, object], pace: str) -> dict[str, object]:
+    """`--set` as a mapping, with `--pace` over it."""
+    if pace != "recorded":
+        came_as("host.mode", "--pace")
+        values["host.mode"] = pace
+    return values
+
+
 def vary_values(said: Sequence[str] | None) -> dict[str, Iterable[object]]:
     """`--vary` as a mapping of keys to their values: lists, or texts that have ranges."""
     values: dict[str, Iterable[object]] = {}

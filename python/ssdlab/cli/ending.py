@@ -12,6 +12,7 @@ from ssdlab import kv
 from ssdlab.cli.terminal import Form, put_result, say
 from ssdlab.errors import ClusterError, ConfigError, InternalError, OutputError, RunError
 from ssdlab.results.comparison import Comparison
+from ssdlab.results.spare_plan import SparePlan
 from ssdlab.results.trial import Trial
 
 UNFINISHED, BAD_INPUT, INTERRUPTED = 1, 2, 130
@@ -46,7 +47,7 @@ def few_reasons(failed: Mapping[str, Sequence[str]], table: str) -> dict[str, st
 
 
 def end_comparison(
-    done: Comparison | Trial,
+    done: Comparison | Trial | SparePlan,
     target: Path,
     unstored: Mapping[str, str],
     json_: Form,

@@ -9,6 +9,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "ssdlab try traces/varmail.trace.zst",
         "ssdlab try mine.csv.gz --drive samsung-pm9a3 --budget 10min",
     ),
+    "plan": (
+        "ssdlab plan traces/mysql.trace.zst --years 5 --waf 2.5",
+        "ssdlab plan mine.csv.gz --drive samsung-pm9a3 --capacity 1.92TB --p99.9 5ms --years 5",
+    ),
     "run": (
         "ssdlab run greedy-8ch --set gc.victim=fifo",
         "ssdlab run mine.toml --trace mine.csv --set device.fit=trace --out runs/mine",

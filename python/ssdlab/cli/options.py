@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from ssdlab.cli.terminal import Form
-from ssdlab.config.resolve import preset_names
+from ssdlab.config.resolve import drive_preset, preset_names
 from ssdlab.errors import ConfigError
 
 
@@ -51,6 +51,14 @@ TimeUnit = Annotated[
     Literal["ns", "100ns", "us", "ms", "s"] | None,
     typer.Option("--time-unit", help="Unit of the trace's times (workload.time_unit)."),
 ]
+Drive = Annotated[
+    str | None,
+    typer.Option(
+        "--drive",
+        metavar="NAME|CONFIG",
+        help="Named drive, or TOML file of one, to try it on (`ssdlab list drives`).",
+    ),
+]
 Unit = Annotated[
     Literal["bytes", "sectors", "pages"] | None,
     typer.Option("--unit", help="Unit of the trace's addresses and lengths (workload.unit)."),
@@ -64,6 +72,14 @@ PageSize = Annotated[
 Sort = Annotated[
     bool,
     typer.Option("--sort", help="Sort the requests of the trace by time (workload.sort)."),
+]
+Pace = Annotated[
+    Literal["recorded", "closed"],
+    typer.Option(
+        "--pace",
+        help="When requests of the timed trial arrive: at the recorded times, or as soon as the"
+        " queue has room (host.mode=closed).",
+    ),
 ]
 Seed = Annotated[int | None, typer.Option("--seed", metavar="N", help="Seed of the run.")]
 Seeds = Annotated[
@@ -128,6 +144,15 @@ def picture_kind(plots: Path | None, kind: Literal["svg", "png"] | None) -> Lite
     if kind is not None and plots is None:
         raise ConfigError([f"--picture {kind}: needs --plots DIR, the folder for the plots"])
     return kind or "svg"
+
+
+def drive_named(drive: str | None, otherwise: str) -> str:
+    """The preset or file that `--drive` names."""
+    if drive is None:
+        return otherwise
+    if Path(drive).suffix == ".toml" or drive in preset_names():
+        return drive
+    return drive_preset(drive, f"--drive {drive}")
 
 
 Matrix = Annotated[

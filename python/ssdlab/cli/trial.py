@@ -6,14 +6,15 @@ import sys
 import webbrowser
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
-from ssdlab.cli.arguments import nanoseconds, read_as
+from ssdlab.cli.arguments import nanoseconds, paced, read_as
 from ssdlab.cli.ending import end_comparison
 from ssdlab.cli.options import (
     Columns,
+    Drive,
     Force,
     Format,
     Jobs,
@@ -21,6 +22,7 @@ from ssdlab.cli.options import (
     NoHtml,
     On,
     Out,
+    Pace,
     PageSize,
     Quiet,
     Seeds,
@@ -29,9 +31,8 @@ from ssdlab.cli.options import (
     StoreOption,
     TimeUnit,
     Unit,
+    drive_named,
 )
-from ssdlab.config.resolve import drive_preset, preset_names
-from ssdlab.display.argument import came_as
 from ssdlab.running import trial
 from ssdlab.running.kept import maker_of, not_stored
 
@@ -41,23 +42,9 @@ app = typer.Typer()
 @app.command("try")
 def try_command(
     trace: Annotated[str, typer.Argument(metavar="TRACE", help="Trace file, in any format.")],
-    drive: Annotated[
-        str | None,
-        typer.Option(
-            "--drive",
-            metavar="NAME|CONFIG",
-            help="Named drive, or TOML file of one, to try it on (`ssdlab list drives`).",
-        ),
-    ] = None,
+    drive: Drive = None,
     sets: Sets = None,
-    pace: Annotated[
-        Literal["recorded", "closed"],
-        typer.Option(
-            "--pace",
-            help="When requests of the timed trial arrive: at the recorded times, or as soon as the"
-            " queue has room (host.mode=closed).",
-        ),
-    ] = "recorded",
+    pace: Pace = "recorded",
     format_: Format = None,
     columns: Columns = None,
     unit: Unit = None,
@@ -90,13 +77,8 @@ def try_command(
 ) -> None:
     """Predict what a trace does to a drive: write amplification, latency, the best policy."""
     budget_s = nanoseconds("--budget", budget) / 1e9
-    values = read_as(sets, format_, columns, unit, time_unit, page_size, sort)
-    if pace == "closed":
-        values["host.mode"] = pace
-        came_as("host.mode", "--pace")
-    named = trial.DRIVE if drive is None else drive
-    if drive is not None and Path(drive).suffix != ".toml" and drive not in preset_names():
-        named = drive_preset(drive, f"--drive {drive}")
+    values = paced(read_as(sets, format_, columns, unit, time_unit, page_size, sort), pace)
+    named = drive_named(drive, trial.DRIVE)
     plan = trial.plan_trial(trace, drive=named, set=values, progress=not quiet)
     target = out or Path("runs") / f"try-{plan.drive.name}"
     with maker_of(on, jobs, store, not quiet, len(plan.policies)) as runner:

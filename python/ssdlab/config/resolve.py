@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 from ssdlab import _core
 from ssdlab.config.given import typed
+from ssdlab.config.published import configuration, published
 from ssdlab.display.argument import renamed
 from ssdlab.errors import ConfigError
 
@@ -158,7 +159,8 @@ def _named(config: str | Path) -> tuple[str | None, tuple[str, str] | None]:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise ConfigError([f"{name}: cannot be read: {reason}"]) from None
-    return None, (name, text)
+    published(name, text)
+    return None, (name, configuration(text))
 
 
 @typed

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ssdlab.display.argument import argument
 from ssdlab.errors import InternalError, OutputError
-from ssdlab.results import search, sweep, trial
+from ssdlab.results import search, spare_plan, sweep, trial
 from ssdlab.results.comparison import CSV, JSON, TEXT
 from ssdlab.results.report import CONFIG, DISTRIBUTIONS, LOGS, REPORT, SERIES, SUMMARY
 
@@ -27,9 +27,11 @@ WRITTEN = {
     *(JSON, CSV, TEXT),
     *(sweep.JSON, sweep.CSV, sweep.PARQUET, sweep.OUTCOMES),
     *FLEET.values(),
-    trial.JSON,
+    *(trial.JSON, spare_plan.JSON, spare_plan.DRIVE_FILE),
     *(search.JSON, search.CSV, search.RUNS, search.BEST, search.STORAGE),
 }
+ANSWERS = (JSON, REPORT, sweep.JSON, trial.JSON, spare_plan.JSON, FLEET["json"])
+"""The files that say whether what is in a folder came to its end."""
 EXPORTS = "export"
 """Where `ssdlab export` puts its files by default."""
 OURS = (EXPORTS, search.FRONT)
@@ -69,7 +71,7 @@ def _refusal(folder: Path, force: bool, reads: Iterable[Path]) -> str | None:
     held = {entry.name for entry in folder.iterdir() if not entry.name.endswith(".unfinished")}
     if not held:
         return None
-    if not held & {REPORT, JSON, sweep.JSON, search.JSON, trial.JSON, FLEET["json"]}:
+    if not held & {*ANSWERS, search.JSON}:
         return f"{folder}: contains files that are not from a run; {elsewhere}"
     if not force:
         return f"{folder}: contains a run; {in_its_place()}"
@@ -136,7 +138,7 @@ def remove_stale(target: Path) -> None:
 
 def _completed(folder: Path) -> bool:
     """Whether `folder` holds results of a run or a comparison that came to its end."""
-    for name in (JSON, REPORT, sweep.JSON, trial.JSON, FLEET["json"]):
+    for name in ANSWERS:
         with suppress(OSError, ValueError, AttributeError):
             values = json.loads((folder / name).read_text(encoding="utf-8"))
             return bool(values.get("completed"))

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from ssdlab.config.resolve import DRIVE
 from ssdlab.display.numbers import duration, number, percent, ratio
 from ssdlab.results.comparison import Comparison
+from ssdlab.results.lifetime import Interval, Lifetime, years_text
 from ssdlab.results.prediction import ORDERS, Predicted, Ranking, Verdict, verdict
 from ssdlab.results.text import table, wrapped
 
@@ -85,8 +86,8 @@ class Trial:
     """By order of updates."""
     doubts: tuple[str, ...]
     """Why there is no verdict on write amplification; empty if there is one."""
-    drive_writes: float | None
-    """What the host writes in a day at the recorded rate, over the capacity of the drive."""
+    lifetime: Lifetime
+    """The flash of the drive, and what the host writes in a day."""
     latency: Comparison | None = None
     """Timed runs of the policies that are named; None if there were none."""
     latency_doubt: str = ""
@@ -145,7 +146,8 @@ class Trial:
             ("WAF", self._amounts()),
             ("write p99.9", self._latency("write")),
             ("read p99.9", self._latency("read")),
-            ("writes", self._writes()),
+            ("years", self._years()),
+            ("spare", self._spare()),
             ("confidence", self.confidence),
             ("next", self._next()),
         ]
@@ -205,16 +207,37 @@ class Trial:
                 latencies.append(f"{label} {duration(statistics.fmean(values))}")
         return ", ".join(latencies)
 
-    def _writes(self) -> str:
-        if self.drive_writes is None or not self.named:
+    def _amount(self) -> Interval | None:
+        """Write amplification of the first policy of the screen, under both orders of updates."""
+        if not self.named or self.verdict is None:
+            return None
+        predicted = [ranking.predicted[self.named[0]] for ranking in self.rankings.values()]
+        ends = [end for policy in predicted for end in policy.interval or ()]
+        return Interval(min(ends), max(ends)) if ends else None
+
+    def _years(self) -> str:
+        """How long the drive lasts under the first policy."""
+        writes, waf = self.lifetime.drive_writes, self._amount()
+        if writes is None or waf is None:
             return ""
-        first = self.named[0]
-        amounts = [ranking.predicted[first].mean for ranking in self.rankings.values()]
-        low, high = self.drive_writes * min(amounts), self.drive_writes * max(amounts)
-        return (
-            f"{number(self.drive_writes)} drive writes a day; flash {number(low)} to"
-            f" {number(high)} ({first})"
-        )
+        load = f"at {number(writes)} drive writes a day"
+        years = self.lifetime.years(waf)
+        if years is None:
+            return f"unknown {load}: no rated endurance (--details)"
+        return f"{years_text(years)} with {self.named[0]}, {load}"
+
+    def _spare(self) -> str:
+        """Whether the over-provisioning suffices for the years of the warranty."""
+        waf, warranty = self._amount(), self.lifetime.endurance.years
+        years = None if waf is None else self.lifetime.years(waf)
+        if years is None or warranty is None:
+            return ""
+        own = percent(self.lifetime.raw_bytes / self.lifetime.user_bytes - 1)
+        whole = f"for the {warranty:g}-year warranty"
+        if years.low >= warranty:
+            return f"{own} is enough {whole}"
+        way = "may be" if years.high >= warranty else "is"
+        return f"{own} {way} too little {whole}: see `ssdlab plan`"
 
     @property
     def confidence(self) -> str:
@@ -249,6 +272,7 @@ class Trial:
             head += [who, "interval", "seeds"]
         lines += table([*head, "spare", "drive"], rows)
         lines += ["", *wrapped("", NOTES)]
+        lines += ["", *wrapped("endurance  ", self.lifetime.endurance.text)]
         for doubt in self.doubts:
             lines += wrapped("  ! ", doubt)
         for label, why in self.unpredicted.items():
@@ -306,7 +330,9 @@ class Trial:
                 for name, ranking in self.rankings.items()
             },
             "latency_doubt": self.latency_doubt,
-            "drive_writes_a_day": self.drive_writes,
+            "drive_writes_a_day": self.lifetime.drive_writes,
+            "endurance": self.lifetime.endurance.text,
+            "years": None if (waf := self._amount()) is None else self.lifetime.years(waf),
             "failures": dict(self.failures),
             "refused": dict(self.refused),
             "unpredicted": dict(self.unpredicted),

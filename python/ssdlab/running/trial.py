@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ssdlab.config.endurance import Endurance, endurance, raw_bytes
 from ssdlab.config.given import typed
 from ssdlab.config.resolve import DRIVE as PREFIX
 from ssdlab.config.resolve import Config, ConfigLike, load_config
@@ -17,6 +18,7 @@ from ssdlab.errors import ConfigError, Interrupted, WorkloadError
 from ssdlab.results.comparison import Comparison
 from ssdlab.results.folder import draft, keep_with_page
 from ssdlab.results.intervals import estimate
+from ssdlab.results.lifetime import Lifetime
 from ssdlab.results.prediction import ORDERS, Predicted, Ranking
 from ssdlab.results.report import Report
 from ssdlab.results.trial import APART, JSON, PACED, SUMMARY, Form, Spare, Trial
@@ -79,8 +81,24 @@ class Plan:
     policies: Mapping[str, Mapping[str, object]]
     given: Mapping[str, object]
     """Further keys of all runs."""
+    endurance: Endurance
+    """Of the drive as its file states it."""
     refused: Mapping[str, str] = field(default_factory=dict)
     """Policies that this drive does not take, and why."""
+
+    @property
+    def lifetime(self) -> Lifetime:
+        """The flash of the drive, and what the host writes to it in a day.
+
+        That is `wear.daily_writes`, or what it writes at the recorded rate.
+        """
+        device, info = self.drive.values["device"], self.info
+        daily = self.drive.values["wear"].get("daily_writes_bytes")
+        if daily is None and info.duration_ns:
+            duration_ns = info.duration_ns * self.drive["workload.time_scale"]
+            daily = info.ops.write.bytes * 86_400e9 / duration_ns
+        user = device["user_pages"] * device["page_bytes"]
+        return Lifetime(self.endurance, raw_bytes(self.drive), user, daily)
 
     def drive_with(self, policy: str) -> Config:
         """The drive under a policy, on which its open blocks depend."""
@@ -203,7 +221,9 @@ def plan_trial(
     config = load_config(drive, trace=trace, set={"run.name": name, **given})
     pages = footprint_pages(config)
     named = "" if drive == DRIVE else drive.name if isinstance(drive, Config) else str(drive)
-    plan = Plan(config, named, str(trace), info, pages, policies or POLICIES, given)
+    wear = {key: value for key, value in given.items() if key.startswith("wear.")}
+    rated = endurance(drive, load_config(drive, trace=trace, set=wear))
+    plan = Plan(config, named, str(trace), info, pages, policies or POLICIES, given, rated)
     refusals = {label: plan.refusal(label) for label in plan.policies}
     accepted = {label: plan.policies[label] for label, why in refusals.items() if not why}
     if not accepted:
@@ -236,7 +256,7 @@ def run_trial(
     html: bool,
 ) -> Trial:
     """Run a plan, up to Ctrl-C."""
-    runs = _Runs(plan, runner, progress, seeds, budget_s)
+    runs = Runs(plan, runner, progress, seeds, budget_s)
     if out is None:
         trial = runs.trial(None)
     else:
@@ -257,7 +277,7 @@ def _page(trial: Trial) -> str:
 
 
 @dataclass
-class _Runs:
+class Runs:
     """The runs of a trial, one batch after the other."""
 
     plan: Plan
@@ -273,6 +293,14 @@ class _Runs:
 
     def trial(self, folder: Path | None) -> Trial:
         """All of them, with their files in `folder`."""
+        trial = self.predicted(folder)
+        if not trial.interrupted:
+            latency, doubt = self.timed(trial, trial.named, folder)
+            trial = replace(trial, latency=latency, latency_doubt=doubt)
+        return replace(trial, failures=self.failures, interrupted=self.interrupted)
+
+    def predicted(self, folder: Path | None) -> Trial:
+        """The runs of write amplification: the trial without latency."""
         first, lengths = self._first_seed(folder)
         hopeless = bool([*self._hopeless(lengths)])
         halved, more = (
@@ -289,7 +317,7 @@ class _Runs:
                 if (half or hopeless) and label in lengths and len(values) == len(reports):
                     predicted[policy] = Predicted(tuple(values), half)
             rankings[phases] = Ranking(predicted)
-        trial = Trial(
+        return Trial(
             name=Path(self.plan.trace).name.partition(".")[0],
             trace=self.plan.trace,
             drive_name=self.plan.drive_name,
@@ -299,17 +327,8 @@ class _Runs:
             rankings=rankings,
             doubts=(*self._hopeless(lengths), *_unclear(rankings)),
             unpredicted=self.unsettled,
-            drive_writes=_drive_writes(self.plan),
+            lifetime=self.plan.lifetime,
             refused=self.plan.refused,
-        )
-        if self.interrupted or hopeless:
-            latency, doubt = None, NO_PREDICTION if hopeless else ""
-        else:
-            latency, doubt = self._timed(trial, folder)
-        return replace(
-            trial,
-            latency=latency,
-            latency_doubt=doubt,
             failures=self.failures,
             interrupted=self.interrupted,
         )
@@ -333,13 +352,19 @@ class _Runs:
         }
         return [planned[length][label] for label, length in lengths.items()]
 
-    def _timed(self, trial: Trial, folder: Path | None) -> tuple[Comparison | None, str]:
-        """Timed runs of the named policies, and why they say nothing about the drive (else empty).
+    def timed(
+        self, trial: Trial, policies: Sequence[str], folder: Path | None
+    ) -> tuple[Comparison | None, str]:
+        """Timed runs of policies, and why they say nothing about the drive (else empty).
 
         The first run shows whether the recorded arrivals overload the drive.
         """
         recorded = trial.rankings["recorded"].predicted
-        named = [label for label in trial.named if label in recorded]
+        named = [
+            label
+            for label in policies
+            if label in recorded and recorded[label].interval is not None
+        ]
         if not named:
             return None, NO_PREDICTION
         devices = {label: self._matched(label, recorded[label].mean) for label in named}
@@ -589,12 +614,3 @@ def _form(plan: Plan) -> Form:
         drive_pages=pool.pages,
         spares=spares,
     )
-
-
-def _drive_writes(plan: Plan) -> float | None:
-    """What the host writes in a day at the recorded rate, over the capacity of the drive."""
-    if not plan.info.duration_ns:
-        return None
-    device = plan.drive.values["device"]
-    capacity = device["user_pages"] * device["page_bytes"]
-    return float(plan.info.ops.write.bytes * 86_400e9 / plan.info.duration_ns / capacity)

@@ -1,6 +1,6 @@
 //! Presets are data: one TOML file each in `presets/`, embedded here with one line each. The first
 //! comment line of a file is its summary; every number has its source next to it. The file of a drive
-//! ends with the table `[published]`: what was measured of that drive, which is no configuration.
+//! ends with the table `[published]`: what is known of that drive apart from its configuration.
 
 /// A preset: a configuration to start from.
 #[derive(Clone, Copy, Debug)]
@@ -20,7 +20,7 @@ impl Preset {
         self.file.split_once(PUBLISHED).map_or(self.file, |(text, _)| text)
     }
 
-    /// What was published of the drive, as TOML; only drives have it.
+    /// What is known of the drive apart from its configuration, as TOML; only drives have it.
     #[must_use]
     pub fn published(&self) -> Option<&'static str> {
         self.file.split_once(PUBLISHED).map(|(_, published)| published)

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from ssdlab import _core
-from ssdlab.config.resolve import Config, load_config
+from ssdlab.config.resolve import DRIVE, Config, load_config
 from ssdlab.reproduce.drives.choices import KNEE_NS
 from ssdlab.reproduce.drives.fit import Shape
 
@@ -124,5 +124,5 @@ def drives() -> dict[str, Drive]:
     return {
         one["name"]: Drive(one["name"], one["summary"], one["published"])
         for one in presets
-        if one["published"] is not None
+        if one["name"].startswith(DRIVE)
     }

@@ -1,0 +1,134 @@
+"""How much the flash of a drive takes, from the endurance for which it is rated.
+
+Makers rate drives, not flash: so many bytes of the host (TBW), or drive writes a day (DWPD) for the
+years of the warranty, under random writes of 4 KiB to the whole drive. The flash takes that many
+bytes times the write amplification of those writes, whatever the host writes instead
+(docs/adr/0028-years-follow-from-what-the-flash-takes.md).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+from ssdlab import _core
+from ssdlab.config.published import published
+from ssdlab.config.resolve import Config, ConfigLike
+from ssdlab.display.numbers import ratio
+from ssdlab.errors import ConfigError
+
+DAYS = 365
+"""Of a year."""
+RATED: Mapping[str, str] = {
+    "dwpd": "drive writes a day",
+    "tbw": "terabytes that the host may write",
+    "years": "years of the warranty",
+    "waf": "write amplification of the writes for which the drive is rated",
+}
+"""Keys of `rated` in `[published]`."""
+EXAMPLE = "rated = { dwpd = 1, years = 5, waf = 4.2 }"
+
+
+@dataclass(frozen=True)
+class Endurance:
+    """What the flash of a drive takes; `cycles` is None where a figure is missing."""
+
+    cycles: float | None
+    """Programs of every page."""
+    text: str
+    """Where that comes from, in words; what is missing, if so."""
+    years: float | None
+    """Years of the warranty."""
+
+    def written(self, raw_bytes: float) -> float | None:
+        """The bytes that so much flash takes."""
+        return None if self.cycles is None else self.cycles * raw_bytes
+
+
+def endurance(drive: ConfigLike, config: Config) -> Endurance:
+    """The endurance of a drive whose own configuration is `config`.
+
+    Raises `ConfigError` if the file of the drive states it in another form.
+    """
+    name, rated = _name(drive), _rated(drive, config)
+    years, cycles = rated.get("years"), int(config["wear.endurance"])
+    if cycles:
+        return Endurance(cycles, f"{cycles:,} erases of a block (wear.endurance)", years)
+    missing = _missing(rated)
+    if missing:
+        text = (
+            f"the endurance of {name} is unknown, since its file lacks {missing}: state it there,"
+            f" under [published], {EXAMPLE}, or give the erases that a block survives, --set"
+            " wear.endurance=5000"
+        )
+        return Endurance(None, text, years)
+    device = config.values["device"]
+    if "tbw" in rated:
+        tbw, what = rated["tbw"] * 1e12, f"{rated['tbw']:,g} TB"
+    else:
+        tbw = rated["dwpd"] * device["user_pages"] * device["page_bytes"] * DAYS * rated["years"]
+        writes = "drive write" if rated["dwpd"] == 1 else "drive writes"
+        what = f"{rated['dwpd']:g} {writes} a day for {rated['years']:g} years"
+    erases = tbw * rated["waf"] / raw_bytes(config)
+    text = f"rated for {what} at WAF {ratio(rated['waf'])}: {erases:,.0f} erases of a block"
+    return Endurance(erases, text, years)
+
+
+def raw_bytes(config: Config) -> int:
+    """All flash of a drive."""
+    device = config.values["device"]
+    blocks: int = device["channels"] * device["chips_per_channel"] * device["planes_per_chip"]
+    blocks *= device["blocks_per_plane"]
+    return blocks * int(device["pages_per_block"]) * int(device["page_bytes"])
+
+
+def _missing(rated: Mapping[str, float]) -> str:
+    """The figures without which the rating says nothing of the flash; empty if it has all."""
+    keys = [] if "tbw" in rated else [key for key in ("dwpd", "years") if key not in rated]
+    keys += ["waf"] * ("waf" not in rated)
+    return " and ".join(f"`{key}` ({RATED[key]})" for key in keys)
+
+
+def _name(drive: ConfigLike) -> str:
+    if isinstance(drive, Config):
+        return str(drive.file or drive.name)
+    return str(drive)
+
+
+def _rated(drive: ConfigLike, config: Config) -> dict[str, float]:
+    """The rating in the file of a drive, or of the preset that it extends."""
+    name, rated = _name(drive), _published(config).get("rated", {})
+    if not isinstance(rated, dict):
+        raise ConfigError([f"{name}: [published] rated: found {rated!r}; expected {EXAMPLE}"])
+    errors = [error for key, value in rated.items() if (error := _refused(key, value))]
+    if {"tbw", "dwpd"} <= {*rated}:
+        errors.append("`tbw` and `dwpd` are both given; give one of them")
+    if errors:
+        raise ConfigError(f"{name}: [published] rated: {error}" for error in errors)
+    return rated
+
+
+def _refused(key: str, value: object) -> str:
+    """Why a figure of a rating is none; empty if it is one."""
+    if key not in RATED:
+        near = get_close_matches(key, RATED, 1)
+        hint = f"; did you mean `{near[0]}`?" if near else f"; there are {', '.join(RATED)}"
+        return f"no such key: `{key}`{hint}"
+    least = 1.0 if key == "waf" else 0.0
+    if isinstance(value, bool) or not isinstance(value, int | float) or not value >= least:
+        return f"`{key}`: found {value!r}; expected {RATED[key]}, a number from {least:g}"
+    return "" if value else f"`{key}`: found 0; expected {RATED[key]}"
+
+
+def _published(config: Config) -> Mapping[str, Any]:
+    """The table `[published]` of the file of a drive, or of the preset that it extends."""
+    if config.file is not None:
+        own = published(str(config.file), config.file.read_text(encoding="utf-8"))
+        if "rated" in own:
+            return own
+    presets = json.loads(_core.registry())["presets"]
+    tables = {one["name"]: one["published"] for one in presets}
+    return tables.get(config.values.get("preset")) or {}

@@ -1,0 +1,45 @@
+"""What a drive's file says apart from the configuration: its last table, `[published]`.
+
+The kernel does not read it. Presets keep theirs beside them; files of users may end with one, too.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from ssdlab import _core
+from ssdlab.errors import ConfigError
+
+_HEAD = re.compile(r"^[ \t]*\[[ \t]*published[ \t]*\][ \t]*(?:#.*)?$", re.MULTILINE)
+
+
+def configuration(text: str) -> str:
+    """The text of a file without `[published]`."""
+    head = _HEAD.search(text)
+    return text if head is None else text[: head.start()]
+
+
+def published(name: str, text: str) -> dict[str, Any]:
+    """The table `[published]` of the file `name`; empty where there is none.
+
+    Raises `ConfigError` if it is no TOML, or if another table follows it.
+    """
+    head = _HEAD.search(text)
+    if head is None:
+        return {}
+    line = text.count("\n", 0, head.start())
+    try:
+        # Lines of errors are those of the file.
+        tables = json.loads(_core.toml_json("\n" * line + text[head.start() :]))
+    except _core.ConfigError as error:
+        raise ConfigError([f"{name}: {error}"]) from None
+    others = [table for table in tables if table != "published"]
+    if others:
+        message = (
+            f"{name}: [{others[0]}] follows [published], which ends a file: move [published]"
+            " behind all other tables"
+        )
+        raise ConfigError([message])
+    return dict(tables["published"])

@@ -1,0 +1,57 @@
+"""How many years a drive lasts under a load, from its write amplification."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ssdlab.config.endurance import DAYS, Endurance
+from ssdlab.display.numbers import number
+
+
+class Interval(NamedTuple):
+    """From the lowest to the highest plausible value."""
+
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Lifetime:
+    """A drive of so much flash, and how much the host writes."""
+
+    endurance: Endurance
+    raw_bytes: float
+    user_bytes: float
+    daily_bytes: float | None
+    """What the host writes in a day; None where the trace has no times."""
+
+    @property
+    def drive_writes(self) -> float | None:
+        """What the host writes in a day, over the capacity of the drive."""
+        return None if self.daily_bytes is None else self.daily_bytes / self.user_bytes
+
+    def years(self, waf: Interval) -> Interval | None:
+        """Years until the flash has taken what it can; None where a figure is missing."""
+        written = self.endurance.written(self.raw_bytes)
+        if written is None or self.daily_bytes is None:
+            return None
+        most = written / (self.daily_bytes * DAYS)
+        return Interval(most / waf.high, most / waf.low)
+
+    def largest_waf(self, years: float) -> float | None:
+        """The write amplification at which the drive lasts so many years."""
+        lasts = self.years(Interval(1.0, 1.0))
+        return None if lasts is None else lasts.low / years
+
+
+FAR = 100.0
+"""Years beyond which a lifetime is not told apart."""
+
+
+def years_text(years: Interval) -> str:
+    """Years in words."""
+    if years.low > FAR:
+        return f"more than {FAR:g}"
+    ends = (f"more than {FAR:g}" if end > FAR else number(end) for end in years)
+    return " to ".join(dict.fromkeys(ends))

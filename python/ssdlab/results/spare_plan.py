@@ -1,0 +1,353 @@
+"""The least over-provisioning that meets bounds: the result of `ssdlab.plan_drive`."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from ssdlab.config.resolve import DRIVE
+from ssdlab.display.numbers import duration, number, percent, ratio
+from ssdlab.results.lifetime import Interval, Lifetime, years_text
+from ssdlab.results.text import table, wrapped
+
+JSON, SUMMARY, DRIVE_FILE = "plan.json", "summary.txt", "drive.toml"
+WIDTH = 12
+"""Columns of the words before the lines of the first screen."""
+NAMES = {"waf": "WAF", "years": "years", "p99_9": "p99.9"}
+"""What may be bounded, as it is printed."""
+Verdict: TypeAlias = Literal["met", "open", "missed", "unknown"]
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A number that must not be exceeded or, for years, be reached."""
+
+    name: str
+    """A key of `NAMES`."""
+    limit: float
+
+    @property
+    def at_least(self) -> bool:
+        """Whether the number must be reached."""
+        return self.name == "years"
+
+    def verdict(self, interval: Interval | None) -> Verdict:
+        """Whether the whole interval meets the bound."""
+        if interval is None:
+            return "unknown"
+        low, high = interval
+        if self.at_least:
+            low, high = -high, -low
+        limit = -self.limit if self.at_least else self.limit
+        return "met" if high <= limit else "missed" if low > limit else "open"
+
+    def distance(self, interval: Interval) -> float:
+        """How far the worse end of an interval is beyond the bound, as a factor."""
+        return self.limit / interval.low if self.at_least else interval.high / self.limit
+
+    @property
+    def text(self) -> str:
+        """In words."""
+        way = "at least" if self.at_least else "at most"
+        return f"{way} {_FORM[self.name](Interval(self.limit, self.limit))}"
+
+
+def _ends(text: Callable[[float], str]) -> Callable[[Interval], str]:
+    return lambda interval: " to ".join(dict.fromkeys(text(end) for end in interval))
+
+
+_FORM: Mapping[str, Callable[[Interval], str]] = {
+    "waf": _ends(ratio),
+    "years": years_text,
+    "p99_9": _ends(duration),
+}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a policy reaches with an over-provisioning."""
+
+    policy: str
+    values: Mapping[str, Interval]
+    """By bound; a latency only where the other bounds are met."""
+    doubt: str = ""
+    """Why its latency is not known, if it was run."""
+
+    def text(self, name: str) -> str:
+        """A number in words."""
+        return _FORM[name](self.values[name]) if name in self.values else "-"
+
+
+@dataclass(frozen=True)
+class Step:
+    """An over-provisioning that was tried."""
+
+    provision: float
+    raw_bytes: int
+    outcomes: tuple[Outcome, ...]
+    """Of the policies that could be judged, the one that writes least first."""
+    doubts: tuple[str, ...] = ()
+    """Why others could not."""
+
+    @property
+    def name(self) -> str:
+        """The over-provisioning, whole percents."""
+        return f"{100 * self.provision:.0f} %"
+
+
+@dataclass(frozen=True, repr=False)
+class SparePlan:
+    """The least over-provisioning and the policy that meet bounds on a drive."""
+
+    name: str
+    """Of the trace."""
+    trace: str
+    drive_name: str
+    """What `--drive` was given, or the drive that is taken otherwise."""
+    provision: float
+    """Over-provisioning of the drive as its file says."""
+    lifetime: Lifetime
+    """Of the drive, at its own over-provisioning and the capacity that was asked for."""
+    bounds: tuple[Bound, ...]
+    steps: tuple[Step, ...]
+    """By over-provisioning."""
+    doubt: str = ""
+    """Why there is no answer, if the trials support none."""
+    refused: Mapping[str, str] = field(default_factory=dict)
+    failures: Mapping[str, str] = field(default_factory=dict)
+    interrupted: bool = False
+    drive_file: str = ""
+    """The drive of the answer as a file."""
+    folder: Path | None = None
+
+    @property
+    def completed(self) -> bool:
+        """Every run completed."""
+        return not self.failures and not self.interrupted
+
+    def verdicts(self, outcome: Outcome) -> tuple[Verdict, ...]:
+        """Of each bound."""
+        return tuple(bound.verdict(outcome.values.get(bound.name)) for bound in self.bounds)
+
+    def verdict(self, outcome: Outcome) -> Verdict:
+        """Of all bounds together."""
+        verdicts = {*self.verdicts(outcome)}
+        order: tuple[Verdict, ...] = ("missed", "open", "unknown")
+        return next((one for one in order if one in verdicts), "met")
+
+    def meets(self, step: Step) -> Outcome | None:
+        """The first policy that meets all bounds."""
+        return next((one for one in step.outcomes if self.verdict(one) == "met"), None)
+
+    def misses(self, step: Step) -> bool:
+        """Whether every policy clearly misses a bound."""
+        known = bool(step.outcomes) and not step.doubts
+        return known and all(self.verdict(one) == "missed" for one in step.outcomes)
+
+    @property
+    def answer(self) -> tuple[Step, Outcome] | None:
+        """The least over-provisioning that meets all bounds, and with which policy."""
+        found = ((step, self.meets(step)) for step in self.steps)
+        return next(((step, one) for step, one in found if one is not None), None)
+
+    @property
+    def below(self) -> Step | None:
+        """The step below the answer; the last one if there is none."""
+        answer = self.answer
+        steps = [one for one in self.steps if answer is None or one.provision < answer[0].provision]
+        return steps[-1] if steps else None
+
+    def nearest(self, bound: Bound) -> tuple[Step, Outcome] | None:
+        """What comes nearest to a bound, or meets it best."""
+        known = [
+            (bound.distance(one.values[bound.name]), at, place)
+            for at, step in enumerate(self.steps)
+            for place, one in enumerate(step.outcomes)
+            if bound.name in one.values
+        ]
+        if not known:
+            return None
+        _, at, place = min(known)
+        return self.steps[at], self.steps[at].outcomes[place]
+
+    def screen(self) -> list[str]:
+        """The answer in at most twelve lines of 80 columns."""
+        lines = [*wrapped("", self.head)]
+        for title, text in self.rows():
+            if text:
+                lines += wrapped(title.ljust(WIDTH), text)
+        return lines
+
+    @property
+    def head(self) -> str:
+        """What was asked."""
+        load = self.lifetime.daily_bytes
+        writes = "" if load is None else f", {_decimal(load)} written a day"
+        drive = self.drive_name.removeprefix(DRIVE)
+        return f"{self.name} on {drive} of {_decimal(self.lifetime.user_bytes)}{writes}"
+
+    def rows(self) -> list[tuple[str, str]]:
+        """The lines of the first screen below its head: what each is about, and its text."""
+        return [
+            ("answer", self._answer()),
+            *((NAMES[bound.name], self._bound(bound)) for bound in self.bounds),
+            ("flash", self._flash()),
+            ("confidence", self.confidence),
+            ("next", self._next()),
+        ]
+
+    def _answer(self) -> str:
+        if self.doubt:
+            return f"no verdict: {self.doubt}"
+        if self.answer is None:
+            if not self.steps:
+                return "none: nothing could be tried"
+            most = self.steps[-1].name
+            return f"no over-provisioning up to {most} meets all bounds"
+        step, outcome = self.answer
+        text = f"{step.name} over-provisioning with {outcome.policy}"
+        below = self.below
+        if below is None:
+            return f"{text}; less was not tried"
+        way = "is not enough" if self.misses(below) else "may not be enough"
+        return f"{text}; {below.name} {way}"
+
+    def _bound(self, bound: Bound) -> str:
+        if self.doubt:
+            return ""
+        place = self.answer or self.nearest(bound)
+        if place is None:
+            doubts = [one.doubt for step in self.steps for one in step.outcomes if one.doubt]
+            why = f"none: {doubts[-1]}" if doubts else "not run, since another bound is missed"
+            return f"{bound.text}: {why}"
+        step, outcome = place
+        told = outcome.text(bound.name)
+        if self.answer is not None:
+            return f"{told} ({bound.text})"
+        verdict = {"met": "met", "missed": "missed, nearest", "open": "open, nearest"}[
+            bound.verdict(outcome.values[bound.name])
+        ]
+        return f"{bound.text}: {verdict} {told} ({outcome.policy}, {step.name})"
+
+    def _flash(self) -> str:
+        own = f"the drive has {percent(self.provision)}"
+        if self.answer is None:
+            return own
+        return f"{_decimal(self.answer[0].raw_bytes)} in all; {own}"
+
+    @property
+    def confidence(self) -> str:
+        """In a word, and why."""
+        if self.doubt or not self.steps:
+            return "none"
+        below = self.below
+        if self.answer is None:
+            clear = all(self.misses(step) for step in self.steps)
+            return "high: bounds are clearly missed" if clear else "low: some bounds stay open"
+        if below is None or self.misses(below):
+            return "high: every interval lies within its bound"
+        return f"medium: the intervals at {below.name} contain a bound"
+
+    def _next(self) -> str:
+        found = self.drive_file if self.answer is not None else ""
+        drive = shlex.quote(found or self.drive_name.removeprefix(DRIVE))
+        return f"ssdlab try {shlex.quote(self.trace)} --drive {drive}"
+
+    def details(self) -> list[str]:
+        """Everything else, as text."""
+        rows = [
+            [
+                f"{'*' if self.answer == (step, one) else ' '} {step.name} {one.policy}",
+                *(self._cell(one, name) for name in NAMES),
+            ]
+            for step in self.steps
+            for one in step.outcomes
+        ]
+        lines = table(["  spare, policy", *NAMES.values()], rows) if rows else []
+        lines += ["", *wrapped("", "* the answer; ! misses its bound, ? may miss it.")]
+        lines += ["", *wrapped("endurance  ", self.lifetime.endurance.text)]
+        for doubt in dict.fromkeys(self.doubts()):
+            lines += wrapped("  ! ", doubt)
+        for policy, why in self.refused.items():
+            lines += wrapped("  - ", f"without {policy}: {why}")
+        for title, why in self.failures.items():
+            lines += wrapped("  ! ", f"{title} could not finish: {why}")
+        return lines
+
+    def _cell(self, outcome: Outcome, name: str) -> str:
+        bound = next((one for one in self.bounds if one.name == name), None)
+        verdict = bound.verdict(outcome.values.get(name)) if bound else "met"
+        return outcome.text(name) + {"missed": " !", "open": " ?"}.get(verdict, "")
+
+    def doubts(self) -> Iterator[str]:
+        """What could not be judged at each step, and why."""
+        for step in self.steps:
+            yield from (f"{step.name}: {doubt}" for doubt in step.doubts)
+            yield from (
+                f"{step.name}: {one.policy}: {one.doubt}" for one in step.outcomes if one.doubt
+            )
+
+    def summary(self) -> str:
+        """The first screen, the details, and the first screen again."""
+        screen = self.screen()
+        return "\n".join([*screen, "", *self.details(), "", *screen]) + "\n"
+
+    @property
+    def json(self) -> dict[str, Any]:
+        """The contents of plan.json."""
+        answer, lifetime = self.answer, self.lifetime
+        return {
+            "version": 1,
+            "completed": self.completed,
+            "name": self.name,
+            "drive": self.drive_name,
+            "capacity_bytes": lifetime.user_bytes,
+            "daily_writes_bytes": lifetime.daily_bytes,
+            "endurance": asdict(lifetime.endurance),
+            "bounds": {bound.name: bound.limit for bound in self.bounds},
+            "answer": answer and {"provision": answer[0].provision, "policy": answer[1].policy},
+            "confidence": self.confidence,
+            "doubt": self.doubt,
+            "steps": [self._step_json(step) for step in self.steps],
+            "failures": dict(self.failures),
+            "refused": dict(self.refused),
+            "screen": self.screen(),
+        }
+
+    def _step_json(self, step: Step) -> dict[str, Any]:
+        names = [bound.name for bound in self.bounds]
+        return {
+            "provision": step.provision,
+            "raw_bytes": step.raw_bytes,
+            "policies": {
+                one.policy: {
+                    name: {"low": interval.low, "high": interval.high}
+                    for name, interval in one.values.items()
+                }
+                | {
+                    "verdicts": dict(zip(names, self.verdicts(one), strict=True)),
+                    "doubt": one.doubt,
+                }
+                for one in step.outcomes
+            },
+            "doubts": step.doubts,
+        }
+
+    def to_json(self) -> str:
+        """The text of plan.json."""
+        return json.dumps(self.json, indent=2, ensure_ascii=False) + "\n"
+
+    def __repr__(self) -> str:
+        return "\n".join(self.screen())
+
+
+def _decimal(bytes_: float) -> str:
+    """A capacity as drives are sold: in decimal units, three digits."""
+    for unit, factor in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6)):
+        if bytes_ >= 0.9995 * factor:
+            return f"{bytes_ / factor:.3g} {unit}"
+    return f"{number(bytes_)} B"

@@ -1,0 +1,412 @@
+"""The least over-provisioning of a drive that meets bounds: `ssdlab.plan_drive`.
+
+Every over-provisioning that is tried is predicted as `try` predicts a drive. Few are tried: where a
+policy meets all bounds, less is tried next, otherwise more.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from ssdlab.config.endurance import raw_bytes
+from ssdlab.config.given import typed
+from ssdlab.config.quantity import quantity
+from ssdlab.config.resolve import Config, ConfigLike, load_config
+from ssdlab.display.argument import argument
+from ssdlab.display.numbers import size
+from ssdlab.errors import ConfigError, Interrupted
+from ssdlab.results.comparison import Comparison
+from ssdlab.results.folder import draft, keep_with_page
+from ssdlab.results.lifetime import Interval
+from ssdlab.results.spare_plan import (
+    DRIVE_FILE,
+    JSON,
+    SUMMARY,
+    Bound,
+    Outcome,
+    SparePlan,
+    Step,
+)
+from ssdlab.results.trial import PERCENTILE, Trial
+from ssdlab.running import trial as trials
+from ssdlab.running.compare_runs import check_seeds
+from ssdlab.running.kept import maker_of
+from ssdlab.running.runner import Runner
+from ssdlab.store.store import Store
+
+STEPS: Final = tuple(
+    percent / 100
+    for percent in (4, 5, 6, 7, 8, 10, 12, 14, 17, 20, 24, 28, 34, 40, 48, 56, 68, 80, 100)
+)
+"""What is tried: each about a fifth more than the one before."""
+BUDGET_S = 10.0
+"""Seconds for one over-provisioning, after which no further seed begins."""
+SIZED = (
+    "device.chips_per_channel",
+    "device.blocks_per_plane",
+    "device.over_provisioning",
+    "device.user_capacity",
+)
+"""Keys that follow from capacity and over-provisioning."""
+NEAR = 1e-3
+"""A capacity that is as near as this to that of the drive is that of the drive."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a plan is to find, before anything runs."""
+
+    trial: trials.Plan
+    """Of the drive with the capacity that was asked for, at its own over-provisioning."""
+    bounds: tuple[Bound, ...]
+    provision: float
+    """That of the drive."""
+    steps: tuple[float, ...]
+    """Those that the drive can have, ascending."""
+
+    def at(self, provision: float) -> trials.Plan:
+        """The trial at an over-provisioning."""
+        pages = self.trial.drive["device.user_pages"]
+        return _with_drive(self.trial, sized(self.trial.drive, pages, provision))
+
+
+def sized(drive: Config, pages: int, provision: float) -> Config:
+    """A drive with so many user pages and such an over-provisioning.
+
+    Its dies are in proportion to the capacity, as whole chips of every channel; the blocks of a
+    plane make up for the rest.
+    """
+    device = drive.values["device"]
+    chips = max(1, round(device["chips_per_channel"] * pages / device["user_pages"]))
+    planes = device["channels"] * chips * device["planes_per_chip"]
+    blocks = math.ceil(pages * (1 + provision) / planes / device["pages_per_block"] - 0.5)
+    keys = {
+        "device.chips_per_channel": chips,
+        "device.blocks_per_plane": blocks,
+        "device.user_capacity": f"{pages * device['page_bytes']} B",
+    }
+    return load_config(drive, set=keys)
+
+
+def _with_drive(plan: trials.Plan, drive: Config) -> trials.Plan:
+    given = {key: value for key, value in plan.given.items() if key not in SIZED}
+    return replace(plan, drive=drive, given=given)
+
+
+@typed
+def plan_drive(
+    trace: str | Path,
+    *,
+    drive: ConfigLike = trials.DRIVE,
+    capacity: str | int | None = None,
+    p99_9: str | int | None = None,
+    years: float | None = None,
+    waf: float | None = None,
+    policies: Mapping[str, Mapping[str, object]] | None = None,
+    set: Mapping[str, object] | None = None,
+    seeds: int | None = None,
+    budget_s: float = BUDGET_S,
+    jobs: int | None = None,
+    on: str | None = None,
+    out: str | Path | None = None,
+    force: bool = False,
+    progress: bool = True,
+    html: bool = True,
+    store: str | Path | Store | None = None,
+) -> SparePlan:
+    """Find the least over-provisioning of a drive, and the policy, that meet bounds under a trace.
+
+    The bounds, at least one: `p99_9` of reads and of writes ("5 ms", or nanoseconds), the `years`
+    that the flash must last, and write amplification `waf`. `capacity` is what the host may use
+    ("1.92 TB", or bytes; default: that of the drive). The host writes as much a day as in the
+    trace, or `set={"wear.daily_writes": "500 GB"}`. Every over-provisioning is predicted as in
+    `ssdlab.try_trace`, which describes the other arguments; `budget_s` is for each of them.
+    """
+    if seeds is not None:
+        check_seeds(seeds)
+    bounds = bounds_of(p99_9, years, waf)
+    asked = ask(
+        trace,
+        bounds,
+        drive=drive,
+        capacity=capacity,
+        policies=policies,
+        set=set,
+        progress=progress,
+    )
+    with maker_of(on, jobs, store, progress, len(asked.trial.policies)) as runner:
+        done = run_plan(asked, runner, seeds, budget_s, out, force, progress, html)
+    if done.interrupted:
+        stopped = Interrupted(None, done.folder)
+        stopped.plan = done
+        raise stopped
+    return done
+
+
+def bounds_of(p99_9: str | int | None, years: float | None, waf: float | None) -> tuple[Bound, ...]:
+    """The bounds that were given; raises `ConfigError` if there are none, or wrong ones."""
+    errors, bounds = [], []
+    if waf is not None:
+        if not (waf >= 1 and math.isfinite(waf)):
+            errors.append(f"{argument(waf=waf)}: expected a write amplification of at least 1")
+        bounds.append(Bound("waf", waf))
+    if years is not None:
+        if not (years > 0 and math.isfinite(years)):
+            errors.append(f"{argument(years=years)}: expected a number of years above 0")
+        bounds.append(Bound("years", years))
+    if p99_9 is not None:
+        found = quantity(p99_9)
+        if found is None or found[0] <= 0 or (isinstance(p99_9, str) and found[1] != "ns"):
+            errors.append(f"{_p99_9(p99_9)}: expected a time with its unit, such as 5ms")
+        else:
+            bounds.append(Bound("p99_9", float(found[0])))
+    if not errors and not bounds:
+        ways = ", ".join((_p99_9("5ms"), argument(years=5), argument(waf=2)))
+        errors.append(f"nothing bounds the over-provisioning: give at least one of {ways}")
+    if errors:
+        raise ConfigError(errors)
+    return tuple(bounds)
+
+
+def _p99_9(value: object) -> str:
+    return argument(p99_9=value)
+
+
+def ask(
+    trace: str | Path,
+    bounds: tuple[Bound, ...],
+    *,
+    drive: ConfigLike = trials.DRIVE,
+    capacity: str | int | None = None,
+    policies: Mapping[str, Mapping[str, object]] | None = None,
+    set: Mapping[str, object] | None = None,
+    progress: bool = True,
+) -> Asked:
+    """What `plan_drive` searches: the trace is read, nothing is simulated.
+
+    Raises `ConfigError` for what the drive cannot have, and for bounds that lack a figure.
+    """
+    plan = trials.plan_trial(trace, drive=drive, policies=policies, set=set, progress=progress)
+    device = plan.drive.values["device"]
+    own, page = device["user_pages"], device["page_bytes"]
+    pages = own if capacity is None else _bytes(capacity) // page
+    if abs(pages / own - 1) < NEAR:
+        pages = own
+    if pages < plan.pages:
+        raise ConfigError(
+            [
+                f"{argument(capacity=capacity)}: the trace touches {size(plan.pages * page)}:"
+                " expected as much or more"
+            ]
+        )
+    if any(bound.name == "years" for bound in bounds):
+        _check_lifetime(plan)
+    provision = raw_bytes(plan.drive) / own / page - 1
+    whole = _with_drive(plan, sized(plan.drive, pages, provision))
+    asked = Asked(whole, bounds, provision, ())
+    # What is too little for the reserve, or for the blocks that a policy holds open.
+    refused = [*itertools.takewhile(bool, (_refused(asked, step) for step in STEPS))]
+    if len(refused) == len(STEPS):
+        raise ConfigError(refused[-1])
+    return replace(asked, steps=STEPS[len(refused) :])
+
+
+def _bytes(capacity: str | int) -> int:
+    found = quantity(capacity)
+    if found is None or found[0] <= 0 or (isinstance(capacity, str) and found[1] != "bytes"):
+        message = f"{argument(capacity=capacity)}: expected a size with its unit, such as 1.92TB"
+        raise ConfigError([message])
+    return int(found[0])
+
+
+def _check_lifetime(plan: trials.Plan) -> None:
+    """Raise `ConfigError` if a figure is missing without which there are no years."""
+    lifetime = plan.lifetime
+    if lifetime.endurance.cycles is None:
+        raise ConfigError([f"{argument('years')}: {lifetime.endurance.text}"])
+    if lifetime.daily_bytes is None:
+        message = (
+            f"{argument('years')}: {plan.trace} has no times, so what the host writes in a day is"
+            f" unknown: {argument(set='wear.daily_writes=500GB')}"
+        )
+        raise ConfigError([message])
+
+
+def _refused(asked: Asked, provision: float) -> Sequence[str]:
+    """Why the drive cannot have an over-provisioning; empty if it can."""
+    try:
+        plan = asked.at(provision)
+        plan.functional_runs(1, 1)
+    except ConfigError as error:
+        return error.messages
+    return ()
+
+
+def run_plan(
+    asked: Asked,
+    runner: Runner,
+    seeds: int | None,
+    budget_s: float,
+    out: str | Path | None,
+    force: bool,
+    progress: bool,
+    html: bool,
+) -> SparePlan:
+    """Search, up to Ctrl-C."""
+    search = _Search(asked, runner, progress, seeds, budget_s)
+    if out is None:
+        return search.plan(None)
+    with draft(Path(out), force) as made:
+        done = search.plan(made.path)
+        if answer := done.answer:
+            done = replace(done, drive_file=str(Path(out) / DRIVE_FILE))
+            made.write(DRIVE_FILE, _drive_file(asked, answer[0], answer[1].policy))
+        made.settle(done.completed)
+        made.write(JSON, done.to_json())
+        made.write(SUMMARY, done.summary())
+        keep_with_page(made, (lambda: _page(done)) if html else None)
+    return replace(done, folder=made.target)
+
+
+def _page(done: SparePlan) -> str:
+    from ssdlab.html.spare_page import spare_page  # needs numpy, which is slow to import
+
+    return spare_page(done)
+
+
+def _drive_file(asked: Asked, step: Step, policy: str) -> str:
+    """The drive of the answer, for other commands."""
+    plan = asked.at(step.provision)
+    cycles = plan.endurance.cycles
+    wear = {} if cycles is None else {"wear.endurance": round(cycles)}
+    return load_config(plan.drive_with(policy), set=wear).toml()
+
+
+@dataclass
+class _Search:
+    """The search for the least over-provisioning."""
+
+    asked: Asked
+    runner: Runner
+    progress: bool
+    seeds: int | None
+    budget_s: float
+    interrupted: bool = False
+
+    def plan(self, folder: Path | None) -> SparePlan:
+        """All that is tried, with the files in `folder`."""
+        asked, failures, done, doubt = self.asked, dict[str, str](), dict[int, Step](), ""
+        first = self._plan_of(())
+        low, high = 0, len(asked.steps)
+        at = min(range(high), key=lambda i: abs(math.log(asked.steps[i] / asked.provision)))
+        while low < high and not self.interrupted:
+            step, trial, failed = self._tried(asked.steps[at], folder)
+            failures |= failed
+            if self.interrupted:
+                break
+            done[at] = step
+            if not step.outcomes and len(done) == 1:
+                doubt = trial.doubts[0] if trial.doubts else "no run could finish"
+                break
+            if any(one.doubt == trials.TOO_SMALL for one in step.outcomes):
+                doubt = trials.TOO_SMALL
+                break
+            if first.meets(step) is not None:
+                high = at
+            else:
+                low = at + 1
+            at = (low + high) // 2
+        plan = self._plan_of([done[at] for at in sorted(done)])
+        if not doubt and plan.answer is None and plan.steps:
+            # A latency that the trials cannot tell is no bound that is missed.
+            doubts = [one.doubt for one in plan.steps[-1].outcomes]
+            doubt = doubts[0] if doubts and all(doubts) else ""
+        return replace(plan, doubt=doubt, failures=failures, interrupted=self.interrupted)
+
+    def _plan_of(self, steps: Sequence[Step]) -> SparePlan:
+        plan = self.asked.trial
+        return SparePlan(
+            name=Path(plan.trace).name.partition(".")[0],
+            trace=plan.trace,
+            drive_name=plan.drive_name or trials.DRIVE,
+            provision=self.asked.provision,
+            lifetime=plan.lifetime,
+            bounds=self.asked.bounds,
+            steps=tuple(steps),
+            refused=plan.refused,
+        )
+
+    def _tried(self, provision: float, folder: Path | None) -> tuple[Step, Trial, dict[str, str]]:
+        """An over-provisioning: what each policy reaches; its trial; and what failed."""
+        plan = self.asked.at(provision)
+        place = None if folder is None else folder / f"spare-{100 * provision:.0f}"
+        runs = trials.Runs(plan, self.runner, self.progress, self.seeds, self.budget_s)
+        predicted = runs.predicted(place)
+        self.interrupted = predicted.interrupted
+        outcomes = self._outcomes(plan, predicted)
+        step = Step(provision, raw_bytes(plan.drive), outcomes, _doubts(predicted, outcomes))
+        if not self.interrupted:
+            step = replace(step, outcomes=tuple(self._with_latency(step, predicted, runs, place)))
+            self.interrupted = runs.interrupted
+        at = f"{100 * provision:.0f} %"
+        return step, predicted, {f"{at}: {title}": why for title, why in runs.failures.items()}
+
+    def _outcomes(self, plan: trials.Plan, predicted: Trial) -> tuple[Outcome, ...]:
+        """Of the policies that can be judged, the one that writes least first."""
+        unclear = {label for ranking in predicted.rankings.values() for label in ranking.unclear}
+        outcomes = []
+        for policy in predicted.policies:
+            intervals = [one.predicted[policy].interval for one in predicted.rankings.values()]
+            if policy in unclear or None in intervals:
+                continue
+            lows, highs = zip(*filter(None, intervals), strict=True)
+            waf = Interval(min(lows), max(highs))
+            years = plan.lifetime.years(waf)
+            values = {"waf": waf} | ({} if years is None else {"years": years})
+            outcomes.append(Outcome(policy, values))
+        return tuple(sorted(outcomes, key=lambda one: sum(one.values["waf"])))
+
+    def _with_latency(
+        self, step: Step, predicted: Trial, runs: trials.Runs, folder: Path | None
+    ) -> list[Outcome]:
+        """The outcomes; those that meet the other bounds get their latency, until one meets all."""
+        outcomes = list(step.outcomes)
+        others = [bound for bound in self.asked.bounds if bound.name != "p99_9"]
+        limit = next((bound for bound in self.asked.bounds if bound.name == "p99_9"), None)
+        for at, one in enumerate(outcomes if limit else []):
+            if any(bound.verdict(one.values.get(bound.name)) != "met" for bound in others):
+                continue
+            place = None if folder is None else folder / f"latency-{at}"
+            latency, doubt = runs.timed(predicted, [one.policy], place)
+            known = None if latency is None or doubt else _p99_9_of(latency, one.policy)
+            if known is None:
+                doubt = doubt or "too few requests for a p99.9"
+                outcomes[at] = replace(one, doubt=doubt)
+            else:
+                outcomes[at] = replace(one, values={**one.values, "p99_9": known})
+            if runs.interrupted or (limit and limit.verdict(known) == "met"):
+                break
+        return outcomes
+
+
+def _doubts(predicted: Trial, outcomes: Sequence[Outcome]) -> tuple[str, ...]:
+    """Why policies of a step could not be judged."""
+    unsettled = (f"{label}: {why}" for label, why in predicted.unpredicted.items())
+    judged = {one.policy for one in outcomes}
+    left = {label for label in predicted.policies if label not in judged}
+    return (*predicted.doubts, *unsettled) if left or predicted.unpredicted else ()
+
+
+def _p99_9_of(latency: Comparison, policy: str) -> Interval | None:
+    """The 99.9th percentile of reads or of writes, the slower of them, over the seeds."""
+    slowest = []
+    for report in latency.repetitions.get(policy, {}).values():
+        each = [getattr(op, PERCENTILE) for op in (report.latency.read, report.latency.write)]
+        known = [value for value in each if value is not None]
+        slowest += [max(known)] if known else []
+    return Interval(min(slowest), max(slowest)) if slowest else None
