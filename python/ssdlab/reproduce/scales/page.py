@@ -42,12 +42,12 @@ ABOUT = (
     " names no single one. A dash is a run that was not made.",
 )
 WHY = (
-    "Why predictions miss. Pages of the host lie on the planes of a superblock in turn, but copies"
-    " stay on the plane of their source where they can. Planes then fill at different rates, and a"
-    " frontier has two superblocks open, over which its pages spread. Trials keep the planes, so"
-    " they show most of this, but a part grows slowly with the pages of a block, and extrapolation"
-    " from two sizes does not cover it: above all cost-benefit under skew"
-    " ([ADR 0026](adr/0026-a-trial-keeps-the-blocks-of-a-drive.md))."
+    "Predictions miss most where erase units are superblocks. The error has a part that grows"
+    " slowly with the pages of a block, and extrapolation from two sizes does not cover it: "
+    "above all cost-benefit under skew. The likely cause, which has not been tested, is that "
+    "copies stay on the plane of their source where they can, so that the planes of a "
+    "superblock fill at different rates ([ADR 0026](adr/0026-a-trial-keeps-the-blocks-of-a-"
+    "drive.md))."
 )
 HEADS = (
     "drive",
