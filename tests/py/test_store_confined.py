@@ -474,6 +474,7 @@ def test_a_query_reaches_the_store_alone_and_changes_nothing(
         ("select json_extract(config, '$.gc.reserve') is not null from results", [[True], [True]]),
         ("select 1; select 2", [[2]]),
         ("values (1)", [[1]]),
+        ("select 1.5::decimal(4, 2)", [[1.5]]),
     ],
 )
 def test_questions_are_answered(sql: str, values: list[list[object]] | None, folder: Path) -> None:

@@ -348,6 +348,16 @@ def test_runs_that_nobody_uses_are_removed(folder: Path) -> None:
     whole(folder, keys[:2])
 
 
+def test_rows_of_damaged_parts_are_not_counted_as_dropped(folder: Path) -> None:
+    parts(folder, [3, 2])
+    files = files_of(folder)
+    (part,) = (files.part(name) for name, one in files.entries().items() if len(one.rows) == 3)
+    part.write_bytes(part.read_bytes()[:-100])
+    done = collect(files, unused_s=0)
+    assert done.damaged == [part]
+    assert (done.rows, done.dropped, done.repeated) == (3, 2, 0)
+
+
 def test_the_runs_used_last_stay_however_old_they_are(folder: Path) -> None:
     keys = parts(folder, [1] * 8)
     created = {key: at for one in files_of(folder).entries().values() for key, at in one.rows}

@@ -14,6 +14,7 @@ import pytest
 import ssdlab
 from running import ssdlab_command
 from ssdlab.config.endurance import endurance
+from ssdlab.html import trial_page
 from ssdlab.results.lifetime import Lifetime
 from ssdlab.results.prediction import Predicted, Ranking
 from ssdlab.results.trial import Form, Trial
@@ -143,6 +144,32 @@ def test_the_longest_first_screen_has_twelve_lines(drive: str, overloads: bool) 
     assert screen[-1].endswith("--pace closed" if overloads else "--details")
 
 
+@pytest.mark.parametrize(
+    ("doubts", "states"),
+    [
+        ((), ["base", "lowest", "tie", "other"]),
+        (("doubtful",), ["base", "other", "other", "other"]),
+    ],
+)
+def test_without_a_verdict_no_policy_is_marked_as_lowest(
+    doubts: tuple[str, ...], states: list[str]
+) -> None:
+    predicted = {
+        "greedy": Predicted((2.4, 2.41), 2.4),
+        "lowest": Predicted((1.9, 1.91), 1.9),
+        "tie": Predicted((1.91, 1.90), 1.9),
+        "highest": Predicted((2.7, 2.71), 2.7),
+    }
+    done: Any = SimpleNamespace(
+        policies=tuple(predicted),
+        baseline="greedy",
+        rankings=dict.fromkeys(("recorded", "independent"), Ranking(predicted)),
+        doubts=doubts,
+    )
+    for _, points in trial_page._forest(done).panels:
+        assert [point and point.state for _, point in points] == states
+
+
 def test_its_files_say_the_same(tried: Trial) -> None:
     assert tried.folder is not None
     values = json.loads((tried.folder / "try.json").read_text())
@@ -166,8 +193,13 @@ def test_the_runs_are_those_of_the_drive_without_time(trace: Path) -> None:
         assert one.config["run.mode"] == "functional"
         assert one.config["device.user_pages"] == pytest.approx(PAGES, rel=1e-3)
         assert one.config["workload.loops"] == before + measured
+        # With independent phases a request is the write of a page.
+        recorded = one.label.endswith(", recorded")
+        of_loop = plan.info.requests if recorded else plan.info.updates.page_writes
+        assert one.config["workload.warmup_requests"] == before * of_loop
     # Four times the pages before, twice in the measurement: a loop writes 156,000.
     writes = plan.info.updates.page_writes
+    assert writes < plan.info.requests
     assert (before, measured) == (-(-4 * PAGES // writes), -(-2 * PAGES // writes))
 
 
