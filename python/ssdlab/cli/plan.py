@@ -36,19 +36,21 @@ from ssdlab.running.kept import maker_of, not_stored
 
 app = typer.Typer()
 
+Capacity = Annotated[
+    str | None,
+    typer.Option(
+        "--capacity",
+        metavar="SIZE",
+        help="What the host may use, such as 1.92TB.  [default: that of the drive]",
+    ),
+]
+
 
 @app.command("plan")
 def plan_command(
     trace: Annotated[str, typer.Argument(metavar="TRACE", help="Trace file, in any format.")],
     drive: Drive = None,
-    capacity: Annotated[
-        str | None,
-        typer.Option(
-            "--capacity",
-            metavar="SIZE",
-            help="What the host may use, such as 1.92TB.  [default: that of the drive]",
-        ),
-    ] = None,
+    capacity: Capacity = None,
     p99_9: Annotated[
         str | None,
         typer.Option(
