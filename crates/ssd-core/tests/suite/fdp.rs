@@ -10,7 +10,7 @@ use crate::rig::{
 };
 use crate::rig::{PAGE, alone, device, free_blocks, named, victim};
 use proptest::prelude::*;
-use ssd_core::config::{Config, DataMode, EraseUnit, PoolScope};
+use ssd_core::config::{BufferPower, Config, DataMode, EraseUnit, PoolScope, PowerCut};
 use ssd_core::ftl::Ftl;
 use ssd_core::ftl::reclaim::{Reclaimed, UnitCounts, UnitRecord, UnitStep};
 use ssd_core::ftl::separation::{
@@ -240,6 +240,25 @@ fn pages_of_the_host_are_counted_by_handle() {
                 "{row:?}"
             );
         }
+    }
+}
+
+#[test]
+fn pages_that_capacitors_save_keep_their_handle() {
+    for isolation in ISOLATIONS {
+        let mut c = with_handles(3, isolation);
+        (c.host.write_buffer_pages, c.host.write_buffer_threshold) = (32, 1.0);
+        (c.power.cut, c.power.buffer) = (PowerCut::OnRequest, BufferPower::Protected);
+        let mut ssd = Ssd::new(&c, Ftl::new(&c), 0);
+        for (lpn, count, stream) in [(0, 5, 1), (5, 2, 0), (7, 3, 2)] {
+            alone(&mut ssd, Request { stream, ..rig::whole(Op::Write, lpn, count) });
+        }
+        ssd.power_cut().expect("power is on");
+        assert_eq!(ssd.mount(false).expect("it mounts").saved_pages, 10, "{isolation}");
+        alone(&mut ssd, Request::new(Op::Flush, 0, 0));
+        let reclaimed = ssd.ftl.reclaimed().unwrap();
+        let host: Vec<u64> = reclaimed.handles.iter().map(|row| row.host_pages).collect();
+        assert_eq!(host, [2, 5, 3], "{isolation}");
     }
 }
 

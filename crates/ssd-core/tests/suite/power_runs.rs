@@ -132,6 +132,31 @@ fn a_request_that_comes_again_counts_once() {
     }
 }
 
+/// What the host has submitted for later had not arrived: a cut withdraws it, but nothing of it is repeated.
+#[test]
+fn only_requests_that_had_arrived_count_as_withdrawn() {
+    let mut c = small(RemapMode::Off);
+    c.power.cut = PowerCut::OnRequest;
+    for (inside, later) in [(2, 3), (0, 3), (2, 0)] {
+        let mut ssd = rig::with_pages(&c, 8);
+        for lpn in 0..inside + later {
+            let at = if lpn < inside { Nanos::ZERO } else { Nanos(1_000_000) };
+            ssd.submit(at, &rig::whole(Op::Write, lpn, 1), None).expect("a valid request");
+        }
+        // A program takes 500 ns.
+        let cut = Nanos(100);
+        ssd.run_until(cut, &mut Vec::new()).expect("it goes on");
+        ssd.wait_until(cut).expect("nothing happens before");
+        let withdrawn = ssd.power_cut().expect("power is on").len();
+        assert_eq!(withdrawn, (inside + later) as usize, "requests withdrawn");
+        let recovery = ssd.mount(true).expect("it mounts");
+        assert_eq!(recovery.requests, u64::from(inside), "{inside} inside, {later} to come");
+        assert_eq!(ssd.measured().power.requests_repeated, u64::from(inside));
+        let done = rig::finish(&mut ssd).expect("it goes on");
+        assert_eq!(done.len(), withdrawn, "requests that completed");
+    }
+}
+
 #[test]
 fn a_checkpoint_that_a_cut_ends_begins_again() {
     let mut c = small(RemapMode::Off);

@@ -229,6 +229,23 @@ fn without_a_spare_it_stays_degraded_and_refuses_a_snapshot() {
 }
 
 #[test]
+fn a_spare_takes_the_place_of_one_chip() {
+    let mut c = with_bytes([8, 1, 1], 4, 16);
+    // The chips are of different groups.
+    (c.raid.fail, c.raid.spares) = (vec![fails(1, 1_000), fails(6, 50_000)], 1);
+    let mut ssd = degraded(&c);
+    ssd.run_until(Nanos(1_000_000_000), &mut Vec::new()).unwrap();
+    let d = ssd.measured().degraded.as_ref().unwrap();
+    let replaced: Vec<_> = d.chips.iter().map(|chip| (chip.chip, chip.replaced)).collect();
+    assert_eq!(replaced, [(1, Some(Nanos(1_000))), (6, None)]);
+    assert_eq!((d.pages_lost, d.rebuilt, d.pages_left), (2 * 16, 16, 16));
+    assert_eq!(d.until(ssd.now()), ssd.now().0 - 1_000);
+    let why = ssd.snapshot().err().expect("it is degraded").to_string();
+    assert!(why.contains("a chip has failed, and 16 pages are lost"), "{why}");
+    ssd.audit().unwrap();
+}
+
+#[test]
 fn a_second_loss_ends_the_run_with_the_pages_that_are_gone() {
     let mut c = with_bytes([8, 1, 1], 4, 16);
     c.raid.fail = vec![fails(1, 1_000), fails(6, 50_000), fails(2, 10_000_000)];

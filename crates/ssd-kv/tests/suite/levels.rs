@@ -2,7 +2,7 @@
 
 use crate::rig::{CHECKED, option_sets};
 use ssd_kv::vfs::MemoryVfs;
-use ssd_kv::{Db, Options, dump};
+use ssd_kv::{Db, Options, WriteBatch, dump};
 use std::sync::Arc;
 
 fn opened(vfs: &MemoryVfs) -> Db {
@@ -195,6 +195,35 @@ fn statistics_list_a_level_that_was_emptied() {
         "  2        1        0         0        0         0",
     ];
     assert_eq!(lines, expected);
+}
+
+/// A compaction takes along the neighbours that overlap no further table below, unless all its tables, those below
+/// included, come to 25 tables' size.
+#[test]
+fn a_compaction_with_much_below_takes_no_neighbours_along() {
+    for (below, neighbours) in [(24 << 20, 0), (25 << 20, 1)] {
+        let vfs = MemoryVfs::new();
+        let mut db = opened(&vfs);
+        let mut wide = WriteBatch::new();
+        wide.put(b"a", &vec![1; below]);
+        wide.put(b"z", b"value");
+        db.write(&wide, false).expect("written");
+        db.compact_range(None, None).expect("compacted");
+        assert_eq!(db.tables_per_level()[..3], [0, 0, 1]);
+        drop(db);
+        // Each opening makes a table of level 0; of four, one goes down.
+        for keys in [["b", "c"], ["d", "e"], ["f", "g"], ["h", "i"], ["j", "k"]] {
+            let mut db = opened(&vfs);
+            for key in keys {
+                db.put(key.as_bytes(), b"value", false).expect("written");
+            }
+        }
+        let mut db = opened(&vfs);
+        db.settle().expect("compacted");
+        assert_eq!(db.tables_per_level()[..3], [3, 2, 1]);
+        db.compact_range(Some(b"b"), Some(b"c")).expect("compacted");
+        assert_eq!(db.tables_per_level()[..3], [3, neighbours, 2], "{below} bytes below");
+    }
 }
 
 /// What overlaps nothing of the next level goes down as it is, whatever little lies below that.
