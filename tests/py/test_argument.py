@@ -205,7 +205,8 @@ SPELLED = {
     "html/write.py",  # `ssdlab report`
     "html/run_page.py",  # names that command
     "results/answer.py",  # names both
-    "results/trial.py",  # the command to paste
+    "results/spare_plan.py",  # the command to paste
+    "results/trial.py",  # the same
     "running/trial.py",  # the same
     "running/cluster/runner.py",  # an option of `dask worker`
 }

@@ -115,7 +115,9 @@ class FlashNumbers:
         low, high = sorted(blocks + free.at(at) for at in (self.end, self.end + 1))
         least = blocks + free.least(self.since, self.end)
         checks.within("space", "device.free_blocks", low, high)
-        checks.exactly("space", "device.lowest_free_blocks", least)
+        # The logs lack a block that is opened in the instant of a cut, before its first program.
+        slack = self.pools.count if self.operations.power.cuts else 0
+        checks.within("space", "device.lowest_free_blocks", least - slack, least)
 
     def _moves(self) -> None:
         """Copies that were read are programmed, dropped or under way; those programmed count."""

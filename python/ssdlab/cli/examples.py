@@ -57,6 +57,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "trace generate": ("ssdlab trace generate app:mysql mysql.ssdtrace --size 4GiB",),
     "trace split": ("ssdlab trace split volumes.csv --out volumes",),
     "drives compare": ("ssdlab drives compare --quick",),
+    "drives scale": ("ssdlab drives scale --drive tlc-960gb --load uniform",),
     "drives calibrate": ("ssdlab drives calibrate mine.csv --out mine.toml",),
     "kv dump": ("ssdlab kv dump store/000005.ldb",),
     "kv stats": ("ssdlab kv stats store",),

@@ -17,6 +17,7 @@ from typing import Any
 from ssdlab import _core
 from ssdlab.config.published import published
 from ssdlab.config.resolve import Config, ConfigLike
+from ssdlab.display.argument import argument
 from ssdlab.display.numbers import ratio
 from ssdlab.errors import ConfigError
 
@@ -59,10 +60,10 @@ def endurance(drive: ConfigLike, config: Config) -> Endurance:
         return Endurance(cycles, f"{cycles:,} erases of a block (wear.endurance)", years)
     missing = _missing(rated)
     if missing:
+        instead = argument(set="wear.endurance=5000")
         text = (
             f"the endurance of {name} is unknown, since its file lacks {missing}: state it there,"
-            f" under [published], {EXAMPLE}, or give the erases that a block survives, --set"
-            " wear.endurance=5000"
+            f" under [published], {EXAMPLE}, or give the erases that a block survives, {instead}"
         )
         return Endurance(None, text, years)
     device = config.values["device"]
