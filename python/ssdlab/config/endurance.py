@@ -16,7 +16,7 @@ from typing import Any
 
 from ssdlab import _core
 from ssdlab.config.published import published
-from ssdlab.config.resolve import Config, ConfigLike
+from ssdlab.config.resolve import Config, ConfigLike, raw_pages
 from ssdlab.display.argument import argument
 from ssdlab.display.numbers import ratio
 from ssdlab.errors import ConfigError
@@ -81,9 +81,7 @@ def endurance(drive: ConfigLike, config: Config) -> Endurance:
 def raw_bytes(config: Config) -> int:
     """All flash of a drive."""
     device = config.values["device"]
-    blocks: int = device["channels"] * device["chips_per_channel"] * device["planes_per_chip"]
-    blocks *= device["blocks_per_plane"]
-    return blocks * int(device["pages_per_block"]) * int(device["page_bytes"])
+    return raw_pages(device) * int(device["page_bytes"])
 
 
 def _missing(rated: Mapping[str, float]) -> str:

@@ -67,13 +67,17 @@ class Config:
 
     def __repr__(self) -> str:
         device = self.values["device"]
-        planes = device["channels"] * device["chips_per_channel"] * device["planes_per_chip"]
-        pages = planes * device["blocks_per_plane"] * device["pages_per_block"]
-        size = pages * device["page_bytes"] / 2**30
+        size = raw_pages(device) * device["page_bytes"] / 2**30
         return (
             f"<Config {self.name}: {device['channels']} channels, {size:.3g} GiB raw, victim"
             f" {self['gc.victim.policy']}, workload {self['workload.kind']}>"
         )
+
+
+def raw_pages(device: Mapping[str, Any]) -> int:
+    """All flash pages of a resolved `device`, over-provisioning included."""
+    planes: int = device["channels"] * device["chips_per_channel"] * device["planes_per_chip"]
+    return planes * int(device["blocks_per_plane"]) * int(device["pages_per_block"])
 
 
 ConfigLike: TypeAlias = "str | Path | Config"

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from ssdlab.config.resolve import Config, with_blocks_of
+from ssdlab.config.resolve import Config, raw_pages, with_blocks_of
 from ssdlab.errors import ConfigError
 
 Keys: TypeAlias = dict[str, object]
@@ -93,19 +93,13 @@ class Pool:
             "device": chips * device["planes_per_chip"],
         }[alloc["pool"]]
         members = planes if alloc["erase_unit"] == "superblock" else 1
-        raw = (
-            chips
-            * device["planes_per_chip"]
-            * device["blocks_per_plane"]
-            * device["pages_per_block"]
-        )
         return Pool(
             pools=chips * device["planes_per_chip"] // planes,
             blocks=device["blocks_per_plane"] * planes // members,
             planes=planes,
             members=members,
             pages=device["pages_per_block"] * members,
-            over_provisioning=raw / device["user_pages"] - 1,
+            over_provisioning=raw_pages(device) / device["user_pages"] - 1,
             unused=_unused(config, planes // members),
         )
 
