@@ -172,7 +172,7 @@ def test_the_first_screen_of_try_says_how_long_the_drive_lasts(
         drive_name="drive:samsung-pm9a3",
         drive="samsung-pm9a3 (960 GB, 16 dies, 686 superblocks, OP 15.1 %)",
         read="",
-        form=Form(1, 686, 16, 100, 686, 16, 24576, {"greedy": Spare(0.14, 0.14)}),
+        form=Form(1, 686, 100, 686, 24576, {"greedy": Spare(0.14, 0.14)}),
         rankings={
             phases: Ranking({"greedy": Predicted((waf, waf), waf)}) for phases, waf in ends.items()
         },

@@ -74,7 +74,6 @@ def test_the_trial_stands_for_the_drive(tried: Trial) -> None:
     assert tried.form.blocks == pytest.approx(683, rel=scale.NEAR)
     # 60,000 pages and 14.5 % on 683 blocks.
     assert tried.form.pages == pytest.approx(PAGES * 1.145 / 683, rel=scale.NEAR)
-    assert tried.form.planes == tried.form.drive_planes == 16
     assert tried.drive.startswith("tlc-960gb (961 GB, 16 dies, 683")
     for ranking in tried.rankings.values():
         assert list(ranking.predicted) == ["greedy", "random"]
@@ -129,7 +128,7 @@ def test_the_longest_first_screen_has_twelve_lines(drive: str, overloads: bool) 
         drive_name="" if drive == trial.DRIVE else drive,
         drive=trial._drive(trial.Plan(config, drive, "", cast("Info", None), 0, {}, {}, rated)),
         read="",
-        form=Form(1, 683, 16, 352, shape.blocks, 16, shape.pages, {}),
+        form=Form(1, 683, 352, shape.blocks, shape.pages, {}),
         rankings={"recorded": ranked(2.4, 1.9, 2.7), "independent": ranked(4.1, 3.8, 3.1)},
         doubts=(),
         lifetime=Lifetime(rated, 2.2e12, 1.9e12, 2.963 * 1.9e12),

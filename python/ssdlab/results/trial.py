@@ -48,12 +48,9 @@ class Form:
     pools: int
     blocks: int
     """Erase units of a pool."""
-    planes: int
-    """Planes of an erase unit."""
     pages: int
     """Pages of an erase unit."""
     drive_blocks: int
-    drive_planes: int
     drive_pages: int
     spares: Mapping[str, Spare]
     """By policy."""
@@ -62,8 +59,8 @@ class Form:
         """In words."""
         pools = "" if self.pools == 1 else f"{self.pools:,} pools of "
         return (
-            f"{pools}{self.blocks:,} erase units of {self.pages:,} pages on {self.planes} planes"
-            f" (drive: {self.drive_blocks:,} of {self.drive_pages:,} on {self.drive_planes})"
+            f"{pools}{self.blocks:,} erase units of {self.pages:,} pages"
+            f" (drive: {self.drive_blocks:,} of {self.drive_pages:,})"
         )
 
 

@@ -2,9 +2,9 @@
 
 Write amplification in the steady state depends on the effective spare of a pool, on the number of
 its erase units and on the intervals between updates, and hardly on the pages of an erase unit (an
-error of the order of 1 / pages). It also depends on whether an erase unit is a superblock, of which
-two stay open and mix pages. A trial therefore keeps the number of erase units, their planes, the
-watermark and the over-provisioning of the drive, and has smaller blocks, so that the trace fills it
+error of the order of 1 / pages). A superblock is written like one block of all its pages. A trial
+therefore keeps the number of erase units, the watermark and the over-provisioning of the drive, and
+has plain blocks with fewer pages, so that the trace fills it
 (docs/adr/0026-a-trial-keeps-the-blocks-of-a-drive.md).
 """
 
@@ -37,9 +37,8 @@ TIMED_BLOCKS, FEWEST_TIMED = 343, 48
 and never fewer than the second."""
 MOST_PAGES, MOST_PLANES = 4096, 64
 """Most pages of a block, and planes of a chip: a trial that needs more has several pools."""
-ENOUGH_PLANES, NEAR = 8, 0.06
-"""A superblock of so many planes mixes pages nearly as one of many more. The number of erase units
-may differ from the drive's by such a share, at equal effective spare."""
+NEAR = 0.06
+"""The number of erase units may differ from the drive's by such a share, at equal spare."""
 OF_NUMBER = 0.05
 """The error of write amplification, roughly, of a number of erase units that is off by its whole;
 that of effective spare is 1."""
@@ -148,8 +147,6 @@ class Small:
     pools: int
     blocks: int
     """Erase units of a pool."""
-    members: int
-    """Blocks of an erase unit."""
     pages: int
     """Pages of an erase unit."""
     spare: float | None
@@ -175,57 +172,49 @@ def functional_device(drive: Config, pages: int, pools: int = 1) -> Small:
     """
     pool = Pool.of(drive)
     raw = pages * (1 + pool.over_provisioning)
-    most = MOST_PAGES * min(pool.members, MOST_PLANES)
-    pools *= max(1, math.ceil(raw / pool.blocks / (most + 0.5)))
-    members, size, blocks = _erase_unit(pool, pages / pools)
-    planes, used = _planes(pool, members), pages / pools / members / size
+    pools *= max(1, math.ceil(raw / pool.blocks / (MOST_PAGES + 0.5)))
+    size, blocks = _erase_unit(pool, pages / pools)
+    used = pages / pools / size
     keys: Keys = {
         **FUNCTIONAL,
         "device.fit": "trace",
         "workload.fit": "compact",
         "device.channels": 1,
         "device.chips_per_channel": pools,
-        "device.planes_per_chip": planes,
+        "device.planes_per_chip": _planes(pool),
         "device.pages_per_block": size,
         "device.over_provisioning": _provision(blocks, used),
         "alloc.pool": "chip",
+        "alloc.erase_unit": "block",
     }
-    return Small(keys, pools, blocks, members, size * members, pool.spare(blocks, used))
+    return Small(keys, pools, blocks, size, pool.spare(blocks, used))
 
 
-def _erase_unit(pool: Pool, pages: float) -> tuple[int, int, int]:
-    """Blocks of an erase unit for a pool of so many user pages, their pages, and all erase units.
+def _erase_unit(pool: Pool, pages: float) -> tuple[int, int]:
+    """Pages of an erase unit for a pool of so many user pages, and the number of erase units.
 
-    A superblock has the planes of the drive, or the most at which the number of erase units is
-    near the drive's. Of the sizes that are near, it is the one that leaves the least error.
+    Of the sizes at which that number is near the drive's, it is the one with the least error.
     """
-    most = min(pool.members, MOST_PLANES)
     wanted = pages * (1 + pool.over_provisioning) / pool.blocks
-    of_members: list[list[tuple[float, tuple[int, int, int]]]] = []
-    for members in range(most, min(most, ENOUGH_PLANES) - 1, -1):
-        ends = (wanted / members * (1 - NEAR), wanted / members * (1 + NEAR))
-        near = range(max(1, math.ceil(ends[0])), min(MOST_PAGES, math.floor(ends[1])) + 1)
-        sizes = near or [max(1, round(wanted / members))]
-        of_members.append([_judged(pool, pages, members, size) for size in sizes])
-        if near:
-            return min(of_members[-1])[1]
-    return min(unit for units in of_members for unit in units)[1]
+    near = range(
+        max(1, math.ceil(wanted * (1 - NEAR))),
+        min(MOST_PAGES, math.floor(wanted * (1 + NEAR))) + 1,
+    )
+    return min(_judged(pool, pages, size) for size in near or [max(1, round(wanted))])[1]
 
 
-def _judged(
-    pool: Pool, pages: float, members: int, size: int
-) -> tuple[float, tuple[int, int, int]]:
-    """The error of a shape, and the shape: blocks of an erase unit, their pages, erase units."""
-    used = pages / members / size
+def _judged(pool: Pool, pages: float, size: int) -> tuple[float, tuple[int, int]]:
+    """The error of blocks of so many pages, and the shape: pages of a block, number of blocks."""
+    used = pages / size
     exact = _blocks(pool, used)
-    blocks = _whole(exact, _planes(pool, members) // members)
+    blocks = _whole(exact, _planes(pool))
     of_spare = abs(blocks - exact) / max(1.0, exact - used - (pool.unused or 0.0))
-    return of_spare + OF_NUMBER * abs(blocks / pool.blocks - 1), (members, size, blocks)
+    return of_spare + OF_NUMBER * abs(blocks / pool.blocks - 1), (size, blocks)
 
 
-def _planes(pool: Pool, members: int) -> int:
-    """Planes of a pool of a trial with superblocks of so many blocks, or with plain blocks."""
-    return min(pool.planes, MOST_PLANES) if pool.members == 1 else members
+def _planes(pool: Pool) -> int:
+    """Planes of a pool of a trial: one stands for those of a superblock."""
+    return min(pool.planes, MOST_PLANES) if pool.members == 1 else 1
 
 
 def timed_device(drive: Config, pages: int, provision: float | None = None) -> Small | None:
@@ -252,7 +241,7 @@ def timed_device(drive: Config, pages: int, provision: float | None = None) -> S
         "workload.fit": "compact",
         "device.over_provisioning": _provision(blocks, used),
     }
-    return Small(keys, pool.pools, blocks, members, size * members, pool.spare(blocks, used))
+    return Small(keys, pool.pools, blocks, size * members, pool.spare(blocks, used))
 
 
 def _buffer(drive: Config, pages: int) -> Keys:

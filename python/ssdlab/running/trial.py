@@ -607,10 +607,8 @@ def _form(plan: Plan) -> Form:
     return Form(
         pools=small.pools,
         blocks=small.blocks,
-        planes=small.members,
         pages=small.pages,
         drive_blocks=pool.blocks,
-        drive_planes=pool.members,
         drive_pages=pool.pages,
         spares=spares,
     )

@@ -286,7 +286,7 @@ impl Ftl {
         let columns = Columns {
             free_order: self.blocks.erases.iter().map(order).collect(),
             frontiers: [NONE, 0].repeat((self.geo.planes * frontiers) as usize),
-            open_superblocks: vec![0; lists as usize],
+            open_superblocks: [0, 0].repeat(lists as usize),
             opened: vec![1; self.geo.pools as usize],
             ..Columns::default()
         };

@@ -51,7 +51,7 @@ mod spare;
 
 pub(super) use at_rest::Ground;
 
-use crate::config::Config;
+use crate::config::{Config, GcPath};
 use crate::ftl::blocks::BlockTable;
 use crate::ftl::reclaim::UnitEvent;
 use crate::ftl::separation::Classes;
@@ -107,6 +107,8 @@ pub struct Space {
     held: Vec<u32>,
     /// Superblocks that still have unbound pages, oldest first, `pool * frontiers + stream`.
     open_supers: Vec<Vec<BlockId>>,
+    /// With superblocks: the plane of the pool whose turn it is to take a copy, numbered as `open_supers`.
+    copy_turn: Vec<u32>,
     used: u64,
     free_total: u64,
     lowest_free: u64,
@@ -136,6 +138,8 @@ pub struct Space {
     dynamic_wear: bool,
     releases: u32,
     superblock: bool,
+    /// Copies come to the planes of superblocks in turn.
+    copies_in_turn: bool,
     planes_per_pool: Divisor,
     blocks_per_home: u32,
     pages_per_block: u32,
@@ -177,6 +181,7 @@ impl Space {
             open: vec![Open { block: NONE, left: 0 }; (geo.planes * (streams + 1)) as usize],
             held: Vec::new(),
             open_supers: vec![Vec::new(); pools * (streams as usize + 1)],
+            copy_turn: vec![0; if geo.members > 1 { pools * (streams as usize + 1) } else { 0 }],
             used: 0,
             free_total: all,
             lowest_free: all,
@@ -195,6 +200,7 @@ impl Space {
             dynamic_wear: config.wear.dynamic,
             releases: 0,
             superblock: geo.members > 1,
+            copies_in_turn: geo.members > 1 && config.gc.path == GcPath::Controller,
             planes_per_pool: Divisor::new(geo.planes_per_pool()),
             blocks_per_home: per_home,
             pages_per_block: geo.pages_per_block,
@@ -223,6 +229,13 @@ impl Space {
     pub(crate) fn frontiers_in_turn(&self) -> u32 {
         debug_assert!(self.for_host >= 1, "the host has none");
         if self.superblock { self.for_host } else { 1 }
+    }
+
+    /// Whether [`Space::copy_plane_in_turn`] says where copies of collection go.
+    #[inline(always)]
+    #[must_use]
+    pub fn copies_in_turn(&self) -> bool {
+        self.copies_in_turn
     }
 
     /// The frontier of GC copies: the only one or, if the device separates, the first of those that take some.

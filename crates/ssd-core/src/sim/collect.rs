@@ -313,7 +313,11 @@ impl Ssd {
         let own = self.array.ops[slot].plane;
         let stream = self.frontier_of_copy::<FULL>(own, moved);
         debug_assert_eq!(own, self.ftl.geo.plane_of(moved.source));
-        let plane = self.ftl.space.copy_plane(own, stream, &self.ftl.blocks);
+        let plane = if FULL && self.ftl.space.copies_in_turn() && !moved.levels {
+            self.ftl.space.copy_plane_in_turn(own, stream)
+        } else {
+            self.ftl.space.copy_plane(own, stream, &self.ftl.blocks)
+        };
         let plane = plane.expect("the pool keeps room for its job");
         debug_assert_eq!(self.ftl.geo.pool_of(plane), moved.pool, "a copy leaves its pool");
         self.enqueue_for_job::<FULL>(slot, plane, W_GC, |op| {

@@ -418,7 +418,11 @@ impl Functional {
             } else {
                 stream
             };
-            let plane = self.ftl.space.copy_plane(home, stream, &self.ftl.blocks);
+            let plane = if self.ftl.space.copies_in_turn() && !choice.levels {
+                self.ftl.space.copy_plane_in_turn(home, stream)
+            } else {
+                self.ftl.space.copy_plane(home, stream, &self.ftl.blocks)
+            };
             let plane = plane.expect("the reserve keeps room for every job");
             let pool = self.ftl.geo.pool_of(plane);
             debug_assert_eq!(

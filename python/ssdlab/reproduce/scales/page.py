@@ -42,12 +42,11 @@ ABOUT = (
     " names no single one. A dash is a run that was not made.",
 )
 WHY = (
-    "Predictions miss most where erase units are superblocks. The error has a part that grows"
-    " slowly with the pages of a block, and extrapolation from two sizes does not cover it: "
-    "above all cost-benefit under skew. The likely cause, which has not been tested, is that "
-    "copies stay on the plane of their source where they can, so that the planes of a "
-    "superblock fill at different rates ([ADR 0026](adr/0026-a-trial-keeps-the-blocks-of-a-"
-    "drive.md))."
+    "A trial has fewer pages in a block than the drive. Extrapolation from two sizes removes an"
+    " error of the order of 1 / pages. Under strong skew, cost-benefit grows more slowly than that,"
+    " up to the pages of a drive, and the intervals do not cover it"
+    " ([ADR 0026](adr/0026-a-trial-keeps-the-blocks-of-a-drive.md)). With a footprint of 64 MiB,"
+    " blocks have fewer than 32 pages, and `try` gives no verdict."
 )
 HEADS = (
     "drive",

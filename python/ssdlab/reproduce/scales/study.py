@@ -66,7 +66,7 @@ class Pool:
         fitting = ("device.fit", "workload.fit", "device.over_provisioning")
         return {
             **{key: value for key, value in small.keys.items() if key not in fitting},
-            "device.blocks_per_plane": small.blocks // (planes // small.members),
+            "device.blocks_per_plane": small.blocks // planes,
             "device.user_capacity": f"{pages * PAGE_BYTES} B",
         }
 

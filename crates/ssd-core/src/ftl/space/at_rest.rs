@@ -33,11 +33,12 @@ impl Space {
         columns.free_order = order;
         columns.frontiers = self.open.iter().flat_map(|open| [open.block, open.left]).collect();
         if self.superblock {
-            let list = |list: &Vec<BlockId>| {
+            let list = |(list, turn): (&Vec<BlockId>, &u32)| {
                 let ids: Vec<u32> = list.iter().map(|block| block.0).collect();
-                std::iter::once(ids.len() as u32).chain(ids)
+                [*turn, ids.len() as u32].into_iter().chain(ids)
             };
-            columns.open_superblocks = self.open_supers.iter().flat_map(list).collect();
+            let lists = self.open_supers.iter().zip(&self.copy_turn);
+            columns.open_superblocks = lists.flat_map(list).collect();
         }
         columns.opened = self.pools.iter().map(|pool| u8::from(pool.opened)).collect();
     }
@@ -136,9 +137,14 @@ impl Space {
             self.pools.len() * self.frontiers as usize,
             "a pool lacks a frontier"
         );
+        let planes = self.planes_per_pool.get();
         for (at, list) in self.open_supers.iter_mut().enumerate() {
             let short = || "the list of open superblocks ends early".to_string();
-            let (&count, tail) = rest.split_first().ok_or_else(short)?;
+            let (&[turn, count], tail) = rest.split_first_chunk().ok_or_else(short)?;
+            if turn >= planes {
+                return Err(format!("it is the turn of plane {turn} of {planes} to take a copy"));
+            }
+            self.copy_turn[at] = turn;
             let (ids, tail) = tail.split_at_checked(count as usize).ok_or_else(short)?;
             rest = tail;
             let pool = PoolId(at as u32 / self.frontiers);

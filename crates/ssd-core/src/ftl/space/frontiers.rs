@@ -284,6 +284,26 @@ impl Space {
         self.other_copy_plane(home, stream, blocks)
     }
 
+    /// The plane of the pool of `home` where the next copy to frontier `stream` is bound if copies come to the planes of
+    /// superblocks in turn, so that these fill alike. A plane without a page is passed over.
+    ///
+    /// If copies stayed on the plane of their source, planes would fill at different rates, and each frontier would
+    /// spread its pages over two superblocks.
+    #[inline(never)]
+    pub fn copy_plane_in_turn(&mut self, home: PlaneId, stream: u32) -> Option<PlaneId> {
+        debug_assert!(
+            self.copies_in_turn && self.takes_copies(stream),
+            "copies stay on their plane"
+        );
+        let (pool, planes) = (self.pool(home), self.planes_per_pool.get());
+        let at = self.supers_at(pool, stream);
+        let turns = (0..planes).map(|i| (self.copy_turn[at] + i) % planes);
+        let mut fits = turns.filter(|turn| self.has_page(PlaneId(pool.0 * planes + turn), stream));
+        let turn = fits.next()?;
+        self.copy_turn[at] = (turn + 1) % planes;
+        Some(PlaneId(pool.0 * planes + turn))
+    }
+
     #[inline(never)]
     pub(super) fn other_copy_plane(
         &self,
