@@ -49,7 +49,7 @@ PROOFS: dict[str, tuple[Settings, tuple[str, ...]]] = {
         ("remap.*",),
     ),
     "cut": (
-        {**SHORT, "power.cut": {"random": "40 ms"}, "power.checkpoint": "512 KiB"},
+        {**SHORT, "power.cut": {"random": "150 ms"}, "power.checkpoint": "512 KiB"},
         ("power.*",),
     ),
     "tenants": ({}, ("separation.*", "latency.by_*")),

@@ -43,8 +43,7 @@ impl Phased {
         seed: u64,
     ) -> Result<Phased, SourceError> {
         let sectors_per_page = page_bytes / SECTOR_BYTES as u32;
-        let mut timed: Vec<(u64, Update)> = Vec::new();
-        let mut written = 0;
+        let mut recorded: Vec<Update> = Vec::new();
         while let Some(TimedRequest { request, .. }) = source.next_request()? {
             let is_trim = match request.op {
                 Op::Write => false,
@@ -56,26 +55,54 @@ impl Phased {
                     return Err(SourceError(text.to_owned()));
                 }
             };
-            for page in pages(&request, sectors_per_page) {
-                timed.push((written, Update { page, stream: request.stream, is_trim }));
-                written += u64::from(!is_trim);
-            }
+            let of_page = |page| Update { page, stream: request.stream, is_trim };
+            recorded.extend(pages(&request, sectors_per_page).map(of_page));
         }
+        let written = recorded.iter().filter(|update| !update.is_trim).count() as u64;
         if written == 0 {
             let text = "workload.phases = \"independent\": the trace writes no page, so there is nothing to shift";
             return Err(SourceError(text.to_owned()));
         }
-        // One phase a page, drawn in the order in which the pages first occur.
-        let (mut random, mut phases) = (Stream::new(seed, "workload.phases"), BTreeMap::new());
-        for (at, update) in &mut timed {
-            let phase = *phases.entry(update.page).or_insert_with(|| random.below(written));
-            *at = (*at + phase) % written;
+        if u32::try_from(recorded.len()).is_err() {
+            let text = "workload.phases = \"independent\": the trace updates pages 2^32 times or more; cut it with \
+                        workload.from, workload.until or workload.requests";
+            return Err(SourceError(text.to_owned()));
         }
-        // The sort is stable: a TRIM stays before the write that follows it.
-        timed.sort_by_key(|&(at, _)| at);
-        let updates = timed.into_iter().map(|(_, update)| update).collect();
+        let updates = shifted(&recorded, written, seed);
         Ok(Phased { updates, sectors_per_page, next: 0, round: 0, loops })
     }
+}
+
+/// The updates of a loop of `written` page writes, each moved by the phase of its page. A TRIM stays before the write
+/// that follows it.
+fn shifted(recorded: &[Update], written: u64, seed: u64) -> Vec<Update> {
+    // Traces are long, so this is a counting sort of narrow numbers.
+    let places = places(recorded, written, seed);
+    let mut next = vec![0_u32; written as usize + 1];
+    places.iter().for_each(|&place| next[place as usize + 1] += 1);
+    for place in 1..next.len() {
+        next[place] += next[place - 1];
+    }
+    let mut updates = recorded.to_vec();
+    for (update, &place) in recorded.iter().zip(&places) {
+        updates[next[place as usize] as usize] = *update;
+        next[place as usize] += 1;
+    }
+    updates
+}
+
+/// Where in the loop each update is moved to.
+fn places(recorded: &[Update], written: u64, seed: u64) -> Vec<u32> {
+    // One phase a page, drawn in the order in which the pages first occur.
+    let (mut random, mut phases) = (Stream::new(seed, "workload.phases"), BTreeMap::new());
+    let mut before = 0;
+    let place = |update: &Update| {
+        let phase = *phases.entry(update.page).or_insert_with(|| random.below(written));
+        let place = (before + phase) % written;
+        before += u64::from(!update.is_trim);
+        place as u32
+    };
+    recorded.iter().map(place).collect()
 }
 
 /// The pages that a write touches, or a TRIM covers.

@@ -58,6 +58,8 @@ NARROW = 0.01
 SAME = 0.01
 """Relative difference below which two write amplifications count as equal."""
 TIMED_SEEDS = 2
+SAMPLES = 1000
+"""Most rows of the series of a timed run."""
 MATCHES, SLOPE = 5, -1.3
 """Steps of the search for the over-provisioning of a timed trial, and the slope of ln(WAF - 1) over
 its logarithm from which the search starts."""
@@ -130,6 +132,7 @@ class Plan:
             **scale.PRECONDITION,
             "workload.loops": before + measured,
             "workload.warmup_requests": before * of_loop if measured else of_loop // 5,
+            "metrics.interval": self.interval(before + measured),
             **self.policies[policy],
             **self.given,
             **small.keys,
@@ -155,6 +158,11 @@ class Plan:
         measured = math.ceil(longer * MEASURED * self.pages / written)
         most = longer * MOST_WRITTEN // written
         return (before, measured) if before + measured <= most else (1, max(0, most - 1))
+
+    def interval(self, loops: int) -> str:
+        """Sample period of a timed run of so many loops, whose series has `SAMPLES` rows at most."""
+        span_ns = loops * self.info.duration_ns * self.drive["workload.time_scale"]
+        return f"{max(self.drive['metrics.interval_ns'], math.ceil(span_ns / SAMPLES))} ns"
 
     def is_periodic(self, longer: int) -> bool:
         """Whether whole loops are measured, after so many that the device repeats itself."""
