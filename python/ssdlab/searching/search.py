@@ -381,4 +381,4 @@ def _toml(done: Search, design: SearchDesign, one: Tried) -> str:
         f"# {key}: {policy.label_of(made)}, a policy in Python: pass it with {key.split('.')[1]}="
         for key, made in policies.given.items()
     ]
-    return "\n".join(lines) + "\n\n" + config.toml()
+    return "\n".join(lines) + "\n\n" + config.file_text()

@@ -14,12 +14,12 @@ from pathlib import PurePath
 from typing import Any, BinaryIO
 
 from ssdlab import _core
+from ssdlab.config.files import FILES
 from ssdlab.config.resolve import Config
 from ssdlab.display.form import Column, columns
 from ssdlab.errors import OutputError
 from ssdlab.results import measures
 from ssdlab.results.report import Report
-from ssdlab.store.keys import FILES
 from ssdlab.versions import install
 
 GROUP = 64
