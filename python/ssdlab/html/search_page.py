@@ -107,7 +107,8 @@ def _effects(done: Search) -> str:
             for j, one in enumerate(several[:MOST_KEYS])
         ]
         head = ["key", "", "share", "from", "to"]
-        parts += [table(head, rows, f"Keys that decide the {goal.title}")] if rows else []
+        if rows and not any(goal.name in one.point for one in done.drawn):
+            parts.append(table(head, rows, f"Keys that decide the {goal.title}"))
     if not parts:
         return "".join(map(paragraph, done.decided))
     note = (

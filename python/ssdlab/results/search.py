@@ -168,7 +168,7 @@ class Search(Table):
         """
         allowed = [one for one in self.trials if one.allowed]
         kept: list[Tried] = []
-        for one in sorted(allowed, key=self._rank):
+        for one in sorted(allowed, key=self._order):
             if not any(self._beats(other, one) for other in kept):
                 kept.append(one)
         return tuple(kept)
@@ -177,6 +177,11 @@ class Search(Table):
         assert one.values is not None
         pairs = zip(self.goals, one.values, strict=True)
         return (*(-value if goal.maximize else value for goal, value in pairs), float(one.number))
+
+    def _order(self, one: Tried) -> tuple[float, ...]:
+        """The rank; of points with equal objectives the one first that keeps the bounds best."""
+        rank = self._rank(one)
+        return (*rank[:-1], sum(one.excess.values()), rank[-1])
 
     def _beats(self, one: Tried, other: Tried) -> bool:
         """Whether `one` is nowhere worse than `other`."""
@@ -219,6 +224,8 @@ class Search(Table):
     def decided(self) -> Iterator[str]:
         """What decides each objective, in words."""
         for goal, several in zip(self.goals, self.effects, strict=True):
+            if any(goal.name in one.point for one in self.drawn):
+                continue  # the objective is itself a key
             where = f"of the {goal.title}, over {counted(len(self.drawn), 'random point')}"
             if several:
                 yield f"{told(several[:MOST_REASONS])} {where}"
@@ -392,7 +399,7 @@ class Search(Table):
     def ranked(self) -> tuple[Tried, ...]:
         """The completed points by the first objective, those that meet all constraints first."""
         ran = [one for one in self.trials if one.state == "completed"]
-        return tuple(sorted(ran, key=lambda one: (_missed(one), *self._rank(one))))
+        return tuple(sorted(ran, key=lambda one: (_missed(one), *self._order(one))))
 
     @property
     def in_ratios(self) -> bool:
