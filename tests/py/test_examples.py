@@ -75,7 +75,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ["snapshot", "make", "mine.toml", "--out", "mine.snapshot"],
     ]
     for words in made:
-        done = ssdlab_command(*words, "--quiet", cwd=folder)
+        done = ssdlab_command(*words, cwd=folder)
         assert done.returncode == 0, done.stderr
     with kv.open(folder / "store", create_if_missing=True) as db:
         db.put(b"a", b"1")

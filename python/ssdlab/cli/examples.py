@@ -63,7 +63,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "kv stats": ("ssdlab kv stats store",),
     "kv verify": ("ssdlab kv verify store",),
     "kv repair": ("ssdlab kv repair store",),
-    "kv simulate": ("ssdlab kv simulate remapcom --remap full --json",),
+    "kv simulate": (
+        "ssdlab kv simulate remapcom --remap full --set device.pages_per_block=4"
+        " --set device.user_capacity=192MiB",
+    ),
     "kv bench": ("ssdlab kv bench --value 100 --size 50",),
     "results query": (
         'ssdlab results query "select gc_victim, avg(waf) from results group by 1" --store kept',
