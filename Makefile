@@ -11,7 +11,7 @@ PYTHON ?= python3
 CARGO ?= cargo
 BIN := .venv/bin
 DEMO := $(BIN)/ssdlab compare examples/demo.toml --out runs/demo --force \
-    --vary gc.victim=greedy,fifo,cost-benefit,d-choices,random
+    --vary gc.victim=greedy,cost-benefit,fifo --seeds 3
 
 RUST_FILES := $(shell find crates -name '*.rs' -not -path '*/target/*')
 # What the extension is made of: all that cargo compiles or includes.

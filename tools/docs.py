@@ -80,7 +80,7 @@ A COLUMN is a number from 1, or from -1 at the end; a name in the header, in quo
 `i64`, with `be` behind it if the highest byte is first). A table of no known format whose header
 names time, operation, offset and size in one possible way is read so, with a warning that says how.
 If units or words stay open, it is refused with all readings. `trace convert` also reads Parquet
-(`pip install 'ssdlab[parquet]'`), by the names of its columns.
+(`pip install pyarrow`), by the names of its columns.
 
 Requests are expected in order of time. `--sort` (`workload.sort`) puts them in order: a stable
 merge sort with at most 64 MiB of memory, and beyond a million requests a temporary file below

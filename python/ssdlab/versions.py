@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shlex
+import sys
 from importlib import metadata
 
 from ssdlab import _core
@@ -30,6 +32,21 @@ def checked() -> str:
         )
         raise ImportError(message)
     return _core.__version__
+
+
+def install(*packages: str) -> str:
+    """The command that installs packages for the Python that runs, in versions that suit.
+
+    It names packages, not extras of this one, which need not have come from an index.
+    """
+    try:
+        required = metadata.requires("ssdlab") or []
+    except metadata.PackageNotFoundError:
+        required = []
+    lines = [one.partition(";")[0].strip() for one in required]
+    by_name = {re.split(r"[^\w.-]", line)[0]: line for line in lines}
+    wanted = (by_name.get(one, one) for one in packages)
+    return shlex.join([sys.executable, "-m", "pip", "install", *wanted])
 
 
 def described() -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import re
@@ -15,7 +16,8 @@ from typing import Any
 import pytest
 import typer
 
-from running import ROOT, ssdlab_command
+from running import ROOT, SMALL_TOML, ssdlab_command
+from ssdlab import kv
 from ssdlab.cli import app
 from ssdlab.cli.examples import EXAMPLES
 from ssdlab.cli.terminal import coloured
@@ -50,10 +52,95 @@ def test_examples_are_accepted(verb: str, line: str) -> None:
     assert command.name == verb.split()[-1]
 
 
+LONG = {"try", "plan", "compare", "sweep", "search", "reproduce", "fleet", "drives compare"}
+"""Verbs whose first example takes from ten seconds to minutes."""
+VARY = ("--vary", "gc.victim=greedy,fifo")
+HOURS = {"drives scale": "a drive at full size"}
+"""Those that no test runs."""
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the files that the examples name."""
+    folder = tmp_path_factory.mktemp("examples")
+    (folder / "traces").symlink_to(ROOT / "traces")
+    (folder / "small.toml").write_text(SMALL_TOML)
+    (folder / "mine.csv").write_text("fill,waf\n0.5,1.3\n0.8,2.1\n1.0,4.0\n")
+    lines = (f"{i % 3},W,{4096 * (i * 7 % 5000)},4096,{1000 * i}\n" for i in range(60_000))
+    (folder / "volumes.csv.gz").write_bytes(gzip.compress("".join(lines).encode()))
+    made = [
+        ["config", "init", "mine.toml", "--preset", "modern-tlc"],
+        ["compare", "small.toml", *VARY, "--seeds", "2", "--out", "runs/demo"],
+        ["sweep", "small.toml", *VARY, "--store", "kept"],
+        ["snapshot", "make", "mine.toml", "--out", "mine.snapshot"],
+    ]
+    for words in made:
+        done = ssdlab_command(*words, cwd=folder)
+        assert done.returncode == 0, done.stderr
+    with kv.open(folder / "store", create_if_missing=True) as db:
+        db.put(b"a", b"1")
+    with kv.open(folder / "store") as db:
+        db.compact_range()
+    return folder
+
+
+@pytest.mark.parametrize(
+    "verb",
+    [pytest.param(one, marks=pytest.mark.slow) if one in LONG else one for one in EXAMPLES],
+)
+def test_the_first_example_of_every_verb_reaches_collection(verb: str, prepared: Path) -> None:
+    if verb in HOURS:
+        pytest.skip(HOURS[verb])
+    _, *words = shlex.split(EXAMPLES[verb][0])
+    if verb == "config init":
+        (prepared / "mine.toml").unlink(missing_ok=True)
+    if verb == "kv dump":
+        words[-1] = str(next((prepared / "store").glob("*.ldb")))
+    if verb == "results show":
+        listed = ssdlab_command("results", "list", "--store", "kept", "--json", cwd=prepared)
+        words[2] = json.loads(listed.stdout)[0]["key"]
+    done = ssdlab_command(*words, cwd=prepared)
+    assert done.returncode == 0, done.stderr
+    told = " ".join((done.stdout + done.stderr).split())
+    assert "no GC happened" not in told
+    assert "invalidates" not in told, "the first thing that a user sees is a sound result"
+
+
+def test_the_demo_repeats_its_runs_and_ends_with_its_answer(tmp_path: Path) -> None:
+    words = re.search(r"^DEMO := \S+ (.*?)\n\n", (ROOT / "Makefile").read_text(), re.S | re.M)
+    assert words
+    command = " ".join(words[1].replace("\\\n", " ").replace("--force ", "").split())
+    seeds = re.search(r"--seeds (\d+)", command)
+    assert seeds
+    assert int(seeds[1]) >= 3
+    front = (ROOT / "README.md").read_text(encoding="utf-8").replace("\\\n", " ")
+    assert f"$ ssdlab {command} demo:" in " ".join(front.split())
+    (tmp_path / "small.toml").write_text(SMALL_TOML)
+    for policies in ("greedy,fifo", "greedy,random"):
+        made = ["compare", "small.toml", "--vary", f"gc.victim={policies}", "--seeds", "3"]
+        done = ssdlab_command(*made, "--out", policies, cwd=tmp_path)
+        paragraphs = done.stdout.strip().split("\n\n")
+        assert paragraphs[-1] == paragraphs[1]
+        assert "writes" in paragraphs[-1]
+
+
+def test_the_first_program_of_the_readme_prints_an_answer_with_units(tmp_path: Path) -> None:
+    [program] = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    first, *_, answer = done.stdout.splitlines()
+    found = re.fullmatch(r"greedy: write amplification ([\d.]+), p99 write latency (\d+) ms", first)
+    assert found
+    assert float(found[1]) > 1.5, "it collects"
+    assert "writes" in answer
+    assert "nothing is ranked" not in answer
+
+
 def test_help_shows_them(tmp_path: Path) -> None:
     done = ssdlab_command("run", "--help", cwd=tmp_path)
     text = " ".join(done.stdout.split())
-    assert "Examples: ssdlab run greedy-8ch --set gc.victim=fifo" in text
+    assert "Examples: ssdlab run modern-tlc --set gc.victim=fifo" in text
 
 
 def test_the_reference_and_the_manual_show_each_once() -> None:

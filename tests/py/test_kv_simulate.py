@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
+from html import unescape
 from pathlib import Path
 from typing import Literal
 
@@ -13,6 +15,7 @@ from running import ssdlab_command
 from ssdlab import kv
 from ssdlab.errors import ConfigError, OutputError
 from ssdlab.kv import simulation
+from ssdlab.kv.simulation_page import page
 
 CONFIG = """
 [device]
@@ -61,7 +64,21 @@ def test_the_parts_of_write_amplification_add_up(config: Path) -> None:
     assert {"log", "flush", "manifest", "journal"} <= set(parts)
     assert report["space"]["amplification"] > 1
     assert sum(row[1] for row in report["course"]["rows"]) == 8000
-    assert "write amplification" in found.summary()
+    text = " ".join(found.summary().split())
+    assert text.startswith("ycsb:load, 4,000 operations, ycsb:a, 4,000 operations on drive; ")
+    assert f"Write amplification is {found.write_amplification:.2f}: so many bytes" in text
+    assert text.count("Write amplification") == 1, "one total"
+    assert "total" not in text
+    for name, value in SMALL.items():
+        assert f"{name} = {value}" in text, "settings"
+    severe = report["drive"]["warnings"][: report["drive"]["invalidating"]]
+    assert severe, "the drive is larger than what is written"
+    lines = found.summary().splitlines()
+    assert lines.index("invalidates the numbers of the drive") < lines.index("ycsb:load")
+    shown = unescape(re.sub("<[^>]+>", "", page(found)))
+    for one in (found.head, found.answer, *severe):
+        assert one in shown
+    assert "mean_ns" not in shown
 
 
 def test_a_run_has_the_same_report_again_beside_other_runs(config: Path) -> None:

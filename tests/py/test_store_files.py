@@ -605,11 +605,11 @@ def test_queries(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert keys[0][:12] in found._repr_html_()
     assert repr(found.query("select 1 as one")).split() == ["one", "1"]
     monkeypatch.setitem(sys.modules, "duckdb", None)
-    with pytest.raises(ssdlab.OutputError, match=r"pip install 'ssdlab\[cluster\]'"):
+    with pytest.raises(ssdlab.OutputError, match=r" -m pip install 'duckdb>=1\.4'"):
         found.query(sql)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     for call in (ssdlab.results, Store):
-        with pytest.raises(ssdlab.OutputError, match=r"pyarrow: pip install 'ssdlab\[cluster\]'"):
+        with pytest.raises(ssdlab.OutputError, match=r" -m pip install 'pyarrow>=21'"):
             call(folder)
 
 

@@ -14,7 +14,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "ssdlab plan mine.csv.gz --drive samsung-pm9a3 --capacity 1.92TB --p99.9 5ms --years 5",
     ),
     "run": (
-        "ssdlab run greedy-8ch --set gc.victim=fifo",
+        "ssdlab run modern-tlc --set gc.victim=fifo",
         "ssdlab run mine.toml --trace mine.csv --set device.fit=trace --out runs/mine",
     ),
     "compare": (
@@ -41,7 +41,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     ),
     "reproduce": ("ssdlab reproduce adaptive-channel --quick",),
     "report": ("ssdlab report runs/demo --plots figures --picture png",),
-    "export": ("ssdlab export runs/demo/greedy --to parquet",),
+    "export": ("ssdlab export runs/demo/greedy/seed-1 --to parquet",),
     "list": ("ssdlab list policies", "ssdlab list drives"),
     "doctor": ("ssdlab doctor",),
     "config show": ("ssdlab config show greedy-8ch --set device.over_provisioning=0.2",),
@@ -63,7 +63,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "kv stats": ("ssdlab kv stats store",),
     "kv verify": ("ssdlab kv verify store",),
     "kv repair": ("ssdlab kv repair store",),
-    "kv simulate": ("ssdlab kv simulate remapcom --remap full --json",),
+    "kv simulate": (
+        "ssdlab kv simulate remapcom --remap full --set device.pages_per_block=4"
+        " --set device.user_capacity=192MiB",
+    ),
     "kv bench": ("ssdlab kv bench --value 100 --size 50",),
     "results query": (
         'ssdlab results query "select gc_victim, avg(waf) from results group by 1" --store kept',

@@ -10,10 +10,14 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from ssdlab import _core
+from ssdlab.config.files import files_of
 from ssdlab.config.given import typed
 from ssdlab.config.published import configuration, published
 from ssdlab.display.argument import renamed
 from ssdlab.errors import ConfigError
+
+STDIN = "-"
+"""The name of a trace that comes from a pipe."""
 
 
 class Config:
@@ -64,6 +68,15 @@ class Config:
     def toml(self) -> str:
         """As TOML that resolves to this configuration."""
         return _core.config_toml(self.text)
+
+    def file_text(self) -> str:
+        """As TOML for a file: its paths are absolute, so that it loads from any folder."""
+        values: dict[str, Any] = json.loads(self.text)
+        for key, given in files_of(values):
+            part, _, name = key.partition(".")
+            if given != STDIN:
+                values[part][name] = str(Path(given).absolute())
+        return _core.config_toml(json.dumps(values))
 
     def __repr__(self) -> str:
         device = self.values["device"]
@@ -122,19 +135,24 @@ def set_text(value: object) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, Path):
-        return json.dumps(str(value))
+        return _quoted(str(value))
     return _toml(value)
+
+
+def _quoted(text: str) -> str:
+    """A string of TOML: as in JSON, but the characters above U+FFFF and DEL differ."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _toml(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{json.dumps(k)} = {_toml(v)}" for k, v in value.items()) + "}"
+        return "{" + ", ".join(f"{_quoted(k)} = {_toml(v)}" for k, v in value.items()) + "}"
     if isinstance(value, list | tuple):
         return "[" + ", ".join(map(_toml, value)) + "]"
     if isinstance(value, str | Path):
-        return json.dumps(str(value))
+        return _quoted(str(value))
     return str(value)
 
 
@@ -223,7 +241,7 @@ class Source:
         sets = [(key, set_text(value)) for key, value in (set or {}).items()]
         names = {**(names or {})}
         if trace is not None:
-            sets.append(("workload.trace", str(trace)))
+            sets.append(("workload.trace", set_text(Path(trace))))
             names["workload.trace"] = "trace"
         if seed is not None:
             sets.append(("run.seed", str(seed)))

@@ -96,7 +96,10 @@ def _known() -> tuple[dict[str, Unit], dict[str, dict[str, tuple[list[Any], Unit
 
 @lru_cache(maxsize=4096)
 def unit(key: str) -> Unit:
-    """What a dotted key of report.json, or a column, is measured in; `number` if it is neither."""
+    """What a dotted key of report.json, or a column, is measured in; `number` if it is neither.
+
+    A column of a key of the configuration ends with the unit of the key.
+    """
     of_columns, fields = _known()
     if key in of_columns:
         return of_columns[key]
@@ -109,4 +112,7 @@ def unit(key: str) -> Unit:
             kind, found = fields[kind[1]].get(name, (["free"], "number"))
         else:
             kind = kind[1] if kind[0] in ("list", "map") else ["free"]
+    if found == "number":
+        # A key of the configuration, whose column ends with its unit.
+        found = {"ns": "duration", "bytes": "size"}.get(key.rpartition("_")[2], found)  # type: ignore[assignment]
     return found

@@ -15,6 +15,7 @@ from ssdlab.errors import OutputError
 from ssdlab.export.logs import tables
 from ssdlab.results.outputs import Write
 from ssdlab.results.report import Report
+from ssdlab.versions import install
 
 TEXTS = (
     *("op", "cause", "digest", "distribution"),
@@ -47,7 +48,7 @@ def parquet(report: Report) -> dict[str, Write]:
         import pyarrow.csv
         import pyarrow.parquet  # noqa: F401
     except ImportError as error:
-        why = "Parquet needs pyarrow: pip install 'ssdlab[parquet]'"
+        why = f"Parquet needs pyarrow: {install('pyarrow')}"
         raise OutputError(f"{argument(to='parquet')}: {why}") from error
     return {f"{name}.parquet": partial(_parquet, stream) for name, stream in tables(report).items()}
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ssdlab.config import memory
+from ssdlab.config.files import plain_name
 from ssdlab.config.given import typed
 from ssdlab.config.resolve import Config, ConfigLike, Source, set_text
 from ssdlab.display.argument import argument, keyed
@@ -244,7 +245,7 @@ def _identity(
 
 def name_of(traces: Sequence[str | Path], stand_in: str | None) -> str:
     """What the fleet is called: by its first trace, or its stand-in."""
-    first = Path(traces[0]).name.partition(".")[0] if traces else str(stand_in).partition(":")[0]
+    first = plain_name(traces[0]) if traces else str(stand_in).partition(":")[0]
     return f"{first}-fleet"
 
 

@@ -6,6 +6,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from ssdlab.errors import OutputError
+from ssdlab.versions import install
 
 if TYPE_CHECKING:
     from ssdlab.results.outputs import Write
@@ -21,7 +22,7 @@ def png(svg: str) -> Write:
     try:
         import resvg_py
     except ImportError as error:
-        why = "PNG needs resvg-py: pip install 'ssdlab[png]'"
+        why = f"PNG needs resvg-py: {install('resvg-py')}"
         raise OutputError(f"{why}; SVG needs nothing") from error
     font = _font()
     return lambda out: out.write(

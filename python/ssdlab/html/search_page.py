@@ -28,7 +28,7 @@ def search_page(done: Search) -> str:
         Section("test", "Test", _test(done)),
         Section("history", "History", figures(histories)),
         Section("front", "Front", _if_any(fronts(done))),
-        Section("importance", "What decides", _importance(done)),
+        Section("effects", "What decides", _effects(done)),
         Section("keys", "All keys", _if_any(all_keys(done))),
         Section("points", "Points", points_table(done)),
         Section("impossible", "Points that are not possible", _reasons(done)),
@@ -89,25 +89,34 @@ def _cells(place: str, one: Compared, done: Search) -> list[str]:
     return [escape(one.of or "the bound"), mean, cells[0], interval]
 
 
-def _importance(done: Search) -> str:
-    if not done.importance:
-        return ""
-    rows = [
-        (
-            key,
-            [
-                f'<meter value="{share:.4f}" max="1" aria-label="{escape(key)}"></meter>',
-                number(f"importance.{key}", share, "policy_share"),
-            ],
-        )
-        for key, share in [*done.importance.items()][:MOST_KEYS]
-    ]
+def _effects(done: Search) -> str:
+    parts = []
+    for i, (goal, several) in enumerate(zip(done.goals, done.effects, strict=True)):
+        rows = [
+            (
+                one.key,
+                [
+                    f'<meter value="{one.share:.4f}" max="1"'
+                    f' aria-label="{escape(one.key)}"></meter>',
+                    *(
+                        number(f"effects.{i}.{j}.{part}", getattr(one, part), "policy_share")
+                        for part in ("share", "low", "high")
+                    ),
+                ],
+            )
+            for j, one in enumerate(several[:MOST_KEYS])
+        ]
+        head = ["key", "", "share", "from", "to"]
+        if rows and not any(goal.name in one.point for one in done.drawn):
+            parts.append(table(head, rows, f"Keys that decide the {goal.title}"))
+    if not parts:
+        return "".join(map(paragraph, done.decided))
     note = (
-        "How much each key decides whether a point is among the best tenth (PED-ANOVA), as shares"
-        " of all keys. A key that few points have has little to say."
+        f"The share of the variance that each key decides, with its 95 % interval, over the"
+        f" {counted(len(done.drawn), 'point')} that were drawn at random: where the sampler has"
+        " looked is no measure of what decides. Keys of which it cannot be told are left out."
     )
-    told = table(["key", "", "share"], rows, "Keys by what they decide")
-    return f'<p class="note">{note}</p>{told}'
+    return f'<p class="note">{note}</p>{"".join(parts)}'
 
 
 def points_table(done: Search, most: int = MOST_ROWS) -> str:

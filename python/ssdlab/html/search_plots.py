@@ -97,7 +97,7 @@ def all_keys(done: Search) -> list[Figure]:
     kept = {key.name for key in points.keys if "-" not in points.column(key)}
     ran = [one for one in done.trials if one.state == "completed"]
     given = {name: [one.point[name] for one in ran] for name in kept if ran}
-    order = [*done.importance, *kept]
+    order = [*(one.key for several in done.effects for one in several), *kept]
     names = sorted(given, key=order.index)
     chosen = Points.of(
         [done.called(one) for one in ran],

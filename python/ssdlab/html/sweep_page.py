@@ -37,7 +37,7 @@ def sweep_page(done: Sweep) -> str:
     """The page of a sweep."""
     points = done.points
     sections = [
-        Section("answer", "Answer", paragraph(done.answer) if done.answer else ""),
+        Section("answer", "Answer", _answer(done)),
         Section("plots", "Plots", _first(done) + metric_plots(points)),
         Section("front", "All keys", _all_keys(done)),
         Section("numbers", "Numbers", numbers_table(done)),
@@ -56,6 +56,11 @@ def sweep_page(done: Sweep) -> str:
     return document(title, lead, kept, reload_s=RELOAD_S if done.running else None)
 
 
+def _answer(done: Sweep) -> str:
+    decided = (f"What decides: {text}." for text in done.decided)
+    return "".join(paragraph(text) for text in (done.answer, *decided) if text)
+
+
 def _first(done: Sweep) -> str:
     lines = done.first_lines()
     return warnings_box(lines) if lines else ""
@@ -68,14 +73,16 @@ def numbers_table(done: Sweep, most: int = MOST_ROWS) -> str:
     if not metrics:
         return "<p>No run completed.</p>"
     first = metrics[0]
-    ranked = sorted(
+    ranked = [
         (known.mean, i)
         for i in range(len(points.labels))
         if (known := points.summary(i, first.name)) is not None
-    )
+    ]
+    if not done.seed_keys:
+        ranked.sort()
     rows = [_row(done, i, metrics) for _, i in ranked[:most]]
     left = len(ranked) - len(rows)
-    caption = f"Points by {first.title}, the lowest first"
+    caption = "Runs" if done.seed_keys else f"Points by {first.title}, the lowest first"
     caption += f": {len(rows)} of {len(ranked):,}" if left else ""
     return table(_heads(points, metrics), rows, caption, "points-table")
 

@@ -24,6 +24,7 @@ from typing import Any, TypeAlias
 
 from ssdlab._core import KvError
 from ssdlab.kv import plyvel as ours
+from ssdlab.versions import install
 
 SIZES = ((16, 0), (16, 100), (16, 1000), (16, 4096), (100, 100))
 """Bytes of keys and values."""
@@ -166,7 +167,7 @@ def measure(
     """All cells, one after the other, each of about so many pairs, read so many times."""
     other = theirs()
     if other is None:
-        tell("plyvel is left out: it is not installed (pip install plyvel)")
+        tell(f"plyvel is left out: it is not installed ({install('plyvel')})")
     modules = [ours] if other is None else [ours, other]
     for (key, value), place in itertools.product(sizes, PLACES):
         tell(f"keys of {key} B, values of {value} B, in {place}")

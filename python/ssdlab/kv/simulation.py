@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -11,7 +11,9 @@ from typing import Any, Literal
 from ssdlab import _core
 from ssdlab.config.resolve import ConfigLike, load_config
 from ssdlab.display.argument import argument
+from ssdlab.display.numbers import duration, percent
 from ssdlab.errors import ConfigError, OutputError, WorkloadError, translated
+from ssdlab.results import warned
 from ssdlab.results.text import wrapped
 
 Remap = Literal["off", "aligned", "base", "full"]
@@ -48,42 +50,118 @@ class Simulated:
         """A digest of all events in order."""
         return str(self.report["digest"])
 
-    def summary(self) -> str:
-        """The main results as text."""
-        lines = []
-        for phase in self.report["phases"]:
-            rate = phase["operations_per_s"]
-            speed = "" if rate is None else f", {rate:,.0f}/s"
-            lines.append(f"{phase['name']}: {phase['operations']:,} operations{speed}")
-            for op, found in phase["latency"].items():
-                known = [
-                    f"{name} {found[key] / 1000:,.1f} us"
-                    for name, key in (("mean", "mean_ns"), ("p50", "p50_ns"), ("p99", "p99_ns"))
-                    if found[key] is not None
-                ]
-                lines.append(f"  {op}: {', '.join(known)}")
-            waited = phase["slowed"]["ns"] + phase["stopped"]["ns"]
-            lines.append(f"  writers waited for background work: {waited / 1e6:,.1f} ms")
-        parts = self.report["total"]["write_amplification"]
-        known = [f"{name} {share:.2f}" for name, share in parts.items() if share is not None]
-        if known:
-            lines += wrapped("write amplification: ", ", ".join(known))
-        shares = {
-            level: one["udb_share"]
-            for level, one in enumerate(self.report["store"]["levels"])
-            if one["udb_share"]
-        }
-        if shares:
-            told = ", ".join(
-                f"level {level} {100 * share:.1f} %" for level, share in shares.items()
+    @property
+    def write_amplification(self) -> float | None:
+        """Bytes programmed into flash for each byte of keys and values, all causes together."""
+        found: float | None = self.report["total"]["write_amplification"]["total"]
+        return found
+
+    @property
+    def head(self) -> str:
+        """What was run: the drive, the workload, and the settings that are not the defaults."""
+        config = self.report["drive"]["config"]
+        phases = ", ".join(
+            f"{one['name']}, {one['operations']:,} operations" for one in self._phases
+        )
+        usual = _flat(defaults())
+        changed = [
+            f"{name} = {value}"
+            for name, value in _flat(self.report["settings"]).items()
+            if usual.get(name) != value
+        ]
+        return "; ".join(
+            [
+                f"{phases or 'nothing'} on {config.get('preset') or config['run']['name']}",
+                ", ".join(changed) or "settings: all defaults",
+            ]
+        )
+
+    @property
+    def answer(self) -> str:
+        """What comes of it, in sentences."""
+        sentences: list[str] = []
+        if self.write_amplification is not None:
+            parts = self.report["total"]["write_amplification"]
+            host = self.report["total"]["pages_written"]
+            own = sum(v for name, v in parts.items() if name not in host and name != "total")
+            sentences.append(
+                f"Write amplification is {self.write_amplification:.2f}: so many bytes are"
+                " programmed into flash for each byte of keys and values,"
+                f" {own:.2f} of them by the drive's own work."
             )
-            pages = sum(self.report["total"]["pages_copied"].values())
-            copied = f"{pages:,} pages copied by the drive"
-            lines += wrapped("data blocks taken over: ", f"{told}; {copied}")
+        for phase in self._phases:
+            latencies = ", ".join(
+                f"{op} takes {duration(one['mean_ns'])} in the mean and {duration(one['p99_ns'])}"
+                " at the 99th percentile"
+                for op, one in phase["latency"].items()
+                if one["p99_ns"] is not None
+            )
+            rate = phase["operations_per_s"]
+            speed = [] if rate is None else [f"{rate:,.0f} operations a second"]
+            told = [*speed, *([latencies] if latencies else [])]
+            if told:
+                sentences.append(f"{phase['name']}: {'; '.join(told)}.")
+        return " ".join(sentences)
+
+    @property
+    def _phases(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self.report["phases"]
+        return found
+
+    def warning_groups(self) -> Iterator[warned.Group]:
+        """The warnings of the drive: those that invalidate its numbers, then notes."""
+        drive = self.report["drive"]
+        texts, severe = drive["warnings"], drive["invalidating"]
+        return warned.groups("the numbers of the drive", texts[:severe], texts[severe:])
+
+    def summary(self) -> str:
+        """What was run, the answer, what invalidates it, and the main results as text."""
+        lines = [*wrapped("", self.head)]
+        if self.error:
+            lines += ["", *wrapped("NOT COMPLETED  ", self.error)]
+        lines += ["", *wrapped("", self.answer)] if self.answer else []
+        groups = {title: (mark, texts) for title, mark, texts in self.warning_groups()}
+        notes = groups.pop("notes", None)
+        for title, (mark, texts) in groups.items():
+            lines += ["", title, *(line for text in texts for line in wrapped(mark, text))]
+        for phase in self._phases:
+            lines += ["", *self._phase(phase)]
+        parts = self.report["total"]["write_amplification"]
+        known = [
+            f"{name} {share:.2f}"
+            for name, share in parts.items()
+            if share is not None and name != "total"
+        ]
+        if known:
+            lines += ["", *wrapped("written by cause: ", ", ".join(known))]
+        lines += self._taken_over()
         space = self.report["space"]["amplification"]
         if space is not None:
             lines.append(f"space amplification: {space:.2f}")
+        if notes:
+            lines += ["", "notes", *(line for one in notes[1] for line in wrapped(notes[0], one))]
         return "\n".join(lines) + "\n"
+
+    def _phase(self, phase: Mapping[str, Any]) -> Iterator[str]:
+        yield phase["name"]
+        for op, found in phase["latency"].items():
+            known = [
+                f"{name} {duration(found[key])}"
+                for name, key in (("mean", "mean_ns"), ("p50", "p50_ns"), ("p99", "p99_ns"))
+                if found[key] is not None
+            ]
+            yield f"  {op}: {', '.join(known)}"
+        waited = phase["slowed"]["ns"] + phase["stopped"]["ns"]
+        yield f"  writers waited for background work: {duration(waited)}"
+
+    def _taken_over(self) -> Iterator[str]:
+        levels = enumerate(self.report["store"]["levels"])
+        shares = {level: one["udb_share"] for level, one in levels if one["udb_share"]}
+        if shares:
+            told = ", ".join(f"level {level} {percent(share)}" for level, share in shares.items())
+            pages = sum(self.report["total"]["pages_copied"].values())
+            copied = f"{pages:,} pages copied by the drive"
+            yield from wrapped("data blocks taken over: ", f"{told}; {copied}")
 
 
 def defaults() -> dict[str, Any]:
@@ -193,7 +271,7 @@ def simulate(
 
         try:
             (folder / REPORT).write_text(json.dumps(simulated.report, indent=1) + "\n", "utf-8")
-            (folder / PAGE).write_text(page(simulated.report), "utf-8")
+            (folder / PAGE).write_text(page(simulated), "utf-8")
         except OSError as error:
             raise OutputError(f"{folder}: {error.strerror or error}") from error
     return simulated

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ssdlab.html.page import Section, document, figures, table, warnings_box
+from ssdlab.display.numbers import duration, on_page
+from ssdlab.html.answer import paragraph
+from ssdlab.html.page import Section, document, figures, table, warning_boxes, warnings_box
 from ssdlab.html.panels import side_by_side
 from ssdlab.html.plot import Axis, Bars, Curve, Figure, Missing, Plot
+
+if TYPE_CHECKING:
+    from ssdlab.kv.simulation import Simulated
 
 
 def _course(report: dict[str, Any]) -> list[Figure]:
@@ -122,10 +127,17 @@ def _shown(value: object) -> str:
     return f"{value:,.3f}" if isinstance(value, float) else escape(f"{value:,}")
 
 
+_heads = {"p999": "p99.9"}
+
+
 def _latencies(phase: dict[str, Any]) -> str:
-    names = ("count", "mean_ns", "p50_ns", "p90_ns", "p99_ns", "p999_ns", "max_ns")
-    rows = [(op, [_shown(one[name]) for name in names]) for op, one in phase["latency"].items()]
-    return table(["operation", *names], rows, f"Latencies of {phase['name']}, in nanoseconds")
+    names = ("mean", "p50", "p90", "p99", "p999", "max")
+    rows = [
+        (op, [_shown(one["count"]), *(on_page(duration(one[f"{name}_ns"])) for name in names)])
+        for op, one in phase["latency"].items()
+    ]
+    head = ["operation", "count", *(_heads.get(name, name) for name in names)]
+    return table(head, rows, f"Latencies of {phase['name']}")
 
 
 def _copied(report: dict[str, Any]) -> str:
@@ -165,8 +177,9 @@ def _levels(report: dict[str, Any]) -> str:
     return table(["level", *columns], rows, title)
 
 
-def page(report: dict[str, Any]) -> str:
+def page(done: Simulated) -> str:
     """The whole page."""
+    report = done.report
     phases = report["phases"]
     facts = [
         (
@@ -174,25 +187,29 @@ def page(report: dict[str, Any]) -> str:
             [
                 _shown(phase["operations"]),
                 _shown(phase["operations_per_s"]),
-                _shown(phase["slowed"]["ns"] / 1e6),
-                _shown(phase["stopped"]["ns"] / 1e6),
+                on_page(duration(phase["slowed"]["ns"])),
+                on_page(duration(phase["stopped"]["ns"])),
             ],
         )
         for phase in phases
     ]
-    head = ["phase", "operations", "per second", "slowed, ms", "stopped, ms"]
+    head = ["phase", "operations", "per second", "slowed", "stopped"]
     causes = list(dict.fromkeys(c for p in phases for c in p["write_amplification"]))
     shares = [
         (cause, [_shown(phase["write_amplification"].get(cause)) for phase in phases])
         for cause in causes
     ]
-    problems = [report["error"]] if report["error"] else []
+    problems = warnings_box([report["error"]]) if report["error"] else ""
     sections = [
+        Section(
+            "answer",
+            "Answer",
+            problems + paragraph(done.answer) + warning_boxes(done.warning_groups()),
+        ),
         Section(
             "phases",
             "Phases",
-            warnings_box(problems)
-            + table(head, facts, "Phases of the workload")
+            table(head, facts, "Phases of the workload")
             + "".join(_latencies(phase) for phase in phases),
         ),
         Section("time", "Over time", figures(_course(report))),
@@ -202,7 +219,7 @@ def page(report: dict[str, Any]) -> str:
             table(
                 ["pages written for", *(phase["name"] for phase in phases)],
                 shares,
-                "Bytes written for each byte of keys and values",
+                "Bytes programmed into flash for each byte of keys and values",
             )
             + _copied(report),
         ),
@@ -212,5 +229,5 @@ def page(report: dict[str, Any]) -> str:
             _levels(report),
         ),
     ]
-    lead = f"<p>Event digest {escape(report['digest'])}.</p>"
+    lead = f'<p class="lead">{escape(done.head)} · event digest {escape(report["digest"])}</p>'
     return document("The store on the simulated drive", lead, sections)

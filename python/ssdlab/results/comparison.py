@@ -332,6 +332,9 @@ class Comparison(Table):
         for head, mark, texts in self.warning_groups():
             lines += ["", head + (" (first seed)" if self.repetitions else "")]
             lines += [line for text in texts for line in wrapped(mark, text)]
+        if self.repetitions:
+            # Below tables longer than a screen, where the reader of a terminal looks.
+            lines += self.answer_lines()
         return "\n".join(lines) + "\n"
 
     def _head(self) -> Iterator[str]:

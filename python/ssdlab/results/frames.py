@@ -13,6 +13,7 @@ from typing import Any, BinaryIO, ClassVar
 
 from ssdlab.display.numbers import Value
 from ssdlab.errors import OutputError
+from ssdlab.versions import install
 
 
 class Table(ABC):
@@ -83,7 +84,7 @@ def write_parquet(
     rows: Sequence[Mapping[str, Value]], out: BinaryIO, texts: Sequence[str] = ()
 ) -> None:
     """Write rows as Parquet; the columns `texts` are no numbers. Raises `OutputError`."""
-    arrow = library("pyarrow", "Parquet", "'ssdlab[parquet]'")
+    arrow = library("pyarrow", "Parquet")
     parquet, columns = import_module("pyarrow.parquet"), by_column(rows)
     kinds = dict.fromkeys(_without_values(columns, texts), arrow.float64())
     kinds |= dict.fromkeys(texts, arrow.string())
@@ -100,12 +101,12 @@ def has_parquet() -> bool:
     return True
 
 
-def library(name: str, who: str, package: str | None = None) -> ModuleType:
-    """A library. Raises `OutputError` without it: `who` needs `package`, by default itself."""
+def library(name: str, who: str) -> ModuleType:
+    """A library. Raises `OutputError` without it: `who` needs it."""
     try:
         return import_module(name)
     except ImportError as error:
-        message = f"{who} needs {name}: pip install {package or name}"
+        message = f"{who} needs {name}: {install(name)}"
         raise OutputError(message) from error
 
 

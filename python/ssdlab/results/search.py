@@ -13,6 +13,7 @@ from ssdlab.display.form import Column
 from ssdlab.display.numbers import Value, shown
 from ssdlab.results import search_answer
 from ssdlab.results.drawing import drawer
+from ssdlab.results.effects import LEAST_POINTS, Effect, effects, told
 from ssdlab.results.frames import Table
 from ssdlab.results.intervals import Ratio
 from ssdlab.results.points import Points, Row
@@ -79,6 +80,8 @@ class Tried:
     """Why it is not possible."""
     unsettled: int = 0
     """Rungs on which it was not ranked, since a run had not reached a steady state."""
+    drawn: bool = False
+    """Its place was chosen without a look at results."""
 
     @property
     def label(self) -> str:
@@ -140,8 +143,6 @@ class Search(Table):
     """The best points, tested."""
     test: str = ""
     """What it was tested on."""
-    importance: dict[str, float] = field(default_factory=dict)
-    """How much each key decides whether a point is good (PED-ANOVA), as shares of 1."""
     runs: int = 0
     """How many were made."""
     size: int | None = None
@@ -167,7 +168,7 @@ class Search(Table):
         """
         allowed = [one for one in self.trials if one.allowed]
         kept: list[Tried] = []
-        for one in sorted(allowed, key=self._rank):
+        for one in sorted(allowed, key=self._order):
             if not any(self._beats(other, one) for other in kept):
                 kept.append(one)
         return tuple(kept)
@@ -176,6 +177,11 @@ class Search(Table):
         assert one.values is not None
         pairs = zip(self.goals, one.values, strict=True)
         return (*(-value if goal.maximize else value for goal, value in pairs), float(one.number))
+
+    def _order(self, one: Tried) -> tuple[float, ...]:
+        """The rank; of points with equal objectives the one first that keeps the bounds best."""
+        rank = self._rank(one)
+        return (*rank[:-1], sum(one.excess.values()), rank[-1])
 
     def _beats(self, one: Tried, other: Tried) -> bool:
         """Whether `one` is nowhere worse than `other`."""
@@ -198,6 +204,33 @@ class Search(Table):
         parts = [f"{text} by {excess_text(e)}" for text, e in self.nearest.excess.items() if e > 0]
         first = f"no point meets {' and '.join(self.constraints)}"
         return f"{first}: the nearest, {self.called(self.nearest)}, misses {' and '.join(parts)}"
+
+    @cached_property
+    def drawn(self) -> tuple[Tried, ...]:
+        """The completed points that were drawn without a look at results."""
+        return tuple(one for one in self.trials if one.drawn and one.state == "completed")
+
+    @cached_property
+    def effects(self) -> tuple[list[Effect], ...]:
+        """Which keys decide each objective, over `drawn`: others are where the sampler has looked.
+
+        Keys of which it cannot be told are left out.
+        """
+        points = [one.point for one in self.drawn]
+        values = [one.values or () for one in self.drawn]
+        return tuple(effects(points, [v[i] for v in values]) for i in range(len(self.goals)))
+
+    @property
+    def decided(self) -> Iterator[str]:
+        """What decides each objective, in words."""
+        for goal, several in zip(self.goals, self.effects, strict=True):
+            if any(goal.name in one.point for one in self.drawn):
+                continue  # the objective is itself a key
+            where = f"of the {goal.title}, over {counted(len(self.drawn), 'random point')}"
+            if several:
+                yield f"{told(several[:MOST_REASONS])} {where}"
+            elif len(self.drawn) >= LEAST_POINTS:
+                yield f"no key can be told to, {where}"
 
     @cached_property
     def points(self) -> Points:
@@ -253,7 +286,7 @@ class Search(Table):
             "misses": self.misses,
             "test": self.test,
             "tested": [asdict(one) for one in self.tested],
-            "importance": self.importance,
+            "effects": [[asdict(one) for one in several] for several in self.effects],
             "trials": [asdict(one) for one in self.trials],
         }
 
@@ -275,7 +308,6 @@ class Search(Table):
             tuple(v["baseline"]),
             tuple(_tested(one) for one in v["tested"]),
             v["test"],
-            v["importance"],
             v["runs"],
             v["size"],
             v["ending"],
@@ -329,10 +361,8 @@ class Search(Table):
             lines += ["", "not possible"]
         for why, labels in [*self.reasons.items()][:MOST_REASONS]:
             lines += wrapped("  ", f"{counted(len(labels), 'point')}: {why}")
-        if self.importance:
-            several = [*self.importance.items()][:MOST_REASONS]
-            shares = ", ".join(f"{key} {100 * share:.0f} %" for key, share in several)
-            lines += ["", *wrapped("what decides: ", shares)]
+        for text in self.decided:
+            lines += ["", *wrapped("what decides: ", text)]
         return "\n".join(lines).rstrip() + "\n"
 
     @property
@@ -369,7 +399,7 @@ class Search(Table):
     def ranked(self) -> tuple[Tried, ...]:
         """The completed points by the first objective, those that meet all constraints first."""
         ran = [one for one in self.trials if one.state == "completed"]
-        return tuple(sorted(ran, key=lambda one: (_missed(one), *self._rank(one))))
+        return tuple(sorted(ran, key=lambda one: (_missed(one), *self._order(one))))
 
     @property
     def in_ratios(self) -> bool:

@@ -39,7 +39,8 @@ def answer(done: Search) -> Iterator[str]:
     assert best.values is not None
     if len(done.goals) == 1:
         goal, value = done.goals[0], best.values[0]
-        what = goal.title[0].upper() + goal.title[1:]
+        # Keys and numbers of reports begin small.
+        what = goal.title if "." in goal.title else goal.title[0].upper() + goal.title[1:]
         base = done.baseline[0]
         beside = (
             "" if base is None or done.in_ratios else f"; {done.value_text(0, base)} in baseline"

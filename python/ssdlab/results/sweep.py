@@ -14,9 +14,10 @@ from ssdlab.config.space import Space
 from ssdlab.display.form import columns
 from ssdlab.display.numbers import Value, shown
 from ssdlab.results import warned
-from ssdlab.results.answer import of_points
+from ssdlab.results.answer import TITLES, of_points
 from ssdlab.results.drawing import Drawing, drawer
 from ssdlab.results.drive_errors import drive_of
+from ssdlab.results.effects import effects_of, told
 from ssdlab.results.frames import Table
 from ssdlab.results.points import Points, Row
 from ssdlab.results.report import Report
@@ -295,6 +296,8 @@ class Sweep(Table):
             lines += ["", *wrapped("", text)]
         if self.answer:
             lines += ["", *wrapped("", self.answer)]
+        for text in self.decided:
+            lines += ["", *wrapped("what decides: ", text)]
         lines += ["", *self._best()]
         for head, mark, texts in self.warning_groups():
             lines += ["", head, *(line for text in texts for line in wrapped(mark, text))]
@@ -307,8 +310,34 @@ class Sweep(Table):
 
     @cached_property
     def answer(self) -> str:
-        """Where write amplification and latencies are lowest and highest, as intervals tell."""
+        """Where write amplification and latencies are lowest and highest, as intervals tell.
+
+        Seeds are repetitions, of which none is better: where they vary, it says how to repeat.
+        """
+        if self.seed_keys:
+            key = self.seed_keys[0]
+            count = self._different(key)
+            return (
+                f"{key} varies, so nothing is ranked: no seed is better than another. Repeat every"
+                f" point with {count} seeds instead (--seeds {count}, or seeds={count} in Python)."
+            )
         return " ".join(of_points(self.points))
+
+    @property
+    def seed_keys(self) -> list[str]:
+        """The keys that vary and are seeds."""
+        return [key for key in self.keys if key.rpartition(".")[2] == "seed"]
+
+    @property
+    def decided(self) -> Iterator[str]:
+        """Which of several keys decide write amplification and latencies, in words."""
+        points = self.points
+        if len(points.keys) < 2 or self.seed_keys:
+            return
+        for metric, title in TITLES.items():
+            found = effects_of(points, metric)
+            if found:
+                yield f"{told(found)} of the {title}, over {counted(len(points.labels), 'point')}"
 
     def _different(self, key: str) -> int:
         return len(set(map(str, self.space.columns[key])))
@@ -325,9 +354,10 @@ class Sweep(Table):
             for i in range(len(points.labels))
             if (one := points.summary(i, first)) is not None
         ]
-        best = sorted(known)[:MOST_SHOWN]
+        best = (known if self.seed_keys else sorted(known))[:MOST_SHOWN]
         left = len(known) - len(best)
-        yield f"lowest {metrics[0].title}" + (f", {left:,} more points in {CSV}" if left else "")
+        title = "runs" if self.seed_keys else f"lowest {metrics[0].title}"
+        yield title + (f", {left:,} more points in {CSV}" if left else "")
         rows = []
         for _, i in best:
             found = [(one.name, points.summary(i, one.name)) for one in metrics]

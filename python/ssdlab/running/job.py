@@ -14,12 +14,13 @@ from pathlib import Path
 
 from ssdlab import _core, versions
 from ssdlab.config import memory
+from ssdlab.config.files import files_of
 from ssdlab.config.resolve import Config
 from ssdlab.errors import WorkloadError
 from ssdlab.policy import Policies
 from ssdlab.running.fitted import fitted
 from ssdlab.running.sources import sources_digest
-from ssdlab.store.keys import files_of, key_of, key_text
+from ssdlab.store.keys import key_of, key_text
 
 READ_BYTES = 1 << 20
 BASE_BYTES = 64 << 20

@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from ssdlab.config.files import files_of
 from ssdlab.display.progress import Callback
 from ssdlab.errors import ConfigError, OutputError, WorkloadError
 from ssdlab.policy import Policies, label_of
@@ -19,7 +20,6 @@ from ssdlab.results.text import counted
 from ssdlab.running.on import runner_of
 from ssdlab.running.runner import Ended, Planned, Runner, Work, place_of
 from ssdlab.running.simulate import store_files
-from ssdlab.store.keys import files_of
 from ssdlab.store.read import Stored
 from ssdlab.store.store import Store
 

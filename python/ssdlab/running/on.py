@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from ssdlab.display.argument import argument
 from ssdlab.errors import ConfigError
 from ssdlab.running.runner import Runner, Threads, cores, threads_of
+from ssdlab.versions import install
 
 if TYPE_CHECKING:
     from ssdlab.running.cluster.hosted import Settings
@@ -77,7 +78,8 @@ def _cluster(word: str, rest: str, on: str) -> Iterator[Runner]:
         from ssdlab.running.cluster.hosted import Hosted
         from ssdlab.running.cluster.runner import Cluster
     except ImportError as error:
-        message = f"{argument(on=on)} needs {error.name}: pip install 'ssdlab[cluster]'"
+        packages = ("dask", "distributed", "dask-jobqueue", "bokeh")
+        message = f"{argument(on=on)} needs {error.name}: {install(*packages)}"
         raise ConfigError([message]) from error
     hosted = None if word in ("tcp", "tls") else Hosted(_settings(word, rest, on))
     try:

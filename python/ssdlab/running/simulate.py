@@ -168,7 +168,7 @@ def store_files(report: Report, folder: Path, *, html: bool = True, force: bool 
 
 
 def _write(made: Draft, report: Report, html: bool) -> None:
-    made.write(CONFIG, report.config.toml())
+    made.write(CONFIG, report.config.file_text())
     made.write(SERIES, report.series_csv)
     made.write(DISTRIBUTIONS, report.distributions_csv)
     made.write(SUMMARY, report.summary())

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from ssdlab.config.endurance import raw_bytes
+from ssdlab.config.files import plain_name
 from ssdlab.config.given import typed
 from ssdlab.config.quantity import quantity
 from ssdlab.config.resolve import Config, ConfigLike, load_config
@@ -284,7 +285,7 @@ def _drive_file(asked: Asked, step: Step, policy: str) -> str:
     plan = asked.at(step.provision)
     cycles = plan.endurance.cycles
     wear = {} if cycles is None else {"wear.endurance": round(cycles)}
-    return load_config(plan.drive_with(policy), set=wear).toml()
+    return load_config(plan.drive_with(policy), set=wear).file_text()
 
 
 @dataclass
@@ -331,7 +332,7 @@ class _Search:
     def _plan_of(self, steps: Sequence[Step]) -> SparePlan:
         plan = self.asked.trial
         return SparePlan(
-            name=Path(plan.trace).name.partition(".")[0],
+            name=plain_name(plan.trace),
             trace=plan.trace,
             drive_name=plan.drive_name or trials.DRIVE,
             provision=self.asked.provision,

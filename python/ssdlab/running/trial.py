@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ssdlab.config.endurance import Endurance, endurance, raw_bytes
+from ssdlab.config.files import plain_name
 from ssdlab.config.given import typed
 from ssdlab.config.resolve import DRIVE as PREFIX
 from ssdlab.config.resolve import Config, ConfigLike, load_config
@@ -225,7 +227,7 @@ def plan_trial(
     info = Trace(trace).info(set=_of_reading(given), progress=progress)
     if not info.updates.page_writes:
         raise WorkloadError(f"{trace}: the trace writes nothing: there is nothing to collect")
-    name = Path(trace).name.partition(".")[0]
+    name = json.dumps(plain_name(trace), ensure_ascii=False)
     config = load_config(drive, trace=trace, set={"run.name": name, **given})
     pages = footprint_pages(config)
     named = "" if drive == DRIVE else drive.name if isinstance(drive, Config) else str(drive)
@@ -326,7 +328,7 @@ class Runs:
                     predicted[policy] = Predicted(tuple(values), half)
             rankings[phases] = Ranking(predicted)
         return Trial(
-            name=Path(self.plan.trace).name.partition(".")[0],
+            name=plain_name(self.plan.trace),
             trace=self.plan.trace,
             drive_name=self.plan.drive_name,
             drive=_drive(self.plan),

@@ -44,7 +44,7 @@ class Judge:
             why = self.runs.error(self._runs(who, rung))
             if why:
                 raise ConfigError([f"the reference {who.label} cannot run: {why}"])
-        for metric in self.design.metrics:
+        for metric in (one for one in self.design.metrics if not one.is_key):
             if self.runs.mean(self._runs(reference(BASELINE), rung), metric) is None:
                 raise ConfigError([f"{metric.name}: {BASELINE} has no such number: {FEW}"])
 
@@ -83,7 +83,7 @@ class Judge:
         return Tried(-1, point, "completed", tuple(values), excess, at, self._numbers(runs))
 
     def _without(self, point: Mapping[str, object], metric: Metric, at: int) -> Tried:
-        why = f"a run has no {metric.name}: {FEW}"
+        why = f"a run has no {metric.name}" + ("" if metric.is_key else f": {FEW}")
         return Tried(-1, dict(point), "not possible", rung=at, why=why)  # type: ignore[arg-type]
 
     def _numbers(self, runs: Sequence[Run]) -> Row:

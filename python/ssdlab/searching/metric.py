@@ -1,4 +1,4 @@
-"""What a search looks at: columns of comparisons, and numbers of the report by dotted name."""
+"""What a search looks at: columns of comparisons, numbers of the report by dotted name, keys."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from difflib import get_close_matches
 from functools import cache
 from typing import Any
 
-from ssdlab.display.form import ROOT, Column, columns, sections, unit
+from ssdlab.config.resolve import raw_pages
+from ssdlab.display.form import ROOT, Column, Unit, columns, sections, unit
 from ssdlab.errors import ConfigError
 from ssdlab.results.report import Report
 
@@ -45,6 +46,30 @@ def _fields(kinds: dict[str, list[dict[str, Any]]], section: str, before: str) -
 
 
 @dataclass(frozen=True)
+class KeyColumn(Column):
+    """A key of the configuration whose value is looked at."""
+
+    def of_report(self, report: object) -> Any:  # noqa: ANN401 - as `Column`
+        """The value of the run, in ns or bytes if it has a unit; None if the run lacks the key."""
+        assert isinstance(report, Report)
+        values = report.config.values
+        if self.key == "device.over_provisioning":
+            return raw_pages(values["device"]) / values["device"]["user_pages"] - 1
+        held: Any = values
+        for part in self.key.split("."):
+            several = held if isinstance(held, list) else [held]
+            found = (
+                one[name]
+                for one in several
+                if isinstance(one, dict)
+                for name in (part, f"{part}_ns", f"{part}_bytes")
+                if name in one
+            )
+            held = next(found, None)
+        return held
+
+
+@dataclass(frozen=True)
 class Metric:
     """A number of a run."""
 
@@ -56,6 +81,11 @@ class Metric:
     def title(self) -> str:
         """What it is called in sentences."""
         return self.column.title or self.name
+
+    @property
+    def is_key(self) -> bool:
+        """It is a key of the configuration, equal in all runs of a point."""
+        return isinstance(self.column, KeyColumn)
 
     def of(self, report: Report) -> float | None:
         """Its value; None if the run has none, such as a percentile of too few requests."""
@@ -77,3 +107,10 @@ def metric_of(place: str, name: str) -> Metric:
         hint = f"; it has {', '.join(inside[:4])}{' and more' if len(inside) > 4 else ''}"
     message = f"{place}: no number of a report, and no column of comparisons{hint}"
     raise ConfigError([message])
+
+
+def key_metric(key: str, unit_: str) -> Metric:
+    """The value of a key, which is a time, a size or a pure number."""
+    of: Unit = {"ns": "duration", "bytes": "size"}.get(unit_, "number")  # type: ignore[assignment]
+    name = f"{key}_{unit_}" if unit_ else key
+    return Metric(key, KeyColumn(name, key, None, of, key, key, True, False, False, False))

@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ssdlab import policy
+from ssdlab.config.quantity import quantity
 from ssdlab.config.resolve import ConfigLike, Source
+from ssdlab.config.vary import Range
 from ssdlab.display.argument import argument, keyed
 from ssdlab.errors import ConfigError
 from ssdlab.searching.constraint import constraint_of
@@ -20,8 +22,8 @@ from ssdlab.searching.design import (
     check_apart,
     without_impossible,
 )
-from ssdlab.searching.metric import metric_of
-from ssdlab.searching.space import IF, spaced
+from ssdlab.searching.metric import Metric, key_metric, metric_of
+from ssdlab.searching.space import IF, Dimension, SearchSpace, spaced
 
 TEST_SEEDS, LEAST_TESTS = 5, 2
 """Seeds of the test; with one there is no interval."""
@@ -38,10 +40,18 @@ class Goals:
     maximize: Sequence[str] = ()
     subject_to: Sequence[str] = ()
 
-    def objectives(self) -> tuple[Objective, ...]:
-        """The numbers that are to be low, then those that are to be high. Raises `ConfigError`."""
-        found = [Objective(metric_of(argument(minimize=one), one)) for one in self.minimize]
-        found += [Objective(metric_of(argument(maximize=one), one), True) for one in self.maximize]
+    def objectives(self, space: SearchSpace) -> tuple[Objective, ...]:
+        """The numbers that are to be low, then those that are to be high. Raises `ConfigError`.
+
+        They are numbers of runs, or keys of the space.
+        """
+        keys = {one.key: one for one in space.dimensions}
+
+        def metric(place: str, name: str) -> Metric:
+            return _of_key(place, keys[name]) if name in keys else metric_of(place, name)
+
+        found = [Objective(metric(argument(minimize=one), one)) for one in self.minimize]
+        found += [Objective(metric(argument(maximize=one), one), True) for one in self.maximize]
         names = {one.metric.column.name for one in found}
         if not names:
             form = f"such as {argument(minimize='latency.write.p99_9')}"
@@ -49,6 +59,19 @@ class Goals:
         if len(names) < len(found):
             raise ConfigError([f"{argument('minimize', 'maximize')}: a number is named twice"])
         return tuple(found)
+
+
+def _of_key(place: str, key: Dimension) -> Metric:
+    """The value of a key of the space. Raises `ConfigError` if its values are no numbers."""
+    several = (
+        [key.values.value(float(key.values.low))] if isinstance(key.values, Range) else key.values
+    )
+    known = [quantity(one) for one in several if isinstance(one, int | float | str)]
+    units = {one[1] for one in known if one is not None}
+    if None in known or len(known) < len(several) or len(units) != 1:
+        message = f"{place}: {key.key} has values that are no numbers, of which none is the lowest"
+        raise ConfigError([message])
+    return key_metric(key.key, units.pop())
 
 
 @dataclass(frozen=True)
@@ -92,10 +115,10 @@ def designed(
     sets: Mapping[str, object],
 ) -> SearchDesign:
     """What a search runs. Raises `ConfigError`, or `WorkloadError` if a trace is missing."""
-    objectives, source = goals.objectives(), Source(config)
+    source, found = Source(config), spaced(space)
+    objectives = goals.objectives(found)
     on.check()
     train, test = on.cases()
-    found = spaced(space)
     if "run.seed" in {one.key for one in found.dimensions}:
         which, how = keyed("space", "run.seed"), argument("seeds")
         message = f"{which}: seeds are no part of a space; {how} repeats points"

@@ -25,6 +25,7 @@ from ssdlab.errors import ConfigError, OutputError
 from ssdlab.results.search import STORAGE, Tried
 from ssdlab.running.lines import whole_lines
 from ssdlab.searching.space import Point, SearchSpace
+from ssdlab.versions import install
 
 if TYPE_CHECKING:
     import optuna
@@ -54,8 +55,10 @@ NOT_POSSIBLE = "possible"
 FAR = 1e6
 """By how much: such a point ranks behind all that ran."""
 LEAST_OPTUNA = 5
-LEAST_IMPORTANT = 10
-"""Trials from which importance is told."""
+UNBIASED = ("random", "grid", "qmc")
+"""Samplers that do not look at results."""
+DRAWN_EVERY = 4
+"""Each such round is drawn at random, whatever the sampler: its points tell what decides."""
 MOST_REPEATS = 10
 """So often a sampler may ask for points that are known, for each new one, before chance takes over.
 """
@@ -66,7 +69,7 @@ def library() -> Any:  # noqa: ANN401 - a module that may not be there
     try:
         found = import_module("optuna")
     except ImportError as error:
-        message = "a search needs Optuna: pip install 'ssdlab[cluster]'"
+        message = f"a search needs Optuna: {install('optuna')}"
         raise OutputError(message) from error
     if int(found.__version__.partition(".")[0]) < LEAST_OPTUNA:
         message = f"a search needs Optuna {LEAST_OPTUNA}; {found.__version__} is installed"
@@ -120,8 +123,8 @@ class Chosen:
             how |= {"warn_independent_sampling": False}
         missing = [one for one in NEEDS.get(name, ()) if find_spec(one) is None]
         if missing:
-            more = " ".join(missing)
-            raise ConfigError([f"{argument(sampler=name)}: needs {more}: pip install {more}"])
+            more = f"{' '.join(missing)}: {install(*missing)}"
+            raise ConfigError([f"{argument(sampler=name)}: needs {more}"])
         with quiet():
             return getattr(found.samplers, SAMPLERS[name])(**how)
 
@@ -171,6 +174,8 @@ class Asked:
     point: Point
     name: str
     """The same for equal points."""
+    drawn: bool
+    """The sampler did not look at results."""
 
 
 def _storage(file: Path) -> Any:  # noqa: ANN401
@@ -232,8 +237,10 @@ class Sampling:
         """
         asked: list[Asked] = []
         names = {*known}
+        drawn = self.chosen.sampler in UNBIASED or self.round % DRAWN_EVERY == 0
+        sampler = self.chosen.sampler if not drawn or self.chosen.sampler in UNBIASED else "random"
         with quiet():
-            self.study.sampler = self.chosen.sampler_of(self.round)
+            self.study.sampler = self.chosen.sampler_of(self.round, sampler)
             most, by_chance = MOST_REPEATS * new, False
             while len(names) < len(known) + new:
                 if len(asked) >= most:
@@ -243,7 +250,7 @@ class Sampling:
                     self.study.sampler = self.chosen.sampler_of(self.round, "random")
                 trial = self.study.ask()
                 point = self.chosen.space.of(_OfTrial(trial))
-                one = Asked(trial, point, name_of(point))
+                one = Asked(trial, point, name_of(point), drawn and not by_chance)
                 names.add(one.name)
                 asked.append(one)
         return asked
@@ -276,15 +283,3 @@ class Sampling:
                 for made in self.study.get_trials(deepcopy=False)[there:]:
                     self.stored.add_trial(made)
         self.round += whole
-
-    def importance(self) -> dict[str, float]:
-        """How much each key decides whether a point is good: PED-ANOVA, as shares of 1."""
-        found = library()
-        done = [t for t in self.study.get_trials(deepcopy=False) if t.values is not None]
-        if len(done) < LEAST_IMPORTANT or len({tuple(one.values) for one in done}) < 2:
-            return {}
-        with quiet():
-            shares: dict[str, float] = found.importance.get_param_importances(
-                self.study, evaluator=found.importance.PedAnovaImportanceEvaluator()
-            )
-        return shares

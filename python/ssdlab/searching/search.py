@@ -286,7 +286,8 @@ class _Going:
             if judged is None:
                 return  # interrupted: the round is asked for again
             for name, tried in judged.items():
-                found[name] = replace(tried, number=asked[places[name]].trial.number)
+                place = asked[places[name]]
+                found[name] = replace(tried, number=place.trial.number, drawn=place.drawn)
             going = [name for name in going if found[name].state == "completed"]
             if rung + 1 < len(self.design.rungs):
                 going = self._promoted(judge, going, places, asked, rung, found, unsettled)
@@ -332,7 +333,6 @@ class _Going:
             tuple(one.text for one in design.constraints),
             tuple(self.results.values()),
             judge.baseline(),
-            importance=self.sampling.importance(),
             runs=self.runs.count,
             size=design.space.size,
             ending=self.ending,
@@ -381,4 +381,4 @@ def _toml(done: Search, design: SearchDesign, one: Tried) -> str:
         f"# {key}: {policy.label_of(made)}, a policy in Python: pass it with {key.split('.')[1]}="
         for key, made in policies.given.items()
     ]
-    return "\n".join(lines) + "\n\n" + config.toml()
+    return "\n".join(lines) + "\n\n" + config.file_text()

@@ -4,29 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-FILES = (
-    ("workload", "trace"),
-    ("workload", "like"),
-    ("workload", "job"),
-    ("workload", "msr"),
-    ("precondition", "snapshot"),
-)
-"""Keys of the configuration that name a file, or a folder, which a run may read."""
-_KINDS = {"trace": "trace", "like": "app", "job": "fio", "msr": "msr"}
-"""The kinds of workloads that read the file which a key of `workload` names."""
-
-
-def files_of(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The keys of a configuration that name a file which its run reads, with that name."""
-    kind = str(values["workload"]["kind"]).partition(":")[0]
-    for part, name in FILES:
-        given = values.get(part, {}).get(name)
-        read = part != "workload" or _KINDS[name] == kind
-        if given and given != "none" and read:
-            yield f"{part}.{name}", str(given)
+from ssdlab.config.files import FILES
 
 
 def key_text(

@@ -17,6 +17,7 @@ from ssdlab.results import frames
 from ssdlab.results.text import table, wrapped
 from ssdlab.store import rows
 from ssdlab.store.files import CHECKS, Entry, Files, first_places
+from ssdlab.versions import install
 
 T = TypeVar("T")
 SETTINGS = {
@@ -39,7 +40,7 @@ def duckdb() -> Any:  # noqa: ANN401 - of a library
     try:
         return import_module("duckdb")
     except ImportError as error:
-        message = "queries need duckdb: pip install 'ssdlab[cluster]'"
+        message = f"queries need duckdb: {install('duckdb')}"
         raise OutputError(message) from error
 
 

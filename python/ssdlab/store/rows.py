@@ -14,12 +14,13 @@ from pathlib import PurePath
 from typing import Any, BinaryIO
 
 from ssdlab import _core
+from ssdlab.config.files import FILES
 from ssdlab.config.resolve import Config
 from ssdlab.display.form import Column, columns
 from ssdlab.errors import OutputError
 from ssdlab.results import measures
 from ssdlab.results.report import Report
-from ssdlab.store.keys import FILES
+from ssdlab.versions import install
 
 GROUP = 64
 """Rows of a row group: what is read, and decompressed, for one report."""
@@ -57,7 +58,7 @@ def arrow() -> Any:  # noqa: ANN401 - of a library
     try:
         return import_module("pyarrow")
     except ImportError as error:
-        message = "a store of results needs pyarrow: pip install 'ssdlab[cluster]'"
+        message = f"a store of results needs pyarrow: {install('pyarrow')}"
         raise OutputError(message) from error
 
 

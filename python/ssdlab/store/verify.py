@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ssdlab.config.files import FILES
 from ssdlab.errors import OutputError
 from ssdlab.store import rows
 from ssdlab.store.collect import leftovers
 from ssdlab.store.files import CHECKS, Entry, Files
-from ssdlab.store.keys import FILES, key_of, key_text
+from ssdlab.store.keys import key_of, key_text
 
 MOST_NAMED = 3
 """Rows of a part whose trouble is told."""

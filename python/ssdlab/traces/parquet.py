@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ssdlab.errors import ConfigError, WorkloadError
+from ssdlab.versions import install
 
 MAGIC = b"PAR1"
 """The first bytes of such a file."""
@@ -31,7 +32,7 @@ def as_table(path: str | Path) -> Iterator[Path]:
     try:
         from pyarrow import ArrowException, csv, parquet, types
     except ImportError:
-        message = f"{path}: reading Parquet needs pyarrow: pip install 'ssdlab[parquet]'"
+        message = f"{path}: reading Parquet needs pyarrow: {install('pyarrow')}"
         raise ConfigError([message]) from None
     with tempfile.TemporaryDirectory(prefix="ssdlab-") as folder:
         table = Path(folder) / f"{Path(path).name}.csv"

@@ -1,0 +1,40 @@
+"""The files that a configuration names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+FILES = (
+    ("workload", "trace"),
+    ("workload", "like"),
+    ("workload", "job"),
+    ("workload", "msr"),
+    ("precondition", "snapshot"),
+)
+"""Keys of the configuration that name a file, or a folder, which a run may read."""
+_KINDS = {"trace": "trace", "like": "app", "job": "fio", "msr": "msr"}
+"""The kinds of workloads that read the file which a key of `workload` names."""
+
+
+def files_of(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The keys of a configuration that name a file which its run reads, with that name."""
+    kind = str(values["workload"]["kind"]).partition(":")[0]
+    for part, name in FILES:
+        given = values.get(part, {}).get(name)
+        read = part != "workload" or _KINDS[name] == kind
+        if given and given != "none" and read:
+            yield f"{part}.{name}", str(given)
+
+
+MOST_BYTES = 80
+"""Of a name, so that what is put before it fits, too."""
+
+
+def plain_name(path: str | Path) -> str:
+    """What a file is called in results: its name without endings, fit for `run.name`."""
+    stem = Path(path).name.lstrip(".").partition(".")[0]
+    plain = re.sub(r"[^\w +-]", "-", stem).encode()[:MOST_BYTES].decode(errors="ignore")
+    return plain.strip() or "trace"

@@ -1,0 +1,166 @@
+"""Which keys decide a number over the points of a grid, or of random draws.
+
+An analysis of variance with the keys taken one after the other, the one that explains most first.
+A key is named only if its share is larger than chance gives the largest of all keys that are left
+(a permutation test), so keys that do not matter are left out. The interval is that of the
+jackknife. Points that a sampler has chosen for their results must not be among those given: where
+it has looked is no measure of what decides.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ssdlab import _core
+from ssdlab.display.numbers import Value
+from ssdlab.results.points import Points, key_of
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Numbers = npt.NDArray[np.float64]
+
+LEAST_POINTS = 8
+"""Points from which something is said."""
+GROUPS = 4
+"""Into so many groups of equal size the numbers of a key with more different ones are put."""
+WORDS = 6
+"""So many different numbers are groups by themselves."""
+PERMUTATIONS = 199
+CHANCE = 0.05
+"""How often a key that decides nothing may be named."""
+BLOCKS = 50
+"""At most so many parts of the points are left out in turn."""
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What a key decides."""
+
+    key: str
+    share: float
+    """Of the variance of the number, or of its logarithm if it is positive."""
+    low: float
+    """Where the 95 % interval of the share begins."""
+    high: float
+    """Where it ends."""
+
+
+def effects(points: Sequence[Mapping[str, Value]], values: Sequence[float]) -> list[Effect]:
+    """The keys that decide `values`, the one that decides most first.
+
+    A point need not have every key: a key decides among the points that have it.
+    """
+    import numpy as np  # slow to import
+
+    if len(points) < LEAST_POINTS:
+        return []
+    y = np.array(values, dtype=float)
+    y = np.log(y) if y.min() > 0 else y
+    names = dict.fromkeys(key for point in points for key in point)
+    designs = {name: _groups([point.get(name) for point in points]) for name in names}
+    designs = {name: one for name, one in designs.items() if one.shape[1] > 1}
+    order = [*_forward(designs, y)]
+    shares = _shares([designs[name] for name in order], y)
+    blocks = min(len(y), BLOCKS)
+    place = np.arange(len(y)) % blocks
+    parts = [place != block for block in range(blocks)]
+    left_out = [_shares([designs[name][rows] for name in order], y[rows]) for rows in parts]
+    found = []
+    for at, name in enumerate(order):
+        several = np.array([one[at] for one in left_out])
+        error = math.sqrt((blocks - 1) / blocks * float(((several - several.mean()) ** 2).sum()))
+        half = _core.student_t_95(blocks - 1) * error
+        share = min(max(shares[at], 0.0), 1.0)
+        found.append(Effect(name, share, max(share - half, 0.0), min(share + half, 1.0)))
+    return sorted(found, key=lambda one: -one.share)
+
+
+def effects_of(points: Points, metric: str) -> list[Effect]:
+    """The keys that decide a column over the points of a sweep that have it."""
+    named = [key.name for key in points.keys]
+    every = [(points.settings[i], points.summary(i, metric)) for i in range(len(points.labels))]
+    known = [(setting, one.mean) for setting, one in every if one is not None]
+    return effects([dict(zip(named, at, strict=True)) for at, _ in known], [v for _, v in known])
+
+
+def _groups(column: Sequence[Value]) -> Numbers:
+    """A column for each group of values, 1 where a point belongs to it."""
+    import numpy as np
+
+    known = [one for one in column if one is not None]
+    parsed = iter(key_of("", known)[1])
+    column = [None if one is None else next(parsed) for one in column]
+    known = [one for one in column if one is not None]
+    numbers = sorted(one for one in known if isinstance(one, int | float))
+    if len(numbers) == len(known) and len({*numbers}) > WORDS:
+        edges = [numbers[len(numbers) * part // GROUPS] for part in range(1, GROUPS)]
+        labels = [None if one is None else sum(e <= one for e in edges) for one in column]  # type: ignore[operator]
+    else:
+        words = {str(one): i for i, one in enumerate(dict.fromkeys(map(str, known)))}
+        labels = [None if one is None else words[str(one)] for one in column]
+    groups = sorted({one for one in labels if one is not None})
+    return np.array([[float(one == group) for group in groups] for one in labels])
+
+
+def _forward(designs: Mapping[str, Numbers], y: Numbers) -> Iterator[str]:
+    """The keys that decide more than chance would, each beside those before it."""
+    import numpy as np
+
+    random = np.random.default_rng(1)
+    left, rest = dict(designs), y - y.mean()
+    while left and rest.var() > 0:
+        columns = np.stack([rest, *(random.permutation(rest) for _ in range(PERMUTATIONS))], axis=1)
+        gains = {name: _explained(one, columns) for name, one in left.items()}
+        best = max(left, key=lambda name: gains[name][0])
+        chance = np.max([*gains.values()], axis=0)[1:]
+        if (1 + int((chance >= gains[best][0]).sum())) / (1 + PERMUTATIONS) > CHANCE:
+            return
+        yield best
+        rest = rest - _fitted(left.pop(best), rest)
+
+
+def _fitted(design: Numbers, y: Numbers) -> Numbers:
+    """What the groups explain of `y` (a column or several): means over those that have the key."""
+    sizes = design.sum(axis=0)
+    within = design[:, sizes > 0]
+    sizes = sizes[sizes > 0]
+    has = within.sum(axis=1)
+    shape = (-1, *[1] * (y.ndim - 1))
+    of_groups = within.T @ y / sizes.reshape(shape)
+    of_all = has @ y / has.sum()
+    fitted: Numbers = within @ of_groups - has.reshape(shape) * of_all
+    return fitted
+
+
+def _explained(design: Numbers, y: Numbers) -> Numbers:
+    """The share of the variance of each column that the groups explain beyond what chance does."""
+    fitted = _fitted(design, y)
+    groups, have = int((design.sum(axis=0) > 0).sum()), design.sum()
+    within = (((y - fitted) ** 2) * design.sum(axis=1)[:, None]).sum(axis=0)
+    noise = within / max(have - groups, 1)
+    total = ((y - y.mean(axis=0)) ** 2).sum(axis=0)
+    shares: Numbers = ((fitted**2).sum(axis=0) - (groups - 1) * noise) / total
+    return shares
+
+
+def _shares(designs: Sequence[Numbers], y: Numbers) -> list[float]:
+    """The share of the variance that each key explains, beside those before it."""
+    total, rest, found = y.var() or 1.0, y - y.mean(), []
+    for design in designs:
+        of_rest = _explained(design, rest[:, None])[0] if rest.var() > 0 else 0.0
+        found.append(float(of_rest * rest.var() / total))
+        rest = rest - _fitted(design, rest)
+    return found
+
+
+def told(found: Sequence[Effect]) -> str:
+    """The effects in words."""
+    return ", ".join(
+        f"{one.key} {100 * one.share:.0f} % ({100 * one.low:.0f} to {100 * one.high:.0f} %)"
+        for one in found
+    )

@@ -1,0 +1,133 @@
+"""What decides: the keys that a sweep or a search names, beside a full grid and beside chance."""
+
+import itertools
+import random
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+import search_proofs as proofs
+import ssdlab
+from ssdlab.display.numbers import Value
+from ssdlab.results.effects import effects
+
+SPACE: dict[str, Any] = {
+    "gc.victim": ["greedy", "fifo", "random", "cost-benefit"],
+    "gc.trigger.soft": [*range(1, 9)],
+    "gc.window": [1, 2, 4, 8],  # has no effect without time
+}
+Point = Mapping[str, Value]
+
+
+def literal_shares(points: Sequence[Point], values: Sequence[float]) -> dict[str, float]:
+    """The variance between the means of a key's values over the variance of all, on a full grid."""
+    shares = {}
+    for key in points[0]:
+        groups: dict[Value, list[float]] = {}
+        for point, value in zip(points, values, strict=True):
+            groups.setdefault(point[key], []).append(value)
+        between = statistics.pvariance([statistics.fmean(one) for one in groups.values()])
+        shares[key] = between / statistics.pvariance(values)
+    return shares
+
+
+@pytest.fixture(scope="module")
+def grid() -> list[str]:
+    """The keys by what they decide over the full grid, computed without `effects`."""
+    runs = [
+        ssdlab.run(
+            "greedy-8ch",
+            set={**proofs.TOY, "gc.victim": victim, "gc.trigger.soft": soft, "gc.window": window},
+            progress=False,
+        )
+        for victim, soft, window in itertools.product(*SPACE.values())
+    ]
+    points = [dict(zip(SPACE, at, strict=True)) for at in itertools.product(*SPACE.values())]
+    shares = literal_shares(points, [run.waf.total for run in runs])
+    return sorted(shares, key=lambda key: -shares[key])
+
+
+def test_a_sweep_and_a_search_name_what_decides_over_the_full_grid(grid: list[str]) -> None:
+    assert grid == ["gc.victim", "gc.trigger.soft", "gc.window"]
+    how: dict[str, Any] = {"set": proofs.TOY, "progress": False, "html": False}
+    swept = ssdlab.sweep("greedy-8ch", vary=SPACE, **how)
+    [text, *_] = swept.decided
+    assert text.startswith("gc.victim ")
+    assert ", gc.trigger.soft " in text
+    assert "gc.window" not in text, "it decides nothing"
+    assert f"what decides: {text}"[:60] in swept.summary()
+    of_chosen = []
+    for seed in range(4):
+        done = ssdlab.search(
+            "greedy-8ch", space=SPACE, minimize="waf", trials=80, sampler_seed=seed, **how
+        )
+        assert [one.key for one in done.effects[0]] == grid[:2], "random points agree"
+        assert all(one.low <= one.share <= one.high for one in done.effects[0])
+        assert len(done.drawn) == 24, "three of ten rounds"
+        chosen = [one for one in done.trials if not one.drawn]
+        values = [one.values[0] for one in chosen if one.values]
+        of_chosen.append([one.key for one in effects([one.point for one in chosen], values)])
+    assert any(one != grid[:2] for one in of_chosen), "where TPE has looked is no measure"
+
+
+def test_shares_are_those_of_the_variance() -> None:
+    points: list[Point] = [
+        {"a": a, "b": b, "c": c} for a, b, c in itertools.product("uvw", range(8), (1, 2))
+    ]
+    stream = random.Random(5)
+    weight = {"u": 0.0, "v": 1.0, "w": 3.0}
+    values = [
+        -weight[str(one["a"])] - 0.3 * (float(str(one["b"])) // 2) + stream.gauss(0, 0.05)
+        for one in points
+    ]
+    wanted = literal_shares(points, values)
+    found = {one.key: one for one in effects(points, values)}
+    assert [*found] == ["a", "b"]
+    for key, one in found.items():
+        assert one.share == pytest.approx(wanted[key], abs=0.01)
+        assert one.low < wanted[key] < one.high
+
+
+def test_a_key_that_only_some_points_have_decides_among_these() -> None:
+    points: list[dict[str, Value]] = [
+        {"policy": word, "other": i % 3} for word in ("x", "y") for i in range(24)
+    ]
+    for i, one in enumerate(points):
+        if one["policy"] == "x":
+            one["depth"] = 1 + i % 2
+    stream = random.Random(7)
+    values = [
+        2.0 + (one["policy"] == "y") + 0.5 * (one.get("depth") == 2) + stream.gauss(0, 0.01)
+        for one in points
+    ]
+    assert [one.key for one in effects(points, values)] == ["policy", "depth"]
+
+
+def test_noise_is_seldom_told_to_be_a_key() -> None:
+    stream = random.Random(3)
+    told = 0
+    for _ in range(200):
+        points: list[Point] = [
+            {"a": stream.choice("xyz"), "b": stream.randrange(9), "c": stream.random()}
+            for _ in range(24)
+        ]
+        told += bool(effects(points, [stream.random() for _ in points]))
+    assert told <= 20, "5 % are expected"
+    assert effects([{"a": 1}] * 3, [1.0, 2.0, 3.0]) == []
+    assert effects([{"a": i % 2} for i in range(20)], [1.0] * 20) == []
+
+
+@pytest.mark.parametrize("key", ["run.seed", "workload.seed"])
+def test_seeds_are_never_ranked(key: str) -> None:
+    vary = {key: [1, 2, 3], "gc.trigger.soft": [1, 4, 8]}
+    done = ssdlab.sweep("greedy-8ch", set=proofs.TOY, vary=vary, progress=False, html=False)
+    text = done.summary()
+    assert f"{key} varies, so nothing is ranked: no seed is better than another." in text
+    assert "--seeds 3" in " ".join(text.split())
+    assert "lowest" not in text
+    assert "what decides" not in text
+    assert [line.split()[0] for line in text.splitlines() if line.startswith("seed=")] == [
+        *(f"seed={seed}" for seed in (1, 1, 1, 2, 2, 2, 3, 3, 3))
+    ]
