@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from functools import cache
 from typing import Any
 
 from .inputs import REPORT, Findings, Report
@@ -56,6 +57,7 @@ def ratio(part: float, whole: float) -> float | None:
     return part / whole if whole else None
 
 
+@cache
 def t_95(freedom: int) -> float:
     """Return the 97.5 % point of Student's distribution, by bisection of its integral."""
     if freedom > 20_000:

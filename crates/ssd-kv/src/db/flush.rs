@@ -9,6 +9,7 @@ use crate::memtable::{Cursor, MemTable};
 use crate::options::Options;
 use crate::policy::Policy;
 use crate::table::{TableOptions, TableWriter, Tables};
+use crate::version::pick::Picked;
 use crate::version::set::VersionSet;
 use crate::version::{Version, overlapping, total_size};
 use crate::vfs::Files;
@@ -107,7 +108,8 @@ impl Db {
         let advanced = flush.advance(&mut *self.policy, &self.tables, &mut self.stats)?;
         let Some(mut file) = advanced else { return Ok(()) };
         assert_eq!(file.level, 0, "a memtable is newer than every table");
-        file.level = level_for(&self.set, &file, self.options.max_file_size);
+        let compacted = self.compaction.as_ref().map(|compaction| &compaction.picked);
+        file.level = level_for(&self.set, &file, compacted, self.options.max_file_size);
         self.stats.wrote(file.level, file.size);
         assert!(self.log_number > self.set.log_number, "the full memtable has a log of its own");
         // All older logs are in tables now.
@@ -127,19 +129,29 @@ impl Db {
 }
 
 /// The level of a new table: the deepest one down to which it overlaps nothing, which saves compactions of
-/// levels 0 and 1, but not so deep that its space is hard to reclaim.
-fn level_for(set: &VersionSet, file: &NewFile, max_file_size: u64) -> usize {
+/// levels 0 and 1, but not so deep that its space is hard to reclaim. A compaction under way may make tables of all
+/// the keys between those that it merges: LevelDB looks at the tables that there are, which may leave gaps.
+fn level_for(
+    set: &VersionSet,
+    file: &NewFile,
+    compacted: Option<&Picked>,
+    max_file_size: u64,
+) -> usize {
     let version: &Version = &set.current;
     let (smallest, largest) = (key::user(&file.smallest), key::user(&file.largest));
     assert!(smallest <= largest, "a range of a table, from its first to its last key");
     if version.overlaps(0, smallest, largest) {
         return 0;
     }
+    let comes = |level: usize| {
+        compacted.is_some_and(|picked| picked.level + 1 == level && picked.spans(smallest, largest))
+    };
     let mut level = 0;
     while level < LOWEST {
-        let after = overlapping(version, level + 2, Some(smallest), Some(largest));
-        if version.overlaps(level + 1, smallest, largest) || total_size(&after) > 10 * max_file_size
-        {
+        let next = level + 1;
+        let after = overlapping(version, next + 1, Some(smallest), Some(largest));
+        let meets = version.overlaps(next, smallest, largest) || comes(next);
+        if meets || total_size(&after) > 10 * max_file_size {
             break;
         }
         level += 1;

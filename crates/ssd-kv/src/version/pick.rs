@@ -76,6 +76,13 @@ impl Picked {
         assert_eq!(left_out, 0, "a grandparent is left out");
     }
 
+    /// Whether user keys between those of the inputs are in the range from `smallest` to `largest`.
+    pub(crate) fn spans(&self, smallest: &[u8], largest: &[u8]) -> bool {
+        debug_assert!(smallest <= largest, "a range of a table, from its first to its last key");
+        let (first, last) = range(self.inputs.iter().flatten());
+        key::user(&first) <= largest && key::user(&last) >= smallest
+    }
+
     /// Whether the compaction has one input that can move to the next level unchanged. It cannot if it
     /// overlaps so much of the level after next that compacting it from there would be very expensive.
     pub(crate) fn is_trivial_move(&self, max_file_size: u64) -> bool {

@@ -4,6 +4,7 @@ mod bad_input;
 mod bench;
 #[path = "../../../cases.rs"]
 mod cases;
+mod choices;
 mod damage;
 mod faults;
 mod foreign;
