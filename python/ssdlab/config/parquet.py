@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 
 from ssdlab.errors import ConfigError, OutputError, WorkloadError
+from ssdlab.versions import install
 
 MAGIC = b"PAR1"
 """The first bytes of such a file."""
@@ -55,7 +56,7 @@ def _write(path: Path, table: Path) -> None:
     try:
         from pyarrow import ArrowException, CompressedOutputStream, csv, parquet, types
     except ImportError:
-        message = f"{path}: reading Parquet needs pyarrow: pip install 'ssdlab[parquet]'"
+        message = f"{path}: reading Parquet needs pyarrow: {install('pyarrow')}"
         raise ConfigError([message]) from None
     try:
         file = parquet.ParquetFile(path)

@@ -162,7 +162,7 @@ class Plan:
         return (before, measured) if before + measured <= most else (1, max(0, most - 1))
 
     def interval(self, loops: int) -> str:
-        """Sample period of a timed run of so many loops, whose series has `SAMPLES` rows at most."""
+        """Sample period of a timed run: `SAMPLES` rows at most for so many loops."""
         span_ns = loops * self.info.duration_ns * self.drive["workload.time_scale"]
         return f"{max(self.drive['metrics.interval_ns'], math.ceil(span_ns / SAMPLES))} ns"
 
