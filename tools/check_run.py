@@ -5,9 +5,9 @@
     python tools/check_run.py --coverage
 
 Reads `report.json`, `requests.csv.zst`, `ops.csv.zst` and, where there are any, the other logs,
-`series.csv`, `distributions.csv`, `report.html` and `export/`. Of a comparison, sweep or search it
-recomputes rows, means, intervals and ratios from the reports or lines of its runs. `--coverage`
-prints for every field of the report what recomputes it, or why no log determines it.
+`series.csv`, `distributions.csv`, `report.html` and `export/`. Of a comparison, sweep, search or
+fleet it recomputes rows, means, intervals and ratios from the reports or lines of its runs.
+`--coverage` prints for every field of the report what recomputes it, or why no log determines it.
 Shares no code with the simulator. Prints one line for each violation,
 `RULE file:line: expected ..., found ...` (a path of keys instead of the line for report.json).
 Exit code 0 clean, 1 violations, 2 unreadable input.

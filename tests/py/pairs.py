@@ -29,11 +29,27 @@ SUPERBLOCK: Settings = {
     "device.over_provisioning": 1.2,
 }
 RAID: Settings = {"device.planes_per_chip": 1, "raid.group": 4, "alloc.pool": "plane"}
+REDIRECT: Settings = {
+    **RAID,
+    **SERIAL,
+    "raid.group": 2,
+    "raid.redirect": "deferred-gc",
+    "gc.blocking": "plane",
+}
+SAVED: Settings = {"power.buffer": "protected", "host.write_buffer_pages": 24}
 FEATURES: dict[str, tuple[Settings, ...]] = {
     "cuts": (
         {"power.cut": {"every": "40 ms"}},
         {"power.cut": {"random": "40 ms"}, "power.checkpoint": "512 KiB"},
         {"power.cut": {"at": ["30 ms", "31 ms", "33 ms", "150 ms"]}},
+    ),
+    "saved": (
+        {"power.cut": {"random": "40 ms"}, **SAVED},
+        {"power.cut": {"every": "60 ms"}, **SAVED, "power.checkpoint": "512 KiB"},
+    ),
+    "redirected": (
+        {**REDIRECT, "raid.redirect": {"policy": "deferred-gc", "foreign": 0.02}},
+        {**REDIRECT, "raid.fail": {"chip": 1, "at": "20 ms"}, "raid.spares": 1},
     ),
     "separation": tuple(
         {"alloc.separation": policy, "device.blocks_per_plane": 64, "device.over_provisioning": 1.0}
@@ -98,6 +114,11 @@ FEATURES: dict[str, tuple[Settings, ...]] = {
     "multi-plane": (
         {"timing.multi_plane": True, "alloc.placement": "round-robin", "alloc.pool": "chip"},
     ),
+    "orders": (
+        {"sched.order": "gc-first", "gc.window": 2},
+        {"sched.order": "read-first", "run.data": "digest"},
+        {"sched.order": "fifo", "alloc.placement": "least-busy"},
+    ),
     "blocking": (
         {"gc.blocking": {"scope": "device", "granularity": "step"}},
         {"gc.blocking": {"scope": "plane", "granularity": "job"}},
@@ -107,6 +128,7 @@ FEATURES: dict[str, tuple[Settings, ...]] = {
         {"gc.victim": {"policy": "d-choices", "d": 3}, "gc.concurrency": "half"},
         {"gc.trigger": {"policy": "on-demand", "soft": 5, "idle": True}},
         {"gc.amount": "all-candidates", "alloc.pool": "channel"},
+        {"gc.concurrency": {"policy": "adaptive", "theta1": 0.9, "theta2": 0.99}},
     ),
     "serial": (SERIAL, {**SERIAL, "timing.busy_unit": "plane"}),
     "skew": ({"workload.kind": "hot-cold"}, {"workload.kind": "zipf", "host.queue_depth": 4}),

@@ -25,6 +25,9 @@ RUN = {
     "wear.static_threshold": 1,
     "workload.warmup_requests": 300,
     "metrics.interval": "30 ms",
+    "timing.multi_plane": True,
+    "alloc.placement": "round-robin",
+    "alloc.pool": "chip",
 }
 
 

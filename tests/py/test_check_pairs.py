@@ -1,4 +1,7 @@
-"""The external checker on random configurations with two or three features on at a time."""
+"""The external checker on random configurations with two or three features on at a time.
+
+It checks report, logs, page and one form of export.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ import pytest
 import ssdlab
 from checking import LOGGED, findings_in
 from pairs import drawn, run_case
+from ssdlab.export import FORMATS, export_run
 
 CASES = 24
 SLOW_CASES = 1000
@@ -18,6 +22,7 @@ SLOW_CASES = 1000
 def checked_case(seed: int, folder: Path) -> None:
     names, settings = drawn(seed)
     if run_case(settings, folder / "a"):
+        export_run(folder / "a", [*FORMATS][seed % len(FORMATS)])
         findings, text = findings_in(folder / "a")
         assert not findings.counts, f"{names}: {settings}\n{text}"
 

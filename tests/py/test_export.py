@@ -207,6 +207,16 @@ def test_parquet_holds_the_same(folder: Path, tmp_path: Path) -> None:
             assert told == [row[column] for row in rows], column
 
 
+def test_a_run_without_a_request_has_tables_without_a_row(tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    none = {"workload.requests": 1, "workload.trim": 1, "workload.read": 0}
+    ssdlab.run(set={**LOGGED, **none}, out=tmp_path / "r", progress=False)
+    export_run(tmp_path / "r", "parquet", out=tmp_path)
+    table = parquet.read_table(tmp_path / "ops.parquet")
+    assert table.num_rows == 0
+    assert [str(table.schema.field(name).type) for name in ("op", "lpn")] == ["string", "int64"]
+
+
 def test_parquet_holds_logs_of_copies_and_power_cuts(tmp_path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
     logs = {"metrics.op_log": True, "metrics.request_log": True, "metrics.interval": "1 ms"}

@@ -5,6 +5,7 @@ import json
 import os
 import random
 import re
+import shutil
 import signal
 import statistics
 import subprocess
@@ -17,6 +18,7 @@ import numpy as np
 import pytest
 
 import ssdlab
+from checking import findings_in
 from ssdlab.fleets import answer, findings, published, stand_ins, volumes
 from ssdlab.fleets.fleet import MEASURED, UNSTEADY, Fleet
 from ssdlab.fleets.fleet_runs import _drives, run_fleet
@@ -99,6 +101,16 @@ def test_every_volume_is_told(done: Fleet, trace: Path) -> None:
     why = done.failures[f"volume {TINY}"]
     assert f"volume {TINY} touches 16 pages" in why, why
     assert not done.completed
+
+
+def test_rows_and_counts_are_those_of_the_runs(done: Fleet, tmp_path: Path) -> None:
+    assert done.folder is not None
+    findings, text = findings_in(done.folder)
+    assert not findings.counts, text
+    folder = Path(shutil.copytree(done.folder, tmp_path / "a"))
+    file = folder / "fleet.csv"
+    file.write_text(file.read_text().replace(f",{MEASURED},", f",{UNSTEADY},", 1))
+    assert findings_in(folder)[0].counts == {"fleet.csv": 1}
 
 
 def test_a_drive_is_as_large_as_its_volume(done: Fleet) -> None:

@@ -1,4 +1,4 @@
-"""Comparisons, sweeps and searches: rows, intervals and ratios, from the rows of single runs."""
+"""Comparisons, sweeps, searches and fleets: rows, intervals and ratios, from rows of runs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .checks import t_95
 from .inputs import Findings, Report, UnreadableError
 
 Row: TypeAlias = "dict[str, Any]"
-COMPARE, SWEEP, SEARCH = "compare.json", "sweep.json", "search.json"
+COMPARE, SWEEP, SEARCH, FLEET = "compare.json", "sweep.json", "search.json", "fleet.json"
 KEYS = {
     "completed": "completed",
     "requests": "requests.completed",
@@ -109,6 +109,7 @@ class Several:
             (COMPARE, self._compare),
             (SWEEP, self._sweep),
             (SEARCH, self._search),
+            (FLEET, self._fleet),
         ):
             if (self.folder / name).exists():
                 check(self._json(name))
@@ -203,6 +204,40 @@ class Several:
         self._hold(f"{SWEEP}:ended", len(rows), values["ended"])
         for number, row in enumerate(rows):
             self._consistent(f"sweep.csv:{number + 2}", row)
+
+    def _fleet(self, values: Row) -> None:
+        """fleet.csv and the counts, from the volumes and the lines of the runs."""
+        lines = (self.folder / "outcomes.jsonl").read_text(encoding="utf-8").splitlines()
+        ended = {one["point"]: one for one in map(json.loads, lines)}
+        names, drives, rows = values["fleet"]["columns"], values["drives"], []
+        for at, volume in enumerate(values["volumes"]):
+            for place, drive in enumerate(drives):
+                one = ended.get(at * len(drives) + place, {})
+                more = one.get("more", {})
+                if volume["reason"]:
+                    group, reason = volume["reason"], volume["reason"]
+                elif not one:
+                    group, reason = "not run", None
+                elif one.get("error"):
+                    group, reason = "failed", one["error"]
+                elif more["steady"]:
+                    group, reason = "measured", None
+                else:
+                    group, reason = "not steady", more["why_not_steady"]
+                numbers = one.get("values") or [None] * len(names)
+                row = {"volume": volume["volume"], "drive": drive, "group": group}
+                row |= {"reason": reason, **volume["statistics"], **more}
+                rows.append(row | dict(zip(names, numbers, strict=True)))
+        self._table("fleet.csv", rows)
+        for number, row in enumerate(rows, 2):
+            self._consistent(f"fleet.csv:{number}", row)
+            if row["waf"]:
+                least = row["gc_share"] <= 1 - 1 / row["waf"] + CLOSE
+                self._hold(f"fleet.csv:{number}: copies are part of what is written", True, least)
+        failed = sum(row["group"] == "failed" for row in rows)
+        planned = sum(not volume["reason"] for volume in values["volumes"]) * len(drives)
+        counts = {"runs": planned, "ended": len(ended), "failed": failed}
+        self._hold(FLEET, counts | {"completed": planned == len(ended) and not failed}, values)
 
     def _consistent(self, place: str, row: Row) -> None:
         """Check the columns of a row that follow from one another."""

@@ -214,13 +214,17 @@ class Exports:
                 below = end
 
     def _perfetto(self, values: dict[str, Any]) -> None:
-        """Operations, requests and counters, event by event."""
+        """Operations, transfers, requests and counters, event by event."""
         events = values["traceEvents"]
         device = self.report.get("config.device")
         planes = device["channels"] * device["chips_per_channel"] * device["planes_per_chip"]
         first = 3 + 2 * device["channels"]
         slices = [e for e in events if e["ph"] == "X" and first <= e["tid"] < first + planes]
         self._matches("operations", self._operations(device, first), slices)
+        buses = range(3 + device["channels"], first)
+        transfers = [e for e in events if e["ph"] == "X" and e["tid"] in buses]
+        transfers.sort(key=lambda event: (event["tid"], event["ts"]))
+        self._matches("transfers", self._transfers(buses[0]), transfers)
         for phase, at in (("b", "arrival"), ("e", "completion")):
             found = [e for e in events if e["ph"] == phase]
             self._matches(f"requests {phase}", self._requests(at), found)
@@ -250,6 +254,19 @@ class Exports:
                 "ts": int(v["start"]) / 1000,
                 "dur": (int(v["end"]) - int(v["start"])) / 1000,
                 "args": {key: int(v[key]) for key in keys if v[key]},
+            }
+
+    def _transfers(self, first: int) -> Iterator[dict[str, Any]]:
+        """Yield those of each bus in order; the planes of one operation share theirs."""
+        head, *rows = lines_of(self.folder, "ops") or [[]]
+        places = [head.index(name) for name in ("channel", "bus_start", "bus_end")]
+        found = {tuple(int(row[at]) for at in places) for row in rows if row[places[1]]}
+        for channel, start, end in sorted(found):
+            yield {
+                "pid": 3 + channel,
+                "tid": first + channel,
+                "ts": start / 1000,
+                "dur": (end - start) / 1000,
             }
 
     def _requests(self, at: str) -> Iterator[dict[str, Any]]:
