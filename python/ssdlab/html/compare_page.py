@@ -35,6 +35,7 @@ from ssdlab.html.repeated import (
 from ssdlab.results.comparison import Comparison, run_folder
 from ssdlab.results.intervals import UNDECIDED, order
 from ssdlab.results.report import Report
+from ssdlab.results.text import once
 
 COLUMNS = {one.name: one.short for one in form.columns() if one.paged}
 """Columns of compare.json that are shown, and how they are called."""
@@ -97,7 +98,9 @@ def _first(done: Comparison) -> str:
     """What a reader has to know before any number."""
     sentence = done.reserve_sentence()
     texts = [sentence] if sentence else []
-    texts += [f"{label} could not finish: {reason}" for label, reason in done.failures.items()]
+    texts += [
+        f"{label} could not finish: {reason}" for label, reason in once(done.failures).items()
+    ]
     if done.interrupted:
         texts.append("Interrupted: runs are missing or incomplete.")
     if done.not_run:
