@@ -16,7 +16,7 @@ from ssdlab.html.compare_page import numbers_table
 from ssdlab.html.page import Section, document, figures
 from ssdlab.html.plot import Drawable, Figure, Missing
 from ssdlab.html.png import png
-from ssdlab.html.points_plots import groups, heat, over_key
+from ssdlab.html.points_plots import bars, groups, heat, over_key
 from ssdlab.html.run_page import run_figures
 from ssdlab.html.search_page import points_table as tried_table
 from ssdlab.html.search_plots import history
@@ -155,8 +155,10 @@ def of_report(report: Report, names: tuple[str, ...]) -> Drawing:
 
 
 def of_points(points: Points, metric: str, x: str | None, y: str | None) -> Drawing:
-    """A column over a key, or over two."""
+    """A column over a key, or over two; where no key has numbers, a bar for each point."""
     column = _metric(points, metric)
+    if not points.numeric and x is None and y is None:
+        return _of([bars(points, column)])
     if not points.numeric:
         names = ", ".join(key.name for key in points.keys) or "no key"
         message = f"plot: no key with several numbers was varied ({names} varied); nothing for x"

@@ -240,8 +240,8 @@ class Sweep(Table):
     def plot(self, metric: str = "waf", x: str | None = None, y: str | None = None) -> Drawing:
         """Draw a column of `rows` over the key `x`; with `y` a heat map of both.
 
-        Default of `x`: the first key with numbers. The result shows itself in notebooks and has
-        `save(path)`. Raises `ConfigError`.
+        Default of `x`: the first key with numbers; if none has numbers, each point gets a bar. The
+        result shows itself in notebooks and has `save(path)`. Raises `ConfigError`.
         """
         return drawer().of_points(self.points, metric, x, y)
 
