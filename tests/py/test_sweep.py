@@ -28,7 +28,7 @@ from running import COMMAND, HANG_S, SMALL, SMALL_TOML, refused, ssdlab_command,
 from ssdlab.config.quantity import quantity
 from ssdlab.config.space import Space, drawn, grid
 from ssdlab.config.vary import Range, has_range, range_of, values_of
-from ssdlab.html.plot import Heat, Plot, Stacked
+from ssdlab.html.plot import Heat, Plot
 from ssdlab.html.points_plots import groups, heat, metric_figures, over_key, pareto
 from ssdlab.html.svg import drawn as drawn_svg
 from ssdlab.html.sweep_page import sweep_page
@@ -718,37 +718,6 @@ def test_reports_and_comparisons_plot_themselves(tmp_path: Path) -> None:
 def test_wrong_arguments_get_a_sentence(done: Sweep, arguments: Any, why: str) -> None:  # noqa: ANN401
     with pytest.raises(ssdlab.ConfigError, match=re.escape(why)):
         done.plot(*arguments)
-
-
-def test_where_no_key_has_numbers_each_point_gets_a_bar() -> None:
-    vary = {"gc.victim": ["greedy", "fifo", "random"]}
-    found = swept(vary=vary)
-    with pytest.raises(ssdlab.ConfigError, match="no key with several numbers"):
-        found.plot("waf", "gc.victim")
-    how: dict[str, Any] = {"set": FEW, "progress": False}
-    repeated = ssdlab.compare("greedy-8ch", vary=vary, seeds=3, **how)
-    several = ssdlab.compare(["greedy-8ch", "greedy-8ch"], vary=vary, **how)
-    for done in (found, repeated, several):
-        [plot] = done.plot("waf").plots
-        assert isinstance(plot, Stacked)
-        assert tuple(label for label, _ in plot.rows) == done.points.labels
-        values = [done.points.summary(i, "waf") for i in range(len(plot.rows))]
-        assert [parts for _, parts in plot.rows] == [(one.mean,) for one in values if one]
-        text = done.plot("waf")._repr_svg_() or ""
-        assert text.count('class="bar mark') == len(plot.rows)
-        assert "(100 %)" not in text
-        for one in values:
-            assert one
-            assert f">{one.mean:.3f}</text>" in text
-    intervals = repeated.plot("waf").plots[0].intervals
-    assert [one is not None for one in intervals] == [
-        s.high > s.low for i in range(3) if (s := repeated.points.summary(i, "waf"))
-    ]
-    assert "95 % confidence intervals" in repeated.plot("waf").plots[0].caption
-    assert repeated.plot("write_mean_ns").plots[0].quantity == "duration"
-    assert "A plot needs a key with several numbers" in sweep_page(found)
-    with pytest.raises(ssdlab.ConfigError, match="names: no wave"):
-        ssdlab.run("greedy-8ch", set=FEW, progress=False).plot("wave")
 
 
 def test_an_empty_space_has_one_point() -> None:

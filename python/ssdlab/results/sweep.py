@@ -14,7 +14,7 @@ from ssdlab.config.space import Space
 from ssdlab.display.form import columns
 from ssdlab.display.numbers import Value, shown
 from ssdlab.results import warned
-from ssdlab.results.answer import TITLES, of_points
+from ssdlab.results.answer import TITLES, of_points, of_seeds
 from ssdlab.results.drawing import Drawing, drawer
 from ssdlab.results.drive_errors import drive_of
 from ssdlab.results.effects import effects_of, told
@@ -315,12 +315,7 @@ class Sweep(Table):
         Seeds are repetitions, of which none is better: where they vary, it says how to repeat.
         """
         if self.seed_keys:
-            key = self.seed_keys[0]
-            count = self._different(key)
-            return (
-                f"{key} varies, so nothing is ranked: no seed is better than another. Repeat every"
-                f" point with {count} seeds instead (--seeds {count}, or seeds={count} in Python)."
-            )
+            return of_seeds(self.seed_keys[0], self._different(self.seed_keys[0]))
         return " ".join(of_points(self.points))
 
     @property
