@@ -173,6 +173,9 @@ def test_a_full_disk_costs_no_run_that_is_done(
     assert set(done.failures) == {"fifo", "random"}
     assert all("No space left on device" in why for why in done.failures.values())
     assert all(f"{out / 'fifo'}" in why for why in done.failures.values())
+    assert done.summary().count("No space left on device") == 1, "one disk, one error"
+    assert "fifo; random could not finish: " in done.summary()
+    assert comparison_page(done).count("No space left on device") == 1
     assert report_of(out / "greedy")["completed"]
     assert (out / "fifo/report.json").exists() == (name == "report.html")
     assert not (out / "fifo" / name).exists()

@@ -720,15 +720,6 @@ def test_wrong_arguments_get_a_sentence(done: Sweep, arguments: Any, why: str) -
         done.plot(*arguments)
 
 
-def test_without_numbers_there_is_nothing_to_plot() -> None:
-    found = swept(vary={"gc.victim": ["greedy", "fifo"]})
-    with pytest.raises(ssdlab.ConfigError, match="no key with several numbers"):
-        found.plot()
-    assert "A plot needs a key with several numbers" in sweep_page(found)
-    with pytest.raises(ssdlab.ConfigError, match="names: no wave"):
-        ssdlab.run("greedy-8ch", set=FEW, progress=False).plot("wave")
-
-
 def test_an_empty_space_has_one_point() -> None:
     assert len(Space({}, drawn=False)) == 1
     assert os.fspath(Path(CSV)) == CSV

@@ -13,6 +13,7 @@ from ssdlab.cli.terminal import Form, put_result, say
 from ssdlab.errors import ClusterError, ConfigError, InternalError, OutputError, RunError
 from ssdlab.results.comparison import Comparison
 from ssdlab.results.spare_plan import SparePlan
+from ssdlab.results.text import once
 from ssdlab.results.trial import Trial
 
 UNFINISHED, BAD_INPUT, INTERRUPTED = 1, 2, 130
@@ -28,7 +29,12 @@ def end(folder: Path, failures: Mapping[str, str], interrupted: bool, quiet: boo
     if interrupted:
         say(f"{KEPT}; run the same command again to resume")
         raise typer.Exit(INTERRUPTED)
-    for title, reason in failures.items():
+    _say_failures(failures)
+
+
+def _say_failures(failures: Mapping[str, str]) -> None:
+    """Print each reason once; exit with an error if there is one."""
+    for title, reason in once(failures).items():
         say(f"error: {title}: {reason}")
     if failures:
         raise typer.Exit(UNFINISHED)
@@ -64,11 +70,7 @@ def end_comparison(
     if done.interrupted:
         say(KEPT)
         raise typer.Exit(INTERRUPTED)
-    failures = {**done.failures, **unstored}
-    for label, reason in failures.items():
-        say(f"error: {label}: {reason}")
-    if failures:
-        raise typer.Exit(UNFINISHED)
+    _say_failures({**done.failures, **unstored})
 
 
 def results_in(folder: Path, wanted: Path) -> str:

@@ -242,7 +242,7 @@ class Source:
         sets = [(key, set_text(value)) for key, value in (set or {}).items()]
         names = {**(names or {})}
         if trace is not None:
-            sets.append(("workload.trace", set_text(Path(trace))))
+            sets.append(("workload.trace", _quoted(str(trace))))
             names["workload.trace"] = "trace"
         if seed is not None:
             sets.append(("run.seed", str(seed)))

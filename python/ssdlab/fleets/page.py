@@ -53,7 +53,7 @@ def fleet_page(done: Fleet) -> str:
     first = done.first_lines()
     sections = [
         Section(
-            "answer", "Answer", paragraph(text_of(done)) + (warnings_box(first) if first else "")
+            "answer", "Answer", (warnings_box(first) if first else "") + paragraph(text_of(done))
         ),
         Section("distributions", "Distributions", figures(distributions(done))),
         Section("scatter", "Volume by volume", figures(scatters(done))),

@@ -10,7 +10,7 @@ from itertools import islice
 from typing import TypeAlias
 
 from ssdlab.display import form
-from ssdlab.display.numbers import ratio
+from ssdlab.display.numbers import ratio, size
 from ssdlab.html.answer import answer_html
 from ssdlab.html.compare_plots import run_figures
 from ssdlab.html.metric_plots import metric_plots
@@ -19,10 +19,11 @@ from ssdlab.html.page import (
     document,
     figures,
     flattened,
+    invalidating,
     loss_banner,
+    notes,
     number,
     table,
-    warning_boxes,
     warnings_box,
 )
 from ssdlab.html.repeated import (
@@ -35,7 +36,9 @@ from ssdlab.html.repeated import (
 from ssdlab.results.comparison import Comparison, run_folder
 from ssdlab.results.intervals import UNDECIDED, order
 from ssdlab.results.report import Report
+from ssdlab.results.text import once
 
+TIME = "simulated_ns"
 COLUMNS = {one.name: one.short for one in form.columns() if one.paged}
 """Columns of compare.json that are shown, and how they are called."""
 RATIOS = [one.name for one in form.columns() if one.paged and one.unit != "percent"]
@@ -53,14 +56,14 @@ def comparison_page(done: Comparison, baseline: str | None = None) -> str:
     places = {run: i for i, run in enumerate(runs)}
     labels = list(done.repetitions or done.reports)
     base = labels.index(baseline) if baseline in labels else 0
-    columns = [key for key in COLUMNS if any(row[key] is not None for row in done.rows)]
-    told = answer_html(done)
+    columns = _columns(done)
+    told = _first(done) + invalidating(done.warning_groups()) + answer_html(done)
     sections = [
         *([Section("answer", "Answer", told)] if told else []),
-        Section("numbers", "Numbers", _first(done) + _values(done, columns, places)),
+        Section("numbers", "Numbers", _values(done, columns, places)),
         Section("ratios", "Ratios to a baseline", _ratios(done, columns, base)),
         Section("plots", "Plots", figures(run_figures(done))),
-        Section("warnings", "Warnings", warning_boxes(done.warning_groups()) or warnings_box([])),
+        Section("warnings", "Notes", notes(done.warning_groups()) or warnings_box([])),
         Section("config", "Configurations", _configs(done)),
         Section("provenance", "Provenance", _provenance(done, places)),
     ]
@@ -79,8 +82,29 @@ def comparison_page(done: Comparison, baseline: str | None = None) -> str:
     more = f" · the tables contain {len(labels)} of them, compare.csv all" if left else ""
     lost = loss_banner(report.loss for _, report in everything.runs)
     drive = "".join(f'<p class="lead">{escape(one)}</p>' for one in everything.drives)
-    lead = f'{lost}<p class="lead">{count} {what}{each}{names}{state}{more}</p>{drive}'
+    lead = f'{lost}<p class="lead">{count} {what}{each}{names}{state}{more}</p>{_work(done)}{drive}'
     return document(f"{first}, compared", lead, sections)
+
+
+def _columns(done: Comparison) -> list[str]:
+    """Those that some run has a number in; the simulated time only if it tells runs apart."""
+    found = [key for key in COLUMNS if any(row[key] is not None for row in done.rows)]
+    alike = len({row[TIME] for row in done.rows}) == 1
+    return [key for key in found if key != TIME or not alike]
+
+
+def _work(done: Comparison) -> str:
+    """What the runs have executed, and on what: of the first run, if all have the same."""
+    told: dict[str, None] = {}
+    for _, report in done.runs:
+        workload, device = report.json["config"]["workload"], report.json["config"]["device"]
+        name = str(workload["trace"] or workload["kind"]).rpartition("/")[2]
+        chips = device["channels"] * device["chips_per_channel"]
+        told[
+            f"{name}, {report.requests.submitted:,} requests, on {chips} chips,"
+            f" {size(device['user_pages'] * device['page_bytes'])} for the user"
+        ] = None
+    return f'<p class="lead">{escape(next(iter(told)))}</p>' if len(told) == 1 else ""
 
 
 def _listed(done: Comparison, baseline: str | None) -> Comparison:
@@ -97,7 +121,9 @@ def _first(done: Comparison) -> str:
     """What a reader has to know before any number."""
     sentence = done.reserve_sentence()
     texts = [sentence] if sentence else []
-    texts += [f"{label} could not finish: {reason}" for label, reason in done.failures.items()]
+    texts += [
+        f"{label} could not finish: {reason}" for label, reason in once(done.failures).items()
+    ]
     if done.interrupted:
         texts.append("Interrupted: runs are missing or incomplete.")
     if done.not_run:
@@ -112,7 +138,7 @@ Places: TypeAlias = "dict[tuple[str, int], int]"
 def numbers_table(done: Comparison) -> str:
     """The numbers of all runs, or their means over the seeds."""
     listed = _listed(done, None)
-    columns = [key for key in COLUMNS if any(row[key] is not None for row in listed.rows)]
+    columns = _columns(listed)
     runs = [(label, report.provenance.seed) for label, report in listed.runs]
     return _values(listed, columns, {run: i for i, run in enumerate(runs)})
 

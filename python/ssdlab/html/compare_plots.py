@@ -56,7 +56,7 @@ def run_figures(done: Comparison) -> list[Figure]:
         for one in found
     ]
     over_time = [_over_time(done, *kind) for kind in _KINDS]
-    return [*_by_seed(done), *found, *over_time, *_recorded(done)]
+    return [*found, *_by_seed(done), *over_time, *_recorded(done)]
 
 
 def _recorded(done: Comparison) -> list[Figure]:

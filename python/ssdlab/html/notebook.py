@@ -16,7 +16,7 @@ from ssdlab.html.compare_page import numbers_table
 from ssdlab.html.page import Section, document, figures
 from ssdlab.html.plot import Drawable, Figure, Missing
 from ssdlab.html.png import png
-from ssdlab.html.points_plots import groups, heat, over_key
+from ssdlab.html.points_plots import bars, groups, heat, over_key
 from ssdlab.html.run_page import run_figures
 from ssdlab.html.search_page import points_table as tried_table
 from ssdlab.html.search_plots import history
@@ -29,6 +29,7 @@ from ssdlab.results.points import Key, Points
 from ssdlab.results.report import Report
 from ssdlab.results.search import Search
 from ssdlab.results.sweep import Sweep
+from ssdlab.results.text import once
 
 MAIN = ("ccdf", "latency-time", "waf", "parts")
 """Plots of a run that are shown where none is asked for."""
@@ -120,7 +121,7 @@ def of_comparison(done: Comparison) -> str:
         parts.append(Drawing((picture,))._repr_html_())
     parts.append(f'<div style="overflow-x:auto">{numbers_table(done)}</div>')
     parts += [f"<p>{escape(one)}</p>" for one in done.first_lines() if one]
-    for label, why in done.failures.items():
+    for label, why in once(done.failures).items():
         parts.append(f"<p><b>{escape(label)} could not finish</b>: {escape(why)}</p>")
     return "".join([*parts, warned.cell(done.warning_groups())])
 
@@ -154,8 +155,10 @@ def of_report(report: Report, names: tuple[str, ...]) -> Drawing:
 
 
 def of_points(points: Points, metric: str, x: str | None, y: str | None) -> Drawing:
-    """A column over a key, or over two."""
+    """A column over a key, or over two; where no key has numbers, a bar for each point."""
     column = _metric(points, metric)
+    if not points.numeric and x is None and y is None:
+        return _of([bars(points, column)])
     if not points.numeric:
         names = ", ".join(key.name for key in points.keys) or "no key"
         message = f"plot: no key with several numbers was varied ({names} varied); nothing for x"

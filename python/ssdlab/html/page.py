@@ -253,6 +253,16 @@ def warning_boxes(groups: Iterable[tuple[str, str, Sequence[str]]]) -> str:
     )
 
 
+def invalidating(groups: Iterable[tuple[str, str, Sequence[str]]]) -> str:
+    """The warnings that invalidate numbers, for the top of a page."""
+    return warning_boxes(one for one in groups if one[0] != "notes")
+
+
+def notes(groups: Iterable[tuple[str, str, Sequence[str]]]) -> str:
+    """The other warnings."""
+    return "".join(warnings_box(texts) for title, _, texts in groups if title == "notes")
+
+
 def document(
     title: str, lead: str, sections: Sequence[Section], *, reload_s: int | None = None
 ) -> str:

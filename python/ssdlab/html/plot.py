@@ -8,6 +8,8 @@ from typing import Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from ssdlab.display.form import Unit as Quantity
+
 Floats: TypeAlias = "npt.NDArray[np.float64]"
 Unit: TypeAlias = Literal["ns", "count", "bytes", "share", "ratio"]
 
@@ -126,7 +128,7 @@ class Cells:
 
 @dataclass(frozen=True)
 class Stacked:
-    """Rows of bars laid end to end: the parts of a whole. Nanoseconds."""
+    """Rows of bars laid end to end: the parts of a whole. With one part, a bar for each row."""
 
     key: str
     title: str
@@ -134,6 +136,10 @@ class Stacked:
     parts: tuple[str, ...]
     rows: tuple[tuple[str, tuple[float, ...]], ...]
     """Label and parts of each row."""
+    quantity: Quantity = "duration"
+    """What the parts are measured in."""
+    intervals: tuple[tuple[float, float] | None, ...] = ()
+    """Where the interval of each row begins and ends; empty: no row has one."""
 
 
 @dataclass(frozen=True)

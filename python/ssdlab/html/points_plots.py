@@ -25,6 +25,7 @@ from ssdlab.html.plot import (
     Missing,
     Parallel,
     Plot,
+    Stacked,
     Unit,
     Upright,
 )
@@ -42,6 +43,8 @@ MOST_CELLS = 20
 MOST_PARALLEL = 300
 """Lines between parallel axes."""
 MOST_AXES = 8
+MOST_BARS = 30
+"""Points of which bars are drawn."""
 FRONT_DOTS = 800
 """Points behind a front."""
 PADDING = 0.03
@@ -86,6 +89,26 @@ def key_text(key: Key, value: Value) -> str:
 def place(*parts: str) -> str:
     """A name for a figure, as an element of a page and as a file."""
     return "-".join(re.sub(r"[^\w-]+", "-", part).strip("-") for part in parts)
+
+
+def bars(points: Points, column: Column) -> Figure:
+    """A metric at each of a few points, whatever they differ in."""
+    known = [
+        (points.labels[i], one)
+        for i in range(len(points.labels))
+        if (one := points.summary(i, column.name)) is not None
+    ]
+    title = column.title or column.short or column.name
+    key, head = place(column.name, "bars"), title[0].upper() + title[1:]
+    if not known or len(known) > MOST_BARS:
+        why = f"Bars are drawn of 1 to {MOST_BARS} points; here are {len(known)}."
+        return Missing(key, head, why)
+    repeated = any(one.high > one.low for _, one in known)
+    text = f"{head} of each configuration."
+    text += " Lines: 95 % confidence intervals over the seeds." if repeated else ""
+    ends = tuple((one.low, one.high) if one.high > one.low else None for _, one in known)
+    rows = tuple((label, (one.mean,)) for label, one in known)
+    return Stacked(key, head, text, (title,), rows, column.unit, ends)
 
 
 @dataclass(frozen=True)

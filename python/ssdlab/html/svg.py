@@ -11,7 +11,8 @@ from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
 
-from ssdlab.display.numbers import duration, on_page, percent
+from ssdlab import _core
+from ssdlab.display.numbers import on_page, percent
 from ssdlab.html.axes import grid, labels
 from ssdlab.html.cells import cells_body
 from ssdlab.html.layout import (
@@ -175,13 +176,19 @@ def _legend(entries: list[tuple[str, int]], top: float) -> Iterator[str]:
 
 def _stacked(figure: Stacked) -> tuple[float, str]:
     names = list(figure.parts)
-    top = TOP + LINE * _legend_lines(names) + 6
+    single = len(names) == 1
+    top = TOP + 6 + (0 if single else LINE * _legend_lines(names))
     labels = cut_alike([label for label, _ in figure.rows], 26)
     left = min(max(LEFT, 12 + LETTER * max(map(len, labels))), 200.0)
     totals = [sum(parts) for _, parts in figure.rows]
-    high = max(totals) or 1.0
+    intervals = figure.intervals or (None,) * len(totals)
+    high = max([*totals, *(one[1] for one in intervals if one)]) or 1.0
     room = WIDTH - RIGHT - 70 - left
-    body = list(_legend([(name, i) for i, name in enumerate(names)], TOP))
+    body = [] if single else list(_legend([(name, i) for i, name in enumerate(names)], TOP))
+
+    def shown(value: float) -> str:
+        return on_page(_core.number_text(figure.quantity, value))
+
     for i, (label, parts) in enumerate(figure.rows):
         y, at = top + ROW * i, left
         text = escape(labels[i])
@@ -189,8 +196,8 @@ def _stacked(figure: Stacked) -> tuple[float, str]:
         for tone, value in enumerate(parts):
             width = room * value / high
             if width > 0:
-                text = f"{label}, {names[tone]}: {on_page(duration(value))}"
-                if totals[i]:
+                text = f"{label}, {names[tone]}: {shown(value)}"
+                if totals[i] and not single:
                     text += f" ({percent(value / totals[i])})"
                 body.append(
                     f'<rect class="bar mark {tone_class(tone)}" data-mark="{tone}" x="{at:.1f}"'
@@ -198,7 +205,10 @@ def _stacked(figure: Stacked) -> tuple[float, str]:
                     f"<title>{escape(text)}</title></rect>"
                 )
             at += width
-        total = on_page(duration(totals[i]))
+        ends, total = intervals[i], shown(totals[i])
+        if ends:
+            low, at = (left + room * max(0.0, end) / high for end in ends)
+            body.append(f'<path class="line" d="M{low:.1f} {y + 10:g}H{at:.1f}"/>')
         body.append(f'<text class="tick" x="{at + 6:.1f}" y="{y + 15:g}">{escape(total)}</text>')
     height = top + ROW * len(figure.rows) + 6
     return height, "".join(body)

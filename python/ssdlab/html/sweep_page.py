@@ -13,9 +13,10 @@ from ssdlab.html.page import (
     Section,
     document,
     figures,
+    invalidating,
+    notes,
     number,
     table,
-    warning_boxes,
     warnings_box,
 )
 from ssdlab.html.plot import Figure
@@ -37,11 +38,13 @@ def sweep_page(done: Sweep) -> str:
     """The page of a sweep."""
     points = done.points
     sections = [
-        Section("answer", "Answer", _answer(done)),
-        Section("plots", "Plots", _first(done) + metric_plots(points)),
+        Section(
+            "answer", "Answer", _first(done) + invalidating(done.warning_groups()) + _answer(done)
+        ),
+        Section("plots", "Plots", metric_plots(points)),
         Section("front", "All keys", _all_keys(done)),
         Section("numbers", "Numbers", numbers_table(done)),
-        Section("warnings", "Warnings", warning_boxes(done.warning_groups())),
+        Section("warnings", "Notes", notes(done.warning_groups())),
         Section("failures", "Failed runs", _failures(done)),
         Section("sweep", "Sweep", _identity(done)),
     ]

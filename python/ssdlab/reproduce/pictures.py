@@ -16,6 +16,8 @@ from ssdlab.reproduce.tables import Number, Row, Table, number
 
 FOLDER = "pictures"
 """Of the pictures, within that of the page."""
+LINE, NAMES = 14.0, 5
+"""Height of a line of a legend; names in it."""
 WIDE, HIGH, LEFT, RIGHT, TOP, BOTTOM = 560.0, 380.0, 70.0, 16.0, 16.0, 64.0
 COLOURS = ("#1f6fb4", "#c8501e", "#2d8a4e", "#8a4fb0", "#8a6d1e", "#4c5560")
 SHAPES = ("circle", "square", "diamond", "triangle")
@@ -133,10 +135,13 @@ def scatter(paper: str, tables: Sequence[Table], source: Source) -> Picture | No
     measures = list(dict.fromkeys(one.measure for one in gains))
     names = list(dict.fromkeys(one.workload for one in gains))
     parts += [_point(x, y, one, measures, names) for one in gains]
-    parts += [*_measures(measures), *_names(names)]
+    below = HIGH - BOTTOM + 34
+    rows, of_names = -(-len(measures) // 2), -(-len(names) // NAMES)
+    parts += [*_measures(measures, below), *_names(names, below + LINE * rows)]
+    high = below + LINE * (rows + of_names)
     parts.append(text(LEFT + 4, TOP + 14, "here, times faster", "start"))
     parts.append(text(WIDE - RIGHT - 4, HIGH - BOTTOM - 6, "published, times faster", "end"))
-    return Picture(f"{paper}-gains-{source}", title, whole(title, parts))
+    return Picture(f"{paper}-gains-{source}", title, whole(title, parts, high))
 
 
 def _point(x: Log, y: Log, one: Gain, measures: Sequence[str], names: Sequence[str]) -> str:
@@ -172,22 +177,23 @@ def _wedge(x: Log, y: Log) -> str:
     return "".join(parts) + f"<rect {band} fill='#e7f2e7'/>"
 
 
-def _measures(measures: Sequence[str]) -> Iterator[str]:
+def _measures(measures: Sequence[str], below: float) -> Iterator[str]:
     for at, name in enumerate(measures):
         across = (WIDE - LEFT - RIGHT) / min(len(measures), 2)
         place = LEFT + across * (at % 2)
-        down = HIGH - 42 + 14 * (at // 2) if len(measures) <= 2 else HIGH - 40 + 13 * (at // 2)
+        down = below + LINE * (at // 2)
         yield mark(place, down, SHAPES[at % len(SHAPES)], "#555", filled=False)
         yield text(place + 10, down + 4, name, "start")
 
 
-def _names(names: Sequence[str]) -> Iterator[str]:
-    across = (WIDE - LEFT - RIGHT) / len(names)
+def _names(names: Sequence[str], below: float) -> Iterator[str]:
+    each = min(len(names), NAMES)
+    across = (WIDE - LEFT - RIGHT) / each
     for at, name in enumerate(names):
-        place = LEFT + across * at
+        place, down = LEFT + across * (at % each), below + LINE * (at // each)
         filled = at < len(COLOURS)
-        yield mark(place, HIGH - 8, "circle", COLOURS[at % len(COLOURS)], filled)
-        yield text(place + 8, HIGH - 4, name, "start")
+        yield mark(place, down, "circle", COLOURS[at % len(COLOURS)], filled)
+        yield text(place + 8, down + 4, name, "start")
 
 
 def latencies(paper: str, table: Table, source: Source) -> Picture | None:

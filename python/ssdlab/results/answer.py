@@ -63,6 +63,14 @@ def answers(done: Comparison) -> list[Answer]:
     ]
 
 
+def of_seeds(key: str, count: int) -> str:
+    """What is said of a sweep over `count` values of a seed."""
+    return (
+        f"{key} varies, so nothing is ranked: no seed is better than another. Repeat every point"
+        f" with {count} seeds instead (--seeds {count}, or seeds={count} in Python)."
+    )
+
+
 def of_points(points: Points) -> list[str]:
     """Where among the points of a sweep each number that is ranked is lowest, and highest.
 

@@ -21,7 +21,7 @@ from ssdlab.results.intervals import Estimate, Ratio, estimate, paired_ratio
 from ssdlab.results.measures import LatencyStats
 from ssdlab.results.points import Points, Row
 from ssdlab.results.report import REPORT, Report
-from ssdlab.results.text import folded, table, wrapped
+from ssdlab.results.text import folded, once, table, wrapped
 
 JSON, CSV, TEXT = "compare.json", "compare.csv", "summary.txt"
 MEASURES = tuple(one.name for one in columns() if one.measured)
@@ -118,7 +118,7 @@ class Comparison(Table):
         for label, report in self.runs:
             if report.completed:
                 rows.setdefault(label, []).append(_row(label, report))
-        labels = [label for label in self.varied if label in rows]
+        labels = [label for label in (self.varied or rows) if label in rows]
         names = dict.fromkeys(key for one in self.varied.values() for key in one)
         columns = {key: [self.varied[label].get(key) for label in labels] for key in names}
         return Points.of(labels, columns, (rows[label] for label in labels))
@@ -126,7 +126,8 @@ class Comparison(Table):
     def plot(self, metric: str = "waf", x: str | None = None, y: str | None = None) -> Drawing:
         """Draw a column of `rows` over the key `x` that was varied; with `y` a heat map of both.
 
-        Default of `x`: the first key with numbers. The result shows itself in notebooks and has
+        Default of `x`: the first key with numbers; if none has numbers, as where policies are
+        compared, each configuration gets a bar. The result shows itself in notebooks and has
         `save(path)`. Raises `ConfigError`.
         """
         return drawer().of_points(self.points, metric, x, y)
@@ -325,7 +326,7 @@ class Comparison(Table):
                 lines += self._latencies(op)
         losses = dict.fromkeys(report.loss for _, report in self.runs if report.loss)
         lines = [*(line for loss in losses for line in wrapped("LOST  ", loss)), *lines]
-        for label, reason in self.failures.items():
+        for label, reason in once(self.failures).items():
             lines += ["", f"{label} could not finish: {reason}"]
         if self.not_run:
             lines += ["", *wrapped("not run: ", ", ".join(self.not_run))]

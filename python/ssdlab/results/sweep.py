@@ -14,7 +14,7 @@ from ssdlab.config.space import Space
 from ssdlab.display.form import columns
 from ssdlab.display.numbers import Value, shown
 from ssdlab.results import warned
-from ssdlab.results.answer import TITLES, of_points
+from ssdlab.results.answer import TITLES, of_points, of_seeds
 from ssdlab.results.drawing import Drawing, drawer
 from ssdlab.results.drive_errors import drive_of
 from ssdlab.results.effects import effects_of, told
@@ -240,8 +240,8 @@ class Sweep(Table):
     def plot(self, metric: str = "waf", x: str | None = None, y: str | None = None) -> Drawing:
         """Draw a column of `rows` over the key `x`; with `y` a heat map of both.
 
-        Default of `x`: the first key with numbers. The result shows itself in notebooks and has
-        `save(path)`. Raises `ConfigError`.
+        Default of `x`: the first key with numbers; if none has numbers, each point gets a bar. The
+        result shows itself in notebooks and has `save(path)`. Raises `ConfigError`.
         """
         return drawer().of_points(self.points, metric, x, y)
 
@@ -315,12 +315,7 @@ class Sweep(Table):
         Seeds are repetitions, of which none is better: where they vary, it says how to repeat.
         """
         if self.seed_keys:
-            key = self.seed_keys[0]
-            count = self._different(key)
-            return (
-                f"{key} varies, so nothing is ranked: no seed is better than another. Repeat every"
-                f" point with {count} seeds instead (--seeds {count}, or seeds={count} in Python)."
-            )
+            return of_seeds(self.seed_keys[0], self._different(self.seed_keys[0]))
         return " ".join(of_points(self.points))
 
     @property

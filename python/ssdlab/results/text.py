@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 WIDTH = 80
 """Columns of a terminal."""
@@ -86,6 +86,14 @@ def folded(told: Sequence[tuple[str, str]], runs: int) -> list[str]:
 def folded_points(told: Iterable[tuple[str, str]]) -> list[str]:
     """Texts of points (label and text), of which there may be many, by their words."""
     return [f"{named([*by_label])}: {next(iter(by_label.values()))}" for by_label in alike(told)]
+
+
+def once(failures: Mapping[str, str]) -> dict[str, str]:
+    """Each reason once, by the runs that failed for it; reasons may differ in their paths alone."""
+    found: dict[str, list[str]] = {}
+    for title, why in failures.items():
+        found.setdefault(re.sub(r"\S*/\S*", "/", why), []).append(title)
+    return {named(titles, "run"): failures[titles[0]] for titles in found.values()}
 
 
 def named(labels: Sequence[str], what: str = "point") -> str:

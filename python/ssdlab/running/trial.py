@@ -427,7 +427,8 @@ class Runs:
         """
         pages = self.plan.device(self._baseline).pages
         if pages < scale.FEWEST_PAGES:
-            needed = scale.FEWEST_PAGES * self.plan.pages / pages
+            pool = scale.Pool.of(self.plan.drive)
+            needed = scale.FEWEST_PAGES * pool.blocks / (1 + pool.over_provisioning)
             needed *= self.plan.drive["device.page_bytes"]
             yield (
                 f"the trace touches so little that {pages} pages make an erase unit of the trial,"

@@ -1,0 +1,82 @@
+"""Traces that say little, and bounds that nothing meets: an answer, or a sentence and code 2."""
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from running import refused, ssdlab_command
+
+DAY_TICKS = 24 * 36_000_000_000
+"""Of 100 ns, as MSR's traces have them."""
+
+
+def lines(name: str) -> Iterator[str]:
+    stream = random.Random(1)
+    begin = 128_166_372_003_061_629
+
+    def line(at: int, op: str, page: int) -> str:
+        return f"{begin + at},host,0,{op},{4096 * page},4096,100\n"
+
+    if name == "one":
+        yield line(0, "Write", 1)
+    for i in range(2000):
+        if name == "reads":
+            yield line(1000 * i, "Read", i % 100)
+        if name == "page":
+            yield line(1000 * i, "Write", 1)
+        if name == "wide":
+            yield line(1000 * i, "Write", stream.randrange(2**32))
+        if name == "days":
+            yield line(30 * DAY_TICKS // 2000 * i, "Write", stream.randrange(500))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("odd")
+    for name in ("one", "reads", "page", "wide", "days"):
+        (made / f"{name}.csv").write_text("".join(lines(name)))
+    return made
+
+
+@pytest.mark.parametrize("name", ["one", "page", "wide", "days"])
+def test_a_trial_of_little_has_no_verdict_and_says_what_it_takes(name: str, folder: Path) -> None:
+    words = ["--no-open", "--seeds", "2", "--out", f"t-{name}"]
+    done = ssdlab_command("try", f"{name}.csv", *words, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    text = " ".join(done.stdout.split())
+    assert "no verdict: the trace touches so little that" in text
+    # 683 erase units of 32 pages of 4 KiB each, less the over-provisioning.
+    assert "use a trace that touches 74.6 MiB or more" in text
+    assert "confidence none" in text
+
+
+def test_a_trace_of_reads_has_nothing_to_collect(folder: Path) -> None:
+    for verb in ("try", "plan"):
+        done = ssdlab_command(verb, "reads.csv", *(["--years", "5"] * (verb == "plan")), cwd=folder)
+        refused(done, 2, "reads.csv: the trace writes nothing: there is nothing to collect")
+    done = ssdlab_command("run", "greedy-8ch", "--trace", "reads.csv", cwd=folder)
+    assert done.returncode == 0
+    assert "no GC happened, because the host wrote nothing" in done.stdout
+    space = ("--space", "gc.victim=greedy,fifo", "--minimize", "waf")
+    done = ssdlab_command("search", "greedy-8ch", *space, "--trace", "reads.csv", cwd=folder)
+    refused(done, 2, "waf: baseline has no such number", out_is_empty=False)
+
+
+def test_a_trace_without_times_needs_a_rate_for_years(folder: Path) -> None:
+    done = ssdlab_command("plan", "one.csv", "--years", "5", cwd=folder)
+    refused(done, 2, "one.csv has no times", "--set wear.daily_writes=500GB")
+
+
+def test_a_trace_that_is_wider_than_the_device_names_what_fits_it(folder: Path) -> None:
+    done = ssdlab_command("run", "greedy-8ch", "--trace", "wide.csv", "--out", "w", cwd=folder)
+    refused(done, 2, "wide.csv, line 1: expected addresses on the device", 'fit = "compact"')
+
+
+def test_bounds_that_nothing_meets_name_the_nearest(folder: Path) -> None:
+    words = ["--space", "gc.victim=greedy,fifo", "--minimize", "waf", "--subject-to", "waf < 0.5"]
+    sets = ["--set", "workload.requests=2000", "--out", "s"]
+    done = ssdlab_command("search", "greedy-8ch", *words, *sets, cwd=folder)
+    assert done.returncode == 2
+    assert "error: no point meets waf < 0.5: the nearest, greedy, misses" in done.stderr
