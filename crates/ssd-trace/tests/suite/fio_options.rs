@@ -47,7 +47,7 @@ fn options_are_taken_ignored_or_refused() {
                     assert!(waits || error.0.starts_with(&head), "{name}: {}", error.0);
                 }
                 (Class::Modelled, Ok(_)) => {
-                    assert!(["filename", "ioengine"].contains(&option.name), "{name}");
+                    assert!(["filename", "uri", "ioengine"].contains(&option.name), "{name}");
                 }
                 (class, parsed) => panic!("{name}: {class:?}, {:?}", parsed.err()),
             }
@@ -104,7 +104,7 @@ fn examples_run_or_are_refused_for_what_they_ask() {
     for path in &files {
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         let text = fs::read_to_string(path).unwrap();
-        let error = match JobFile::parse(&text, &name).and_then(|file| file.source(8 << 40, 1)) {
+        let error = match JobFile::parse(&text, &name).and_then(|file| file.source(16 << 40, 1)) {
             Ok(mut source) => {
                 let first = ssd_core::host::source::clients_of(&mut source)
                     .arrive(ssd_core::units::Nanos(0))

@@ -2,7 +2,7 @@
 //! loop does, one call after the other.
 
 use ssd_core::host::request::Op;
-use ssd_core::host::source::{Source, clients_of};
+use ssd_core::host::source::clients_of;
 use ssd_core::rng::Stream;
 use ssd_core::units::Nanos;
 use ssd_trace::fio::JobFile;

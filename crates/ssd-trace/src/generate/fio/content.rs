@@ -163,7 +163,7 @@ impl Content {
 
     /// Begin another round: as the first one, unless `randrepeat=0`.
     pub(super) fn begin_round(&mut self) {
-        self.places.reset();
+        self.places.reset(self.job.repeats);
         self.follow.clear();
         if self.job.repeats {
             self.random.clone_from(&self.fresh);

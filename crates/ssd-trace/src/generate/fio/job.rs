@@ -249,6 +249,11 @@ pub(super) fn jobs(sections: &[Section]) -> Result<(Vec<Job>, Vec<&'static str>)
             global = job;
             continue;
         }
+        if job.time_based && job.pacing.runtime_ns == 0 {
+            // So does fio.
+            job.time_based = false;
+            ignored.insert("time_based");
+        }
         (job.name, job.line) = (section.name.clone(), section.line);
         jobs.push(job);
     }
@@ -382,7 +387,8 @@ fn set_places(job: &mut Job, name: &str, text: &str) -> Set {
         "filename" if text.replace("\\:", "").contains(':') => {
             Err("one file; a colon in its name has a backslash before it")
         }
-        "filename" => Ok(job.file = Some(text.to_owned())),
+        // The device of an engine for remote ones.
+        "filename" | "uri" => Ok(job.file = Some(text.to_owned())),
         "nrfiles" if text != "1" => Err("1: a job has one file here"),
         "nrfiles" => Ok(()),
         "size" => amount().map(|size| job.size = Some(size)),

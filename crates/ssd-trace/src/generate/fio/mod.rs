@@ -83,9 +83,6 @@ impl JobFile {
         for (at, job) in self.jobs.iter().enumerate() {
             let fail = |text: &str| Err(Trouble::at(job.line, text));
             let pacing = &job.pacing;
-            if job.time_based && pacing.runtime_ns == 0 {
-                return fail("time_based: expected a runtime");
-            }
             if (0..3).any(|op| pacing.rate[op] > 0 && pacing.iops[op] > 0) {
                 return fail("rate, rate_iops: set one of them");
             }

@@ -297,7 +297,7 @@ const ALL: &[(&str, Class)] = &[
     ("writefua", No("use sync=1: every write then reaches the flash before it completes")),
     ("sg_write_mode", No("other SCSI commands than reads, writes and unmaps are not simulated")),
     ("stream_id", No("SCSI streams are not simulated: use alloc.separation")),
-    ("uri", Host),
+    ("uri", Model),
     ("xnvme_async", Host),
     ("xnvme_sync", Host),
     ("xnvme_admin", Host),

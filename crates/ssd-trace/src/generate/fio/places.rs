@@ -40,7 +40,7 @@ enum Order {
     Sequential,
     /// Each block once, in units of the smallest size.
     Map(Free, u64),
-    /// As `Map`, in the same order each time, and requests may overlap.
+    /// As `Map`, in the same order each time, and lengths are not cut, so requests may overlap.
     Lfsr {
         free: Free,
         unit: u64,
@@ -120,8 +120,13 @@ impl Places {
         })
     }
 
-    /// All places are new again.
-    pub(super) fn reset(&mut self) {
+    /// All places are new again, in the same order if it `repeats`.
+    pub(super) fn reset(&mut self, repeats: bool) {
+        if let Order::Lfsr { random, fresh, .. } = &mut self.order
+            && !repeats
+        {
+            fresh.clone_from(random);
+        }
         self.last = [(0, 0); 3];
         (self.seek_in, self.zone) = (0, (0, 0));
         self.visit_again();
