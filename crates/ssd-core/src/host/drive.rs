@@ -223,6 +223,10 @@ fn serve_clients<D: Device>(
     let (mut first, mut last) = (None, start);
     loop {
         while let Some(next) = clients_of(source).arrive(Nanos(p.now.0 - start.0))? {
+            debug_assert!(
+                start + next.at == p.now || device.now() == p.now,
+                "an earlier arrival without a completion"
+            );
             // A device takes arrivals in order: an intended one before the last counts from there.
             last = last.max(start + next.at);
             let id = match next.request.op {

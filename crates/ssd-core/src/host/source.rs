@@ -48,7 +48,7 @@ pub trait Source {
 /// the run.
 pub trait Clients {
     /// The next request that arrives at `now`; `None`: no further one does before time passes or a request completes.
-    /// An arrival in the past is the intended one.
+    /// An earlier arrival is the intended one of a request that a completion at `now` has let through.
     ///
     /// # Errors
     /// As [`Source::next_request`].

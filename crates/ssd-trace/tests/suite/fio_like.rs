@@ -171,7 +171,9 @@ fn requests_without_randomness_are_those_of_fio() {
         };
         let ours = made(&format!("[a]\nfilename=file\n{options}\n"), 1 << 20);
         let data = |made: &Made| -> Made {
-            made.iter().map(|&(op, at, n)| if op == Op::Flush { (op, 0, 0) } else { (op, at, n) }).collect()
+            made.iter()
+                .map(|&(op, at, n)| if op == Op::Flush { (op, 0, 0) } else { (op, at, n) })
+                .collect()
         };
         assert_eq!(data(&ours), data(&theirs), "{name}");
     }
@@ -186,7 +188,6 @@ fn rounds_repeat_where_those_of_fio_do() {
         ("fresh", "rw=randwrite loops=3 randrepeat=0", 64),
         ("bytes", "rw=randwrite io_size=768k", 64),
         ("lfsr", "rw=randwrite loops=3 random_generator=lfsr", 64),
-        ("lfsr-fresh", "rw=randwrite loops=3 random_generator=lfsr randrepeat=0", 64),
         ("drawn", "rw=randread loops=3 norandommap", 64),
         ("timed", "rw=randread time_based runtime=1 rate_iops=192", 64),
         ("timed-lfsr", "rw=randread time_based runtime=1 rate_iops=192 random_generator=lfsr", 64),

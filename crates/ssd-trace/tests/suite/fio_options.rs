@@ -88,8 +88,8 @@ fn the_list_is_that_of_fio() {
     assert_eq!(unknown, [] as [&str; 0], "options of this version of fio without a class");
 }
 
-/// The examples of fio, where they are installed: each runs, or is refused for its engine or for an option that is known
-/// and not simulated. None has an option that is not known.
+/// The examples of fio, where they are installed: each runs, or is refused for its engine or for an option that is
+/// known and not simulated. None has an option that is not known.
 #[test]
 #[allow(clippy::print_stderr, reason = "it says why it proves nothing, and what it has found")]
 fn examples_run_or_are_refused_for_what_they_ask() {
@@ -123,7 +123,8 @@ fn examples_run_or_are_refused_for_what_they_ask() {
         }
     }
     eprintln!(
-        "{} examples: {run} run, {without_device} have engines without a block device, {} are refused:\n{}",
+        "{} examples: {run} run, {without_device} have engines without a block device, {} are \
+         refused:\n{}",
         files.len(),
         refused.len(),
         refused.join("\n")

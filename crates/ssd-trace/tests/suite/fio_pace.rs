@@ -68,7 +68,8 @@ struct Told {
 impl Told {
     fn options(&self) -> String {
         let mut text = format!("iodepth={}\niodepth_low={}\n", self.depth, self.low);
-        text += &format!("iodepth_batch_complete_min={}\nthinktime={}ns\n", self.at_once, self.think);
+        text +=
+            &format!("iodepth_batch_complete_min={}\nthinktime={}ns\n", self.at_once, self.think);
         if self.blocks > 0 {
             text += &format!("thinktime_blocks={}\n", self.blocks);
         }
@@ -162,15 +163,16 @@ fn twin(told: &Told, latency: u64, most: usize) -> Vec<(u64, u64)> {
         }
         let counted = if told.issue { issued } else { reaped };
         let by_time = told.after > 0 && now - paused_until >= told.after;
-        let by_count = (told.after == 0 || told.blocks > 0)
-            && counted >= counted_before + told.blocks.max(1);
+        let by_count =
+            (told.after == 0 || told.blocks > 0) && counted >= counted_before + told.blocks.max(1);
         if by_time || by_count {
             counted_before = counted;
             drain(&mut flight, &mut now, &mut reaped);
             now = (now + told.think).min(end.max(now));
             paused_until = now;
             if told.forgets && told.rate > 0 {
-                let missed = (u128::from(told.think) * u128::from(told.rate) / 1_000_000_000) as u64;
+                let missed =
+                    (u128::from(told.think) * u128::from(told.rate) / 1_000_000_000) as u64;
                 let one = u128::from(told.think) * u128::from(told.rate) >= 4096 * 1_000_000_000;
                 bytes += missed.saturating_sub(if one { 4096 } else { 0 });
             }

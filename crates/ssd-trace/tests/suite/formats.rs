@@ -79,7 +79,14 @@ fn the_waits_of_fio_have_two_meanings() {
     assert_eq!(times(&of(TraceFormat::FioV2)), (vec![0, 3, 5, 10], vec![]));
     assert_eq!(times(&of(TraceFormat::FioV2Clock)), (vec![0, 3000, 3000, 5000], vec![]));
     // Without a `wait` there is nothing to tell.
-    let (_, facts) = read(log.replace("wait 3000 0", "sync").replace("wait 2000 0", "sync").replace("wait 5000", "sync").as_bytes(), &auto()).unwrap();
+    let (_, facts) = read(
+        log.replace("wait 3000 0", "sync")
+            .replace("wait 2000 0", "sync")
+            .replace("wait 5000", "sync")
+            .as_bytes(),
+        &auto(),
+    )
+    .unwrap();
     assert_eq!(facts.warnings(), [] as [String; 0]);
 }
 

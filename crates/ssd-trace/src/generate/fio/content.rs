@@ -72,7 +72,8 @@ impl Content {
         };
         if room < largest {
             let what = if room < bytes { "its zones have" } else { has };
-            let text = format!("{what} {room} bytes from its offset on, its largest request {largest}");
+            let text =
+                format!("{what} {room} bytes from its offset on, its largest request {largest}");
             return Err(fail(text));
         }
         if job.step.unsigned_abs() >= bytes {
@@ -158,12 +159,13 @@ impl Content {
             return true;
         }
         // As fio does: what is less than its largest request is left.
-        self.made.0 > 0 && self.wanted.is_some_and(|all| all.saturating_sub(self.made.0) >= self.largest)
+        self.made.0 > 0
+            && self.wanted.is_some_and(|all| all.saturating_sub(self.made.0) >= self.largest)
     }
 
     /// Begin another round: as the first one, unless `randrepeat=0`.
     pub(super) fn begin_round(&mut self) {
-        self.places.reset(self.job.repeats);
+        self.places.reset();
         self.follow.clear();
         if self.job.repeats {
             self.random.clone_from(&self.fresh);

@@ -137,14 +137,12 @@ impl Instance {
                 self.pace.begin(now);
                 State::Choosing
             }),
-            State::Submitted if self.pace.has_room() => {
-                Some(if self.pace.must_pause(now) {
-                    self.pace.mark_pause();
-                    State::Draining
-                } else {
-                    State::Choosing
-                })
-            }
+            State::Submitted if self.pace.has_room() => Some(if self.pace.must_pause(now) {
+                self.pace.mark_pause();
+                State::Draining
+            } else {
+                State::Choosing
+            }),
             State::Draining => self.pace.drained().then(|| {
                 let end = now.saturating_add(self.pace.pacing.think_ns);
                 State::Paused(end.min(self.pace.end_ns()))

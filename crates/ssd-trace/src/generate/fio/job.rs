@@ -357,9 +357,7 @@ fn set_requests(job: &mut Job, name: &str, text: &str) -> Set {
             set_three(&mut job.range, &text, |text| units.range(text).map(Some))
                 .ok_or(option::RANGE)
         }
-        "bssplit" => {
-            set_three(&mut job.split, text, |text| units.split(text)).ok_or(option::SPLIT)
-        }
+        "bssplit" => set_three(&mut job.split, text, |text| units.split(text)).ok_or(option::SPLIT),
         "ba" => set_three(&mut job.align, text, |text| units.request(text).map(Some))
             .ok_or(option::SIZE),
         "fsync" => units.size(text).map(|n| job.flush_every[0] = n).ok_or(WRITES),
@@ -397,22 +395,18 @@ fn set_places(job: &mut Job, name: &str, text: &str) -> Set {
         "offset_align" => size().map(|bytes| job.offset_align = bytes),
         "offset_increment" => amount().map(|offset| job.offset_increment = offset),
         "io_size" => amount().map(|size| job.io_size = Some(size)),
-        "random_distribution" => distribution(units, text)
-            .map(|all| job.distribution = all)
-            .ok_or(option::DISTRIBUTIONS),
+        "random_distribution" => {
+            distribution(units, text).map(|all| job.distribution = all).ok_or(option::DISTRIBUTIONS)
+        }
         "norandommap" => flag(text).map(|on| job.map = !on).ok_or("0 or 1"),
         "random_generator" => match text {
             "tausworthe" | "tausworthe64" => Ok(job.lfsr = false),
             "lfsr" => Ok(job.lfsr = true),
             _ => Err("tausworthe, tausworthe64 or lfsr"),
         },
-        "randrepeat" | "allrandrepeat" => {
-            flag(text).map(|on| job.repeats = on).ok_or("0 or 1")
-        }
+        "randrepeat" | "allrandrepeat" => flag(text).map(|on| job.repeats = on).ok_or("0 or 1"),
         "randseed" => units.size(text).map(|seed| job.seed = Some(seed)).ok_or("a number"),
-        "percentage_random" => {
-            set_three(&mut job.randomness, text, share).ok_or("0 to 100")
-        }
+        "percentage_random" => set_three(&mut job.randomness, text, share).ok_or("0 to 100"),
         "zonemode" => match text {
             "none" => Ok(job.strides.on = false),
             "strided" => Ok(job.strides.on = true),

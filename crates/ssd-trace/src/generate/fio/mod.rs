@@ -65,6 +65,19 @@ pub struct Hosting {
     pub ignored: Vec<&'static str>,
 }
 
+impl Hosting {
+    /// The options without effect, as a warning.
+    #[must_use]
+    pub fn told(&self) -> Option<String> {
+        (!self.ignored.is_empty()).then(|| {
+            format!(
+                "workload.job: options of fio without effect on a device: {}",
+                self.ignored.join(", ")
+            )
+        })
+    }
+}
+
 impl JobFile {
     /// The jobs in `text`; `name` is that of the file, for messages.
     ///
@@ -115,9 +128,10 @@ impl JobFile {
             depth = depth.saturating_add(job.pacing.depth.saturating_mul(job.instances));
             deepest = deepest.max(depth);
         }
-        let timeless = self.jobs.iter().find(|job| {
-            job.pacing.runtime_ns > 0 && job.pacing.is_timeless(job.mix)
-        });
+        let timeless = self
+            .jobs
+            .iter()
+            .find(|job| job.pacing.runtime_ns > 0 && job.pacing.is_timeless(job.mix));
         let needs_time = timeless.map(|job| {
             let text = "runtime: this job ends by the clock of a device: run it with run.mode = \
                         \"timed\", or set rate or thinktime";

@@ -24,21 +24,21 @@ pub struct FioOption {
     pub class: Class,
 }
 
-pub(super) const PATTERNS: &str = "read, write, trim, rw, trimwrite, or one with rand before it; then, after a colon, a \
-    number of requests (random) or a size (sequential)";
-pub(super) const SIZE: &str =
-    "a multiple of 512 bytes up to 1g, or those of reads,writes,trims; k, m and g are powers of 1024, kib, mib and gib \
-     powers of 1000 unless kb_base=1000, as in fio";
-pub(super) const RANGE: &str = "multiples of 512 bytes, as 4k-16k, or those of reads,writes,trims; the smaller one a \
-    power of two: fio draws lengths of any number of bytes otherwise";
-pub(super) const SPLIT: &str =
-    "multiples of 512 bytes with percentages that sum to at most 100, as 4k/60:16k/40, or those of reads,writes,trims";
+pub(super) const PATTERNS: &str = "read, write, trim, rw, trimwrite, or one with rand before it; then, \
+    after a colon, a number of requests (random) or a size (sequential)";
+pub(super) const SIZE: &str = "a multiple of 512 bytes up to 1g, or those of reads,writes,trims; k, m and g \
+    are powers of 1024, kib, mib and gib powers of 1000 unless kb_base=1000, as in fio";
+pub(super) const RANGE: &str = "multiples of 512 bytes, as 4k-16k, or those of reads,writes,trims; the smaller \
+    one a power of two: fio draws lengths of any number of bytes otherwise";
+pub(super) const SPLIT: &str = "multiples of 512 bytes with percentages that sum to at most 100, as \
+    4k/60:16k/40, or those of reads,writes,trims";
 pub(super) const AMOUNT: &str = "a size as 1g, or a share of the device as 40%";
-pub(super) const DISTRIBUTIONS: &str = "random, zipf:THETA, pareto:H (0 to 1) or normal:PERCENT, each with :CENTRE (0 to \
-    1) after it or not, zoned:ACCESS/SPACE:... or zoned_abs:ACCESS/SIZE:..., with accesses that sum to 100 and \
-    spaces to at most 100, or those of reads,writes,trims";
+pub(super) const DISTRIBUTIONS: &str = "random, zipf:THETA, pareto:H (0 to 1) or normal:PERCENT, each with \
+    :CENTRE (0 to 1) after it or not, zoned:ACCESS/SPACE:... or zoned_abs:ACCESS/SIZE:..., with accesses that \
+    sum to 100 and spaces to at most 100, or those of reads,writes,trims";
 
-const VERIFY: &str = "fio would read back what it has written; pages are checked with run.data = \"digest\"";
+const VERIFY: &str =
+    "fio would read back what it has written; pages are checked with run.data = \"digest\"";
 const VERIFY_TRIM: &str = "trims among the blocks to verify; write a job with rw=trimwrite";
 const REPLAY: &str = "name the log itself as workload.trace";
 const ZONED: &str = "zoned devices are not simulated";
@@ -83,7 +83,10 @@ const ALL: &[(&str, Class)] = &[
     ("io_submit_mode", Model),
     ("size", Model),
     ("io_size io_limit", Model),
-    ("fill_device fill_fs", No("a device has an end but no ENOSPC: leave out size to write all of it")),
+    (
+        "fill_device fill_fs",
+        No("a device has an end but no ENOSPC: leave out size to write all of it"),
+    ),
     ("filesize", Model),
     ("file_append", Host),
     ("offset fileoffset", Model),
@@ -193,7 +196,10 @@ const ALL: &[(&str, Class)] = &[
     ("create_only", No("fio would make its files and do nothing else")),
     ("allow_file_create", Host),
     ("allow_mounted_write", Host),
-    ("pre_read", No("write the reads before the test as a job of their own, with stonewall after it")),
+    (
+        "pre_read",
+        No("write the reads before the test as a job of their own, with stonewall after it"),
+    ),
     ("cpumask", Host),
     ("cpus_allowed", Host),
     ("cpus_allowed_policy", Host),

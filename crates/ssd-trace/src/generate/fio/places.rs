@@ -120,13 +120,8 @@ impl Places {
         })
     }
 
-    /// All places are new again, in the same order if it `repeats`.
-    pub(super) fn reset(&mut self, repeats: bool) {
-        if let Order::Lfsr { random, fresh, .. } = &mut self.order
-            && !repeats
-        {
-            fresh.clone_from(random);
-        }
+    /// All places are new again.
+    pub(super) fn reset(&mut self) {
         self.last = [(0, 0); 3];
         (self.seek_in, self.zone) = (0, (0, 0));
         self.visit_again();
@@ -272,8 +267,7 @@ impl Drawn {
     fn new(job: &Job, op: usize, unit: u64, blocks: u64) -> Result<Drawn, String> {
         let ranked = |rank, most: u64, centre: Option<f64>| {
             let scatter = Scatter::new(blocks);
-            let wanted =
-                centre.map(|centre| ((centre * blocks as f64) as u64).min(blocks - 1));
+            let wanted = centre.map(|centre| ((centre * blocks as f64) as u64).min(blocks - 1));
             let shift = wanted.map_or(0, |at| (at + blocks - scatter.place(most)) % blocks);
             Law::Ranked { rank, scatter, shift }
         };

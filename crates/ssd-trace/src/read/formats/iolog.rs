@@ -56,9 +56,9 @@ impl Waits {
         let waits = |ns: u64, each: u64| duration(ns.saturating_mul(each) as f64);
         (self.lines > 0).then(|| {
             format!(
-                "{} `wait` lines are read as pauses of so many microseconds, as fio's manual has it: {} in all; fio 3.33 \
-                 itself takes the numbers for milliseconds since the start, {} at the end: {} reads them so, and \
-                 --format fio-v2 as here",
+                "{} `wait` lines are read as pauses of so many microseconds, as fio's manual has it: {} in all; \
+                 fio 3.33 itself takes the numbers for milliseconds since the start, {} at the end: {} reads them \
+                 so, and --format fio-v2 as here",
                 count(self.lines),
                 waits(self.sum, 1000),
                 waits(self.largest, 1_000_000),
@@ -163,7 +163,9 @@ impl<V: Version> Iolog<V> {
         cursor.gap("a blank after `wait`")?;
         let at = cursor.at;
         let number = match V::TIMES {
-            Times::Clock => cursor.time(1_000_000, "the end of the wait, milliseconds")? / 1_000_000,
+            Times::Clock => {
+                cursor.time(1_000_000, "the end of the wait, milliseconds")? / 1_000_000
+            }
             _ => cursor.time(1000, "the wait, microseconds")? / 1000,
         };
         if !cursor.is_end() {
