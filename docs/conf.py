@@ -74,6 +74,7 @@ NAVIGATION = {
     "Papers": ["docs/papers/*"],
     "Traces": [
         "docs/workloads",
+        "docs/fio",
         "docs/formats",
         "docs/trace-info",
         "docs/trace-file",

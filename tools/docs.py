@@ -410,11 +410,71 @@ def words() -> str:
     return "\n".join(parts)
 
 
+FIO_HEAD = """# Job files of fio
+
+`workload.job = "a.fio"` (`--set workload.job=a.fio`, `ssdlab trace generate a.fio`) runs a job file
+of fio on the simulated device. Every option is of one of three classes: *modelled* has its effect;
+*host* concerns the host, fio's files or its output, is ignored, and is listed in one warning;
+*refused* would change what the device sees and is not simulated. A refused option that is 0 asks
+for nothing. The list is that of fio 3.33 with its engines for block devices; an option that is not
+in it is an error with the nearest right name.
+
+Jobs reach the device as fio's loop submits them: each instance of a job has its own depth, rates,
+pauses and end, and begins after the jobs that it waits for (`stonewall`, `wait_for`). Times are
+those of the device. What a manual does not say was taken from fio 3.33 as it runs:
+
+- Rounds of a job (`loops`, or more `io_size` than `size`) repeat the requests of the first one in
+  the same order, unless `randrepeat=0`. That costs a device little collection. Under `time_based`
+  the order is new each time, except with `random_generator=lfsr`.
+- `k`, `m` and `g` are powers of 1024, `kib`, `mib` and `gib` powers of 1000, unless `kb_base=1000`.
+- `bssplit` goes before `bsrange`, and `bsrange` before `bs`, whatever their order. What percentages
+  leave of 100 goes to the most frequent size.
+- A rate of requests (`rate_iops`) counts requests of the smallest size. A job that is ahead of its
+  rate waits for all that is outstanding, unless `io_submit_mode=offload`. With that, latencies
+  count from when a request was due by its rate, at the earliest from the last arrival of any job.
+- In a mix in which only one direction has a rate, the other one takes its place when it is ahead.
+- A file without a name begins behind the one before it on the device; a single named file is the
+  device. `direct` and the page cache make no difference: requests reach the device.
+
+A job that ends by the clock alone has no end on a device without time: `run.mode = "functional"`
+and `trace generate` refuse it.
+"""
+
+
+def fio() -> str:
+    """What becomes of every option of fio."""
+    known = json.loads(_core.registry())
+    parts = [FIO_HEAD]
+    heads = {
+        "modelled": "## Modelled\n",
+        "host": "## Host: ignored\n",
+    }
+    for option_class, head in heads.items():
+        of_class = [o for o in known["fio_options"] if o["class"] == option_class]
+        names = (f"`{o['name']}`" + (f" (`{o['alias']}`)" if o["alias"] else "") for o in of_class)
+        parts.append(f"{head}\n{', '.join(names)}.\n")
+    parts.append("## Refused\n")
+    reasons: dict[str, list[str]] = {}
+    for option in known["fio_options"]:
+        if option["class"] == "refused":
+            reasons.setdefault(option["why"], []).append(f"`{option['name']}`")
+    rows = [f"| {', '.join(names)} | {why} |" for why, names in reasons.items()]
+    parts.append("\n".join(["| options | why |", "|---|---|", *rows]) + "\n")
+    parts.append("## Engines without a block device\n\nA job with one of them is refused.\n")
+    engines: dict[str, list[str]] = {}
+    for name, why in known["fio_engines"]:
+        engines.setdefault(why, []).append(f"`{name}`")
+    rows = [f"| {', '.join(names)} | {why} |" for why, names in engines.items()]
+    parts.append("\n".join(["| engines | why |", "|---|---|", *rows]) + "\n")
+    return "\n".join(parts)
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "docs/reference/config.md": config,
     "docs/reference/presets.md": presets,
     "docs/papers/presets.md": answers,
     "docs/formats.md": formats,
+    "docs/fio.md": fio,
     "docs/reference/command-line.md": command_line,
     "docs/reference/words.md": words,
     "docs/reference/python.md": python,

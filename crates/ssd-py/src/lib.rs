@@ -23,6 +23,7 @@ use ssd_core::metrics::numbers;
 use ssd_core::metrics::report::{RESULTS_VERSION, Report};
 use ssd_core::plug::PolicyInfo;
 use ssd_trace::config::RunConfig;
+use ssd_trace::fio::Class;
 
 pyo3::create_exception!(
     ssdlab._core,
@@ -196,7 +197,20 @@ fn registry() -> String {
             })
         })
         .collect();
+    let fio_options: Vec<serde_json::Value> = ssd_trace::fio::options()
+        .map(|option| {
+            let (class, why) = match option.class {
+                Class::Modelled => ("modelled", None),
+                Class::Host => ("host", None),
+                Class::Refused(why) => ("refused", Some(why)),
+            };
+            json!({"name": option.name, "alias": option.alias, "class": class, "why": why})
+        })
+        .collect();
+    let fio_engines: Vec<_> = ssd_trace::fio::engines_without_device().collect();
     json!({
+        "fio_options": fio_options,
+        "fio_engines": fio_engines,
         "policies": policies,
         "presets": presets,
         "formats": formats,

@@ -9,7 +9,6 @@ use ssd_core::host::request::Op;
 use ssd_core::host::source::SourceError;
 use ssd_trace::Step;
 use ssd_trace::config::RunConfig;
-use ssd_trace::fio::Drive;
 use ssd_trace::raw::{Reading, Stopped, each_request};
 use ssd_trace::write::{
     Allow, ConvertError, Counts, Options, Target, WriteError, convert, convert_trace, merge_traces,
@@ -198,10 +197,8 @@ pub(crate) fn trace_generate(
             return Ok(None);
         }
         let opened = opened.map_err(|error| refused(&error))?;
-        if let Some(Drive::Closed { stop_ns: 1.., .. }) = opened.drive {
-            return Err(crate::WorkloadError::new_err(
-                "runtime: a job without a rate ends by the clock of a device: run it, or set a rate",
-            ));
+        if let Some(why) = opened.hosting.and_then(|hosting| hosting.needs_time) {
+            return Err(crate::WorkloadError::new_err(why));
         }
         let mut source = opened.source;
         let writer = target.create(&out, options);

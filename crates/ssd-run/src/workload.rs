@@ -10,7 +10,7 @@ use ssd_core::config::{Host, HostMode, Mode};
 use ssd_core::ftl::separation::fdp;
 use ssd_trace::config::ArrivalKind;
 use ssd_trace::config::RunConfig;
-use ssd_trace::fio::Drive;
+use ssd_trace::fio::Hosting;
 use ssd_trace::{Kept, OpenedSource, Step, TraceFacts};
 use std::fs::Metadata;
 use std::ops::ControlFlow;
@@ -108,8 +108,13 @@ pub fn open_workload(
         )));
     }
     check_handles(config, opened.facts.as_ref()).map_err(RunError::Workload)?;
-    if let Some(drive) = opened.drive {
-        follow(&mut config.host, drive).map_err(RunError::Workload)?;
+    if let Some(hosting) = &opened.hosting {
+        if config.run.mode == Mode::Functional
+            && let Some(why) = &hosting.needs_time
+        {
+            return Err(RunError::Workload(why.clone()));
+        }
+        follow(&mut config.host, hosting);
     }
     Ok(opened)
 }
@@ -171,15 +176,12 @@ fn start_reading(
     (reader, receiver)
 }
 
-/// Set `host` as a job file of fio asks, whatever the configuration says: a preset speaks of other workloads.
-fn follow(host: &mut Host, drive: Drive) -> Result<(), String> {
-    let Drive::Closed { depth, think_ns, think_every, stop_ns } = drive else {
-        host.mode = HostMode::Open;
-        return Ok(());
-    };
-    let most = "host.queue_depth: the job file asks for more than 65536 requests outstanding";
-    let depth = u32::try_from(depth).ok().filter(|&n| n <= 65_536).ok_or(most)?;
-    (host.mode, host.queue_depth) = (HostMode::Closed, depth);
-    (host.think_time_ns, host.think_every, host.stop_after_ns) = (think_ns, think_every, stop_ns);
-    Ok(())
+/// Set `host` as a job file of fio asks, whatever the configuration says: a preset speaks of other workloads. The jobs
+/// themselves keep to their depths and rates.
+fn follow(host: &mut Host, hosting: &Hosting) {
+    let plain = Host::default();
+    host.mode = if hosting.is_open { HostMode::Open } else { HostMode::Closed };
+    host.queue_depth = u32::try_from(hosting.depth).unwrap_or(u32::MAX);
+    host.think_time_ns = plain.think_time_ns;
+    (host.think_every, host.stop_after_ns) = (plain.think_every, plain.stop_after_ns);
 }

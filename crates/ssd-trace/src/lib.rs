@@ -59,8 +59,8 @@ pub struct OpenedSource {
     pub source: Box<dyn Source + Send>,
     /// Facts about the trace; `None` for a synthetic workload.
     pub facts: Option<TraceFacts>,
-    /// How the requests reach the device, if the workload determines it (a job file of fio).
-    pub drive: Option<fio::Drive>,
+    /// What the workload asks of the host, if it does (a job file of fio).
+    pub hosting: Option<fio::Hosting>,
 }
 
 /// The source that `workload` describes, for a device of `user_pages` pages of `page_bytes` bytes
@@ -122,7 +122,7 @@ fn open_as_is(
             let opened = open_trace(&loop_of, page_bytes, user_pages, kept, watch)?;
             let source = Phased::new(opened.source, page_bytes, workload.loops, seed)?;
             let facts = opened.facts.map(|facts| TraceFacts { loops: workload.loops, ..facts });
-            Ok(OpenedSource { source: Box::new(source), facts, drive: None })
+            Ok(OpenedSource { source: Box::new(source), facts, hosting: None })
         }
         Origin::Trace => open_trace(workload, page_bytes, user_pages, kept, watch),
         Origin::Shares => made(Synthetic::new(workload, page_bytes, user_pages, seed)?),
@@ -168,13 +168,13 @@ fn open_as_is(
                 .map_err(|error| SourceError(format!("{path}: cannot be read: {error}")))?;
             let jobs = fio::JobFile::parse(&text, path)?;
             let opened = made(jobs.source(span_bytes, seed)?)?;
-            Ok(OpenedSource { drive: Some(jobs.drive()), ..opened })
+            Ok(OpenedSource { hosting: Some(jobs.hosting()), ..opened })
         }
     }
 }
 
 fn made(source: impl Source + Send + 'static) -> Result<OpenedSource, SourceError> {
-    Ok(OpenedSource { source: Box::new(source), facts: None, drive: None })
+    Ok(OpenedSource { source: Box::new(source), facts: None, hosting: None })
 }
 
 /// A source with built-in arrivals, or with those of `workload.arrival`.
@@ -201,5 +201,5 @@ fn open_trace(
         return Err(SourceError(format!("workload.kind = \"trace\" needs a trace; {remedy}")));
     };
     let (source, facts) = TraceSource::open(path, workload, page_bytes, user_pages, kept, watch)?;
-    Ok(OpenedSource { source: Box::new(source), facts: Some(facts), drive: None })
+    Ok(OpenedSource { source: Box::new(source), facts: Some(facts), hosting: None })
 }

@@ -2,8 +2,8 @@
 
 use ssd_core::host::copy::SourceRange;
 use ssd_core::host::request::{Op, Request, TimedRequest};
-use ssd_core::host::source::{Source, SourceError};
-use ssd_core::units::SECTOR_BYTES;
+use ssd_core::host::source::{Clients, Source, SourceError, clients_of};
+use ssd_core::units::{Nanos, SECTOR_BYTES};
 
 /// The requests of another source, widened to whole pages.
 pub(crate) struct WholePages {
@@ -45,12 +45,31 @@ impl Source for WholePages {
     fn expected(&self) -> Option<u64> {
         self.source.expected()
     }
+
+    fn clients(&mut self) -> Option<&mut dyn Clients> {
+        self.source.clients()?;
+        Some(self)
+    }
+}
+
+impl Clients for WholePages {
+    fn arrive(&mut self, now: Nanos) -> Result<Option<TimedRequest>, SourceError> {
+        let next = clients_of(&mut *self.source).arrive(now)?;
+        Ok(next.map(|one| TimedRequest { request: self.widened(one.request), ..one }))
+    }
+
+    fn due(&mut self) -> Option<Nanos> {
+        clients_of(&mut *self.source).due()
+    }
+
+    fn completed(&mut self, number: u64) {
+        clients_of(&mut *self.source).completed(number);
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ssd_core::units::Nanos;
 
     struct Once(Option<Request>);
 

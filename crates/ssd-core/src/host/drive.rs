@@ -3,13 +3,13 @@
 //! *Open loop*: requests arrive at the times of the source, and latency counts from arrival, whether or
 //! not the device keeps up. *Closed loop*: a fixed number of requests is outstanding; a request arrives
 //! when another completes and the think time has passed, or after a pause of all of them, until a given
-//! time.
+//! time. *Clients*: the source says what arrives when, and is told of completions.
 
 use super::ahead::Ahead;
 use super::copy;
 use super::device::{Device, DeviceError};
-use super::request::{Completion, Op, Request, TimedRequest};
-use super::source::{Source, SourceError};
+use super::request::{Completion, Op, Request, RequestId, TimedRequest};
+use super::source::{Source, SourceError, clients_of};
 use crate::config::{Host, HostMode};
 use crate::units::Nanos;
 use std::ops::ControlFlow;
@@ -87,23 +87,23 @@ impl Feed<'_> {
         request: Request,
     ) -> Result<(), DeviceError> {
         if request.op == Op::Copy {
-            self.submit_copy(device, at, &request)
+            submit_copy(device, self.source, at, &request).map(drop)
         } else {
             device.submit(at, &request, None).map(drop)
         }
     }
+}
 
-    #[cold]
-    #[inline(never)]
-    fn submit_copy<D: Device>(
-        &mut self,
-        device: &mut D,
-        at: Nanos,
-        request: &Request,
-    ) -> Result<(), DeviceError> {
-        let ranges = copy::encode(&self.source.copy_sources());
-        device.submit(at, request, Some(&ranges)).map(drop)
-    }
+#[cold]
+#[inline(never)]
+fn submit_copy<D: Device>(
+    device: &mut D,
+    source: &mut dyn Source,
+    at: Nanos,
+    request: &Request,
+) -> Result<RequestId, DeviceError> {
+    let ranges = copy::encode(&source.copy_sources());
+    device.submit(at, request, Some(&ranges))
 }
 
 /// Run `source`, whose times count from the device's present, on `device` until every request has completed
@@ -117,6 +117,9 @@ pub fn drive<D: Device>(
     source: &mut dyn Source,
     observer: &mut Observer<'_, D>,
 ) -> Result<Outcome, DriveError> {
+    if source.clients().is_some() {
+        return serve_clients(device, source, observer);
+    }
     let mut feed = Feed::new(source);
     match host.mode {
         HostMode::Open => open_loop(device, host.max_outstanding, &mut feed, observer),
@@ -201,6 +204,48 @@ fn closed_loop<D: Device>(
             break;
         }
         p.now = device.run_until(Nanos::NEVER, &mut done)?;
+        if count(&mut p, &mut done) && observer(device, &p).is_break() {
+            return Ok(Outcome { progress: p, interrupted: true });
+        }
+    }
+    Ok(Outcome { progress: p, interrupted: false })
+}
+
+/// Serve the clients of `source` until all of them have ended.
+fn serve_clients<D: Device>(
+    device: &mut D,
+    source: &mut dyn Source,
+    observer: &mut Observer<'_, D>,
+) -> Result<Outcome, DriveError> {
+    let mut done: Vec<Completion> = Vec::new();
+    let start = device.now();
+    let mut p = Progress { submitted: 0, completed: 0, now: start };
+    let (mut first, mut last) = (None, start);
+    loop {
+        while let Some(next) = clients_of(source).arrive(Nanos(p.now.0 - start.0))? {
+            debug_assert!(
+                start + next.at == p.now || device.now() == p.now,
+                "an earlier arrival without a completion"
+            );
+            // A device takes arrivals in order: an intended one before the last counts from there.
+            last = last.max(start + next.at);
+            let id = match next.request.op {
+                Op::Copy => submit_copy(device, source, last, &next.request)?,
+                _ => device.submit(last, &next.request, None)?,
+            };
+            first.get_or_insert(id.0);
+            p.submitted += 1;
+        }
+        let due = clients_of(source).due().map(|at| start + at);
+        if due.is_none() && p.submitted == p.completed {
+            break;
+        }
+        let limit = due.map_or(Nanos::NEVER, |at| Nanos(at.0.saturating_sub(1)));
+        let reached = device.run_until(limit, &mut done)?;
+        p.now = due.filter(|_| done.is_empty()).unwrap_or(reached);
+        for completion in &done {
+            clients_of(source).completed(completion.id.0 - first.unwrap_or(0));
+        }
         if count(&mut p, &mut done) && observer(device, &p).is_break() {
             return Ok(Outcome { progress: p, interrupted: true });
         }

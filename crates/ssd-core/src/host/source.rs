@@ -2,6 +2,7 @@
 
 use super::copy::SourceRange;
 use super::request::TimedRequest;
+use crate::units::Nanos;
 
 /// Where requests come from: a trace, a generator, an application.
 pub trait Source {
@@ -35,6 +36,38 @@ pub trait Source {
     fn expected(&self) -> Option<u64> {
         None
     }
+
+    /// The clients behind this source, if what arrives depends on what has completed. A driver with a clock serves
+    /// them in place of [`Source::next_request`], which assumes a device that takes no time.
+    fn clients(&mut self) -> Option<&mut dyn Clients> {
+        None
+    }
+}
+
+/// Clients that wait for completions: each has a queue, a pace and an end of its own. Times count from the start of
+/// the run.
+pub trait Clients {
+    /// The next request that arrives at `now`; `None`: no further one does before time passes or a request completes.
+    /// An earlier arrival is the intended one of a request that a completion at `now` has let through.
+    ///
+    /// # Errors
+    /// As [`Source::next_request`].
+    fn arrive(&mut self, now: Nanos) -> Result<Option<TimedRequest>, SourceError>;
+
+    /// When to ask again, if nothing completes before; `None`: after the next completion, or never.
+    fn due(&mut self) -> Option<Nanos>;
+
+    /// Request `number`, counted from 0 in the order of arrival, has completed; [`Clients::arrive`] is called at that
+    /// time.
+    fn completed(&mut self, number: u64);
+}
+
+/// The clients of `source`, which has some.
+///
+/// # Panics
+/// It has none.
+pub fn clients_of(source: &mut dyn Source) -> &mut dyn Clients {
+    source.clients().expect("a source with clients keeps them")
 }
 
 /// Why a source cannot continue.

@@ -5,7 +5,7 @@ use ssd_core::config::{BusyUnit, Config, Host, HostMode, TimingModel};
 use ssd_core::host::device::Device;
 use ssd_core::host::drive::{Progress, drive};
 use ssd_core::host::request::{Op, TimedRequest};
-use ssd_core::host::source::{Source, SourceError};
+use ssd_core::host::source::{Clients, Source, SourceError};
 use ssd_core::sim::ssd::Ssd;
 use ssd_core::units::Nanos;
 use std::ops::ControlFlow;
@@ -32,14 +32,18 @@ fn chip() -> Config {
 /// Arrivals and completions of reads that the source wants at these times, since the driver began; the
 /// device has worked before.
 fn driven(host: &Host, at: &[u64]) -> (Vec<u64>, Vec<u64>) {
+    run(host, &mut Reads(at.iter().copied()))
+}
+
+/// The same of any source.
+fn run(host: &Host, source: &mut dyn Source) -> (Vec<u64>, Vec<u64>) {
     let mut ssd = with_pages(&chip(), 8);
     alone(&mut ssd, whole(Op::Read, 0, 1));
     let start = ssd.now().0;
     assert_eq!(start, READ);
     ssd.drain_requests(&mut Vec::new());
     let go = &mut |_: &mut Ssd, _: &Progress| ControlFlow::Continue(());
-    let mut source = Reads(at.iter().copied());
-    let outcome = drive(&mut ssd, host, &mut source, go).expect("it runs");
+    let outcome = drive(&mut ssd, host, source, go).expect("it runs");
     let mut log = Vec::new();
     ssd.drain_requests(&mut log);
     log.sort_by_key(|r| r.id);
@@ -85,4 +89,61 @@ fn the_open_loop_counts_from_where_it_began() {
     // At most so many are inside: the others wait outside, and have arrived.
     let limited = Host { max_outstanding: 1, ..host(HostMode::Open, 1) };
     assert_eq!(driven(&limited, &at), (at.to_vec(), vec![70, 140, 210, 570, 640]));
+}
+
+/// A client that asks for three reads, each `pause` after the answer to the last, and means to have asked `early`
+/// before.
+struct Thinker {
+    pause: u64,
+    early: u64,
+    left: u32,
+    answered: bool,
+    asks_at: Option<u64>,
+}
+
+impl Source for Thinker {
+    fn next_request(&mut self) -> Result<Option<TimedRequest>, SourceError> {
+        unreachable!("a driver with a clock serves the clients")
+    }
+
+    fn clients(&mut self) -> Option<&mut dyn Clients> {
+        Some(self)
+    }
+}
+
+impl Clients for Thinker {
+    fn arrive(&mut self, now: Nanos) -> Result<Option<TimedRequest>, SourceError> {
+        if std::mem::take(&mut self.answered) && self.left > 0 {
+            self.asks_at = Some(now.0 + self.pause);
+        }
+        let Some(at) = self.asks_at.take_if(|at| *at <= now.0) else { return Ok(None) };
+        self.left -= 1;
+        let request = whole(Op::Read, 0, 1);
+        Ok(Some(TimedRequest { at: Nanos(at.saturating_sub(self.early)), request }))
+    }
+
+    fn due(&mut self) -> Option<Nanos> {
+        self.asks_at.map(Nanos)
+    }
+
+    fn completed(&mut self, number: u64) {
+        assert_eq!(number, u64::from(2 - self.left), "one at a time, numbered from 0");
+        self.answered = true;
+    }
+}
+
+#[test]
+fn clients_are_served_when_they_ask_and_hear_of_answers() {
+    // Whatever the configuration says of the host.
+    for mode in [HostMode::Open, HostMode::Closed] {
+        let served = |pause, early| {
+            let thinker = Thinker { pause, early, left: 3, answered: false, asks_at: Some(0) };
+            run(&host(mode, 1), &mut { thinker })
+        };
+        let ends = vec![READ, 2 * READ + 30, 3 * READ + 60];
+        assert_eq!(served(30, 0), (vec![0, READ + 30, 2 * READ + 60], ends));
+        // Latencies count from what was meant.
+        let ends = vec![READ, 2 * READ, 3 * READ];
+        assert_eq!(served(0, 10), (vec![0, READ - 10, 2 * READ - 10], ends));
+    }
 }

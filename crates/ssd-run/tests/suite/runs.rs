@@ -234,8 +234,35 @@ fn a_job_file_sets_the_host() {
     let mut config = config(&[("workload.kind", "\"fio\""), ("workload.job", &path)]);
     config.host.queue_depth = 1;
     let opened = ssd_run::open_workload(&mut config, &mut Unattended).expect("a job");
-    assert!(opened.drive.is_some());
+    assert_eq!(opened.hosting.expect("a job").ignored, [] as [&str; 0]);
     assert_eq!(config.host.queue_depth, 7);
+    fs::remove_dir_all(folder).expect("the folder goes");
+}
+
+#[test]
+fn jobs_run_by_the_clock_of_the_device() {
+    let folder = folder("jobs");
+    let job = folder.join("a.fio");
+    let text = "[global]\nsize=1m\nrw=randwrite\nruntime=20ms\ntime_based\ndirect=1\n[a]\niodepth=4\n[b]\n\
+        stonewall\nrate_iops=1000\n[c]\nstonewall\nthinktime=5ms\n";
+    fs::write(&job, text).expect("a file");
+    let path = format!("{:?}", job.display().to_string());
+    let sets = [("workload.kind", "\"fio\""), ("workload.job", &path)];
+    let done = run(config(&sets), Setup::default(), &mut Unattended).expect("a job");
+    assert_eq!(done.finished.ending, Ending::Completed);
+    let report = &done.finished.report;
+    let told = "workload.job: options of fio without effect on a device: direct";
+    assert!(report.warnings.iter().any(|warning| warning == told), "{:?}", report.warnings);
+    // Three times 20 ms, less the last pause and with the ends of the last requests.
+    let simulated = report.time.simulated;
+    assert!((55_000_000..75_000_000).contains(&simulated), "{simulated} ns");
+    // 20 of the second job and 4 of the third, beside what the device gives the first one.
+    assert!(report.requests.write > 24 + 4, "{}", report.requests.write);
+    // Without time there is no end.
+    let functional = [sets[0], sets[1], ("run.mode", "\"functional\"")];
+    let error = run(config(&functional), Setup::default(), &mut Unattended).err().expect("none");
+    let RunError::Workload(why) = &error else { panic!("{error:?}") };
+    assert!(why.contains("line 7: runtime: this job ends by the clock of a device"), "{why}");
     fs::remove_dir_all(folder).expect("the folder goes");
 }
 

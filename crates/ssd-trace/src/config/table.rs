@@ -142,8 +142,8 @@ ssd_core::config_table! {
             "The requests, addresses and written space of a stand-in are divided by this, for a device that \
             is smaller by as much. Times, sizes and shares stay.";
         job: special(JOB) => job: Option<String> = None,
-            "Path of a fio job file. Implies `kind = \"fio\"`. The job file sets the number of \
-            requests and how they reach the device: `host.mode`, `queue_depth`, `think_time`, \
+            "Path of a fio job file (docs/fio.md). Implies `kind = \"fio\"`. The job file sets the number of \
+            requests and how they reach the device, in place of `host.mode`, `queue_depth`, `think_time`, \
             `think_every` and `stop_after`.";
         requests: int(1, 1 << 40) => requests: u64 = 100_000,
             "Number of requests of a synthetic workload.";

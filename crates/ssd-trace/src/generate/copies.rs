@@ -2,9 +2,9 @@
 
 use ssd_core::host::copy::SourceRange;
 use ssd_core::host::request::{Op, TimedRequest};
-use ssd_core::host::source::{Source, SourceError};
+use ssd_core::host::source::{Clients, Source, SourceError, clients_of};
 use ssd_core::rng::Stream;
-use ssd_core::units::SECTOR_BYTES;
+use ssd_core::units::{Nanos, SECTOR_BYTES};
 use std::collections::VecDeque;
 
 /// A source of which some writes are copies, each from one place that any place of the device may be.
@@ -48,11 +48,9 @@ impl Copying {
         let drawn = self.random.below(before + behind);
         Some(if drawn < before { drawn } else { first + pages + drawn - before })
     }
-}
 
-impl Source for Copying {
-    fn next_request(&mut self) -> Result<Option<TimedRequest>, SourceError> {
-        let Some(mut timed) = self.source.next_request()? else { return Ok(None) };
+    /// `timed`, or a copy in its place.
+    fn replaced(&mut self, mut timed: TimedRequest) -> TimedRequest {
         if timed.request.op == Op::Copy {
             self.ranges.push_back(self.source.copy_sources());
         }
@@ -66,7 +64,13 @@ impl Source for Copying {
                 self.ranges.push_back(vec![SourceRange { sector: from * page, sectors }]);
             }
         }
-        Ok(Some(timed))
+        timed
+    }
+}
+
+impl Source for Copying {
+    fn next_request(&mut self) -> Result<Option<TimedRequest>, SourceError> {
+        Ok(self.source.next_request()?.map(|timed| self.replaced(timed)))
     }
 
     fn copy_sources(&mut self) -> Vec<SourceRange> {
@@ -76,13 +80,32 @@ impl Source for Copying {
     fn expected(&self) -> Option<u64> {
         self.source.expected()
     }
+
+    fn clients(&mut self) -> Option<&mut dyn Clients> {
+        self.source.clients()?;
+        Some(self)
+    }
+}
+
+impl Clients for Copying {
+    fn arrive(&mut self, now: Nanos) -> Result<Option<TimedRequest>, SourceError> {
+        let next = clients_of(&mut *self.source).arrive(now)?;
+        Ok(next.map(|timed| self.replaced(timed)))
+    }
+
+    fn due(&mut self) -> Option<Nanos> {
+        clients_of(&mut *self.source).due()
+    }
+
+    fn completed(&mut self, number: u64) {
+        clients_of(&mut *self.source).completed(number);
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use ssd_core::host::request::Request;
-    use ssd_core::units::Nanos;
 
     struct Writes(u64);
 

@@ -88,6 +88,9 @@ pub(crate) fn each_event(
         )));
     }
     let mut warnings = tally.shape.warnings(format, workload.unit);
+    if found_out {
+        warnings.extend(tally.waits.doubt(file));
+    }
     if sort && tally.late.events > 0 {
         warnings.push(format!("sorted: {}", tally.late.told()));
         warnings.extend(tally.late.seams());

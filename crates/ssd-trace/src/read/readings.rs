@@ -38,7 +38,7 @@ impl Counts {
         let event = match line {
             Line::Event(event) => event,
             Line::LongDiscard(event, _) => event,
-            Line::Blank | Line::Header => return,
+            Line::Blank | Line::Header | Line::Wait(_) => return,
             Line::Dataless | Line::Other(_) => {
                 self.others += 1;
                 return;

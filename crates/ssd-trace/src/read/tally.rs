@@ -1,5 +1,6 @@
 //! What is counted over a whole trace file.
 
+use crate::read::formats::Waits;
 use crate::read::order::Late;
 use crate::read::unit::Shape;
 use crate::read::volumes::{Tenants, Volumes};
@@ -21,6 +22,8 @@ pub(crate) struct Tally {
     pub(crate) volume: Option<(u64, String)>,
     /// Lines that are part of the format and hold no request.
     pub(crate) header_lines: u64,
+    /// Those of them that are pauses.
+    pub(crate) waits: Waits,
     /// Records of other volumes than the one chosen.
     pub(crate) other_volumes: u64,
     /// Records that repeat an identical one less than 1 ms earlier.

@@ -1,15 +1,15 @@
-//! fio's job files: their options, and requests like those of fio itself where it is installed.
+//! fio's job files: their options and requests.
 
 use ssd_core::host::request::{Op, flags};
 use ssd_core::host::source::Source;
-use ssd_trace::fio::{Drive, JobFile};
+use ssd_trace::fio::JobFile;
 use std::collections::BTreeMap;
-use std::process::Command;
 
 /// Requests as (operation, first byte, bytes).
-type Made = Vec<(Op, u64, u64)>;
+pub(crate) type Made = Vec<(Op, u64, u64)>;
 
-fn made(text: &str, device: u64) -> Made {
+/// Those of a job file on a device of `device` bytes that takes no time.
+pub(crate) fn made(text: &str, device: u64) -> Made {
     let mut source = JobFile::parse(text, "test.fio").unwrap().source(device, 1).unwrap();
     let mut made = Vec::new();
     while let Some(one) = source.next_request().unwrap() {
@@ -36,15 +36,36 @@ fn mistakes_name_their_line() {
         ("[a]\nrw=randwrit\n", "line 2: rw: found \"randwrit\"; expected read, write"),
         ("[a]\n\nbs=5000\n", "line 3: bs: found \"5000\"; expected a multiple of 512"),
         ("[a]\nbssplit=4k/50:8k/60\n", "line 2: bssplit: found"),
-        ("[a]\nbssplit=4k/50:8k/40\n", "line 2: bssplit: found"),
-        ("[a]\nbssplit=4k/100:8k\n", "line 2: bssplit: found"),
         (
             "[a]\niodepht=4\n",
-            "line 2: iodepht: this option of fio is not known here; did you mean \"iodepth\"?",
+            "line 2: iodepht: no option of fio 3.33 or of its block devices; did you mean \"iodepth\"?",
         ),
-        ("[a]\ntime_based\n", "line 1: time_based: expected a runtime"),
-        ("[a]\nruntime=1\n[b]\nruntime=2\n", "line 3: runtime, time_based: jobs without a rate"),
-        ("[a]\nruntime=1\n[b]\nstonewall\nruntime=1\n", "line 3: stonewall: jobs with a runtime"),
+        ("[a]\nrate=1m\nrate_iops=5\n", "line 1: rate, rate_iops: set one of them"),
+        ("[a]\nwait_for=b\n[b]\n", "line 1: wait_for: 0 jobs before a are called \"b\""),
+        ("[a]\nrandom_generator=lfsr\nba=4k\n", "line 1: random_generator=lfsr, blockalign"),
+        ("[a]\nbs=4kib\n", "kib, mib and gib powers of 1000 unless kb_base=1000"),
+        ("[a]\nbsrange=3k-12k\n", "line 2: bsrange: found \"3k-12k\"; expected multiples of 512"),
+        (
+            "[a]\noffset=100\nsize=1m\n",
+            "line 1: job a: its offset of 100 bytes is no multiple of 512",
+        ),
+        ("[a]\nfilename=/dev/sda:/dev/sdb\n", "line 2: filename: found"),
+        ("[a]\nnrfiles=4\n", "line 2: nrfiles: found \"4\"; expected 1"),
+        ("[a]\nbs=${BS}\n", "line 2: bs: ${BS} is what the environment says when fio runs"),
+        ("[a]\nsize=8*$mb_memory\n", "line 2: size: 8*$mb_memory is what the machine says"),
+        ("[a]\nsize=(4*1024)\n", "line 2: size: (4*1024) is an expression"),
+        ("[a]\ninclude other.fio\n", "line 2: include: other files are not read"),
+        ("[a]\nzonemode=zbd\n", "line 2: zonemode: found \"zbd\"; expected none or strided"),
+        ("[a]\nzonemode=strided\nsize=1m\n", "line 1: job a: zonemode=strided needs a zonesize"),
+        ("[a]\nverify=crc32c\n", "line 2: verify: fio would read back"),
+        (
+            "[g]\n[a]\nioengine=cpuio\nrw=randwrit\n",
+            "line 3: ioengine=cpuio uses CPUs only (job a)",
+        ),
+        (
+            "[a]\nrandom_distribution=zoned_abs:50/1m:50/2m\nrw=randread\nsize=2m\n",
+            "line 1: job a: zoned_abs: its zones are larger than its file",
+        ),
         (
             "[a]\nthinktime_blocks=0\n",
             "line 2: thinktime_blocks: found \"0\"; expected a whole number",
@@ -63,7 +84,6 @@ fn mistakes_name_their_line() {
         ),
         ("[a]\nrw=read\nsize=2g\n", "line 1: files up to here take 2147483648 bytes"),
         ("[a]\nrw=write\nbs=1m\nsize=64k\n", "line 1: job a: its file has 65536 bytes"),
-        ("[a]\nrate=1m\n[b]\nrw=read\n", "line 3: jobs with and without a rate do not mix"),
         ("[a]\nsize=k\n", "line 2: size: found \"k\"; expected a size as 1g"),
         ("[a]\nrwmixread=101\n", "line 2: rwmixread: found \"101\"; expected 0 to 100"),
     ] {
@@ -81,10 +101,10 @@ fn options_of_the_device_are_taken_and_those_of_the_host_ignored() {
     assert_eq!(requests[0], (Op::Write, 0, 8192));
     assert_eq!(requests[127], (Op::Write, 127 * 8192, 8192));
     assert_eq!(requests[128], (Op::Trim, 0, 8192));
-    let drive = JobFile::parse(text, "a").unwrap().drive();
-    assert_eq!(drive, Drive::Closed { depth: 4, think_ns: 0, think_every: 1, stop_ns: 0 });
+    let hosting = JobFile::parse(text, "a").unwrap().hosting();
+    assert_eq!((hosting.depth, hosting.is_open), (4, false));
+    assert_eq!(hosting.ignored, ["direct"]);
     let mixed = JobFile::parse("[a]\nrate_iops=1000\nsize=1m\nrw=randread\n", "a").unwrap();
-    assert_eq!(mixed.drive(), Drive::Open);
     let mut source = mixed.source(1 << 20, 1).unwrap();
     let at: Vec<u64> = (0..3).map(|_| source.next_request().unwrap().unwrap().at.0).collect();
     assert_eq!(at, [0, 1_000_000, 2_000_000]);
@@ -97,6 +117,9 @@ fn sizes_have_their_shares() {
         ("4k/60:8k/30:16k/10", [0.6, 0.3, 0.1]),
         // Sizes without a share divide what is left.
         ("4k/60:8k:16k/", [0.6, 0.2, 0.2]),
+        // What all leave goes to the most frequent size, as in fio.
+        ("4k/20:8k/50:16k/20", [0.2, 0.6, 0.2]),
+        ("4k/20:8k/80:16k", [0.2, 0.8, 0.0]),
     ] {
         let mut counts = BTreeMap::from([(4096, 0), (8192, 0), (16_384, 0)]);
         made(&format!("{job}{split}\n"), 1 << 26)
@@ -158,11 +181,14 @@ fn jobs_end_by_the_clock() {
     assert_eq!(count(&format!("{rated}\ntime_based")), 20);
     assert_eq!(count("rate_iops=1000\nruntime=10ms"), 10);
     // Without, by that of the device.
-    let closed = job("runtime=3\ntime_based\nthinktime=10\nthinktime_blocks=5");
-    let drive =
-        Drive::Closed { depth: 1, think_ns: 10_000, think_every: 5, stop_ns: 3_000_000_000 };
-    assert_eq!(closed.drive(), drive);
-    assert_eq!(count("runtime=3\ntime_based"), 1000);
+    // Without a time there is none, as in fio.
+    assert_eq!(job("time_based").hosting().ignored, ["time_based"]);
+    assert_eq!(count("time_based"), 16);
+    let hosting = job("runtime=3\ntime_based").hosting();
+    assert!(hosting.needs_time.unwrap().contains("a: line 1: runtime: this job ends by the clock"));
+    assert_eq!(job("runtime=3\ntime_based\nthinktime=10").hosting().needs_time, None);
+    let mut source = job("runtime=3\ntime_based").source(1 << 20, 1).unwrap();
+    assert!(source.next_request().is_err());
 }
 
 #[test]
@@ -235,6 +261,15 @@ fn any_text_is_a_job_file_or_an_error() {
         "rate_iops",
         "time_based",
         "numjobs",
+        "bsrange",
+        "ba",
+        "zoned_abs",
+        "offset_increment",
+        "thinktime",
+        "iodepth",
+        "stonewall",
+        "-",
+        "zonesize=64k\nzoneskip",
         "#",
         ";",
         " ",
@@ -243,14 +278,15 @@ fn any_text_is_a_job_file_or_an_error() {
         "ü",
     ];
     for _ in 0..20_000 {
-        let n = random.below(24);
+        let n = random.below(32);
         let text: String =
             (0..n).map(|_| words[random.below(words.len() as u64) as usize]).collect();
         if let Ok(file) = JobFile::parse(&text, "fuzz")
             && let Ok(mut source) = file.source(1 << 22, 1)
         {
             for _ in 0..64 {
-                let Some(one) = source.next_request().unwrap() else { break };
+                // A job that needs a clock has none here.
+                let Ok(Some(one)) = source.next_request() else { break };
                 let end = one.request.sector + u64::from(one.request.sectors);
                 let empty = one.request.sectors == 0 && one.request.op != Op::Flush;
                 assert!(!empty && end * 512 <= 1 << 22, "{text:?}");
@@ -259,123 +295,176 @@ fn any_text_is_a_job_file_or_an_error() {
     }
 }
 
-/// What fio does with the same job, from its own log.
-fn of_fio(options: &str, name: &str) -> Option<Made> {
-    let folder = std::env::temp_dir().join(format!("fio-jobs-{}-{name}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let job = format!("[a]\nioengine=psync\nfilename=file\n{options}\n");
-    std::fs::write(folder.join("a.fio"), job).unwrap();
-    let done = Command::new("fio")
-        .args(["a.fio", "--write_iolog=log", "--output-format=terse"])
-        .current_dir(&folder)
-        .output();
-    let log = std::fs::read_to_string(folder.join("log")).unwrap_or_default();
-    let _ = std::fs::remove_dir_all(&folder);
-    let done = done.ok()?;
-    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-    let line = |line: &str| {
-        let fields: Vec<&str> = line.split_whitespace().collect();
-        let [_, _, op, start, bytes] = fields[..] else { return None };
-        let op = match op {
-            "read" => Op::Read,
-            "write" => Op::Write,
-            "sync" | "datasync" => Op::Flush,
-            _ => return None,
-        };
-        Some((op, start.parse().ok()?, bytes.parse().ok()?))
+/// Rounds of a job with `loops`, or with more `io_size` than `size`, repeat the requests of the first one: so does
+/// `random_generator=lfsr` whenever all blocks have been visited.
+#[test]
+fn rounds_repeat() {
+    let rounds = |options: &str| {
+        let job = format!("[a]\nrw=randwrite\nsize=256k\n{options}\n");
+        let all = made(&job, 1 << 20);
+        assert_eq!(all.len(), 192, "{options}");
+        for round in all.chunks(64) {
+            let mut places: Vec<u64> = round.iter().map(|one| one.1).collect();
+            places.sort_unstable();
+            let each: Vec<u64> = (0..64).map(|block| block * 4096).collect();
+            assert_eq!(places, each, "{options}");
+        }
+        let mut rounds = all.chunks(64);
+        let first = rounds.next().unwrap();
+        rounds.all(|round| round == first)
     };
-    Some(log.lines().filter_map(line).collect())
-}
-
-/// Statistics of requests: share of reads, mean size, share of the bytes in the first quarter of the
-/// file, blocks touched, shares of the 1 and 16 most frequent of them, of requests that begin where the
-/// last of their operation ended, and of flushes.
-fn statistics(all: &Made, size: u64) -> [f64; 8] {
-    let made: Made = all.iter().copied().filter(|one| one.0 != Op::Flush).collect();
-    let mut ends = [u64::MAX; 4];
-    let follows = made.iter().filter(|one| {
-        let end = std::mem::replace(&mut ends[one.0 as usize], one.1 + one.2);
-        end == one.1
-    });
-    let follows = follows.count() as f64;
-    let n = made.len() as f64;
-    let mut blocks: BTreeMap<u64, u64> = BTreeMap::new();
-    for &(_, start, _) in &made {
-        *blocks.entry(start / 4096).or_default() += 1;
-    }
-    let mut counts: Vec<u64> = blocks.values().copied().collect();
-    counts.sort_unstable_by(|a, b| b.cmp(a));
-    let top = |k: usize| counts.iter().take(k).sum::<u64>() as f64 / n;
-    [
-        made.iter().filter(|one| one.0 == Op::Read).count() as f64 / n,
-        made.iter().map(|one| one.2).sum::<u64>() as f64 / n,
-        made.iter().filter(|one| one.1 < size / 4).count() as f64 / n,
-        blocks.len() as f64,
-        top(1),
-        top(16),
-        follows / n,
-        (all.len() - made.len()) as f64 / n,
-    ]
+    assert!(rounds("loops=3") && rounds("io_size=768k"));
+    assert!(!rounds("loops=3\nrandrepeat=0") && !rounds("io_size=768k\nallrandrepeat=0"));
+    assert!(rounds("loops=3\nrandom_generator=lfsr\nrandrepeat=0"));
+    let clocked = "time_based\nruntime=192ms\nrate_iops=1000";
+    assert!(!rounds(clocked) && rounds(&format!("{clocked}\nrandom_generator=lfsr")));
+    // Without a map there are no rounds.
+    let drawn = made("[a]\nrw=randwrite\nsize=256k\nloops=2\nnorandommap\n", 1 << 20);
+    assert_ne!(drawn[..64], drawn[64..]);
+    // Seeds of jobs, files and rounds differ.
+    let of = |seed: &str| made(&format!("[a]\nrw=randwrite\nsize=256k\n{seed}\n"), 1 << 20);
+    assert_ne!(of("randseed=1"), of("randseed=2"));
 }
 
 #[test]
-#[allow(clippy::print_stderr, reason = "it says why it proves nothing")]
-fn requests_are_like_those_of_fio() {
-    let size = 16 << 20;
-    let cases = [
-        ("read", "rw=read\nbs=16k"),
-        ("mix", "rw=randrw\nrwmixread=30\nbs=4k"),
-        ("sequential-mix", "rw=rw\nrwmixread=70\nbs=4k"),
-        ("split", "rw=randwrite\nbssplit=4k/60:16k/30:64k/10"),
-        ("split-drawn", "rw=randwrite\nbssplit=4k/60:16k/40\nnorandommap"),
-        ("drawn", "rw=randwrite\nnorandommap\nloops=3"),
-        ("zipf", "rw=randwrite\nrandom_distribution=zipf:0.99"),
-        ("zipf-steep", "rw=randread\nrandom_distribution=zipf:1.2"),
-        ("pareto", "rw=randwrite\nrandom_distribution=pareto:0.2"),
-        ("normal", "rw=randwrite\nrandom_distribution=normal:10"),
-        ("zoned", "rw=randwrite\nrandom_distribution=zoned:60/10:30/20:8/30:2/40"),
-        ("sizes", "rw=randrw\nbs=4k,16k\nnorandommap"),
-        ("io-size", "rw=randwrite\nio_size=8m"),
-        ("ios", "rw=randwrite\nnumber_ios=500"),
-        ("part-random", "rw=randwrite\npercentage_random=30\nnorandommap"),
-        ("part-random-map", "rw=randread\npercentage_random=60"),
-        ("part-random-mix", "rw=randrw\npercentage_random=80,20\nnorandommap"),
-        ("fsync", "rw=randwrite\nfsync=7"),
-        ("fsync-mix", "rw=randrw\nrwmixread=70\nnumber_ios=3000\nfsync=16"),
-        ("fdatasync", "rw=rw\nfdatasync=16\nend_fsync=1"),
-        ("pauses", "rw=randwrite\nthinktime=10\nthinktime_blocks=64"),
-    ];
-    for (name, options) in cases {
-        let options = format!("size=16m\n{options}");
-        let Some(theirs) = of_fio(&options, name) else {
-            eprintln!("skipped: fio is not installed");
-            return;
-        };
-        let ours = made(&format!("[a]\nfilename=file\n{options}\n"), size);
-        let (found, wanted) = (statistics(&ours, size), statistics(&theirs, size));
-        let n = theirs.len() as f64;
-        // With a map, requests are cut where a block is taken: how often hangs on the order of draws.
-        // fio's normal distribution is a little narrower than its deviation says (measured: 9 %).
-        let cut = match name {
-            "split" => 0.15,
-            "normal" => 0.12,
-            _ => 0.06,
-        };
-        let requests = ours.len() as f64 / n;
-        assert!((requests - 1.0).abs() < cut, "{name}: {} requests, fio {n}", ours.len());
-        // Five standard deviations of a share, and what two kinds of draws may differ by.
-        let noise = 5.0 * 0.5 / n.sqrt();
-        for (i, (found, wanted)) in found.into_iter().zip(wanted).enumerate() {
-            let limit = match i {
-                1 | 3 => cut * wanted,
-                // The quarter that holds the first ranks of a scattered distribution is chance.
-                2 if name.contains("zipf") || name == "pareto" || name == "normal" => 0.5,
-                _ => noise.max(0.01),
-            };
-            assert!(
-                (found - wanted).abs() <= limit,
-                "{name}: statistic {i} is {found}, of fio {wanted} (within {limit})"
-            );
+fn a_range_of_lengths_has_its_multiples() {
+    let shares = |range: &str| {
+        let job =
+            "[a]\nrw=randwrite\nnorandommap\nsize=64m\nio_size=1g\nnumber_ios=20000\nbsrange=";
+        let mut counts: BTreeMap<u64, f64> = BTreeMap::new();
+        made(&format!("{job}{range}\n"), 1 << 26)
+            .iter()
+            .for_each(|one| *counts.entry(one.2).or_default() += 1.0 / 20_000.0);
+        counts
+    };
+    let close = |range: &str, expected: &[(u64, f64)]| {
+        let shares = shares(range);
+        assert_eq!(shares.len(), expected.len(), "{range}: {shares:?}");
+        for &(bytes, expected) in expected {
+            assert!((shares[&bytes] - expected).abs() < 0.02, "{range}: {shares:?}");
         }
+    };
+    close("4k-16k", &[(4096, 0.25), (8192, 0.25), (12_288, 0.25), (16_384, 0.25)]);
+    // Lengths beyond the largest become the largest.
+    close("4k:10k", &[(4096, 0.4), (8192, 0.4), (10_240, 0.2)]);
+    close("8k-4k", &[(4096, 0.5), (8192, 0.5)]);
+    // Of each direction.
+    let mixed = made("[a]\nrw=rw\nsize=16m\nbsrange=4k-8k,16k-32k\n", 1 << 24);
+    for (op, least, most) in [(Op::Read, 4096, 8192), (Op::Write, 16_384, 32_768)] {
+        let mut sizes = mixed.iter().filter(|one| one.0 == op).map(|one| one.2);
+        assert!(sizes.all(|bytes| (least..=most).contains(&bytes)), "{op:?}");
     }
+}
+
+/// Which of several options about lengths counts does not hang on their order.
+#[test]
+fn shares_go_before_ranges_and_ranges_before_a_size() {
+    let sizes = |options: &str| {
+        let job = format!("[a]\nrw=write\nsize=16m\n{}\n", options.replace(' ', "\n"));
+        let sizes: std::collections::BTreeSet<u64> =
+            made(&job, 1 << 24).iter().map(|one| one.2 / 1024).collect();
+        sizes.into_iter().collect::<Vec<u64>>()
+    };
+    for (options, expected) in [
+        ("bsrange=4k-8k bs=16k", vec![4, 8]),
+        ("bssplit=4k/50:8k/50 bs=16k", vec![4, 8]),
+        ("bssplit=16k/50:32k/50 bsrange=4k-8k", vec![16, 32]),
+        ("bs=16k bs=,8k", vec![8]),
+        ("bs=8k,16k,", vec![16]),
+        ("bs=8k,", vec![4]),
+        ("kb_base=1000 bsrange=4kib-8kib", vec![4, 8]),
+        ("bs=0x2000", vec![8]),
+    ] {
+        assert_eq!(sizes(options), expected, "{options}");
+    }
+}
+
+/// Places by a twin that knows the job's words only as numbers.
+#[test]
+fn places_are_those_of_the_options() {
+    let mib = 1 << 20;
+    let shares = |options: &str, of: &dyn Fn(&(Op, u64, u64)) -> bool| {
+        let job = format!("[a]\nrw=randrw\nnorandommap\nsize=64m\n{options}\n");
+        let all: Made = made(&job, 64 * mib).into_iter().filter(of).collect();
+        let share = |from: u64, to: u64| {
+            let within = all.iter().filter(|one| (from * mib..to * mib).contains(&one.1)).count();
+            within as f64 / all.len() as f64
+        };
+        [share(0, 8), share(8, 16), share(16, 64)]
+    };
+    let any = |_: &(Op, u64, u64)| true;
+    let close = |found: [f64; 3], expected: [f64; 3]| {
+        let near = found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 0.02);
+        assert!(near, "{found:?}, expected {expected:?}");
+    };
+    let law = "random_distribution=";
+    close(shares(&format!("{law}zoned_abs:70/8m:20/8m:10/48m"), &any), [0.7, 0.2, 0.1]);
+    close(shares(&format!("{law}zoned_abs:70/8m:30/8m"), &any), [0.7, 0.3, 0.0]);
+    close(shares(&format!("{law}zoned:60/12.5:40/12.5"), &any), [0.6, 0.4, 0.0]);
+    close(shares(&format!("{law}zoned:60/12.5:0/12.5:40/"), &any), [0.6, 0.0, 0.4]);
+    let zones = format!("{law}zoned:100/12.5:0/87.5,0/12.5:100/12.5:0/75");
+    close(shares(&zones, &|one| one.0 == Op::Read), [1.0, 0.0, 0.0]);
+    close(shares(&zones, &|one| one.0 == Op::Write), [0.0, 1.0, 0.0]);
+    // The most frequent block of a law is where it is said to be.
+    let job = format!("[a]\nrw=randread\nsize=64m\n{law}zipf:1.2:0.25\n");
+    let mut counts: BTreeMap<u64, u32> = BTreeMap::new();
+    made(&job, 64 * mib).iter().for_each(|one| *counts.entry(one.1).or_default() += 1);
+    assert_eq!(counts.iter().max_by_key(|one| one.1).map(|one| *one.0), Some(16 * mib));
+}
+
+#[test]
+fn requests_are_aligned_as_asked() {
+    for (options, unit, places) in
+        [("blockalign=64k", 65_536, 16), ("bs=8k\nba=512", 512, 1000), ("ba=8k,512", 8192, 128)]
+    {
+        let job = format!("[a]\nrw=randread\nsize=1m\nio_size=64m\n{options}\n");
+        let starts: std::collections::BTreeSet<u64> =
+            made(&job, 1 << 20).iter().map(|one| one.1).collect();
+        assert!(starts.iter().all(|start| start % unit == 0), "{options}");
+        let few = (1 << 20) / unit == places;
+        assert!(
+            starts.len() as u64 == places || (!few && starts.len() as u64 > places),
+            "{options}"
+        );
+    }
+}
+
+/// The blocks of a job, as numbers.
+fn blocks(options: &str) -> Vec<u64> {
+    let job = format!("[a]\nfilename=f\nrw=read\n{}\n", options.replace(' ', "\n"));
+    made(&job, 1 << 20).iter().map(|one| one.1 / 4096).collect()
+}
+
+#[test]
+fn sequential_jobs_step_and_stride() {
+    assert_eq!(blocks("size=32k rw=read:4k"), [0, 2, 4, 6, 0, 2, 4, 6]);
+    assert_eq!(blocks("size=32k rw=read:-8k"), [0, 6, 5, 4, 3, 2, 1, 0]);
+    assert_eq!(blocks("size=64k bs=12k loops=2"), [0, 3, 6, 9, 12, 0, 3, 6, 9, 12]);
+    assert_eq!(blocks("size=64k bs=12k"), [0, 3, 6, 9, 12]);
+    assert_eq!(blocks("size=64k io_size=16k loops=2"), [0, 1, 2, 3, 4, 5, 6, 7]);
+    assert_eq!(blocks("size=32k number_ios=5 loops=2"), [0, 1, 2, 3, 4, 5, 6, 7, 0, 1]);
+    let strides = "zonemode=strided zonesize=8k zoneskip=24k size=64k";
+    assert_eq!(blocks(&format!("{strides} io_size=24k")), [0, 1, 8, 9, 0, 1]);
+    assert_eq!(blocks(&format!("{strides} zonerange=4k io_size=24k")), [0, 0, 7, 7, 14, 14]);
+    assert_eq!(blocks(&format!("{strides} zonerange=16k io_size=24k")), [0, 1, 10, 11, 0, 1]);
+    assert_eq!(blocks("offset=30% size=16k filename=f"), [77, 78, 79, 80]);
+    assert_eq!(blocks("offset=30% offset_align=64k size=8k"), [80, 81]);
+    let mut two = blocks("offset_increment=16k numjobs=2 size=1m number_ios=2 filesize=1m");
+    two.sort_unstable();
+    assert_eq!(two, [0, 1, 4, 5]);
+    assert_eq!(blocks("filesize=64k size=16k"), [0, 1, 2, 3]);
+    let same = blocks("rw=randread:3 rw_sequencer=identical size=1m norandommap number_ios=240");
+    assert!(same.chunks(3).all(|three| three[0] == three[1] && three[0] == three[2]));
+    let onward = blocks("rw=randread:4 size=1m norandommap number_ios=240");
+    let runs = onward.chunks(4).filter(|four| four[3] == four[0] + 3).count();
+    // Those that begin in the last blocks have no room.
+    assert!((54..=60).contains(&runs), "{runs}");
+}
+
+#[test]
+fn a_mark_of_the_byte_order_is_no_section() {
+    let text = "\u{feff}[a]\r\nrw=write\r\nsize=8k\r\n";
+    assert_eq!(made(text, 1 << 20), [(Op::Write, 0, 4096), (Op::Write, 4096, 4096)]);
+    // A comment may begin anywhere, as in fio.
+    assert_eq!(made("[a]\nrw=write ; or read\nsize=8k#16k\n", 1 << 20).len(), 2);
 }

@@ -48,14 +48,46 @@ fn every_format_is_read() {
     let samples = samples();
     // Every word of the config but `auto` is a format; our own trace files have tests of their own.
     assert_eq!(formats::ALL.len() + 1, TraceFormat::WORDS.len());
-    // Tables and records have the columns of their user, and tests of their own.
-    assert_eq!(samples.len() + 3, formats::ALL.len());
+    // Tables and records have the columns of their user, logs of fio by the clock are asked for: they have tests of
+    // their own.
+    assert_eq!(samples.len() + 4, formats::ALL.len());
     for (format, bytes, expected) in samples {
         let (found, facts) = read(&bytes, &as_it_is(format)).unwrap();
         assert_eq!(simple(&found), expected, "{}", format.word());
         assert_eq!(facts.format, format.word());
         assert!(!facts.units.is_empty() && facts.skipped_lines == 0);
     }
+}
+
+/// fio's manual and fio itself differ: intervals in microseconds, or milliseconds since the start.
+#[test]
+fn the_waits_of_fio_have_two_meanings() {
+    let log = "fio version 2 iolog\n/d add\n/d open\n/d write 0 4096\n/d wait 3000 0\n/d write 8192 4096\n\
+        /d wait 2000 0\n/d write 16384 4096\n/d wait 5000\n/d write 24576 4096\n/d close\n";
+    let times = |workload: &Workload| {
+        let (found, facts) = read(log.as_bytes(), workload).unwrap();
+        let times: Vec<u64> = simple(&found).iter().map(|one| one.0 / 1_000_000).collect();
+        (times, facts.warnings())
+    };
+    let (found, warnings) = times(&auto());
+    assert_eq!(found, [0, 3, 5, 10]);
+    let told = "3 `wait` lines are read as pauses of so many microseconds, as fio's manual has it: 10.0 ms in all; fio \
+        3.33 itself takes the numbers for milliseconds since the start, 5.00 s at the end: ssdlab trace info t \
+        --format fio-v2-clock reads them so, and --format fio-v2 as here";
+    assert!(warnings.iter().any(|warning| warning.contains(told)), "{warnings:?}");
+    // Who says which is not told.
+    assert_eq!(times(&of(TraceFormat::FioV2)), (vec![0, 3, 5, 10], vec![]));
+    assert_eq!(times(&of(TraceFormat::FioV2Clock)), (vec![0, 3000, 3000, 5000], vec![]));
+    // Without a `wait` there is nothing to tell.
+    let (_, facts) = read(
+        log.replace("wait 3000 0", "sync")
+            .replace("wait 2000 0", "sync")
+            .replace("wait 5000", "sync")
+            .as_bytes(),
+        &auto(),
+    )
+    .unwrap();
+    assert_eq!(facts.warnings(), [] as [String; 0]);
 }
 
 #[test]

@@ -19,7 +19,7 @@ impl Free {
     }
 
     /// All blocks are free again.
-    fn fill(&mut self) {
+    pub(super) fn fill(&mut self) {
         self.levels.clear();
         let mut bits = self.blocks;
         loop {
@@ -36,20 +36,23 @@ impl Free {
         self.left = self.blocks;
     }
 
-    /// A random free block, or the next one after it, and how many from there on are free, at most
-    /// `most`; all of these are taken.
-    pub(super) fn take(&mut self, most: u64, random: &mut Stream) -> (u64, u64) {
+    /// A random free block, or the next one after it; `None`: all are taken.
+    pub(super) fn pick(&self, random: &mut Stream) -> Option<u64> {
         if self.left == 0 {
-            self.fill();
+            return None;
         }
         let from = random.below(self.blocks);
-        let first = self.next(from).or_else(|| self.next(0)).expect("a block is free");
+        self.next(from).or_else(|| self.next(0))
+    }
+
+    /// Take the free blocks from `first`, which is one, to the next that is taken, at most `most`: how many.
+    pub(super) fn take(&mut self, first: u64, most: u64) -> u64 {
         let mut taken = 0;
         while taken < most && first + taken < self.blocks && self.is_free(first + taken) {
             self.clear(first + taken);
             taken += 1;
         }
-        (first, taken)
+        taken
     }
 
     fn is_free(&self, block: u64) -> bool {
@@ -103,10 +106,12 @@ mod tests {
             for _ in 0..2 {
                 let mut seen = vec![false; blocks as usize];
                 for _ in 0..blocks {
-                    let (block, taken) = free.take(1, &mut random);
-                    assert_eq!(taken, 1);
+                    let block = free.pick(&mut random).expect("a block is free");
+                    assert_eq!(free.take(block, 1), 1);
                     assert!(!std::mem::replace(&mut seen[block as usize], true));
                 }
+                assert_eq!(free.pick(&mut random), None);
+                free.fill();
             }
         }
     }
@@ -116,8 +121,8 @@ mod tests {
         let mut random = Stream::new(2, "free test");
         let mut free = Free::new(100);
         let mut all = 0;
-        while all < 100 {
-            let (first, taken) = free.take(8, &mut random);
+        while let Some(first) = free.pick(&mut random) {
+            let taken = free.take(first, 8);
             assert!((1..=8).contains(&taken) && first + taken <= 100);
             all += taken;
         }

@@ -21,46 +21,51 @@ pub(super) struct Section {
 
 /// The sections of `text`, in order.
 pub(super) fn sections(text: &str) -> Result<Vec<Section>, Trouble> {
-    let mut found: Vec<Section> = Vec::new();
+    let mut sections: Vec<Section> = Vec::new();
     for (index, whole) in text.lines().enumerate() {
         let line = index + 1;
-        let content = whole.trim();
-        if content.is_empty() || content.starts_with([';', '#']) {
+        // A comment ends a line wherever it begins, also in a value.
+        let content = whole.split([';', '#']).next().unwrap_or_default().trim();
+        if content.is_empty() {
             continue;
         }
         if let Some(rest) = content.strip_prefix('[') {
-            let Some((name, after)) = rest.split_once(']') else {
+            // The name of a section may have brackets.
+            let Some((name, after)) = rest.rsplit_once(']') else {
                 return Err(Trouble::at(line, "the name of a section does not end: expected ]"));
             };
-            if !after.trim().is_empty() && !after.trim_start().starts_with([';', '#']) {
+            if !after.is_empty() {
                 return Err(Trouble::at(line, "expected nothing after the name of a section"));
             }
-            found.push(Section { line, name: name.trim().to_owned(), said: Vec::new() });
+            sections.push(Section { line, name: name.trim().to_owned(), said: Vec::new() });
             continue;
         }
-        let Some(section) = found.last_mut() else {
+        let Some(section) = sections.last_mut() else {
             return Err(Trouble::at(
                 line,
                 "expected a section such as [global] before the first key",
             ));
         };
-        // A comment needs a blank before it: values may hold # and ;.
-        let content = [" ;", " #", "\t;", "\t#"]
-            .iter()
-            .filter_map(|mark| content.find(mark))
-            .min()
-            .map_or(content, |end| content[..end].trim_end());
-        let (key, value) = match content.split_once('=') {
-            Some((key, value)) => (key.trim(), Some(value.trim().to_owned())),
-            None => (content, None),
-        };
-        section.said.push(Said { line, key: key.to_owned(), value });
+        section.said.push(said(content, line)?);
     }
-    if found.iter().all(|section| section.name == "global") {
+    if sections.iter().all(|section| section.name == "global") {
         return Err(Trouble::at(
             text.lines().count().max(1),
             "no job: expected a section such as [job]",
         ));
     }
-    Ok(found)
+    Ok(sections)
+}
+
+/// `KEY=VALUE`, or a key alone.
+fn said(content: &str, line: usize) -> Result<Said, Trouble> {
+    let (key, value) = match content.split_once('=') {
+        Some((key, value)) => (key.trim(), Some(value.trim().to_owned())),
+        None => (content, None),
+    };
+    if key.split_whitespace().next() == Some("include") {
+        let text = "include: other files are not read: insert the lines of that file here";
+        return Err(Trouble::at(line, text));
+    }
+    Ok(Said { line, key: key.to_owned(), value })
 }

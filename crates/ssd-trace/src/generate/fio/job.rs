@@ -1,9 +1,13 @@
 //! Jobs: the options of a section, parsed.
 
 use super::ini::{Said, Section};
-use super::value::{Amount, amount, count, flag, real, seconds_ns, share, size, three, time_ns};
-use super::{Trouble, option};
+use super::option::{self, Class};
+use super::value::{
+    Amount, Units, count, flag, real, seconds_range_ns, set_three, share, shared_out,
+};
+use super::{Trouble, pace::Pacing};
 use ssd_core::config::nearest;
+use std::collections::BTreeSet;
 
 /// Reads, writes and trims of a job.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -17,49 +21,124 @@ pub(super) enum Mix {
     TrimWrite,
 }
 
+impl Mix {
+    /// Which of reads, writes and trims it has sizes and places of.
+    pub(super) fn used(self) -> &'static [usize] {
+        match self {
+            Mix::Read => &[0],
+            Mix::Write => &[1],
+            Mix::Trim | Mix::TrimWrite => &[2],
+            Mix::ReadWrite => &[0, 1],
+        }
+    }
+}
+
 /// Where random requests go.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Distribution {
     Uniform,
-    Zipf(f64),
-    Pareto(f64),
-    /// Standard deviation, as a share of the space.
-    Normal(f64),
-    /// Shares of the accesses and of the space, each from 0 to 1.
-    Zoned(Vec<(f64, f64)>),
+    /// Exponent, and where the most frequent block lies, as a share of the space.
+    Zipf(f64, Option<f64>),
+    /// As `Zipf`.
+    Pareto(f64, Option<f64>),
+    /// Standard deviation, as a share of the space; as `Zipf`.
+    Normal(f64, Option<f64>),
+    /// Of reads, writes and trims: shares of the accesses, each with its space.
+    Zoned([Vec<(f64, Amount)>; 3]),
 }
 
-/// Pace of a job with a rate: requests arrive and do not wait for one another.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) enum Rate {
-    BytesPerS(u64),
-    RequestsPerS(u64),
+/// Which requests of a random job go to a new place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Sequencer {
+    /// Between two new places, requests continue where the last one ended.
+    Sequential,
+    /// They go to the place of the last one.
+    Identical,
 }
 
-/// One job.
+/// `zonemode=strided`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Strides {
+    pub(super) on: bool,
+    /// Bytes of requests in a zone, bytes of a zone (0: the same), bytes between two.
+    pub(super) size: u64,
+    pub(super) range: u64,
+    pub(super) skip: u64,
+}
+
+/// Lengths of requests.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) enum Sizes {
+    /// All have this many bytes.
+    Same(u64),
+    /// Multiples of the smallest, up to the largest.
+    Range(u64, u64),
+    /// Bytes, with shares that sum to 1.
+    Split(Vec<(u64, f64)>),
+}
+
+impl Sizes {
+    pub(super) fn smallest(&self) -> u64 {
+        match self {
+            Sizes::Same(bytes) | Sizes::Range(bytes, _) => *bytes,
+            Sizes::Split(all) => all.iter().map(|size| size.0).min().expect("a size"),
+        }
+    }
+
+    pub(super) fn largest(&self) -> u64 {
+        match self {
+            Sizes::Same(bytes) | Sizes::Range(_, bytes) => *bytes,
+            Sizes::Split(all) => all.iter().map(|size| size.0).max().expect("a size"),
+        }
+    }
+}
+
+/// Which jobs end with a job that has `exitall`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum ExitWhat {
+    Group,
+    /// Those that run.
+    Stonewall,
+    All,
+}
+
+/// One job. Arrays are of reads, writes and trims.
 #[derive(Clone, Debug)]
 pub(super) struct Job {
     pub(super) name: String,
     pub(super) line: usize,
+    units: Units,
     pub(super) mix: Mix,
     pub(super) random: bool,
+    /// Requests of which one goes to a new place (random).
+    pub(super) seek_every: u64,
+    /// Bytes between two requests, negative: backwards (sequential).
+    pub(super) step: i64,
+    pub(super) sequencer: Sequencer,
     /// Share of reads in a mix.
     pub(super) read: f64,
-    /// Sizes in bytes with weights, of reads, writes, trims.
-    pub(super) sizes: [Vec<(u64, f64)>; 3],
+    bs: [u64; 3],
+    range: [Option<(u64, u64)>; 3],
+    split: [Vec<(u64, f64)>; 3],
+    pub(super) align: [Option<u64>; 3],
     pub(super) size: Option<Amount>,
+    pub(super) file_size: Option<u64>,
     pub(super) offset: Amount,
+    pub(super) offset_align: u64,
+    pub(super) offset_increment: Amount,
     pub(super) io_size: Option<Amount>,
     pub(super) number_ios: Option<u64>,
     pub(super) loops: u64,
     pub(super) distribution: Distribution,
     /// Every block once, before any comes twice.
     pub(super) map: bool,
-    pub(super) rate: Option<Rate>,
-    pub(super) poisson: bool,
-    pub(super) think_ns: u64,
-    /// Requests between two pauses.
-    pub(super) think_every: u32,
+    /// The same, in an order that is always the same.
+    pub(super) lfsr: bool,
+    /// Rounds repeat the requests of the first.
+    pub(super) repeats: bool,
+    pub(super) seed: Option<u64>,
+    pub(super) strides: Strides,
+    pub(super) pacing: Pacing,
     /// Share of the random reads, writes and trims that are actually random; the others are sequential.
     pub(super) randomness: [f64; 3],
     /// Writes between two flushes, for `fsync` and for `fdatasync`; 0: none.
@@ -68,15 +147,19 @@ pub(super) struct Job {
     pub(super) end_flush: bool,
     /// Every write reaches the flash before it completes.
     pub(super) sync: bool,
-    /// 0: none.
-    pub(super) runtime_ns: u64,
-    /// Continues until `runtime_ns`, regardless of the other limits.
+    /// Continues until its runtime is over, regardless of the other limits.
     pub(super) time_based: bool,
-    pub(super) depth: u64,
     pub(super) instances: u64,
-    pub(super) start_ns: u64,
+    /// Begins between these two times after the jobs that it waits for.
+    pub(super) start_ns: (u64, u64),
     /// Begins when all jobs before it have ended.
     pub(super) waits: bool,
+    /// Begins when the job of this name has ended.
+    pub(super) waits_for: Option<String>,
+    /// Starts a group of reports; jobs end by groups.
+    pub(super) new_group: bool,
+    pub(super) exit_all: bool,
+    pub(super) exit_what: ExitWhat,
     /// The file it works on; without a name each instance has a separate file.
     pub(super) file: Option<String>,
 }
@@ -86,211 +169,366 @@ impl Job {
         Job {
             name: String::new(),
             line: 0,
+            units: Units::Binary,
             mix: Mix::Read,
             random: false,
+            seek_every: 1,
+            step: 0,
+            sequencer: Sequencer::Sequential,
             read: 0.5,
-            sizes: [(); 3].map(|()| vec![(4096, 1.0)]),
+            bs: [4096; 3],
+            range: [None; 3],
+            split: [const { Vec::new() }; 3],
+            align: [None; 3],
             size: None,
+            file_size: None,
             offset: Amount::Bytes(0),
+            offset_align: 0,
+            offset_increment: Amount::Bytes(0),
             io_size: None,
             number_ios: None,
             loops: 1,
             distribution: Distribution::Uniform,
             map: true,
-            rate: None,
-            poisson: false,
-            think_ns: 0,
-            think_every: 1,
+            lfsr: false,
+            repeats: true,
+            seed: None,
+            strides: Strides { on: false, size: 0, range: 0, skip: 0 },
+            pacing: Pacing::default(),
             randomness: [1.0; 3],
             flush_every: [0; 2],
             end_flush: false,
             sync: false,
-            runtime_ns: 0,
             time_based: false,
-            depth: 1,
             instances: 1,
-            start_ns: 0,
+            start_ns: (0, 0),
             waits: false,
+            waits_for: None,
+            new_group: false,
+            exit_all: false,
+            exit_what: ExitWhat::Group,
             file: None,
         }
     }
 
-    /// Length of pauses, ns, and requests between them.
-    pub(super) fn pauses(&self) -> (u64, u32) {
-        (self.think_ns, self.think_every)
+    /// Lengths of its reads, writes or trims: shares go before a range, and a range before one size, whatever their
+    /// order.
+    pub(super) fn sizes(&self, op: usize) -> Sizes {
+        match (&self.split[op][..], self.range[op]) {
+            (&[(bytes, _)], _) => Sizes::Same(bytes),
+            ([], None) => Sizes::Same(self.bs[op]),
+            ([], Some((from, to))) if from == to => Sizes::Same(from),
+            ([], Some((from, to))) => Sizes::Range(from, to),
+            (shares, _) => Sizes::Split(shares.to_vec()),
+        }
     }
 
-    /// What the clock says about its end.
-    pub(super) fn clock(&self) -> (u64, bool) {
-        (self.runtime_ns, self.time_based)
+    /// Its smallest and its largest request.
+    pub(super) fn extremes(&self) -> (u64, u64) {
+        let sizes = self.mix.used().iter().map(|&op| self.sizes(op));
+        sizes.fold((u64::MAX, 0), |(small, large), size| {
+            (small.min(size.smallest()), large.max(size.largest()))
+        })
     }
 }
 
-/// The jobs of all sections; a `[global]` holds for those that come after it.
-pub(super) fn jobs(sections: &[Section]) -> Result<Vec<Job>, Trouble> {
-    let (mut global, mut found) = (Job::new(), Vec::new());
+/// The jobs of all sections, and options that had no effect; a `[global]` holds for those that come after it.
+pub(super) fn jobs(sections: &[Section]) -> Result<(Vec<Job>, Vec<&'static str>), Trouble> {
+    check_engines(sections)?;
+    let (mut global, mut jobs) = (Job::new(), Vec::new());
+    let mut ignored = BTreeSet::new();
     for section in sections {
-        let mut job = global.clone();
-        for said in &section.said {
-            set(&mut job, said)?;
+        let mut job = Job { new_group: false, ..global.clone() };
+        // Units first: they say how to read the others, wherever they stand.
+        let (units, others): (Vec<&Said>, Vec<&Said>) =
+            section.said.iter().partition(|said| said.key == "kb_base");
+        for said in units.into_iter().chain(others) {
+            ignored.extend(set(&mut job, said)?);
         }
         if section.name == "global" {
             global = job;
             continue;
         }
+        if job.time_based && job.pacing.runtime_ns == 0 {
+            // So does fio.
+            job.time_based = false;
+            ignored.insert("time_based");
+        }
         (job.name, job.line) = (section.name.clone(), section.line);
-        found.push(job);
+        jobs.push(job);
     }
-    Ok(found)
+    Ok((jobs, ignored.into_iter().collect()))
 }
 
-/// Set the option that `said` names.
-fn set(job: &mut Job, said: &Said) -> Result<(), Trouble> {
-    let key = option::canonical(&said.key);
-    let text = said.value.as_deref().unwrap_or("1");
-    let wrong = |expected: &str| {
-        let found = said.value.as_ref().map_or("no value".to_owned(), |value| format!("{value:?}"));
-        Trouble::at(said.line, &format!("{}: found {found}; expected {expected}", said.key))
-    };
-    let needs = |value: Option<u64>, expected: &str| value.ok_or_else(|| wrong(expected));
-    match key {
-        "rw" => (job.mix, job.random) = pattern(text).ok_or_else(|| wrong(option::PATTERNS))?,
-        "rwmixread" => job.read = share(text).ok_or_else(|| wrong("0 to 100"))?,
-        "rwmixwrite" => job.read = 1.0 - share(text).ok_or_else(|| wrong("0 to 100"))?,
-        "bs" => {
-            let one = |part: &str| request_size(part).map(|bytes| vec![(bytes, 1.0)]);
-            job.sizes = three(text, one).ok_or_else(|| wrong(option::SIZE))?;
+/// A job whose engine has no block device is refused for that, whatever else is said of it.
+fn check_engines(sections: &[Section]) -> Result<(), Trouble> {
+    let mut global = None;
+    for section in sections {
+        let engine = section.said.iter().rfind(|said| said.key == "ioengine");
+        if section.name == "global" {
+            global = engine.or(global);
+            continue;
         }
-        "bssplit" => job.sizes = three(text, split).ok_or_else(|| wrong(option::SPLIT))?,
-        "size" => job.size = Some(amount(text).ok_or_else(|| wrong(option::AMOUNT))?),
-        "offset" => job.offset = amount(text).ok_or_else(|| wrong(option::AMOUNT))?,
-        "io_size" => job.io_size = Some(amount(text).ok_or_else(|| wrong(option::AMOUNT))?),
-        "number_ios" => job.number_ios = Some(needs(count(text), "a whole number from 1 on")?),
-        "loops" => job.loops = needs(count(text), "a whole number from 1 on")?,
-        "iodepth" => job.depth = needs(count(text), "a whole number from 1 on")?,
-        "numjobs" => {
-            let few = count(text).filter(|&n| n <= 4096);
-            job.instances = needs(few, "a whole number from 1 to 4096")?;
+        let Some(said) = engine.or(global) else { continue };
+        // `external:FILE` is an engine from a file.
+        let name = said.value.as_deref().unwrap_or_default();
+        if let Some(what) = option::no_device(name) {
+            let job = &section.name;
+            return Err(Trouble::at(said.line, &format!("ioengine={name} {what} (job {job})")));
         }
-        "random_distribution" => {
-            job.distribution = distribution(text).ok_or_else(|| wrong(option::DISTRIBUTIONS))?;
-        }
-        "norandommap" => job.map = text == "0",
-        "rate" => job.rate = Some(Rate::BytesPerS(needs(count(text), "bytes a second, as 10m")?)),
-        "rate_iops" => {
-            job.rate = Some(Rate::RequestsPerS(needs(count(text), "requests a second")?));
-        }
-        "rate_process" => {
-            job.poisson = match text {
-                "linear" => false,
-                "poisson" => true,
-                _ => return Err(wrong("linear or poisson")),
-            }
-        }
-        "thinktime" => job.think_ns = needs(time_ns(text), "a time, as 100us")?,
-        "thinktime_blocks" => {
-            let few = count(text).and_then(|n| u32::try_from(n).ok()).filter(|&n| n <= 1 << 24);
-            job.think_every = few.ok_or_else(|| wrong("a whole number from 1 to 16777216"))?;
-        }
-        "percentage_random" => {
-            job.randomness = three(text, share).ok_or_else(|| wrong("0 to 100"))?;
-        }
-        "fsync" => job.flush_every[0] = needs(size(text), "a number of writes, 0 for none")?,
-        "fdatasync" => job.flush_every[1] = needs(size(text), "a number of writes, 0 for none")?,
-        "end_fsync" => job.end_flush = flag(text).ok_or_else(|| wrong("0 or 1"))?,
-        "sync" => {
-            job.sync = match text {
-                "none" | "0" => false,
-                "sync" | "dsync" | "1" => true,
-                _ => return Err(wrong("none, sync, dsync, 0 or 1")),
-            }
-        }
-        "startdelay" => job.start_ns = needs(seconds_ns(text), "a time, as 10s")?,
-        "runtime" => job.runtime_ns = needs(seconds_ns(text), "a time, as 60s")?,
-        "time_based" => job.time_based = flag(text).ok_or_else(|| wrong("0 or 1"))?,
-        "filename" => job.file = Some(text.to_owned()),
-        "stonewall" => job.waits = text != "0",
-        _ if option::without_effect(key) => {}
-        _ => return Err(refused(said, key)),
     }
     Ok(())
 }
 
-/// Why an option is refused.
-fn refused(said: &Said, key: &str) -> Trouble {
-    let name = &said.key;
-    if let Some(why) = option::why_not(key) {
-        return Trouble::at(said.line, &format!("{name}: {why}"));
+/// Set the option that `said` names; its name if it has no effect here.
+fn set(job: &mut Job, said: &Said) -> Result<Option<&'static str>, Trouble> {
+    let Some(known) = option::named(&said.key) else {
+        let near = nearest(&said.key, option::names())
+            .map_or(String::new(), |word| format!("; did you mean {word:?}?"));
+        let text = format!("{}: no option of fio 3.33 or of its block devices{near}", said.key);
+        return Err(Trouble::at(said.line, &text));
+    };
+    let text = said.value.as_deref().unwrap_or("1");
+    match known.class {
+        Class::Host => return Ok(Some(known.name)),
+        Class::Refused(_) if text == "0" => return Ok(None),
+        Class::Refused(why) => {
+            return Err(Trouble::at(said.line, &format!("{}: {why}", said.key)));
+        }
+        Class::Modelled => {}
     }
-    let near = nearest(key, option::all())
-        .map_or(String::new(), |word| format!("; did you mean {word:?}?"));
-    let text = format!("{name}: this option of fio is not known here{near}");
-    Trouble::at(said.line, &text)
+    if let Some(why) = not_a_value(text) {
+        return Err(Trouble::at(
+            said.line,
+            &format!("{}: {text} {why}: write the value itself", said.key),
+        ));
+    }
+    let set = set_requests(job, known.name, text)
+        .or_else(|| set_places(job, known.name, text))
+        .or_else(|| set_order(job, known.name, text))
+        .or_else(|| job.pacing.set(job.units, known.name, text));
+    match set.expect("a modelled option is set somewhere") {
+        Ok(()) => Ok(None),
+        Err(expected) => {
+            let value = said.value.as_ref();
+            let value = value.map_or("no value".to_owned(), |value| format!("{value:?}"));
+            let text = format!("{}: found {value}; expected {expected}", said.key);
+            Err(Trouble::at(said.line, &text))
+        }
+    }
 }
 
-fn pattern(text: &str) -> Option<(Mix, bool)> {
-    Some(match text {
-        "read" => (Mix::Read, false),
-        "write" => (Mix::Write, false),
-        "trim" => (Mix::Trim, false),
-        "rw" | "readwrite" => (Mix::ReadWrite, false),
-        "trimwrite" => (Mix::TrimWrite, false),
-        "randread" => (Mix::Read, true),
-        "randwrite" => (Mix::Write, true),
-        "randtrim" => (Mix::Trim, true),
-        "randrw" => (Mix::ReadWrite, true),
-        "randtrimwrite" => (Mix::TrimWrite, true),
+/// Why `text` is no value but what fio makes one of.
+fn not_a_value(text: &str) -> Option<&'static str> {
+    if text.contains("${") {
+        return Some("is what the environment says when fio runs");
+    }
+    if ["$pagesize", "$mb_memory", "$ncpus"].iter().any(|word| text.contains(word)) {
+        return Some("is what the machine says where fio runs");
+    }
+    (text.starts_with('(') && text.ends_with(')')).then_some("is an expression for fio to compute")
+}
+
+/// Whether an option could be set, else what was expected; `None`: it is of another kind.
+pub(super) type Set = Option<Result<(), &'static str>>;
+
+/// Options of operations and lengths.
+fn set_requests(job: &mut Job, name: &str, text: &str) -> Set {
+    let (units, words) = (job.units, "0 or 1");
+    let done = match name {
+        "ioengine" => Ok(()),
+        "kb_base" => match text {
+            "1024" => Ok(job.units = Units::Binary),
+            "1000" => Ok(job.units = Units::Standard),
+            _ => Err("1024 or 1000"),
+        },
+        "rw" => pattern(job, text).ok_or(option::PATTERNS),
+        "rw_sequencer" => match text {
+            "sequential" => Ok(job.sequencer = Sequencer::Sequential),
+            "identical" => Ok(job.sequencer = Sequencer::Identical),
+            _ => Err("sequential or identical"),
+        },
+        "rwmixread" => share(text).map(|share| job.read = share).ok_or("0 to 100"),
+        "rwmixwrite" => share(text).map(|share| job.read = 1.0 - share).ok_or("0 to 100"),
+        "bs" => set_three(&mut job.bs, text, |text| units.request(text)).ok_or(option::SIZE),
+        "bsrange" => {
+            // A slash separates ranges, too.
+            let text = text.replace('/', ",");
+            set_three(&mut job.range, &text, |text| units.range(text).map(Some))
+                .ok_or(option::RANGE)
+        }
+        "bssplit" => set_three(&mut job.split, text, |text| units.split(text)).ok_or(option::SPLIT),
+        "ba" => set_three(&mut job.align, text, |text| units.request(text).map(Some))
+            .ok_or(option::SIZE),
+        "fsync" => units.size(text).map(|n| job.flush_every[0] = n).ok_or(WRITES),
+        "fdatasync" => units.size(text).map(|n| job.flush_every[1] = n).ok_or(WRITES),
+        "end_fsync" | "fsync_on_close" => flag(text).map(|on| job.end_flush = on).ok_or(words),
+        "sync" => match text {
+            "none" | "0" => Ok(job.sync = false),
+            "sync" | "dsync" | "1" => Ok(job.sync = true),
+            _ => Err("none, sync, dsync, 0 or 1"),
+        },
         _ => return None,
-    })
+    };
+    Some(done)
 }
 
-/// Bytes of a request: a multiple of 512 up to 1 GiB.
-fn request_size(text: &str) -> Option<u64> {
-    size(text).filter(|&bytes| bytes > 0 && bytes.is_multiple_of(512) && bytes <= 1 << 30)
+const WRITES: &str = "a number of writes, 0 for none";
+const COUNT: &str = "a whole number from 1 on";
+
+/// Options of files and places in them.
+fn set_places(job: &mut Job, name: &str, text: &str) -> Set {
+    let units = job.units;
+    let size = || units.size(text).ok_or("a size as 256m");
+    let amount = || units.amount(text).ok_or(option::AMOUNT);
+    let done = match name {
+        "filename" if text.replace("\\:", "").contains(':') => {
+            Err("one file; a colon in its name has a backslash before it")
+        }
+        // The device of an engine for remote ones.
+        "filename" | "uri" => Ok(job.file = Some(text.to_owned())),
+        "nrfiles" if text != "1" => Err("1: a job has one file here"),
+        "nrfiles" => Ok(()),
+        "size" => amount().map(|size| job.size = Some(size)),
+        "filesize" => units.size(text).map(|size| job.file_size = Some(size)).ok_or("one size"),
+        "offset" => amount().map(|offset| job.offset = offset),
+        "offset_align" => size().map(|bytes| job.offset_align = bytes),
+        "offset_increment" => amount().map(|offset| job.offset_increment = offset),
+        "io_size" => amount().map(|size| job.io_size = Some(size)),
+        "random_distribution" => {
+            distribution(units, text).map(|all| job.distribution = all).ok_or(option::DISTRIBUTIONS)
+        }
+        "norandommap" => flag(text).map(|on| job.map = !on).ok_or("0 or 1"),
+        "random_generator" => match text {
+            "tausworthe" | "tausworthe64" => Ok(job.lfsr = false),
+            "lfsr" => Ok(job.lfsr = true),
+            _ => Err("tausworthe, tausworthe64 or lfsr"),
+        },
+        "randrepeat" | "allrandrepeat" => flag(text).map(|on| job.repeats = on).ok_or("0 or 1"),
+        "randseed" => units.size(text).map(|seed| job.seed = Some(seed)).ok_or("a number"),
+        "percentage_random" => set_three(&mut job.randomness, text, share).ok_or("0 to 100"),
+        "zonemode" => match text {
+            "none" => Ok(job.strides.on = false),
+            "strided" => Ok(job.strides.on = true),
+            _ => Err("none or strided: zoned devices are not simulated"),
+        },
+        "zonesize" => size().map(|bytes| job.strides.size = bytes),
+        "zonerange" => size().map(|bytes| job.strides.range = bytes),
+        "zoneskip" => size().map(|bytes| job.strides.skip = bytes),
+        _ => return None,
+    };
+    Some(done)
 }
 
-/// "4k/60:16k/40"; sizes without a percentage share the rest.
-fn split(text: &str) -> Option<Vec<(u64, f64)>> {
-    let parts: Vec<(u64, Option<f64>)> = text
-        .split(':')
-        .map(|part| {
-            let (bytes, percent) = part.split_once('/').unwrap_or((part, ""));
-            let weight = if percent.is_empty() { Some(None) } else { share(percent).map(Some) };
-            Some((request_size(bytes)?, weight?))
-        })
-        .collect::<Option<_>>()?;
-    let said: f64 = parts.iter().filter_map(|part| part.1).sum();
-    let open = parts.iter().filter(|part| part.1.is_none()).count();
-    let rest = (1.0 - said).max(0.0) / open.max(1) as f64;
-    let adds_up = if open == 0 { (said - 1.0).abs() < 1e-9 } else { said < 1.0 };
-    let sizes = parts.into_iter().map(|(bytes, weight)| (bytes, weight.unwrap_or(rest)));
-    adds_up.then(|| sizes.filter(|size| size.1 > 0.0).collect())
+/// Options of beginnings and ends.
+fn set_order(job: &mut Job, name: &str, text: &str) -> Set {
+    let done = match name {
+        "number_ios" => count(text).map(|n| job.number_ios = Some(n)).ok_or(COUNT),
+        "loops" => count(text).map(|n| job.loops = n).ok_or(COUNT),
+        "numjobs" => count(text)
+            .filter(|&n| n <= 4096)
+            .map(|n| job.instances = n)
+            .ok_or("a whole number from 1 to 4096"),
+        "time_based" => flag(text).map(|on| job.time_based = on).ok_or("0 or 1"),
+        "startdelay" => {
+            seconds_range_ns(text).map(|range| job.start_ns = range).ok_or("a time, as 10s")
+        }
+        "stonewall" => flag(text).map(|on| job.waits = on).ok_or("0 or 1"),
+        "wait_for" => Ok(job.waits_for = Some(text.to_owned())),
+        "new_group" => flag(text).map(|on| job.new_group = on).ok_or("0 or 1"),
+        "exitall" => flag(text).map(|on| job.exit_all = on).ok_or("0 or 1"),
+        "exit_what" => match text {
+            "group" => Ok(job.exit_what = ExitWhat::Group),
+            "stonewall" => Ok(job.exit_what = ExitWhat::Stonewall),
+            "all" => Ok(job.exit_what = ExitWhat::All),
+            _ => Err("group, stonewall or all"),
+        },
+        _ => return None,
+    };
+    Some(done)
 }
 
-fn distribution(text: &str) -> Option<Distribution> {
-    let (name, parameter) = text.split_once(':').unwrap_or((text, ""));
-    let number = || real(parameter);
+/// `rw`, with what may follow its colon.
+fn pattern(job: &mut Job, text: &str) -> Option<()> {
+    let (word, modifier) = text.split_once(':').map_or((text, None), |(a, b)| (a, Some(b)));
+    let (name, random) = word.strip_prefix("rand").map_or((word, false), |name| (name, true));
+    let mix = match name {
+        "read" => Mix::Read,
+        "write" => Mix::Write,
+        "trim" => Mix::Trim,
+        "rw" => Mix::ReadWrite,
+        "readwrite" if !random => Mix::ReadWrite,
+        "trimwrite" => Mix::TrimWrite,
+        _ => return None,
+    };
+    let (mut seek_every, mut step) = (1, 0);
+    if let Some(modifier) = modifier {
+        if random {
+            seek_every = count(modifier)?;
+        } else {
+            let (back, size) = modifier.strip_prefix('-').map_or((false, modifier), |s| (true, s));
+            let size = job.units.size(size).filter(|size| size.is_multiple_of(512))?;
+            let size = i64::try_from(size).ok().filter(|&size| size <= 1 << 50)?;
+            step = if back { -size } else { size };
+        }
+    }
+    (job.mix, job.random, job.seek_every, job.step) = (mix, random, seek_every, step);
+    Some(())
+}
+
+fn distribution(units: Units, text: &str) -> Option<Distribution> {
+    let (name, parameters) = text.split_once(':').unwrap_or((text, ""));
+    if let Some(absolute) = [("zoned", false), ("zoned_abs", true)].iter().find(|one| one.0 == name)
+    {
+        let mut zones = [const { Vec::new() }; 3];
+        set_three(&mut zones, parameters, |text| zoned(units, text, absolute.1))?;
+        let all_said = zones.iter().all(|zones| !zones.is_empty());
+        return all_said.then_some(Distribution::Zoned(zones));
+    }
+    let (parameter, centre) = match parameters.split_once(':') {
+        Some((parameter, centre)) => {
+            (parameter, Some(real(centre).filter(|&centre| centre <= 1.0)?))
+        }
+        None => (parameters, None),
+    };
+    let number = |default| if parameter.is_empty() { default } else { real(parameter) };
     Some(match name {
-        "random" if parameter.is_empty() => Distribution::Uniform,
+        "random" if parameters.is_empty() => Distribution::Uniform,
         // fio refuses 1, where its formula has no value; ours has one.
-        "zipf" => Distribution::Zipf(if parameter.is_empty() { 1.1 } else { number()? }),
+        "zipf" => Distribution::Zipf(number(Some(1.1))?, centre),
         "pareto" => {
-            let h = if parameter.is_empty() { 0.2 } else { number()? };
-            Distribution::Pareto(Some(h).filter(|&h| h > 0.0 && h < 1.0)?)
+            let h = number(Some(0.2)).filter(|&h| h > 0.0 && h < 1.0)?;
+            Distribution::Pareto(h, centre)
         }
-        "normal" => Distribution::Normal(share(parameter).filter(|&deviation| deviation > 0.0)?),
-        "zoned" => {
-            let zone = |part: &str| {
-                let (access, space) = part.split_once('/')?;
-                Some((share(access)?, share(space)?))
-            };
-            let zones: Vec<(f64, f64)> = parameter.split(':').map(zone).collect::<Option<_>>()?;
-            let whole = |sum: f64| (sum - 1.0).abs() < 1e-9;
-            let fits = whole(zones.iter().map(|zone| zone.0).sum())
-                && whole(zones.iter().map(|zone| zone.1).sum())
-                && zones.iter().all(|zone| zone.0 == 0.0 || zone.1 > 0.0);
-            Distribution::Zoned(Some(zones).filter(|_| fits)?)
+        "normal" => {
+            let deviation = share(parameter).filter(|&deviation| deviation > 0.0)?;
+            Distribution::Normal(deviation, centre)
         }
         _ => return None,
     })
+}
+
+/// "60/10:30/20:10/70": zones with their accesses and spaces, both in percent, or spaces in bytes. A space that is left
+/// out takes what the others leave.
+fn zoned(units: Units, text: &str, absolute: bool) -> Option<Vec<(f64, Amount)>> {
+    let parts = text.split(':').map(|part| part.split_once('/'));
+    let parts: Vec<(&str, &str)> = parts.collect::<Option<_>>()?;
+    let accesses = parts.iter().map(|zone| share(zone.0)).collect::<Option<Vec<f64>>>()?;
+    let spaces: Vec<Amount> = if absolute {
+        let bytes = |zone: &(&str, &str)| units.size(zone.1).map(Amount::Bytes);
+        parts.iter().map(bytes).collect::<Option<_>>()?
+    } else {
+        let space = |zone: &(&str, &str)| match zone.1 {
+            "" => Some(((), None)),
+            percent => Some(((), Some(share(percent)?))),
+        };
+        let spaces = parts.iter().map(space).collect::<Option<Vec<_>>>()?;
+        shared_out(&spaces)?.iter().map(|space| Amount::Percent(100.0 * space.1)).collect()
+    };
+    let whole = (accesses.iter().sum::<f64>() - 1.0).abs() < 1e-9;
+    let zones: Vec<(f64, Amount)> = accesses.into_iter().zip(spaces).collect();
+    let empty = |zone: &(f64, Amount)| {
+        zone.0 > 0.0 && matches!(zone.1, Amount::Bytes(0) | Amount::Percent(0.0))
+    };
+    (whole && zones.len() <= 256 && !zones.iter().any(empty)).then_some(zones)
 }

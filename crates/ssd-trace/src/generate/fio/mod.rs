@@ -1,25 +1,30 @@
-//! fio's job files as workloads: the options that concern a device.
+//! fio's job files as workloads.
 //!
-//! Route: `ini` (sections, keys) -> `job` (options) -> `source` (requests). Patterns are fio's (checked
-//! against fio itself, `tests/suite/fio_jobs.rs`), its random numbers are not. Differences:
+//! Route: `ini` (sections, keys) -> `option` (what becomes of a key) -> `job` (options of a job) -> `instance`, which
+//! does what fio's loop does: `content` says which request comes next, `places` where it goes, `pace` when. `source`
+//! has the instances take turns. Patterns are fio's, its random numbers are not (checked against fio itself,
+//! `tests/suite/fio_like.rs`). Differences:
 //!
-//! - `runtime` ends jobs with a rate by their arrivals, others by the clock of the device, which is one for
-//!   all of them.
-//! - Without a rate, jobs share one queue of the sum of their depths, and take turns; with a rate,
-//!   requests arrive by it. Jobs of both kinds do not mix.
 //! - Jobs without `filename` have one file each, one after the other on the device.
+//! - Requests reach the device: `direct`, page cache and engine make no difference.
 
+mod content;
 mod free;
 mod ini;
+mod instance;
 mod job;
 mod option;
+mod pace;
+mod places;
 mod source;
 mod value;
 
+pub use option::{Class, FioOption, all as options, engines_without_device};
+pub use source::FioSource;
+
+use instance::Instance;
 use job::Job;
-use source::Instance;
-use ssd_core::host::request::TimedRequest;
-use ssd_core::host::source::{Source, SourceError};
+use ssd_core::host::source::SourceError;
 use std::collections::BTreeMap;
 
 /// What is wrong with a job file, and where.
@@ -44,24 +49,33 @@ impl Trouble {
 pub struct JobFile {
     name: String,
     jobs: Vec<Job>,
+    ignored: Vec<&'static str>,
 }
 
-/// How the requests of a job file reach the device.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Drive {
-    /// This many outstanding, with pauses of `think_ns`.
-    Closed {
-        /// Sum of the depths of the jobs that run at once.
-        depth: u64,
-        /// Pause, ns.
-        think_ns: u64,
-        /// Requests between two pauses.
-        think_every: u32,
-        /// Time from which on none is submitted, ns; 0: none.
-        stop_ns: u64,
-    },
-    /// By rates.
-    Open,
+/// What a job file asks of the host.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Hosting {
+    /// Most requests outstanding: the sum of the depths of the jobs that run at once.
+    pub depth: u64,
+    /// Arrivals of a job follow its rate, whatever has completed.
+    pub is_open: bool,
+    /// Why its requests without a device that takes time have no end.
+    pub needs_time: Option<String>,
+    /// Options without effect.
+    pub ignored: Vec<&'static str>,
+}
+
+impl Hosting {
+    /// The options without effect, as a warning.
+    #[must_use]
+    pub fn told(&self) -> Option<String> {
+        (!self.ignored.is_empty()).then(|| {
+            format!(
+                "workload.job: options of fio without effect on a device: {}",
+                self.ignored.join(", ")
+            )
+        })
+    }
 }
 
 impl JobFile {
@@ -70,63 +84,61 @@ impl JobFile {
     /// # Errors
     /// Names file, line and option.
     pub fn parse(text: &str, name: &str) -> Result<JobFile, SourceError> {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let jobs = ini::sections(text).and_then(|sections| job::jobs(&sections));
-        let jobs = jobs.map_err(|trouble| trouble.of(name))?;
-        let file = JobFile { name: name.to_owned(), jobs };
+        let (jobs, ignored) = jobs.map_err(|trouble| trouble.of(name))?;
+        let file = JobFile { name: name.to_owned(), jobs, ignored };
         file.check().map_err(|trouble| trouble.of(name))?;
         Ok(file)
     }
 
     fn check(&self) -> Result<(), Trouble> {
-        let first = &self.jobs[0];
-        for job in &self.jobs {
-            if job.rate.is_some() != first.rate.is_some() {
-                let text =
-                    "jobs with and without a rate do not mix: set a rate for all or for none";
-                return Err(Trouble::at(job.line, text));
+        for (at, job) in self.jobs.iter().enumerate() {
+            let fail = |text: &str| Err(Trouble::at(job.line, text));
+            let pacing = &job.pacing;
+            if (0..3).any(|op| pacing.rate[op] > 0 && pacing.iops[op] > 0) {
+                return fail("rate, rate_iops: set one of them");
             }
-            if job.rate.is_none() && job.pauses() != first.pauses() {
-                let text = "thinktime, thinktime_blocks: all jobs need the same pauses here";
-                return Err(Trouble::at(job.line, text));
+            if job.lfsr && job.align.iter().any(Option::is_some) {
+                return fail("random_generator=lfsr, blockalign: set one of them");
             }
-            if job.time_based && job.runtime_ns == 0 {
-                return Err(Trouble::at(job.line, "time_based: expected a runtime"));
+            if job.strides.on && (job.random || job.step != 0) {
+                return fail("zonemode=strided: only sequential jobs stay in zones here");
             }
-            if job.rate.is_none() && job.clock() != first.clock() {
-                let text = "runtime, time_based: jobs without a rate need the same clock here";
-                return Err(Trouble::at(job.line, text));
-            }
-            if job.rate.is_none() && job.runtime_ns > 0 && job.waits {
-                let text = "stonewall: jobs with a runtime and without a rate run all at once here";
-                return Err(Trouble::at(job.line, text));
-            }
-            if job.rate.is_none() && job.start_ns > 0 {
-                return Err(Trouble::at(
-                    job.line,
-                    "startdelay: only jobs with a rate have a clock",
-                ));
-            }
-            if job.rate.is_some() && job.think_ns > 0 {
-                return Err(Trouble::at(job.line, "thinktime: jobs with a rate do not pause"));
+            if let Some(name) = &job.waits_for {
+                let named = self.jobs[..at].iter().filter(|job| job.name == *name).count();
+                if named != 1 {
+                    let text = format!(
+                        "wait_for: {named} jobs before {} are called {name:?}; expected one",
+                        job.name
+                    );
+                    return fail(&text);
+                }
             }
         }
         Ok(())
     }
 
-    /// How its requests reach the device.
+    /// What it asks of the host.
     #[must_use]
-    pub fn drive(&self) -> Drive {
-        if self.jobs[0].rate.is_some() {
-            return Drive::Open;
-        }
-        let mut deepest = 0;
-        let mut depth = 0;
+    pub fn hosting(&self) -> Hosting {
+        let (mut deepest, mut depth) = (0u64, 0u64);
         for job in &self.jobs {
-            depth = if job.waits { 0 } else { depth } + job.depth * job.instances;
+            depth = if job.waits { 0 } else { depth };
+            depth = depth.saturating_add(job.pacing.depth.saturating_mul(job.instances));
             deepest = deepest.max(depth);
         }
-        let ((think_ns, think_every), stop_ns) = (self.jobs[0].pauses(), self.jobs[0].runtime_ns);
-        Drive::Closed { depth: deepest, think_ns, think_every, stop_ns }
+        let timeless = self
+            .jobs
+            .iter()
+            .find(|job| job.pacing.runtime_ns > 0 && job.pacing.is_timeless(job.mix));
+        let needs_time = timeless.map(|job| {
+            let text = "runtime: this job ends by the clock of a device: run it with run.mode = \
+                        \"timed\", or set rate or thinktime";
+            Trouble::at(job.line, text).of(&self.name).0
+        });
+        let is_open = self.jobs.iter().any(|job| job.pacing.offload);
+        Hosting { depth: deepest, is_open, needs_time, ignored: self.ignored.clone() }
     }
 
     /// The requests of the jobs on a device of `device_bytes`.
@@ -134,21 +146,28 @@ impl JobFile {
     /// # Errors
     /// A job does not fit the device; names file and line.
     pub fn source(&self, device_bytes: u64, seed: u64) -> Result<FioSource, SourceError> {
-        let build = || {
-            let files = self.files(device_bytes)?;
-            let (mut instances, mut slots, mut group) = (Vec::new(), Vec::new(), 0);
-            for job in &self.jobs {
-                group += usize::from(job.waits && !instances.is_empty());
-                for number in 0..job.instances {
-                    let (base, bytes) = files[&key(job, number)];
-                    let turns = if job.rate.is_some() { 1 } else { job.depth.min(1024) };
-                    slots.extend((0..turns).map(|_| instances.len()));
-                    instances.push(Instance::new(job, number, base, bytes, group, seed)?);
-                }
+        let instances = self.instances(device_bytes, seed);
+        let instances = instances.map_err(|trouble| trouble.of(&self.name))?;
+        let needs_time = self.hosting().needs_time.map(SourceError);
+        Ok(FioSource::new(instances, &self.jobs, needs_time))
+    }
+
+    fn instances(&self, device_bytes: u64, seed: u64) -> Result<Vec<Instance>, Trouble> {
+        let files = self.files(device_bytes)?;
+        let (mut instances, mut group) = (Vec::new(), 0);
+        for (at, job) in self.jobs.iter().enumerate() {
+            group += usize::from(job.waits && at > 0);
+            let waits_for = job
+                .waits_for
+                .as_ref()
+                .and_then(|name| self.jobs.iter().position(|job| job.name == *name));
+            for number in 0..job.instances {
+                let mut instance = Instance::new(job, number, files[&key(job, number)], seed)?;
+                (instance.group, instance.job, instance.waits_for) = (group, at, waits_for);
+                instances.push(instance);
             }
-            Ok(FioSource { instances, slots, turn: 0, group: 0, open: self.jobs[0].rate.is_some() })
-        };
-        build().map_err(|trouble: Trouble| trouble.of(&self.name))
+        }
+        Ok(instances)
     }
 
     /// First byte and bytes of every file. One named file is the device.
@@ -157,9 +176,14 @@ impl JobFile {
         for job in &self.jobs {
             for number in 0..job.instances {
                 let name = key(job, number);
-                let bytes = match job.size {
-                    Some(size) => size.of(device_bytes).saturating_add(job.offset.of(device_bytes)),
-                    None => device_bytes,
+                let offset = job.offset.of(device_bytes);
+                let steps = job.offset_increment.of(device_bytes).saturating_mul(number);
+                let bytes = match (job.file_size, job.size) {
+                    (Some(bytes), _) => bytes,
+                    (None, Some(size)) => {
+                        size.of(device_bytes).saturating_add(offset).saturating_add(steps)
+                    }
+                    (None, None) => device_bytes,
                 };
                 match order.iter_mut().find(|file| file.0 == name) {
                     Some(file) => file.1 = file.1.max(bytes),
@@ -189,63 +213,4 @@ impl JobFile {
 /// The file of an instance.
 fn key(job: &Job, number: u64) -> String {
     job.file.clone().unwrap_or_else(|| format!("{}.{number}.0", job.name))
-}
-
-/// Requests of a job file; the same file, device and seed give the same requests.
-pub struct FioSource {
-    instances: Vec<Instance>,
-    /// Instances in turn, one entry for each request that it may have outstanding.
-    slots: Vec<usize>,
-    turn: usize,
-    group: usize,
-    open: bool,
-}
-
-impl FioSource {
-    /// The instance that is next, of the current group.
-    fn choose(&mut self) -> Option<usize> {
-        if self.open {
-            let of_group = self.slots.iter().filter(|&&i| self.instances[i].group == self.group);
-            return of_group.copied().min_by(|&a, &b| {
-                self.instances[a].at_ns.total_cmp(&self.instances[b].at_ns).then(a.cmp(&b))
-            });
-        }
-        for _ in 0..self.slots.len() {
-            self.turn = (self.turn + 1) % self.slots.len();
-            if self.instances[self.slots[self.turn]].group == self.group {
-                return Some(self.slots[self.turn]);
-            }
-        }
-        None
-    }
-}
-
-impl Source for FioSource {
-    fn next_request(&mut self) -> Result<Option<TimedRequest>, SourceError> {
-        loop {
-            let Some(chosen) = self.choose() else {
-                let Some(next) =
-                    self.instances.iter().map(|one| one.group).find(|&g| g > self.group)
-                else {
-                    return Ok(None);
-                };
-                // The next group begins when this one has ended.
-                let ended = self.instances.iter().filter(|one| one.group == self.group);
-                let end = ended.map(|one| one.at_ns).fold(0.0, f64::max);
-                self.group = next;
-                for one in self.instances.iter_mut().filter(|one| one.group == next) {
-                    one.delay(end);
-                }
-                continue;
-            };
-            if let Some(request) = self.instances[chosen].next_request() {
-                return Ok(Some(request));
-            }
-            self.slots.retain(|&slot| slot != chosen);
-            if self.slots.is_empty() {
-                return Ok(None);
-            }
-            self.turn = 0;
-        }
-    }
 }

@@ -1,145 +1,399 @@
-//! Options of fio: supported ones, those that concern only the host, and refused ones.
+//! The options of fio 3.33 and of its engines for block devices, and newer ones that change what a device sees.
 
-pub(super) const PATTERNS: &str = "read, write, trim, rw, trimwrite, or one with rand before it";
-pub(super) const SIZE: &str = "a multiple of 512 bytes up to 1g, or those of reads,writes,trims";
-pub(super) const SPLIT: &str = "sizes with percentages that sum to 100, as 4k/60:16k/40";
+use Class::{Host, Modelled as Model, Refused as No};
+
+/// What becomes of an option.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Class {
+    /// It has its effect.
+    Modelled,
+    /// It concerns the host, fio's files or its output, and changes nothing that a device sees.
+    Host,
+    /// It would change what a device sees; why it is not simulated, or what to use in its place.
+    Refused(&'static str),
+}
+
+/// An option of fio.
+#[derive(Debug)]
+pub struct FioOption {
+    /// Its name.
+    pub name: &'static str,
+    /// The other name of some.
+    pub alias: Option<&'static str>,
+    /// What becomes of it.
+    pub class: Class,
+}
+
+pub(super) const PATTERNS: &str = "read, write, trim, rw, trimwrite, or one with rand before it; then, \
+    after a colon, a number of requests (random) or a size (sequential)";
+pub(super) const SIZE: &str = "a multiple of 512 bytes up to 1g, or those of reads,writes,trims; k, m and g \
+    are powers of 1024, kib, mib and gib powers of 1000 unless kb_base=1000, as in fio";
+pub(super) const RANGE: &str = "multiples of 512 bytes, as 4k-16k, or those of reads,writes,trims; the smaller \
+    one a power of two: fio draws lengths of any number of bytes otherwise";
+pub(super) const SPLIT: &str = "multiples of 512 bytes with percentages that sum to at most 100, as \
+    4k/60:16k/40, or those of reads,writes,trims";
 pub(super) const AMOUNT: &str = "a size as 1g, or a share of the device as 40%";
-pub(super) const DISTRIBUTIONS: &str = "random, zipf:THETA, pareto:H (0 to 1), normal:PERCENT, or \
-    zoned:ACCESS/SPACE:... with percentages that sum to 100";
+pub(super) const DISTRIBUTIONS: &str = "random, zipf:THETA, pareto:H (0 to 1) or normal:PERCENT, each with \
+    :CENTRE (0 to 1) after it or not, zoned:ACCESS/SPACE:... or zoned_abs:ACCESS/SIZE:..., with accesses that \
+    sum to 100 and spaces to at most 100, or those of reads,writes,trims";
 
-/// Options that affect what a device sees.
-const TAKEN: [&str; 29] = [
-    "rw",
-    "rwmixread",
-    "rwmixwrite",
-    "bs",
-    "bssplit",
-    "size",
-    "offset",
-    "io_size",
-    "number_ios",
-    "loops",
-    "iodepth",
-    "numjobs",
-    "random_distribution",
-    "norandommap",
-    "rate",
-    "rate_iops",
-    "rate_process",
-    "thinktime",
-    "thinktime_blocks",
-    "percentage_random",
-    "fsync",
-    "fdatasync",
-    "end_fsync",
-    "sync",
-    "runtime",
-    "time_based",
-    "startdelay",
-    "stonewall",
-    "filename",
+const VERIFY: &str =
+    "fio would read back what it has written; pages are checked with run.data = \"digest\"";
+const VERIFY_TRIM: &str = "trims among the blocks to verify; write a job with rw=trimwrite";
+const REPLAY: &str = "name the log itself as workload.trace";
+const ZONED: &str = "zoned devices are not simulated";
+const LATENCY: &str = "a depth that follows the latency is not simulated: set iodepth";
+const STEADY: &str = "a run that ends by its own results is not simulated: set runtime";
+const FLOW: &str = "shares of jobs are not simulated: set rate or iodepth of each";
+const PLACEMENT: &str =
+    "placement identifiers are taken from traces (docs/fdp.md), not from job files";
+const OUTCOME: &str = "a job that ends by its own results is not simulated: set runtime";
+
+/// Options in the order of fio's own list, `NAME ALIAS`.
+const ALL: &[(&str, Class)] = &[
+    ("description", Host),
+    ("name", Host),
+    ("wait_for", Model),
+    ("filename", Model),
+    ("lockfile", No("jobs that lock their files take turns: use stonewall or wait_for")),
+    ("directory", Host),
+    ("filename_format", No("files of jobs have the names of the jobs here: use filename")),
+    ("unique_filename", Host),
+    ("opendir", No("files of a folder: name one with filename")),
+    ("rw readwrite", Model),
+    ("bs blocksize", Model),
+    ("ba blockalign", Model),
+    ("bsrange blocksize_range", Model),
+    ("bssplit", Model),
+    ("bs_unaligned blocksize_unaligned", No("requests are whole sectors of 512 bytes")),
+    ("bs_is_seq_rand", No("use bssplit, or two jobs")),
+    ("randrepeat", Model),
+    ("randseed", Model),
+    ("norandommap", Model),
+    ("softrandommap", Host),
+    ("ignore_error", Host),
+    ("rw_sequencer", Model),
+    ("ioengine", Model),
+    ("iodepth", Model),
+    ("iodepth_batch iodepth_batch_submit", Host),
+    ("iodepth_batch_complete_min iodepth_batch_complete", Model),
+    ("iodepth_batch_complete_max", Host),
+    ("iodepth_low", Model),
+    ("serialize_overlap", No("requests that overlap go to the device as they come")),
+    ("io_submit_mode", Model),
+    ("size", Model),
+    ("io_size io_limit", Model),
+    (
+        "fill_device fill_fs",
+        No("a device has an end but no ENOSPC: leave out size to write all of it"),
+    ),
+    ("filesize", Model),
+    ("file_append", Host),
+    ("offset fileoffset", Model),
+    ("offset_increment", Model),
+    ("offset_align", Model),
+    ("number_ios", Model),
+    ("random_generator", Model),
+    ("random_distribution", Model),
+    ("percentage_random", Model),
+    ("allrandrepeat", Model),
+    ("nrfiles nr_files", Model),
+    ("file_service_type", Host),
+    ("openfiles", Host),
+    ("fallocate", Host),
+    ("fadvise_hint", Host),
+    ("fsync", Model),
+    ("fdatasync", Model),
+    ("write_barrier", No("barriers are not simulated: use fsync")),
+    ("sync_file_range", Host),
+    ("direct", Host),
+    ("atomic", Host),
+    ("buffered", Host),
+    ("overwrite", Host),
+    ("loops", Model),
+    ("numjobs", Model),
+    ("startdelay", Model),
+    ("runtime timeout", Model),
+    ("time_based", Model),
+    ("verify_only", No(VERIFY)),
+    ("ramp_time", No("use workload.warmup_requests in its place")),
+    ("clocksource", Host),
+    ("mem iomem", Host),
+    ("verify", No(VERIFY)),
+    ("do_verify", Host),
+    ("verify_interval", Host),
+    ("verify_offset", Host),
+    ("verify_pattern", Host),
+    ("verify_fatal", Host),
+    ("verify_dump", Host),
+    ("verify_async", Host),
+    ("verify_async_cpus", Host),
+    ("verify_backlog", No(VERIFY)),
+    ("verify_backlog_batch", No(VERIFY)),
+    ("experimental_verify", No(VERIFY)),
+    ("verify_state_load", Host),
+    ("verify_state_save", Host),
+    ("trim_percentage", No(VERIFY_TRIM)),
+    ("trim_verify_zero", Host),
+    ("trim_backlog", No(VERIFY_TRIM)),
+    ("trim_backlog_batch", No(VERIFY_TRIM)),
+    ("write_iolog", Host),
+    ("read_iolog", No(REPLAY)),
+    ("read_iolog_chunked", No(REPLAY)),
+    ("replay_no_stall", No(REPLAY)),
+    ("replay_redirect", No(REPLAY)),
+    ("replay_scale", No(REPLAY)),
+    ("replay_align", No(REPLAY)),
+    ("replay_time_scale", No(REPLAY)),
+    ("replay_skip", No(REPLAY)),
+    ("merge_blktrace_file", No(REPLAY)),
+    ("merge_blktrace_scalars", No(REPLAY)),
+    ("merge_blktrace_iters", No(REPLAY)),
+    ("exec_prerun", Host),
+    ("exec_postrun", Host),
+    ("ioscheduler", Host),
+    ("zonemode", Model),
+    ("zonesize", Model),
+    ("zonecapacity", No(ZONED)),
+    ("zonerange", Model),
+    ("zoneskip", Model),
+    ("read_beyond_wp", No(ZONED)),
+    ("max_open_zones", No(ZONED)),
+    ("job_max_open_zones", No(ZONED)),
+    ("ignore_zone_limits", No(ZONED)),
+    ("zone_reset_threshold", No(ZONED)),
+    ("zone_reset_frequency", No(ZONED)),
+    ("lockmem", Host),
+    ("rwmixread", Model),
+    ("rwmixwrite", Model),
+    ("nice", Host),
+    ("prio", Host),
+    ("prioclass", Host),
+    ("thinktime", Model),
+    ("thinktime_spin", Host),
+    ("thinktime_blocks", Model),
+    ("thinktime_blocks_type", Model),
+    ("thinktime_iotime", Model),
+    ("thinkcycles", Host),
+    ("rate", Model),
+    ("rate_min ratemin", Host),
+    ("rate_process", Model),
+    ("rate_cycle ratecycle", Host),
+    ("rate_ignore_thinktime", Model),
+    ("rate_iops", Model),
+    ("rate_iops_min", Host),
+    ("max_latency", No(OUTCOME)),
+    ("latency_target", No(LATENCY)),
+    ("latency_window", No(LATENCY)),
+    ("latency_percentile", No(LATENCY)),
+    ("latency_run", No(LATENCY)),
+    ("invalidate", Host),
+    ("sync", Model),
+    ("write_hint", No("hints of lifetimes are not simulated: use alloc.separation")),
+    ("create_serialize", Host),
+    ("create_fsync", Host),
+    ("create_on_open", Host),
+    ("create_only", No("fio would make its files and do nothing else")),
+    ("allow_file_create", Host),
+    ("allow_mounted_write", Host),
+    (
+        "pre_read",
+        No("write the reads before the test as a job of their own, with stonewall after it"),
+    ),
+    ("cpumask", Host),
+    ("cpus_allowed", Host),
+    ("cpus_allowed_policy", Host),
+    ("numa_cpu_nodes", Host),
+    ("numa_mem_policy", Host),
+    ("end_fsync", Model),
+    ("fsync_on_close", Model),
+    ("unlink", Host),
+    ("unlink_each_loop", Host),
+    ("exitall", Model),
+    ("exit_what", Model),
+    ("exitall_on_error", Host),
+    ("stonewall wait_for_previous", Model),
+    ("new_group", Model),
+    ("thread threads", Host),
+    ("per_job_logs", Host),
+    ("write_bw_log", Host),
+    ("bwavgtime", Host),
+    ("write_lat_log", Host),
+    ("write_iops_log", Host),
+    ("iopsavgtime", Host),
+    ("log_entries", Host),
+    ("log_avg_msec", Host),
+    ("log_hist_msec", Host),
+    ("log_hist_coarseness", Host),
+    ("write_hist_log", Host),
+    ("log_max_value", Host),
+    ("log_window_value", Host),
+    ("log_offset", Host),
+    ("log_prio", Host),
+    ("log_issue_time", Host),
+    ("log_compression", Host),
+    ("log_compression_cpus", Host),
+    ("log_store_compressed", Host),
+    ("log_unix_epoch", Host),
+    ("log_alternate_epoch", Host),
+    ("log_alternate_epoch_clock_id", Host),
+    ("block_error_percentiles", Host),
+    ("group_reporting", Host),
+    ("stats", Host),
+    ("zero_buffers", Host),
+    ("refill_buffers", Host),
+    ("scramble_buffers", Host),
+    ("buffer_pattern", Host),
+    ("buffer_compress_percentage", Host),
+    ("buffer_compress_chunk", Host),
+    ("dedupe_percentage", Host),
+    ("dedupe_mode", Host),
+    ("dedupe_working_set_percentage", Host),
+    ("dedupe_global", Host),
+    ("clat_percentiles", Host),
+    ("lat_percentiles", Host),
+    ("slat_percentiles", Host),
+    ("percentile_list", Host),
+    ("significant_figures", Host),
+    ("disk_util", Host),
+    ("gtod_reduce", Host),
+    ("disable_lat", Host),
+    ("disable_clat", Host),
+    ("disable_slat", Host),
+    ("disable_bw_measurement disable_bw", Host),
+    ("gtod_cpu", Host),
+    ("unified_rw_reporting", Host),
+    ("continue_on_error", Host),
+    ("error_dump", Host),
+    ("profile", No("a benchmark that is built into fio: write its jobs out")),
+    ("cgroup", Host),
+    ("cgroup_nodelete", Host),
+    ("cgroup_weight", Host),
+    ("uid", Host),
+    ("gid", Host),
+    ("kb_base", Model),
+    ("unit_base", Host),
+    ("hugepage-size", Host),
+    ("flow_id", No(FLOW)),
+    ("flow", No(FLOW)),
+    ("flow_sleep", No(FLOW)),
+    ("steadystate ss", No(STEADY)),
+    ("steadystate_duration ss_dur", No(STEADY)),
+    ("steadystate_ramp_time ss_ramp", No(STEADY)),
+    ("steadystate_check_interval ss_interval", No(STEADY)),
+    // Of engines for block devices.
+    ("hipri", Host),
+    ("hipri_percentage", Host),
+    ("userspace_reap", Host),
+    ("fixedbufs", Host),
+    ("registerfiles", Host),
+    ("sqthread_poll", Host),
+    ("sqthread_poll_cpu", Host),
+    ("nonvectored", Host),
+    ("uncached", Host),
+    ("nowait", Host),
+    ("force_async", Host),
+    ("cmd_type", Host),
+    ("cmdprio_percentage", Host),
+    ("cmdprio_class", Host),
+    ("cmdprio", Host),
+    ("cmdprio_bssplit", Host),
+    ("thp", Host),
+    ("readfua", Host),
+    ("writefua", No("use sync=1: every write then reaches the flash before it completes")),
+    ("sg_write_mode", No("other SCSI commands than reads, writes and unmaps are not simulated")),
+    ("stream_id", No("SCSI streams are not simulated: use alloc.separation")),
+    ("uri", Model),
+    ("xnvme_async", Host),
+    ("xnvme_sync", Host),
+    ("xnvme_admin", Host),
+    ("xnvme_dev_nsid", Host),
+    ("xnvme_iovec", Host),
+    // Newer than 3.33.
+    ("num_range", No("one range a trim")),
+    ("fdp", No(PLACEMENT)),
+    ("fdp_pli", No(PLACEMENT)),
+    ("fdp_pli_select", No(PLACEMENT)),
+    ("dataplacement", No(PLACEMENT)),
+    ("plids", No(PLACEMENT)),
+    ("plid_select", No(PLACEMENT)),
+    ("dp_scheme", No(PLACEMENT)),
+    ("ramp_size", No("use workload.warmup_requests in its place")),
+    ("sprandom", No("precondition the device with precondition.fill and precondition.overwrite")),
 ];
 
-/// Options that concern the host, its files and fio's own output.
-const HOST: [&str; 61] = [
-    "allow_file_create",
-    "allow_mounted_write",
-    "buffer_compress_percentage",
-    "buffer_pattern",
-    "buffered",
-    "clat_percentiles",
-    "continue_on_error",
-    "cpus_allowed",
-    "cpus_allowed_policy",
-    "create_on_open",
-    "create_serialize",
-    "description",
-    "direct",
-    "directory",
-    "disable_clat",
-    "disable_lat",
-    "disable_slat",
-    "disk_util",
-    "error_dump",
-    "exitall",
-    "fallocate",
-    "file_service_type",
-    "fixedbufs",
-    "group_reporting",
-    "gtod_reduce",
-    "hipri",
-    "hugepage-size",
-    "invalidate",
-    "iodepth_batch",
-    "iodepth_batch_complete",
-    "iodepth_batch_complete_max",
-    "iodepth_batch_complete_min",
-    "iodepth_batch_submit",
-    "iodepth_low",
-    "ioengine",
-    "iomem",
-    "ioscheduler",
-    "lat_percentiles",
-    "log_avg_msec",
-    "log_hist_msec",
-    "mem",
-    "name",
-    "new_group",
-    "nice",
-    "numa_cpu_nodes",
-    "overwrite",
-    "per_job_logs",
-    "percentile_list",
-    "prio",
-    "randrepeat",
-    "refill_buffers",
-    "registerfiles",
-    "scramble_buffers",
-    "sqthread_poll",
-    "thinktime_blocks_type",
-    "thinktime_spin",
-    "thread",
-    "unlink",
-    "write_bw_log",
-    "write_iops_log",
-    "write_lat_log",
+/// All options, in the order of fio's own list.
+pub fn all() -> impl Iterator<Item = FioOption> {
+    ALL.iter().map(|&(names, class)| {
+        let (name, alias) = names.split_once(' ').map_or((names, None), |(a, b)| (a, Some(b)));
+        FioOption { name, alias, class }
+    })
+}
+
+/// The option of this name or alias.
+pub(super) fn named(key: &str) -> Option<FioOption> {
+    all().find(|option| option.name == key || option.alias == Some(key))
+}
+
+/// All names and aliases.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    ALL.iter().flat_map(|option| option.0.split(' '))
+}
+
+const FILES: &str = "works on files, not on a block device";
+const NETWORK: &str = "moves data over a network, not to a block device";
+const MEMORY: &str = "is for persistent memory, not for a block device";
+const OBJECTS: &str = "stores objects in a cluster or a service, not on a block device";
+
+/// Engines without a block device, and what they are.
+const NO_DEVICE: [(&str, &str); 39] = [
+    ("cpuio", "uses CPUs only"),
+    ("exec", "runs another program"),
+    ("ftruncate", FILES),
+    ("filecreate", FILES),
+    ("filestat", FILES),
+    ("filedelete", FILES),
+    ("filexattr", FILES),
+    ("dircreate", FILES),
+    ("dirstat", FILES),
+    ("dirdelete", FILES),
+    ("falloc", FILES),
+    ("e4defrag", FILES),
+    ("nfs", FILES),
+    ("gfapi", FILES),
+    ("gfapi_async", FILES),
+    ("libhdfs", FILES),
+    ("ime_psync", FILES),
+    ("ime_psyncv", FILES),
+    ("ime_aio", FILES),
+    ("libcufile", "moves data between files and a GPU"),
+    ("libhipfile", "moves data between files and a GPU"),
+    ("net", NETWORK),
+    ("netsplice", NETWORK),
+    ("rdma", NETWORK),
+    ("librpma_apm_client", NETWORK),
+    ("librpma_apm_server", NETWORK),
+    ("librpma_gpspm_client", NETWORK),
+    ("librpma_gpspm_server", NETWORK),
+    ("http", OBJECTS),
+    ("rados", OBJECTS),
+    ("rbd", OBJECTS),
+    ("dfs", OBJECTS),
+    ("sheepdog", OBJECTS),
+    ("pmemblk", MEMORY),
+    ("libpmem", MEMORY),
+    ("dev-dax", MEMORY),
+    ("mtd", "is for raw flash, without a device that translates addresses"),
+    ("libzbc", ZONED),
+    ("page_fault", MEMORY),
 ];
 
-/// Options that would affect what a device sees and are not simulated.
-const REFUSED: [(&str, &str); 6] = [
-    ("ramp_time", "use workload.warmup_requests instead"),
-    ("verify", "pages are checked with run.data = \"digest\""),
-    ("thinktime_iotime", "pauses come after a number of requests here: use thinktime_blocks"),
-    ("rw_sequencer", "only the default, sequential, is simulated"),
-    ("read_iolog", "name the log itself as workload.trace"),
-    ("zonemode", "zoned devices are not simulated"),
-];
-
-/// The first name of an option that has several.
-pub(super) fn canonical(key: &str) -> &str {
-    match key {
-        "readwrite" => "rw",
-        "blocksize" => "bs",
-        "io_limit" => "io_size",
-        "fileoffset" => "offset",
-        "wait_for_previous" => "stonewall",
-        "randommap" => "norandommap",
-        "start_delay" => "startdelay",
-        _ => key,
-    }
+/// Why an engine has no device that sees its requests; `None`: it has one.
+pub(super) fn no_device(engine: &str) -> Option<&'static str> {
+    NO_DEVICE.iter().find(|one| one.0 == engine).map(|one| one.1)
 }
 
-/// Whether `key` has no effect on what a device sees.
-pub(super) fn without_effect(key: &str) -> bool {
-    HOST.contains(&key)
-}
-
-/// Why `key` is refused, if it is.
-pub(super) fn why_not(key: &str) -> Option<&'static str> {
-    REFUSED.iter().find(|one| one.0 == key).map(|one| one.1)
-}
-
-/// Every option that is supported or ignored.
-pub(super) fn all() -> impl Iterator<Item = &'static str> {
-    TAKEN.into_iter().chain(HOST)
+/// Engines without a block device, and what they are.
+pub fn engines_without_device() -> impl Iterator<Item = (&'static str, &'static str)> {
+    NO_DEVICE.into_iter()
 }

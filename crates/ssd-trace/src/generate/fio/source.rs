@@ -1,293 +1,212 @@
-//! Requests of jobs.
+//! The instances of a job file, as clients of a device.
 
-use super::Trouble;
-use super::free::Free;
-use super::job::{Distribution, Job, Mix, Rate};
-use crate::generate::synthetic::{Scatter, Zipf};
-use ssd_core::host::request::{Op, Request, TimedRequest, flags};
-use ssd_core::host::source::SourceError;
-use ssd_core::rng::Stream;
-use ssd_core::units::{Nanos, SECTOR_BYTES};
+use super::instance::Instance;
+use super::job::{ExitWhat, Job};
+use ssd_core::host::request::{Op, TimedRequest};
+use ssd_core::host::source::{Clients, Source, SourceError};
+use ssd_core::units::Nanos;
+use std::collections::{BTreeMap, BTreeSet};
 
-/// One instance of a job.
-pub(super) struct Instance {
-    job: Job,
-    random: Stream,
-    /// First byte and bytes of the file that it works on.
-    region: (u64, u64),
-    /// Bytes and requests still to be generated.
-    left_bytes: u64,
-    left_ios: u64,
-    /// Next byte of sequential reads, writes and trims, counted in the region.
-    next: [u64; 3],
-    places: Places,
-    /// The write that follows its trim, and flushes, the next one last.
-    follow: Vec<Request>,
-    writes: u64,
-    pub(super) at_ns: f64,
-    /// No request arrives from here on (jobs with a rate).
-    end_ns: f64,
-    /// Bytes and requests of one pass, for jobs that end by the clock.
-    pass: (u64, u64),
-    /// Group that it belongs to: groups run one after the other.
-    pub(super) group: usize,
+/// Requests of a job file; the same file, device and seed give the same requests if the device answers alike.
+pub struct FioSource {
+    instances: Vec<Instance>,
+    /// Of each instance: its place in the two sets below, and the turns that it has had.
+    entries: Vec<Entry>,
+    /// Times at which instances go on by themselves.
+    timers: BTreeSet<(u64, usize)>,
+    /// Instances that submit now, the one with the fewest turns first.
+    ready: BTreeSet<(u64, usize)>,
+    /// Turns that have been had by those that are ready.
+    turn: u64,
+    /// Instances of requests that are outstanding, and whether these are flushes.
+    outstanding: BTreeMap<u64, (usize, bool)>,
+    arrived: u64,
+    /// Instances of which requests have completed in this instant: they take notice of all of these together.
+    heard: Vec<usize>,
+    /// Of each job: the group of reports that it belongs to, and what ends with it.
+    ends: Vec<(usize, Option<ExitWhat>)>,
+    /// Time on a device that takes none, and why there can be none.
+    now: u64,
+    needs_time: Option<SourceError>,
+    /// No instance has begun yet.
+    is_new: bool,
 }
 
-const FLUSH: Request =
-    Request { op: Op::Flush, sector: 0, sectors: 0, flags: 0, stream: 0, volume: 0 };
-
-/// Addresses of random requests: indices of blocks.
-enum Places {
-    Sequential,
-    /// Each block once, in units of the smallest size.
-    Map(Free, u64),
-    /// Independent draws.
-    Drawn(Vec<Drawn>),
+#[derive(Clone, Copy, Default)]
+struct Entry {
+    timer: Option<u64>,
+    ready: Option<u64>,
+    turns: u64,
 }
 
-/// Draws over the places for requests of one size.
-struct Drawn {
-    op: usize,
-    bytes: u64,
-    /// Places are multiples of this: the smallest size of the operation.
-    unit: u64,
-    blocks: u64,
-    scatter: Scatter,
-    zipf: Option<Zipf>,
-}
+/// Turns of an instance with one request outstanding; with more it has as many in their place.
+const TURN: u64 = 1 << 32;
 
-impl Instance {
-    /// Instance `number` of `job` on its file at `base`, of `file_bytes`.
+impl FioSource {
+    /// The clients `instances` of `jobs`.
     pub(super) fn new(
-        job: &Job,
-        number: u64,
-        base: u64,
-        file_bytes: u64,
-        group: usize,
-        seed: u64,
-    ) -> Result<Instance, Trouble> {
-        let fail = |text: String| Err(Trouble::at(job.line, &format!("job {}: {text}", job.name)));
-        let offset = job.offset.of(file_bytes) / SECTOR_BYTES * SECTOR_BYTES;
-        let rest = file_bytes.saturating_sub(offset);
-        let bytes = job.size.map_or(rest, |size| size.of(file_bytes)) / SECTOR_BYTES * SECTOR_BYTES;
-        let used = used(job.mix);
-        let sizes = used.iter().flat_map(|&op| &job.sizes[op]);
-        let largest = sizes.clone().map(|size| size.0).max().expect("a job has a size");
-        let smallest = sizes.map(|size| size.0).min().expect("a job has a size");
-        if bytes < largest {
-            return fail(format!(
-                "its file has {bytes} bytes from its offset on, its largest request {largest}"
-            ));
+        instances: Vec<Instance>,
+        jobs: &[Job],
+        needs_time: Option<SourceError>,
+    ) -> FioSource {
+        // One job with it makes all of them end others.
+        let exits = jobs.iter().any(|job| job.exit_all);
+        let mut group = 0;
+        let ends = jobs.iter().map(|job| {
+            group += usize::from(job.waits || job.new_group);
+            (group, exits.then_some(job.exit_what))
+        });
+        FioSource {
+            entries: vec![Entry::default(); instances.len()],
+            ends: ends.collect(),
+            instances,
+            timers: BTreeSet::new(),
+            ready: BTreeSet::new(),
+            turn: 0,
+            outstanding: BTreeMap::new(),
+            arrived: 0,
+            heard: Vec::new(),
+            now: 0,
+            needs_time,
+            is_new: true,
         }
-        let all = job.io_size.map_or(Some(bytes), |size| Some(size.of(file_bytes)));
-        let Some(all) = all.and_then(|all| all.checked_mul(job.loops)) else {
-            return fail("its bytes times loops are beyond 2^64".to_owned());
-        };
-        let uniform = job.distribution == Distribution::Uniform;
-        let places = if !job.random {
-            Places::Sequential
-        } else if uniform && job.map {
-            if bytes / smallest > 1 << 34 {
-                return fail("too many blocks to visit each once: use norandommap".to_owned());
+    }
+
+    /// Instance `at` goes on; those that wait for its end begin.
+    fn advance(&mut self, at: usize, now: u64) {
+        let had_ended = self.instances[at].has_ended();
+        self.instances[at].advance(now);
+        self.enter(at);
+        if !had_ended && self.instances[at].has_ended() {
+            self.exit(at, now);
+            self.unblock(now);
+        }
+    }
+
+    /// Enter instance `at` where its state belongs.
+    fn enter(&mut self, at: usize) {
+        let (entry, instance) = (&mut self.entries[at], &self.instances[at]);
+        if entry.timer != instance.due() {
+            if let Some(due) = entry.timer {
+                self.timers.remove(&(due, at));
             }
-            Places::Map(Free::new(bytes / smallest), smallest)
-        } else {
-            let sizes =
-                used.iter().flat_map(|&op| job.sizes[op].iter().map(move |size| (op, size.0)));
-            let drawn = sizes.map(|(op, size)| Drawn::new(op, size, job, bytes));
-            Places::Drawn(drawn.collect::<Result<_, SourceError>>().map_err(|error| {
-                Trouble::at(job.line, &format!("job {}: {}", job.name, error.0))
-            })?)
-        };
-        Ok(Instance {
-            random: Stream::new(seed, &format!("fio.{}.{number}", job.name)),
-            region: (base + offset, bytes),
-            left_bytes: all,
-            left_ios: job.number_ios.unwrap_or(u64::MAX),
-            next: [0; 3],
-            places,
-            follow: Vec::new(),
-            writes: 0,
-            at_ns: job.start_ns as f64,
-            end_ns: match job.runtime_ns {
-                0 => f64::INFINITY,
-                runtime => (job.start_ns + runtime) as f64,
-            },
-            pass: (all, job.number_ios.unwrap_or(u64::MAX)),
-            group,
-            job: job.clone(),
-        })
-    }
-
-    /// The next request; `None`: the job has ended.
-    pub(super) fn next_request(&mut self) -> Option<TimedRequest> {
-        let at = Nanos(self.at_ns as u64);
-        if let Some(request) = self.follow.pop() {
-            return Some(self.timed(at, request));
+            entry.timer = instance.due();
+            self.timers.extend(entry.timer.map(|due| (due, at)));
         }
-        if self.job.rate.is_some() && self.at_ns >= self.end_ns {
-            self.left_ios = 0;
-        } else if self.job.time_based && (self.left_bytes == 0 || self.left_ios == 0) {
-            (self.left_bytes, self.left_ios) = self.pass;
-        }
-        if self.left_bytes == 0 || self.left_ios == 0 {
-            let last = std::mem::take(&mut self.job.end_flush) && self.writes > 0;
-            return last.then(|| self.timed(at, FLUSH));
-        }
-        let op = match self.job.mix {
-            Mix::Read => Op::Read,
-            Mix::Write => Op::Write,
-            Mix::Trim | Mix::TrimWrite => Op::Trim,
-            Mix::ReadWrite if self.random.chance(self.job.read) => Op::Read,
-            Mix::ReadWrite => Op::Write,
-        };
-        let wanted = self.size(op);
-        let (start, bytes) = self.place(op, wanted);
-        self.left_bytes = self.left_bytes.saturating_sub(bytes);
-        self.left_ios -= 1;
-        let sector = (self.region.0 + start) / SECTOR_BYTES;
-        let request = Request::new(op, sector, (bytes / SECTOR_BYTES) as u32);
-        if self.job.mix == Mix::TrimWrite {
-            self.follow.push(Request { op: Op::Write, ..request });
-        }
-        Some(self.timed(at, request))
-    }
-
-    /// Everything comes this much later.
-    pub(super) fn delay(&mut self, ns: f64) {
-        self.at_ns += ns;
-        self.end_ns += ns;
-    }
-
-    /// `request` at `at`; the next one comes at the job's rate, after flushes that are due.
-    fn timed(&mut self, at: Nanos, mut request: Request) -> TimedRequest {
-        if request.op == Op::Write {
-            self.writes += 1;
-            request.flags |= if self.job.sync { flags::FUA } else { 0 };
-        }
-        // As fio does: in a mix, reads that come before the next write are followed by flushes too.
-        if request.op != Op::Flush && self.writes > 0 {
-            let due = |&&every: &&u64| every > 0 && self.writes.is_multiple_of(every);
-            let flushes = self.job.flush_every.iter().filter(due).count();
-            self.follow.extend(std::iter::repeat_n(FLUSH, flushes));
-        }
-        let gap = match self.job.rate {
-            None => 0.0,
-            Some(Rate::RequestsPerS(rate)) => 1e9 / rate as f64,
-            Some(Rate::BytesPerS(rate)) => {
-                f64::from(request.sectors) * SECTOR_BYTES as f64 * 1e9 / rate as f64
+        if entry.ready.is_some() != instance.is_ready() {
+            if let Some(turns) = entry.ready.take() {
+                self.ready.remove(&(turns, at));
+            } else {
+                // Turns that it did not want are not made up for.
+                entry.turns = entry.turns.max(self.turn);
+                entry.ready = Some(entry.turns);
+                self.ready.insert((entry.turns, at));
             }
-        };
-        self.at_ns += if self.job.poisson { gap * self.random.exponential() } else { gap };
-        TimedRequest { at, request }
-    }
-
-    /// Bytes of the next request of `op`.
-    fn size(&mut self, op: Op) -> u64 {
-        let sizes = &self.job.sizes[op as usize];
-        if let [(bytes, _)] = sizes[..] {
-            return bytes;
         }
-        let mut draw = self.random.unit();
-        for &(bytes, weight) in sizes {
-            if draw < weight {
-                return bytes;
+    }
+
+    /// Instance `at` has ended: so do those that `exitall` names.
+    fn exit(&mut self, at: usize, now: u64) {
+        let (group, what) = self.ends[self.instances[at].job];
+        let Some(what) = what else { return };
+        for other in 0..self.instances.len() {
+            let instance = &mut self.instances[other];
+            let named = match what {
+                ExitWhat::All => true,
+                ExitWhat::Group => self.ends[instance.job].0 == group,
+                ExitWhat::Stonewall => instance.is_running(),
+            };
+            if named && !instance.has_ended() {
+                instance.terminate();
+                instance.advance(now);
+                self.enter(other);
             }
-            draw -= weight;
         }
-        sizes[sizes.len() - 1].0
     }
 
-    /// First byte in the region and bytes of a request that wants `bytes`.
-    fn place(&mut self, op: Op, bytes: u64) -> (u64, u64) {
-        let share = self.job.randomness[op as usize];
-        let sequential = matches!(self.places, Places::Sequential)
-            || (share < 1.0 && !self.random.chance(share));
-        let (start, bytes) = if sequential {
-            let next = self.next[op as usize];
-            (if next + bytes > self.region.1 { 0 } else { next }, bytes)
-        } else {
-            self.random_place(op, bytes)
+    /// Those that nobody is before any more begin, until none does.
+    fn unblock(&mut self, now: u64) {
+        let ended = |all: &[Instance], of: &dyn Fn(&Instance) -> bool| {
+            all.iter().filter(|one| of(one)).all(Instance::has_ended)
         };
-        self.next[op as usize] = start + bytes;
-        (start, bytes)
-    }
-
-    fn random_place(&mut self, op: Op, bytes: u64) -> (u64, u64) {
-        let random = &mut self.random;
-        match &mut self.places {
-            Places::Sequential => unreachable!("a sequential job has no random places"),
-            Places::Map(free, unit) => {
-                // A size that is not a multiple of the smallest takes the blocks that it touches.
-                let (first, taken) = free.take(bytes.div_ceil(*unit), random);
-                (first * *unit, bytes.min(taken * *unit))
+        for at in 0..self.instances.len() {
+            let instance = &self.instances[at];
+            if !instance.is_blocked() {
+                continue;
             }
-            Places::Drawn(all) => {
-                let drawn = all.iter().find(|one| one.op == op as usize && one.bytes == bytes);
-                let drawn = drawn.expect("a size of the job");
-                (drawn.draw(&self.job.distribution, random) * drawn.unit, bytes)
+            let (group, awaited) = (instance.group, instance.waits_for);
+            let is_free = ended(&self.instances, &|other| other.group < group)
+                && awaited.is_none_or(|job| ended(&self.instances, &|other| other.job == job));
+            if is_free {
+                self.instances[at].unblock(now);
+                self.advance(at, now);
             }
         }
     }
 }
 
-/// Which of reads, writes and trims a mix has sizes of.
-fn used(mix: Mix) -> &'static [usize] {
-    match mix {
-        Mix::Read => &[0],
-        Mix::Write => &[1],
-        Mix::Trim | Mix::TrimWrite => &[2],
-        Mix::ReadWrite => &[0, 1],
+impl Clients for FioSource {
+    fn arrive(&mut self, now: Nanos) -> Result<Option<TimedRequest>, SourceError> {
+        let now = now.0;
+        if std::mem::take(&mut self.is_new) {
+            self.unblock(now);
+        }
+        for at in std::mem::take(&mut self.heard) {
+            self.advance(at, now);
+        }
+        while let Some(&(due, at)) = self.timers.first().filter(|timer| timer.0 <= now) {
+            debug_assert_eq!(self.entries[at].timer, Some(due), "a timer of another state");
+            self.advance(at, now);
+        }
+        while let Some(&(turns, at)) = self.ready.first() {
+            self.turn = turns;
+            self.entries[at].turns = turns + TURN / self.instances[at].depth().min(TURN);
+            let submitted = self.instances[at].submit(now);
+            if let Some((_, request)) = submitted {
+                self.outstanding.insert(self.arrived, (at, request.op == Op::Flush));
+                self.arrived += 1;
+            }
+            self.enter(at);
+            self.advance(at, now);
+            if let Some((meant, request)) = submitted {
+                return Ok(Some(TimedRequest { at: Nanos(meant), request }));
+            }
+        }
+        Ok(None)
+    }
+
+    fn due(&mut self) -> Option<Nanos> {
+        self.timers.first().map(|timer| Nanos(timer.0))
+    }
+
+    fn completed(&mut self, number: u64) {
+        let Some((at, is_flush)) = self.outstanding.remove(&number) else {
+            unreachable!("request {number} completes once");
+        };
+        self.instances[at].completed(is_flush);
+        self.heard.push(at);
     }
 }
 
-impl Drawn {
-    fn new(op: usize, bytes: u64, job: &Job, region: u64) -> Result<Drawn, SourceError> {
-        let distribution = &job.distribution;
-        let unit = job.sizes[op].iter().map(|size| size.0).min().expect("an operation has a size");
-        let blocks = (region - bytes) / unit + 1;
-        let zipf = match distribution {
-            Distribution::Zipf(theta) => Some(Zipf::new(blocks, *theta)?),
-            _ => None,
-        };
-        Ok(Drawn { op, bytes, unit, blocks, scatter: Scatter::new(blocks), zipf })
+impl Source for FioSource {
+    /// The next one on a device that takes no time.
+    fn next_request(&mut self) -> Result<Option<TimedRequest>, SourceError> {
+        if let Some(error) = &self.needs_time {
+            return Err(error.clone());
+        }
+        loop {
+            if let Some(next) = self.arrive(Nanos(self.now))? {
+                self.completed(self.arrived - 1);
+                return Ok(Some(next));
+            }
+            match self.due() {
+                Some(due) => self.now = due.0,
+                None => return Ok(None),
+            }
+        }
     }
 
-    /// Index of a block. Ranks are scattered over the file, as fio's hash does; zones are not.
-    fn draw(&self, distribution: &Distribution, random: &mut Stream) -> u64 {
-        let n = self.blocks as f64;
-        let rank = match distribution {
-            Distribution::Uniform => return random.below(self.blocks),
-            Distribution::Zipf(_) => self.zipf.as_ref().expect("built for it").rank(random) - 1,
-            Distribution::Pareto(h) => {
-                // P(rank <= x n) = x^(log(1 - h) / log(h)): h of the accesses go to 1 - h of the blocks.
-                let power = libm::log(*h) / libm::log(1.0 - *h);
-                ((n - 1.0) * libm::pow(random.unit(), power)) as u64
-            }
-            Distribution::Normal(deviation) => {
-                // Polar form of Box and Muller (Ann. Math. Stat. 29, 1958); beyond the file: again.
-                loop {
-                    let radius = libm::sqrt(2.0 * random.exponential());
-                    let angle = std::f64::consts::TAU * random.unit();
-                    let at = n * (0.5 + deviation * radius * libm::cos(angle));
-                    if at >= 0.0 && at < n {
-                        break at as u64;
-                    }
-                }
-            }
-            Distribution::Zoned(zones) => {
-                let mut draw = random.unit();
-                let mut before = 0.0;
-                for (i, &(access, space)) in zones.iter().enumerate() {
-                    if draw < access || i + 1 == zones.len() {
-                        let within = before + space * random.unit();
-                        return ((within * n) as u64).min(self.blocks - 1);
-                    }
-                    (draw, before) = (draw - access, before + space);
-                }
-                unreachable!("the last zone takes what is left")
-            }
-        };
-        self.scatter.place(rank.min(self.blocks - 1))
+    fn clients(&mut self) -> Option<&mut dyn Clients> {
+        Some(self)
     }
 }

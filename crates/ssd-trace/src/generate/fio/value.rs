@@ -18,33 +18,94 @@ impl Amount {
     }
 }
 
-/// A number and its unit in lower case.
-fn parts(text: &str) -> Option<(u64, String)> {
-    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let number = text[..digits].parse().ok()?;
-    Some((number, text[digits..].trim().to_ascii_lowercase()))
+/// What the letters after a number mean: fio's `kb_base`.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) enum Units {
+    /// k is 1024 and kib is 1000: fio's default.
+    Binary,
+    /// k is 1000 and kib is 1024: as the standards have it.
+    Standard,
 }
 
-/// "4k", "1MiB", "512": k, m, g and t are powers of 1024, as by default in fio.
-pub(super) fn size(text: &str) -> Option<u64> {
-    let (number, unit) = parts(text)?;
-    let power = match unit.as_str() {
-        "" | "b" => 0,
-        "k" | "kb" | "kib" => 1,
-        "m" | "mb" | "mib" => 2,
-        "g" | "gb" | "gib" => 3,
-        "t" | "tb" | "tib" => 4,
-        _ => return None,
-    };
-    number.checked_mul(1024u64.pow(power))
-}
-
-/// A size, or "40%".
-pub(super) fn amount(text: &str) -> Option<Amount> {
-    match text.strip_suffix('%') {
-        Some(percent) => share(percent).map(|share| Amount::Percent(share * 100.0)),
-        None => size(text).map(Amount::Bytes),
+impl Units {
+    /// "4k", "1MiB", "512", "0x200".
+    pub(super) fn size(self, text: &str) -> Option<u64> {
+        let (number, unit) = parts(text)?;
+        let power = match unit.bytes().next() {
+            None | Some(b'b') => 0,
+            Some(b'k') => 1,
+            Some(b'm') => 2,
+            Some(b'g') => 3,
+            Some(b't') => 4,
+            Some(b'p') => 5,
+            _ => return None,
+        };
+        let base: u64 = match (unit.get(1..).unwrap_or_default(), self) {
+            ("", _) if power == 0 => 1,
+            ("" | "b", Units::Binary) | ("ib", Units::Standard) if power > 0 => 1024,
+            ("" | "b", Units::Standard) | ("ib", Units::Binary) if power > 0 => 1000,
+            _ => return None,
+        };
+        number.checked_mul(base.pow(power))
     }
+
+    /// A size, or "40%".
+    pub(super) fn amount(self, text: &str) -> Option<Amount> {
+        match text.strip_suffix('%') {
+            Some(percent) => share(percent).map(|share| Amount::Percent(share * 100.0)),
+            None => self.size(text).map(Amount::Bytes),
+        }
+    }
+
+    /// Bytes of a request: a multiple of 512 up to 1 GiB.
+    pub(super) fn request(self, text: &str) -> Option<u64> {
+        let fits = |&bytes: &u64| bytes > 0 && bytes.is_multiple_of(512) && bytes <= 1 << 30;
+        self.size(text).filter(fits)
+    }
+
+    /// "4k-16k", "4k:16k"; of two in the wrong order the smaller one comes first.
+    pub(super) fn range(self, text: &str) -> Option<(u64, u64)> {
+        let (from, to) = text.split_once(['-', ':'])?;
+        let (from, to) = (self.request(from.trim())?, self.request(to.trim())?);
+        Some((from.min(to), from.max(to))).filter(|range| range.0.is_power_of_two())
+    }
+
+    /// "4k/60:16k/40": sizes with their shares, which sum to 1. Sizes without a percentage share what is left; what
+    /// all leave goes to the most frequent one, as in fio.
+    pub(super) fn split(self, text: &str) -> Option<Vec<(u64, f64)>> {
+        let part = |part: &str| {
+            let (bytes, percent) = part.split_once('/').unwrap_or((part, ""));
+            let weight = if percent.is_empty() { None } else { Some(share(percent)?) };
+            Some((self.request(bytes.trim())?, weight))
+        };
+        let parts: Vec<(u64, Option<f64>)> = text.split(':').map(part).collect::<Option<_>>()?;
+        let mut sizes = shared_out(&parts).filter(|_| parts.len() <= 64)?;
+        let rest = 1.0 - sizes.iter().map(|size| size.1).sum::<f64>();
+        let most = (0..sizes.len()).max_by(|&a, &b| sizes[a].1.total_cmp(&sizes[b].1))?;
+        sizes[most].1 += rest;
+        sizes.retain(|size| size.1 > 0.0);
+        Some(sizes)
+    }
+}
+
+/// Those of `parts` without a share divide what the others leave of 1; `None`: they have more.
+pub(super) fn shared_out<T: Copy>(parts: &[(T, Option<f64>)]) -> Option<Vec<(T, f64)>> {
+    let said: f64 = parts.iter().filter_map(|part| part.1).sum();
+    let open = parts.iter().filter(|part| part.1.is_none()).count();
+    let each = (1.0 - said).max(0.0) / open.max(1) as f64;
+    let all = parts.iter().map(|&(what, share)| (what, share.unwrap_or(each))).collect();
+    (said < 1.0 + 1e-9).then_some(all)
+}
+
+/// A number, also a hexadecimal one, and its unit in lower case.
+fn parts(text: &str) -> Option<(u64, String)> {
+    let lower = text.to_ascii_lowercase();
+    if let Some(digits) = lower.strip_prefix("0x") {
+        return u64::from_str_radix(digits, 16).ok().map(|number| (number, String::new()));
+    }
+    let digits = lower.find(|c: char| !c.is_ascii_digit()).unwrap_or(lower.len());
+    let number = lower[..digits].parse().ok()?;
+    Some((number, lower[digits..].trim().to_owned()))
 }
 
 /// "100", "10ms", "1s" as nanoseconds; microseconds without a unit.
@@ -56,17 +117,26 @@ pub(super) fn time_ns(text: &str) -> Option<u64> {
         "ms" | "msec" => 1_000_000,
         "s" | "sec" => 1_000_000_000,
         "m" => 60_000_000_000,
+        "h" => 3_600_000_000_000,
+        "d" => 86_400_000_000_000,
         _ => return None,
     };
-    number.checked_mul(factor)
+    number.checked_mul(factor).filter(|&ns| ns <= 1 << 60)
 }
 
 /// As [`time_ns`], seconds without a unit.
 pub(super) fn seconds_ns(text: &str) -> Option<u64> {
-    match text.parse::<u64>() {
-        Ok(seconds) => seconds.checked_mul(1_000_000_000),
-        Err(_) => time_ns(text),
+    if text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return time_ns(&format!("{text}s"));
     }
+    time_ns(text)
+}
+
+/// "10s", or a range as "10s-20s".
+pub(super) fn seconds_range_ns(text: &str) -> Option<(u64, u64)> {
+    let (from, to) = text.split_once(['-', ':']).unwrap_or((text, text));
+    let (from, to) = (seconds_ns(from.trim())?, seconds_ns(to.trim())?);
+    Some((from.min(to), from.max(to)))
 }
 
 /// "0" or "1".
@@ -80,7 +150,7 @@ pub(super) fn flag(text: &str) -> Option<bool> {
 
 /// A number from 0 to 100, as a share from 0 to 1.
 pub(super) fn share(text: &str) -> Option<f64> {
-    let percent = real(text)?;
+    let percent = real(text.trim())?;
     (percent <= 100.0).then_some(percent / 100.0)
 }
 
@@ -91,24 +161,27 @@ pub(super) fn real(text: &str) -> Option<f64> {
 
 /// A whole number from 1 on.
 pub(super) fn count(text: &str) -> Option<u64> {
-    size(text).filter(|&count| count > 0)
+    Units::Binary.size(text).filter(|&count| count > 0)
 }
 
-/// Values for reads, writes and trims, separated by commas: the last one applies to those left out.
-pub(super) fn three<T: Clone>(text: &str, one: impl Fn(&str) -> Option<T>) -> Option<[T; 3]> {
-    let mut said = Vec::new();
-    for part in text.split(',') {
-        let value = match part.trim() {
-            // "4k,,8k": as before.
-            "" => said.last().cloned(),
-            part => one(part),
-        };
-        said.push(value?);
-    }
-    if said.len() > 3 {
+/// Set the values of reads, writes and trims from `text`, which separates them by commas. The last one applies to those
+/// left out; one that is empty, or left out after a comma at the end, keeps its value.
+pub(super) fn set_three<T: Clone>(
+    values: &mut [T; 3],
+    text: &str,
+    read: impl Fn(&str) -> Option<T>,
+) -> Option<()> {
+    let parts: Vec<&str> = text.split(',').map(str::trim).collect();
+    if parts.len() > 4 || (parts.len() == 4 && !parts[3].is_empty()) {
         return None;
     }
-    let last = said.last().cloned()?;
-    said.resize(3, last);
-    said.try_into().ok()
+    let mut set = values.clone();
+    for (op, value) in set.iter_mut().enumerate() {
+        let part = parts[op.min(parts.len() - 1)];
+        if !part.is_empty() {
+            *value = read(part)?;
+        }
+    }
+    *values = set;
+    parts.iter().any(|part| !part.is_empty()).then_some(())
 }

@@ -2,9 +2,10 @@
 //!
 //! Source: HOWTO of fio, "Trace file format v2". Offset and length in bytes. The only times are those of
 //! `wait` lines: microseconds, in place of the offset. Decided: waits add up, short ones too (fio drops those
-//! below 100 us); what follows a wait arrives at its end. Sync and datasync are flushes.
+//! below 100 us); what follows a wait arrives at its end. Sync and datasync are flushes. fio itself does something else
+//! (`fio_v2_clock`): a log with waits is read by the manual, with a warning that says so.
 
-use super::iolog::{Iolog, Version};
+use super::iolog::{Iolog, Times, Version};
 use super::{Clock, FormatInfo, TimeRule, TraceFormat, UnitRule};
 
 /// The format.
@@ -23,7 +24,7 @@ pub const INFO: FormatInfo = FormatInfo {
     order: "ascending",
     source: "fio, HOWTO, trace file format v2",
     traps: "without `wait` lines everything arrives at time 0: use the closed loop (host.mode); \
-            each file is a separate volume",
+            each file is a separate volume; fio 3.33 itself replays `wait` lines as `fio-v2-clock`",
 };
 
 /// Version 2.
@@ -32,7 +33,8 @@ pub struct Version2;
 impl Version for Version2 {
     const INFO: &'static FormatInfo = &INFO;
     const HEAD: &'static str = "fio version 2 iolog";
-    const TIMED: bool = false;
+    const TIMES: Times = Times::Pauses;
+    const FOUND: bool = true;
 }
 
 /// The parser.

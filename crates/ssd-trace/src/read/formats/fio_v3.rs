@@ -4,7 +4,7 @@
 //! start of the run. Decided: the HOWTO states no unit for the time; fio writes whole microseconds
 //! (`log_io_u`), so they are read as such. Sync and datasync are flushes.
 
-use super::iolog::{Iolog, Version};
+use super::iolog::{Iolog, Times, Version};
 use super::{Clock, FormatInfo, TimeRule, TraceFormat, UnitRule};
 
 /// The format.
@@ -31,7 +31,8 @@ pub struct Version3;
 impl Version for Version3 {
     const INFO: &'static FormatInfo = &INFO;
     const HEAD: &'static str = "fio version 3 iolog";
-    const TIMED: bool = true;
+    const TIMES: Times = Times::Lines;
+    const FOUND: bool = true;
 }
 
 /// The parser.

@@ -2,7 +2,9 @@
 
 use super::cursor::{Cursor, TOO_LATE};
 use super::{Event, Format, FormatInfo, Head, Line, Reject, in_bytes};
+use crate::read::commands::command;
 use ssd_core::host::request::Op;
+use ssd_core::metrics::numbers::{count, duration};
 use std::marker::PhantomData;
 
 /// Longest file name, bytes: as in fio.
@@ -16,8 +18,54 @@ pub trait Version {
     const INFO: &'static FormatInfo;
     /// First line of a log.
     const HEAD: &'static str;
-    /// Every line starts with its time.
-    const TIMED: bool;
+    /// Where its times are.
+    const TIMES: Times;
+    /// It is found by the first line; else it has to be asked for.
+    const FOUND: bool;
+}
+
+/// Where the times of a log are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Times {
+    /// Every line starts with one.
+    Lines,
+    /// `wait` lines are pauses, in microseconds.
+    Pauses,
+    /// `wait` lines say until when, in milliseconds from the start of the replay.
+    Clock,
+}
+
+/// The `wait` lines of a log.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Waits {
+    lines: u64,
+    sum: u64,
+    largest: u64,
+}
+
+impl Waits {
+    /// Another line, that says `number`.
+    pub(crate) fn add(&mut self, number: u64) {
+        self.lines += 1;
+        self.sum = self.sum.saturating_add(number);
+        self.largest = self.largest.max(number);
+    }
+
+    /// What they were taken for where nobody has said what they mean, and what else they may be.
+    pub(crate) fn doubt(&self, file: &str) -> Option<String> {
+        let waits = |ns: u64, each: u64| duration(ns.saturating_mul(each) as f64);
+        (self.lines > 0).then(|| {
+            format!(
+                "{} `wait` lines are read as pauses of so many microseconds, as fio's manual has it: {} in all; \
+                 fio 3.33 itself takes the numbers for milliseconds since the start, {} at the end: {} reads them \
+                 so, and --format fio-v2 as here",
+                count(self.lines),
+                waits(self.sum, 1000),
+                waits(self.largest, 1_000_000),
+                command(file, "--format fio-v2-clock"),
+            )
+        })
+    }
 }
 
 /// The state of reading a log.
@@ -27,7 +75,7 @@ pub struct Iolog<V> {
     files: Vec<Vec<u8>>,
     /// The file used last.
     last: usize,
-    /// Without times: sum of the waits, nanoseconds.
+    /// Without times: what the waits have come to, nanoseconds.
     now_ns: u64,
     version: PhantomData<V>,
 }
@@ -51,7 +99,7 @@ impl<V: Version> Format for Iolog<V> {
             return Ok(Line::Header);
         }
         let mut at_ns = self.now_ns;
-        if V::TIMED {
+        if V::TIMES == Times::Lines {
             at_ns = cursor.time(1000, "the time, microseconds")?;
             cursor.gap("a blank after whole microseconds")?;
         }
@@ -70,13 +118,13 @@ impl<V: Version> Format for Iolog<V> {
                 self.file(name, name_at)?;
                 return Ok(Line::Header);
             }
-            b"wait" if !V::TIMED => return self.wait(&mut cursor),
+            b"wait" if V::TIMES != Times::Lines => return self.wait(&mut cursor),
             b"read" => Op::Read,
             b"write" => Op::Write,
             b"trim" => Op::Trim,
             b"sync" | b"datasync" => Op::Flush,
             _ => {
-                let wait = if V::TIMED { "" } else { ", wait" };
+                let wait = if V::TIMES == Times::Lines { "" } else { ", wait" };
                 let all = "add, open, close, read, write, trim, sync, datasync";
                 return Err(Reject::new(format!("an action: {all}{wait}"), action_at));
             }
@@ -99,7 +147,7 @@ impl<V: Version> Format for Iolog<V> {
     fn detect(head: &Head<'_>) -> u32 {
         // Its first line is a statement: what is wrong below it, is wrong in such a log.
         let stated = head.lines.first().is_some_and(|line| line.trim_ascii() == V::HEAD.as_bytes());
-        if stated { 100 } else { 0 }
+        if stated && V::FOUND { 100 } else { 0 }
     }
 
     fn volume_name(&self, volume: u64) -> String {
@@ -109,22 +157,31 @@ impl<V: Version> Format for Iolog<V> {
     }
 }
 
-impl<V> Iolog<V> {
-    /// `FILE wait MICROSECONDS [LENGTH]`.
+impl<V: Version> Iolog<V> {
+    /// `FILE wait NUMBER [LENGTH]`.
     fn wait(&mut self, cursor: &mut Cursor<'_>) -> Result<Line, Reject> {
         cursor.gap("a blank after `wait`")?;
         let at = cursor.at;
-        let wait = cursor.time(1000, "the wait, microseconds")?;
+        let number = match V::TIMES {
+            Times::Clock => {
+                cursor.time(1_000_000, "the end of the wait, milliseconds")? / 1_000_000
+            }
+            _ => cursor.time(1000, "the wait, microseconds")? / 1000,
+        };
         if !cursor.is_end() {
-            cursor.gap("a blank after whole microseconds")?;
+            cursor.gap("a blank after a whole number")?;
             if !cursor.is_end() {
                 cursor.digits("a length, which is not used")?;
             }
         }
         cursor.end("the end of the line after the wait")?;
-        let now = self.now_ns.checked_add(wait);
+        let now = match V::TIMES {
+            // What has passed is not waited for.
+            Times::Clock => Some(self.now_ns.max(number * 1_000_000)),
+            _ => self.now_ns.checked_add(number * 1000),
+        };
         self.now_ns = now.ok_or_else(|| Reject::new(TOO_LATE, at))?;
-        Ok(Line::Header)
+        Ok(Line::Wait(number))
     }
 
     fn add(&mut self, name: &[u8], column: usize) -> Result<(), Reject> {

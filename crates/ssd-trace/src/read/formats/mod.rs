@@ -8,6 +8,7 @@
 mod ascii;
 mod cursor;
 mod iolog;
+pub(crate) use iolog::Waits;
 pub mod mapping;
 mod range;
 mod ssdtrace;
@@ -83,8 +84,10 @@ pub enum Line {
     /// Of another action: its letter, the first one of `UT` (block-event text).
     Other(u8),
     /// Part of the format, but no request: names of columns, free text before the first record,
-    /// the opening of a file, a pause.
+    /// the opening of a file.
     Header,
+    /// A pause that says this number (I/O log of fio).
+    Wait(u64),
 }
 
 /// Why a line was not accepted.
@@ -288,7 +291,7 @@ fn share<P: Format>(parser: &mut P, lines: &[&[u8]]) -> u32 {
             Ok(Line::Event(_) | Line::LongDiscard(..) | Line::Dataless | Line::Other(_)) => {
                 records += 1;
             }
-            Ok(Line::Blank | Line::Header) => {}
+            Ok(Line::Blank | Line::Header | Line::Wait(_)) => {}
             Err(_) => others += 1,
         }
     }
@@ -351,6 +354,7 @@ formats! {
     disksim Disksim,
     etw Etw,
     fio_v2 FioV2,
+    fio_v2_clock FioV2Clock,
     fio_v3 FioV3,
     fiu Fiu,
     hfplayer Hfplayer,

@@ -1,0 +1,221 @@
+//! An instance of a job: what it does next, as fio's loop does.
+
+use super::Trouble;
+use super::content::{Content, FLUSH, Made, Wish};
+use super::job::Job;
+use super::pace::Pace;
+use ssd_core::host::request::{Op, Request};
+use ssd_core::rng::Stream;
+use ssd_core::units::SECTOR_BYTES;
+
+/// What an instance does. Times are nanoseconds from the start of the run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    /// Other jobs have to end before.
+    Blocked,
+    /// It begins at this time.
+    Before(u64),
+    /// It has submitted a request, and looks whether its queue has room.
+    Submitted,
+    /// A pause begins when all that is outstanding has completed.
+    Draining,
+    /// Until this time.
+    Paused(u64),
+    /// It looks for its next request.
+    Choosing,
+    /// By its rate it is ahead, and waits for what is outstanding.
+    Ahead(Op, u64),
+    /// It submits a request of this operation at this time.
+    Waiting(Op, u64),
+    /// It submits a request of this operation now, which could be submitted from this time on.
+    Ready(Op, u64),
+    /// It submits the flush at its end.
+    Closing,
+    /// A round has ended; the next one begins when all that is outstanding has completed.
+    Turning,
+    Ending,
+    Ended,
+}
+
+/// One instance of a job.
+pub(super) struct Instance {
+    content: Content,
+    pace: Pace,
+    state: State,
+    delay_ns: u64,
+    repeats: bool,
+    /// Groups that run one after the other.
+    pub(super) group: usize,
+    /// Jobs by their place in the file, and the one that it waits for.
+    pub(super) job: usize,
+    pub(super) waits_for: Option<usize>,
+}
+
+impl Instance {
+    pub(super) fn new(
+        job: &Job,
+        number: u64,
+        file: (u64, u64),
+        seed: u64,
+    ) -> Result<Instance, Trouble> {
+        let mut name = format!("fio.{}.{number}", job.name);
+        if let Some(seed) = job.seed {
+            name = format!("{name}.{seed}");
+        }
+        let smallest = [0, 1, 2].map(|op| job.sizes(op).smallest());
+        let (from, to) = job.start_ns;
+        let delay = Stream::new(seed, &format!("{name}.start")).below(to - from + 1);
+        Ok(Instance {
+            content: Content::new(job, number, file, (seed, &name))?,
+            pace: Pace::new(job.pacing, job.mix, smallest, (seed, &name)),
+            state: State::Blocked,
+            delay_ns: from + delay,
+            repeats: job.repeats,
+            group: 0,
+            job: 0,
+            waits_for: None,
+        })
+    }
+
+    pub(super) fn is_blocked(&self) -> bool {
+        self.state == State::Blocked
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        self.state == State::Ended
+    }
+
+    /// Whether it runs: it has begun, and has not ended.
+    pub(super) fn is_running(&self) -> bool {
+        !matches!(self.state, State::Blocked | State::Before(_) | State::Ended)
+    }
+
+    /// Those that it waits for have ended.
+    pub(super) fn unblock(&mut self, now: u64) {
+        self.state = State::Before(now.saturating_add(self.delay_ns));
+    }
+
+    /// It ends before its time: nothing more is submitted.
+    pub(super) fn terminate(&mut self) {
+        self.state = if self.is_running() { State::Ending } else { State::Ended };
+    }
+
+    /// Whether it submits a request now.
+    pub(super) fn is_ready(&self) -> bool {
+        matches!(self.state, State::Ready(..) | State::Closing)
+    }
+
+    /// When it goes on by itself.
+    pub(super) fn due(&self) -> Option<u64> {
+        match self.state {
+            State::Before(at) | State::Paused(at) | State::Waiting(_, at) => Some(at),
+            _ => None,
+        }
+    }
+
+    /// How many requests it may have outstanding.
+    pub(super) fn depth(&self) -> u64 {
+        self.pace.pacing.depth
+    }
+
+    /// A request has completed.
+    pub(super) fn completed(&mut self, is_flush: bool) {
+        self.pace.completed(is_flush);
+    }
+
+    /// Go on as far as it can at `now`.
+    pub(super) fn advance(&mut self, now: u64) {
+        while let Some(next) = self.next_state(now) {
+            self.state = next;
+        }
+    }
+
+    /// The state after this one; `None`: it stays in it.
+    fn next_state(&mut self, now: u64) -> Option<State> {
+        match self.state {
+            State::Before(at) => (at <= now).then(|| {
+                self.pace.begin(now);
+                State::Choosing
+            }),
+            State::Submitted if self.pace.has_room() => Some(if self.pace.must_pause(now) {
+                self.pace.mark_pause();
+                State::Draining
+            } else {
+                State::Choosing
+            }),
+            State::Draining => self.pace.drained().then(|| {
+                let end = now.saturating_add(self.pace.pacing.think_ns);
+                State::Paused(end.min(self.pace.end_ns()))
+            }),
+            State::Paused(at) => (at <= now).then(|| {
+                self.pace.resume(now);
+                State::Choosing
+            }),
+            State::Choosing => Some(self.choose(now)),
+            State::Ahead(op, at) => self.pace.drained().then_some(State::Waiting(op, at)),
+            State::Waiting(op, at) => (at <= now).then(|| match now >= self.pace.end_ns() {
+                true => State::Ending,
+                false => State::Ready(op, at),
+            }),
+            State::Turning => self.pace.drained().then(|| {
+                self.content.begin_round();
+                if self.repeats {
+                    self.pace.repeat();
+                }
+                State::Choosing
+            }),
+            State::Ending => self.pace.drained().then(|| match self.content.must_flush() {
+                true => State::Closing,
+                false => State::Ended,
+            }),
+            State::Submitted
+            | State::Blocked
+            | State::Ready(..)
+            | State::Closing
+            | State::Ended => None,
+        }
+    }
+
+    fn choose(&mut self, now: u64) -> State {
+        if now >= self.pace.end_ns() {
+            return State::Ending;
+        }
+        let wanted = match self.content.wish() {
+            Wish::End => return State::Ending,
+            Wish::Flush => return State::Ready(Op::Flush, now),
+            Wish::Data(op) => op,
+        };
+        let (op, at) = self.pace.next(wanted, now);
+        // What its runtime does not reach is not waited for.
+        let at = at.min(self.pace.end_ns());
+        if at <= now {
+            State::Ready(op, at)
+        } else if self.pace.pacing.offload {
+            State::Waiting(op, at)
+        } else {
+            State::Ahead(op, at)
+        }
+    }
+
+    /// Submit a request: when it was meant to arrive, and what; `None`: there was none, and it goes on.
+    pub(super) fn submit(&mut self, now: u64) -> Option<(u64, Request)> {
+        let (made, meant) = match self.state {
+            State::Closing => (Made::Request(FLUSH), now),
+            State::Ready(Op::Flush, _) => (Made::Request(self.content.flush()), now),
+            State::Ready(op, at) => (self.content.data(op), self.pace.meant(op, at, now)),
+            _ => unreachable!("it has a request"),
+        };
+        let (state, request) = match made {
+            Made::Request(request) if self.state == State::Closing => {
+                (State::Ending, Some(request))
+            }
+            Made::Request(request) => (State::Submitted, Some(request)),
+            Made::Round => (State::Turning, None),
+            Made::End => (State::Ending, None),
+        };
+        self.state = state;
+        let request = request?;
+        self.pace.submitted(request.op, u64::from(request.sectors) * SECTOR_BYTES);
+        Some((meant, request))
+    }
+}

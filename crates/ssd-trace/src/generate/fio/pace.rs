@@ -1,0 +1,322 @@
+//! When an instance of a job submits: depth, rates, pauses.
+
+use super::job::{Mix, Set};
+use super::value::{Units, count, flag, seconds_ns, set_three, time_ns};
+use ssd_core::host::request::Op;
+use ssd_core::rng::Stream;
+
+const SECOND: u128 = 1_000_000_000;
+
+/// The options. Arrays are of reads, writes and trims.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Pacing {
+    pub(super) depth: u64,
+    /// Once the queue is full, none is submitted until this many are left; `None`: fewer than `depth`.
+    low: Option<u64>,
+    /// Completions that a full queue waits for.
+    reaped_at_once: u64,
+    /// Requests are submitted by their schedule, whatever has completed.
+    pub(super) offload: bool,
+    /// Bytes a second, and requests of the smallest size a second; 0: unlimited.
+    pub(super) rate: [u64; 3],
+    pub(super) iops: [u64; 3],
+    poisson: bool,
+    /// What a rate has missed in a pause is not made up for.
+    forgets: bool,
+    pub(super) think_ns: u64,
+    /// Requests between two pauses; `None`: 1, or by time alone.
+    think_blocks: Option<u64>,
+    /// Count requests when they are submitted, not when they complete.
+    counts_issues: bool,
+    /// Time between two pauses; 0: by requests.
+    think_after_ns: u64,
+    /// 0: none.
+    pub(super) runtime_ns: u64,
+}
+
+impl Default for Pacing {
+    fn default() -> Pacing {
+        Pacing {
+            depth: 1,
+            low: None,
+            reaped_at_once: 1,
+            offload: false,
+            rate: [0; 3],
+            iops: [0; 3],
+            poisson: false,
+            forgets: false,
+            think_ns: 0,
+            think_blocks: None,
+            counts_issues: false,
+            think_after_ns: 0,
+            runtime_ns: 0,
+        }
+    }
+}
+
+impl Pacing {
+    /// Set option `name`.
+    pub(super) fn set(&mut self, units: Units, name: &str, text: &str) -> Set {
+        let (number, time) = ("a whole number from 1 on", "a time, as 100us");
+        let done = match name {
+            "iodepth" => count(text).map(|n| self.depth = n).ok_or(number),
+            "iodepth_low" => count(text).map(|n| self.low = Some(n)).ok_or(number),
+            "iodepth_batch_complete_min" => {
+                // 0 polls, and a full queue waits for one all the same.
+                units.size(text).map(|n| self.reaped_at_once = n.max(1)).ok_or("a whole number")
+            }
+            "io_submit_mode" => match text {
+                "inline" => Ok(self.offload = false),
+                "offload" => Ok(self.offload = true),
+                _ => Err("inline or offload"),
+            },
+            "rate" => set_three(&mut self.rate, text, |text| units.size(text))
+                .ok_or("bytes a second, as 10m, or those of reads,writes,trims"),
+            "rate_iops" => set_three(&mut self.iops, text, |text| units.size(text))
+                .ok_or("requests a second, or those of reads,writes,trims"),
+            "rate_process" => match text {
+                "linear" => Ok(self.poisson = false),
+                "poisson" => Ok(self.poisson = true),
+                _ => Err("linear or poisson"),
+            },
+            "rate_ignore_thinktime" => flag(text).map(|on| self.forgets = on).ok_or("0 or 1"),
+            "thinktime" => time_ns(text).map(|ns| self.think_ns = ns).ok_or(time),
+            "thinktime_blocks" => count(text).map(|n| self.think_blocks = Some(n)).ok_or(number),
+            "thinktime_blocks_type" => match text {
+                "complete" => Ok(self.counts_issues = false),
+                "issue" => Ok(self.counts_issues = true),
+                _ => Err("complete or issue"),
+            },
+            "thinktime_iotime" => {
+                seconds_ns(text).map(|ns| self.think_after_ns = ns).ok_or("a time, as 9s")
+            }
+            "runtime" => seconds_ns(text).map(|ns| self.runtime_ns = ns).ok_or("a time, as 60s"),
+            _ => return None,
+        };
+        Some(done)
+    }
+
+    /// Whether it goes on for ever in no time on a device that takes none, unless its requests end.
+    pub(super) fn is_timeless(&self, mix: Mix) -> bool {
+        let paced = |op: &usize| self.rate[*op] > 0 || self.iops[*op] > 0;
+        let checked: &[usize] = if mix == Mix::TrimWrite { &[1] } else { mix.used() };
+        let by_requests = self.think_after_ns == 0 || self.think_blocks.is_some();
+        let pauses = self.think_ns > 0 && by_requests;
+        !pauses && !checked.iter().all(paced)
+    }
+}
+
+/// The state of an instance that runs.
+pub(super) struct Pace {
+    pub(super) pacing: Pacing,
+    mix: Mix,
+    /// Bytes a second, of its smallest requests if the rate counts requests; 0: unlimited.
+    rates: [u64; 3],
+    smallest: [u64; 3],
+    random: Stream,
+    fresh: Stream,
+    /// Times count from here.
+    epoch_ns: u64,
+    issued_bytes: [u64; 3],
+    /// When the next one is due, from the epoch.
+    due_ns: [u64; 3],
+    /// Submitted and not reaped, and of these completed.
+    pub(super) in_flight: u64,
+    completed: u64,
+    completed_data: u64,
+    /// It has been full, and waits for completions.
+    is_full: bool,
+    /// Submitted, and reaped, without flushes.
+    issues: u64,
+    reaped: u64,
+    /// Count at the last pause, and its end.
+    paused_at: u64,
+    paused_ns: u64,
+}
+
+impl Pace {
+    pub(super) fn new(
+        pacing: Pacing,
+        mix: Mix,
+        smallest: [u64; 3],
+        (seed, name): (u64, &str),
+    ) -> Pace {
+        let fresh = Stream::new(seed, &format!("{name}.rate"));
+        let rates = [0, 1, 2].map(|op| match pacing.rate[op] {
+            0 => pacing.iops[op].saturating_mul(smallest[op]),
+            rate => rate,
+        });
+        Pace {
+            pacing,
+            mix,
+            rates,
+            smallest,
+            random: fresh.clone(),
+            fresh,
+            epoch_ns: 0,
+            issued_bytes: [0; 3],
+            due_ns: [0; 3],
+            in_flight: 0,
+            completed: 0,
+            completed_data: 0,
+            is_full: false,
+            issues: 0,
+            reaped: 0,
+            paused_at: 0,
+            paused_ns: 0,
+        }
+    }
+
+    /// Times count from `now`.
+    pub(super) fn begin(&mut self, now: u64) {
+        (self.epoch_ns, self.paused_ns) = (now, now);
+    }
+
+    /// When it ends by the clock.
+    pub(super) fn end_ns(&self) -> u64 {
+        match self.pacing.runtime_ns {
+            0 => u64::MAX,
+            runtime => self.epoch_ns + runtime,
+        }
+    }
+
+    /// A new round draws the intervals of the first again.
+    pub(super) fn repeat(&mut self) {
+        self.random.clone_from(&self.fresh);
+    }
+
+    /// A request of `op` has been submitted.
+    pub(super) fn submitted(&mut self, op: Op, bytes: u64) {
+        self.in_flight += 1;
+        if op == Op::Flush {
+            return;
+        }
+        self.issues += 1;
+        let at = op as usize;
+        let rate = u128::from(self.rates[at]);
+        self.issued_bytes[at] += bytes;
+        if rate == 0 {
+            return;
+        }
+        if self.pacing.poisson {
+            let a_second = (self.rates[at] / self.smallest[at]).max(1);
+            let gap = 1e9 / a_second as f64 * self.random.exponential();
+            self.due_ns[at] = self.due_ns[at].saturating_add(gap as u64);
+        } else {
+            let ns = u128::from(self.issued_bytes[at]) * SECOND / rate;
+            self.due_ns[at] = u64::try_from(ns).unwrap_or(u64::MAX);
+        }
+    }
+
+    /// A request has completed.
+    pub(super) fn completed(&mut self, is_flush: bool) {
+        self.completed += 1;
+        self.completed_data += u64::from(!is_flush);
+    }
+
+    /// Take notice of all completions; whether the queue is empty then.
+    pub(super) fn drained(&mut self) -> bool {
+        self.reap();
+        self.in_flight == 0
+    }
+
+    fn reap(&mut self) {
+        self.in_flight -= self.completed;
+        self.reaped += self.completed_data;
+        (self.completed, self.completed_data) = (0, 0);
+    }
+
+    /// Whether the queue has room; a full one takes notice of completions.
+    pub(super) fn has_room(&mut self) -> bool {
+        let depth = self.pacing.depth;
+        self.is_full |= self.in_flight >= depth;
+        if self.is_full {
+            let low = self.pacing.low.unwrap_or(depth).min(depth - 1);
+            let waits_for = self.pacing.reaped_at_once.min(self.in_flight);
+            if self.completed < waits_for {
+                return false;
+            }
+            self.reap();
+            if self.in_flight > low {
+                return false;
+            }
+        }
+        self.is_full = false;
+        true
+    }
+
+    /// Whether a pause is due.
+    pub(super) fn must_pause(&self, now: u64) -> bool {
+        let pacing = &self.pacing;
+        if pacing.think_ns == 0 {
+            return false;
+        }
+        if pacing.think_after_ns > 0 {
+            if now - self.paused_ns >= pacing.think_after_ns {
+                return true;
+            }
+            if pacing.think_blocks.is_none() {
+                return false;
+            }
+        }
+        self.counted() >= self.paused_at + pacing.think_blocks.unwrap_or(1)
+    }
+
+    fn counted(&self) -> u64 {
+        if self.pacing.counts_issues { self.issues } else { self.reaped }
+    }
+
+    /// A pause is due: the requests before it are counted.
+    pub(super) fn mark_pause(&mut self) {
+        self.paused_at = self.counted();
+    }
+
+    /// The pause has ended.
+    pub(super) fn resume(&mut self, now: u64) {
+        self.paused_ns = now;
+        if !self.pacing.forgets {
+            return;
+        }
+        let paused = u128::from(self.pacing.think_ns);
+        for at in 0..3 {
+            let rate = u128::from(self.rates[at]);
+            if rate == 0 {
+                continue;
+            }
+            if self.pacing.poisson {
+                self.due_ns[at] = self.due_ns[at].saturating_add(self.pacing.think_ns);
+                continue;
+            }
+            // What it would have submitted, but for one request: the next one comes at once.
+            let missed = u64::try_from(paused * rate / SECOND).unwrap_or(u64::MAX);
+            let one = self.smallest[at];
+            let over = if u128::from(one) * SECOND <= paused * rate { one } else { 0 };
+            let missed = missed.saturating_sub(over);
+            self.issued_bytes[at] = self.issued_bytes[at].saturating_add(missed);
+        }
+    }
+
+    /// What is submitted next if `op` is wanted, and when. Of a mix in which both have rates, the one that is due first
+    /// is.
+    pub(super) fn next(&self, op: Op, now: u64) -> (Op, u64) {
+        let due = |op: Op| self.epoch_ns.saturating_add(self.due_ns[op as usize]);
+        let (mut op, mut at) = match self.mix {
+            // A trim comes when its write may.
+            Mix::TrimWrite => (op, due(Op::Write)),
+            _ => (op, due(op)),
+        };
+        if at > now && self.mix == Mix::ReadWrite {
+            let other = if op == Op::Read { Op::Write } else { Op::Read };
+            if due(other) < at {
+                (op, at) = (other, due(other));
+            }
+        }
+        (op, at)
+    }
+
+    /// When a request that could be submitted at `at` was meant to arrive if it is submitted at `now`.
+    pub(super) fn meant(&self, op: Op, at: u64, now: u64) -> u64 {
+        let is_rated = op != Op::Flush && self.rates[op as usize] > 0;
+        if self.pacing.offload && is_rated { at.max(self.paused_ns).min(now) } else { now }
+    }
+}
