@@ -100,6 +100,7 @@ class Cuts:
         if self.counts_reads and mount.end >= 0:
             self._compare_reads(mount)
         self.checkpoints.cut()
+        flash.history.lose_power(mount.cut)
         for op in mount.erases:
             block = self.geometry.block_number(op.channel, op.chip, op.plane, op.block)
             flash.erase(op, block)

@@ -84,6 +84,8 @@ class History:
         """Blocks with programmed pages, by their unit."""
         self.waiting: Counter[int] = Counter()
         """Pages erased of a unit of which other blocks are not erased yet."""
+        self.erases: Counter[int] = Counter()
+        """Blocks of a unit that have been erased since it was opened, also those without a page."""
         self.programmed_at_first = 0
         self.counted: dict[str, Steps] = {key: Steps() for key in ("all", "gc", "erases")}
         self.used, self.free = Steps(), Steps()
@@ -105,6 +107,7 @@ class History:
         unit = self.units.of(block)
         if self.begun[unit] == 0:
             self.free.add(at, -1)
+            self.erases[unit] = 0
         self.begun[unit] += 1
         self.touched[block] = 1
 
@@ -134,14 +137,25 @@ class History:
             return
         self.touched[block] = 1
         self.erased.append((op.end, block))
+        unit = self.units.of(block)
         if self.filled[block] > 0:
-            unit = self.units.of(block)
             self.begun[unit] -= 1
             self.waiting[unit] += self.filled[block]
-            if self.begun[unit] == 0:
-                self.free.add(op.end, 1)
-                self.used.add(op.end, -self.waiting.pop(unit))
         self.filled[block] = 0
+        self.erases[unit] += 1
+        if self.erases[unit] >= self.units.planes or op.cause not in COPIES:
+            self._is_erased(unit, op.end)
         begun = min(self.jobs.pop(block, op.queued), op.queued)
         if op.cause in COPIES:
             self.ended.append((op.start, op.end, begun, block, op.cause))
+
+    def _is_erased(self, unit: int, at: int) -> None:
+        """Account the last erase of a unit, unless pages are left in it."""
+        if self.begun[unit] == 0 and unit in self.waiting:
+            self.free.add(at, 1)
+            self.used.add(at, -self.waiting.pop(unit))
+
+    def lose_power(self, at: int) -> None:
+        """Account a cut: of a unit without pages no more blocks are erased."""
+        for unit in [*self.waiting]:
+            self._is_erased(unit, at)
