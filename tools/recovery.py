@@ -34,9 +34,9 @@ Written by `python tools/recovery.py`: change that, not this page.
 
 A mount after a power cut ([the model](model.md#power-cuts)), by capacity and `power.checkpoint`.
 The device is the preset `modern-tlc` (32 dies, 16 KiB pages, 60 us a read; a channel carries a
-page in 13.7 us) with blocks of 768 pages, more or fewer of them, and `gc.trigger.soft = 4`, full and overwritten at
-random. Power is cut just before the next checkpoint begins, which is when a mount takes longest;
-without checkpoints, after as many writes as with the longest interval.
+page in 13.7 us) with blocks of 768 pages, more or fewer of them, and `gc.trigger.soft = 4`, full
+and overwritten at random. Power is cut just before the next checkpoint begins, which is when a
+mount takes longest; without checkpoints, after as many writes as with the longest interval.
 
 | capacity | checkpoint | mount | out-of-band reads | checkpoint pages | programs for checkpoints |
 |--:|--:|--:|--:|--:|--:|

@@ -517,6 +517,42 @@ def test_what_suffers_is_found() -> None:
     assert worst[0]["waf"] == max(row["waf"] for row in large.rows)  # type: ignore[type-var]
 
 
+def test_similar_volumes_have_a_verdict_of_their_own() -> None:
+    """A drive that is better for skewed volumes and worse for others is told so, class by class."""
+    from ssdlab.results.sweep import COLUMNS, Outcome
+
+    stream, many, ended = random.Random(6), [], []
+    for i in range(120):
+        skewed = i % 2 == 0
+        statistics = {name: stream.random() for name in volumes.STATISTICS_OF}
+        statistics |= {"overwrite_factor": 3.0, "hot_write_share": 0.8 if skewed else 0.15}
+        if i % 40 == 1:
+            statistics["overwrite_factor"] = 1.5  # three of them: too few for a verdict
+        many.append(volumes.Volume(f"v{i}", statistics))
+        base = 2 + stream.random()
+        for j, factor in enumerate((1.0, (0.8 if skewed else 1.2) + stream.gauss(0, 0.02))):
+            waf = base * factor
+            values = tuple(waf if name == "waf" else None for name in COLUMNS)
+            ended.append(Outcome(2 * i + j, None, values, more={"steady": True}))
+    fleet = Fleet("planted", ("a", "b"), tuple(many), tuple(ended), {})
+    classes = answer.similar(fleet)
+    assert {name: len(one) for name, one in classes.items()} == {
+        "written fewer than 2 times, hottest tenth less than 20 %": 3,
+        "written 2 to 8 times, hottest tenth less than 20 %": 57,
+        "written 2 to 8 times, hottest tenth 60 % or more": 60,
+    }
+    text = answer.text_of(fleet)
+    often = "volumes written 2 to 8 times, hottest tenth"
+    assert f"60 {often} 60 % or more: write amplification is lower on b than on a" in text
+    assert f"57 {often} less than 20 %: write amplification is higher on b than on a" in text
+    assert "fewer than 2 times" not in text
+    [rows] = [rows for title, _, rows in answer.tables_of(fleet) if "similar" in title]
+    assert [row[-1] for row in rows] == ["cannot be told", "higher on b", "lower on b"]
+    alike = Fleet("alike", ("a", "b"), tuple(many[::2]), tuple(ended[:120]), {})
+    assert len(answer.similar(alike)) == 1
+    assert "hottest tenth" not in answer.text_of(alike)
+
+
 # ---------------------------------------------------------------- the page
 
 

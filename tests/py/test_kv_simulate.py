@@ -13,6 +13,7 @@ import pytest
 
 from running import ssdlab_command
 from ssdlab import kv
+from ssdlab.display.numbers import on_page
 from ssdlab.errors import ConfigError, OutputError
 from ssdlab.kv import simulation
 from ssdlab.kv.simulation_page import page
@@ -76,8 +77,9 @@ def test_the_parts_of_write_amplification_add_up(config: Path) -> None:
     lines = found.summary().splitlines()
     assert lines.index("invalidates the numbers of the drive") < lines.index("ycsb:load")
     shown = unescape(re.sub("<[^>]+>", "", page(found)))
-    for one in (found.head, found.answer, *severe):
-        assert one in shown
+    for one in (found.head, on_page(found.answer), *severe):
+        assert one.replace(" %", "\u00a0%") in shown.replace(" %", "\u00a0%")
+    assert f"{found.write_amplification:.3f}" in shown
     assert "mean_ns" not in shown
 
 

@@ -13,7 +13,7 @@ from ssdlab.cli.terminal import Form, put_result, say
 from ssdlab.errors import ClusterError, ConfigError, InternalError, OutputError, RunError
 from ssdlab.results.comparison import Comparison
 from ssdlab.results.spare_plan import SparePlan
-from ssdlab.results.text import once
+from ssdlab.results.text import by_reason
 from ssdlab.results.trial import Trial
 
 UNFINISHED, BAD_INPUT, INTERRUPTED = 1, 2, 130
@@ -34,7 +34,7 @@ def end(folder: Path, failures: Mapping[str, str], interrupted: bool, quiet: boo
 
 def _say_failures(failures: Mapping[str, str]) -> None:
     """Print each reason once; exit with an error if there is one."""
-    for title, reason in once(failures).items():
+    for title, reason in by_reason(failures).items():
         say(f"error: {title}: {reason}")
     if failures:
         raise typer.Exit(UNFINISHED)

@@ -20,6 +20,7 @@ from ssdlab.fleets.fleet import (
     numbers,
 )
 from ssdlab.fleets.volumes import STATISTICS_OF
+from ssdlab.results.text import counted
 
 Row = dict[str, Value]
 RANKED = ("waf", "write_p99_9_ns", "read_p99_9_ns", "lifetime_days")
@@ -51,11 +52,36 @@ def ranks(done: Fleet, drive: str, metric: str) -> list[Rank]:
     return sorted((one for one in found if one), key=lambda one: -abs(one.rho))
 
 
-def differences(done: Fleet) -> list[Difference]:
+OVERWRITES, HOTTEST = (2.0, 8.0), (0.2, 0.6)
+"""Where classes of similar volumes end: times that a page is written, and the share of the writes
+that the hottest tenth of the written pages takes."""
+
+
+def similar(done: Fleet) -> dict[str, set[Value]]:
+    """The volumes by class: how often pages are written, and how skewed the writes are.
+
+    Volumes without one of these numbers are in no class.
+    """
+    found: dict[tuple[int, int], set[Value]] = {}
+    for row in done.of(done.drives[0], group_of(done, done.drives[0])):
+        often, hot = row["overwrite_factor"], row["hot_write_share"]
+        if isinstance(often, int | float) and isinstance(hot, int | float):
+            at = sum(often >= end for end in OVERWRITES), sum(hot >= end for end in HOTTEST)
+            found.setdefault(at, set()).add(row["volume"])
+    low, high = (f"{end:g}" for end in OVERWRITES)
+    less, more = (f"{100 * end:.0f} %" for end in HOTTEST)
+    times = (f"fewer than {low} times", f"{low} to {high} times", f"{high} times or more")
+    shares = (f"less than {less}", f"{less} to {more}", f"{more} or more")
+    return {f"written {times[a]}, hottest tenth {shares[b]}": found[a, b] for a, b in sorted(found)}
+
+
+def differences(done: Fleet, volumes: set[Value] | None = None) -> list[Difference]:
     """Every drive against the first, over the volumes that are in the same group on both."""
     base, found = done.drives[0], []
     group = group_of(done, base)
     first = {row["volume"]: row for row in done.of(base, group)}
+    if volumes is not None:
+        first = {name: row for name, row in first.items() if name in volumes}
     for drive in done.drives[1:]:
         rows = [row for row in done.of(drive, group) if row["volume"] in first]
         for metric in done.metrics:
@@ -88,7 +114,21 @@ def text_of(done: Fleet) -> str:
     for one in differences(done):
         if one.metric in RANKED:
             found.append(_compared(one))
+    found += _by_class(done)
     return " ".join(found)
+
+
+def _by_class(done: Fleet) -> Iterator[str]:
+    """The verdicts of the classes of similar volumes, if there are several."""
+    classes = similar(done)
+    if len(classes) < 2:
+        return
+    for name, volumes in classes.items():
+        for one in differences(done, volumes):
+            if one.metric == "waf" and one.told:
+                verdict = _compared(one)
+                text = f"{counted(len(volumes), 'volume')} {name}"
+                yield f"{text}: {verdict[0].lower()}{verdict[1:]}"
 
 
 def _spread(rows: list[Row], name: str) -> str:
@@ -147,6 +187,7 @@ def tables_of(done: Fleet) -> Iterator[Table]:
                     yield _common(done, drive, metric)
     if len(done.drives) > 1:
         yield _differences(done)
+        yield from _classes(done)
 
 
 def _on(done: Fleet, drive: str) -> str:
@@ -214,6 +255,28 @@ def _common(done: Fleet, drive: str, metric: str) -> Table:
         found.append([title, f"{one.rho:+.2f}", span, told, *medians])
     heads = ["rank correlation", "interval", "told", "median of the worst tenth", "of the rest"]
     return f"what goes with {TITLES[metric]}{_on(done, drive)}", heads, found
+
+
+def _classes(done: Fleet) -> Iterator[Table]:
+    """Write amplification by classes of similar volumes, each with its verdict."""
+    rows = []
+    for name, volumes in similar(done).items():
+        for one in differences(done, volumes):
+            if one.metric == "waf":
+                verdict = f"{'lower' if one.ratio < 1 else 'higher'} on {one.drive}"
+                span = "–" if one.low is None else f"{one.low:.4g} to {one.high:.4g}"
+                rows.append(
+                    [
+                        f"{name}, {one.drive} over {one.base}",
+                        f"{one.volumes:,}",
+                        f"{one.ratio:.4g}",
+                        span,
+                        verdict if one.told else "cannot be told",
+                    ]
+                )
+    if rows:
+        heads = ["volumes", "median ratio", "interval", "verdict"]
+        yield f"{TITLES['waf']} by similar volumes", heads, rows
 
 
 def _differences(done: Fleet) -> Table:

@@ -36,7 +36,7 @@ from ssdlab.html.repeated import (
 from ssdlab.results.comparison import Comparison, run_folder
 from ssdlab.results.intervals import UNDECIDED, order
 from ssdlab.results.report import Report
-from ssdlab.results.text import once
+from ssdlab.results.text import by_reason
 
 TIME = "simulated_ns"
 COLUMNS = {one.name: one.short for one in form.columns() if one.paged}
@@ -122,7 +122,7 @@ def _first(done: Comparison) -> str:
     sentence = done.reserve_sentence()
     texts = [sentence] if sentence else []
     texts += [
-        f"{label} could not finish: {reason}" for label, reason in once(done.failures).items()
+        f"{label} could not finish: {reason}" for label, reason in by_reason(done.failures).items()
     ]
     if done.interrupted:
         texts.append("Interrupted: runs are missing or incomplete.")

@@ -29,7 +29,7 @@ from ssdlab.results.points import Key, Points
 from ssdlab.results.report import Report
 from ssdlab.results.search import Search
 from ssdlab.results.sweep import Sweep
-from ssdlab.results.text import once
+from ssdlab.results.text import by_reason
 
 MAIN = ("ccdf", "latency-time", "waf", "parts")
 """Plots of a run that are shown where none is asked for."""
@@ -121,7 +121,7 @@ def of_comparison(done: Comparison) -> str:
         parts.append(Drawing((picture,))._repr_html_())
     parts.append(f'<div style="overflow-x:auto">{numbers_table(done)}</div>')
     parts += [f"<p>{escape(one)}</p>" for one in done.first_lines() if one]
-    for label, why in once(done.failures).items():
+    for label, why in by_reason(done.failures).items():
         parts.append(f"<p><b>{escape(label)} could not finish</b>: {escape(why)}</p>")
     return "".join([*parts, warned.cell(done.warning_groups())])
 

@@ -12,7 +12,7 @@ from ssdlab.html.page import Section, document, figures, table, warnings_box
 from ssdlab.html.plot import Axis, Curve, Figure, Floats, Missing, Plot, Unit
 from ssdlab.results.lifetime import FAR, Interval
 from ssdlab.results.spare_plan import NAMES, Bound, SparePlan
-from ssdlab.results.text import once
+from ssdlab.results.text import by_reason
 
 TITLES = {"waf": "Write amplification", "years": "Lifetime, years", "p99_9": "p99.9"}
 MEETS = {"met": "met", "open": "open", "missed": "missed", "unknown": "not run"}
@@ -24,7 +24,9 @@ DRAWN = ("p99_9", "years", "waf")
 
 def spare_page(plan: SparePlan) -> str:
     """The answer, over-provisioning against what is bounded, and all that was tried."""
-    troubles = [f"{title} could not finish: {why}" for title, why in once(plan.failures).items()]
+    troubles = [
+        f"{title} could not finish: {why}" for title, why in by_reason(plan.failures).items()
+    ]
     troubles += ["Interrupted: runs are missing."] * plan.interrupted
     troubles += [f"No verdict: {plan.doubt}."] * bool(plan.doubt)
     answer = "".join(paragraph(f"{title}: {text}") for title, text in plan.rows() if text)

@@ -11,13 +11,15 @@ from ssdlab.html.compare_page import numbers_table
 from ssdlab.html.page import Section, document, figure, number, table, warnings_box
 from ssdlab.html.plot import Forest, Point
 from ssdlab.results.prediction import ORDERS, Ranking
-from ssdlab.results.text import once
+from ssdlab.results.text import by_reason
 from ssdlab.results.trial import Trial
 
 
 def trial_page(trial: Trial) -> str:
     """The answer, the predicted write amplification, latencies, and how they were found."""
-    troubles = [f"{title} could not finish: {why}" for title, why in once(trial.failures).items()]
+    troubles = [
+        f"{title} could not finish: {why}" for title, why in by_reason(trial.failures).items()
+    ]
     troubles += ["Interrupted: runs are missing."] * trial.interrupted + list(trial.doubts)
     sections = [
         Section("answer", "Answer", warnings_box(troubles) * bool(troubles) + _answer(trial)),

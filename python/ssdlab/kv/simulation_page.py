@@ -7,9 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ssdlab.display.numbers import duration, on_page
+from ssdlab.display.numbers import duration, on_page, rate
 from ssdlab.html.answer import paragraph
-from ssdlab.html.page import Section, document, figures, table, warning_boxes, warnings_box
+from ssdlab.html.page import (
+    Section,
+    document,
+    figures,
+    invalidating,
+    notes,
+    table,
+    warnings_box,
+)
 from ssdlab.html.panels import side_by_side
 from ssdlab.html.plot import Axis, Bars, Curve, Figure, Missing, Plot
 
@@ -186,7 +194,7 @@ def page(done: Simulated) -> str:
             phase["name"],
             [
                 _shown(phase["operations"]),
-                _shown(phase["operations_per_s"]),
+                on_page(rate(phase["operations_per_s"])),
                 on_page(duration(phase["slowed"]["ns"])),
                 on_page(duration(phase["stopped"]["ns"])),
             ],
@@ -194,17 +202,16 @@ def page(done: Simulated) -> str:
         for phase in phases
     ]
     head = ["phase", "operations", "per second", "slowed", "stopped"]
-    causes = list(dict.fromkeys(c for p in phases for c in p["write_amplification"]))
-    shares = [
-        (cause, [_shown(phase["write_amplification"].get(cause)) for phase in phases])
-        for cause in causes
-    ]
+    every = [one["write_amplification"] for one in (*phases, report["total"])]
+    causes = list(dict.fromkeys(cause for one in every for cause in one))
+    shares = [(cause, [_shown(one.get(cause)) for one in every]) for cause in causes]
+    groups = [*done.warning_groups()]
     problems = warnings_box([report["error"]]) if report["error"] else ""
     sections = [
         Section(
             "answer",
             "Answer",
-            problems + paragraph(done.answer) + warning_boxes(done.warning_groups()),
+            problems + invalidating(groups) + paragraph(on_page(done.answer)),
         ),
         Section(
             "phases",
@@ -217,17 +224,14 @@ def page(done: Simulated) -> str:
             "writes",
             "Write amplification",
             table(
-                ["pages written for", *(phase["name"] for phase in phases)],
+                ["pages written for", *(phase["name"] for phase in phases), "all, to the end"],
                 shares,
                 "Bytes programmed into flash for each byte of keys and values",
             )
             + _copied(report),
         ),
-        Section(
-            "levels",
-            "Levels",
-            _levels(report),
-        ),
+        Section("levels", "Levels", _levels(report)),
+        Section("notes", "Notes", notes(groups)),
     ]
     lead = f'<p class="lead">{escape(done.head)} · event digest {escape(report["digest"])}</p>'
-    return document("The store on the simulated drive", lead, sections)
+    return document("The store on the simulated drive", lead, [one for one in sections if one.body])

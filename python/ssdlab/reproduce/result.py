@@ -18,7 +18,7 @@ from ssdlab.reproduce.paper import Paper
 from ssdlab.reproduce.readings import Read
 from ssdlab.reproduce.scoring import Count, Score
 from ssdlab.reproduce.tables import Table
-from ssdlab.results.text import once
+from ssdlab.results.text import by_reason
 from ssdlab.versions import described
 
 VERSION = 4
@@ -45,7 +45,7 @@ def first_remarks(
     """What is missing in results, then `notes`."""
     return [
         *([] if intervals else [NO_INTERVALS]),
-        *(f"{title} could not finish: {why}" for title, why in once(failures).items()),
+        *(f"{title} could not finish: {why}" for title, why in by_reason(failures).items()),
         *(
             ["Interrupted: runs are missing; run the same command again to resume."]
             if interrupted

@@ -21,7 +21,7 @@ from ssdlab.results.intervals import Estimate, Ratio, estimate, paired_ratio
 from ssdlab.results.measures import LatencyStats
 from ssdlab.results.points import Points, Row
 from ssdlab.results.report import REPORT, Report
-from ssdlab.results.text import folded, once, table, wrapped
+from ssdlab.results.text import by_reason, folded, table, wrapped
 
 JSON, CSV, TEXT = "compare.json", "compare.csv", "summary.txt"
 MEASURES = tuple(one.name for one in columns() if one.measured)
@@ -326,7 +326,7 @@ class Comparison(Table):
                 lines += self._latencies(op)
         losses = dict.fromkeys(report.loss for _, report in self.runs if report.loss)
         lines = [*(line for loss in losses for line in wrapped("LOST  ", loss)), *lines]
-        for label, reason in once(self.failures).items():
+        for label, reason in by_reason(self.failures).items():
             lines += ["", f"{label} could not finish: {reason}"]
         if self.not_run:
             lines += ["", *wrapped("not run: ", ", ".join(self.not_run))]

@@ -158,7 +158,7 @@ def _shares(designs: Sequence[Numbers], y: Numbers) -> list[float]:
     return found
 
 
-def told(found: Sequence[Effect]) -> str:
+def effects_text(found: Sequence[Effect]) -> str:
     """The effects in words."""
     return ", ".join(
         f"{one.key} {100 * one.share:.0f} % ({100 * one.low:.0f} to {100 * one.high:.0f} %)"

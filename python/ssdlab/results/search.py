@@ -13,7 +13,7 @@ from ssdlab.display.form import Column
 from ssdlab.display.numbers import Value, shown
 from ssdlab.results import search_answer
 from ssdlab.results.drawing import drawer
-from ssdlab.results.effects import LEAST_POINTS, Effect, effects, told
+from ssdlab.results.effects import LEAST_POINTS, Effect, effects, effects_text
 from ssdlab.results.frames import Table
 from ssdlab.results.intervals import Ratio
 from ssdlab.results.points import Points, Row
@@ -228,7 +228,7 @@ class Search(Table):
                 continue  # the objective is itself a key
             where = f"of the {goal.title}, over {counted(len(self.drawn), 'random point')}"
             if several:
-                yield f"{told(several[:MOST_REASONS])} {where}"
+                yield f"{effects_text(several[:MOST_REASONS])} {where}"
             elif len(self.drawn) >= LEAST_POINTS:
                 yield f"no key can be told to, {where}"
 

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 from ssdlab.config.resolve import DRIVE
 from ssdlab.display.numbers import duration, number, percent, ratio
 from ssdlab.results.lifetime import Interval, Lifetime, years_text
-from ssdlab.results.text import once, table, wrapped
+from ssdlab.results.text import by_reason, table, wrapped
 
 JSON, SUMMARY, DRIVE_FILE = "plan.json", "summary.txt", "drive.toml"
 WIDTH = 12
@@ -274,7 +274,7 @@ class SparePlan:
             lines += wrapped("  ! ", doubt)
         for policy, why in self.refused.items():
             lines += wrapped("  - ", f"without {policy}: {why}")
-        for title, why in once(self.failures).items():
+        for title, why in by_reason(self.failures).items():
             lines += wrapped("  ! ", f"{title} could not finish: {why}")
         return lines
 

@@ -17,7 +17,7 @@ from ssdlab.results import warned
 from ssdlab.results.answer import TITLES, of_points, of_seeds
 from ssdlab.results.drawing import Drawing, drawer
 from ssdlab.results.drive_errors import drive_of
-from ssdlab.results.effects import effects_of, told
+from ssdlab.results.effects import effects_of, effects_text
 from ssdlab.results.frames import Table
 from ssdlab.results.points import Points, Row
 from ssdlab.results.report import Report
@@ -332,7 +332,8 @@ class Sweep(Table):
         for metric, title in TITLES.items():
             found = effects_of(points, metric)
             if found:
-                yield f"{told(found)} of the {title}, over {counted(len(points.labels), 'point')}"
+                where = f"of the {title}, over {counted(len(points.labels), 'point')}"
+                yield f"{effects_text(found)} {where}"
 
     def _different(self, key: str) -> int:
         return len(set(map(str, self.space.columns[key])))

@@ -88,7 +88,7 @@ def folded_points(told: Iterable[tuple[str, str]]) -> list[str]:
     return [f"{named([*by_label])}: {next(iter(by_label.values()))}" for by_label in alike(told)]
 
 
-def once(failures: Mapping[str, str]) -> dict[str, str]:
+def by_reason(failures: Mapping[str, str]) -> dict[str, str]:
     """Each reason once, by the runs that failed for it; reasons may differ in their paths alone."""
     found: dict[str, list[str]] = {}
     for title, why in failures.items():

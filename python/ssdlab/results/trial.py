@@ -16,7 +16,7 @@ from ssdlab.display.numbers import duration, number, percent, ratio
 from ssdlab.results.comparison import Comparison
 from ssdlab.results.lifetime import Interval, Lifetime, years_text
 from ssdlab.results.prediction import ORDERS, Predicted, Ranking, Verdict, verdict
-from ssdlab.results.text import once, table, wrapped
+from ssdlab.results.text import by_reason, table, wrapped
 
 JSON, SUMMARY = "try.json", "summary.txt"
 WIDTH = 12
@@ -276,7 +276,7 @@ class Trial:
             lines += wrapped("  ! ", f"{label}: {why}")
         for policy, why in self.refused.items():
             lines += wrapped("  - ", f"without {policy}: {why}")
-        for title, why in once(self.failures).items():
+        for title, why in by_reason(self.failures).items():
             lines += wrapped("  ! ", f"{title} could not finish: {why}")
         if self.latency is not None:
             lines += ["", "Timed trial", *self.latency.summary().splitlines()]
