@@ -114,7 +114,7 @@ pub fn open_workload(
         {
             return Err(RunError::Workload(why.clone()));
         }
-        follow(&mut config.host, hosting);
+        follow(&mut config.host, hosting).map_err(RunError::Workload)?;
     }
     Ok(opened)
 }
@@ -178,10 +178,12 @@ fn start_reading(
 
 /// Set `host` as a job file of fio asks, whatever the configuration says: a preset speaks of other workloads. The jobs
 /// themselves keep to their depths and rates.
-fn follow(host: &mut Host, hosting: &Hosting) {
-    let plain = Host::default();
+fn follow(host: &mut Host, hosting: &Hosting) -> Result<(), String> {
+    let most = "workload.job: the job file asks for more than 65536 requests outstanding";
+    host.queue_depth = u32::try_from(hosting.depth).ok().filter(|&n| n <= 65_536).ok_or(most)?;
     host.mode = if hosting.is_open { HostMode::Open } else { HostMode::Closed };
-    host.queue_depth = u32::try_from(hosting.depth).unwrap_or(u32::MAX);
+    let plain = Host::default();
     host.think_time_ns = plain.think_time_ns;
     (host.think_every, host.stop_after_ns) = (plain.think_every, plain.stop_after_ns);
+    Ok(())
 }

@@ -468,3 +468,25 @@ fn a_mark_of_the_byte_order_is_no_section() {
     // A comment may begin anywhere, as in fio.
     assert_eq!(made("[a]\nrw=write ; or read\nsize=8k#16k\n", 1 << 20).len(), 2);
 }
+
+/// Whoever changes these numbers raises the version of the results.
+#[test]
+fn a_job_keeps_its_requests() {
+    let digest = |options: &str| {
+        let job = format!("[a]\nsize=1m\n{}\n[b]\nsize=1m\nrw=write\n", options.replace(' ', "\n"));
+        let of_one = |digest: u64, one: &(Op, u64, u64)| {
+            let number = (one.0 as u64) << 60 | one.1 << 24 | one.2;
+            (digest ^ number).wrapping_mul(0x0000_0100_0000_01b3)
+        };
+        made(&job, 4 << 20).iter().fold(0, of_one)
+    };
+    for (options, expected) in [
+        ("rw=randwrite", 0x0f67_1265_cbe0_0000),
+        ("rw=randrw bssplit=4k/50:16k/50 iodepth=4 loops=2", 0x5739_77f2_298e_4000),
+        ("rw=randread random_distribution=zipf:1.1", 0x949a_9d05_cbe0_0000),
+        ("rw=randread random_distribution=zoned:60/10:40/90 bsrange=4k-16k", 0x51c7_a0e9_48e1_9000),
+        ("rw=randtrimwrite random_generator=lfsr rate=1m fsync=3", 0x82c4_ce23_de9c_5000),
+    ] {
+        assert_eq!(digest(options), expected, "{options}");
+    }
+}

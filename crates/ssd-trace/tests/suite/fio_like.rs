@@ -64,52 +64,54 @@ fn statistics(all: &Made, size: u64) -> [f64; 8] {
     ]
 }
 
+/// Jobs of 16 MiB.
+const CASES: &[(&str, &str)] = &[
+    ("read", "rw=read\nbs=16k"),
+    ("mix", "rw=randrw\nrwmixread=30\nbs=4k"),
+    ("sequential-mix", "rw=rw\nrwmixread=70\nbs=4k"),
+    ("split", "rw=randwrite\nbssplit=4k/60:16k/30:64k/10"),
+    ("split-drawn", "rw=randwrite\nbssplit=4k/60:16k/40\nnorandommap"),
+    ("drawn", "rw=randwrite\nnorandommap\nloops=3"),
+    ("zipf", "rw=randwrite\nrandom_distribution=zipf:0.99"),
+    ("zipf-steep", "rw=randread\nrandom_distribution=zipf:1.2"),
+    ("pareto", "rw=randwrite\nrandom_distribution=pareto:0.2"),
+    ("normal", "rw=randwrite\nrandom_distribution=normal:10"),
+    ("zoned", "rw=randwrite\nrandom_distribution=zoned:60/10:30/20:8/30:2/40"),
+    ("sizes", "rw=randrw\nbs=4k,16k\nnorandommap"),
+    ("io-size", "rw=randwrite\nio_size=8m"),
+    ("ios", "rw=randwrite\nnumber_ios=500"),
+    ("part-random", "rw=randwrite\npercentage_random=30\nnorandommap"),
+    ("part-random-map", "rw=randread\npercentage_random=60"),
+    ("part-random-mix", "rw=randrw\npercentage_random=80,20\nnorandommap"),
+    ("fsync", "rw=randwrite\nfsync=7"),
+    ("fsync-mix", "rw=randrw\nrwmixread=70\nnumber_ios=3000\nfsync=16"),
+    ("fdatasync", "rw=rw\nfdatasync=16\nend_fsync=1"),
+    ("range", "rw=randwrite\nbsrange=1k-16k\nnorandommap"),
+    ("range-rest", "rw=randwrite\nbsrange=4k-10k\nnorandommap"),
+    ("range-mix", "rw=randrw\nbsrange=4k-8k,16k-32k\nnorandommap"),
+    ("split-mix", "rw=randrw\nbssplit=4k/50:8k/,16k/20:4k/30\nnorandommap"),
+    ("align", "rw=randread\nblockalign=64k"),
+    ("align-fine", "rw=randread\nbs=8k\nblockalign=512"),
+    ("zoned-rest", "rw=randwrite\nrandom_distribution=zoned:50/5:0/40:30/15:20/"),
+    ("zoned-part", "rw=randwrite\nrandom_distribution=zoned:50/5:50/15"),
+    ("zoned-abs", "rw=randwrite\nrandom_distribution=zoned_abs:70/1m:30/3m"),
+    ("lfsr", "rw=randwrite\nrandom_generator=lfsr\nnorandommap\nloops=2"),
+    ("lfsr-split", "rw=randwrite\nrandom_generator=lfsr\nbssplit=4k/60:16k/40"),
+    ("seek", "rw=randread:8\nnorandommap"),
+    ("same", "rw=randread:4\nrw_sequencer=identical\nnorandommap"),
+    ("skip", "rw=read:12k"),
+    ("backwards", "rw=write:-8k"),
+    ("strided", "rw=read\nzonemode=strided\nzonesize=64k\nzonerange=128k\nzoneskip=256k"),
+    ("odd", "rw=write\nbs=12k\nloops=3"),
+    ("rounds", "rw=randwrite\nsize=1m\nloops=4"),
+    ("pauses", "rw=randwrite\nthinktime=10\nthinktime_blocks=64"),
+];
+
 #[test]
 #[allow(clippy::print_stderr, reason = "it says why it proves nothing")]
 fn requests_are_like_those_of_fio() {
     let size = 16 << 20;
-    let cases = [
-        ("read", "rw=read\nbs=16k"),
-        ("mix", "rw=randrw\nrwmixread=30\nbs=4k"),
-        ("sequential-mix", "rw=rw\nrwmixread=70\nbs=4k"),
-        ("split", "rw=randwrite\nbssplit=4k/60:16k/30:64k/10"),
-        ("split-drawn", "rw=randwrite\nbssplit=4k/60:16k/40\nnorandommap"),
-        ("drawn", "rw=randwrite\nnorandommap\nloops=3"),
-        ("zipf", "rw=randwrite\nrandom_distribution=zipf:0.99"),
-        ("zipf-steep", "rw=randread\nrandom_distribution=zipf:1.2"),
-        ("pareto", "rw=randwrite\nrandom_distribution=pareto:0.2"),
-        ("normal", "rw=randwrite\nrandom_distribution=normal:10"),
-        ("zoned", "rw=randwrite\nrandom_distribution=zoned:60/10:30/20:8/30:2/40"),
-        ("sizes", "rw=randrw\nbs=4k,16k\nnorandommap"),
-        ("io-size", "rw=randwrite\nio_size=8m"),
-        ("ios", "rw=randwrite\nnumber_ios=500"),
-        ("part-random", "rw=randwrite\npercentage_random=30\nnorandommap"),
-        ("part-random-map", "rw=randread\npercentage_random=60"),
-        ("part-random-mix", "rw=randrw\npercentage_random=80,20\nnorandommap"),
-        ("fsync", "rw=randwrite\nfsync=7"),
-        ("fsync-mix", "rw=randrw\nrwmixread=70\nnumber_ios=3000\nfsync=16"),
-        ("fdatasync", "rw=rw\nfdatasync=16\nend_fsync=1"),
-        ("range", "rw=randwrite\nbsrange=1k-16k\nnorandommap"),
-        ("range-rest", "rw=randwrite\nbsrange=4k-10k\nnorandommap"),
-        ("range-mix", "rw=randrw\nbsrange=4k-8k,16k-32k\nnorandommap"),
-        ("split-mix", "rw=randrw\nbssplit=4k/50:8k/,16k/20:4k/30\nnorandommap"),
-        ("align", "rw=randread\nblockalign=64k"),
-        ("align-fine", "rw=randread\nbs=8k\nblockalign=512"),
-        ("zoned-rest", "rw=randwrite\nrandom_distribution=zoned:50/5:0/40:30/15:20/"),
-        ("zoned-part", "rw=randwrite\nrandom_distribution=zoned:50/5:50/15"),
-        ("zoned-abs", "rw=randwrite\nrandom_distribution=zoned_abs:70/1m:30/3m"),
-        ("lfsr", "rw=randwrite\nrandom_generator=lfsr\nnorandommap\nloops=2"),
-        ("lfsr-split", "rw=randwrite\nrandom_generator=lfsr\nbssplit=4k/60:16k/40"),
-        ("seek", "rw=randread:8\nnorandommap"),
-        ("same", "rw=randread:4\nrw_sequencer=identical\nnorandommap"),
-        ("skip", "rw=read:12k"),
-        ("backwards", "rw=write:-8k"),
-        ("strided", "rw=read\nzonemode=strided\nzonesize=64k\nzonerange=128k\nzoneskip=256k"),
-        ("odd", "rw=write\nbs=12k\nloops=3"),
-        ("rounds", "rw=randwrite\nsize=1m\nloops=4"),
-        ("pauses", "rw=randwrite\nthinktime=10\nthinktime_blocks=64"),
-    ];
-    for (name, options) in cases {
+    for &(name, options) in CASES {
         let options = format!("size=16m\n{options}");
         let Some(theirs) = of_fio(&options, name) else {
             eprintln!("skipped: fio is not installed");

@@ -297,7 +297,9 @@ fn set(job: &mut Job, said: &Said) -> Result<Option<&'static str>, Trouble> {
         }
         Class::Modelled => {}
     }
-    if let Some(why) = not_a_value(text) {
+    // A name may be any text.
+    let is_name = ["filename", "uri"].contains(&known.name);
+    if let Some(why) = not_a_value(text).filter(|_| !is_name) {
         return Err(Trouble::at(
             said.line,
             &format!("{}: {text} {why}: write the value itself", said.key),

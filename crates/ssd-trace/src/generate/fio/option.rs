@@ -310,7 +310,7 @@ const ALL: &[(&str, Class)] = &[
     ("xnvme_dev_nsid", Host),
     ("xnvme_iovec", Host),
     // Newer than 3.33.
-    ("num_range", No("one range a trim")),
+    ("num_range", No("a trim has one range here")),
     ("fdp", No(PLACEMENT)),
     ("fdp_pli", No(PLACEMENT)),
     ("fdp_pli_select", No(PLACEMENT)),
