@@ -212,7 +212,7 @@ def test_columns_of_words_are_texts_in_parquet(tmp_path: Path) -> None:
              "durability", "event")  # fmt: skip
     text = f"number,{','.join(words)}\n7,{','.join(words)}\n,{',' * (len(words) - 1)}\n"
     with (tmp_path / "t.parquet").open("wb") as out:
-        tables._parquet(io.BytesIO(text.encode()), out)
+        tables._parquet(io.BufferedReader(io.BytesIO(text.encode())), out)
     rows = parquet.read_table(tmp_path / "t.parquet").to_pylist()
     assert rows == [
         {"number": 7, **{word: word for word in words}},

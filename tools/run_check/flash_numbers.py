@@ -113,13 +113,10 @@ class FlashNumbers:
         free = Before(history.free)
         blocks = checks.number("device.blocks")
         low, high = sorted(blocks + free.at(at) for at in (self.end, self.end + 1))
-        least = blocks + free.least(0, self.end)
+        least = blocks + free.least(self.since, self.end)
         checks.within("space", "device.free_blocks", low, high)
         # The logs lack a block that is opened in the instant of a cut, before its first program.
         slack = self.pools.count if self.operations.power.cuts else 0
-        if self.report.get("config.gc.amount") == "all-candidates" and not self._is_filled():
-            # All collected, more are erased when the log begins than while the device was filled.
-            slack = least
         checks.within("space", "device.lowest_free_blocks", least - slack, least)
 
     def _moves(self) -> None:
@@ -234,11 +231,6 @@ class FlashNumbers:
                 return None
             pages += part
         return int(pages)
-
-    def _is_filled(self) -> bool:
-        """Whether the device was at most filled before the log begins, which erases nothing."""
-        overwritten = self.report.number("config.precondition.overwrite")
-        return self._preconditioned() is not None and not overwritten
 
     def _is_new(self) -> bool:
         """Whether the log has every erase since the device was new."""

@@ -10,8 +10,6 @@
 //! A superblock is bad as soon as one of its flash blocks is.
 
 mod lifetime;
-#[cfg(test)]
-mod tests;
 
 pub use lifetime::EndsOfLife;
 
