@@ -129,7 +129,7 @@ def test_the_demo_repeats_its_runs_and_ends_with_its_answer(tmp_path: Path) -> N
     assert seeds
     assert int(seeds[1]) >= 3
     front = (ROOT / "README.md").read_text(encoding="utf-8").replace("\\\n", " ")
-    assert f"$ ssdlab {command} demo:" in " ".join(front.split())
+    assert f"$ ssdlab {command} ... demo:" in " ".join(front.split())
     (tmp_path / "small.toml").write_text(SMALL_TOML)
     for policies in ("greedy,fifo", "greedy,random"):
         made = ["compare", "small.toml", "--vary", f"gc.victim={policies}", "--seeds", "3"]
