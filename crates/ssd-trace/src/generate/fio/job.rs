@@ -3,7 +3,7 @@
 use super::ini::{Said, Section};
 use super::option::{self, Class};
 use super::value::{
-    Amount, Units, count, flag, real, seconds_range_ns, set_three, share, shared_out,
+    Amount, Units, count, flag, real, seconds_range_ns, set_three, share, shared_out, word,
 };
 use super::{Trouble, pace::Pacing};
 use ssd_core::config::nearest;
@@ -339,17 +339,16 @@ fn set_requests(job: &mut Job, name: &str, text: &str) -> Set {
     let (units, words) = (job.units, "0 or 1");
     let done = match name {
         "ioengine" => Ok(()),
-        "kb_base" => match text {
-            "1024" => Ok(job.units = Units::Binary),
-            "1000" => Ok(job.units = Units::Standard),
-            _ => Err("1024 or 1000"),
-        },
+        "kb_base" => word(text, &[("1024", Units::Binary), ("1000", Units::Standard)])
+            .map(|set| job.units = set)
+            .ok_or("1024 or 1000"),
         "rw" => pattern(job, text).ok_or(option::PATTERNS),
-        "rw_sequencer" => match text {
-            "sequential" => Ok(job.sequencer = Sequencer::Sequential),
-            "identical" => Ok(job.sequencer = Sequencer::Identical),
-            _ => Err("sequential or identical"),
-        },
+        "rw_sequencer" => word(
+            text,
+            &[("sequential", Sequencer::Sequential), ("identical", Sequencer::Identical)],
+        )
+        .map(|set| job.sequencer = set)
+        .ok_or("sequential or identical"),
         "rwmixread" => share(text).map(|share| job.read = share).ok_or("0 to 100"),
         "rwmixwrite" => share(text).map(|share| job.read = 1.0 - share).ok_or("0 to 100"),
         "bs" => set_three(&mut job.bs, text, |text| units.request(text)).ok_or(option::SIZE),
@@ -365,11 +364,12 @@ fn set_requests(job: &mut Job, name: &str, text: &str) -> Set {
         "fsync" => units.size(text).map(|n| job.flush_every[0] = n).ok_or(WRITES),
         "fdatasync" => units.size(text).map(|n| job.flush_every[1] = n).ok_or(WRITES),
         "end_fsync" | "fsync_on_close" => flag(text).map(|on| job.end_flush = on).ok_or(words),
-        "sync" => match text {
-            "none" | "0" => Ok(job.sync = false),
-            "sync" | "dsync" | "1" => Ok(job.sync = true),
-            _ => Err("none, sync, dsync, 0 or 1"),
-        },
+        "sync" => word(
+            text,
+            &[("none", false), ("0", false), ("sync", true), ("dsync", true), ("1", true)],
+        )
+        .map(|set| job.sync = set)
+        .ok_or("none, sync, dsync, 0 or 1"),
         _ => return None,
     };
     Some(done)
@@ -388,7 +388,10 @@ fn set_places(job: &mut Job, name: &str, text: &str) -> Set {
             Err("one file; a colon in its name has a backslash before it")
         }
         // The device of an engine for remote ones.
-        "filename" | "uri" => Ok(job.file = Some(text.to_owned())),
+        "filename" | "uri" => {
+            job.file = Some(text.to_owned());
+            Ok(())
+        }
         "nrfiles" if text != "1" => Err("1: a job has one file here"),
         "nrfiles" => Ok(()),
         "size" => amount().map(|size| job.size = Some(size)),
@@ -401,19 +404,17 @@ fn set_places(job: &mut Job, name: &str, text: &str) -> Set {
             distribution(units, text).map(|all| job.distribution = all).ok_or(option::DISTRIBUTIONS)
         }
         "norandommap" => flag(text).map(|on| job.map = !on).ok_or("0 or 1"),
-        "random_generator" => match text {
-            "tausworthe" | "tausworthe64" => Ok(job.lfsr = false),
-            "lfsr" => Ok(job.lfsr = true),
-            _ => Err("tausworthe, tausworthe64 or lfsr"),
-        },
+        "random_generator" => {
+            word(text, &[("tausworthe", false), ("tausworthe64", false), ("lfsr", true)])
+                .map(|set| job.lfsr = set)
+                .ok_or("tausworthe, tausworthe64 or lfsr")
+        }
         "randrepeat" | "allrandrepeat" => flag(text).map(|on| job.repeats = on).ok_or("0 or 1"),
         "randseed" => units.size(text).map(|seed| job.seed = Some(seed)).ok_or("a number"),
         "percentage_random" => set_three(&mut job.randomness, text, share).ok_or("0 to 100"),
-        "zonemode" => match text {
-            "none" => Ok(job.strides.on = false),
-            "strided" => Ok(job.strides.on = true),
-            _ => Err("none or strided: zoned devices are not simulated"),
-        },
+        "zonemode" => word(text, &[("none", false), ("strided", true)])
+            .map(|set| job.strides.on = set)
+            .ok_or("none or strided: zoned devices are not simulated"),
         "zonesize" => size().map(|bytes| job.strides.size = bytes),
         "zonerange" => size().map(|bytes| job.strides.range = bytes),
         "zoneskip" => size().map(|bytes| job.strides.skip = bytes),
@@ -436,15 +437,22 @@ fn set_order(job: &mut Job, name: &str, text: &str) -> Set {
             seconds_range_ns(text).map(|range| job.start_ns = range).ok_or("a time, as 10s")
         }
         "stonewall" => flag(text).map(|on| job.waits = on).ok_or("0 or 1"),
-        "wait_for" => Ok(job.waits_for = Some(text.to_owned())),
+        "wait_for" => {
+            job.waits_for = Some(text.to_owned());
+            Ok(())
+        }
         "new_group" => flag(text).map(|on| job.new_group = on).ok_or("0 or 1"),
         "exitall" => flag(text).map(|on| job.exit_all = on).ok_or("0 or 1"),
-        "exit_what" => match text {
-            "group" => Ok(job.exit_what = ExitWhat::Group),
-            "stonewall" => Ok(job.exit_what = ExitWhat::Stonewall),
-            "all" => Ok(job.exit_what = ExitWhat::All),
-            _ => Err("group, stonewall or all"),
-        },
+        "exit_what" => word(
+            text,
+            &[
+                ("group", ExitWhat::Group),
+                ("stonewall", ExitWhat::Stonewall),
+                ("all", ExitWhat::All),
+            ],
+        )
+        .map(|set| job.exit_what = set)
+        .ok_or("group, stonewall or all"),
         _ => return None,
     };
     Some(done)

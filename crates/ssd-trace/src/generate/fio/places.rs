@@ -258,7 +258,7 @@ pub(super) fn length(sizes: &Sizes, room: u64, random: &mut Stream) -> u64 {
                 }
                 draw -= share;
             }
-            fitting().last().expect("the smallest one fits").0
+            fitting().next_back().expect("the smallest one fits").0
         }
     }
 }
