@@ -1,6 +1,6 @@
 //! When an instance of a job submits: depth, rates, pauses.
 
-use super::job::{Mix, Set};
+use super::kinds::{Mix, Set};
 use super::value::{Units, count, flag, seconds_ns, set_three, time_ns, word};
 use ssd_core::host::request::Op;
 use ssd_core::rng::Stream;
