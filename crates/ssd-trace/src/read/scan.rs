@@ -307,10 +307,7 @@ impl Scan<'_, '_> {
         match parser.parse(text.bytes).map_err(Refusal::Line)? {
             Line::Blank => return Ok(false),
             Line::Header => tally.header_lines += 1,
-            Line::Wait(number) => {
-                tally.header_lines += 1;
-                tally.waits.add(number);
-            }
+            Line::Wait(number) => tally.wait(number),
             Line::Other(letter) => tally.others[usize::from(letter & 127)] += 1,
             Line::Dataless => {
                 (tally.dataless, tally.chosen) = (tally.dataless + 1, tally.chosen + 1);

@@ -46,6 +46,12 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
+    /// A pause that says `number`.
+    pub(super) fn wait(&mut self, number: u64) {
+        self.header_lines += 1;
+        self.waits.add(number);
+    }
+
     /// Events by action.
     pub(crate) fn events(&self, action: u8) -> BTreeMap<char, u64> {
         let mut events: BTreeMap<char, u64> = (0u8..)

@@ -1,7 +1,8 @@
 //! Which requests an instance of a job makes, whatever their times.
 
 use super::Trouble;
-use super::job::{Job, Mix};
+use super::job::Job;
+use super::kinds::Mix;
 use super::places::{Places, length};
 use super::value::Amount;
 use ssd_core::host::request::{Op, Request, flags};

@@ -1,106 +1,15 @@
 //! Jobs: the options of a section, parsed.
 
+use super::Trouble;
 use super::ini::{Said, Section};
+use super::kinds::{Distribution, ExitWhat, Mix, Sequencer, Set, Sizes, Strides};
 use super::option::{self, Class};
+use super::pace::Pacing;
 use super::value::{
-    Amount, Units, count, flag, real, seconds_range_ns, set_three, share, shared_out,
+    Amount, Units, count, flag, real, seconds_range_ns, set_three, share, shared_out, word,
 };
-use super::{Trouble, pace::Pacing};
 use ssd_core::config::nearest;
 use std::collections::BTreeSet;
-
-/// Reads, writes and trims of a job.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Mix {
-    Read,
-    Write,
-    Trim,
-    /// Reads by `rwmixread`, else writes.
-    ReadWrite,
-    /// Each block is trimmed, then written.
-    TrimWrite,
-}
-
-impl Mix {
-    /// Which of reads, writes and trims it has sizes and places of.
-    pub(super) fn used(self) -> &'static [usize] {
-        match self {
-            Mix::Read => &[0],
-            Mix::Write => &[1],
-            Mix::Trim | Mix::TrimWrite => &[2],
-            Mix::ReadWrite => &[0, 1],
-        }
-    }
-}
-
-/// Where random requests go.
-#[derive(Clone, PartialEq, Debug)]
-pub(super) enum Distribution {
-    Uniform,
-    /// Exponent, and where the most frequent block lies, as a share of the space.
-    Zipf(f64, Option<f64>),
-    /// As `Zipf`.
-    Pareto(f64, Option<f64>),
-    /// Standard deviation, as a share of the space; as `Zipf`.
-    Normal(f64, Option<f64>),
-    /// Of reads, writes and trims: shares of the accesses, each with its space.
-    Zoned([Vec<(f64, Amount)>; 3]),
-}
-
-/// Which requests of a random job go to a new place.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Sequencer {
-    /// Between two new places, requests continue where the last one ended.
-    Sequential,
-    /// They go to the place of the last one.
-    Identical,
-}
-
-/// `zonemode=strided`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Strides {
-    pub(super) on: bool,
-    /// Bytes of requests in a zone, bytes of a zone (0: the same), bytes between two.
-    pub(super) size: u64,
-    pub(super) range: u64,
-    pub(super) skip: u64,
-}
-
-/// Lengths of requests.
-#[derive(Clone, PartialEq, Debug)]
-pub(super) enum Sizes {
-    /// All have this many bytes.
-    Same(u64),
-    /// Multiples of the smallest, up to the largest.
-    Range(u64, u64),
-    /// Bytes, with shares that sum to 1.
-    Split(Vec<(u64, f64)>),
-}
-
-impl Sizes {
-    pub(super) fn smallest(&self) -> u64 {
-        match self {
-            Sizes::Same(bytes) | Sizes::Range(bytes, _) => *bytes,
-            Sizes::Split(all) => all.iter().map(|size| size.0).min().expect("a size"),
-        }
-    }
-
-    pub(super) fn largest(&self) -> u64 {
-        match self {
-            Sizes::Same(bytes) | Sizes::Range(_, bytes) => *bytes,
-            Sizes::Split(all) => all.iter().map(|size| size.0).max().expect("a size"),
-        }
-    }
-}
-
-/// Which jobs end with a job that has `exitall`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum ExitWhat {
-    Group,
-    /// Those that run.
-    Stonewall,
-    All,
-}
 
 /// One job. Arrays are of reads, writes and trims.
 #[derive(Clone, Debug)]
@@ -331,25 +240,21 @@ fn not_a_value(text: &str) -> Option<&'static str> {
     (text.starts_with('(') && text.ends_with(')')).then_some("is an expression for fio to compute")
 }
 
-/// Whether an option could be set, else what was expected; `None`: it is of another kind.
-pub(super) type Set = Option<Result<(), &'static str>>;
-
 /// Options of operations and lengths.
 fn set_requests(job: &mut Job, name: &str, text: &str) -> Set {
     let (units, words) = (job.units, "0 or 1");
     let done = match name {
         "ioengine" => Ok(()),
-        "kb_base" => match text {
-            "1024" => Ok(job.units = Units::Binary),
-            "1000" => Ok(job.units = Units::Standard),
-            _ => Err("1024 or 1000"),
-        },
+        "kb_base" => word(text, &[("1024", Units::Binary), ("1000", Units::Standard)])
+            .map(|set| job.units = set)
+            .ok_or("1024 or 1000"),
         "rw" => pattern(job, text).ok_or(option::PATTERNS),
-        "rw_sequencer" => match text {
-            "sequential" => Ok(job.sequencer = Sequencer::Sequential),
-            "identical" => Ok(job.sequencer = Sequencer::Identical),
-            _ => Err("sequential or identical"),
-        },
+        "rw_sequencer" => word(
+            text,
+            &[("sequential", Sequencer::Sequential), ("identical", Sequencer::Identical)],
+        )
+        .map(|set| job.sequencer = set)
+        .ok_or("sequential or identical"),
         "rwmixread" => share(text).map(|share| job.read = share).ok_or("0 to 100"),
         "rwmixwrite" => share(text).map(|share| job.read = 1.0 - share).ok_or("0 to 100"),
         "bs" => set_three(&mut job.bs, text, |text| units.request(text)).ok_or(option::SIZE),
@@ -365,11 +270,12 @@ fn set_requests(job: &mut Job, name: &str, text: &str) -> Set {
         "fsync" => units.size(text).map(|n| job.flush_every[0] = n).ok_or(WRITES),
         "fdatasync" => units.size(text).map(|n| job.flush_every[1] = n).ok_or(WRITES),
         "end_fsync" | "fsync_on_close" => flag(text).map(|on| job.end_flush = on).ok_or(words),
-        "sync" => match text {
-            "none" | "0" => Ok(job.sync = false),
-            "sync" | "dsync" | "1" => Ok(job.sync = true),
-            _ => Err("none, sync, dsync, 0 or 1"),
-        },
+        "sync" => word(
+            text,
+            &[("none", false), ("0", false), ("sync", true), ("dsync", true), ("1", true)],
+        )
+        .map(|set| job.sync = set)
+        .ok_or("none, sync, dsync, 0 or 1"),
         _ => return None,
     };
     Some(done)
@@ -388,7 +294,10 @@ fn set_places(job: &mut Job, name: &str, text: &str) -> Set {
             Err("one file; a colon in its name has a backslash before it")
         }
         // The device of an engine for remote ones.
-        "filename" | "uri" => Ok(job.file = Some(text.to_owned())),
+        "filename" | "uri" => {
+            job.file = Some(text.to_owned());
+            Ok(())
+        }
         "nrfiles" if text != "1" => Err("1: a job has one file here"),
         "nrfiles" => Ok(()),
         "size" => amount().map(|size| job.size = Some(size)),
@@ -401,19 +310,17 @@ fn set_places(job: &mut Job, name: &str, text: &str) -> Set {
             distribution(units, text).map(|all| job.distribution = all).ok_or(option::DISTRIBUTIONS)
         }
         "norandommap" => flag(text).map(|on| job.map = !on).ok_or("0 or 1"),
-        "random_generator" => match text {
-            "tausworthe" | "tausworthe64" => Ok(job.lfsr = false),
-            "lfsr" => Ok(job.lfsr = true),
-            _ => Err("tausworthe, tausworthe64 or lfsr"),
-        },
+        "random_generator" => {
+            word(text, &[("tausworthe", false), ("tausworthe64", false), ("lfsr", true)])
+                .map(|set| job.lfsr = set)
+                .ok_or("tausworthe, tausworthe64 or lfsr")
+        }
         "randrepeat" | "allrandrepeat" => flag(text).map(|on| job.repeats = on).ok_or("0 or 1"),
         "randseed" => units.size(text).map(|seed| job.seed = Some(seed)).ok_or("a number"),
         "percentage_random" => set_three(&mut job.randomness, text, share).ok_or("0 to 100"),
-        "zonemode" => match text {
-            "none" => Ok(job.strides.on = false),
-            "strided" => Ok(job.strides.on = true),
-            _ => Err("none or strided: zoned devices are not simulated"),
-        },
+        "zonemode" => word(text, &[("none", false), ("strided", true)])
+            .map(|set| job.strides.on = set)
+            .ok_or("none or strided: zoned devices are not simulated"),
         "zonesize" => size().map(|bytes| job.strides.size = bytes),
         "zonerange" => size().map(|bytes| job.strides.range = bytes),
         "zoneskip" => size().map(|bytes| job.strides.skip = bytes),
@@ -436,15 +343,22 @@ fn set_order(job: &mut Job, name: &str, text: &str) -> Set {
             seconds_range_ns(text).map(|range| job.start_ns = range).ok_or("a time, as 10s")
         }
         "stonewall" => flag(text).map(|on| job.waits = on).ok_or("0 or 1"),
-        "wait_for" => Ok(job.waits_for = Some(text.to_owned())),
+        "wait_for" => {
+            job.waits_for = Some(text.to_owned());
+            Ok(())
+        }
         "new_group" => flag(text).map(|on| job.new_group = on).ok_or("0 or 1"),
         "exitall" => flag(text).map(|on| job.exit_all = on).ok_or("0 or 1"),
-        "exit_what" => match text {
-            "group" => Ok(job.exit_what = ExitWhat::Group),
-            "stonewall" => Ok(job.exit_what = ExitWhat::Stonewall),
-            "all" => Ok(job.exit_what = ExitWhat::All),
-            _ => Err("group, stonewall or all"),
-        },
+        "exit_what" => word(
+            text,
+            &[
+                ("group", ExitWhat::Group),
+                ("stonewall", ExitWhat::Stonewall),
+                ("all", ExitWhat::All),
+            ],
+        )
+        .map(|set| job.exit_what = set)
+        .ok_or("group, stonewall or all"),
         _ => return None,
     };
     Some(done)

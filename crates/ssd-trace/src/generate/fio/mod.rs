@@ -13,6 +13,7 @@ mod free;
 mod ini;
 mod instance;
 mod job;
+mod kinds;
 mod option;
 mod pace;
 mod places;

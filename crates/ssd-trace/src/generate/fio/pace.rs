@@ -1,7 +1,7 @@
 //! When an instance of a job submits: depth, rates, pauses.
 
-use super::job::{Mix, Set};
-use super::value::{Units, count, flag, seconds_ns, set_three, time_ns};
+use super::kinds::{Mix, Set};
+use super::value::{Units, count, flag, seconds_ns, set_three, time_ns, word};
 use ssd_core::host::request::Op;
 use ssd_core::rng::Stream;
 
@@ -65,28 +65,22 @@ impl Pacing {
                 // 0 polls, and a full queue waits for one all the same.
                 units.size(text).map(|n| self.reaped_at_once = n.max(1)).ok_or("a whole number")
             }
-            "io_submit_mode" => match text {
-                "inline" => Ok(self.offload = false),
-                "offload" => Ok(self.offload = true),
-                _ => Err("inline or offload"),
-            },
+            "io_submit_mode" => word(text, &[("inline", false), ("offload", true)])
+                .map(|set| self.offload = set)
+                .ok_or("inline or offload"),
             "rate" => set_three(&mut self.rate, text, |text| units.size(text))
                 .ok_or("bytes a second, as 10m, or those of reads,writes,trims"),
             "rate_iops" => set_three(&mut self.iops, text, |text| units.size(text))
                 .ok_or("requests a second, or those of reads,writes,trims"),
-            "rate_process" => match text {
-                "linear" => Ok(self.poisson = false),
-                "poisson" => Ok(self.poisson = true),
-                _ => Err("linear or poisson"),
-            },
+            "rate_process" => word(text, &[("linear", false), ("poisson", true)])
+                .map(|set| self.poisson = set)
+                .ok_or("linear or poisson"),
             "rate_ignore_thinktime" => flag(text).map(|on| self.forgets = on).ok_or("0 or 1"),
             "thinktime" => time_ns(text).map(|ns| self.think_ns = ns).ok_or(time),
             "thinktime_blocks" => count(text).map(|n| self.think_blocks = Some(n)).ok_or(number),
-            "thinktime_blocks_type" => match text {
-                "complete" => Ok(self.counts_issues = false),
-                "issue" => Ok(self.counts_issues = true),
-                _ => Err("complete or issue"),
-            },
+            "thinktime_blocks_type" => word(text, &[("complete", false), ("issue", true)])
+                .map(|set| self.counts_issues = set)
+                .ok_or("complete or issue"),
             "thinktime_iotime" => {
                 seconds_ns(text).map(|ns| self.think_after_ns = ns).ok_or("a time, as 9s")
             }

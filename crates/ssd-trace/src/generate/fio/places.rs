@@ -1,7 +1,8 @@
 //! Where the requests of a job go, in bytes from the start of its region.
 
 use super::free::Free;
-use super::job::{Distribution, Job, Sequencer, Sizes, Strides};
+use super::job::Job;
+use super::kinds::{Distribution, Sequencer, Sizes, Strides};
 use super::value::Amount;
 use crate::generate::synthetic::{Scatter, Zipf};
 use ssd_core::host::source::SourceError;
@@ -258,7 +259,7 @@ pub(super) fn length(sizes: &Sizes, room: u64, random: &mut Stream) -> u64 {
                 }
                 draw -= share;
             }
-            fitting().last().expect("the smallest one fits").0
+            fitting().next_back().expect("the smallest one fits").0
         }
     }
 }

@@ -1,7 +1,8 @@
 //! The instances of a job file, as clients of a device.
 
 use super::instance::Instance;
-use super::job::{ExitWhat, Job};
+use super::job::Job;
+use super::kinds::ExitWhat;
 use ssd_core::host::request::{Op, TimedRequest};
 use ssd_core::host::source::{Clients, Source, SourceError};
 use ssd_core::units::Nanos;

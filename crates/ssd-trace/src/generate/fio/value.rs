@@ -148,6 +148,11 @@ pub(super) fn flag(text: &str) -> Option<bool> {
     }
 }
 
+/// What the word `text` stands for, of `words`.
+pub(super) fn word<T: Copy>(text: &str, words: &[(&str, T)]) -> Option<T> {
+    words.iter().find(|word| word.0 == text).map(|word| word.1)
+}
+
 /// A number from 0 to 100, as a share from 0 to 1.
 pub(super) fn share(text: &str) -> Option<f64> {
     let percent = real(text.trim())?;

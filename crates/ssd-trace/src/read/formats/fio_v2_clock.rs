@@ -1,8 +1,8 @@
 //! I/O log of fio, version 2, as fio itself replays it: `FILE ACTION OFFSET LENGTH`.
 //!
 //! Source: fio 3.33, measured: after `wait 3000`, `wait 2000` and `wait 5000` the requests come 3, 3 and 5 s after the
-//! start, so the numbers are milliseconds since then, and what has passed is not waited for. Its HOWTO says otherwise
-//! (`fio_v2`). Nothing in a log tells which of both was meant: it has to be asked for.
+//! start, so the numbers are milliseconds since then. Its HOWTO says otherwise (`fio_v2`). Decided: what has passed is
+//! not waited for; nothing in a log tells which of both was meant, so this format has to be asked for.
 
 use super::iolog::{Iolog, Times, Version};
 use super::{Clock, FormatInfo, TimeRule, TraceFormat, UnitRule};
