@@ -9,6 +9,7 @@ use super::keys::policy::{
 };
 use super::presets;
 use super::tables::{Config, is_folder_name};
+use super::terms::{self, Term};
 use super::text::error::{ConfigError, Errors, SourcePos, did_you_mean, nearest, one_of};
 use super::text::parse::{self, Node, Said};
 use std::collections::BTreeMap;
@@ -75,7 +76,8 @@ fn sets<T: Composed>(
         let is_text = path == "preset" || AnyKey::<T>::find(path).is_some_and(AnyKey::is_text);
         let parts: Vec<&str> = path.split('.').map(str::trim).collect();
         if parts.len() > 8 {
-            errors.add(place, path, unknown::<T>(path));
+            let value = Node { place, said: Said::Text(text.clone()) };
+            errors.add(place, path, unknown::<T>(path, &value));
             continue;
         }
         let Some(mut node) = parse::set_value(place, path, text, is_text, errors) else {
@@ -140,7 +142,7 @@ fn apply_layer<T: Composed>(draft: &mut Draft<'_, T>, errors: &mut Errors, trees
             if draft.pending.in_preset() && T::TABLES.is_empty() {
                 continue; // of a preset, for those who know it
             }
-            errors.add(node.place, table, unknown::<T>(table));
+            unknown_table::<T>(errors, table, node);
             continue;
         }
         let Said::Table(entries) = &node.said else {
@@ -152,11 +154,15 @@ fn apply_layer<T: Composed>(draft: &mut Draft<'_, T>, errors: &mut Errors, trees
             let path = format!("{table}.{name}");
             match AnyKey::find(&path) {
                 Some(key) => {
+                    if let Some(message) = foreign_word::<T>(&path, value) {
+                        errors.add(value.place, &path, message);
+                        continue;
+                    }
                     AnyKey::apply(key, draft, errors, value);
                     draft.pending.note(&path, value.place, step);
                     said.insert(path, value.place);
                 }
-                None => errors.add(value.place, &path, unknown::<T>(&path)),
+                None => errors.add(value.place, &path, unknown::<T>(&path, value)),
             }
         }
     }
@@ -171,10 +177,43 @@ fn apply_layer<T: Composed>(draft: &mut Draft<'_, T>, errors: &mut Errors, trees
     T::imply(draft, errors, &said);
 }
 
-/// Why `path` is not a key, and which key may be meant.
-fn unknown<T: Composed>(path: &str) -> String {
+/// Report what is set in a table that does not exist: each of its keys, if they are words of other tools.
+fn unknown_table<T: Composed>(errors: &mut Errors, table: &str, node: &Node) {
+    let path = |name: &str| format!("{table}.{name}");
+    match &node.said {
+        Said::Table(entries)
+            if entries
+                .iter()
+                .any(|(name, _)| !terms::of_key(T::VOCABULARIES, &path(name)).1.is_empty()) =>
+        {
+            for (name, value) in entries {
+                errors.add(value.place, &path(name), unknown::<T>(&path(name), value));
+            }
+        }
+        _ => errors.add(node.place, table, unknown::<T>(table, node)),
+    }
+}
+
+/// The word of this program for the value of a key that is one of another tool.
+fn foreign_word<T: Composed>(path: &str, node: &Node) -> Option<String> {
+    let word = node.text()?;
+    let (tool, term) = terms::of_value(T::VOCABULARIES, path, word)?;
+    Some(match term.key.split_once('=') {
+        Some((key, value)) => {
+            format!("{word:?} ({tool}) is {value:?} here: {}", node.setting(key, value))
+        }
+        None => format!("{word:?} ({tool}) has no word here: {}", term.note),
+    })
+}
+
+/// Why `path` is not a key, and which key may be meant. `node` is its value.
+fn unknown<T: Composed>(path: &str, node: &Node) -> String {
     let sections = || tables::<T>().map(|(name, _)| name);
     let (section, name) = path.split_once('.').unwrap_or(("", path));
+    let (word, known) = terms::of_key(T::VOCABULARIES, path);
+    if known.iter().any(|(_, term)| Some(term.key) != elsewhere::<T>(name)) {
+        return format!("unknown key; {}", explained(word, &known, node));
+    }
     if sections().any(|known| known == section) {
         let names = || AnyKey::<T>::of_table(section).map(AnyKey::name);
         if let Some(near) = nearest(name, names()) {
@@ -185,14 +224,34 @@ fn unknown<T: Composed>(path: &str) -> String {
             None => format!("unknown key; the keys of [{section}] are {}", one_of(names())),
         };
     }
+    if let Some(other) = elsewhere::<T>(name) {
+        return format!("unknown table or key; did you mean {other}?");
+    }
     let table = if section.is_empty() { name } else { section };
     if let Some(near) = nearest(table, sections()) {
         return format!("unknown table; did you mean [{near}]?");
     }
-    match elsewhere::<T>(name) {
-        Some(other) => format!("unknown table or key; did you mean {other}?"),
+    match terms::nearest_word(T::VOCABULARIES, name) {
+        Some(word) => {
+            let meant = explained(word, &terms::of_key(T::VOCABULARIES, word).1, node);
+            format!("unknown table or key; did you mean {word:?}? {meant}")
+        }
         None => format!("unknown table or key; the tables are {}", one_of(sections())),
     }
+}
+
+/// `"iodepth" (fio) is host.queue_depth here: --set host.queue_depth=32`
+fn explained(word: &str, terms: &[(String, &Term)], node: &Node) -> String {
+    let one = |(tool, term): &(String, &Term)| match (term.key, term.note, &node.said) {
+        ("", note, _) => format!("{word:?} ({tool}) has no key here: {note}"),
+        (key, "", Said::Table(_) | Said::List(_)) => format!("{word:?} ({tool}) is {key} here"),
+        (key, "", said) => {
+            let value = if let Said::Text(text) = said { text.clone() } else { node.found() };
+            format!("{word:?} ({tool}) is {key} here: {}", node.setting(key, &value))
+        }
+        (key, note, _) => format!("{word:?} ({tool}) is {key} here: {note}"),
+    };
+    terms.iter().map(one).collect::<Vec<_>>().join("; or ")
 }
 
 /// The key of that name in any table.

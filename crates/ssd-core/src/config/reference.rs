@@ -13,7 +13,7 @@ use std::fmt::Write;
 pub fn reference_markdown<T: Composed>() -> String {
     let mut out = String::from(HEAD);
     for (dimension, note) in [
-        (&SIZE, "a bare whole number is bytes"),
+        (&SIZE, "a bare whole number is bytes; of a page or a request \"16k\" is \"16 KiB\""),
         (&TIME, "never without a unit"),
         (&RATE, "a transfer (T) is 8 bit"),
         (&FREQUENCY, ""),
@@ -55,6 +55,7 @@ defaults of that policy; the same name keeps the parameters that are not given a
 
 Quantities:
 
+- a number: `0.28`, or a percentage: `\"28%\"`
 ";
 
 fn cell(text: &str) -> String {

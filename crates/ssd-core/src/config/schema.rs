@@ -54,7 +54,7 @@ fn value_schema<C>(key: &Key<C>) -> Value {
         Slot::Real { span, .. } => {
             let low = if span.above { "exclusiveMinimum" } else { "minimum" };
             let high = if span.below { "exclusiveMaximum" } else { "maximum" };
-            json!({ "type": "number", low: span.min, high: span.max })
+            json!({ "anyOf": [{ "type": "number", low: span.min, high: span.max }, percentage()] })
         }
         Slot::Time { .. } => time_schema(),
         Slot::Flag { .. } => json!({ "type": "boolean" }),
@@ -99,6 +99,10 @@ fn default_json(text: &str) -> Value {
     }
 }
 
+fn percentage() -> Value {
+    json!({ "type": "string", "pattern": "^[0-9][0-9_.]* *%$" })
+}
+
 fn time_schema() -> Value {
     let units: Vec<&str> = TIME.units.iter().map(|&(name, _)| name).collect();
     let pattern = format!("^[0-9][0-9_.]*(e[+-]?[0-9]+)? *({})$", units.join("|"));
@@ -127,7 +131,9 @@ fn policy_schema(registry: Registry) -> Value {
 fn param_schema(param: &ParamInfo) -> Value {
     let mut schema = match param.kind {
         ParamKind::Int(min, max) => json!({ "type": "integer", "minimum": min, "maximum": max }),
-        ParamKind::Ratio(min, max) => json!({ "type": "number", "minimum": min, "maximum": max }),
+        ParamKind::Ratio(min, max) => {
+            json!({ "anyOf": [{ "type": "number", "minimum": min, "maximum": max }, percentage()] })
+        }
         ParamKind::Choice(words) => json!({ "type": "string", "enum": words }),
         ParamKind::Time => time_schema(),
         ParamKind::Bool => json!({ "type": "boolean" }),

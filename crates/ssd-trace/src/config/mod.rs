@@ -7,6 +7,7 @@ mod pattern;
 mod special;
 mod table;
 mod values;
+mod vocabulary;
 mod words;
 
 pub use table::Workload;
@@ -18,6 +19,7 @@ use ssd_core::config::checks::Check;
 use ssd_core::config::checks::needs::Need;
 use ssd_core::config::draft::Draft;
 use ssd_core::config::keys::Table;
+use ssd_core::config::terms::Vocabularies;
 use ssd_core::config::text::error::{Errors, SourcePos};
 use ssd_core::config::{Composed, Config, DeviceFit, HostMode};
 use std::collections::BTreeMap;
@@ -72,6 +74,7 @@ impl Composed for RunConfig {
     const TABLES: &'static [Table<RunConfig>] = &[table::TABLE];
     const NEEDS: &'static [Need<RunConfig>] = checks::NEEDS;
     const CHECKS: &'static [Check<RunConfig>] = checks::CHECKS;
+    const VOCABULARIES: Vocabularies = vocabulary::VOCABULARIES;
     const DEFAULTS: &'static [(&'static str, &'static str)] = &[(
         "host.mode",
         "closed for `uniform`, `zipf`, `hot-cold` and `sequential`, set by the job file for `fio`, otherwise open",
@@ -120,7 +123,9 @@ impl Composed for RunConfig {
     fn follow(draft: &mut Draft<'_, RunConfig>) {
         PatternKeys::follow(draft);
         let Draft { config, pending } = draft;
-        if config.device.fit == DeviceFit::Trace && !pending.has_said("workload.fit") {
+        let renumbered = config.device.fit == DeviceFit::Trace
+            || matches!(config.workload.volume, Some(VolumeKey::Every(_)));
+        if renumbered && !pending.has_said("workload.fit") {
             config.workload.fit = Fit::Compact;
         }
         let origin = config.workload.kind.origin();

@@ -19,7 +19,7 @@ pub(super) static UNIT_PAGE: Special<RunConfig> = Special {
     form: "size, 512 B to 1 MiB",
     default: None,
     read: |draft, errors, path, node| {
-        let result = read::size(node, 512, 1 << 20).and_then(|n| {
+        let result = read::block_size(node, 512, 1 << 20).and_then(|n| {
             if !n.is_multiple_of(512) {
                 return Err(format!("found {}; expected a multiple of 512 bytes", node.found()));
             }
@@ -219,7 +219,7 @@ pub(super) static SIZES: Special<RunConfig> = Special {
 };
 
 fn request_size(node: &Node) -> Result<u32, String> {
-    let bytes = read::size(node, 512, MAX_REQUEST)?;
+    let bytes = read::block_size(node, 512, MAX_REQUEST)?;
     if bytes % 512 != 0 {
         return Err(format!("found {}; expected a multiple of 512 B", node.found()));
     }

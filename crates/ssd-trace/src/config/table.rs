@@ -21,7 +21,7 @@ ssd_core::config_table! {
         volume: special(VOLUME) => volume: Option<VolumeKey> = None,
             "Number of the volume (disk, LUN, ASU) to use, if the trace has several. all: each is a tenant; they \
             lie one behind the other on the device, and the stream of a request is the place of its volume among \
-            them, by number from 0 on. Needs `fit = \"compact\"`.";
+            them, by number from 0 on. Implies `fit = \"compact\"`.";
         action: special(ACTION) => action: char = 'Q',
             "Which action of block-event text is used: queued, dispatched or completed.";
         from: time(100 * YEAR) => from_ns: u64 = 0,

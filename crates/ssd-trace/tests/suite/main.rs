@@ -23,6 +23,7 @@ mod stand_ins;
 mod synthetics;
 mod traces;
 mod units;
+mod vocabulary;
 mod unordered;
 mod workloads;
 mod writers;

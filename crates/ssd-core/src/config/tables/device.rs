@@ -1,6 +1,7 @@
 //! `[device]`: geometry and capacity.
 
 use super::prelude::*;
+use crate::config::text::parse::Node;
 
 crate::config_table! {
     "Geometry and capacity."
@@ -47,7 +48,7 @@ static PAGE_SIZE: Special<Config> = Special {
     form: "size, 2 KiB to 64 KiB",
     default: None,
     read: |draft, errors, path, node| {
-        let result = read::size(node, 2048, 65_536).and_then(|n| {
+        let result = read::block_size(node, 2048, 65_536).and_then(|n| {
             if !n.is_power_of_two() {
                 let found = node.found();
                 return Err(format!("found {found}; expected 2, 4, 8, 16, 32 or 64 KiB"));
@@ -63,17 +64,38 @@ static PAGE_SIZE: Special<Config> = Special {
 };
 
 static OVER_PROVISIONING: Special<Config> = Special {
-    form: "number above 0 and up to 100",
+    form: "number above 0 and below 3, or a percentage up to \"10000%\"",
     default: Some(draft::OVER_PROVISIONING),
     read: |draft, errors, path, node| {
         let ratio = read::decimal(node, Span::above(0.0, 100.0));
+        let ratio = ratio.and_then(|ratio| match doubtful_ratio(node) {
+            Some(percent) => {
+                let [share, multiple] = [percent, percent * 100.0]
+                    .map(|percent| node.setting(path, &format!("{percent}%")));
+                Err(format!(
+                    "found {percent}: is it a percentage ({share}), or {percent} times the \
+                             capacity of the host ({multiple})?"
+                ))
+            }
+            None => Ok(ratio),
+        });
         let set = ratio.map(|ratio| draft.pending.capacity = Capacity::OverProvisioning(ratio));
         report(errors, path, node, set);
     },
     show: |_| None,
     text: false,
-    types: &["number"],
+    types: &["number", "string"],
 };
+
+/// A number without "%" that is as likely a percentage: no drive is known with three times its capacity to spare.
+fn doubtful_ratio(node: &Node) -> Option<f64> {
+    let number = match &node.said {
+        Said::Int(Some(n)) => *n as f64,
+        Said::Float(text) => text.parse().ok()?,
+        _ => return None,
+    };
+    (number >= 3.0).then_some(number)
+}
 
 static USER_CAPACITY: Special<Config> = Special {
     form: "size",

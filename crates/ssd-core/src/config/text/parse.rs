@@ -50,6 +50,16 @@ impl Node {
         }
     }
 
+    /// `key` set to `value` where this is set, to be pasted: an option, or a line of TOML.
+    pub fn setting(&self, key: &str, value: &str) -> String {
+        if self.place.line == 0 {
+            return format!("--set {key}={value}");
+        }
+        let plain = value.parse::<f64>().is_ok() || matches!(value, "true" | "false");
+        let value = if plain { value.to_string() } else { format!("{value:?}") };
+        format!("{key} = {value}")
+    }
+
     /// The string, if it is one.
     pub fn text(&self) -> Option<&str> {
         match &self.said {

@@ -140,8 +140,8 @@ pub enum Unfit {
     NoUnit,
     /// The unit belongs to another dimension, which is named here.
     Other(&'static str),
-    /// Not a unit; the nearest one, if any is near.
-    Unknown(String, Option<&'static str>),
+    /// Not a unit; those that are near.
+    Unknown(String, Vec<&'static str>),
     /// More than this program can hold.
     TooLarge,
 }
@@ -168,18 +168,22 @@ impl Dimension {
             return Unfit::Other(other.name);
         }
         let near = |name: &str| {
-            if name.eq_ignore_ascii_case(unit) {
+            if name.eq_ignore_ascii_case(unit) || is_thousands(name, unit) {
                 Some(0)
             } else if name.len() > 1 && unit.len() > 1 && strsim::osa_distance(name, unit) <= 1 {
                 Some(1)
             } else {
-                // "usec": the longest unit at its front.
-                unit.starts_with(name).then(|| 10 - name.len().min(8))
+                // "usec": the longest unit at its front. "MT": of a rate without its time.
+                let front = unit.starts_with(name).then(|| 10 - name.len().min(8));
+                front.or_else(|| name.starts_with(unit).then_some(10))
             }
         };
-        let units = self.units.iter().filter_map(|&(name, _)| Some((near(name)?, name)));
-        let found = units.min_by_key(|&(rank, _)| rank).map(|(_, name)| name);
-        Unfit::Unknown(unit.to_string(), found)
+        let ranked = self.units.iter().filter_map(|&(name, _)| Some((near(name)?, name)));
+        let mut ranked: Vec<(usize, &'static str)> = ranked.collect();
+        ranked.sort_by_key(|&(rank, _)| rank);
+        // Two are offered only where they are powers of 1000 and of 1024.
+        let both = ranked.iter().take_while(|&&(rank, _)| rank == 0).count().max(1);
+        Unfit::Unknown(unit.to_string(), ranked.iter().take(both).map(|&(_, name)| name).collect())
     }
 
     /// "ns, us, ms or s".
@@ -188,6 +192,22 @@ impl Dimension {
         let (last, rest) = names.split_last().expect("a dimension has units");
         format!("{} or {last}", rest.join(", "))
     }
+}
+
+/// Whether `unit` is `name` without an "i": "KB" may be 1000 or 1024 bytes.
+fn is_thousands(name: &str, unit: &str) -> bool {
+    name.len() > 2 && name.as_bytes()[1] == b'i' && name.replace('i', "").eq_ignore_ascii_case(unit)
+}
+
+/// The two sizes that "16k" may be, in powers of 1000 and of 1024; `None` for other texts.
+#[must_use]
+pub fn by_letter(text: &str) -> Option<[String; 2]> {
+    let (number, unit) = split(text.trim());
+    Decimal::parse(number)?;
+    let letter = unit.to_uppercase();
+    let decimal = if letter == "K" { "k" } else { &letter };
+    let known = matches!(letter.as_str(), "K" | "M" | "G" | "T");
+    known.then(|| [format!("{number} {decimal}B"), format!("{number} {letter}iB")])
 }
 
 /// Number and unit of a text; the exponent of "1e3 ns" belongs to the number.
@@ -274,8 +294,8 @@ mod tests {
     fn what_is_no_quantity_says_why() {
         assert_eq!(TIME.read("25"), Err(Unfit::NoUnit));
         assert_eq!(TIME.read("4 KiB"), Err(Unfit::Other("a size")));
-        assert_eq!(SIZE.read("4 KB"), Err(Unfit::Unknown("KB".into(), Some("kB"))));
-        assert_eq!(TIME.read("4 Ms"), Err(Unfit::Unknown("Ms".into(), Some("ms"))));
+        assert_eq!(SIZE.read("4 KB"), Err(Unfit::Unknown("KB".into(), vec!["kB", "KiB"])));
+        assert_eq!(TIME.read("4 Ms"), Err(Unfit::Unknown("Ms".into(), vec!["ms"])));
         assert_eq!(TIME.read("soon"), Err(Unfit::NotANumber));
         assert_eq!(TIME.read("-1 us"), Err(Unfit::NotANumber));
         assert_eq!(TIME.read(""), Err(Unfit::NotANumber));

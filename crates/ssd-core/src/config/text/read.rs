@@ -3,7 +3,10 @@
 
 use super::error::{did_you_mean, one_of};
 use super::parse::{Node, Said};
-use super::quantity::{Decimal, Dimension, RATE, SIZE, TIME, Unfit, show_size, show_time};
+use super::quantity::{
+    Decimal, Dimension, RATE, SIZE, TIME, Unfit, by_letter, show_size, show_time,
+};
+use std::borrow::Cow;
 
 /// Allowed numbers.
 #[derive(Clone, Copy, Debug)]
@@ -63,29 +66,74 @@ pub fn int(node: &Node, min: u64, max: u64) -> Result<u64, String> {
         Said::Int(Some(n)) => u64::try_from(*n).ok(),
         _ => None,
     };
-    n.filter(|n| (min..=max).contains(n))
-        .ok_or_else(|| unfit(node, &format!("a whole number from {min} to {max}")))
+    n.filter(|n| (min..=max).contains(n)).ok_or_else(|| {
+        let meant = whole_numbers_of(node).into_iter().filter(|n| (min..=max).contains(n));
+        let meant: Vec<String> = meant.map(|n| n.to_string()).collect();
+        let expected = format!("a whole number from {min} to {max}");
+        unfit(node, &expected) + &asked(&meant)
+    })
 }
 
-/// A number.
-pub fn real(node: &Node, span: Span) -> Result<f64, String> {
-    let x = match &node.said {
-        Said::Int(Some(n)) => Some(*n as f64),
-        Said::Float(text) => text.parse().ok(),
+/// What "64k", "1M" or 8.0 may mean as a whole number: a thousand is 1000 or 1024.
+fn whole_numbers_of(node: &Node) -> Vec<u64> {
+    let (digits, power) = match &node.said {
+        Said::Float(text) => (text.as_str(), 0),
+        Said::Text(text) => {
+            let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+            let suffixes = [("k", 1), ("m", 2), ("g", 3), ("t", 4)];
+            let suffix = text[number.len()..].to_lowercase();
+            match suffixes.iter().find(|(name, _)| *name == suffix) {
+                Some((_, power)) => (number.trim_end(), *power),
+                None => return Vec::new(),
+            }
+        }
+        _ => return Vec::new(),
+    };
+    let factors = if power == 0 { vec![1] } else { vec![1000u128, 1024] };
+    let number = Decimal::parse(digits);
+    let times = |factor: u128| match number?.times(factor.pow(power))? {
+        (n, true) => u64::try_from(n).ok(),
         _ => None,
     };
-    x.filter(|x: &f64| span.contains(*x))
+    factors.into_iter().filter_map(times).collect()
+}
+
+/// `; did you mean 64000 or 65536?`, or nothing.
+fn asked(meant: &[String]) -> String {
+    if meant.is_empty() { String::new() } else { format!("; did you mean {}?", meant.join(" or ")) }
+}
+
+/// A number as it is written; "28%" is 28e-2.
+fn digits(node: &Node) -> Option<Cow<'_, str>> {
+    match &node.said {
+        Said::Int(Some(n)) => Some(n.to_string().into()),
+        Said::Float(text) => Some(text.into()),
+        Said::Text(text) => {
+            let percent = text.trim().strip_suffix('%')?.trim_end();
+            let plain = !percent.contains(['e', 'E']) && Decimal::parse(percent).is_some();
+            plain.then(|| format!("{}e-2", percent.replace('_', "")).into())
+        }
+        _ => None,
+    }
+}
+
+/// A number, or a percentage in a string.
+pub fn real(node: &Node, span: Span) -> Result<f64, String> {
+    let x: Option<f64> = digits(node).and_then(|text| text.parse().ok());
+    x.filter(|x| span.contains(*x))
         .map(|x| x + 0.0) // -0.0 becomes 0.0
-        .ok_or_else(|| unfit(node, &format!("a number {}", span.words())))
+        .ok_or_else(|| {
+            // 70 of a share is as likely 70 %.
+            let percent = x.filter(|&x| x >= 2.0 && span.max <= 1.0 && span.contains(x / 100.0));
+            let meant: Vec<String> = percent.map(|x| format!("\"{x}%\"")).into_iter().collect();
+            unfit(node, &format!("a number {}", span.words())) + &asked(&meant)
+        })
 }
 
 /// As `real`, in exact decimals.
 pub fn decimal(node: &Node, span: Span) -> Result<Decimal, String> {
-    let x = real(node, span)?;
-    let text = match &node.said {
-        Said::Float(text) => text.clone(),
-        _ => format!("{x}"),
-    };
+    real(node, span)?;
+    let text = digits(node).unwrap_or_default();
     Decimal::parse(text.trim_start_matches('+'))
         .ok_or_else(|| unfit(node, &format!("a number {} with at most 30 digits", span.words())))
 }
@@ -131,7 +179,8 @@ pub fn quantity(node: &Node, dimension: &Dimension) -> Result<(u128, bool), Stri
         }
         Unfit::Other(other) => format!("found {found}, which is {other}; {expected}"),
         Unfit::Unknown(unit, near) => {
-            let meant = near.map_or(String::new(), |near| format!("; did you mean {near:?}?"));
+            let near: Vec<String> = near.iter().map(|name| format!("{name:?}")).collect();
+            let meant = asked(&near);
             format!("found {found}: there is no unit {unit:?}; expected one of {units}{meant}")
         }
         Unfit::TooLarge => format!("found {found}, which is too large; {expected}"),
@@ -154,7 +203,14 @@ pub fn time(node: &Node, max: u64) -> Result<u64, String> {
 pub fn bytes(node: &Node) -> Result<(u128, bool), String> {
     match &node.said {
         Said::Int(Some(n)) if *n >= 0 => Ok((n.unsigned_abs(), true)),
-        Said::Text(_) => quantity(node, &SIZE),
+        Said::Text(text) => match by_letter(text) {
+            // A capacity may be meant in powers of 1000 or of 1024.
+            Some(both) => {
+                let meant = both.map(|size| format!("{size:?}"));
+                Err(unfit(node, "a size with its unit") + &asked(&meant))
+            }
+            None => quantity(node, &SIZE),
+        },
         _ => Err(unfit(node, r#"a size such as "4 KiB", or a whole number of bytes"#)),
     }
 }
@@ -167,6 +223,19 @@ pub fn size(node: &Node, min: u64, max: u64) -> Result<u64, String> {
         let (min, max) = (show_size(min), show_size(max));
         unfit(node, &format!("a size in whole bytes from {min} to {max}"))
     })
+}
+
+/// The same, of a page or a request: "16k" is "16 KiB", as fio, dd and qemu read it.
+pub fn block_size(node: &Node, min: u64, max: u64) -> Result<u64, String> {
+    match node.text().and_then(by_letter) {
+        Some([_, binary]) => {
+            let read = size(&Node { place: node.place, said: Said::Text(binary) }, min, max);
+            read.map_err(|message| {
+                format!("found {}, which is {}", node.found(), message.trim_start_matches("found "))
+            })
+        }
+        None => size(node, min, max),
+    }
 }
 
 /// A bus rate in whole bytes a second.

@@ -1,0 +1,124 @@
+//! Words of other tools lead to keys that exist, and values are understood as the field writes them.
+
+use ssd_core::config::keys::policy::DECISIONS;
+use ssd_core::config::{Composed, Input, key_paths, load};
+use ssd_trace::config::RunConfig;
+use std::collections::BTreeSet;
+
+fn loaded(key: &str, value: &str) -> Result<RunConfig, Vec<String>> {
+    let sets = vec![(key.to_string(), value.to_string())];
+    load(&Input { sets, ..Input::default() })
+        .map_err(|errors| errors.iter().map(ToString::to_string).collect())
+}
+
+fn message(key: &str, value: &str) -> String {
+    loaded(key, value).expect_err(key).join("\n")
+}
+
+/// Whether `path` is a key, a parameter of one of its policies, or a part of its table.
+fn is_key(path: &str) -> bool {
+    let keys = key_paths::<RunConfig>();
+    let is_parameter = |key: &str, name: &str| {
+        key == "workload.arrival"
+            || DECISIONS.iter().filter(|decision| decision.key == key).any(|decision| {
+                decision.all.iter().any(|policy| policy.params.iter().any(|p| p.name == name))
+            })
+    };
+    keys.contains(&path)
+        || path
+            .rsplit_once('.')
+            .is_some_and(|(key, name)| keys.contains(&key) && is_parameter(key, name))
+}
+
+#[test]
+fn words_lead_to_keys_that_exist() {
+    for vocabulary in RunConfig::VOCABULARIES {
+        let mut known = BTreeSet::new();
+        for term in vocabulary.terms {
+            let key = term.key.split('=').next().unwrap_or_default();
+            assert!(key.is_empty() || is_key(key), "{}: no key {key}", vocabulary.tool);
+            assert!(!(key.is_empty() && term.note.is_empty()), "{} says nothing", term.words);
+            for word in term.spellings() {
+                let plain = word.to_lowercase().replace(['_', ' ', '-', '/'], "");
+                assert!(known.insert(plain), "{}: {word} stands twice", vocabulary.tool);
+            }
+        }
+    }
+}
+
+#[test]
+fn every_word_is_refused_with_its_key() {
+    for vocabulary in RunConfig::VOCABULARIES {
+        for term in vocabulary.terms {
+            for word in term.spellings() {
+                let (path, value) = word.split_once('=').unwrap_or((word, "1"));
+                let text = message(path, value);
+                let meant = term.key.rsplit('=').next().unwrap_or_default();
+                assert!(text.contains(meant), "{word}: {text}");
+                assert!(text.contains(term.note), "{word}: {text}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_command_of_a_word_sets_its_key() {
+    for (word, value, key) in [
+        ("iodepth", "32", "host.queue_depth"),
+        ("bs", "4k", "workload.size"),
+        ("host.iodepth", "32", "host.queue_depth"),
+        ("tPROG", "600us", "timing.program"),
+        ("timing.t_prog", "600us", "timing.program"),
+        ("op", "28%", "device.over_provisioning"),
+        ("device.size", "1 GiB", "device.user_capacity"),
+        ("gc.policy", "fifo", "gc.victim"),
+        ("Flash_Channel_Count", "8", "device.channels"),
+        ("nchs", "8", "device.channels"),
+    ] {
+        let text = message(word, value);
+        let command = format!("--set {key}={value}");
+        assert!(text.contains(&command), "{text}");
+        assert!(loaded(key, value).is_ok(), "{command}");
+    }
+}
+
+#[test]
+fn percentages_are_numbers() {
+    let share = |text: &str| loaded("workload.read", text).expect("a share").workload.read;
+    assert_eq!([share("28%"), share("70 %"), share("0.5%")], [0.28, 0.7, 0.005]);
+    let pages =
+        |text: &str| loaded("device.over_provisioning", text).expect("a ratio").device.user_pages;
+    assert_eq!(pages("28%"), pages("0.28"));
+    assert_eq!(pages("250%"), pages("2.5"));
+    let toml = "[gc]\nvictim = { policy = \"list-order\", ratio = \"35%\" }\n";
+    let input = Input { file: Some(("x.toml".into(), toml.into())), ..Input::default() };
+    let config: RunConfig = load(&input).expect("a policy with a percentage");
+    assert_eq!(config.gc.victim.real("ratio"), 0.35);
+    for text in ["%", "-5%", "28%%", "1e2%", "101%"] {
+        assert!(loaded("workload.read", text).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn a_ratio_that_is_as_likely_a_percentage_is_questioned() {
+    let text = message("device.over_provisioning", "28");
+    assert!(text.contains("--set device.over_provisioning=28%"), "{text}");
+    assert!(text.contains("--set device.over_provisioning=2800%"), "{text}");
+    assert!(loaded("device.over_provisioning", "2800%").is_ok());
+    assert!(loaded("device.over_provisioning", "2.3").is_ok());
+    assert!(message("workload.read", "70").ends_with("did you mean \"70%\"?"));
+}
+
+#[test]
+fn letters_are_sizes_of_pages_and_requests() {
+    let page = |text: &str| loaded("device.page_size", text).expect("a size").device.page_bytes;
+    assert_eq!([page("16k"), page("8K"), page("16 KiB")], [16_384, 8_192, 16_384]);
+    let request = loaded("workload.size", "64k").expect("a size").workload.sizes[0].bytes;
+    assert_eq!(request, 65_536);
+    // A capacity is sold in powers of 1000 and counted in powers of 1024.
+    let text = message("device.user_capacity", "3G");
+    assert!(text.ends_with("did you mean \"3 GB\" or \"3 GiB\"?"), "{text}");
+    assert!(message("workload.requests", "64k").ends_with("did you mean 64000 or 65536?"));
+    assert!(message("timing.bus_rate", "333MT").ends_with("did you mean \"MT/s\"?"));
+    assert!(message("device.page_size", "4 KB").ends_with("did you mean \"kB\" or \"KiB\"?"));
+}
