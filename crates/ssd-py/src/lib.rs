@@ -17,7 +17,8 @@ mod traces_kept;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use serde_json::json;
-use ssd_core::config;
+use ssd_core::config::terms::{Term, Vocabulary};
+use ssd_core::config::{self, Composed as _};
 use ssd_core::metrics::numbers;
 use ssd_core::metrics::report::{RESULTS_VERSION, Report};
 use ssd_core::plug::PolicyInfo;
@@ -149,7 +150,23 @@ fn described(policies: &[&PolicyInfo]) -> serde_json::Value {
     policies.iter().map(one).collect()
 }
 
-/// Policies by question, presets, trace formats to read and to write, as JSON.
+/// Words of other tools: by tool, with the key, or key and value, that each is.
+fn words() -> serde_json::Map<String, serde_json::Value> {
+    let entry = |term: &Term| {
+        let Term { key, note, .. } = term;
+        let summary = match (*key, *note) {
+            ("", note) => note.to_owned(),
+            (key, "") => key.to_owned(),
+            (key, note) => format!("{key}: {note}"),
+        };
+        let spellings: Vec<&str> = term.spellings().collect();
+        json!({"name": spellings.join(", "), "summary": summary, "key": key, "spellings": spellings})
+    };
+    let of = |known: &Vocabulary| (known.tool.to_owned(), known.terms.iter().map(entry).collect());
+    RunConfig::VOCABULARIES.iter().map(of).collect()
+}
+
+/// Policies by question, presets, trace formats to read and to write, words of other tools, as JSON.
 #[pyfunction]
 fn registry() -> String {
     let presets: Vec<_> = config::presets::PRESETS
@@ -185,6 +202,7 @@ fn registry() -> String {
         "formats": formats,
         "targets": traces::targets(),
         "losses": ssd_trace::write::Allow::NAMES,
+        "words": words(),
     })
     .to_string()
 }
@@ -255,6 +273,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(traces_kept::trace_memory_bytes, module)?)?;
     module.add_function(wrap_pyfunction!(traces::application, module)?)?;
     module.add_function(wrap_pyfunction!(traces::trace_convert, module)?)?;
+    module.add_function(wrap_pyfunction!(traces::trace_merge, module)?)?;
     module.add_function(wrap_pyfunction!(traces::trace_generate, module)?)?;
     module.add_function(wrap_pyfunction!(traces::trace_split, module)?)?;
     module.add_function(wrap_pyfunction!(traces::trace_requests, module)?)?;

@@ -12,7 +12,8 @@ use ssd_trace::config::RunConfig;
 use ssd_trace::fio::Drive;
 use ssd_trace::raw::{Reading, Stopped, each_request};
 use ssd_trace::write::{
-    Allow, ConvertError, Counts, Options, Target, WriteError, convert, convert_trace, split_trace,
+    Allow, ConvertError, Counts, Options, Target, WriteError, convert, convert_trace, merge_traces,
+    split_trace,
 };
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -132,6 +133,33 @@ pub(crate) fn trace_convert(
         converted(convert_trace(&config.workload, writer, watch))
     })?;
     Ok(json!({ "source": described(&reading), "written": counted(&out, &counts) }).to_string())
+}
+
+/// Write the traces that resolved configurations (JSON) name to the file `out`, each as a volume; JSON of what was
+/// read and written. The rest as in `trace_convert`.
+#[pyfunction]
+#[pyo3(signature = (configs, out, *, to, replace=false, allow=Vec::new(), progress=None))]
+#[allow(clippy::too_many_arguments, reason = "in Python they have names")]
+pub(crate) fn trace_merge(
+    py: Python<'_>,
+    configs: Vec<String>,
+    out: PathBuf,
+    to: &str,
+    replace: bool,
+    allow: Vec<String>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<String> {
+    let configs = configs.iter().map(|config| crate::parsed::<RunConfig>("configs", config));
+    let workloads: Vec<_> =
+        configs.map(|config| Ok(config?.workload)).collect::<PyResult<_>>()?;
+    let (target, options) = form(to, replace, &allow)?;
+    let (readings, counts) = watched(py, progress, |watch| {
+        let writer = target.create(&out, options);
+        let writer = writer.map_err(|error| unwritten(&error))?;
+        converted(merge_traces(&workloads, writer, watch))
+    })?;
+    let sources: Vec<Value> = readings.iter().map(described).collect();
+    Ok(json!({ "sources": sources, "written": counted(&out, &counts) }).to_string())
 }
 
 /// Write the requests of the workload of a resolved configuration (JSON) on a volume of `bytes` to the

@@ -15,3 +15,10 @@ pub(crate) fn command(file: &str, options: &str) -> String {
     let file = if file == "standard input" { "-" } else { file };
     format!("ssdlab trace info {} {options}", word(file))
 }
+
+/// The end of a message: the commands that settle a doubt, one on a line, each with what it gives.
+pub(crate) fn one_of(file: &str, choices: &[(String, String)]) -> String {
+    let line =
+        |(options, gives): &(String, String)| format!("\n  {}  # {gives}", command(file, options));
+    format!("say which with one of:{}", choices.iter().map(line).collect::<String>())
+}

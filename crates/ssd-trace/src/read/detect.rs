@@ -235,8 +235,11 @@ impl File<'_> {
             return None;
         }
         let varies = formats::ALL.iter().filter(|info| matches!(info.time, TimeRule::Varies(_)));
+        // The unit of MQSim's times is not in the trace; what is the same in DiskSim's columns is listed once.
+        let mut varies: Vec<TraceFormat> = varies.map(|info| info.format).collect();
+        varies.sort_by_key(|&format| format != TraceFormat::Mqsim);
         let mut readings: Vec<Reading> =
-            varies.flat_map(|info| self.in_units(info.format)).collect();
+            varies.into_iter().flat_map(|format| self.in_units(format)).collect();
         readings.retain(|reading| reading.counts.is_possible());
         (!readings.is_empty()).then(|| {
             SourceError(format!(
@@ -292,7 +295,9 @@ impl File<'_> {
                 )
             });
             let readings: Vec<Reading> = units.collect();
-            if !readings.is_empty() {
+            // Calendar dates need no unit.
+            let is_certain = Reading::of(String::new(), format, &how, self.head).is_some();
+            if !is_certain && !readings.is_empty() {
                 return Err(SourceError(format!(
                     "{}: workload.columns names no unit for the time; {}",
                     self.name,

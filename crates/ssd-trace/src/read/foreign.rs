@@ -5,7 +5,7 @@ const KNOWN: [(&[u8], &str, &str); 22] = [
     (
         b"PAR1",
         "a Parquet file",
-        "convert it first: ssdlab trace convert FILE OUT.ssdtrace, perhaps with --columns",
+        "give its path, unpacked: as standard input or in an archive it cannot be read",
     ),
     (b"7z\xbc\xaf\x27\x1c", "a 7-Zip archive", "unpack it: 7z x FILE"),
     (b"Rar!\x1a\x07", "a RAR archive", "unpack it: unrar x FILE"),

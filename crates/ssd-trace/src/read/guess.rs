@@ -9,8 +9,9 @@ use std::sync::Arc;
 /// Longest name of a column that is recognised, bytes.
 const LONGEST_NAME: usize = 40;
 /// Names of columns, as their letters and digits in lower case.
-const TIMES: [&str; 14] = [
+const TIMES: [&str; 15] = [
     "time",
+    "datetime",
     "timestamp",
     "ts",
     "arrival",
@@ -117,12 +118,17 @@ pub(crate) fn of(head: &Head<'_>, action: u8) -> Vec<Reading> {
     let times: Vec<Option<&str>> = match &time {
         None => vec![None],
         Some(Named { unit: Some(unit), .. }) => vec![Some(unit)],
-        Some(_) => TIME_UNITS.iter().rev().map(|(name, _)| Some(*name)).collect(),
+        // Without a unit it is a date.
+        Some(_) => {
+            let units = TIME_UNITS.iter().rev().map(|(name, _)| Some(*name));
+            units.chain([Some("")]).collect()
+        }
     };
     for unit in times {
         for words in ["", ",read=0,write=1", ",read=1,write=0"] {
             for (of_offset, of_size) in units(offset.unit, size.unit) {
                 let time = match (&time, unit) {
+                    (Some(column), Some("")) => format!("time={},", quoted(&column.cell)),
                     (Some(column), Some(unit)) => format!("time={}:{unit},", quoted(&column.cell)),
                     _ => String::new(),
                 };

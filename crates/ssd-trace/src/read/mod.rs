@@ -27,7 +27,7 @@ mod readings;
 mod records;
 pub mod replay;
 pub(crate) mod scan;
-mod sort;
+pub(crate) mod sort;
 pub(crate) mod tally;
 mod unit;
 pub(crate) mod unpack;

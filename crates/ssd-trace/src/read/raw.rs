@@ -4,7 +4,7 @@ use crate::config::Workload;
 use crate::read::input::{self, Step, Watch};
 use crate::read::reading::{self, Found};
 use crate::read::scan::Refusal;
-use crate::read::volumes::Chosen;
+use crate::read::volumes::{Chosen, own_request};
 use serde::Serialize;
 use ssd_core::config::Word;
 use ssd_core::host::request::TimedRequest;
@@ -90,8 +90,9 @@ pub struct VolumesReading {
 }
 
 /// Reads the trace that `workload` names and passes every request in its time range to `take`, in order; time
-/// 0 is the start of the range. Of `workload` only the keys about reading count: format, action, volume,
-/// range, bad lines, doubled records. `progress` is called from time to time.
+/// 0 is the start of the range, and with `workload.volume = "all"` each has the number of its volume. Of `workload`
+/// only the keys about reading count: format, action, volume, range, bad lines, doubled records. `progress` is
+/// called from time to time.
 ///
 /// # Errors
 /// The file cannot be read, a line is bad, there are no requests, or `take` refused one.
@@ -101,10 +102,6 @@ pub fn each_request(
     mut take: impl FnMut(&TimedRequest) -> Result<(), SourceError>,
 ) -> Result<Reading, Stopped> {
     let volume = Chosen::of(workload.volume);
-    if volume == Chosen::All {
-        let text = "workload.volume = \"all\" is for runs; set it to the number of a volume";
-        return Err(Stopped::Refused(SourceError(text.to_owned())));
-    }
     read(workload, volume, progress, |_, timed| take(timed)).map(|found| found.reading)
 }
 
@@ -133,7 +130,11 @@ fn read(
     let (mut taken, watch) = (0u64, Watch::new(&mut progress));
     let read = reading::each_event(&file, raw, &watch, workload, volume, |event, at| {
         taken += 1;
-        take(event.volume, &event.request(at)).map_err(|SourceError(why)| {
+        let timed = match volume {
+            Chosen::All => own_request(event, at),
+            _ => Ok(event.request(at)),
+        };
+        timed.and_then(|timed| take(event.volume, &timed)).map_err(|SourceError(why)| {
             Refusal::Trace(SourceError(format!("{file}, request {taken}: {why}")))
         })
     });

@@ -2,7 +2,7 @@
 //! in the time range.
 
 use crate::config::{TraceUnit, Workload};
-use crate::read::commands::command;
+use crate::read::commands::{command, one_of};
 use crate::read::detect::{self, Detected};
 use crate::read::formats::{self, Event, Format, TraceFormat, Work};
 use crate::read::input::{Watch, Watched, unreadable};
@@ -200,9 +200,11 @@ pub(crate) fn nothing(file: &str, tally: &Tally, format: TraceFormat, action: ch
 /// The commands that choose one of the actions in the file.
 fn remedy(file: &str, events: &BTreeMap<char, u64>) -> String {
     let usable = ['D', 'Q', 'C'].into_iter().filter(|letter| events.contains_key(letter));
-    let options = usable.map(|letter| command(file, &format!("--set workload.action={letter}")));
-    let all: Vec<String> = options.collect();
-    if all.is_empty() { String::new() } else { format!(": {}", all.join(" or ")) }
+    let choice = |letter: char| {
+        (format!("--set workload.action={letter}"), format!("{} events", count(events[&letter])))
+    };
+    let all: Vec<(String, String)> = usable.map(choice).collect();
+    if all.is_empty() { String::new() } else { format!("; {}", one_of(file, &all)) }
 }
 
 /// Share of the lines above which a loss is reported before all results.

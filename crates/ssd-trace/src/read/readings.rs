@@ -1,7 +1,7 @@
 //! Readings of a file that may mean several things: what its beginning would be with each, as commands to
 //! paste.
 
-use crate::read::commands::command;
+use crate::read::commands::one_of;
 use crate::read::formats::{self, Cut, Format, Head, Line, ReadAs, TraceFormat, Work};
 use ssd_core::host::request::Op;
 use ssd_core::metrics::numbers::{bandwidth, count, duration, size};
@@ -182,9 +182,6 @@ pub(crate) fn told(file: &str, mut readings: Vec<Reading>, whole: bool) -> Strin
     }
     different.truncate(LISTED);
     let of = if whole { "" } else { ", in its first lines" };
-    let each = |reading: &Reading| {
-        format!("{} ({}{of})", command(file, &reading.options), reading.counts.told())
-    };
-    let all: Vec<String> = different.iter().map(each).collect();
-    format!("say which with one of: {}", all.join("; "))
+    let each = |reading: Reading| (reading.options, format!("{}{of}", reading.counts.told()));
+    one_of(file, &different.into_iter().map(each).collect::<Vec<_>>())
 }

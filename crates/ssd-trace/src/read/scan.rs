@@ -3,6 +3,7 @@
 
 use crate::read::blkparse_report::{has_report, is_report, starts_report};
 use crate::read::columnar::Reader;
+use crate::read::commands::one_of;
 use crate::read::formats::{
     Clock, Cut, DISCARD_PIECE, Event, Format, Line, ReadAs, Reject, TraceFormat,
 };
@@ -436,27 +437,25 @@ impl Scan<'_, '_> {
             tally.volume = Some((chosen, name(chosen)));
             return Ok(tally);
         }
-        let mut listed: Vec<String> = tally
-            .volumes
-            .all()
-            .take(LISTED)
-            .map(|(volume, count)| match name(volume) {
-                name if name == volume.to_string() => format!("{volume}: {count}"),
-                name => format!("{volume} ({name:.60}): {count}"),
-            })
-            .collect();
-        if all > LISTED {
-            listed.push(format!("and {} more", all - LISTED));
-        }
-        let (file, listed) = (self.file, listed.join(", "));
+        let choice = |(volume, records): (u64, u64)| {
+            let name = match name(volume) {
+                name if name == volume.to_string() => String::new(),
+                name => format!("{name:.60}, "),
+            };
+            (format!("--set workload.volume={volume}"), format!("{name}{} records", count(records)))
+        };
+        let mut choices: Vec<(String, String)> =
+            tally.volumes.all().take(LISTED).map(choice).collect();
+        let more =
+            if all > LISTED { format!(", and {} more", all - LISTED) } else { String::new() };
+        let each = format!("all {all} as tenants, one behind the other");
+        choices.push(("--set workload.volume=all".to_owned(), each));
+        let (file, choices) = (self.file, one_of(self.file, &choices));
         Err(SourceError(if known {
-            format!(
-                "{file}: the trace has {all} volumes; set workload.volume to the one to use \
-                 (number: records): {listed}"
-            )
+            format!("{file}: the trace has {all} volumes (workload.volume){more}; {choices}")
         } else {
             format!(
-                "{file}: no volume {chosen} (workload.volume); found (number: records) {listed}"
+                "{file}: no volume {chosen} (workload.volume); there are {all}{more}; {choices}"
             )
         }))
     }

@@ -12,7 +12,7 @@
 //! 128 pages are frequent in it), which is warned about.
 
 use crate::config::{TraceUnit, Workload};
-use crate::read::commands::command;
+use crate::read::commands::one_of;
 use crate::read::formats::mapping::TIME_UNITS;
 use crate::read::formats::{self, Event, ReadAs, TimeRule, TraceFormat, Unit};
 use ssd_core::config::Word;
@@ -195,14 +195,16 @@ impl Shape {
         };
         let (sectors, others) = (self.read(SECTOR), self.read(other));
         Some(format!(
-            "the unit of its addresses and lengths is not certain: in sectors, {sectors}; in {name}, \
-             {others} ({} requests in {}; {why}); say which (workload.unit) with {} or {}",
+            "the unit of its addresses and lengths (workload.unit) is not certain ({} requests in {}; {why}); {}",
             count(self.requests),
             duration(self.duration_ns() as f64),
-            command(file, "--unit sectors"),
-            command(file, &format!("--unit {name}{page}")),
-            sectors = sectors.told(),
-            others = others.told(),
+            one_of(
+                file,
+                &[
+                    ("--unit sectors".to_owned(), sectors.told()),
+                    (format!("--unit {name}{page}"), others.told()),
+                ]
+            ),
         ))
     }
 

@@ -2,6 +2,8 @@
 
 use crate::config::VolumeKey;
 use crate::read::formats::Event;
+use ssd_core::host::request::TimedRequest;
+use ssd_core::host::source::SourceError;
 
 /// Which volumes of a trace are used.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -36,6 +38,22 @@ const MOST: usize = 1 << 16;
 /// until [`Tenants::ranks`] renumbers it.
 #[derive(Default)]
 pub(crate) struct Tenants(Vec<u64>);
+
+/// The request of an event that [`Tenants::place`] has put to the place of its volume, in the volume's own
+/// addresses and with its number.
+///
+/// # Errors
+/// The number is above 65,535.
+pub(crate) fn own_request(event: &Event, at: u64) -> Result<TimedRequest, SourceError> {
+    let volume = u16::try_from(event.volume).map_err(|_| {
+        let remedy = "set workload.volume to the one to use";
+        SourceError(format!("volume {} has a number above 65535; {remedy}", event.volume))
+    })?;
+    let sector = event.sector & ((1 << APART) - 1);
+    let mut timed = Event { sector, stream: 0, ..*event }.request(at);
+    timed.request.volume = volume;
+    Ok(timed)
+}
 
 /// Binary logarithm of the sectors between two volumes: 512 TiB.
 const APART: u32 = 40;

@@ -1,17 +1,18 @@
 //! Traces in any format become traces in any other; trace files are read wherever a trace is.
 
 use crate::cases::cases;
-use crate::folder::{Folder, requests, shape, write};
+use crate::folder::{Folder, drain, requests, shape, write};
 use crate::workloads;
 use proptest::prelude::*;
 use ssd_core::config::Word;
 use ssd_core::host::request::{Op, Request, TimedRequest, flags};
 use ssd_core::units::Nanos;
-use ssd_trace::config::{Fit, TraceUnit, VolumeKey, Workload, WorkloadKind};
+use ssd_trace::config::{AllVolumes, Fit, TraceUnit, VolumeKey, Workload, WorkloadKind};
 use ssd_trace::formats::TraceFormat;
 use ssd_trace::raw::{Reading, Stopped, each_request};
 use ssd_trace::write::{
-    Allow, ConvertError, Counts, MOST_OPEN, Options, TARGETS, Target, convert_trace, split_trace,
+    Allow, ConvertError, Counts, MOST_OPEN, Options, TARGETS, Target, convert_trace, merge_traces,
+    split_trace,
 };
 use ssd_trace::{Step, TraceSource};
 use std::ops::ControlFlow;
@@ -236,6 +237,46 @@ fn a_split_trace_is_what_each_volume_is_alone() {
     assert_eq!(volumes[0].counts.requests, 100);
     let refused = convert(&workload, &folder.file("x"), TraceFormat::Ssdtrace, options);
     assert!(refused.unwrap_err().to_string().contains("the trace has 2 volumes"));
+}
+
+#[test]
+fn merged_traces_are_volumes_in_order_of_time() {
+    let folder = Folder::new();
+    let texts =
+        ["100000 0 0 8 0\n300000 0 80 8 1\n", "0 0 0 16 0\n100000 0 8 8 0\n400000 0 0 8 1\n"];
+    let of_text = |(number, text): (usize, &&str)| {
+        let path = folder.file(&format!("{number}.trace"));
+        std::fs::write(&path, text).unwrap();
+        of(&path, TraceFormat::Mqsim)
+    };
+    let parts: Vec<Workload> = texts.iter().enumerate().map(of_text).collect();
+    let both = folder.file("both.ssdtrace");
+    let writer = target(TraceFormat::Ssdtrace).create(&both, Options::default()).unwrap();
+    let (readings, counts) = merge_traces(&parts, writer, go_on).unwrap();
+    assert_eq!((readings.len(), counts.requests), (2, 5));
+    let with = |volume| Workload { volume: Some(volume), ..of(&both, TraceFormat::Ssdtrace) };
+    let (all, _) = read(&with(VolumeKey::Every(AllVolumes::All))).unwrap();
+    let order: Vec<(u64, u16, u64)> =
+        all.iter().map(|timed| (timed.at.0, timed.request.volume, timed.request.sector)).collect();
+    // Equal times are in the order of the files.
+    let expected = [(0, 1, 0), (100_000, 0, 0), (100_000, 1, 8), (300_000, 0, 80), (400_000, 1, 0)];
+    assert_eq!(order, expected);
+    for (volume, part) in (0..).zip(&parts) {
+        assert_eq!(read(&with(VolumeKey::One(volume))).unwrap().0, read(part).unwrap().0);
+    }
+    // What has volumes keeps them; a run puts one behind the other.
+    let again = folder.file("again.csv");
+    convert(&with(VolumeKey::Every(AllVolumes::All)), &again, TraceFormat::Msr, Options::default())
+        .unwrap();
+    let text = std::fs::read_to_string(&again).unwrap();
+    assert!(text.contains(",1,Write,4096,4096,0\n"), "{text}");
+    let bytes = std::fs::read(&both).unwrap();
+    let fitted =
+        TraceSource::read("t", &bytes[..], &with(VolumeKey::Every(AllVolumes::All)), 4096, 100);
+    let (mut source, _) = fitted.unwrap();
+    let sectors: Vec<u64> =
+        drain(&mut source).unwrap().iter().map(|timed| timed.request.sector).collect();
+    assert_eq!(sectors, [0, 16, 8, 24, 0]);
 }
 
 #[test]

@@ -78,25 +78,21 @@ fn sectors_are_read_and_other_units_refused_until_said() {
         let error = read(&bytes, &auto).unwrap_err();
         for part in [
             "t: the unit of its",
-            "in sectors, requests of",
-            "in bytes, requests of",
-            "/s (",
-            "1,000 requests",
-            "--unit bytes",
+            "\n  ssdlab trace info t --unit sectors  # requests of",
+            "\n  ssdlab trace info t --unit bytes  # requests of",
+            "(1,000 requests",
         ] {
             assert!(error.contains(part), "{part} is not in {error}");
         }
-        assert!(!error.contains('\n') && error.len() < 600, "{error}");
+        assert!(error.lines().count() == 3 && error.len() < 600, "{error}");
         let (found, facts) = read(&bytes, &of(format, TraceUnit::Bytes)).unwrap();
         assert_eq!(found, expected);
         assert!(facts.units.ends_with("in bytes"), "{}", facts.units);
         let pages = text(format, &in_pages(&ranges, 8));
         let error = read(&pages, &auto).unwrap_err();
         for part in [
-            "in sectors, requests of",
-            "in pages, requests of",
-            "--unit pages --page-size 4KiB",
-            "ssdlab trace info t --unit sectors",
+            "\n  ssdlab trace info t --unit sectors  # requests of",
+            "\n  ssdlab trace info t --unit pages --page-size 4KiB  # requests of",
         ] {
             assert!(error.contains(part), "{part} is not in {error}");
         }

@@ -187,14 +187,17 @@ impl Table {
         ];
         let needed = all.iter().flatten().map(|&at| if at < 0 { -at } else { at + 1 }).max();
         let needed = usize::try_from(needed.unwrap_or(1)).unwrap_or(1);
+        let mut most = (0, b' ');
         for separator in TRIED {
             self.separator = Some(separator);
             self.cut(line);
             if self.cells.len() >= needed {
                 return separator;
             }
+            most = if self.cells.len() > most.0 { (self.cells.len(), separator) } else { most };
         }
-        b' '
+        // A column is missing; the message counts those that there are.
+        most.1
     }
 
     /// Finds the cells of `line`.
@@ -286,8 +289,9 @@ impl Table {
         };
         let (text, start) = self.cell(line, at, "the time")?;
         let Some(unit) = unit.or(self.units.time_ns) else {
-            let expected = "a unit for the time, such as time=1:us or --time-unit us";
-            return Err(Reject::new(expected, start));
+            let expected = "a unit for the time, such as time=1:us or --time-unit us, or a date such as \
+                            2016-02-22 17:03:00.123";
+            return values::date(text).ok_or_else(|| Reject::new(expected, start));
         };
         values::time(text, unit).map_err(|expected| Reject::new(expected, start))
     }

@@ -1,6 +1,6 @@
 //! Values of cells: numbers, times, and numbers in binary records.
 
-use crate::read::formats::cursor::TOO_LATE;
+use crate::read::formats::cursor::{Cursor, TOO_LATE};
 use std::borrow::Cow;
 
 /// A number in a binary record.
@@ -83,14 +83,84 @@ pub(crate) fn whole(text: &[u8], what: &'static str) -> Result<u64, Cow<'static,
 /// The number that leads `text`, and what follows it; `None` without a digit, `Some((None, _))` if it is
 /// too large.
 fn digits(text: &[u8]) -> Option<(Option<u64>, &[u8])> {
-    let count = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    if count == 0 {
+    let mut cursor = Cursor { line: text, at: 0 };
+    let value = cursor.value("").ok();
+    (cursor.at > 0).then(|| (value, &text[cursor.at..]))
+}
+
+/// A calendar date with its time of day, as in "2016-02-22 17:03:00.123" or "2016-02-22T17:03:00+01:00", in
+/// nanoseconds since 1970; UTC if no zone is given. `None` for other texts, and before 1970.
+pub(crate) fn date(text: &[u8]) -> Option<u64> {
+    const DAY: u64 = 86_400;
+    let mut cursor = Cursor { line: text, at: 0 };
+    let [year, month, day] = fields(&mut cursor, [4, 2, 2], b'-')?;
+    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let days_of = [31, if leap { 29 } else { 28 }, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+    let before: u64 = days_of.get(..usize::try_from(month).ok()?.checked_sub(1)?)?.iter().sum();
+    let length = *days_of.get(month as usize - 1)?;
+    if year < 1970 || !(1..=length).contains(&day) || !matches!(cursor.peek(), Some(b' ' | b'T')) {
         return None;
     }
-    let value = text[..count]
-        .iter()
-        .try_fold(0u64, |value, byte| value.checked_mul(10)?.checked_add(u64::from(byte - b'0')));
-    Some((value, &text[count..]))
+    cursor.at += 1;
+    let [hour, minute, second] = fields(&mut cursor, [2, 2, 2], b':')?;
+    if hour > 23 || minute > 59 || second > 59 {
+        return None;
+    }
+    let fraction = fraction(&mut cursor)?;
+    let east = zone(&text[cursor.at..])?;
+    // Every fourth year is a leap year, but for three in 400 years; 1970 is 477 leap days after year 1.
+    let whole = year - 1;
+    let days = (year - 1970) * 365 + whole / 4 - whole / 100 + whole / 400 - 477 + before + day - 1;
+    let seconds = days * DAY + hour * 3600 + minute * 60 + second;
+    seconds.checked_add_signed(-east)?.checked_mul(1_000_000_000)?.checked_add(fraction)
+}
+
+/// Three numbers of so many digits, with a separator between them.
+fn fields(cursor: &mut Cursor<'_>, digits: [usize; 3], separator: u8) -> Option<[u64; 3]> {
+    let mut values = [0; 3];
+    for (at, value) in values.iter_mut().enumerate() {
+        if at > 0 {
+            cursor.byte(separator, "").ok()?;
+        }
+        let (number, length) = cursor.number("").ok()?;
+        *value = Some(number).filter(|_| length == digits[at])?;
+    }
+    Some(values)
+}
+
+/// Nanoseconds of the decimals of a second, if there are any; those below a nanosecond are dropped.
+fn fraction(cursor: &mut Cursor<'_>) -> Option<u64> {
+    if !matches!(cursor.peek(), Some(b'.' | b',')) {
+        return Some(0);
+    }
+    let start = cursor.at + 1;
+    cursor.at = start;
+    cursor.digits("").ok()?;
+    let decimals = cursor.line[start..cursor.at].iter().chain(std::iter::repeat(&b'0')).take(9);
+    Some(decimals.fold(0, |ns, byte| 10 * ns + u64::from(byte - b'0')))
+}
+
+/// Seconds by which a zone is ahead of UTC: "Z", "+01:00", "+0100", "+01" or nothing.
+fn zone(text: &[u8]) -> Option<i64> {
+    let (sign, digits) = match text {
+        [] | [b'Z'] | [b' ', b'U', b'T', b'C'] => return Some(0),
+        [b'+', digits @ ..] => (1, digits),
+        [b'-', digits @ ..] => (-1, digits),
+        _ => return None,
+    };
+    let two = |pair: &[u8]| match pair {
+        [tens @ b'0'..=b'9', ones @ b'0'..=b'9'] => {
+            Some(i64::from((tens - b'0') * 10 + ones - b'0'))
+        }
+        _ => None,
+    };
+    let (hours, minutes) = match digits.len() {
+        2 => (two(digits)?, 0),
+        4 => (two(&digits[..2])?, two(&digits[2..])?),
+        5 if digits[2] == b':' => (two(&digits[..2])?, two(&digits[3..])?),
+        _ => return None,
+    };
+    (hours < 15 && minutes < 60).then_some(sign * (hours * 3600 + minutes * 60))
 }
 
 /// A time in units of `unit_ns` nanoseconds; digits below a nanosecond are dropped.
@@ -167,6 +237,43 @@ mod tests {
             (".5", second, None),
         ] {
             assert_eq!(time(text.as_bytes(), unit).ok(), ns, "{text}");
+        }
+    }
+
+    #[test]
+    fn dates_are_nanoseconds_since_1970() {
+        let second = |seconds: u64| Some(seconds * 1_000_000_000);
+        for (text, ns) in [
+            ("1970-01-01 00:00:00", Some(0)),
+            ("1970-01-01 00:00:00.0000000019", Some(1)),
+            ("2016-02-22 17:03:00.123", Some(1_456_160_580_123_000_000)),
+            ("2016-02-22T17:03:00,123Z", Some(1_456_160_580_123_000_000)),
+            ("2016-02-22T18:03:00+01:00", second(1_456_160_580)),
+            ("2016-02-22T11:33:00-0530", second(1_456_160_580)),
+            ("2000-02-29 00:00:00", second(951_782_400)),
+            ("2000-03-01 00:00:00 UTC", second(951_868_800)),
+            ("2100-02-28 23:59:59", second(4_107_542_399)),
+            ("2100-02-29 00:00:00", None),
+            ("2015-02-29 00:00:00", None),
+            ("2016-13-01 00:00:00", None),
+            ("2016-00-01 00:00:00", None),
+            ("2016-01-00 00:00:00", None),
+            ("2016-01-01 24:00:00", None),
+            ("2016-01-01 00:60:00", None),
+            ("2016-01-01 00:00:60", None),
+            ("2016-01-01", None),
+            ("16-01-01 00:00:00", None),
+            ("2016-1-1 00:00:00", None),
+            ("2016-01-01 00:00:00.", None),
+            ("2016-01-01 00:00:00+1", None),
+            ("2016-01-01 00:00:00 CET", None),
+            ("1969-12-31 23:59:59", None),
+            ("1970-01-01 00:00:00+01:00", None),
+            ("9999-01-01 00:00:00", None),
+            ("", None),
+            ("1456160580", None),
+        ] {
+            assert_eq!(date(text.as_bytes()), ns, "{text}");
         }
     }
 

@@ -1,0 +1,57 @@
+//! Several traces as one, each a volume of its own with its own addresses, in order of time.
+
+use super::traces::ended;
+use super::{ConvertError, Counts, TraceWriter};
+use crate::config::Workload;
+use crate::read::formats::Event;
+use crate::read::input::Step;
+use crate::read::raw::{self, Reading};
+use crate::read::sort::{Entry, Room, Sorter};
+use std::ops::ControlFlow;
+
+/// Sorted requests between two calls of the progress callback.
+const BATCH: u64 = 1 << 14;
+
+/// Writes the traces that `workloads` name with `writer`: the requests of the first have volume 0, those of the
+/// next volume 1 and so on. Time 0 of every trace is time 0 of the result. Requests of equal time are in the
+/// order of the traces. `progress` is called from time to time.
+///
+/// # Errors
+/// [`ConvertError`]. The target is then unchanged.
+pub fn merge_traces(
+    workloads: &[Workload],
+    mut writer: Box<dyn TraceWriter>,
+    mut progress: impl FnMut(Step) -> ControlFlow<()>,
+) -> Result<(Vec<Reading>, Counts), ConvertError> {
+    let mut sorter = Sorter::new("the merged trace", Room::default());
+    let (mut readings, mut done) = (Vec::new(), 0);
+    for (volume, workload) in (0u64..).zip(workloads) {
+        let read = raw::each_request(workload, &mut progress, |timed| {
+            done += 1;
+            sorter.push(Event { volume, ..Event::of(timed) }, done)
+        });
+        readings.push(ended(None, read, done)?);
+    }
+    let (mut failed, mut written, total) = (None, 0, sorter.total());
+    let merged = sorter.finish(|Entry { event, .. }| {
+        if written % BATCH == 0 && progress(Step::Sorted { done: written, total }).is_break() {
+            return ControlFlow::Break(());
+        }
+        written += 1;
+        let mut timed = event.request(event.at_ns);
+        timed.request.volume = event.volume as u16; // As many traces as arguments.
+        match writer.write(&timed) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                failed = Some(error);
+                ControlFlow::Break(())
+            }
+        }
+    });
+    match (failed, merged) {
+        (Some(error), _) => Err(error.into()),
+        (None, Err(error)) => Err(error.into()),
+        (None, Ok(ControlFlow::Break(_))) => Err(ConvertError::Interrupted { done }),
+        (None, Ok(ControlFlow::Continue(()))) => Ok((readings, writer.finish()?)),
+    }
+}
