@@ -32,15 +32,18 @@ FORMATS_HEAD = """# Trace formats
 
 `workload.format` (`--format`) sets the format; `auto` detects it from the first 64 lines of the
 file (in a binary file from the first record) and refuses a file that fits several formats. Every
-message about a doubt ends with commands to paste, one for each reading, with the numbers that it
-would give. Files may be plain, or packed with gzip, zstd, bzip2, xz or lz4, or be the only file of
-a tar or zip archive; text may have a byte order mark, and may be UTF-16. What a file may grow to
-is bounded. `NAME` stands for `NAME.blktrace.0` if there is no file `NAME`.
+message about a doubt ends with commands to paste, one on a line for each reading, with the numbers
+that it would give. Files may be plain, or packed with gzip, zstd, bzip2, xz or lz4, or be the only
+file of a tar or zip archive; text may have a byte order mark, and may be UTF-16. What a file may
+grow to is bounded. `NAME` stands for `NAME.blktrace.0` if there is no file `NAME`.
 
 A malformed or impossible line is an error with its line number and byte, a record with its number
 and offset; with `workload.skip_bad` they are counted and skipped instead. Nothing is corrected or
 rounded. A discard of 2 TiB or more is split into pieces of 1 TiB. A trace with several volumes
-needs `workload.volume`, a number or "all"; the error lists them. Records that repeat an identical
+needs `workload.volume`, a number or "all"; the error lists them. With "all" each volume is a
+tenant, and they lie one behind the other on the drive, in the order of their first requests.
+`ssdlab trace merge A B --out OUT` makes one trace of several, each a volume with its own addresses,
+all from time 0 on. Records that repeat an identical
 one of the same volume less than 1 ms earlier are counted and reported in a warning;
 `workload.dedup` drops them. If time 0 is the first record, `workload.from` and `workload.until`
 count from there.
@@ -62,8 +65,9 @@ in traces of any length.
 Any other table is read by the columns that `--columns` (`workload.columns`) names, as in
 `--columns time=2:us,op=3,offset=5:512B,size=4`:
 
-- `time=COLUMN:UNIT` is the arrival, in ns, 100ns, us, ms or s. Without it everything arrives at
-  time 0, in the order of the file.
+- `time=COLUMN:UNIT` is the arrival, in ns, 100ns, us, ms or s. A calendar date needs no unit
+  (`2016-02-22 17:03:00.123`, or with `T`, and with `Z` or `+01:00` behind it; otherwise UTC).
+  Without a time everything arrives at time 0, in the order of the file.
 - `op=COLUMN` is the operation. `op=read`, `op=write` or `op=discard` is that of all requests.
 - `offset=COLUMN:UNIT` and `size=COLUMN:UNIT` are in `B` (the default), `sectors`, or a size such as
   `512B` or `4KiB`. `size=4KiB` is that of all requests.
@@ -79,8 +83,9 @@ A COLUMN is a number from 1, or from -1 at the end; a name in the header, in quo
 `:` or `=` in it; or, in a binary record, a type and a byte, as in `u64@4` (`u8` to `u64`, `i8` to
 `i64`, with `be` behind it if the highest byte is first). A table of no known format whose header
 names time, operation, offset and size in one possible way is read so, with a warning that says how.
-If units or words stay open, it is refused with all readings. `trace convert` also reads Parquet
-(`pip install 'ssdlab[parquet]'`), by the names of its columns.
+If units or words stay open, it is refused with all readings. Every verb reads a Parquet file
+(`pip install 'ssdlab[parquet]'`) as such a table, by the names of its columns, from a compressed
+copy below `~/.cache/ssdlab/parquet`, which is made when the file is new or has changed.
 
 Requests are expected in order of time. `--sort` (`workload.sort`) puts them in order: a stable
 merge sort with at most 64 MiB of memory, and beyond a million requests a temporary file below
@@ -148,6 +153,12 @@ PYTHON_HEAD = """# Python
 What `import ssdlab` offers. The parts of a report are in [What a report holds](report.md), the
 statistics of a trace in [Trace statistics](../trace-info.md), how policies are written in
 [Policies in Python](../python-policies.md), and stores in [The store](../store.md)."""
+WORDS_HEAD = """# Words of other tools
+
+What keys of other tools, and terms of the field, are called here. A configuration or `--set` with
+one of these words is refused; the message has the key, and the setting to paste where the value is
+the same. Case, blanks, `-` and `_` do not count. `ssdlab list words` prints the same table.
+"""
 FIELDS_HEAD = "\n| field | unit | definition |\n|---|---|---|"
 UNITS = {
     "duration": "ns",
@@ -385,12 +396,27 @@ def formats() -> str:
     return "\n".join(parts)
 
 
+def words() -> str:
+    """Words of other tools, from the table that messages and completions use."""
+    parts = [WORDS_HEAD]
+    for tool, terms in json.loads(_core.registry())["words"].items():
+        rows = ["| word | here |", "|---|---|"]
+        for term in terms:
+            spelled = ", ".join(f"`{word}`" for word in term["spellings"])
+            key, colon, note = term["summary"].partition(": ") if term["key"] else ("", "", "")
+            here = f"`{key}`{colon}{note}" if key else f"no key: {term['summary']}"
+            rows.append(f"| {spelled} | {here.replace('|', BAR)} |")
+        parts.append(f"## {tool}\n\n" + "\n".join(rows) + "\n")
+    return "\n".join(parts)
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "docs/reference/config.md": config,
     "docs/reference/presets.md": presets,
     "docs/papers/presets.md": answers,
     "docs/formats.md": formats,
     "docs/reference/command-line.md": command_line,
+    "docs/reference/words.md": words,
     "docs/reference/python.md": python,
     "docs/reference/report.md": report,
     "docs/trace-info.md": trace_info,

@@ -35,7 +35,7 @@ from ssdlab.running.sweep_runs import sweep
 from ssdlab.running.trial import try_trace
 from ssdlab.searching.search import search
 from ssdlab.store.results import Results, results
-from ssdlab.traces.trace import Trace, generate
+from ssdlab.traces.trace import Trace, generate, merge
 
 __all__ = [
     "ClusterError",
@@ -67,6 +67,7 @@ __all__ = [
     "key_stream",
     "kv",
     "load_config",
+    "merge",
     "plan_drive",
     "policy",
     "preset_names",

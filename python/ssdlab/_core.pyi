@@ -68,6 +68,7 @@ __all__ = [
     "trace_generate",
     "trace_info",
     "trace_memory_bytes",
+    "trace_merge",
     "trace_requests",
     "trace_split",
 ]
@@ -509,6 +510,17 @@ def trace_convert(
     progress: Callable[[int, int | None], object] | None = None,
 ) -> str:
     """Write the trace that a configuration (JSON) names to a file; JSON of what was done."""
+
+def trace_merge(
+    configs: list[str],
+    out: Path | str,
+    *,
+    to: str,
+    replace: bool = False,
+    allow: list[str] = ...,
+    progress: Callable[[int, int | None], object] | None = None,
+) -> str:
+    """Write the traces that configurations (JSON) name to a file, each as a volume."""
 
 def published(paper: str) -> str:
     """Published numbers of a paper, as JSON; null where it has none."""

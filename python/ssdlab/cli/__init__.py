@@ -45,6 +45,7 @@ app = typer.Typer(
     help="A laboratory for the garbage collection of SSDs.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 # In the order of `--help`, which lists verbs before groups.
 VERBS = (trial, plan, run, sweep, search, fleet, reproduce, report, listing, doctor)

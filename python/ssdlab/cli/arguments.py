@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from ssdlab.config.quantity import KeyUnit, quantity
 from ssdlab.config.vary import has_range, split
 from ssdlab.display.argument import came_as
 from ssdlab.errors import ConfigError
@@ -45,6 +46,14 @@ def read_as(
         if value is not None:
             values[f"workload.{key}"] = value
             came_as(f"workload.{key}", f"--{key.replace('_', '-')}")
+    return values
+
+
+def seeded(values: dict[str, object], seed: int | None) -> dict[str, object]:
+    """`--set` as a mapping, with `--seed` over it."""
+    if seed is not None:
+        came_as("run.seed", "--seed")
+        values["run.seed"] = seed
     return values
 
 
@@ -101,17 +110,21 @@ def sector_ranges(said: Sequence[str] | None) -> list[tuple[int, int]]:
 
 def size_bytes(option: str, text: str) -> int:
     """A size such as `8 GiB` as bytes."""
-    units = {"MB": 10**6, "GB": 10**9, "TB": 10**12, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([MGT]i?B)\s*", text)
-    if not found:
-        raise ConfigError([f"{option} {text}: expected a size with its unit, such as 8 GiB"])
-    return round(float(found[1]) * units[found[2]])
+    if letter := re.fullmatch(r"\s*([\d.]+)\s*([kKmMgGtT])\s*", text):
+        number, unit = letter[1], letter[2].upper()
+        decimal = f"{option} {number}{'k' if unit == 'K' else unit}B"
+        both = f"{decimal} or {option} {number}{unit}iB"
+        raise ConfigError([f"{option} {text}: is it in powers of 1000 or of 1024? Write {both}"])
+    return _in_units(option, text, "bytes", "a size with its unit, such as 8 GiB")
 
 
 def nanoseconds(option: str, text: str) -> int:
     """A time such as `1.5s` or `20 ms` as nanoseconds."""
-    units = {"ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9}
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(ns|us|µs|ms|s|min)\s*", text)
-    if not found:
-        raise ConfigError([f"{option} {text}: expected a time with its unit, such as 1.5s"])
-    return round(float(found[1]) * units[found[2]])
+    return _in_units(option, text, "ns", "a time with its unit, such as 1.5s")
+
+
+def _in_units(option: str, text: str, wanted: KeyUnit, expected: str) -> int:
+    found = quantity(text)
+    if found is None or found[1] != wanted or found[0] < 0:
+        raise ConfigError([f"{option} {text}: expected {expected}"])
+    return round(found[0])

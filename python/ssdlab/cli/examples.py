@@ -54,6 +54,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "ssdlab trace info mine.csv other.csv --html traces.html",
     ),
     "trace convert": ("ssdlab trace convert mine.csv.gz mine.ssdtrace.zst",),
+    "trace merge": ("ssdlab trace merge mysql.csv mail.csv.gz --out both.ssdtrace",),
     "trace generate": ("ssdlab trace generate app:mysql mysql.ssdtrace --size 4GiB",),
     "trace split": ("ssdlab trace split volumes.csv --out volumes",),
     "drives compare": ("ssdlab drives compare --quick",),

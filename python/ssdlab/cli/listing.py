@@ -19,12 +19,12 @@ app = typer.Typer()
 @app.command("list")
 def list_command(
     what: Annotated[
-        Literal["policies", "presets", "drives", "formats", "papers"],
+        Literal["policies", "presets", "drives", "formats", "papers", "words"],
         typer.Argument(show_default=False),
     ],
     json_: Json = None,
 ) -> None:
-    """List policies, presets, named drives with their errors, trace formats or papers."""
+    """List policies, presets, drives with their errors, trace formats, papers, others' words."""
     if what == "papers":
         from ssdlab.reproduce import PAPERS  # needs numpy, which is slow to import
         from ssdlab.reproduce.remapcom import choices

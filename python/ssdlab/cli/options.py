@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
+from ssdlab import _core
 from ssdlab.cli.terminal import Form
 from ssdlab.config.resolve import drive_preset, preset_names
 from ssdlab.errors import ConfigError
@@ -17,13 +20,31 @@ def presets(incomplete: str) -> list[str]:
     return [name for name in preset_names() if name.startswith(incomplete)]
 
 
+def settings(incomplete: str) -> list[tuple[str, str]]:
+    """Keys that begin so, and words of other tools with their keys, for the shell."""
+    tables = json.loads(_core.config_schema())["properties"]
+    keys = [
+        (f"{table}.{key}=", one["description"])
+        for table, of in tables.items()
+        for key, one in of.get("properties", {}).items()
+    ]
+    terms = chain.from_iterable(json.loads(_core.registry())["words"].values())
+    words = [(word, term["summary"]) for term in terms for word in term["spellings"]]
+    return [one for one in (*keys, *words) if one[0].startswith(incomplete)]
+
+
 A_CONFIG = typer.Argument(
     metavar="CONFIG|PRESET", help="TOML file, or name of a preset.", autocompletion=presets
 )
 ConfigArgument = Annotated[str, A_CONFIG]
 Sets = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Override one key; repeatable."),
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Override one key; repeatable.",
+        autocompletion=settings,
+    ),
 ]
 Trace = Annotated[str | None, typer.Option("--trace", metavar="FILE", help="Trace to replay.")]
 Traces = Annotated[

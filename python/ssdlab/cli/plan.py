@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ssdlab.cli.arguments import nanoseconds, paced, read_as
+from ssdlab.cli.arguments import nanoseconds, paced, read_as, seeded
 from ssdlab.cli.ending import end_comparison
 from ssdlab.cli.options import (
     Columns,
@@ -22,6 +22,7 @@ from ssdlab.cli.options import (
     Pace,
     PageSize,
     Quiet,
+    Seed,
     Seeds,
     Sets,
     Sort,
@@ -81,6 +82,7 @@ def plan_command(
             help="Begin no further seed of a step after this time; two are always run.",
         ),
     ] = "10s",
+    seed: Seed = None,
     seeds: Seeds = None,
     jobs: Jobs = None,
     on: On = None,
@@ -98,12 +100,13 @@ def plan_command(
     came_as("p99_9", "--p99.9")
     budget_s = nanoseconds("--budget", budget) / 1e9
     bounds = spare_plan.bounds_of(p99_9, years, waf)
+    values = read_as(sets, format_, columns, unit, time_unit, page_size, sort)
     asked = spare_plan.ask(
         trace,
         bounds,
         drive=drive_named(drive, trial.DRIVE),
         capacity=capacity,
-        set=paced(read_as(sets, format_, columns, unit, time_unit, page_size, sort), pace),
+        set=seeded(paced(values, pace), seed),
         progress=not quiet,
     )
     target = out or Path("runs") / f"plan-{asked.trial.drive.name}"

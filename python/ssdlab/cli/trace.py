@@ -163,6 +163,33 @@ def trace_convert(
     _tell([done], json_, quiet)
 
 
+@app.command("merge")
+def trace_merge(
+    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Traces, two or more.")],
+    out: Annotated[Path, typer.Option("--out", metavar="OUT", help="File; .zst compresses.")],
+    to: To = None,
+    allow: Allow = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace OUT if it exists.")] = False,
+    sets: Sets = None,
+    format_: Format = None,
+    columns: Columns = None,
+    unit: Unit = None,
+    time_unit: TimeUnit = None,
+    page_size: PageSize = None,
+    sort: Sort = False,
+    json_: Json = None,
+    quiet: Quiet = False,
+) -> None:
+    """Merge traces into one, each as a volume: --set workload.volume=all runs all on one drive."""
+    values = read_as(sets, format_, columns, unit, time_unit, page_size, sort)
+    done = ssdlab.merge(
+        files, out, to=to, allow=allow or (), force=force, set=values, progress=not quiet
+    )
+    _tell([done], json_, quiet)
+    if not quiet:
+        say(f"volumes: {done.name}; run them together with --set workload.volume=all")
+
+
 @app.command("generate")
 def trace_generate(
     kind: Annotated[

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from ssdlab.cli.arguments import nanoseconds, paced, read_as
+from ssdlab.cli.arguments import nanoseconds, paced, read_as, seeded
 from ssdlab.cli.ending import end_comparison
 from ssdlab.cli.options import (
     Columns,
@@ -25,6 +25,7 @@ from ssdlab.cli.options import (
     Pace,
     PageSize,
     Quiet,
+    Seed,
     Seeds,
     Sets,
     Sort,
@@ -59,6 +60,7 @@ def try_command(
             help="Begin no further seed after this time, such as 5min; two are always run.",
         ),
     ] = "30s",
+    seed: Seed = None,
     seeds: Seeds = None,
     jobs: Jobs = None,
     on: On = None,
@@ -77,7 +79,8 @@ def try_command(
 ) -> None:
     """Predict what a trace does to a drive: write amplification, latency, the best policy."""
     budget_s = nanoseconds("--budget", budget) / 1e9
-    values = paced(read_as(sets, format_, columns, unit, time_unit, page_size, sort), pace)
+    values = read_as(sets, format_, columns, unit, time_unit, page_size, sort)
+    values = seeded(paced(values, pace), seed)
     named = drive_named(drive, trial.DRIVE)
     plan = trial.plan_trial(trace, drive=named, set=values, progress=not quiet)
     target = out or Path("runs") / f"try-{plan.drive.name}"

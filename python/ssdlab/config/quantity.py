@@ -11,10 +11,18 @@ from ssdlab.display.numbers import Value
 KeyUnit: TypeAlias = Literal["", "ns", "bytes"]
 """Unit of the values of a key; empty: they have none."""
 
-_TIMES = {"ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9}
+_TIMES = {
+    "ns": 1,
+    "us": 10**3,
+    "µs": 10**3,
+    "ms": 10**6,
+    "s": 10**9,
+    "min": 60 * 10**9,
+    "h": 3600 * 10**9,
+}
 _SIZES = {
     "B": 1,
-    "KB": 10**3,
+    "kB": 10**3,
     "MB": 10**6,
     "GB": 10**9,
     "TB": 10**12,
@@ -22,13 +30,19 @@ _SIZES = {
     "MiB": 1 << 20,
     "GiB": 1 << 30,
     "TiB": 1 << 40,
+    # A page or a request, as fio writes it.
+    "k": 1 << 10,
+    "K": 1 << 10,
+    "M": 1 << 20,
 }
 UNITS: Mapping[str, tuple[KeyUnit, int]] = {
     **{name: ("ns", factor) for name, factor in _TIMES.items()},
     **{name: ("bytes", factor) for name, factor in _SIZES.items()},
 }
 """What the unit behind a number means: the unit of the values, and its size in that unit."""
-QUANTITY = re.compile(r"([+-]?(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)\s*([A-Za-zµ][\w/]*)?")
+QUANTITY = re.compile(
+    r"([+-]?(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)\s*([A-Za-zµ][\w/]*|%)?"
+)
 """A number, and the unit behind it."""
 
 
@@ -45,6 +59,8 @@ def quantity(value: Value) -> tuple[int | float, KeyUnit] | None:
     number: int | float = int(digits) if re.fullmatch(r"[+-]?\d+", digits) else float(digits)
     if unit is None:
         return number, ""
+    if unit == "%":
+        return number / 100, ""
     if unit not in UNITS:
         return None
     of, factor = UNITS[unit]

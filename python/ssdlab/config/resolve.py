@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 from ssdlab import _core
 from ssdlab.config.given import typed
+from ssdlab.config.parquet import as_table, is_parquet
 from ssdlab.config.published import configuration, published
 from ssdlab.display.argument import renamed
 from ssdlab.errors import ConfigError
@@ -229,6 +230,11 @@ class Source:
             sets.append(("run.seed", str(seed)))
             names["run.seed"] = "seed"
         try:
-            return Config(_core.load(self.preset, self.file, sets), self.path)
+            config = Config(_core.load(self.preset, self.file, sets), self.path)
+            traces = [key for key in ("trace", "like") if is_parquet(config["workload"][key] or "")]
+            if not traces:
+                return config
+            tables = [(f"workload.{k}", str(as_table(config["workload"][k]))) for k in traces]
+            return Config(_core.load(self.preset, self.file, [*sets, *tables]), self.path)
         except _core.ConfigError as error:
             raise ConfigError(renamed(message, names) for message in error.args[0]) from None

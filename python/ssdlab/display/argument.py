@@ -6,6 +6,7 @@ Messages that name an argument are built far from the front end. They ask here h
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
@@ -60,6 +61,9 @@ def renamed(message: str, names: Mapping[str, str]) -> str:
     if rest == message:
         return message
     key = rest.partition(":")[0]
+    if _options is None:
+        # What is to be pasted, too.
+        rest = re.sub(r"--set ([\w.]+)=([^\s;)]+)", lambda said: keyed("set", *said.groups()), rest)
     return f"{(_options or {}).get(key) or argument(names.get(key, 'set'))}: {rest}"
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ssdlab import versions
+from ssdlab.config.parquet import cache_folder
 from ssdlab.config.resolve import load_config, set_text
 from ssdlab.display.numbers import Value
 from ssdlab.errors import ConfigError, WorkloadError
@@ -112,12 +112,6 @@ def statistics_of(info: Info) -> dict[str, Value]:
     }
 
 
-def cache_folder() -> Path:
-    """Where split traces are kept unless it is said."""
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "ssdlab" / "volumes"
-
-
 def volumes_of(
     traces: Sequence[str | Path],
     sets: Mapping[str, object],
@@ -135,7 +129,7 @@ def volumes_of(
     if missing:
         message = f"{', '.join(missing)}: cannot open the trace: no such file"
         raise WorkloadError(message)
-    parts = [_Part.of(place, sets, cache or cache_folder(), show) for place in places]
+    parts = [_Part.of(place, sets, cache or cache_folder("volumes"), show) for place in places]
     _check_apart(parts)
     names = _names(parts)
     found = [one for part in parts for one in part.volumes(names[part.trace], jobs, show)]

@@ -20,7 +20,6 @@ from ssdlab.display.progress import display
 from ssdlab.errors import ConfigError, WorkloadError, translated
 from ssdlab.results import outputs
 from ssdlab.results.folder import draft
-from ssdlab.traces.parquet import as_table, is_parquet
 
 if TYPE_CHECKING:
     import numpy as np
@@ -103,6 +102,9 @@ class Requests:
 class Trace:
     """A trace file in any format of docs/formats.md, plain, compressed or alone in an archive.
 
+    A Parquet file is read as a table with its names of columns (by pyarrow), from a copy in the
+    cache.
+
     `set` of the methods maps keys of `[workload]` that say how the file is read (format, columns,
     unit, time_unit, page_size, action, volume, from, until, sort, skip_bad, max_bad, dedup) to
     values. `progress` shows a bar on stderr, or is called with the bytes read. All raise
@@ -157,15 +159,10 @@ class Trace:
         names losses that the format may make: "drop-requests", "round-times", "forget-fields";
         each is counted, and what is not allowed is refused. `force` replaces a file of that name.
         The file appears when it is complete. Its times count from `workload.from`, it has one
-        volume, number 0. A Parquet file is read as a table with its names of columns, by pyarrow.
+        volume, number 0.
         """
         target = _target(Path(out), to)
         outputs.check([Path(out)], force)
-        if is_parquet(self.path):
-            with as_table(self.path) as table:
-                return Trace(table).convert(
-                    out, to=target, allow=allow, force=force, set=set, progress=progress
-                )
         with self._read(set, progress, allow) as (config, callback):
             text = _core.trace_convert(
                 config.text,
@@ -251,6 +248,44 @@ def _info(
     limit = memory_limit or int((memory.available() or 8 << 30) * MEMORY_SHARE)
     text = _core.trace_info(config.text, journal=list(journal), memory=limit, progress=callback)
     return info_of(json.loads(text))
+
+
+def merge(
+    traces: Sequence[str | Path],
+    out: str | Path,
+    *,
+    to: str | None = None,
+    allow: Sequence[str] = (),
+    force: bool = False,
+    set: Mapping[str, object] | None = None,
+    progress: Progress = False,
+) -> Written:
+    """Write several traces to the file `out` as one, in order of time, each as a volume.
+
+    The first is volume 0, the next volume 1 and so on, with its own addresses; all begin at time 0.
+    `workload.volume = "all"` then runs them as tenants that share a drive. The rest as in
+    `Trace.convert`; `set` is how all of them are read.
+    """
+    target = _target(Path(out), to)
+    outputs.check([Path(out)], force)
+    if len(traces) < 2:
+        raise ConfigError([f"{len(traces)} trace to merge; expected at least two"])
+    for loss in allow:
+        _known("allow", loss, json.loads(_core.registry())["losses"])
+    configs = [load_config(trace=trace, set=set) for trace in traces]
+    with translated(), _told(Path(out).name, "reading", None, progress) as callback:
+        text = _core.trace_merge(
+            [config.text for config in configs],
+            str(out),
+            to=target,
+            replace=force,
+            allow=list(allow),
+            progress=callback,
+        )
+    done = json.loads(text)
+    warnings = [warning for source in done["sources"] for warning in source["warnings"]]
+    names = ", ".join(f"{i}: {source['file']}" for i, source in enumerate(done["sources"]))
+    return _written(done["written"] | {"volume": 0, "name": names}, target, warnings)
 
 
 def generate(

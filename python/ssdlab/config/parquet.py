@@ -1,0 +1,72 @@
+"""Parquet files as tables of text, which the reader of traces takes."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from pathlib import Path
+
+from ssdlab.errors import ConfigError, OutputError, WorkloadError
+
+MAGIC = b"PAR1"
+"""The first bytes of such a file."""
+
+
+def cache_folder(what: str) -> Path:
+    """Where what was made of traces is kept unless it is said."""
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "ssdlab" / what
+
+
+def is_parquet(path: str | Path) -> bool:
+    """Whether there is a Parquet file at `path`."""
+    try:
+        with Path(path).open("rb") as file:
+            return file.read(len(MAGIC)) == MAGIC
+    except OSError:
+        return False
+
+
+def as_table(path: str | Path) -> Path:
+    """A compressed CSV file with the columns of the Parquet file at `path` that are not nested.
+
+    It is kept in the cache, and made anew when the Parquet file has changed. Raises `ConfigError`,
+    `OutputError` and `WorkloadError`.
+    """
+    path = Path(path)
+    state = path.stat()
+    said = f"{path.resolve()}\n{state.st_size}\n{state.st_mtime_ns}"
+    folder = cache_folder("parquet") / hashlib.sha256(said.encode()).hexdigest()[:16]
+    table = folder / f"{path.name}.csv.zst"
+    if not table.exists():
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(dir=folder) as draft:
+                made = Path(draft) / table.name
+                _write(path, made)
+                made.replace(table)
+        except OSError as error:
+            raise OutputError(f"{folder}: cannot keep the table of {path}: {error}") from None
+    return table
+
+
+def _write(path: Path, table: Path) -> None:
+    try:
+        from pyarrow import ArrowException, CompressedOutputStream, csv, parquet, types
+    except ImportError:
+        message = f"{path}: reading Parquet needs pyarrow: pip install 'ssdlab[parquet]'"
+        raise ConfigError([message]) from None
+    try:
+        file = parquet.ParquetFile(path)
+    except (ArrowException, OSError) as error:
+        raise WorkloadError(f"{path}: not a whole Parquet file: {error}") from None
+    with file, CompressedOutputStream(table, "zstd") as out:
+        names = [one.name for one in file.schema_arrow if not types.is_nested(one.type)]
+        schema = file.read_row_groups([], columns=names).schema
+        with csv.CSVWriter(out, schema) as writer:
+            try:
+                for batch in file.iter_batches(columns=names):
+                    writer.write_batch(batch)
+            except ArrowException as error:
+                raise WorkloadError(f"{path}: not a whole Parquet file: {error}") from None
