@@ -33,9 +33,9 @@ FORMATS_HEAD = """# Trace formats
 `workload.format` (`--format`) sets the format; `auto` detects it from the first 64 lines of the
 file (in a binary file from the first record) and refuses a file that fits several formats. Every
 message about a doubt ends with commands to paste, one on a line for each reading, with the numbers
-that it would give. Files may be plain, or packed with gzip, zstd, bzip2, xz or lz4, or be the only file of
-a tar or zip archive; text may have a byte order mark, and may be UTF-16. What a file may grow to
-is bounded. `NAME` stands for `NAME.blktrace.0` if there is no file `NAME`.
+that it would give. Files may be plain, or packed with gzip, zstd, bzip2, xz or lz4, or be the only
+file of a tar or zip archive; text may have a byte order mark, and may be UTF-16. What a file may
+grow to is bounded. `NAME` stands for `NAME.blktrace.0` if there is no file `NAME`.
 
 A malformed or impossible line is an error with its line number and byte, a record with its number
 and offset; with `workload.skip_bad` they are counted and skipped instead. Nothing is corrected or
@@ -66,8 +66,8 @@ Any other table is read by the columns that `--columns` (`workload.columns`) nam
 `--columns time=2:us,op=3,offset=5:512B,size=4`:
 
 - `time=COLUMN:UNIT` is the arrival, in ns, 100ns, us, ms or s. A calendar date needs no unit
-  (`2016-02-22 17:03:00.123`, or with `T`, and with `Z` or `+01:00` behind it; UTC otherwise). Without
-  a time everything arrives at time 0, in the order of the file.
+  (`2016-02-22 17:03:00.123`, or with `T`, and with `Z` or `+01:00` behind it; otherwise UTC).
+  Without a time everything arrives at time 0, in the order of the file.
 - `op=COLUMN` is the operation. `op=read`, `op=write` or `op=discard` is that of all requests.
 - `offset=COLUMN:UNIT` and `size=COLUMN:UNIT` are in `B` (the default), `sectors`, or a size such as
   `512B` or `4KiB`. `size=4KiB` is that of all requests.

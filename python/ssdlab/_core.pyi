@@ -65,10 +65,10 @@ __all__ = [
     "summary",
     "toml_json",
     "trace_convert",
-    "trace_merge",
     "trace_generate",
     "trace_info",
     "trace_memory_bytes",
+    "trace_merge",
     "trace_requests",
     "trace_split",
 ]

@@ -169,6 +169,7 @@ CONFIG_STAGES = [
     {"keys"},
     {"tables", "presets"},
     {"checks"},
+    {"terms"},
     {"composed"},
     {"load", "print", "reference", "schema"},
 ]

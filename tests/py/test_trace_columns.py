@@ -92,17 +92,19 @@ def test_columns_that_cannot_be(folder: Path) -> None:
         refused(done, 2, part)
 
 
-def test_every_verb_reads_parquet(folder: Path) -> None:
+def test_every_verb_reads_parquet(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
     names = ("name", "arrival_us", "op", "size_bytes", "sector")
     columns = dict(zip(names, map(list, zip(*ROWS, strict=True)), strict=True))
     parquet.write_table(pa.table(columns), folder / "mine.parquet")
     done = ssdlab_command("trace", "info", "mine.parquet", "--json", cwd=folder)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["requests"] == len(ROWS)
-    keys = ("--set", "device.fit=trace", "--set", "run.mode=functional", "--quiet")
-    done = ssdlab_command(
-        "run", "greedy-8ch", "--trace", "mine.parquet", *keys, "--json", "--out", "run", cwd=folder
-    )
+    assert [one.name for one in folder.glob("cache/*/*/*/*")] == ["mine.parquet.csv.zst"]
+    device = {key: value for key, value in SMALL.items() if not key.startswith("workload.")}
+    keys = sets({**device, "workload.fit": "wrap"})
+    run = ("run", "greedy-8ch", "--trace", "mine.parquet", *keys, "--no-html", "--out", "run")
+    done = ssdlab_command(*run, cwd=folder)
     assert done.returncode == 0, done.stderr
     done = ssdlab_command("trace", "convert", "mine.parquet", "p.ssdtrace", "--quiet", cwd=folder)
     assert done.returncode == 0, done.stderr

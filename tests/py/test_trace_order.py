@@ -129,7 +129,7 @@ def test_units_are_asked_for(tmp_path: Path) -> None:
     for name in ("sectors", "bytes", "pages"):
         done = ssdlab_command(*info, name, "--json", cwd=tmp_path)
         if name != "sectors":
-            both = ("in sectors, requests of", f"in {name}, requests of", f"--unit {name}")
+            both = [f"--unit {unit}" for unit in ("sectors  # requests of", name)]
             refused(done, 2, *both)
             done = ssdlab_command(*info, name, "--json", "--unit", name, cwd=tmp_path)
         assert done.returncode == 0, done.stderr

@@ -40,7 +40,9 @@ UNITS: Mapping[str, tuple[KeyUnit, int]] = {
     **{name: ("bytes", factor) for name, factor in _SIZES.items()},
 }
 """What the unit behind a number means: the unit of the values, and its size in that unit."""
-QUANTITY = re.compile(r"([+-]?(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)\s*([A-Za-zµ][\w/]*|%)?")
+QUANTITY = re.compile(
+    r"([+-]?(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)\s*([A-Za-zµ][\w/]*|%)?"
+)
 """A number, and the unit behind it."""
 
 

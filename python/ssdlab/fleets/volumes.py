@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ssdlab import versions
+from ssdlab.config.parquet import cache_folder
 from ssdlab.config.resolve import load_config, set_text
 from ssdlab.display.numbers import Value
 from ssdlab.errors import ConfigError, WorkloadError

@@ -9,7 +9,7 @@ use super::checks::{self, Check};
 use super::draft::{Draft, Pending};
 use super::keys::{Key, Slot, Table};
 use super::tables::{Config, DeviceFit, TABLES};
-use super::terms::Vocabulary;
+use super::terms::Vocabularies;
 use super::text::error::{Errors, SourcePos};
 use super::text::parse::Node;
 use std::collections::BTreeMap;
@@ -24,7 +24,7 @@ pub trait Composed: DerefMut<Target = Config> + Clone + Default + 'static {
     /// What must hold between their keys and any other.
     const CHECKS: &'static [Check<Self>];
     /// Words of other tools for keys of all tables.
-    const VOCABULARIES: &'static [Vocabulary];
+    const VOCABULARIES: Vocabularies;
     /// Keys of the kernel whose default follows from these tables, with the words for it.
     const DEFAULTS: &'static [(&'static str, &'static str)];
 
@@ -56,7 +56,7 @@ impl Composed for Kernel {
     const TABLES: &'static [Table<Kernel>] = &[];
     const NEEDS: &'static [Need<Kernel>] = &[];
     const CHECKS: &'static [Check<Kernel>] = &[];
-    const VOCABULARIES: &'static [Vocabulary] = &[];
+    const VOCABULARIES: Vocabularies = &[];
     const DEFAULTS: &'static [(&'static str, &'static str)] = &[];
     fn imply(_: &mut Draft<'_, Kernel>, _: &mut Errors, _: &BTreeMap<String, SourcePos>) {}
     fn follow(_: &mut Draft<'_, Kernel>) {}

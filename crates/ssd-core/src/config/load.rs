@@ -182,7 +182,9 @@ fn unknown_table<T: Composed>(errors: &mut Errors, table: &str, node: &Node) {
     let path = |name: &str| format!("{table}.{name}");
     match &node.said {
         Said::Table(entries)
-            if entries.iter().any(|(name, _)| !terms::of_key::<T>(&path(name)).1.is_empty()) =>
+            if entries
+                .iter()
+                .any(|(name, _)| !terms::of_key(T::VOCABULARIES, &path(name)).1.is_empty()) =>
         {
             for (name, value) in entries {
                 errors.add(value.place, &path(name), unknown::<T>(&path(name), value));
@@ -195,7 +197,7 @@ fn unknown_table<T: Composed>(errors: &mut Errors, table: &str, node: &Node) {
 /// The word of this program for the value of a key that is one of another tool.
 fn foreign_word<T: Composed>(path: &str, node: &Node) -> Option<String> {
     let word = node.text()?;
-    let (tool, term) = terms::of_value::<T>(path, word)?;
+    let (tool, term) = terms::of_value(T::VOCABULARIES, path, word)?;
     Some(match term.key.split_once('=') {
         Some((key, value)) => {
             format!("{word:?} ({tool}) is {value:?} here: {}", node.setting(key, value))
@@ -208,7 +210,7 @@ fn foreign_word<T: Composed>(path: &str, node: &Node) -> Option<String> {
 fn unknown<T: Composed>(path: &str, node: &Node) -> String {
     let sections = || tables::<T>().map(|(name, _)| name);
     let (section, name) = path.split_once('.').unwrap_or(("", path));
-    let (word, known) = terms::of_key::<T>(path);
+    let (word, known) = terms::of_key(T::VOCABULARIES, path);
     if known.iter().any(|(_, term)| Some(term.key) != elsewhere::<T>(name)) {
         return format!("unknown key; {}", explained(word, &known, node));
     }
@@ -229,9 +231,9 @@ fn unknown<T: Composed>(path: &str, node: &Node) -> String {
     if let Some(near) = nearest(table, sections()) {
         return format!("unknown table; did you mean [{near}]?");
     }
-    match terms::nearest_word::<T>(name) {
+    match terms::nearest_word(T::VOCABULARIES, name) {
         Some(word) => {
-            let meant = explained(word, &terms::of_key::<T>(word).1, node);
+            let meant = explained(word, &terms::of_key(T::VOCABULARIES, word).1, node);
             format!("unknown table or key; did you mean {word:?}? {meant}")
         }
         None => format!("unknown table or key; the tables are {}", one_of(sections())),

@@ -7,7 +7,8 @@
 //! - `draft`: a configuration while its layers are applied.
 //! - `keys`: the table of keys: types, ranges, and how a value is read and printed.
 //! - `checks`: what must hold between keys.
-//! - `composed`: the kernel's tables together with those that another crate declares; `terms`: words of other tools.
+//! - `terms`: words of other tools.
+//! - `composed`: the kernel's tables together with those that another crate declares.
 //! - `load`: layer by layer (default, preset, file, `--set`) to a configuration, or to all errors together;
 //!   `print`: a configuration as text; `schema`: JSON Schema; `reference`: the page of all keys.
 

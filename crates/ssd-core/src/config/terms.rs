@@ -1,7 +1,10 @@
 //! Words of other tools, and the keys that they are here. A crate declares them in one table
-//! ([`Composed::VOCABULARIES`]), from which messages, the reference page and completions are made.
+//! (`Composed::VOCABULARIES`), from which messages, the reference page and completions are made.
 
-use super::composed::Composed;
+use super::text::error::nearest;
+
+/// The words of all tools.
+pub type Vocabularies = &'static [Vocabulary];
 
 /// The words of a tool.
 pub struct Vocabulary {
@@ -55,12 +58,12 @@ fn plain(word: &str) -> String {
 }
 
 /// All terms, each with its tool.
-fn all<T: Composed>() -> impl Iterator<Item = (&'static str, &'static Term)> {
-    T::VOCABULARIES.iter().flat_map(|known| known.terms.iter().map(|term| (known.tool, term)))
+fn all(known: Vocabularies) -> impl Iterator<Item = (&'static str, &'static Term)> {
+    known.iter().flat_map(|of| of.terms.iter().map(|term| (of.tool, term)))
 }
 
 /// The word that `path`, or its last part, is, and what it means: the tools, and the term that they share.
-pub(crate) fn of_key<T: Composed>(path: &str) -> (&str, Vec<(String, &'static Term)>) {
+pub(crate) fn of_key(known: Vocabularies, path: &str) -> (&str, Vec<(String, &'static Term)>) {
     let last = path.rsplit('.').next().unwrap_or(path);
     // "device.size" is not the size of fio.
     // No word is longer.
@@ -68,7 +71,7 @@ pub(crate) fn of_key<T: Composed>(path: &str) -> (&str, Vec<(String, &'static Te
         let said = plain(word);
         let is_word = |spelled: &str| !spelled.contains('=') && plain(spelled) == said;
         let mut found: Vec<(String, &'static Term)> = Vec::new();
-        for (tool, term) in all::<T>().filter(|(_, term)| term.spellings().any(is_word)) {
+        for (tool, term) in all(known).filter(|(_, term)| term.spellings().any(is_word)) {
             let same = |other: &Term| (other.key, other.note) == (term.key, term.note);
             match found.iter_mut().find(|(_, other)| same(other)) {
                 Some((tools, _)) => *tools += &format!(", {tool}"),
@@ -83,7 +86,8 @@ pub(crate) fn of_key<T: Composed>(path: &str) -> (&str, Vec<(String, &'static Te
 }
 
 /// The value that the word `text` is of the key `path`.
-pub(crate) fn of_value<T: Composed>(
+pub(crate) fn of_value(
+    known: Vocabularies,
     path: &str,
     text: &str,
 ) -> Option<(&'static str, &'static Term)> {
@@ -91,12 +95,12 @@ pub(crate) fn of_value<T: Composed>(
     let is_word = |spelled: &str| {
         spelled.split_once('=').is_some_and(|(key, word)| key == path && plain(word) == said)
     };
-    all::<T>().find(|(_, term)| term.spellings().any(is_word))
+    all(known).find(|(_, term)| term.spellings().any(is_word))
 }
 
 /// The word nearest to `said`, of which it may be a misspelling.
-pub(crate) fn nearest_word<T: Composed>(said: &str) -> Option<&'static str> {
+pub(crate) fn nearest_word(known: Vocabularies, said: &str) -> Option<&'static str> {
     let words =
-        all::<T>().flat_map(|(_, term)| term.spellings()).filter(|word| !word.contains('='));
-    super::text::error::nearest(said, words)
+        all(known).flat_map(|(_, term)| term.spellings()).filter(|word| !word.contains('='));
+    nearest(said, words)
 }

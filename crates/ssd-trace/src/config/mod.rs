@@ -19,7 +19,7 @@ use ssd_core::config::checks::Check;
 use ssd_core::config::checks::needs::Need;
 use ssd_core::config::draft::Draft;
 use ssd_core::config::keys::Table;
-use ssd_core::config::terms::Vocabulary;
+use ssd_core::config::terms::Vocabularies;
 use ssd_core::config::text::error::{Errors, SourcePos};
 use ssd_core::config::{Composed, Config, DeviceFit, HostMode};
 use std::collections::BTreeMap;
@@ -74,7 +74,7 @@ impl Composed for RunConfig {
     const TABLES: &'static [Table<RunConfig>] = &[table::TABLE];
     const NEEDS: &'static [Need<RunConfig>] = checks::NEEDS;
     const CHECKS: &'static [Check<RunConfig>] = checks::CHECKS;
-    const VOCABULARIES: &'static [Vocabulary] = vocabulary::VOCABULARIES;
+    const VOCABULARIES: Vocabularies = vocabulary::VOCABULARIES;
     const DEFAULTS: &'static [(&'static str, &'static str)] = &[(
         "host.mode",
         "closed for `uniform`, `zipf`, `hot-cold` and `sequential`, set by the job file for `fio`, otherwise open",

@@ -90,8 +90,9 @@ pub struct VolumesReading {
 }
 
 /// Reads the trace that `workload` names and passes every request in its time range to `take`, in order; time
-/// 0 is the start of the range, and with `workload.volume = "all"` each has the number of its volume. Of `workload` only the keys about reading count: format, action, volume,
-/// range, bad lines, doubled records. `progress` is called from time to time.
+/// 0 is the start of the range, and with `workload.volume = "all"` each has the number of its volume. Of `workload`
+/// only the keys about reading count: format, action, volume, range, bad lines, doubled records. `progress` is
+/// called from time to time.
 ///
 /// # Errors
 /// The file cannot be read, a line is bad, there are no requests, or `take` refused one.

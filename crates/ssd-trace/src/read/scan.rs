@@ -443,7 +443,10 @@ impl Scan<'_, '_> {
                 name if name == volume.to_string() => String::new(),
                 name => format!("{name:.60}, "),
             };
-            (format!("--set workload.volume={volume}"), format!("{name}{} records", count(records)))
+            (
+                format!("--set workload.volume={volume}"),
+                format!("{name}records: {}", count(records)),
+            )
         };
         let mut choices: Vec<(String, String)> =
             tally.volumes.all().take(LISTED).map(choice).collect();

@@ -231,7 +231,7 @@ pub fn block_size(node: &Node, min: u64, max: u64) -> Result<u64, String> {
         Some([_, binary]) => {
             let read = size(&Node { place: node.place, said: Said::Text(binary) }, min, max);
             read.map_err(|message| {
-                format!("found {}, {}", node.found(), message.trim_start_matches("found "))
+                format!("found {}, which is {}", node.found(), message.trim_start_matches("found "))
             })
         }
         None => size(node, min, max),

@@ -83,6 +83,9 @@ const LOOK_BACK: usize = 64;
 /// Time that is looked back, nanoseconds.
 const DOUBLED_WITHIN: u64 = 1_000_000;
 
+/// Places in which the requests that are looked back at are counted.
+const PLACES: usize = 1024;
+
 /// What is kept of a request that is looked back at.
 #[derive(Clone, Copy)]
 struct Seen {
@@ -92,17 +95,28 @@ struct Seen {
     rest: u64,
 }
 
+impl Seen {
+    /// The place in which it is counted; equal requests have the same one.
+    fn place(&self) -> usize {
+        let mixed = (self.sector ^ self.rest.rotate_left(20)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (mixed >> 54) as usize // The upper ten bits: as many as there are places.
+    }
+}
+
 /// Finds repeated records, as in logs of stacked devices.
 pub(super) struct Doubled {
     pub(super) count: u64,
     /// The last requests: request `n` is at `n` modulo [`LOOK_BACK`].
     recent: [Seen; LOOK_BACK],
     seen: usize,
+    /// How many of them are in each place: where there is none, no search can find one.
+    places: Box<[u8; PLACES]>,
 }
 
 impl Default for Doubled {
     fn default() -> Doubled {
-        Doubled { count: 0, recent: [Seen { at: 0, sector: 0, rest: 0 }; LOOK_BACK], seen: 0 }
+        let recent = [Seen { at: 0, sector: 0, rest: 0 }; LOOK_BACK];
+        Doubled { count: 0, recent, seen: 0, places: Box::new([0; PLACES]) }
     }
 }
 
@@ -112,18 +126,23 @@ impl Doubled {
         let rest = u64::from(request.sectors) << 32
             | (request.op as u64) << 16
             | u64::from(request.volume);
-        let (at, sector) = (timed.at.0, request.sector);
-        for back in 1..=self.seen.min(LOOK_BACK) {
-            let other = &self.recent[(self.seen - back) % LOOK_BACK];
-            if at - other.at >= DOUBLED_WITHIN {
-                break;
-            }
-            if other.sector == sector && other.rest == rest {
-                self.count += 1;
-                break;
-            }
+        let new = Seen { at: timed.at.0, sector: request.sector, rest };
+        if self.places[new.place()] > 0 {
+            self.count += u64::from(self.repeats(&new));
         }
-        self.recent[self.seen % LOOK_BACK] = Seen { at, sector, rest };
+        let oldest = std::mem::replace(&mut self.recent[self.seen % LOOK_BACK], new);
+        if self.seen >= LOOK_BACK {
+            self.places[oldest.place()] -= 1;
+        }
+        self.places[new.place()] += 1;
         self.seen += 1;
+    }
+
+    /// Whether one of the last requests, less than [`DOUBLED_WITHIN`] before it, was the same.
+    fn repeats(&self, new: &Seen) -> bool {
+        let back = 1..=self.seen.min(LOOK_BACK);
+        back.map(|back| &self.recent[(self.seen - back) % LOOK_BACK])
+            .take_while(|other| new.at - other.at < DOUBLED_WITHIN)
+            .any(|other| (other.sector, other.rest) == (new.sector, new.rest))
     }
 }

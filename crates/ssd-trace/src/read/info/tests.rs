@@ -1,6 +1,7 @@
 //! Traces small enough to be worked out by hand, every statistic at least once.
 
 use super::*;
+use ssd_core::rng::Stream;
 use ssd_core::units::Nanos;
 
 const MS: u64 = 1_000_000;
@@ -233,6 +234,26 @@ fn journal_doubles_and_volumes() {
     assert_eq!((first.writes, first.reads, other.volume, other.writes), (4, 1, 7, 1));
     assert_eq!((first.pages_written, other.pages_written, other.pages_touched), (5, 2, 2));
     assert_eq!(found.footprint.pages_written, 7);
+}
+
+#[test]
+fn doubles_are_those_of_a_plain_search() {
+    let mut random = Stream::new(39, "doubles");
+    // Dense and sparse, and more different requests than places.
+    for (gap, sectors) in [(1, 20), (40_000, 20), (1, 1 << 20), (20_000, 300)] {
+        let (mut at, mut requests) = (0, Vec::new());
+        for _ in 0..4000 {
+            at += random.below(2 * gap);
+            let op = if random.below(2) == 0 { Op::Read } else { Op::Write };
+            requests.push(timed(at, op, 8 * random.below(sectors), 8 + random.below(2) as u32));
+        }
+        let same =
+            |a: &TimedRequest, b: &TimedRequest| a.request == b.request && b.at.0 - a.at.0 < MS;
+        let repeats =
+            |n: usize| requests[n.saturating_sub(64)..n].iter().any(|a| same(a, &requests[n]));
+        let expected = (0..requests.len()).filter(|&n| repeats(n)).count() as u64;
+        assert_eq!(info(&requests).doubled, expected, "gap {gap}, {sectors} addresses");
+    }
 }
 
 #[test]

@@ -15,7 +15,7 @@ pub(super) use ops::Words;
 pub use values::Number;
 pub(crate) use values::is_rounded;
 
-use ssd_core::config::text::quantity::SIZE;
+use ssd_core::config::text::quantity::{SIZE, by_letter};
 use ssd_core::host::request::Op;
 
 /// What messages show as an example.
@@ -191,9 +191,10 @@ fn size_unit(text: &str) -> Option<u64> {
     }
 }
 
-/// A size that is a multiple of a sector.
+/// A size that is a multiple of a sector; "4k" is that of a request, "4KiB".
 fn size_of(text: &str) -> Option<u64> {
-    let (bytes, exact) = SIZE.read(text).ok()?;
+    let binary = by_letter(text).map(|[_, binary]| binary);
+    let (bytes, exact) = SIZE.read(binary.as_deref().unwrap_or(text)).ok()?;
     let bytes = u64::try_from(bytes).ok()?;
     (exact && bytes > 0 && bytes.is_multiple_of(512)).then_some(bytes)
 }
