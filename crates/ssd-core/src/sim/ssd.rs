@@ -307,6 +307,8 @@ impl Ssd {
         assert_eq!(self.front.submitted, 0, "requests have been submitted");
         assert_eq!(self.array.now, Nanos::ZERO, "time has passed");
         self.ledger.measure(warmup, split);
+        // Preconditioning may have left fewer blocks erased.
+        self.ftl.space.restart_lowest();
     }
 
     /// Whether the run is still in its warm-up; if so, forget what has been measured.
