@@ -16,7 +16,6 @@ from ssdlab.display.numbers import Value, shown
 from ssdlab.results import warned
 from ssdlab.results.answer import of_points
 from ssdlab.results.drawing import Drawing, drawer
-from ssdlab.results.drive_errors import drive_of
 from ssdlab.results.frames import Table
 from ssdlab.results.points import Points, Row
 from ssdlab.results.report import Report
@@ -302,8 +301,8 @@ class Sweep(Table):
 
     @property
     def drive(self) -> str:
-        """The named drive of its runs, with its errors against published figures; or empty."""
-        return drive_of(self.identity.get("preset"))
+        """The drive of its runs, with how far it is off what was measured of it; or empty."""
+        return str(self.identity.get("drive", ""))
 
     @cached_property
     def answer(self) -> str:
