@@ -413,6 +413,6 @@ impl Ssd {
         }
         let ns = self.front.firmware.as_mut().expect("the caller has checked").next_ns();
         let parts = Parts { transfer_ns: parts.transfer_ns + ns, ..*parts };
-        self.ends_with(Timer::WentOut, Nanos(self.array.now.0 + ns), slot, parts);
+        self.ends_with(Timer::Answered, Nanos(self.array.now.0 + ns), slot, parts);
     }
 }

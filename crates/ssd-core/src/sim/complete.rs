@@ -349,6 +349,10 @@ impl Ssd {
                     self.finish_part(slot, &parts);
                     self.flush_has_ended();
                 }
+                Timer::Answered(slot) => {
+                    let parts = self.array.ops[slot].parts;
+                    self.finish_part(slot, &parts);
+                }
                 Timer::CameIn(slot) => self.page_is_in(slot),
                 Timer::Decoded(slot) => self.page_is_decoded(slot),
                 Timer::Idle(unit) => self.gc.idle_units.push(unit),
