@@ -124,7 +124,7 @@ papers: build ## make the papers' evaluations and write docs/papers; an hour
 	cp -r runs/separations/pictures docs/
 	$(BIN)/ssdlab drives compare --out runs/drives
 	cp runs/drives/reproduction.md docs/drives.md
-	cp runs/drives/drive_errors.json python/ssdlab/results/drive_errors.json
+	cp runs/drives/drive_errors.json python/ssdlab/config/drive_errors.json
 
 scale: build ## run drives at full size beside the predictions of try, and write docs/scale.md; hours, and it resumes
 	$(BIN)/ssdlab drives scale --out runs/scale

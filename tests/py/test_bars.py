@@ -19,23 +19,26 @@ def test_where_no_key_has_numbers_each_point_gets_a_bar() -> None:
     repeated = ssdlab.compare("greedy-8ch", vary=vary, seeds=3, **how)
     several = ssdlab.compare(["greedy-8ch", "greedy-8ch"], vary=vary, **how)
     for done in (found, repeated, several):
-        [plot] = done.plot("waf").plots
+        drawing: Any = done.plot("waf")
+        [plot] = drawing.plots
         assert isinstance(plot, Stacked)
         assert tuple(label for label, _ in plot.rows) == done.points.labels
         values = [done.points.summary(i, "waf") for i in range(len(plot.rows))]
         assert [parts for _, parts in plot.rows] == [(one.mean,) for one in values if one]
-        text = done.plot("waf")._repr_svg_() or ""
+        text = drawing._repr_svg_() or ""
         assert text.count('class="bar mark') == len(plot.rows)
         assert "(100 %)" not in text
         for one in values:
             assert one
             assert f">{one.mean:.3f}</text>" in text
-    intervals = repeated.plot("waf").plots[0].intervals
+    bars: Any = repeated.plot("waf")
+    intervals = bars.plots[0].intervals
     assert [one is not None for one in intervals] == [
         s.high > s.low for i in range(3) if (s := repeated.points.summary(i, "waf"))
     ]
-    assert "95 % confidence intervals" in repeated.plot("waf").plots[0].caption
-    assert repeated.plot("write_mean_ns").plots[0].quantity == "duration"
+    assert "95 % confidence intervals" in bars.plots[0].caption
+    times: Any = repeated.plot("write_mean_ns")
+    assert times.plots[0].quantity == "duration"
     assert "A plot needs a key with several numbers" in sweep_page(found)
     with pytest.raises(ssdlab.ConfigError, match="names: no wave"):
         ssdlab.run("greedy-8ch", set=SMALL, progress=False).plot("wave")

@@ -362,6 +362,10 @@ BROKEN: list[tuple[str, Callable[[Run], None]]] = [
     ("request-window ops.csv.zst:3:", request_value(1, lpn=6)),
     ("request-window ops.csv.zst:2:", op_value(0, request=9)),
     ("latency-parts requests.csv.zst:3:", request_value(1, gc_wait=1)),
+    (
+        "firmware-time requests.csv.zst:3:",
+        report_value("config.controller", {"firmware_p50_ns": 30, "firmware_p99_ns": 30}),
+    ),
     ("request-count requests.csv.zst:3:", request_value(1, completion="")),
     ("request-fields requests.csv.zst:3:", request_value(1, id=0)),
     ("request-count report.json:requests.read:", report_value("requests.read", 2)),

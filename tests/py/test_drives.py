@@ -1,6 +1,7 @@
 """Named drives: their files, their errors, and the comparison with what was published."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -10,13 +11,15 @@ import pytest
 
 import ssdlab
 from running import ROOT, refused, ssdlab_command
+from ssdlab.config.drives import KEPT, Errors, Kept, errors_file, kept, machine_digest
+from ssdlab.errors import ConfigError
 from ssdlab.html.compare_page import comparison_page
 from ssdlab.html.run_page import run_page
 from ssdlab.reproduce.command import JSON, MARKDOWN, PAGE
-from ssdlab.reproduce.drives import choices, errors, page, study, writes
-from ssdlab.reproduce.drives.known import Drive, Load, drives, knee_of
-from ssdlab.reproduce.drives.study import LOAD, RANKS, UNIFORM, ZONES, Drives, Place
-from ssdlab.results.drive_errors import KEPT, drive_of, kept
+from ssdlab.reproduce.drives import choices, command, errors, page, study, unknowns, writes
+from ssdlab.reproduce.drives.known import Drive, drive_of, drives
+from ssdlab.reproduce.drives.measurements import RANKS, UNIFORM, ZONES, Load, knee_of
+from ssdlab.reproduce.drives.study import LOAD, Drives, Place
 from ssdlab.results.report import Report
 
 MICRON = "drive:micron-7450-max-800"
@@ -38,19 +41,18 @@ def done_with(waf: float, knee: int) -> Drives:
             ),
         )
 
-    return Drives({p: report(p) for p in study.places(False)}, False, {}, False, Path())
+    return Drives({p: report(p) for p in study.places(drives(), False)}, False, {}, False, Path())
 
 
 @pytest.mark.parametrize("drive", drives().values(), ids=lambda one: one.name)
 def test_a_drive_is_its_file(drive: Drive) -> None:
     assert drive.name in ssdlab.preset_names()
-    capacity = drive.config["device.user_pages"] * 4096
-    assert capacity == pytest.approx(drive.published["user_gb"] * 1e9, rel=1e-3)
-    assert drive.title in drive.summary
+    assert drive.user_gib * 2**30 == pytest.approx(drive.published["user_gb"] * 1e9, rel=1e-3)
+    assert drive.title in drive_text(drive).splitlines()[0]
     assert drive.config.name == drive.name.replace(":", "-")
-    predicted = len(drive.uniform) - (drive.fitted is not None) + len(drive.zones)
-    assert predicted + len(drive.zipf) + len(drive.loads) > 0, "nothing is left to predict"
-    assert drive.published["source"]
+    fitted = [one.fitted for one in drive.measured.wafs]
+    assert not all([*fitted, *(load.fitted for load in drive.loads)]), "nothing is left to predict"
+    assert drive.measured.sources
     assert drive.unknown
     if drive.fitted is None:
         assert drive.published["raw"]
@@ -59,6 +61,11 @@ def test_a_drive_is_its_file(drive: Drive) -> None:
         assert drive.fitted == max(drive.uniform)
         spare = drive.shape.spare(drive.uniform[drive.fitted])
         assert drive.over_provisioning == pytest.approx(spare, abs=2e-5)
+    # So has it that of the firmware, with the latency of a drive without.
+    firmware, more = unknowns.firmware(drive.measured, drive.config)
+    times = (0, 0) if firmware is None else (firmware.p50, firmware.p99)
+    found = [drive.config[f"controller.firmware_p{part}_ns"] for part in (50, 99)]
+    assert found == pytest.approx(times, rel=0.05), more
 
 
 @pytest.mark.parametrize("drive", drives().values(), ids=lambda one: one.name)
@@ -78,8 +85,9 @@ def drive_text(drive: Drive) -> str:
 
 
 def test_every_file_is_a_drive() -> None:
-    files = {f"drive:{file.stem}" for file in (ROOT / "presets/drives").glob("*.toml")}
-    assert files == set(drives())
+    for ending in ("toml", "csv"):
+        files = {f"drive:{file.stem}" for file in (ROOT / "presets/drives").glob(f"*.{ending}")}
+        assert files == set(drives())
 
 
 def test_the_knee_lies_between_two_loads() -> None:
@@ -93,26 +101,36 @@ def test_the_knee_lies_between_two_loads() -> None:
 
 def test_less_of_a_drive_used_is_more_spare() -> None:
     drive = drives()[MICRON]
-    assert drive.spare_at(745) == drive.over_provisioning
-    assert 1 + drive.spare_at(372) == pytest.approx(
-        (1 + drive.over_provisioning) * drive.user_gib / 372
-    )
+    assert drive.spare_at(1.0) == drive.over_provisioning
+    assert 1 + drive.spare_at(0.5) == pytest.approx((1 + drive.over_provisioning) * 2)
 
 
 def test_errors_are_those_of_predictions() -> None:
     done, micron = done_with(2.0, 75_000), drives()[MICRON]
     lines = errors.lines(done, micron)
     assert [line.fitted for line in lines].count(True) == 1
-    off = [2.0 / waf - 1 for at, waf in micron.uniform.items() if at != micron.fitted]
-    off += [2.0 / waf - 1 for waf in micron.zones.values()]
     of = errors.errors_of(done, micron)
-    assert of.waf_mean == pytest.approx(np.mean(np.abs(off)))
-    assert of.waf_largest == pytest.approx(np.max(np.abs(off)))
+    off = [2.0 / one.waf - 1 for one in micron.measured.of(UNIFORM) if not one.fitted]
+    assert of.uniform == pytest.approx(np.mean(np.abs(off)))
+    off = [2.0 / one.waf - 1 for one in micron.measured.of(ZONES)]
+    assert of.skewed == pytest.approx(np.mean(np.abs(off)))
     assert of.knee is None
-    of = errors.errors_of(done, drives()[SAMSUNG])
-    assert of.waf_mean is None
-    assert of.knee == pytest.approx(73_750 / 75_000 - 1)
-    assert of.text() == "knee -2 %"
+    samsung = drives()[SAMSUNG]
+    of = errors.errors_of(done, samsung)
+    assert of.uniform is of.skewed is None
+    below = max(rate for rate in study.rates(samsung, False) if rate < 75_000)
+    assert of.knee == pytest.approx((below + 75_000) / 2 / 75_000 - 1)
+    assert of.text() == "knee -1 %"
+    # Its latencies below the knee are fitted; held out, they count.
+    loads = tuple(replace(load, fitted=False) for load in samsung.loads)
+    held = replace(samsung, measured=replace(samsung.measured, loads=loads))
+    of = errors.errors_of(done, held)
+    assert (of.p50, of.p99) == pytest.approx((10 / 23 - 1, 20 / 335 - 1))
+    assert of.text() == "knee -1 %, p50 -57 %, p99 -94 %"
+    said = Errors(uniform=0.02, skewed=0.1).text()
+    assert said == (
+        "write amplification off by 2.0 % under uniform writes and 10.0 % under skewed writes"
+    )
 
 
 def test_the_page_has_every_line() -> None:
@@ -121,19 +139,30 @@ def test_the_page_has_every_line() -> None:
     for drive in drives().values():
         assert f"## {drive.title}" in text
         assert drive.title in html
-    assert "| uniform, 745 GiB used | 1.887 | 2.000 | +6.0 % (fitted) |" in text
-    assert "| 70,000 to 80,000 | 72,500 to 75,000 | -1.7 % |" in text
-    assert "| 70,000 | 23.0 us | 335 us | 10.0 us | 20.0 us | -57 % | -94 % |" in text
+    assert "| uniform, 100 % used | 1.887 | 2.000 | +6.0 % (fitted) |" in text
+    assert "| 70,000 to 80,000 | 72,800 to 75,000 | -1.5 % |" in text
+    row = "| 70,000 | 23.0 us | 335 us | 10.0 us | 20.0 us | -57 % (fitted) | -94 % (fitted) |"
+    assert row in text
     assert "beyond" in text
     runs = json.loads(page.to_json(done))["runs"]
-    assert len(runs) == len(list(study.places(False)))
+    assert len(runs) == len(list(study.places(drives(), False)))
 
 
 def test_loads_are_shown_near_the_knee() -> None:
-    ours = [Load(rate, 1e4, 2e6 if rate >= 90_000 else 1e4) for rate in choices.LOADS]
-    rates = page.shown([Load(70_000, 1e4, 1e4)], ours)
-    assert rates == [60_000, 70_000, 80_000, 85_000, 87_500, 90_000, 92_500]
+    rates = [45_000, 60_000, 70_000, 80_000, 85_000, 87_500, 90_000, 92_500, 95_000]
+    ours = [Load(rate, 1e4, 2e6 if rate >= 90_000 else 1e4) for rate in rates]
+    shown = page.shown([Load(70_000, 1e4, 1e4)], ours)
+    assert shown == [45_000, 70_000, 85_000, 87_500, 90_000, 92_500]
     assert page.shown([], []) == []
+
+
+def test_loads_lie_around_the_knee() -> None:
+    samsung = drives()[SAMSUNG]
+    rates = study.rates(samsung, False)
+    assert (min(rates), max(rates)) == (45_000, 97_500)
+    assert 70_000 in rates
+    assert study.rates(drives()[MICRON], False) == []
+    assert study.rates(samsung, True) == [70_000, 80_000]
 
 
 def test_missing_runs_state_no_error() -> None:
@@ -142,31 +171,28 @@ def test_missing_runs_state_no_error() -> None:
     assert "Interrupted" in page.markdown(done)
     nearly = done_with(2.0, 75_000)
     some = {place: one for place, one in nearly.reports.items() if place[1:] != (ZONES, 4)}
-    assert (
-        errors.errors_of(Drives(some, False, {}, False, Path()), drives()[MICRON]).waf_mean is None
-    )
+    assert errors.errors_of(Drives(some, False, {}, False, Path()), drives()[MICRON]).skewed is None
 
 
 def test_what_is_documented_is_what_is_listed(tmp_path: Path) -> None:
     known = kept()
     assert set(known) == set(drives())
     documented = (ROOT / "docs/drives.md").read_text(encoding="utf-8")
-    for name, of in known.items():
+    for name, one in known.items():
+        of = one.errors
         row = next(
             line
             for line in documented.splitlines()
             if line.startswith(f"| {drives()[name].title} |")
         )
-        if of.waf_mean is not None:
-            assert f"| {100 * of.waf_mean:.1f} % |" in row
-        if of.knee is not None:
-            assert f"| {100 * of.knee:+.1f} % |" in row
+        for error in (of.uniform, of.skewed):
+            assert error is None or f"| {100 * error:.1f} % |" in row
+        assert of.knee is None or f"| {100 * of.knee:+.1f} % |" in row
     # The page takes half an hour of runs; its words are those of the program.
-    for text in (*page.ABOUT, page.NOT_MODELLED, page.MEMORY, page.OWN):
+    for text in (*page.ABOUT, page.NOT_MODELLED, page.MEMORY, *page.OWN):
         assert text in documented
-    listed = ssdlab_command("list", "drives", cwd=tmp_path).stdout
-    words = " ".join(listed.split())
-    assert all(name in listed and known[name].text() in words for name in known)
+    listed = " ".join(ssdlab_command("list", "drives", cwd=tmp_path).stdout.split())
+    assert all(drive.config["run.drive"] in listed for drive in drives().values())
     as_json = json.loads(ssdlab_command("list", "drives", "--json", cwd=tmp_path).stdout)
     assert [one["name"] for one in as_json] == list(drives())
 
@@ -204,10 +230,10 @@ def test_a_trace_of_writes_is_read_back(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", [UNIFORM, RANKS, LOAD])
 def test_runs_resolve_at_their_size(kind: str, tmp_path: Path) -> None:
-    for place in study.places(True):
+    for place in study.places(drives(), True):
         if place[1] == kind:
-            config = study.cell_of(place, True, tmp_path).config
             drive = drives()[place[0]]
+            config = study.cell_of(drive, place, True, tmp_path).config
             spare = drive.spare_at(place[2]) if kind == UNIFORM else drive.over_provisioning
             device: dict[str, Any] = config.values["device"]
             raw = drive.shape.units * device["pages_per_block"] * device["planes_per_chip"]
@@ -217,8 +243,8 @@ def test_runs_resolve_at_their_size(kind: str, tmp_path: Path) -> None:
 
 def test_one_drive_meets_its_fit() -> None:
     """The mean field that fits raw capacity is what a run gives."""
-    place = (MICRON, UNIFORM, 745)
-    cell = study.cell_of(place, True, Path())
+    place = (MICRON, UNIFORM, 1.0)
+    cell = study.cell_of(drives()[MICRON], place, True, Path())
     keys = {**cell.scheme.keys, **cell.workload.keys, "device.pages_per_block": 62}
     pages = study.small_pages(drives()[MICRON], False, drives()[MICRON].over_provisioning)
     keys |= study.lengths(pages * 62 // 1984, None)
@@ -245,17 +271,124 @@ def test_the_quick_page(tmp_path: Path) -> None:
     values = json.loads((folder / JSON).read_text(encoding="utf-8"))
     assert values["completed"] is True
     off = {run["at"]: run["waf"] for run in values["runs"] if run["drive"] == MICRON}
-    for used, waf in drives()[MICRON].uniform.items():
-        assert off[used] == pytest.approx(waf, rel=0.05)
+    for fill, waf in drives()[MICRON].uniform.items():
+        assert off[fill] == pytest.approx(waf, rel=0.05)
 
 
-def test_a_comparison_on_a_named_drive_states_its_errors() -> None:
-    keys = {"device.channels": 1, "device.chips_per_channel": 1, "device.pages_per_block": 8}
-    small = {**keys, "precondition.steady_state": "none", "workload.requests": 2000}
-    done = ssdlab.compare([SAMSUNG], set=small, progress=False)
-    assert done.drives == [drive_of(SAMSUNG)]
-    told = " ".join(done.summary().split())
-    assert f"drive: Samsung PM9A3 960 GB ({SAMSUNG}; against published figures: knee" in told
+SMALL = {
+    "device.channels": 1,
+    "device.chips_per_channel": 1,
+    "device.pages_per_block": 8,
+    "precondition.steady_state": "none",
+    "workload.requests": 2000,
+}
+
+
+def test_every_report_names_its_drive() -> None:
+    done = ssdlab.compare([SAMSUNG], set=SMALL, progress=False)
+    (note,) = done.drives
+    assert note.startswith(f"Samsung PM9A3 960 GB ({SAMSUNG}; ")
+    assert f"drive: {note}" in " ".join(done.summary().split())
     pages = (comparison_page(done), run_page(next(iter(done.reports.values()))))
-    assert all(drive_of(SAMSUNG) in html for html in pages)
-    assert drive_of("greedy-8ch") == drive_of(None) == ""
+    assert all(note in html for html in pages)
+    assert ssdlab.load_config("greedy-8ch")["run.drive"] == ""
+
+
+def own_drive(folder: Path, text: str = "") -> Path:
+    """A drive in a file, like one that is named."""
+    file = folder / "sixth.toml"
+    head = f'preset = "{MICRON}"\n{text}[published]\ntitle = "Sixth drive"\n'
+    file.write_text(head, encoding="utf-8")
+    lines = ("fill,waf", "0.5,1.1", "1,1.9")
+    file.with_suffix(".csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return file
+
+
+def compared(file: Path, errors: Errors) -> None:
+    """Write the errors of the drive in a file beside it."""
+    kept = Kept(errors, machine_digest(ssdlab.load_config(file).values))
+    errors_file(file).write_text(json.dumps(kept.json()), encoding="utf-8")
+
+
+def test_a_drive_in_a_file_has_its_own_name_and_its_own_errors(tmp_path: Path) -> None:
+    file = own_drive(tmp_path)
+    assert ssdlab.load_config(file)["run.drive"] == f"Sixth drive ({file}; not compared)"
+    compared(file, Errors(uniform=0.031))
+    said = f"Sixth drive ({file}; against what was measured: write amplification off by 3.1 %"
+    config = ssdlab.load_config(file)
+    assert config["run.drive"].startswith(said)
+    # What drives it, and how long, is not the drive.
+    same = {"workload.requests": 5, "host.queue_depth": 3, "run.seed": 4, "metrics.interval": "1 s"}
+    for origin in (file, config):
+        assert ssdlab.load_config(origin, set=same)["run.drive"] == config["run.drive"]
+    report = ssdlab.run(file, set=SMALL, progress=False)
+    note = report.config["run.drive"]
+    assert note == (
+        f"Sixth drive ({file}; its errors do not apply to another device.channels,"
+        " device.chips_per_channel, device.pages_per_block and 1 more)"
+    )
+    assert note in run_page(report)
+    # The resolved file of a run says the same, wherever it is read.
+    (tmp_path / "again.toml").write_text(report.config.toml(), encoding="utf-8")
+    assert ssdlab.load_config(tmp_path / "again.toml")["run.drive"] == note
+
+
+def test_the_errors_are_those_of_the_machine_that_ran(tmp_path: Path) -> None:
+    file = own_drive(tmp_path)
+    compared(file, Errors(knee=0.05))
+    withdrawn = f"Sixth drive ({file}; its errors do not apply to another gc.victim)"
+    config = ssdlab.load_config(file, set={"gc.victim": "fifo"})
+    assert config["run.drive"] == withdrawn
+    # Of a configuration in two steps, too.
+    whole = ssdlab.load_config(file)
+    assert ssdlab.load_config(whole, set={"gc.victim": "fifo"})["run.drive"] == withdrawn
+    # Without time, time does not matter.
+    functional = {"run.mode": "functional", "host.link_rate": "unlimited"}
+    functional |= {"host.write_buffer_pages": "0", "timing.read": "1 us"}
+    assert "knee +5 %" in ssdlab.load_config(file, set=functional)["run.drive"]
+    sweep = ssdlab.sweep(file, vary={"gc.window": [1, 2]}, set=SMALL, progress=False)
+    assert "do not apply" in sweep.drive
+    # A file that was changed since then has no errors.
+    own_drive(tmp_path, "[gc]\nwindow = 8\n")
+    note = ssdlab.load_config(file)["run.drive"]
+    assert note == f"Sixth drive ({file}; not compared with the keys that it has now)"
+
+
+def test_a_file_on_a_named_drive_is_not_that_drive(tmp_path: Path) -> None:
+    file = tmp_path / "more.toml"
+    file.write_text(f'preset = "{SAMSUNG}"\n[gc]\nwindow = 8\n', encoding="utf-8")
+    note = ssdlab.load_config(file)["run.drive"]
+    assert note.startswith(f"Samsung PM9A3 960 GB ({SAMSUNG}; ")
+    assert "knee" not in note
+    file.write_text(f'preset = "{SAMSUNG}"\n[workload]\nrequests = 8\n', encoding="utf-8")
+    assert ssdlab.load_config(file)["run.drive"] == drives()[SAMSUNG].config["run.drive"]
+
+
+def test_bad_files_beside_a_drive_are_refused(tmp_path: Path) -> None:
+    file = own_drive(tmp_path)
+    errors_file(file).write_text("{}", encoding="utf-8")
+    done = ssdlab_command("config", "check", "sixth.toml", cwd=tmp_path)
+    refused(done, 2, "sixth.errors.json: not the errors of a drive; delete it")
+    errors_file(file).unlink()
+    file.with_suffix(".csv").unlink()
+    with pytest.raises(ConfigError, match=r"sixth.csv: no such file; expected the measurements"):
+        drive_of(str(file))
+    file.write_text("[published]\ntitle = 7\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match="title: found 7; expected the name of the drive"):
+        ssdlab.load_config(file)
+
+
+def test_a_drive_in_a_file_is_compared(tmp_path: Path) -> None:
+    text = "[device]\nblocks_per_plane = 64\npages_per_block = 64\n"
+    file = own_drive(tmp_path, text)
+    done = command.compare(drive=[str(file)], out=tmp_path / "out", jobs=1, progress=False)
+    found = Kept.of(json.loads(errors_file(file).read_text(encoding="utf-8")))
+    # All of its rows are fitted, so nothing is predicted.
+    assert found.errors == Errors()
+    assert [line.name for line in errors.lines(done, done.of[str(file)])] == [
+        "uniform, 50 % used",
+        "uniform, 100 % used",
+    ]
+    assert "## Sixth drive" in page.markdown(done)
+    note = ssdlab.load_config(file)["run.drive"]
+    assert note == f"Sixth drive ({file}; not compared)"

@@ -45,7 +45,7 @@ def grid() -> list[str]:
         for victim, soft, window in itertools.product(*SPACE.values())
     ]
     points = [dict(zip(SPACE, at, strict=True)) for at in itertools.product(*SPACE.values())]
-    shares = literal_shares(points, [run.waf.total for run in runs])
+    shares = literal_shares(points, [run.waf.total or 0.0 for run in runs])
     return sorted(shares, key=lambda key: -shares[key])
 
 

@@ -134,6 +134,13 @@ CASES: dict[str, dict[str, object]] = {
     "buffer-full": {**BUFFER, "host.write_buffer_threshold": 1.0, "workload.warmup_requests": 500},
     "link": {"host.link_rate": "60 MB/s", "host.link_duplex": "half"},
     "link-and-buffer": {**BUFFER, **SERIAL, "host.link_rate": "200 MB/s", "run.data": "digest"},
+    "firmware": {"controller.firmware_p50": "9 us", "controller.firmware_p99": "250 us"},
+    "firmware-constant": {
+        **BUFFER,
+        "host.link_rate": "200 MB/s",
+        "controller.firmware_p50": "12 us",
+        "controller.firmware_p99": "12 us",
+    },
     "retries": {"controller.retry_probability": 0.2, "controller.host_ecc_time": "10 us"},
     "selective": NOC,
     "selective-planes": {**NOC, "timing.busy_unit": "plane", "gc.window": 4},

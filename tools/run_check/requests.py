@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from array import array
 from dataclasses import dataclass, field
@@ -68,6 +69,13 @@ class Requests:
         self.count = 0
         self.log = RequestLog()
         self.copies = 0
+        self.firmware = {
+            share: report.whole(f"config.controller.firmware_{name}_ns", 0)
+            for name, share in (("p50", 0.5), ("p99", 0.01))
+        }
+        """Time of the firmware that this share of the requests exceeds."""
+        self.longer = dict.fromkeys(self.firmware, 0)
+        self.ended = 0
         self.buffered = report.whole("config.host.write_buffer_pages", 0) > 0
         self.complete = report.get("completed") is not False
         self.end = sys.maxsize
@@ -81,6 +89,7 @@ class Requests:
             self._take(line, fields, first_measured)
         for arrivals in self.writes.values():
             arrivals.sort()
+        self._check_firmware()
 
     def _take(self, line: int, fields: list[str], first_measured: int) -> None:
         place = f"{REQUESTS}:{line}"
@@ -119,6 +128,7 @@ class Requests:
         latency = completion - arrival
         if sum(parts) != latency or min(parts) < 0:
             self.findings.add("latency-parts", place, f"parts that sum to {latency} ns", parts)
+        self._take_firmware(place, parts[PARTS.index("transfer")])
         if kind == "write" and pages > 0:
             self.last_write.reach(lpn + pages)
             newest = self.last_write["arrival"]
@@ -132,6 +142,23 @@ class Requests:
             volume, stream = numbers(REQUESTS, line, fields[1:3])
             self.log.take((kind, volume, stream), latency, completion)
             self._count(self.totals[kind], latency, max(pages, 0), parts)
+
+    def _take_firmware(self, place: str, transfer: int) -> None:
+        """Count a request whose time in transfer holds that of the firmware."""
+        least = self.firmware[0.5] if len({*self.firmware.values()}) == 1 else 0
+        if transfer < least:
+            self.findings.add("firmware-time", place, f"transfer of at least {least} ns", transfer)
+        self.ended += 1
+        for share, time in self.firmware.items():
+            self.longer[share] += transfer >= time
+
+    def _check_firmware(self) -> None:
+        """Compare the shares of requests that take long with the quantiles of the firmware."""
+        for share, time in self.firmware.items():
+            least = self.ended * share - 5 * math.sqrt(self.ended * share * (1 - share))
+            if time and self.longer[share] < least:
+                expected = f"at least {least:.0f} of {self.ended} with a transfer from {time} ns"
+                self.findings.add("firmware-time", REQUESTS, expected, self.longer[share])
 
     @staticmethod
     def _count(totals: KindTotals, latency: int, pages: int, parts: list[int]) -> None:

@@ -174,7 +174,13 @@ fn registry() -> String {
         .iter()
         .map(|p| {
             let published = p.published().map(published::table);
-            json!({"name": p.name, "summary": p.summary(), "text": p.text(), "published": published})
+            json!({
+                "name": p.name,
+                "summary": p.summary(),
+                "text": p.text(),
+                "published": published,
+                "measured": p.measured,
+            })
         })
         .collect();
     let policies: serde_json::Map<_, _> = config::keys::policy::DECISIONS

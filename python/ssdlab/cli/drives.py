@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -20,6 +21,15 @@ app = typer.Typer(
 
 @app.command("compare")
 def drives_compare(
+    drive: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--drive",
+            metavar="NAME|FILE",
+            help="Named drive, or the TOML file of a drive, with a CSV file of the same name beside"
+            " it; repeatable.  [default: all named drives]",
+        ),
+    ] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="Use smaller drives and fewer loads.")
     ] = False,
@@ -31,16 +41,18 @@ def drives_compare(
             "--out",
             metavar="DIR",
             help="Output folder; an interrupted comparison in it is resumed."
-            "  [default: runs/drives]",
+            "  [default: runs/drives, or runs/drives-NAME]",
         ),
     ] = None,
     json_: Json = None,
     quiet: Quiet = False,
 ) -> None:
-    """Simulate what was published of every named drive and print the errors."""
+    """Simulate what was measured of drives and print the errors."""
     from ssdlab.reproduce.drives import command, page  # need numpy, which is slow to import
 
-    done = command.compare(quick=quick, jobs=jobs, on=on, out=out, progress=not quiet)
+    done = command.compare(
+        drive=drive or (), quick=quick, jobs=jobs, on=on, out=out, progress=not quiet
+    )
     text = "\n".join([*page.verdict(done), ""])
     put_result(json_, quiet, lambda: page.to_json(done), lambda: text)
     end(done.folder, done.failures, done.interrupted, quiet)
@@ -111,13 +123,23 @@ def drives_calibrate(
         str,
         typer.Argument(
             metavar="MEASUREMENTS.csv",
-            help="Columns fill and waf; or also load, p50_us and p99_us.",
+            help="Columns fill and waf; or also load, p50_us, p99_us, workload, use, source.",
         ),
     ],
     out: Annotated[
         Path | None,
+        typer.Option("--out", metavar="FILE", help="Drive to write.  [default: MEASUREMENTS.toml]"),
+    ] = None,
+    name: Annotated[
+        str | None,
+        typer.Option("--name", metavar="NAME", help="Name of the drive.  [default: of the file]"),
+    ] = None,
+    capacity: Annotated[
+        str | None,
         typer.Option(
-            "--out", metavar="FILE", help="Preset to write.  [default: MEASUREMENTS.toml]"
+            "--capacity",
+            metavar="SIZE",
+            help="User capacity, such as 1.92TB.  [default: of --like]",
         ),
     ] = None,
     like: Annotated[
@@ -128,12 +150,15 @@ def drives_calibrate(
     json_: Json = None,
     quiet: Quiet = False,
 ) -> None:
-    """Fit a drive to your measurements: raw capacity, and program time if latencies are given."""
+    """Fit a drive to your measurements: raw capacity, and from latencies program and firmware."""
     from ssdlab.reproduce.drives import calibrate  # needs the closed forms
 
-    done = calibrate.calibrate(measurements, out=out, like=like, force=force)
+    done = calibrate.calibrate(
+        measurements, out=out, name=name, like=like, capacity=capacity, force=force
+    )
     put_result(json_, quiet, done.to_json, done.summary)
     for text in () if quiet else done.warnings:
         say(f"warning: {text}")
     if not quiet:
-        say(f"preset written to {done.file}; try: ssdlab run {done.file}")
+        file = shlex.quote(str(done.file))
+        say(f"drive written to {done.file}; next: ssdlab try TRACE --drive {file}")

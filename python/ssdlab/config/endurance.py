@@ -126,7 +126,7 @@ def _published(config: Config) -> Mapping[str, Any]:
     """The table `[published]` of the file of a drive, or of the preset that it extends."""
     if config.file is not None:
         own = published(str(config.file), config.file.read_text(encoding="utf-8"))
-        if "rated" in own:
+        if own:
             return own
     presets = json.loads(_core.registry())["presets"]
     tables = {one["name"]: one["published"] for one in presets}

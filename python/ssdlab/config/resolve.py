@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from ssdlab import _core
+from ssdlab.config.drives import Noted, Origin, kept, kept_of, named_titles, own_title
 from ssdlab.config.files import files_of
 from ssdlab.config.given import typed
 from ssdlab.config.parquet import as_table, is_parquet
-from ssdlab.config.published import configuration, published
+from ssdlab.config.published import configuration
 from ssdlab.display.argument import renamed
 from ssdlab.errors import ConfigError
 
@@ -29,11 +30,15 @@ class Config:
     by section; `text` is the same as JSON.
     """
 
-    def __init__(self, text: str, file: Path | None = None) -> None:
+    def __init__(
+        self, text: str, file: Path | None = None, origin: Origin | Noted | None = None
+    ) -> None:
         self.text = text
         """The configuration as JSON."""
         self.file = file
         """The file it was read from, if any."""
+        self.origin = origin
+        """The drive that it comes from, as far as that is known."""
         self.values: dict[str, Any] = json.loads(text)
         """The same, parsed."""
 
@@ -157,12 +162,15 @@ def _toml(value: object) -> str:
     return str(value)
 
 
-def _named(config: str | Path) -> tuple[str | None, tuple[str, str] | None]:
-    """The preset or the file (name and text) that `config` names; one of them is None."""
+def _named(config: str | Path) -> tuple[str | None, tuple[str, str] | None, str | None]:
+    """The preset or the file (name and text) that `config` names, one of them None; a title.
+
+    The title is that of the drive in the file.
+    """
     name = str(config)
     presets = preset_names()
     if isinstance(config, str) and name in presets:
-        return name, None
+        return name, None, None
     if not isinstance(config, str | os.PathLike):
         what = "the name of a preset, the path of a TOML file, or a Config"
         raise ConfigError([f"config: found {config!r}; expected {what}"])
@@ -182,8 +190,7 @@ def _named(config: str | Path) -> tuple[str | None, tuple[str, str] | None]:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise ConfigError([f"{name}: cannot be read: {reason}"]) from None
-    published(name, text)
-    return None, (name, configuration(text))
+    return None, (name, configuration(text)), own_title(name, text)
 
 
 @typed
@@ -212,6 +219,7 @@ class Source:
 
     def __init__(self, config: ConfigLike | None, preset: str | None = None) -> None:
         self.preset = preset
+        self._note = ""
         self.file: tuple[str, str] | None
         """Name and text."""
         if isinstance(config, Config):
@@ -220,12 +228,14 @@ class Source:
                 raise ConfigError([message])
             self.file = (f"{config.name}.toml", config.toml())
             self.path = config.file
+            self.origin = config.origin or _noted(config.values)
         else:
-            named, self.file = (None, None) if config is None else _named(config)
+            named, self.file, title = (None, None, None) if config is None else _named(config)
             if named and preset and named != preset:
                 raise ConfigError([f"preset: {named} and {preset} are both presets; name one"])
             self.preset = preset or named
             self.path = None if self.file is None else Path(self.file[0])
+            self.origin = self._origin(title)
 
     def load(
         self,
@@ -248,11 +258,43 @@ class Source:
             sets.append(("run.seed", str(seed)))
             names["run.seed"] = "seed"
         try:
-            config = Config(_core.load(self.preset, self.file, sets), self.path)
+            config = Config(self._noted(sets), self.path, self.origin)
             traces = [key for key in ("trace", "like") if is_parquet(config["workload"][key] or "")]
             if not traces:
                 return config
             tables = [(f"workload.{k}", str(as_table(config["workload"][k]))) for k in traces]
-            return Config(_core.load(self.preset, self.file, [*sets, *tables]), self.path)
+            return Config(self._noted([*sets, *tables]), self.path, self.origin)
         except _core.ConfigError as error:
             raise ConfigError(renamed(message, names) for message in error.args[0]) from None
+
+    def _noted(self, sets: list[tuple[str, str]]) -> str:
+        """The configuration as JSON, with what it says of its drive."""
+        if self.origin is None:
+            return _core.load(self.preset, self.file, sets)
+        # Configurations of one origin mostly say the same.
+        text = _core.load(self.preset, self.file, [*sets, ("run.drive", self._note)])
+        note = self.origin.note(json.loads(text))
+        if note != self._note:
+            text = _core.load(self.preset, self.file, [*sets, ("run.drive", note)])
+            self._note = note
+        return text
+
+    def _origin(self, title: str | None) -> Origin | Noted | None:
+        """The drive in the file, of that title, or in the preset on which it rests."""
+        try:
+            values = json.loads(_core.load(self.preset, self.file, []))
+            if self.path is not None and title is not None:
+                return Origin(title, str(self.path), values, kept_of(self.path))
+            preset = values.get("preset")
+            if values["run"]["drive"] or preset not in named_titles():
+                return _noted(values)
+            own = json.loads(_core.load(preset, None, []))
+        except _core.ConfigError:
+            return None  # It may need keys that are given later.
+        return Origin(named_titles()[preset], preset, own, kept().get(preset))
+
+
+def _noted(values: Mapping[str, Any]) -> Noted | None:
+    """The drive that a configuration notes."""
+    note = values["run"].get("drive")
+    return Noted(note, values) if note else None

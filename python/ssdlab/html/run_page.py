@@ -31,7 +31,6 @@ from ssdlab.html.run_plots import (
     wear_figures,
 )
 from ssdlab.html.timeline import KINDS, Timeline, timeline, why_none
-from ssdlab.results.drive_errors import drive_of
 from ssdlab.results.report import Report
 
 STATISTICS = (
@@ -120,7 +119,7 @@ def _lead(report: Report) -> str:
     words = [str(work), shape, f"victim: {config['gc']['victim']['policy']}"]
     if (separation := config["alloc"]["separation"]["policy"]) != "none":
         words.append(f"separation: {separation}")
-    words += [drive] if (drive := drive_of(config.get("preset"))) else []
+    words += [drive] if (drive := config["run"].get("drive")) else []
     text = " · ".join(escape(word) for word in words)
     if not report.completed:
         text += ' · <strong class="bad">not completed</strong>'

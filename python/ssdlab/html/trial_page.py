@@ -5,6 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import Literal
 
+from ssdlab.config.drives import title_of
 from ssdlab.display.numbers import percent
 from ssdlab.html.answer import paragraph
 from ssdlab.html.compare_page import numbers_table
@@ -29,7 +30,7 @@ def trial_page(trial: Trial) -> str:
     ]
     state = "" if trial.completed else ' · <strong class="bad">not completed</strong>'
     lead = f'<p class="lead">{escape(trial.drive)}{state}</p><p>{escape(trial.read)}</p>'
-    return document(f"{trial.name} on {trial.drive.partition(' ')[0]}", lead, sections)
+    return document(f"{trial.name} on {title_of(trial.drive)}", lead, sections)
 
 
 def _answer(trial: Trial) -> str:

@@ -111,7 +111,7 @@ class Progress:
         if self.values.get("ssdlab") != _core.__version__:
             raise ConfigError([f"{file}: begun by another version of ssdlab; delete it"])
 
-    def by_reason(self, key: str, make: Callable[[], Any]) -> Any:  # noqa: ANN401 - JSON
+    def once(self, key: str, make: Callable[[], Any]) -> Any:  # noqa: ANN401 - JSON
         """What `make` makes, unless it has been made before."""
         found = self.values["found"]
         if key not in found:
@@ -170,7 +170,7 @@ def lifetimes(how: Readings, progress: Progress, jobs: int) -> dict[str, Lifetim
         name, run, skew, live = at
         key = f"lifetimes, {name}, run {run}, skew {skew:g}, live {live:g}"
         common = Common(0.0, run, skew)
-        found = progress.by_reason(
+        found = progress.once(
             key, lambda: invalid(name, how.paper.name, raw, live, WRITTEN, common)
         )
         return [tuple(both) for both in found]
@@ -386,7 +386,7 @@ def calibrate(
             make = lambda: asdict(  # noqa: E731
                 arrivals_of(how, scheme, scale, name, lives, near, of)
             )
-            return arrivals(progress.by_reason(f"{title}, {name}", make))
+            return arrivals(progress.once(f"{title}, {name}", make))
 
         with ThreadPoolExecutor(jobs) as pool:
             found = dict(zip(how.paper.workloads, pool.map(one, how.paper.workloads), strict=True))

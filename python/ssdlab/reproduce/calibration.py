@@ -29,6 +29,8 @@ AS_RUN = "as run"
 TABLES = ("device", "timing", "interconnect", "alloc", "sched", "controller", "gc", "raid")
 """Of a configuration: the device and its policies, not what the host does."""
 NOTHING = {"policy": "none"}
+NO_TIME = ("firmware_p50_ns", "firmware_p99_ns")
+"""Keys that do nothing if they are 0."""
 
 
 @dataclass(frozen=True)
@@ -126,9 +128,13 @@ def entry_name(divisor: int, reading: str) -> str:
 def device_of(baseline: Scheme) -> str:
     """Digest of a device and its policies."""
     values = load_config(None, preset=baseline.preset, set=baseline.keys).values
-    # A policy called "none" does nothing: a calibration made before its key was known holds.
+    # What does nothing is left out: a calibration made before its key was known holds.
     kept = {
-        table: {key: value for key, value in values[table].items() if value != NOTHING}
+        table: {
+            key: value
+            for key, value in values[table].items()
+            if value != NOTHING and not (key in NO_TIME and value == 0)
+        }
         for table in TABLES
         if table in values
     }

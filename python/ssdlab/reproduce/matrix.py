@@ -74,7 +74,7 @@ class Cell:
     def config(self) -> Config:
         """Its resolved configuration."""
         keys = {**self.scheme.keys, **self.workload.keys}
-        return load_config(None, preset=self.scheme.preset, set=keys, seed=self.seed)
+        return load_config(self.scheme.preset, set=keys, seed=self.seed)
 
     def stored(self, folder: Path) -> Report | None:
         """Its report, if `folder` holds the complete run of this very configuration."""

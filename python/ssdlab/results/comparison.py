@@ -15,7 +15,6 @@ from ssdlab.display.numbers import Value, duration, percent, ratio
 from ssdlab.results import warned
 from ssdlab.results.answer import Answer, answers
 from ssdlab.results.drawing import Drawing, drawer
-from ssdlab.results.drive_errors import drive_of
 from ssdlab.results.frames import Table
 from ssdlab.results.intervals import Estimate, Ratio, estimate, paired_ratio
 from ssdlab.results.measures import LatencyStats
@@ -356,9 +355,9 @@ class Comparison(Table):
 
     @property
     def drives(self) -> list[str]:
-        """The named drives of the runs, with their errors against published figures."""
-        presets = dict.fromkeys(report.json["config"].get("preset") for _, report in self.runs)
-        return [drive for preset in presets if (drive := drive_of(preset))]
+        """The drives of the runs, with how far each is off what was measured of it."""
+        notes = (report.json["config"]["run"].get("drive") for _, report in self.runs)
+        return [note for note in dict.fromkeys(notes) if note]
 
     def _warnings(self) -> dict[str, list[str]]:
         """Each warning once, with the labels of the runs that gave it."""

@@ -16,7 +16,6 @@ from ssdlab.display.numbers import Value, shown
 from ssdlab.results import warned
 from ssdlab.results.answer import TITLES, of_points, of_seeds
 from ssdlab.results.drawing import Drawing, drawer
-from ssdlab.results.drive_errors import drive_of
 from ssdlab.results.effects import effects_of, effects_text
 from ssdlab.results.frames import Table
 from ssdlab.results.points import Points, Row
@@ -305,8 +304,8 @@ class Sweep(Table):
 
     @property
     def drive(self) -> str:
-        """The named drive of its runs, with its errors against published figures; or empty."""
-        return drive_of(self.identity.get("preset"))
+        """The drive of its runs, with how far it is off what was measured of it; or empty."""
+        return str(self.identity.get("drive", ""))
 
     @cached_property
     def answer(self) -> str:

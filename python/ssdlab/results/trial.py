@@ -97,6 +97,8 @@ class Trial:
     """Why runs could not finish, by title."""
     interrupted: bool = False
     folder: Path | None = None
+    note: str = ""
+    """The drive with how far it is off what was measured of it; empty if nothing was."""
 
     @property
     def completed(self) -> bool:
@@ -269,7 +271,8 @@ class Trial:
             head += [who, "interval", "seeds"]
         lines += table([*head, "spare", "drive"], rows)
         lines += ["", *wrapped("", NOTES)]
-        lines += ["", *wrapped("endurance  ", self.lifetime.endurance.text)]
+        lines += ["", *wrapped("drive  ", self.note)] if self.note else [""]
+        lines += wrapped("endurance  ", self.lifetime.endurance.text)
         for doubt in self.doubts:
             lines += wrapped("  ! ", doubt)
         for label, why in self.unpredicted.items():
@@ -306,6 +309,7 @@ class Trial:
             "completed": self.completed,
             "name": self.name,
             "drive": self.drive,
+            "drive_note": self.note,
             "trial": asdict(self.form)
             | {"spares": {label: spare._asdict() for label, spare in self.form.spares.items()}},
             "verdict": None

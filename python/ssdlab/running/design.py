@@ -126,6 +126,7 @@ class Design:
             "ssdlab": described(),
             "columns": [*COLUMNS],
             "preset": self.source.preset,
+            "drive": self._drive(),
             "file": self.source.file and [*self.source.file],
             "set": {key: set_text(value) for key, value in _plain(self.sets).items()},
             "traces": [[str(one), _size(one)] for one in dict.fromkeys(traces)],  # type: ignore[arg-type]
@@ -136,6 +137,11 @@ class Design:
             "seeds": None if self.seeds == (None,) else [*self.seeds],
             "policies": sources({**self.sets, **plugs}.values(), values),
         }
+
+    def _drive(self) -> str:
+        """What the points say of the drive from which they come."""
+        origin = self.source.origin
+        return "" if origin is None else origin.note(self.first.values, self.space.columns)
 
 
 def _plain(sets: Mapping[str, object]) -> dict[str, object]:

@@ -83,8 +83,8 @@ class Job:
     def text(self) -> str:
         """All that the results depend on, and nothing else, as JSON.
 
-        These are the configuration without the names of run and preset, the contents of the files
-        that the run reads, the policies in Python, and the version of the results.
+        These are the configuration without the names of run, preset and drive, the contents of the
+        files that the run reads, the policies in Python, and the version of the results.
         """
         digests = {one.key: one.digest for one in self.inputs}
         return key_text(json.loads(self.config), digests, self.sources, versions.RESULTS)

@@ -195,7 +195,7 @@ def ask(
     plan = trials.plan_trial(trace, drive=drive, policies=policies, set=set, progress=progress)
     device = plan.drive.values["device"]
     own, page = device["user_pages"], device["page_bytes"]
-    pages = own if capacity is None else _bytes(capacity) // page
+    pages = own if capacity is None else capacity_bytes(capacity) // page
     if abs(pages / own - 1) < NEAR:
         pages = own
     if pages < plan.pages:
@@ -217,7 +217,8 @@ def ask(
     return replace(asked, steps=STEPS[len(refused) :])
 
 
-def _bytes(capacity: str | int) -> int:
+def capacity_bytes(capacity: str | int) -> int:
+    """Bytes of a capacity that was asked for. Raises `ConfigError`."""
     found = quantity(capacity)
     if found is None or found[0] <= 0 or (isinstance(capacity, str) and found[1] != "bytes"):
         message = f"{argument(capacity=capacity)}: expected a size with its unit, such as 1.92TB"

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ssdlab.config.drives import title_of
 from ssdlab.config.endurance import Endurance, endurance, raw_bytes
 from ssdlab.config.files import plain_name
 from ssdlab.config.given import typed
@@ -341,6 +342,7 @@ class Runs:
             refused=self.plan.refused,
             failures=self.failures,
             interrupted=self.interrupted,
+            note=self.plan.drive["run.drive"],
         )
 
     def _further(
@@ -588,7 +590,9 @@ def _drive(plan: Plan) -> str:
     """The drive in words."""
     device: Mapping[str, int] = plan.drive.values["device"]
     pool = scale.Pool.of(plan.drive)
-    name = (plan.drive_name or DRIVE).removeprefix(PREFIX)
+    is_file = plan.drive.file is not None
+    name = title_of(plan.drive["run.drive"]) if is_file else ""
+    name = name or (plan.drive_name or DRIVE).removeprefix(PREFIX)
     bytes_ = device["user_pages"] * device["page_bytes"]
     units = "superblocks" if pool.members > 1 else "blocks a pool"
     return (

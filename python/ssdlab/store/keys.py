@@ -15,13 +15,15 @@ def key_text(
 ) -> str:
     """What the key of a run is the digest of, as JSON.
 
-    `values` is the configuration, of which the names of run and preset are left out, and the files
-    are replaced by their `digests`, by key. A file that the run does not read counts as not named.
+    `values` is the configuration, of which the names of run, preset and drive are left out, and the
+    files are replaced by their `digests`, by key. A file that the run does not read counts as not
+    named.
     `sources` is the digest of the policies in Python, `results` the version of the results.
     """
     held = {part: {**one} if isinstance(one, dict) else one for part, one in values.items()}
     held.pop("preset", None)
-    held["run"].pop("name", None)
+    for name in ("name", "drive"):
+        held["run"].pop(name, None)
     for part, name in FILES:
         if name in held.get(part, {}):
             held[part][name] = digests.get(f"{part}.{name}")

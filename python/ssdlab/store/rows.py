@@ -246,7 +246,8 @@ def why_of(row: Mapping[str, Any], config: Config | None = None) -> str:
 def _rename(ours: dict[str, Any], theirs: Mapping[str, Any]) -> bool:
     """Give a configuration the names of another one. False: it had them."""
     before = _text(ours)
-    ours["run"]["name"] = theirs["run"]["name"]
+    for name in ("name", "drive"):
+        ours["run"][name] = theirs["run"][name]
     if "preset" in theirs:
         ours["preset"] = theirs["preset"]
     for part, name in FILES:

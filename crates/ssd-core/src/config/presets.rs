@@ -1,6 +1,7 @@
 //! Presets are data: one TOML file each in `presets/`, embedded here with one line each. The first
 //! comment line of a file is its summary; every number has its source next to it. The file of a drive
-//! ends with the table `[published]`: what is known of that drive apart from its configuration.
+//! ends with the table `[published]`: what is known of that drive apart from its configuration. Beside it lies a CSV
+//! file with what was measured of the drive.
 
 /// A preset: a configuration to start from.
 #[derive(Clone, Copy, Debug)]
@@ -9,6 +10,8 @@ pub struct Preset {
     pub name: &'static str,
     /// Its file.
     file: &'static str,
+    /// What was measured, as CSV; only drives have it.
+    pub measured: Option<&'static str>,
 }
 
 const PUBLISHED: &str = "\n[published]\n";
@@ -34,20 +37,28 @@ impl Preset {
     }
 }
 
-/// The file of a preset, which bears its name unless it is a drive.
-macro_rules! file {
+/// A preset, whose files bear its name unless it is a drive.
+macro_rules! preset {
     ($name:literal) => {
-        include_str!(concat!("../../../../presets/", $name, ".toml"))
+        Preset {
+            name: $name,
+            file: include_str!(concat!("../../../../presets/", $name, ".toml")),
+            measured: None,
+        }
     };
     ($name:literal $drive:literal) => {
-        include_str!(concat!("../../../../presets/drives/", $drive, ".toml"))
+        Preset {
+            name: $name,
+            file: include_str!(concat!("../../../../presets/drives/", $drive, ".toml")),
+            measured: Some(include_str!(concat!("../../../../presets/drives/", $drive, ".csv"))),
+        }
     };
 }
 
 macro_rules! presets {
     ($($name:literal $(is $drive:literal)?),+ $(,)?) => {
         /// Every preset, sorted by name.
-        pub const PRESETS: &[Preset] = &[$(Preset { name: $name, file: file!($name $($drive)?) }),+];
+        pub const PRESETS: &[Preset] = &[$(preset!($name $($drive)?)),+];
     };
 }
 
@@ -60,6 +71,7 @@ presets! {
     "deferred-gc-raid",
     "deferred-gc-raid-conventional",
     "drive:hynix-pe8110" is "hynix-pe8110",
+    "drive:kioxia-cm7-r-3.84t" is "kioxia-cm7-r-3.84t",
     "drive:micron-7450-max-800" is "micron-7450-max-800",
     "drive:micron-7450-pro-960" is "micron-7450-pro-960",
     "drive:samsung-pm9a3" is "samsung-pm9a3",

@@ -33,13 +33,13 @@ pub fn shown(config: &Config, path: &str) -> Option<String> {
     Key::find(path)?.show(config)
 }
 
-/// FNV-1a, 64 bits, of the canonical JSON of the config without its names (`preset`, `run.name`):
+/// FNV-1a, 64 bits, of the canonical JSON of the config without its names (`preset`, `run.name`, `run.drive`):
 /// equal digests are equal runs.
 #[must_use]
 pub fn digest<T: Composed + Serialize>(config: &T) -> String {
     let mut bare = config.clone();
     bare.preset = None;
-    bare.run.name = String::new();
+    (bare.run.name, bare.run.drive) = (String::new(), String::new());
     let json = serde_json::to_value(&bare).expect("a config is plain data");
     let mut hash = Fnv(0xcbf2_9ce4_8422_2325);
     hash.value(&json);

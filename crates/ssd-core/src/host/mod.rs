@@ -5,6 +5,7 @@ pub mod copy;
 pub mod device;
 pub mod drive;
 mod error;
+pub(crate) mod firmware;
 pub(crate) mod link;
 pub mod request;
 pub mod source;

@@ -95,9 +95,10 @@ impl Ssd {
             u64::from(pages.count)
         };
         let arrived = (id, at, request);
+        let own = if FULL { self.front.own_parts() } else { 0 };
         match request.op {
             HostOp::Read => {
-                let slot = self.front.requests.insert(arrived, (Join::of(pages.count), 0));
+                let slot = self.front.requests.insert(arrived, (Join::of(pages.count + own), 0));
                 self.ledger.measured.host.pages_read += counted;
                 for part in 0..pages.count {
                     let part = Part { request: slot, number: part };
@@ -109,7 +110,7 @@ impl Ssd {
                 self.admit_pages_written::<FULL, GROUPS>(arrived, waited, pages, data);
             }
             HostOp::Trim => {
-                let slot = self.front.requests.insert(arrived, (Join::of(1), 0));
+                let slot = self.front.requests.insert(arrived, (Join::of(1 + own), 0));
                 if FULL && self.power.is_some() {
                     self.trim_with_record(slot, pages, again.is_some());
                 } else {
@@ -118,7 +119,7 @@ impl Ssd {
             }
             HostOp::Copy => self.admit_copy(arrived, pages, data),
             HostOp::Flush => {
-                let slot = self.front.requests.insert(arrived, (Join::of(1), 0));
+                let slot = self.front.requests.insert(arrived, (Join::of(1 + own), 0));
                 self.flush(slot);
             }
         }
@@ -136,8 +137,9 @@ impl Ssd {
         let request = arrived.2;
         let by_group = GROUPS && self.raid.is_some() && self.front.buffer.is_none();
         let parts = if by_group { self.parts_of_write(pages) } else { pages.count };
+        let own = if FULL { self.front.own_parts() } else { 0 };
         let slot = if FULL && !self.front.writes_go_straight {
-            let slot = self.front.requests.insert(arrived, (Join::default(), 0));
+            let slot = self.front.requests.insert(arrived, (Join::of(own), 0));
             self.flush_before(slot, request);
             let epoch = self.front.epochs.write_arrives();
             let inside = self.front.requests.get(slot);
@@ -146,7 +148,7 @@ impl Ssd {
             slot
         } else {
             let epoch = self.front.epochs.write_arrives();
-            self.front.requests.insert(arrived, (Join::of(parts), epoch))
+            self.front.requests.insert(arrived, (Join::of(parts + own), epoch))
         };
         if by_group {
             return self.admit_to_groups(slot, pages, request, data);
@@ -379,15 +381,38 @@ impl Ssd {
 
     /// The controller ends a part of `request` at time `at`; `parts` say where its time went until then.
     pub(super) fn part_ends_at(&mut self, at: Nanos, request: RequestSlot, parts: Parts) {
+        // The part of a write may be its flush.
+        let writes =
+            self.power.is_some() && self.front.requests.at(request).request.op == HostOp::Write;
+        let timer = if writes { Timer::WentOut } else { Timer::Served };
+        self.ends_with(timer, at, request, parts);
+    }
+
+    /// A part of `request` ends with a timer at time `at`.
+    fn ends_with(
+        &mut self,
+        timer: fn(OpSlot) -> Timer,
+        at: Nanos,
+        request: RequestSlot,
+        parts: Parts,
+    ) {
         debug_assert!(at >= self.array.now, "a part has ended before");
         debug_assert!(!self.front.requests.at(request).parts.is_done(), "it has no part to end");
         let work = Work::HostRead { part: Part { request, number: 0 }, rest: Ppn::NONE };
         let op = Op { parts, ..Op::new(work, Lpn::NONE, PlaneId(0), self.array.now) };
         let slot = self.array.ops.insert(op);
-        // The part of a write may be its flush.
-        let writes =
-            self.power.is_some() && self.front.requests.at(request).request.op == HostOp::Write;
-        let timer = if writes { Timer::WentOut(slot) } else { Timer::Served(slot) };
-        self.array.set_timer(at, timer);
+        self.array.set_timer(at, timer(slot));
+    }
+
+    /// A part of the request in `slot` has ended, and others are left; `parts`: where its time went. If that of the
+    /// firmware alone is left, it begins.
+    #[inline(never)]
+    pub(super) fn firmware_may_begin(&mut self, slot: RequestSlot, parts: &Parts) {
+        if self.front.requests.at(slot).parts.left() > self.front.own_parts() {
+            return;
+        }
+        let ns = self.front.firmware.as_mut().expect("the caller has checked").next_ns();
+        let parts = Parts { transfer_ns: parts.transfer_ns + ns, ..*parts };
+        self.ends_with(Timer::Answered, Nanos(self.array.now.0 + ns), slot, parts);
     }
 }

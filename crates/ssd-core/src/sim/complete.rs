@@ -349,6 +349,10 @@ impl Ssd {
                     self.finish_part(slot, &parts);
                     self.flush_has_ended();
                 }
+                Timer::Answered(slot) => {
+                    let parts = self.array.ops[slot].parts;
+                    self.finish_part(slot, &parts);
+                }
                 Timer::CameIn(slot) => self.page_is_in(slot),
                 Timer::Decoded(slot) => self.page_is_decoded(slot),
                 Timer::Idle(unit) => self.gc.idle_units.push(unit),
@@ -380,7 +384,12 @@ impl Ssd {
     pub(super) fn part_ends(&mut self, slot: RequestSlot, parts: &Parts) {
         let now = self.array.now;
         debug_assert!(!self.front.requests.at(slot).parts.is_done(), "it has no part left");
-        let Some(request) = self.front.part_ends(slot, now) else { return };
+        let Some(request) = self.front.part_ends(slot, now) else {
+            if self.front.firmware.is_some() {
+                self.firmware_may_begin(slot, parts);
+            }
+            return;
+        };
         self.ledger.completed(now, request, parts, &self.ftl.geo);
         if self.front.epochs.flush_waits() {
             self.complete_flushes();

@@ -92,7 +92,8 @@ impl Ssd {
             self.ledger.copied_from.insert(id, ranges);
         }
         let epoch = self.front.epochs.write_arrives();
-        let slot = self.front.requests.insert((id, at, request), (Join::of(1), epoch));
+        let parts = Join::of(1 + self.front.own_parts());
+        let slot = self.front.requests.insert((id, at, request), (parts, epoch));
         self.copies.as_mut().expect("it has been accepted").counted.remove(&slot);
         for (number, source) in (0..).zip(sources) {
             let (part, lpn) = (Part { request: slot, number }, Lpn(pages.first + number));

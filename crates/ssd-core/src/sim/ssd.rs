@@ -144,6 +144,7 @@ impl Ssd {
         let own = !self.plugs.any() && self.front.writes_go_straight && self.copies.is_none();
         let own = own && !self.gc.agenda.watches_requests() && self.ftl.lost.is_none();
         let own = own && self.power.is_none() && !self.ftl.separates();
+        let own = own && self.front.firmware.is_none();
         one_plane && own && !keeps && self.array.is_plain() && self.gc.is_plain()
     }
 

@@ -30,8 +30,10 @@ impl Ssd {
     pub(crate) fn flush_before(&mut self, slot: RequestSlot, request: &Request) {
         if self.front.buffer.is_some() && request.flags & flags::PREFLUSH != 0 {
             // One part for the flush, and one so that the request does not end with the flush.
-            assert!(self.front.requests.get(slot).parts.is_done(), "its pages have been admitted");
-            self.front.requests.get(slot).parts = Join::of(2);
+            let own = self.front.own_parts();
+            let parts = &mut self.front.requests.get(slot).parts;
+            assert_eq!(*parts, Join::of(own), "its pages have been admitted");
+            parts.add(2);
             self.flush(slot);
             // The pages of the write are parts, too, and have not been admitted.
             let _ = self.front.requests.get(slot).parts.part_ends();
@@ -251,7 +253,8 @@ impl Ssd {
         debug_assert!(!request.parts.is_done(), "{slot:?} waits for a request that has completed");
         let pages = super::front::pages_of(&self.ftl.geo, &request.request).count;
         // No page has ended before the flush has; then only pages are left.
-        request.request.flags & flags::PREFLUSH != 0 && request.parts.left() > pages
+        let left = request.parts.left() - self.front.own_parts();
+        request.request.flags & flags::PREFLUSH != 0 && left > pages
     }
 
     fn count_room_wait(&mut self, page: Waiting, gc_wait_ns: u64) {

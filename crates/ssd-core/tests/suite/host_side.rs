@@ -112,6 +112,59 @@ fn latency_over_a_link_is_its_time_and_the_rest() {
     }
 }
 
+/// Latencies of requests that come alone, and then of the same requests at fixed times.
+fn latencies(c: &Config) -> (Vec<u64>, Vec<(u64, u64)>, u64) {
+    let mut ssd = fresh(c);
+    let preflush = |lpn| Request { flags: flags::PREFLUSH, ..whole(Op::Write, lpn, 2) };
+    let mut requests = vec![whole(Op::Trim, 0, 1), whole(Op::Read, 0, 1)];
+    for lpn in 0..20 {
+        requests.push(whole(Op::Write, lpn % 5, 1 + lpn % 4));
+        requests.push(whole(Op::Read, lpn % 6, 1 + lpn % 3));
+        requests.push(Request::new(Op::Write, u64::from(lpn % 7) * PAGE + 1, 2));
+        requests.push(if lpn % 3 == 0 { preflush(lpn) } else { whole(Op::Flush, 0, 1) });
+    }
+    let idle = requests.iter().map(|&request| alone(&mut ssd, request)).collect();
+    let start = ssd.now() + Nanos(1_000_000);
+    let without_flush = requests.iter().filter(|r| r.op != Op::Flush && r.flags == 0);
+    for (i, request) in (0..).zip(without_flush) {
+        ssd.submit(start + Nanos(130 * i), request, None).expect("a valid request");
+    }
+    let mut done = finish(&mut ssd).expect("it completes");
+    done.sort_unstable_by_key(|one| one.id.0);
+    ssd.audit().expect("nothing is lost");
+    let took = done.iter().map(|one| (one.id.0, (one.at - one.arrival).0)).collect();
+    (idle, took, programs(&ssd))
+}
+
+#[test]
+fn the_firmware_adds_its_time_to_every_request_once() {
+    let link = |c: &mut Config| c.host.link_bytes_per_s = Some(1_000_000_000);
+    let mut devices = [chips(4), chips(4), buffered(4, 64, 1.0), buffered(4, 64, 1.0)];
+    link(&mut devices[1]);
+    link(&mut devices[3]);
+    for mut c in devices {
+        let (idle, loaded, programs) = latencies(&c);
+        (c.controller.firmware_p50_ns, c.controller.firmware_p99_ns) = (7_777, 7_777);
+        let (idle_too, loaded_too, programs_too) = latencies(&c);
+        assert_eq!(idle_too, idle.iter().map(|ns| ns + 7_777).collect::<Vec<_>>());
+        // Nobody waits for the firmware of others: the flash does the same at the same times.
+        let added = loaded.iter().map(|&(id, ns)| (id, ns + 7_777)).collect::<Vec<_>>();
+        assert_eq!((loaded_too, programs_too), (added, programs));
+    }
+}
+
+#[test]
+fn a_flush_waits_for_the_writes_before_it_with_their_firmware() {
+    let mut c = chips(1);
+    (c.controller.firmware_p50_ns, c.controller.firmware_p99_ns) = (10_000, 10_000);
+    let mut ssd = fresh(&c);
+    for request in [whole(Op::Write, 0, 1), whole(Op::Flush, 0, 1)] {
+        ssd.submit(Nanos::ZERO, &request, None).expect("a valid request");
+    }
+    let ends: Vec<u64> = finish(&mut ssd).expect("both end").iter().map(|one| one.at.0).collect();
+    assert_eq!(ends, [PROGRAM + 10_000, PROGRAM + 20_000]);
+}
+
 #[test]
 fn directions_of_a_link_are_apart_or_take_turns() {
     let mut ends = Vec::new();
@@ -312,19 +365,23 @@ fn a_device_that_cannot_take_the_buffer_says_so() {
     ssd.audit().unwrap();
 }
 
-/// The host's side: buffer, link, ECC and retries, each of them in most cases.
+/// The host's side: buffer, link, ECC, retries and firmware, each of them in most cases.
 fn host_side() -> impl Strategy<Value = Config> {
     let buffer = (prop_oneof![Just(0u32), 1u32..4, 4u32..80], 0.0f64..=1.0);
     let rate = prop_oneof![Just(None), (1_000_000u64..20_000_000_000).prop_map(Some)];
     let retries = (prop_oneof![Just(0.0), 0.0f64..=1.0], 0.0f64..0.2, 1u32..4, 0.1f64..3.0);
-    (buffer, rate, any::<bool>(), prop_oneof![Just(0u64), 1u64..60], retries).prop_map(
-        |((pages, threshold), rate, half, ecc, (probability, growth, limit, factor))| {
+    let firmware = prop_oneof![Just((0u64, 1u64)), (1u64..2000, 1u64..20)];
+    let ecc = (prop_oneof![Just(0u64), 1u64..60], firmware);
+    (buffer, rate, any::<bool>(), ecc, retries).prop_map(
+        |((pages, threshold), rate, half, (ecc, firmware), retries)| {
+            let (probability, growth, limit, factor) = retries;
             let mut c = Config::default();
             (c.host.write_buffer_pages, c.host.write_buffer_threshold) = (pages, threshold);
             c.host.link_bytes_per_s = rate;
             c.host.link_duplex = if half { LinkDuplex::Half } else { LinkDuplex::Full };
             c.controller.host_ecc_ns = ecc;
             let k = &mut c.controller;
+            (k.firmware_p50_ns, k.firmware_p99_ns) = (firmware.0, firmware.0 * firmware.1);
             (k.retry_probability, k.retry_growth) = (probability, growth);
             (k.retry_limit, k.retry_factor) = (limit, factor);
             c

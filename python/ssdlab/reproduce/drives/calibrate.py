@@ -1,43 +1,29 @@
-"""`ssdlab drives calibrate`: a preset from the measurements of a drive."""
+"""`ssdlab drives calibrate`: the drive of a user, from its measurements."""
 
 from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from statistics import fmean
 
 import numpy as np
 
-from ssdlab.config.resolve import (
-    Config,
-    drive_preset,
-    load_config,
-    preset_names,
-    with_blocks_of,
-)
+from ssdlab.config.drives import Errors, Kept, errors_file, is_title, machine_digest
+from ssdlab.config.resolve import Config, drive_preset, load_config, preset_names
 from ssdlab.display.argument import argument
 from ssdlab.errors import ConfigError
-from ssdlab.reproduce.drives import fit
-from ssdlab.reproduce.drives.choices import KNEE_NS
-from ssdlab.reproduce.drives.known import knee_of
-from ssdlab.reproduce.drives.measurements import Measurements, read
+from ssdlab.reproduce.drives import fit, unknowns
+from ssdlab.reproduce.drives.measurements import UNIFORM, Measurements, read
+from ssdlab.reproduce.drives.unknowns import ACCURACY, Firmware, Program, Unknown, capacity_span
 from ssdlab.results import outputs
+from ssdlab.results.text import table
+from ssdlab.running.spare_plan import capacity_bytes, sized
 from ssdlab.versions import described
 
-SMALLER = 8
-"""The preset that is written has so many times fewer pages a block than the one that it is like.
-
-Erases take so many times less, so that they take the same share of a plane's time.
-"""
-ACCURACY = 0.02
-"""What a measurement of write amplification may be off by."""
-RANGE = 0.05
-"""Raw capacities that fit about as well and differ by more than this leave it undecided."""
-PROGRAM_RANGE = 0.2
-"""Program times at the two loads around the knee that differ by more leave it undecided."""
-LONGEST_NS = 60 * 10**9
-"""What a preset takes as a time."""
 RESIDUAL = 0.05
 """A residual above this is not explained by raw capacity."""
 SPREAD = 0.2
@@ -45,33 +31,39 @@ SPREAD = 0.2
 
 
 @dataclass(frozen=True)
-class Program:
-    """The program time that the measured knee asks for."""
+class Row:
+    """A write amplification of uniform writes beside that of the fit."""
 
-    knee: float
-    """Writes a second: the middle between two measured loads."""
-    half: float
-    """Half of their distance."""
-    nanoseconds: int
-    between: tuple[int, int]
-    """Nanoseconds if the knee were at the higher of the two loads, and at the lower."""
-
-    @property
-    def loads(self) -> tuple[float, float]:
-        """The two loads."""
-        return self.knee - self.half, self.knee + self.half
+    fill: float
+    measured: float
+    fitted: float
+    held_out: bool
+    """Whether the fit did not use it."""
+    predicted: float | None
+    """By a fit without it; None if there is none."""
 
     @property
-    def span(self) -> str:
-        """The program times that the two loads allow."""
-        low, high = self.between
-        return f"{low / 1000:,.1f} to {high / 1000:,.1f} us"
+    def residual(self) -> float:
+        """Relative."""
+        return self.fitted / self.measured - 1
+
+    @property
+    def error(self) -> float | None:
+        """Of the prediction, relative."""
+        return None if self.predicted is None else self.predicted / self.measured - 1
+
+    def cells(self) -> list[str]:
+        """As a line of a table."""
+        error = "-" if self.error is None else f"{100 * self.error:+.1f} %"
+        cells = [f"{self.fill:.4g}", f"{self.measured:.3f}", f"{self.fitted:.3f}"]
+        return [*cells, f"{100 * self.residual:+.1f} %", error, "held out" if self.held_out else ""]
 
 
 @dataclass(frozen=True)
 class Calibration:
     """A drive fitted to measurements."""
 
+    title: str
     measured: Measurements
     like: str
     shape: fit.Shape
@@ -80,75 +72,122 @@ class Calibration:
     spares: tuple[float, float]
     """Between these it misses at most `ACCURACY` more than at its best."""
     program: Program | None
+    firmware: Firmware | None
+    unknowns: tuple[Unknown, ...]
+    """What is not known of the drive, and whether the measurements decide it."""
+    config: Config
+    """The fitted drive."""
     warnings: tuple[str, ...]
     file: Path
 
-    def rows(self) -> list[tuple[float, float, float, float]]:
-        """Fill, measured, fitted, relative residual."""
-        fills = np.array([fill for fill, _ in self.measured.points])
-        fitted = self.shape.wafs(fit.used(self.spare, fills)).tolist()
-        found = zip(self.measured.points, fitted, strict=True)
-        return [(fill, waf, ours, ours / waf - 1) for (fill, waf), ours in found]
+    @cached_property
+    def rows(self) -> list[Row]:
+        """Every write amplification of uniform writes."""
+        points = self.measured.of(UNIFORM)
+        fitted = self.shape.wafs(fit.used(self.spare, np.array([one.fill for one in points])))
+        without = iter(fit.left_out(self.shape, self.measured.points).tolist())
+        rows = []
+        for one, ours in zip(points, fitted.tolist(), strict=True):
+            alone = next(without) if one.fitted else ours
+            predicted = alone if math.isfinite(alone) else None
+            rows.append(Row(one.fill, one.waf, ours, not one.fitted, predicted))
+        return rows
+
+    @property
+    def errors(self) -> Errors:
+        """Of predictions: of what was held out or, if nothing was, of what each fit left out."""
+        rows = self.rows
+        of = [row for row in rows if row.held_out] or rows
+        off = [abs(row.error) for row in of if row.error is not None]
+        base = unknowns.base_ns(self.config)
+        below = [load for load in self.measured.below_knee if load.fitted]
+        latency = unknowns.latency_errors(below, base) if self.firmware else None
+        p50, p99 = latency or (None, None)
+        return Errors(uniform=fmean(off) if len(off) == len(of) else None, p50=p50, p99=p99)
 
     def summary(self) -> str:
         """In words."""
-        text = ["  fill  measured    fitted  residual"]
-        text += [f"{a:6.3f}  {b:8.3f}  {c:8.3f}  {100 * d:+7.1f} %" for a, b, c, d in self.rows()]
+        rows = [row.cells() for row in self.rows]
+        text = table(["fill", "measured", "fitted", "residual", "left out", ""], rows)
+        lines = [[one.name, one.value, one.between, one.verdict] for one in self.unknowns]
+        text += ["", *table(["", "fitted", "fits as well", "verdict"], lines), ""]
         text.append(
             f"raw capacity {1 + self.spare:.4f} times the user capacity (over-provisioning"
-            f" {self.spare:.4f});\n{_span(self.spares)} if the measurements are off by"
+            f" {self.spare:.4f});\n{capacity_span(self.spares)} if the measurements are off by"
             f" {100 * ACCURACY:g} %"
         )
         if self.program is not None:
             text.append(
                 f"program time {self.program.nanoseconds / 1000:,.1f} us, from a knee at"
-                f" {_rate(self.program.knee)} writes/s (± {_rate(self.program.half)});\n"
-                f"{self.program.span} at the loads around it"
+                f" {unknowns.rate(self.program.knee)} writes/s (± "
+                f"{unknowns.rate(self.program.half)});\n{self.program.span} at the loads around it"
             )
+        text.append(f"{self.title}, predicted: {self.errors.text()}")
         return "\n".join(text) + "\n"
 
     def to_json(self) -> str:
         """The same as JSON."""
-        keys = ("fill", "measured", "fitted", "residual")
+        rows = [
+            {
+                "fill": row.fill,
+                "measured": row.measured,
+                "fitted": row.fitted,
+                "residual": row.residual,
+                "held_out": row.held_out,
+                "predicted": row.predicted,
+            }
+            for row in self.rows
+        ]
         values = {
             "file": str(self.file),
+            "title": self.title,
             "like": self.like,
             "over_provisioning": self.spare,
             "over_provisioning_range": list(self.spares),
-            "points": [dict(zip(keys, row, strict=True)) for row in self.rows()],
+            "points": rows,
             "knee_per_s": None if self.program is None else self.program.knee,
             "knee_per_s_range": None if self.program is None else list(self.program.loads),
             "program_ns": None if self.program is None else self.program.nanoseconds,
             "program_ns_range": None if self.program is None else list(self.program.between),
+            "firmware_p50_ns": None if self.firmware is None else self.firmware.p50,
+            "firmware_p99_ns": None if self.firmware is None else self.firmware.p99,
+            "unknowns": [one.json() for one in self.unknowns],
+            "errors": Kept(self.errors, machine_digest(self.config.values)).json(),
             "warnings": list(self.warnings),
         }
         return json.dumps(values, indent=2) + "\n"
 
-    def toml(self, config: Config) -> str:
-        """The preset."""
-        worst = max(abs(residual) for *_, residual in self.rows())
+    def toml(self) -> str:
+        """The file of the drive."""
+        device = self.config.values["device"]
+        undecided = [one.name for one in self.unknowns if not one.decided]
         lines = [
-            f"# A drive fitted by `ssdlab drives calibrate`, ssdlab {described()}.",
-            f"# Largest residual {100 * worst:.1f} %. What is not here is that of the preset.",
+            f"# {self.title}: fitted by `ssdlab drives calibrate`, ssdlab {described()}.",
+            f"# What is not here is as in {self.like}. The data cannot decide: "
+            f"{', '.join(undecided) or 'nothing'}.",
             *(f"# Warning: {text}" for text in self.warnings),
-            *(f"# Fill {a:g}: measured {b:g}, fitted {c:.3f}." for a, b, c, _ in self.rows()),
             f"preset = {json.dumps(self.like)}",
             "",
             "[device]",
-            f"pages_per_block = {config['device.pages_per_block']}"
-            f"  # 1/{SMALLER} of the preset's, to take less memory",
-            f"over_provisioning = {self.spare:.6f}  # fitted",
-            "",
-            "[timing]",
-            f'erase = "{config["timing.erase_ns"]} ns"'
-            f"  # 1/{SMALLER} of the preset's, as pages_per_block",
+            f"chips_per_channel = {device['chips_per_channel']}",
+            f"blocks_per_plane = {device['blocks_per_plane']}  # fitted, with over_provisioning",
+            f"over_provisioning = {self.spare:.6f}  # fitted: raw capacity"
+            f" {capacity_span(self.spares)} times that of the user",
         ]
         if self.program is not None:
-            low, high = map(_rate, self.program.loads)
+            low, high = map(unknowns.rate, self.program.loads)
             lines += [
+                "",
+                "[timing]",
                 f"# {self.program.span}: the knee is between {low} and {high} writes/s.",
                 f'program = "{self.program.nanoseconds} ns"  # fitted',
             ]
+        times = [0, 0] if self.firmware is None else [self.firmware.p50, self.firmware.p99]
+        why = "not fitted" if self.firmware is None else "fitted"
+        lines += ["", "[controller]", f'firmware_p50 = "{times[0]} ns"  # {why}']
+        lines += [f'firmware_p99 = "{times[1]} ns"  # {why}']
+        lines += ["", "[published]", f"title = {json.dumps(self.title, ensure_ascii=False)}"]
+        lines += ["# rated = { dwpd = 1, years = 5, waf = 4.2 }  # for years of life, of the maker"]
         return "\n".join(lines) + "\n"
 
 
@@ -156,39 +195,107 @@ def calibrate(
     measurements: str | Path,
     *,
     out: str | Path | None = None,
+    name: str | None = None,
     like: str = "drive:samsung-pm9a3",
+    capacity: str | int | None = None,
     force: bool = False,
 ) -> Calibration:
-    """Fit raw capacity, and program time if there are latencies, and write a preset to `out`.
+    """Fit a drive and write its file to `out`, with the measurements and its errors beside it.
 
-    Everything else is that of the preset `like`; `drive:` may be left out. Raises `ConfigError` and
-    `OutputError`; then nothing is written.
+    `name` is that of the drive, otherwise that of the file. Everything that is not fitted is that
+    of the preset `like`, where `drive:` may be left out, also the capacity, unless `capacity` is
+    given. Raises `ConfigError` and `OutputError`; then nothing is written.
     """
     if not str(measurements):
         raise ConfigError(["measurements: the name is empty; expected a CSV file"])
     like = _preset(like)
     source = Path(measurements)
     measured = read(source)
+    if len(measured.points) == 0:
+        raise ConfigError([f"{source}: use: no uniform writes are marked `fit`; mark at least one"])
     file = source.with_suffix(".toml") if out is None else Path(out)
     if file.resolve() == source.resolve():
         raise ConfigError([f"{argument(out=str(file))}: that is the file of the measurements"])
-    outputs.check([file], force)
-    config = smaller(like)
-    shape = fit.Shape.of(config)
-    spare = fit.fitted(shape, measured.points)
+    title = file.stem if name is None else name
+    if not is_title(title):
+        message = f"{argument(name=title)}: expected the name of the drive, without parentheses"
+        raise ConfigError([message])
+    beside = file.with_suffix(".csv")
+    copied = {} if beside.resolve() == source.resolve() else {beside: source.read_bytes()}
+    outputs.check([file, errors_file(file), *copied], force)
+    done = _fitted(title, measured, like, capacity, file)
+    errors = Kept(done.errors, machine_digest(done.config.values)).json()
+    texts = {file: done.toml(), errors_file(file): json.dumps(errors, indent=2) + "\n"}
+    contents = {path: text.encode() for path, text in texts.items()} | copied
+    outputs.write_all({path: _writing(held) for path, held in contents.items()}, force=force)
+    return done
+
+
+def _writing(held: bytes) -> outputs.Write:
+    return lambda out: out.write(held)
+
+
+def _fitted(
+    title: str, measured: Measurements, like: str, capacity: str | int | None, file: Path
+) -> Calibration:
+    """The drive as measurements ask for it."""
+    base = load_config(None, preset=like)
+    shape, points = fit.Shape.of(base), measured.points
+    spare = fit.fitted(shape, points)
     if math.isinf(shape.waf(spare)):
         message = (
-            f"{source}: waf: too high for the fills: the raw capacity that fits best leaves no room"
-            " to collect when the drive is full"
+            f"{file.with_suffix('.csv')}: waf: too high for the fills: the raw capacity that fits"
+            " best leaves no room to collect when the drive is full"
         )
         raise ConfigError([message])
-    spares = fit.plausible(shape, spare, measured.points, ACCURACY)
-    program, warnings = _program(measured, config, shape, spare)
-    said = (*measured.warnings, *_doubts(measured, shape, spare, spares), *warnings)
-    done = Calibration(measured, like, shape, spare, spares, program, said, file)
-    text = done.toml(config)
-    outputs.write_all({file: outputs.text(text)}, force=force)
-    return done
+    device = base.values["device"]
+    page = device["page_bytes"]
+    pages = device["user_pages"] if capacity is None else capacity_bytes(capacity) // page
+    config = _with(base, sized(base, pages, spare), spare, {})
+    shape = fit.Shape.of(config)
+    spare = fit.fitted(shape, points)
+    spares = fit.plausible(shape, spare, points, ACCURACY)
+    program, doubts = unknowns.program(measured, config, shape, spare)
+    firmware, more = unknowns.firmware(measured, config)
+    keys: dict[str, object] = {"controller.firmware_p50": "0 s", "controller.firmware_p99": "0 s"}
+    if program is not None:
+        keys["timing.program"] = f"{program.nanoseconds} ns"
+    if firmware is not None:
+        keys["controller.firmware_p50"] = f"{firmware.p50} ns"
+        keys["controller.firmware_p99"] = f"{firmware.p99} ns"
+    config = _with(base, config, round(spare, 6), keys)
+    found = [unknowns.capacity(spare, spares)]
+    found += unknowns.of_pools(config, shape, spare, points)
+    buffer = f"{config['host.write_buffer_pages']:,} pages"
+    found.append(Unknown("write buffer", buffer, "any", False))
+    found += [] if program is None else [program.unknown]
+    found += [] if firmware is None else [*firmware.unknowns]
+    said = (*measured.warnings, *_doubts(measured, shape, spare, spares), *doubts, *more)
+    return Calibration(
+        title=title,
+        measured=measured,
+        like=like,
+        shape=shape,
+        spare=spare,
+        spares=spares,
+        program=program,
+        firmware=firmware,
+        unknowns=tuple(found),
+        config=config,
+        warnings=said,
+        file=file,
+    )
+
+
+def _with(base: Config, size: Config, spare: float, keys: Mapping[str, object]) -> Config:
+    """The preset with the dies and blocks of `size`, at an over-provisioning."""
+    device = size.values["device"]
+    of_size = {
+        "device.chips_per_channel": device["chips_per_channel"],
+        "device.blocks_per_plane": device["blocks_per_plane"],
+        "device.over_provisioning": spare,
+    }
+    return load_config(base, set={**of_size, **keys})
 
 
 def _preset(like: str) -> str:
@@ -201,30 +308,16 @@ def _preset(like: str) -> str:
     return drive_preset(like, given)
 
 
-def smaller(like: str) -> Config:
-    """The preset with fewer pages a block, as it is written: it takes less memory."""
-    whole = load_config(None, preset=like)
-    shape = fit.Shape.of(whole)
-    device = whole.values["device"]
-    pages = max(1, device["pages_per_block"] // SMALLER)
-    keys = {
-        **with_blocks_of(pages, whole),
-        "device.over_provisioning": shape.raw_pages(device) / device["user_pages"] - 1,
-    }
-    return load_config(None, preset=like, set=keys)
-
-
 def _doubts(
     measured: Measurements, shape: fit.Shape, spare: float, spares: tuple[float, float]
 ) -> list[str]:
     """Why the fit may say less than it seems to."""
     said = []
-    low, high = spares
     fills = [fill for fill, _ in measured.points]
-    if (1 + high) / (1 + low) - 1 > RANGE:
+    if not unknowns.capacity(spare, spares).decided:
         said.append(
-            f"raw capacity is hardly decided: {_span(spares)} times the user capacity fit about as"
-            " well; measure at higher fills"
+            f"raw capacity is hardly decided: {capacity_span(spares)} times the user capacity fit"
+            " about as well; measure at higher fills"
         )
     if max(fills) - min(fills) < SPREAD:
         said.append(
@@ -240,79 +333,3 @@ def _doubts(
             " steady state"
         )
     return said
-
-
-def _span(spares: tuple[float, float]) -> str:
-    """The raw capacities between two over-provisionings, in units of the user capacity."""
-    low, high = spares
-    return f"{1 + low:.4f} or more" if high >= fit.MOST else f"{1 + low:.4f} to {1 + high:.4f}"
-
-
-def _rate(rate: float) -> str:
-    """Writes a second."""
-    return f"{rate:,.9g}"
-
-
-def _program(
-    measured: Measurements, config: Config, shape: fit.Shape, spare: float
-) -> tuple[Program | None, list[str]]:
-    """The program time that the knee asks for, and what is to be warned of; none if it is kept."""
-    if measured.load_fill is None:
-        return None, []
-    found = _knee(measured)
-    if isinstance(found, str):
-        return None, [f"{found}: program time is kept"]
-    if config["timing.model"] != "serial" or config["timing.busy_unit"] != "plane":
-        text = "timing.model, timing.busy_unit: program time is fitted for serial planes only; kept"
-        return None, [text]
-    knee, half = found
-    waf = shape.waf(fit.used(spare, measured.load_fill))
-    time = _program_ns(config, waf, knee)
-    if time <= 0:
-        text = f"a knee at {_rate(knee)} writes/s leaves no time for programs: program time is kept"
-        return None, [text]
-    if time > LONGEST_NS:
-        text = (
-            f"a knee at {_rate(knee)} writes/s asks for programs of {time / 1e9:,.0f} s, more than"
-            f" {LONGEST_NS // 10**9} s: program time is kept"
-        )
-        return None, [text]
-    low, high = (max(0, round(_program_ns(config, waf, knee + by))) for by in (half, -half))
-    program = Program(knee, half, round(time), (low, high))
-    if high <= (1 + PROGRAM_RANGE) * low:
-        return program, []
-    below, above = map(_rate, program.loads)
-    text = (
-        f"program time is hardly decided: {program.span} fit a knee between {below} and {above}"
-        " writes/s; measure at loads between them"
-    )
-    return program, [text]
-
-
-def _knee(measured: Measurements) -> tuple[float, float] | str:
-    """The knee as `knee_of` says, or why there is none."""
-    limit = f"{KNEE_NS // 10**6} ms"
-    over = None
-    for load, line in zip(measured.loads, measured.load_lines, strict=True):
-        at = f"load {_rate(load.rate)} (line {line})"
-        if load.p99 > KNEE_NS:
-            over = over or at
-        elif over is not None:
-            return f"the knee is not clear: p99 is above {limit} at {over}, but not at {at}"
-    side = "beyond" if over is None else "below"
-    return knee_of(list(measured.loads)) or f"no load is {side} the knee (p99 of {limit})"
-
-
-def _program_ns(config: Config, waf: float, rate: float) -> float:
-    """The program time with which planes are busy all the time at so many writes a second.
-
-    A write of the host costs W programs and W - 1 copies read, W its write amplification, with the
-    transfers of the serial model, and its share of an erase.
-    """
-    device, timing = config.values["device"], config.values["timing"]
-    planes = device["channels"] * device["chips_per_channel"] * device["planes_per_chip"]
-    move = timing["transfer_ns"] + timing["sram_ns"]
-    copies = (waf - 1) * (timing["read_ns"] + 2 * move)
-    erases = waf / device["pages_per_block"] * timing["erase_ns"]
-    host = move + timing["sram_ns"]
-    return float((planes * 1e9 / rate - host - copies - erases) / waf)

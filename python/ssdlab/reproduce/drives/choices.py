@@ -2,13 +2,15 @@
 
 Fixed before any predicted figure was simulated:
 
-- A drive is listed if a published figure is left to predict after the fit. Its file
-  (`presets/drives`) holds its configuration, and what was published in `[published]`.
+- A drive is listed if a published figure is left to predict after the fit. Its files
+  (`presets/drives`) are a configuration (TOML), which ends with what is known beside it in
+  `[published]`, and what was measured (CSV), with a mark where a figure is fitted.
 - Fit: the raw capacity of a drive is fitted on one published write amplification, that of uniform
   writes to the fullest drive, where it depends most on raw capacity. The fit is the mean field of
-  greedy collection (`fit`). No other number is fitted. A drive without a published write
-  amplification has the nominal size of its dies; one with the flash of a fitted drive has its raw
-  capacity.
+  greedy collection (`fit`). The time of the firmware is fitted on the median and the 99th
+  percentile of one load below the knee. No other number is fitted. A drive without a published
+  write amplification has the nominal size of its dies; one with the flash of a fitted drive has its
+  raw capacity.
 - Size, without time: one die with four of its planes, 1/64 of a drive of 16 dies. Blocks and their
   pages stay, so an erase unit is the same share of the drive. (Chosen because planes filled
   unevenly, the more so the fewer pages they had: with 31 pages write amplification was 1.8 % higher
@@ -25,10 +27,14 @@ Fixed before any predicted figure was simulated:
   one is replaced by another that is not active, at random. Zones are smaller as the drive is.
 - Load: timed; from the mean field, after a fifth of the pages has been overwritten, 99 % writes and
   1 % reads of 4 KiB arrive as a Poisson process, for 4 s before the measurement and 8 s in it.
+- Loads: from 40 % below the measured knee to 30 % above it, 3 % apart near it, and all measured
+  loads below it. (Fixed loads from 50,000 to 130,000/s before drives of users were compared, too.)
+- Latencies: the largest errors of median and 99th percentile at the measured loads below the knee.
 - Knee: between the highest load up to which the 99th percentile of writes stays below 1 ms, and
   the next one. It lies in the middle, of the published loads as of the simulated ones.
-- Error of a drive: the mean and the largest of the absolute relative errors of its predicted write
-  amplifications, and the error of its knee. Latencies above the knee depend on how long requests
+- Errors of a drive: the mean of the absolute relative errors of write amplification under uniform
+  and under skewed writes (Zipf, zones), and the error of its knee. What was fitted is left out.
+  Latencies above the knee depend on how long requests
   kept coming, so they are not compared.
 """
 
@@ -46,9 +52,8 @@ BEFORE, MEASURED = 4, 2
 """Times the used pages that are written before the measurement, and in it."""
 ZONE_BYTES, PART_BYTES = 8 << 30, 64 << 10
 """Size of a zone, at full size, and of the writes to zones."""
-LOADS = (50_000, 60_000, *range(70_000, 132_500, 2_500))
-QUICK_LOADS = (60_000, 100_000)
-"""Requests a second."""
+AROUND = (-40, -30, *range(-21, 33, 3))
+"""Loads, in percent above the measured knee."""
 READS = 0.01
 SECONDS_BEFORE, SECONDS = 4, 8
 KNEE_NS = 1_000_000

@@ -2,34 +2,52 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from ssdlab.config.drives import KEPT, errors_file
 from ssdlab.reproduce.command import write_results
 from ssdlab.reproduce.drives import errors, page
+from ssdlab.reproduce.drives.known import drive_of, drives
 from ssdlab.reproduce.drives.study import Drives, Place, cell_of, places, write_traces
 from ssdlab.reproduce.matrix import Cell
 from ssdlab.reproduce.study import made
-from ssdlab.results.drive_errors import KEPT
+from ssdlab.results import outputs
 
 
 def compare(
     *,
+    drive: Sequence[str] = (),
     quick: bool = False,
     jobs: int | None = None,
     on: str | None = None,
     out: str | Path | None = None,
     progress: bool = True,
 ) -> Drives:
-    """Run every drive and write the comparison into `out`.
+    """Run named drives, or those in files, and write the comparison into `out`.
 
-    An interrupted run is resumed, as by `reproduce`, which raises the same exceptions.
+    `drive` names them; without it all named drives are run. The errors of a drive in a file are
+    written beside it, where all commands find them. An interrupted run is resumed, as by
+    `reproduce`, which raises the same exceptions.
     """
+    of = {one.name: one for one in map(drive_of, drive)} or drives()
+    if drive and out is None:
+        names = "-".join(one.config.name for one in of.values())
+        out = Path("runs") / f"drives-{names[:80]}{'-quick' * quick}"
 
     def plan(folder: Path) -> dict[Cell, Place]:
-        write_traces(quick, folder)
-        return {cell_of(place, quick, folder): place for place in places(quick)}
+        write_traces(of, quick, folder)
+        return {cell_of(of[place[0]], place, quick, folder): place for place in places(of, quick)}
 
-    done = made(Drives, plan, quick=quick, jobs=jobs, on=on, out=out, progress=progress)
+    made_ = made(Drives, plan, quick=quick, jobs=jobs, on=on, out=out, progress=progress)
+    done = replace(made_, of=of)
     more = {KEPT: errors.to_keep(done)}
     write_results(done.folder, page.to_json(done), page.page(done), page.markdown(done), more)
+    if not (quick or done.interrupted or done.failures):
+        own = [one for one in of.values() if not one.is_named]
+        texts = {one: json.dumps(errors.found(done, one).json(), indent=2) + "\n" for one in own}
+        kept = {errors_file(Path(one.name)): outputs.text(text) for one, text in texts.items()}
+        outputs.write_all(kept, force=True)
     return done

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from statistics import fmean
 
+from ssdlab.config.drives import Errors, Kept, kept, machine_digest
 from ssdlab.reproduce.drives.known import Drive, drives
-from ssdlab.reproduce.drives.study import FULL, ORDERS, UNIFORM, ZONES, Drives
-from ssdlab.results.drive_errors import Errors, kept
+from ssdlab.reproduce.drives.measurements import RANKS, UNIFORM, ZIPF, ZONES, Load
+from ssdlab.reproduce.drives.study import FULL, Drives
 
 
 @dataclass(frozen=True)
 class Line:
-    """A published write amplification beside a simulated one."""
+    """A measured write amplification beside a simulated one."""
 
     name: str
     published: float
@@ -25,54 +28,79 @@ class Line:
         return None if self.simulated is None else self.simulated / self.published - 1
 
 
+_NAMES = {
+    UNIFORM: "uniform, {:.4g} % used",
+    ZIPF: "Zipf {:g}, shuffled",
+    RANKS: "Zipf {:g}, by rank",
+    ZONES: "zones, {:g} active",
+}
+
+
 def lines(done: Drives, drive: Drive) -> list[Line]:
-    """Everything published of its write amplification."""
-    found = []
-    for at, waf in drive.uniform.items():
-        ours = done.waf((drive.name, UNIFORM, at))
-        found.append(Line(f"uniform, {at:g} GiB used", waf, ours, at == drive.fitted))
-    for theta, order, waf in drive.zipf:
-        name = f"Zipf {theta:g}, {order}"
-        found.append(Line(name, waf, done.waf((drive.name, ORDERS[order], theta)), False))
-    for active, waf in drive.zones.items():
-        name = f"zones, {active} active"
-        found.append(Line(name, waf, done.waf((drive.name, ZONES, active)), False))
-    return found
+    """Everything measured of its write amplification."""
+    return [
+        Line(
+            _NAMES[one.workload].format(one.at * (100 if one.workload == UNIFORM else 1)),
+            one.waf,
+            done.waf((drive.name, one.workload, one.at)),
+            one.fitted,
+        )
+        for one in drive.measured.wafs
+    ]
 
 
 def full_size(done: Drives, drive: Drive) -> float | None:
     """Write amplification of the run at full size."""
-    return done.waf((drive.name, FULL, int(drive.user_gib)))
+    return done.waf((drive.name, FULL, 1.0))
 
 
 def errors_of(done: Drives, drive: Drive) -> Errors:
-    """Of the drive as a whole."""
-    predicted = [line for line in lines(done, drive) if not line.fitted]
-    off = [abs(line.error) for line in predicted if line.error is not None]
-    whole = len(off) == len(predicted) > 0
-    published, ours = drive.knee, done.knee(drive.name)
+    """Of what is predicted of the drive: what was fitted is left out."""
+    published, ours = drive.knee, done.knee(drive)
+    simulated = {one.rate: one for one in done.loads(drive)}
+    loads = [load for load in drive.measured.below_knee if not load.fitted]
     return Errors(
-        sum(off) / len(off) if whole else None,
-        max(off) if whole else None,
-        None if published is None or ours is None else ours[0] / published[0] - 1,
+        uniform=_mean(done, drive, [UNIFORM]),
+        skewed=_mean(done, drive, [ZIPF, RANKS, ZONES]),
+        knee=None if published is None or ours is None else ours[0] / published[0] - 1,
+        p50=_largest("p50", loads, simulated),
+        p99=_largest("p99", loads, simulated),
     )
+
+
+def _mean(done: Drives, drive: Drive, workloads: Sequence[str]) -> float | None:
+    """Of the absolute relative errors of predicted write amplifications; None if one is missing."""
+    points = [one for one in drive.measured.wafs if one.workload in workloads and not one.fitted]
+    ours = [done.waf((drive.name, one.workload, one.at)) for one in points]
+    off = [abs(waf / one.waf - 1) for one, waf in zip(points, ours, strict=True) if waf is not None]
+    return fmean(off) if len(off) == len(points) > 0 else None
+
+
+def _largest(name: str, measured: Sequence[Load], simulated: Mapping[float, Load]) -> float | None:
+    """Relative error of a percentile at several loads; None if one is missing."""
+    found = [(load, simulated[load.rate]) for load in measured if load.rate in simulated]
+    off = [getattr(ours, name) / getattr(load, name) - 1 for load, ours in found]
+    return max(off, key=abs) if len(off) == len(measured) > 0 else None
+
+
+def found(done: Drives, drive: Drive) -> Kept:
+    """What is kept of the errors of a drive."""
+    return Kept(errors_of(done, drive), machine_digest(drive.config.values))
 
 
 def to_keep(done: Drives) -> str:
     """The text of the file that the package keeps of them."""
-    values = {name: asdict(errors_of(done, drive)) for name, drive in drives().items()}
+    values = {drive.name: found(done, drive).json() for drive in done.of.values()}
     return json.dumps(values, indent=2) + "\n"
 
 
 def listed() -> list[dict[str, object]]:
     """Every drive with its errors."""
-    known = kept()
-    of = {name: known.get(name, Errors(None, None, None)) for name in drives()}
     return [
         {
             "name": name,
-            "summary": f"{drive.title}: {of[name].text()}",
-            "errors": asdict(of[name]),
+            "summary": drive.config["run.drive"],
+            "errors": asdict(kept()[name].errors) if name in kept() else None,
         }
         for name, drive in drives().items()
     ]

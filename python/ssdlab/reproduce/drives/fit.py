@@ -26,6 +26,8 @@ OneOrMany = TypeVar("OneOrMany", float, Numbers)
 
 LEAST, MOST = 1e-3, 100.0
 """Over-provisioning that a fit may find."""
+FOLDS = 5
+"""Parts of many points that are left out in turn."""
 GRID, STEPS = 100, 40
 """Points of that range, and steps of a search between two of them."""
 
@@ -58,8 +60,12 @@ class Shape:
             form = "greedy victims, free-blocks, superblocks over chips, frontiers host+gc"
             raise ConfigError([f"{', '.join(wrong)}: a fit needs {form}, as drive: presets have"])
         pages = device["planes_per_chip"] * device["pages_per_block"]
-        kept = triggers[0]["soft"] + 1.5 - 0.5 / pages
-        return Shape(device["blocks_per_plane"], pages, kept)
+        return Shape.with_watermark(device["blocks_per_plane"], pages, triggers[0]["soft"])
+
+    @staticmethod
+    def with_watermark(units: int, pages: int, soft: int) -> Shape:
+        """A pool that collects while `soft` erase units are erased."""
+        return Shape(units, pages, soft + 1.5 - 0.5 / pages)
 
     def raw_pages(self, device: Mapping[str, Any]) -> int:
         """Of a device of such pools."""
@@ -119,8 +125,11 @@ def fitted(shape: Shape, points: Points) -> float:
     have had may have several minima.
     """
     points = np.asarray(points)
+    fills, measured = points.T
     grid = [LEAST * (MOST / LEAST) ** (i / GRID) for i in range(GRID + 1)]
-    best = min(range(GRID + 1), key=lambda i: miss(shape, grid[i], points))
+    spares: Numbers = ((1 + np.array(grid)[:, None]) / fills - 1).ravel()
+    residual = np.log(shape.wafs(spares).reshape(len(grid), -1) / measured)
+    best = int(np.argmin(np.mean(residual**2, axis=1)))
     low, high = grid[max(best - 1, 0)], grid[min(best + 1, GRID)]
     for _ in range(STEPS):
         third = (high / low) ** (1 / 3)
@@ -130,6 +139,21 @@ def fitted(shape: Shape, points: Points) -> float:
         else:
             low = left
     return math.sqrt(low * high)
+
+
+def left_out(shape: Shape, points: Points) -> Numbers:
+    """What each point is predicted to be by a fit without it, and others of its fold.
+
+    Not a number where no point is left.
+    """
+    points = np.asarray(points)
+    folds = np.arange(len(points)) % FOLDS
+    found = np.full(len(points), math.nan)
+    for fold in np.unique(folds):
+        out = folds == fold
+        if not out.all():
+            found[out] = shape.wafs(used(fitted(shape, points[~out]), points[out, 0]))
+    return found
 
 
 def plausible(shape: Shape, spare: float, points: Points, error: float) -> tuple[float, float]:

@@ -1,104 +1,79 @@
-"""The named drives: presets whose files hold what was published of them."""
+"""Drives and what was measured of them: the named ones, and those in files of users."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
+from pathlib import Path
 from typing import Any
 
 from ssdlab import _core
-from ssdlab.config.resolve import DRIVE, Config, load_config
-from ssdlab.reproduce.drives.choices import KNEE_NS
+from ssdlab.config.drives import own_title
+from ssdlab.config.published import published
+from ssdlab.config.resolve import DRIVE, Config, drive_preset, load_config, preset_names
+from ssdlab.display.argument import argument
+from ssdlab.errors import ConfigError
 from ssdlab.reproduce.drives.fit import Shape
+from ssdlab.reproduce.drives.measurements import UNIFORM, Load, Measurements, knee_of, parsed, read
 
 GIB = 1 << 30
-US = 1000
-"""Nanoseconds."""
-
-
-@dataclass(frozen=True)
-class Load:
-    """Latencies of writes at an offered load."""
-
-    rate: float
-    """Requests a second."""
-    p50: float
-    """Nanoseconds, as `p99`."""
-    p99: float
-
-
-def knee_of(loads: list[Load]) -> tuple[float, float] | None:
-    """The middle of the knee and half its width; None if no load is on one side of it."""
-    below = None
-    for load in sorted(loads, key=lambda one: one.rate):
-        if load.p99 > KNEE_NS:
-            return None if below is None else ((below + load.rate) / 2, (load.rate - below) / 2)
-        below = load.rate
-    return None
 
 
 @dataclass(frozen=True)
 class Drive:
-    """A drive and what was published of it."""
+    """A drive and what was measured of it."""
 
     name: str
-    """Of its preset."""
-    summary: str
+    """Of its preset, or its file."""
+    title: str
+    """Its usual name."""
+    measured: Measurements = field(hash=False)
     published: Mapping[str, Any] = field(hash=False)
     """The table of its file."""
 
     @property
-    def title(self) -> str:
-        """Its usual name."""
-        return str(self.published["title"])
-
-    @property
-    def user_gib(self) -> float:
-        """Its rated capacity."""
-        return float(self.published["user_gb"] * 10**9 / GIB)
+    def is_named(self) -> bool:
+        """Whether it comes with ssdlab."""
+        return self.name in preset_names()
 
     @property
     def fitted(self) -> float | None:
-        """The used GiB of the figure on which its raw capacity is fitted."""
-        return self.published.get("fitted")
+        """The fill of the figure on which its raw capacity is fitted; None if there is not one."""
+        fills = [one.fill for one in self.measured.of(UNIFORM) if one.fitted]
+        return fills[0] if len(fills) == 1 else None
 
     @property
     def uniform(self) -> dict[float, float]:
-        """Write amplification of uniform writes by used GiB."""
-        return dict(self.published.get("uniform", ()))
+        """Write amplification of uniform writes by fill."""
+        return {one.fill: one.waf for one in self.measured.of(UNIFORM)}
 
     @property
-    def zones(self) -> dict[int, float]:
-        """Write amplification by active zones."""
-        return dict(self.published.get("zones", ()))
-
-    @property
-    def zipf(self) -> list[tuple[float, str, float]]:
-        """Skew, order of addresses, write amplification."""
-        return [(theta, order, waf) for theta, order, waf in self.published.get("zipf", ())]
-
-    @property
-    def loads(self) -> list[Load]:
-        """Latencies at the loads that were published."""
-        of = self.published.get("load", ())
-        return [Load(1000 * kilo, p50 * US, p99 * US) for kilo, p50, p99 in of]
+    def loads(self) -> Sequence[Load]:
+        """Latencies at the loads that were measured."""
+        return self.measured.loads
 
     @property
     def knee(self) -> tuple[float, float] | None:
-        """Its published knee, as `knee_of` says."""
+        """Its measured knee, as `knee_of` says."""
         return knee_of(self.loads)
 
     @property
     def unknown(self) -> list[str]:
         """What was not known."""
-        return list(self.published["unknown"])
+        return list(self.published.get("unknown", ()))
 
     @cached_property
     def config(self) -> Config:
         """At full size."""
         return load_config(self.name)
+
+    @property
+    def user_gib(self) -> float:
+        """Its capacity."""
+        device = self.config.values["device"]
+        return float(device["user_pages"] * device["page_bytes"]) / GIB
 
     @property
     def shape(self) -> Shape:
@@ -111,18 +86,42 @@ class Drive:
         device = self.config.values["device"]
         return self.shape.raw_pages(device) / float(device["user_pages"]) - 1
 
-    def spare_at(self, used_gib: float) -> float:
-        """Over-provisioning if only so much of it is used; the full drive is used as rated."""
-        if used_gib == int(self.user_gib):
-            return self.over_provisioning
-        return (1 + self.over_provisioning) * self.user_gib / used_gib - 1
+    def spare_at(self, fill: float) -> float:
+        """Over-provisioning if only this share of it is used."""
+        return (1 + self.over_provisioning) / fill - 1
 
 
-def drives() -> dict[str, Drive]:
+@cache
+def drives() -> Mapping[str, Drive]:
     """All named drives, by the name of their preset."""
     presets = json.loads(_core.registry())["presets"]
     return {
-        one["name"]: Drive(one["name"], one["summary"], one["published"])
+        one["name"]: Drive(
+            one["name"],
+            one["published"]["title"],
+            parsed(f"{one['name'].removeprefix(DRIVE)}.csv", one["measured"]),
+            one["published"],
+        )
         for one in presets
-        if one["name"].startswith(DRIVE)
+        if one["measured"] is not None
     }
+
+
+def drive_of(name: str) -> Drive:
+    """The drive that `--drive` names: a named one, or one in a file, with its CSV file beside it.
+
+    Raises `ConfigError`.
+    """
+    if Path(name).suffix != ".toml":
+        return drives()[drive_preset(name, argument(drive=name))]
+    load_config(name)
+    file = Path(name)
+    text = file.read_text(encoding="utf-8")
+    beside = file.with_suffix(".csv")
+    if not beside.exists():
+        message = (
+            f"{argument(drive=name)}: {beside}: no such file; expected the measurements of the"
+            " drive, as `ssdlab drives calibrate` reads them"
+        )
+        raise ConfigError([message])
+    return Drive(name, own_title(name, text) or file.stem, read(beside, 0), published(name, text))

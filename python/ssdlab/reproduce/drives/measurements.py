@@ -1,18 +1,22 @@
-"""Measurements of a drive, as its owner writes them down."""
+"""Measurements of a drive, as its owner writes them down or as they were published."""
 
 from __future__ import annotations
 
 import csv
 import io
 import math
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import pairwise
 from pathlib import Path
 
 from ssdlab.errors import ConfigError
-from ssdlab.reproduce.drives.known import US, Load
+from ssdlab.reproduce.drives.choices import KNEE_NS
+
+US = 1000
+"""Nanoseconds."""
 
 FORM: Mapping[str, tuple[str, Callable[[float], bool]]] = {
     "fill": ("a share of the user capacity, from 1e-9 to 1", lambda x: 1e-9 <= x <= 1),
@@ -21,42 +25,125 @@ FORM: Mapping[str, tuple[str, Callable[[float], bool]]] = {
     "p50_us": ("a latency in microseconds, above 0", lambda x: x > 0),
     "p99_us": ("a latency in microseconds, above 0", lambda x: x > 0),
 }
-"""The columns: what is expected, and whether a number is that."""
+"""The columns of numbers: what is expected, and whether a number is that."""
+WORKLOADS = "uniform, zipf THETA shuffled, zipf THETA by rank, or zones COUNT"
+FIT, TEST = "fit", "test"
+COLUMNS = ("workload", "use", "source", *FORM)
 LATENCY = ("load", "p50_us", "p99_us")
 FEWEST = 2
 """Write amplifications: with one there is nothing to compare the fit with."""
 NOISE = 0.05
 """Write amplification of uniform writes does not fall with the fill; so much less is noise."""
+UNIFORM, ZIPF, RANKS, ZONES = "uniform", "zipf", "zipf by rank", "zones"
+_SKEWED = re.compile(r"zipf (?P<theta>\S+) (?P<order>shuffled|by rank)")
+_ZONED = re.compile(r"zones (?P<count>[1-9][0-9]{0,4})", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Load:
+    """Latencies of writes at an offered load."""
+
+    rate: float
+    """Requests a second."""
+    p50: float
+    """Nanoseconds, as `p99`."""
+    p99: float
+    fitted: bool = False
+
+
+def knee_of(loads: Sequence[Load]) -> tuple[float, float] | None:
+    """The middle of the knee and half its width; None if no load is on one side of it."""
+    below = None
+    for load in sorted(loads, key=lambda one: one.rate):
+        if load.p99 > KNEE_NS:
+            return None if below is None else ((below + load.rate) / 2, (load.rate - below) / 2)
+        below = load.rate
+    return None
+
+
+@dataclass(frozen=True)
+class Point:
+    """A write amplification."""
+
+    workload: str
+    """`UNIFORM`, `ZIPF`, `RANKS` or `ZONES`."""
+    at: float
+    """Skew or active zones; of uniform writes the fill."""
+    fill: float
+    waf: float
+    fitted: bool
+    """Whether a fit may use it; otherwise it is held out."""
 
 
 @dataclass(frozen=True)
 class Measurements:
     """What a drive did."""
 
-    points: tuple[tuple[float, float], ...]
-    """Fill and write amplification, fills ascending."""
+    wafs: tuple[Point, ...]
+    """Write amplifications, fills of uniform writes ascending."""
     loads: tuple[Load, ...]
     """Latencies of writes, loads ascending."""
     load_fill: float | None
     """The fill at which they were measured."""
     load_lines: tuple[int, ...]
     """Their lines in the file."""
+    sources: tuple[str, ...]
+    """Where they come from, each once."""
     warnings: tuple[str, ...]
+
+    def of(self, workload: str) -> list[Point]:
+        """The write amplifications of a workload."""
+        return [one for one in self.wafs if one.workload == workload]
+
+    @property
+    def points(self) -> list[tuple[float, float]]:
+        """Fill and write amplification of uniform writes that a fit may use."""
+        return [(one.fill, one.waf) for one in self.of(UNIFORM) if one.fitted]
+
+    @property
+    def below_knee(self) -> list[Load]:
+        """The loads below the knee."""
+        return [load for load in self.loads if load.p99 <= KNEE_NS]
 
 
 class _Row:
     """A line of the file: its numbers by column, and what is wrong with it."""
 
-    def __init__(self, file: Path, line: int, cells: Mapping[str, str]) -> None:
+    def __init__(self, file: str, line: int, cells: Mapping[str, str]) -> None:
         self.line = line
         self.place = f"{file}:{line}"
         self.values: dict[str, float] = {}
         self.wrong: list[str] = []
-        for column, text in cells.items():
-            if text.strip():
-                self._read(column, text.strip())
+        said = {column: text.strip() for column, text in cells.items()}
+        self.source = said.pop("source", "")
+        self.marked = self._mark(said.pop("use", ""))
+        self.workload, self.at = self._workload(said.pop("workload", ""))
+        for column, text in said.items():
+            if text:
+                self._read(column, text)
         if not self.wrong:
             self.wrong.extend(f"{self.place}: {text}" for text in self._missing())
+
+    def _mark(self, text: str) -> str:
+        if text not in ("", FIT, TEST):
+            expected = f"expected {FIT!r}, {TEST!r} or nothing"
+            self.wrong.append(f"{self.place}: use: found {text!r}; {expected}")
+        return text
+
+    def _workload(self, text: str) -> tuple[str, float]:
+        """The kind of a workload, and its skew or zones."""
+        if skewed := _SKEWED.fullmatch(text):
+            try:
+                theta = float(skewed["theta"])
+            except ValueError:
+                theta = math.nan
+            if 0 < theta < 10:
+                return (ZIPF if skewed["order"] == "shuffled" else RANKS), theta
+        if zoned := _ZONED.fullmatch(text):
+            return ZONES, int(zoned["count"])
+        if text not in ("", UNIFORM):
+            self.wrong.append(f"{self.place}: workload: found {text!r}; expected {WORKLOADS}")
+        return UNIFORM, math.nan
 
     def _read(self, column: str, text: str) -> None:
         expected, fits = FORM[column]
@@ -82,12 +169,17 @@ class _Row:
             yield f"{missing}: missing; load, p50_us and p99_us belong together"
         if not latency and "waf" not in has:
             yield "waf: missing; expected a write amplification, or load, p50_us and p99_us"
+        if latency and self.workload != UNIFORM:
+            yield "workload: loads are of uniform writes; leave it empty"
         if len(latency) == len(LATENCY) and self.values["p99_us"] < self.values["p50_us"]:
             yield "p99_us: below p50_us; expected at least as much"
 
 
-def read(file: Path) -> Measurements:
-    """The measurements in a file. Raises `ConfigError` with everything that is wrong in it."""
+def read(file: Path, fewest: int = FEWEST) -> Measurements:
+    """The measurements in a file, of that many write amplifications of uniform writes.
+
+    Raises `ConfigError` with everything that is wrong in it.
+    """
     try:
         text = file.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
@@ -99,6 +191,19 @@ def read(file: Path) -> Measurements:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise ConfigError([f"{file}: cannot be read: {reason}"]) from None
+    found = parsed(str(file), text)
+    count = len(found.of(UNIFORM))
+    if count < fewest:
+        message = (
+            f"{file}: waf: {count} of them; expected at least {fewest} of uniform writes, at"
+            " different fills: one cannot be compared with the fit"
+        )
+        raise ConfigError([message])
+    return found
+
+
+def parsed(file: str, text: str) -> Measurements:
+    """The measurements in the text of a file. Raises `ConfigError`."""
     lines = csv.reader(io.StringIO(text, newline=""), strict=True)
     try:
         found = [(lines.line_num, cells) for cells in lines if any(map(str.strip, cells))]
@@ -118,8 +223,7 @@ def read(file: Path) -> Measurements:
             continue
         rows.append(_Row(file, number, dict(zip(columns, cells, strict=True))))
     wrong += [text for row in rows for text in row.wrong]
-    wrong = wrong or [*_orders(rows), *_too_few(file, rows)]
-    wrong = wrong or [*_too_low(rows)]
+    wrong = wrong or [*_orders(rows)] or [*_too_low(rows)]
     if wrong:
         raise ConfigError(wrong)
     return _measured(rows)
@@ -130,10 +234,10 @@ def _columns(place: str, names: list[str]) -> list[str]:
     columns = [name.strip().lower() for name in names]
     wrong = []
     for name in dict.fromkeys(columns):
-        if name not in FORM:
-            near = get_close_matches(name, FORM, 1)
+        if name not in COLUMNS:
+            near = get_close_matches(name, COLUMNS, 1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
-            known = ", ".join(FORM)
+            known = ", ".join((*FORM, *COLUMNS[:3]))
             wrong.append(f"{place}: unknown column {name!r}; expected {known}{hint}")
         elif columns.count(name) > 1:
             wrong.append(f"{place}: column {name!r} is there {columns.count(name)} times")
@@ -147,7 +251,8 @@ def _orders(rows: list[_Row]) -> Iterator[str]:
     """Fills, and loads, that do not ascend."""
     for column in ("fill", "load"):
         mark = "waf" if column == "fill" else "load"
-        for before, row in pairwise([row for row in rows if mark in row.values]):
+        of_uniform = [row for row in rows if mark in row.values and row.workload == UNIFORM]
+        for before, row in pairwise(of_uniform):
             last, now = before.values[column], row.values[column]
             if now == last:
                 yield f"{row.place}: {column}: {now:g} again; give each {column} once"
@@ -160,18 +265,11 @@ def _orders(rows: list[_Row]) -> Iterator[str]:
             yield f"{row.place}: fill: {row.values['fill']:g}; expected {first}: loads at one fill"
 
 
-def _too_few(file: Path, rows: list[_Row]) -> Iterator[str]:
-    count = sum("waf" in row.values for row in rows)
-    if count < FEWEST:
-        yield (
-            f"{file}: waf: {count} of them; expected at least {FEWEST}, at different fills: one"
-            " cannot be compared with the fit"
-        )
-
-
 def _falls(rows: list[_Row]) -> Iterator[tuple[float, _Row, _Row]]:
     """Write amplifications below one at a lower fill: by which share, the row, the highest."""
-    with_waf = [row for row in rows if "waf" in row.values]
+    with_waf = [row for row in rows if "waf" in row.values and row.workload == UNIFORM]
+    if not with_waf:
+        return
     highest = with_waf[0]
     for row in with_waf[1:]:
         if row.values["waf"] < highest.values["waf"]:
@@ -191,9 +289,7 @@ def _too_low(rows: list[_Row]) -> Iterator[str]:
 
 
 def _measured(rows: list[_Row]) -> Measurements:
-    values = [row.values for row in rows]
     with_load = [row for row in rows if "load" in row.values]
-    loads = [row.values for row in with_load]
     worst = max(_falls(rows), key=lambda one: one[0], default=None)
     warnings = []
     if worst is not None:
@@ -202,10 +298,31 @@ def _measured(rows: list[_Row]) -> Measurements:
             f"write amplification falls with the fill, by up to {100 * share:.2g} %"
             f" (line {row.line}, below line {highest.line}): taken as noise"
         )
+    # What is not marked is fitted, unless only some rows are to be fitted.
+    fits = {FIT} if any(row.marked == FIT for row in rows) else {""}
     return Measurements(
-        tuple((one["fill"], one["waf"]) for one in values if "waf" in one),
-        tuple(Load(one["load"], one["p50_us"] * US, one["p99_us"] * US) for one in loads),
-        loads[0]["fill"] if loads else None,
-        tuple(row.line for row in with_load),
-        tuple(warnings),
+        wafs=tuple(
+            Point(
+                row.workload,
+                row.values["fill"] if row.workload == UNIFORM else row.at,
+                row.values["fill"],
+                row.values["waf"],
+                row.marked in fits,
+            )
+            for row in rows
+            if "waf" in row.values
+        ),
+        loads=tuple(
+            Load(
+                row.values["load"],
+                row.values["p50_us"] * US,
+                row.values["p99_us"] * US,
+                row.marked in fits,
+            )
+            for row in with_load
+        ),
+        load_fill=with_load[0].values["fill"] if with_load else None,
+        load_lines=tuple(row.line for row in with_load),
+        sources=tuple(dict.fromkeys(row.source for row in rows if row.source)),
+        warnings=tuple(warnings),
     )

@@ -11,41 +11,43 @@ from ssdlab.html.page import Section, document, prose, warnings_box
 from ssdlab.html.page import table as html_table
 from ssdlab.reproduce.drives import choices
 from ssdlab.reproduce.drives.errors import Line, errors_of, full_size, lines
-from ssdlab.reproduce.drives.known import Drive, Load, drives
-from ssdlab.reproduce.drives.study import UNIFORM, Drives
+from ssdlab.reproduce.drives.known import Drive
+from ssdlab.reproduce.drives.measurements import UNIFORM, Load
+from ssdlab.reproduce.drives.study import Drives
 from ssdlab.reproduce.study import Rows, json_of, table_of
 from ssdlab.versions import described
 
 ABOUT = (
-    "Presets `drive:...` (`ssdlab list drives`) beside what was published of these drives."
-    " The configuration of each, with the source of every number, is in"
-    " [Presets](reference/presets.md). One write amplification of a drive is fitted, by its"
-    " raw capacity; everything else is predicted.",
+    "Presets `drive:...` (`ssdlab list drives`) beside what was published of these drives. The"
+    " configuration of each, with the source of every number, is in"
+    " [Presets](reference/presets.md). What was measured lies in a CSV file beside each, with"
+    " marks where it is fitted: one write amplification of a drive by its raw capacity, and the"
+    " latencies of one load below the knee by the time of the firmware. Everything else is"
+    " predicted.",
     "Measurements: SSD-iq (Haas et al., PVLDB 18(11), 2025, p. 4295), from the drives' own"
-    " counters. Numbers from its logs are our estimates: host against media writes over the"
-    " last fifth of the samples; whether the drive was in its steady state by then is not"
-    " proven. *Second hand*: medians over the last tenth, as others report them from the same"
-    " data.",
-    "Write amplification: one die with four of its planes, blocks and pages as in the drive;"
-    " a sequential fill of the used space, four times that space before the measurement, two"
-    " times in it; Zipf by rank, with the hot pages side by side, on a fourth of that size."
-    " Loads: all dies and planes, 1/16 of the pages of a block and of the erase time; 99 %"
-    " writes, 1 % reads, 4 KiB, Poisson arrivals, 4 s before the measurement and 8 s in it.",
-    "The knee lies between the highest load up to which the 99th percentile of writes stays"
-    " below 1 ms and the next one: of the published loads, or of those simulated, at most 10,000"
-    " requests/s apart. The middles are compared. Latencies beyond the knee depend on how long"
+    " counters. Numbers from its logs are our estimates: host against media writes over the last"
+    " fifth of the samples; whether the drive was in its steady state by then is not proven."
+    " *Second hand*: medians over the last tenth, as others report them from the same data.",
+    "Write amplification: one die with four of its planes, blocks and pages as in the drive; a"
+    " sequential fill of the used space, four times that space before the measurement, two times"
+    " in it; Zipf by rank, with the hot pages side by side, on a fourth of that size. Loads: all"
+    " dies and planes, 1/16 of the pages of a block and of the erase time; 99 % writes, 1 % reads,"
+    " 4 KiB, Poisson arrivals, 4 s before the measurement and 8 s in it.",
+    "The knee lies between the highest load up to which the 99th percentile of writes stays below"
+    " 1 ms and the next one: of the published loads, or of those simulated, 3 % apart near the"
+    " published knee. The middles are compared. Latencies beyond the knee depend on how long"
     " requests kept coming, so they are not compared.",
 )
 NOT_MODELLED = (
     "Not known of any drive: the collection policy, the size of a superblock, the reserve,"
-    " the order of host and collection, the time of the firmware. Not modelled:"
+    " the order of host and collection. Not modelled:"
     " programs of three pages in one step, suspended programs, SLC caches, parity of dies,"
     " metadata on flash, refreshing of old data, throttling by temperature or power."
 )
 MEMORY = (
     "A run at full size is refused with less than 16 bytes of free memory a page: 4.3 to 4.5"
-    " GB for the drives of 16 dies, 8.9 GB for that of 32. It takes about half of that, and"
-    " starts from the mean field instead of a fill."
+    " GB for the drives of 16 dies, 8.9 GB for that of 32, 17 GB for that of 64. It takes about half"
+    " of that, and starts from the mean field instead of a fill."
     " `--set device.pages_per_block=N`, with the N that each preset names, is the drive at"
     " 1/8; channels, chips and planes may be fewer as well. The ratio of raw capacity to user"
     " capacity stays; erases come eight times as often, which takes 2 % of the time of a plane"
@@ -54,17 +56,27 @@ MEMORY = (
 )
 
 OWN = (
-    "`ssdlab drives calibrate MEASUREMENTS.csv` fits a drive of your own. The file has the"
-    " columns `fill` (used share of the user capacity, ascending) and `waf` (write"
-    " amplification of uniform writes of 4 KiB in the steady state, from the counters of the"
-    " drive). Rows with `load` (writes a second), `p50_us` and `p99_us`, at one fill and"
-    " without `waf`, also fit the program time: planes are busy all the time at the knee. The"
-    " result is a preset, with everything that is not fitted from `--like PRESET`, and the"
-    " residuals. Latencies rise before all planes are busy, so the program time comes out too"
-    " long: the preset of the PM9A3, whose programs take 678.5 us, has a knee from which 750 us"
-    " would be fitted. A warning says where the measurements decide nothing: where other raw"
-    " capacities or program times fit about as well, where all fills are close together, or where"
-    " no raw capacity explains them."
+    "A drive is two files of one name: TOML with its keys and, behind them, `[published]` with"
+    " its `title`; CSV with what was measured. Give the first wherever a drive is named (`--drive"
+    " my.toml`); no source changes. `ssdlab drives compare --drive my.toml` simulates what the CSV"
+    " file has and writes the errors beside it (`my.errors.json`). Every report names the drive"
+    " with its errors, and says so where it ran with other keys, to which they do not apply.",
+    "`ssdlab drives calibrate MEASUREMENTS.csv` makes both from measurements. The columns are"
+    " `fill` (used share of the user capacity, ascending) and `waf` (write amplification in the"
+    " steady state, from the counters of the drive), of uniform writes of 4 KiB unless `workload`"
+    " says `zipf 0.8 shuffled`, `zipf 0.8 by rank` or `zones 4`. Rows with `load` (writes a"
+    " second), `p50_us` and `p99_us`, at one fill and without `waf`, also fit the program time, as"
+    " planes are busy all the time at the knee, and the time of the firmware, which is what a"
+    " write takes longer than link and SRAM below it. The column `use` marks rows that are held"
+    " out (`test`), or those that alone are fitted (`fit`); `source` is yours. Everything that is"
+    " not fitted is as in `--like PRESET`.",
+    "Beside each fill stands what a fit without it predicts, and beside each unknown the values"
+    " that fit about as well, everything else fitted anew. *The data cannot decide* where these"
+    " are nearly all: write amplification depends on raw capacity less what is kept erased, so it"
+    " never decides between the two, hardly on the size of a superblock, and not on the buffer."
+    " Latencies rise before all planes are busy, so the program time comes out too long: the"
+    " preset of the PM9A3, whose programs take 678.5 us, has a knee from which 750 us would be"
+    " fitted.",
 )
 
 
@@ -80,18 +92,31 @@ def _knee(of: tuple[float, float] | None) -> str:
     return "–" if of is None else f"{of[0] - of[1]:,.0f} to {of[0] + of[1]:,.0f}"
 
 
-HEADS = ("drive", "fitted", "WAF, mean error", "largest", "knee published", "simulated", "error")
+HEADS = (
+    "drive",
+    "fitted",
+    "WAF, uniform",
+    "skewed",
+    "knee measured",
+    "simulated",
+    "error",
+    "p50",
+    "p99",
+)
 
 
 def overview(done: Drives) -> Rows:
     """Every drive in a line."""
     rows: Rows = []
-    for drive in drives().values():
+    for drive in done.of.values():
         errors = errors_of(done, drive)
-        fitted = "nothing" if drive.fitted is None else f"raw capacity, at {drive.fitted:g} GiB"
-        ours = done.knee(drive.name) if drive.loads else None
-        row = [fitted, _plain(errors.waf_mean), _plain(errors.waf_largest), _knee(drive.knee)]
-        rows.append((drive.title, [*row, _knee(ours), _percent(errors.knee)]))
+        fitted = (
+            "nothing" if drive.fitted is None else f"raw capacity, {100 * drive.fitted:.4g} % used"
+        )
+        ours = done.knee(drive)
+        row = [fitted, _plain(errors.uniform), _plain(errors.skewed), _knee(drive.knee)]
+        row += [_knee(ours), _percent(errors.knee), _percent(errors.p50), _percent(errors.p99)]
+        rows.append((drive.title, row))
     return rows
 
 
@@ -99,16 +124,25 @@ def facts(done: Drives, drive: Drive) -> list[str]:
     """What was fitted, what was decided, what was not known."""
     raw = (1 + drive.over_provisioning) * drive.user_gib
     how = f"raw capacity {raw:,.0f} GiB for {drive.user_gib:,.0f} GiB of the user"
-    if drive.fitted is None:
-        first = f"Nothing is fitted: {how}, {drive.published['raw']}."
+    if "raw" in drive.published:
+        first = f"Not fitted: {how}, {drive.published['raw']}."
+    elif drive.fitted is None:
+        first = f"Fitted: {how}."
     else:
         waf = drive.uniform[drive.fitted]
-        first = f"Fitted: {how}, on {waf:g} at {drive.fitted:g} GiB used. Nothing else."
-    said = [f"`{drive.name}`. {first} Measurements: {drive.published['source']}"]
-    said.append("Not known: " + " ".join(drive.unknown))
+        first = f"Fitted: {how}, on {waf:g} with {100 * drive.fitted:.4g} % used."
+    firmware = [drive.config[f"controller.firmware_p{part}_ns"] for part in (50, 99)]
+    if firmware[0]:
+        of = " and ".join(f"{load.rate:,.0f}/s" for load in drive.loads if load.fitted)
+        times = f"median {duration(firmware[0])}, 99th percentile {duration(firmware[1])}"
+        first += f" Firmware: {times}" + (f", fitted at {of}." if of else ".")
+    sources = f" Measurements: {'; '.join(drive.measured.sources)}." * bool(drive.measured.sources)
+    said = [f"`{drive.name}`. {first}{sources}"]
+    if drive.unknown:
+        said.append("Not known: " + " ".join(drive.unknown))
     whole = full_size(done, drive)
     if whole is not None:
-        small = done.waf((drive.name, UNIFORM, int(drive.user_gib)))
+        small = done.waf((drive.name, UNIFORM, 1.0))
         beside = "" if small is None else f", beside {small:.3f} of the smaller one"
         said.append(f"At full size, from the mean field, with all of it used: {whole:.3f}{beside}.")
     return said
@@ -131,25 +165,18 @@ def line_rows(of: Sequence[Line]) -> Rows:
 LOAD_HEADS = ("requests/s", "published p50", "p99", "simulated p50", "p99", "error p50", "p99")
 
 
-STEP = 20_000
-"""Of the loads in the table, away from the knee."""
-
-
 def shown(published: Sequence[Load], simulated: Sequence[Load]) -> list[float]:
-    """The loads in the table: those published, and every `STEP`th up to two beyond the knee."""
+    """The loads in the table: those published, the lowest, and two on each side of the knee."""
     rates = [load.rate for load in simulated]
     over = [load.rate for load in simulated if load.p99 > choices.KNEE_NS]
     near = [rate for rate in rates if over and rate < over[0]][-2:] + over[:2]
-    last = over[1] if len(over) > 1 else max(rates, default=0)
-    known = [load.rate for load in published]
-    far = [rate for rate in rates if rate % STEP == 0 and rate <= last]
-    return sorted({*known, *near, *far})
+    return sorted({*(load.rate for load in published), *rates[:1], *near})
 
 
 def load_rows(done: Drives, drive: Drive) -> Rows:
     """Latencies of writes over load."""
     theirs = {load.rate: load for load in drive.loads}
-    ours = {load.rate: load for load in done.loads(drive.name)}
+    ours = {load.rate: load for load in done.loads(drive)}
 
     def pair(load: Load | None) -> list[str]:
         return ["–", "–"] if load is None else [duration(load.p50), duration(load.p99)]
@@ -163,14 +190,15 @@ def load_rows(done: Drives, drive: Drive) -> Rows:
             row += ["–", "–"]
         else:
             off = (found.p50 / known.p50 - 1, found.p99 / known.p99 - 1)
-            row += [_percent(one, 0) for one in off]
-        rows.append((f"{rate:,}", row))
+            mark = " (fitted)" * known.fitted
+            row += [_percent(one, 0) + mark for one in off]
+        rows.append((f"{rate:,.0f}", row))
     return rows
 
 
 def verdict(done: Drives) -> list[str]:
     """The errors of each drive, in words."""
-    return [f"{one.title}: {errors_of(done, one).text()}." for one in drives().values()]
+    return [f"{one.title}: {errors_of(done, one).text()}." for one in done.of.values()]
 
 
 def _tables(done: Drives, drive: Drive) -> Iterator[tuple[tuple[str, ...], Rows]]:
@@ -186,13 +214,15 @@ def page(done: Drives) -> str:
     texts = "".join(f"<p>{prose(text)}</p>" for text in (*ABOUT, NOT_MODELLED, MEMORY))
     first = html_table(list(HEADS), overview(done), "All drives")
     sections = [Section("all", "Errors", texts + warnings_box(done.remarks()) + first)]
-    for drive in drives().values():
+    for drive in done.of.values():
         said = "".join(f"<p>{prose(text)}</p>" for text in facts(done, drive))
         tables = "".join(
             html_table(list(heads), rows, drive.title) for heads, rows in _tables(done, drive)
         )
         sections.append(Section(drive.config.name, drive.title, said + tables))
-    sections.append(Section("own", "A drive of your own", f"<p>{prose(OWN)}</p>"))
+    sections.append(
+        Section("own", "A drive of your own", "".join(f"<p>{prose(text)}</p>" for text in OWN))
+    )
     lead = f'<p class="lead">{choices.TITLE} · ssdlab {escape(described())}</p>'
     return document(choices.TITLE, lead, sections)
 
@@ -203,12 +233,12 @@ def markdown(done: Drives) -> str:
     text += [line for one in (*ABOUT, *done.remarks()) for line in (one, "")]
     text += table_of(HEADS, overview(done))
     text += [line for one in (NOT_MODELLED, MEMORY) for line in (one, "")]
-    for drive in drives().values():
+    for drive in done.of.values():
         text += [f"## {drive.title}", ""]
         text += [line for one in facts(done, drive) for line in (one, "")]
         for heads, rows in _tables(done, drive):
             text += table_of(heads, rows)
-    text += ["## A drive of your own", "", OWN, ""]
+    text += ["## A drive of your own", "", *(line for one in OWN for line in (one, ""))]
     text.append(f"`ssdlab drives compare`, ssdlab {described()}.")
     return "\n".join(text).rstrip() + "\n"
 

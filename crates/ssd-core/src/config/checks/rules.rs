@@ -3,7 +3,7 @@
 
 use super::{Check, basis, check, power, raid, separation, sized};
 use crate::config::tables::*;
-use crate::config::text::quantity::show_size;
+use crate::config::text::quantity::{show_size, show_time};
 use crate::config::words::Word;
 use crate::ftl::gc::endless;
 use std::cmp::Reverse;
@@ -12,6 +12,8 @@ use std::cmp::Reverse;
 const MAX_PAGES: u128 = 1 << 31;
 /// Largest number of busy units and channels together: resources of the event queue.
 const MAX_RESOURCES: u64 = 4000;
+/// Most that the 99th percentile of the time of the firmware is of its median.
+const MOST_TAIL: u64 = 1000;
 /// Largest number of pages in an erase unit: valid counts have 16 bits.
 const MAX_UNIT_PAGES: u64 = 32_767;
 
@@ -45,6 +47,7 @@ pub(crate) const CHECKS: &[Check<Config>] = &[
     ),
     check(&["remap.mode", "raid.group"], raid::copies),
     check(&["raid.group", "precondition.steady_state"], raid::start),
+    check(&["controller.firmware_p99", "controller.firmware_p50"], firmware),
     check(&["raid.fail", "device.channels", "device.chips_per_channel"], raid::failures),
     check(
         &["raid.redirect", "raid.group", "gc.trigger", "timing.busy_unit", "device"],
@@ -332,6 +335,21 @@ fn too_many_bad_blocks(config: &Config) -> Option<String> {
             config.run.seed,
             units - spare,
             config.gc.reserve
+        )
+    })
+}
+
+fn firmware(config: &Config) -> Option<String> {
+    let controller = &config.controller;
+    let (p50, p99) = (controller.firmware_p50_ns, controller.firmware_p99_ns);
+    (p99 < p50 || p99 > MOST_TAIL * p50).then(|| {
+        format!(
+            "the 99th percentile is {}, the median {}; expected a percentile from {} to {}: set both \
+             firmware_p50 and firmware_p99, which may be equal",
+            show_time(p99),
+            show_time(p50),
+            show_time(p50),
+            show_time(MOST_TAIL * p50)
         )
     })
 }

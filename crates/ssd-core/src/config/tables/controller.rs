@@ -28,6 +28,12 @@ crate::config_table! {
         page_error_probability: real(SHARE) => page_error_probability: f64 = 0.0,
             "Probability that the ECC engine finds an error in a GC page, drawn for every page it \
             decodes.";
+        firmware_p50: time(MINUTE) => firmware_p50_ns: u64 = 0,
+            "Median of the time that the firmware adds to every request before it completes. The times \
+            are log-normal, and requests do not wait for each other's. \"0 s\": none.";
+        firmware_p99: time(MINUTE) => firmware_p99_ns: u64 = 0,
+            "99th percentile of that time, from `firmware_p50` (all times are equal) to 1000 times as \
+            much.";
         traversals_host: int(0, 1) => traversals_host: u32 = 1,
             "1: host pages cross the interconnect as GC pages do. 0: they do not.";
     }

@@ -13,6 +13,9 @@ crate::config_table! {
             "What pages contain. Contents are checked at every read.";
         name: special(NAME) => name: String = "run".to_string(),
             "Name of the run and of its folder; by default that of the config file or of the preset.";
+        drive: special(DRIVE) => drive: String = String::new(),
+            "The drive that is simulated, and how far it is off what was published or measured of it: \
+            noted by ssdlab, from the file of the drive.";
     }
 }
 
@@ -31,6 +34,21 @@ static NAME: Special<Config> = Special {
         report(errors, path, node, result);
     },
     show: |config| Some(quoted(&config.run.name)),
+    text: true,
+    types: TEXT,
+};
+
+static DRIVE: Special<Config> = Special {
+    form: "string",
+    default: Some("noted by ssdlab where the preset or the file is that of a drive"),
+    read: |draft, errors, path, node| {
+        let result = read::text(node).map(|drive| draft.config.run.drive = drive.to_string());
+        report(errors, path, node, result);
+    },
+    show: |config| {
+        let drive = &config.run.drive;
+        (!drive.is_empty()).then(|| quoted(drive))
+    },
     text: true,
     types: TEXT,
 };

@@ -213,6 +213,8 @@ pub(crate) enum Timer {
     ChipFails(u32),
     /// The next page may be rebuilt.
     Rebuild,
+    /// The firmware is done with the request of the operation in this slot.
+    Answered(OpSlot),
     /// The records for which the erase in this slot has waited survive a power cut.
     Recorded(OpSlot),
 }

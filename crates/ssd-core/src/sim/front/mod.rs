@@ -10,6 +10,7 @@ use crate::config::Config;
 use crate::ftl::place::{Layout, Placements};
 use crate::ftl::plugs::Plugs;
 use crate::host::device::DeviceError;
+use crate::host::firmware::Firmware;
 use crate::host::link::Link;
 use crate::host::request::{Completion, Op as HostOp, Request, RequestId};
 use crate::host::write_buffer::WriteBuffer;
@@ -41,6 +42,8 @@ pub(crate) struct Front {
     pub(crate) done: Vec<Completion>,
     pub(crate) link: Option<Link>,
     pub(crate) buffer: Option<WriteBuffer>,
+    /// Takes its time after the last other part of a request.
+    pub(crate) firmware: Option<Firmware>,
     /// There is neither link nor buffer between the admission of a write and its queue.
     pub(crate) writes_go_straight: bool,
     pub(crate) submitted: u64,
@@ -62,10 +65,16 @@ impl Front {
             done: Vec::new(),
             link: link.map(|rate| Link::new(rate, host.link_duplex)),
             buffer: (buffer > 0).then(|| WriteBuffer::new(buffer, host.write_buffer_threshold)),
+            firmware: Firmware::new(config),
             writes_go_straight: link.is_none() && buffer == 0,
             submitted: 0,
             last_arrival: Nanos::ZERO,
         }
+    }
+
+    /// Parts of every request that are not its pages: that of the firmware.
+    pub(crate) fn own_parts(&self) -> u32 {
+        u32::from(self.firmware.is_some())
     }
 
     /// Requests submitted and not completed.
@@ -120,6 +129,7 @@ impl Front {
         debug_assert!(fresh.done.is_empty(), "requests have completed in it");
         Front {
             done: std::mem::take(&mut self.done),
+            firmware: self.firmware.take(),
             submitted: self.submitted,
             last_arrival: self.last_arrival,
             ..fresh

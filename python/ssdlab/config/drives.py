@@ -1,0 +1,216 @@
+"""The drive that a configuration comes from: its name, and how far it is off what is known of it.
+
+Both are noted in the configuration (`run.drive`), so that every report says of which drive it is.
+An error is that of one machine. A configuration that describes another one says so instead.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, fields
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from ssdlab import _core
+from ssdlab.config.published import published
+from ssdlab.display.argument import argument
+from ssdlab.errors import ConfigError
+
+KEPT = "drive_errors.json"
+"""In this folder: the errors that the last comparison found (`ssdlab drives compare`)."""
+ENDING = ".errors.json"
+"""Of the file beside that of a user's drive, which has its errors."""
+NAMED = 3
+"""Keys that are named where a configuration differs from its drive."""
+_DRIVING = ("mode", "queue_depth", "think_time", "think_every", "stop_after", "max_outstanding")
+"""Keys of `[host]` that say how the drive is driven, not what it is."""
+_OF_THE_RUN = ("preset", "run", "workload", "precondition", "metrics", "power")
+_ONLY_TIMED = ("timing", "host", "sched", "controller")
+
+
+@dataclass(frozen=True)
+class Errors:
+    """Of what is predicted of a drive; None where nothing was measured, or a run is missing."""
+
+    uniform: float | None = None
+    """Mean of the absolute relative errors of write amplification under uniform writes."""
+    skewed: float | None = None
+    """The same under Zipf, and under writes to zones."""
+    knee: float | None = None
+    """Relative, of the middle of its knee."""
+    p50: float | None = None
+    """The largest relative error of the median of writes at loads below the knee."""
+    p99: float | None = None
+    """That of the 99th percentile."""
+
+    def text(self) -> str:
+        """In words."""
+        wafs = [
+            f"{100 * error:.1f} % under {writes} writes"
+            for writes, error in (("uniform", self.uniform), ("skewed", self.skewed))
+            if error is not None
+        ]
+        said = [f"write amplification off by {' and '.join(wafs)}"] if wafs else []
+        others = {"knee": self.knee, "p50": self.p50, "p99": self.p99}
+        said += [
+            f"{name} {100 * error:+.0f} %" for name, error in others.items() if error is not None
+        ]
+        return ", ".join(said) or "not compared"
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Errors, and the machine whose errors they are."""
+
+    errors: Errors
+    machine: str
+    """Digest of `machine`."""
+
+    def json(self) -> dict[str, object]:
+        """As it is kept."""
+        return {"machine": self.machine, **asdict(self.errors)}
+
+    @staticmethod
+    def of(values: Mapping[str, Any]) -> Kept:
+        """From `json`."""
+        names = [one.name for one in fields(Errors)]
+        return Kept(Errors(**{name: values[name] for name in names}), str(values["machine"]))
+
+
+def machine(values: Mapping[str, Any]) -> dict[str, object]:
+    """The keys of a resolved configuration that make the drive, with their values.
+
+    Without time these are those on which write amplification depends.
+    """
+    apart = _OF_THE_RUN + (_ONLY_TIMED if values["run"]["mode"] == "functional" else ())
+    found: dict[str, object] = {}
+    for table, keys in values.items():
+        if table not in apart:
+            found |= {f"{table}.{key}": value for key, value in keys.items()}
+    return {key: value for key, value in found.items() if _is_of_machine(key.removesuffix("_ns"))}
+
+
+def machine_digest(values: Mapping[str, Any]) -> str:
+    """The digest of `machine`."""
+    text = json.dumps(machine(values), sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+@cache
+def kept() -> dict[str, Kept]:
+    """The errors of the comparison that is in the documentation, by named drive."""
+    text = files("ssdlab.config").joinpath(KEPT).read_text(encoding="utf-8")
+    return {name: Kept.of(values) for name, values in json.loads(text).items()}
+
+
+def errors_file(drive: Path) -> Path:
+    """The file with the errors of the drive in a file of the user's."""
+    return drive.with_suffix(ENDING)
+
+
+def kept_of(drive: Path) -> Kept | None:
+    """The errors of the drive in a file of the user's, if it has been compared.
+
+    Raises `ConfigError` if they cannot be read.
+    """
+    file = errors_file(drive)
+    try:
+        return Kept.of(json.loads(file.read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError):
+        again = f"ssdlab drives compare {argument(drive=str(drive))}"
+        message = f"{file}: not the errors of a drive; delete it, or write it anew: {again}"
+        raise ConfigError([message]) from None
+
+
+@cache
+def named_titles() -> Mapping[str, str]:
+    """Usual names of the presets that are drives, by preset."""
+    presets = json.loads(_core.registry())["presets"]
+    return {one["name"]: one["published"]["title"] for one in presets if one["published"]}
+
+
+def is_title(text: str) -> bool:
+    """Whether a drive may be called so: a line without parentheses, which notes use."""
+    return bool(text.strip()) and text.isprintable() and "(" not in text
+
+
+def own_title(name: str, text: str) -> str | None:
+    """The title in the file `name` of a drive; None if it has none. Raises `ConfigError`."""
+    title = published(name, text).get("title")
+    if title is None or (isinstance(title, str) and is_title(title)):
+        return title
+    message = (
+        f"{name}: [published] title: found {title!r}; expected the name of the drive, without"
+        " parentheses"
+    )
+    raise ConfigError([message])
+
+
+@dataclass(frozen=True)
+class Origin:
+    """The drive that a configuration comes from."""
+
+    title: str
+    known_as: str
+    """The name of its preset, or its file."""
+    values: Mapping[str, Any]
+    """Its own configuration."""
+    compared: Kept | None
+    """Its errors, if it has been compared."""
+
+    def note(self, values: Mapping[str, Any], varied: Iterable[str] = ()) -> str:
+        """What a configuration says of it that comes from it; keys of the user may be `varied`."""
+        drive = f"{self.title} ({self.known_as};"
+        different = [*self._different(values), *filter(_is_of_machine, varied)]
+        if self.compared is None or self.compared.errors == Errors():
+            with_ = f" with another {_listed(different)};" if different else ""
+            return f"{drive}{with_} not compared)"
+        if self.compared.machine != machine_digest(self.values):
+            return f"{drive} not compared with the keys that it has now)"
+        errors = self.compared.errors.text()
+        if different:
+            return f"{drive} its errors do not apply to another {_listed(different)})"
+        return f"{drive} against what was measured: {errors})"
+
+    def _different(self, values: Mapping[str, Any]) -> Iterator[str]:
+        now, own = machine(values), machine({**self.values, "run": values["run"]})
+        yield from (key for key in now if now[key] != own.get(key))
+
+
+@dataclass(frozen=True)
+class Noted:
+    """A drive of which only what a configuration notes of it is left."""
+
+    text: str
+    values: Mapping[str, Any]
+    """The configuration."""
+
+    def note(self, values: Mapping[str, Any], varied: Iterable[str] = ()) -> str:
+        """As `Origin.note`."""
+        same = machine(values) == machine({**self.values, "run": values["run"]})
+        if same and not any(map(_is_of_machine, varied)):
+            return self.text
+        return f"{title_of(self.text)} (changed; its errors do not apply)"
+
+
+def _is_of_machine(key: str) -> bool:
+    """Whether a key of the user says what the drive is."""
+    table, _, name = key.partition(".")
+    return table not in _OF_THE_RUN and not (table == "host" and name in _DRIVING)
+
+
+def _listed(keys: list[str]) -> str:
+    shown = ", ".join(keys[:NAMED])
+    more = len(keys) - NAMED
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def title_of(note: str) -> str:
+    """The name of the drive in a note."""
+    return note.partition(" (")[0]

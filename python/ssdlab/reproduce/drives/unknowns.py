@@ -1,0 +1,318 @@
+"""What is not known of a drive, the values that measurements leave to it, and whether they decide.
+
+A value fits about as well as the best if, with everything else fitted anew, the root of the mean
+square of the residuals is at most `ACCURACY` larger: what all measurements may be off by together.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+
+from ssdlab.config.resolve import Config
+from ssdlab.display.numbers import duration
+from ssdlab.reproduce.drives import fit
+from ssdlab.reproduce.drives.choices import KNEE_NS
+from ssdlab.reproduce.drives.measurements import Load, Measurements, knee_of
+
+ACCURACY = 0.02
+"""What measurements of write amplification may be off by."""
+LATENCY_ACCURACY = 0.05
+"""What a measured latency may be off by."""
+RANGE = 0.05
+"""Raw capacities that fit about as well and differ by more than this leave it undecided."""
+PROGRAM_RANGE = 0.2
+"""Program times at the two loads around the knee that differ by more leave it undecided."""
+FIRMWARE_RANGE = 0.5
+"""The same of the times of the firmware."""
+LONGEST_NS = 60 * 10**9
+"""What a preset takes as a time."""
+MOST_TAIL = 1000
+"""Most that a preset takes as the 99th percentile of the firmware, in medians."""
+MOST_RESERVED = 0.16
+"""Share of the blocks up to which a watermark is tried."""
+SIZES = tuple(2.0**power for power in range(-4, 5))
+"""Superblocks that are tried, in units of that of the preset."""
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """A figure of a drive: its value, and those that fit about as well."""
+
+    name: str
+    value: str
+    between: str
+    decided: bool
+    """Whether the measurements decide it."""
+
+    @property
+    def verdict(self) -> str:
+        """In words."""
+        return "decided" if self.decided else "the data cannot decide"
+
+    def json(self) -> dict[str, object]:
+        """As JSON has it."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Program:
+    """The program time that the measured knee asks for."""
+
+    knee: float
+    """Writes a second: the middle between two measured loads."""
+    half: float
+    """Half of their distance."""
+    nanoseconds: int
+    between: tuple[int, int]
+    """Nanoseconds if the knee were at the higher of the two loads, and at the lower."""
+
+    @property
+    def loads(self) -> tuple[float, float]:
+        """The two loads."""
+        return self.knee - self.half, self.knee + self.half
+
+    @property
+    def span(self) -> str:
+        """The program times that the two loads allow."""
+        low, high = self.between
+        return f"{low / 1000:,.1f} to {high / 1000:,.1f} us"
+
+    @property
+    def decided(self) -> bool:
+        """Whether the two loads are close enough."""
+        low, high = self.between
+        return high <= (1 + PROGRAM_RANGE) * low
+
+    @property
+    def unknown(self) -> Unknown:
+        """As a line of the table."""
+        value = f"{self.nanoseconds / 1000:,.1f} us"
+        return Unknown("program time", value, self.span, self.decided)
+
+
+@dataclass(frozen=True)
+class Firmware:
+    """The time of the firmware: its median and its 99th percentile, in nanoseconds."""
+
+    p50: int
+    p99: int
+    between_p50: tuple[float, float]
+    between_p99: tuple[float, float]
+
+    @property
+    def unknowns(self) -> Iterator[Unknown]:
+        """As lines of the table."""
+        for name, value, (low, high) in (
+            ("firmware, median", self.p50, self.between_p50),
+            ("firmware, 99th percentile", self.p99, self.between_p99),
+        ):
+            span = f"{duration(max(0, round(low)))} to {duration(round(high))}"
+            decided = 0 < high <= (1 + FIRMWARE_RANGE) * low
+            yield Unknown(name, duration(value), span, decided)
+
+
+def capacity_span(spares: tuple[float, float]) -> str:
+    """The raw capacities between two over-provisionings, in units of the user capacity."""
+    low, high = spares
+    return f"{1 + low:.4f} or more" if high >= fit.MOST else f"{1 + low:.4f} to {1 + high:.4f}"
+
+
+def capacity(spare: float, spares: tuple[float, float]) -> Unknown:
+    """The raw capacity, with everything else as in the preset."""
+    low, high = spares
+    decided = (1 + high) / (1 + low) - 1 <= RANGE
+    return Unknown("raw capacity", f"{1 + spare:.4f} x user", capacity_span(spares), decided)
+
+
+def of_pools(config: Config, shape: fit.Shape, spare: float, points: fit.Points) -> list[Unknown]:
+    """The watermark and the superblock, raw capacity fitted anew for each value that is tried."""
+    best = fit.miss(shape, spare, points)
+    soft = config["gc.trigger"][0]["soft"]
+    softs = sorted({1, soft, *(round(shape.units * MOST_RESERVED * 2.0**-i) for i in range(7))})
+    block = shape.pages * config["device.page_bytes"] / (1 << 20)
+
+    def of_size(times: float) -> fit.Shape:
+        units, pages = max(1, round(shape.units / times)), max(1, round(shape.pages * times))
+        return fit.Shape.with_watermark(units, pages, soft)
+
+    return [
+        _profile(
+            ("erased blocks kept", f"{soft} a die", lambda value: f"{value:,.0f}"),
+            [one for one in softs if one >= 1],
+            lambda value: fit.Shape.with_watermark(shape.units, shape.pages, int(value)),
+            points,
+            best,
+        ),
+        _profile(
+            ("superblock", f"{block:,.4g} MiB", lambda value: f"{block * value:,.4g}"),
+            SIZES,
+            of_size,
+            points,
+            best,
+        ),
+    ]
+
+
+def _profile(
+    said: tuple[str, str, Callable[[float], str]],
+    values: Sequence[float],
+    shape_at: Callable[[float], fit.Shape],
+    points: fit.Points,
+    best: float,
+) -> Unknown:
+    """The values with which the best fit misses at most `ACCURACY` more than `best`."""
+    name, value, text = said
+    bound, inside = math.hypot(best, ACCURACY), []
+    for one in values:
+        shape = shape_at(one)
+        if shape.units > shape.kept and fit.miss(shape, fit.fitted(shape, points), points) <= bound:
+            inside.append(one)
+    if not inside:
+        return Unknown(name, value, "none fits", False)
+    between = f"{text(inside[0])} to {text(inside[-1])}"
+    return Unknown(name, value, between, len(inside) < len(values) and inside[-1] <= 2 * inside[0])
+
+
+def program(
+    measured: Measurements, config: Config, shape: fit.Shape, spare: float
+) -> tuple[Program | None, list[str]]:
+    """The program time that the knee asks for, and what is to be warned of; none if it is kept."""
+    if measured.load_fill is None:
+        return None, []
+    found = _knee(measured)
+    if isinstance(found, str):
+        return None, [f"{found}: program time is kept"]
+    if not _is_serial(config):
+        text = "timing.model, timing.busy_unit: program time is fitted for serial planes only; kept"
+        return None, [text]
+    knee, half = found
+    waf = shape.waf(fit.used(spare, measured.load_fill))
+    time = _program_ns(config, waf, knee)
+    if time <= 0:
+        text = f"a knee at {rate(knee)} writes/s leaves no time for programs: program time is kept"
+        return None, [text]
+    if time > LONGEST_NS:
+        text = (
+            f"a knee at {rate(knee)} writes/s asks for programs of {time / 1e9:,.0f} s, more than"
+            f" {LONGEST_NS // 10**9} s: program time is kept"
+        )
+        return None, [text]
+    low, high = (max(0, round(_program_ns(config, waf, knee + by))) for by in (half, -half))
+    made = Program(knee, half, round(time), (low, high))
+    if made.decided:
+        return made, []
+    below, above = map(rate, made.loads)
+    text = (
+        f"program time is hardly decided: {made.span} fit a knee between {below} and {above}"
+        " writes/s; measure at loads between them"
+    )
+    return made, [text]
+
+
+def rate(of: float) -> str:
+    """Writes a second."""
+    return f"{of:,.9g}"
+
+
+def _is_serial(config: Config) -> bool:
+    return (config["timing.model"], config["timing.busy_unit"]) == ("serial", "plane")
+
+
+def _knee(measured: Measurements) -> tuple[float, float] | str:
+    """The knee as `knee_of` says, or why there is none."""
+    limit = f"{KNEE_NS // 10**6} ms"
+    over = None
+    for load, line in zip(measured.loads, measured.load_lines, strict=True):
+        at = f"load {rate(load.rate)} (line {line})"
+        if load.p99 > KNEE_NS:
+            over = over or at
+        elif over is not None:
+            return f"the knee is not clear: p99 is above {limit} at {over}, but not at {at}"
+    side = "beyond" if over is None else "below"
+    return knee_of(measured.loads) or f"no load is {side} the knee (p99 of {limit})"
+
+
+def _program_ns(config: Config, waf: float, knee: float) -> float:
+    """The program time with which planes are busy all the time at so many writes a second.
+
+    A write of the host costs W programs and W - 1 copies read, W its write amplification, with the
+    transfers of the serial model, and its share of an erase.
+    """
+    device, timing = config.values["device"], config.values["timing"]
+    planes = device["channels"] * device["chips_per_channel"] * device["planes_per_chip"]
+    move = timing["transfer_ns"] + timing["sram_ns"]
+    copies = (waf - 1) * (timing["read_ns"] + 2 * move)
+    erases = waf / device["pages_per_block"] * timing["erase_ns"]
+    host = move + timing["sram_ns"]
+    return float((planes * 1e9 / knee - host - copies - erases) / waf)
+
+
+def base_ns(config: Config) -> int:
+    """The latency of a write of a page to an idle drive without firmware."""
+    device, timing, host = (config.values[table] for table in ("device", "timing", "host"))
+    link = host["link_bytes_per_s"]
+    crossing = 0 if link is None else math.ceil(device["page_bytes"] * 10**9 / link)
+    if host["write_buffer_pages"]:
+        return int(crossing + timing["sram_ns"])
+    whole = timing["program_ns"] + timing["transfer_ns"] + 2 * timing["sram_ns"]
+    return int(crossing + whole)
+
+
+def firmware(measured: Measurements, config: Config) -> tuple[Firmware | None, list[str]]:
+    """The time of the firmware that latencies below the knee ask for, and what is to be warned of.
+
+    What the firmware adds to the latency of an idle drive (`base_ns`) does not depend on the load.
+    """
+    loads = [load for load in measured.below_knee if load.fitted]
+    if not loads:
+        return None, []
+    if not _is_serial(config):
+        return None, ["the time of the firmware is fitted for serial planes only: none"]
+    base = base_ns(config)
+    for load in loads:
+        if load.p50 <= base:
+            text = (
+                f"the median of {duration(round(load.p50))} at {rate(load.rate)} writes/s leaves no"
+                f" time for firmware, as link and SRAM take {duration(base)}: none is fitted; lower"
+                " timing.sram of the preset"
+            )
+            return None, [text]
+    p50, p99 = (
+        round(math.exp(sum(math.log(value - base) for value in values) / len(values)))
+        for values in ([load.p50 for load in loads], [load.p99 for load in loads])
+    )
+    if p99 > MOST_TAIL * p50:
+        text = (
+            f"the firmware would have a median of {duration(p50)} and a 99th percentile of"
+            f" {duration(p99)}, more than {MOST_TAIL} times as much: none is fitted"
+        )
+        return None, [text]
+    made = Firmware(
+        p50,
+        p99,
+        _between([load.p50 for load in loads], base),
+        _between([load.p99 for load in loads], base),
+    )
+    undecided = [one for one in made.unknowns if not one.decided]
+    return made, [f"{one.name} is hardly decided: {one.between} fit as well" for one in undecided]
+
+
+def _between(values: Sequence[float], base: int) -> tuple[float, float]:
+    """What the lowest and the highest of measured latencies leave to the firmware."""
+    low, high = min(values), max(values)
+    return low * (1 - LATENCY_ACCURACY) - base, high * (1 + LATENCY_ACCURACY) - base
+
+
+def latency_errors(loads: Sequence[Load], base: int) -> tuple[float, float] | None:
+    """The largest errors of median and 99th percentile where each load is left out of the fit."""
+    if len(loads) < 2:
+        return None
+    found = []
+    for name in ("p50", "p99"):
+        logs = [math.log(getattr(load, name) - base) for load in loads]
+        without = [math.exp((sum(logs) - one) / (len(logs) - 1)) for one in logs]
+        pairs = zip(loads, without, strict=True)
+        found.append(max(((base + w) / getattr(load, name) - 1 for load, w in pairs), key=abs))
+    return found[0], found[1]
