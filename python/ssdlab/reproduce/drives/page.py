@@ -46,8 +46,8 @@ NOT_MODELLED = (
 )
 MEMORY = (
     "A run at full size is refused with less than 16 bytes of free memory a page: 4.3 to 4.5"
-    " GB for the drives of 16 dies, 8.9 GB for that of 32, 17 GB for that of 64. It takes about half"
-    " of that, and starts from the mean field instead of a fill."
+    " GB for the drives of 16 dies, 8.9 GB for that of 32, 17 GB for that of 64. It takes about"
+    " half of that, and starts from the mean field instead of a fill."
     " `--set device.pages_per_block=N`, with the N that each preset names, is the drive at"
     " 1/8; channels, chips and planes may be fewer as well. The ratio of raw capacity to user"
     " capacity stays; erases come eight times as often, which takes 2 % of the time of a plane"
