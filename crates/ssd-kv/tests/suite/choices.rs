@@ -359,21 +359,27 @@ fn fill(db: &mut Db, twin: &mut Twin) {
         put(db, twin, user, VALUE);
     }
     twin.ask(db, None, None);
-    [(0, 310_000), (1, 200_000), (99, 200_000)].map(|(user, bytes)| put(db, twin, user, bytes));
+    for (user, bytes) in [(0, 310_000), (1, 200_000), (99, 200_000)] {
+        put(db, twin, user, bytes);
+    }
     twin.ask(db, Some(key(1)), Some(key(99)));
     twin.ask(db, None, None);
     for ends in [[0, 30], [34, 64], [68, 98], [70, 96], [72, 94]] {
         while db.has_work() {
             twin.step(db);
         }
-        ends.map(|user| put(db, twin, user, 200_000));
+        for user in ends {
+            put(db, twin, user, 200_000);
+        }
     }
 }
 
 /// While a compaction merges tables of the same two keys, one between them becomes a table.
 fn write_between(db: &mut Db, twin: &mut Twin) {
     for _ in 0..2 {
-        [KEYS + 1, KEYS + 9].map(|user| put(db, twin, user, VALUE));
+        for user in [KEYS + 1, KEYS + 9] {
+            put(db, twin, user, VALUE);
+        }
         twin.ask(db, Some(key(KEYS + 1)), Some(key(KEYS + 9)));
     }
     while !matches!(db.next_work(), NextWork::Compact(2)) {
@@ -394,7 +400,7 @@ fn run(seed: u64, twin: &mut Twin) {
         ..Options::default()
     };
     let mut db = Db::open(Arc::new(MemoryVfs::new()), options).expect("it opens");
-    let large = seed % 2 == 0;
+    let large = seed.is_multiple_of(2);
     let keys = if large { 3 * KEYS } else { KEYS };
     if !large {
         write_between(&mut db, twin);
