@@ -149,8 +149,7 @@ pub(crate) fn trace_merge(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
     let configs = configs.iter().map(|config| crate::parsed::<RunConfig>("configs", config));
-    let workloads: Vec<_> =
-        configs.map(|config| Ok(config?.workload)).collect::<PyResult<_>>()?;
+    let workloads: Vec<_> = configs.map(|config| Ok(config?.workload)).collect::<PyResult<_>>()?;
     let (target, options) = form(to, replace, &allow)?;
     let (readings, counts) = watched(py, progress, |watch| {
         let writer = target.create(&out, options);

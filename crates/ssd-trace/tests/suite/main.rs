@@ -26,7 +26,7 @@ mod stand_ins;
 mod synthetics;
 mod traces;
 mod units;
-mod vocabulary;
 mod unordered;
+mod vocabulary;
 mod workloads;
 mod writers;
