@@ -85,7 +85,7 @@ pub(crate) fn of_key(known: Vocabularies, path: &str) -> (&str, Vec<(String, &'s
     (last, Vec::new())
 }
 
-/// The value that the word `text` is of the key `path`.
+/// The value that the word `text` is of the key `path`; none if `text` is this value.
 pub(crate) fn of_value(
     known: Vocabularies,
     path: &str,
@@ -95,7 +95,8 @@ pub(crate) fn of_value(
     let is_word = |spelled: &str| {
         spelled.split_once('=').is_some_and(|(key, word)| key == path && plain(word) == said)
     };
-    all(known).find(|(_, term)| term.spellings().any(is_word))
+    let is_value = |term: &Term| term.key.split_once('=').is_some_and(|(_, value)| value == text);
+    all(known).find(|(_, term)| term.spellings().any(is_word) && !is_value(term))
 }
 
 /// The word nearest to `said`, of which it may be a misspelling.

@@ -61,6 +61,17 @@ fn every_word_is_refused_with_its_key() {
     }
 }
 
+/// "costbenefit" is a word, and "cost-benefit", which differs from it by a hyphen, is the value.
+#[test]
+fn the_value_of_a_word_is_taken() {
+    let terms = RunConfig::VOCABULARIES.iter().flat_map(|vocabulary| vocabulary.terms);
+    let values: Vec<_> = terms.filter_map(|term| term.key.split_once('=')).collect();
+    assert!(values.contains(&("gc.victim", "cost-benefit")));
+    for (key, value) in values {
+        assert!(loaded(key, value).is_ok(), "{key} = {value}");
+    }
+}
+
 #[test]
 fn the_command_of_a_word_sets_its_key() {
     for (word, value, key) in [
