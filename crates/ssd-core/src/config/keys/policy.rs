@@ -257,7 +257,7 @@ mod tests {
         let errors = read(text).expect_err("no parameter fits");
         let expected = [
             "x.d: found 10; expected a whole number from 1 to 9",
-            "x.r: found 2; expected a number from 0 to 1",
+            "x.r: found 2; expected a number from 0 to 1; did you mean \"2%\"?",
             "x.age: found \"sael\"; expected \"seal\" or \"invalidation\"; did you mean \"seal\"?",
             "x.t: found 5; expected a time with its unit, such as \"25 us\" \
              (units: ns, us, ms, s, min or h)",
