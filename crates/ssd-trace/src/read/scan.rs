@@ -450,8 +450,7 @@ impl Scan<'_, '_> {
         };
         let mut choices: Vec<(String, String)> =
             tally.volumes.all().take(LISTED).map(choice).collect();
-        let more =
-            if all > LISTED { format!(", and {} more", all - LISTED) } else { String::new() };
+        let more = if all > LISTED { format!(", here the first {LISTED}") } else { String::new() };
         let each = format!("all {all} as tenants, one behind the other");
         choices.push(("--set workload.volume=all".to_owned(), each));
         let (file, choices) = (self.file, one_of(self.file, &choices));

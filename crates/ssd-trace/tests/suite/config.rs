@@ -40,6 +40,7 @@ seed = 1
 mode = "timed"
 data = "none"
 name = "a run"
+drive = "a drive"
 [device]
 channels = 4
 chips_per_channel = 2
@@ -93,6 +94,8 @@ retry_limit = 8
 retry_factor = 1.25
 page_error_probability = 1e-4
 traversals_host = 0
+firmware_p50 = "20 us"
+firmware_p99 = "200 us"
 [gc]
 reserve = 2
 trigger = [{ policy = "used-space", at = 0.70 }, { policy = "free-blocks", soft = 4 }, "idle"]

@@ -227,20 +227,22 @@ fn more_garbage_is_refused_by_line() {
 #[test]
 fn one_volume_of_several_is_named() {
     let text = "7,W,0,4096,5\n3,R,0,4096,3\n7,W,4096,4096,6\n70000,R,0,512,9\n";
-    refuse(text, &auto(), &["3 volumes", "workload.volume", "3: 1, 7: 2, 70000: 1"]);
+    let each = ["=3  # records: 1\n", "=7  # records: 2\n", "=70000  # records: 1\n"];
+    refuse(text, &auto(), &[&["3 volumes", "--set workload.volume=all"], &each[..]].concat());
     // The order counts within the volume only, and so does time 0.
     let seven = Workload { volume: Some(VolumeKey::One(7)), ..auto() };
     let (requests, facts) = read(text.as_bytes(), &seven).unwrap();
     assert_eq!(simple(&requests), [(0, Op::Write, 0, 8), (1000, Op::Write, 8, 8)]);
     assert_eq!((facts.volume, facts.events_of_other_volumes, facts.base_ns), (7, 2, 5000));
     let four = Workload { volume: Some(VolumeKey::One(4)), ..auto() };
-    refuse(text, &four, &["no volume 4", "3: 1, 7: 2"]);
+    refuse(text, &four, &[&["no volume 4"], &each[..]].concat());
     let events = "8,0 0 0 0.5 0 Q W 8 + 8\n8,16 0 0 0.6 0 Q W 8 + 8\n";
-    refuse(events, &auto(), &["2 volumes", "34359738368 (8,0): 1, 34359738384 (8,16): 1"]);
+    let two = ["=34359738368  # 8,0, records: 1", "=34359738384  # 8,16, records: 1"];
+    refuse(events, &auto(), &[&["2 volumes"], &two[..]].concat());
     let second = Workload { volume: Some(VolumeKey::One(34_359_738_384)), ..auto() };
     assert_eq!(read(events.as_bytes(), &second).unwrap().1.device, "8,16");
     let fio = "fio version 2 iolog\n/a add\n/b add\n/a read 0 512\n/b read 0 512\n";
-    refuse(fio, &auto(), &["0 (/a): 1, 1 (/b): 1"]);
+    refuse(fio, &auto(), &["=0  # /a, records: 1", "=1  # /b, records: 1"]);
     let many: String = (0..70_000).map(|i| format!("{},W,0,512,{i}\n", 100_000 + i)).collect();
     refuse(&many, &auto(), &["more than 65536 volumes"]);
 }
