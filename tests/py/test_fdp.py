@@ -204,7 +204,7 @@ def test_handles_must_be_those_of_the_trace(tenants: Path, folder: Path) -> None
     done = ssdlab_command("run", "c.toml", *sets({**keys, "workload.fit": "wrap"}), cwd=folder)
     refused(done, 2, "workload.volume", 'workload.fit = "compact"')
     done = ssdlab_command("trace", "info", str(tenants), *sets(ALL), cwd=folder)
-    assert done.returncode == 2
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_device_refuses_streams_without_a_handle() -> None:

@@ -622,8 +622,9 @@ def test_writers_wait_slowed_and_stopped() -> None:
         "stopped": {"ns": 2_000_000},
     }
     total = {"write_amplification": {"store": None}, "pages_copied": {}}
-    report = {"phases": [phase], "total": total, "store": {"levels": []},
-              "space": {"amplification": None}}  # fmt: skip
+    drive = {"config": {"run": {"name": "small"}}, "warnings": [], "invalidating": 0}
+    report = {"phases": [phase], "total": total, "store": {"levels": []}, "drive": drive,
+              "settings": {}, "space": {"amplification": None}}  # fmt: skip
     assert "writers waited for background work: 3.5 ms" in ssdlab.kv.Simulated(report).summary()
 
 

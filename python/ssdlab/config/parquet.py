@@ -21,7 +21,9 @@ def cache_folder(what: str) -> Path:
 
 
 def is_parquet(path: str | Path) -> bool:
-    """Whether there is a Parquet file at `path`."""
+    """Whether there is a Parquet file at `path`. Pipes are not looked into: what is read is gone."""
+    if not Path(path).is_file():
+        return False
     try:
         with Path(path).open("rb") as file:
             return file.read(len(MAGIC)) == MAGIC

@@ -231,13 +231,6 @@ impl Space {
         if self.superblock { self.for_host } else { 1 }
     }
 
-    /// Whether [`Space::copy_plane_in_turn`] says where copies of collection go.
-    #[inline(always)]
-    #[must_use]
-    pub fn copies_in_turn(&self) -> bool {
-        self.copies_in_turn
-    }
-
     /// The frontier of GC copies: the only one or, if the device separates, the first of those that take some.
     #[inline(always)]
     #[must_use]

@@ -131,8 +131,8 @@ fn shared_and_alone(frontiers: Frontiers, policy: &str, pages: u32) -> [Config; 
     [shared, alone]
 }
 
-/// Pages of the host and copies come to the planes of a superblock in turn, in frontiers of their own: it is written, and
-/// collected, exactly like one block of all its pages.
+/// Pages of the host and copies come to the planes of a superblock in turn, in frontiers of their own: it is
+/// written, and collected, exactly like one block of all its pages.
 #[test]
 fn a_superblock_is_written_like_one_block() {
     for (policy, pages) in [("greedy", 3), ("fifo", 5), ("cost-benefit", 12), ("d-choices", 4)] {
@@ -171,8 +171,8 @@ fn most_open(c: &Config, writes: u32) -> usize {
     most
 }
 
-/// Pages of the host and copies, each in turn, share a frontier: planes get ahead of others. Three superblocks are at rest
-/// (the reserve, and one to gain from).
+/// Pages of the host and copies, each in turn, share a frontier: planes get ahead of others. Three superblocks
+/// are at rest (the reserve, and one to gain from).
 #[test]
 fn two_are_open_where_the_spare_holds_two() {
     for (spare, expected) in [(4, 1), (5, 2)] {

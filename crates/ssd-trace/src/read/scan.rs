@@ -454,13 +454,12 @@ impl Scan<'_, '_> {
         let each = format!("all {all} as tenants, one behind the other");
         choices.push(("--set workload.volume=all".to_owned(), each));
         let (file, choices) = (self.file, one_of(self.file, &choices));
-        Err(SourceError(if known {
-            format!("{file}: the trace has {all} volumes (workload.volume){more}; {choices}")
+        let what = if known {
+            format!("the trace has {all} volumes")
         } else {
-            format!(
-                "{file}: no volume {chosen} (workload.volume); there are {all}{more}; {choices}"
-            )
-        }))
+            format!("no volume {chosen}; there are {all}")
+        };
+        Err(SourceError(format!("{file}: {what} (workload.volume){more}; {choices}")))
     }
 
     /// The message for a bad line (or record).

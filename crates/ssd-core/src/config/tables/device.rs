@@ -87,14 +87,15 @@ static OVER_PROVISIONING: Special<Config> = Special {
     types: &["number", "string"],
 };
 
-/// A number without "%" that is as likely a percentage: no drive is known with three times its capacity to spare.
+/// A whole number without "%" that is as likely a percentage: no drive is known with three times its capacity to spare.
+/// What a program computes for a small device mostly has a fraction.
 fn doubtful_ratio(node: &Node) -> Option<f64> {
     let number = match &node.said {
         Said::Int(Some(n)) => *n as f64,
         Said::Float(text) => text.parse().ok()?,
         _ => return None,
     };
-    (number >= 3.0).then_some(number)
+    (number >= 3.0 && number.fract() == 0.0).then_some(number)
 }
 
 static USER_CAPACITY: Special<Config> = Special {
