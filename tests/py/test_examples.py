@@ -77,7 +77,10 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     volumes = "".join(lines).encode()
     (folder / "volumes.csv").write_bytes(volumes)
     (folder / "volumes.csv.gz").write_bytes(gzip.compress(volumes))
-    (folder / "mine.csv.gz").write_bytes(gzip.compress(b"".join(volumes.splitlines(True)[::3])))
+    volume = b"".join(volumes.splitlines(True)[::3])
+    (folder / "mine.csv.gz").write_bytes(gzip.compress(volume))
+    (folder / "mysql.csv").write_bytes(volume)
+    (folder / "mail.csv.gz").write_bytes(gzip.compress(volume))
     made = [
         ["config", "init", "mine.toml", "--preset", "modern-tlc"],
         ["compare", "small.toml", *VARY, "--seeds", "2", "--out", "runs/demo"],
