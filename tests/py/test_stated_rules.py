@@ -625,6 +625,7 @@ def test_writers_wait_slowed_and_stopped() -> None:
     drive = {"config": {"run": {"name": "small"}}, "warnings": [], "invalidating": 0}
     report = {"phases": [phase], "total": total, "store": {"levels": []}, "drive": drive,
               "settings": {}, "space": {"amplification": None}}  # fmt: skip
+    report |= {"error": None}
     assert "writers waited for background work: 3.5 ms" in ssdlab.kv.Simulated(report).summary()
 
 

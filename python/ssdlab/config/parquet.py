@@ -21,7 +21,7 @@ def cache_folder(what: str) -> Path:
 
 
 def is_parquet(path: str | Path) -> bool:
-    """Whether there is a Parquet file at `path`. Pipes are not looked into: what is read is gone."""
+    """Whether there is a Parquet file at `path`. Pipes are not looked into: a look takes data."""
     if not Path(path).is_file():
         return False
     try:

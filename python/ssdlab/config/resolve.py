@@ -76,11 +76,14 @@ class Config:
         return _core.config_toml(self.text)
 
     def file_text(self) -> str:
-        """As TOML for a file: its paths are absolute, so that it loads from any folder."""
+        """As TOML for a file that loads from any folder: paths are absolute if what they name is here.
+
+        On the worker of a cluster it may not be.
+        """
         values: dict[str, Any] = json.loads(self.text)
         for key, given in files_of(values):
             part, _, name = key.partition(".")
-            if given != STDIN:
+            if given != STDIN and Path(given).exists():
                 values[part][name] = str(Path(given).absolute())
         return _core.config_toml(json.dumps(values))
 
