@@ -621,7 +621,8 @@ def test_writers_wait_slowed_and_stopped() -> None:
         "slowed": {"ns": 1_500_000},
         "stopped": {"ns": 2_000_000},
     }
-    total = {"write_amplification": {"store": None}, "pages_copied": {}}
+    parts = {"store": None, "total": None}
+    total = {"write_amplification": parts, "pages_written": {}, "pages_copied": {}}
     drive = {"config": {"run": {"name": "small"}}, "warnings": [], "invalidating": 0}
     report = {"phases": [phase], "total": total, "store": {"levels": []}, "drive": drive,
               "settings": {}, "space": {"amplification": None}}  # fmt: skip

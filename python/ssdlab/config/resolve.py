@@ -76,7 +76,7 @@ class Config:
         return _core.config_toml(self.text)
 
     def file_text(self) -> str:
-        """As TOML for a file that loads from any folder: paths are absolute if what they name is here.
+        """As TOML for a file that loads from any folder: paths of what is here are absolute.
 
         On the worker of a cluster it may not be.
         """
