@@ -624,10 +624,16 @@ def test_writers_wait_slowed_and_stopped() -> None:
     parts = {"store": None, "total": None}
     total = {"write_amplification": parts, "pages_written": {}, "pages_copied": {}}
     drive = {"config": {"run": {"name": "small"}}, "warnings": [], "invalidating": 0}
-    report = {"phases": [phase], "total": total, "store": {"levels": []}, "drive": drive,
-              "settings": {}, "space": {"amplification": None}}  # fmt: skip
-    report |= {"error": None}
-    assert "writers waited for background work: 3.5 ms" in ssdlab.kv.Simulated(report).summary()
+    report: dict[str, Any] = {
+        "phases": [phase],
+        "total": total,
+        "store": {"levels": []},
+        "drive": drive,
+        "settings": {},
+        "space": {"amplification": None},
+        "error": None,
+    }
+    assert "writers waited for background work: 3.50 ms" in ssdlab.kv.Simulated(report).summary()
 
 
 @pytest.mark.parametrize(("transaction", "found"), [(False, b"v"), (True, None)])
