@@ -76,7 +76,9 @@ def ssdlab_command(
         files = held.enter_context(_streams(stdin))
         held.enter_context(mock.patch.object(sys, "argv", words))
         held.enter_context(mock.patch.object(sys, "path", [str(cwd), *sys.path]))
-        held.enter_context(mock.patch.dict(sys.modules, {"__main__": _main_module(words[0])}))
+        # Other modules that the command imports stay: some do not bear to be imported twice.
+        held.callback(sys.modules.__setitem__, "__main__", sys.modules["__main__"])
+        sys.modules["__main__"] = _main_module(words[0])
         held.callback(signal.signal, signal.SIGTERM, signal.getsignal(signal.SIGTERM))
         code: object = 0
         try:

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 import typer
 
-from running import ROOT, SMALL_TOML, ssdlab_command, ssdlab_process
+from running import ROOT, SMALL_TOML, ssdlab_command
 from ssdlab import kv
 from ssdlab.cli import app
 from ssdlab.cli.examples import EXAMPLES
@@ -113,11 +113,9 @@ def test_the_first_example_of_every_verb_reaches_collection(
     if verb == "kv dump":
         words[-1] = str(next((prepared / "store").glob("*.ldb")))
     if verb == "results show":
-        listed = ssdlab_process("results", "list", "--store", "kept", "--json", cwd=prepared)
+        listed = ssdlab_command("results", "list", "--store", "kept", "--json", cwd=prepared)
         words[2] = json.loads(listed.stdout)[0]["key"]
-    # DuckDB cannot be imported twice in a process.
-    command = ssdlab_process if verb.startswith("results") else ssdlab_command
-    done = command(*words, cwd=prepared)
+    done = ssdlab_command(*words, cwd=prepared)
     assert done.returncode == 0, done.stderr
     told = " ".join((done.stdout + done.stderr).split())
     assert "no GC happened" not in told
