@@ -518,7 +518,7 @@ def test_what_suffers_is_found() -> None:
 
 
 def test_similar_volumes_have_a_verdict_of_their_own() -> None:
-    """A drive that is better for skewed volumes and worse for others is told so, class by class."""
+    """A drive may be better for skewed volumes and worse for others: each class has a verdict."""
     from ssdlab.results.sweep import COLUMNS, Outcome
 
     stream, many, ended = random.Random(6), [], []

@@ -3,7 +3,7 @@
 //! *Open loop*: requests arrive at the times of the source, and latency counts from arrival, whether or
 //! not the device keeps up. *Closed loop*: a fixed number of requests is outstanding; a request arrives
 //! when another completes and the think time has passed, or after a pause of all of them, until a given
-//! time. *Clients*: the source says what arrives when, and is told of completions.
+//! time. *Clients*: the source says what arrives when, and hears of every completion.
 
 use super::ahead::Ahead;
 use super::copy;

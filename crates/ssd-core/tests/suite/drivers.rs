@@ -35,7 +35,7 @@ fn driven(host: &Host, at: &[u64]) -> (Vec<u64>, Vec<u64>) {
     run(host, &mut Reads(at.iter().copied()))
 }
 
-/// The same of any source.
+/// Arrivals and completions of the requests of a source, since the driver began.
 fn run(host: &Host, source: &mut dyn Source) -> (Vec<u64>, Vec<u64>) {
     let mut ssd = with_pages(&chip(), 8);
     alone(&mut ssd, whole(Op::Read, 0, 1));

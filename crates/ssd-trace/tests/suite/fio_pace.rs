@@ -47,9 +47,9 @@ fn seen(text: &str, latency: u64, most: usize) -> Vec<Seen> {
     }
 }
 
-/// What a job is told to do.
+/// The options of a job.
 #[derive(Clone, Debug)]
-struct Told {
+struct Options {
     depth: usize,
     low: usize,
     at_once: usize,
@@ -65,7 +65,7 @@ struct Told {
     runtime: u64,
 }
 
-impl Told {
+impl Options {
     fn options(&self) -> String {
         let mut text = format!("iodepth={}\niodepth_low={}\n", self.depth, self.low);
         text +=
@@ -91,11 +91,11 @@ impl Told {
         text + if self.forgets { "rate_ignore_thinktime=1\n" } else { "" }
     }
 
-    fn random(random: &mut Stream) -> Told {
+    fn random(random: &mut Stream) -> Options {
         let mut some = |n: u64| random.below(n);
         let depth = 1 + some(8);
         let think = if some(2) == 0 { 0 } else { 1 + some(5 * MS) };
-        Told {
+        Options {
             depth: depth as usize,
             low: 1 + some(depth) as usize,
             at_once: 1 + some(depth) as usize,
@@ -112,12 +112,12 @@ impl Told {
 }
 
 /// When a job with requests of 4 KiB submits them, and when it was meant to: by calls that block.
-fn twin(told: &Told, latency: u64, most: usize) -> Vec<(u64, u64)> {
+fn twin(options: &Options, latency: u64, most: usize) -> Vec<(u64, u64)> {
     let (mut now, mut all) = (0u64, Vec::new());
     let mut flight: VecDeque<u64> = VecDeque::new();
     let (mut reaped, mut issued, mut due, mut bytes) = (0u64, 0u64, 0u64, 0u64);
     let (mut counted_before, mut paused_until) = (0u64, 0u64);
-    let end = if told.runtime == 0 { u64::MAX } else { told.runtime };
+    let end = if options.runtime == 0 { u64::MAX } else { options.runtime };
     let drain = |flight: &mut VecDeque<u64>, now: &mut u64, reaped: &mut u64| {
         for answer in flight.drain(..) {
             *now = answer.max(*now);
@@ -127,7 +127,7 @@ fn twin(told: &Told, latency: u64, most: usize) -> Vec<(u64, u64)> {
     while all.len() < most && now < end {
         // The rate.
         if due.min(end) > now {
-            if !told.offload {
+            if !options.offload {
                 drain(&mut flight, &mut now, &mut reaped);
             }
             now = now.max(due.min(end));
@@ -135,45 +135,46 @@ fn twin(told: &Told, latency: u64, most: usize) -> Vec<(u64, u64)> {
                 break;
             }
         }
-        let meant = if told.offload && told.rate > 0 { due.max(paused_until) } else { now };
+        let meant = if options.offload && options.rate > 0 { due.max(paused_until) } else { now };
         all.push((now, meant));
         flight.push_back(now + latency);
         issued += 1;
         bytes += 4096;
-        if told.rate > 0 {
-            due = (u128::from(bytes) * 1_000_000_000 / u128::from(told.rate)) as u64;
+        if options.rate > 0 {
+            due = (u128::from(bytes) * 1_000_000_000 / u128::from(options.rate)) as u64;
         }
         // A full queue.
-        if flight.len() >= told.depth {
+        if flight.len() >= options.depth {
             loop {
-                let wait = told.at_once.min(flight.len());
+                let wait = options.at_once.min(flight.len());
                 now = now.max(flight[wait - 1]);
                 while flight.front().is_some_and(|&answer| answer <= now) {
                     flight.pop_front();
                     reaped += 1;
                 }
-                if flight.len() <= told.low.min(told.depth - 1) {
+                if flight.len() <= options.low.min(options.depth - 1) {
                     break;
                 }
             }
         }
         // A pause.
-        if told.think == 0 {
+        if options.think == 0 {
             continue;
         }
-        let counted = if told.issue { issued } else { reaped };
-        let by_time = told.after > 0 && now - paused_until >= told.after;
-        let by_count =
-            (told.after == 0 || told.blocks > 0) && counted >= counted_before + told.blocks.max(1);
+        let counted = if options.issue { issued } else { reaped };
+        let by_time = options.after > 0 && now - paused_until >= options.after;
+        let by_count = (options.after == 0 || options.blocks > 0)
+            && counted >= counted_before + options.blocks.max(1);
         if by_time || by_count {
             counted_before = counted;
             drain(&mut flight, &mut now, &mut reaped);
-            now = (now + told.think).min(end.max(now));
+            now = (now + options.think).min(end.max(now));
             paused_until = now;
-            if told.forgets && told.rate > 0 {
+            if options.forgets && options.rate > 0 {
                 let missed =
-                    (u128::from(told.think) * u128::from(told.rate) / 1_000_000_000) as u64;
-                let one = u128::from(told.think) * u128::from(told.rate) >= 4096 * 1_000_000_000;
+                    (u128::from(options.think) * u128::from(options.rate) / 1_000_000_000) as u64;
+                let one =
+                    u128::from(options.think) * u128::from(options.rate) >= 4096 * 1_000_000_000;
                 bytes += missed.saturating_sub(if one { 4096 } else { 0 });
             }
         }
@@ -186,15 +187,15 @@ fn a_job_submits_when_the_loop_of_fio_does() {
     let mut random = Stream::new(7, "fio pace");
     let (mut rated, mut paused, mut late) = (0, 0, 0);
     for case in 0..4000 {
-        let told = Told::random(&mut random);
+        let options = Options::random(&mut random);
         let latency = 1 + random.below(2 * MS);
-        let text = format!("[a]\nrw=write\nsize=64m\n{}", told.options());
+        let text = format!("[a]\nrw=write\nsize=64m\n{}", options.options());
         let found = seen(&text, latency, 200);
         let found: Vec<(u64, u64)> = found.iter().map(|one| (one.now, one.meant)).collect();
-        let expected = twin(&told, latency, 200);
-        assert_eq!(found, expected, "case {case}, latency {latency}: {told:?}");
-        rated += u32::from(told.rate > 0);
-        paused += u32::from(told.think > 0);
+        let expected = twin(&options, latency, 200);
+        assert_eq!(found, expected, "case {case}, latency {latency}: {options:?}");
+        rated += u32::from(options.rate > 0);
+        paused += u32::from(options.think > 0);
         late += u32::from(expected.iter().any(|one| one.1 < one.0));
     }
     assert!(rated > 1500 && paused > 1500 && late > 100, "{rated} {paused} {late}");

@@ -64,7 +64,7 @@ static PAGE_SIZE: Special<Config> = Special {
 };
 
 static OVER_PROVISIONING: Special<Config> = Special {
-    form: "number above 0 and below 3, or a percentage up to \"10000%\"",
+    form: "number above 0 and up to 100 (whole ones below 3), or a percentage up to \"10000%\"",
     default: Some(draft::OVER_PROVISIONING),
     read: |draft, errors, path, node| {
         let ratio = read::decimal(node, Span::above(0.0, 100.0));

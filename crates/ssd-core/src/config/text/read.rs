@@ -225,7 +225,7 @@ pub fn size(node: &Node, min: u64, max: u64) -> Result<u64, String> {
     })
 }
 
-/// The same, of a page or a request: "16k" is "16 KiB", as fio, dd and qemu read it.
+/// The size of a page or a request within bounds: "16k" is "16 KiB", as fio, dd and qemu read it.
 pub fn block_size(node: &Node, min: u64, max: u64) -> Result<u64, String> {
     match node.text().and_then(by_letter) {
         Some([_, binary]) => {

@@ -137,7 +137,7 @@ impl Instance {
                 self.pace.begin(now);
                 State::Choosing
             }),
-            State::Submitted if self.pace.has_room() => Some(if self.pace.must_pause(now) {
+            State::Submitted if self.pace.make_room() => Some(if self.pace.must_pause(now) {
                 self.pace.mark_pause();
                 State::Draining
             } else {

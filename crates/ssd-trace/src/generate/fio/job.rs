@@ -41,7 +41,7 @@ pub(super) struct Job {
     pub(super) distribution: Distribution,
     /// Every block once, before any comes twice.
     pub(super) map: bool,
-    /// The same, in an order that is always the same.
+    /// Every block once, in the fixed order of a linear feedback shift register.
     pub(super) lfsr: bool,
     /// Rounds repeat the requests of the first.
     pub(super) repeats: bool,

@@ -220,8 +220,8 @@ impl Pace {
         (self.completed, self.completed_data) = (0, 0);
     }
 
-    /// Whether the queue has room; a full one takes notice of completions.
-    pub(super) fn has_room(&mut self) -> bool {
+    /// Make room in the queue, as far as requests have completed; whether there is some.
+    pub(super) fn make_room(&mut self) -> bool {
         let depth = self.pacing.depth;
         self.is_full |= self.in_flight >= depth;
         if self.is_full {
