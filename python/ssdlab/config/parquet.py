@@ -15,7 +15,7 @@ MAGIC = b"PAR1"
 
 
 def cache_folder(what: str) -> Path:
-    """Where what was made of traces is kept unless it is said."""
+    """The default folder of what is made of traces: `parquet`, or `volumes`."""
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "ssdlab" / what
 
