@@ -87,10 +87,11 @@ impl Feed<'_> {
         request: Request,
     ) -> Result<(), DeviceError> {
         if request.op == Op::Copy {
-            submit_copy(device, self.source, at, &request).map(drop)
+            submit_copy(device, self.source, at, &request)?;
         } else {
-            device.submit(at, &request, None).map(drop)
+            device.submit(at, &request, None)?;
         }
+        Ok(())
     }
 }
 
@@ -186,7 +187,7 @@ fn closed_loop<D: Device>(
     };
     let (mut pause_at, mut resumed) = (together, start);
     loop {
-        if p.submitted == pause_at && p.completed == pause_at {
+        if p.completed == pause_at {
             (pause_at, resumed) = (pause_at + together, Nanos(p.now.0 + host.think_time_ns));
         }
         let most = (p.completed + depth).min(pause_at);

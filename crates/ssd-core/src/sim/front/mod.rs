@@ -43,7 +43,7 @@ pub(crate) struct Front {
     pub(crate) link: Option<Link>,
     pub(crate) buffer: Option<WriteBuffer>,
     /// Takes its time after the last other part of a request.
-    pub(crate) firmware: Option<Firmware>,
+    pub(crate) firmware: Option<Box<Firmware>>,
     /// There is neither link nor buffer between the admission of a write and its queue.
     pub(crate) writes_go_straight: bool,
     pub(crate) submitted: u64,
@@ -65,7 +65,7 @@ impl Front {
             done: Vec::new(),
             link: link.map(|rate| Link::new(rate, host.link_duplex)),
             buffer: (buffer > 0).then(|| WriteBuffer::new(buffer, host.write_buffer_threshold)),
-            firmware: Firmware::new(config),
+            firmware: Firmware::new(config).map(Box::new),
             writes_go_straight: link.is_none() && buffer == 0,
             submitted: 0,
             last_arrival: Nanos::ZERO,
