@@ -6,8 +6,6 @@ import copy
 import csv
 import io
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +14,8 @@ from typing import Any
 import pytest
 import zstandard
 
-CHECKER = Path(__file__).parents[2] / "tools" / "check_run.py"
+from checking import checker
+
 OP_HEADER = (
     "op,cause,channel,chip,plane,block,page,lpn,sequence,request,queued,start,end,"
     "bus_start,bus_end,array_start,array_end"
@@ -54,13 +53,6 @@ class Run:
             writer.writerows(rows)
             packed = zstandard.ZstdCompressor().compress(text.getvalue().encode())
             (folder / f"{name}.csv.zst").write_bytes(packed)
-
-
-def checked(folder: Path) -> tuple[int, str, str]:
-    done = subprocess.run(
-        [sys.executable, str(CHECKER), str(folder)], capture_output=True, text=True, check=False
-    )
-    return done.returncode, done.stdout, done.stderr
 
 
 def config(busy_unit: str = "chip") -> dict[str, Any]:
@@ -253,7 +245,7 @@ def beside() -> Run:
 @pytest.mark.parametrize("make", [three_operations, collection, selective, degraded, beside])
 def test_sound_runs_pass(make: Callable[[], Run], tmp_path: Path) -> None:
     make().write(tmp_path)
-    assert checked(tmp_path)[0] == 0, checked(tmp_path)[1]
+    assert checker(tmp_path)[0] == 0, checker(tmp_path)[1]
 
 
 def change(row: Row, **fields: object) -> None:
@@ -463,7 +455,7 @@ BROKEN_DEGRADED: list[tuple[str, Callable[[Run], None]]] = [
 
 def assert_caught(run: Run, line: str, folder: Path) -> None:
     run.write(folder)
-    code, out, errors = checked(folder)
+    code, out, errors = checker(folder)
     assert code == 1, out + errors
     assert any(text.startswith(line) for text in out.splitlines()), out
     assert f"violated: {line.split()[0]}," in out
@@ -516,10 +508,10 @@ def test_warm_up_is_left_out(tmp_path: Path) -> None:
     report["time"] = {"simulated": 1000, "measured_from": 300}
     report["device"]["utilisation"]["chip"][1] = 0.8
     run.write(tmp_path)
-    assert checked(tmp_path)[0] == 0, checked(tmp_path)[1]
+    assert checker(tmp_path)[0] == 0, checker(tmp_path)[1]
     del report["time"]["measured_from"]
     run.write(tmp_path)
-    code, out, _ = checked(tmp_path)
+    code, out, _ = checker(tmp_path)
     assert code == 0
     assert "note: " in out
 
@@ -528,11 +520,11 @@ def test_warm_up_is_left_out(tmp_path: Path) -> None:
 def test_unreadable_input(name: str, tmp_path: Path) -> None:
     three_operations().write(tmp_path)
     (tmp_path / name).write_bytes(b"nonsense")
-    code, _, errors = checked(tmp_path)
+    code, _, errors = checker(tmp_path)
     assert code == 2
     assert name in errors
     (tmp_path / name).unlink()
-    assert checked(tmp_path)[0] == 2
+    assert checker(tmp_path)[0] == 2
 
 
 @pytest.mark.parametrize("field_name", ["start", "channel"])
@@ -541,7 +533,7 @@ def test_malformed_number_is_unreadable(field_name: str, value: str, tmp_path: P
     run = three_operations()
     change(run.ops[1], **{field_name: value})
     run.write(tmp_path)
-    code, _, errors = checked(tmp_path)
+    code, _, errors = checker(tmp_path)
     assert code == 2
     assert "ops.csv.zst:3" in errors
 
@@ -560,6 +552,6 @@ def test_malformed_report_is_unreadable(path: str, value: object, tmp_path: Path
     run = three_operations()
     report_value(path, value)(run)
     run.write(tmp_path)
-    code, _, errors = checked(tmp_path)
+    code, _, errors = checker(tmp_path)
     assert code == 2
     assert f"report.json:{path}"[:20] in errors

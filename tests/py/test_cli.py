@@ -13,6 +13,7 @@ import pytest
 import ssdlab
 from running import COMMAND, HANG_S, ROOT, SMALL_TOML, report_of, ssdlab_command
 from ssdlab.cli.doctor import facts
+from ssdlab.cli.verbs import MODULES
 
 
 @pytest.fixture
@@ -170,3 +171,16 @@ def test_internal_errors_ask_for_a_report(tmp_path: Path) -> None:
 def test_examples_are_sound(example: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     assert ssdlab.load_config(example).name == example.stem
+
+
+def test_a_command_imports_its_own_module_only() -> None:
+    program = (
+        "import sys; from ssdlab.cli import app; app(['doctor', '--help'], standalone_mode=False);"
+        " print(*sorted(name for name in sys.modules if name.startswith('ssdlab.cli.')))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True
+    )
+    imported = {name.rpartition(".")[2] for name in done.stdout.splitlines()[-1].split()}
+    assert "doctor" in imported
+    assert imported.isdisjoint(set(MODULES.values()) - {"doctor"})

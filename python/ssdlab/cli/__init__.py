@@ -3,8 +3,9 @@
 Data go to stdout, progress and messages to stderr. Exit codes: 0 done, 1 a run could not finish, or
 be stored, 2 bad input, 130 interrupted.
 
-Every verb is in the module of its name or group, which registers it with its own `app`; `ending`,
-`options`, `arguments` and `terminal` are what they share.
+Every verb is in the module of its name or group, which has an `app` of its own. `verbs` lists the
+modules and imports the one that a command needs. `ending`, `options`, `arguments` and `terminal`
+are what they share.
 """
 
 from __future__ import annotations
@@ -17,42 +18,19 @@ from typing import Annotated
 import typer
 
 from ssdlab import versions
-from ssdlab.cli import (
-    config,
-    doctor,
-    drives,
-    fleet,
-    kv,
-    listing,
-    plan,
-    report,
-    reproduce,
-    results,
-    run,
-    search,
-    snapshot,
-    sweep,
-    trace,
-    trial,
-)
 from ssdlab.cli.ending import explained
-from ssdlab.cli.examples import add_examples
 from ssdlab.cli.terminal import discard, put, say
+from ssdlab.cli.verbs import Verbs
 from ssdlab.display.argument import on_the_command_line
 
 app = typer.Typer(
     name="ssdlab",
+    cls=Verbs,
     help="A laboratory for the garbage collection of SSDs.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-# In the order of `--help`, which lists verbs before groups.
-VERBS = (trial, plan, run, sweep, search, fleet, reproduce, report, listing, doctor)
-GROUPS = (config, trace, drives, kv, results, snapshot)
-for module in (*VERBS, *GROUPS):
-    app.add_typer(module.app)
-add_examples(app)
 
 
 def _print_version(wanted: bool) -> None:

@@ -86,19 +86,13 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
 }
 
 
-def add_examples(app: typer.Typer, words: tuple[str, ...] = ()) -> None:
+def add_examples(app: typer.Typer) -> None:
     """Show the examples below the help of every verb of `app`."""
+    group = [app.info.name] if isinstance(app.info.name, str) else []
     for command in app.registered_commands:
-        found = EXAMPLES.get(" ".join((*words, command.name or "")), ())
-        if found:
-            examples = "\n\n".join([f"Example{'s' * (len(found) > 1)}:", *found])
-            before = command.epilog or ""
-            # Whoever loads the command again, as its documentation does, finds the same verbs.
-            if not before.endswith(examples):
-                # A paragraph of help is a line, which the terminal breaks where it ends.
-                command.epilog = "\n\n".join([*filter(None, [" ".join(before.split())]), examples])
-    for group in app.registered_groups:
-        inner = group.typer_instance
-        if inner is not None:
-            name = inner.info.name
-            add_examples(inner, (*words, name) if isinstance(name, str) else words)
+        examples = EXAMPLES.get(" ".join([*group, command.name or ""]), ())
+        if examples:
+            head = f"Example{'s' * (len(examples) > 1)}:"
+            # A paragraph of help is a line, which the terminal breaks where it ends.
+            before = " ".join((command.epilog or "").split())
+            command.epilog = "\n\n".join([*filter(None, [before]), head, *examples])
