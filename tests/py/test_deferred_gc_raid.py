@@ -49,7 +49,8 @@ def test_figure_5_redirection_saves_two_slots() -> None:
     assert baseline.ns == deferred.ns + cases.ERASE_NS
     assert cases.slots_saved(baseline, deferred) == VALUES["figure5"]["slots_saved_by_redirection"]
     assert (baseline.erases, baseline.redirected) == (1, 0)
-    assert deferred.redirected == 1
+    # Writes still to be queued are known, and the page goes elsewhere before its chip collects.
+    assert (deferred.erases, deferred.redirected) == (0, 1)
 
 
 def test_section_4_4_bits_of_the_mapping_table() -> None:

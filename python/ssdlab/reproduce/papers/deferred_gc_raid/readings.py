@@ -65,7 +65,7 @@ def _recent(share: float) -> Mapping[str, object]:
     return {"workload.read_recent": share}
 
 
-def _redirects(foreign: float = 0.05, planned: bool = False) -> Mapping[str, object]:
+def _redirects(foreign: float = 0.05, planned: bool = True) -> Mapping[str, object]:
     """Another redirection."""
     return {"raid.redirect": {"policy": "deferred-gc", "foreign": foreign, "planned": planned}}
 
@@ -119,7 +119,7 @@ SEVERAL = (
     Reading("102.4 us of transfer a page", {"timing.transfer": "102400 ns"}),
     Reading("no read buffer", {"raid.read_buffer_pages": 0}),
     Reading("read buffer of 4,096 pages", {"raid.read_buffer_pages": 4096}),
-    Reading("C_w counts planned programs", of={DGC: _redirects(planned=True)}),
+    Reading("C_w counts queued programs alone", of={DGC: _redirects(planned=False)}),
     Reading("AT of the next update only", of={DGC: {"raid.queue": 1}}),
     Reading("AT of all updates", of={DGC: {"raid.queue": 1 << 20}}),
     Reading("1 % of a chip from elsewhere", of={DGC: _redirects(foreign=0.01)}),
