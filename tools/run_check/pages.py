@@ -43,6 +43,22 @@ def rises(values: Sequence[float], first: float = 0.0) -> list[float]:
     return [b - a for a, b in zip([first, *values], values, strict=False)]
 
 
+def figures_of(text: str) -> Iterator[tuple[str, list[Curve]]]:
+    """Yield the curves and bars of every plot of a page, by its key."""
+    pattern = r'<figure id="([^"]*)"[^>]*>(.*?)</figure>'
+    for key, body in re.findall(pattern, text, re.DOTALL):
+        data = re.search(r'class="data">(.*?)</script>', body, re.DOTALL)
+        if data is None:
+            continue
+        marks: list[Curve] = json.loads(data[1])["marks"]
+        for mark in marks:
+            if isinstance(mark["x"], int):
+                mark["x"] = marks[mark["x"]]["x"]
+            if isinstance(mark["x"], dict):
+                mark["x"] = _steps(mark["x"])
+        yield key, marks
+
+
 class Page:
     """report.html of a run."""
 
@@ -54,7 +70,7 @@ class Page:
     def check(self, requests: Requests) -> None:
         """Compare all of it with the report, the series and the logs."""
         self._numbers()
-        figures = dict(self._figures())
+        figures = dict(figures_of(self.text))
         self._distributions(figures, requests)
         self._series(figures)
         self._bars(figures)
@@ -89,21 +105,6 @@ class Page:
         slack = 0.0 if exact else max(abs(value) * SHOWN, 0.51 * scale * 10.0**-digits)
         if abs(printed - value) > slack:
             self._differs(name, value, text)
-
-    def _figures(self) -> Iterator[tuple[str, list[Curve]]]:
-        """Yield the curves and bars of every plot, by its key."""
-        pattern = r'<figure id="([^"]*)"[^>]*>(.*?)</figure>'
-        for key, body in re.findall(pattern, self.text, re.DOTALL):
-            data = re.search(r'class="data">(.*?)</script>', body, re.DOTALL)
-            if data is None:
-                continue
-            marks: list[Curve] = json.loads(data[1])["marks"]
-            for mark in marks:
-                if isinstance(mark["x"], int):
-                    mark["x"] = marks[mark["x"]]["x"]
-                if isinstance(mark["x"], dict):
-                    mark["x"] = _steps(mark["x"])
-            yield key, marks
 
     def _distributions(self, figures: dict[str, list[Curve]], requests: Requests) -> None:
         """Check the share of requests up to, and above, each latency that is drawn."""

@@ -2,6 +2,7 @@
 
 #[path = "../../../cases.rs"]
 mod cases;
+mod checkpoints;
 mod collection;
 mod config_rules;
 mod conservation;

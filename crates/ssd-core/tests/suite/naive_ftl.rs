@@ -1,5 +1,5 @@
 //! The functional executor against an FTL that shares no code with it: the same victims in the same
-//! order, every page in the same place, the same write amplification.
+//! order, every page in the same place, the same write amplification, with and without wear levelling.
 
 use crate::cases::cases;
 use crate::oracle::naive_ftl::{NaiveFtl, Rule};
@@ -10,6 +10,7 @@ use ssd_core::ftl::Ftl;
 use ssd_core::host::copy::{SourceRange, encode};
 use ssd_core::host::request::Op;
 use ssd_core::metrics::counters::RemapCounts;
+use ssd_core::plug::Value;
 use ssd_core::rng::Stream;
 use ssd_core::sim::functional::Functional;
 use ssd_core::units::Lpn;
@@ -23,32 +24,37 @@ struct Case {
     spare: u32,
     reserve: u32,
     soft: u32,
+    hard: u32,
+    /// Of wear levelling; 0: none.
+    threshold: u32,
     rule: Rule,
     one_frontier: bool,
     by_erases: bool,
     seed: u64,
     trims: f64,
     copies: f64,
+    /// Share of the writes and TRIMs that go to the first eighth of the pages.
+    skew: f64,
 }
 
 fn any_case() -> impl Strategy<Value = Case> {
     let shape = (1u32..=2, 1u32..=2, 1u32..=2).prop_map(|(a, b, c)| [a, b, c]);
     let rule = prop_oneof![Just(Rule::Greedy), Just(Rule::Fifo)];
-    let levels = (1u32..=4, 0u32..=6, 0u32..=4);
+    let levels = (1u32..=4, 0u32..=6, 0u32..=4, 0u32..=5, prop_oneof![Just(0u32), 1u32..=4]);
     let few = || prop_oneof![Just(0.0), 0.0f64..0.4];
-    let rest = (few(), few());
+    let rest = (few(), few(), prop_oneof![Just(0.0), 0.8f64..0.99]);
     (shape, 12u32..40, 1u32..=16, levels, rule, any::<[bool; 2]>(), any::<u64>(), rest).prop_map(
         |(
             shape,
             blocks,
             pages,
-            (reserve, soft, spare),
+            (reserve, soft, spare, hard, threshold),
             rule,
             [one_frontier, by_erases],
             seed,
-            (trims, copies),
+            (trims, copies, skew),
         )| {
-            let (reserve, soft) = (reserve, soft.min(blocks - 1));
+            let (soft, hard) = (soft.min(blocks - 1), hard.min(blocks - 1));
             // A shared page stays on its plane, and one of several could be crowded.
             let shape = if copies > 0.0 { [1; 3] } else { shape };
             let case = Case {
@@ -58,27 +64,32 @@ fn any_case() -> impl Strategy<Value = Case> {
                 spare,
                 reserve,
                 soft,
+                hard: hard.min(soft),
+                threshold,
                 rule,
                 one_frontier,
                 by_erases,
                 seed,
                 trims,
                 copies,
+                skew,
             };
-            Case { blocks: blocks.max(reserve + spare + 6), ..case }
+            Case { blocks: blocks.max(reserve + spare + 7), ..case }
         },
     )
 }
 
 fn config(case: &Case) -> Config {
     let planes: u32 = case.shape.iter().product();
-    // The frontiers, the reserve, and one block to make progress with.
-    let keep = case.reserve + 3 + case.spare;
+    // The frontiers, that of wear levelling too, the reserve, and one block to make progress with.
+    let keep = case.reserve + 3 + u32::from(case.threshold > 0) + case.spare;
     let user = planes * (case.blocks - keep) * case.pages;
     let mut c = device(case.shape, case.blocks, case.pages, user);
     c.alloc.pool = PoolScope::Plane;
     c.alloc.frontiers = if case.one_frontier { Frontiers::Single } else { Frontiers::HostGc };
     (c.gc.reserve, c.gc.trigger) = (case.reserve, vec![free_blocks(u64::from(case.soft))]);
+    c.gc.trigger[0].params.insert("hard".into(), Value::Int(u64::from(case.hard)));
+    c.wear.static_threshold = case.threshold;
     c.gc.victim = victim(if case.rule == Rule::Greedy { "greedy" } else { "fifo" });
     c.wear.dynamic = case.by_erases;
     c.remap.mode = RemapMode::Share;
@@ -97,6 +108,7 @@ fn naive(case: &Case) -> NaiveFtl {
     let mut naive = NaiveFtl::new(order, case.blocks as usize, case.pages as usize, case.rule);
     (naive.one_frontier, naive.by_erases) = (case.one_frontier, case.by_erases);
     (naive.reserve, naive.soft) = (case.reserve as usize, case.soft as usize);
+    (naive.hard, naive.threshold) = (case.hard as usize, case.threshold);
     naive
 }
 
@@ -117,7 +129,8 @@ fn compare(case: &Case, steps: u32) {
     let mut rng = Stream::new(case.seed, "naive");
     let user = c.device.user_pages;
     for step in 0..user + steps {
-        let lpn = if step < user { step } else { rng.below(u64::from(user)) as u32 };
+        let among = if rng.chance(case.skew) { (user / 8).max(1) } else { user };
+        let lpn = if step < user { step } else { rng.below(u64::from(among)) as u32 };
         if step >= user && rng.chance(case.trims) {
             naive.trim(lpn);
             functional.trim(Lpn(lpn));
@@ -140,6 +153,7 @@ fn compare(case: &Case, steps: u32) {
     assert_eq!(victims.len(), naive.victims.len());
     let t = functional.tally;
     assert_eq!((t.host_pages, t.gc_pages), (naive.host_programs, naive.gc_programs));
+    assert_eq!((t.levelled, t.wear_pages), (naive.levelled, naive.wear_programs));
     assert_eq!(functional.ftl.owners.valid_pages(), naive.valid_pages() as u64);
     assert_eq!(functional.ftl.owners.mapped(), naive.mapped() as u64);
     assert_eq!(functional.ftl.blocks.erases, naive.erases());

@@ -1,7 +1,8 @@
 //! A page-mapped FTL as simple as it can be: maps and lists, every count by looking at every page.
 //! It shares no code with the simulator; what it does is what the documentation says of static
-//! placement, one pool a plane, the reserve, and `free-blocks` with `until-satisfied`.
+//! placement, one pool a plane, the reserve, `free-blocks` with `until-satisfied`, and wear levelling.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Which block is collected.
@@ -11,6 +12,14 @@ pub(crate) enum Rule {
     Greedy,
     /// The block that was filled first.
     Fifo,
+}
+
+/// What a page is programmed for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Purpose {
+    Host,
+    Gc,
+    Wear,
 }
 
 /// A physical page: block of the plane, page of the block.
@@ -27,10 +36,12 @@ struct Plane {
     free: BTreeSet<(u32, usize)>,
     /// Full blocks in the order of filling.
     full: Vec<usize>,
-    host_open: Option<usize>,
-    gc_open: Option<usize>,
+    /// The open block of each frontier, by purpose.
+    open: [Option<usize>; 3],
     erases: Vec<u32>,
     nothing_found: bool,
+    /// A block has been erased since wear was last compared.
+    compares: bool,
 }
 
 /// The whole device.
@@ -45,11 +56,16 @@ pub(crate) struct NaiveFtl {
     pub(crate) by_erases: bool,
     pub(crate) reserve: usize,
     pub(crate) soft: usize,
+    pub(crate) hard: usize,
+    /// Difference of erases beyond which wear is levelled; 0: never.
+    pub(crate) threshold: u32,
     erased: u32,
     /// (plane, block) of every victim, in order.
     pub(crate) victims: Vec<(usize, usize)>,
     pub(crate) host_programs: u64,
     pub(crate) gc_programs: u64,
+    pub(crate) wear_programs: u64,
+    pub(crate) levelled: u64,
 }
 
 impl NaiveFtl {
@@ -71,17 +87,21 @@ impl NaiveFtl {
             by_erases: true,
             reserve: 1,
             soft: 1,
+            hard: 0,
+            threshold: 0,
             erased: 0,
             victims: Vec::new(),
             host_programs: 0,
             gc_programs: 0,
+            wear_programs: 0,
+            levelled: 0,
         }
     }
 
     pub(crate) fn write(&mut self, lpn: u32) {
         let p = self.order[lpn as usize % self.order.len()];
         self.host_programs += 1;
-        let page = self.program(p, lpn, false);
+        let page = self.program(p, lpn, Purpose::Host);
         let left = self.leave(lpn);
         self.own(lpn, p, page);
         self.meet_demand(p);
@@ -119,16 +139,49 @@ impl NaiveFtl {
         }
     }
 
-    /// Collect while few blocks are erased and there is something to gain.
+    /// Level wear, and collect while few blocks are erased and there is something to gain.
     fn meet_demand(&mut self, p: usize) {
         let soft = self.soft.max(self.reserve);
-        while self.planes[p].free.len() <= soft {
-            let must = self.planes[p].free.len() <= self.reserve;
-            let victim = self.victim(p, must);
+        loop {
+            let free = self.planes[p].free.len();
+            if free > self.reserve.max(self.hard)
+                && std::mem::take(&mut self.planes[p].compares)
+                && let Some(cold) = self.cold(p)
+            {
+                self.levelled += 1;
+                self.collect(p, cold, Purpose::Wear);
+                continue;
+            }
+            if free > soft {
+                return;
+            }
+            let victim = self.victim(p, free <= self.reserve);
             self.planes[p].nothing_found = victim.is_none();
             let Some(victim) = victim else { return };
-            self.collect(p, victim);
+            self.collect(p, victim, Purpose::Gc);
         }
+    }
+
+    /// The full block with the fewest erases, then the fewest invalid pages, then the lowest number, if the most worn
+    /// erased block has more erases than it by more than the threshold.
+    fn cold(&self, p: usize) -> Option<usize> {
+        let Plane { free, full, erases, .. } = &self.planes[p];
+        let worn = free.iter().map(|&(_, b)| erases[b]).max()?;
+        let invalid = |b| self.per_block - self.valid(p, b);
+        let young = full.iter().copied().min_by_key(|&b| (erases[b], invalid(b), b))?;
+        (self.threshold > 0 && worn > erases[young] + self.threshold).then_some(young)
+    }
+
+    /// The erased block that is opened next; for wear levelling the most worn one, then the one with the lowest number.
+    fn open(&mut self, p: usize, purpose: Purpose) -> usize {
+        let Plane { free, erases, .. } = &mut self.planes[p];
+        let next = match purpose {
+            Purpose::Wear => free.iter().max_by_key(|&&(_, b)| (erases[b], Reverse(b))),
+            Purpose::Host | Purpose::Gc => free.first(),
+        };
+        let next = *next.expect("an erased block");
+        free.remove(&next);
+        next.1
     }
 
     pub(crate) fn trim(&mut self, lpn: u32) {
@@ -145,19 +198,14 @@ impl NaiveFtl {
     }
 
     /// The next page of a frontier takes `lpn`. Returns the page.
-    fn program(&mut self, p: usize, lpn: u32, for_gc: bool) -> Page {
-        let (one, per_block) = (self.one_frontier, self.per_block);
+    fn program(&mut self, p: usize, lpn: u32, purpose: Purpose) -> Page {
+        let frontier =
+            if self.one_frontier && purpose == Purpose::Gc { 0 } else { purpose as usize };
+        let block = self.planes[p].open[frontier].unwrap_or_else(|| self.open(p, purpose));
         let plane = &mut self.planes[p];
-        let open = if for_gc && !one { plane.gc_open } else { plane.host_open };
-        let block = open.unwrap_or_else(|| plane.free.pop_first().expect("an erased block").1);
         plane.pages[block].push(lpn);
-        let full = plane.pages[block].len() == per_block;
-        let left = (!full).then_some(block);
-        if for_gc && !one {
-            plane.gc_open = left
-        } else {
-            plane.host_open = left
-        }
+        let full = plane.pages[block].len() == self.per_block;
+        plane.open[frontier] = (!full).then_some(block);
         let page = (block, plane.pages[block].len() - 1);
         if full {
             plane.full.push(block);
@@ -182,14 +230,15 @@ impl NaiveFtl {
         Some(if gains || !must { chosen } else { fewest })
     }
 
-    fn collect(&mut self, p: usize, victim: usize) {
+    fn collect(&mut self, p: usize, victim: usize, purpose: Purpose) {
         self.victims.push((p, victim));
         self.planes[p].full.retain(|&b| b != victim);
         for page in 0..self.per_block {
             let owners = self.planes[p].holds.remove(&(victim, page)).unwrap_or_default();
             if let Some(&first) = owners.first() {
-                self.gc_programs += 1;
-                let copy = self.program(p, first, true);
+                let wears = purpose == Purpose::Wear;
+                *(if wears { &mut self.wear_programs } else { &mut self.gc_programs }) += 1;
+                let copy = self.program(p, first, purpose);
                 owners.into_iter().for_each(|lpn| self.own(lpn, p, copy));
             }
         }
@@ -199,6 +248,7 @@ impl NaiveFtl {
         plane.erases[victim] += 1;
         let key = if self.by_erases { plane.erases[victim] } else { self.erased };
         plane.free.insert((key, victim));
+        plane.compares = true;
     }
 
     /// Where a logical page is: plane, block, page.

@@ -1,0 +1,267 @@
+"""What `plan` tries and makes of it, against the rules of docs/plan.md written down again."""
+
+from __future__ import annotations
+
+import random
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from ssdlab.config.endurance import Endurance
+from ssdlab.config.resolve import load_config
+from ssdlab.results.lifetime import Interval, Lifetime
+from ssdlab.results.spare_plan import Bound, Outcome, Step
+from ssdlab.results.trial import PERCENTILE
+from ssdlab.running import spare_plan
+from ssdlab.running import trial as trials
+from test_verdict_twins import any_plan, verdict_of
+
+CASES = 300
+LIFE = Lifetime(Endurance(3000.0, "rated", 5.0), 2e12, 1.9e12, 1e12)
+WAF = Bound("waf", 2.0)
+
+
+def search_of(provision: float, steps: tuple[float, ...], *bounds: Bound) -> spare_plan._Search:
+    """A search that has run nothing."""
+    trial = SimpleNamespace(trace="t.csv", drive_name="", lifetime=LIFE, refused={})
+    asked: Any = SimpleNamespace(trial=trial, bounds=bounds, provision=provision, steps=steps)
+    runner: Any = None
+    return spare_plan._Search(asked, runner, progress=False, seeds=None, budget_s=1.0)
+
+
+def literal_steps(
+    provision: float, steps: tuple[float, ...], what: dict[float, str]
+) -> tuple[list[float], str]:
+    """What is tried, in order, and why there is no verdict."""
+    left = sorted(steps)
+    tried: list[float] = []
+    at = min(left, key=lambda step: (max(step / provision, provision / step), step))
+    while left:
+        tried.append(at)
+        if what[at] == "small":
+            return tried, trials.TOO_SMALL
+        if what[at] == "nothing" and len(tried) == 1:
+            return tried, "it overloads"
+        # What meets the bounds is enough: less is tried. Otherwise more.
+        enough = what[at] == "met"
+        left = [step for step in left if (step < at if enough else step > at)]
+        at = left[len(left) // 2] if left else at
+    return tried, ""
+
+
+def test_the_search_begins_at_the_own_spare_and_halves_what_is_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    draw, doubts, answers = random.Random(4), 0, 0
+    for _ in range(CASES):
+        steps = tuple(sorted(draw.sample(spare_plan.STEPS, draw.randint(1, 19))))
+        provision = draw.choice([draw.uniform(0.03, 1.2), draw.choice(spare_plan.STEPS)])
+        needed = draw.uniform(0.0, 1.1)
+        what = {step: "met" if step >= needed else "missed" for step in steps}
+        what |= {step: "nothing" for step in steps if draw.random() < 0.03}
+        what |= {step: "small" for step in steps if draw.random() < 0.02}
+        order: list[float] = []
+
+        def tried(
+            _: object,
+            at: float,
+            __: object,
+            what: dict[float, str] = what,
+            order: list[float] = order,
+        ) -> tuple[Step, Any, dict[str, str]]:
+            order.append(at)
+            assert len(order) < 20, "the search does not end"
+            waf = Interval(1.5, 2.0 if what[at] == "met" else 2.1)
+            doubt = trials.TOO_SMALL if what[at] == "small" else ""
+            outcomes = () if what[at] == "nothing" else (Outcome("a", {"waf": waf}, doubt),)
+            return Step(at, 1, outcomes), SimpleNamespace(doubts=("it overloads", "more")), {}
+
+        monkeypatch.setattr(spare_plan._Search, "_tried", tried)
+        done = search_of(provision, steps, WAF).plan(None)
+        expected, doubt = literal_steps(provision, steps, what)
+        assert order == expected
+        assert (done.doubt, done.interrupted) == (doubt, False)
+        assert [step.provision for step in done.steps] == sorted(expected)
+        doubts += bool(doubt)
+        if not doubt and all(kind in ("met", "missed") for kind in what.values()):
+            answer = next((step for step in steps if what[step] == "met"), None)
+            assert (done.answer and done.answer[0].provision) == answer
+            answers += answer is not None
+    assert doubts > 10
+    assert answers > 100
+
+
+def test_policies_have_the_widest_interval_of_both_orders_the_least_written_first() -> None:
+    draw, left_out = random.Random(5), 0
+    for _ in range(CASES):
+        policies = draw.sample(["a", "b", "c", "d"], draw.randint(1, 4))
+        orders: dict[str, Any] = {}
+        for order in draw.sample(["one", "many"], draw.randint(1, 2)):
+            ends = {name: sorted(draw.uniform(1, 4) for _ in "lh") for name in policies}
+            orders[order] = SimpleNamespace(
+                unclear=[name for name in policies if draw.random() < 0.1],
+                predicted={
+                    name: SimpleNamespace(
+                        interval=None if draw.random() < 0.1 else Interval(*ends[name])
+                    )
+                    for name in policies
+                },
+            )
+        predicted: Any = SimpleNamespace(rankings=orders, policies=policies)
+        plan: Any = SimpleNamespace(lifetime=LIFE)
+        found = search_of(0.1, (0.1,))._outcomes(plan, predicted)
+        expected = []
+        for name in policies:
+            each = [one.predicted[name].interval for one in orders.values()]
+            if None in each or any(name in one.unclear for one in orders.values()):
+                left_out += 1
+                continue
+            all_ends = [end for interval in each for end in interval]
+            expected.append((min(all_ends) + max(all_ends), name, min(all_ends), max(all_ends)))
+        expected.sort()
+        assert [(one.policy, *one.values["waf"]) for one in found] == [one[1:] for one in expected]
+        for one in found:
+            # The rating is for a write amplification; the flash takes 3000 erases of all of it.
+            days = [3000 * 2e12 / (1e12 * waf) for waf in reversed(one.values["waf"])]
+            assert one.values["years"] == pytest.approx([day / 365.25 for day in days], rel=1e-3)
+    assert left_out > 50
+
+
+def test_latency_is_run_for_what_meets_the_rest_until_one_meets_all(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    draw, kinds = random.Random(6), set[str]()
+    monkeypatch.setattr(spare_plan, "_p99_9_of", lambda latency, policy: latency[policy])
+    for _ in range(CASES):
+        bounds = [WAF, Bound("years", 5.0), Bound("p99_9", 4.0)]
+        bounds = [one for one in bounds if draw.random() < 0.8]
+        outcomes = tuple(
+            Outcome(
+                name,
+                {
+                    "waf": Interval(1.5, draw.choice((1.9, 2.0, 2.0, 2.1))),
+                    "years": Interval(draw.choice((4.9, 5.0, 5.0, 6.0)), 7.0),
+                },
+            )
+            for name in draw.sample("abcd", draw.randint(0, 4))
+        )
+        answers: dict[str, tuple[Interval | None, str]] = {
+            one.policy: draw.choice(
+                (
+                    (Interval(3.0, 4.0), ""),
+                    (Interval(3.0, 4.1), ""),
+                    (Interval(4.1, 5.0), ""),
+                    (None, ""),
+                    (Interval(3.0, 3.5), "it overloads"),
+                )
+            )
+            for one in outcomes
+        }
+        order: list[str] = []
+
+        def timed(
+            _: object,
+            policies: list[str],
+            __: object,
+            order: list[str] = order,
+            answers: dict[str, tuple[Interval | None, str]] = answers,
+        ) -> tuple[object, str]:
+            (policy,) = policies
+            order.append(policy)
+            known, doubt = answers[policy]
+            return {policy: known}, doubt
+
+        search = search_of(0.1, (0.1,), *bounds)
+        runs: Any = SimpleNamespace(timed=timed, interrupted=False)
+        predicted: Any = None
+        found = search._with_latency(Step(0.1, 1, outcomes), predicted, runs, None)
+        asked = any(bound.name == "p99_9" for bound in bounds)
+        rest = [bound for bound in bounds if bound.name != "p99_9"]
+        expected, over = [], not asked
+        for one, known in zip(outcomes, found, strict=True):
+            meets = all(verdict_of(bound, one.values[bound.name]) == "met" for bound in rest)
+            if over or not meets:
+                assert known == one
+                continue
+            expected.append(one.policy)
+            latency, doubt = answers[one.policy]
+            if doubt or latency is None:
+                assert known.values == one.values
+                assert known.doubt == (doubt or "too few requests for a p99.9")
+                kinds.add("doubt")
+            else:
+                assert known.values == {**one.values, "p99_9": latency}
+                over = latency.high <= 4.0
+                kinds.add("met" if over else "missed")
+        assert order == expected
+    assert kinds == {"doubt", "met", "missed"}
+
+
+def test_a_latency_is_the_slower_of_reads_and_writes_over_the_seeds() -> None:
+    draw, none = random.Random(7), 0
+    for _ in range(CASES):
+        seeds = []
+        for _ in range(draw.randint(0, 3)):
+            each = [draw.choice((None, draw.uniform(1, 9))) for _ in range(2)]
+            seeds.append(each)
+        reports = {
+            seed: SimpleNamespace(
+                latency=SimpleNamespace(
+                    read=SimpleNamespace(**{PERCENTILE: read}),
+                    write=SimpleNamespace(**{PERCENTILE: write}),
+                )
+            )
+            for seed, (read, write) in enumerate(seeds)
+        }
+        latency: Any = SimpleNamespace(repetitions={"a": reports})
+        slower = [max(known) for each in seeds if (known := [one for one in each if one])]
+        expected = (min(slower), max(slower)) if slower else None
+        assert spare_plan._p99_9_of(latency, "a") == expected
+        assert spare_plan._p99_9_of(latency, "b") is None
+        none += expected is None
+    assert 10 < none < CASES / 2
+
+
+def test_a_drive_of_another_size_has_whole_chips_and_the_nearest_blocks() -> None:
+    drive = load_config("tlc-960gb")
+    of = drive.values["device"]
+    draw, kinds = random.Random(10), set[str]()
+    for _ in range(15):
+        provision = draw.uniform(0.05, 0.6)
+        pages = int(of["user_pages"] * draw.uniform(0.2, 4))
+        made = spare_plan.sized(drive, pages, provision).values["device"]
+        assert made["user_pages"] == pages
+        # As near to the proportion as whole chips come.
+        wanted = of["chips_per_channel"] * pages / of["user_pages"]
+        chips = made["chips_per_channel"]
+        assert chips == 1 or abs(chips - wanted) <= 0.5
+        kinds.add("up" if chips > wanted else "down")
+        layer = made["channels"] * chips * made["planes_per_chip"] * made["pages_per_block"]
+        raw = pages * (1 + provision)
+        assert abs(layer * made["blocks_per_plane"] - raw) <= layer / 2
+        kinds.add("more" if layer * made["blocks_per_plane"] > raw else "less")
+    assert kinds == {"up", "down", "more", "less"}
+
+
+def test_details_mark_the_answer_and_what_misses_or_may_miss_its_bound() -> None:
+    draw, marks = random.Random(8), dict.fromkeys("*!?", 0)
+    for _ in range(CASES):
+        plan = any_plan(draw)
+        lines = plan.details()
+        rows = lines[1 : lines.index("")] if lines[0] else []
+        outcomes = [(step, one) for step in plan.steps for one in step.outcomes]
+        assert len(rows) == len(outcomes)
+        for row, (step, one) in zip(rows, outcomes, strict=True):
+            answer = plan.answer == (step, one)
+            verdicts = [verdict_of(bound, one.values.get(bound.name)) for bound in plan.bounds]
+            expected = {
+                "*": int(answer),
+                "!": verdicts.count("missed"),
+                "?": verdicts.count("open"),
+            }
+            assert {mark: row.count(mark) for mark in marks} == expected, row
+            assert row.lstrip("* ").startswith(f"{100 * step.provision:.0f} % {one.policy}")
+            for mark, number in expected.items():
+                marks[mark] += number
+    assert all(number > 20 for number in marks.values()), marks
