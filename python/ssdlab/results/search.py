@@ -207,8 +207,11 @@ class Search(Table):
 
     @cached_property
     def drawn(self) -> tuple[Tried, ...]:
-        """The completed points that were drawn without a look at results."""
-        return tuple(one for one in self.trials if one.drawn and one.state == "completed")
+        """The completed points that were drawn without a look at results: all, where all ran."""
+        every = len(self.trials) == self.size
+        return tuple(
+            one for one in self.trials if one.state == "completed" and (one.drawn or every)
+        )
 
     @cached_property
     def effects(self) -> tuple[list[Effect], ...]:
