@@ -16,6 +16,7 @@ from ssdlab.config.files import plain_name
 from ssdlab.config.given import typed
 from ssdlab.config.resolve import DRIVE as PREFIX
 from ssdlab.config.resolve import Config, ConfigLike, load_config
+from ssdlab.display.argument import argument
 from ssdlab.display.numbers import duration, percent, ratio, size
 from ssdlab.errors import ConfigError, Interrupted, WorkloadError
 from ssdlab.results.comparison import Comparison
@@ -24,6 +25,7 @@ from ssdlab.results.intervals import estimate
 from ssdlab.results.lifetime import Lifetime
 from ssdlab.results.prediction import ORDERS, Predicted, Ranking
 from ssdlab.results.report import Report
+from ssdlab.results.text import counted
 from ssdlab.results.trial import APART, JSON, PACED, SUMMARY, Form, Spare, Trial
 from ssdlab.running import scale
 from ssdlab.running.compare_runs import Enough, check_seeds, repeated, run_into
@@ -266,7 +268,17 @@ def run_trial(
     progress: bool,
     html: bool,
 ) -> Trial:
-    """Run a plan, up to Ctrl-C."""
+    """Run a plan, up to Ctrl-C.
+
+    Raises `ConfigError` if the trace touches more than the drive has.
+    """
+    page, own = plan.drive["device.page_bytes"], plan.drive["device.user_pages"]
+    if plan.pages > own:
+        message = (
+            f"{argument('drive')}: it has {size(own * page)}, and the trace touches"
+            f" {size(plan.pages * page)}: expected a drive with as much or more"
+        )
+        raise ConfigError([message])
     runs = Runs(plan, runner, progress, seeds, budget_s)
     if out is None:
         trial = runs.trial(None)
@@ -326,7 +338,8 @@ class Runs:
                 values = [report.waf.total for report in reports if report and report.waf.total]
                 half = halved.reports[label].waf.total if label in halved.reports else None
                 if (half or hopeless) and label in lengths and len(values) == len(reports):
-                    predicted[policy] = Predicted(tuple(values), half)
+                    beyond = scale.beyond(self.plan.drive_with(policy))
+                    predicted[policy] = Predicted(tuple(values), half, beyond)
             rankings[phases] = Ranking(predicted)
         return Trial(
             name=plain_name(self.plan.trace),
@@ -433,9 +446,9 @@ class Runs:
             needed = scale.FEWEST_PAGES * pool.blocks / (1 + pool.over_provisioning)
             needed *= self.plan.drive["device.page_bytes"]
             yield (
-                f"the trace touches so little that {pages} pages make an erase unit of the trial,"
-                f" and at least {scale.FEWEST_PAGES} are needed: use a trace that touches"
-                f" {size(needed)} or more"
+                f"the trace touches so little that an erase unit of the trial has"
+                f" {counted(pages, 'page')}, and at least {scale.FEWEST_PAGES} are needed: use a"
+                f" trace that touches {size(needed)} or more"
             )
         for phases in ORDERS:
             label = _label(self._baseline, phases)
