@@ -108,6 +108,8 @@ class Compared:
     """The number itself, over the seeds; None over several traces."""
     ratio: Ratio | None
     """None: some run has no such number, or it is not positive."""
+    column: str = ""
+    """What the number is, as `Column.name`."""
 
 
 @dataclass(frozen=True)
