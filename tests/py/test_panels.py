@@ -192,6 +192,12 @@ def test_dark_is_the_same_by_choice_and_by_system() -> None:
 def test_backticks_of_a_text_are_code() -> None:
     assert prose("set `gc.victim` < `a`") == "set <code>gc.victim</code> &lt; <code>a</code>"
     assert prose("a ` alone") == "a ` alone"
+    assert prose("see [ADR 26](adr/0026-a.md#x). *Second hand*: 2") == (
+        "see ADR 26. <em>Second hand</em>: 2"
+    )
+    for text in ("1.2 * a and 3 * b", "t [1](2).csv", "2 ** 3", "a*b*c", "*.csv, *.py"):
+        assert prose(text) == text
+    assert prose("`*.csv` and `*.py*`") == "<code>*.csv</code> and <code>*.py*</code>"
 
 
 def test_distributions_of_many_runs_do_not_cover_each_other() -> None:

@@ -57,6 +57,28 @@ def test_no_order_where_half_the_pages_would_rank_the_other_way() -> None:
     assert ratio.low < 1 < ratio.high == pytest.approx(1.95 / 1.9)
 
 
+def test_blocks_of_the_drive_may_write_more_than_both_trials_show() -> None:
+    aged = Predicted((2.0, 2.0), 2.0, 0.25)
+    assert aged.mean == 2.0
+    assert aged.interval == pytest.approx((2.0, 2.5))
+    for other, order in ((2.4, "not distinguishable"), (2.6, "lower"), (1.9, "higher")):
+        ratio = aged.against(Predicted((other, other), other))
+        assert ratio is not None
+        assert ratio.order == order
+        ranked = Ranking({"other": Predicted((other, other), other), "aged": aged})
+        assert ("other" in ranked.best) == (order != "lower")
+
+
+def test_only_cost_benefit_without_separation_goes_beyond() -> None:
+    def beyond(**keys: str) -> float:
+        drive = ssdlab.load_config(trial.DRIVE, set={**scale.PRECONDITION, **keys})
+        return scale.beyond(drive)
+
+    assert beyond(**{"gc.victim": "cost-benefit"}) == scale.BEYOND
+    assert beyond(**{"gc.victim": "cost-benefit", "alloc.separation": "fadac"}) == 0
+    assert beyond(**{"gc.victim": "greedy"}) == beyond(**{"gc.victim": "fifo"}) == 0
+
+
 def ranking(**values: float) -> Ranking:
     """Each policy without any error."""
     return Ranking({label: Predicted((value, value), value) for label, value in values.items()})

@@ -28,7 +28,7 @@ from ssdlab.searching.constraint import constraint_of
 from ssdlab.searching.metric import known
 from ssdlab.searching.plan import Goals, Requests, designed, rungs_of
 from ssdlab.searching.sampling import STUDY
-from ssdlab.searching.search import run_search, sought
+from ssdlab.searching.search import DRAWN, OF_TRIALS, run_search, sought
 from ssdlab.searching.space import named, spaced
 
 FEW = {**SMALL, "workload.requests": 2000}
@@ -180,7 +180,10 @@ def test_the_planted_optimum_is_found() -> None:
     assert found.best is not None
     assert found.best.values is not None
     assert found.best.values[0] <= proofs.OPTIMUM * proofs.TOY_NEAR
-    assert len(found.trials) == proofs.TOY_TRIALS
+    tried = found.trials[: proofs.TOY_TRIALS]
+    assert found.best in tried
+    assert [one.drawn for one in found.trials].count(True) == DRAWN
+    assert len({one.number for one in found.trials}) == len(found.trials)
 
 
 def toy(**more: Any) -> Search:  # noqa: ANN401
@@ -207,7 +210,9 @@ def test_the_best_point_is_the_best_that_is_allowed(done: Search) -> None:
     ran = [one for one in done.trials if one.state == "completed"]
     allowed = [one for one in ran if one.excess["write_p99_ns < 1.5 * fifo"] <= 0]
     assert done.best.values == min(one.values for one in allowed if one.values)
-    assert len({json.dumps(one.point) for one in done.trials}) == len(done.trials) == 20
+    assert len({json.dumps(one.point) for one in done.trials}) == len(done.trials)
+    assert len(done.trials) <= 20 + 20 // OF_TRIALS
+    assert all(one.drawn for one in done.trials[20:])
 
 
 def test_best_toml_runs_and_gives_the_same(done: Search) -> None:
@@ -422,7 +427,9 @@ def test_more_trials_go_on_with_the_same_search(tmp_path: Path) -> None:
     whole = searched(trials=20, parallel=8)
     first = searched(trials=11, parallel=8, out=tmp_path / "s")
     more = searched(trials=20, parallel=8, out=tmp_path / "s")
-    assert whole.json["trials"][:11] == first.json["trials"]
+    chosen = [(one.number, one.point, one.values) for one in first.trials[:11]]
+    assert chosen == [(one.number, one.point, one.values) for one in whole.trials[:11]]
+    assert all(one.drawn for one in first.trials[11:]), "the sampler has not heard of them"
     assert same(whole, more)
     assert same(more, Search.read(tmp_path / "s"))
 
@@ -501,7 +508,7 @@ def test_points_are_given_up_on_short_runs(pruner: str) -> None:
 def test_short_runs_that_have_not_settled_rank_nothing() -> None:
     fresh = {**FEW, "precondition.overwrite": 0, "precondition.fill": 0.5, "workload.requests": 900}
     found = searched(set=fresh, rungs=3, trials=8, space={"gc.victim": None})
-    assert all(one.state == "completed" and one.unsettled == 2 for one in found.trials)
+    assert all(one.state == "completed" and one.unsettled == 2 for one in found.trials[:8])
     assert "8 points did not reach a steady state" in " ".join(found.warnings)
 
 

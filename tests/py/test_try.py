@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
@@ -200,6 +201,39 @@ def test_the_runs_are_those_of_the_drive_without_time(trace: Path) -> None:
     writes = plan.info.updates.page_writes
     assert writes < plan.info.requests
     assert (before, measured) == (-(-4 * PAGES // writes), -(-2 * PAGES // writes))
+
+
+@pytest.mark.parametrize(
+    ("days", "passes", "loops"), [(1, 52, 6), (20, 2, 2), (30, 1, 1), (60, 0, 0)]
+)
+def test_passes_of_a_timed_run_fit_into_simulated_time(
+    days: int, passes: int, loops: int, tmp_path: Path
+) -> None:
+    gap = days * 864_000_000_000 // 20_000
+    file = written(tmp_path / "t.csv", [(gap * at, "Write", at) for at in range(20_001)])
+    plan = trial.plan_trial(file, policies=FEW, progress=False)
+    assert plan.passes == passes
+    functional = plan.device("greedy")
+    assert plan.planned("", functional, "greedy", 1, {}).config["workload.loops"] == 6
+    if not passes:
+        ranked = {"recorded": Ranking({"greedy": Predicted((2.0, 2.0), 2.0)})}
+        runs = trial.Runs(plan, cast("Any", None), False, 2, 1.0)
+        done = cast("Any", SimpleNamespace(rankings=ranked))
+        assert runs.timed(done, ["greedy"], None) == (None, trial.TOO_LONG)
+        return
+    keys = {key: one for key, one in functional.keys.items() if key not in scale.FUNCTIONAL}
+    config = plan.planned("", replace(functional, keys=keys), "greedy", 1, {}).config
+    assert config["run.mode"] == "timed"
+    assert config["workload.loops"] == loops
+    warmup = config["workload.warmup_requests"]
+    assert warmup == (4000 if loops == 1 else max(1, min(4, loops - 1)) * 20_001)
+
+
+def test_a_drive_that_is_smaller_than_the_trace_is_refused(trace: Path) -> None:
+    small: dict[str, object] = {"device.channels": 1, "device.chips_per_channel": 1}
+    small |= {"device.blocks_per_plane": 64, "device.pages_per_block": 32}
+    with pytest.raises(ssdlab.ConfigError, match="trace touches 234 MiB: expected a drive"):
+        ssdlab.try_trace(trace, policies=FEW, set=small, progress=False)
 
 
 def test_arrivals_that_overload_the_drive_have_no_latency(tmp_path: Path) -> None:

@@ -87,7 +87,8 @@ def predicted(draw: random.Random, n: int) -> Predicted:
     base = draw.choice((1.0, 2.0, 3.0, 4.0, draw.uniform(1, 4)))
     values = [base + draw.choice((0.0, 0.0, 0.01, 0.3, -0.02)) for _ in range(n)]
     halved = None if draw.random() < 0.1 else base - draw.choice((0.0, 0.01, 0.1, 0.4, -0.05))
-    return Predicted(tuple(max(1.0, one) for one in values), halved)
+    beyond = draw.choice((*[0.0] * 9, 0.1))
+    return Predicted(tuple(max(1.0, one) for one in values), halved, beyond)
 
 
 def ratio_of(a: Predicted, b: Predicted) -> tuple[float, float, float] | None:
@@ -104,7 +105,7 @@ def ratio_of(a: Predicted, b: Predicted) -> tuple[float, float, float] | None:
     halved = a.halved / b.halved
     if halved < 1 < drive["ratio"] or drive["ratio"] < 1 < halved:
         ends.append(halved)
-    return drive["ratio"], min(ends), max(ends)
+    return drive["ratio"], min(ends) / (1 + b.beyond), max(ends) * (1 + a.beyond)
 
 
 def mean_of(one: Predicted) -> float:
@@ -140,7 +141,8 @@ def test_predictions_and_winners_of_try() -> None:
                 shift = abs(sum(one.values) / n - one.halved)
                 half = (interval(one.values)[2] or 0.0) if n > 1 else 0.0
                 width = shift + math.sqrt((4 / n + 1) * n) * half
-                assert near(one.interval, (max(1.0, mean - width), mean + width))
+                high = (mean + width) * (1 + one.beyond)
+                assert near(one.interval, (max(1.0, mean - width), high))
             for a in policies.values():
                 for b in policies.values():
                     found, expected = a.against(b), ratio_of(a, b)

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from ssdlab.display.form import unit as unit_of
+from ssdlab.display.numbers import on_page
 from ssdlab.fleets.answer import Row, group_of, known, ranks, tables_of, text_of
 from ssdlab.fleets.findings import cumulated
 from ssdlab.fleets.fleet import MEASURED, TITLES, UNSTEADY, Fleet, numbers
@@ -69,7 +70,7 @@ def fleet_page(done: Fleet) -> str:
 
 
 def _table(title: str, heads: list[str], rows: list[list[str]]) -> str:
-    cells = [(row[0], [escape(one) for one in row[1:]]) for row in rows]
+    cells = [(row[0], [escape(on_page(one)) for one in row[1:]]) for row in rows]
     return table(["", *heads], cells, title[0].upper() + title[1:])
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from html import escape
+from typing import Any, Literal
 
 from ssdlab.display.form import columns
+from ssdlab.display.numbers import on_page
 from ssdlab.html.page import figure, prose
 from ssdlab.html.plot import Forest, Point
 from ssdlab.results.answer import TITLES
@@ -24,8 +27,8 @@ def answer_html(done: Comparison) -> str:
 
 
 def paragraph(text: str) -> str:
-    """An answer on a page; a number and its percent sign stay in one line."""
-    unbroken = prose(text).replace(" %", "\u00a0%")
+    """An answer on a page, in its characters; a number and its percent sign stay in one line."""
+    unbroken = prose(on_page(text)).replace(" %", "\u00a0%")
     return f'<p class="answer">{unbroken}</p>'
 
 
@@ -65,3 +68,13 @@ def _point(done: Comparison, label: str, base: str, key: str) -> Point | None:
         return Point(1.0, None, None, state)
     ratio = done.ratio(label, base, key)
     return None if ratio is None else Point(ratio.ratio, ratio.low, ratio.high, state)
+
+
+def what_ran(identity: Mapping[str, Any]) -> str:
+    """The configuration of all runs, the keys that were set, and the traces, in a line."""
+    file = identity.get("file")
+    words = [str(file[0] if file else identity.get("preset", ""))]
+    words += [f"{key} = {value}" for key, value in identity.get("set", {}).items()]
+    names = (one if isinstance(one, str) else str(one[0]) for one in identity.get("traces", ()))
+    words += [name for name in names if name]
+    return f'<p class="lead">{escape(", ".join(word for word in words if word))}</p>'

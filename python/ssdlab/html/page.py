@@ -50,8 +50,15 @@ def flattened(values: Any, key: str = "") -> Iterator[tuple[str, Value]]:  # noq
 
 
 def prose(text: str) -> str:
-    """Text as HTML; what stands between backticks, as in Markdown, is code."""
-    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
+    """Text as HTML; code, emphasis and links to other documents as in Markdown.
+
+    The documents do not lie beside a page, so of their links only the text is left.
+    """
+    linked = re.sub(r"\[([^][]+)\]\([^() ]+\.md(?:#[^() ]*)?\)", r"\1", escape(text))
+    stressed = re.sub(
+        r"(?<![\w*`])\*([^\s*`](?:[^*`]*[^\s*`])?)\*(?![\w*`])", r"<em>\1</em>", linked
+    )
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", stressed)
 
 
 def number(key: str, value: Value, column: str = "") -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from html import escape
 
 from ssdlab.display.numbers import Value
-from ssdlab.html.answer import paragraph
+from ssdlab.html.answer import paragraph, what_ran
 from ssdlab.html.page import Section, document, figures, number, prose, table, warnings_box
 from ssdlab.html.plot import Figure
 from ssdlab.html.search_plots import all_keys, fronts, history
@@ -42,6 +42,7 @@ def search_page(done: Search) -> str:
         f'<p class="lead">{escape(goals + bounds)} · {len(done.trials):,} points{of}'
         f" ({escape(done.told)}), {counted(done.runs, 'run')}{state} · all of them in {CSV}</p>"
     )
+    lead += what_ran(done.identity)
     return document(f"{done.name}, searched", lead, [one for one in sections if one.body])
 
 
@@ -68,7 +69,7 @@ def _test(done: Search) -> str:
         rows = [
             (
                 one.what + (f", {one.case}" if one.case else ""),
-                _cells(f"tested.{i}.compared.{j}", one, done),
+                _cells(f"tested.{i}.compared.{j}", one),
             )
             for j, one in enumerate(tested.compared)
         ]
@@ -77,9 +78,9 @@ def _test(done: Search) -> str:
     return "".join(tables)
 
 
-def _cells(place: str, one: Compared, done: Search) -> list[str]:
-    column = next((g.column.name for g in done.goals if g.name == one.what), None)
-    mean = "–" if one.mean is None else number(f"{place}.mean", one.mean, column or "ratio")
+def _cells(place: str, one: Compared) -> list[str]:
+    column = one.column or "ratio"
+    mean = "–" if one.mean is None else number(f"{place}.mean", one.mean, column)
     if one.ratio is None:
         return [escape(one.of or "the bound"), mean, "–", "–"]
     cells = [

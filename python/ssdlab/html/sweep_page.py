@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from html import escape
 
 from ssdlab.display.form import Column
-from ssdlab.html.answer import paragraph
+from ssdlab.html.answer import paragraph, what_ran
 from ssdlab.html.metric_plots import all_figures, metric_plots
 from ssdlab.html.page import (
     Section,
@@ -54,6 +54,7 @@ def sweep_page(done: Sweep) -> str:
     state = "" if done.completed else ' · <strong class="bad">not completed</strong>'
     keys = escape(", ".join(done.keys))
     lead = f'<p class="lead">{count:,} points{each} over {keys}{state} · all of them in {CSV}</p>'
+    lead += what_ran(done.identity)
     lead += f'<p class="lead">{escape(done.drive)}</p>' if done.drive else ""
     title, kept = f"{done.name}, swept", [one for one in sections if one.body]
     return document(title, lead, kept, reload_s=RELOAD_S if done.running else None)

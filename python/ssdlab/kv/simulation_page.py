@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ssdlab.display.numbers import duration, on_page, rate
+from ssdlab.display.numbers import duration, on_page, rate, size
 from ssdlab.html.answer import paragraph
 from ssdlab.html.page import (
     Section,
@@ -177,7 +177,10 @@ def _levels(report: dict[str, Any]) -> str:
     rows = [
         (
             str(level),
-            [_shown(one[name]) if name not in unknown else "–" for name in columns.values()],
+            [
+                "–" if name in unknown else (size if "bytes" in name else _shown)(one[name])
+                for name in columns.values()
+            ],
         )
         for level, one in enumerate(report["store"]["levels"])
     ]
@@ -211,7 +214,7 @@ def page(done: Simulated) -> str:
         Section(
             "answer",
             "Answer",
-            problems + invalidating(groups) + paragraph(on_page(done.answer)),
+            problems + invalidating(groups) + paragraph(done.answer),
         ),
         Section(
             "phases",

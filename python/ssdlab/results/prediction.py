@@ -2,8 +2,9 @@
 
 A trial has as many erase units as a pool of the drive, with fewer pages each. The error that this
 leaves falls with the pages of an erase unit. A trial with half as many pages shows how large it is,
-and the prediction is extrapolated by that much (ADR 0026). Updates come in two orders, as
-recorded and with a phase of its own for every page: one application on the drive, and many.
+and the prediction is extrapolated by that much (ADR 0026). Under cost-benefit, blocks as large as
+the drive's write more than either shows. Updates come in two orders, as recorded and with a phase
+of its own for every page: one application on the drive, and many.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ class Predicted:
     halved: float | None
     """That of the trial with half the pages of an erase unit, for the first seed; None: it was not
     run, and the values are those of the trial."""
+    beyond: float = 0.0
+    """Share by which the drive may write more, for the size of its blocks, than both show."""
 
     @property
     def shift(self) -> float:
@@ -43,7 +46,7 @@ class Predicted:
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """From the lowest to the highest plausible value: seeds and the size of blocks.
+        """From the lowest to the highest plausible value: seeds, the size of blocks, `beyond`.
 
         The mean is twice that of n seeds less one run with half the pages, which has the spread of
         a seed, too: its variance is 4 / n + 1 times that of a seed. None where nothing shows how
@@ -54,13 +57,14 @@ class Predicted:
         n = len(self.values)
         of_seeds = (estimate(self.values).ci95 or 0.0) if n > 1 else 0.0
         width = abs(self.shift) + math.sqrt(n + 4) * of_seeds
-        return max(1.0, self.mean - width), self.mean + width
+        return max(1.0, self.mean - width), (self.mean + width) * (1 + self.beyond)
 
     def against(self, other: Predicted) -> Ratio | None:
         """The ratio to `other` on the drive; None for a single seed, or without an interval.
 
         The interval covers those of the trial and of its extrapolation. It also covers the ratio
-        with half the pages where that would rank the two the other way.
+        with half the pages where that would rank the two the other way, and what either may write
+        `beyond`.
         """
         pairs = list(zip(self.values, other.values, strict=False))
         if len(pairs) < 2 or self.halved is None or other.halved is None:
@@ -75,9 +79,8 @@ class Predicted:
         halved = self.halved / other.halved
         if (halved - 1) * (drive.ratio - 1) < 0:
             ends.append(halved)
-        if min(ends) == max(ends):
-            return drive
-        return Ratio(len(pairs), drive.ratio, min(ends), max(ends))
+        low, high = min(ends) / (1 + other.beyond), max(ends) * (1 + self.beyond)
+        return drive if low == high else Ratio(len(pairs), drive.ratio, low, high)
 
 
 @dataclass(frozen=True)

@@ -108,6 +108,8 @@ class Compared:
     """The number itself, over the seeds; None over several traces."""
     ratio: Ratio | None
     """None: some run has no such number, or it is not positive."""
+    column: str = ""
+    """What the number is, as `Column.name`."""
 
 
 @dataclass(frozen=True)
@@ -207,8 +209,11 @@ class Search(Table):
 
     @cached_property
     def drawn(self) -> tuple[Tried, ...]:
-        """The completed points that were drawn without a look at results."""
-        return tuple(one for one in self.trials if one.drawn and one.state == "completed")
+        """The completed points that were drawn without a look at results: all, where all ran."""
+        every = len(self.trials) == self.size
+        return tuple(
+            one for one in self.trials if one.state == "completed" and (one.drawn or every)
+        )
 
     @cached_property
     def effects(self) -> tuple[list[Effect], ...]:

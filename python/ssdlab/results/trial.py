@@ -325,6 +325,7 @@ class Trial:
                         "high": policy.interval and policy.interval[1],
                         "values": policy.values,
                         "halved": policy.halved,
+                        "beyond": policy.beyond,
                     }
                     for label, policy in ranking.predicted.items()
                 }

@@ -48,6 +48,9 @@ PRECONDITION: Keys = {
     "precondition.overwrite": 1.0,
 }
 """A trial is full when the trace begins, and has been overwritten once at random."""
+BEYOND = 0.4
+"""Share by which a drive may write more under cost-benefit than trials show, if nothing separates
+pages (docs/adr/0026-a-trial-keeps-the-blocks-of-a-drive.md)."""
 CLASSES = {"host-and-copies": 2, "two-regions": 2, "sepbit": 6}
 """Frontiers of the separation policies that have no key for their number."""
 
@@ -136,6 +139,12 @@ def _frontiers(config: Config) -> int | None:
         # Copies have a class beside the clusters of WARCIP.
         return int(separation["classes"]) + (policy == "warcip")
     return CLASSES.get(policy)
+
+
+def beyond(config: Config) -> float:
+    """Share by which a drive may write more than its trials show, under these policies."""
+    mixes = config["alloc.separation.policy"] == "none"
+    return BEYOND if mixes and config["gc.victim.policy"] == "cost-benefit" else 0.0
 
 
 @dataclass(frozen=True)

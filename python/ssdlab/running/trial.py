@@ -16,6 +16,7 @@ from ssdlab.config.files import plain_name
 from ssdlab.config.given import typed
 from ssdlab.config.resolve import DRIVE as PREFIX
 from ssdlab.config.resolve import Config, ConfigLike, load_config
+from ssdlab.display.argument import argument
 from ssdlab.display.numbers import duration, percent, ratio, size
 from ssdlab.errors import ConfigError, Interrupted, WorkloadError
 from ssdlab.results.comparison import Comparison
@@ -24,6 +25,7 @@ from ssdlab.results.intervals import estimate
 from ssdlab.results.lifetime import Lifetime
 from ssdlab.results.prediction import ORDERS, Predicted, Ranking
 from ssdlab.results.report import Report
+from ssdlab.results.text import counted
 from ssdlab.results.trial import APART, JSON, PACED, SUMMARY, Form, Spare, Trial
 from ssdlab.running import scale
 from ssdlab.running.compare_runs import Enough, check_seeds, repeated, run_into
@@ -63,6 +65,8 @@ SAME = 0.01
 TIMED_SEEDS = 2
 SAMPLES = 1000
 """Most rows of the series of a timed run."""
+RANGE_NS = 2**52
+"""Simulated time ends there, after 52 days."""
 MATCHES, SLOPE = 5, -1.3
 """Steps of the search for the over-provisioning of a timed trial, and the slope of ln(WAF - 1) over
 its logarithm from which the search starts."""
@@ -100,8 +104,7 @@ class Plan:
         device, info = self.drive.values["device"], self.info
         daily = self.drive.values["wear"].get("daily_writes_bytes")
         if daily is None and info.duration_ns:
-            duration_ns = info.duration_ns * self.drive["workload.time_scale"]
-            daily = info.ops.write.bytes * 86_400e9 / duration_ns
+            daily = info.ops.write.bytes * 86_400e9 / self.span_ns
         user = device["user_pages"] * device["page_bytes"]
         return Lifetime(self.endurance, raw_bytes(self.drive), user, daily)
 
@@ -128,6 +131,8 @@ class Plan:
     ) -> Planned:
         """A run of a policy on a device, `longer` times as long, with the keys of `more`."""
         before, measured = self.loops(longer)
+        if before + measured > self.passes and small.keys.get("run.mode") != "functional":
+            before, measured = max(1, self.passes - 1), min(1, self.passes - 1)
         phases = more.get("workload.phases", "recorded")
         of_loop = self.info.requests if phases == "recorded" else self.info.updates.page_writes
         # The device is made of the drive as `given` has it, so its keys come last.
@@ -164,8 +169,19 @@ class Plan:
 
     def interval(self, loops: int) -> str:
         """Sample period of a timed run: `SAMPLES` rows at most for so many loops."""
-        span_ns = loops * self.info.duration_ns * self.drive["workload.time_scale"]
-        return f"{max(self.drive['metrics.interval_ns'], math.ceil(span_ns / SAMPLES))} ns"
+        period_ns = math.ceil(loops * self.span_ns / SAMPLES)
+        return f"{max(self.drive['metrics.interval_ns'], period_ns)} ns"
+
+    @property
+    def span_ns(self) -> float:
+        """How long one pass of the trace takes at the recorded times."""
+        factor: float = self.drive["workload.time_scale"]
+        return self.info.duration_ns * factor
+
+    @property
+    def passes(self) -> int:
+        """How often the trace fits into simulated time, at the recorded times."""
+        return int(RANGE_NS // max(1.0, self.span_ns))
 
     def is_periodic(self, longer: int) -> bool:
         """Whether whole loops are measured, after so many that the device repeats itself."""
@@ -266,7 +282,17 @@ def run_trial(
     progress: bool,
     html: bool,
 ) -> Trial:
-    """Run a plan, up to Ctrl-C."""
+    """Run a plan, up to Ctrl-C.
+
+    Raises `ConfigError` if the trace touches more than the drive has.
+    """
+    page, own = plan.drive["device.page_bytes"], plan.drive["device.user_pages"]
+    if plan.pages > own:
+        message = (
+            f"{argument('drive')}: it has {size(own * page)}, and the trace touches"
+            f" {size(plan.pages * page)}: expected a drive with as much or more"
+        )
+        raise ConfigError([message])
     runs = Runs(plan, runner, progress, seeds, budget_s)
     if out is None:
         trial = runs.trial(None)
@@ -326,7 +352,8 @@ class Runs:
                 values = [report.waf.total for report in reports if report and report.waf.total]
                 half = halved.reports[label].waf.total if label in halved.reports else None
                 if (half or hopeless) and label in lengths and len(values) == len(reports):
-                    predicted[policy] = Predicted(tuple(values), half)
+                    beyond = scale.beyond(self.plan.drive_with(policy))
+                    predicted[policy] = Predicted(tuple(values), half, beyond)
             rankings[phases] = Ranking(predicted)
         return Trial(
             name=plain_name(self.plan.trace),
@@ -379,6 +406,8 @@ class Runs:
         ]
         if not named:
             return None, NO_PREDICTION
+        if not self.plan.passes:
+            return None, TOO_LONG
         devices = {label: self._matched(label, recorded[label].mean) for label in named}
         planned = [
             self.plan.planned(label, device, label, 1, {})
@@ -392,7 +421,11 @@ class Runs:
         doubt = _overload(first)
         if doubt or self.interrupted:
             return None, doubt
-        timed = _joined(first, self._batch(runs[1:], folder, "time"))
+        more = self._batch(runs[1:], folder, "time")
+        failed = {**first.failures, **more.failures}
+        if failed:
+            return None, f"a run could not finish: {next(iter(failed.values()))}"
+        timed = _joined(first, more)
         return timed, _mismatch(timed, recorded)
 
     def _matched(self, policy: str, target: float) -> scale.Small | None:
@@ -433,9 +466,9 @@ class Runs:
             needed = scale.FEWEST_PAGES * pool.blocks / (1 + pool.over_provisioning)
             needed *= self.plan.drive["device.page_bytes"]
             yield (
-                f"the trace touches so little that {pages} pages make an erase unit of the trial,"
-                f" and at least {scale.FEWEST_PAGES} are needed: use a trace that touches"
-                f" {size(needed)} or more"
+                f"the trace touches so little that an erase unit of the trial has"
+                f" {counted(pages, 'page')}, and at least {scale.FEWEST_PAGES} are needed: use a"
+                f" trace that touches {size(needed)} or more"
             )
         for phases in ORDERS:
             label = _label(self._baseline, phases)
@@ -556,6 +589,10 @@ def _joined(first: Comparison, rest: Comparison) -> Comparison:
 
 
 TOO_SMALL = "the trace touches too little to fill blocks on every die of the drive"
+TOO_LONG = (
+    "the trace is longer than simulated time, which ends after 52 days: replay it faster, for"
+    " example with --set workload.time_scale=0.1"
+)
 NO_PREDICTION = "write amplification has no prediction, on which that of latency rests"
 
 

@@ -57,8 +57,9 @@ FAR = 1e6
 LEAST_OPTUNA = 5
 UNBIASED = ("random", "grid", "qmc")
 """Samplers that do not look at results."""
-DRAWN_EVERY = 4
-"""Each such round is drawn at random, whatever the sampler: its points tell what decides."""
+STARTUP = 10
+"""Rounds are drawn at random until so many trials have ended, whatever the sampler: TPE would not
+look at fewer results either."""
 MOST_REPEATS = 10
 """So often a sampler may ask for points that are known, for each new one, before chance takes over.
 """
@@ -237,7 +238,8 @@ class Sampling:
         """
         asked: list[Asked] = []
         names = {*known}
-        drawn = self.chosen.sampler in UNBIASED or self.round % DRAWN_EVERY == 0
+        ended = len(self.study.get_trials(deepcopy=False))
+        drawn = self.chosen.sampler in UNBIASED or ended < STARTUP
         sampler = self.chosen.sampler if not drawn or self.chosen.sampler in UNBIASED else "random"
         with quiet():
             self.study.sampler = self.chosen.sampler_of(self.round, sampler)

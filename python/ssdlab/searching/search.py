@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -42,9 +43,13 @@ from ssdlab.store.store import Store
 from ssdlab.versions import described
 
 TRIALS, PARALLEL = 100, 8
+BUDGET_SPENT = "the budget is spent"
 SAMPLER, PRUNER = "tpe", "none"
 MOST_TESTED = 8
 """Points of a front that are tested."""
+DRAWN, OF_TRIALS = 24, 4
+"""Points drawn at random that tell what decides. Those that the first rounds lack are drawn after
+the last one, at most one for so many trials."""
 
 
 @dataclass(frozen=True)
@@ -247,13 +252,36 @@ class _Going:
             left = self.how.trials - len(self.results)
             self.ending = self._spent(begun, left)
             if self.ending:
-                return
+                break
             new = min(left, self.how.parallel)
             asked = self.sampling.ask(new, self._name, {*self.results})
             if all(one.name in self.results for one in asked):
                 self.ending = "every point that the sampler finds has been tried"
-                return
+                break
             self._round(judge, asked, whole=new == self.how.parallel)
+        if not self.runs.interrupted and self.ending != BUDGET_SPENT:
+            self._draw(judge)
+
+    def _draw(self, judge: Judge) -> None:
+        """Draw more points at random, of which the sampler never hears: they tell what decides.
+
+        Points that have been tried are drawn like any others, and cost nothing.
+        """
+        more = DRAWN - sum(one.drawn for one in self.results.values())
+        stream = random.Random(f"{self.how.seed} what decides")
+        several = [
+            self.design.space.drawn(stream) for _ in range(min(more, self.how.trials // OF_TRIALS))
+        ]
+        points = {self._name(point): point for point in several}
+        new = {name: self._who(points[name]) for name in points if name not in self.results}
+        judged = judge.judge(new, len(self.design.rungs) - 1)
+        if judged is None:
+            return  # interrupted: they are drawn again
+        first = 1 + max((one.number for one in self.results.values()), default=-1)
+        self.results |= {
+            name: replace(judged[name], number=first + i) for i, name in enumerate(new)
+        }
+        self.results |= {name: replace(self.results[name], drawn=True) for name in points}
 
     def _spent(self, begun: float, left: int) -> str:
         """Why no round begins; empty: one does."""
@@ -263,9 +291,9 @@ class _Going:
         if size is not None and len(self.results) >= size:
             return "every point of the space has been tried"
         if budget and budget.runs is not None and self.runs.count >= budget.runs:
-            return "the budget is spent"
+            return BUDGET_SPENT
         if budget and budget.seconds is not None and time.monotonic() - begun >= budget.seconds:
-            return "the budget is spent"
+            return BUDGET_SPENT
         return ""
 
     def _name(self, point: Point) -> str:
@@ -281,7 +309,7 @@ class _Going:
         going = [*places]
         unsettled = dict.fromkeys(going, 0)
         for rung in range(len(self.design.rungs)):
-            whos = {name: self._who(asked[places[name]]) for name in going}
+            whos = {name: self._who(asked[places[name]].point) for name in going}
             judged = judge.judge(whos, rung)
             if judged is None:
                 return  # interrupted: the round is asked for again
@@ -294,8 +322,8 @@ class _Going:
         self.results |= {name: replace(found[name], unsettled=unsettled[name]) for name in places}
         self.sampling.end(asked, [self.results[one.name] for one in asked], whole=whole)
 
-    def _who(self, one: Asked) -> Who:
-        return Who.of(self.design.space.shown(one.point), one.point)
+    def _who(self, point: Point) -> Who:
+        return Who.of(self.design.space.shown(point), point)
 
     def _promoted(
         self,
@@ -312,7 +340,7 @@ class _Going:
         for name in going:
             values = found[name].values
             assert values is not None, "a completed point has values"
-            if judge.settled(self._who(asked[places[name]]), rung):
+            if judge.settled(self._who(asked[places[name]].point), rung):
                 ranked[places[name]] = values[0]
             else:
                 unsettled[name] += 1

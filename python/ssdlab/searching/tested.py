@@ -92,9 +92,12 @@ def _compared(
     single = len(by_case) == 1
     whole = _ratio(by_case[0][1], by_case[0][2]) if single else _over_all(by_case)
     mean = _mean(by_case[0][1]) if single else None
-    found = [Compared(what, other, "", mean, whole)]
+    name = metric.column.name
+    found = [Compared(what, other, "", mean, whole, name)]
     if not single:
-        found += [Compared(what, other, c.name, _mean(a), _ratio(a, b)) for c, a, b in by_case]
+        found += [
+            Compared(what, other, c.name, _mean(a), _ratio(a, b), name) for c, a, b in by_case
+        ]
     return found
 
 

@@ -19,7 +19,7 @@ from ssdlab.reproduce.scales.choices import (
 )
 from ssdlab.reproduce.study import Study
 from ssdlab.results.prediction import Predicted, Ranking
-from ssdlab.running.scale import FEWEST_PAGES
+from ssdlab.running.scale import FEWEST_PAGES, beyond
 
 Winner: TypeAlias = Literal["same", "none", "another"]
 
@@ -68,10 +68,13 @@ class Scales(Study[Place]):
 
     def predicted(self, drive: str, load: Load, size: str, policy: str) -> Predicted | None:
         """What the trials of a footprint predict; None where one of them was not made."""
-        values = [self.waf(Place(drive, load, size, policy, 1, seed)) for seed in SEEDS]
+        reports = [self.reports.get(Place(drive, load, size, policy, 1, seed)) for seed in SEEDS]
         halved = self.waf(Place(drive, load, size, policy, 2, SEEDS[0]))
-        known = tuple(value for value in values if value is not None)
-        return Predicted(known, halved) if halved and len(known) == len(values) else None
+        known = [one for one in reports if one is not None and one.waf.total is not None]
+        if not halved or len(known) < len(reports):
+            return None
+        values = tuple(one.waf.total for one in known if one.waf.total is not None)
+        return Predicted(values, halved, beyond(known[0].config))
 
     def compared(self, drive: str, load: Load, size: str) -> Iterator[Compared]:
         """The predictions of a footprint that have a run at full size."""

@@ -43,8 +43,8 @@ ABOUT = (
 )
 WHY = (
     "A trial has fewer pages in a block than the drive. Extrapolation from two sizes removes an"
-    " error of the order of 1 / pages. Under strong skew, cost-benefit grows more slowly than that,"
-    " up to the pages of a drive, and the intervals do not cover it"
+    " error of the order of 1 / pages. Under strong skew, cost-benefit writes more only in blocks"
+    " of thousands of pages, and its intervals have a term of their own for that"
     " ([ADR 0026](adr/0026-a-trial-keeps-the-blocks-of-a-drive.md)). With a footprint of 64 MiB,"
     " blocks have fewer than 32 pages, and `try` gives no verdict."
 )

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ssdlab.results.folder import draft
-from ssdlab.results.report import REPORT, Report
+from ssdlab.results.report import CONFIG, REPORT, Report
 
 
 def kept(report: Report, files: Mapping[str, bytes], folder: Path) -> Report:
@@ -22,6 +22,8 @@ def kept(report: Report, files: Mapping[str, bytes], folder: Path) -> Report:
         for name, data in files.items():
             (made.path / name).parent.mkdir(parents=True, exist_ok=True)
             (made.path / name).write_bytes(data)
+        # The worker may see none of the files that it names, and so cannot tell where they are.
+        made.write(CONFIG, report.config.file_text())
         made.settle(report.completed)
         made.keep()
     return replace(report, folder=made.target)
