@@ -22,6 +22,7 @@ import ssdlab
 from ssdlab import cli
 from ssdlab.reproduce.calibration import Arrivals, Calibration, Lifetimes, entry_name
 from ssdlab.reproduce.matrix import Scheme
+from ssdlab.results.text import WIDTH
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND = [sys.executable, "-m", "ssdlab"]
@@ -245,6 +246,14 @@ def report_of(folder: Path) -> dict[str, Any]:
     report = json.loads((folder / "report.json").read_text(encoding="utf-8"))
     assert isinstance(report, dict)
     return report
+
+
+def too_wide(text: str) -> list[str]:
+    """The lines of `text` that do not fit a terminal."""
+    # A path or a number of digits is one word, whatever its length and wherever the sources are.
+    lines = text.replace(f"{ROOT}/", "").splitlines()
+    wide = [line for line in lines if len(line) > WIDTH and " " in line.strip()]
+    return [line for line in wide if max(map(len, line.split())) < WIDTH - 30]
 
 
 def one_workload(paper: str) -> str:

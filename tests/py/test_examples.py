@@ -140,19 +140,6 @@ def test_the_demo_repeats_its_runs_and_ends_with_its_answer(tmp_path: Path) -> N
         assert "writes" in paragraphs[-1]
 
 
-def test_the_first_program_of_the_readme_prints_an_answer_with_units(tmp_path: Path) -> None:
-    [program] = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
-    done = subprocess.run(
-        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True
-    )
-    first, *_, answer = done.stdout.splitlines()
-    found = re.fullmatch(r"greedy: write amplification ([\d.]+), p99 write latency (\d+) ms", first)
-    assert found
-    assert float(found[1]) > 1.5, "it collects"
-    assert "writes" in answer
-    assert "nothing is ranked" not in answer
-
-
 def test_help_shows_them(tmp_path: Path) -> None:
     done = ssdlab_command("run", "--help", cwd=tmp_path)
     text = " ".join(done.stdout.split())

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from running import ROOT, ssdlab_command
+from running import ROOT, ssdlab_command, too_wide
 from ssdlab.cli.terminal import terse
-from ssdlab.results.text import WIDTH, listed, table
+from ssdlab.results.text import listed, table
 
 MANUAL = ROOT / "packaging" / "data" / "share" / "man" / "man1" / "ssdlab.1"
 KEYS = {
@@ -34,7 +34,6 @@ GREEDY = ("greedy-8ch", *(word for key in KEYS for word in ("--set", f"{key}={KE
         ("compare", *GREEDY, "--vary", "gc.victim=greedy,cost-benefit", "--seeds", "3"),
         ("sweep", *GREEDY, "--vary", "device.over_provisioning=0.1:0.3:0.1"),
         ("sweep", *GREEDY, "--vary", "gc.victim=greedy,fifo", "--seeds", "2"),
-        ("try", str(ROOT / "traces" / "cassandra.trace.zst"), "--seeds", "2"),
         ("kv", "simulate", "remapcom", "--host", "operations=500"),
         ("trace", "info", str(ROOT / "traces" / "cassandra.trace.zst")),
         ("config", "show", "deferred-gc-raid", "--terse"),
@@ -54,10 +53,7 @@ def test_lines_fit_a_terminal(words: tuple[str, ...], tmp_path: Path) -> None:
     done = ssdlab_command(*words, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout
-    # A path or a number of digits is one word, whatever its length and wherever the sources are.
-    lines = done.stdout.replace(f"{ROOT}/", "").splitlines()
-    wide = [line for line in lines if len(line) > WIDTH and " " in line.strip()]
-    assert [line for line in wide if max(map(len, line.split())) < WIDTH - 30] == []
+    assert too_wide(done.stdout) == []
 
 
 def test_a_wide_table_goes_on_below() -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 import ssdlab
-from running import ssdlab_command
+from running import ssdlab_command, too_wide
 from ssdlab.config.endurance import endurance
 from ssdlab.html import trial_page
 from ssdlab.results.lifetime import Lifetime
@@ -346,6 +346,7 @@ def test_the_command_says_what_it_does_and_answers(trace: Path, tmp_path: Path) 
     assert all('mode = "closed"' in text for text in timed)
     values = json.loads((tmp_path / "out" / "try.json").read_text())
     assert done.stdout.splitlines() == values["screen"]
+    assert too_wide(done.stdout) == []
     assert set(values["waf"]["recorded"]) == set(trial.POLICIES)
     again = ssdlab_command("try", trace, "--seeds", "2", "--out", "out", cwd=tmp_path)
     assert again.returncode == 2
