@@ -37,6 +37,7 @@ mod raid_meanwhile;
 mod raid_reads;
 mod raid_relations;
 mod raid_scheme;
+mod rebuild;
 mod remap;
 mod remap_functional;
 mod rig;
