@@ -41,6 +41,7 @@ mod rebuild;
 mod remap;
 mod remap_functional;
 mod rig;
+mod retries;
 mod room;
 mod separation;
 mod separation_combined;
