@@ -2,7 +2,7 @@
 //! the array works for that.
 
 use crate::cases::cases;
-use crate::rig::{device, free_blocks, named, with_pages};
+use crate::rig::{device, free_blocks, with_pages};
 use proptest::prelude::*;
 use ssd_core::config::{BusyUnit, GcPath, PoolScope, TimingModel};
 use ssd_core::host::device::Device;
