@@ -1,6 +1,7 @@
 """Named drives: their files, their errors, and the comparison with what was published."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,7 +12,8 @@ import pytest
 
 import ssdlab
 from running import ROOT, refused, ssdlab_command
-from ssdlab.config.drives import KEPT, Errors, Kept, errors_file, kept, machine_digest
+from ssdlab.config.drives import FIGURES, KEPT, Errors, Kept, errors_file, kept, machine_digest
+from ssdlab.config.published import configuration
 from ssdlab.errors import ConfigError
 from ssdlab.html.compare_page import comparison_page
 from ssdlab.html.run_page import run_page
@@ -376,6 +378,21 @@ def test_bad_files_beside_a_drive_are_refused(tmp_path: Path) -> None:
     file.write_text("[published]\ntitle = 7\n", encoding="utf-8")
     with pytest.raises(ConfigError, match="title: found 7; expected the name of the drive"):
         ssdlab.load_config(file)
+
+
+def test_a_drive_with_a_name_lacks_no_figure(tmp_path: Path) -> None:
+    whole = (ROOT / "presets/drives/samsung-pm9a3.toml").read_text(encoding="utf-8")
+    text = configuration(whole)
+    named = '\n[published]\ntitle = "Sixth drive"\n'
+    file = tmp_path / "sixth.toml"
+    file.write_text(text + named, encoding="utf-8")
+    assert ssdlab.load_config(file)["device.blocks_per_plane"] == 686
+    for table, keys in FIGURES.items():
+        for key in keys:
+            without = re.sub(rf"(?m)^{key} = .*$", "", text)
+            file.write_text(without + named, encoding="utf-8")
+            with pytest.raises(ConfigError, match=rf"Sixth drive lacks {table}\.{key}: state"):
+                ssdlab.load_config(file)
 
 
 def test_a_drive_in_a_file_is_compared(tmp_path: Path) -> None:

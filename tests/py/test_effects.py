@@ -58,18 +58,21 @@ def test_a_sweep_and_a_search_name_what_decides_over_the_full_grid(grid: list[st
     assert ", gc.trigger.soft " in text
     assert "gc.window" not in text, "it decides nothing"
     assert f"what decides: {text}"[:60] in swept.summary()
-    of_chosen = []
+    of_chosen, by_chance = [], 0
     for seed in range(4):
         done = ssdlab.search(
             "greedy-8ch", space=SPACE, minimize="waf", trials=80, sampler_seed=seed, **how
         )
-        assert [one.key for one in done.effects[0]] == grid[:2], "random points agree"
+        keys = [one.key for one in done.effects[0]]
+        assert keys[:2] == grid[:2], "random points agree"
+        by_chance += len(keys) > 2
         assert all(one.low <= one.share <= one.high for one in done.effects[0])
-        assert len(done.drawn) == 24, "three of ten rounds"
+        assert len(done.drawn) == 24, "two rounds, and eight points behind the last one"
         chosen = [one for one in done.trials if not one.drawn]
         values = [one.values[0] for one in chosen if one.values]
         of_chosen.append([one.key for one in effects([one.point for one in chosen], values)])
     assert any(one != grid[:2] for one in of_chosen), "where TPE has looked is no measure"
+    assert by_chance <= 1, "a key that decides nothing is named in one of twenty answers"
 
 
 def test_shares_are_those_of_the_variance() -> None:

@@ -70,13 +70,9 @@ def test_blocks_of_the_drive_may_write_more_than_both_trials_show() -> None:
 
 
 def test_only_cost_benefit_without_separation_goes_beyond() -> None:
-    def beyond(**keys: str) -> float:
-        drive = ssdlab.load_config(trial.DRIVE, set={**scale.PRECONDITION, **keys})
-        return scale.beyond(drive)
-
-    assert beyond(**{"gc.victim": "cost-benefit"}) == scale.BEYOND
-    assert beyond(**{"gc.victim": "cost-benefit", "alloc.separation": "fadac"}) == 0
-    assert beyond(**{"gc.victim": "greedy"}) == beyond(**{"gc.victim": "fifo"}) == 0
+    assert scale.beyond("cost-benefit", "none") == scale.BEYOND
+    for policies in (("cost-benefit", "fadac"), ("greedy", "none"), ("cost-age-times", "none")):
+        assert scale.beyond(*policies) == 0
 
 
 def ranking(**values: float) -> Ranking:

@@ -52,6 +52,10 @@ def test_a_prediction_holds_if_it_is_close_or_its_interval_contains_full_size() 
     assert holds(4.1, -0.1)
     assert not holds(4.3, 0.1)
     assert holds(3.8, 0.2)
+    # Cost-benefit may write 40 % more in blocks as large as the drive's.
+    for full, expected in ((5.5, True), (5.7, False)):
+        (aged,) = outcome({"cost-benefit": full}, {"cost-benefit": 4.0}).every()
+        assert aged.holds is expected
 
 
 def test_the_winner_is_judged_among_the_policies_of_full_size() -> None:

@@ -234,7 +234,7 @@ def test_the_test_has_other_seeds_and_intervals(done: Search) -> None:
     assert "Tested with 5 other seeds" in done.answer
     run = done.tested[0].find("write_p99_ns < 1.5 * fifo")
     assert run is not None
-    assert run.of == "fifo"
+    assert (run.of, run.column) == ("fifo", "write_p99_ns")
 
 
 def test_a_gain_that_does_not_hold_is_told() -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ssdlab import _core
-from ssdlab.config.published import published
+from ssdlab.config.published import configuration, published
 from ssdlab.display.argument import argument
 from ssdlab.errors import ConfigError
 
@@ -143,13 +143,52 @@ def is_title(text: str) -> bool:
 def own_title(name: str, text: str) -> str | None:
     """The title in the file `name` of a drive; None if it has none. Raises `ConfigError`."""
     title = published(name, text).get("title")
-    if title is None or (isinstance(title, str) and is_title(title)):
-        return title
-    message = (
-        f"{name}: [published] title: found {title!r}; expected the name of the drive, without"
-        " parentheses"
-    )
-    raise ConfigError([message])
+    if title is None:
+        return None
+    if not (isinstance(title, str) and is_title(title)):
+        message = (
+            f"{name}: [published] title: found {title!r}; expected the name of the drive, without"
+            " parentheses"
+        )
+        raise ConfigError([message])
+    lacking = _lacking(text)
+    if lacking:
+        message = (
+            f"{name}: {title} lacks {', '.join(lacking)}: state each, or begin the file with the"
+            ' drive that it resembles, such as preset = "drive:samsung-pm9a3"'
+        )
+        raise ConfigError([message])
+    return title
+
+
+FIGURES = {
+    "device": (
+        "channels",
+        "chips_per_channel",
+        "planes_per_chip",
+        "blocks_per_plane",
+        "pages_per_block",
+        "page_size",
+    ),
+    "timing": ("read", "program", "erase"),
+}
+"""Keys that a drive with a name states, by table: what the program assumes is another drive."""
+
+
+def _lacking(text: str) -> list[str]:
+    """The figures that a file without a preset lacks."""
+    try:
+        tables = json.loads(_core.toml_json(configuration(text)))
+    except _core.ConfigError:
+        return []  # The resolver says what is wrong, and in which line.
+    if "preset" in tables:
+        return []
+    return [
+        f"{table}.{key}"
+        for table, keys in FIGURES.items()
+        for key in keys
+        if key not in tables.get(table, {})
+    ]
 
 
 @dataclass(frozen=True)

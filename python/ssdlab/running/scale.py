@@ -141,10 +141,9 @@ def _frontiers(config: Config) -> int | None:
     return CLASSES.get(policy)
 
 
-def beyond(config: Config) -> float:
+def beyond(victim: str, separation: str) -> float:
     """Share by which a drive may write more than its trials show, under these policies."""
-    mixes = config["alloc.separation.policy"] == "none"
-    return BEYOND if mixes and config["gc.victim.policy"] == "cost-benefit" else 0.0
+    return BEYOND if (victim, separation) == ("cost-benefit", "none") else 0.0
 
 
 @dataclass(frozen=True)

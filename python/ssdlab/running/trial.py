@@ -352,7 +352,9 @@ class Runs:
                 values = [report.waf.total for report in reports if report and report.waf.total]
                 half = halved.reports[label].waf.total if label in halved.reports else None
                 if (half or hopeless) and label in lengths and len(values) == len(reports):
-                    beyond = scale.beyond(self.plan.drive_with(policy))
+                    config = self.plan.drive_with(policy)
+                    policies = config["gc.victim.policy"], config["alloc.separation.policy"]
+                    beyond = scale.beyond(*policies)
                     predicted[policy] = Predicted(tuple(values), half, beyond)
             rankings[phases] = Ranking(predicted)
         return Trial(

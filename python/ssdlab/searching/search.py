@@ -28,6 +28,7 @@ from ssdlab.searching.design import SearchDesign, check
 from ssdlab.searching.judging import Judge
 from ssdlab.searching.plan import FACTOR, TEST_SEEDS, Goals, Requests, designed
 from ssdlab.searching.sampling import (
+    MOST_REPEATS,
     PRUNERS,
     SAMPLERS,
     Asked,
@@ -267,12 +268,13 @@ class _Going:
 
         Points that have been tried are drawn like any others, and cost nothing.
         """
-        more = DRAWN - sum(one.drawn for one in self.results.values())
-        stream = random.Random(f"{self.how.seed} what decides")
-        several = [
-            self.design.space.drawn(stream) for _ in range(min(more, self.how.trials // OF_TRIALS))
-        ]
-        points = {self._name(point): point for point in several}
+        drawn = {name for name, one in self.results.items() if one.drawn}
+        more = min(DRAWN - len(drawn), self.how.trials // OF_TRIALS)
+        stream, points = random.Random(f"{self.how.seed} what decides"), dict[str, Point]()
+        for _ in range(MOST_REPEATS * more):
+            point = self.design.space.drawn(stream)
+            if (name := self._name(point)) not in drawn and len(points) < more:
+                points[name] = point
         new = {name: self._who(points[name]) for name in points if name not in self.results}
         judged = judge.judge(new, len(self.design.rungs) - 1)
         if judged is None:

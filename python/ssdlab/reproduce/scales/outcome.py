@@ -68,13 +68,14 @@ class Scales(Study[Place]):
 
     def predicted(self, drive: str, load: Load, size: str, policy: str) -> Predicted | None:
         """What the trials of a footprint predict; None where one of them was not made."""
-        reports = [self.reports.get(Place(drive, load, size, policy, 1, seed)) for seed in SEEDS]
+        values = [self.waf(Place(drive, load, size, policy, 1, seed)) for seed in SEEDS]
         halved = self.waf(Place(drive, load, size, policy, 2, SEEDS[0]))
-        known = [one for one in reports if one is not None and one.waf.total is not None]
-        if not halved or len(known) < len(reports):
+        known = tuple(value for value in values if value is not None)
+        if not halved or len(known) < len(values):
             return None
-        values = tuple(one.waf.total for one in known if one.waf.total is not None)
-        return Predicted(values, halved, beyond(known[0].config))
+        keys = POLICIES[policy]
+        separation = str(keys.get("alloc.separation", "none"))
+        return Predicted(known, halved, beyond(str(keys["gc.victim"]), separation))
 
     def compared(self, drive: str, load: Load, size: str) -> Iterator[Compared]:
         """The predictions of a footprint that have a run at full size."""
