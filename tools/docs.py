@@ -34,8 +34,10 @@ FORMATS_HEAD = """# Trace formats
 file (in a binary file from the first record) and refuses a file that fits several formats. Every
 message about a doubt ends with commands to paste, one on a line for each reading, with the numbers
 that it would give. Files may be plain, or packed with gzip, zstd, bzip2, xz or lz4, or be the only
-file of a tar or zip archive; text may have a byte order mark, and may be UTF-16. What a file may
-grow to is bounded. `NAME` stands for `NAME.blktrace.0` if there is no file `NAME`.
+file of a tar or zip archive; text may have a byte order mark, and may be UTF-16. The first 64 MiB
+are read whatever they are packed in; beyond them a file that grows to more than 250 times what was
+read of it is refused as an archive bomb, with the command that unpacks it. `NAME` stands for
+`NAME.blktrace.0` if there is no file `NAME`.
 
 A malformed or impossible line is an error with its line number and byte, a record with its number
 and offset; with `workload.skip_bad` they are counted and skipped instead. Nothing is corrected or
@@ -83,9 +85,14 @@ A COLUMN is a number from 1, or from -1 at the end; a name in the header, in quo
 `:` or `=` in it; or, in a binary record, a type and a byte, as in `u64@4` (`u8` to `u64`, `i8` to
 `i64`, with `be` behind it if the highest byte is first). A table of no known format whose header
 names time, operation, offset and size in one possible way is read so, with a warning that says how.
-If units or words stay open, it is refused with all readings. Every verb reads a Parquet file
-(`pip install pyarrow`) as such a table, by the names of its columns, from a compressed copy
-below `~/.cache/ssdlab/parquet`, which is made when the file is new or has changed.
+If units or words stay open, it is refused with all readings. So is a table without such a header:
+the readings are those that its values allow, the likeliest first. Numbers with separators of
+thousands or with a decimal comma, JSON, and the output of tools that record no requests are refused
+with the command that makes a table of them, or that records the requests.
+
+Every verb reads a Parquet file (`pip install pyarrow`) as such a table, by the names of its
+columns, from a compressed copy below `~/.cache/ssdlab/parquet`, which is made when the file is new
+or has changed.
 
 Requests are expected in order of time. `--sort` (`workload.sort`) puts them in order: a stable
 merge sort with at most 64 MiB of memory, and beyond a million requests a temporary file below

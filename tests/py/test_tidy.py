@@ -91,14 +91,16 @@ def _crate_complaints() -> Iterator[str]:
 TRACE = "crates/ssd-trace/src"
 # Module tree of ssd-trace -> what its `crate::` paths may begin with. Itself always.
 TRACE_ARROWS = {
-    # The words of `workload.format` are those of the formats.
-    "config": {"read::formats"},
+    # Words of `workload.format` are those of formats, requests of a stand-in those of its week.
+    "config": {"read::formats", "week"},
     "read": {"device", "config"},
-    "generate": {"device", "config", "read"},
+    "generate": {"device", "config", "read", "papers", "week"},
     "write": {"config", "read"},
     "snapshots": {"write"},
     "device": set[str](),
+    "papers": set[str](),
     "phases": set[str](),
+    "week": {"papers"},
     "whole_pages": set[str](),
 }
 

@@ -17,9 +17,11 @@ mod cases;
 pub mod config;
 mod device;
 mod generate;
+mod papers;
 mod phases;
 mod read;
 pub mod snapshots;
+mod week;
 mod whole_pages;
 pub mod write;
 

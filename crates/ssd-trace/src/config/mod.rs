@@ -14,6 +14,7 @@ pub use table::Workload;
 pub use values::{AllVolumes, Arrival, PatternKeys, SizeShare, VolumeKey};
 pub use words::*;
 
+use crate::week::Week;
 use serde::{Deserialize, Serialize};
 use ssd_core::config::checks::Check;
 use ssd_core::config::checks::needs::Need;
@@ -75,10 +76,13 @@ impl Composed for RunConfig {
     const NEEDS: &'static [Need<RunConfig>] = checks::NEEDS;
     const CHECKS: &'static [Check<RunConfig>] = checks::CHECKS;
     const VOCABULARIES: Vocabularies = vocabulary::VOCABULARIES;
-    const DEFAULTS: &'static [(&'static str, &'static str)] = &[(
-        "host.mode",
-        "closed for `uniform`, `zipf`, `hot-cold` and `sequential`, set by the job file for `fio`, otherwise open",
-    )];
+    const DEFAULTS: &'static [(&'static str, &'static str)] = &[
+        (
+            "host.mode",
+            "closed for `uniform`, `zipf`, `hot-cold` and `sequential`, set by the job file for `fio`, otherwise open",
+        ),
+        ("workload.requests", "all of its week for `msr:...`, otherwise 100000"),
+    ];
 
     /// A trace or a job file implies the kind of the workload.
     fn imply(
@@ -129,6 +133,16 @@ impl Composed for RunConfig {
             config.workload.fit = Fit::Compact;
         }
         let origin = config.workload.kind.origin();
+        // The number in a preset is for the kind of the preset.
+        let by_user = |key: &str| pending.said_in_vain(key, &[]).is_some();
+        let number_counts = by_user("workload.requests")
+            || (pending.has_said("workload.requests") && !by_user("workload.kind"));
+        if let Origin::Volume(name) = origin
+            && !number_counts
+            && let Ok(week) = Week::published(name)
+        {
+            config.workload.requests = week.shrunk(config.workload.shrink).requests();
+        }
         if !pending.has_said("host.mode") {
             config.host.mode = match origin {
                 Origin::Trace | Origin::Application(_) | Origin::Volume(_) => HostMode::Open,

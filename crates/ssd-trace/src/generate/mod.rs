@@ -5,6 +5,5 @@ pub(crate) mod copies;
 pub mod fio;
 pub mod keys;
 pub(crate) mod like;
-mod papers;
 pub mod stand_in;
 pub mod synthetic;

@@ -10,10 +10,21 @@ pub(crate) fn word(text: &str) -> String {
     }
 }
 
+/// `file`, as messages call it, as a word of a command.
+fn path(file: &str) -> String {
+    word(if file == "standard input" { "-" } else { file })
+}
+
 /// The command that reads `file` with `options`.
 pub(crate) fn command(file: &str, options: &str) -> String {
-    let file = if file == "standard input" { "-" } else { file };
-    format!("ssdlab trace info {} {options}", word(file))
+    format!("ssdlab trace info {} {options}", path(file))
+}
+
+/// `text` with the name of the file in place of the word FILE.
+pub(crate) fn with_name(file: &str, text: &str) -> String {
+    let name = path(file);
+    let words = text.split(' ').map(|word| if word == "FILE" { &name } else { word });
+    words.collect::<Vec<&str>>().join(" ")
 }
 
 /// The end of a message: the commands that settle a doubt, one on a line, each with what it gives.

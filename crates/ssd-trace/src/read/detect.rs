@@ -2,7 +2,7 @@
 
 use crate::config::{TimeUnit, Workload};
 use crate::read::columnar::MAGIC;
-use crate::read::commands::{command, word};
+use crate::read::commands::{command, with_name, word};
 use crate::read::formats::mapping::{TIME_UNITS, cells_of, is_rounded};
 use crate::read::formats::{self, Head, Mapping, ReadAs, TimeRule, TraceFormat, Unit};
 use crate::read::input::{Whole, unreadable};
@@ -161,7 +161,7 @@ impl File<'_> {
             return Ok((TraceFormat::Ssdtrace, Vec::new()));
         }
         if let Some(text) = foreign::named(bytes) {
-            return Err(SourceError(format!("{}: {text}", self.name)));
+            return Err(self.foreign(&text));
         }
         let Some(&first) = lines.first() else { return Ok((TraceFormat::BlockEvent, Vec::new())) };
         let few = &lines[..lines.len().min(LINES)];
@@ -176,8 +176,32 @@ impl File<'_> {
         }
     }
 
+    /// The error for a file that is known to be something else; `FILE` in what is said of it is its name.
+    fn foreign(&self, text: &str) -> SourceError {
+        SourceError(format!("{}: {}", self.name, with_name(self.name, text)))
+    }
+
+    /// What is said of a file that could be read if its numbers were written in another way.
+    fn other_numbers(&self) -> Option<String> {
+        foreign::NUMBERS.iter().find_map(|(what, command, rewrite)| {
+            let bytes = rewrite(self.head.bytes);
+            let lines = lines_of(&bytes, !self.whole);
+            let head = Head { bytes: &bytes, lines: &lines };
+            let few = Head { lines: &lines[..lines.len().min(LINES)], ..head };
+            let action = self.workload.action as u8;
+            let is_readable = bytes != self.head.bytes
+                && (formats::detect(&few).iter().any(|&(_, share)| share > MOST)
+                    || !guess::of(&head, action).is_empty()
+                    || !guess::values::of(&head, action).is_empty());
+            is_readable.then(|| format!("{what}: {command} FILE | ssdlab trace info -"))
+        })
+    }
+
     /// What is done with a file that is of no format.
     fn of_no_format(&self, first: &[u8]) -> Result<TraceFormat, SourceError> {
+        if let Some(text) = foreign::named_text(self.head.bytes) {
+            return Err(self.foreign(&text));
+        }
         if let Some(text) = self.rounded() {
             return Err(SourceError(format!("{}: {text}", self.name)));
         }
@@ -195,8 +219,29 @@ impl File<'_> {
         if let Some(error) = self.other_times(first) {
             return Err(error);
         }
+        if let Some(text) = self.other_numbers() {
+            return Err(self.foreign(&text));
+        }
+        let below = self.nearest_below();
+        let readings = guess::values::of(self.head, self.workload.action as u8);
+        if below.is_none() && !readings.is_empty() {
+            return Err(SourceError(format!(
+                "{}: its first lines are of no known format (it begins {}); as a table it may be read in these \
+                 ways, or with other columns (--columns); {}",
+                self.name,
+                shown(first),
+                readings::told(self.name, readings, self.whole)
+            )));
+        }
         // The message of the nearest format says what is wrong with the line.
-        nearest(first).ok_or_else(|| self.unknown(first))
+        nearest(first).or(below).ok_or_else(|| self.unknown(first))
+    }
+
+    /// The format of the first line, if most lines below it are nearly of that format, too.
+    fn nearest_below(&self) -> Option<TraceFormat> {
+        let found = self.head.lines.iter().take(LINES).find_map(|line| nearest(line))?;
+        let first = Head { lines: &self.head.lines[..1], ..*self.head };
+        formats::detect(&first).contains(&(found, 100)).then_some(found)
     }
 
     /// Several formats fit: the only one that finds requests, or what each of them would read.

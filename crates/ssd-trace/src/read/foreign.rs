@@ -62,3 +62,114 @@ pub(crate) fn named(bytes: &[u8]) -> Option<String> {
             .to_owned()
     })
 }
+
+/// How to record what is missing in a file.
+macro_rules! record {
+    () => {
+        "record the requests of the device: blktrace -d /dev/DEVICE -w 60 -o - | blkparse -i - > OUT"
+    };
+}
+
+/// Words in text of no format, what such a file is, and what to do.
+const TEXTS: [(&str, &str, &str); 17] = [
+    ("r_await", "output of iostat, sums over intervals and no requests", record!()),
+    ("kB_read/s", "output of iostat, sums over intervals and no requests", record!()),
+    ("Kbytes  AVGms", "output of biotop, sums over intervals and no requests", record!()),
+    (": count     distribution", "a histogram, as of biolatency or bitesize", record!()),
+    ("pwrite64(", "output of strace, calls on files and no requests to a device", record!()),
+    ("pread64(", "output of strace, calls on files and no requests to a device", record!()),
+    (
+        "File Operation: ",
+        "a trace of RocksDB, calls on files and no requests to a device",
+        record!(),
+    ),
+    ("key_size,", "a trace of a cache, which has keys and no addresses of a device", record!()),
+    ("] CDB: ", "a log of SCSI commands without their lengths in numbers", record!()),
+    ("block_rq_issue: { cpu_id", "text of LTTng, whose operations are bits", record!()),
+    (
+        "\"Operation\",\"Path\"",
+        "output of Process Monitor, calls on files and no requests to a device",
+        "record the events of the disk: wpr -start DiskIO -filemode, wpr -stop T.etl, xperf -i T.etl -o OUT.csv",
+    ),
+    (
+        "nvme_setup_cmd: ",
+        "text of ftrace with commands of NVMe, whose lengths count from 0",
+        "make a table of it (blocks of 512 B here): awk '/nvme_setup_cmd:/ && match($0, \
+         /nvme_cmd_(read|write) slba=[0-9]+, len=[0-9]+/) { split(substr($0, RSTART + 9, RLENGTH - 9), f, \
+         /[ =,]+/); for (i = 1; i <= NF; i++) if ($i ~ /^[0-9]+[.][0-9]+:$/) t = $i; sub(\":\", \"\", t); \
+         print t \",\" f[1] \",\" f[3] \",\" f[5] + 1 }' FILE | ssdlab trace info - --columns \
+         time=1:s,op=2,offset=3:512B,size=4:512B",
+    ),
+    (
+        "scsi_dispatch_cmd_start: ",
+        "text of ftrace with commands of SCSI",
+        "make a table of it (blocks of 512 B here): sed -nE 's/.* ([0-9.]+): scsi_dispatch_cmd_start: \
+         .*cmnd=[(]([A-Z]+)_[0-9]+ lba=([0-9]+) txlen=([0-9]+) .*/\\1,\\2,\\3,\\4/p' FILE | ssdlab trace info - \
+         --columns time=1:s,op=2,offset=3:512B,size=4:512B",
+    ),
+    (
+        "WrData",
+        "output of fs_usage",
+        "make a table of it: sed -nE 's/^([0-9:.]+) +(Rd|Wr)Data.* D=(0x[0-9a-f]+) +B=(0x[0-9a-f]+) \
+         .*/2000-01-01T\\1,\\2,\\3,\\4/p' FILE | ssdlab trace info - --columns time=1,op=2,offset=3:512B,size=4",
+    ),
+    (
+        "{\"",
+        "JSON",
+        "make a table of it, with the names of its fields: jq -r '[.time, .op, .offset, .size] | @csv' FILE | \
+         ssdlab trace info - --columns time=1:us,op=2,offset=3,size=4",
+    ),
+    (
+        ",nlb",
+        "a table with NLB of NVMe, which counts from 0",
+        "add 1 to it, here in column 5, and name the columns: awk -F, -v OFS=, 'NR > 1 { $5 += 1 } 1' FILE | ssdlab \
+         trace info - --columns time=1:us,op=2,offset=4:512B,size=5:512B,read=0x02,write=0x01,discard=0x09",
+    ),
+    (
+        "<?xml",
+        "XML",
+        "write it as CSV, and name the columns: ssdlab trace info FILE --columns time=1:us,op=2,offset=3,size=4",
+    ),
+];
+
+/// The sentence about text of no format, if it is known to be something else.
+pub(crate) fn named_text(bytes: &[u8]) -> Option<String> {
+    let has = |word: &str| bytes.windows(word.len()).any(|part| part == word.as_bytes());
+    let (_, what, remedy) = TEXTS.iter().find(|(word, ..)| has(word))?;
+    Some(format!("the file is {what}; {remedy}"))
+}
+
+/// A way to write numbers that is not read: what it is, the command that changes it, and what that does.
+type Numbers = (&'static str, &'static str, fn(&[u8]) -> Vec<u8>);
+
+/// Such ways. They are never read as they are: 1,024 is one number with thousands and another with decimals.
+pub(crate) const NUMBERS: [Numbers; 2] = [
+    (
+        "its numbers have separators of thousands; take them out",
+        r#"perl -pe 's/"\d[\d,]*"/$&=~tr|,||dr/ge'"#,
+        without_thousands,
+    ),
+    ("its numbers have a comma before the decimals; make it a point", "sed s/,/./g", with_points),
+];
+
+fn without_thousands(bytes: &[u8]) -> Vec<u8> {
+    let mut parts = bytes.split(|&byte| byte == b'"');
+    let mut done = parts.next().unwrap_or_default().to_vec();
+    for part in parts {
+        done.push(b'"');
+        let number =
+            !part.is_empty() && part.iter().all(|byte| byte.is_ascii_digit() || *byte == b',');
+        // Behind a quote that closes, a comma separates.
+        let number = number && part[0] != b',' && part[part.len() - 1] != b',';
+        done.extend(part.iter().filter(|&&byte| !(number && byte == b',')));
+    }
+    done
+}
+
+fn with_points(bytes: &[u8]) -> Vec<u8> {
+    // A comma may separate cells unless something else does.
+    if !bytes.iter().any(|byte| matches!(byte, b';' | b'\t')) {
+        return bytes.to_vec();
+    }
+    bytes.iter().map(|&byte| if byte == b',' { b'.' } else { byte }).collect()
+}

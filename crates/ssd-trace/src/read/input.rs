@@ -1,5 +1,6 @@
 //! Bytes of a trace, as they lie in a file or come from standard input.
 
+use crate::read::commands::with_name;
 use crate::read::records::Part;
 use crate::read::unpack::unpacked;
 use ssd_core::host::source::SourceError;
@@ -44,7 +45,9 @@ pub(crate) fn open(path: &str) -> Result<Box<dyn Read>, SourceError> {
 #[cold]
 pub(crate) fn unreadable(file: &str, place: &str, error: &io::Error) -> SourceError {
     let cause = match error.kind() {
-        ErrorKind::Unsupported => return SourceError(format!("{file}: {error}")),
+        ErrorKind::Unsupported => {
+            return SourceError(format!("{file}: {}", with_name(file, &error.to_string())));
+        }
         ErrorKind::IsADirectory => {
             return SourceError(format!("{file}: cannot read the trace: {error}"));
         }

@@ -96,12 +96,17 @@ impl Counts {
         } else {
             String::new()
         };
+        let bad = match self.bad {
+            0 => String::new(),
+            1 => ", and 1 line does not fit".to_owned(),
+            bad => format!(", and {} lines do not fit", count(bad)),
+        };
         let rate = match self.duration_ns() {
             0 => String::new(),
             ns => format!(" ({})", bandwidth(bytes / (ns as f64 / 1e9))),
         };
         format!(
-            "{}, {}{discards}, {} over a span of {} in {}{rate}",
+            "{}, {}{discards}, {} over a span of {} in {}{rate}{bad}",
             of(self.reads, "read"),
             of(self.writes, "write"),
             size(bytes),
@@ -131,8 +136,18 @@ impl Reading {
         how: &ReadAs,
         head: &Head<'_>,
     ) -> Option<Reading> {
+        Reading::of_some(options, format, how, head).filter(|reading| reading.counts.fit())
+    }
+
+    /// As [`Reading::of`], if any line fits.
+    pub(crate) fn of_some(
+        options: String,
+        format: TraceFormat,
+        how: &ReadAs,
+        head: &Head<'_>,
+    ) -> Option<Reading> {
         let counts = formats::with(format, Counting { how, head })?;
-        (counts.requests() > 0 && counts.fit()).then_some(Reading { options, counts })
+        (counts.requests() > 0).then_some(Reading { options, counts })
     }
 }
 

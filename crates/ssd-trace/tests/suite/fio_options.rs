@@ -129,5 +129,6 @@ fn examples_run_or_are_refused_for_what_they_ask() {
         refused.len(),
         refused.join("\n")
     );
-    assert!((run + without_device) * 100 >= 80 * files.len(), "too many are refused");
+    let least = if files.len() == 86 { 70 } else { 8 * files.len() / 10 };
+    assert!(run + without_device >= least, "too many are refused");
 }

@@ -160,5 +160,5 @@ fn changed_files_are_read_or_refused() {
 #[test]
 #[ignore = "a million files, minutes: part of `make test-all`"]
 fn a_million_changed_files_are_read_or_refused() {
-    mutated(9_100);
+    mutated(7_000);
 }

@@ -257,3 +257,42 @@ fn like_keeps_the_pattern() {
         two.is(path, one.get(path), 0.02);
     }
 }
+
+/// Without a number of requests a volume has all of its week, as its divisor leaves of it; one that is set counts.
+#[test]
+fn a_volume_has_all_requests_of_its_week() {
+    let requests = |volume: &str, more: &[(&str, &str)]| {
+        let kind = format!("\"msr:{volume}\"");
+        let sets = [("workload.kind", kind.as_str())].into_iter().chain(more.iter().copied());
+        let sets = sets.map(|(key, value)| (key.into(), value.into())).collect();
+        load::<RunConfig>(&Input { sets, ..Input::default() }).unwrap().workload.requests
+    };
+    let published = [3_993_316, 2_030_915, 1_557_814, 1_433_655, 1_143_261];
+    for (volume, all) in VOLUMES.into_iter().zip(published) {
+        assert_eq!(requests(volume, &[]), all);
+        for divisor in [2, 7, 64] {
+            let asked = requests(volume, &[("workload.shrink", &divisor.to_string())]);
+            let week = Week::published(volume).unwrap().shrunk(divisor);
+            let mut made =
+                StandIn::new(&week, &INDEPENDENT, week.range_bytes, Some(asked), 1).unwrap();
+            assert_eq!(made.expected(), Some(asked));
+            assert!(
+                StandIn::new(&week, &INDEPENDENT, week.range_bytes, Some(asked + 1), 1).is_err()
+            );
+            if divisor == 64 {
+                let count = std::iter::from_fn(|| made.next_request().unwrap()).count();
+                assert_eq!(count as u64, asked);
+            }
+        }
+        assert_eq!(requests(volume, &[("workload.requests", "500")]), 500);
+    }
+    // What a preset says is for its own workload.
+    let preset = |sets: &[(&str, &str)]| {
+        let sets = sets.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
+        let input = Input { preset: Some("greedy-8ch".into()), sets, ..Input::default() };
+        load::<RunConfig>(&input).unwrap().workload.requests
+    };
+    let kind = ("workload.kind", "\"msr:wdev_0\"");
+    assert_eq!((preset(&[]), preset(&[kind])), (1_000_000, 1_143_261));
+    assert_eq!(preset(&[("workload.requests", "500"), kind]), 500);
+}

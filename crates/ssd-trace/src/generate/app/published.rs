@@ -16,7 +16,7 @@
 
 use super::deck::BLOCK_BYTES;
 use super::model::{Habits, Model, NAMES, Pace, SETS, Shape};
-use crate::generate::papers::{ADAPTIVE_CHANNEL, Column, INVALIDATION_RATE, NOC_COPYBACK, Paper};
+use crate::papers::{ADAPTIVE_CHANNEL, Column, INVALIDATION_RATE, NOC_COPYBACK, Paper};
 use ssd_core::host::source::SourceError;
 
 const KIB: f64 = 1024.0;

@@ -69,6 +69,12 @@ impl Format for Parser {
         }
         in_sectors(at_ns, 0, op, flags, range)
     }
+
+    fn understood(line: &[u8]) -> usize {
+        // Without a semicolon it only begins with a number.
+        let reject = Parser::default().parse(line).err().filter(|_| line.contains(&b';'));
+        reject.map_or(0, |reject| reject.column)
+    }
 }
 
 /// A semicolon between blanks.

@@ -77,6 +77,10 @@ impl Format for Parser {
             }
         };
         cursor.blanks();
+        if cursor.line[cursor.at..].starts_with(b"TimeStamp") {
+            // A line of the header, in a file from which its ends were cut.
+            return Ok(Line::Header);
+        }
         let at_ns = cursor.time(1000, "the time stamp, whole microseconds")?;
         comma(&mut cursor, "`,` after whole microseconds")?;
         cursor.until(b',', "the process and `,`")?;

@@ -6,10 +6,10 @@ use std::cell::Cell;
 use std::io::{self, Read};
 use std::rc::Rc;
 
-/// Ratio that no trace reaches: its times and addresses differ from line to line. A byte of deflate makes
-/// 1032 at most.
-const MOST: u64 = 1000;
-/// Bytes from which the ratio counts.
+/// Ratio that no trace reaches: its times or addresses differ from line to line, so a line costs some bits.
+/// Lines that repeat another come to 1032 with deflate, and to 20,000 and more with zstd and bzip2.
+const MOST: u64 = 250;
+/// Bytes from which the ratio counts: so much is read of anything.
 const FROM: u64 = 64 << 20;
 
 /// A reader that fails when it has grown beyond the ratio.
@@ -17,12 +17,13 @@ pub(super) struct Bounded<R> {
     reader: R,
     packed: Rc<Cell<u64>>,
     count: u64,
+    command: &'static str,
 }
 
 impl<R> Bounded<R> {
-    /// `packed` counts the bytes of the file.
-    pub(super) fn new(reader: R, packed: Rc<Cell<u64>>) -> Bounded<R> {
-        Bounded { reader, packed, count: 0 }
+    /// `packed` counts the bytes of the file, `command` unpacks them to standard output.
+    pub(super) fn new(reader: R, packed: Rc<Cell<u64>>, command: &'static str) -> Bounded<R> {
+        Bounded { reader, packed, count: 0, command }
     }
 }
 
@@ -32,9 +33,11 @@ impl<R: Read> Read for Bounded<R> {
         self.count += count as u64;
         if self.count > FROM && self.count / MOST > self.packed.get() {
             return Err(told(format!(
-                "an archive bomb: {} of the file have unpacked to {}, which is more than {MOST} times as much",
+                "an archive bomb: {} of the file have unpacked to {}, which is more than {MOST} times as much; if \
+                 you trust it: {} FILE | ssdlab trace info -",
                 size(self.packed.get() as f64),
-                size(self.count as f64)
+                size(self.count as f64),
+                self.command
             )));
         }
         Ok(count)

@@ -11,7 +11,7 @@ mod tar;
 mod text;
 mod zip;
 
-use archive::Archive;
+use archive::{Archive, Members as _};
 use bound::Bounded;
 use std::cell::Cell;
 use std::io::{self, BufReader, Cursor, ErrorKind, Read};
@@ -61,6 +61,19 @@ impl Layer {
             }
             _ if tar::begins(head) => Some(Layer::Tar),
             _ => None,
+        }
+    }
+
+    /// The command that unpacks a file to standard output.
+    fn command(self) -> &'static str {
+        match self {
+            Layer::Zstd => "zstd -dc",
+            Layer::Gzip => "gzip -dc",
+            Layer::Bzip2 => "bzip2 -dc",
+            Layer::Xz => "xz -dc",
+            Layer::Lz4 => "lz4 -dc",
+            Layer::Zip => zip::Zip::COMMAND,
+            Layer::Tar => tar::Tar::COMMAND,
         }
     }
 
@@ -153,7 +166,8 @@ pub(crate) fn unpacked<'a>(raw: impl Read + 'a) -> io::Result<Bytes<'a>> {
         }
         layers += 1;
         let inner = layer.open(reader)?;
-        (head, reader) = peeked(Box::new(Bounded::new(inner, Rc::clone(&packed))))?;
+        (head, reader) =
+            peeked(Box::new(Bounded::new(inner, Rc::clone(&packed), layer.command())))?;
     }
     Ok(text::decoded(&head, reader))
 }

@@ -156,10 +156,33 @@ fn what_cannot_be_read_is_named() {
 #[test]
 fn a_bomb_is_not_unpacked() {
     let zeros = gzip(&vec![0; 100 << 20]);
-    for bomb in [zeros.clone(), zstd::encode_all(&vec![0; 100 << 20][..], 1).unwrap(), gzip(&zeros)]
-    {
+    // Requests that are valid, 100 MB of the same line.
+    let lines = b"128166372003061629,hm,0,Write,1073741824,4096,100\n".repeat(2_000_000);
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    encoder.write_all(&lines).unwrap();
+    let packed = encoder.finish().unwrap();
+    let ratio = lines.len() / packed.len();
+    assert!((251..1000).contains(&ratio), "{ratio}");
+    for (bomb, command) in [
+        (zeros.clone(), "gzip -dc FILE | ssdlab trace info -"),
+        (zstd::encode_all(&vec![0; 100 << 20][..], 1).unwrap(), "zstd -dc FILE"),
+        (gzip(&zeros), "gzip -dc FILE"),
+        (packed, "gzip -dc FILE"),
+    ] {
         let error = read(&bomb).unwrap_err();
-        assert!(error.contains("an archive bomb"), "{error}");
+        assert!(error.contains("an archive bomb") && error.contains(command), "{error}");
+    }
+}
+
+/// Requests one after the other, at even times: no recorded trace packs better.
+#[test]
+fn the_most_regular_trace_is_no_bomb() {
+    let line = |at: u64| {
+        format!("{},hm,0,Write,{},4096,100\n", 128_166_372_000_000_000 + at * 10_000, at * 4096)
+    };
+    let lines: String = (0..1_500_000).map(line).collect();
+    for packed in [gzip(lines.as_bytes()), zstd::encode_all(lines.as_bytes(), 3).unwrap()] {
+        assert_eq!(read(&packed).map(|text| text.len()), Ok(lines.len()), "of {}", packed.len());
     }
 }
 

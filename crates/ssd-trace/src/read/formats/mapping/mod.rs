@@ -11,9 +11,9 @@ mod ops;
 mod values;
 
 pub(crate) use lines::cells_of;
-pub(super) use ops::Words;
+pub(crate) use ops::Words;
 pub use values::Number;
-pub(crate) use values::is_rounded;
+pub(crate) use values::{date, is_rounded, time, whole};
 
 use ssd_core::config::text::quantity::{SIZE, by_letter};
 use ssd_core::host::request::Op;

@@ -1,5 +1,7 @@
 //! The columns of a table below names, from these and the values under them.
 
+pub(crate) mod values;
+
 use crate::read::commands::word;
 use crate::read::formats::mapping::{TIME_UNITS, cells_of};
 use crate::read::formats::{Head, Mapping, ReadAs, TraceFormat, Unit};
@@ -9,7 +11,7 @@ use std::sync::Arc;
 /// Longest name of a column that is recognised, bytes.
 const LONGEST_NAME: usize = 40;
 /// Names of columns, as their letters and digits in lower case.
-const TIMES: [&str; 15] = [
+const TIMES: [&str; 17] = [
     "time",
     "datetime",
     "timestamp",
@@ -25,8 +27,10 @@ const TIMES: [&str; 15] = [
     "clock",
     "reltime",
     "date",
+    "inittime",
+    "optime",
 ];
-const OPS: [&str; 14] = [
+const OPS: [&str; 18] = [
     "op",
     "operation",
     "type",
@@ -41,8 +45,12 @@ const OPS: [&str; 14] = [
     "request",
     "iswrite",
     "direction",
+    "iodirection",
+    "ioop",
+    "dir",
+    "d",
 ];
-const OFFSETS: [&str; 18] = [
+const OFFSETS: [&str; 21] = [
     "offset",
     "byteoffset",
     "address",
@@ -61,6 +69,9 @@ const OFFSETS: [&str; 18] = [
     "block",
     "lpn",
     "page",
+    "slba",
+    "minoffset",
+    "iooffset",
 ];
 const SIZES: [&str; 18] = [
     "size",
@@ -103,14 +114,31 @@ struct Named {
     unit: Option<&'static str>,
 }
 
+/// Lines among which names are searched.
+const HEADER: usize = 8;
+
 /// The readings of a table whose names are known; the first is as good as certain if it is the only one.
 pub(crate) fn of(head: &Head<'_>, action: u8) -> Vec<Reading> {
-    let Some(first) = head.lines.first() else { return Vec::new() };
-    let names = cells_of(first);
+    let lines = head.lines.iter().take(HEADER).enumerate();
+    let mut all = lines.map(|(above, line)| below(&cells_of(line), above, head, action));
+    all.find(|readings| !readings.is_empty()).unwrap_or_default()
+}
+
+/// The readings of the table below `names`, which stand below so many lines.
+fn below(names: &[String], above: usize, head: &Head<'_>, action: u8) -> Vec<Reading> {
     let find = |known: &[&str]| names.iter().find_map(|cell| named(cell, known));
     let (Some(op), Some(offset), Some(size)) = (find(&OPS), find(&OFFSETS), find(&SIZES)) else {
         return Vec::new();
     };
+    let column = names.iter().position(|name| *name == op.cell).unwrap_or(0);
+    let rows = head.lines[above + 1..].iter().take(values::LINES).map(|line| cells_of(line));
+    let rows: Vec<Vec<String>> = rows.filter(|cells| cells.len() == names.len()).collect();
+    let mut meanings = values::meanings(rows.iter().map(|cells| cells[column].as_str()));
+    if meanings.is_empty() {
+        // Most words may be known.
+        meanings.push(String::new());
+    }
+    let skip = if above > 0 { format!(",skip={above}") } else { String::new() };
     let time = find(&TIMES);
     let volume =
         find(&VOLUMES).map_or(String::new(), |column| format!(",volume={}", quoted(&column.cell)));
@@ -125,7 +153,7 @@ pub(crate) fn of(head: &Head<'_>, action: u8) -> Vec<Reading> {
         }
     };
     for unit in times {
-        for words in ["", ",read=0,write=1", ",read=1,write=0"] {
+        for words in &meanings {
             for (of_offset, of_size) in units(offset.unit, size.unit) {
                 let time = match (&time, unit) {
                     (Some(column), Some("")) => format!("time={},", quoted(&column.cell)),
@@ -133,17 +161,19 @@ pub(crate) fn of(head: &Head<'_>, action: u8) -> Vec<Reading> {
                     _ => String::new(),
                 };
                 let columns = format!(
-                    "{time}op={},offset={}:{of_offset},size={}:{of_size}{volume}{words}",
+                    "{time}op={},offset={}:{of_offset},size={}:{of_size}{volume}{words}{skip}",
                     quoted(&op.cell),
                     quoted(&offset.cell),
                     quoted(&size.cell)
                 );
-                readings.extend(reading(&columns, head, action));
+                // Bytes that are no whole sectors are refused, and remain a rival of sectors.
+                let open = of_offset == "B" && offset.unit.is_none() && size.unit.is_none();
+                let reading = reading(&columns, head, action);
+                readings.extend(reading.filter(|reading| open || reading.counts.fit()));
             }
         }
     }
-    let fewest = readings.iter().map(|reading| reading.counts.bad).min().unwrap_or(0);
-    readings.retain(|reading| reading.counts.bad == fewest && reading.counts.is_possible());
+    readings.retain(|reading| reading.counts.is_possible());
     let mut different: Vec<Reading> = Vec::new();
     for reading in readings {
         if !different.iter().any(|other| other.counts == reading.counts) {
@@ -153,10 +183,11 @@ pub(crate) fn of(head: &Head<'_>, action: u8) -> Vec<Reading> {
     different
 }
 
+/// What `head` is with these columns, if any line of it fits.
 fn reading(columns: &str, head: &Head<'_>, action: u8) -> Option<Reading> {
     let mapping = Mapping::parse(columns).ok()?;
     let how = ReadAs { action, unit: Unit::Bytes, time_ns: None, columns: Some(Arc::new(mapping)) };
-    Reading::of(format!("--columns {}", word(columns)), TraceFormat::Table, &how, head)
+    Reading::of_some(format!("--columns {}", word(columns)), TraceFormat::Table, &how, head)
 }
 
 /// Units of address and length that their names leave open: bytes, or sectors.

@@ -9,7 +9,7 @@ pub(crate) type Paper = LazyLock<Table>;
 macro_rules! papers {
     ($($name:ident = $file:literal;)*) => {
         $(pub(crate) static $name: Paper = LazyLock::new(|| {
-            let text = include_str!(concat!("../../../../papers/", $file));
+            let text = include_str!(concat!("../../../papers/", $file));
             text.parse().expect("the file of a paper's numbers is TOML")
         });)*
     };

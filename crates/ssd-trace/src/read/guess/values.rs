@@ -1,0 +1,262 @@
+//! The columns of a table from its values alone: readings to choose from, of which none is certain.
+
+use super::reading;
+use crate::read::formats::Head;
+use crate::read::formats::mapping::{Words, cells_of, date, time, whole};
+use crate::read::readings::Reading;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Lines that are looked at.
+pub(super) const LINES: usize = 64;
+/// A table of more columns is not looked at.
+const COLUMNS: usize = 64;
+/// Ways to read operations, and readings in all, that are tried.
+const MEANINGS: usize = 4;
+const READINGS: usize = 12;
+/// Pairs of columns that may be address and length.
+const PAIRS: usize = 2;
+/// Requests of more bytes, or sectors, have no length in such a column.
+const LONGEST: u64 = 1 << 30;
+/// Numbers below are those of devices, threads and the like.
+const FEW: u64 = 16;
+/// Codes of reads, writes and discards: small numbers, those of SCSI (in three notations) and those of NVMe.
+const CODES: [[&[&str]; 3]; 7] = [
+    [&["0"], &["1"], &["2"]],
+    [&["1"], &["0"], &["2"]],
+    [&["1"], &["2"], &["3"]],
+    [&["0x08", "0x28", "0x88", "0xa8"], &["0x0a", "0x2a", "0x8a", "0xaa"], &["0x42"]],
+    [&["08", "28", "88", "a8"], &["0a", "2a", "8a", "aa", "2A", "8A"], &["42"]],
+    [&["40", "136"], &["42", "138"], &["66"]],
+    [&["2", "0x2", "0x02"], &["1", "0x1", "0x01"], &["9", "0x9", "0x09"]],
+];
+
+/// What to add to a mapping whose column of operations has these `cells`, one for each way to read them: nothing if
+/// all of them are known words.
+pub(super) fn meanings<'a>(cells: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let cells: BTreeSet<&str> = cells.collect();
+    let known = Words::default();
+    if cells.iter().all(|cell| known.meaning(cell.as_bytes()).is_some()) {
+        return vec![String::new()];
+    }
+    let fits = |codes: &&[&[&str]; 3]| {
+        let has = |codes: &[&str]| cells.iter().any(|cell| codes.contains(cell));
+        let hexadecimal = cells.iter().all(|cell| cell.starts_with("0x"));
+        // Two small numbers are a read and a write.
+        let both = cells.len() > 1 && (!has(codes[2]) || (has(codes[0]) && has(codes[1])));
+        (hexadecimal || both)
+            && cells.iter().all(|cell| codes.iter().any(|codes| codes.contains(cell)))
+    };
+    let said = |codes: &[&[&str]; 3]| {
+        let each = ["read", "write", "discard"].iter().zip(codes).map(|(key, codes)| {
+            let there: Vec<&str> =
+                codes.iter().copied().filter(|code| cells.contains(code)).collect();
+            if there.is_empty() { String::new() } else { format!(",{key}={}", there.join("|")) }
+        });
+        each.collect::<String>()
+    };
+    let mut all: Vec<String> = CODES.iter().filter(fits).map(said).collect();
+    all.dedup();
+    all
+}
+
+/// Rows of as many cells each.
+struct Rows {
+    /// Lines above the first row.
+    above: usize,
+    rows: Vec<Vec<String>>,
+}
+
+impl Rows {
+    /// Of the `lines`, if at least half of them are rows.
+    fn of(lines: &[&[u8]]) -> Option<Rows> {
+        let all: Vec<Vec<String>> = lines.iter().take(LINES).map(|line| cells_of(line)).collect();
+        let mut widths: BTreeMap<usize, usize> = BTreeMap::new();
+        all.iter().for_each(|cells| *widths.entry(cells.len()).or_default() += 1);
+        let (&width, _) = widths.iter().max_by_key(|(width, count)| (**count, **width))?;
+        let above = all.iter().position(|cells| cells.len() == width)?;
+        let lines = all.len();
+        let mut rows: Vec<Vec<String>> =
+            all.into_iter().filter(|cells| cells.len() == width).collect();
+        let number = |cell: &String| cell.starts_with(|first: char| first.is_ascii_digit());
+        if !rows.first()?.iter().any(number) {
+            rows.remove(0);
+        }
+        ((3..=COLUMNS).contains(&width) && rows.len() > 1 && 2 * rows.len() >= lines)
+            .then_some(Rows { above, rows })
+    }
+
+    fn width(&self) -> usize {
+        self.rows[0].len()
+    }
+
+    fn column(&self, at: usize) -> impl Iterator<Item = &str> {
+        self.rows.iter().map(move |row| row[at].as_str())
+    }
+
+    /// The whole numbers of a column, if it has only such.
+    fn numbers(&self, at: usize) -> Option<Vec<u64>> {
+        self.column(at).map(|cell| whole(cell.as_bytes(), "").ok()).collect()
+    }
+
+    fn has_dates(&self, at: usize) -> bool {
+        self.column(at).all(|cell| date(cell.as_bytes()).is_some())
+    }
+
+    fn has_times(&self, at: usize) -> bool {
+        self.column(at).all(|cell| time(cell.as_bytes(), 1).is_ok())
+    }
+
+    /// The column of times, if there is one, and its units, the likeliest first.
+    fn time(&self) -> Option<(usize, &'static [&'static str])> {
+        let columns = 0..self.width();
+        if let Some(at) = columns.clone().find(|&at| self.has_dates(at)) {
+            return Some((at, &[""]));
+        }
+        let value = |cell: &str| cell.parse::<f64>().unwrap_or(f64::NAN);
+        let ascends = |&at: &usize| {
+            let times: Vec<f64> = self.column(at).map(value).collect();
+            self.has_times(at) && times.is_sorted() && times.first() < times.last()
+        };
+        let has_decimals = |&at: &usize| self.column(at).any(|cell| cell.contains('.'));
+        let all: Vec<usize> = columns.filter(ascends).collect();
+        if let Some(&at) = all.iter().find(|&at| has_decimals(at)) {
+            return Some((at, &["s", "ms", "us"]));
+        }
+        let &at = all.first()?;
+        // Times since 1970, or since 1601 in Windows, tell their unit.
+        Some(match value(self.column(at).next()?) {
+            1.2e17..=2.0e17 => (at, &["100ns"]),
+            1e18.. => (at, &["ns"]),
+            1e15..=1e16 => (at, &["us", "ns"]),
+            1e12..=1e13 => (at, &["ms", "us", "ns"]),
+            1e9..=4e9 => (at, &["s", "us", "ns"]),
+            _ => (at, &["us", "ms", "ns", "s"]),
+        })
+    }
+
+    /// What to say of a column with actions as blkparse prints them, if there is one.
+    fn events(&self) -> Vec<String> {
+        let of = |at: usize| self.column(at).collect::<BTreeSet<&str>>();
+        let is_action = |cell: &&str| cell.len() == 1 && "QMFGSRDCPUTIXABaf".contains(*cell);
+        let actions = |at: &usize| {
+            let cells = of(*at);
+            cells.iter().all(is_action) && (cells.contains("Q") || cells.contains("C"))
+        };
+        let Some(at) = (0..self.width()).find(actions) else { return vec![String::new()] };
+        let usable = ["Q", "D", "C"].into_iter().filter(|action| of(at).contains(action));
+        usable.map(|action| format!(",event={}:{action}", at + 1)).collect()
+    }
+
+    /// The columns that may hold operations, and what to say of their words.
+    fn operations(&self, time: Option<usize>) -> Vec<(String, String)> {
+        let mut codes = Vec::new();
+        let counts = |at: usize| {
+            let numbers = self.numbers(at).unwrap_or_default();
+            numbers.len() > 2 && numbers.is_sorted_by(|a, b| a < b)
+        };
+        for at in (0..self.width()).filter(|&at| Some(at) != time && !counts(at)) {
+            for words in meanings(self.column(at)) {
+                if words.is_empty() {
+                    return vec![((at + 1).to_string(), words)];
+                }
+                codes.push(((at + 1).to_string(), words));
+            }
+        }
+        let plain = |at: usize| self.has_times(at) || self.has_dates(at);
+        if codes.is_empty() && (0..self.width()).all(plain) {
+            // Nothing says what they are, as in files that have one kind of request each.
+            return ["write", "read"].map(|op| (op.to_owned(), String::new())).into();
+        }
+        codes.truncate(MEANINGS);
+        codes
+    }
+
+    /// Columns that may be address and length, the likeliest first, with their units.
+    fn ranges(&self, time: Option<usize>) -> Vec<(usize, usize, Vec<[&'static str; 2]>)> {
+        let mut all = Vec::new();
+        let numbers: Vec<Option<Vec<u64>>> = (0..self.width()).map(|at| self.numbers(at)).collect();
+        let usable = |at: usize| numbers[at].as_deref().filter(|_| Some(at) != time);
+        for (offset, size) in (0..self.width()).flat_map(|a| (0..self.width()).map(move |b| (a, b)))
+        {
+            let (Some(starts), Some(lengths)) = (usable(offset), usable(size)) else { continue };
+            let most = |values: &[u64]| values.iter().copied().max().unwrap_or(0);
+            let (last, longest) = (most(starts), most(lengths));
+            // A length of 0 is one that counts from 0, and one as large as the address is an end.
+            let is_length = !lengths.contains(&0) && longest <= LONGEST && last / 4 >= longest;
+            if offset == size || !is_length {
+                continue;
+            }
+            let whole = |values: &[u64]| values.iter().all(|value| value.is_multiple_of(512));
+            let place = match size as i64 - offset as i64 {
+                1 => 4,
+                -1 => 3,
+                2 | -2 => 1,
+                _ => 0,
+            };
+            let score = place
+                + i64::from(starts.iter().collect::<BTreeSet<_>>().len() > 1) * 2
+                + i64::from(whole(lengths)) * 2
+                - i64::from(last < FEW) * 8
+                - i64::from(longest < 2) * 4;
+            let units = match (whole(starts), whole(lengths)) {
+                (true, true) => vec![["B", "B"], ["512B", "B"], ["512B", "512B"]],
+                (false, true) => vec![["512B", "B"], ["512B", "512B"]],
+                _ => vec![["512B", "512B"], ["4KiB", "4KiB"]],
+            };
+            all.push((score, (offset, size, units)));
+        }
+        all.sort_by_key(|&(score, _)| -score);
+        all.into_iter().take(PAIRS).map(|(_, range)| range).collect()
+    }
+}
+
+/// The readings of a table, the likeliest first.
+pub(crate) fn of(head: &Head<'_>, action: u8) -> Vec<Reading> {
+    let Some(rows) = Rows::of(head.lines) else { return Vec::new() };
+    let time = rows.time();
+    let at = time.map(|(at, _)| at);
+    let times: Vec<String> = match time {
+        None => vec![String::new()],
+        Some((at, units)) => {
+            let said = |unit: &&str| {
+                let colon = if unit.is_empty() { "" } else { ":" };
+                format!("time={}{colon}{unit},", at + 1)
+            };
+            units.iter().map(said).collect()
+        }
+    };
+    let skip = if rows.above > 0 { format!(",skip={}", rows.above) } else { String::new() };
+    let events = rows.events();
+    let few = Head { lines: &head.lines[..head.lines.len().min(LINES)], ..*head };
+    let mut all = Vec::new();
+    for (pair, (offset, size, units)) in rows.ranges(at).into_iter().enumerate() {
+        for (op, (column, words)) in rows.operations(at).into_iter().enumerate() {
+            if [offset, size].iter().any(|at| (at + 1).to_string() == column) {
+                continue;
+            }
+            let choices = times.iter().enumerate().flat_map(|(rank, time)| {
+                let units = units.iter().enumerate();
+                units.map(move |(unit, units)| (rank + unit, time, units))
+            });
+            for (rank, time, [of_offset, of_size]) in choices {
+                for (which, event) in events.iter().enumerate() {
+                    let columns = format!(
+                        "{time}op={column},offset={}:{of_offset},size={}:{of_size}{words}{event}{skip}",
+                        offset + 1,
+                        size + 1
+                    );
+                    let fits = is_possible(reading(&columns, &few, action).as_ref());
+                    all.extend(fits.then_some((2 * pair + op + rank + which, columns)));
+                }
+            }
+        }
+    }
+    all.sort_by_key(|&(rank, _)| rank);
+    let all = all.into_iter().take(READINGS);
+    let all = all.filter_map(|(_, columns)| reading(&columns, head, action));
+    all.filter(|reading| is_possible(Some(reading))).collect()
+}
+
+fn is_possible(reading: Option<&Reading>) -> bool {
+    reading.is_some_and(|reading| reading.counts.fit() && reading.counts.is_possible())
+}
