@@ -314,7 +314,7 @@ def test_a_drive_in_a_file_has_its_own_name_and_its_own_errors(tmp_path: Path) -
     file = own_drive(tmp_path)
     assert ssdlab.load_config(file)["run.drive"] == f"Sixth drive ({file}; not compared)"
     compared(file, Errors(uniform=0.031))
-    said = f"Sixth drive ({file}; against what was measured: write amplification off by 3.1 %"
+    said = f"Sixth drive ({file}; against measurements: write amplification off by 3.1 %"
     config = ssdlab.load_config(file)
     assert config["run.drive"].startswith(said)
     # What drives it, and how long, is not the drive.
@@ -324,7 +324,7 @@ def test_a_drive_in_a_file_has_its_own_name_and_its_own_errors(tmp_path: Path) -
     report = ssdlab.run(file, set=SMALL, progress=False)
     note = report.config["run.drive"]
     assert note == (
-        f"Sixth drive ({file}; its errors do not apply to another device.channels,"
+        f"Sixth drive ({file}; its errors do not apply to other values of device.channels,"
         " device.chips_per_channel, device.pages_per_block and 1 more)"
     )
     assert note in run_page(report)
@@ -336,7 +336,7 @@ def test_a_drive_in_a_file_has_its_own_name_and_its_own_errors(tmp_path: Path) -
 def test_the_errors_are_those_of_the_machine_that_ran(tmp_path: Path) -> None:
     file = own_drive(tmp_path)
     compared(file, Errors(knee=0.05))
-    withdrawn = f"Sixth drive ({file}; its errors do not apply to another gc.victim)"
+    withdrawn = f"Sixth drive ({file}; its errors do not apply to other values of gc.victim)"
     config = ssdlab.load_config(file, set={"gc.victim": "fifo"})
     assert config["run.drive"] == withdrawn
     # Of a configuration in two steps, too.
@@ -351,7 +351,7 @@ def test_the_errors_are_those_of_the_machine_that_ran(tmp_path: Path) -> None:
     # A file that was changed since then has no errors.
     own_drive(tmp_path, "[gc]\nwindow = 8\n")
     note = ssdlab.load_config(file)["run.drive"]
-    assert note == f"Sixth drive ({file}; not compared with the keys that it has now)"
+    assert note == f"Sixth drive ({file}; its keys have changed since it was compared)"
 
 
 def test_a_file_on_a_named_drive_is_not_that_drive(tmp_path: Path) -> None:

@@ -273,7 +273,7 @@ def test_points_are_held_out(tmp_path: Path) -> None:
     kept = Kept.of(json.loads(errors_file(done.file).read_text(encoding="utf-8")))
     config = ssdlab.load_config(done.file)
     assert kept == Kept(done.errors, machine_digest(config.values))
-    assert f"m ({done.file}; against what was measured: write" in config["run.drive"]
+    assert f"m ({done.file}; against measurements: write" in config["run.drive"]
 
 
 def test_what_is_left_out_is_not_fitted() -> None:
@@ -293,7 +293,7 @@ def test_a_calibrated_drive_has_its_name_and_capacity(tmp_path: Path) -> None:
     assert (drive.title, done.title) == ("Mine", "Mine")
     assert drive.user_gib * 2**30 == pytest.approx(1.92e12, rel=2e-3)
     assert drive.config["device.chips_per_channel"] == 4
-    assert drive.config["run.drive"].startswith(f"Mine ({file}; against what was measured: ")
+    assert drive.config["run.drive"].startswith(f"Mine ({file}; against measurements: ")
     with pytest.raises(ConfigError, match="expected a size with its unit"):
         calibrate(source, out=tmp_path / "b.toml", capacity="big")
     with pytest.raises(ConfigError, match="expected the name of the drive"):
