@@ -195,7 +195,7 @@ def test_loads_are_not_rounded(tmp_path: Path) -> None:
         (["70000,10,20"], "no load is beyond the knee"),
         (["70000,10,2000"], "no load is below the knee"),
         (["70000000,10,20", "80000000,10,2000"], "leaves no time for programs"),
-        (["1,10,20", "1.001,10,2000"], "a knee at 1.0005 writes/s asks for programs of"),
+        (["1,10,20", "1.001,10,2000"], "a knee at 1.0005 writes/s implies programs of"),
         (
             ["50000,9,2000", "60000,9,20", "70000,9,3000"],
             "p99 is above 1 ms at load 50,000 (line 6), but not at load 60,000 (line 7)",

@@ -28,8 +28,8 @@ def compare(
 ) -> Drives:
     """Run named drives, or those in files, and write the comparison into `out`.
 
-    `drive` names them; without it all named drives are run. The errors of a drive in a file are
-    written beside it, where all commands find them. An interrupted run is resumed, as by
+    `drive` names them; by default all named drives are run. The errors of a drive in a file are
+    written beside the file, where all commands find them. An interrupted run is resumed, as by
     `reproduce`, which raises the same exceptions.
     """
     of = {one.name: one for one in map(drive_of, drive)} or drives()
