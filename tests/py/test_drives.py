@@ -11,7 +11,14 @@ import pytest
 
 import ssdlab
 from running import ROOT, refused, ssdlab_command
-from ssdlab.config.drives import KEPT, Errors, Kept, errors_file, kept, machine_digest
+from ssdlab.config.drives import (
+    ERRORS_FILE,
+    Errors,
+    MachineErrors,
+    errors_file,
+    machine_digest,
+    named_errors,
+)
 from ssdlab.errors import ConfigError
 from ssdlab.html.compare_page import comparison_page
 from ssdlab.html.run_page import run_page
@@ -175,7 +182,7 @@ def test_missing_runs_state_no_error() -> None:
 
 
 def test_what_is_documented_is_what_is_listed(tmp_path: Path) -> None:
-    known = kept()
+    known = named_errors()
     assert set(known) == set(drives())
     documented = (ROOT / "docs/drives.md").read_text(encoding="utf-8")
     for name, one in known.items():
@@ -266,7 +273,7 @@ def test_the_quick_page(tmp_path: Path) -> None:
     done = ssdlab_command("drives", "compare", "--quick", "--out", str(folder), cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "Micron 7450 MAX 800 GB: write amplification off by" in done.stdout
-    for name in (JSON, MARKDOWN, PAGE, KEPT):
+    for name in (JSON, MARKDOWN, PAGE, ERRORS_FILE):
         assert (folder / name).read_text(encoding="utf-8")
     values = json.loads((folder / JSON).read_text(encoding="utf-8"))
     assert values["completed"] is True
@@ -306,8 +313,8 @@ def own_drive(folder: Path, text: str = "") -> Path:
 
 def compared(file: Path, errors: Errors) -> None:
     """Write the errors of the drive in a file beside it."""
-    kept = Kept(errors, machine_digest(ssdlab.load_config(file).values))
-    errors_file(file).write_text(json.dumps(kept.json()), encoding="utf-8")
+    measured = MachineErrors(errors, machine_digest(ssdlab.load_config(file).values))
+    errors_file(file).write_text(json.dumps(measured.json()), encoding="utf-8")
 
 
 def test_a_drive_in_a_file_has_its_own_name_and_its_own_errors(tmp_path: Path) -> None:
@@ -382,7 +389,7 @@ def test_a_drive_in_a_file_is_compared(tmp_path: Path) -> None:
     text = "[device]\nblocks_per_plane = 64\npages_per_block = 64\n"
     file = own_drive(tmp_path, text)
     done = command.compare(drive=[str(file)], out=tmp_path / "out", jobs=1, progress=False)
-    found = Kept.of(json.loads(errors_file(file).read_text(encoding="utf-8")))
+    found = MachineErrors.of(json.loads(errors_file(file).read_text(encoding="utf-8")))
     # All of its rows are fitted, so nothing is predicted.
     assert found.errors == Errors()
     assert [line.name for line in errors.lines(done, done.of[str(file)])] == [

@@ -10,7 +10,7 @@ import pytest
 
 import ssdlab
 from running import nothing_left, refused, ssdlab_command
-from ssdlab.config.drives import Kept, errors_file, machine_digest
+from ssdlab.config.drives import MachineErrors, errors_file, machine_digest
 from ssdlab.errors import ConfigError, OutputError
 from ssdlab.oracles.amplification import greedy
 from ssdlab.reproduce.drives import fit, unknowns
@@ -270,9 +270,9 @@ def test_points_are_held_out(tmp_path: Path) -> None:
     assert done.spare == pytest.approx(0.2, rel=1e-3)
     assert [row.held_out for row in done.rows] == [False] * 3 + [True]
     assert done.errors.uniform == pytest.approx(1 - 1 / 1.1, rel=1e-2)
-    kept = Kept.of(json.loads(errors_file(done.file).read_text(encoding="utf-8")))
+    stored = MachineErrors.of(json.loads(errors_file(done.file).read_text(encoding="utf-8")))
     config = ssdlab.load_config(done.file)
-    assert kept == Kept(done.errors, machine_digest(config.values))
+    assert stored == MachineErrors(done.errors, machine_digest(config.values))
     assert f"m ({done.file}; against measurements: write" in config["run.drive"]
 
 

@@ -20,7 +20,7 @@ from ssdlab.config.published import published
 from ssdlab.display.argument import argument
 from ssdlab.errors import ConfigError
 
-KEPT = "drive_errors.json"
+ERRORS_FILE = "drive_errors.json"
 """The file in this folder with the errors of the named drives, from `ssdlab drives compare`."""
 ENDING = ".errors.json"
 """The ending of the file with the errors of a user's drive, which lies beside the drive."""
@@ -63,7 +63,7 @@ class Errors:
 
 
 @dataclass(frozen=True)
-class Kept:
+class MachineErrors:
     """Errors, and the machine whose errors they are."""
 
     errors: Errors
@@ -75,10 +75,12 @@ class Kept:
         return {"machine": self.machine, **asdict(self.errors)}
 
     @staticmethod
-    def of(values: Mapping[str, Any]) -> Kept:
+    def of(values: Mapping[str, Any]) -> MachineErrors:
         """The inverse of `json`."""
         names = [one.name for one in fields(Errors)]
-        return Kept(Errors(**{name: values[name] for name in names}), str(values["machine"]))
+        return MachineErrors(
+            Errors(**{name: values[name] for name in names}), str(values["machine"])
+        )
 
 
 def machine(values: Mapping[str, Any]) -> dict[str, object]:
@@ -101,10 +103,10 @@ def machine_digest(values: Mapping[str, Any]) -> str:
 
 
 @cache
-def kept() -> dict[str, Kept]:
+def named_errors() -> dict[str, MachineErrors]:
     """The errors of the named drives, as in docs/drives.md, by name."""
-    text = files("ssdlab.config").joinpath(KEPT).read_text(encoding="utf-8")
-    return {name: Kept.of(values) for name, values in json.loads(text).items()}
+    text = files("ssdlab.config").joinpath(ERRORS_FILE).read_text(encoding="utf-8")
+    return {name: MachineErrors.of(values) for name, values in json.loads(text).items()}
 
 
 def errors_file(drive: Path) -> Path:
@@ -112,14 +114,14 @@ def errors_file(drive: Path) -> Path:
     return drive.with_suffix(ENDING)
 
 
-def kept_of(drive: Path) -> Kept | None:
+def errors_beside(drive: Path) -> MachineErrors | None:
     """The errors of a user's drive, if it has been compared.
 
     Raises `ConfigError` if they cannot be read.
     """
     file = errors_file(drive)
     try:
-        return Kept.of(json.loads(file.read_text(encoding="utf-8")))
+        return MachineErrors.of(json.loads(file.read_text(encoding="utf-8")))
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError):
@@ -161,7 +163,7 @@ class Origin:
     """The name of its preset, or its file."""
     values: Mapping[str, Any]
     """Its own configuration."""
-    compared: Kept | None
+    compared: MachineErrors | None
     """Its errors, if it has been compared."""
 
     def note(self, values: Mapping[str, Any], varied: Iterable[str] = ()) -> str:

@@ -10,7 +10,14 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from ssdlab import _core
-from ssdlab.config.drives import Noted, Origin, kept, kept_of, named_titles, own_title
+from ssdlab.config.drives import (
+    Noted,
+    Origin,
+    errors_beside,
+    named_errors,
+    named_titles,
+    own_title,
+)
 from ssdlab.config.files import files_of
 from ssdlab.config.given import typed
 from ssdlab.config.parquet import as_table, is_parquet
@@ -284,14 +291,14 @@ class Source:
         try:
             values = json.loads(_core.load(self.preset, self.file, []))
             if self.path is not None and title is not None:
-                return Origin(title, str(self.path), values, kept_of(self.path))
+                return Origin(title, str(self.path), values, errors_beside(self.path))
             preset = values.get("preset")
             if values["run"]["drive"] or preset not in named_titles():
                 return _noted(values)
             own = json.loads(_core.load(preset, None, []))
         except _core.ConfigError:
             return None  # The file may need keys that are set later.
-        return Origin(named_titles()[preset], preset, own, kept().get(preset))
+        return Origin(named_titles()[preset], preset, own, named_errors().get(preset))
 
 
 def _noted(values: Mapping[str, Any]) -> Noted | None:

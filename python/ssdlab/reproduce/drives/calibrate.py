@@ -12,7 +12,7 @@ from statistics import fmean
 
 import numpy as np
 
-from ssdlab.config.drives import Errors, Kept, errors_file, is_title, machine_digest
+from ssdlab.config.drives import Errors, MachineErrors, errors_file, is_title, machine_digest
 from ssdlab.config.resolve import Config, drive_preset, load_config, preset_names
 from ssdlab.display.argument import argument
 from ssdlab.errors import ConfigError
@@ -152,7 +152,7 @@ class Calibration:
             "firmware_p50_ns": None if self.firmware is None else self.firmware.p50,
             "firmware_p99_ns": None if self.firmware is None else self.firmware.p99,
             "unknowns": [one.json() for one in self.unknowns],
-            "errors": Kept(self.errors, machine_digest(self.config.values)).json(),
+            "errors": MachineErrors(self.errors, machine_digest(self.config.values)).json(),
             "warnings": list(self.warnings),
         }
         return json.dumps(values, indent=2) + "\n"
@@ -224,7 +224,7 @@ def calibrate(
     copied = {} if beside.resolve() == source.resolve() else {beside: source.read_bytes()}
     outputs.check([file, errors_file(file), *copied], force)
     done = _fitted(title, measured, like, capacity, file)
-    errors = Kept(done.errors, machine_digest(done.config.values)).json()
+    errors = MachineErrors(done.errors, machine_digest(done.config.values)).json()
     texts = {file: done.toml(), errors_file(file): json.dumps(errors, indent=2) + "\n"}
     contents = {path: text.encode() for path, text in texts.items()} | copied
     outputs.write_all({path: _writing(held) for path, held in contents.items()}, force=force)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from statistics import fmean
 
-from ssdlab.config.drives import Errors, Kept, kept, machine_digest
+from ssdlab.config.drives import Errors, MachineErrors, machine_digest, named_errors
 from ssdlab.reproduce.drives.known import Drive, drives
 from ssdlab.reproduce.drives.measurements import RANKS, UNIFORM, ZIPF, ZONES, Load
 from ssdlab.reproduce.drives.study import FULL, Drives
@@ -83,14 +83,14 @@ def _largest(name: str, measured: Sequence[Load], simulated: Mapping[float, Load
     return max(off, key=abs) if len(off) == len(measured) > 0 else None
 
 
-def found(done: Drives, drive: Drive) -> Kept:
+def machine_errors(done: Drives, drive: Drive) -> MachineErrors:
     """The errors of a drive, with the machine to which they belong."""
-    return Kept(errors_of(done, drive), machine_digest(drive.config.values))
+    return MachineErrors(errors_of(done, drive), machine_digest(drive.config.values))
 
 
-def to_keep(done: Drives) -> str:
+def named_json(done: Drives) -> str:
     """The text of the file with the errors of all drives in the package."""
-    values = {drive.name: found(done, drive).json() for drive in done.of.values()}
+    values = {drive.name: machine_errors(done, drive).json() for drive in done.of.values()}
     return json.dumps(values, indent=2) + "\n"
 
 
@@ -100,7 +100,7 @@ def listed() -> list[dict[str, object]]:
         {
             "name": name,
             "summary": drive.config["run.drive"],
-            "errors": asdict(kept()[name].errors) if name in kept() else None,
+            "errors": asdict(named_errors()[name].errors) if name in named_errors() else None,
         }
         for name, drive in drives().items()
     ]
