@@ -115,7 +115,7 @@ class FlashNumbers:
         low, high = sorted(blocks + free.at(at) for at in (self.end, self.end + 1))
         least = blocks + free.least(self.since, self.end)
         checks.within("space", "device.free_blocks", low, high)
-        # The logs lack a block that is opened in the instant of a cut, before its first program.
+        # The logs lack a block that is opened at the instant of a cut, before its first program.
         slack = self.pools.count if self.operations.power.cuts else 0
         checks.within("space", "device.lowest_free_blocks", least - slack, least)
 
