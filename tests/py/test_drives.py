@@ -68,7 +68,7 @@ def test_a_drive_is_its_file(drive: Drive) -> None:
         assert drive.fitted == max(drive.uniform)
         spare = drive.shape.spare(drive.uniform[drive.fitted])
         assert drive.over_provisioning == pytest.approx(spare, abs=2e-5)
-    # So has it that of the firmware, with the latency of a drive without.
+    # Its firmware time follows from the latency of a drive without firmware.
     firmware, more = unknowns.firmware(drive.measured, drive.config)
     times = (0, 0) if firmware is None else (firmware.p50, firmware.p99)
     found = [drive.config[f"controller.firmware_p{part}_ns"] for part in (50, 99)]
@@ -324,7 +324,7 @@ def test_a_drive_in_a_file_has_its_own_name_and_its_own_errors(tmp_path: Path) -
     said = f"Sixth drive ({file}; against measurements: write amplification off by 3.1 %"
     config = ssdlab.load_config(file)
     assert config["run.drive"].startswith(said)
-    # What drives it, and how long, is not the drive.
+    # How the drive is driven, and for how long, is not part of it.
     same = {"workload.requests": 5, "host.queue_depth": 3, "run.seed": 4, "metrics.interval": "1 s"}
     for origin in (file, config):
         assert ssdlab.load_config(origin, set=same)["run.drive"] == config["run.drive"]
@@ -346,16 +346,16 @@ def test_the_errors_are_those_of_the_machine_that_ran(tmp_path: Path) -> None:
     withdrawn = f"Sixth drive ({file}; its errors do not apply to other values of gc.victim)"
     config = ssdlab.load_config(file, set={"gc.victim": "fifo"})
     assert config["run.drive"] == withdrawn
-    # Of a configuration in two steps, too.
+    # A configuration that is changed in two steps says the same.
     whole = ssdlab.load_config(file)
     assert ssdlab.load_config(whole, set={"gc.victim": "fifo"})["run.drive"] == withdrawn
-    # Without time, time does not matter.
+    # In functional mode timing keys do not matter.
     functional = {"run.mode": "functional", "host.link_rate": "unlimited"}
     functional |= {"host.write_buffer_pages": "0", "timing.read": "1 us"}
     assert "knee +5 %" in ssdlab.load_config(file, set=functional)["run.drive"]
     sweep = ssdlab.sweep(file, vary={"gc.window": [1, 2]}, set=SMALL, progress=False)
     assert "do not apply" in sweep.drive
-    # A file that was changed since then has no errors.
+    # A file that has changed since has no errors.
     own_drive(tmp_path, "[gc]\nwindow = 8\n")
     note = ssdlab.load_config(file)["run.drive"]
     assert note == f"Sixth drive ({file}; its keys have changed since it was compared)"

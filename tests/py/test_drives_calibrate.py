@@ -224,7 +224,7 @@ def test_the_time_of_the_firmware_is_found_again(tmp_path: Path) -> None:
     config = ssdlab.load_config(done.file)
     assert config["controller.firmware_p50_ns"] == done.firmware.p50
     assert config["controller.firmware_p99_ns"] == done.firmware.p99
-    # An idle drive takes what it took, and the firmware.
+    # An idle drive takes as long as before, plus the firmware time.
     small = {"device.channels": 1, "device.chips_per_channel": 1, "device.pages_per_block": 8}
     alone = {**small, "workload.requests": 4000, "host.queue_depth": 1, "host.think_time": "1 ms"}
     alone |= {"host.mode": "closed", "workload.read": 0.0, "precondition.steady_state": "none"}
@@ -252,7 +252,7 @@ def test_what_the_data_cannot_decide_is_said(tmp_path: Path) -> None:
         "superblock": False,
         "write buffer": False,
     }
-    # Raw capacity makes up for what is kept erased, exactly.
+    # Raw capacity makes up exactly for the blocks that are kept erased.
     points = done.measured.points
     for soft in (1, 60):
         shape = fit.Shape.with_watermark(SHAPE.units, SHAPE.pages, soft)
