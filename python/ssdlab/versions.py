@@ -35,9 +35,9 @@ def checked() -> str:
 
 
 def install(*packages: str) -> str:
-    """The command that installs packages for the Python that runs, in versions that suit.
+    """The command that installs packages in the required versions for the Python in use.
 
-    It names packages, not extras of this one, which need not have come from an index.
+    It names packages, not extras of ssdlab, which may not have been installed from an index.
     """
     try:
         required = metadata.requires("ssdlab") or []

@@ -12,7 +12,15 @@ import pytest
 
 import ssdlab
 from running import ROOT, refused, ssdlab_command
-from ssdlab.config.drives import FIGURES, KEPT, Errors, Kept, errors_file, kept, machine_digest
+from ssdlab.config.drives import (
+    ERRORS_FILE,
+    FIGURES,
+    Errors,
+    MachineErrors,
+    errors_file,
+    machine_digest,
+    named_errors,
+)
 from ssdlab.config.published import configuration
 from ssdlab.errors import ConfigError
 from ssdlab.html.compare_page import comparison_page
@@ -63,7 +71,7 @@ def test_a_drive_is_its_file(drive: Drive) -> None:
         assert drive.fitted == max(drive.uniform)
         spare = drive.shape.spare(drive.uniform[drive.fitted])
         assert drive.over_provisioning == pytest.approx(spare, abs=2e-5)
-    # So has it that of the firmware, with the latency of a drive without.
+    # Its firmware time follows from the latency of a drive without firmware.
     firmware, more = unknowns.firmware(drive.measured, drive.config)
     times = (0, 0) if firmware is None else (firmware.p50, firmware.p99)
     found = [drive.config[f"controller.firmware_p{part}_ns"] for part in (50, 99)]
@@ -177,7 +185,7 @@ def test_missing_runs_state_no_error() -> None:
 
 
 def test_what_is_documented_is_what_is_listed(tmp_path: Path) -> None:
-    known = kept()
+    known = named_errors()
     assert set(known) == set(drives())
     documented = (ROOT / "docs/drives.md").read_text(encoding="utf-8")
     for name, one in known.items():
@@ -268,7 +276,7 @@ def test_the_quick_page(tmp_path: Path) -> None:
     done = ssdlab_command("drives", "compare", "--quick", "--out", str(folder), cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "Micron 7450 MAX 800 GB: write amplification off by" in done.stdout
-    for name in (JSON, MARKDOWN, PAGE, KEPT):
+    for name in (JSON, MARKDOWN, PAGE, ERRORS_FILE):
         assert (folder / name).read_text(encoding="utf-8")
     values = json.loads((folder / JSON).read_text(encoding="utf-8"))
     assert values["completed"] is True
@@ -308,25 +316,25 @@ def own_drive(folder: Path, text: str = "") -> Path:
 
 def compared(file: Path, errors: Errors) -> None:
     """Write the errors of the drive in a file beside it."""
-    kept = Kept(errors, machine_digest(ssdlab.load_config(file).values))
-    errors_file(file).write_text(json.dumps(kept.json()), encoding="utf-8")
+    measured = MachineErrors(errors, machine_digest(ssdlab.load_config(file).values))
+    errors_file(file).write_text(json.dumps(measured.json()), encoding="utf-8")
 
 
 def test_a_drive_in_a_file_has_its_own_name_and_its_own_errors(tmp_path: Path) -> None:
     file = own_drive(tmp_path)
     assert ssdlab.load_config(file)["run.drive"] == f"Sixth drive ({file}; not compared)"
     compared(file, Errors(uniform=0.031))
-    said = f"Sixth drive ({file}; against what was measured: write amplification off by 3.1 %"
+    said = f"Sixth drive ({file}; against measurements: write amplification off by 3.1 %"
     config = ssdlab.load_config(file)
     assert config["run.drive"].startswith(said)
-    # What drives it, and how long, is not the drive.
+    # How the drive is driven, and for how long, is not part of it.
     same = {"workload.requests": 5, "host.queue_depth": 3, "run.seed": 4, "metrics.interval": "1 s"}
     for origin in (file, config):
         assert ssdlab.load_config(origin, set=same)["run.drive"] == config["run.drive"]
     report = ssdlab.run(file, set=SMALL, progress=False)
     note = report.config["run.drive"]
     assert note == (
-        f"Sixth drive ({file}; its errors do not apply to another device.channels,"
+        f"Sixth drive ({file}; its errors do not apply to other values of device.channels,"
         " device.chips_per_channel, device.pages_per_block and 1 more)"
     )
     assert note in run_page(report)
@@ -338,22 +346,22 @@ def test_a_drive_in_a_file_has_its_own_name_and_its_own_errors(tmp_path: Path) -
 def test_the_errors_are_those_of_the_machine_that_ran(tmp_path: Path) -> None:
     file = own_drive(tmp_path)
     compared(file, Errors(knee=0.05))
-    withdrawn = f"Sixth drive ({file}; its errors do not apply to another gc.victim)"
+    withdrawn = f"Sixth drive ({file}; its errors do not apply to other values of gc.victim)"
     config = ssdlab.load_config(file, set={"gc.victim": "fifo"})
     assert config["run.drive"] == withdrawn
-    # Of a configuration in two steps, too.
+    # A configuration that is changed in two steps says the same.
     whole = ssdlab.load_config(file)
     assert ssdlab.load_config(whole, set={"gc.victim": "fifo"})["run.drive"] == withdrawn
-    # Without time, time does not matter.
+    # In functional mode timing keys do not matter.
     functional = {"run.mode": "functional", "host.link_rate": "unlimited"}
     functional |= {"host.write_buffer_pages": "0", "timing.read": "1 us"}
     assert "knee +5 %" in ssdlab.load_config(file, set=functional)["run.drive"]
     sweep = ssdlab.sweep(file, vary={"gc.window": [1, 2]}, set=SMALL, progress=False)
     assert "do not apply" in sweep.drive
-    # A file that was changed since then has no errors.
+    # A file that has changed since has no errors.
     own_drive(tmp_path, "[gc]\nwindow = 8\n")
     note = ssdlab.load_config(file)["run.drive"]
-    assert note == f"Sixth drive ({file}; not compared with the keys that it has now)"
+    assert note == f"Sixth drive ({file}; its keys have changed since it was compared)"
 
 
 def test_a_file_on_a_named_drive_is_not_that_drive(tmp_path: Path) -> None:
@@ -399,7 +407,7 @@ def test_a_drive_in_a_file_is_compared(tmp_path: Path) -> None:
     text = "[device]\nblocks_per_plane = 64\npages_per_block = 64\n"
     file = own_drive(tmp_path, text)
     done = command.compare(drive=[str(file)], out=tmp_path / "out", jobs=1, progress=False)
-    found = Kept.of(json.loads(errors_file(file).read_text(encoding="utf-8")))
+    found = MachineErrors.of(json.loads(errors_file(file).read_text(encoding="utf-8")))
     # All of its rows are fitted, so nothing is predicted.
     assert found.errors == Errors()
     assert [line.name for line in errors.lines(done, done.of[str(file)])] == [

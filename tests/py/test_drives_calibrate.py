@@ -10,7 +10,7 @@ import pytest
 
 import ssdlab
 from running import nothing_left, refused, ssdlab_command
-from ssdlab.config.drives import Kept, errors_file, machine_digest
+from ssdlab.config.drives import MachineErrors, errors_file, machine_digest
 from ssdlab.errors import ConfigError, OutputError
 from ssdlab.oracles.amplification import greedy
 from ssdlab.reproduce.drives import fit, unknowns
@@ -195,7 +195,7 @@ def test_loads_are_not_rounded(tmp_path: Path) -> None:
         (["70000,10,20"], "no load is beyond the knee"),
         (["70000,10,2000"], "no load is below the knee"),
         (["70000000,10,20", "80000000,10,2000"], "leaves no time for programs"),
-        (["1,10,20", "1.001,10,2000"], "a knee at 1.0005 writes/s asks for programs of"),
+        (["1,10,20", "1.001,10,2000"], "a knee at 1.0005 writes/s implies programs of"),
         (
             ["50000,9,2000", "60000,9,20", "70000,9,3000"],
             "p99 is above 1 ms at load 50,000 (line 6), but not at load 60,000 (line 7)",
@@ -224,7 +224,7 @@ def test_the_time_of_the_firmware_is_found_again(tmp_path: Path) -> None:
     config = ssdlab.load_config(done.file)
     assert config["controller.firmware_p50_ns"] == done.firmware.p50
     assert config["controller.firmware_p99_ns"] == done.firmware.p99
-    # An idle drive takes what it took, and the firmware.
+    # An idle drive takes as long as before, plus the firmware time.
     small = {"device.channels": 1, "device.chips_per_channel": 1, "device.pages_per_block": 8}
     alone = {**small, "workload.requests": 4000, "host.queue_depth": 1, "host.think_time": "1 ms"}
     alone |= {"host.mode": "closed", "workload.read": 0.0, "precondition.steady_state": "none"}
@@ -252,7 +252,7 @@ def test_what_the_data_cannot_decide_is_said(tmp_path: Path) -> None:
         "superblock": False,
         "write buffer": False,
     }
-    # Raw capacity makes up for what is kept erased, exactly.
+    # Raw capacity makes up exactly for the blocks that are kept erased.
     points = done.measured.points
     for soft in (1, 60):
         shape = fit.Shape.with_watermark(SHAPE.units, SHAPE.pages, soft)
@@ -270,10 +270,10 @@ def test_points_are_held_out(tmp_path: Path) -> None:
     assert done.spare == pytest.approx(0.2, rel=1e-3)
     assert [row.held_out for row in done.rows] == [False] * 3 + [True]
     assert done.errors.uniform == pytest.approx(1 - 1 / 1.1, rel=1e-2)
-    kept = Kept.of(json.loads(errors_file(done.file).read_text(encoding="utf-8")))
+    stored = MachineErrors.of(json.loads(errors_file(done.file).read_text(encoding="utf-8")))
     config = ssdlab.load_config(done.file)
-    assert kept == Kept(done.errors, machine_digest(config.values))
-    assert f"m ({done.file}; against what was measured: write" in config["run.drive"]
+    assert stored == MachineErrors(done.errors, machine_digest(config.values))
+    assert f"m ({done.file}; against measurements: write" in config["run.drive"]
 
 
 def test_what_is_left_out_is_not_fitted() -> None:
@@ -293,7 +293,7 @@ def test_a_calibrated_drive_has_its_name_and_capacity(tmp_path: Path) -> None:
     assert (drive.title, done.title) == ("Mine", "Mine")
     assert drive.user_gib * 2**30 == pytest.approx(1.92e12, rel=2e-3)
     assert drive.config["device.chips_per_channel"] == 4
-    assert drive.config["run.drive"].startswith(f"Mine ({file}; against what was measured: ")
+    assert drive.config["run.drive"].startswith(f"Mine ({file}; against measurements: ")
     with pytest.raises(ConfigError, match="expected a size with its unit"):
         calibrate(source, out=tmp_path / "b.toml", capacity="big")
     with pytest.raises(ConfigError, match="expected the name of the drive"):

@@ -547,7 +547,7 @@ def test_similar_volumes_have_a_verdict_of_their_own() -> None:
     assert f"57 {often} less than 20 %: write amplification is higher on b than on a" in text
     assert "fewer than 2 times" not in text
     [rows] = [rows for title, _, rows in answer.tables_of(fleet) if "similar" in title]
-    assert [row[-1] for row in rows] == ["cannot be told", "higher on b", "lower on b"]
+    assert [row[-1] for row in rows] == ["undecided", "higher on b", "lower on b"]
     alike = Fleet("alike", ("a", "b"), tuple(many[::2]), tuple(ended[:120]), {})
     assert len(answer.similar(alike)) == 1
     assert "hottest tenth" not in answer.text_of(alike)

@@ -260,8 +260,8 @@ def test_the_section_of_the_page() -> None:
     assert "| loss | 0 of 1 |" not in lines, "half a page of result first"
     assert lines[2] == (
         "On synthetic requests 1 of 2 gains have the published direction and 1 are near; the best"
-        " predictions without a simulator have 1 and 0. More than they reach in amount, not in"
-        " direction."
+        " predictions without a simulator have 1 and 0. The simulator predicts the size better, but"
+        " not the direction."
     )
     lines += details_markdown(scores)  # type: ignore[arg-type]
     assert "| **here, synthetic requests** | 1 of 2 | 1 of 2 | 2.000 | – |" in lines

@@ -257,7 +257,7 @@ class Exports:
             }
 
     def _transfers(self, first: int) -> Iterator[dict[str, Any]]:
-        """Yield those of each bus in order; the planes of one operation share theirs."""
+        """Yield the transfers of each bus in order; planes of one operation share a transfer."""
         head, *rows = lines_of(self.folder, "ops") or [[]]
         places = [head.index(name) for name in ("channel", "bus_start", "bus_end")]
         found = {tuple(int(row[at]) for at in places) for row in rows if row[places[1]]}

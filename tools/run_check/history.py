@@ -85,7 +85,7 @@ class History:
         self.waiting: Counter[int] = Counter()
         """Pages erased of a unit of which other blocks are not erased yet."""
         self.erases: Counter[int] = Counter()
-        """Blocks of a unit that have been erased since it was opened, also those without a page."""
+        """Blocks of a unit erased since it was opened, including those without a page."""
         self.programmed_at_first = 0
         self.counted: dict[str, Steps] = {key: Steps() for key in ("all", "gc", "erases")}
         self.used, self.free = Steps(), Steps()
@@ -150,12 +150,12 @@ class History:
             self.ended.append((op.start, op.end, begun, block, op.cause))
 
     def _is_erased(self, unit: int, at: int) -> None:
-        """Account the last erase of a unit, unless pages are left in it."""
+        """Record the last erase of a unit, unless it still has pages."""
         if self.begun[unit] == 0 and unit in self.waiting:
             self.free.add(at, 1)
             self.used.add(at, -self.waiting.pop(unit))
 
     def lose_power(self, at: int) -> None:
-        """Account a cut: of a unit without pages no more blocks are erased."""
+        """Record a cut: no more blocks of a unit without pages are erased."""
         for unit in [*self.waiting]:
             self._is_erased(unit, at)

@@ -87,7 +87,9 @@ class Operations:
         self.copies_end: dict[str, array[int]] = {cause: array("q") for cause in COPIES}
         """When programs of copies ended."""
         self.extra_read_ns: Counter[str] = Counter()
-        """How much longer than one read of the array reads took, by cause."""
+        """How much longer than one read of the array whole reads took, by cause."""
+        self.cut_reads: Counter[str] = Counter()
+        """Reads of the array that a power cut ended, by cause."""
         self.read_ns = report.whole("config.timing.read_ns", 0)
         self.copies_back = report.get("config.gc.path") == "copyback"
         self.last_read: dict[tuple[int, int, int], Op] = {}
@@ -152,8 +154,11 @@ class Operations:
             self.counts[op.kind, op.cause] += 1
             if counted_at == self.measured_from > 0:
                 self.unsure[op.kind, op.cause] += 1
-            if op.kind == "read" and op.array_start >= 0 and not op.cut:
-                self.extra_read_ns[op.cause] += op.array_end - op.array_start - self.read_ns
+            if op.kind == "read" and op.array_start >= 0:
+                if op.cut:
+                    self.cut_reads[op.cause] += 1
+                else:
+                    self.extra_read_ns[op.cause] += op.array_end - op.array_start - self.read_ns
         if self.flash.cuts is not None:
             self.flash.cuts.heed(op)
         self.history.take(op, counted_at)

@@ -73,7 +73,7 @@ class Requests:
             share: report.whole(f"config.controller.firmware_{name}_ns", 0)
             for name, share in (("p50", 0.5), ("p99", 0.01))
         }
-        """Time of the firmware that this share of the requests exceeds."""
+        """The firmware time that this share of the requests exceeds."""
         self.longer = dict.fromkeys(self.firmware, 0)
         self.ended = 0
         self.buffered = report.whole("config.host.write_buffer_pages", 0) > 0
@@ -144,7 +144,7 @@ class Requests:
             self._count(self.totals[kind], latency, max(pages, 0), parts)
 
     def _take_firmware(self, place: str, transfer: int) -> None:
-        """Count a request whose time in transfer holds that of the firmware."""
+        """Count a request, whose transfer time includes the firmware time."""
         least = self.firmware[0.5] if len({*self.firmware.values()}) == 1 else 0
         if transfer < least:
             self.findings.add("firmware-time", place, f"transfer of at least {least} ns", transfer)
@@ -153,7 +153,7 @@ class Requests:
             self.longer[share] += transfer >= time
 
     def _check_firmware(self) -> None:
-        """Compare the shares of requests that take long with the quantiles of the firmware."""
+        """Compare the shares of slow requests with the quantiles of the firmware time."""
         for share, time in self.firmware.items():
             least = self.ended * share - 5 * math.sqrt(self.ended * share * (1 - share))
             if time and self.longer[share] < least:

@@ -151,7 +151,7 @@ fn described(policies: &[&PolicyInfo]) -> serde_json::Value {
     policies.iter().map(one).collect()
 }
 
-/// Words of other tools: by tool, with the key, or key and value, that each is.
+/// Words of other tools by tool, each with its key, or key and value, in ssdlab.
 fn words() -> serde_json::Map<String, serde_json::Value> {
     let entry = |term: &Term| {
         let Term { key, note, .. } = term;

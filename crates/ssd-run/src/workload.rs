@@ -176,8 +176,8 @@ fn start_reading(
     (reader, receiver)
 }
 
-/// Set `host` as a job file of fio asks, whatever the configuration says: a preset speaks of other workloads. The jobs
-/// themselves keep to their depths and rates.
+/// Set `host` as a fio job file needs it. The configuration does not count here, because a preset is meant for other
+/// workloads. The jobs themselves keep to their depths and rates.
 fn follow(host: &mut Host, hosting: &Hosting) -> Result<(), String> {
     let most = "workload.job: the job file asks for more than 65536 requests outstanding";
     host.queue_depth = u32::try_from(hosting.depth).ok().filter(|&n| n <= 65_536).ok_or(most)?;

@@ -114,7 +114,7 @@ def size_bytes(option: str, text: str) -> int:
         number, unit = letter[1], letter[2].upper()
         decimal = f"{option} {number}{'k' if unit == 'K' else unit}B"
         both = f"{decimal} or {option} {number}{unit}iB"
-        raise ConfigError([f"{option} {text}: is it in powers of 1000 or of 1024? Write {both}"])
+        raise ConfigError([f"{option} {text}: a power of 1000 or of 1024? Write {both}"])
     return _in_units(option, text, "bytes", "a size with its unit, such as 8 GiB")
 
 

@@ -47,7 +47,7 @@ def drives_compare(
     json_: Json = None,
     quiet: Quiet = False,
 ) -> None:
-    """Simulate what was measured of drives and print the errors."""
+    """Simulate the measurements of drives and print the errors."""
     from ssdlab.reproduce.drives import command, page  # need numpy, which is slow to import
 
     done = command.compare(
@@ -123,23 +123,23 @@ def drives_calibrate(
         str,
         typer.Argument(
             metavar="MEASUREMENTS.csv",
-            help="Columns fill and waf; or also load, p50_us, p99_us, workload, use, source.",
+            help="CSV with fill and waf; optionally load, p50_us, p99_us, workload, use, source.",
         ),
     ],
     out: Annotated[
         Path | None,
-        typer.Option("--out", metavar="FILE", help="Drive to write.  [default: MEASUREMENTS.toml]"),
+        typer.Option("--out", metavar="FILE", help="File to write.  [default: MEASUREMENTS.toml]"),
     ] = None,
     name: Annotated[
         str | None,
-        typer.Option("--name", metavar="NAME", help="Name of the drive.  [default: of the file]"),
+        typer.Option("--name", metavar="NAME", help="Name of the drive.  [default: name of OUT]"),
     ] = None,
     capacity: Annotated[
         str | None,
         typer.Option(
             "--capacity",
             metavar="SIZE",
-            help="User capacity, such as 1.92TB.  [default: of --like]",
+            help="User capacity, such as 1.92TB.  [default: that of --like]",
         ),
     ] = None,
     like: Annotated[
@@ -150,7 +150,7 @@ def drives_calibrate(
     json_: Json = None,
     quiet: Quiet = False,
 ) -> None:
-    """Fit a drive to your measurements: raw capacity, and from latencies program and firmware."""
+    """Fit a drive to measurements: raw capacity, and from latencies program and firmware time."""
     from ssdlab.reproduce.drives import calibrate  # needs the closed forms
 
     done = calibrate.calibrate(

@@ -24,7 +24,7 @@ def list_command(
     ],
     json_: Json = None,
 ) -> None:
-    """List policies, presets, drives with their errors, trace formats, papers, others' words."""
+    """List policies, presets, drives with errors, trace formats, papers, words of other tools."""
     if what == "papers":
         from ssdlab.reproduce import PAPERS  # needs numpy, which is slow to import
         from ssdlab.reproduce.remapcom import choices

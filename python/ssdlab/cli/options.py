@@ -21,7 +21,7 @@ def presets(incomplete: str) -> list[str]:
 
 
 def settings(incomplete: str) -> list[tuple[str, str]]:
-    """Keys that begin so, and words of other tools with their keys, for the shell."""
+    """Completions for the shell: keys, and words of other tools with their keys."""
     tables = json.loads(_core.config_schema())["properties"]
     keys = [
         (f"{table}.{key}=", one["description"])

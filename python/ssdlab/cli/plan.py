@@ -42,7 +42,7 @@ Capacity = Annotated[
     typer.Option(
         "--capacity",
         metavar="SIZE",
-        help="What the host may use, such as 1.92TB.  [default: that of the drive]",
+        help="User capacity, such as 1.92TB.  [default: that of the drive]",
     ),
 ]
 

@@ -1,7 +1,7 @@
-"""The drive that a configuration comes from: its name, and how far it is off what is known of it.
+"""The drive that a configuration comes from: its name, and its errors against measurements.
 
-Both are noted in the configuration (`run.drive`), so that every report says of which drive it is.
-An error is that of one machine. A configuration that describes another one says so instead.
+Both are noted in the configuration (`run.drive`), so that every report names its drive. Errors
+belong to one machine: a configuration that describes another machine notes that they do not apply.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from ssdlab.config.published import configuration, published
 from ssdlab.display.argument import argument
 from ssdlab.errors import ConfigError
 
-KEPT = "drive_errors.json"
-"""In this folder: the errors that the last comparison found (`ssdlab drives compare`)."""
+ERRORS_FILE = "drive_errors.json"
+"""The file in this folder with the errors of the named drives, from `ssdlab drives compare`."""
 ENDING = ".errors.json"
-"""Of the file beside that of a user's drive, which has its errors."""
+"""The ending of the file with the errors of a user's drive, which lies beside the drive."""
 NAMED = 3
-"""Keys that are named where a configuration differs from its drive."""
+"""The most keys that a note names where a configuration differs from its drive."""
 _DRIVING = ("mode", "queue_depth", "think_time", "think_every", "stop_after", "max_outstanding")
 """Keys of `[host]` that say how the drive is driven, not what it is."""
 _OF_THE_RUN = ("preset", "run", "workload", "precondition", "metrics", "power")
@@ -34,21 +34,21 @@ _ONLY_TIMED = ("timing", "host", "sched", "controller")
 
 @dataclass(frozen=True)
 class Errors:
-    """Of what is predicted of a drive; None where nothing was measured, or a run is missing."""
+    """Errors of the predictions for a drive; None without a measurement, or if a run is missing."""
 
     uniform: float | None = None
     """Mean of the absolute relative errors of write amplification under uniform writes."""
     skewed: float | None = None
-    """The same under Zipf, and under writes to zones."""
+    """The same mean under Zipf and under writes to zones."""
     knee: float | None = None
-    """Relative, of the middle of its knee."""
+    """Relative error of the middle of its knee."""
     p50: float | None = None
-    """The largest relative error of the median of writes at loads below the knee."""
+    """The largest relative error of the median write latency at loads below the knee."""
     p99: float | None = None
-    """That of the 99th percentile."""
+    """The largest relative error of the 99th percentile at these loads."""
 
     def text(self) -> str:
-        """In words."""
+        """The errors in words."""
         wafs = [
             f"{100 * error:.1f} % under {writes} writes"
             for writes, error in (("uniform", self.uniform), ("skewed", self.skewed))
@@ -63,7 +63,7 @@ class Errors:
 
 
 @dataclass(frozen=True)
-class Kept:
+class MachineErrors:
     """Errors, and the machine whose errors they are."""
 
     errors: Errors
@@ -71,20 +71,22 @@ class Kept:
     """Digest of `machine`."""
 
     def json(self) -> dict[str, object]:
-        """As it is kept."""
+        """The values as they are stored."""
         return {"machine": self.machine, **asdict(self.errors)}
 
     @staticmethod
-    def of(values: Mapping[str, Any]) -> Kept:
-        """From `json`."""
+    def of(values: Mapping[str, Any]) -> MachineErrors:
+        """The inverse of `json`."""
         names = [one.name for one in fields(Errors)]
-        return Kept(Errors(**{name: values[name] for name in names}), str(values["machine"]))
+        return MachineErrors(
+            Errors(**{name: values[name] for name in names}), str(values["machine"])
+        )
 
 
 def machine(values: Mapping[str, Any]) -> dict[str, object]:
     """The keys of a resolved configuration that make the drive, with their values.
 
-    Without time these are those on which write amplification depends.
+    In functional mode these are the keys on which write amplification depends.
     """
     apart = _OF_THE_RUN + (_ONLY_TIMED if values["run"]["mode"] == "functional" else ())
     found: dict[str, object] = {}
@@ -101,42 +103,42 @@ def machine_digest(values: Mapping[str, Any]) -> str:
 
 
 @cache
-def kept() -> dict[str, Kept]:
-    """The errors of the comparison that is in the documentation, by named drive."""
-    text = files("ssdlab.config").joinpath(KEPT).read_text(encoding="utf-8")
-    return {name: Kept.of(values) for name, values in json.loads(text).items()}
+def named_errors() -> dict[str, MachineErrors]:
+    """The errors of the named drives, as in docs/drives.md, by name."""
+    text = files("ssdlab.config").joinpath(ERRORS_FILE).read_text(encoding="utf-8")
+    return {name: MachineErrors.of(values) for name, values in json.loads(text).items()}
 
 
 def errors_file(drive: Path) -> Path:
-    """The file with the errors of the drive in a file of the user's."""
+    """The file with the errors of a user's drive."""
     return drive.with_suffix(ENDING)
 
 
-def kept_of(drive: Path) -> Kept | None:
-    """The errors of the drive in a file of the user's, if it has been compared.
+def errors_beside(drive: Path) -> MachineErrors | None:
+    """The errors of a user's drive, if it has been compared.
 
     Raises `ConfigError` if they cannot be read.
     """
     file = errors_file(drive)
     try:
-        return Kept.of(json.loads(file.read_text(encoding="utf-8")))
+        return MachineErrors.of(json.loads(file.read_text(encoding="utf-8")))
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError):
         again = f"ssdlab drives compare {argument(drive=str(drive))}"
-        message = f"{file}: not the errors of a drive; delete it, or write it anew: {again}"
+        message = f"{file}: not the errors of a drive; delete it, or rewrite it: {again}"
         raise ConfigError([message]) from None
 
 
 @cache
 def named_titles() -> Mapping[str, str]:
-    """Usual names of the presets that are drives, by preset."""
+    """The titles of the named drives, by preset."""
     presets = json.loads(_core.registry())["presets"]
     return {one["name"]: one["published"]["title"] for one in presets if one["published"]}
 
 
 def is_title(text: str) -> bool:
-    """Whether a drive may be called so: a line without parentheses, which notes use."""
+    """Whether a drive may have this title: one line, without parentheses, which notes use."""
     return bool(text.strip()) and text.isprintable() and "(" not in text
 
 
@@ -200,22 +202,22 @@ class Origin:
     """The name of its preset, or its file."""
     values: Mapping[str, Any]
     """Its own configuration."""
-    compared: Kept | None
+    compared: MachineErrors | None
     """Its errors, if it has been compared."""
 
     def note(self, values: Mapping[str, Any], varied: Iterable[str] = ()) -> str:
-        """What a configuration says of it that comes from it; keys of the user may be `varied`."""
+        """The note of a configuration on this drive; its runs differ in the keys in `varied`."""
         drive = f"{self.title} ({self.known_as};"
         different = [*self._different(values), *filter(_is_of_machine, varied)]
         if self.compared is None or self.compared.errors == Errors():
-            with_ = f" with another {_listed(different)};" if different else ""
+            with_ = f" with other values of {_listed(different)};" if different else ""
             return f"{drive}{with_} not compared)"
         if self.compared.machine != machine_digest(self.values):
-            return f"{drive} not compared with the keys that it has now)"
+            return f"{drive} its keys have changed since it was compared)"
         errors = self.compared.errors.text()
         if different:
-            return f"{drive} its errors do not apply to another {_listed(different)})"
-        return f"{drive} against what was measured: {errors})"
+            return f"{drive} its errors do not apply to other values of {_listed(different)})"
+        return f"{drive} against measurements: {errors})"
 
     def _different(self, values: Mapping[str, Any]) -> Iterator[str]:
         now, own = machine(values), machine({**self.values, "run": values["run"]})
@@ -224,7 +226,7 @@ class Origin:
 
 @dataclass(frozen=True)
 class Noted:
-    """A drive of which only what a configuration notes of it is left."""
+    """A drive of which only the note in a configuration is left."""
 
     text: str
     values: Mapping[str, Any]
@@ -239,7 +241,7 @@ class Noted:
 
 
 def _is_of_machine(key: str) -> bool:
-    """Whether a key of the user says what the drive is."""
+    """Whether a key is part of the drive, not of how it is driven."""
     table, _, name = key.partition(".")
     return table not in _OF_THE_RUN and not (table == "host" and name in _DRIVING)
 

@@ -20,7 +20,7 @@ _KINDS = {"trace": "trace", "like": "app", "job": "fio", "msr": "msr"}
 
 
 def files_of(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The keys of a configuration that name a file which its run reads, with that name."""
+    """The keys of a configuration that name a file which its run reads, each with the file."""
     kind = str(values["workload"]["kind"]).partition(":")[0]
     for part, name in FILES:
         given = values.get(part, {}).get(name)
@@ -30,7 +30,7 @@ def files_of(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 MOST_BYTES = 80
-"""Of a name, so that what is put before it fits, too."""
+"""The most bytes of a name, which leaves room for a prefix."""
 
 
 def plain_name(path: str | Path) -> str:

@@ -11,17 +11,17 @@ from ssdlab.errors import ConfigError, OutputError, WorkloadError
 from ssdlab.versions import install
 
 MAGIC = b"PAR1"
-"""The first bytes of such a file."""
+"""The first bytes of a Parquet file."""
 
 
 def cache_folder(what: str) -> Path:
-    """The default folder of what is made of traces: `parquet`, or `volumes`."""
+    """The default folder of files derived from traces: `parquet` or `volumes`."""
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "ssdlab" / what
 
 
 def is_parquet(path: str | Path) -> bool:
-    """Whether there is a Parquet file at `path`. Pipes are not looked into: a look takes data."""
+    """Whether `path` is a Parquet file. A pipe is not read, because that would consume its data."""
     if not Path(path).is_file():
         return False
     try:
@@ -34,7 +34,7 @@ def is_parquet(path: str | Path) -> bool:
 def as_table(path: str | Path) -> Path:
     """A compressed CSV file with the columns of the Parquet file at `path` that are not nested.
 
-    It is kept in the cache, and made anew when the Parquet file has changed. Raises `ConfigError`,
+    It stays in the cache and is rewritten when the Parquet file has changed. Raises `ConfigError`,
     `OutputError` and `WorkloadError`.
     """
     path = Path(path)
@@ -50,7 +50,7 @@ def as_table(path: str | Path) -> Path:
                 _write(path, made)
                 made.replace(table)
         except OSError as error:
-            raise OutputError(f"{folder}: cannot keep the table of {path}: {error}") from None
+            raise OutputError(f"{folder}: cannot store the table of {path}: {error}") from None
     return table
 
 

@@ -10,7 +10,14 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from ssdlab import _core
-from ssdlab.config.drives import Noted, Origin, kept, kept_of, named_titles, own_title
+from ssdlab.config.drives import (
+    Noted,
+    Origin,
+    errors_beside,
+    named_errors,
+    named_titles,
+    own_title,
+)
 from ssdlab.config.files import files_of
 from ssdlab.config.given import typed
 from ssdlab.config.parquet import as_table, is_parquet
@@ -38,7 +45,7 @@ class Config:
         self.file = file
         """The file it was read from, if any."""
         self.origin = origin
-        """The drive that it comes from, as far as that is known."""
+        """The drive that the configuration comes from, as far as it is known."""
         self.values: dict[str, Any] = json.loads(text)
         """The same, parsed."""
 
@@ -76,9 +83,9 @@ class Config:
         return _core.config_toml(self.text)
 
     def file_text(self) -> str:
-        """As TOML for a file that loads from any folder: paths of what is here are absolute.
+        """As TOML that loads from any folder: the paths of existing files are absolute.
 
-        On the worker of a cluster it may not be.
+        On the worker of a cluster the files may not exist.
         """
         values: dict[str, Any] = json.loads(self.text)
         for key, given in files_of(values):
@@ -149,7 +156,7 @@ def set_text(value: object) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A string of TOML: as in JSON, but the characters above U+FFFF and DEL differ."""
+    """A TOML string: as in JSON, except for DEL and characters above U+FFFF."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
@@ -166,10 +173,7 @@ def _toml(value: object) -> str:
 
 
 def _named(config: str | Path) -> tuple[str | None, tuple[str, str] | None, str | None]:
-    """The preset or the file (name and text) that `config` names, one of them None; a title.
-
-    The title is that of the drive in the file.
-    """
+    """The preset, or the file (name and text) with the title of its drive, that `config` names."""
     name = str(config)
     presets = preset_names()
     if isinstance(config, str) and name in presets:
@@ -271,10 +275,10 @@ class Source:
             raise ConfigError(renamed(message, names) for message in error.args[0]) from None
 
     def _noted(self, sets: list[tuple[str, str]]) -> str:
-        """The configuration as JSON, with what it says of its drive."""
+        """The configuration as JSON, with the note on its drive."""
         if self.origin is None:
             return _core.load(self.preset, self.file, sets)
-        # Configurations of one origin mostly say the same.
+        # Configurations with the same origin mostly have the same note.
         text = _core.load(self.preset, self.file, [*sets, ("run.drive", self._note)])
         note = self.origin.note(json.loads(text))
         if note != self._note:
@@ -283,18 +287,18 @@ class Source:
         return text
 
     def _origin(self, title: str | None) -> Origin | Noted | None:
-        """The drive in the file, of that title, or in the preset on which it rests."""
+        """The drive with that title in the file, or that of the preset on which the file rests."""
         try:
             values = json.loads(_core.load(self.preset, self.file, []))
             if self.path is not None and title is not None:
-                return Origin(title, str(self.path), values, kept_of(self.path))
+                return Origin(title, str(self.path), values, errors_beside(self.path))
             preset = values.get("preset")
             if values["run"]["drive"] or preset not in named_titles():
                 return _noted(values)
             own = json.loads(_core.load(preset, None, []))
         except _core.ConfigError:
-            return None  # It may need keys that are given later.
-        return Origin(named_titles()[preset], preset, own, kept().get(preset))
+            return None  # The file may need keys that are set later.
+        return Origin(named_titles()[preset], preset, own, named_errors().get(preset))
 
 
 def _noted(values: Mapping[str, Any]) -> Noted | None:

@@ -53,8 +53,8 @@ def ranks(done: Fleet, drive: str, metric: str) -> list[Rank]:
 
 
 OVERWRITES, HOTTEST = (2.0, 8.0), (0.2, 0.6)
-"""Where classes of similar volumes end: times that a page is written, and the share of the writes
-that the hottest tenth of the written pages takes."""
+"""Limits between classes of similar volumes: how often a page is written, and the share of the
+writes that the hottest tenth of the written pages takes."""
 
 
 def similar(done: Fleet) -> dict[str, set[Value]]:
@@ -271,7 +271,7 @@ def _classes(done: Fleet) -> Iterator[Table]:
                         f"{one.volumes:,}",
                         f"{one.ratio:.4g}",
                         span,
-                        verdict if one.told else "cannot be told",
+                        verdict if one.told else "undecided",
                     ]
                 )
     if rows:

@@ -78,20 +78,20 @@ class Simulated:
 
     @property
     def answer(self) -> str:
-        """What comes of it, in sentences."""
+        """The results in sentences."""
         sentences: list[str] = []
         if self.write_amplification is not None:
             parts = self.report["total"]["write_amplification"]
             host = self.report["total"]["pages_written"]
             own = sum(v for name, v in parts.items() if name not in host and name != "total")
             sentences.append(
-                f"Write amplification is {self.write_amplification:.2f}: so many bytes are"
-                " programmed into flash for each byte of keys and values,"
-                f" {own:.2f} of them by the drive's own work."
+                f"Write amplification is {self.write_amplification:.2f} (bytes programmed into"
+                " flash for each byte of keys and values);"
+                f" the drive's own work accounts for {own:.2f} of it."
             )
         for phase in self._phases:
             latencies = ", ".join(
-                f"{op} takes {duration(one['mean_ns'])} in the mean and {duration(one['p99_ns'])}"
+                f"{op} takes {duration(one['mean_ns'])} on average and {duration(one['p99_ns'])}"
                 " at the 99th percentile"
                 for op, one in phase["latency"].items()
                 if one["p99_ns"] is not None

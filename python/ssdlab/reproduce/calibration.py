@@ -30,7 +30,7 @@ TABLES = ("device", "timing", "interconnect", "alloc", "sched", "controller", "g
 """Of a configuration: the device and its policies, not what the host does."""
 NOTHING = {"policy": "none"}
 NO_TIME = ("firmware_p50_ns", "firmware_p99_ns")
-"""Keys that do nothing if they are 0."""
+"""Keys that have no effect if they are 0."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ def entry_name(divisor: int, reading: str) -> str:
 def device_of(baseline: Scheme) -> str:
     """Digest of a device and its policies."""
     values = load_config(None, preset=baseline.preset, set=baseline.keys).values
-    # What does nothing is left out: a calibration made before its key was known holds.
+    # Keys without effect are left out, so that calibrations older than such a key stay valid.
     kept = {
         table: {
             key: value

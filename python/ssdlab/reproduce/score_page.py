@@ -17,11 +17,12 @@ DETAILS = "Score in detail"
 LEAD = (
     "A gain is the latency of the best baseline over that of the proposed scheme. *direction*:"
     f" better, worse, or no change (within {100 * (BAND - 1):.0f} % of 1), as published. *near*:"
-    " the logarithm of the gain is within a factor of two of the published one; near no change is"
-    " what is no change here. *error*: typical factor between a gain here and the published one."
-    " The predictions below ours need no simulator and are scored on the same gains: a proposed"
-    " scheme that is always better, one that changes nothing, and equal gains everywhere, namely"
-    " the geometric mean of the published ones. *rank correlation*: Spearman's, over the gains."
+    " the logarithm of the gain is within a factor of two of the published one; where the paper"
+    " reports no change, ours is near if it is no change, too. *error*: typical factor between a"
+    " gain here and the published one. The predictions below ours need no simulator and are scored"
+    " on the same gains: a proposed scheme that is always better, one that changes nothing, and"
+    " equal gains everywhere, namely the geometric mean of the published ones. *rank correlation*:"
+    " Spearman's, over the gains."
 )
 SEEDS = "Each seed alone"
 
@@ -192,10 +193,10 @@ def verdicts(scores: Mapping[Source, Score]) -> list[str]:
         near = max(simple.near or 0 for simple in one.trivial.values())
         better = one.ours.direction > direction, (one.ours.near or 0) > near
         how = {
-            (True, True): "More than they reach, in both.",
-            (True, False): "More than they reach in direction, not in amount.",
-            (False, True): "More than they reach in amount, not in direction.",
-            (False, False): "No better than they are.",
+            (True, True): "The simulator predicts both direction and size better.",
+            (True, False): "The simulator predicts the direction better, but not the size.",
+            (False, True): "The simulator predicts the size better, but not the direction.",
+            (False, False): "The simulator predicts neither better.",
         }[better]
         said.append(
             f"On {source} requests {one.ours.direction} of {one.ours.cells} gains have the"

@@ -38,7 +38,7 @@ def change(gain: float) -> Change:
 
 
 def is_near(published: float, ours: float) -> bool:
-    """Whether a gain is near the published one; near no change is what lies in its band."""
+    """Whether a gain is near the published one. Near no change means within the same band."""
     if change(published) == 0:
         return change(ours) == 0
     ratio = math.log(ours) / math.log(published)

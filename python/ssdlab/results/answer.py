@@ -64,7 +64,7 @@ def answers(done: Comparison) -> list[Answer]:
 
 
 def of_seeds(key: str, count: int) -> str:
-    """What is said of a sweep over `count` values of a seed."""
+    """The answer of a sweep over `count` values of a seed."""
     return (
         f"{key} varies, so nothing is ranked: no seed is better than another. Repeat every point"
         f" with {count} seeds instead (--seeds {count}, or seeds={count} in Python)."

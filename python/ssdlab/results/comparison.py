@@ -333,7 +333,7 @@ class Comparison(Table):
             lines += ["", head + (" (first seed)" if self.repetitions else "")]
             lines += [line for text in texts for line in wrapped(mark, text)]
         if self.repetitions:
-            # Below tables longer than a screen, where the reader of a terminal looks.
+            # Repeated below tables longer than a screen, where the reader of a terminal looks.
             lines += self.answer_lines()
         return "\n".join(lines) + "\n"
 
@@ -355,7 +355,7 @@ class Comparison(Table):
 
     @property
     def drives(self) -> list[str]:
-        """The drives of the runs, with how far each is off what was measured of it."""
+        """The drives of the runs, each with its errors against measurements."""
         notes = (report.json["config"]["run"].get("drive") for _, report in self.runs)
         return [note for note in dict.fromkeys(notes) if note]
 

@@ -1,10 +1,10 @@
-"""Which keys decide a number over the points of a grid, or of random draws.
+"""The keys that decide a number, over the points of a grid or random points.
 
-An analysis of variance with the keys taken one after the other, the one that explains most first.
-A key is named only if its share is larger than chance gives the largest of all keys that are left
-(a permutation test), so keys that do not matter are left out. The interval is that of the
-jackknife. Points that a sampler has chosen for their results must not be among those given: where
-it has looked is no measure of what decides.
+This is an analysis of variance with the keys taken one after the other, the key that explains most
+first. A key is named only if its share exceeds the largest share that chance gives any remaining
+key (a permutation test), so keys that do not matter are left out. Intervals come from the
+jackknife. Callers must leave out points that a sampler chose for their results: such points do not
+show what decides.
 """
 
 from __future__ import annotations
@@ -25,35 +25,35 @@ if TYPE_CHECKING:
     Numbers = npt.NDArray[np.float64]
 
 LEAST_POINTS = 8
-"""Points from which something is said."""
+"""Fewer points name no keys."""
 GROUPS = 4
-"""Into so many groups of equal size the numbers of a key with more different ones are put."""
+"""Groups of equal size for the numbers of a key that has more than `WORDS` different ones."""
 WORDS = 6
-"""So many different numbers are groups by themselves."""
+"""Up to this many different numbers, each is a group of its own."""
 PERMUTATIONS = 199
 CHANCE = 0.05
-"""How often a key that decides nothing may be named."""
+"""The probability that a key is named although none decides anything."""
 BLOCKS = 50
-"""At most so many parts of the points are left out in turn."""
+"""The most parts of the points that the jackknife leaves out in turn."""
 
 
 @dataclass(frozen=True)
 class Effect:
-    """What a key decides."""
+    """The effect of a key on a number."""
 
     key: str
     share: float
-    """Of the variance of the number, or of its logarithm if it is positive."""
+    """Share of the variance of the number, or of its logarithm if all values are positive."""
     low: float
-    """Where the 95 % interval of the share begins."""
+    """Lower end of the 95 % interval of the share."""
     high: float
-    """Where it ends."""
+    """Upper end of the interval."""
 
 
 def effects(points: Sequence[Mapping[str, Value]], values: Sequence[float]) -> list[Effect]:
-    """The keys that decide `values`, the one that decides most first.
+    """The keys that decide `values`, by descending share.
 
-    A point need not have every key: a key decides among the points that have it.
+    A point need not have every key. A key is judged among the points that have it.
     """
     import numpy as np  # slow to import
 
@@ -108,7 +108,7 @@ def _groups(column: Sequence[Value]) -> Numbers:
 
 
 def _forward(designs: Mapping[str, Numbers], y: Numbers) -> Iterator[str]:
-    """The keys that decide more than chance would, each beside those before it."""
+    """The keys that explain more than chance, each after those before it."""
     import numpy as np
 
     random = np.random.default_rng(1)
@@ -125,7 +125,7 @@ def _forward(designs: Mapping[str, Numbers], y: Numbers) -> Iterator[str]:
 
 
 def _fitted(design: Numbers, y: Numbers) -> Numbers:
-    """What the groups explain of `y` (a column or several): means over those that have the key."""
+    """The part of `y` (one column or several) that group means explain, for points with the key."""
     sizes = design.sum(axis=0)
     within = design[:, sizes > 0]
     sizes = sizes[sizes > 0]
@@ -138,7 +138,7 @@ def _fitted(design: Numbers, y: Numbers) -> Numbers:
 
 
 def _explained(design: Numbers, y: Numbers) -> Numbers:
-    """The share of the variance of each column that the groups explain beyond what chance does."""
+    """The share of the variance of each column that the groups explain beyond chance."""
     fitted = _fitted(design, y)
     groups, have = int((design.sum(axis=0) > 0).sum()), design.sum()
     within = (((y - fitted) ** 2) * design.sum(axis=1)[:, None]).sum(axis=0)
@@ -149,7 +149,7 @@ def _explained(design: Numbers, y: Numbers) -> Numbers:
 
 
 def _shares(designs: Sequence[Numbers], y: Numbers) -> list[float]:
-    """The share of the variance that each key explains, beside those before it."""
+    """The share of the variance that each key explains, after those before it."""
     total, rest, found = y.var() or 1.0, y - y.mean(), []
     for design in designs:
         of_rest = _explained(design, rest[:, None])[0] if rest.var() > 0 else 0.0

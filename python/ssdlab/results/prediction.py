@@ -3,8 +3,8 @@
 A trial has as many erase units as a pool of the drive, with fewer pages each. The error that this
 leaves falls with the pages of an erase unit. A trial with half as many pages shows how large it is,
 and the prediction is extrapolated by that much (ADR 0026). Under cost-benefit, blocks as large as
-the drive's write more than either shows. Updates come in two orders, as recorded and with a phase
-of its own for every page: one application on the drive, and many.
+the drive's write more than either trial shows. Updates come in two orders: as recorded, for one
+application on the drive, and with a phase of its own for every page, for many.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Predicted:
     """That of the trial with half the pages of an erase unit, for the first seed; None: it was not
     run, and the values are those of the trial."""
     beyond: float = 0.0
-    """Share by which the drive may write more, for the size of its blocks, than both show."""
+    """Share by which the drive may write more than both trials show, as its blocks are larger."""
 
     @property
     def shift(self) -> float:
@@ -63,8 +63,8 @@ class Predicted:
         """The ratio to `other` on the drive; None for a single seed, or without an interval.
 
         The interval covers those of the trial and of its extrapolation. It also covers the ratio
-        with half the pages where that would rank the two the other way, and what either may write
-        `beyond`.
+        with half the pages if that would rank the two the other way, and the share `beyond` of
+        either.
         """
         pairs = list(zip(self.values, other.values, strict=False))
         if len(pairs) < 2 or self.halved is None or other.halved is None:

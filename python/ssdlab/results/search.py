@@ -81,7 +81,7 @@ class Tried:
     unsettled: int = 0
     """Rungs on which it was not ranked, since a run had not reached a steady state."""
     drawn: bool = False
-    """Its place was chosen without a look at results."""
+    """Whether the point was drawn without regard to results."""
 
     @property
     def label(self) -> str:
@@ -209,7 +209,7 @@ class Search(Table):
 
     @cached_property
     def drawn(self) -> tuple[Tried, ...]:
-        """The completed points that were drawn without a look at results: all, where all ran."""
+        """The completed points drawn without regard to results; all if the whole space ran."""
         every = len(self.trials) == self.size
         return tuple(
             one for one in self.trials if one.state == "completed" and (one.drawn or every)
@@ -217,9 +217,9 @@ class Search(Table):
 
     @cached_property
     def effects(self) -> tuple[list[Effect], ...]:
-        """Which keys decide each objective, over `drawn`: others are where the sampler has looked.
+        """The keys that decide each objective, judged over the points `drawn`.
 
-        Keys of which it cannot be told are left out.
+        The other points are biased by the sampler. Keys without a clear effect are left out.
         """
         points = [one.point for one in self.drawn]
         values = [one.values or () for one in self.drawn]
@@ -227,7 +227,7 @@ class Search(Table):
 
     @property
     def decided(self) -> Iterator[str]:
-        """What decides each objective, in words."""
+        """The keys that decide each objective, in words."""
         for goal, several in zip(self.goals, self.effects, strict=True):
             if any(goal.name in one.point for one in self.drawn):
                 continue  # the objective is itself a key
@@ -235,7 +235,7 @@ class Search(Table):
             if several:
                 yield f"{effects_text(several[:MOST_REASONS])} {where}"
             elif len(self.drawn) >= LEAST_POINTS:
-                yield f"no key can be told to, {where}"
+                yield f"no key has a clear effect, {where}"
 
     @cached_property
     def points(self) -> Points:

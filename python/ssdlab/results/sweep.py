@@ -304,14 +304,14 @@ class Sweep(Table):
 
     @property
     def drive(self) -> str:
-        """The drive of its runs, with how far it is off what was measured of it; or empty."""
+        """The drive of the runs, with its errors against measurements; empty without a drive."""
         return str(self.identity.get("drive", ""))
 
     @cached_property
     def answer(self) -> str:
-        """Where write amplification and latencies are lowest and highest, as intervals tell.
+        """Where write amplification and latencies are lowest and highest, as intervals decide.
 
-        Seeds are repetitions, of which none is better: where they vary, it says how to repeat.
+        A sweep over seeds ranks nothing; its answer says how to repeat the points instead.
         """
         if self.seed_keys:
             return of_seeds(self.seed_keys[0], self._different(self.seed_keys[0]))
@@ -319,12 +319,12 @@ class Sweep(Table):
 
     @property
     def seed_keys(self) -> list[str]:
-        """The keys that vary and are seeds."""
+        """The seeds among the keys that vary."""
         return [key for key in self.keys if key.rpartition(".")[2] == "seed"]
 
     @property
     def decided(self) -> Iterator[str]:
-        """Which of several keys decide write amplification and latencies, in words."""
+        """The keys that decide write amplification and latencies, in words, if several vary."""
         points = self.points
         if len(points.keys) < 2 or self.seed_keys:
             return

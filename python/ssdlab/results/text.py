@@ -89,7 +89,7 @@ def folded_points(told: Iterable[tuple[str, str]]) -> list[str]:
 
 
 def by_reason(failures: Mapping[str, str]) -> dict[str, str]:
-    """Each reason once, by the runs that failed for it; reasons may differ in their paths alone."""
+    """Each reason, by the runs that failed for it. Reasons that differ only in paths are one."""
     found: dict[str, list[str]] = {}
     for title, why in failures.items():
         found.setdefault(re.sub(r"\S*/\S*", "/", why), []).append(title)

@@ -98,7 +98,7 @@ class Trial:
     interrupted: bool = False
     folder: Path | None = None
     note: str = ""
-    """The drive with how far it is off what was measured of it; empty if nothing was."""
+    """The drive with its errors against measurements; empty if there are none."""
 
     @property
     def completed(self) -> bool:

@@ -139,7 +139,7 @@ class Design:
         }
 
     def _drive(self) -> str:
-        """What the points say of the drive from which they come."""
+        """The note of the points on the drive from which they come."""
         origin = self.source.origin
         return "" if origin is None else origin.note(self.first.values, self.space.columns)
 

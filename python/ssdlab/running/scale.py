@@ -38,10 +38,10 @@ and never fewer than the second."""
 MOST_PAGES, MOST_PLANES = 4096, 64
 """Most pages of a block, and planes of a chip: a trial that needs more has several pools."""
 NEAR = 0.06
-"""The number of erase units may differ from the drive's by such a share, at equal spare."""
+"""Largest share by which the number of erase units may differ from the drive's, at equal spare."""
 OF_NUMBER = 0.05
-"""The error of write amplification, roughly, of a number of erase units that is off by its whole;
-that of effective spare is 1."""
+"""Rough weight of a relative error in the number of erase units; an error in effective spare has
+weight 1."""
 PRECONDITION: Keys = {
     "precondition.steady_state": "none",
     "precondition.fill": 1.0,
@@ -199,9 +199,9 @@ def functional_device(drive: Config, pages: int, pools: int = 1) -> Small:
 
 
 def _erase_unit(pool: Pool, pages: float) -> tuple[int, int]:
-    """Pages of an erase unit for a pool of so many user pages, and the number of erase units.
+    """Pages and number of the erase units of a pool with `pages` user pages.
 
-    Of the sizes at which that number is near the drive's, it is the one with the least error.
+    Of the sizes that bring their number near the drive's, the one with the smallest error is used.
     """
     wanted = pages * (1 + pool.over_provisioning) / pool.blocks
     near = range(
@@ -212,7 +212,7 @@ def _erase_unit(pool: Pool, pages: float) -> tuple[int, int]:
 
 
 def _judged(pool: Pool, pages: float, size: int) -> tuple[float, tuple[int, int]]:
-    """The error of blocks of so many pages, and the shape: pages of a block, number of blocks."""
+    """The error of blocks of `size` pages, and the shape: pages of a block, number of blocks."""
     used = pages / size
     exact = _blocks(pool, used)
     blocks = _whole(exact, _planes(pool))
@@ -221,7 +221,7 @@ def _judged(pool: Pool, pages: float, size: int) -> tuple[float, tuple[int, int]
 
 
 def _planes(pool: Pool) -> int:
-    """Planes of a pool of a trial: one stands for those of a superblock."""
+    """Planes of a pool of a trial: one plane stands for all planes of a superblock."""
     return min(pool.planes, MOST_PLANES) if pool.members == 1 else 1
 
 

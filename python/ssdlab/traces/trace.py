@@ -20,6 +20,7 @@ from ssdlab.display.progress import display
 from ssdlab.errors import ConfigError, WorkloadError, translated
 from ssdlab.results import outputs
 from ssdlab.results.folder import draft
+from ssdlab.results.text import counted
 
 if TYPE_CHECKING:
     import numpy as np
@@ -102,8 +103,7 @@ class Requests:
 class Trace:
     """A trace file in any format of docs/formats.md, plain, compressed or alone in an archive.
 
-    A Parquet file is read as a table with its names of columns (by pyarrow), from a copy in the
-    cache.
+    A Parquet file is read by pyarrow as a table with named columns, through a copy in the cache.
 
     `set` of the methods maps keys of `[workload]` that say how the file is read (format, columns,
     unit, time_unit, page_size, action, volume, from, until, sort, skip_bad, max_bad, dedup) to
@@ -263,13 +263,13 @@ def merge(
     """Write several traces to the file `out` as one, in order of time, each as a volume.
 
     The first is volume 0, the next volume 1 and so on, with its own addresses; all begin at time 0.
-    `workload.volume = "all"` then runs them as tenants that share a drive. The rest as in
-    `Trace.convert`; `set` is how all of them are read.
+    `workload.volume = "all"` then runs them as tenants that share a drive. `set` says how all of
+    them are read; the other arguments are those of `Trace.convert`.
     """
     target = _target(Path(out), to)
     outputs.check([Path(out)], force)
     if len(traces) < 2:
-        raise ConfigError([f"{len(traces)} trace to merge; expected at least two"])
+        raise ConfigError([f"{counted(len(traces), 'trace')} to merge; expected at least two"])
     for loss in allow:
         _known("allow", loss, json.loads(_core.registry())["losses"])
     configs = [load_config(trace=trace, set=set) for trace in traces]

@@ -177,7 +177,7 @@ fn apply_layer<T: Composed>(draft: &mut Draft<'_, T>, errors: &mut Errors, trees
     T::imply(draft, errors, &said);
 }
 
-/// Report what is set in a table that does not exist: each of its keys, if they are words of other tools.
+/// Report a table that does not exist. If its keys are words of other tools, each key is reported.
 fn unknown_table<T: Composed>(errors: &mut Errors, table: &str, node: &Node) {
     let path = |name: &str| format!("{table}.{name}");
     match &node.said {
@@ -194,7 +194,7 @@ fn unknown_table<T: Composed>(errors: &mut Errors, table: &str, node: &Node) {
     }
 }
 
-/// The word of this program for the value of a key that is one of another tool.
+/// The value here for a word of another tool that is the value of a key.
 fn foreign_word<T: Composed>(path: &str, node: &Node) -> Option<String> {
     let word = node.text()?;
     let (tool, term) = terms::of_value(T::VOCABULARIES, path, word)?;
@@ -206,7 +206,7 @@ fn foreign_word<T: Composed>(path: &str, node: &Node) -> Option<String> {
     })
 }
 
-/// Why `path` is not a key, and which key may be meant. `node` is its value.
+/// Why `path` is not a key, and which key may be meant. `node` has the value of `path`.
 fn unknown<T: Composed>(path: &str, node: &Node) -> String {
     let sections = || tables::<T>().map(|(name, _)| name);
     let (section, name) = path.split_once('.').unwrap_or(("", path));

@@ -1,7 +1,7 @@
 //! Presets are data: one TOML file each in `presets/`, embedded here with one line each. The first
 //! comment line of a file is its summary; every number has its source next to it. The file of a drive
-//! ends with the table `[published]`: what is known of that drive apart from its configuration. Beside it lies a CSV
-//! file with what was measured of the drive.
+//! ends with the table `[published]`: what is known of that drive apart from its configuration. A CSV file beside it
+//! has the measurements of the drive.
 
 /// A preset: a configuration to start from.
 #[derive(Clone, Copy, Debug)]
@@ -10,7 +10,7 @@ pub struct Preset {
     pub name: &'static str,
     /// Its file.
     file: &'static str,
-    /// What was measured, as CSV; only drives have it.
+    /// Measurements as CSV; only drives have them.
     pub measured: Option<&'static str>,
 }
 
@@ -37,7 +37,7 @@ impl Preset {
     }
 }
 
-/// A preset, whose files bear its name unless it is a drive.
+/// A preset. The files of a drive have the name given second; other presets have one file of their own name.
 macro_rules! preset {
     ($name:literal) => {
         Preset {

@@ -1,5 +1,5 @@
-//! Words of other tools, and the keys that they are here. A crate declares them in one table
-//! (`Composed::VOCABULARIES`), from which messages, the reference page and completions are made.
+//! Words of other tools, and the corresponding keys of ssdlab. A crate declares them in one table
+//! (`Composed::VOCABULARIES`), from which messages, the reference page and completions are generated.
 
 use super::text::error::nearest;
 
@@ -8,7 +8,7 @@ pub type Vocabularies = &'static [Vocabulary];
 
 /// The words of a tool.
 pub struct Vocabulary {
-    /// The tool.
+    /// Name of the tool.
     pub tool: &'static str,
     /// Its words.
     pub terms: &'static [Term],
@@ -16,21 +16,21 @@ pub struct Vocabulary {
 
 /// A word of another tool.
 pub struct Term {
-    /// The spellings, with bars between them. A value of a key is spelled "gc.victim=rga".
+    /// The spellings, separated by bars. A word for the value of a key is spelled "gc.victim=rga".
     pub words: &'static str,
-    /// The key, or key and value; empty if there is none here.
+    /// The key of ssdlab, or key and value; empty if there is none.
     pub key: &'static str,
-    /// How its value is carried over, or what there is instead of a key; empty: the value is the same.
+    /// How the value translates, or what takes the place of a key; empty if the value is the same.
     pub note: &'static str,
 }
 
-/// A word whose value is that of the key.
+/// A word whose value is also the value of the key.
 #[must_use]
 pub const fn same(words: &'static str, key: &'static str) -> Term {
     Term { words, key, note: "" }
 }
 
-/// A word whose value is not that of the key.
+/// A word whose value differs from the value of the key as `note` says.
 #[must_use]
 pub const fn other(words: &'static str, key: &'static str, note: &'static str) -> Term {
     Term { words, key, note }
@@ -52,7 +52,7 @@ impl Term {
 /// Longest word that is compared, bytes.
 const LONGEST: usize = 64;
 
-/// What counts of a word: "IO_Queue_Depth" and "io queue depth" are the same.
+/// `word` in lower case without punctuation: "IO_Queue_Depth" and "io queue depth" are the same word.
 fn plain(word: &str) -> String {
     word.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
 }
@@ -62,11 +62,10 @@ fn all(known: Vocabularies) -> impl Iterator<Item = (&'static str, &'static Term
     known.iter().flat_map(|of| of.terms.iter().map(|term| (of.tool, term)))
 }
 
-/// The word that `path`, or its last part, is, and what it means: the tools, and the term that they share.
+/// The word that `path` or its last part matches, and its meanings: the tools, and the term that they share.
 pub(crate) fn of_key(known: Vocabularies, path: &str) -> (&str, Vec<(String, &'static Term)>) {
     let last = path.rsplit('.').next().unwrap_or(path);
-    // "device.size" is not the size of fio.
-    // No word is longer.
+    // The whole path goes first: "device.size" is not fio's size. No word is longer than `LONGEST`.
     for word in [path, last].into_iter().filter(|word| word.len() <= LONGEST) {
         let said = plain(word);
         let is_word = |spelled: &str| !spelled.contains('=') && plain(spelled) == said;
@@ -85,7 +84,7 @@ pub(crate) fn of_key(known: Vocabularies, path: &str) -> (&str, Vec<(String, &'s
     (last, Vec::new())
 }
 
-/// The value that the word `text` is of the key `path`; none if `text` is this value.
+/// The value of the key `path` for the word `text` of another tool; `None` if `text` is the value here.
 pub(crate) fn of_value(
     known: Vocabularies,
     path: &str,
@@ -99,7 +98,7 @@ pub(crate) fn of_value(
     all(known).find(|(_, term)| term.spellings().any(is_word) && !is_value(term))
 }
 
-/// The word nearest to `said`, of which it may be a misspelling.
+/// The word of which `said` may be a misspelling.
 pub(crate) fn nearest_word(known: Vocabularies, said: &str) -> Option<&'static str> {
     let words =
         all(known).flat_map(|(_, term)| term.spellings()).filter(|word| !word.contains('='));

@@ -107,7 +107,7 @@ pub struct Space {
     held: Vec<u32>,
     /// Superblocks that still have unbound pages, oldest first, `pool * frontiers + stream`.
     open_supers: Vec<Vec<BlockId>>,
-    /// With superblocks: the plane of the pool whose turn it is to take a copy, numbered as `open_supers`.
+    /// With superblocks: the plane of the pool that takes the next copy, indexed like `open_supers`.
     copy_turn: Vec<u32>,
     used: u64,
     free_total: u64,
@@ -138,7 +138,7 @@ pub struct Space {
     dynamic_wear: bool,
     releases: u32,
     superblock: bool,
-    /// Copies come to the planes of superblocks in turn.
+    /// Whether copies go to the planes of superblocks in turn.
     copies_in_turn: bool,
     planes_per_pool: Divisor,
     blocks_per_home: u32,

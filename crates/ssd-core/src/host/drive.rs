@@ -228,7 +228,7 @@ fn serve_clients<D: Device>(
                 start + next.at == p.now || device.now() == p.now,
                 "an earlier arrival without a completion"
             );
-            // A device takes arrivals in order: an intended one before the last counts from there.
+            // A device takes arrivals in order. An intended arrival before the last one counts as at the last one.
             last = last.max(start + next.at);
             let id = match next.request.op {
                 Op::Copy => submit_copy(device, source, last, &next.request)?,

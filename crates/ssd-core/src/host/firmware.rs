@@ -1,7 +1,7 @@
-//! The time of the firmware: what it adds to a request between the end of its last part and its completion.
+//! Firmware time: what the firmware adds to a request between the end of its last part and its completion.
 //!
-//! Log-normal, given by its median and its 99th percentile: the smallest family that meets both where the tail is
-//! long. Requests do not wait for each other's firmware.
+//! The times are log-normal, with a given median and 99th percentile. This is the simplest family that has both where
+//! the tail is long. Requests do not wait for each other's firmware.
 
 use crate::config::Config;
 use crate::rng::Stream;
@@ -9,7 +9,7 @@ use crate::rng::Stream;
 /// The 99th percentile of the standard normal distribution.
 const Z_99: f64 = 2.326_347_874_040_841;
 
-/// Draws the time for every request.
+/// Draws the firmware time of every request.
 pub(crate) struct Firmware {
     median_ns: f64,
     sigma: f64,
@@ -17,7 +17,7 @@ pub(crate) struct Firmware {
 }
 
 impl Firmware {
-    /// From a resolved config; `None` if it takes no time.
+    /// The firmware of a resolved config; `None` if it takes no time.
     pub(crate) fn new(config: &Config) -> Option<Firmware> {
         let (median, p99) = (config.controller.firmware_p50_ns, config.controller.firmware_p99_ns);
         if median == 0 {

@@ -47,14 +47,14 @@ pub trait Source {
 /// Clients that wait for completions: each has a queue, a pace and an end of its own. Times count from the start of
 /// the run.
 pub trait Clients {
-    /// The next request that arrives at `now`; `None`: no further one does before time passes or a request completes.
-    /// An earlier arrival is the intended one of a request that a completion at `now` has let through.
+    /// The next request that arrives at `now`; `None` if no other request arrives until time passes or a request
+    /// completes. A request that a completion at `now` has released may carry its intended, earlier arrival.
     ///
     /// # Errors
     /// As [`Source::next_request`].
     fn arrive(&mut self, now: Nanos) -> Result<Option<TimedRequest>, SourceError>;
 
-    /// When to ask again, if nothing completes before; `None`: after the next completion, or never.
+    /// When to ask again if nothing completes before; `None` means after the next completion, or never.
     fn due(&mut self) -> Option<Nanos>;
 
     /// Request `number`, counted from 0 in the order of arrival, has completed; [`Clients::arrive`] is called at that
@@ -62,10 +62,10 @@ pub trait Clients {
     fn completed(&mut self, number: u64);
 }
 
-/// The clients of `source`, which has some.
+/// The clients of `source`.
 ///
 /// # Panics
-/// It has none.
+/// The source has no clients.
 pub fn clients_of(source: &mut dyn Source) -> &mut dyn Clients {
     source.clients().expect("a source with clients keeps them")
 }

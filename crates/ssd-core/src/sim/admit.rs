@@ -404,8 +404,8 @@ impl Ssd {
         self.array.set_timer(at, timer(slot));
     }
 
-    /// A part of the request in `slot` has ended, and others are left; `parts`: where its time went. If that of the
-    /// firmware alone is left, it begins.
+    /// A part of the request in `slot` has ended while others are left; `parts` says where its time went. If only the
+    /// firmware is left, its time begins.
     #[inline(never)]
     pub(super) fn firmware_may_begin(&mut self, slot: RequestSlot, parts: &Parts) {
         if self.front.requests.at(slot).parts.left() > self.front.own_parts() {

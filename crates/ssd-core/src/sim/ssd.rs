@@ -308,7 +308,7 @@ impl Ssd {
         assert_eq!(self.front.submitted, 0, "requests have been submitted");
         assert_eq!(self.array.now, Nanos::ZERO, "time has passed");
         self.ledger.measure(warmup, split);
-        // Preconditioning may have left fewer blocks erased.
+        // Preconditioning may have had fewer erased blocks; the run counts only its own.
         self.ftl.space.restart_lowest();
     }
 

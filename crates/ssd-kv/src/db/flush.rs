@@ -129,8 +129,8 @@ impl Db {
 }
 
 /// The level of a new table: the deepest one down to which it overlaps nothing, which saves compactions of
-/// levels 0 and 1, but not so deep that its space is hard to reclaim. A compaction under way may make tables of all
-/// the keys between those that it merges: LevelDB looks at the tables that there are, which may leave gaps.
+/// levels 0 and 1, but not so deep that its space is hard to reclaim. A running compaction may write tables that
+/// span all keys between those that it merges. LevelDB looks only at existing tables, which may leave gaps.
 fn level_for(
     set: &VersionSet,
     file: &NewFile,

@@ -76,7 +76,7 @@ impl Picked {
         assert_eq!(left_out, 0, "a grandparent is left out");
     }
 
-    /// Whether user keys between those of the inputs are in the range from `smallest` to `largest`.
+    /// Whether the span of the inputs' user keys overlaps the range from `smallest` to `largest`.
     pub(crate) fn spans(&self, smallest: &[u8], largest: &[u8]) -> bool {
         debug_assert!(smallest <= largest, "a range of a table, from its first to its last key");
         let (first, last) = range(self.inputs.iter().flatten());

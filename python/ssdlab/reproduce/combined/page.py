@@ -285,11 +285,11 @@ def details(done: Combined) -> list[Grid]:
 
 INTRODUCTION = (
     "Each paper changes several answers at once and leaves others open, the order of operations"
-    " above all. Here a change is one answer that differs from a conventional device, and a paper's"
-    " line all of its own, under the same order and on the same requests. Numbers are ratios to"
-    " that device: the geometric mean over the workloads, below 1 where the answer is lower; in"
-    " brackets where the 95 % interval over seeds holds 1. A tail is called lower or higher if its"
-    " interval excludes 1 and it differs by more than 3 %.",
+    " above all. Here each row changes one answer of a conventional device, and a paper's row uses"
+    " all answers of that paper, under the same order and on the same requests. Numbers are ratios"
+    " to that device: the geometric mean over the workloads, below 1 where the row is lower, and"
+    " in brackets where the 95 % interval over seeds contains 1. A tail is called lower or higher"
+    " if its interval excludes 1 and it differs by more than 3 %.",
 )
 CHOICES = (
     f"Fixed on {DATE}, before the first whole run (`combined/choices.py`, `combined/expected.py`);"

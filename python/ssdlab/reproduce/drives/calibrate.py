@@ -1,4 +1,4 @@
-"""`ssdlab drives calibrate`: the drive of a user, from its measurements."""
+"""`ssdlab drives calibrate`: a user's drive from its measurements."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from statistics import fmean
 
 import numpy as np
 
-from ssdlab.config.drives import Errors, Kept, errors_file, is_title, machine_digest
+from ssdlab.config.drives import Errors, MachineErrors, errors_file, is_title, machine_digest
 from ssdlab.config.resolve import Config, drive_preset, load_config, preset_names
 from ssdlab.display.argument import argument
 from ssdlab.errors import ConfigError
@@ -32,7 +32,7 @@ SPREAD = 0.2
 
 @dataclass(frozen=True)
 class Row:
-    """A write amplification of uniform writes beside that of the fit."""
+    """A measured write amplification of uniform writes beside the fitted value."""
 
     fill: float
     measured: float
@@ -40,16 +40,16 @@ class Row:
     held_out: bool
     """Whether the fit did not use it."""
     predicted: float | None
-    """By a fit without it; None if there is none."""
+    """The prediction of a fit without this point; None if there is no such fit."""
 
     @property
     def residual(self) -> float:
-        """Relative."""
+        """Relative residual of the fit."""
         return self.fitted / self.measured - 1
 
     @property
     def error(self) -> float | None:
-        """Of the prediction, relative."""
+        """Relative error of the prediction."""
         return None if self.predicted is None else self.predicted / self.measured - 1
 
     def cells(self) -> list[str]:
@@ -70,11 +70,11 @@ class Calibration:
     spare: float
     """Over-provisioning, the number that is fitted."""
     spares: tuple[float, float]
-    """Between these it misses at most `ACCURACY` more than at its best."""
+    """The over-provisionings between which the fit is about as good: see `ACCURACY`."""
     program: Program | None
     firmware: Firmware | None
     unknowns: tuple[Unknown, ...]
-    """What is not known of the drive, and whether the measurements decide it."""
+    """The unknowns of the drive, and whether the measurements decide them."""
     config: Config
     """The fitted drive."""
     warnings: tuple[str, ...]
@@ -95,7 +95,7 @@ class Calibration:
 
     @property
     def errors(self) -> Errors:
-        """Of predictions: of what was held out or, if nothing was, of what each fit left out."""
+        """Errors of predictions: of rows held out or, without such rows, of each point left out."""
         rows = self.rows
         of = [row for row in rows if row.held_out] or rows
         off = [abs(row.error) for row in of if row.error is not None]
@@ -152,18 +152,18 @@ class Calibration:
             "firmware_p50_ns": None if self.firmware is None else self.firmware.p50,
             "firmware_p99_ns": None if self.firmware is None else self.firmware.p99,
             "unknowns": [one.json() for one in self.unknowns],
-            "errors": Kept(self.errors, machine_digest(self.config.values)).json(),
+            "errors": MachineErrors(self.errors, machine_digest(self.config.values)).json(),
             "warnings": list(self.warnings),
         }
         return json.dumps(values, indent=2) + "\n"
 
     def toml(self) -> str:
-        """The file of the drive."""
+        """The TOML file of the drive."""
         device = self.config.values["device"]
         undecided = [one.name for one in self.unknowns if not one.decided]
         lines = [
             f"# {self.title}: fitted by `ssdlab drives calibrate`, ssdlab {described()}.",
-            f"# What is not here is as in {self.like}. The data cannot decide: "
+            f"# Everything else is as in {self.like}. The data cannot decide: "
             f"{', '.join(undecided) or 'nothing'}.",
             *(f"# Warning: {text}" for text in self.warnings),
             f"preset = {json.dumps(self.like)}",
@@ -172,7 +172,7 @@ class Calibration:
             f"chips_per_channel = {device['chips_per_channel']}",
             f"blocks_per_plane = {device['blocks_per_plane']}  # fitted, with over_provisioning",
             f"over_provisioning = {self.spare:.6f}  # fitted: raw capacity"
-            f" {capacity_span(self.spares)} times that of the user",
+            f" {capacity_span(self.spares)} times the user capacity",
         ]
         if self.program is not None:
             low, high = map(unknowns.rate, self.program.loads)
@@ -187,7 +187,7 @@ class Calibration:
         lines += ["", "[controller]", f'firmware_p50 = "{times[0]} ns"  # {why}']
         lines += [f'firmware_p99 = "{times[1]} ns"  # {why}']
         lines += ["", "[published]", f"title = {json.dumps(self.title, ensure_ascii=False)}"]
-        lines += ["# rated = { dwpd = 1, years = 5, waf = 4.2 }  # for years of life, of the maker"]
+        lines += ["# rated = { dwpd = 1, years = 5, waf = 4.2 }  # the maker's rating"]
         return "\n".join(lines) + "\n"
 
 
@@ -202,8 +202,8 @@ def calibrate(
 ) -> Calibration:
     """Fit a drive and write its file to `out`, with the measurements and its errors beside it.
 
-    `name` is that of the drive, otherwise that of the file. Everything that is not fitted is that
-    of the preset `like`, where `drive:` may be left out, also the capacity, unless `capacity` is
+    The drive is called `name`, by default like its file. Everything that is not fitted comes from
+    the preset `like`, whose `drive:` may be left out. So does the capacity, unless `capacity` is
     given. Raises `ConfigError` and `OutputError`; then nothing is written.
     """
     if not str(measurements):
@@ -224,7 +224,7 @@ def calibrate(
     copied = {} if beside.resolve() == source.resolve() else {beside: source.read_bytes()}
     outputs.check([file, errors_file(file), *copied], force)
     done = _fitted(title, measured, like, capacity, file)
-    errors = Kept(done.errors, machine_digest(done.config.values)).json()
+    errors = MachineErrors(done.errors, machine_digest(done.config.values)).json()
     texts = {file: done.toml(), errors_file(file): json.dumps(errors, indent=2) + "\n"}
     contents = {path: text.encode() for path, text in texts.items()} | copied
     outputs.write_all({path: _writing(held) for path, held in contents.items()}, force=force)
@@ -238,7 +238,7 @@ def _writing(held: bytes) -> outputs.Write:
 def _fitted(
     title: str, measured: Measurements, like: str, capacity: str | int | None, file: Path
 ) -> Calibration:
-    """The drive as measurements ask for it."""
+    """The drive fitted to the measurements."""
     base = load_config(None, preset=like)
     shape, points = fit.Shape.of(base), measured.points
     spare = fit.fitted(shape, points)
@@ -311,7 +311,7 @@ def _preset(like: str) -> str:
 def _doubts(
     measured: Measurements, shape: fit.Shape, spare: float, spares: tuple[float, float]
 ) -> list[str]:
-    """Why the fit may say less than it seems to."""
+    """Reasons why the fit may be weaker than it seems."""
     said = []
     fills = [fill for fill, _ in measured.points]
     if not unknowns.capacity(spare, spares).decided:

@@ -3,8 +3,8 @@
 Fixed before any predicted figure was simulated:
 
 - A drive is listed if a published figure is left to predict after the fit. Its files
-  (`presets/drives`) are a configuration (TOML), which ends with what is known beside it in
-  `[published]`, and what was measured (CSV), with a mark where a figure is fitted.
+  (`presets/drives`) are a configuration (TOML), which ends with the other known facts in
+  `[published]`, and its measurements (CSV), with marks on those that are fitted.
 - Fit: the raw capacity of a drive is fitted on one published write amplification, that of uniform
   writes to the fullest drive, where it depends most on raw capacity. The fit is the mean field of
   greedy collection (`fit`). The time of the firmware is fitted on the median and the 99th
@@ -34,8 +34,8 @@ Fixed before any predicted figure was simulated:
   the next one. It lies in the middle, of the published loads as of the simulated ones.
 - Errors of a drive: the mean of the absolute relative errors of write amplification under uniform
   and under skewed writes (Zipf, zones), and the error of its knee. What was fitted is left out.
-  Latencies above the knee depend on how long requests
-  kept coming, so they are not compared.
+  Latencies
+  above the knee depend on how long requests kept coming, so they are not compared.
 """
 
 from __future__ import annotations

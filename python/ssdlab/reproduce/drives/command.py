@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ssdlab.config.drives import KEPT, errors_file
+from ssdlab.config.drives import ERRORS_FILE, errors_file
 from ssdlab.reproduce.command import write_results
 from ssdlab.reproduce.drives import errors, page
 from ssdlab.reproduce.drives.known import drive_of, drives
@@ -28,8 +28,8 @@ def compare(
 ) -> Drives:
     """Run named drives, or those in files, and write the comparison into `out`.
 
-    `drive` names them; without it all named drives are run. The errors of a drive in a file are
-    written beside it, where all commands find them. An interrupted run is resumed, as by
+    `drive` names them; by default all named drives are run. The errors of a drive in a file are
+    written beside the file, where all commands find them. An interrupted run is resumed, as by
     `reproduce`, which raises the same exceptions.
     """
     of = {one.name: one for one in map(drive_of, drive)} or drives()
@@ -43,11 +43,13 @@ def compare(
 
     made_ = made(Drives, plan, quick=quick, jobs=jobs, on=on, out=out, progress=progress)
     done = replace(made_, of=of)
-    more = {KEPT: errors.to_keep(done)}
+    more = {ERRORS_FILE: errors.named_json(done)}
     write_results(done.folder, page.to_json(done), page.page(done), page.markdown(done), more)
     if not (quick or done.interrupted or done.failures):
         own = [one for one in of.values() if not one.is_named]
-        texts = {one: json.dumps(errors.found(done, one).json(), indent=2) + "\n" for one in own}
-        kept = {errors_file(Path(one.name)): outputs.text(text) for one, text in texts.items()}
-        outputs.write_all(kept, force=True)
+        texts = {
+            one: json.dumps(errors.machine_errors(done, one).json(), indent=2) + "\n" for one in own
+        }
+        beside = {errors_file(Path(one.name)): outputs.text(text) for one, text in texts.items()}
+        outputs.write_all(beside, force=True)
     return done

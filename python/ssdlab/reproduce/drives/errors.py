@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from statistics import fmean
 
-from ssdlab.config.drives import Errors, Kept, kept, machine_digest
+from ssdlab.config.drives import Errors, MachineErrors, machine_digest, named_errors
 from ssdlab.reproduce.drives.known import Drive, drives
 from ssdlab.reproduce.drives.measurements import RANKS, UNIFORM, ZIPF, ZONES, Load
 from ssdlab.reproduce.drives.study import FULL, Drives
@@ -24,7 +24,7 @@ class Line:
 
     @property
     def error(self) -> float | None:
-        """Relative."""
+        """Relative error."""
         return None if self.simulated is None else self.simulated / self.published - 1
 
 
@@ -37,7 +37,7 @@ _NAMES = {
 
 
 def lines(done: Drives, drive: Drive) -> list[Line]:
-    """Everything measured of its write amplification."""
+    """All measured write amplifications of a drive."""
     return [
         Line(
             _NAMES[one.workload].format(one.at * (100 if one.workload == UNIFORM else 1)),
@@ -55,7 +55,7 @@ def full_size(done: Drives, drive: Drive) -> float | None:
 
 
 def errors_of(done: Drives, drive: Drive) -> Errors:
-    """Of what is predicted of the drive: what was fitted is left out."""
+    """Errors of the predictions for a drive; fitted figures are left out."""
     published, ours = drive.knee, done.knee(drive)
     simulated = {one.rate: one for one in done.loads(drive)}
     loads = [load for load in drive.measured.below_knee if not load.fitted]
@@ -69,7 +69,7 @@ def errors_of(done: Drives, drive: Drive) -> Errors:
 
 
 def _mean(done: Drives, drive: Drive, workloads: Sequence[str]) -> float | None:
-    """Of the absolute relative errors of predicted write amplifications; None if one is missing."""
+    """Mean absolute relative error of predicted write amplifications; None if one is missing."""
     points = [one for one in drive.measured.wafs if one.workload in workloads and not one.fitted]
     ours = [done.waf((drive.name, one.workload, one.at)) for one in points]
     off = [abs(waf / one.waf - 1) for one, waf in zip(points, ours, strict=True) if waf is not None]
@@ -77,20 +77,20 @@ def _mean(done: Drives, drive: Drive, workloads: Sequence[str]) -> float | None:
 
 
 def _largest(name: str, measured: Sequence[Load], simulated: Mapping[float, Load]) -> float | None:
-    """Relative error of a percentile at several loads; None if one is missing."""
+    """Largest relative error of a percentile at several loads; None if one is missing."""
     found = [(load, simulated[load.rate]) for load in measured if load.rate in simulated]
     off = [getattr(ours, name) / getattr(load, name) - 1 for load, ours in found]
     return max(off, key=abs) if len(off) == len(measured) > 0 else None
 
 
-def found(done: Drives, drive: Drive) -> Kept:
-    """What is kept of the errors of a drive."""
-    return Kept(errors_of(done, drive), machine_digest(drive.config.values))
+def machine_errors(done: Drives, drive: Drive) -> MachineErrors:
+    """The errors of a drive, with the machine to which they belong."""
+    return MachineErrors(errors_of(done, drive), machine_digest(drive.config.values))
 
 
-def to_keep(done: Drives) -> str:
-    """The text of the file that the package keeps of them."""
-    values = {drive.name: found(done, drive).json() for drive in done.of.values()}
+def named_json(done: Drives) -> str:
+    """The text of the file with the errors of all drives in the package."""
+    values = {drive.name: machine_errors(done, drive).json() for drive in done.of.values()}
     return json.dumps(values, indent=2) + "\n"
 
 
@@ -100,7 +100,7 @@ def listed() -> list[dict[str, object]]:
         {
             "name": name,
             "summary": drive.config["run.drive"],
-            "errors": asdict(kept()[name].errors) if name in kept() else None,
+            "errors": asdict(named_errors()[name].errors) if name in named_errors() else None,
         }
         for name, drive in drives().items()
     ]

@@ -27,7 +27,7 @@ OneOrMany = TypeVar("OneOrMany", float, Numbers)
 LEAST, MOST = 1e-3, 100.0
 """Over-provisioning that a fit may find."""
 FOLDS = 5
-"""Parts of many points that are left out in turn."""
+"""The parts into which many points are divided, to be left out in turn."""
 GRID, STEPS = 100, 40
 """Points of that range, and steps of a search between two of them."""
 
@@ -142,9 +142,9 @@ def fitted(shape: Shape, points: Points) -> float:
 
 
 def left_out(shape: Shape, points: Points) -> Numbers:
-    """What each point is predicted to be by a fit without it, and others of its fold.
+    """The prediction for each point by a fit without it and without the others of its fold.
 
-    Not a number where no point is left.
+    NaN where no point is left.
     """
     points = np.asarray(points)
     folds = np.arange(len(points)) % FOLDS

@@ -1,4 +1,4 @@
-"""Drives and what was measured of them: the named ones, and those in files of users."""
+"""Drives and their measurements: the named drives, and those in files of users."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ GIB = 1 << 30
 
 @dataclass(frozen=True)
 class Drive:
-    """A drive and what was measured of it."""
+    """A drive and its measurements."""
 
     name: str
-    """Of its preset, or its file."""
+    """The name of its preset, or its file."""
     title: str
     """Its usual name."""
     measured: Measurements = field(hash=False)
@@ -40,7 +40,7 @@ class Drive:
 
     @property
     def fitted(self) -> float | None:
-        """The fill of the figure on which its raw capacity is fitted; None if there is not one."""
+        """The fill of the point on which raw capacity is fitted; None unless it is exactly one."""
         fills = [one.fill for one in self.measured.of(UNIFORM) if one.fitted]
         return fills[0] if len(fills) == 1 else None
 
@@ -56,7 +56,7 @@ class Drive:
 
     @property
     def knee(self) -> tuple[float, float] | None:
-        """Its measured knee, as `knee_of` says."""
+        """Its measured knee, as in `knee_of`."""
         return knee_of(self.loads)
 
     @property
@@ -108,7 +108,7 @@ def drives() -> Mapping[str, Drive]:
 
 
 def drive_of(name: str) -> Drive:
-    """The drive that `--drive` names: a named one, or one in a file, with its CSV file beside it.
+    """The drive that `--drive` names: a named drive, or a file with its CSV file beside it.
 
     Raises `ConfigError`.
     """

@@ -25,7 +25,7 @@ FORM: Mapping[str, tuple[str, Callable[[float], bool]]] = {
     "p50_us": ("a latency in microseconds, above 0", lambda x: x > 0),
     "p99_us": ("a latency in microseconds, above 0", lambda x: x > 0),
 }
-"""The columns of numbers: what is expected, and whether a number is that."""
+"""The columns of numbers: what is expected in words, and as a test."""
 WORKLOADS = "uniform, zipf THETA shuffled, zipf THETA by rank, or zones COUNT"
 FIT, TEST = "fit", "test"
 COLUMNS = ("workload", "use", "source", *FORM)
@@ -77,7 +77,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Measurements:
-    """What a drive did."""
+    """The measurements of a drive."""
 
     wafs: tuple[Point, ...]
     """Write amplifications, fills of uniform writes ascending."""
@@ -88,7 +88,7 @@ class Measurements:
     load_lines: tuple[int, ...]
     """Their lines in the file."""
     sources: tuple[str, ...]
-    """Where they come from, each once."""
+    """Their sources, each once."""
     warnings: tuple[str, ...]
 
     def of(self, workload: str) -> list[Point]:
@@ -176,7 +176,7 @@ class _Row:
 
 
 def read(file: Path, fewest: int = FEWEST) -> Measurements:
-    """The measurements in a file, of that many write amplifications of uniform writes.
+    """The measurements in a file with at least `fewest` write amplifications of uniform writes.
 
     Raises `ConfigError` with everything that is wrong in it.
     """
@@ -196,7 +196,7 @@ def read(file: Path, fewest: int = FEWEST) -> Measurements:
     if count < fewest:
         message = (
             f"{file}: waf: {count} of them; expected at least {fewest} of uniform writes, at"
-            " different fills: one cannot be compared with the fit"
+            " different fills, as one point alone does not test a fit"
         )
         raise ConfigError([message])
     return found
@@ -298,7 +298,7 @@ def _measured(rows: list[_Row]) -> Measurements:
             f"write amplification falls with the fill, by up to {100 * share:.2g} %"
             f" (line {row.line}, below line {highest.line}): taken as noise"
         )
-    # What is not marked is fitted, unless only some rows are to be fitted.
+    # Rows without a mark are fitted, unless some rows are marked `fit`.
     fits = {FIT} if any(row.marked == FIT for row in rows) else {""}
     return Measurements(
         wafs=tuple(

@@ -18,21 +18,22 @@ from ssdlab.reproduce.study import Rows, json_of, table_of
 from ssdlab.versions import described
 
 ABOUT = (
-    "Presets `drive:...` (`ssdlab list drives`) beside what was published of these drives. The"
+    "Presets `drive:...` (`ssdlab list drives`) beside published measurements of these drives. The"
     " configuration of each, with the source of every number, is in"
-    " [Presets](reference/presets.md). What was measured lies in a CSV file beside each, with"
-    " marks where it is fitted: one write amplification of a drive by its raw capacity, and the"
-    " latencies of one load below the knee by the time of the firmware. Everything else is"
+    " [Presets](reference/presets.md). A CSV file beside each preset has the measurements, and"
+    " marks those that are fitted: raw capacity is fitted to one write amplification of a drive,"
+    " and the firmware time to the latencies at one load below the knee. Everything else is"
     " predicted.",
     "Measurements: SSD-iq (Haas et al., PVLDB 18(11), 2025, p. 4295), from the drives' own"
     " counters. Numbers from its logs are our estimates: host against media writes over the last"
     " fifth of the samples; whether the drive was in its steady state by then is not proven."
     " *Second hand*: medians over the last tenth, as others report them from the same data.",
-    "Write amplification: one die with four of its planes, blocks and pages as in the drive; a"
-    " sequential fill of the used space, four times that space before the measurement, two times"
-    " in it; Zipf by rank, with the hot pages side by side, on a fourth of that size. Loads: all"
-    " dies and planes, 1/16 of the pages of a block and of the erase time; 99 % writes, 1 % reads,"
-    " 4 KiB, Poisson arrivals, 4 s before the measurement and 8 s in it.",
+    "Write amplification is simulated on one die with four of its planes; blocks and pages are as"
+    " in the drive. After a sequential fill of the used space, four times that space is written"
+    " before the measurement and two times in it. Zipf by rank, with the hot pages side by side,"
+    " runs on a fourth of that size. Loads run on all dies and planes, with 1/16 of the pages of a"
+    " block and of the erase time: 99 % writes and 1 % reads of 4 KiB with Poisson arrivals, for 4"
+    " s before the measurement and 8 s in it.",
     "The knee lies between the highest load up to which the 99th percentile of writes stays below"
     " 1 ms and the next one: of the published loads, or of those simulated, 3 % apart near the"
     " published knee. The middles are compared. Latencies beyond the knee depend on how long"
@@ -40,43 +41,44 @@ ABOUT = (
 )
 NOT_MODELLED = (
     "Not known of any drive: the collection policy, the size of a superblock, the reserve,"
-    " the order of host and collection. Not modelled:"
+    " and whether the host or collection goes first. Not modelled:"
     " programs of three pages in one step, suspended programs, SLC caches, parity of dies,"
     " metadata on flash, refreshing of old data, throttling by temperature or power."
 )
 MEMORY = (
-    "A run at full size is refused with less than 16 bytes of free memory a page: 4.3 to 4.5"
-    " GB for the drives of 16 dies, 8.9 GB for that of 32, 17 GB for that of 64. It takes about"
-    " half of that, and starts from the mean field instead of a fill."
-    " `--set device.pages_per_block=N`, with the N that each preset names, is the drive at"
-    " 1/8; channels, chips and planes may be fewer as well. The ratio of raw capacity to user"
-    " capacity stays; erases come eight times as often, which takes 2 % of the time of a plane"
-    " unless `timing.erase` is divided, too. For write amplification alone say `--set"
+    "A run at full size is refused with less than 16 bytes of free memory a page: 4.3 to 4.5 GB for"
+    " the drives of 16 dies, 8.9 GB for the drive of 32, and 17 GB for the drive of 64. It uses"
+    " about half of that, and starts from the mean field instead of a fill. `--set"
+    " device.pages_per_block=N`, with the N that each preset names, simulates the drive at 1/8 of"
+    " its size; channels, chips and planes may be fewer as well. The ratio of raw capacity to user"
+    " capacity stays the same. Erases come eight times as often, which takes 2 % of the time of a"
+    " plane unless `timing.erase` is divided, too. For write amplification alone use `--set"
     " run.mode=functional --set host.write_buffer_pages=0 --set host.link_rate=unlimited`."
 )
 
 OWN = (
-    "A drive is two files of one name: TOML with its keys and, behind them, `[published]` with"
-    " its `title`; CSV with what was measured. Give the first wherever a drive is named (`--drive"
-    " my.toml`); no source changes. `ssdlab drives compare --drive my.toml` simulates what the CSV"
-    " file has and writes the errors beside it (`my.errors.json`). Every report names the drive"
-    " with its errors, and says so where it ran with other keys, to which they do not apply.",
-    "`ssdlab drives calibrate MEASUREMENTS.csv` makes both from measurements. The columns are"
-    " `fill` (used share of the user capacity, ascending) and `waf` (write amplification in the"
-    " steady state, from the counters of the drive), of uniform writes of 4 KiB unless `workload`"
-    " says `zipf 0.8 shuffled`, `zipf 0.8 by rank` or `zones 4`. Rows with `load` (writes a"
-    " second), `p50_us` and `p99_us`, at one fill and without `waf`, also fit the program time, as"
-    " planes are busy all the time at the knee, and the time of the firmware, which is what a"
-    " write takes longer than link and SRAM below it. The column `use` marks rows that are held"
-    " out (`test`), or those that alone are fitted (`fit`); `source` is yours. Everything that is"
-    " not fitted is as in `--like PRESET`.",
-    "Beside each fill stands what a fit without it predicts, and beside each unknown the values"
-    " that fit about as well, everything else fitted anew. *The data cannot decide* where these"
-    " are nearly all: write amplification depends on raw capacity less what is kept erased, so it"
-    " never decides between the two, hardly on the size of a superblock, and not on the buffer."
-    " Latencies rise before all planes are busy, so the program time comes out too long: the"
-    " preset of the PM9A3, whose programs take 678.5 us, has a knee from which 750 us would be"
-    " fitted.",
+    "A drive is two files with the same name. The TOML file has its keys and, after them, the"
+    " table `[published]` with its `title`; the CSV file has its measurements. Give the TOML file"
+    " wherever a drive is named (`--drive my.toml`); the source code does not change. `ssdlab"
+    " drives compare --drive my.toml` simulates what the CSV file has and writes the errors beside"
+    " it (`my.errors.json`). Every report names the drive with its errors. If a run has other keys"
+    " than the drive, its report says that the errors do not apply.",
+    "`ssdlab drives calibrate MEASUREMENTS.csv` makes both files from measurements. The columns"
+    " are `fill` (used share of the user capacity, ascending) and `waf` (write amplification in"
+    " the steady state, from the counters of the drive), of uniform writes of 4 KiB unless"
+    " `workload` says `zipf 0.8 shuffled`, `zipf 0.8 by rank` or `zones 4`. Rows with `load`"
+    " (writes a second), `p50_us` and `p99_us`, at one fill and without `waf`, fit two more"
+    " numbers: the program time, because all planes are always busy at the knee, and the firmware"
+    " time, which is what a write below the knee takes beyond link and SRAM. The column `use`"
+    " marks rows that are held out (`test`), or the only rows that are fitted (`fit`). The column"
+    " `source` is free text. Everything that is not fitted is as in `--like PRESET`.",
+    "The result lists, for each fill, the prediction of a fit without that fill, and for each"
+    " unknown the values that fit about as well when everything else is refitted. *The data cannot"
+    " decide* if nearly all values do. Write amplification depends on raw capacity less what is"
+    " kept erased, so it never decides between the two; it hardly depends on the size of a"
+    " superblock, and not on the buffer. Latencies rise before all planes are busy, so the fitted"
+    " program time is too long: the preset of the PM9A3, whose programs take 678.5 us, has a knee"
+    " from which 750 us would be fitted.",
 )
 
 

@@ -64,7 +64,7 @@ class Drives(Study[Place]):
 
 
 def rates(drive: Drive, quick: bool) -> list[float]:
-    """The loads that are run of a drive: around its measured knee, and those measured below it."""
+    """The loads to run for a drive: around its measured knee, and the measured loads below it."""
     below = [load.rate for load in drive.measured.below_knee]
     if quick or drive.knee is None:
         return sorted({*below, *([drive.loads[-1].rate] if drive.loads else [])})

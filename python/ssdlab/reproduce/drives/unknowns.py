@@ -1,7 +1,7 @@
-"""What is not known of a drive, the values that measurements leave to it, and whether they decide.
+"""The unknowns of a drive, the values that fit the measurements, and whether these decide.
 
-A value fits about as well as the best if, with everything else fitted anew, the root of the mean
-square of the residuals is at most `ACCURACY` larger: what all measurements may be off by together.
+A value fits about as well as the best if the root mean square of the residuals, with everything
+else refitted, is at most `ACCURACY` larger: the error that all measurements may have together.
 """
 
 from __future__ import annotations
@@ -17,28 +17,28 @@ from ssdlab.reproduce.drives.choices import KNEE_NS
 from ssdlab.reproduce.drives.measurements import Load, Measurements, knee_of
 
 ACCURACY = 0.02
-"""What measurements of write amplification may be off by."""
+"""Relative error that measured write amplifications may have."""
 LATENCY_ACCURACY = 0.05
-"""What a measured latency may be off by."""
+"""Relative error that a measured latency may have."""
 RANGE = 0.05
-"""Raw capacities that fit about as well and differ by more than this leave it undecided."""
+"""If raw capacities that fit about as well differ by more, raw capacity is undecided."""
 PROGRAM_RANGE = 0.2
-"""Program times at the two loads around the knee that differ by more leave it undecided."""
+"""If the program times at the two loads around the knee differ by more, the time is undecided."""
 FIRMWARE_RANGE = 0.5
-"""The same of the times of the firmware."""
+"""If the firmware times that fit differ by more, the firmware time is undecided."""
 LONGEST_NS = 60 * 10**9
-"""What a preset takes as a time."""
+"""The longest time that a preset accepts."""
 MOST_TAIL = 1000
-"""Most that a preset takes as the 99th percentile of the firmware, in medians."""
+"""The largest ratio of the firmware's 99th percentile to its median that a preset accepts."""
 MOST_RESERVED = 0.16
-"""Share of the blocks up to which a watermark is tried."""
+"""The largest watermark that is tried, as a share of the blocks."""
 SIZES = tuple(2.0**power for power in range(-4, 5))
-"""Superblocks that are tried, in units of that of the preset."""
+"""Sizes of superblocks that are tried, in units of the preset's."""
 
 
 @dataclass(frozen=True)
 class Unknown:
-    """A figure of a drive: its value, and those that fit about as well."""
+    """An unknown number of a drive: its fitted value, and the values that fit about as well."""
 
     name: str
     value: str
@@ -48,22 +48,22 @@ class Unknown:
 
     @property
     def verdict(self) -> str:
-        """In words."""
+        """The verdict in words."""
         return "decided" if self.decided else "the data cannot decide"
 
     def json(self) -> dict[str, object]:
-        """As JSON has it."""
+        """The unknown as JSON."""
         return asdict(self)
 
 
 @dataclass(frozen=True)
 class Program:
-    """The program time that the measured knee asks for."""
+    """The program time that follows from the measured knee."""
 
     knee: float
     """Writes a second: the middle between two measured loads."""
     half: float
-    """Half of their distance."""
+    """Half the distance between the two loads."""
     nanoseconds: int
     between: tuple[int, int]
     """Nanoseconds if the knee were at the higher of the two loads, and at the lower."""
@@ -94,7 +94,7 @@ class Program:
 
 @dataclass(frozen=True)
 class Firmware:
-    """The time of the firmware: its median and its 99th percentile, in nanoseconds."""
+    """The firmware time: its median and its 99th percentile, in nanoseconds."""
 
     p50: int
     p99: int
@@ -120,14 +120,14 @@ def capacity_span(spares: tuple[float, float]) -> str:
 
 
 def capacity(spare: float, spares: tuple[float, float]) -> Unknown:
-    """The raw capacity, with everything else as in the preset."""
+    """The raw capacity as an unknown, with everything else as in the preset."""
     low, high = spares
     decided = (1 + high) / (1 + low) - 1 <= RANGE
     return Unknown("raw capacity", f"{1 + spare:.4f} x user", capacity_span(spares), decided)
 
 
 def of_pools(config: Config, shape: fit.Shape, spare: float, points: fit.Points) -> list[Unknown]:
-    """The watermark and the superblock, raw capacity fitted anew for each value that is tried."""
+    """The watermark and the superblock. Raw capacity is refitted for each value that is tried."""
     best = fit.miss(shape, spare, points)
     soft = config["gc.trigger"][0]["soft"]
     softs = sorted({1, soft, *(round(shape.units * MOST_RESERVED * 2.0**-i) for i in range(7))})
@@ -162,7 +162,7 @@ def _profile(
     points: fit.Points,
     best: float,
 ) -> Unknown:
-    """The values with which the best fit misses at most `ACCURACY` more than `best`."""
+    """The values with which the residual of the fit is at most `ACCURACY` larger than `best`."""
     name, value, text = said
     bound, inside = math.hypot(best, ACCURACY), []
     for one in values:
@@ -178,7 +178,7 @@ def _profile(
 def program(
     measured: Measurements, config: Config, shape: fit.Shape, spare: float
 ) -> tuple[Program | None, list[str]]:
-    """The program time that the knee asks for, and what is to be warned of; none if it is kept."""
+    """The program time that follows from the knee, or None if it is kept, and warnings."""
     if measured.load_fill is None:
         return None, []
     found = _knee(measured)
@@ -195,7 +195,7 @@ def program(
         return None, [text]
     if time > LONGEST_NS:
         text = (
-            f"a knee at {rate(knee)} writes/s asks for programs of {time / 1e9:,.0f} s, more than"
+            f"a knee at {rate(knee)} writes/s implies programs of {time / 1e9:,.0f} s, more than"
             f" {LONGEST_NS // 10**9} s: program time is kept"
         )
         return None, [text]
@@ -221,7 +221,7 @@ def _is_serial(config: Config) -> bool:
 
 
 def _knee(measured: Measurements) -> tuple[float, float] | str:
-    """The knee as `knee_of` says, or why there is none."""
+    """The knee as in `knee_of`, or the reason why there is none."""
     limit = f"{KNEE_NS // 10**6} ms"
     over = None
     for load, line in zip(measured.loads, measured.load_lines, strict=True):
@@ -235,10 +235,10 @@ def _knee(measured: Measurements) -> tuple[float, float] | str:
 
 
 def _program_ns(config: Config, waf: float, knee: float) -> float:
-    """The program time with which planes are busy all the time at so many writes a second.
+    """The program time with which all planes are always busy at `knee` writes a second.
 
-    A write of the host costs W programs and W - 1 copies read, W its write amplification, with the
-    transfers of the serial model, and its share of an erase.
+    A host write costs W programs and W - 1 reads of copies, where W is write amplification, with
+    the transfers of the serial model, and its share of an erase.
     """
     device, timing = config.values["device"], config.values["timing"]
     planes = device["channels"] * device["chips_per_channel"] * device["planes_per_chip"]
@@ -261,22 +261,23 @@ def base_ns(config: Config) -> int:
 
 
 def firmware(measured: Measurements, config: Config) -> tuple[Firmware | None, list[str]]:
-    """The time of the firmware that latencies below the knee ask for, and what is to be warned of.
+    """The firmware time that follows from latencies below the knee, and warnings.
 
-    What the firmware adds to the latency of an idle drive (`base_ns`) does not depend on the load.
+    The time that the firmware adds to the latency of an idle drive (`base_ns`) does not depend on
+    the load.
     """
     loads = [load for load in measured.below_knee if load.fitted]
     if not loads:
         return None, []
     if not _is_serial(config):
-        return None, ["the time of the firmware is fitted for serial planes only: none"]
+        return None, ["firmware time is fitted for serial planes only: it is not fitted"]
     base = base_ns(config)
     for load in loads:
         if load.p50 <= base:
             text = (
                 f"the median of {duration(round(load.p50))} at {rate(load.rate)} writes/s leaves no"
-                f" time for firmware, as link and SRAM take {duration(base)}: none is fitted; lower"
-                " timing.sram of the preset"
+                f" time for firmware, as link and SRAM take {duration(base)}: it is not fitted;"
+                " lower timing.sram of the preset"
             )
             return None, [text]
     p50, p99 = (
@@ -286,7 +287,7 @@ def firmware(measured: Measurements, config: Config) -> tuple[Firmware | None, l
     if p99 > MOST_TAIL * p50:
         text = (
             f"the firmware would have a median of {duration(p50)} and a 99th percentile of"
-            f" {duration(p99)}, more than {MOST_TAIL} times as much: none is fitted"
+            f" {duration(p99)}, more than {MOST_TAIL} times as much: it is not fitted"
         )
         return None, [text]
     made = Firmware(
@@ -300,13 +301,13 @@ def firmware(measured: Measurements, config: Config) -> tuple[Firmware | None, l
 
 
 def _between(values: Sequence[float], base: int) -> tuple[float, float]:
-    """What the lowest and the highest of measured latencies leave to the firmware."""
+    """The firmware times that the lowest and the highest measured latency imply."""
     low, high = min(values), max(values)
     return low * (1 - LATENCY_ACCURACY) - base, high * (1 + LATENCY_ACCURACY) - base
 
 
 def latency_errors(loads: Sequence[Load], base: int) -> tuple[float, float] | None:
-    """The largest errors of median and 99th percentile where each load is left out of the fit."""
+    """The largest errors of median and 99th percentile at loads left out of the fit in turn."""
     if len(loads) < 2:
         return None
     found = []

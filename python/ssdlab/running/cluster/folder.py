@@ -22,7 +22,7 @@ def kept(report: Report, files: Mapping[str, bytes], folder: Path) -> Report:
         for name, data in files.items():
             (made.path / name).parent.mkdir(parents=True, exist_ok=True)
             (made.path / name).write_bytes(data)
-        # The worker may see none of the files that it names, and so cannot tell where they are.
+        # The worker may not see the files that it names, so it cannot resolve their paths.
         made.write(CONFIG, report.config.file_text())
         made.settle(report.completed)
         made.keep()

@@ -12,7 +12,7 @@ use std::cmp::Reverse;
 const MAX_PAGES: u128 = 1 << 31;
 /// Largest number of busy units and channels together: resources of the event queue.
 const MAX_RESOURCES: u64 = 4000;
-/// Most that the 99th percentile of the time of the firmware is of its median.
+/// The largest ratio of the 99th percentile of the firmware time to its median.
 const MOST_TAIL: u64 = 1000;
 /// Largest number of pages in an erase unit: valid counts have 16 bits.
 const MAX_UNIT_PAGES: u64 = 32_767;

@@ -30,10 +30,10 @@ crate::config_table! {
             decodes.";
         firmware_p50: time(MINUTE) => firmware_p50_ns: u64 = 0,
             "Median of the time that the firmware adds to every request before it completes. The times \
-            are log-normal, and requests do not wait for each other's. \"0 s\": none.";
+            are log-normal, and requests do not wait for each other's firmware. \"0 s\": no such time.";
         firmware_p99: time(MINUTE) => firmware_p99_ns: u64 = 0,
-            "99th percentile of that time, from `firmware_p50` (all times are equal) to 1000 times as \
-            much.";
+            "99th percentile of the firmware time, from `firmware_p50` (all times are equal) to 1000 \
+            times as much.";
         traversals_host: int(0, 1) => traversals_host: u32 = 1,
             "1: host pages cross the interconnect as GC pages do. 0: they do not.";
     }

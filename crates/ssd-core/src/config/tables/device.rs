@@ -64,7 +64,7 @@ static PAGE_SIZE: Special<Config> = Special {
 };
 
 static OVER_PROVISIONING: Special<Config> = Special {
-    form: "number above 0 and up to 100 (whole ones below 3), or a percentage up to \"10000%\"",
+    form: "number above 0 and up to 100 (a whole number must be below 3), or a percentage up to \"10000%\"",
     default: Some(draft::OVER_PROVISIONING),
     read: |draft, errors, path, node| {
         let ratio = read::decimal(node, Span::above(0.0, 100.0));
@@ -87,8 +87,8 @@ static OVER_PROVISIONING: Special<Config> = Special {
     types: &["number", "string"],
 };
 
-/// A whole number without "%" that is as likely a percentage: no drive is known with three times its capacity to spare.
-/// What a program computes for a small device mostly has a fraction.
+/// A whole number of at least 3 without "%", which is as likely a percentage: no known drive has three times its
+/// capacity to spare. Ratios that a program computes for a small device mostly have a fraction.
 fn doubtful_ratio(node: &Node) -> Option<f64> {
     let number = match &node.said {
         Said::Int(Some(n)) => *n as f64,

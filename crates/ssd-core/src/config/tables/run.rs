@@ -14,8 +14,8 @@ crate::config_table! {
         name: special(NAME) => name: String = "run".to_string(),
             "Name of the run and of its folder; by default that of the config file or of the preset.";
         drive: special(DRIVE) => drive: String = String::new(),
-            "The drive that is simulated, and how far it is off what was published or measured of it: \
-            noted by ssdlab, from the file of the drive.";
+            "The drive that is simulated, with its errors against measurements. ssdlab notes it from the \
+            file of the drive.";
     }
 }
 
@@ -40,7 +40,7 @@ static NAME: Special<Config> = Special {
 
 static DRIVE: Special<Config> = Special {
     form: "string",
-    default: Some("noted by ssdlab where the preset or the file is that of a drive"),
+    default: Some("noted by ssdlab if the preset or the file is a drive"),
     read: |draft, errors, path, node| {
         let result = read::text(node).map(|drive| draft.config.run.drive = drive.to_string());
         report(errors, path, node, result);

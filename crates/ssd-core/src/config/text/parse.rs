@@ -50,7 +50,7 @@ impl Node {
         }
     }
 
-    /// `key` set to `value` where this is set, to be pasted: an option, or a line of TOML.
+    /// The text to paste that sets `key` to `value` where this node was set: an option, or a line of TOML.
     pub fn setting(&self, key: &str, value: &str) -> String {
         if self.place.line == 0 {
             return format!("--set {key}={value}");

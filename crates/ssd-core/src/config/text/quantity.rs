@@ -140,7 +140,7 @@ pub enum Unfit {
     NoUnit,
     /// The unit belongs to another dimension, which is named here.
     Other(&'static str),
-    /// Not a unit; those that are near.
+    /// Not a unit, with the nearest units.
     Unknown(String, Vec<&'static str>),
     /// More than this program can hold.
     TooLarge,
@@ -173,7 +173,7 @@ impl Dimension {
             } else if name.len() > 1 && unit.len() > 1 && strsim::osa_distance(name, unit) <= 1 {
                 Some(1)
             } else {
-                // "usec": the longest unit at its front. "MT": of a rate without its time.
+                // "usec": the longest unit that it begins with. "MT": a rate without its time.
                 let front = unit.starts_with(name).then(|| 10 - name.len().min(8));
                 front.or_else(|| name.starts_with(unit).then_some(10))
             }
@@ -181,7 +181,7 @@ impl Dimension {
         let ranked = self.units.iter().filter_map(|&(name, _)| Some((near(name)?, name)));
         let mut ranked: Vec<(usize, &'static str)> = ranked.collect();
         ranked.sort_by_key(|&(rank, _)| rank);
-        // Two are offered only where they are powers of 1000 and of 1024.
+        // Two units are offered only if one is a power of 1000 and the other of 1024.
         let both = ranked.iter().take_while(|&&(rank, _)| rank == 0).count().max(1);
         Unfit::Unknown(unit.to_string(), ranked.iter().take(both).map(|&(_, name)| name).collect())
     }
@@ -194,12 +194,12 @@ impl Dimension {
     }
 }
 
-/// Whether `unit` is `name` without an "i": "KB" may be 1000 or 1024 bytes.
+/// Whether `unit` is `name` without its "i": "KB" may be 1000 or 1024 bytes.
 fn is_thousands(name: &str, unit: &str) -> bool {
     name.len() > 2 && name.as_bytes()[1] == b'i' && name.replace('i', "").eq_ignore_ascii_case(unit)
 }
 
-/// The two sizes that "16k" may be, in powers of 1000 and of 1024; `None` for other texts.
+/// The two sizes that a text like "16k" may mean, in powers of 1000 and of 1024; `None` for other texts.
 #[must_use]
 pub fn by_letter(text: &str) -> Option<[String; 2]> {
     let (number, unit) = split(text.trim());

@@ -74,7 +74,7 @@ pub fn int(node: &Node, min: u64, max: u64) -> Result<u64, String> {
     })
 }
 
-/// What "64k", "1M" or 8.0 may mean as a whole number: a thousand is 1000 or 1024.
+/// The whole numbers that "64k", "1M" or 8.0 may mean, with 1000 or 1024 for a thousand.
 fn whole_numbers_of(node: &Node) -> Vec<u64> {
     let (digits, power) = match &node.said {
         Said::Float(text) => (text.as_str(), 0),
@@ -123,7 +123,7 @@ pub fn real(node: &Node, span: Span) -> Result<f64, String> {
     x.filter(|x| span.contains(*x))
         .map(|x| x + 0.0) // -0.0 becomes 0.0
         .ok_or_else(|| {
-            // 70 of a share is as likely 70 %.
+            // A share of 70 is likely meant as 70 %.
             let percent = x.filter(|&x| x >= 2.0 && span.max <= 1.0 && span.contains(x / 100.0));
             let meant: Vec<String> = percent.map(|x| format!("\"{x}%\"")).into_iter().collect();
             unfit(node, &format!("a number {}", span.words())) + &asked(&meant)

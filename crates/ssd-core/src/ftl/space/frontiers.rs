@@ -284,15 +284,15 @@ impl Space {
         self.other_copy_plane(home, stream, blocks)
     }
 
-    /// Whether [`Space::copy_plane_in_turn`] says where copies of collection go.
+    /// Whether [`Space::copy_plane_in_turn`] selects the plane of collection's copies.
     #[inline(always)]
     #[must_use]
     pub fn copies_in_turn(&self) -> bool {
         self.copies_in_turn
     }
 
-    /// The plane of the pool of `home` where the next copy to frontier `stream` is bound if copies come to the
-    /// planes of superblocks in turn, so that these fill alike. A plane without a page is passed over.
+    /// The plane in the pool of `home` for the next copy to frontier `stream`, if copies go to the planes of
+    /// superblocks in turn so that the planes fill evenly. A plane without a free page is skipped.
     ///
     /// If copies stayed on the plane of their source, planes would fill at different rates, and each frontier would
     /// spread its pages over two superblocks.

@@ -42,7 +42,7 @@ pub(crate) struct Front {
     pub(crate) done: Vec<Completion>,
     pub(crate) link: Option<Link>,
     pub(crate) buffer: Option<WriteBuffer>,
-    /// Takes its time after the last other part of a request.
+    /// Firmware, which takes its time after the last other part of a request.
     pub(crate) firmware: Option<Box<Firmware>>,
     /// There is neither link nor buffer between the admission of a write and its queue.
     pub(crate) writes_go_straight: bool,
@@ -72,7 +72,7 @@ impl Front {
         }
     }
 
-    /// Parts of every request that are not its pages: that of the firmware.
+    /// Parts of every request beside its pages: the firmware's, if it takes time.
     pub(crate) fn own_parts(&self) -> u32 {
         u32::from(self.firmware.is_some())
     }

@@ -210,7 +210,9 @@ impl Rwbs {
             [b'F', rest @ ..] => (Verb::Flush, rest),
             rest if preflush != 0 => (Verb::Flush, rest),
             [b'Z', ..] => {
-                return Err("an operation: R, W, D, N or F (Z is one of zoned devices, which are not simulated)");
+                return Err(
+                    "an operation: R, W, D, N or F (Z is one of zoned devices, which are not simulated)",
+                );
             }
             _ => return Err("an operation: R, W, D, N or F"),
         };
