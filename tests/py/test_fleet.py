@@ -20,7 +20,7 @@ import pytest
 import ssdlab
 from checking import findings_in
 from ssdlab.fleets import answer, findings, published, stand_ins, volumes
-from ssdlab.fleets.fleet import MEASURED, UNSTEADY, Fleet
+from ssdlab.fleets.fleet import MEASURED, PARTS, TITLES, UNSTEADY, Fleet
 from ssdlab.fleets.fleet_runs import _drives, run_fleet
 from ssdlab.fleets.volumes import statistics_of
 from ssdlab.results.report import Report
@@ -462,6 +462,40 @@ def test_quantiles_are_weighted() -> None:
     assert [*findings.quantiles(values, even, (0.25, 0.5, 1.0))] == [1.0, 2.0, 4.0]
     assert [*findings.quantiles(values, [0.0, 1.0, 0.0, 3.0], (0.25, 0.5))] == [1.0, 4.0]
     assert [*findings.quantiles(values, [0.0] * 4, (0.5,))] == [2.0]
+
+
+def test_quantiles_by_bytes_written_weigh_a_volume_by_its_bytes() -> None:
+    """Volumes whose bytes written, requests and write amplification are in unlike orders."""
+    from ssdlab.results.sweep import COLUMNS, Outcome
+
+    stream, many, ended = random.Random(8), [], []
+    for i in range(40):
+        statistics: dict[str, float] = {name: stream.random() for name in volumes.STATISTICS_OF}
+        statistics |= {
+            "volume_bytes_written": stream.randrange(1, 1 << 40),
+            "volume_requests": stream.randrange(1, 1 << 20),
+        }
+        many.append(volumes.Volume(f"v{i}", statistics))
+        waf = 1 + stream.randrange(1, 900) / 100
+        values = tuple(waf if name == "waf" else None for name in COLUMNS)
+        ended.append(Outcome(i, None, values, more={"steady": True}))
+    fleet = Fleet("planted", ("a",), tuple(many), tuple(ended), {})
+    [rows] = [rows for title, _, rows in answer.tables_of(fleet) if "quantiles" in title]
+    shown = {row[0]: row[2:] for row in rows}
+    for name, weight in (("", None), (", by bytes written", "volume_bytes_written")):
+        weighed = sorted(
+            (float(str(row["waf"])), int(str(row[weight])) if weight else 1) for row in fleet.rows
+        )
+        total = sum(amount for _, amount in weighed)
+        expected = []
+        for part in PARTS:
+            below = 0
+            for waf, amount in weighed:
+                below += amount
+                if below >= part * total:
+                    expected.append(f"{waf:.3f}")
+                    break
+        assert shown[f"{TITLES['waf']}{name}"] == expected
 
 
 def test_the_interval_of_a_median_holds_it_as_often_as_it_says() -> None:

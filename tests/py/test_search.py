@@ -510,6 +510,8 @@ def test_short_runs_that_have_not_settled_rank_nothing() -> None:
     found = searched(set=fresh, rungs=3, trials=8, space={"gc.victim": None})
     assert all(one.state == "completed" and one.unsettled == 2 for one in found.trials[:8])
     assert "8 points did not reach a steady state" in " ".join(found.warnings)
+    # The baseline is a whole run, not a short one.
+    assert found.baseline == (ssdlab.run("greedy-8ch", set=fresh, progress=False).waf.total,)
 
 
 # ---------------------------------------------------------------- traces
