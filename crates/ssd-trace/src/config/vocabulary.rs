@@ -182,7 +182,11 @@ const FIO: &[Term] = &[
         "workload.arrival.rate",
         "needs host.mode=open and the unit, as in \"20000 per s\"",
     ),
-    other("read_iolog|replay_file", "workload.trace", "the file, of format fio-iolog"),
+    other(
+        "read_iolog|replay_file",
+        "workload.trace",
+        "the file; `list formats` names those of fio's I/O logs",
+    ),
     same("loops", "workload.loops"),
     other("ramp_time", "workload.warmup_requests", "requests, not a time"),
     other("numjobs|jobs|nrfiles|thread", "host.queue_depth", NO_WORKER),

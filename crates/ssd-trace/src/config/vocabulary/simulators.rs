@@ -251,9 +251,10 @@ pub(super) const NVMEVIRT: &[Term] = &[
     same("OP_AREA_PERCENT", "device.over_provisioning"),
     other("GLOBAL_WB_SIZE|WRITE_BUFFER_SIZE", "host.write_buffer_pages", "bytes there, pages here"),
     absent("SSD_PARTITIONS", "the drive has one FTL"),
-    absent(
+    other(
         "FW_4KB_READ_LATENCY|FW_READ_LATENCY|FW_WBUF_LATENCY0|FW_WBUF_LATENCY1|FW_CH_XFER_LATENCY",
-        "the firmware takes no time; ECC has controller.host_ecc_time",
+        "controller.firmware_p50",
+        "a time of each step there, the median of a whole request here",
     ),
 ];
 
