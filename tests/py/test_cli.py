@@ -150,7 +150,7 @@ def test_progress_on_a_terminal(verb: str, small: Path) -> None:
 
 def test_internal_errors_ask_for_a_report(tmp_path: Path) -> None:
     program = (
-        "import ssdlab.cli, sys\n"
+        "import ssdlab.cli.doctor, sys\n"
         "def broken(*a, **k): raise AssertionError('it cannot be')\n"
         "ssdlab.cli.doctor.facts = broken\n"
         "sys.argv = ['ssdlab', *sys.argv[1:]]\n"

@@ -66,7 +66,7 @@ Each job of 16 MiB by fio ({version}; recorded with `--write_iolog`) and by ssdl
 of reads, mean size, share of sequential requests, distinct 4 KiB blocks where requests start, share
 of the 16 most frequent of these blocks, and flushes. The test
 `crates/ssd-trace/tests/suite/fio_like.rs` sets bounds for these numbers, in these and further jobs;
-it runs if fio is installed. [What becomes of every option](fio.md).
+it runs if fio is installed. [Job files of fio](fio.md) lists what each option does.
 """
 JOBS = (
     "rw=randrw rwmixread=30",

@@ -308,11 +308,7 @@ impl Scan<'_, '_> {
             Line::Blank => return Ok(false),
             Line::Header => tally.header_lines += 1,
             Line::Wait(number) => tally.wait(number),
-            Line::Other(letter) => {
-                // Messages have the letter.
-                let letter = if letter.is_ascii_graphic() { letter } else { b'?' };
-                tally.others[usize::from(letter)] += 1;
-            }
+            Line::Other(letter) => tally.other(letter),
             Line::Dataless => {
                 (tally.dataless, tally.chosen) = (tally.dataless + 1, tally.chosen + 1);
             }

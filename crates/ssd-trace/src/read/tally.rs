@@ -52,6 +52,12 @@ impl Tally {
         self.waits.add(number);
     }
 
+    /// An event that is no request; messages show its letter.
+    pub(super) fn other(&mut self, letter: u8) {
+        let letter = if letter.is_ascii_graphic() { letter } else { b'?' };
+        self.others[usize::from(letter)] += 1;
+    }
+
     /// Events by action.
     pub(crate) fn events(&self, action: u8) -> BTreeMap<char, u64> {
         let mut events: BTreeMap<char, u64> = (0u8..)
