@@ -52,6 +52,7 @@ __all__ = [
     "kv_simulate",
     "kv_simulate_defaults",
     "last_panic",
+    "last_time_ns",
     "load",
     "number_text",
     "op_log_excerpt",
@@ -496,6 +497,9 @@ def footprint_pages(
     config: str, *, progress: Callable[[int, int | None], object] | None = None
 ) -> int:
     """Pages of the device that the trace of a resolved configuration (JSON) touches."""
+
+def last_time_ns(config: str) -> int:
+    """The largest simulated time of the device of a resolved configuration (JSON), in ns."""
 
 def fitted(config: str, pages: int) -> str:
     """A resolved configuration (JSON) whose device holds `pages` pages of the host, as JSON."""

@@ -203,6 +203,14 @@ def test_the_runs_are_those_of_the_drive_without_time(trace: Path) -> None:
     assert (before, measured) == (-(-4 * PAGES // writes), -(-2 * PAGES // writes))
 
 
+def test_simulated_time_is_shorter_on_a_drive_with_more_units(tmp_path: Path) -> None:
+    gap = 20 * 864_000_000_000 // 20_000
+    file = written(tmp_path / "t.csv", [(gap * at, "Write", at) for at in range(20_001)])
+    for drive, passes in (("tlc-960gb", 2), ("drive:kioxia-cm7-r-3.84t", 0)):
+        plan = trial.plan_trial(file, drive=drive, policies=FEW, progress=False)
+        assert plan.passes == passes
+
+
 @pytest.mark.parametrize(
     ("days", "passes", "loops"), [(1, 52, 6), (20, 2, 2), (30, 1, 1), (60, 0, 0)]
 )

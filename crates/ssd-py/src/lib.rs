@@ -107,6 +107,13 @@ fn config_reference() -> String {
     config::reference_markdown::<RunConfig>()
 }
 
+/// The largest simulated time, in ns, that the device of a resolved configuration (JSON) can reach.
+#[pyfunction]
+fn last_time_ns(config: &str) -> PyResult<u64> {
+    let config: RunConfig = parsed("config", config)?;
+    Ok(ssd_core::sim::last_time(&config.kernel).0)
+}
+
 /// The human summary of a report (JSON).
 #[pyfunction]
 fn summary(report: &str) -> PyResult<String> {
@@ -279,6 +286,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(report_form, module)?)?;
     module.add_function(wrap_pyfunction!(report_schema, module)?)?;
     module.add_function(wrap_pyfunction!(config_reference, module)?)?;
+    module.add_function(wrap_pyfunction!(last_time_ns, module)?)?;
     module.add_function(wrap_pyfunction!(summary, module)?)?;
     module.add_function(wrap_pyfunction!(number_text, module)?)?;
     module.add_function(wrap_pyfunction!(student_t_95, module)?)?;

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ssdlab import _core
 from ssdlab.config.drives import title_of
 from ssdlab.config.endurance import Endurance, endurance, raw_bytes
 from ssdlab.config.files import plain_name
@@ -65,8 +66,6 @@ SAME = 0.01
 TIMED_SEEDS = 2
 SAMPLES = 1000
 """Most rows of the series of a timed run."""
-RANGE_NS = 2**52
-"""Simulated time ends there, after 52 days."""
 MATCHES, SLOPE = 5, -1.3
 """Steps of the search for the over-provisioning of a timed trial, and the slope of ln(WAF - 1) over
 its logarithm from which the search starts."""
@@ -180,8 +179,8 @@ class Plan:
 
     @property
     def passes(self) -> int:
-        """How often the trace fits into simulated time, at the recorded times."""
-        return int(RANGE_NS // max(1.0, self.span_ns))
+        """How often the trace fits into the simulated time of the drive, at the recorded times."""
+        return int(_core.last_time_ns(self.drive.text) // max(1.0, self.span_ns))
 
     def is_periodic(self, longer: int) -> bool:
         """Whether whole loops are measured, after so many that the device repeats itself."""
@@ -592,8 +591,8 @@ def _joined(first: Comparison, rest: Comparison) -> Comparison:
 
 TOO_SMALL = "the trace touches too little to fill blocks on every die of the drive"
 TOO_LONG = (
-    "the trace is longer than simulated time, which ends after 52 days: replay it faster, for"
-    " example with --set workload.time_scale=0.1"
+    "the trace is longer than the simulated time of the drive: replay it faster, for example with"
+    " --set workload.time_scale=0.1"
 )
 NO_PREDICTION = "write amplification has no prediction, on which that of latency rests"
 

@@ -25,5 +25,6 @@ mod start;
 mod wake;
 mod write_back;
 
+pub use array::last_time;
 pub use front::request;
 pub use ledger::{log, power_log};

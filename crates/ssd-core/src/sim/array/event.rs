@@ -102,11 +102,21 @@ pub(crate) struct Events {
     span: u64,
 }
 
+/// Bits of a key below its time.
+fn bits_below(resources: usize) -> u32 {
+    assert!(resources > 0 && resources <= 1 << 16, "{resources} resources");
+    resources.next_power_of_two().trailing_zeros() + LANE_BITS
+}
+
+/// The first time that no event of `resources` resources can have.
+pub(crate) fn limit(resources: usize) -> Nanos {
+    Nanos(NEVER >> bits_below(resources))
+}
+
 impl Events {
     /// For `resources` resources without events.
     pub(crate) fn new(resources: usize) -> Events {
-        assert!(resources > 0 && resources <= 1 << 16, "{resources} resources");
-        let bits = resources.next_power_of_two().trailing_zeros() + LANE_BITS;
+        let bits = bits_below(resources);
         Events {
             lanes: std::array::from_fn(|_| Ring::new(resources)),
             firsts: [NEVER; LANES],
@@ -117,7 +127,7 @@ impl Events {
     }
 
     /// The first time that no event can have.
-    pub(crate) fn limit(&self) -> Nanos {
+    fn limit(&self) -> Nanos {
         Nanos(NEVER >> self.bits)
     }
 

@@ -16,7 +16,7 @@ use crate::nand::geometry::Geometry;
 use crate::nand::timing::Times;
 use crate::sched::order::{Choices, Order, OrderPolicy};
 use crate::units::{Nanos, OpSlot, PlaneId, PoolId, UnitId};
-use event::{Events, Timer, Timers};
+use event::{Events, Timer, Timers, limit};
 use op::{Op, OpKind, Work};
 use slab::Slab;
 use unit::{Activity, Bus, Service, Stage, Unit};
@@ -87,6 +87,21 @@ pub(crate) struct Ended {
     pub(crate) held_ns: u64,
 }
 
+/// What has events: buses, units, timers, and slices of the interconnect.
+fn resources(geo: &Geometry, way: &Way) -> usize {
+    (geo.channels + geo.units + 1 + u32::from(way.slices.is_some())) as usize
+}
+
+fn latest(geo: &Geometry, way: &Way) -> Nanos {
+    Nanos(limit(resources(geo, way)).0 / 2)
+}
+
+/// The largest time that a device of `config` can reach. It is the shorter, the more units the device has.
+#[must_use]
+pub fn last_time(config: &Config) -> Nanos {
+    latest(&Geometry::new(config), &Way::new(config))
+}
+
 impl Array {
     /// Idle.
     pub(crate) fn new(config: &Config, geo: &Geometry) -> Array {
@@ -95,13 +110,11 @@ impl Array {
         let channel_of = |u: u32| geo.channel_of(PlaneId(geo.planes_of_unit(UnitId(u)).start)).0;
         let way = Way::new(config);
         let order = Order::build(&config.sched.order);
-        let resources: u32 = geo.channels + geo.units + 1 + u32::from(way.slices.is_some());
-        let events = Events::new(resources as usize);
         Array {
             times: Times::new(config),
             now: Nanos::ZERO,
-            latest: Nanos(events.limit().0 / 2),
-            events,
+            latest: latest(geo, &way),
+            events: Events::new(resources(geo, &way)),
             timers: Timers::default(),
             units: (0..geo.units).map(|u| Unit::new(channel_of(u))).collect(),
             buses: vec![Bus::FREE; geo.channels as usize],
