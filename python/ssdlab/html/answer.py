@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Collection, Mapping
 from html import escape
 from typing import Any, Literal
 
@@ -78,3 +79,14 @@ def what_ran(identity: Mapping[str, Any]) -> str:
     names = (one if isinstance(one, str) else str(one[0]) for one in identity.get("traces", ()))
     words += [name for name in names if name]
     return f'<p class="lead">{escape(", ".join(word for word in words if word))}</p>'
+
+
+def identity_html(identity: Mapping[str, Any], shown: Collection[str]) -> str:
+    """What identifies the runs, but for the keys in `shown`, and the file of the configuration."""
+    held = {key: one for key, one in identity.items() if key not in shown and one}
+    text = "\n".join(f"{key}: {json.dumps(one, ensure_ascii=False)}" for key, one in held.items())
+    config = ""
+    if file := identity.get("file"):
+        body = f'<pre tabindex="0">{escape(file[1])}</pre>'
+        config = f"<details><summary>{escape(file[0])}</summary>{body}</details>"
+    return f'<pre tabindex="0">{escape(text)}</pre>{config}'

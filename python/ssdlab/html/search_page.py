@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from html import escape
 
 from ssdlab.display.numbers import Value
-from ssdlab.html.answer import paragraph, what_ran
+from ssdlab.html.answer import identity_html, paragraph, what_ran
 from ssdlab.html.page import Section, document, figures, number, prose, table, warnings_box
 from ssdlab.html.plot import Figure
 from ssdlab.html.search_plots import all_keys, fronts, history
@@ -165,13 +164,4 @@ def _identity(done: Search) -> str:
         (key, [escape(v if isinstance(v, str) else ", ".join(map(str, v)))])
         for key, v in space.items()
     ]
-    held = {key: one for key, one in done.identity.items() if key not in LONG and one}
-    text = "\n".join(f"{key}: {json.dumps(one, ensure_ascii=False)}" for key, one in held.items())
-    file = done.identity.get("file")
-    config = ""
-    if file:
-        body = f'<pre tabindex="0">{escape(file[1])}</pre>'
-        config = f"<details><summary>{escape(file[0])}</summary>{body}</details>"
-    return (
-        f'{table(["key", "values"], rows, "Space")}<pre tabindex="0">{escape(text)}</pre>{config}'
-    )
+    return table(["key", "values"], rows, "Space") + identity_html(done.identity, LONG)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from html import escape
 
 from ssdlab.display.form import Column
-from ssdlab.html.answer import paragraph, what_ran
+from ssdlab.html.answer import identity_html, paragraph, what_ran
 from ssdlab.html.metric_plots import all_figures, metric_plots
 from ssdlab.html.page import (
     Section,
@@ -169,12 +168,4 @@ def _identity(done: Sweep) -> str:
         most = 12
         text = ", ".join(values[:most]) + (f", ... {values[-1]}" if len(values) > most else "")
         rows.append((key.column, [f"{len(values):,}", escape(text)]))
-    held = {key: one for key, one in done.identity.items() if key not in LONG and one}
-    text = "\n".join(f"{key}: {json.dumps(one, ensure_ascii=False)}" for key, one in held.items())
-    file = done.identity.get("file")
-    config = ""
-    if file:
-        body = f'<pre tabindex="0">{escape(file[1])}</pre>'
-        config = f"<details><summary>{escape(file[0])}</summary>{body}</details>"
-    keys = table(["key", "values", ""], rows, "Keys")
-    return f'{keys}<pre tabindex="0">{escape(text)}</pre>{config}'
+    return table(["key", "values", ""], rows, "Keys") + identity_html(done.identity, LONG)
