@@ -77,7 +77,7 @@ proptest! {
                     }
                     *retries.entry(row.cause).or_default() += u64::from(repeated);
                     let (begin, end) = row.array.expect("the array reads");
-                    // In the serial model the time of the unit is told as a whole.
+                    // The log of the serial model has only the whole time of the unit.
                     let transfer = if decoded && !pipelined { c.timing.transfer_ns } else { 0 };
                     let once = c.timing.read_ns + transfer;
                     let retry = (c.timing.read_ns as f64 * factor).round() as u64;

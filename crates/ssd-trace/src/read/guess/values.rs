@@ -226,14 +226,13 @@ pub(crate) fn of(head: &Head<'_>, action: u8) -> Vec<Reading> {
         }
     };
     let skip = if rows.above > 0 { format!(",skip={}", rows.above) } else { String::new() };
-    let events = rows.events();
+    let (events, operations) = (rows.events(), rows.operations(at));
     let few = Head { lines: &head.lines[..head.lines.len().min(LINES)], ..*head };
     let mut all = Vec::new();
     for (pair, (offset, size, units)) in rows.ranges(at).into_iter().enumerate() {
-        for (op, (column, words)) in rows.operations(at).into_iter().enumerate() {
-            if [offset, size].iter().any(|at| (at + 1).to_string() == column) {
-                continue;
-            }
+        let others = |column: &str| [offset, size].iter().all(|at| (at + 1).to_string() != column);
+        let operations = operations.iter().enumerate().filter(|(_, (column, _))| others(column));
+        for (op, (column, words)) in operations {
             let choices = times.iter().enumerate().flat_map(|(rank, time)| {
                 let units = units.iter().enumerate();
                 units.map(move |(unit, units)| (rank + unit, time, units))
