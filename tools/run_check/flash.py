@@ -77,7 +77,7 @@ class Flash:
         # Parities that were programmed twice under one number: nothing tells their copies apart.
         self.twins: set[tuple[int, int]] = set()
         self.map = Table(
-            "home", "committed", "started", "born", "done", "read", "read_at", "read_line", "late"
+            "home", "committed", "started", "born", "done", "read", "reader", "read_line", "late"
         )
         self.pending: list[tuple[int, int, int, int, int]] = []
         self.suspects: dict[int, Suspect] = {}
@@ -300,10 +300,10 @@ class Flash:
             admitted = min(op.queued, arrival) if arrival >= 0 else op.queued
             if admitted <= suspect.time:
                 del self.suspects[lpn]
-        done = self.requests.completion(op.request)
         older = -1 < self.map["read"][lpn] < op.sequence
-        if older and 0 <= done <= self.map["read_at"][lpn]:
+        if older and self.requests.precedes(op.request, self.map["reader"][lpn]):
             place = f"{OPS}:{self.map['read_line'][lpn]}"
+            done = self.requests.completion(op.request)
             expected = f"sequence {op.sequence} of LPN {lpn}, acknowledged at {done}"
             self.findings.add("read-newest", place, expected, f"sequence {self.map['read'][lpn]}")
 
@@ -337,7 +337,7 @@ class Flash:
 
     def _check_newest(self, op: Op) -> None:
         """No newer write committed before the read starts, none acknowledged before it arrived."""
-        lpn, arrival = op.lpn, self.requests.arrival(op.request)
+        lpn = op.lpn
         found = f"sequence {op.sequence}"
         committed = self.map["committed"][lpn]
         if committed > op.sequence:
@@ -345,12 +345,12 @@ class Flash:
             self.findings.add("read-newest", f"{OPS}:{op.line}", expected, found)
         elif op.sequence == self.map["started"][lpn]:
             born = self.map["late"][lpn]
-            for trim, done in self.requests.trims.get(lpn, ()):
-                if born < trim and 0 <= done <= arrival:
+            for trim, number in self.requests.trims.get(lpn, ()):
+                if born < trim and self.requests.precedes(number, op.request):
                     expected = f"nothing: LPN {lpn} was trimmed at {trim}"
                     self.findings.add("read-newest", f"{OPS}:{op.line}", expected, found)
                     break
-        self.map["read"][lpn], self.map["read_at"][lpn] = op.sequence, arrival
+        self.map["read"][lpn], self.map["reader"][lpn] = op.sequence, op.request
         self.map["read_line"][lpn] = op.line
 
     def erase(self, op: Op, block: int) -> None:

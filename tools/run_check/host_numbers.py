@@ -251,11 +251,18 @@ class HostNumbers:
             "evicted" if page in programmed else fate for page, fate in replay.fates.items()
         )
         self.checks.exactly("write-buffer", "write_buffer.pages_evicted", fates["evicted"])
-        # A TRIM that comes while a newer write waits for room drops both.
-        for fate in ("coalesced", "trimmed"):
-            either = min(fates["coalesced"], replay.both)
-            low = fates[fate] - either * (fate == "coalesced")
-            high = fates[fate] + either * (fate == "trimmed")
+        # A page that waits for room is dropped when its turn comes, and counts by what its LPN has
+        # become: a TRIM that comes while a newer write waits drops both, and a page trimmed and
+        # written again has been replaced by that write.
+        trimmed = min(fates["coalesced"], replay.both)
+        rewritten = sum(
+            page not in programmed and replay.fates[page] == "trimmed" for page in replay.rewritten
+        )
+        for fate, fewer, more in (
+            ("coalesced", trimmed, rewritten),
+            ("trimmed", rewritten, trimmed),
+        ):
+            low, high = fates[fate] - fewer, fates[fate] + more
             self.checks.within("write-buffer", f"write_buffer.pages_{fate}", low, high)
         left = sum(fates.values()) - fates["evicted"]
         others = left - self.checks.number("write_buffer.pages_trimmed")
@@ -281,6 +288,10 @@ class Replay:
         """What replaced the page `lpn` of the write `request`, unless it is the newest."""
         self.both = 0
         """Written pages that the next request trims."""
+        self.dropped: dict[int, int] = {}
+        """The write of an LPN that a TRIM has dropped."""
+        self.rewritten: set[tuple[int, int]] = set()
+        """Pages dropped by a TRIM that a newer write followed before their own write completed."""
         self.newest: dict[int, int] = {}
         self.by_page: dict[int, list[int]] = defaultdict(list)
 
@@ -306,6 +317,9 @@ class Replay:
                 self.overtaken += any(first <= at <= last for at, _ in trims)
         elif kind == "write":
             self._replace(lpn, "coalesced")
+            dropped, table = self.dropped.pop(lpn, None), self.requests.table
+            if dropped is not None and table["arrival"][number] <= table["completion"][dropped]:
+                self.rewritten.add((dropped, lpn))
             self.mapped.add(lpn)
             self.newest[lpn] = number
             self.fates[number, lpn] = "evicted"
@@ -317,5 +331,7 @@ class Replay:
     def _replace(self, lpn: int, why: str) -> None:
         before = self.newest.pop(lpn, None)
         if before is not None:
-            self.both += why == "trimmed" and self.fates.get((before, lpn)) == "evicted"
+            if why == "trimmed":
+                self.both += self.fates.get((before, lpn)) == "evicted"
+                self.dropped[lpn] = before
             self.fates[before, lpn] = why

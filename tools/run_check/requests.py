@@ -63,6 +63,7 @@ class Requests:
         self.totals = {kind: KindTotals() for kind in REQUEST_KINDS}
         self.last_write = Table("arrival", "completion")
         self.trims: dict[int, list[tuple[int, int]]] = {}
+        """Arrival and id of each TRIM of an LPN."""
         self.writes: dict[int, list[int]] = {}
         """When writes of each LPN arrived, in order."""
         self.first_measured = 0
@@ -120,7 +121,7 @@ class Requests:
             column[number] = value
         if kind == "trim":
             for page in range(lpn, lpn + pages):
-                self.trims.setdefault(page, []).append((arrival, completion))
+                self.trims.setdefault(page, []).append((arrival, number))
         if completion < 0:
             if self.complete:
                 self.findings.add("request-count", place, "a completion", "none")
@@ -195,6 +196,14 @@ class Requests:
     def completion(self, number: int) -> int:
         """Return the completion (ns) of a request, -1 where unknown."""
         return self.table["completion"][number] if self.known(number) else -1
+
+    def precedes(self, number: int, reader: int) -> bool:
+        """Return whether a request was acknowledged before another, `reader`, was submitted.
+
+        In the instant of a completion the smaller id was submitted first.
+        """
+        done, arrival = self.completion(number), self.arrival(reader)
+        return 0 <= done < arrival or (0 <= done == arrival and number < reader)
 
     def last_completion(self, lpn: int) -> int:
         """Return when the last write of `lpn` completed."""
