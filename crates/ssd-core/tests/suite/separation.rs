@@ -224,6 +224,24 @@ fn two_regions_are_their_literal_version() {
     assert!(seen.iter().all(|&n| n > 1000), "{seen:?}");
 }
 
+/// A page as old as the mean is cold, and one that is younger by a write is hot.
+#[test]
+fn data_as_old_as_the_mean_are_cold() {
+    let mut policy = Separation::build(&named(ALL, "two-regions"), &GROUND);
+    let write = |lpn: u32, clock: u32| {
+        let (lpn, clock) = (Lpn(lpn), u64::from(clock));
+        Written { lpn, stream: 0, pages: 1, replaces: None, clock }
+    };
+    // New pages leave the mean as it is at first: the number of the pages.
+    for page in 0..PAGES {
+        assert_eq!(policy.of_write(&write(page, page)), 1, "page {page} is new");
+    }
+    let copy = |page| Copied { lpn: Lpn(page), class: None, clock: u64::from(PAGES) };
+    assert_eq!([0, 1].map(|page| policy.of_copy(&copy(page))), [1, 0]);
+    assert_eq!(policy.of_write(&write(0, PAGES)), 1, "it has replaced data of the mean age");
+    assert_eq!(policy.of_write(&write(2, PAGES + 1)), 0, "these are younger");
+}
+
 #[test]
 fn multilog_is_its_literal_version() {
     let mut rng = Stream::new(GROUND.seed, "multilog");
@@ -360,36 +378,86 @@ fn sfs_is_its_literal_version() {
     }
 }
 
+/// The literal version of WARCIP, whose looks come after 256 blocks of 8 pages.
+struct Warcip {
+    last: BTreeMap<u32, u64>,
+    /// Mean and writes of each cluster.
+    clusters: Vec<(f64, u64)>,
+    /// Writes of the host since clusters were looked at.
+    since: u32,
+    /// How often two clusters were equally near, and how often different ones had as few writes.
+    ties: [u32; 2],
+}
+
+impl Warcip {
+    fn new(pages: u32) -> Warcip {
+        Warcip {
+            last: BTreeMap::new(),
+            clusters: vec![(f64::from(pages), 0)],
+            since: 0,
+            ties: [0; 2],
+        }
+    }
+
+    /// The cluster of a write; `copied`: when the page was copied since its last write.
+    fn write(&mut self, lpn: u32, clock: u64, copied: Option<u64>) -> usize {
+        let cluster = match self.last.insert(lpn, clock) {
+            Some(before) => {
+                let waited = copied.map_or(0, |at| at.saturating_sub(before));
+                let interval = (clock - before + waited) as f64;
+                let far: Vec<f64> =
+                    self.clusters.iter().map(|cluster| (cluster.0 - interval).abs()).collect();
+                let least = far.iter().copied().fold(f64::INFINITY, f64::min);
+                let at = far.iter().position(|&far| far == least).unwrap();
+                let as_near =
+                    |(far, of): (&f64, &(f64, u64))| *far == least && of.0 > self.clusters[at].0;
+                self.ties[0] += u32::from(far.iter().zip(&self.clusters).any(as_near));
+                self.clusters[at].1 += 1;
+                self.clusters[at].0 +=
+                    (interval - self.clusters[at].0) / self.clusters[at].1 as f64;
+                at
+            }
+            None => self.clusters.len() - 1,
+        };
+        self.since += 1;
+        if self.since == 256 * 8 {
+            self.look();
+            self.since = 0;
+        }
+        cluster
+    }
+
+    /// Split the cluster with more than half of the writes, or forget the one with less than a block of 8 pages.
+    fn look(&mut self) {
+        let clusters = &mut self.clusters;
+        let all: u64 = clusters.iter().map(|cluster| cluster.1).sum();
+        let large = clusters.iter().position(|cluster| cluster.1 * 2 > all);
+        let least = clusters.iter().map(|cluster| cluster.1).min().unwrap();
+        if let Some(at) = large.filter(|_| clusters.len() < 5) {
+            let mean = clusters[at].0;
+            clusters[at].0 = mean / 2.0;
+            clusters.push((mean * 1.5, 0));
+        } else if least < 8 && clusters.len() > 1 {
+            let at = clusters.iter().position(|cluster| cluster.1 == least).unwrap();
+            let (mean, _) = clusters.remove(at);
+            let as_few = clusters.iter().any(|other| other.1 == least && other.0 != mean);
+            self.ties[1] += u32::from(as_few);
+        }
+        clusters.sort_by(|a, b| a.0.total_cmp(&b.0));
+        clusters.iter_mut().for_each(|cluster| cluster.1 = 0);
+    }
+}
+
 #[test]
 fn warcip_is_its_literal_version() {
-    let mut last = BTreeMap::<u32, u64>::new();
-    // Mean and writes of each cluster, and the writes of the host since they were looked at.
-    let (mut clusters, mut since) = (vec![(f64::from(PAGES), 0u64)], 0);
+    let mut warcip = Warcip::new(PAGES);
     let mut seen = [0; 6];
     steps("warcip", |told, clock, answer| match told {
         Told::Write(Written { lpn: Lpn(lpn), replaces, .. }) => {
             let copied = replaces.filter(|old| old.class == Some(5)).map(|old| clock - old.age);
-            let expected = match last.insert(*lpn, clock) {
-                Some(before) => {
-                    let waited = copied.map_or(0, |at| at.saturating_sub(before));
-                    let interval = (clock - before + waited) as f64;
-                    let far = |cluster: &(f64, u64)| (cluster.0 - interval).abs();
-                    let nearer =
-                        |&a: &usize, &b: &usize| far(&clusters[a]).total_cmp(&far(&clusters[b]));
-                    let at = (0..clusters.len()).min_by(nearer).unwrap();
-                    clusters[at].1 += 1;
-                    clusters[at].0 += (interval - clusters[at].0) / clusters[at].1 as f64;
-                    at
-                }
-                None => clusters.len() - 1,
-            };
+            let expected = warcip.write(*lpn, clock, copied);
             seen[expected] += 1;
             assert_eq!(answer, Some(expected as u32));
-            since += 1;
-            if since == 256 * 8 {
-                look(&mut clusters);
-                since = 0;
-            }
         }
         Told::Copy(..) => assert_eq!(answer, Some(5)),
         Told::Collect(_) => {}
@@ -397,20 +465,26 @@ fn warcip_is_its_literal_version() {
     assert!(seen[0] > 1000 && seen[1] > 1000, "{seen:?}");
 }
 
-/// Split the cluster with more than half of the writes, or forget the one with less than a block of 8 pages.
-fn look(clusters: &mut Vec<(f64, u64)>) {
-    let all: u64 = clusters.iter().map(|cluster| cluster.1).sum();
-    let large = clusters.iter().position(|cluster| cluster.1 * 2 > all);
-    let least = clusters.iter().map(|cluster| cluster.1).min().unwrap();
-    if let Some(at) = large.filter(|_| clusters.len() < 5) {
-        let mean = clusters[at].0;
-        clusters[at].0 = mean / 2.0;
-        clusters.push((mean * 1.5, 0));
-    } else if least < 8 && clusters.len() > 1 {
-        clusters.remove(clusters.iter().position(|cluster| cluster.1 == least).unwrap());
+/// Pages that are written in turn have one interval. If it stays the same over a look, it is the mean that is split,
+/// and as near to both halves; and the clusters that it leaves have no writes.
+#[test]
+fn ties_of_warcip_go_to_the_shorter_intervals() {
+    let pages = 400;
+    let ground = Ground { pages, host_pages: pages, ..GROUND };
+    let mut policy = Separation::build(&named(ALL, "warcip"), &ground);
+    let mut warcip = Warcip::new(pages);
+    let (mut rng, mut clock) = (Stream::new(8, "turns"), 0);
+    for _ in 0..60 {
+        let in_turn = 2 + rng.below(u64::from(pages) - 2) as u32;
+        for number in 0..rng.below(8192) as u32 {
+            let lpn = number % in_turn;
+            let page = Written { lpn: Lpn(lpn), stream: 0, pages: 1, replaces: None, clock };
+            let expected = warcip.write(lpn, clock, None) as u32;
+            assert_eq!(policy.of_write(&page), expected, "write {clock}: one of {in_turn} pages");
+            clock += 1;
+        }
     }
-    clusters.sort_by(|a, b| a.0.total_cmp(&b.0));
-    clusters.iter_mut().for_each(|cluster| cluster.1 = 0);
+    assert!(warcip.ties[0] > 5 && warcip.ties[1] > 5, "{:?} ties", warcip.ties);
 }
 
 /// The parity of a group is overwritten with the first of its pages.

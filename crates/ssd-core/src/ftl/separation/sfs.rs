@@ -168,3 +168,39 @@ impl SeparationPolicy for Policy {
         policy.centres.is_empty() || policy.centres.len() == policy.classes
     } }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A page comes to the last count as seldom as the others do, and then counts no more.
+    #[test]
+    fn the_last_count_is_reached_and_never_left() {
+        let ground = Ground {
+            pages: 4,
+            host_pages: 4,
+            data_pages: 0,
+            pages_per_block: 4,
+            most_classes: 2,
+            pools: 1,
+            blocks_per_pool: 4,
+            seed: 3,
+        };
+        let mut policy = Policy::build(&PolicySpec::with_defaults(&INFO), &ground);
+        let mut page = Written { lpn: Lpn(1), stream: 0, pages: 1, replaces: None, clock: 0 };
+        policy.of_write(&page);
+        policy.pages.set_note(page.lpn, 253);
+        let (mut random, mut count) = (policy.rng.clone(), 253);
+        let mut writes = [0u32; 3];
+        while writes[2] < 1000 {
+            page.clock += 1;
+            policy.of_write(&page);
+            // Counted with a probability that falls by the base with every count, unless it is the last one.
+            count += u32::from(count < 255 && random.chance(1.0 / 1.05f64.powi(count as i32)));
+            assert_eq!(policy.pages.note(page.lpn), count, "after {writes:?} writes");
+            writes[count as usize - 253] += 1;
+        }
+        assert!(writes[1] > 10_000, "{writes:?}: the count before the last one is a rare one");
+        assert_eq!(policy.rng.below(u64::MAX), random.below(u64::MAX), "nothing more is drawn");
+    }
+}

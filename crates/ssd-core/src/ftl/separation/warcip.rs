@@ -11,7 +11,8 @@
 //! with more than half of the writes is split, into half and one and a half of its mean; otherwise the one with the
 //! fewest, if these are less than a block of pages, is given up: its pages go to their next nearest one. A page is
 //! copied when its block is opened, if that block holds copies. A page written first goes to the cluster that had the
-//! longest interval at the last look. History: the last write, 4 B a logical page.
+//! longest interval at the last look. Of two clusters as near, or with as few writes, the one of shorter intervals is
+//! meant. History: the last write, 4 B a logical page.
 
 use super::history::LastWrites;
 use super::kept::{keeps, knows};
