@@ -191,7 +191,8 @@ class Trial:
             predicted = [ranking.predicted[label] for ranking in self.rankings.values()]
             ends = [end for policy in predicted for end in policy.interval or (policy.mean,)]
             trial = "" if all(policy.interval for policy in predicted) else " in the trial"
-            amounts.append(f"{label} {ratio(min(ends))} to {ratio(max(ends))}{trial}")
+            text = " to ".join(dict.fromkeys((ratio(min(ends)), ratio(max(ends)))))
+            amounts.append(f"{label} {text}{trial}")
         return ", ".join(amounts)
 
     def _latency(self, op: str) -> str:
