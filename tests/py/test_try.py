@@ -281,8 +281,8 @@ def test_a_trace_that_touches_little_has_numbers_and_no_verdict(tmp_path: Path) 
     assert "at least 32 are needed" in done.doubts[0]
     assert "no verdict" in "\n".join(done.screen())
     alike = {"greedy": Predicted((1.00049,), None)}
-    ranking = {name: Ranking(alike) for name in done.rankings}
-    assert "greedy 1.000 in the trial" in "\n".join(replace(done, rankings=ranking).screen())
+    same = replace(done, rankings={name: Ranking(alike) for name in done.rankings})
+    assert "greedy 1.000 in the trial" in "\n".join(same.screen())
     assert done.confidence == "none"
     assert set(done.policies) == set(FEW)
     # The first runs show that no verdict can come: no others are made.
