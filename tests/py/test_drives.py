@@ -151,7 +151,7 @@ def test_the_page_has_every_line() -> None:
         assert drive.title in html
     assert "| uniform, 100 % used | 1.887 | 2.000 | +6.0 % (fitted) |" in text
     assert "| 70,000 to 80,000 | 72,800 to 75,000 | -1.5 % |" in text
-    row = "| 70,000 | 23.0 us | 335 us | 10.0 us | 20.0 us | -57 % (fitted) | -94 % (fitted) |"
+    row = "| 70,000 | 23.0 µs | 335 µs | 10.0 µs | 20.0 µs | -57 % (fitted) | -94 % (fitted) |"
     assert row in text
     assert "beyond" in text
     runs = json.loads(page.to_json(done))["runs"]

@@ -9,6 +9,7 @@ import pytest
 import ssdlab
 from running import ssdlab_command
 from ssdlab.config.resolve import set_text
+from ssdlab.running.fitted import footprint_pages
 
 FORM = {
     "device.fit": "trace",
@@ -45,6 +46,16 @@ def test_each_trace_of_a_comparison_gets_a_device_of_its_size(tmp_path: Path) ->
         # What was found stands in the configuration, so that the run can be repeated without `fit`.
         again = ssdlab.run(report.config, progress=False)
         assert again.provenance.config_digest == report.provenance.config_digest
+
+
+def test_a_trace_that_is_read_in_another_way_gets_another_device(tmp_path: Path) -> None:
+    """One process may read one file by several columns."""
+    file = tmp_path / "t.csv"
+    file.write_text("".join(f"{at},W,{at % 4},{at},4096\n" for at in range(100)))
+    for column, pages in ((3, 4), (4, 100)):
+        columns = f"time=1:us,op=2,offset={column}:4KiB,size=5"
+        config = ssdlab.load_config(trace=file, set={"workload.columns": columns})
+        assert footprint_pages(config) == pages
 
 
 def test_a_run_and_a_device_are_fitted_too(tmp_path: Path) -> None:

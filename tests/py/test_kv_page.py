@@ -179,6 +179,7 @@ def test_tables_have_what_the_report_says(report: dict[str, Any]) -> None:
     every = [one["write_amplification"] for one in (*phases, total)]
     rows = found["Bytes programmed into flash for each byte of keys and values"][1:]
     assert {row[0] for row in rows} == {cause for one in every for cause in one}
+    assert rows[-1][0] == "total"
     for row in rows:
         assert same(row[1:], [one.get(row[0]) for one in every])
     rows = found["Pages that the drive copied instead of the host writing them"][1:]

@@ -91,3 +91,11 @@ def test_the_script_writes_them_so_too() -> None:
     for (value, unit, text), got in zip(JS, json.loads(done.stdout), strict=True):
         expected = f"{value} B" if text is None else text.replace(" us", " µs")
         assert got == expected, (value, unit)
+
+
+@pytest.mark.parametrize(
+    ("share", "digits", "text"),
+    [(-0.0004, 0, "0 %"), (0.0, 1, "0.0 %"), (-0.0006, 1, "-0.1 %"), (0.0123, 1, "+1.2 %")],
+)
+def test_a_difference_that_rounds_to_none_has_no_sign(share: float, digits: int, text: str) -> None:
+    assert numbers.difference(share, digits) == text

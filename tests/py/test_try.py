@@ -118,7 +118,9 @@ def test_the_longest_first_screen_has_twelve_lines(drive: str, overloads: bool) 
     config = ssdlab.load_config(drive)
     shape, rated = scale.Pool.of(config), endurance(drive, config)
     latency = SimpleNamespace(write=SimpleNamespace(p99_9=1.23e6), read=SimpleNamespace(p99_9=1e6))
-    by_seed = {label: {1: SimpleNamespace(latency=latency)} for label in LONG}
+    device = SimpleNamespace(utilisation=SimpleNamespace(chip=(0.004, 0.0041), channel=(0.001,)))
+    run = SimpleNamespace(latency=latency, device=device, config={"host.mode": "open"})
+    by_seed = {label: {1: run} for label in LONG}
     doubt = (
         "the recorded arrivals overload it (12,783 requests pending, busiest 23.2 %):"
         " --pace closed, or --set workload.time_scale=4"
@@ -142,6 +144,19 @@ def test_the_longest_first_screen_has_twelve_lines(drive: str, overloads: bool) 
     assert len(screen) <= 12, "\n".join(screen)
     assert max(map(len, screen)) <= 80
     assert screen[-1].endswith("--pace closed" if overloads else "--details")
+    idle = "load        0.410 % busy: if the trace is of a slower machine, try --pace closed"
+    assert (idle in screen) != overloads
+    assert done.json["busy"] == (None if overloads else 0.0041)
+
+
+@pytest.mark.parametrize(("mode", "busy"), [("open", 0.06), ("closed", 0.001)])
+def test_a_drive_that_works_has_no_load(mode: str, busy: float) -> None:
+    """Nor has one whose requests come as fast as it answers."""
+    done = Trial("", "", "", "", "", cast("Any", None), {}, (), cast("Any", None))
+    device = SimpleNamespace(utilisation=SimpleNamespace(chip=(0.0, busy), channel=(0.0,)))
+    run = SimpleNamespace(device=device, config={"host.mode": mode})
+    latency = SimpleNamespace(repetitions={"greedy": {1: run}})
+    assert replace(done, latency=cast("Any", latency))._load() == ""
 
 
 @pytest.mark.parametrize(
@@ -265,6 +280,9 @@ def test_a_trace_that_touches_little_has_numbers_and_no_verdict(tmp_path: Path) 
     assert done.verdict is None
     assert "at least 32 are needed" in done.doubts[0]
     assert "no verdict" in "\n".join(done.screen())
+    alike = {"greedy": Predicted((1.00049,), None)}
+    same = replace(done, rankings={name: Ranking(alike) for name in done.rankings})
+    assert "greedy 1.000 in the trial" in "\n".join(same.screen())
     assert done.confidence == "none"
     assert set(done.policies) == set(FEW)
     # The first runs show that no verdict can come: no others are made.

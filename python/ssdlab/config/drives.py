@@ -18,6 +18,7 @@ from typing import Any
 from ssdlab import _core
 from ssdlab.config.published import configuration, published
 from ssdlab.display.argument import argument
+from ssdlab.display.numbers import difference
 from ssdlab.errors import ConfigError
 
 ERRORS_FILE = "drive_errors.json"
@@ -57,7 +58,7 @@ class Errors:
         said = [f"write amplification off by {' and '.join(wafs)}"] if wafs else []
         others = {"knee": self.knee, "p50": self.p50, "p99": self.p99}
         said += [
-            f"{name} {100 * error:+.0f} %" for name, error in others.items() if error is not None
+            f"{name} {difference(error, 0)}" for name, error in others.items() if error is not None
         ]
         return ", ".join(said) or "not compared"
 

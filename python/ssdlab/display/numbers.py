@@ -56,6 +56,12 @@ def _known(value: float | None) -> float:
     return math.nan if value is None else value
 
 
+def difference(share: float, digits: int = 1) -> str:
+    """A relative difference in percent, with its sign unless it rounds to 0."""
+    rounded = round(100 * share, digits)
+    return f"{rounded:+.{digits}f} %" if rounded else f"{0:.{digits}f} %"
+
+
 def shown(key: str, value: Value) -> str:
     """The value of `key`, a dotted key of report.json or a column of compare.json."""
     if isinstance(value, bool):

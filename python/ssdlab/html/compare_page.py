@@ -27,6 +27,7 @@ from ssdlab.html.page import (
     warnings_box,
 )
 from ssdlab.html.repeated import (
+    OF_SEEDS,
     RATIO_NOTE,
     marked,
     quantiles,
@@ -58,11 +59,12 @@ def comparison_page(done: Comparison, baseline: str | None = None) -> str:
     base = labels.index(baseline) if baseline in labels else 0
     columns = _columns(done)
     told = _first(done) + invalidating(done.warning_groups()) + answer_html(done)
+    of_seeds = f'<p class="note">{OF_SEEDS}</p>' if done.repetitions else ""
     sections = [
         *([Section("answer", "Answer", told)] if told else []),
         Section("numbers", "Numbers", _values(done, columns, places)),
         Section("ratios", "Ratios to a baseline", _ratios(done, columns, base)),
-        Section("plots", "Plots", figures(run_figures(done))),
+        Section("plots", "Plots", of_seeds + figures(run_figures(done))),
         Section("warnings", "Notes", notes(done.warning_groups()) or warnings_box([])),
         Section("config", "Configurations", _configs(done)),
         Section("provenance", "Provenance", _provenance(done, places)),

@@ -48,10 +48,6 @@ def values_table(done: Comparison, columns: Mapping[str, str], places: Mapping[s
     ]
     if lowest:
         notes.append("Bold: the lowest; grey: equal to it, or cannot be told from it.")
-    notes.append(
-        "Plots over time and by seed show all seeds; warnings, configurations and all other plots"
-        " are those of the first one."
-    )
     if done.without_spread:
         equal = ", ".join(done.without_spread)
         notes.append(
@@ -84,6 +80,11 @@ def quantiles(done: Comparison) -> str:
     return json.dumps([_core.student_t_95(freedom) for freedom in range(1, most)])
 
 
+OF_SEEDS = (
+    "Plots over time and by seed show all seeds; warnings, configurations and all other plots are"
+    " those of the first one."
+)
+"""What the sections below the tables show."""
 RATIO_NOTE = (
     "Value divided by that of the baseline under the same seed: geometric mean over the pairs,"
     " with the 95 % confidence interval of Student's t for the logarithms. If it contains 1, the"

@@ -206,8 +206,8 @@ def page(done: Simulated) -> str:
     ]
     head = ["phase", "operations", "per second", "slowed", "stopped"]
     every = [one["write_amplification"] for one in (*phases, report["total"])]
-    causes = list(dict.fromkeys(cause for one in every for cause in one))
-    shares = [(cause, [_shown(one.get(cause)) for one in every]) for cause in causes]
+    causes = dict.fromkeys(cause for one in every for cause in one if cause != "total")
+    shares = [(cause, [_shown(one.get(cause)) for one in every]) for cause in (*causes, "total")]
     groups = [*done.warning_groups()]
     problems = warnings_box([report["error"]]) if report["error"] else ""
     sections = [

@@ -22,9 +22,11 @@ JSON, SUMMARY = "try.json", "summary.txt"
 WIDTH = 12
 """Columns of the words before the lines of the first screen."""
 PACED = "--pace closed"
-"""The remedy where the recorded arrivals overload the drive."""
+"""The remedy where the recorded arrivals overload the drive, or leave it idle."""
 PERCENTILE = "p99_9"
 """The latency on the first screen."""
+IDLE = 0.05
+"""Share of the time below which the busiest chip or channel of a drive counts as idle."""
 NOTES = (
     "* writes least, or cannot be told from what does. Intervals hold seeds and the size of erase"
     " units; without one the number is that of the trial. spare: effective spare of the trial, and"
@@ -145,6 +147,7 @@ class Trial:
             ("WAF", self._amounts()),
             ("write p99.9", self._latency("write")),
             ("read p99.9", self._latency("read")),
+            ("load", self._load()),
             ("years", self._years()),
             ("spare", self._spare()),
             ("confidence", self.confidence),
@@ -184,11 +187,12 @@ class Trial:
 
     def _amounts(self) -> str:
         amounts = []
-        for label in self.named:
+        for label in self._shown:
             predicted = [ranking.predicted[label] for ranking in self.rankings.values()]
             ends = [end for policy in predicted for end in policy.interval or (policy.mean,)]
             trial = "" if all(policy.interval for policy in predicted) else " in the trial"
-            amounts.append(f"{label} {ratio(min(ends))} to {ratio(max(ends))}{trial}")
+            text = " to ".join(dict.fromkeys((ratio(min(ends)), ratio(max(ends)))))
+            amounts.append(f"{label} {text}{trial}")
         return ", ".join(amounts)
 
     def _latency(self, op: str) -> str:
@@ -197,14 +201,36 @@ class Trial:
         if self.latency is None:
             return ""
         latencies = []
-        timed = self.latency.repetitions
-        for label, by_seed in timed.items():
-            if len(timed) > 2 and label == self.baseline:
-                continue  # Two winners fill the line.
+        for label in self._shown:
+            by_seed = self.latency.repetitions.get(label, {})
             values = [getattr(getattr(run.latency, op), PERCENTILE) for run in by_seed.values()]
-            if None not in values:
+            if values and None not in values:
                 latencies.append(f"{label} {duration(statistics.fmean(values))}")
         return ", ".join(latencies)
+
+    @property
+    def _shown(self) -> list[str]:
+        """The policies whose numbers are on the first screen: two winners fill its lines."""
+        return [one for one in self.named if len(self.named) < 3 or one != self.baseline]
+
+    @property
+    def busy(self) -> float | None:
+        """Share of the time that the busiest chip or channel works at the recorded times.
+
+        None if there is no latency, or the requests come in a closed loop.
+        """
+        runs = self.latency.repetitions.values() if self.latency and not self.latency_doubt else ()
+        reports = [report for by_seed in runs for report in by_seed.values()]
+        if not reports or any(report.config["host.mode"] != "open" for report in reports):
+            return None
+        uses = [report.device.utilisation for report in reports]
+        return max(max([*use.chip, *use.channel], default=0.0) for use in uses)
+
+    def _load(self) -> str:
+        """Whether the recorded times leave the drive idle, as those of a slower machine do."""
+        if self.busy is None or self.busy >= IDLE:
+            return ""
+        return f"{percent(self.busy)} busy: if the trace is of a slower machine, try {PACED}"
 
     def _amount(self) -> Interval | None:
         """Write amplification of the first policy of the screen, under both orders of updates."""
@@ -332,6 +358,7 @@ class Trial:
                 for name, ranking in self.rankings.items()
             },
             "latency_doubt": self.latency_doubt,
+            "busy": self.busy,
             "drive_writes_a_day": self.lifetime.drive_writes,
             "endurance": self.lifetime.endurance.text,
             "years": None if (waf := self._amount()) is None else self.lifetime.years(waf),

@@ -12,19 +12,8 @@ from ssdlab.display.progress import Callback
 from ssdlab.errors import translated
 from ssdlab.running.moved import NOTHING, Moved
 
-_READING = (
-    "action",
-    "dedup",
-    "format",
-    "from_ns",
-    "page_bytes",
-    "skip_bad",
-    "sort",
-    "unit",
-    "until_ns",
-    "volume",
-)
-"""Keys of `[workload]` that decide which pages of a trace are used."""
+NOT_READING = ("fit", "loops", "time_scale", "warmup_requests", "whole_pages", "copy", "phases")
+"""Keys of `[workload]` that act on a trace once it has been read; the others say how it is."""
 _known: dict[str, int] = {}
 """Pages by trace and how it is read: one reading serves all runs of a comparison."""
 
@@ -67,9 +56,9 @@ def footprint_pages(config: Config, progress: Callback | None = None) -> int:
         version = [found.st_mtime_ns, found.st_size, found.st_ino]
     except OSError:
         version = []  # told when it is opened
-    keys = [workload.get(key) for key in _READING]
+    keys = {key: value for key, value in workload.items() if key not in NOT_READING}
     place = str(Path(path).absolute())
-    which = json.dumps([place, version, config["device.page_bytes"], *keys])
+    which = json.dumps([place, version, config["device.page_bytes"], keys])
     if which not in _known:
 
         def told(done: int, to_sort: int | None) -> None:

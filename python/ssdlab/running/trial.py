@@ -30,7 +30,7 @@ from ssdlab.results.text import counted
 from ssdlab.results.trial import APART, JSON, PACED, SUMMARY, Form, Spare, Trial
 from ssdlab.running import scale
 from ssdlab.running.compare_runs import Enough, check_seeds, repeated, run_into
-from ssdlab.running.fitted import fitted, footprint_pages
+from ssdlab.running.fitted import NOT_READING, fitted, footprint_pages
 from ssdlab.running.kept import maker_of
 from ssdlab.running.runner import Planned, Runner
 from ssdlab.store.store import Store
@@ -258,16 +258,13 @@ def plan_trial(
     return replace(plan, policies=accepted, refused=refused)
 
 
-_NOT_READING = ("fit", "loops", "time_scale", "warmup_requests", "whole_pages", "copy", "phases")
-
-
 def _of_reading(keys: Mapping[str, object]) -> dict[str, object]:
     """The keys that say how the file is read."""
     parts = {key: key.partition(".") for key in keys}
     return {
         key: keys[key]
         for key, (table, _, name) in parts.items()
-        if table == "workload" and name not in _NOT_READING
+        if table == "workload" and name not in NOT_READING
     }
 
 

@@ -44,7 +44,6 @@ from ssdlab.store.store import Store
 from ssdlab.versions import described
 
 TRIALS, PARALLEL = 100, 8
-BUDGET_SPENT = "the budget is spent"
 SAMPLER, PRUNER = "tpe", "none"
 MOST_TESTED = 8
 """Points of a front that are tested."""
@@ -260,7 +259,7 @@ class _Going:
                 self.ending = "every point that the sampler finds has been tried"
                 break
             self._round(judge, asked, whole=new == self.how.parallel)
-        if not self.runs.interrupted and self.ending != BUDGET_SPENT:
+        if not self.runs.interrupted and not self._is_budget_spent(begun):
             self._draw(judge)
 
     def _draw(self, judge: Judge) -> None:
@@ -287,16 +286,20 @@ class _Going:
 
     def _spent(self, begun: float, left: int) -> str:
         """Why no round begins; empty: one does."""
-        budget, size = self.how.budget, self.design.space.size
+        size = self.design.space.size
         if left <= 0:
             return f"{self.how.trials:,} points have been tried ({argument('trials')})"
         if size is not None and len(self.results) >= size:
             return "every point of the space has been tried"
-        if budget and budget.runs is not None and self.runs.count >= budget.runs:
-            return BUDGET_SPENT
-        if budget and budget.seconds is not None and time.monotonic() - begun >= budget.seconds:
-            return BUDGET_SPENT
-        return ""
+        return "the budget is spent" if self._is_budget_spent(begun) else ""
+
+    def _is_budget_spent(self, begun: float) -> bool:
+        budget = self.how.budget
+        if budget is None:
+            return False
+        runs, seconds = budget.runs, budget.seconds
+        late = seconds is not None and time.monotonic() - begun >= seconds
+        return late or (runs is not None and self.runs.count >= runs)
 
     def _name(self, point: Point) -> str:
         return name_of(self.design.space.shown(point))

@@ -75,10 +75,10 @@ impl Ssd {
         let request = number;
         let held = BufferedPage { sectors: here, epoch, request, fua, inside, owner };
         self.front.buffer.as_mut().expect("there is a buffer").admit(slot, held);
-        if let Entry::Slot(older) = old
-            && self.forget_kept(older)
-        {
-            self.ledger.measured.buffer.coalesced += 1;
+        if let Entry::Slot(older) = old {
+            let kept = self.forget_kept(older);
+            self.ledger.measured.buffer.coalesced += u64::from(kept);
+            // There is room now, or it has waited for room and needs none.
             self.let_in(0);
         }
     }
@@ -150,8 +150,9 @@ impl Ssd {
             self.note_time_in_buffer(slot);
             self.acknowledge(slot);
         }
-        if self.forget_kept(slot) {
-            self.ledger.measured.buffer.trimmed += 1;
+        if self.front.buffer.is_some() {
+            let kept = self.forget_kept(slot);
+            self.ledger.measured.buffer.trimmed += u64::from(kept);
             self.let_in(0);
         }
     }
@@ -172,20 +173,14 @@ impl Ssd {
             if self.waits_for_flush(next.slot) {
                 break;
             }
-            let superseded = !self.ftl.owners.is_newest(self.array.ops[next.slot].lpn, next.slot);
             let held = self.held(next.slot);
             let lpn = self.array.ops[next.slot].lpn;
             let newest = self.ftl.owners.newest(lpn);
-            // It may have been acknowledged, and the copy has not: a cut must not lose both.
-            let copied_over =
-                matches!(newest, Entry::Slot(newer) if !self.array.ops[newer].passes_buffer());
-            let must_be_on_flash = self.must_be_on_flash(next.slot)
-                || self.has_heirs(next.slot)
-                || (copied_over && self.power.is_some());
-            let is_void = self.raid.is_some() && superseded && self.is_trimmed(lpn);
-            let drop = superseded && !must_be_on_flash || is_void;
+            let drop = self.needs_no_room(next.slot);
+            let is_waited_for = self.is_waited_for(next.slot);
             // Only the newest data of a page are kept.
-            let goes = must_be_on_flash && (superseded || !self.others_of_group_come(next.slot));
+            let goes = is_waited_for
+                && (newest != Entry::Slot(next.slot) || !self.others_of_group_come(next.slot));
             let buffer = self.front.buffer.as_mut().expect("seen");
             if !drop && !buffer.has_room() {
                 break;
@@ -208,7 +203,7 @@ impl Ssd {
                 let counts = &mut self.ledger.measured.buffer;
                 *(if trimmed { &mut counts.trimmed } else { &mut counts.coalesced }) += 1;
                 self.drop_held(next.slot);
-                if must_be_on_flash {
+                if is_waited_for {
                     self.rest_of_group_leaves(lpn);
                 }
             } else if goes {
@@ -227,6 +222,23 @@ impl Ssd {
         {
             self.evict(slot);
         }
+    }
+
+    /// Whether the page in `slot`, which waits, is not to enter: newer data or a TRIM have replaced it.
+    fn needs_no_room(&self, slot: OpSlot) -> bool {
+        let lpn = self.array.ops[slot].lpn;
+        let is_void = self.raid.is_some() && self.is_trimmed(lpn);
+        !self.ftl.owners.is_newest(lpn, slot) && (is_void || !self.is_waited_for(slot))
+    }
+
+    /// Whether somebody waits until the page in `slot`, which waits for room, is on flash.
+    fn is_waited_for(&self, slot: OpSlot) -> bool {
+        // It may have been acknowledged, and the copy has not: a cut must not lose both.
+        let copied_over = matches!(
+            self.ftl.owners.newest(self.array.ops[slot].lpn),
+            Entry::Slot(newer) if !self.array.ops[newer].passes_buffer()
+        );
+        self.must_be_on_flash(slot) || self.has_heirs(slot) || (copied_over && self.power.is_some())
     }
 
     /// Pages beyond the threshold leave at the end of the instant; those given up may have been the last that a flush
@@ -426,12 +438,14 @@ impl Ssd {
         Ok(())
     }
 
-    /// Every page kept is the newest of its LPN, and none waits for room where there is some.
+    /// Every page kept is the newest of its LPN, and none waits for room where there is some, or needs none.
     pub(crate) fn audit_buffer(&self) -> Result<(), String> {
         let Some(buffer) = &self.front.buffer else { return Ok(()) };
         let first = buffer.first_waiting().filter(|page| !self.waits_for_flush(page.slot));
-        if first.is_some() && buffer.has_room() {
-            return Err("a write waits for room in a write buffer that has some".to_string());
+        if let Some(page) = first
+            && (buffer.has_room() || self.needs_no_room(page.slot))
+        {
+            return Err(format!("{page:?} waits for room that it has, or does not need"));
         }
         for slot in buffer.kept() {
             let lpn = self.array.ops[slot].lpn;

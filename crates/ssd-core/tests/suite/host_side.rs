@@ -213,6 +213,25 @@ fn a_full_buffer_makes_writes_wait_for_a_program() {
     assert_eq!(ssd.measured().buffer.waited, 1);
 }
 
+/// A page that waits for room needs none once newer data or a TRIM have replaced it: its write completes then.
+#[test]
+fn a_page_that_is_replaced_while_it_waits_waits_no_longer() {
+    for replacing in [Op::Write, Op::Trim] {
+        let mut c = buffered(1, 1, 1.0);
+        c.host.link_bytes_per_s = Some(20_000_000_000);
+        let mut ssd = fresh(&c);
+        // The second write waits until the first has been evicted and programmed, or until it is replaced.
+        let replaced = 300;
+        assert!(replaced < PROGRAM);
+        for (at, op, lpn) in [(0, Op::Write, 0), (0, Op::Write, 5), (replaced, replacing, 5)] {
+            ssd.submit(Nanos(at), &whole(op, lpn, 1), None).unwrap();
+        }
+        let done = finish(&mut ssd).unwrap();
+        let write = done.iter().find(|done| done.id.0 == 1).expect("it completes");
+        assert_eq!(write.at.0, replaced + SRAM, "{replacing:?}");
+    }
+}
+
 #[test]
 fn waiting_for_room_that_collection_delays_is_waiting_for_collection() {
     // Collection moves two pages and erases; the page that is evicted first comes after it.

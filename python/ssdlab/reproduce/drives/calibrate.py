@@ -15,6 +15,7 @@ import numpy as np
 from ssdlab.config.drives import Errors, MachineErrors, errors_file, is_title, machine_digest
 from ssdlab.config.resolve import Config, drive_preset, load_config, preset_names
 from ssdlab.display.argument import argument
+from ssdlab.display.numbers import difference
 from ssdlab.errors import ConfigError
 from ssdlab.reproduce.drives import fit, unknowns
 from ssdlab.reproduce.drives.measurements import UNIFORM, Measurements, read
@@ -54,9 +55,9 @@ class Row:
 
     def cells(self) -> list[str]:
         """As a line of a table."""
-        error = "-" if self.error is None else f"{100 * self.error:+.1f} %"
+        error = "-" if self.error is None else difference(self.error)
         cells = [f"{self.fill:.4g}", f"{self.measured:.3f}", f"{self.fitted:.3f}"]
-        return [*cells, f"{100 * self.residual:+.1f} %", error, "held out" if self.held_out else ""]
+        return [*cells, difference(self.residual), error, "held out" if self.held_out else ""]
 
 
 @dataclass(frozen=True)

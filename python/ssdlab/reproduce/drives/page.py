@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from typing import Any
 
-from ssdlab.display.numbers import duration
+from ssdlab.display.numbers import difference, duration, on_page
 from ssdlab.html.page import Section, document, prose, warnings_box
 from ssdlab.html.page import table as html_table
 from ssdlab.reproduce.drives import choices
@@ -77,13 +77,13 @@ OWN = (
     " decide* if nearly all values do. Write amplification depends on raw capacity less what is"
     " kept erased, so it never decides between the two; it hardly depends on the size of a"
     " superblock, and not on the buffer. Latencies rise before all planes are busy, so the fitted"
-    " program time is too long: the preset of the PM9A3, whose programs take 678.5 us, has a knee"
-    " from which 750 us would be fitted.",
+    " program time is too long: the preset of the PM9A3, whose programs take 678.5 µs, has a knee"
+    " from which 750 µs would be fitted.",
 )
 
 
 def _percent(of: float | None, digits: int = 1) -> str:
-    return "–" if of is None else f"{100 * of:+.{digits}f} %"
+    return "–" if of is None else difference(of, digits)
 
 
 def _plain(of: float | None) -> str:
@@ -136,7 +136,7 @@ def facts(done: Drives, drive: Drive) -> list[str]:
     firmware = [drive.config[f"controller.firmware_p{part}_ns"] for part in (50, 99)]
     if firmware[0]:
         of = " and ".join(f"{load.rate:,.0f}/s" for load in drive.loads if load.fitted)
-        times = f"median {duration(firmware[0])}, 99th percentile {duration(firmware[1])}"
+        times = on_page(f"median {duration(firmware[0])}, 99th percentile {duration(firmware[1])}")
         first += f" Firmware: {times}" + (f", fitted at {of}." if of else ".")
     sources = f" Measurements: {'; '.join(drive.measured.sources)}." * bool(drive.measured.sources)
     said = [f"`{drive.name}`. {first}{sources}"]
@@ -181,7 +181,9 @@ def load_rows(done: Drives, drive: Drive) -> Rows:
     ours = {load.rate: load for load in done.loads(drive)}
 
     def pair(load: Load | None) -> list[str]:
-        return ["–", "–"] if load is None else [duration(load.p50), duration(load.p99)]
+        return (
+            ["–", "–"] if load is None else [on_page(duration(one)) for one in (load.p50, load.p99)]
+        )
 
     rows: Rows = []
     for rate in shown(drive.loads, [*ours.values()]):
