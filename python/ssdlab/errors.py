@@ -88,6 +88,22 @@ class InternalError(RuntimeError):
     """A bug in ssdlab, not in its input: please report it with the message."""
 
 
+_GIVEN: dict[str, str] = {}
+"""Traces as the user has given them, by the tables that are read in their place."""
+
+
+def stands_for(table: Path, trace: Path) -> None:
+    """Note that `table` is read in place of `trace`, which is the name that messages have."""
+    _GIVEN[str(table)] = str(trace)
+
+
+def as_given(text: str) -> str:
+    """`text` with the names of traces as the user has given them."""
+    for table, trace in _GIVEN.items():
+        text = text.replace(table, trace)
+    return text
+
+
 @contextmanager
 def translated() -> Iterator[None]:
     """Exceptions of the simulator as ours."""
@@ -96,7 +112,7 @@ def translated() -> Iterator[None]:
     except _core.ConfigError as error:
         raise ConfigError(error.args[0]) from None
     except _core.WorkloadError as error:
-        raise WorkloadError(str(error)) from None
+        raise WorkloadError(as_given(str(error))) from None
     except OSError as error:
         raise OutputError(str(error)) from None
     except KeyboardInterrupt as stopped:

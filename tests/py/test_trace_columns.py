@@ -95,12 +95,16 @@ def test_columns_that_cannot_be(folder: Path) -> None:
 def test_every_verb_reads_parquet(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
     names = ("name", "arrival_us", "op", "size_bytes", "sector")
-    columns = dict(zip(names, map(list, zip(*ROWS, strict=True)), strict=True))
-    parquet.write_table(pa.table(columns), folder / "mine.parquet")
+    table = dict(zip(names, map(list, zip(*ROWS, strict=True)), strict=True))
+    parquet.write_table(pa.table(table), folder / "mine.parquet")
     done = ssdlab_command("trace", "info", "mine.parquet", "--json", cwd=folder)
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["requests"] == len(ROWS)
+    found = json.loads(done.stdout)
+    assert (found["requests"], found["source"]["file"]) == (len(ROWS), "mine.parquet")
     assert [one.name for one in folder.glob("cache/*/*/*/*")] == ["mine.parquet.csv.zst"]
+    columns = "time=1:us,op=3,offset=5:512B,size=4"
+    done = ssdlab_command("trace", "info", "mine.parquet", "--columns", columns, cwd=folder)
+    refused(done, 2, "error: mine.parquet: workload.columns fits none")
     device = {key: value for key, value in SMALL.items() if not key.startswith("workload.")}
     keys = sets({**device, "workload.fit": "wrap"})
     run = ("run", "greedy-8ch", "--trace", "mine.parquet", *keys, "--no-html", "--out", "run")

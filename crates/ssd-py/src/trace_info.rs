@@ -4,6 +4,7 @@ use crate::device;
 use crate::traces::{described, refused, watched};
 use pyo3::prelude::*;
 use serde_json::json;
+use ssd_core::host::source::SourceError;
 use ssd_run::fit;
 use ssd_trace::config::RunConfig;
 use ssd_trace::info::{Collector, Options};
@@ -28,7 +29,12 @@ pub(crate) fn trace_info(
         let mut collector = Collector::new(Options { journal, memory });
         let read = each_request(&config.workload, watch, |timed| collector.push(timed));
         match read {
-            Ok(reading) => Ok(Some((reading, collector.finish()))),
+            Ok(reading) => match collector.finish() {
+                Ok(info) => Ok(Some((reading, info))),
+                Err(SourceError(why)) => {
+                    Err(refused(&SourceError(format!("{}: {why}", reading.file))))
+                }
+            },
             Err(Stopped::Refused(error)) => Err(refused(&error)),
             Err(Stopped::Interrupted) => Ok(None),
         }

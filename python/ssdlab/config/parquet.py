@@ -7,7 +7,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from ssdlab.errors import ConfigError, OutputError, WorkloadError
+from ssdlab.errors import ConfigError, OutputError, WorkloadError, stands_for
 from ssdlab.versions import install
 
 MAGIC = b"PAR1"
@@ -51,6 +51,7 @@ def as_table(path: str | Path) -> Path:
                 made.replace(table)
         except OSError as error:
             raise OutputError(f"{folder}: cannot store the table of {path}: {error}") from None
+    stands_for(table, path)
     return table
 
 

@@ -17,7 +17,7 @@ from ssdlab.config.resolve import Config, Source, load_config
 from ssdlab.display.argument import argument
 from ssdlab.display.numbers import size
 from ssdlab.display.progress import display
-from ssdlab.errors import ConfigError, WorkloadError, translated
+from ssdlab.errors import ConfigError, WorkloadError, as_given, translated
 from ssdlab.results import outputs
 from ssdlab.results.folder import draft
 from ssdlab.results.text import counted
@@ -247,7 +247,11 @@ def _info(
 
     limit = memory_limit or int((memory.available() or 8 << 30) * MEMORY_SHARE)
     text = _core.trace_info(config.text, journal=list(journal), memory=limit, progress=callback)
-    return info_of(json.loads(text))
+    values = json.loads(text)
+    source = values["source"]
+    source["file"] = as_given(source["file"])
+    source["warnings"] = [as_given(warning) for warning in source["warnings"]]
+    return info_of(values)
 
 
 def merge(

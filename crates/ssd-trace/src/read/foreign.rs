@@ -1,7 +1,7 @@
 //! Files that are no traces of requests, by their first bytes: what they are, and how to get at the requests.
 
 /// First bytes, what such a file is, and what to do.
-const KNOWN: [(&[u8], &str, &str); 22] = [
+const KNOWN: [(&[u8], &str, &str); 23] = [
     (
         b"PAR1",
         "a Parquet file",
@@ -41,6 +41,11 @@ const KNOWN: [(&[u8], &str, &str); 22] = [
         "recorded packets (pcap)",
         "record the requests of a block device instead",
     ),
+    (
+        b"\x10\0\0\0rbd-replay-trace",
+        "made by rbd-replay-prep for rbd replay",
+        "give the text that it was made of: babeltrace FOLDER > OUT",
+    ),
     (b"\x7fELF", "a program", "give the trace that it made"),
     (b"%PDF", "a PDF document", "give the trace itself"),
     (b"<!DOCTYPE html", "a page of HTML, as of a download that failed", "download the file again"),
@@ -71,7 +76,7 @@ macro_rules! record {
 }
 
 /// Words in text of no format, what such a file is, and what to do.
-const TEXTS: [(&str, &str, &str); 17] = [
+const TEXTS: [(&str, &str, &str); 28] = [
     ("r_await", "output of iostat, sums over intervals and no requests", record!()),
     ("kB_read/s", "output of iostat, sums over intervals and no requests", record!()),
     ("Kbytes  AVGms", "output of biotop, sums over intervals and no requests", record!()),
@@ -83,7 +88,47 @@ const TEXTS: [(&str, &str, &str); 17] = [
         "a trace of RocksDB, calls on files and no requests to a device",
         record!(),
     ),
+    (
+        ",get,0\n",
+        "a trace of a cache (Twitter's), which has keys and no addresses of a device",
+        record!(),
+    ),
     ("key_size,", "a trace of a cache, which has keys and no addresses of a device", record!()),
+    (
+        "io_offset io_size",
+        "a trace of Tectonic, requests to parts of a file system over many hosts and not to a device",
+        record!(),
+    ),
+    (
+        "request_io_size_bytes",
+        "a trace of Thesios, requests to files of a file system over many hosts and not to a device",
+        record!(),
+    ),
+    ("do_osd_op", "a log of a Ceph OSD, requests to objects and not to a device", record!()),
+    ("osd_op(", "a log of a Ceph OSD, requests to objects and not to a device", record!()),
+    ("Cur ops", "output of rados bench, sums over intervals and no requests", record!()),
+    ("OPS/SEC", "output of rbd bench, sums over intervals and no requests", record!()),
+    ("All Devices ====", "a report of btt, averages and no requests", record!()),
+    (
+        "Latency(us)",
+        "output of SPDK's bdevperf or perf, results and no requests",
+        "record them while it runs: spdk_trace, with the trace group bdev",
+    ),
+    (
+        "BDEV_IO_START",
+        "text of spdk_trace",
+        "make a table of it (blocks of 512 B here): awk '/BDEV_IO_START/ { gsub(\":\", \": \"); for (i = 3; i < NF; \
+         i++) v[$i] = $(i + 1); if (v[\"type:\"] ~ /^[123]$/) print $2 \",\" v[\"type:\"] \",\" v[\"offset:\"] \",\" \
+         (\"len:\" in v ? v[\"len:\"] : v[\"size:\"]) }' FILE | ssdlab trace info - --columns \
+         time=1:us,op=2,offset=3:512B,size=4:512B,read=1,write=2,discard=3",
+    ),
+    (
+        "librbd:",
+        "text of LTTng with the calls of librbd",
+        "make a table of it: perl -ne '/^.?([0-9:.]+).*librbd:(?:aio_)?(read|write|discard)\\d?_enter.*\\boff(?:set)? = \
+         (\\d+), len(?:gth)? = (\\d+)/ and print \"2000-01-01T$1,$2,$3,$4\\n\"' FILE | ssdlab trace info - --columns \
+         time=1,op=2,offset=3,size=4",
+    ),
     ("] CDB: ", "a log of SCSI commands without their lengths in numbers", record!()),
     ("block_rq_issue: { cpu_id", "text of LTTng, whose operations are bits", record!()),
     (
@@ -132,10 +177,44 @@ const TEXTS: [(&str, &str, &str); 17] = [
     ),
 ];
 
+/// Columns of numbers that btt writes (`*.dat`): sentences about tables of two, and of three.
+const BTT: [(&str, &str); 2] = [
+    (
+        "a table of times and one value each, as btt's of latencies, seeks or depths: no requests",
+        record!(),
+    ),
+    (
+        "a table of times, first sectors and ends, as of btt -B, whose operation is in the name of the file",
+        "make a table with lengths of it, op=read for NAME_r.dat: awk '{ print $1 \",\" $2 \",\" $3 - $2 }' FILE | \
+         ssdlab trace info - --columns time=1:s,op=write,offset=2:512B,size=3:512B",
+    ),
+];
+
+/// Which of the tables of [`BTT`] the text is.
+fn table_of_btt(bytes: &[u8]) -> Option<&'static (&'static str, &'static str)> {
+    let text =
+        std::str::from_utf8(&bytes[..=bytes.iter().rposition(|&byte| byte == b'\n')?]).ok()?;
+    let rows = text.lines().map(|line| line.split_ascii_whitespace().collect::<Vec<_>>());
+    let time = |cell: &str| cell.contains('.') && cell.parse::<f64>().is_ok();
+    let ends = |row: &[&str]| {
+        let [start, end] = [row[1], row[2]].map(|cell| cell.parse::<u64>().ok());
+        start.zip(end).is_some_and(|(start, end)| start < end)
+    };
+    let mut kinds = rows.map(|row| match row.len() {
+        2 if time(row[0]) && row[1].parse::<f64>().is_ok() => Some(&BTT[0]),
+        3 if time(row[0]) && ends(&row) => Some(&BTT[1]),
+        _ => None,
+    });
+    let first = kinds.next()??;
+    kinds.all(|kind| kind == Some(first)).then_some(first)
+}
+
 /// The sentence about text of no format, if it is known to be something else.
 pub(crate) fn named_text(bytes: &[u8]) -> Option<String> {
     let has = |word: &str| bytes.windows(word.len()).any(|part| part == word.as_bytes());
-    let (_, what, remedy) = TEXTS.iter().find(|(word, ..)| has(word))?;
+    let of_word = TEXTS.iter().find(|(word, ..)| has(word)).map(|(_, what, remedy)| (what, remedy));
+    let (what, remedy) =
+        of_word.or_else(|| table_of_btt(bytes).map(|(what, remedy)| (what, remedy)))?;
     Some(format!("the file is {what}; {remedy}"))
 }
 

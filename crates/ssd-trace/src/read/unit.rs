@@ -110,6 +110,8 @@ pub(crate) struct Shape {
     whole_sectors: u64,
     /// Requests whose length is a multiple of [`BLOCK`].
     whole_blocks: u64,
+    /// Requests whose length is a multiple of half a [`BLOCK`].
+    half_blocks: u64,
     /// Requests shorter than [`BLOCK`].
     short: u64,
     /// Requests by their address modulo [`BLOCK`].
@@ -142,6 +144,7 @@ impl Shape {
         self.requests += 1;
         self.whole_sectors += u64::from((start | length).is_multiple_of(SECTOR));
         self.whole_blocks += u64::from(length.is_multiple_of(BLOCK));
+        self.half_blocks += u64::from(length.is_multiple_of(BLOCK / 2));
         self.short += u64::from(length < BLOCK);
         self.places[(start % BLOCK) as usize] += 1;
         self.length += length;
@@ -226,9 +229,16 @@ impl Shape {
     /// As [`Shape::is_like_pages`], but more are whole blocks: as in a database with small records.
     fn could_be_pages(&self) -> bool {
         self.requests >= FEW
+            && !self.has_half_blocks()
             && 4 * self.short > self.requests
             && 2 * self.whole_blocks < self.requests
             && 2 * self.most_common_place() < self.requests
+    }
+
+    /// All lengths, except one in a hundred, are multiples of 2 KiB in sectors. As numbers of pages they would all be
+    /// multiples of 16 KiB, with none of the single pages that every trace in pages has.
+    fn has_half_blocks(&self) -> bool {
+        100 * (self.requests - self.half_blocks) < self.requests
     }
 
     fn most_common_place(&self) -> u64 {
@@ -280,7 +290,9 @@ impl Shape {
 impl Shape {
     /// Why lengths, or all numbers, may be in pages although they are read in sectors.
     fn warning_of_pages(&self) -> Option<String> {
-        let few = 8 * self.whole_blocks < self.requests && 2 * self.short > self.requests;
+        let few = 8 * self.whole_blocks < self.requests
+            && 2 * self.short > self.requests
+            && !self.has_half_blocks();
         let what = if few && 2 * self.most_common_place() >= self.requests {
             "lengths may count pages beside addresses that count sectors, as in traces of FlashSim"
         } else if self.could_be_pages() {

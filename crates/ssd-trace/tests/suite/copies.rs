@@ -212,7 +212,7 @@ fn statistics_count_a_copy_once_and_its_pages_in_no_other_number() {
         let mut collector = Collector::new(InfoOptions { journal: Vec::new(), memory: 1 << 20 });
         let workload = Workload { trace, ..of(TraceFormat::BlockEvent) };
         each_request(&workload, |_| Continue(()), |timed| collector.push(timed)).unwrap();
-        serde_json::to_value(collector.finish()).unwrap()
+        serde_json::to_value(collector.finish().unwrap()).unwrap()
     };
     let (with, without) = (info("a", TWO), info("b", &[TWO[0], TWO[4], TWO[7]]));
     assert_eq!(

@@ -26,7 +26,7 @@ fn info_of(requests: &[TimedRequest]) -> Info {
     for request in requests {
         collector.push(request).unwrap();
     }
-    collector.finish()
+    collector.finish().unwrap()
 }
 
 /// Statistics by their path, such as "trains.gap_cv".

@@ -144,7 +144,11 @@ fn what_a_benchmark_or_a_log_does_is_read_in_sectors() {
     let few: Vec<Range> = (0..15).map(|number| (3 * number, 1)).collect();
     // Records that begin at blocks and are longer than one.
     let records: Vec<Range> = (0..500).map(|number| (24 * number, 9 + number % 5)).collect();
-    for ranges in [sequential, appends, few, records] {
+    // Blocks of 2 KiB, at any of them.
+    let halves: Vec<Range> = (0..500)
+        .map(|number| (4 * (number * 7919 % 10_000), [4, 4, 4, 12][number as usize % 4]))
+        .collect();
+    for ranges in [sequential, appends, few, records, halves] {
         let (requests, facts) = read(&text(TraceFormat::Mqsim, &ranges), &auto).unwrap();
         assert_eq!(requests.len(), ranges.len());
         assert!(facts.warnings().is_empty(), "{:?}", facts.warnings());
@@ -152,6 +156,12 @@ fn what_a_benchmark_or_a_log_does_is_read_in_sectors() {
     // Lengths in pages beside addresses in sectors, as in FlashSim, are read with a warning.
     let mixed: Vec<Range> = files(100).iter().map(|&(start, _)| (start - 63, 1)).collect();
     let (_, facts) = read(&text(TraceFormat::Mqsim, &mixed), &auto).unwrap();
+    assert!(facts.warnings()[0].contains("FlashSim"), "{:?}", facts.warnings());
+    // Even if most of them are of 16 KiB, so that in sectors they would be half a block.
+    let database =
+        (0..500).map(|number| (8 * (number * 7919 % 10_000), if number % 20 == 0 { 1 } else { 4 }));
+    let (_, facts) =
+        read(&text(TraceFormat::Mqsim, &database.collect::<Vec<Range>>()), &auto).unwrap();
     assert!(facts.warnings()[0].contains("FlashSim"), "{:?}", facts.warnings());
 }
 

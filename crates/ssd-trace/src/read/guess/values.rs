@@ -59,6 +59,65 @@ pub(super) fn meanings<'a>(cells: impl Iterator<Item = &'a str>) -> Vec<String> 
     all
 }
 
+/// Columns of address and length, with pairs of their units, the likeliest first.
+#[derive(Default)]
+struct Range {
+    offset: usize,
+    size: usize,
+    units: Vec<[&'static str; 2]>,
+}
+
+/// A way to read a table, field by field.
+#[derive(Clone, Copy)]
+struct Choice<'a> {
+    /// The lower, the likelier.
+    rank: usize,
+    range: &'a Range,
+    units: [&'a str; 2],
+    /// What is said of the time, if there is one.
+    time: &'a str,
+    /// Column of the operations, or the only one.
+    op: &'a str,
+    /// What their words mean, unless they are known.
+    words: &'a str,
+    event: &'a str,
+}
+
+impl<'a> Choice<'a> {
+    /// Each of `all` with each of the values that a field may have, which `with` sets; each value of the field is
+    /// less likely than the one before it by `step`.
+    fn each<T: 'a>(
+        all: &[Choice<'a>],
+        step: usize,
+        values: impl Fn(&Choice<'a>) -> &'a [T],
+        with: impl Fn(Choice<'a>, &'a T) -> Choice<'a>,
+    ) -> Vec<Choice<'a>> {
+        let of = |choice: &Choice<'a>| {
+            let ranked = values(choice).iter().enumerate();
+            let chosen = ranked.map(|(rank, value)| {
+                let choice = with(*choice, value);
+                Choice { rank: choice.rank + step * rank, ..choice }
+            });
+            chosen.collect::<Vec<_>>()
+        };
+        all.iter().flat_map(of).collect()
+    }
+
+    /// Whether the operation is in a column of its own.
+    fn is_apart(&self) -> bool {
+        [self.range.offset, self.range.size].iter().all(|at| (at + 1).to_string() != self.op)
+    }
+
+    fn columns(&self, skip: &str) -> String {
+        let Choice { range, units: [of_offset, of_size], time, op, words, event, .. } = self;
+        format!(
+            "{time}op={op},offset={}:{of_offset},size={}:{of_size}{words}{event}{skip}",
+            range.offset + 1,
+            range.size + 1
+        )
+    }
+}
+
 /// Rows of as many cells each.
 struct Rows {
     /// Lines above the first row.
@@ -171,8 +230,8 @@ impl Rows {
         codes
     }
 
-    /// Columns that may be address and length, the likeliest first, with their units.
-    fn ranges(&self, time: Option<usize>) -> Vec<(usize, usize, Vec<[&'static str; 2]>)> {
+    /// Columns that may be address and length, the likeliest first.
+    fn ranges(&self, time: Option<usize>) -> Vec<Range> {
         let mut all = Vec::new();
         let numbers: Vec<Option<Vec<u64>>> = (0..self.width()).map(|at| self.numbers(at)).collect();
         let usable = |at: usize| numbers[at].as_deref().filter(|_| Some(at) != time);
@@ -203,7 +262,7 @@ impl Rows {
                 (false, true) => vec![["512B", "B"], ["512B", "512B"]],
                 _ => vec![["512B", "512B"], ["4KiB", "4KiB"]],
             };
-            all.push((score, (offset, size, units)));
+            all.push((score, Range { offset, size, units }));
         }
         all.sort_by_key(|&(score, _)| -score);
         all.into_iter().take(PAIRS).map(|(_, range)| range).collect()
@@ -226,30 +285,31 @@ pub(crate) fn of(head: &Head<'_>, action: u8) -> Vec<Reading> {
         }
     };
     let skip = if rows.above > 0 { format!(",skip={}", rows.above) } else { String::new() };
-    let (events, operations) = (rows.events(), rows.operations(at));
+    let (ranges, operations, events) = (rows.ranges(at), rows.operations(at), rows.events());
+    let none = Range::default();
+    let open =
+        Choice { rank: 0, range: &none, units: [""; 2], time: "", op: "", words: "", event: "" };
+    let all = Choice::each(&[open], 2, |_| &ranges, |choice, range| Choice { range, ..choice });
+    let mut all = Choice::each(
+        &all,
+        1,
+        |_| &operations,
+        |choice, (op, words)| Choice { op, words, ..choice },
+    );
+    all.retain(Choice::is_apart);
+    let all = Choice::each(&all, 1, |_| &times, |choice, time| Choice { time, ..choice });
+    let all = Choice::each(
+        &all,
+        1,
+        |choice| &choice.range.units,
+        |choice, &units| Choice { units, ..choice },
+    );
+    let all = Choice::each(&all, 1, |_| &events, |choice, event| Choice { event, ..choice });
     let few = Head { lines: &head.lines[..head.lines.len().min(LINES)], ..*head };
-    let mut all = Vec::new();
-    for (pair, (offset, size, units)) in rows.ranges(at).into_iter().enumerate() {
-        let others = |column: &str| [offset, size].iter().all(|at| (at + 1).to_string() != column);
-        let operations = operations.iter().enumerate().filter(|(_, (column, _))| others(column));
-        for (op, (column, words)) in operations {
-            let choices = times.iter().enumerate().flat_map(|(rank, time)| {
-                let units = units.iter().enumerate();
-                units.map(move |(unit, units)| (rank + unit, time, units))
-            });
-            for (rank, time, [of_offset, of_size]) in choices {
-                for (which, event) in events.iter().enumerate() {
-                    let columns = format!(
-                        "{time}op={column},offset={}:{of_offset},size={}:{of_size}{words}{event}{skip}",
-                        offset + 1,
-                        size + 1
-                    );
-                    let fits = is_possible(reading(&columns, &few, action).as_ref());
-                    all.extend(fits.then_some((2 * pair + op + rank + which, columns)));
-                }
-            }
-        }
-    }
+    let ranked = all.iter().map(|choice| (choice.rank, choice.columns(&skip)));
+    let mut all: Vec<(usize, String)> = ranked
+        .filter(|(_, columns)| is_possible(reading(columns, &few, action).as_ref()))
+        .collect();
     all.sort_by_key(|&(rank, _)| rank);
     let all = all.into_iter().take(READINGS);
     let all = all.filter_map(|(_, columns)| reading(&columns, head, action));

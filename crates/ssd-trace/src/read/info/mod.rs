@@ -18,14 +18,13 @@ mod time;
 mod trains;
 
 use order::{Doubled, Order};
-use pages::Pages;
 pub(crate) use pages::RECENT_PAGES;
+use pages::{Access, Pages};
 use serde::Serialize;
 pub(crate) use shape::Distribution;
 use ssd_core::host::request::{Op, Request, TimedRequest, flags};
 use ssd_core::host::source::SourceError;
 use ssd_core::units::SECTOR_BYTES;
-use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 pub(crate) use trains::SHORT_NS;
 
@@ -166,7 +165,8 @@ pub struct Collector {
     trains: trains::Collector,
     copies: u64,
     sectors_copied: u64,
-    volumes: BTreeMap<u16, Volume>,
+    /// By number.
+    volumes: Vec<Option<Box<Volume>>>,
 }
 
 impl Collector {
@@ -185,7 +185,7 @@ impl Collector {
             trains: trains::Collector::default(),
             copies: 0,
             sectors_copied: 0,
-            volumes: BTreeMap::new(),
+            volumes: Vec::new(),
         }
     }
 
@@ -203,7 +203,7 @@ impl Collector {
         let after = self.time.add(timed.at.0)?;
         self.over_time.add(after, request.op);
         self.trains.add(gap, request);
-        let volume = self.volumes.entry(request.volume).or_default();
+        let volume = Volume::of(&mut self.volumes, request.volume);
         volume.requests[request.op as usize] += 1;
         if request.op == Op::Flush || request.sectors == 0 {
             return Ok(());
@@ -218,25 +218,20 @@ impl Collector {
         self.sizes[op].add(request.sector, request.sectors);
         self.doubled.add(timed);
         match request.op {
-            Op::Read => {
-                self.pages.read(request.volume, request.sector, end)?;
-                self.over_time.touch(after, Op::Read, pages_of(request.sector, end));
-            }
-            Op::Write => {
-                self.pages.write(request.volume, request.sector, end, after)?;
-                self.over_time.touch(after, Op::Write, pages_of(request.sector, end));
+            Op::Read | Op::Write => {
+                self.over_time.touch(after, request.op, pages_of(request.sector, end));
             }
             Op::Trim => {
                 let (first, until) = (request.sector.div_ceil(PAGE_SECTORS), end / PAGE_SECTORS);
                 if first < until {
                     volume.trimmed.add(first, until - 1);
                 }
-                self.pages.trim(request.volume, first, until);
             }
             Op::Flush | Op::Copy => {}
         }
         self.add_journal(request);
-        Ok(())
+        let Request { op, volume, sector, .. } = *request;
+        self.pages.push(Access { op, volume, sector, end, after })
     }
 
     /// Part of a copy: the destination is its arrival, and nothing else is known of its pages.
@@ -264,20 +259,24 @@ impl Collector {
     }
 
     /// The statistics.
-    #[must_use]
-    pub fn finish(mut self) -> Info {
+    ///
+    /// # Errors
+    /// As [`Collector::push`], of the last requests.
+    pub fn finish(mut self) -> Result<Info, SourceError> {
+        self.pages.settle()?;
         let (mut counts, mut sectors, mut any) = ([0u64; 4], [0u64; ADDRESSED], 0u64);
-        for volume in self.volumes.values_mut() {
+        for volume in self.volumes.iter_mut().flatten() {
             volume.order.end(&mut self.runs);
             (0..4).for_each(|op| counts[op] += volume.requests[op]);
             (0..ADDRESSED).for_each(|op| sectors[op] += volume.sectors[op]);
             any += volume.order.any;
         }
         let addressed = counts[..ADDRESSED].iter().sum();
-        let (bytes, touched) = (sectors.map(|count| count * SECTOR_BYTES), self.pages.by_volume());
-        let (mut pages_trimmed, mut volumes) = (0, Vec::with_capacity(self.volumes.len()));
-        for (number, volume) in std::mem::take(&mut self.volumes) {
-            let pages = touched.get(&number).copied().unwrap_or_default();
+        let (bytes, survey) = (sectors.map(|count| count * SECTOR_BYTES), self.pages.survey());
+        let (mut pages_trimmed, mut volumes) = (0, Vec::new());
+        let numbered = (0..=u16::MAX).zip(std::mem::take(&mut self.volumes));
+        for (number, volume) in numbered.filter_map(|(number, volume)| Some((number, volume?))) {
+            let pages = survey.volumes.get(&number).copied().unwrap_or_default();
             volumes.push(volume.info(number, pages));
             pages_trimmed += volume.trimmed.count();
         }
@@ -291,7 +290,7 @@ impl Collector {
             ..self.journal
         });
         let (rate, map) = self.over_time.finish();
-        Info {
+        Ok(Info {
             requests: counts.iter().sum::<u64>() + self.copies,
             flushes: counts[Op::Flush as usize],
             copies: self.copies,
@@ -304,9 +303,9 @@ impl Collector {
             sequential_any_share: share(any, addressed),
             doubled: self.doubled.count,
             doubled_share: share(self.doubled.count, addressed),
-            footprint: self.pages.footprint(write.bytes, pages_trimmed),
+            footprint: survey.footprint(&self.pages, write.bytes, pages_trimmed),
             updates: self.pages.updates(),
-            hot: self.pages.hot(),
+            hot: survey.hot(),
             discards: self.pages.discards(trim.requests, trim.bytes),
             rate,
             map,
@@ -318,7 +317,7 @@ impl Collector {
             volumes,
             table_bytes: self.pages.bytes(),
             ops,
-        }
+        })
     }
 
     /// By operation: `counts` and `bytes` of their requests.
@@ -350,6 +349,15 @@ impl Collector {
 }
 
 impl Volume {
+    /// The one of this number.
+    fn of(all: &mut Vec<Option<Box<Volume>>>, number: u16) -> &mut Volume {
+        let place = usize::from(number);
+        if all.len() <= place {
+            all.resize_with(place + 1, || None);
+        }
+        all[place].get_or_insert_default()
+    }
+
     fn info(&self, volume: u16, pages: pages::Touched) -> VolumeInfo {
         let [reads, writes, trims, flushes] = self.requests;
         let [bytes_read, bytes_written, bytes_trimmed] =

@@ -3,10 +3,19 @@
 use super::shape::Distribution;
 use super::{PAGE_BYTES, PAGE_SECTORS, share};
 use serde::Serialize;
+use ssd_core::host::request::Op;
 use ssd_core::host::source::SourceError;
 use ssd_core::metrics::histogram::Histogram;
-use std::collections::BTreeMap;
+use std::hint::black_box;
 
+mod survey;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use survey::{Footprint, Hot, Touched};
+
+/// Requests whose pages are fetched from memory together.
+const TOGETHER: usize = 64;
 /// Pages of an area (128 KiB of addresses): large enough that the index is small in comparison, small enough
 /// that scattered requests do not pay for much that they never touch.
 const AREA_PAGES: u64 = 32;
@@ -18,8 +27,6 @@ const NUMBER_BITS: u32 = 36;
 const TIME_BITS: u32 = 54;
 /// A page is just written if it is among this many last page writes.
 pub(crate) const RECENT_PAGES: u64 = 64;
-/// Shares of the written pages that are examined, per cent.
-const HOTTEST: [u64; 4] = [1, 5, 10, 20];
 
 /// One page. `count`: writes, above the number of its last write among all page writes. `state`:
 /// the time of that write, above its sectors ever written (8 bits), read, mapped.
@@ -68,21 +75,6 @@ struct Slot {
 const FREE: u32 = u32::MAX;
 const EMPTY: Slot = Slot { area: 0, volume: 0, index: FREE };
 
-/// Footprint.
-#[derive(Clone, PartialEq, Debug, Default, Serialize)]
-pub(crate) struct Footprint {
-    pub(crate) pages_touched: u64,
-    pub(crate) pages_read: u64,
-    pub(crate) pages_written: u64,
-    pub(crate) pages_both: u64,
-    pub(crate) pages_trimmed: u64,
-    pub(crate) distinct_bytes_written: u64,
-    pub(crate) overwrite_factor: Option<f64>,
-    pub(crate) page_reads: u64,
-    pub(crate) read_after_write_share: Option<f64>,
-    pub(crate) read_recent_share: Option<f64>,
-}
-
 /// Updates.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub(crate) struct Updates {
@@ -91,13 +83,6 @@ pub(crate) struct Updates {
     pub(crate) rewrite_share: Option<f64>,
     pub(crate) interval_pages: Distribution,
     pub(crate) interval_ns: Distribution,
-}
-
-/// Hot and cold.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-pub(crate) struct Hot {
-    pub(crate) hottest: [f64; HOTTEST.len()],
-    pub(crate) write_share: [Option<f64>; HOTTEST.len()],
 }
 
 /// Discards.
@@ -110,14 +95,22 @@ pub(crate) struct Discards {
     pub(crate) without_effect: u64,
 }
 
-/// Pages of a volume.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Touched {
-    pub(super) touched: u64,
-    pub(super) written: u64,
+/// A read, write or discard.
+#[derive(Clone, Copy)]
+pub(super) struct Access {
+    pub(super) op: Op,
+    pub(super) volume: u16,
+    /// First sector.
+    pub(super) sector: u64,
+    /// The sector behind the last one.
+    pub(super) end: u64,
+    /// Nanoseconds from the first request.
+    pub(super) after: u64,
 }
 
 pub(super) struct Pages {
+    /// Accesses that are not in the table yet, in their order.
+    waiting: Vec<Access>,
     slots: Vec<Slot>,
     slabs: Vec<Box<[Area]>>,
     areas: usize,
@@ -140,6 +133,7 @@ pub(super) struct Pages {
 impl Pages {
     pub(super) fn new(limit: u64) -> Pages {
         Pages {
+            waiting: Vec::with_capacity(TOGETHER),
             slots: vec![EMPTY; 1 << 10],
             slabs: Vec::new(),
             areas: 0,
@@ -164,11 +158,16 @@ impl Pages {
             as u64
     }
 
+    /// The first slot in which an area may be.
+    fn home(slots: &[Slot], volume: u16, area: u64) -> usize {
+        let mixed = (area ^ (u64::from(volume) << 48)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (mixed >> 32) as usize & (slots.len() - 1)
+    }
+
     /// Slot of an area in the index, or the free one where it would go.
     fn place(slots: &[Slot], volume: u16, area: u64) -> usize {
         let mask = slots.len() - 1;
-        let mixed = (area ^ (u64::from(volume) << 48)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let mut at = (mixed >> 32) as usize & mask;
+        let mut at = Pages::home(slots, volume, area);
         while slots[at].index != FREE && (slots[at].area, slots[at].volume) != (area, volume) {
             at = (at + 1) & mask;
         }
@@ -245,8 +244,55 @@ impl Pages {
         low as usize..high as usize
     }
 
+    /// Takes the next access. The table has it after [`Pages::settle`] at the latest.
+    pub(super) fn push(&mut self, access: Access) -> Result<(), SourceError> {
+        self.waiting.push(access);
+        if self.waiting.len() == TOGETHER { self.settle() } else { Ok(()) }
+    }
+
+    /// Puts the accesses that wait into the table.
+    ///
+    /// Their pages are anywhere in memory, and are found by way of the index, which is not in the caches either.
+    /// Loads that do not depend on one another wait at the same time. Therefore each step is done for all accesses
+    /// before the next one: load the slots, find the areas, load the pages, change them.
+    pub(super) fn settle(&mut self) -> Result<(), SourceError> {
+        let waiting = std::mem::take(&mut self.waiting);
+        let area_of = |access: &Access| access.sector / PAGE_SECTORS / AREA_PAGES;
+        let slots = self.slots.as_slice();
+        black_box(waiting.iter().fold(0, |all, access| {
+            all ^ slots[Pages::home(slots, access.volume, area_of(access))].index
+        }));
+        let mut areas = [FREE; TOGETHER];
+        for (area, access) in areas.iter_mut().zip(&waiting) {
+            *area = slots[Pages::place(slots, access.volume, area_of(access))].index;
+        }
+        black_box(areas.iter().zip(&waiting).fold(0, |all, (&area, access)| {
+            let page = |sector: u64| (sector / PAGE_SECTORS % AREA_PAGES) as usize;
+            let area = self
+                .slabs
+                .get(area as usize / SLAB_AREAS)
+                .map(|slab| &slab[area as usize % SLAB_AREAS]);
+            area.map_or(all, |area| {
+                all ^ area[page(access.sector)].state ^ area[page(access.end - 1)].state
+            })
+        }));
+        for (&area, access) in areas.iter().zip(&waiting) {
+            self.last = Slot { area: area_of(access), volume: access.volume, index: area };
+            let Access { op, volume, sector, end, after } = *access;
+            match op {
+                Op::Read => self.read(volume, sector, end)?,
+                Op::Write => self.write(volume, sector, end, after)?,
+                Op::Trim => self.trim(volume, sector.div_ceil(PAGE_SECTORS), end / PAGE_SECTORS),
+                Op::Flush | Op::Copy => unreachable!("it has no pages"),
+            }
+        }
+        self.waiting = waiting;
+        self.waiting.clear();
+        Ok(())
+    }
+
     /// Sectors `sector..end` are read.
-    pub(super) fn read(&mut self, volume: u16, sector: u64, end: u64) -> Result<(), SourceError> {
+    fn read(&mut self, volume: u16, sector: u64, end: u64) -> Result<(), SourceError> {
         let (first, until) = (sector / PAGE_SECTORS, end.div_ceil(PAGE_SECTORS));
         let (mut start, number) = (None, self.page_writes);
         for area in Pages::areas_of(first, until) {
@@ -266,13 +312,7 @@ impl Pages {
     }
 
     /// Sectors `sector..end` are written, `after` nanoseconds from the first request.
-    pub(super) fn write(
-        &mut self,
-        volume: u16,
-        sector: u64,
-        end: u64,
-        after: u64,
-    ) -> Result<(), SourceError> {
+    fn write(&mut self, volume: u16, sector: u64, end: u64, after: u64) -> Result<(), SourceError> {
         let (first, until) = (sector / PAGE_SECTORS, end.div_ceil(PAGE_SECTORS));
         if after >> TIME_BITS > 0 || (self.page_writes + until - first) >> NUMBER_BITS > 0 {
             let text = "statistics of pages end at 208 days and at 2^36 page writes (256 TiB)";
@@ -304,7 +344,7 @@ impl Pages {
     }
 
     /// Pages `first..until` are discarded whole.
-    pub(super) fn trim(&mut self, volume: u16, first: u64, until: u64) {
+    fn trim(&mut self, volume: u16, first: u64, until: u64) {
         if first >= until {
             return;
         }
@@ -335,45 +375,6 @@ impl Pages {
         }
     }
 
-    /// Every page of the table.
-    fn all(&self) -> impl Iterator<Item = &Page> {
-        self.slabs.iter().flatten().take(self.areas).flatten()
-    }
-
-    /// Pages touched and written, by volume.
-    pub(super) fn by_volume(&self) -> BTreeMap<u16, Touched> {
-        let mut volumes: BTreeMap<u16, Touched> = BTreeMap::new();
-        for slot in self.slots.iter().filter(|slot| slot.index != FREE) {
-            let index = slot.index as usize;
-            let sums = volumes.entry(slot.volume).or_default();
-            for page in &self.slabs[index / SLAB_AREAS][index % SLAB_AREAS] {
-                let written = page.writes() > 0;
-                sums.written += u64::from(written);
-                sums.touched += u64::from(written || page.is(READ));
-            }
-        }
-        volumes
-    }
-
-    pub(super) fn footprint(&self, bytes_written: u64, pages_trimmed: u64) -> Footprint {
-        let mut found =
-            Footprint { pages_trimmed, page_reads: self.page_reads, ..Default::default() };
-        let mut sectors = 0;
-        for page in self.all() {
-            let (read, written) = (page.is(READ), page.writes() > 0);
-            found.pages_read += u64::from(read);
-            found.pages_written += u64::from(written);
-            found.pages_both += u64::from(read && written);
-            found.pages_touched += u64::from(read || written);
-            sectors += u64::from(page.sectors_written());
-        }
-        found.distinct_bytes_written = sectors * PAGE_BYTES / PAGE_SECTORS;
-        found.overwrite_factor = share(bytes_written, found.distinct_bytes_written);
-        found.read_after_write_share = share(self.reads_after_write, self.page_reads);
-        found.read_recent_share = share(self.reads_recent, self.reads);
-        found
-    }
-
     pub(super) fn updates(&self) -> Updates {
         Updates {
             page_writes: self.page_writes,
@@ -382,26 +383,6 @@ impl Pages {
             interval_pages: Distribution::of(&self.interval_pages, 1),
             interval_ns: Distribution::of(&self.interval_ns, 1),
         }
-    }
-
-    pub(super) fn hot(&self) -> Hot {
-        let mut pages_by_writes: BTreeMap<u64, u64> = BTreeMap::new();
-        for page in self.all().filter(|page| page.writes() > 0) {
-            *pages_by_writes.entry(page.writes()).or_default() += 1;
-        }
-        let (pages, writes) = pages_by_writes
-            .iter()
-            .fold((0, 0), |(pages, all), (writes, count)| (pages + count, all + writes * count));
-        let hottest = |percent: u64| {
-            let (mut left, mut sum) = ((pages * percent).div_ceil(100), 0);
-            for (writes, count) in pages_by_writes.iter().rev() {
-                let taken = left.min(*count);
-                sum += taken * writes;
-                left -= taken;
-            }
-            share(sum, writes)
-        };
-        Hot { hottest: HOTTEST.map(|part| part as f64 / 100.0), write_share: HOTTEST.map(hottest) }
     }
 
     pub(super) fn discards(&self, requests: u64, nominal_bytes: u64) -> Discards {

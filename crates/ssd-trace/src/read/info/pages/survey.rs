@@ -1,0 +1,120 @@
+//! What the table of pages holds in the end: footprint, volumes, hot and cold pages.
+
+use super::{FREE, PAGE_BYTES, PAGE_SECTORS, Pages, READ, SLAB_AREAS, share};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Shares of the written pages that are examined, per cent.
+pub(super) const HOTTEST: [u64; 4] = [1, 5, 10, 20];
+/// Pages of fewer writes than this are counted in an array.
+const FEW_WRITES: usize = 256;
+
+/// Footprint.
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+pub(crate) struct Footprint {
+    pub(crate) pages_touched: u64,
+    pub(crate) pages_read: u64,
+    pub(crate) pages_written: u64,
+    pub(crate) pages_both: u64,
+    pub(crate) pages_trimmed: u64,
+    pub(crate) distinct_bytes_written: u64,
+    pub(crate) overwrite_factor: Option<f64>,
+    pub(crate) page_reads: u64,
+    pub(crate) read_after_write_share: Option<f64>,
+    pub(crate) read_recent_share: Option<f64>,
+}
+
+/// Hot and cold.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub(crate) struct Hot {
+    pub(crate) hottest: [f64; HOTTEST.len()],
+    pub(crate) write_share: [Option<f64>; HOTTEST.len()],
+}
+
+/// Pages of a volume.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Touched {
+    pub(crate) touched: u64,
+    pub(crate) written: u64,
+}
+
+/// Pages by what was done with them.
+#[derive(Clone, Default)]
+pub(crate) struct Survey {
+    all: Touched,
+    read: u64,
+    sectors_written: u64,
+    pub(crate) volumes: BTreeMap<u16, Touched>,
+    /// Pages by the number of their writes, where they have any.
+    by_writes: BTreeMap<u64, u64>,
+}
+
+impl Pages {
+    /// What the table holds in the end.
+    pub(crate) fn survey(&self) -> Survey {
+        let mut found = Survey::default();
+        let mut few = [0u64; FEW_WRITES];
+        for slot in self.slots.iter().filter(|slot| slot.index != FREE) {
+            let index = slot.index as usize;
+            let (mut touched, mut written, mut read) = (0, 0, 0);
+            for page in &self.slabs[index / SLAB_AREAS][index % SLAB_AREAS] {
+                let (is_read, writes) = (page.is(READ), page.writes());
+                let is_written = writes > 0;
+                read += u64::from(is_read);
+                written += u64::from(is_written);
+                touched += u64::from(is_read || is_written);
+                found.sectors_written += u64::from(page.sectors_written());
+                match few.get_mut(writes as usize) {
+                    Some(count) => *count += 1,
+                    None => *found.by_writes.entry(writes).or_default() += 1,
+                }
+            }
+            let volume = found.volumes.entry(slot.volume).or_default();
+            *volume =
+                Touched { touched: volume.touched + touched, written: volume.written + written };
+            found.all.touched += touched;
+            found.all.written += written;
+            found.read += read;
+        }
+        let few = (1u64..).zip(few.into_iter().skip(1)).filter(|&(_, count)| count > 0);
+        found.by_writes.extend(few);
+        found
+    }
+}
+
+impl Survey {
+    pub(crate) fn footprint(
+        &self,
+        pages: &Pages,
+        bytes_written: u64,
+        pages_trimmed: u64,
+    ) -> Footprint {
+        let distinct_bytes_written = self.sectors_written * PAGE_BYTES / PAGE_SECTORS;
+        Footprint {
+            pages_touched: self.all.touched,
+            pages_read: self.read,
+            pages_written: self.all.written,
+            pages_both: self.read + self.all.written - self.all.touched,
+            pages_trimmed,
+            distinct_bytes_written,
+            overwrite_factor: share(bytes_written, distinct_bytes_written),
+            page_reads: pages.page_reads,
+            read_after_write_share: share(pages.reads_after_write, pages.page_reads),
+            read_recent_share: share(pages.reads_recent, pages.reads),
+        }
+    }
+
+    pub(crate) fn hot(&self) -> Hot {
+        let writes = self.by_writes.iter().map(|(writes, count)| writes * count).sum();
+        let hottest = |percent: u64| {
+            let (mut left, mut sum) = ((self.all.written * percent).div_ceil(100), 0);
+            for (writes, count) in self.by_writes.iter().rev() {
+                let taken = left.min(*count);
+                sum += taken * writes;
+                left -= taken;
+            }
+            share(sum, writes)
+        };
+        Hot { hottest: HOTTEST.map(|part| part as f64 / 100.0), write_share: HOTTEST.map(hottest) }
+    }
+}
