@@ -8,7 +8,6 @@ use ssd_core::host::request::{Op, Request, TimedRequest};
 use ssd_core::host::source::{Source, SourceError};
 use ssd_core::rng::Stream;
 use ssd_core::units::{Nanos, SECTOR_BYTES};
-use std::collections::BTreeMap;
 
 /// An update of one page.
 #[derive(Clone, Copy)]
@@ -68,37 +67,51 @@ impl Phased {
                         workload.from, workload.until or workload.requests";
             return Err(SourceError(text.to_owned()));
         }
-        let updates = shifted(&recorded, written, seed);
+        // It may have a copy of the trace.
+        drop(source);
+        let updates = shifted(recorded, written, seed);
         Ok(Phased { updates, sectors_per_page, next: 0, round: 0, loops })
     }
 }
 
 /// The updates of a loop of `written` page writes, each moved by the phase of its page. A TRIM stays before the write
 /// that follows it.
-fn shifted(recorded: &[Update], written: u64, seed: u64) -> Vec<Update> {
-    // Traces are long, so this is a counting sort of narrow numbers.
-    let places = places(recorded, written, seed);
+fn shifted(mut updates: Vec<Update>, written: u64, seed: u64) -> Vec<Update> {
+    // Traces are long, so this is a counting sort of narrow numbers, in place.
+    let mut targets = places(&updates, written, seed);
     let mut next = vec![0_u32; written as usize + 1];
-    places.iter().for_each(|&place| next[place as usize + 1] += 1);
+    targets.iter().for_each(|&place| next[place as usize + 1] += 1);
     for place in 1..next.len() {
         next[place] += next[place - 1];
     }
-    let mut updates = recorded.to_vec();
-    for (update, &place) in recorded.iter().zip(&places) {
-        updates[next[place as usize] as usize] = *update;
-        next[place as usize] += 1;
+    for target in &mut targets {
+        let place = *target as usize;
+        *target = next[place];
+        next[place] += 1;
+    }
+    for at in 0..targets.len() {
+        while targets[at] as usize != at {
+            let target = targets[at] as usize;
+            updates.swap(at, target);
+            targets.swap(at, target);
+        }
     }
     updates
 }
 
 /// Where in the loop each update is moved to.
 fn places(recorded: &[Update], written: u64, seed: u64) -> Vec<u32> {
-    // One phase a page, drawn in the order in which the pages first occur.
-    let (mut random, mut phases) = (Stream::new(seed, "workload.phases"), BTreeMap::new());
+    // One phase a page, drawn in the order in which the pages first occur. No phase is as large as `NONE`.
+    const NONE: u32 = u32::MAX;
+    let pages = recorded.iter().map(|update| update.page as usize + 1).max().unwrap_or(0);
+    let (mut random, mut phases) = (Stream::new(seed, "workload.phases"), vec![NONE; pages]);
     let mut before = 0;
     let place = |update: &Update| {
-        let phase = *phases.entry(update.page).or_insert_with(|| random.below(written));
-        let place = (before + phase) % written;
+        let phase = &mut phases[update.page as usize];
+        if *phase == NONE {
+            *phase = random.below(written) as u32;
+        }
+        let place = (before + u64::from(*phase)) % written;
         before += u64::from(!update.is_trim);
         place as u32
     };
@@ -140,7 +153,7 @@ impl Source for Phased {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::VecDeque;
+    use std::collections::{BTreeMap, VecDeque};
 
     const PAGE: u32 = 8;
 

@@ -163,23 +163,57 @@ impl Fitter {
     pub(crate) fn finish(&mut self) -> Result<Vec<Record>, SourceError> {
         let mut records = std::mem::take(&mut self.records);
         if self.fit == Fit::Compact {
-            let touched = std::mem::take(&mut self.touched).finish();
-            if touched.pages() > u64::from(self.user_pages) {
-                let pages = touched.pages();
-                return Err(SourceError(format!(
-                    "the trace touches {pages} pages ({} bytes), the device has {} user pages; \
-                     enlarge it (device.user_capacity), use a part of the trace \
-                     (workload.from, workload.until), or set workload.fit = \"wrap\"",
-                    u128::from(pages) * u128::from(self.sectors_per_page) * 512,
-                    self.user_pages
-                )));
-            }
-            let before = records.len();
-            records.retain_mut(|record| compact(record, &touched, self.sectors_per_page));
-            self.empty_discards = (before - records.len()) as u64;
+            let touched = std::mem::take(&mut self.touched);
+            let numbered = renumber(&mut records, touched, self.sectors_per_page);
+            numbered.check_room(self.sectors_per_page, self.user_pages)?;
+            self.empty_discards = numbered.empty_discards;
         }
         Ok(records)
     }
+}
+
+/// What renumbering the pages of a trace has found.
+#[derive(Clone, Copy)]
+pub(crate) struct Renumbered {
+    /// Pages that are read or written.
+    pub(crate) pages: u64,
+    /// See [`crate::TraceFacts`].
+    pub(crate) empty_discards: u64,
+}
+
+impl Renumbered {
+    /// Whether a device of `user_pages` pages holds them.
+    ///
+    /// # Errors
+    /// It does not.
+    pub(crate) fn check_room(
+        self,
+        sectors_per_page: u64,
+        user_pages: u32,
+    ) -> Result<(), SourceError> {
+        let pages = self.pages;
+        if pages <= u64::from(user_pages) {
+            return Ok(());
+        }
+        let bytes = u128::from(pages) * u128::from(sectors_per_page) * 512;
+        Err(SourceError(format!(
+            "the trace touches {pages} pages ({bytes} bytes), the device has {user_pages} user \
+             pages; enlarge it (device.user_capacity), use a part of the trace (workload.from, \
+             workload.until), or set workload.fit = \"wrap\""
+        )))
+    }
+}
+
+/// Renumbers the pages of `records`, of which `touched` are read or written, and drops discards of none of them.
+pub(crate) fn renumber(
+    records: &mut Vec<Record>,
+    touched: PageSet,
+    sectors_per_page: u64,
+) -> Renumbered {
+    let (touched, before) = (touched.finish(), records.len());
+    records.retain_mut(|record| compact(record, &touched, sectors_per_page));
+    let empty_discards = (before - records.len()) as u64;
+    Renumbered { pages: touched.pages(), empty_discards }
 }
 
 /// Makes room for further records, at most `limit` of them; also called at the limit, which is then never exceeded.

@@ -1,14 +1,20 @@
 //! Traces that have been read, kept in memory for the later runs of a process.
 //!
 //! A trace is kept whole, before its time range and its fit to a device, so that runs that differ in these share it.
+//! Only where all of it is renumbered, as for a device as large as its trace, is it kept as it is replayed: every run
+//! would have a copy otherwise.
 
-use crate::config::Workload;
-use crate::read::fit::{self, Record};
+use crate::config::{Fit, Workload};
+use crate::read::digest::Digest;
+use crate::read::fit::{self, Record, Renumbered};
 use crate::read::input::{self, Step, Watch};
+use crate::read::page_set::PageSet;
 use crate::read::reading::{self, Found};
 use crate::read::scan::Refusal;
 use crate::read::volumes::Chosen;
+use ssd_core::host::request::Op;
 use ssd_core::host::source::SourceError;
+use ssd_core::units::SECTOR_BYTES;
 use std::fs::File;
 use std::ops::Range;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -26,6 +32,8 @@ pub(crate) struct Whole {
     pub(crate) found: Arc<Found>,
     /// Name of the file in the messages of `found`.
     pub(crate) file: Arc<str>,
+    /// Set if the pages of the records have been renumbered; the digest is of the requests before that.
+    pub(crate) renumbered: Option<(Renumbered, Digest)>,
 }
 
 impl Whole {
@@ -92,10 +100,15 @@ struct Key {
     version: Version,
     /// The workload without the keys that act on the records.
     reading: Workload,
+    /// Bytes of the pages that are renumbered.
+    renumbered: Option<u32>,
 }
 
 impl Key {
-    fn of(version: Version, workload: &Workload) -> Key {
+    fn of(version: Version, workload: &Workload, page_bytes: u32) -> Key {
+        let all = workload.from_ns == 0 && workload.until_ns.is_none();
+        let alone = Chosen::of(workload.volume) != Chosen::All;
+        let renumbered = workload.fit == Fit::Compact && all && alone;
         let Workload { from_ns, until_ns, fit, loops, phases, time_scale, .. } =
             Workload::default();
         let Workload { arrival, seed, copy, whole_pages, warmup_requests, .. } =
@@ -115,7 +128,7 @@ impl Key {
             warmup_requests,
             ..workload.clone()
         };
-        Key { version, reading }
+        Key { version, reading, renumbered: renumbered.then_some(page_bytes) }
     }
 }
 
@@ -212,13 +225,14 @@ impl Kept {
         &self,
         path: &str,
         workload: &Workload,
+        page_bytes: u32,
         watch: &Watch<'_>,
     ) -> Option<Whole> {
         if path == "-" || input::is_of_a_cpu(path) || !std::fs::metadata(path).ok()?.is_file() {
             return None;
         }
         let file = File::open(path).ok()?;
-        let (modified, key) = key(&file, workload)?;
+        let (modified, key) = key(&file, workload, page_bytes)?;
         let mut shelf = self.shelf();
         while let Some(entry) = shelf.find(&key) {
             match &entry.state {
@@ -239,7 +253,7 @@ impl Kept {
         shelf.readings += 1;
         drop(shelf);
         let coming = Coming { kept: self, key: Some(key) };
-        self.read(coming, path, &file, workload, watch)
+        self.read(coming, path, &file, (workload, page_bytes), watch)
     }
 
     /// Reads the trace that is `coming`.
@@ -248,16 +262,16 @@ impl Kept {
         mut coming: Coming<'_>,
         path: &str,
         file: &File,
-        workload: &Workload,
+        (workload, page_bytes): (&Workload, u32),
         watch: &Watch<'_>,
     ) -> Option<Whole> {
-        let read = whole_of(path, file, workload, watch, self.bound_bytes);
+        let key = coming.key.as_ref().expect("it is coming");
+        let read = whole_of(path, file, (workload, key.renumbered), watch, self.bound_bytes);
         if watch.stopped() {
             return None;
         }
-        let (_, now) = key(file, workload)?;
+        let (_, now) = self::key(file, workload, page_bytes)?;
         let mut shelf = self.shelf();
-        let key = coming.key.as_ref().expect("it is coming");
         let unchanged = now == *key;
         let fits =
             read.as_ref().is_ok_and(|whole| shelf.make_room(whole.bytes(), self.bound_bytes));
@@ -276,9 +290,9 @@ impl Kept {
 }
 
 /// The key of `file`, and when it was modified.
-fn key(file: &File, workload: &Workload) -> Option<(i64, Key)> {
+fn key(file: &File, workload: &Workload, page_bytes: u32) -> Option<(i64, Key)> {
     let version = Version::of(file)?;
-    Some((version.modified.0, Key::of(version, workload)))
+    Some((version.modified.0, Key::of(version, workload, page_bytes)))
 }
 
 /// Takes an entry away that is still coming when its reading has ended, however that was.
@@ -296,11 +310,11 @@ impl Drop for Coming<'_> {
     }
 }
 
-/// All of a trace, if it takes at most `most_bytes`.
+/// All of a trace, if it takes at most `most_bytes`; its pages are renumbered if their bytes are given.
 fn whole_of(
     path: &str,
     file: &File,
-    workload: &Workload,
+    (workload, page_bytes): (&Workload, Option<u32>),
     watch: &Watch<'_>,
     most_bytes: u64,
 ) -> Result<Whole, SourceError> {
@@ -309,14 +323,27 @@ fn whole_of(
     let limit = most.min(u32::MAX as usize);
     let all = Workload { from_ns: 0, until_ns: None, ..workload.clone() };
     let volume = Chosen::of(workload.volume);
+    let sectors_per_page = page_bytes.map(|bytes| u64::from(bytes) / SECTOR_BYTES);
+    let (mut touched, mut digest) = (PageSet::default(), Digest::new());
     let found = reading::each_event(path, file, watch, &all, volume, |event, at| {
         if records.len() == records.capacity() {
             fit::grow(&mut records, limit)?;
         }
-        records.push(Record::of(event, at));
+        let record = Record::of(event, at);
+        if let Some(sectors_per_page) = sectors_per_page {
+            digest.add(&event.request(at));
+            if matches!(event.op, Op::Read | Op::Write) {
+                let (first, last) = record.pages(sectors_per_page);
+                touched.add(first, last);
+            }
+        }
+        records.push(record);
         Ok::<(), Refusal>(())
     })?;
     assert!(records.is_sorted_by_key(|record| record.at), "a pass hands out events in order");
+    let renumbered =
+        sectors_per_page.map(|sectors| (fit::renumber(&mut records, touched, sectors), digest));
     records.shrink_to_fit();
-    Ok(Whole { records: Arc::new(records), found: Arc::new(found), file: path.into() })
+    let (records, found) = (Arc::new(records), Arc::new(found));
+    Ok(Whole { records, found, file: path.into(), renumbered })
 }

@@ -66,7 +66,7 @@ impl TraceSource {
         if let Some(kept) = kept
             && check_options(workload).is_ok()
             && reading::check_options(workload).is_ok()
-            && let Some(whole) = kept.whole(path, workload, &watch)
+            && let Some(whole) = kept.whole(path, workload, page_bytes, &watch)
             && let Some(made) =
                 TraceSource::of_whole(&file, &whole, workload, (page_bytes, user_pages))
         {
@@ -133,17 +133,24 @@ impl TraceSource {
         let from_ns = workload.from_ns;
         let range = whole.range(from_ns, workload.until_ns.unwrap_or(u64::MAX));
         let part = &whole.records[range.clone()];
-        if part.is_empty() {
+        let sectors_per_page = u64::from(page_bytes) / SECTOR_BYTES;
+        let mut fitter = Fitter::new(workload.fit, sectors_per_page, user_pages);
+        let volume = Chosen::of(workload.volume);
+        let mut digest = Digest::new();
+        if let Some((renumbered, of_all)) = whole.renumbered {
+            if let Err(error) = renumbered.check_room(sectors_per_page, user_pages) {
+                return Some(Err(SourceError(format!("{file}: {error}"))));
+            }
+            fitter.empty_discards = renumbered.empty_discards;
+            digest = of_all;
+        } else if part.is_empty() {
             return Some(Err(reading::nothing(file, tally, *format, workload.action)));
         }
-        let mut fitter =
-            Fitter::new(workload.fit, u64::from(page_bytes) / SECTOR_BYTES, user_pages);
-        let volume = Chosen::of(workload.volume);
-        let as_is = workload.fit != Fit::Compact
-            && volume != Chosen::All
-            && part.iter().all(|record| record.end() <= fitter.capacity());
-        let mut digest = Digest::new();
-        for record in part {
+        let as_is = whole.renumbered.is_some()
+            || workload.fit != Fit::Compact
+                && volume != Chosen::All
+                && part.iter().all(|record| record.end() <= fitter.capacity());
+        for record in if whole.renumbered.is_some() { &[] } else { part } {
             let (event, at) = (record.event(), record.at - from_ns);
             digest.add(&event.request(at));
             match if as_is { Ok(()) } else { fitter.add(&event, at) } {
@@ -166,9 +173,9 @@ impl TraceSource {
                 Ok(records) => records,
                 Err(error) => return Some(Err(error)),
             };
-            facts.empty_discards = fitter.empty_discards;
             Part { first: 0, end: records.len(), from_ns: 0, records: Arc::new(records) }
         };
+        facts.empty_discards = fitter.empty_discards;
         Some(TraceSource::of_part(part, facts, workload, (page_bytes, user_pages)))
     }
 
