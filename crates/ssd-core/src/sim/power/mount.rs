@@ -262,8 +262,8 @@ mod tests {
                 let blocks: Vec<u64> = (0..12).map(|_| random.below(4)).collect();
                 // Planes are numbered channel by channel, chip by chip.
                 let mut ends = vec![0; 12 / planes];
-                for plane in 0..12 {
-                    (0..blocks[plane]).for_each(|_| ends[plane / planes] += c.timing.erase_ns);
+                for (plane, &erased) in blocks.iter().enumerate() {
+                    ends[plane / planes] += erased * c.timing.erase_ns;
                 }
                 let last = ends.into_iter().max().expect("there are units");
                 assert_eq!(erase_time_ns(&times, &geo, &blocks), last, "{unit:?}: {blocks:?}");
