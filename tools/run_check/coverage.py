@@ -45,7 +45,7 @@ CHECKED: dict[str, tuple[str, ...]] = {
     ),
     "time of the array beyond one read": (f"flash.retries.{CAUSES}",),
     "crossings of pages, as single operations take": (
-        "controller.traversals.{host,rmw,gc,wear}",
+        "controller.traversals.{host,rmw,parity,remap,reconstruct,rebuild,gc,wear}",
         "controller.pages_from_buffer",
     ),
     "fill of every block over time": (
@@ -131,9 +131,7 @@ NOT_DERIVABLE: dict[str, tuple[str, ...]] = {
         "power.{trims_waited,erases_waited}",
     ),
     "waits inside the interconnect": ("controller.traversal_wait_mean",),
-    "never crossed by pages of these causes, or among those of the host": (
-        "controller.traversals.{parity,metadata,remap,reconstruct,rebuild}",
-    ),
+    "metadata come from the flash controllers": ("controller.traversals.metadata",),
     "errors are drawn, and cost nothing on the controller path": ("controller.pages_in_error",),
     "decisions that leave no operation": (
         "gc.{deferred,reserve_promotions}",

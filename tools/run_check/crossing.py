@@ -9,6 +9,9 @@ from .flash import COPIES
 from .inputs import OPS, REPORT, Findings, Geometry, Op, Report
 from .power import Power
 
+WITH_HOST = ("host", "rmw", "parity", "remap", "reconstruct", "rebuild")
+"""Causes whose pages cross as those of the host do."""
+
 
 class Read(NamedTuple):
     """The read of a copy."""
@@ -135,7 +138,7 @@ class Crossing:
         if self.report.get("config.interconnect.model") == "none":
             host = local = 0
             self.counts.clear()
-        for cause in ("host", "rmw"):
+        for cause in WITH_HOST:
             self._compare(f"traversals.{cause}", host * self.counts[cause])
         if self.path != "copyback":
             moved = sum(self.counts[cause] for cause in COPIES) - local

@@ -408,9 +408,10 @@ impl Warcip {
                 let far: Vec<f64> =
                     self.clusters.iter().map(|cluster| (cluster.0 - interval).abs()).collect();
                 let least = far.iter().copied().fold(f64::INFINITY, f64::min);
-                let at = far.iter().position(|&far| far == least).unwrap();
+                let is_least = |far: &f64| far.total_cmp(&least).is_eq();
+                let at = far.iter().position(is_least).unwrap();
                 let as_near =
-                    |(far, of): (&f64, &(f64, u64))| *far == least && of.0 > self.clusters[at].0;
+                    |(far, of): (&f64, &(f64, u64))| is_least(far) && of.0 > self.clusters[at].0;
                 self.ties[0] += u32::from(far.iter().zip(&self.clusters).any(as_near));
                 self.clusters[at].1 += 1;
                 self.clusters[at].0 +=
@@ -440,7 +441,7 @@ impl Warcip {
         } else if least < 8 && clusters.len() > 1 {
             let at = clusters.iter().position(|cluster| cluster.1 == least).unwrap();
             let (mean, _) = clusters.remove(at);
-            let as_few = clusters.iter().any(|other| other.1 == least && other.0 != mean);
+            let as_few = clusters.iter().any(|other| other.1 == least && other.0 > mean);
             self.ties[1] += u32::from(as_few);
         }
         clusters.sort_by(|a, b| a.0.total_cmp(&b.0));

@@ -50,8 +50,8 @@ section! {
     /// Pages between the flash controllers and the host side of the controller.
     counters ControllerCounts in controller {}
     sums {
-        /// Traversals of the interconnect, counted when their operation starts; those of host pages, which
-        /// follow from the flash operations, are left out.
+        /// Traversals of copies, counted when their operation starts; the others follow from the flash
+        /// operations.
         traversals: [u64; CAUSES],
         /// Time that pages waited in slices for one another.
         wait_ns: u64,
@@ -65,7 +65,9 @@ section! {
         let mut traversals = counts.traversals;
         if inputs.device.host_crosses == Some(true) {
             let flash = &inputs.measured.flash;
-            for cause in [Cause::Host, Cause::Rmw] {
+            // Copies cross as their path says, and metadata come from the flash controllers.
+            let counted = [Cause::Gc, Cause::Wear, Cause::Metadata];
+            for cause in Cause::ALL.into_iter().filter(|cause| !counted.contains(cause)) {
                 traversals[cause.at()] = flash.reads[cause.at()] + flash.programs[cause.at()];
             }
         }

@@ -10,6 +10,7 @@ use crate::metrics::steady::{Course, Evidence};
 use crate::metrics::warnings::{Warnings, warnings};
 use crate::units::{Lpn, Nanos};
 use serde_json::json;
+use std::collections::BTreeMap;
 
 /// The report of an example after a change of what it is computed from.
 fn report<'a>(m: &'a Measurements, change: impl FnOnce(&mut Inputs<'a>)) -> Report {
@@ -105,17 +106,29 @@ fn media_bytes_are_of_every_cause_and_of_whole_blocks() {
 }
 
 #[test]
-fn pages_of_the_host_cross_with_their_rests() {
+fn pages_of_the_host_cross_with_all_that_goes_with_them() {
     let mut m = measured(false);
-    (m.flash.reads[Cause::Rmw.at()], m.controller.traversals[Cause::Gc.at()]) = (40, 9);
+    m.controller.traversals[Cause::Gc.at()] = 9;
+    let with_them =
+        [(Cause::Rmw, 40), (Cause::Parity, 7), (Cause::Remap, 5), (Cause::Reconstruct, 3)];
+    for (cause, reads) in with_them {
+        m.flash.reads[cause.at()] = reads;
+    }
+    (m.flash.reads[Cause::Rebuild.at()], m.flash.programs[Cause::Rebuild.at()]) = (11, 4);
+    m.flash.programs[Cause::Metadata.at()] = 6;
     m.controller.wait_ns = 20_049;
     let controller = |crosses| report(&m, |i| i.device.host_crosses = crosses).controller;
     assert_eq!(controller(None), None);
-    for (crosses, host, rests) in [(false, 0, 0), (true, 20_000, 40)] {
+    for crosses in [false, true] {
         let c = controller(Some(crosses)).expect("there is an interconnect");
-        let of = |cause| c.traversals[&cause];
-        assert_eq!([Cause::Host, Cause::Rmw, Cause::Gc].map(of), [host, rests, 9]);
-        let all = (host + rests + 9) as f64;
+        let mut expected = BTreeMap::from(Cause::ALL.map(|cause| (cause, 0)));
+        expected.insert(Cause::Gc, 9);
+        if crosses {
+            expected.extend(with_them);
+            expected.extend([(Cause::Host, 20_000), (Cause::Rebuild, 11 + 4)]);
+        }
+        let all = expected.values().sum::<u64>() as f64;
+        assert_eq!(c.traversals, expected);
         assert!(near(c.traversal_wait_mean, 20_049.0 / all), "{c:?}");
     }
 }

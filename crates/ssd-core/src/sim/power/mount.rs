@@ -241,3 +241,33 @@ impl Ssd {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{BusyUnit, Config};
+    use crate::rng::Stream;
+
+    /// Units erase side by side, and the planes of a unit one block after the other.
+    #[test]
+    fn a_unit_erases_the_blocks_of_its_planes_in_turn() {
+        let mut random = Stream::new(2, "erases");
+        let mut c = Config::default();
+        (c.device.channels, c.device.chips_per_channel, c.device.planes_per_chip) = (3, 2, 2);
+        c.device.user_pages = 1000;
+        for (unit, planes) in [(BusyUnit::Plane, 1), (BusyUnit::Chip, 2), (BusyUnit::Channel, 4)] {
+            c.timing.busy_unit = unit;
+            let (times, geo) = (Times::new(&c), Geometry::new(&c));
+            for _ in 0..50 {
+                let blocks: Vec<u64> = (0..12).map(|_| random.below(4)).collect();
+                // Planes are numbered channel by channel, chip by chip.
+                let mut ends = vec![0; 12 / planes];
+                for (plane, &erased) in blocks.iter().enumerate() {
+                    ends[plane / planes] += erased * c.timing.erase_ns;
+                }
+                let last = ends.into_iter().max().expect("there are units");
+                assert_eq!(erase_time_ns(&times, &geo, &blocks), last, "{unit:?}: {blocks:?}");
+            }
+        }
+    }
+}

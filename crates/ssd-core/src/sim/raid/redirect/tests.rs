@@ -4,6 +4,7 @@ use crate::ftl::raid::redirect::deferred_gc;
 use crate::host::device::Device as _;
 use crate::host::request::Op;
 use crate::plug::{PolicySpec, Value};
+use crate::rng::Stream;
 
 fn redirecting(planned: bool, queue: u32) -> Ssd {
     device(|c| {
@@ -88,4 +89,62 @@ fn the_next_request_for_a_chip_is_here_when_it_waits_for_room() {
         }
         assert_eq!(estimates(&ssd), all, "planned: {planned}");
     }
+}
+
+/// When a chip has done what was queued on it: each operation begins once those before it have ended, and at once on a
+/// chip that is idle. Operations: when they were queued, and how long they take.
+fn ended(queued: &[(u64, u64)]) -> u64 {
+    queued.iter().fold(0, |end: u64, &(at, ns)| end.max(at) + ns)
+}
+
+/// Let everything until `at` happen; what is estimated of each chip is what `queued` says. Returns the last completion.
+fn checked_until(ssd: &mut Ssd, at: u64, queued: &[Vec<(u64, u64)>]) -> u64 {
+    let done = run_until(ssd, at);
+    let expected: Vec<u64> = queued.iter().map(|chip| ended(chip).max(at)).collect();
+    let estimated: Vec<u64> = estimates(ssd).iter().map(|chip| chip.0).collect();
+    assert_eq!(estimated, expected, "at {at}");
+    done.last().map_or(0, |last| last.at.0)
+}
+
+#[test]
+fn a_chip_has_ended_what_it_was_given_in_turn() {
+    let mut ssd = redirecting(true, 64);
+    let mut random = Stream::new(7, "estimates");
+    let mut queued = vec![Vec::new(); 8];
+    let (mut updates, mut idle, mut busy, mut last) = (0, 0, 0, 0);
+    for _ in 0..2000 {
+        let now = ssd.now().0;
+        let lpn = Lpn(random.below(1000) as u32);
+        let rests = queued.iter().all(|chip| ended(chip) <= now);
+        // Few enough for all chips to have room. An update alone reads at once, and programs when it has read.
+        let update = updates < 200 && rests && random.chance(0.3);
+        if update {
+            updates += 1;
+            submit(&mut ssd, Op::Write, lpn);
+            for (at, ns) in [(now, READ), (now + READ, PROGRAM)] {
+                homes(&ssd, lpn).iter().for_each(|home| queued[home.at()].push((at, ns)));
+                last = checked_until(&mut ssd, at, &queued).max(last);
+            }
+        } else {
+            let page = ssd.ftl.owners.committed(lpn).expect("all pages are written");
+            let chip = &mut queued[ssd.ftl.geo.plane_of(page).at()];
+            *(if ended(chip) > now { &mut busy } else { &mut idle }) += 1;
+            chip.push((now, READ));
+            submit(&mut ssd, Op::Read, lpn);
+            last = checked_until(&mut ssd, now, &queued).max(last);
+        }
+        // An update is alone until it has ended, and now and then all chips rest.
+        let ends = queued.iter().map(|chip| ended(chip)).max().unwrap_or(0);
+        let then = ssd.now().0 + random.below(READ);
+        let then = if update || random.chance(0.2) { then.max(ends) } else { then };
+        last = checked_until(&mut ssd, then, &queued).max(last);
+        if ends <= then {
+            assert_eq!(last, ends, "what was estimated has come true");
+        }
+    }
+    let kinds = [updates, idle, busy];
+    assert!(
+        kinds.iter().all(|&times| times > 100),
+        "updates, reads of idle and busy chips: {kinds:?}"
+    );
 }
