@@ -125,9 +125,9 @@ const TEXTS: [(&str, &str, &str); 28] = [
     (
         "librbd:",
         "text of LTTng with the calls of librbd",
-        "make a table of it: perl -ne '/^.?([0-9:.]+).*librbd:(?:aio_)?(read|write|discard)\\d?_enter.*\\boff(?:set)? = \
-         (\\d+), len(?:gth)? = (\\d+)/ and print \"2000-01-01T$1,$2,$3,$4\\n\"' FILE | ssdlab trace info - --columns \
-         time=1,op=2,offset=3,size=4",
+        "make a table of it: perl -ne '/^.?([0-9:.]+).*librbd:(?:aio_)?(read|write|discard)\\d?_enter.*\\boff(?:set)? \
+         = (\\d+), len(?:gth)? = (\\d+)/ and print \"2000-01-01T$1,$2,$3,$4\\n\"' FILE | ssdlab trace info - \
+         --columns time=1,op=2,offset=3,size=4",
     ),
     ("] CDB: ", "a log of SCSI commands without their lengths in numbers", record!()),
     ("block_rq_issue: { cpu_id", "text of LTTng, whose operations are bits", record!()),

@@ -84,7 +84,8 @@ fn reading(workload: &Workload) -> Result<String, String> {
 }
 
 /// What is read of a file by the command that its message ends with: `FILTER | ssdlab trace info - [--columns ...]`.
-fn filtered(file: &str) -> Result<String, String> {
+/// `None` where the tool is not installed.
+fn filtered(file: &str) -> Option<Result<String, String>> {
     let message = reading(&workload(file, "")).expect_err("it is refused");
     let (filter, reader) = message.rsplit_once(" | ssdlab trace info -").expect("a filter");
     let (_, filter) = filter.split_once(": ").expect("what is said of the file");
@@ -92,6 +93,9 @@ fn filtered(file: &str) -> Result<String, String> {
     let start = starts.into_iter().flatten().min().expect("a tool");
     let run = Command::new("sh").current_dir(folder()).args(["-c", &filter[start..]]).output();
     let run = run.expect("there is a shell");
+    if run.status.code() == Some(127) {
+        return None;
+    }
     assert!(run.status.success() && run.stderr.is_empty(), "{file}: {run:?}");
     let path = std::env::temp_dir().join(format!("ssdlab-filtered-{}-{file}", std::process::id()));
     std::fs::write(&path, run.stdout).expect("there is room");
@@ -100,7 +104,7 @@ fn filtered(file: &str) -> Result<String, String> {
     workload.trace = Some(path.display().to_string());
     let read = reading(&workload);
     std::fs::remove_file(&path).expect("it was written");
-    read
+    Some(read)
 }
 
 /// The folder of the files.
@@ -117,12 +121,19 @@ fn kept() -> Vec<[String; 3]> {
 }
 
 #[test]
+#[allow(clippy::print_stderr, reason = "it says what it does not prove")]
 fn every_kept_file_has_its_right_reading() {
     let (mut wrong, mut count) = (Vec::new(), 0);
     for [file, options, expected] in &kept() {
         count += 1;
         let found = match options.as_str() {
-            "filter" => filtered(file),
+            "filter" => match filtered(file) {
+                Some(found) => found,
+                None => {
+                    eprintln!("{file}: skipped: its filter needs a tool that is not installed");
+                    continue;
+                }
+            },
             _ => reading(&workload(file, options)),
         };
         let right = match (expected.strip_prefix("! "), &found) {
