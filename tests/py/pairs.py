@@ -40,11 +40,11 @@ SAVED: Settings = {"power.buffer": "protected", "host.write_buffer_pages": 24}
 FEATURES: dict[str, tuple[Settings, ...]] = {
     "cuts": (
         {"power.cut": {"every": "40 ms"}},
-        {"power.cut": {"random": "40 ms"}, "power.checkpoint": "512 KiB"},
+        {"power.cut": {"random": "100 ms"}, "power.checkpoint": "512 KiB"},
         {"power.cut": {"at": ["30 ms", "31 ms", "33 ms", "150 ms"]}},
     ),
     "saved": (
-        {"power.cut": {"random": "40 ms"}, **SAVED},
+        {"power.cut": {"random": "100 ms"}, **SAVED},
         {"power.cut": {"every": "60 ms"}, **SAVED, "power.checkpoint": "512 KiB"},
     ),
     "redirected": (
