@@ -435,13 +435,13 @@ those of the device. What a manual does not say was taken from fio 3.33 as it ru
   the same order, unless `randrepeat=0`. That costs a device little collection. Under `time_based`
   the order is new each time, except with `random_generator=lfsr`.
 - `k`, `m` and `g` are powers of 1024, `kib`, `mib` and `gib` powers of 1000, unless `kb_base=1000`.
-- `bssplit` goes before `bsrange`, and `bsrange` before `bs`, whatever their order. What percentages
-  leave of 100 goes to the most frequent size.
+- `bssplit` overrides `bsrange`, and `bsrange` overrides `bs`, whatever their order. If percentages
+  add up to less than 100, the rest goes to the most frequent size.
 - A rate of requests (`rate_iops`) counts requests of the smallest size. A job that is ahead of its
   rate waits for all that is outstanding, unless `io_submit_mode=offload`. With that, latencies
   count from when a request was due by its rate, at the earliest from the last arrival of any job.
-- In a mix in which only one direction has a rate, the other one takes its place when it is ahead.
-- A file without a name begins behind the one before it on the device; a single named file is the
+- If only one direction of a mix has a rate, the other direction takes its turn when it is ahead.
+- A file without a name follows the previous file on the device; a single named file is the whole
   device. `direct` and the page cache make no difference: requests reach the device.
 
 A job that ends by the clock alone has no end on a device without time: `run.mode = "functional"`
