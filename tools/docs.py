@@ -30,87 +30,88 @@ HEAD = "<!-- Written by `make docs`: change the source, not this page. -->\n\n"
 
 FORMATS_HEAD = """# Trace formats
 
-`workload.format` (`--format`) sets the format; `auto` detects it from the first 64 lines of the
-file (in a binary file from the first record) and refuses a file that fits several formats. Every
-message about a doubt ends with commands to paste, one on a line for each reading, with the numbers
-that it would give. Files may be plain, or packed with gzip, zstd, bzip2, xz or lz4, or be the only
-file of a tar or zip archive; text may have a byte order mark, and may be UTF-16. The first 64 MiB
-are read whatever they are packed in; beyond them a file that grows to more than 250 times what was
-read of it is refused as an archive bomb, with the command that unpacks it. `NAME` stands for
-`NAME.blktrace.0` if there is no file `NAME`.
+`workload.format` (`--format`) sets the format. `auto` detects it from the first 64 lines of a text
+file or the first record of a binary file, and refuses a file that fits several formats. If the
+reading of a file is in doubt, the message ends with commands to paste: one line per reading, with
+the numbers that it would give. Files may be plain, compressed with gzip, zstd, bzip2, xz or lz4, or
+the only file in a tar or zip archive. Text may be UTF-16 and may have a byte order mark. ssdlab
+reads the first 64 MiB at any compression ratio. Beyond them, it refuses a file that expands to more
+than 250 times its compressed size as an archive bomb, with the command that unpacks it. `NAME`
+stands for `NAME.blktrace.0` if there is no file `NAME`.
 
-A malformed or impossible line is an error with its line number and byte, a record with its number
-and offset; with `workload.skip_bad` they are counted and skipped instead. Nothing is corrected or
-rounded. A discard of 2 TiB or more is split into pieces of 1 TiB. A trace with several volumes
-needs `workload.volume`, a number or "all"; the error lists them. With "all" each volume is a
-tenant, and they lie one behind the other on the drive, in the order of their first requests.
-`ssdlab trace merge A B --out OUT` makes one trace of several, each a volume with its own addresses,
-all from time 0 on. Records that repeat an identical
-one of the same volume less than 1 ms earlier are counted and reported in a warning;
-`workload.dedup` drops them. If time 0 is the first record, `workload.from` and `workload.until`
-count from there.
+A malformed or impossible line is an error with its line number and byte. A bad record is an error
+with its number and offset. `workload.skip_bad` counts and skips both instead. Nothing is corrected
+or rounded. A discard of 2 TiB or more is split into pieces of 1 TiB. A trace with several volumes
+needs `workload.volume`, a number or "all"; the error lists the volumes. With "all", each volume is
+a tenant. Their address ranges follow each other on the drive, in the order of their first requests.
+`ssdlab trace merge A B --out OUT` merges several traces into one: each becomes a volume with its
+own addresses, and all begin at time 0. A record that repeats an identical one of the same volume
+less than 1 ms later is counted, and a warning reports the count; `workload.dedup` drops such
+records. If time 0 is the first record, `workload.from` and `workload.until` count from there.
 
-Files of one format may differ in the unit of addresses and lengths: DiskSim's, SSDSim's, MQSim's
-and Tencent's are defined in sectors of 512 bytes, and files with the same columns in bytes or in
-pages are in circulation. `--unit bytes|sectors|pages` (`workload.unit`) sets the unit,
-`--page-size` (`workload.page_size`, 4 KiB) the size of a page. Without it they are read in
-sectors, and refused with the numbers of both readings if another unit is as likely: bytes, if
-addresses and lengths are multiples of 512 and the mean length is above 2048; pages, if most
-lengths are below 8, few are multiples of 8 and addresses are spread evenly modulo 8. Other formats
-define their unit. `--time-unit ns|100ns|us|ms|s` (`workload.time_unit`) sets the unit of times,
-where files of a format differ in it. `trace info` prints the units.
+Files of one format may differ in the unit of addresses and lengths. The formats of DiskSim, SSDSim,
+MQSim and Tencent define sectors of 512 bytes, but files with the same columns in bytes or pages are
+in circulation. `--unit bytes|sectors|pages` (`workload.unit`) sets the unit, and `--page-size`
+(`workload.page_size`, 4 KiB) the size of a page. By default ssdlab reads sectors. If another unit
+is as likely, it refuses the file and prints the numbers of both readings. Bytes are as likely if
+addresses and lengths are multiples of 512 and the mean length is above 2048. Pages are as likely if
+many lengths are below 8, few are multiples of 8, and addresses are spread evenly modulo 8. Other
+formats define their unit. `--time-unit ns|100ns|us|ms|s` (`workload.time_unit`) sets the unit of
+times in formats whose files differ in it. `trace info` prints the units.
 
-Addresses above 1 PiB are beyond any device: a format that was detected is then refused, one that
-was set causes a warning. So do requests of more than 32 MiB on average, and a rate above 256 GiB/s,
-in traces of any length.
+No device has addresses above 1 PiB: they are an error if the format was detected, and a warning if
+it was set. Requests of more than 32 MiB on average, and rates above 256 GiB/s, also cause a
+warning, in traces of any length.
 
-Any other table is read by the columns that `--columns` (`workload.columns`) names, as in
+Any other table can be read if `--columns` (`workload.columns`) names its columns, as in
 `--columns time=2:us,op=3,offset=5:512B,size=4`:
 
 - `time=COLUMN:UNIT` is the arrival, in ns, 100ns, us, ms or s. A calendar date needs no unit
-  (`2016-02-22 17:03:00.123`, or with `T`, and with `Z` or `+01:00` behind it; otherwise UTC).
-  Without a time everything arrives at time 0, in the order of the file.
-- `op=COLUMN` is the operation. `op=read`, `op=write` or `op=discard` is that of all requests.
+  (`2016-02-22 17:03:00.123`, or with `T`); it is UTC unless `Z` or an offset such as `+01:00`
+  follows. Without a time, every request arrives at time 0, in the order of the file.
+- `op=COLUMN` is the operation. `op=read`, `op=write` or `op=discard` applies to all requests.
 - `offset=COLUMN:UNIT` and `size=COLUMN:UNIT` are in `B` (the default), `sectors`, or a size such as
-  `512B` or `4KiB`. `size=4KiB` is that of all requests.
+  `512B` or `4KiB`. `size=4KiB` applies to all requests.
 - `volume=COLUMN` is the number or the name of the volume.
-- `event=COLUMN:WORD`: only lines with this word there are requests; the others are counted.
-- `read=A|B`, `write=...`, `discard=...`, `flush=...` and `ignore=...` are words for operations,
-  beside the usual ones. Numbers need them, as in `read=0,write=1`.
-- `separator=WORD` is comma, semicolon, tab, bar, colon or blanks. Otherwise it is found in the
-  first line. `skip=N` leaves out so many lines before the first.
+- `event=COLUMN:WORD`: only lines with this word in that column are requests. The others are only
+  counted.
+- `read=A|B`, `write=...`, `discard=...`, `flush=...` and `ignore=...` define words for operations
+  in addition to the usual ones. Numeric codes need them, as in `read=0,write=1`.
+- `separator=WORD` is comma, semicolon, tab, bar, colon or blanks. By default it is detected in the
+  first line. `skip=N` skips the first N lines.
 - `record=N` is the length of a binary record.
 
-A COLUMN is a number from 1, or from -1 at the end; a name in the header, in quotes if it has `,`,
-`:` or `=` in it; or, in a binary record, a type and a byte, as in `u64@4` (`u8` to `u64`, `i8` to
-`i64`, with `be` behind it if the highest byte is first). A table of no known format whose header
-names time, operation, offset and size in one possible way is read so, with a warning that says how.
-If units or words stay open, it is refused with all readings. So is a table without such a header:
-the readings are those that its values allow, the likeliest first. Numbers with separators of
-thousands or with a decimal comma, JSON, and the output of tools that record no requests are refused
-with the command that makes a table of them, or that records the requests.
+A COLUMN is a number, counted from 1, or from -1 backwards from the last column. It may also be a
+name in the header, in quotes if it contains `,`, `:` or `=`. In a binary record it is a type and a
+byte offset, as in `u64@4` (`u8` to `u64`, `i8` to `i64`, followed by `be` if the highest byte comes
+first). If a table matches no known format, but its header allows exactly one reading of time,
+operation, offset and size, ssdlab uses that reading and says so in a warning. If units or words
+remain open, it refuses the table and lists all readings. It also refuses a table without such a
+header, and lists the readings that its values allow, the likeliest first. Numbers with thousands
+separators or a decimal comma, JSON, and the output of tools that record no requests are refused,
+with a command that converts them to a table, or that records the requests.
 
-Every verb reads a Parquet file (`pip install pyarrow`) as such a table, by the names of its
-columns, from a compressed copy below `~/.cache/ssdlab/parquet`, which is made when the file is new
-or has changed.
+Every verb reads a Parquet file (`pip install pyarrow`) as such a table, by its column names. It
+reads a compressed copy below `~/.cache/ssdlab/parquet`, which is written when the file is new or
+has changed.
 
-Requests are expected in order of time. `--sort` (`workload.sort`) puts them in order: a stable
-merge sort with at most 64 MiB of memory, and beyond a million requests a temporary file below
-`TMPDIR` with 40 bytes for each (80 beyond 67 million), which disappears however the program ends.
-A clock that wrapped, or recordings that were joined, show as a few long steps back and cause a
-warning: cut such a file there. `workload.skip_bad` drops late requests like bad lines. A trace
-that loses more than 1 % of its lines is refused, or more than `workload.max_bad`; the loss is then
-reported before all results, in `trace_lines` of the report and on the page.
+Requests must be in order of time. `--sort` (`workload.sort`) puts them in order with a stable merge
+sort in at most 64 MiB of memory. Beyond a million requests, it needs a temporary file below
+`TMPDIR`, with 40 bytes per request (80 beyond 67 million). This file disappears however the program
+ends. A clock that wrapped, or recordings that were joined, appear as a few long steps back in time
+and cause a warning: cut such a file there. `workload.skip_bad` drops late requests like bad lines.
+A trace that loses more than `workload.max_bad` of its lines (1 % by default) is refused. A smaller
+loss is reported before all results, in `trace_lines` of the report and on the page.
 
-`ssdlab trace convert FILE OUT --to FORMAT` converts a trace, in constant memory, to one of the
-formats below with a *written with* line; `ssdlab trace split FILE --out DIR` writes one file
-per volume. The result has one volume, number 0, and its time 0 is that of `workload.from`.
-A request that the format cannot represent is refused with its number, unless `--allow` accepts
-that loss; then it is counted. Convert a trace that is read more than once to `ssdtrace`.
+`ssdlab trace convert FILE OUT --to FORMAT` converts a trace, in constant memory, to any of the
+formats below that has a *written with* line. `ssdlab trace split FILE --out DIR` writes one file
+per volume. The result has one volume, number 0, and its time 0 is that of `workload.from`. If the
+format cannot represent a request, the conversion stops with the number of that request. With
+`--allow`, it accepts and counts the loss. Convert a trace to `ssdtrace` if you read it repeatedly.
 
-A new format is one file in `crates/ssd-trace/src/read/formats`, one line in the list of its
-`mod.rs`, and one sample in `crates/ssd-trace/tests/samples/mod.rs`. One that is a table is a
-constant mapping (`mapping/known.rs`).
+To add a format, write one file in `crates/ssd-trace/src/read/formats`, one line in the list of its
+`mod.rs`, and one sample in `crates/ssd-trace/tests/samples/mod.rs`. A format that is a table needs
+only a constant mapping (`mapping/known.rs`).
 """
 TRACE_INFO_HEAD = """# Trace statistics
 
@@ -434,13 +435,13 @@ those of the device. What a manual does not say was taken from fio 3.33 as it ru
   the same order, unless `randrepeat=0`. That costs a device little collection. Under `time_based`
   the order is new each time, except with `random_generator=lfsr`.
 - `k`, `m` and `g` are powers of 1024, `kib`, `mib` and `gib` powers of 1000, unless `kb_base=1000`.
-- `bssplit` goes before `bsrange`, and `bsrange` before `bs`, whatever their order. What percentages
-  leave of 100 goes to the most frequent size.
+- `bssplit` overrides `bsrange`, and `bsrange` overrides `bs`, whatever their order. If percentages
+  add up to less than 100, the rest goes to the most frequent size.
 - A rate of requests (`rate_iops`) counts requests of the smallest size. A job that is ahead of its
   rate waits for all that is outstanding, unless `io_submit_mode=offload`. With that, latencies
   count from when a request was due by its rate, at the earliest from the last arrival of any job.
-- In a mix in which only one direction has a rate, the other one takes its place when it is ahead.
-- A file without a name begins behind the one before it on the device; a single named file is the
+- If only one direction of a mix has a rate, the other direction takes its turn when it is ahead.
+- A file without a name follows the previous file on the device; a single named file is the whole
   device. `direct` and the page cache make no difference: requests reach the device.
 
 A job that ends by the clock alone has no end on a device without time: `run.mode = "functional"`

@@ -277,7 +277,7 @@ def test_what_cannot_be_read_is_refused(tmp_path: Path) -> None:
     (tmp_path / "other").write_text(text([(0, "W", 0, 8)]).replace(" Q ", " D "))
     for file, words in {
         "empty": "is empty",
-        "binary": "of no known format",
+        "binary": "match no known format",
         "cut.zst": "cut short",
         "far": "addresses up to 4,294,967,296 TiB, more than any device has",
         "other": "found D: 1",

@@ -24,7 +24,7 @@ Verdict: TypeAlias = Literal["met", "open", "missed", "unknown"]
 
 @dataclass(frozen=True)
 class Bound:
-    """A number that must not be exceeded or, for years, be reached."""
+    """A limit that a number must not exceed or, for years, must reach."""
 
     name: str
     """A key of `NAMES`."""
@@ -52,8 +52,8 @@ class Bound:
     @property
     def text(self) -> str:
         """In words."""
-        way = "at least" if self.at_least else "at most"
-        return f"{way} {_FORM[self.name](Interval(self.limit, self.limit))}"
+        relation = "at least" if self.at_least else "at most"
+        return f"{relation} {_FORM[self.name](Interval(self.limit, self.limit))}"
 
 
 def _ends(text: Callable[[float], str]) -> Callable[[Interval], str]:
@@ -69,7 +69,7 @@ _FORM: Mapping[str, Callable[[Interval], str]] = {
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a policy reaches with an over-provisioning."""
+    """What a policy achieves at an over-provisioning."""
 
     policy: str
     values: Mapping[str, Interval]
@@ -107,9 +107,9 @@ class SparePlan:
     """Of the trace."""
     trace: str
     drive_name: str
-    """What `--drive` was given, or the drive that is taken otherwise."""
+    """The argument of `--drive`, or the default drive."""
     provision: float
-    """Over-provisioning of the drive as its file says."""
+    """Over-provisioning that the file of the drive states."""
     lifetime: Lifetime
     """Of the drive, at its own over-provisioning and the capacity that was asked for."""
     bounds: tuple[Bound, ...]
@@ -205,16 +205,16 @@ class SparePlan:
             return f"no verdict: {self.doubt}"
         if self.answer is None:
             if not self.steps:
-                return "none: nothing could be tried"
+                return "none: no over-provisioning could be tried"
             most = self.steps[-1].name
             return f"no over-provisioning up to {most} meets all bounds"
         step, outcome = self.answer
         text = f"{step.name} over-provisioning with {outcome.policy}"
         below = self.below
         if below is None:
-            return f"{text}; less was not tried"
-        way = "is not enough" if self.misses(below) else "may not be enough"
-        return f"{text}; {below.name} {way}"
+            return f"{text}; no smaller step was tried"
+        outcome_below = "is not enough" if self.misses(below) else "may not be enough"
+        return f"{text}; {below.name} {outcome_below}"
 
     def _bound(self, bound: Bound) -> str:
         if self.doubt:
@@ -225,13 +225,13 @@ class SparePlan:
             why = f"none: {doubts[-1]}" if doubts else "not run, since another bound is missed"
             return f"{bound.text}: {why}"
         step, outcome = place
-        told = outcome.text(bound.name)
+        value = outcome.text(bound.name)
         if self.answer is not None:
-            return f"{told} ({bound.text})"
+            return f"{value} ({bound.text})"
         verdict = {"met": "met", "missed": "missed, nearest", "open": "open, nearest"}[
             bound.verdict(outcome.values[bound.name])
         ]
-        return f"{bound.text}: {verdict} {told} ({outcome.policy}, {step.name})"
+        return f"{bound.text}: {verdict} {value} ({outcome.policy}, {step.name})"
 
     def _flash(self) -> str:
         own = f"the drive has {percent(self.provision)}"
@@ -241,7 +241,7 @@ class SparePlan:
 
     @property
     def confidence(self) -> str:
-        """In a word, and why."""
+        """The confidence in one word, and the reason."""
         if self.doubt or not self.steps:
             return "none"
         below = self.below

@@ -1,4 +1,4 @@
-"""What a trace does to a drive, as far as trials tell: the result of `ssdlab.try_trace`."""
+"""What trials predict of a trace on a drive: the result of `ssdlab.try_trace`."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ PERCENTILE = "p99_9"
 IDLE = 0.05
 """Share of the time below which the busiest chip or channel of a drive counts as idle."""
 NOTES = (
-    "* writes least, or cannot be told from what does. Intervals hold seeds and the size of erase"
-    " units; without one the number is that of the trial. spare: effective spare of the trial, and"
-    " of the drive."
+    "* lowest, or indistinguishable from the lowest. Intervals cover the spread over seeds and the"
+    " error from the size of erase units; a number without an interval is that of the trial. spare,"
+    " drive: effective spare of the trial and of the drive."
 )
 APART = 0.1
-"""Share by which the write amplification of the timed trial may differ from what is predicted."""
+"""Share by which the write amplification of the timed trial may differ from the prediction."""
 
 
 class Spare(NamedTuple):
@@ -75,7 +75,7 @@ class Trial:
     trace: str
     """Its path."""
     drive_name: str
-    """What `--drive` was given; empty for the drive that is taken otherwise."""
+    """The argument of `--drive`; empty for the default drive."""
     drive: str
     """The drive in words."""
     read: str
@@ -165,13 +165,13 @@ class Trial:
                 if first != self.baseline
                 else f"no policy writes less than {first}"
             )
-            ways = " and ".join(f"as {who}" for who in ORDERS.values())
-            text += f", {ways}"
+            orders = " and ".join(f"as {who}" for who in ORDERS.values())
+            text += f", {orders}"
             if ties:
                 text += f"; {_listed(ties)} cannot be told from it"
             return text + self._gain(first)
         winners = [f"{ORDERS[name]}: {_listed(best[:2])}" for name, best in verdict.winners.items()]
-        return "; ".join(winners) + ": it depends on whether updates come together"
+        return "; ".join(winners) + ": no policy wins under both orders of updates"
 
     def _gain(self, label: str) -> str:
         """How much less than the baseline a policy writes, over the orders of updates."""
@@ -211,7 +211,7 @@ class Trial:
     @property
     def _shown(self) -> list[str]:
         """The policies whose numbers are on the first screen: two winners fill its lines."""
-        return [one for one in self.named if len(self.named) < 3 or one != self.baseline]
+        return [label for label in self.named if len(self.named) < 3 or label != self.baseline]
 
     @property
     def busy(self) -> float | None:
@@ -266,7 +266,7 @@ class Trial:
 
     @property
     def confidence(self) -> str:
-        """In a word, and why."""
+        """The confidence in one word, and the reason."""
         verdict = self.verdict
         if verdict is None:
             return "none"
@@ -276,8 +276,8 @@ class Trial:
         if verdict.decided:
             return "high: the same policy wins under both orders of updates"
         if verdict.common:
-            return "medium: some policies cannot be told apart"
-        return "medium: the winner depends on who writes"
+            return "medium: some policies are statistically indistinguishable"
+        return "medium: the winner depends on the order of updates"
 
     def _next(self) -> str:
         first = self.named[0] if self.named else self.baseline

@@ -47,11 +47,11 @@ POLICIES: dict[str, dict[str, object]] = {
     "greedy + sepbit": {"gc.victim": "greedy", "alloc.separation": "sepbit"},
     "cost-benefit + fadac": {"gc.victim": "cost-benefit", "alloc.separation": "fadac"},
 }
-"""What is tried: the usual victims, and two that separate pages. The first is the baseline."""
+"""The policies to try: the usual victims, and two with separation. The first is the baseline."""
 DRIVE = "tlc-960gb"
-"""The drive, unless another one is named."""
+"""The default drive."""
 BEFORE, MEASURED = 4, 2
-"""How often a trial writes as many pages as the trace touches: before, and in, the measurement."""
+"""Pages that a trial writes before and in the measurement, in multiples of those of the trace."""
 MOST_WRITTEN = 25_000_000
 """Most pages that a run writes, unless one pass of the trace writes more."""
 LONGER = (1, 2, 4)
@@ -81,7 +81,7 @@ class Plan:
 
     drive: Config
     drive_name: str
-    """The name by which it was asked for; empty for `DRIVE`."""
+    """The name that the caller gave; empty for `DRIVE`."""
     trace: str
     info: Info
     pages: int
@@ -591,7 +591,7 @@ TOO_LONG = (
     "the trace is longer than the simulated time of the drive: replay it faster, for example with"
     " --set workload.time_scale=0.1"
 )
-NO_PREDICTION = "write amplification has no prediction, on which that of latency rests"
+NO_PREDICTION = "write amplification has no prediction, and latency needs one"
 
 
 def _overload(latency: Comparison) -> str:

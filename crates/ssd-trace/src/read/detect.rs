@@ -1,4 +1,4 @@
-//! The format of a trace: as set, or found out by its first lines, and what makes that uncertain.
+//! The format of a trace, as set or as detected from its first lines, and the doubts that remain.
 
 use crate::config::{TimeUnit, Workload};
 use crate::read::columnar::MAGIC;
@@ -16,32 +16,32 @@ use std::sync::Arc;
 
 /// Bytes of the head that are examined.
 const HEAD: u64 = 64 << 10;
-/// Lines of it by which a format is found out.
+/// Lines of the head from which the format is detected.
 const LINES: usize = 64;
-/// Share of them that must be records of the format, per cent.
+/// Per cent of these lines: more must be records of the format.
 const MOST: u32 = 50;
 /// Bad lines that a message shows.
 const SHOWN: usize = 3;
-/// Nanoseconds from 1970 to 2001: times of a calendar are later.
+/// Nanoseconds from 1970 to 2001. Calendar times are taken to be later.
 const CALENDAR_NS: u64 = 1_000_000_000_000_000_000;
 
 /// How a file is read.
 pub(crate) struct Detected<R> {
     pub(crate) format: TraceFormat,
     pub(crate) how: ReadAs,
-    /// Nobody has set the format.
+    /// The format was detected, not set.
     pub(crate) found_out: bool,
-    /// What a reader of the results should know of it.
+    /// What a reader of the results should know about the format.
     pub(crate) notes: Vec<String>,
     /// The bytes, from the first on.
     pub(crate) reader: Whole<R>,
 }
 
-/// The format of `reader`, found out unless it was set, and the same bytes again. A file without any lines is
-/// treated as block-event text, whose messages describe the problem.
+/// Detects the format of `reader` unless it is set, and returns it with all of its bytes. A file without any lines
+/// is treated as block-event text, whose messages describe the problem.
 ///
 /// # Errors
-/// No format or several fit, or columns that were set fit no line; the message ends with what to do.
+/// No format fits, several fit, or the columns that are set fit no line. The message ends with what to do.
 pub(crate) fn format_of<R: Read>(
     file: &str,
     workload: &Workload,
@@ -104,12 +104,12 @@ fn lines_of(head: &[u8], cut: bool) -> Vec<&[u8]> {
     lines
 }
 
-/// A file that is looked at.
+/// A file whose format is to be detected.
 struct File<'a> {
     name: &'a str,
     workload: &'a Workload,
     head: &'a Head<'a>,
-    /// The head is all of it.
+    /// Whether the head is the whole file.
     whole: bool,
 }
 
@@ -176,12 +176,12 @@ impl File<'_> {
         }
     }
 
-    /// The error for a file that is known to be something else; `FILE` in what is said of it is its name.
+    /// The error for a file that is known not to be a trace. The name of the file replaces `FILE` in `text`.
     fn foreign(&self, text: &str) -> SourceError {
         SourceError(format!("{}: {}", self.name, with_name(self.name, text)))
     }
 
-    /// What is said of a file that could be read if its numbers were written in another way.
+    /// The message about a file that could be read if its numbers were in another notation.
     fn other_numbers(&self) -> Option<String> {
         foreign::NUMBERS.iter().find_map(|(what, command, rewrite)| {
             let bytes = rewrite(self.head.bytes);
@@ -197,7 +197,7 @@ impl File<'_> {
         })
     }
 
-    /// What is done with a file that is of no format.
+    /// Handles a file that matches no format.
     fn of_no_format(&self, first: &[u8]) -> Result<TraceFormat, SourceError> {
         if let Some(text) = foreign::named_text(self.head.bytes) {
             return Err(self.foreign(&text));
@@ -226,14 +226,14 @@ impl File<'_> {
         let readings = guess::values::of(self.head, self.workload.action as u8);
         if below.is_none() && !readings.is_empty() {
             return Err(SourceError(format!(
-                "{}: its first lines are of no known format (it begins {}); as a table it may be read in these \
+                "{}: its first lines match no known format (it begins {}); as a table it may be read in these \
                  ways, or with other columns (--columns); {}",
                 self.name,
                 shown(first),
                 readings::told(self.name, readings, self.whole)
             )));
         }
-        // The message of the nearest format says what is wrong with the line.
+        // The nearest format reports what is wrong with the line.
         nearest(first).or(below).ok_or_else(|| self.unknown(first))
     }
 
@@ -288,7 +288,7 @@ impl File<'_> {
         readings.retain(|reading| reading.counts.is_possible());
         (!readings.is_empty()).then(|| {
             SourceError(format!(
-                "{}: its first lines are of no known format in its usual unit of time (it begins {}); {}",
+                "{}: its first lines match no known format in its usual unit of time (it begins {}); {}",
                 self.name,
                 shown(first),
                 readings::told(self.name, readings, self.whole)
@@ -306,7 +306,7 @@ impl File<'_> {
         TIME_UNITS.iter().rev().filter_map(reading).collect()
     }
 
-    /// Refuses a format of calendar times that was found out, if its times are none.
+    /// Refuses a detected format with calendar times if the times of the file are not calendar times.
     fn times_are_certain(&self, format: TraceFormat, how: &mut ReadAs) -> Result<(), SourceError> {
         if format != TraceFormat::Tencent || how.time_ns.is_some() {
             return Ok(());
@@ -323,7 +323,7 @@ impl File<'_> {
         )))
     }
 
-    /// Columns that were set have to fit.
+    /// Checks that the columns that are set fit the file.
     fn mapped(&self, format: TraceFormat, how: ReadAs) -> Result<Found, SourceError> {
         let named = how.columns.as_ref().expect("it is mapped");
         if let Some(column) = &named.time
@@ -373,19 +373,19 @@ impl File<'_> {
         )))
     }
 
-    /// A table whose names say what is what.
+    /// Reads a table by the names of its columns.
     fn guessed(&self, how: ReadAs) -> Result<Found, SourceError> {
         let mut readings = guess::of(self.head, self.workload.action as u8);
         if readings.len() > 1 {
             return Err(SourceError(format!(
-                "{}: a table with names, which leave its units open; {}",
+                "{}: a table whose column names leave its units open; {}",
                 self.name,
                 readings::told(self.name, readings, self.whole)
             )));
         }
         let options = readings.pop().map(|reading| reading.options).unwrap_or_default();
         let note = format!(
-            "{}: of no known format; read by the names of its columns, as {options}",
+            "{}: matches no known format; read by the names of its columns, as {options}",
             self.name
         );
         let text =
@@ -396,7 +396,7 @@ impl File<'_> {
         Ok((TraceFormat::Table, how, vec![note]))
     }
 
-    /// What is said of a file whose times a spreadsheet has rounded.
+    /// The message about a file whose times a spreadsheet has rounded.
     fn rounded(&self) -> Option<String> {
         let of = |line: &[u8]| cells_of(line);
         let cells = self.head.lines.iter().take(LINES).map(|line| of(line));
@@ -416,14 +416,14 @@ impl File<'_> {
                 let size = numbers.next().map_or("4KiB".to_owned(), |(at, _)| at.to_string());
                 let columns = format!("op={},offset={offset},size={size}", op + 1);
                 format!(
-                    "; the order alone, without times, is read with {}",
+                    "; to read the requests in order but without times: {}",
                     command(self.name, &format!("--columns {columns}"))
                 )
             }
             _ => String::new(),
         };
         Some(format!(
-            "column {} has numbers such as {}: a spreadsheet has rounded them, and as times they are worthless; \
+            "column {} has numbers such as {}: a spreadsheet has rounded them, so they are useless as times; \
              use the original file{order}",
             at + 1,
             cells[at]
@@ -436,8 +436,8 @@ impl File<'_> {
         let all: Vec<&str> = formats::ALL.iter().map(|info| info.format.word()).collect();
         let example = command(self.name, "--columns time=1:us,op=2,offset=3:512B,size=4");
         SourceError(format!(
-            "{}: its first lines are of no known format (it begins {}); if it is a table, name its columns, as \
-             in {example}; or set workload.format (--format) to see what one of them expects: {}",
+            "{}: its first lines match no known format (it begins {}); if it is a table, name its columns, as \
+             in {example}; or set workload.format (--format) to one of these to see what it expects: {}",
             self.name,
             shown(first),
             all.join(", ")

@@ -1,57 +1,61 @@
-//! Files that are no traces of requests, by their first bytes: what they are, and how to get at the requests.
+//! Recognises files that are not traces of requests: what they are, and how to get the requests.
 
-/// First bytes, what such a file is, and what to do.
+/// First bytes of a kind of file, what it is, and what to do with it.
 const KNOWN: [(&[u8], &str, &str); 23] = [
     (
         b"PAR1",
         "a Parquet file",
-        "give its path, unpacked: as standard input or in an archive it cannot be read",
+        "pass the path of the unpacked file: it cannot be read from standard input or from an archive",
     ),
     (b"7z\xbc\xaf\x27\x1c", "a 7-Zip archive", "unpack it: 7z x FILE"),
     (b"Rar!\x1a\x07", "a RAR archive", "unpack it: unrar x FILE"),
-    (b"\x1f\x9d", "compressed with compress(1)", "unpack it: gzip -d FILE"),
-    (b"\x1f\xa0", "compressed with compress(1)", "unpack it: gzip -d FILE"),
-    (b"LZIP", "compressed with lzip", "unpack it: lzip -d FILE"),
-    (b"\x02\x21\x4c\x18", "of lz4's legacy format", "pack it anew: lz4 -d FILE | lz4 > OUT"),
-    (b"\xff\x06\x00\x00sNaPpY", "compressed with Snappy", "unpack it: snzip -d FILE"),
-    (b"\x89LZO\x00", "compressed with lzop", "unpack it: lzop -d FILE"),
-    (b"\x89HDF\r\n\x1a\n", "an HDF5 file", "write it as CSV, or as Parquet"),
+    (b"\x1f\x9d", "data compressed with compress(1)", "unpack it: gzip -d FILE"),
+    (b"\x1f\xa0", "data compressed with compress(1)", "unpack it: gzip -d FILE"),
+    (b"LZIP", "data compressed with lzip", "unpack it: lzip -d FILE"),
+    (
+        b"\x02\x21\x4c\x18",
+        "data in lz4's legacy format",
+        "compress it again: lz4 -d FILE | lz4 > OUT",
+    ),
+    (b"\xff\x06\x00\x00sNaPpY", "data compressed with Snappy", "unpack it: snzip -d FILE"),
+    (b"\x89LZO\x00", "data compressed with lzop", "unpack it: lzop -d FILE"),
+    (b"\x89HDF\r\n\x1a\n", "an HDF5 file", "convert it to CSV or Parquet"),
     (
         b"SQLite format 3\x00",
         "an SQLite database",
-        "write the table: sqlite3 -csv FILE 'SELECT ...' > OUT.csv",
+        "export the table: sqlite3 -csv FILE 'SELECT ...' > OUT.csv",
     ),
-    (b"ARROW1", "an Arrow file", "write it as CSV, or as Parquet"),
-    (b"ORC", "an ORC file", "write it as CSV, or as Parquet"),
-    (b"Obj\x01", "an Avro file", "write it as CSV, or as Parquet"),
-    (b"\x93NUMPY", "a NumPy array", "write it as CSV: numpy.savetxt"),
+    (b"ARROW1", "an Arrow file", "convert it to CSV or Parquet"),
+    (b"ORC", "an ORC file", "convert it to CSV or Parquet"),
+    (b"Obj\x01", "an Avro file", "convert it to CSV or Parquet"),
+    (b"\x93NUMPY", "a NumPy array", "convert it to CSV: numpy.savetxt"),
     (
         b"\x17\x08\x44tracing",
-        "recorded with trace-cmd",
-        "write it as text: trace-cmd report FILE > OUT",
+        "a recording of trace-cmd",
+        "convert it to text: trace-cmd report FILE > OUT",
     ),
-    (b"PERFILE2", "recorded with perf", "write it as text: perf script -i FILE > OUT"),
+    (b"PERFILE2", "a recording of perf", "convert it to text: perf script -i FILE > OUT"),
     (
         b"\xc1\x1f\xfc\xc1",
         "a trace of LTTng (CTF)",
-        "write it as text: babeltrace2 FOLDER > OUT, and name the columns",
+        "convert it to text: babeltrace2 FOLDER > OUT, and name the columns",
     ),
     (
         b"\xd4\xc3\xb2\xa1",
-        "recorded packets (pcap)",
+        "a packet capture (pcap)",
         "record the requests of a block device instead",
     ),
     (
         b"\x10\0\0\0rbd-replay-trace",
-        "made by rbd-replay-prep for rbd replay",
-        "give the text that it was made of: babeltrace FOLDER > OUT",
+        "output of rbd-replay-prep for rbd replay",
+        "use the text of the trace from which it was prepared: babeltrace FOLDER > OUT",
     ),
-    (b"\x7fELF", "a program", "give the trace that it made"),
-    (b"%PDF", "a PDF document", "give the trace itself"),
-    (b"<!DOCTYPE html", "a page of HTML, as of a download that failed", "download the file again"),
+    (b"\x7fELF", "a program", "pass the trace that it recorded"),
+    (b"%PDF", "a PDF document", "pass the trace itself"),
+    (b"<!DOCTYPE html", "an HTML page, perhaps from a failed download", "download the file again"),
 ];
 
-/// The sentence about a file that begins with `bytes`, if it is known to be something else.
+/// The message about a file that begins with `bytes`, if it is known not to be a trace.
 pub(crate) fn named(bytes: &[u8]) -> Option<String> {
     let known = KNOWN.iter().find(|(magic, ..)| bytes.starts_with(magic));
     if let Some((_, what, remedy)) = known {
@@ -68,78 +72,86 @@ pub(crate) fn named(bytes: &[u8]) -> Option<String> {
     })
 }
 
-/// How to record what is missing in a file.
+/// How to record the requests that a file lacks.
 macro_rules! record {
     () => {
         "record the requests of the device: blktrace -d /dev/DEVICE -w 60 -o - | blkparse -i - > OUT"
     };
 }
 
-/// Words in text of no format, what such a file is, and what to do.
+/// Words in text of no known format, what such a file is, and what to do with it.
 const TEXTS: [(&str, &str, &str); 28] = [
-    ("r_await", "output of iostat, sums over intervals and no requests", record!()),
-    ("kB_read/s", "output of iostat, sums over intervals and no requests", record!()),
-    ("Kbytes  AVGms", "output of biotop, sums over intervals and no requests", record!()),
-    (": count     distribution", "a histogram, as of biolatency or bitesize", record!()),
-    ("pwrite64(", "output of strace, calls on files and no requests to a device", record!()),
-    ("pread64(", "output of strace, calls on files and no requests to a device", record!()),
+    ("r_await", "output of iostat, which has totals per interval but no requests", record!()),
+    ("kB_read/s", "output of iostat, which has totals per interval but no requests", record!()),
+    ("Kbytes  AVGms", "output of biotop, which has totals per interval but no requests", record!()),
+    (": count     distribution", "a histogram, as biolatency or bitesize prints it", record!()),
+    (
+        "pwrite64(",
+        "output of strace, which has calls on files but no requests to a device",
+        record!(),
+    ),
+    (
+        "pread64(",
+        "output of strace, which has calls on files but no requests to a device",
+        record!(),
+    ),
     (
         "File Operation: ",
-        "a trace of RocksDB, calls on files and no requests to a device",
+        "a trace of RocksDB, which has calls on files but no requests to a device",
         record!(),
     ),
     (
         ",get,0\n",
-        "a trace of a cache (Twitter's), which has keys and no addresses of a device",
+        "a trace of a cache (Twitter's), which has keys but no device addresses",
         record!(),
     ),
-    ("key_size,", "a trace of a cache, which has keys and no addresses of a device", record!()),
+    ("key_size,", "a trace of a cache, which has keys but no device addresses", record!()),
     (
         "io_offset io_size",
-        "a trace of Tectonic, requests to parts of a file system over many hosts and not to a device",
+        "a trace of Tectonic, whose requests address parts of a distributed file system, not a device",
         record!(),
     ),
     (
         "request_io_size_bytes",
-        "a trace of Thesios, requests to files of a file system over many hosts and not to a device",
+        "a trace of Thesios, whose requests address files of a distributed file system, not a device",
         record!(),
     ),
-    ("do_osd_op", "a log of a Ceph OSD, requests to objects and not to a device", record!()),
-    ("osd_op(", "a log of a Ceph OSD, requests to objects and not to a device", record!()),
-    ("Cur ops", "output of rados bench, sums over intervals and no requests", record!()),
-    ("OPS/SEC", "output of rbd bench, sums over intervals and no requests", record!()),
-    ("All Devices ====", "a report of btt, averages and no requests", record!()),
+    ("do_osd_op", "a log of a Ceph OSD, whose requests address objects, not a device", record!()),
+    ("osd_op(", "a log of a Ceph OSD, whose requests address objects, not a device", record!()),
+    ("Cur ops", "output of rados bench, which has totals per interval but no requests", record!()),
+    ("OPS/SEC", "output of rbd bench, which has totals per interval but no requests", record!()),
+    ("All Devices ====", "a report of btt, which has averages but no requests", record!()),
     (
         "Latency(us)",
-        "output of SPDK's bdevperf or perf, results and no requests",
-        "record them while it runs: spdk_trace, with the trace group bdev",
+        "output of SPDK's bdevperf or perf, which has results but no requests",
+        "record the requests while it runs: spdk_trace, with the trace group bdev",
     ),
     (
         "BDEV_IO_START",
         "text of spdk_trace",
-        "make a table of it (blocks of 512 B here): awk '/BDEV_IO_START/ { gsub(\":\", \": \"); for (i = 3; i < NF; \
-         i++) v[$i] = $(i + 1); if (v[\"type:\"] ~ /^[123]$/) print $2 \",\" v[\"type:\"] \",\" v[\"offset:\"] \",\" \
-         (\"len:\" in v ? v[\"len:\"] : v[\"size:\"]) }' FILE | ssdlab trace info - --columns \
+        "convert it to a table (blocks of 512 B here): awk '/BDEV_IO_START/ { gsub(\":\", \": \"); for (i = 3; \
+         i < NF; i++) v[$i] = $(i + 1); if (v[\"type:\"] ~ /^[123]$/) print $2 \",\" v[\"type:\"] \",\" \
+         v[\"offset:\"] \",\" (\"len:\" in v ? v[\"len:\"] : v[\"size:\"]) }' FILE | ssdlab trace info - --columns \
          time=1:us,op=2,offset=3:512B,size=4:512B,read=1,write=2,discard=3",
     ),
     (
         "librbd:",
         "text of LTTng with the calls of librbd",
-        "make a table of it: perl -ne '/^.?([0-9:.]+).*librbd:(?:aio_)?(read|write|discard)\\d?_enter.*\\boff(?:set)? \
-         = (\\d+), len(?:gth)? = (\\d+)/ and print \"2000-01-01T$1,$2,$3,$4\\n\"' FILE | ssdlab trace info - \
+        "convert it to a table: perl -ne '/^.?([0-9:.]+).*librbd:(?:aio_)?(read|write|discard)\\d?_enter.*\\boff\
+         (?:set)? = (\\d+), len(?:gth)? = (\\d+)/ and print \"2000-01-01T$1,$2,$3,$4\\n\"' FILE | ssdlab trace info - \
          --columns time=1,op=2,offset=3,size=4",
     ),
-    ("] CDB: ", "a log of SCSI commands without their lengths in numbers", record!()),
-    ("block_rq_issue: { cpu_id", "text of LTTng, whose operations are bits", record!()),
+    ("] CDB: ", "a log of SCSI commands that does not print their lengths as numbers", record!()),
+    ("block_rq_issue: { cpu_id", "text of LTTng that encodes operations as bits", record!()),
     (
         "\"Operation\",\"Path\"",
-        "output of Process Monitor, calls on files and no requests to a device",
-        "record the events of the disk: wpr -start DiskIO -filemode, wpr -stop T.etl, xperf -i T.etl -o OUT.csv",
+        "output of Process Monitor, which has calls on files but no requests to a device",
+        "record disk events instead: wpr -start DiskIO -filemode, wpr -stop T.etl, xperf -i T.etl -o OUT.csv",
     ),
     (
         "nvme_setup_cmd: ",
-        "text of ftrace with commands of NVMe, whose lengths count from 0",
-        "make a table of it (blocks of 512 B here): awk '/nvme_setup_cmd:/ && match($0, \
+        "text of ftrace with NVMe commands, whose lengths are zero-based",
+        "convert it to a table (blocks of 512 B here): awk '/nvme_setup_cmd:/ && match($0, \
          /nvme_cmd_(read|write) slba=[0-9]+, len=[0-9]+/) { split(substr($0, RSTART + 9, RLENGTH - 9), f, \
          /[ =,]+/); for (i = 1; i <= NF; i++) if ($i ~ /^[0-9]+[.][0-9]+:$/) t = $i; sub(\":\", \"\", t); \
          print t \",\" f[1] \",\" f[3] \",\" f[5] + 1 }' FILE | ssdlab trace info - --columns \
@@ -147,50 +159,51 @@ const TEXTS: [(&str, &str, &str); 28] = [
     ),
     (
         "scsi_dispatch_cmd_start: ",
-        "text of ftrace with commands of SCSI",
-        "make a table of it (blocks of 512 B here): sed -nE 's/.* ([0-9.]+): scsi_dispatch_cmd_start: \
+        "text of ftrace with SCSI commands",
+        "convert it to a table (blocks of 512 B here): sed -nE 's/.* ([0-9.]+): scsi_dispatch_cmd_start: \
          .*cmnd=[(]([A-Z]+)_[0-9]+ lba=([0-9]+) txlen=([0-9]+) .*/\\1,\\2,\\3,\\4/p' FILE | ssdlab trace info - \
          --columns time=1:s,op=2,offset=3:512B,size=4:512B",
     ),
     (
         "WrData",
         "output of fs_usage",
-        "make a table of it: sed -nE 's/^([0-9:.]+) +(Rd|Wr)Data.* D=(0x[0-9a-f]+) +B=(0x[0-9a-f]+) \
+        "convert it to a table: sed -nE 's/^([0-9:.]+) +(Rd|Wr)Data.* D=(0x[0-9a-f]+) +B=(0x[0-9a-f]+) \
          .*/2000-01-01T\\1,\\2,\\3,\\4/p' FILE | ssdlab trace info - --columns time=1,op=2,offset=3:512B,size=4",
     ),
     (
         "{\"",
         "JSON",
-        "make a table of it, with the names of its fields: jq -r '[.time, .op, .offset, .size] | @csv' FILE | \
+        "convert it to a table, with the names of its fields: jq -r '[.time, .op, .offset, .size] | @csv' FILE | \
          ssdlab trace info - --columns time=1:us,op=2,offset=3,size=4",
     ),
     (
         ",nlb",
-        "a table with NLB of NVMe, which counts from 0",
+        "a table with the NLB field of NVMe, which is zero-based",
         "add 1 to it, here in column 5, and name the columns: awk -F, -v OFS=, 'NR > 1 { $5 += 1 } 1' FILE | ssdlab \
          trace info - --columns time=1:us,op=2,offset=4:512B,size=5:512B,read=0x02,write=0x01,discard=0x09",
     ),
     (
         "<?xml",
         "XML",
-        "write it as CSV, and name the columns: ssdlab trace info FILE --columns time=1:us,op=2,offset=3,size=4",
+        "convert it to CSV and name the columns: ssdlab trace info FILE --columns time=1:us,op=2,offset=3,size=4",
     ),
 ];
 
-/// Columns of numbers that btt writes (`*.dat`): sentences about tables of two, and of three.
+/// Tables of numbers that btt writes (`*.dat`): what those of two and of three columns are, and what to do with them.
 const BTT: [(&str, &str); 2] = [
     (
-        "a table of times and one value each, as btt's of latencies, seeks or depths: no requests",
+        "a table of times with one value each, as btt writes for latencies, seeks or queue depths, without requests",
         record!(),
     ),
     (
-        "a table of times, first sectors and ends, as of btt -B, whose operation is in the name of the file",
-        "make a table with lengths of it, op=read for NAME_r.dat: awk '{ print $1 \",\" $2 \",\" $3 - $2 }' FILE | \
-         ssdlab trace info - --columns time=1:s,op=write,offset=2:512B,size=3:512B",
+        "a table of times, first sectors and end sectors, as btt -B writes it, with the operation only in \
+         the file name",
+        "convert the ends to lengths, and use op=read for NAME_r.dat: awk '{ print $1 \",\" $2 \",\" $3 - $2 }' FILE \
+         | ssdlab trace info - --columns time=1:s,op=write,offset=2:512B,size=3:512B",
     ),
 ];
 
-/// Which of the tables of [`BTT`] the text is.
+/// The entry of [`BTT`] that describes the text.
 fn table_of_btt(bytes: &[u8]) -> Option<&'static (&'static str, &'static str)> {
     let text =
         std::str::from_utf8(&bytes[..=bytes.iter().rposition(|&byte| byte == b'\n')?]).ok()?;
@@ -209,7 +222,7 @@ fn table_of_btt(bytes: &[u8]) -> Option<&'static (&'static str, &'static str)> {
     kinds.all(|kind| kind == Some(first)).then_some(first)
 }
 
-/// The sentence about text of no format, if it is known to be something else.
+/// The message about text of no known format, if it is known not to be a trace.
 pub(crate) fn named_text(bytes: &[u8]) -> Option<String> {
     let has = |word: &str| bytes.windows(word.len()).any(|part| part == word.as_bytes());
     let of_word = TEXTS.iter().find(|(word, ..)| has(word)).map(|(_, what, remedy)| (what, remedy));
@@ -218,17 +231,18 @@ pub(crate) fn named_text(bytes: &[u8]) -> Option<String> {
     Some(format!("the file is {what}; {remedy}"))
 }
 
-/// A way to write numbers that is not read: what it is, the command that changes it, and what that does.
+/// A notation of numbers that is not read: its description, the command that rewrites it, and the same as a function.
 type Numbers = (&'static str, &'static str, fn(&[u8]) -> Vec<u8>);
 
-/// Such ways. They are never read as they are: 1,024 is one number with thousands and another with decimals.
+/// These notations are never read as they are: 1,024 is one number with a thousands separator and another with a
+/// decimal comma.
 pub(crate) const NUMBERS: [Numbers; 2] = [
     (
-        "its numbers have separators of thousands; take them out",
+        "its numbers have thousands separators; remove them",
         r#"perl -pe 's/"\d[\d,]*"/$&=~tr|,||dr/ge'"#,
         without_thousands,
     ),
-    ("its numbers have a comma before the decimals; make it a point", "sed s/,/./g", with_points),
+    ("its numbers have a decimal comma; replace it with a point", "sed s/,/./g", with_points),
 ];
 
 fn without_thousands(bytes: &[u8]) -> Vec<u8> {
@@ -238,7 +252,7 @@ fn without_thousands(bytes: &[u8]) -> Vec<u8> {
         done.push(b'"');
         let number =
             !part.is_empty() && part.iter().all(|byte| byte.is_ascii_digit() || *byte == b',');
-        // Behind a quote that closes, a comma separates.
+        // After a closing quote, a comma separates cells.
         let number = number && part[0] != b',' && part[part.len() - 1] != b',';
         done.extend(part.iter().filter(|&&byte| !(number && byte == b',')));
     }

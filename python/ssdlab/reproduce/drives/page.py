@@ -20,65 +20,70 @@ from ssdlab.versions import described
 ABOUT = (
     "Presets `drive:...` (`ssdlab list drives`) beside published measurements of these drives. The"
     " configuration of each, with the source of every number, is in"
-    " [Presets](reference/presets.md). A CSV file beside each preset has the measurements, and"
-    " marks those that are fitted: raw capacity is fitted to one write amplification of a drive,"
+    " [Presets](reference/presets.md). A CSV file beside each preset contains the measurements and"
+    " marks those used for fitting: the raw capacity is fitted to one measured write amplification,"
     " and the firmware time to the latencies at one load below the knee. Everything else is"
     " predicted.",
     "Measurements: SSD-iq (Haas et al., PVLDB 18(11), 2025, p. 4295), from the drives' own"
-    " counters. Numbers from its logs are our estimates: host against media writes over the last"
-    " fifth of the samples; whether the drive was in its steady state by then is not proven."
-    " *Second hand*: medians over the last tenth, as others report them from the same data.",
-    "Write amplification is simulated on one die with four of its planes; blocks and pages are as"
-    " in the drive. After a sequential fill of the used space, four times that space is written"
-    " before the measurement and two times in it. Zipf by rank, with the hot pages side by side,"
-    " runs on a fourth of that size. Loads run on all dies and planes, with 1/16 of the pages of a"
-    " block and of the erase time: 99 % writes and 1 % reads of 4 KiB with Poisson arrivals, for 4"
-    " s before the measurement and 8 s in it.",
-    "The knee lies between the highest load up to which the 99th percentile of writes stays below"
-    " 1 ms and the next one: of the published loads, or of those simulated, 3 % apart near the"
-    " published knee. The middles are compared. Latencies beyond the knee depend on how long"
-    " requests kept coming, so they are not compared.",
+    " counters. Numbers marked *from its logs* are our own estimates, media writes divided by host"
+    " writes over the last fifth of the samples; they do not prove that the drive was in its steady"
+    " state by then. *Second hand*: medians over the last tenth of the samples, as others report"
+    " them from the same data.",
+    "Write amplification is simulated on one die with four of its planes; blocks and pages have the"
+    " sizes of the drive. Each run fills the used space sequentially, writes four times that space"
+    " to warm up, and measures while it writes twice that space. Zipf by rank, with the hot pages"
+    " next to each other, runs on a quarter of that size. Load tests use all dies and planes, with"
+    " 1/16 of the pages of a block and 1/16 of the erase time. Their requests are 99 % writes and 1"
+    " % reads of 4 KiB with Poisson arrivals, with a warm-up of 4 s and a measurement of 8 s.",
+    "The knee lies between two neighbouring loads: up to the lower, the 99th percentile of writes"
+    " stays below 1 ms. The measured knee lies between two published loads. The simulated knee lies"
+    " between two simulated loads, which are 3 % apart near the measured knee. The errors compare"
+    " the midpoints. Latencies beyond the knee depend on how long requests kept arriving, so they"
+    " are not compared.",
 )
 NOT_MODELLED = (
-    "Not known of any drive: the collection policy, the size of a superblock, the reserve,"
-    " and whether the host or collection goes first. Not modelled:"
-    " programs of three pages in one step, suspended programs, SLC caches, parity of dies,"
-    " metadata on flash, refreshing of old data, throttling by temperature or power."
+    "Unknown for every drive: the GC policy, the size of a superblock, the reserve, and whether"
+    " the host or GC goes first. Not modelled: programs of three pages in one step, program"
+    " suspension, SLC caches, parity across dies, metadata on flash, refresh of old data, and"
+    " throttling by temperature or power."
 )
 MEMORY = (
-    "A run at full size is refused with less than 16 bytes of free memory a page: 4.3 to 4.5 GB for"
-    " the drives of 16 dies, 8.9 GB for the drive of 32, and 17 GB for the drive of 64. It uses"
-    " about half of that, and starts from the mean field instead of a fill. `--set"
-    " device.pages_per_block=N`, with the N that each preset names, simulates the drive at 1/8 of"
-    " its size; channels, chips and planes may be fewer as well. The ratio of raw capacity to user"
-    " capacity stays the same. Erases come eight times as often, which takes 2 % of the time of a"
-    " plane unless `timing.erase` is divided, too. For write amplification alone use `--set"
-    " run.mode=functional --set host.write_buffer_pages=0 --set host.link_rate=unlimited`."
+    "A run at full size needs 16 bytes of free memory per page, or ssdlab refuses it: 4.3 to 4.5"
+    " GB for the drives with 16 dies, 8.9 GB for the drive with 32, and 17 GB for the drive with"
+    " 64. It uses about half of that, and starts from the mean-field state instead of a fill."
+    " `--set device.pages_per_block=N`, with the N that each preset names, simulates the drive at"
+    " 1/8 of its size. The numbers of channels, chips and planes may be reduced as well. The ratio"
+    " of raw to user capacity stays the same. Erases then occur eight times as often and take 2 %"
+    " of the time of a plane, unless `timing.erase` is divided, too. For write amplification alone"
+    " use `--set run.mode=functional --set host.write_buffer_pages=0 --set"
+    " host.link_rate=unlimited`."
 )
 
 OWN = (
-    "A drive is two files with the same name. The TOML file has its keys and, after them, the"
-    " table `[published]` with its `title`; the CSV file has its measurements. Give the TOML file"
-    " wherever a drive is named (`--drive my.toml`); the source code does not change. `ssdlab"
-    " drives compare --drive my.toml` simulates what the CSV file has and writes the errors beside"
-    " it (`my.errors.json`). Every report names the drive with its errors. If a run has other keys"
-    " than the drive, its report says that the errors do not apply.",
-    "`ssdlab drives calibrate MEASUREMENTS.csv` makes both files from measurements. The columns"
-    " are `fill` (used share of the user capacity, ascending) and `waf` (write amplification in"
-    " the steady state, from the counters of the drive), of uniform writes of 4 KiB unless"
-    " `workload` says `zipf 0.8 shuffled`, `zipf 0.8 by rank` or `zones 4`. Rows with `load`"
-    " (writes a second), `p50_us` and `p99_us`, at one fill and without `waf`, fit two more"
-    " numbers: the program time, because all planes are always busy at the knee, and the firmware"
-    " time, which is what a write below the knee takes beyond link and SRAM. The column `use`"
-    " marks rows that are held out (`test`), or the only rows that are fitted (`fit`). The column"
-    " `source` is free text. Everything that is not fitted is as in `--like PRESET`.",
-    "The result lists, for each fill, the prediction of a fit without that fill, and for each"
-    " unknown the values that fit about as well when everything else is refitted. *The data cannot"
-    " decide* if nearly all values do. Write amplification depends on raw capacity less what is"
-    " kept erased, so it never decides between the two; it hardly depends on the size of a"
-    " superblock, and not on the buffer. Latencies rise before all planes are busy, so the fitted"
-    " program time is too long: the preset of the PM9A3, whose programs take 678.5 µs, has a knee"
-    " from which 750 µs would be fitted.",
+    "Two files with the same base name describe a drive. The TOML file contains its keys and, after"
+    " them, the table `[published]` with its `title`. The CSV file contains its measurements. Pass"
+    " the TOML file wherever an option takes a drive (`--drive my.toml`); the source code does not"
+    " change. `ssdlab drives compare --drive my.toml` simulates every measurement in the CSV file"
+    " and writes the errors beside it (`my.errors.json`). Every report names the drive and its"
+    " errors. If the keys of a run differ from those of the drive, its report says that the errors"
+    " do not apply.",
+    "`ssdlab drives calibrate MEASUREMENTS.csv` generates both files from measurements. The column"
+    " `fill` is the used share of the user capacity, in ascending order. The column `waf` is the"
+    " write amplification in the steady state, from the counters of the drive. It is measured under"
+    " uniform writes of 4 KiB, unless the column `workload` says `zipf 0.8 shuffled`, `zipf 0.8 by"
+    " rank` or `zones 4`. Rows with `load` (writes per second), `p50_us` and `p99_us`, at one fill"
+    " and without `waf`, serve to fit two more numbers. The knee gives the program time, because"
+    " all planes are then always busy. Latencies below the knee give the firmware time, which is"
+    " what a write takes in addition to link and SRAM. The column `use` marks the rows to hold out"
+    " (`test`), or the only rows to fit (`fit`). The column `source` is free text. `--like PRESET`"
+    " supplies everything that is not fitted.",
+    "For each fill, the result lists the prediction of a fit without that fill. For each unknown,"
+    " it lists the values that fit about as well when everything else is refitted. If nearly all"
+    " values do, it says that *the data cannot decide*. Write amplification depends on the"
+    " difference between raw capacity and the blocks kept erased, so it cannot separate the two."
+    " It hardly depends on the size of a superblock, and not at all on the buffer. Latencies rise"
+    " before all planes are busy, so the fitted program time is too long: the preset of the PM9A3"
+    " has programs of 678.5 µs, but its knee would give 750 µs.",
 )
 
 
@@ -125,14 +130,15 @@ def overview(done: Drives) -> Rows:
 def facts(done: Drives, drive: Drive) -> list[str]:
     """What was fitted, what was decided, what was not known."""
     raw = (1 + drive.over_provisioning) * drive.user_gib
-    how = f"raw capacity {raw:,.0f} GiB for {drive.user_gib:,.0f} GiB of the user"
+    how = f"raw capacity {raw:,.0f} GiB for a user capacity of {drive.user_gib:,.0f} GiB"
     if "raw" in drive.published:
         first = f"Not fitted: {how}, {drive.published['raw']}."
     elif drive.fitted is None:
         first = f"Fitted: {how}."
     else:
         waf = drive.uniform[drive.fitted]
-        first = f"Fitted: {how}, on {waf:g} with {100 * drive.fitted:.4g} % used."
+        at = f"a write amplification of {waf:g} with {100 * drive.fitted:.4g} % used"
+        first = f"Fitted: {how}, to {at}."
     firmware = [drive.config[f"controller.firmware_p{part}_ns"] for part in (50, 99)]
     if firmware[0]:
         of = " and ".join(f"{load.rate:,.0f}/s" for load in drive.loads if load.fitted)
@@ -141,12 +147,13 @@ def facts(done: Drives, drive: Drive) -> list[str]:
     sources = f" Measurements: {'; '.join(drive.measured.sources)}." * bool(drive.measured.sources)
     said = [f"`{drive.name}`. {first}{sources}"]
     if drive.unknown:
-        said.append("Not known: " + " ".join(drive.unknown))
+        said.append("Unknown: " + " ".join(drive.unknown))
     whole = full_size(done, drive)
     if whole is not None:
         small = done.waf((drive.name, UNIFORM, 1.0))
-        beside = "" if small is None else f", beside {small:.3f} of the smaller one"
-        said.append(f"At full size, from the mean field, with all of it used: {whole:.3f}{beside}.")
+        beside = "" if small is None else f", against {small:.3f} for the smaller device"
+        text = "Write amplification at full size, from the mean-field state and with all of it used"
+        said.append(f"{text}: {whole:.3f}{beside}.")
     return said
 
 

@@ -1,18 +1,20 @@
 //! WARCIP: pages whose rewrite intervals are similar share a block.
 //!
-//! Paper: Yang, Pei and Yang, "WARCIP: write amplification reduction by clustering I/O pages", SYSTOR 2019. The
-//! interval between two writes of a page is compared with the mean intervals of the clusters, and the nearest takes
-//! it; copies are apart. A cluster with most of the writes is split, one with few is merged with a neighbour. A page
-//! that has been copied since its last write waited too long in its block: its age when it was copied is added to
-//! its interval.
-//! Where it is silent, decided: one cluster at first, at most one less than `classes`; intervals are counted in pages
-//! written by the host; clusters are looked at whenever as many pages have been written as 256 blocks hold, and the
-//! mean of a cluster is that of its writes since then, or of those before if there are none. At a look the cluster
-//! with more than half of the writes is split, into half and one and a half of its mean; otherwise the one with the
-//! fewest, if these are less than a block of pages, is given up: its pages go to their next nearest one. A page is
-//! copied when its block is opened, if that block holds copies. A page written first goes to the cluster that had the
-//! longest interval at the last look. Of two clusters as near, or with as few writes, the one of shorter intervals is
-//! meant. History: the last write, 4 B a logical page.
+//! Paper: Yang, Pei and Yang, "WARCIP: write amplification reduction by clustering I/O pages", SYSTOR 2019. A
+//! write goes to the cluster whose mean interval is nearest to the time since the last write of its page; copies
+//! have a class of their own. A cluster that receives most of the writes is split, and a cluster that receives few
+//! is merged with a neighbour. A page that was copied since its last write waited too long in its block: its age
+//! at the copy is added to its interval.
+//! Where it is silent, decided: the policy starts with one cluster and has at most `classes` - 1. Intervals are
+//! counted in pages written by the host. A review of the clusters is due each time the host has written as many
+//! pages as 256 blocks hold. The mean of a cluster covers its writes since the last review; until the first of
+//! them it keeps the mean from before. A review splits the cluster that received more than half of the writes into
+//! two, with half and with one and a half times its mean. If it splits none, it removes the cluster with the
+//! fewest writes, provided that they would not fill a block; later writes of its pages go to the nearest remaining
+//! cluster. The copy of a page is dated to the opening of the block that holds it. The first write of a page goes
+//! to the cluster that had the longest mean interval at the last review. Of clusters that are equally near, or
+//! have equally few writes, the policy takes the one with the shortest mean interval. History: the last write, 4 B
+//! per logical page.
 
 use super::history::LastWrites;
 use super::kept::{keeps, knows};
@@ -27,15 +29,15 @@ pub const INFO: PolicyInfo = PolicyInfo {
     params: &[CLASSES],
 };
 
-/// Blocks of pages that the host writes between two looks at the clusters.
-const LOOK: u64 = 256;
+/// Blocks of pages that the host writes between two reviews of the clusters.
+const REVIEW: u64 = 256;
 
 /// Writes of similar intervals.
 #[derive(Clone, Copy, Default)]
 struct Cluster {
     /// Mean interval.
     mean: f64,
-    /// Writes since clusters were last looked at.
+    /// Writes since the last review.
     writes: u64,
 }
 
@@ -47,7 +49,7 @@ pub struct Policy {
     clusters: Vec<Cluster>,
     most: u32,
     pages_per_block: u64,
-    /// Writes until the next look.
+    /// Writes until the next review.
     left: u64,
 }
 
@@ -55,14 +57,14 @@ impl Policy {
     pub(super) fn build(spec: &PolicySpec, ground: &Ground) -> Policy {
         let pages_per_block = u64::from(ground.pages_per_block);
         assert!(pages_per_block > 0, "blocks without pages");
-        // Until it is known: that of pages written equally often.
+        // Until writes tell, assume the interval of pages that are all written equally often.
         let all = Cluster { mean: f64::from(ground.pages), writes: 0 };
         Policy {
             last: LastWrites::new(ground.pages),
             clusters: vec![all],
             most: spec.int("classes") as u32 - 1,
             pages_per_block,
-            left: LOOK * pages_per_block,
+            left: REVIEW * pages_per_block,
         }
     }
 
@@ -73,8 +75,8 @@ impl Policy {
         nearest.expect("there is always a cluster")
     }
 
-    /// Split the cluster that has most of the writes, or merge the one that has next to none.
-    fn look(&mut self) {
+    /// Split the cluster with more than half of the writes, or remove the one with next to none.
+    fn review(&mut self) {
         let all: u64 = self.clusters.iter().map(|cluster| cluster.writes).sum();
         let writes = |at: &usize| self.clusters[*at].writes;
         let most = (0..self.clusters.len()).max_by_key(writes).expect("there is a cluster");
@@ -89,7 +91,7 @@ impl Policy {
         self.clusters.sort_by(|a, b| a.mean.total_cmp(&b.mean));
         self.clusters.iter_mut().for_each(|cluster| cluster.writes = 0);
         assert!(!self.clusters.is_empty() && self.clusters.len() <= self.most as usize);
-        self.left = LOOK * self.pages_per_block;
+        self.left = REVIEW * self.pages_per_block;
     }
 }
 
@@ -101,7 +103,7 @@ impl SeparationPolicy for Policy {
     fn of_write(&mut self, page: &Written) -> u32 {
         let age = self.last.write(page.lpn, page.clock);
         let copies = Some(self.most);
-        debug_assert!(self.left > 0, "{page:?}: a look is due");
+        debug_assert!(self.left > 0, "{page:?}: a review is due");
         let waited = |age: u64| match page.replaces {
             Some(Replaced { class, age: since }) if class == copies => age.saturating_sub(since),
             _ => 0,
@@ -119,7 +121,7 @@ impl SeparationPolicy for Policy {
         };
         self.left -= 1;
         if self.left == 0 {
-            self.look();
+            self.review();
         }
         debug_assert!(cluster < self.most as usize, "{page:?} is in cluster {cluster}");
         cluster as u32
