@@ -51,6 +51,12 @@ def test_there_and_back(folder: Path) -> None:
         assert (info.requests, info.first_ns, info.flushes) == (4, 150, 1)
 
 
+def test_standard_output_is_no_file(folder: Path) -> None:
+    done = ssdlab_command("trace", "convert", "t.trace", "-", "--to", "block-event", cwd=folder)
+    refused(done, 2, "not written to standard output; name a file")
+    nothing_left(folder, "t.trace", "two.csv")
+
+
 def test_losses_are_refused_or_counted(folder: Path) -> None:
     done = ssdlab_command("trace", "convert", "t.trace", "t.csv", "--to", "msr", cwd=folder)
     refused(done, 2, "t.csv: request 1 (write of 8 sectors", "forget-fields")

@@ -126,6 +126,13 @@ Allow = Annotated[
 ]
 
 
+def _file(out: Path) -> Path:
+    """Return OUT, unless it stands for standard output elsewhere."""
+    if str(out) == "-":
+        raise ConfigError(['"-": traces are not written to standard output; name a file'])
+    return out
+
+
 def _tell(written: Sequence[Written], json_: Form, quiet: bool) -> None:
     """Print what was written."""
     put_result(
@@ -158,7 +165,7 @@ def trace_convert(
     """Convert a trace to another format."""
     values = read_as(sets, format_, columns, unit, time_unit, page_size, sort)
     done = ssdlab.Trace(file).convert(
-        out, to=to, allow=allow or (), force=force, set=values, progress=not quiet
+        _file(out), to=to, allow=allow or (), force=force, set=values, progress=not quiet
     )
     _tell([done], json_, quiet)
 
@@ -183,7 +190,7 @@ def trace_merge(
     """Merge traces into one, each as a volume: --set workload.volume=all runs all on one drive."""
     values = read_as(sets, format_, columns, unit, time_unit, page_size, sort)
     done = ssdlab.merge(
-        files, out, to=to, allow=allow or (), force=force, set=values, progress=not quiet
+        files, _file(out), to=to, allow=allow or (), force=force, set=values, progress=not quiet
     )
     _tell([done], json_, quiet)
     if not quiet:
@@ -246,7 +253,7 @@ def trace_generate(
     came_as("bytes", "--size")
     done = ssdlab.generate(
         kind,
-        out,
+        _file(out),
         bytes=size_bytes("--size", size),
         requests=requests,
         seed=seed,
