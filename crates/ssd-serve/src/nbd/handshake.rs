@@ -259,7 +259,7 @@ impl<'a> Handshake<'a> {
         let asks = |query: &&[u8]| {
             *query == ALLOCATION.as_bytes() || (!sets && *query == ALLOCATION_NAMESPACE)
         };
-        if queries.iter().any(|query| asks(&query)) || (queries.is_empty() && !sets) {
+        if queries.iter().any(asks) || (queries.is_empty() && !sets) {
             let mut context = if sets { ALLOCATION_ID } else { 0 }.to_be_bytes().to_vec();
             context.extend(ALLOCATION.as_bytes());
             say(META_CONTEXT, &context);

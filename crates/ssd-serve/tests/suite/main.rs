@@ -2,4 +2,8 @@
 
 #[path = "../../../cases.rs"]
 mod cases;
+mod engine;
 mod nbd;
+mod rig;
+mod server;
+mod state;
