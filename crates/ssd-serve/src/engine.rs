@@ -205,6 +205,12 @@ impl Engine {
         Ok(self.done.drain(..))
     }
 
+    /// Whether requests have completed since the last call of [`Engine::completions`].
+    #[must_use]
+    pub fn has_completions(&self) -> bool {
+        !self.done.is_empty()
+    }
+
     fn mark(&mut self) -> io::Result<()> {
         let now = self.ssd.now().0;
         self.log.as_mut().map_or(Ok(()), |log| log.mark(now))
@@ -354,8 +360,13 @@ impl Engine {
         Ok(slots)
     }
 
+    /// What was stored in `slots` is not wanted: on a full disk its room is needed for the log.
     fn give_back(&mut self, slots: &[u32]) {
-        slots.iter().filter(|&&slot| slot != NONE).for_each(|&slot| self.slots.free(slot));
+        for &slot in slots.iter().filter(|&&slot| slot != NONE) {
+            self.slots.free(slot);
+            // The client hears of the first error.
+            let _ = self.slots.punch(slot);
+        }
     }
 
     /// Let go older data that no cut brings back. What is used again was free at a time that the log knows.
@@ -365,7 +376,7 @@ impl Engine {
         }
         self.mark()?;
         let freed = self.versions.sweep(&Flash(&self.ssd));
-        self.give_back(&freed);
+        freed.iter().for_each(|&slot| self.slots.free(slot));
         Ok(())
     }
 

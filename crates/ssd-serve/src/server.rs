@@ -206,6 +206,9 @@ impl Server {
             let waits = self.take_requests();
             self.send();
             let next = self.engine.next_event().map(|at| self.pace.until(at));
+            // What has just arrived let the drive run on until then.
+            let fails = self.engine.failure().is_some() && !self.pending.is_empty();
+            let waits = waits || fails || self.engine.has_completions();
             let wait = if waits { Duration::ZERO } else { next.unwrap_or(LOOK_EVERY) };
             self.wait(wait.min(LOOK_EVERY))?;
             let now = Duration::from_nanos(self.pace.late(0));

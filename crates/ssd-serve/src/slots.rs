@@ -58,7 +58,11 @@ impl Slots {
         if slot == NONE {
             return Err(io::ErrorKind::StorageFull.into());
         }
-        self.file.write_all_at(page, self.at(slot))?;
+        if let Err(error) = self.file.write_all_at(page, self.at(slot)) {
+            // A part of the page takes room now.
+            let _ = self.punch(slot);
+            return Err(error);
+        }
         if self.free.pop().is_none() {
             self.end += 1;
         }

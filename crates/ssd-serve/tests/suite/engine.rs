@@ -389,6 +389,20 @@ fn a_full_disk_refuses_the_write_and_nothing_else() {
 }
 
 #[test]
+fn an_arrival_may_complete_what_came_before() {
+    let (folder, config) = (Temporary::new(), with_state(&[]));
+    let (_state, mut engine, _, _) = open(&folder.0, &config).expect("a new drive");
+    let written = engine.write(1, 0, &[1; 4096], false).expect("there is room");
+    assert!(!engine.has_completions());
+    // The drive has to run for this read to arrive.
+    engine.read(1_000_000_000, 0, 4096).expect("the drive takes it");
+    assert!(engine.has_completions());
+    let done: Vec<u64> = engine.completions().expect("room").map(|c| c.id.0).collect();
+    assert_eq!(done, [written.first]);
+    assert!(!engine.has_completions());
+}
+
+#[test]
 fn a_hot_page_does_not_fill_the_disk() {
     let (folder, config) = (Temporary::new(), with_state(DRIVES[1]));
     let (_state, mut engine, _, _) = open(&folder.0, &config).expect("a new drive");
