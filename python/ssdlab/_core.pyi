@@ -461,6 +461,26 @@ class Traces:
 def trace_memory_bytes(path: Path | str) -> int:
     """An upper estimate of the memory that the requests of a trace take. Raises `OSError`."""
 
+def serve(
+    config: str,
+    name: str,
+    *,
+    unix: Path | str | None,
+    tcp: str | None,
+    state: Path | str | None,
+    record: Path | str | None,
+    scale: float,
+    temporary: Path | str,
+    commit: str | None,
+    ready: Callable[[str], object],
+    progress: Callable[[str, int, int | None], object] | None,
+) -> str:
+    """Serve a drive over NBD until Ctrl-C; the summary as JSON.
+
+    `ready` is called with what was recovered, as JSON. Raises `ConfigError`, `OSError`,
+    `StuckError`.
+    """
+
 def run(
     config: str,
     *,

@@ -54,6 +54,10 @@ class ClusterError(RuntimeError):
     """The cluster has been lost, or has no worker for the runs; what is done is kept."""
 
 
+class ServerError(RuntimeError):
+    """The server of a drive had to stop; what was flushed is in its state."""
+
+
 class Interrupted(KeyboardInterrupt):
     """Interrupted by Ctrl-C; `report` is the partial report, `folder` its folder.
 

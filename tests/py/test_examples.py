@@ -62,7 +62,11 @@ MADE = {
 }
 """What the first example of a verb writes."""
 VARY = ("--vary", "gc.victim=greedy,fifo")
-HOURS = {"drives scale": "a drive at full size", "fleet": "volumes that fill a drive"}
+HOURS = {
+    "drives scale": "a drive at full size",
+    "fleet": "volumes that fill a drive",
+    "serve": "a server has no end",
+}
 """Those that no test runs."""
 
 

@@ -69,7 +69,8 @@ CRATE_ARROWS = {
     "ssd-kv": {"ssd-core"},
     "ssd-run": {"ssd-core", "ssd-trace"},
     "ssd-host": {"ssd-core", "ssd-trace", "ssd-kv", "ssd-run"},
-    "ssd-py": {"ssd-core", "ssd-trace", "ssd-kv", "ssd-run", "ssd-host"},
+    "ssd-serve": {"ssd-core", "ssd-trace", "ssd-run"},
+    "ssd-py": {"ssd-core", "ssd-trace", "ssd-kv", "ssd-run", "ssd-host", "ssd-serve"},
 }
 
 

@@ -24,6 +24,7 @@ SAMPLE = {
     "ssd-kv": 80,
     "ssd-run": 20,
     "ssd-host": 60,
+    "ssd-serve": 60,
     "ssd-py": 30,
 }
 

@@ -10,6 +10,7 @@ mod panics;
 mod policies;
 mod published;
 mod run;
+mod serve;
 mod trace_info;
 mod traces;
 mod traces_kept;
@@ -307,5 +308,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(traces::trace_requests, module)?)?;
     module.add_function(wrap_pyfunction!(device::snapshot_info, module)?)?;
     module.add_function(wrap_pyfunction!(run::op_log_excerpt, module)?)?;
+    module.add_function(wrap_pyfunction!(serve::serve, module)?)?;
     module.add_function(wrap_pyfunction!(run::run, module)?)
 }

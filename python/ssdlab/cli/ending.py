@@ -10,7 +10,14 @@ import typer
 import ssdlab
 from ssdlab import kv
 from ssdlab.cli.terminal import Form, put_result, say
-from ssdlab.errors import ClusterError, ConfigError, InternalError, OutputError, RunError
+from ssdlab.errors import (
+    ClusterError,
+    ConfigError,
+    InternalError,
+    OutputError,
+    RunError,
+    ServerError,
+)
 from ssdlab.results.comparison import Comparison
 from ssdlab.results.spare_plan import SparePlan
 from ssdlab.results.text import by_reason
@@ -92,6 +99,8 @@ def explained(error: BaseException) -> tuple[int, str]:
         return UNFINISHED, f"error: the run could not finish: {error}{kept}"
     if isinstance(error, ClusterError):
         return UNFINISHED, f"error: {error}; run the same command again to resume"
+    if isinstance(error, ServerError):
+        return UNFINISHED, f"error: {error}"
     if isinstance(error, KeyboardInterrupt):
         return INTERRUPTED, "interrupted"
     if isinstance(error, MemoryError):

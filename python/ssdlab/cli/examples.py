@@ -39,6 +39,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "ssdlab fleet volumes.csv.gz --drive samsung-pm9a3",
         "ssdlab fleet --stand-in alibaba:100 --drive mine.toml --drive other.toml",
     ),
+    "serve": (
+        "ssdlab serve modern-tlc --nbd unix:drive.sock --state drive",
+        "ssdlab serve drive:samsung-pm9a3 --nbd 127.0.0.1:10809 --scale 20 --record session",
+    ),
     "reproduce": ("ssdlab reproduce adaptive-channel --quick",),
     "report": ("ssdlab report runs/demo --plots figures --picture png",),
     "export": ("ssdlab export runs/demo/greedy/seed-1 --to parquet",),

@@ -25,6 +25,7 @@ MODULES = {
     "sweep": "sweep",
     "search": "search",
     "fleet": "fleet",
+    "serve": "serve",
     "reproduce": "reproduce",
     "report": "report",
     "export": "report",

@@ -9,8 +9,12 @@ use ssd_core::config::{
     BufferPower, BusyUnit, Config, DataMode, EraseUnit, Frontiers, GcPath, PoolScope, PowerCut,
     RemapMode, TimingModel,
 };
+use ssd_core::ftl::Ftl;
+use ssd_core::host::device::Device as _;
+use ssd_core::host::request::{Op, Request};
 use ssd_core::rng::Stream;
-use ssd_core::units::PoolId;
+use ssd_core::sim::ssd::Ssd;
+use ssd_core::units::{Nanos, PoolId};
 
 /// Two planes of 16 blocks of 8 pages, and a window of two copies.
 fn small() -> Config {
@@ -107,6 +111,33 @@ fn a_protected_buffer_loses_nothing() {
         (c.host.write_buffer_pages, c.timing.sram_ns) = (6, sram_ns);
         c.power.buffer = BufferPower::Protected;
         cut_everywhere(&c, Load { flush: 3, fua: 5, ..Load::MIXED }, 150, 700);
+    }
+}
+
+#[test]
+fn a_page_that_capacitors_have_saved_counts_once() {
+    let mut c = small();
+    c.host.write_buffer_pages = 6;
+    c.power.buffer = BufferPower::Protected;
+    let page = c.device.page_bytes / 512;
+    for steps in 0..40 {
+        let mut ssd = Ssd::new(&c, Ftl::new(&c), 0);
+        for lpn in 0..8 {
+            let write = Request::new(Op::Write, u64::from(lpn * page), page);
+            ssd.submit(Nanos(1 + u64::from(lpn)), &write, None).expect("it fits");
+        }
+        for _ in 0..steps {
+            let Some(next) = ssd.next_event() else { break };
+            ssd.run_until(next, &mut Vec::new()).expect("a sound run");
+        }
+        ssd.power_cut().expect("power can be cut");
+        ssd.mount(false).expect("the device mounts");
+        ssd.submit(ssd.now(), &Request::new(Op::Flush, 0, 0), None).expect("a flush");
+        while let Some(next) = ssd.next_event() {
+            ssd.run_until(next, &mut Vec::new()).expect("a sound run");
+        }
+        let counters = *ssd.snapshot().expect("it is at rest").counters();
+        assert!(counters.clock <= counters.sequence, "after {steps} steps: {counters:?}");
     }
 }
 

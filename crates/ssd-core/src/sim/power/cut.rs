@@ -6,11 +6,12 @@ use crate::host::device::DeviceError;
 use crate::host::request::Op as HostOp;
 use crate::nand::flash::Payload;
 use crate::sim::array::Array;
+use crate::sim::array::op::OpKind;
 use crate::sim::collector::Collector;
 use crate::sim::copy::Copies;
 use crate::sim::front::Front;
 use crate::sim::ssd::Ssd;
-use crate::units::{Lpn, Nanos};
+use crate::units::{Lpn, Nanos, Ppn};
 
 /// A page of the write buffer that capacitors have saved.
 #[derive(Clone, Debug)]
@@ -22,6 +23,8 @@ pub(super) struct SavedPage {
     pub(super) stream: u8,
     pub(super) request: u64,
     pub(super) payload: Payload,
+    /// Its program has begun: after the mount it is bound again.
+    bound: bool,
 }
 
 impl Ssd {
@@ -35,6 +38,8 @@ impl Ssd {
         let power = self.power.as_ref().expect("it has been checked");
         let protected = power.config.power.buffer == BufferPower::Protected;
         let saved = if protected { self.pages_to_save() } else { Vec::new() };
+        // The clock counts a page of the host once.
+        self.ftl.clock -= saved.iter().filter(|page| page.bound).count() as u64;
         debug_assert!(!self.array.quiescing, "power is cut while the device stops");
         debug_assert!(self.raid.is_none(), "the config layer has refused parity");
         let withdrawn = self.withdraw_requests();
@@ -186,6 +191,7 @@ impl Ssd {
                     stream: op.stream(),
                     request: held.request,
                     payload: content.map_or(Payload::default(), |c| c.of_slot(slot).clone()),
+                    bound: op.kind() == OpKind::HostWrite && op.ppn != Ppn::NONE,
                 }
             })
             .collect();

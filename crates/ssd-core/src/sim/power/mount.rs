@@ -230,6 +230,12 @@ impl Ssd {
         kept.then(|| self.buffered_digest(lpn).unwrap_or_else(on_flash))
     }
 
+    /// The page writes in the controller that may still reach flash: LPN and admission number of each.
+    pub fn writes_in_controller(&self) -> impl Iterator<Item = (Lpn, u64)> + '_ {
+        debug_assert!(!self.is_off(), "nothing is in a controller without power");
+        self.array.ops.live().filter(|op| op.sequence > 0).map(|op| (op.lpn, op.sequence))
+    }
+
     /// The digest of the newest data of `lpn`, if they are in the controller and contents are kept.
     #[must_use]
     pub fn buffered_digest(&self, lpn: Lpn) -> Option<u64> {

@@ -1,0 +1,65 @@
+//! A served drive.
+
+use crate::bridge::Bridge;
+use crate::device::refused;
+use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError};
+use pyo3::prelude::*;
+use ssd_serve::session::{Address, Order, serve as serve_drive};
+use ssd_serve::state::StateError;
+use ssd_trace::config::RunConfig;
+use std::path::PathBuf;
+
+/// Serve the drive of a resolved configuration (JSON) until Ctrl-C; the summary, as JSON. `ready` is called with what
+/// has been recovered, as JSON, when clients may come. `unix` is the path of a Unix socket, `tcp` an address and a
+/// port. Raises `ConfigError` for what cannot be served, `OSError` for a file, `StuckError` for a drive that fails.
+#[pyfunction]
+#[pyo3(signature = (config, name, *, unix, tcp, state, record, scale, temporary, commit, ready, progress))]
+#[expect(clippy::too_many_arguments, reason = "the options of a command")]
+pub(crate) fn serve(
+    py: Python<'_>,
+    config: &str,
+    name: String,
+    unix: Option<PathBuf>,
+    tcp: Option<String>,
+    state: Option<PathBuf>,
+    record: Option<PathBuf>,
+    scale: f64,
+    temporary: PathBuf,
+    commit: Option<String>,
+    ready: Py<PyAny>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<String> {
+    let config: RunConfig = crate::parsed("config", config)?;
+    let address = match (unix, tcp) {
+        (Some(path), None) => Address::Unix(path),
+        (None, Some(tcp)) => {
+            let why =
+                format!("--nbd: {tcp}: expected unix:PATH, or the address of a machine and a port");
+            Address::Tcp(tcp.parse().map_err(|_| refused(why))?)
+        }
+        _ => return Err(refused("--nbd: give one address".into())),
+    };
+    let order = Order { address, state, record, scale, name, temporary, commit };
+    let mut bridge = Bridge::new(progress);
+    let mut raised = None;
+    let done = py.detach(|| {
+        serve_drive(&config, &order, &mut bridge, &mut |said| {
+            let said = serde_json::to_string(said).expect("numbers are JSON");
+            raised = Python::attach(|py| ready.call1(py, (said,))).err();
+        })
+    });
+    if let Some(error) = raised {
+        return Err(error);
+    }
+    let summary = done.map_err(|error| match error {
+        StateError::Refused(why) => refused(why),
+        StateError::File(why) => PyOSError::new_err(why),
+        StateError::Failed(why) => crate::StuckError::new_err(why),
+        StateError::Interrupted => bridge.interrupt(),
+    })?;
+    match bridge.raised {
+        // Ctrl-C is how a server ends.
+        Some(error) if !error.is_instance_of::<PyKeyboardInterrupt>(py) => Err(error),
+        _ => Ok(serde_json::to_string(&summary).expect("a report is JSON")),
+    }
+}

@@ -1,0 +1,300 @@
+//! One client: what it has sent and not been answered, and the answers that wait for it.
+//!
+//! A connection turns bytes into orders for the drive and results into bytes. It touches no socket.
+
+use crate::engine::{Engine, Numbers, Refusal};
+use crate::nbd::handshake::{ALLOCATION_ID, Chosen, Export, Handshake, Standing, State};
+use crate::nbd::reply::{Errno, status};
+use crate::nbd::request::{Command, REQUEST_BYTES, Request, flags, parse};
+use crate::nbd::{MAX_DATA, ProtocolError};
+
+/// Requests of one client in the server, and their bytes, beyond which it is not read further.
+pub const MOST_REQUESTS: usize = 128;
+/// See [`MOST_REQUESTS`]; one request more may be on its way.
+pub const MOST_BYTES: u64 = 64 << 20;
+
+/// Most extents in the answer to one question.
+const MOST_EXTENTS: usize = 4096;
+
+/// What becomes of a request.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Ticket {
+    cookie: u64,
+    /// The range of a read whose data are returned.
+    data: Option<(u64, u32)>,
+    /// Bytes that it holds in the server.
+    bytes: u64,
+}
+
+/// A client.
+pub struct Connection {
+    handshake: State,
+    /// What it has chosen, when the handshake is over.
+    chosen: Option<Chosen>,
+    /// The client leaves: what is under way is answered, and nothing else is read.
+    leaves: bool,
+    input: Vec<u8>,
+    /// Bytes of the input that have been used.
+    used: usize,
+    /// The input has no whole request, so more of it is needed.
+    starved: bool,
+    /// Bytes of a refused write that are still to come.
+    skip: u64,
+    output: Vec<u8>,
+    sent: usize,
+    requests: usize,
+    bytes: u64,
+}
+
+impl Default for Connection {
+    /// A client that has just come.
+    fn default() -> Connection {
+        Connection {
+            handshake: State::default(),
+            chosen: None,
+            leaves: false,
+            input: Vec::new(),
+            used: 0,
+            starved: true,
+            skip: 0,
+            output: crate::nbd::handshake::greeting(),
+            sent: 0,
+            requests: 0,
+            bytes: 0,
+        }
+    }
+}
+
+impl Connection {
+    /// What is to be sent.
+    #[must_use]
+    pub fn output(&self) -> &[u8] {
+        &self.output[self.sent..]
+    }
+
+    /// So many bytes of the output have been sent.
+    pub fn sent(&mut self, bytes: usize) {
+        self.sent += bytes;
+        if self.sent == self.output.len() {
+            self.output.clear();
+            self.sent = 0;
+            self.output.shrink_to(1 << 20);
+        } else if self.sent > 1 << 20 {
+            self.output.drain(..self.sent);
+            self.sent = 0;
+        }
+    }
+
+    /// Whether more of this client is read: not while what it has sent, or what it has in the server, is enough.
+    #[must_use]
+    pub fn wants_input(&self) -> bool {
+        self.starved && self.may_begin()
+    }
+
+    /// Whether another request of this client is begun: not while it has too much in the server.
+    fn may_begin(&self) -> bool {
+        let held = self.bytes + self.output().len() as u64;
+        !self.leaves && self.requests < MOST_REQUESTS && held < MOST_BYTES
+    }
+
+    /// Whether nothing is left to do for this client.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.leaves && self.requests == 0 && self.output().is_empty()
+    }
+
+    /// The client has sent these bytes.
+    pub fn receive(&mut self, bytes: &[u8]) {
+        let skipped = self.skip.min(bytes.len() as u64) as usize;
+        self.skip -= skipped as u64;
+        if self.used > self.input.len() / 2 {
+            self.input.drain(..self.used);
+            self.used = 0;
+        }
+        self.input.extend(&bytes[skipped..]);
+    }
+
+    /// Take the next request off what the client has sent and give it to the drive, which gets it at time `at` or as
+    /// soon as possible after that. Returns what is under way from now on; `None`: there is no whole request, or no
+    /// more is taken at present.
+    ///
+    /// # Errors
+    /// The client cannot be understood.
+    pub fn next(
+        &mut self,
+        export: &Export,
+        engine: &mut Engine,
+        at: u64,
+    ) -> Result<Option<(Numbers, Ticket)>, ProtocolError> {
+        if self.chosen.is_none() && !self.leaves {
+            let mut handshake = Handshake::new(export, &mut self.handshake);
+            let (taken, standing) = handshake.feed(&self.input[self.used..], &mut self.output)?;
+            self.used += taken;
+            match standing {
+                Standing::Open => {}
+                Standing::Aborted => self.leaves = true,
+                Standing::Done(chosen) => self.chosen = Some(chosen),
+            }
+        }
+        while let Some(chosen) = self.chosen.filter(|_| self.may_begin()) {
+            let request = parse(&self.input[self.used..])?;
+            self.starved = request.is_none();
+            let Some(request) = request else { break };
+            let data = self.used + REQUEST_BYTES;
+            if request.data_follows() > MAX_DATA {
+                let there = (self.input.len() - data).min(request.length as usize);
+                self.skip = u64::from(request.length) - there as u64;
+                self.used = data + there;
+                let why = "a request has at most 32 MiB of data";
+                chosen.replies.failed(&mut self.output, request.cookie, Errno::Invalid, why);
+                continue;
+            }
+            let end = data + request.data_follows() as usize;
+            self.starved = self.input.len() < end;
+            if self.starved {
+                break;
+            }
+            self.used = end;
+            let begun = self.begin(&request, chosen, (data, end), (engine, at));
+            if begun.is_some() {
+                return Ok(begun);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Begin `request`, whose data are at these places of the input; answer it if there is nothing to wait for.
+    fn begin(
+        &mut self,
+        request: &Request,
+        chosen: Chosen,
+        (from, to): (usize, usize),
+        (engine, at): (&mut Engine, u64),
+    ) -> Option<(Numbers, Ticket)> {
+        let &Request { cookie, offset, length, command, .. } = request;
+        let (replies, out) = (chosen.replies, &mut self.output);
+        if command == Command::Disconnect {
+            self.leaves = true;
+            return None;
+        }
+        if let Err((error, why)) = check(request, chosen, engine.bytes()) {
+            replies.failed(out, cookie, error, why);
+            return None;
+        }
+        let (fua, bytes) = (request.flags & flags::FUA != 0, u64::from(length));
+        let begun = match command {
+            Command::Read | Command::Cache => engine.read(at, offset, bytes),
+            Command::Write => engine.write(at, offset, &self.input[from..to], fua),
+            Command::Flush => engine.flush(at),
+            Command::Trim => engine.trim(at, offset, bytes),
+            Command::WriteZeroes => {
+                let trim = request.flags & flags::NO_HOLE == 0;
+                engine.write_zeroes(at, (offset, bytes), fua, trim)
+            }
+            Command::BlockStatus => {
+                let one = request.flags & flags::REQ_ONE != 0;
+                let extents = extents(engine, offset, length, if one { 1 } else { MOST_EXTENTS });
+                replies.extents(out, cookie, ALLOCATION_ID, &extents);
+                return None;
+            }
+            Command::Disconnect | Command::Unknown(_) => unreachable!("it has been answered"),
+        };
+        match begun {
+            Err(refusal) => {
+                let error = match (&refusal, command) {
+                    (Refusal::NoRoom(_), Command::Write | Command::WriteZeroes | Command::Trim) => {
+                        Errno::NoSpace
+                    }
+                    _ => Errno::Io,
+                };
+                replies.failed(out, cookie, error, &refusal.to_string());
+                None
+            }
+            Ok(Numbers { count: 0, .. }) => {
+                replies.done(out, cookie);
+                None
+            }
+            Ok(numbers) => {
+                let data = (command == Command::Read).then_some((offset, length));
+                let held = if data.is_some() { bytes } else { 0 };
+                self.requests += 1;
+                self.bytes += held;
+                Some((numbers, Ticket { cookie, data, bytes: held }))
+            }
+        }
+    }
+
+    /// A request is complete, or has failed for this reason.
+    pub fn complete(&mut self, ticket: Ticket, engine: &Engine, failure: Option<&str>) {
+        self.requests -= 1;
+        self.bytes -= ticket.bytes;
+        let replies = self.chosen.expect("it has made requests").replies;
+        let (cookie, out) = (ticket.cookie, &mut self.output);
+        match (failure, ticket.data) {
+            (Some(why), _) => replies.failed(out, cookie, Errno::Io, why),
+            (None, None) => replies.done(out, cookie),
+            (None, Some(range)) => {
+                let read = |bytes: &mut [u8]| engine.data(range.0, bytes);
+                if let Err(error) = replies.data(out, cookie, range, read) {
+                    replies.failed(out, cookie, Errno::Io, &error.to_string());
+                }
+            }
+        }
+    }
+}
+
+/// Whether `request` is one that a drive of `size` bytes takes.
+fn check(request: &Request, chosen: Chosen, size: u64) -> Result<(), (Errno, &'static str)> {
+    let invalid = |why| Err((Errno::Invalid, why));
+    let own = match request.command {
+        Command::Read if chosen.replies.structured => flags::DF,
+        Command::WriteZeroes => flags::NO_HOLE,
+        Command::BlockStatus => flags::REQ_ONE,
+        Command::Unknown(_) => return invalid("this server does not know the command"),
+        _ => 0,
+    };
+    // FUA may come with any command; where nothing is written it means nothing.
+    if request.flags & !(own | flags::FUA) != 0 {
+        return invalid("the command has flags that do not belong to it");
+    }
+    if request.command == Command::BlockStatus && !chosen.block_status {
+        return invalid("negotiate base:allocation first");
+    }
+    if request.command == Command::Flush {
+        return Ok(());
+    }
+    if request.length == 0 {
+        return invalid("the request has no bytes");
+    }
+    if request.command == Command::Read && request.length > MAX_DATA {
+        return invalid("a request has at most 32 MiB of data");
+    }
+    match request.offset.checked_add(u64::from(request.length)) {
+        Some(end) if end <= size => Ok(()),
+        _ if matches!(request.command, Command::Write | Command::WriteZeroes) => {
+            Err((Errno::NoSpace, "the request reaches beyond the drive"))
+        }
+        _ => invalid("the request reaches beyond the drive"),
+    }
+}
+
+/// What lies from `offset` on: ranges of the same kind, at most `most` of them, that cover `length` bytes if they can.
+fn extents(engine: &Engine, offset: u64, length: u32, most: usize) -> Vec<(u32, u32)> {
+    let (page, end) = (engine.page_bytes(), offset + u64::from(length));
+    let mut extents: Vec<(u32, u32)> = Vec::new();
+    let mut at = offset;
+    while at < end {
+        let next = (at / page * page + page).min(end);
+        let hole = if engine.is_mapped(at) { 0 } else { status::HOLE };
+        let status = hole | if engine.is_zero(at) { status::ZERO } else { 0 };
+        let bytes = (next - at) as u32;
+        let full = extents.len() == most;
+        match extents.last_mut() {
+            Some(last) if last.1 == status => last.0 += bytes,
+            _ if full => break,
+            _ => extents.push((bytes, status)),
+        }
+        at = next;
+    }
+    extents
+}

@@ -1,0 +1,479 @@
+//! The drive behind the server: the machine, the data of its pages, and the log from which both come back.
+//!
+//! It knows bytes and simulated time, but neither a protocol nor a clock. A request of a client becomes one or more
+//! requests of the machine, each in an instant of its own.
+
+use crate::log::{Log, pages_of};
+use crate::slots::{NONE, Slots};
+use crate::versions::{Survivors, Versions};
+use ssd_core::ftl::map::Entry;
+use ssd_core::ftl::snapshot::DeviceSnapshot;
+use ssd_core::host::device::{Device as _, DeviceError};
+use ssd_core::host::request::{Completion, Op, Request, TimedRequest, flags};
+use ssd_core::metrics::report::Report;
+use ssd_core::sim::ssd::{MAX_SECTORS, Ssd};
+use ssd_core::units::{Lpn, Nanos, SECTOR_BYTES};
+use ssd_run::report_of;
+use ssd_trace::config::RunConfig;
+use ssd_trace::write::TraceWriter;
+use std::io;
+
+mod restart;
+
+pub use restart::Mounted;
+
+/// Why a request is not carried out. The drive goes on.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Refusal {
+    /// There is no room for the data, or for the request in the log.
+    #[error("no room on the disk of the server: {0}")]
+    NoRoom(String),
+    /// The disk of the server fails.
+    #[error("the disk of the server: {0}")]
+    Disk(String),
+    /// The drive has failed.
+    #[error("{0}")]
+    Failed(String),
+}
+
+impl From<io::Error> for Refusal {
+    fn from(error: io::Error) -> Refusal {
+        match error.kind() {
+            io::ErrorKind::StorageFull
+            | io::ErrorKind::QuotaExceeded
+            | io::ErrorKind::FileTooLarge => Refusal::NoRoom(error.to_string()),
+            _ => Refusal::Disk(error.to_string()),
+        }
+    }
+}
+
+/// The numbers of the machine's requests that one request of a client has become.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Numbers {
+    /// The first.
+    pub first: u64,
+    /// How many; 0: it was done at once.
+    pub count: u64,
+}
+
+/// The drive.
+pub struct Engine {
+    config: RunConfig,
+    ssd: Ssd,
+    slots: Slots,
+    versions: Versions,
+    /// Where requests are logged, if the drive has a state.
+    log: Option<Log>,
+    /// Where they are recorded.
+    record: Option<Box<dyn TraceWriter>>,
+    /// Pages admitted.
+    sequence: u64,
+    /// Arrival of the last request.
+    last: u64,
+    /// Why the drive does not go on.
+    failure: Option<String>,
+    done: Vec<Completion>,
+    sectors_of_page: u64,
+}
+
+/// What is on flash and what is on its way there.
+struct Flash<'a>(&'a Ssd);
+
+impl Survivors for Flash<'_> {
+    fn on_flash(&self, lpn: u32) -> Option<u64> {
+        self.0.page_on_flash(Lpn(lpn)).map(|page| self.0.ftl.flash.sequence(page))
+    }
+
+    fn on_the_way(&self) -> Vec<(u32, u64)> {
+        self.0.writes_in_controller().map(|(lpn, sequence)| (lpn.0, sequence)).collect()
+    }
+}
+
+/// The configuration of the machine: a server has no end, so nothing is kept that grows without one.
+fn endless(config: &RunConfig) -> RunConfig {
+    let mut config = config.clone();
+    config.metrics.op_log = false;
+    config.metrics.request_log = false;
+    config.metrics.interval_ns = 0;
+    config
+}
+
+impl Engine {
+    /// The drive of `config` in the state of `snapshot`; the data of its pages are in `slots`, as `table` says.
+    ///
+    /// # Errors
+    /// The snapshot is not of this drive.
+    pub fn new(
+        config: &RunConfig,
+        snapshot: &DeviceSnapshot,
+        slots: Slots,
+        table: Vec<u32>,
+    ) -> Result<Engine, String> {
+        let config = endless(config);
+        let mut ssd = Ssd::restore(&config, snapshot)?;
+        ssd.measure(0, config.splits());
+        assert_eq!(table.len(), ssd.ftl.geo.user_pages as usize, "a table of another drive");
+        let cuts = !config.power.is_off();
+        Ok(Engine {
+            sectors_of_page: u64::from(config.device.page_bytes) / SECTOR_BYTES,
+            config,
+            ssd,
+            slots,
+            versions: Versions::new(table, cuts),
+            log: None,
+            record: None,
+            sequence: snapshot.counters().sequence,
+            last: 0,
+            failure: None,
+            done: Vec::new(),
+        })
+    }
+
+    /// Log requests from now on.
+    pub fn log_to(&mut self, log: Log) {
+        self.log = Some(log);
+    }
+
+    /// Record requests from now on.
+    pub fn record_to(&mut self, record: Box<dyn TraceWriter>) {
+        self.record = Some(record);
+    }
+
+    /// Bytes of the drive.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        u64::from(self.ssd.ftl.geo.user_pages) * self.page_bytes()
+    }
+
+    /// Bytes of a page.
+    #[must_use]
+    pub fn page_bytes(&self) -> u64 {
+        self.sectors_of_page * SECTOR_BYTES
+    }
+
+    /// The machine.
+    #[must_use]
+    pub fn ssd(&self) -> &Ssd {
+        &self.ssd
+    }
+
+    /// The slots of all pages.
+    #[must_use]
+    pub fn table(&self) -> &[u32] {
+        self.versions.table()
+    }
+
+    /// Why the drive does not go on, if it has failed.
+    #[must_use]
+    pub fn failure(&self) -> Option<&str> {
+        self.failure.as_deref()
+    }
+
+    /// The report of what has been served.
+    #[must_use]
+    pub fn report(&self, commit: Option<String>) -> Report {
+        report_of(&self.config, &self.ssd, commit)
+    }
+
+    /// The time of the next event.
+    #[must_use]
+    pub fn next_event(&self) -> Option<u64> {
+        if self.failure.is_some() { None } else { self.ssd.next_event().map(|at| at.0) }
+    }
+
+    /// Run through time `to`. What completes is returned by [`Engine::completions`].
+    pub fn run(&mut self, to: u64) {
+        let before = self.done.len();
+        while self.next_event().is_some_and(|at| at <= to) {
+            if let Err(error) = self.ssd.run_until(Nanos(to), &mut self.done) {
+                self.failure = Some(error.to_string());
+            }
+        }
+        for completion in self.done[before..].iter().filter(|c| c.op == Op::Trim) {
+            self.versions.trim_done(completion.id.0);
+        }
+    }
+
+    /// The requests of the machine that have completed since the last call. A client may hear of them.
+    ///
+    /// # Errors
+    /// The log cannot be written: nobody may hear of anything.
+    pub fn completions(&mut self) -> io::Result<std::vec::Drain<'_, Completion>> {
+        if !self.done.is_empty() {
+            self.mark()?;
+        }
+        Ok(self.done.drain(..))
+    }
+
+    /// Whether requests have completed since the last call of [`Engine::completions`].
+    #[must_use]
+    pub fn has_completions(&self) -> bool {
+        !self.done.is_empty()
+    }
+
+    fn mark(&mut self) -> io::Result<()> {
+        let now = self.ssd.now().0;
+        self.log.as_mut().map_or(Ok(()), |log| log.mark(now))
+    }
+
+    /// Read `length` bytes from `offset` on, at time `at` or as soon as possible after it.
+    ///
+    /// # Errors
+    /// A [`Refusal`].
+    pub fn read(&mut self, at: u64, offset: u64, length: u64) -> Result<Numbers, Refusal> {
+        self.each_part(at, Op::Read, (offset, length), 0)
+    }
+
+    /// TRIM the pages that lie within `length` bytes from `offset` on; the machine is asked only if there is a sector.
+    ///
+    /// # Errors
+    /// A [`Refusal`].
+    pub fn trim(&mut self, at: u64, offset: u64, length: u64) -> Result<Numbers, Refusal> {
+        let first = offset.div_ceil(SECTOR_BYTES);
+        let end = (offset + length) / SECTOR_BYTES;
+        if first >= end {
+            return Ok(Numbers { first: self.ssd.submitted(), count: 0 });
+        }
+        self.each_part(at, Op::Trim, (first * SECTOR_BYTES, (end - first) * SECTOR_BYTES), 0)
+    }
+
+    /// Flush.
+    ///
+    /// # Errors
+    /// A [`Refusal`].
+    pub fn flush(&mut self, at: u64) -> Result<Numbers, Refusal> {
+        let first = self.submit(at, &Request::new(Op::Flush, 0, 0), Vec::new())?;
+        Ok(Numbers { first, count: 1 })
+    }
+
+    fn each_part(
+        &mut self,
+        at: u64,
+        op: Op,
+        (offset, length): (u64, u64),
+        flags: u8,
+    ) -> Result<Numbers, Refusal> {
+        assert!(length > 0 && offset + length <= self.bytes(), "beyond the drive");
+        let (first, mut count) = (self.ssd.submitted(), 0);
+        for (sector, sectors) in parts(offset, length) {
+            let request = Request { flags, ..Request::new(op, sector, sectors) };
+            self.submit(at, &request, Vec::new())?;
+            count += 1;
+        }
+        Ok(Numbers { first, count })
+    }
+
+    /// Write `data` from byte `offset` on.
+    ///
+    /// # Errors
+    /// A [`Refusal`]: nothing has been written.
+    pub fn write(
+        &mut self,
+        at: u64,
+        offset: u64,
+        data: &[u8],
+        fua: bool,
+    ) -> Result<Numbers, Refusal> {
+        self.write_any(at, (offset, data.len() as u64), Some(data), fua)
+    }
+
+    /// Write `length` zeros from byte `offset` on; with `trim` whole pages are trimmed instead.
+    ///
+    /// # Errors
+    /// A [`Refusal`]. A part of the zeros may have been written.
+    pub fn write_zeroes(
+        &mut self,
+        at: u64,
+        (offset, length): (u64, u64),
+        fua: bool,
+        trim: bool,
+    ) -> Result<Numbers, Refusal> {
+        let (page, end) = (self.page_bytes(), offset + length);
+        let (from, to) = (offset.next_multiple_of(page), end / page * page);
+        if !trim || from >= to {
+            return self.write_any(at, (offset, length), None, fua);
+        }
+        let mut numbers = self.each_part(at, Op::Trim, (from, to - from), 0)?;
+        for (from, to) in [(offset, from), (to, end)] {
+            if from < to {
+                numbers.count += self.write_any(at, (from, to - from), None, fua)?.count;
+            }
+        }
+        Ok(numbers)
+    }
+
+    /// Write `data`, or zeros.
+    fn write_any(
+        &mut self,
+        at: u64,
+        (offset, length): (u64, u64),
+        data: Option<&[u8]>,
+        fua: bool,
+    ) -> Result<Numbers, Refusal> {
+        assert!(length > 0 && offset + length <= self.bytes(), "beyond the drive");
+        let (first, mut count) = (self.ssd.submitted(), 0);
+        let mut from = offset;
+        for (sector, sectors) in parts(offset, length) {
+            let to = ((sector + u64::from(sectors)) * SECTOR_BYTES).min(offset + length);
+            let data = data.map(|data| &data[(from - offset) as usize..(to - offset) as usize]);
+            self.sweep_if_due()?;
+            let slots = self.store((from, to), data)?;
+            let flags = if fua { flags::FUA } else { 0 };
+            let request = Request { flags, ..Request::new(Op::Write, sector, sectors) };
+            self.submit(at, &request, slots)?;
+            (from, count) = (to, count + 1);
+        }
+        Ok(Numbers { first, count })
+    }
+
+    /// The bytes from `from` to `to`, which are `data` or zeros, with what else is in their pages, in slots of their
+    /// own: all of them or none.
+    fn store(&mut self, (from, to): (u64, u64), data: Option<&[u8]>) -> Result<Vec<u32>, Refusal> {
+        let page = self.page_bytes();
+        let mut slots = Vec::with_capacity(((to - from) / page + 2) as usize);
+        let mut whole = vec![0; page as usize];
+        for lpn in from / page..=(to - 1) / page {
+            let (start, end) = (from.max(lpn * page), to.min((lpn + 1) * page));
+            let bytes = data.map(|data| &data[(start - from) as usize..(end - from) as usize]);
+            let is_whole = end - start == page;
+            let added = match (is_whole, bytes) {
+                (true, None) => Ok(NONE),
+                (true, Some(bytes)) => self.slots.add(bytes),
+                (false, _) => {
+                    let old = self.slots.read(self.versions.newest(lpn as u32), 0, &mut whole);
+                    let part = (start - lpn * page) as usize..(end - lpn * page) as usize;
+                    match bytes {
+                        Some(bytes) => whole[part].copy_from_slice(bytes),
+                        None => whole[part].fill(0),
+                    }
+                    old.and_then(|()| self.slots.add(&whole))
+                }
+            };
+            match added {
+                Ok(slot) => slots.push(slot),
+                Err(error) => {
+                    self.give_back(&slots);
+                    return Err(error.into());
+                }
+            }
+        }
+        Ok(slots)
+    }
+
+    /// What was stored in `slots` is not wanted: on a full disk its room is needed for the log.
+    fn give_back(&mut self, slots: &[u32]) {
+        for &slot in slots.iter().filter(|&&slot| slot != NONE) {
+            self.slots.free(slot);
+            // The client hears of the first error.
+            let _ = self.slots.punch(slot);
+        }
+    }
+
+    /// Let go older data that no cut brings back. What is used again was free at a time that the log knows.
+    fn sweep_if_due(&mut self) -> Result<(), Refusal> {
+        if !self.versions.is_sweep_due() {
+            return Ok(());
+        }
+        self.mark()?;
+        let freed = self.versions.sweep(&Flash(&self.ssd));
+        freed.iter().for_each(|&slot| self.slots.free(slot));
+        Ok(())
+    }
+
+    /// Log a request whose data are in `slots` and hand it to the machine; its number.
+    fn submit(&mut self, at: u64, request: &Request, slots: Vec<u32>) -> Result<u64, Refusal> {
+        let at = at.max(self.last + 1).max(self.ssd.now().0 + 1);
+        self.run(at - 1);
+        let refusal = match (&self.failure, &mut self.log) {
+            (Some(why), _) => Some(Refusal::Failed(why.clone())),
+            (None, Some(log)) => log.append(at, request, &slots).err().map(Refusal::from),
+            (None, None) => None,
+        };
+        if let Some(refusal) = refusal {
+            self.give_back(&slots);
+            return Err(refusal);
+        }
+        let timed = TimedRequest { at: Nanos(at), request: *request };
+        if let Some(Err(error)) = self.record.as_mut().map(|record| record.write(&timed)) {
+            // The drive is right without it; the end says so.
+            self.failure = Some(format!("the recording: {error}"));
+        }
+        self.hand_over(at, request, &slots).map_err(|error| Refusal::Failed(error.to_string()))
+    }
+
+    /// The machine gets the request that arrives at `at`.
+    fn hand_over(&mut self, at: u64, request: &Request, slots: &[u32]) -> Result<u64, DeviceError> {
+        let submitted = self.ssd.submit(Nanos(at), request, None);
+        // It is in the log: a drive without it would be another.
+        let id = submitted.inspect_err(|error| self.failure = Some(error.to_string()))?.0;
+        self.last = at;
+        match request.op {
+            Op::Write => {
+                let (first, pages) = pages_of(request, self.sectors_of_page).expect("it has pages");
+                assert_eq!(slots.len(), pages as usize, "a slot for each page");
+                for (lpn, &slot) in (first..).zip(slots) {
+                    self.sequence += 1;
+                    let freed = self.versions.replace(lpn, slot, self.sequence, None);
+                    freed.into_iter().for_each(|slot| self.slots.free(slot));
+                }
+            }
+            Op::Trim => {
+                let per_page = self.sectors_of_page;
+                let first = request.sector.div_ceil(per_page) as u32;
+                let end = (request.sector + u64::from(request.sectors)) / per_page;
+                for lpn in first..end as u32 {
+                    let until = self.sequence + 1;
+                    if let Some(slot) = self.versions.replace(lpn, NONE, until, Some(id)) {
+                        self.slots.free(slot);
+                        // The room comes back in any case, at the latest when the slot is used again.
+                        let _ = self.slots.punch(slot);
+                    }
+                }
+            }
+            _ => {}
+        }
+        Ok(id)
+    }
+
+    /// Read the newest data from `offset` on, without the drive.
+    ///
+    /// # Errors
+    /// The disk fails.
+    pub fn data(&self, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
+        let page = self.page_bytes();
+        let mut at = offset;
+        let mut left = bytes;
+        while !left.is_empty() {
+            let from = at % page;
+            let here = (page - from).min(left.len() as u64) as usize;
+            let (part, rest) = left.split_at_mut(here);
+            self.slots.read(self.versions.newest((at / page) as u32), from as usize, part)?;
+            (at, left) = (at + here as u64, rest);
+        }
+        Ok(())
+    }
+
+    /// Whether the drive has a page for the data at `offset`.
+    #[must_use]
+    pub fn is_mapped(&self, offset: u64) -> bool {
+        let lpn = (offset / self.page_bytes()) as u32;
+        self.ssd.ftl.owners.newest(Lpn(lpn)) != Entry::Unmapped
+    }
+
+    /// Whether the page of `offset` is known to read as zeros.
+    #[must_use]
+    pub fn is_zero(&self, offset: u64) -> bool {
+        self.versions.newest((offset / self.page_bytes()) as u32) == NONE
+    }
+}
+
+/// The requests of a machine for bytes `offset..offset + length`: first sector and number of sectors of each.
+fn parts(offset: u64, length: u64) -> impl Iterator<Item = (u64, u32)> {
+    let (mut sector, end) = (offset / SECTOR_BYTES, (offset + length).div_ceil(SECTOR_BYTES));
+    std::iter::from_fn(move || {
+        let sectors = (end - sector).min(u64::from(MAX_SECTORS)) as u32;
+        let part = (sectors > 0).then_some((sector, sectors));
+        sector += u64::from(sectors);
+        part
+    })
+}

@@ -1,0 +1,115 @@
+//! The end of a drive, by rest or by a kill, and its beginning after that.
+
+use super::{Engine, Flash};
+use crate::log::Record;
+use crate::slots::Slots;
+use ssd_core::ftl::snapshot::DeviceSnapshot;
+use ssd_core::host::device::{Device as _, DeviceError};
+use ssd_core::host::request::{Op, Request};
+use ssd_core::metrics::report::Recovery;
+use ssd_core::units::{Nanos, SECTOR_BYTES};
+use ssd_trace::write::TraceWriter;
+use std::io;
+
+/// What a cut has left.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Mounted {
+    /// The mount, as the model has it.
+    pub recovery: Recovery,
+    /// Pages of which the newest data are gone.
+    pub pages_lost: u64,
+    /// Requests that were run again.
+    pub requests: u64,
+}
+
+impl Engine {
+    /// Run a record of the log again.
+    ///
+    /// # Errors
+    /// It is not of this drive.
+    pub fn repeat(&mut self, record: &Record) -> Result<(), String> {
+        if self.failure.is_some() {
+            return Ok(());
+        }
+        match record {
+            Record::Mark(at) => self.run(*at),
+            Record::Request { at, request, slots } => {
+                let sectors = u64::from(request.sectors);
+                let end = request.sector.checked_add(sectors).filter(|_| sectors > 0);
+                let fits = end.is_some_and(|end| end <= self.bytes() / SECTOR_BYTES);
+                if *at <= self.last.max(self.ssd.now().0) || !(fits || request.op == Op::Flush) {
+                    return Err(format!(
+                        "the log is damaged: {request:?} at {at} ns is not possible"
+                    ));
+                }
+                self.run(at - 1);
+                if self.failure.is_none() {
+                    // If the drive refuses it now, it did so then.
+                    let _ = self.hand_over(*at, request, slots);
+                    if self.versions.is_sweep_due() {
+                        // Their slots are of no interest before the mount.
+                        self.versions.sweep(&Flash(&self.ssd));
+                    }
+                }
+            }
+        }
+        self.done.clear();
+        Ok(())
+    }
+
+    /// Power is cut now, and the drive mounts.
+    ///
+    /// # Errors
+    /// The drive is not prepared for it, or an error of the simulator.
+    pub fn cut_and_mount(&mut self) -> Result<Mounted, DeviceError> {
+        self.run(self.last);
+        let requests = self.ssd.submitted();
+        self.failure = None;
+        self.done.clear();
+        self.ssd.power_cut()?;
+        let recovery = self.ssd.mount(false)?;
+        // What capacitors have saved goes to flash.
+        self.last = self.last.max(self.ssd.now().0) + 1;
+        self.ssd.submit(Nanos(self.last), &Request::new(Op::Flush, 0, 0), None)?;
+        self.idle();
+        self.failure.clone().map_or(Ok(()), |why| Err(DeviceError::Power(why)))?;
+        let pages_lost = self.versions.recover(&Flash(&self.ssd));
+        Ok(Mounted { recovery, pages_lost, requests })
+    }
+
+    /// Run until nothing is left to do.
+    fn idle(&mut self) {
+        while let Some(at) = self.next_event() {
+            self.run(at);
+        }
+        self.done.clear();
+    }
+
+    /// Flush the drive and bring it to rest; its state, and the writer of the recording, which is complete.
+    ///
+    /// # Errors
+    /// The drive has failed.
+    pub fn rest(&mut self) -> Result<(DeviceSnapshot, Option<Box<dyn TraceWriter>>), String> {
+        self.flush(0).map_err(|refusal| refusal.to_string())?;
+        self.idle();
+        if let Some(why) = &self.failure {
+            return Err(why.clone());
+        }
+        let snapshot = self.ssd.snapshot().map_err(|error| error.to_string())?;
+        Ok((snapshot, self.record.take()))
+    }
+
+    /// Nothing but the newest data is of interest: older data can come back no more.
+    ///
+    /// # Errors
+    /// The disk fails.
+    pub fn use_slots(&mut self) -> io::Result<()> {
+        self.slots.keep_only(self.versions.table())
+    }
+
+    /// The slots and their table, for the drive that follows after a rest.
+    #[must_use]
+    pub fn into_data(self) -> (Slots, Vec<u32>) {
+        (self.slots, self.versions.table().to_vec())
+    }
+}

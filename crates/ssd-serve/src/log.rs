@@ -1,0 +1,166 @@
+//! The log: the requests that the drive got, with their arrivals, and how far its time has come.
+//!
+//! Little endian. A request has 24 bytes, and after those of a write 4 bytes a page, which say where its data are. A
+//! mark has 24 bytes. What a kill has cut off at the end was never acted on.
+
+use crate::slots::NONE;
+use rustix::fs::{FallocateFlags, fallocate};
+use ssd_core::host::request::{Op, Request};
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufReader, Read as _};
+use std::os::unix::fs::FileExt as _;
+use std::path::Path;
+
+const RECORD_BYTES: usize = 24;
+const REQUEST: u8 = 1;
+const MARK: u8 = 2;
+
+/// Room on the disk that the log holds ahead: the marks of requests that are under way must fit into it.
+const AHEAD: u64 = 1 << 20;
+
+/// One record.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Record {
+    /// A request.
+    Request {
+        /// When it arrives.
+        at: u64,
+        /// The request.
+        request: Request,
+        /// The slots of its pages, if it writes.
+        slots: Vec<u32>,
+    },
+    /// Simulated time has come to this.
+    Mark(u64),
+}
+
+/// A log that is being written.
+pub struct Log {
+    file: File,
+    /// Bytes in the file, and bytes that the disk holds ready.
+    length: u64,
+    reserved: u64,
+    /// Records that are not in the file yet.
+    waiting: Vec<u8>,
+}
+
+fn header(kind: u8, at: u64, request: &Request) -> [u8; RECORD_BYTES] {
+    let mut bytes = [0; RECORD_BYTES];
+    bytes[..8].copy_from_slice(&at.to_le_bytes());
+    bytes[8..16].copy_from_slice(&request.sector.to_le_bytes());
+    bytes[16..20].copy_from_slice(&request.sectors.to_le_bytes());
+    bytes[20..].copy_from_slice(&[request.op as u8, request.flags, request.stream, kind]);
+    bytes
+}
+
+impl Log {
+    /// A new log in the file `path`.
+    ///
+    /// # Errors
+    /// The file cannot be created.
+    pub fn create(path: &Path) -> io::Result<Log> {
+        let file = OpenOptions::new().write(true).create(true).truncate(true).open(path)?;
+        Ok(Log { file, length: 0, reserved: 0, waiting: Vec::new() })
+    }
+
+    /// Append a request; it reaches the file with the next [`Log::mark`].
+    ///
+    /// # Errors
+    /// There is no room on the disk: nothing has been appended.
+    pub fn append(&mut self, at: u64, request: &Request, slots: &[u32]) -> io::Result<()> {
+        let more = (RECORD_BYTES + 4 * slots.len()) as u64;
+        self.reserve(self.length + self.waiting.len() as u64 + more + AHEAD)?;
+        self.waiting.extend(header(REQUEST, at, request));
+        slots.iter().for_each(|slot| self.waiting.extend(slot.to_le_bytes()));
+        Ok(())
+    }
+
+    fn reserve(&mut self, end: u64) -> io::Result<()> {
+        if end <= self.reserved {
+            return Ok(());
+        }
+        let end = end + AHEAD;
+        match fallocate(&self.file, FallocateFlags::KEEP_SIZE, 0, end) {
+            // Without reservations a full disk ends the server at a mark.
+            Ok(()) | Err(rustix::io::Errno::OPNOTSUPP) => self.reserved = end,
+            Err(error) => return Err(error.into()),
+        }
+        Ok(())
+    }
+
+    /// Note that simulated time has come to `at`: everything so far is in the file then.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn mark(&mut self, at: u64) -> io::Result<()> {
+        self.waiting.extend(header(MARK, at, &Request::new(Op::Read, 0, 0)));
+        self.file.write_all_at(&self.waiting, self.length)?;
+        self.length += self.waiting.len() as u64;
+        self.waiting.clear();
+        Ok(())
+    }
+}
+
+/// Call `take` with every record of the log in the file `path`; a write has a slot for each page of
+/// `sectors_of_page` sectors that it touches.
+///
+/// # Errors
+/// The file cannot be read or is no log, at this byte; or what `take` returns.
+pub fn read(
+    path: &Path,
+    sectors_of_page: u64,
+    take: &mut dyn FnMut(Record) -> Result<(), String>,
+) -> Result<(), String> {
+    let failed = |why: &dyn std::fmt::Display| format!("{}: {why}", path.display());
+    let file = File::open(path).map_err(|error| failed(&error))?;
+    let mut file = BufReader::with_capacity(1 << 20, file);
+    let mut at = 0;
+    loop {
+        let mut bytes = [0; RECORD_BYTES];
+        match file.read_exact(&mut bytes) {
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(()),
+            read => read.map_err(|error| failed(&error))?,
+        }
+        let damaged = || failed(&format_args!("the log is damaged: no record at byte {at}"));
+        let (time, request, kind) = parse(&bytes).ok_or_else(damaged)?;
+        if kind == MARK {
+            take(Record::Mark(time))?;
+            at += RECORD_BYTES;
+            continue;
+        }
+        let pages = match request.op {
+            Op::Write => pages_of(&request, sectors_of_page).ok_or_else(damaged)?.1,
+            _ => 0,
+        };
+        let mut slots = vec![0; 4 * pages as usize];
+        match file.read_exact(&mut slots) {
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(()),
+            read => read.map_err(|error| failed(&error))?,
+        }
+        at += RECORD_BYTES + slots.len();
+        let words = slots.chunks_exact(4).map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]]));
+        take(Record::Request { at: time, request, slots: words.collect() })?;
+    }
+}
+
+fn parse(bytes: &[u8; RECORD_BYTES]) -> Option<(u64, Request, u8)> {
+    let word = |at: usize| bytes[at..at + 8].try_into().map(u64::from_le_bytes).ok();
+    let sectors = bytes[16..20].try_into().map(u32::from_le_bytes).ok()?;
+    let [op, flags, stream, kind] = *bytes.last_chunk()?;
+    let op = *Op::ALL.get(usize::from(op))?;
+    if (kind != REQUEST && kind != MARK) || op == Op::Copy {
+        return None;
+    }
+    let request = Request { flags, stream, ..Request::new(op, word(8)?, sectors) };
+    Some((word(0)?, request, kind))
+}
+
+/// The pages that `request` touches: the first, and how many; `None`: it touches none, or there are no such pages.
+#[must_use]
+pub fn pages_of(request: &Request, sectors_of_page: u64) -> Option<(u32, u32)> {
+    let last = request.sector.checked_add(u64::from(request.sectors).checked_sub(1)?)?;
+    let (first, last) = (request.sector / sectors_of_page, last / sectors_of_page);
+    let pages = u32::try_from(last - first + 1).ok()?;
+    u32::try_from(last).ok().filter(|&last| last != NONE)?;
+    Some((first as u32, pages))
+}

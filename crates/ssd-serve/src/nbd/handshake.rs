@@ -1,0 +1,308 @@
+//! The handshake: the client chooses an export and says how it wants replies.
+
+use super::reply::Replies;
+use super::{Fields, MAX_DATA, MAX_OPTION, ProtocolError};
+
+const GREETING: u64 = 0x4e42_444d_4147_4943;
+const OPTION_MAGIC: u64 = 0x4948_4156_454f_5054;
+const REPLY_MAGIC: u64 = 0x0003_e889_0455_65a9;
+
+const FIXED_NEWSTYLE: u16 = 1;
+const NO_ZEROES: u16 = 2;
+/// Zeros after the old way to choose an export, unless the client does without.
+const ZEROES: usize = 124;
+
+/// Options.
+const EXPORT_NAME: u32 = 1;
+const ABORT: u32 = 2;
+const LIST: u32 = 3;
+const STARTTLS: u32 = 5;
+const INFO: u32 = 6;
+const GO: u32 = 7;
+const STRUCTURED_REPLY: u32 = 8;
+const LIST_META_CONTEXT: u32 = 9;
+const SET_META_CONTEXT: u32 = 10;
+
+/// Replies to options.
+const ACK: u32 = 1;
+const SERVER: u32 = 2;
+const INFO_REPLY: u32 = 3;
+const META_CONTEXT: u32 = 4;
+const UNSUPPORTED: u32 = 0x8000_0001;
+const POLICY: u32 = 0x8000_0002;
+const INVALID: u32 = 0x8000_0003;
+const UNKNOWN: u32 = 0x8000_0006;
+
+/// Pieces of information about an export.
+const INFO_EXPORT: u16 = 0;
+const INFO_NAME: u16 = 1;
+const INFO_DESCRIPTION: u16 = 2;
+const INFO_BLOCK_SIZE: u16 = 3;
+
+/// What an export can do, bit by bit: flush, FUA, TRIM, write zeroes, no fragments, several connections, cache.
+const TRANSMISSION_FLAGS: u16 = 1 | 4 | 8 | 32 | 64 | 128 | 256 | 1024;
+
+/// The one context of block status that there is.
+pub const ALLOCATION: &str = "base:allocation";
+/// Its number.
+pub const ALLOCATION_ID: u32 = 1;
+
+/// The drive that clients see.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Export {
+    /// Its name; the empty name means it, too.
+    pub name: String,
+    /// What it is, for people.
+    pub description: String,
+    /// Its size in bytes.
+    pub bytes: u64,
+    /// The unit in which requests are quickest: a page.
+    pub page_bytes: u32,
+}
+
+/// What a client has chosen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Chosen {
+    /// How replies are written.
+    pub replies: Replies,
+    /// It may ask where there are data.
+    pub block_status: bool,
+}
+
+/// How the handshake stands after some input.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Standing {
+    /// It goes on.
+    Open,
+    /// The client ends the connection.
+    Aborted,
+    /// Requests follow.
+    Done(Chosen),
+}
+
+/// A handshake with one client.
+pub struct Handshake<'a> {
+    export: &'a Export,
+    state: &'a mut State,
+}
+
+/// What a handshake has come to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct State {
+    greeted: bool,
+    no_zeroes: bool,
+    structured: bool,
+    block_status: bool,
+}
+
+/// What the server says first.
+#[must_use]
+pub fn greeting() -> Vec<u8> {
+    let mut out = GREETING.to_be_bytes().to_vec();
+    out.extend(OPTION_MAGIC.to_be_bytes());
+    out.extend((FIXED_NEWSTYLE | NO_ZEROES).to_be_bytes());
+    out
+}
+
+fn reply(out: &mut Vec<u8>, option: u32, kind: u32, data: &[u8]) {
+    out.extend(REPLY_MAGIC.to_be_bytes());
+    out.extend(option.to_be_bytes());
+    out.extend(kind.to_be_bytes());
+    out.extend((data.len() as u32).to_be_bytes());
+    out.extend(data);
+}
+
+impl<'a> Handshake<'a> {
+    /// The handshake in `state` for `export`.
+    pub fn new(export: &'a Export, state: &'a mut State) -> Handshake<'a> {
+        Handshake { export, state }
+    }
+
+    /// Take what can be understood off the front of `input` and append the answers to `out`. Returns how many bytes
+    /// were taken, and how the handshake stands.
+    ///
+    /// # Errors
+    /// The client cannot be understood; what is in `out` may still be sent.
+    pub fn feed(
+        &mut self,
+        input: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<(usize, Standing), ProtocolError> {
+        let mut fields = Fields { left: input };
+        let taken = |fields: &Fields<'_>| input.len() - fields.left.len();
+        if !self.state.greeted {
+            let Some(flags) = fields.u32() else { return Ok((0, Standing::Open)) };
+            if flags & !3 != 0 || flags & 1 == 0 {
+                return Err(ProtocolError::ClientFlags(flags));
+            }
+            (self.state.greeted, self.state.no_zeroes) = (true, flags & 2 != 0);
+        }
+        loop {
+            let before = taken(&fields);
+            let Some((option, data)) = next_option(&mut fields)? else {
+                return Ok((before, Standing::Open));
+            };
+            let standing = self.answer(option, data, out)?;
+            if standing != Standing::Open {
+                return Ok((taken(&fields), standing));
+            }
+        }
+    }
+
+    fn answer(
+        &mut self,
+        option: u32,
+        data: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<Standing, ProtocolError> {
+        let mut say = |kind: u32, data: &[u8]| reply(out, option, kind, data);
+        match option {
+            EXPORT_NAME => return self.export_name(data, out),
+            ABORT => {
+                say(ACK, &[]);
+                return Ok(Standing::Aborted);
+            }
+            LIST if data.is_empty() => {
+                let name = self.export.name.as_bytes();
+                let mut server = (name.len() as u32).to_be_bytes().to_vec();
+                server.extend(name);
+                say(SERVER, &server);
+                say(ACK, &[]);
+            }
+            LIST => say(INVALID, b"NBD_OPT_LIST has no data"),
+            INFO | GO => return Ok(self.info(option, data, out)),
+            STRUCTURED_REPLY if data.is_empty() => {
+                self.state.structured = true;
+                say(ACK, &[]);
+            }
+            STRUCTURED_REPLY => say(INVALID, b"NBD_OPT_STRUCTURED_REPLY has no data"),
+            LIST_META_CONTEXT | SET_META_CONTEXT => self.meta_context(option, data, out),
+            STARTTLS => say(POLICY, b"this server has no TLS"),
+            _ => say(UNSUPPORTED, b"this server does not know the option"),
+        }
+        Ok(Standing::Open)
+    }
+
+    fn chosen(&self) -> Standing {
+        Standing::Done(Chosen {
+            replies: Replies { structured: self.state.structured },
+            block_status: self.state.block_status,
+        })
+    }
+
+    fn is_export(&self, name: &[u8]) -> bool {
+        name.is_empty() || name == self.export.name.as_bytes()
+    }
+
+    /// The old way to choose an export: without a reply if there is none of that name.
+    fn export_name(&self, name: &[u8], out: &mut Vec<u8>) -> Result<Standing, ProtocolError> {
+        if !self.is_export(name) {
+            return Err(ProtocolError::NoExport(String::from_utf8_lossy(name).into_owned()));
+        }
+        out.extend(self.export.bytes.to_be_bytes());
+        out.extend(TRANSMISSION_FLAGS.to_be_bytes());
+        if !self.state.no_zeroes {
+            out.extend([0; ZEROES]);
+        }
+        Ok(self.chosen())
+    }
+
+    fn info(&self, option: u32, data: &[u8], out: &mut Vec<u8>) -> Standing {
+        let Some((name, wanted)) = name_and_numbers(data) else {
+            reply(out, option, INVALID, b"a name, a count and as many numbers of 2 bytes expected");
+            return Standing::Open;
+        };
+        if !self.is_export(name) {
+            let why = format!("there is one export, {:?}", self.export.name);
+            reply(out, option, UNKNOWN, why.as_bytes());
+            return Standing::Open;
+        }
+        let mut say = |kind: u16, parts: &[&[u8]]| {
+            let mut info = kind.to_be_bytes().to_vec();
+            parts.iter().for_each(|part| info.extend(*part));
+            reply(out, option, INFO_REPLY, &info);
+        };
+        let export = self.export;
+        if wanted.contains(&INFO_NAME) {
+            say(INFO_NAME, &[export.name.as_bytes()]);
+        }
+        if wanted.contains(&INFO_DESCRIPTION) {
+            say(INFO_DESCRIPTION, &[export.description.as_bytes()]);
+        }
+        let sizes = [1, export.page_bytes, MAX_DATA].map(u32::to_be_bytes);
+        say(INFO_BLOCK_SIZE, &[&sizes[0], &sizes[1], &sizes[2]]);
+        let (bytes, flags) = (export.bytes.to_be_bytes(), TRANSMISSION_FLAGS.to_be_bytes());
+        say(INFO_EXPORT, &[&bytes, &flags]);
+        reply(out, option, ACK, &[]);
+        if option == GO { self.chosen() } else { Standing::Open }
+    }
+
+    fn meta_context(&mut self, option: u32, data: &[u8], out: &mut Vec<u8>) {
+        let mut say = |kind: u32, data: &[u8]| reply(out, option, kind, data);
+        let sets = option == SET_META_CONTEXT;
+        if sets {
+            // Whatever comes of it, it replaces what was chosen before.
+            self.state.block_status = false;
+        }
+        if !self.state.structured {
+            return say(INVALID, b"negotiate structured replies first");
+        }
+        let Some((name, queries)) = name_and_queries(data) else {
+            return say(
+                INVALID,
+                b"a name, a count and as many queries with their lengths expected",
+            );
+        };
+        if !self.is_export(name) {
+            return say(UNKNOWN, b"there is no such export");
+        }
+        let asks = |query: &&[u8]| {
+            *query == ALLOCATION.as_bytes() || (!sets && *query == ALLOCATION_NAMESPACE)
+        };
+        if queries.iter().any(asks) || (queries.is_empty() && !sets) {
+            let mut context = if sets { ALLOCATION_ID } else { 0 }.to_be_bytes().to_vec();
+            context.extend(ALLOCATION.as_bytes());
+            say(META_CONTEXT, &context);
+            self.state.block_status |= sets;
+        }
+        say(ACK, &[]);
+    }
+}
+
+/// A query for all contexts of the protocol itself.
+const ALLOCATION_NAMESPACE: &[u8] = b"base:";
+
+/// The option at the front of `fields` and its data; `None`: it is not complete yet.
+fn next_option<'a>(fields: &mut Fields<'a>) -> Result<Option<(u32, &'a [u8])>, ProtocolError> {
+    let Some(magic) = fields.u64() else { return Ok(None) };
+    if magic != OPTION_MAGIC {
+        return Err(ProtocolError::OptionMagic(magic));
+    }
+    let (Some(option), Some(length)) = (fields.u32(), fields.u32()) else { return Ok(None) };
+    if length > MAX_OPTION {
+        return Err(ProtocolError::OptionLength { option, length });
+    }
+    Ok(fields.take(length as usize).map(|data| (option, data)))
+}
+
+fn name<'a>(fields: &mut Fields<'a>) -> Option<&'a [u8]> {
+    let length = fields.u32()?;
+    fields.take(length as usize)
+}
+
+/// The data of an option: a name and numbers, and nothing else.
+fn name_and_numbers(data: &[u8]) -> Option<(&[u8], Vec<u16>)> {
+    let mut fields = Fields { left: data };
+    let (name, count) = (name(&mut fields)?, fields.u16()?);
+    let numbers: Option<Vec<u16>> = (0..count).map(|_| fields.u16()).collect();
+    numbers.filter(|_| fields.left.is_empty()).map(|numbers| (name, numbers))
+}
+
+/// The data of an option: a name and queries, and nothing else.
+fn name_and_queries(data: &[u8]) -> Option<(&[u8], Vec<&[u8]>)> {
+    let mut fields = Fields { left: data };
+    let (export, count) = (name(&mut fields)?, fields.u32()?);
+    // A query has 4 bytes at least, so a count beyond the data ends here.
+    let queries: Option<Vec<&[u8]>> = (0..count).map(|_| name(&mut fields)).collect();
+    queries.filter(|_| fields.left.is_empty()).map(|queries| (export, queries))
+}

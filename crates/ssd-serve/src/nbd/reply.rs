@@ -1,0 +1,114 @@
+//! Replies: simple ones, and structured ones for clients that asked for them.
+
+const SIMPLE_MAGIC: u32 = 0x6744_6698;
+const STRUCTURED_MAGIC: u32 = 0x668e_33ef;
+/// The last chunk of a reply.
+const DONE: u16 = 1;
+
+/// What went wrong, as the protocol numbers it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u32)]
+pub enum Errno {
+    /// The drive failed.
+    Io = 5,
+    /// The request is not possible.
+    Invalid = 22,
+    /// There is no room for the data.
+    NoSpace = 28,
+    /// What was asked for is not offered.
+    NotSupported = 95,
+}
+
+/// Types of chunks.
+const NONE: u16 = 0;
+const OFFSET_DATA: u16 = 1;
+const BLOCK_STATUS: u16 = 5;
+const ERROR: u16 = 0x8001;
+
+/// Bits of the status of an extent of `base:allocation`.
+pub mod status {
+    /// It takes no room.
+    pub const HOLE: u32 = 1;
+    /// It reads as zeros.
+    pub const ZERO: u32 = 2;
+}
+
+/// How the replies to one client are written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Replies {
+    /// The client has asked for structured replies.
+    pub structured: bool,
+}
+
+fn chunk(out: &mut Vec<u8>, (flags, kind): (u16, u16), cookie: u64, length: u32) {
+    out.extend(STRUCTURED_MAGIC.to_be_bytes());
+    out.extend(flags.to_be_bytes());
+    out.extend(kind.to_be_bytes());
+    out.extend(cookie.to_be_bytes());
+    out.extend(length.to_be_bytes());
+}
+
+fn simple(out: &mut Vec<u8>, cookie: u64, error: u32) {
+    out.extend(SIMPLE_MAGIC.to_be_bytes());
+    out.extend(error.to_be_bytes());
+    out.extend(cookie.to_be_bytes());
+}
+
+impl Replies {
+    /// A command that returns no data has been done.
+    pub fn done(self, out: &mut Vec<u8>, cookie: u64) {
+        if self.structured {
+            chunk(out, (DONE, NONE), cookie, 0);
+        } else {
+            simple(out, cookie, 0);
+        }
+    }
+
+    /// A command has failed; `why` is for people.
+    pub fn failed(self, out: &mut Vec<u8>, cookie: u64, error: Errno, why: &str) {
+        if !self.structured {
+            return simple(out, cookie, error as u32);
+        }
+        // A message of the server, far below the limit of 4096 bytes.
+        let why = &why.as_bytes()[..why.len().min(1024)];
+        chunk(out, (DONE, ERROR), cookie, 6 + why.len() as u32);
+        out.extend((error as u32).to_be_bytes());
+        out.extend((why.len() as u16).to_be_bytes());
+        out.extend(why);
+    }
+
+    /// The data of a read of `length` bytes from `offset` on, which `fill` puts into the place given to it.
+    pub fn data<E>(
+        self,
+        out: &mut Vec<u8>,
+        cookie: u64,
+        (offset, length): (u64, u32),
+        fill: impl FnOnce(&mut [u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let start = out.len();
+        if self.structured {
+            chunk(out, (DONE, OFFSET_DATA), cookie, length + 8);
+            out.extend(offset.to_be_bytes());
+        } else {
+            simple(out, cookie, 0);
+        }
+        let data = out.len();
+        out.resize(data + length as usize, 0);
+        let filled = fill(&mut out[data..]);
+        if filled.is_err() {
+            out.truncate(start);
+        }
+        filled
+    }
+
+    /// Where there are data: extents of `context`, each of so many bytes and with these bits of [`status`].
+    pub fn extents(self, out: &mut Vec<u8>, cookie: u64, context: u32, extents: &[(u32, u32)]) {
+        assert!(self.structured, "a simple reply has no extents");
+        chunk(out, (DONE, BLOCK_STATUS), cookie, 4 + 8 * extents.len() as u32);
+        out.extend(context.to_be_bytes());
+        for &(length, status) in extents {
+            out.extend(length.to_be_bytes());
+            out.extend(status.to_be_bytes());
+        }
+    }
+}

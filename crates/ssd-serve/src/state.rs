@@ -1,0 +1,398 @@
+//! The folder of a drive that outlives its server.
+//!
+//! A generation is a snapshot, the table of slots and the log since then; `current` names it. `pages` has the slots,
+//! and `lock` belongs to the server that uses the folder.
+
+use crate::engine::{Engine, Mounted};
+use crate::log::{self, Log};
+use crate::slots::{NONE, Slots};
+use serde::{Deserialize, Serialize};
+use ssd_core::config::{PowerCut, digest, to_toml};
+use ssd_core::ftl::separation::{UNFORESEEN, foresees};
+use ssd_core::ftl::snapshot::DeviceSnapshot;
+use ssd_core::metrics::report::RESULTS_VERSION;
+use ssd_run::{Caller, PushDriver, PushError, load_snapshot};
+use ssd_trace::config::RunConfig;
+use ssd_trace::snapshots::{self, LoadError, SaveError};
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+/// The layout of the folder.
+const FORM: u32 = 1;
+
+/// Why a drive cannot be served.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum StateError {
+    /// The configuration or the folder does not allow it.
+    #[error("{0}")]
+    Refused(String),
+    /// A file cannot be read or written.
+    #[error("{0}")]
+    File(String),
+    /// The drive cannot be recovered.
+    #[error("{0}")]
+    Failed(String),
+    /// The caller ended it.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+/// What a generation belongs to.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+struct Header {
+    form: u32,
+    /// Its number.
+    generation: u64,
+    /// The results version of the simulator that runs the log.
+    results: u64,
+    /// The digest of the configuration.
+    config: String,
+    pages: u32,
+    page_bytes: u32,
+}
+
+/// A folder that this process has locked.
+pub struct Folder {
+    path: PathBuf,
+    generation: u64,
+    _lock: File,
+}
+
+fn file_error(path: &Path) -> impl Fn(io::Error) -> StateError + '_ {
+    move |error| StateError::File(format!("{}: {error}", path.display()))
+}
+
+/// The configuration that is served: with a state, power may be cut.
+///
+/// # Errors
+/// What it asks for cannot be served.
+pub fn served(config: &RunConfig, with_state: bool) -> Result<RunConfig, StateError> {
+    let refused = |why: String| Err(StateError::Refused(why));
+    if foresees(&config.alloc.separation) {
+        return refused(UNFORESEEN.into());
+    }
+    let mut config = config.clone();
+    if !matches!(config.power.cut, PowerCut::Never | PowerCut::OnRequest) {
+        return refused(
+            "power.cut: a served drive loses power when its server is killed, and at no other time; leave \
+             the key out"
+                .into(),
+        );
+    }
+    if !with_state {
+        return Ok(config);
+    }
+    config.power.cut = PowerCut::OnRequest;
+    if config.raid.group != 0 || config.wear.endurance != 0 {
+        return refused(
+            "--state: after a kill the drive recovers from a power cut, which the model does not have for parity \
+             groups (raid.group) and worn-out blocks (wear.endurance): serve without --state, or without these keys"
+                .into(),
+        );
+    }
+    Ok(config)
+}
+
+/// The drive of `config` as it is when it is new or preconditioned, at rest.
+///
+/// # Errors
+/// A [`StateError`].
+pub fn new_drive(
+    config: &RunConfig,
+    caller: &mut dyn Caller,
+) -> Result<DeviceSnapshot, StateError> {
+    let mut driver = PushDriver::new(config.clone(), Default::default());
+    let said = |error| match error {
+        PushError::Interrupted => StateError::Interrupted,
+        PushError::Refused(why) | PushError::Snapshot(why) => StateError::Refused(why),
+        other => StateError::Failed(other.to_string()),
+    };
+    driver.precondition(caller).map_err(said)?;
+    driver.snapshot().map_err(said)
+}
+
+/// A drive without a state: its data are in a file without a name in the folder for temporary files.
+///
+/// # Errors
+/// A [`StateError`].
+pub fn without_state(
+    config: &RunConfig,
+    snapshot: &DeviceSnapshot,
+    temporary: &Path,
+) -> Result<Engine, StateError> {
+    let path = temporary.join(format!("ssdlab-serve-{}", std::process::id()));
+    let page_bytes = config.device.page_bytes as usize;
+    let slots = Slots::open(&path, page_bytes).map_err(file_error(&path))?;
+    fs::remove_file(&path).map_err(file_error(&path))?;
+    let table = vec![NONE; config.device.user_pages as usize];
+    Engine::new(config, snapshot, slots, table).map_err(StateError::Refused)
+}
+
+impl Folder {
+    /// The folder `path`, which is created if there is none, locked.
+    ///
+    /// # Errors
+    /// Another server uses it, or it is none of ours.
+    pub fn open(path: &Path) -> Result<Folder, StateError> {
+        let shown = path.display();
+        fs::create_dir_all(path).map_err(file_error(path))?;
+        let current = path.join("current");
+        let generation = match fs::read_to_string(&current) {
+            Ok(text) => text.trim().parse().map_err(|_| {
+                let name = current.display();
+                StateError::Refused(format!(
+                    "{name}: expected the number of a generation; found {text:?}"
+                ))
+            })?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
+            Err(error) => return Err(file_error(&current)(error)),
+        };
+        if generation == 0 && !is_ours(path).map_err(file_error(path))? {
+            let why =
+                format!("--state {shown}: the folder has other files: give a new or empty one");
+            return Err(StateError::Refused(why));
+        }
+        let name = path.join("lock");
+        let lock = File::create(&name).map_err(file_error(&name))?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let why = format!(
+                    "--state {shown}: another server uses it: stop that one, or give another folder"
+                );
+                return Err(StateError::Refused(why));
+            }
+            Err(TryLockError::Error(error)) => return Err(file_error(&name)(error)),
+        }
+        Ok(Folder { path: path.to_owned(), generation, _lock: lock })
+    }
+
+    fn file(&self, generation: u64, kind: &str) -> PathBuf {
+        self.path.join(format!("{generation}.{kind}"))
+    }
+
+    /// The drive in the folder, which logs into it: a new one, the one that came to rest there, or the one that a kill
+    /// left, after its mount.
+    ///
+    /// # Errors
+    /// A [`StateError`]; what is in the folder stays as it is.
+    pub fn drive(
+        &mut self,
+        config: &RunConfig,
+        caller: &mut dyn Caller,
+    ) -> Result<(Engine, DeviceSnapshot, Option<Mounted>), StateError> {
+        let pages = self.path.join("pages");
+        if self.generation == 0 {
+            let snapshot = new_drive(config, caller)?;
+            let table = vec![NONE; config.device.user_pages as usize];
+            self.write_generation(config, &snapshot, &table)?;
+        }
+        let header = self.header()?;
+        let log = self.file(self.generation, "log");
+        let killed = fs::metadata(&log).map_err(file_error(&log))?.len() > 0;
+        self.check(&header, config, killed)?;
+        let (mut snapshot, table) = self.state(config, caller)?;
+        let slots = Slots::open(&pages, config.device.page_bytes as usize);
+        let slots = slots.map_err(file_error(&pages))?;
+        let mut engine =
+            Engine::new(config, &snapshot, slots, table).map_err(StateError::Refused)?;
+        let mut mounted = None;
+        if killed {
+            mounted = Some(self.run_again(&mut engine, caller)?);
+            let at_rest = engine.rest().map_err(StateError::Failed)?;
+            snapshot = at_rest.0;
+            self.write_generation(config, &snapshot, engine.table())?;
+            let (slots, table) = engine.into_data();
+            engine = Engine::new(config, &snapshot, slots, table).map_err(StateError::Refused)?;
+        }
+        engine.use_slots().map_err(file_error(&pages))?;
+        self.remove_others().map_err(file_error(&self.path))?;
+        let path = self.file(self.generation, "log");
+        engine.log_to(Log::create(&path).map_err(file_error(&path))?);
+        Ok((engine, snapshot, mounted))
+    }
+
+    fn header(&self) -> Result<Header, StateError> {
+        let path = self.file(self.generation, "json");
+        let text = fs::read_to_string(&path).map_err(file_error(&path))?;
+        let header: Result<Header, _> = serde_json::from_str(&text);
+        let header = header.map_err(|e| StateError::Refused(format!("{}: {e}", path.display())))?;
+        if header.form != FORM {
+            return Err(StateError::Refused(format!(
+                "{}: the layout of the folder has version {}, this program has {FORM}: use the program that made it",
+                path.display(),
+                header.form
+            )));
+        }
+        Ok(header)
+    }
+
+    /// Whether a drive of `config` can go on from here.
+    fn check(&self, header: &Header, config: &RunConfig, killed: bool) -> Result<(), StateError> {
+        let state = self.path.display();
+        let (pages, bytes) = (config.device.user_pages, config.device.page_bytes);
+        if (header.pages, header.page_bytes) != (pages, bytes) {
+            return Err(StateError::Refused(format!(
+                "--state {state}: it is of a drive with {} pages of {} bytes, this one has {pages} of {bytes}: give \
+                 another folder, or serve {}",
+                header.pages,
+                header.page_bytes,
+                self.file(self.generation, "toml").display()
+            )));
+        }
+        if !killed {
+            return Ok(());
+        }
+        let said = "was killed, and only the same drive in the same version of the program recovers what it wrote";
+        if header.results != RESULTS_VERSION {
+            return Err(StateError::Refused(format!(
+                "--state {state}: its server {said}: it has results {}, this program has {RESULTS_VERSION}; serve it \
+                 once with the other one and stop it with Ctrl-C",
+                header.results
+            )));
+        }
+        if header.config != digest(config) {
+            let toml = self.file(self.generation, "toml");
+            return Err(StateError::Refused(format!(
+                "--state {state}: its server {said}: serve {} once and stop it with Ctrl-C",
+                toml.display()
+            )));
+        }
+        Ok(())
+    }
+
+    fn state(
+        &self,
+        config: &RunConfig,
+        caller: &mut dyn Caller,
+    ) -> Result<(DeviceSnapshot, Vec<u32>), StateError> {
+        let loaded = load_snapshot(&self.file(self.generation, "snap"), Some(config), caller);
+        let (snapshot, _) = loaded.map_err(|error| match error {
+            LoadError::Refused(why) => StateError::Refused(why),
+            LoadError::Interrupted => StateError::Interrupted,
+        })?;
+        let path = self.file(self.generation, "slots");
+        let bytes = fs::read(&path).map_err(file_error(&path))?;
+        let expected = 4 * config.device.user_pages as usize;
+        if bytes.len() != expected {
+            let (path, found) = (path.display(), bytes.len());
+            return Err(StateError::Refused(format!("{path}: {found} bytes; expected {expected}")));
+        }
+        let words = bytes.chunks_exact(4).map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]]));
+        Ok((snapshot, words.collect()))
+    }
+
+    /// Run the log again, cut the power and mount.
+    fn run_again(
+        &self,
+        engine: &mut Engine,
+        caller: &mut dyn Caller,
+    ) -> Result<Mounted, StateError> {
+        let path = self.file(self.generation, "log");
+        let (mut requests, mut stopped) = (0u64, false);
+        let sectors = engine.page_bytes() / ssd_core::units::SECTOR_BYTES;
+        let read = log::read(&path, sectors, &mut |record| {
+            engine.repeat(&record)?;
+            requests += 1;
+            if requests.is_multiple_of(65_536) {
+                stopped = caller.progress(ssd_run::Stage::Workload, requests, None).is_break();
+            }
+            if stopped { Err(String::new()) } else { Ok(()) }
+        });
+        match read {
+            Err(_) if stopped => return Err(StateError::Interrupted),
+            Err(why) => return Err(StateError::Refused(why)),
+            Ok(()) => {}
+        }
+        engine.cut_and_mount().map_err(|error| StateError::Failed(error.to_string()))
+    }
+
+    /// The drive has come to rest: what is in the folder is its state.
+    ///
+    /// # Errors
+    /// A [`StateError`]; the state is that before, with its log.
+    pub fn close(
+        &mut self,
+        config: &RunConfig,
+        snapshot: &DeviceSnapshot,
+        engine: &Engine,
+    ) -> Result<(), StateError> {
+        self.write_generation(config, snapshot, engine.table())?;
+        self.remove_others().map_err(file_error(&self.path))
+    }
+
+    /// Write the next generation, with an empty log, and make it the current one.
+    fn write_generation(
+        &mut self,
+        config: &RunConfig,
+        snapshot: &DeviceSnapshot,
+        table: &[u32],
+    ) -> Result<(), StateError> {
+        let next = self.generation + 1;
+        let header = Header {
+            form: FORM,
+            generation: next,
+            results: RESULTS_VERSION,
+            config: digest(config),
+            pages: config.device.user_pages,
+            page_bytes: config.device.page_bytes,
+        };
+        let slots: Vec<u8> = table.iter().flat_map(|slot| slot.to_le_bytes()).collect();
+        let saved = snapshots::save(snapshot, &self.file(next, "snap"), true, &mut |_| {
+            ControlFlow::Continue(())
+        });
+        saved.map_err(|error| match error {
+            SaveError::Write(error) => StateError::File(error.to_string()),
+            SaveError::Interrupted => StateError::Interrupted,
+        })?;
+        let json = serde_json::to_string_pretty(&header).expect("a header is JSON");
+        for (kind, bytes) in [
+            ("slots", slots.as_slice()),
+            ("toml", to_toml(config).as_bytes()),
+            ("json", json.as_bytes()),
+            ("log", b""),
+        ] {
+            let path = self.file(next, kind);
+            write_through(&path, bytes).map_err(file_error(&path))?;
+        }
+        let (current, new) = (self.path.join("current"), self.path.join("current.new"));
+        write_through(&new, format!("{next}\n").as_bytes()).map_err(file_error(&new))?;
+        fs::rename(&new, &current).map_err(file_error(&current))?;
+        self.generation = next;
+        Ok(())
+    }
+
+    /// Files of other generations are left over from a kill, or are replaced.
+    fn remove_others(&self) -> io::Result<()> {
+        for entry in fs::read_dir(&self.path)? {
+            let path = entry?.path();
+            let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+            if stem.parse::<u64>().is_ok_and(|generation| generation != self.generation) {
+                fs::remove_file(path)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn write_through(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    fs::write(path, bytes)?;
+    File::open(path)?.sync_all()
+}
+
+/// Whether everything in the folder is what a server leaves that was killed at its very beginning.
+fn is_ours(path: &Path) -> io::Result<bool> {
+    for entry in fs::read_dir(path)? {
+        let name = entry?.file_name();
+        let name = name.to_str().unwrap_or_default();
+        let begun = name.strip_prefix("1.").is_some_and(|kind| {
+            ["snap", "slots", "toml", "json", "log"].iter().any(|own| kind.starts_with(own))
+        });
+        if !begun && name != "lock" && name != "current.new" && !name.starts_with('.') {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}

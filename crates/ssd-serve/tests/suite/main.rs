@@ -1,0 +1,9 @@
+//! The integration tests of `ssd-serve`: one binary, since each would compile and link the crate's generic code anew.
+
+#[path = "../../../cases.rs"]
+mod cases;
+mod engine;
+mod nbd;
+mod rig;
+mod server;
+mod state;

@@ -1,0 +1,170 @@
+//! The server with clients on real sockets.
+
+use crate::rig::{Temporary, config};
+use ssd_run::Unattended;
+use ssd_serve::engine::Engine;
+use ssd_serve::nbd::handshake::Export;
+use ssd_serve::server::{Listener, Served, Server};
+use ssd_serve::state::{new_drive, without_state};
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::ops::ControlFlow;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Stops the server when it goes, so that a test that fails ends.
+struct Stop<'a>(&'a AtomicBool);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// What the server of a small drive has done while `act` used its socket.
+fn with_server(act: impl FnOnce(&Path) + Send) -> (Engine, Served) {
+    let (folder, config) = (Temporary::new(), config(&[]));
+    let path = folder.0.join("socket");
+    let snapshot = new_drive(&config, &mut Unattended).expect("a new drive");
+    let engine = without_state(&config, &snapshot, &folder.0).expect("a drive");
+    let export = Export {
+        name: "tiny".into(),
+        description: "a drive".into(),
+        bytes: engine.bytes(),
+        page_bytes: 4096,
+    };
+    let listener = Listener::unix(&path).expect("a socket");
+    let stop = AtomicBool::new(false);
+    let server = Server::new(listener, export, engine, 1.0);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let _stop = Stop(&stop);
+            act(&path);
+        });
+        let served = server.run(&mut |_| match stop.load(Ordering::Relaxed) {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        });
+        served.expect("the system works")
+    })
+}
+
+/// A client after the handshake, with simple replies.
+fn client(path: &Path) -> UnixStream {
+    let mut socket = UnixStream::connect(path).expect("a server");
+    let mut greeting = [0; 18];
+    socket.read_exact(&mut greeting).expect("a greeting");
+    socket.write_all(b"\0\0\0\x03IHAVEOPT\0\0\0\x01\0\0\0\x04tiny").expect("it listens");
+    let mut export = [0; 10];
+    socket.read_exact(&mut export).expect("an export");
+    socket
+}
+
+fn request(command: u16, cookie: u64, offset: u64, length: u32) -> Vec<u8> {
+    let mut bytes = vec![0x25, 0x60, 0x95, 0x13, 0, 0];
+    bytes.extend(command.to_be_bytes());
+    bytes.extend(cookie.to_be_bytes());
+    bytes.extend(offset.to_be_bytes());
+    bytes.extend(length.to_be_bytes());
+    bytes
+}
+
+/// The cookie of the next reply, which is no error, and its data.
+fn reply(socket: &mut UnixStream, length: usize) -> (u64, Vec<u8>) {
+    let mut head = [0; 16];
+    socket.read_exact(&mut head).expect("a reply");
+    assert_eq!(head[..8], [0x67, 0x44, 0x66, 0x98, 0, 0, 0, 0]);
+    let mut data = vec![0; length];
+    socket.read_exact(&mut data).expect("its data");
+    (u64::from_be_bytes(head[8..].try_into().expect("8 bytes")), data)
+}
+
+#[test]
+fn many_requests_at_a_time_are_each_answered_once() {
+    let (_, served) = with_server(|path| {
+        let mut clients = [client(path), client(path)];
+        for round in 0..40u64 {
+            for (number, socket) in (0u64..).zip(&mut clients) {
+                let mut all = Vec::new();
+                for i in 0..16 {
+                    let cookie = round * 100 + i;
+                    all.extend(request(1, cookie, (number * 16 + i) * 5000, 5000));
+                    all.extend(vec![(cookie + number) as u8; 5000]);
+                }
+                socket.write_all(&all).expect("it listens");
+            }
+            for socket in &mut clients {
+                let mut cookies: Vec<u64> = (0..16).map(|_| reply(socket, 0).0).collect();
+                cookies.sort_unstable();
+                assert!(cookies.into_iter().eq(round * 100..round * 100 + 16));
+            }
+            for (number, socket) in (0u64..).zip(&mut clients) {
+                let i = round % 16;
+                let sent = request(0, 7, (number * 16 + i) * 5000, 5000);
+                socket.write_all(&sent).expect("it listens");
+                let data = vec![(round * 100 + i + number) as u8; 5000];
+                assert!(reply(socket, 5000) == (7, data), "client {number} reads other data");
+            }
+        }
+    });
+    assert_eq!((served.clients, served.refused.0), (2, 0));
+    assert_eq!(served.lateness.percentiles().0, 40 * 34);
+}
+
+#[test]
+fn a_client_that_never_reads_its_replies_holds_up_nobody() {
+    with_server(|path| {
+        let mut silent = client(path);
+        silent.set_nonblocking(true).expect("a socket");
+        let all = request(0, 1, 0, 1 << 20).repeat(100);
+        let blocked = loop {
+            if let Err(error) = silent.write_all(&all) {
+                break error.kind();
+            }
+        };
+        assert_eq!(blocked, ErrorKind::WouldBlock, "everything was read");
+        let mut other = client(path);
+        for cookie in 0..20 {
+            other.write_all(&request(3, cookie, 0, 0)).expect("it listens");
+            assert_eq!(reply(&mut other, 0).0, cookie);
+        }
+    });
+}
+
+#[test]
+fn a_client_may_leave_at_any_moment() {
+    let mut write = request(1, 9, 0, 8192);
+    write.extend([5; 8192]);
+    let (engine, served) = with_server(|path| {
+        for bytes in (0..write.len()).step_by(613) {
+            let mut socket = client(path);
+            socket.write_all(&write[..bytes]).expect("it listens");
+        }
+        let mut last = client(path);
+        last.write_all(&request(0, 1, 0, 8192)).expect("it listens");
+        assert!(reply(&mut last, 8192).1 == [0; 8192], "half a write was made");
+        last.write_all(&write).expect("it listens");
+        last.write_all(&request(2, 0, 0, 0)).expect("it listens");
+        assert_eq!(reply(&mut last, 0).0, 9, "what was under way is answered");
+        assert_eq!(last.read(&mut [0]).expect("the end"), 0);
+    });
+    assert_eq!(served.refused.0, 0);
+    let mut data = [0; 8192];
+    engine.data(0, &mut data).expect("the disk works");
+    assert!(data == [5; 8192]);
+}
+
+#[test]
+fn a_socket_that_was_left_is_replaced_and_no_other_file_is() {
+    let folder = Temporary::new();
+    let path = folder.0.join("socket");
+    drop(UnixListener::bind(&path).expect("a socket"));
+    let listener = Listener::unix(&path).expect("nobody listens there");
+    let refused = Listener::unix(&path).err().expect("somebody listens there");
+    assert_eq!(refused.kind(), ErrorKind::AddrInUse);
+    drop(listener);
+    assert!(!path.exists(), "the socket is left");
+    std::fs::write(&path, b"dear").expect("a file");
+    assert_eq!(Listener::unix(&path).err().expect("a file").kind(), ErrorKind::AddrInUse);
+    assert_eq!(std::fs::read(&path).expect("the file"), b"dear");
+}

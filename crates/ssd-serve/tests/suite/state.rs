@@ -1,0 +1,114 @@
+//! The folder of a drive: who may use it, and what it survives.
+
+use crate::rig::{Temporary, everything, finish, open, with_state};
+use ssd_serve::state::{Folder, StateError, served};
+use std::fs;
+
+/// Why a drive with these settings is not opened in `folder`.
+fn refused(folder: &Temporary, sets: &[(&str, &str)]) -> String {
+    match open(&folder.0, &with_state(sets)) {
+        Err(StateError::Refused(why)) => why,
+        Err(other) => panic!("{other:?}"),
+        Ok(_) => panic!("it was opened"),
+    }
+}
+
+#[test]
+fn a_drive_that_came_to_rest_goes_on_without_a_mount() {
+    let (folder, config) = (Temporary::new(), with_state(&[("host.write_buffer_pages", "8")]));
+    let (mut state, mut engine, _, mounted) = open(&folder.0, &config).expect("a new drive");
+    assert!(mounted.is_none());
+    let numbers = engine.write(1, 100, b"some data", false).expect("room");
+    finish(&mut engine, numbers);
+    let before = everything(&engine);
+    let (snapshot, _) = engine.rest().expect("it comes to rest");
+    state.close(&config, &snapshot, &engine).expect("it is saved");
+    drop((state, engine));
+    let names =
+        fs::read_dir(&folder.0).expect("the folder").map(|e| e.expect("a file").file_name());
+    let mut names: Vec<String> = names.map(|n| n.to_string_lossy().into_owned()).collect();
+    names.sort();
+    let all = ["2.json", "2.log", "2.slots", "2.snap", "2.toml", "current", "lock", "pages"];
+    assert_eq!(names, all);
+    // Another policy may go on from there.
+    let other = with_state(&[("host.write_buffer_pages", "8"), ("gc.victim", "fifo")]);
+    let (_state, engine, _, mounted) = open(&folder.0, &other).expect("the same drive");
+    assert!(mounted.is_none());
+    assert!(everything(&engine) == before, "other data");
+    assert_eq!(&before[100..109], b"some data");
+}
+
+#[test]
+fn a_killed_drive_is_recovered_by_the_same_drive_alone() {
+    let (folder, config) = (Temporary::new(), with_state(&[]));
+    let (state, mut engine, _, _) = open(&folder.0, &config).expect("a new drive");
+    let numbers = engine.write(1, 0, &[7; 4096], false).expect("room");
+    finish(&mut engine, numbers);
+    drop((state, engine));
+    let why = refused(&folder, &[("gc.victim", "fifo")]);
+    assert!(why.contains("was killed") && why.contains("1.toml"), "{why}");
+    let header = folder.0.join("1.json");
+    let text = fs::read_to_string(&header).expect("the header");
+    let results = ssd_core::metrics::report::RESULTS_VERSION;
+    let other = format!("\"results\": {}", results + 1);
+    let changed = text.replace(&format!("\"results\": {results}"), &other);
+    assert_ne!(changed, text);
+    fs::write(&header, changed).expect("another header");
+    let why = refused(&folder, &[]);
+    assert!(why.contains(&format!("this program has {results}")), "{why}");
+    fs::write(&header, text.replace("\"form\": 1", "\"form\": 2")).expect("another header");
+    assert!(refused(&folder, &[]).contains("version 2, this program has 1"));
+    fs::write(&header, text).expect("the header again");
+    // What a kill leaves of the next generation is of no interest.
+    fs::write(folder.0.join("2.slots"), b"half").expect("a file");
+    let (_state, engine, _, mounted) = open(&folder.0, &config).expect("it mounts");
+    let mounted = mounted.expect("it was killed");
+    assert_eq!((mounted.requests, mounted.pages_lost), (1, 0));
+    assert!(mounted.recovery.time > 0, "a mount takes time");
+    assert_eq!(everything(&engine)[..4096], [7; 4096]);
+}
+
+#[test]
+fn another_drive_and_another_server_are_refused() {
+    let folder = Temporary::new();
+    let opened = open(&folder.0, &with_state(&[])).expect("a new drive");
+    let why = refused(&folder, &[]);
+    assert!(why.contains("another server uses it"), "{why}");
+    drop(opened);
+    let why = refused(&folder, &[("device.channels", "4")]);
+    assert!(why.contains("pages of 4096 bytes") && why.contains("1.toml"), "{why}");
+    let why =
+        refused(&folder, &[("device.pages_per_block", "32"), ("device.blocks_per_plane", "32")]);
+    assert!(why.contains("another device"), "{why}");
+}
+
+#[test]
+fn a_folder_of_something_else_is_left_alone() {
+    let folder = Temporary::new();
+    fs::write(folder.0.join("letter.txt"), b"dear").expect("a file");
+    let why = refused(&folder, &[]);
+    assert!(why.contains("other files"), "{why}");
+    let names: Vec<_> = fs::read_dir(&folder.0).expect("the folder").collect();
+    assert_eq!(names.len(), 1, "something was written");
+    // What is left of a server that was killed at its very beginning is no hindrance.
+    fs::remove_file(folder.0.join("letter.txt")).expect("the file");
+    fs::write(folder.0.join("1.snap"), b"half").expect("a file");
+    drop(open(&folder.0, &with_state(&[])).expect("a new drive"));
+    fs::write(folder.0.join("current"), b"soon").expect("a file");
+    assert!(
+        matches!(Folder::open(&folder.0), Err(StateError::Refused(why)) if why.contains("soon"))
+    );
+}
+
+#[test]
+fn what_has_no_power_model_is_served_without_a_state_only() {
+    let config = crate::rig::config(&[("wear.endurance", "100")]);
+    assert!(served(&config, false).is_ok());
+    assert!(
+        matches!(served(&config, true), Err(StateError::Refused(why)) if why.contains("--state"))
+    );
+    let config = crate::rig::config(&[("power.cut", "{ every = \"1 s\" }")]);
+    assert!(
+        matches!(served(&config, false), Err(StateError::Refused(why)) if why.contains("power.cut"))
+    );
+}

@@ -1,0 +1,137 @@
+"""`ssdlab serve`: a drive that programs use."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import quote
+
+import typer
+
+import ssdlab
+from ssdlab import _core
+from ssdlab.cli.arguments import set_values
+from ssdlab.cli.options import ConfigArgument, Json, Quiet, Seed, Sets
+from ssdlab.cli.terminal import put_result, say
+from ssdlab.display.numbers import duration, size
+from ssdlab.errors import ConfigError
+from ssdlab.running.served import Address, served
+
+app = typer.Typer()
+
+
+@app.command()
+def serve(
+    config: ConfigArgument,
+    nbd: Annotated[
+        str,
+        typer.Option(
+            "--nbd",
+            metavar="unix:PATH|HOST:PORT",
+            help="Where clients come: a Unix socket, or a port of this machine's loopback.",
+        ),
+    ],
+    state: Annotated[
+        Path | None,
+        typer.Option(
+            "--state",
+            metavar="DIR",
+            help="Folder of the drive. What is flushed is there again at the next start, even after"
+            " kill -9.  [default: the data go with the server]",
+        ),
+    ] = None,
+    scale: Annotated[
+        float,
+        typer.Option(
+            "--scale",
+            metavar="N",
+            help="Seconds of wall time for a second of the drive's time: with 20 the drive is"
+            " slowed down, so that the server keeps up with a fast one.",
+        ),
+    ] = 1.0,
+    record: Annotated[
+        Path | None,
+        typer.Option(
+            "--record",
+            metavar="DIR",
+            help="New folder for the requests, with which `ssdlab run DIR/run.toml` repeats the"
+            " session to the nanosecond.",
+        ),
+    ] = None,
+    sets: Sets = None,
+    seed: Seed = None,
+    json_: Json = None,
+    quiet: Quiet = False,
+) -> None:
+    """Serve a simulated drive as a network block device (NBD) until Ctrl-C."""
+    if not (math.isfinite(scale) and 0.001 <= scale <= 1e6):
+        raise ConfigError([f"--scale {scale:g}: expected 0.001 to 1000000"])
+    address = _address(nbd)
+    if record is not None and record.exists():
+        raise ConfigError([f"--record {record}: it exists; give a new name"])
+    values = set_values(sets)
+    if state is not None:
+        # A kill is a power cut, for which the drive has to be prepared.
+        values = {"power.cut": "on-request"} | values
+    loaded = ssdlab.load_config(config, set=values, seed=seed)
+
+    def ready(said: dict[str, Any]) -> None:
+        if not quiet:
+            _say_ready(loaded.name, address, said)
+
+    summary = served(
+        loaded, address, state=state, record=record, scale=scale, ready=ready, progress=not quiet
+    )
+    text = json.dumps(summary, indent=2, ensure_ascii=False) + "\n"
+    put_result(json_, quiet, lambda: text, lambda: _text(summary))
+    if record is not None and not quiet:
+        say(f"recorded; to run it again: ssdlab run {record / 'run.toml'}")
+
+
+def _address(nbd: str) -> Address:
+    """Where clients come."""
+    if nbd.startswith("unix:"):
+        path = nbd.removeprefix("unix:")
+        if not path:
+            raise ConfigError(["--nbd unix:: expected the path of a socket, as in unix:drive.sock"])
+        return Address(unix=Path(path))
+    host, colon, port = nbd.rpartition(":")
+    if not colon or not port.isdecimal():
+        message = f"--nbd {nbd}: expected unix:PATH, or HOST:PORT such as 127.0.0.1:10809"
+        raise ConfigError([message])
+    return Address(tcp=f"{'127.0.0.1' if host == 'localhost' else host}:{port}")
+
+
+def _say_ready(name: str, address: Address, said: dict[str, Any]) -> None:
+    """Say what was recovered, and how clients reach the drive."""
+    if recovered := said["recovered"]:
+        mount, lost = recovered["mount"], recovered["pages_lost"]
+        say(
+            f"the last server was killed: {recovered['requests']:,} requests run again, power cut"
+            f" at {duration(mount['cut_at'])}, mounted in {duration(mount['time'])} of the drive's"
+            f" time; {mount['requests']:,} requests under way and newer data of {lost:,} pages are"
+            " lost, none of them flushed"
+        )
+    if address.unix is not None:
+        uri = f"nbd+unix:///{name}?socket={quote(str(address.unix.absolute()))}"
+    else:
+        host = str(address.tcp).rpartition(":")[0]
+        uri = f"nbd://{host}:{said['port']}/{name}"
+    say(f"serving {name}, {size(said['bytes'])}, at {uri}; Ctrl-C stops it")
+
+
+def _text(summary: dict[str, Any]) -> str:
+    """The summary in words."""
+    late = summary["late"]
+    known = [("p50", "p50_ns"), ("p99", "p99_ns"), ("p99.9", "p999_ns"), ("max", "max_ns")]
+    times = [f"{name} {duration(late[key])}" for name, key in known if late[key] is not None]
+    lines = [
+        f"{late['replies']:,} requests of {summary['clients']:,} clients answered",
+        f"replies late by {', '.join(times)}" if times else "no reply",
+    ]
+    if summary["clients_refused"]:
+        because = summary["refused_because"]
+        lines.append(f"{summary['clients_refused']:,} clients cut off, the last one: {because}")
+    return "\n".join(lines) + "\n\n" + _core.summary(json.dumps(summary["report"]))

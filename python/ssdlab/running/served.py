@@ -1,0 +1,103 @@
+"""A drive that programs use, as a network block device."""
+
+from __future__ import annotations
+
+import json
+import re
+import tempfile
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ssdlab import _core
+from ssdlab.config import memory
+from ssdlab.config.resolve import Config, load_config
+from ssdlab.display.progress import shown
+from ssdlab.errors import ConfigError, ServerError, translated
+from ssdlab.running.fitted import fitted
+
+# As in `ssd_serve::session`.
+START, REQUESTS = "start.snap", "requests.ssdtrace"
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where clients come: the path of a Unix socket, or the address of this machine and a port."""
+
+    unix: Path | None = None
+    tcp: str | None = None
+
+
+def served(
+    config: Config,
+    address: Address,
+    *,
+    state: Path | None,
+    record: Path | None,
+    scale: float,
+    ready: Callable[[dict[str, Any]], object],
+    progress: bool,
+) -> dict[str, Any]:
+    """Serve the drive of `config` until Ctrl-C; the summary.
+
+    `ready` is called with what was recovered when clients may come. Raises `ConfigError` for what
+    cannot be served, `ServerError` for a drive that fails, `OutputError` for a file.
+    """
+    if config["run.mode"] != "timed":
+        message = 'run.mode: a served drive has time; say "timed", or leave the key out'
+        raise ConfigError([message])
+    loaded = fitted(config)
+    memory.check([loaded])
+    with translated(), ExitStack() as shows:
+        callback = shows.enter_context(shown(loaded.name, progress))
+
+        def is_ready(said: str) -> None:
+            shows.close()
+            ready(json.loads(said))
+
+        def stage(name: str, done: int, total: int | None) -> None:
+            # A server has no end that it comes nearer to.
+            if callback is not None and name != "workload":
+                callback(name, done, total)
+
+        try:
+            summary = _core.serve(
+                loaded.text,
+                loaded.name,
+                unix=address.unix,
+                tcp=address.tcp,
+                state=state,
+                record=record,
+                scale=scale,
+                temporary=Path(tempfile.gettempdir()),
+                commit=_core.__commit__,
+                ready=is_ready,
+                progress=stage,
+            )
+        except _core.StuckError as error:
+            raise ServerError(str(error)) from None
+    if record is not None:
+        _write_run(loaded, record, with_state=state is not None)
+    done: dict[str, Any] = json.loads(summary)
+    return done
+
+
+def _write_run(config: Config, record: Path, *, with_state: bool) -> None:
+    """Write the configuration that runs the recorded session again."""
+    path = record / "run.toml"
+    # What the configuration says of another workload would change the requests.
+    text = re.sub(
+        r"^\[workload\]\n.*?(?=^\[|\Z)", "", config.toml(), flags=re.DOTALL | re.MULTILINE
+    )
+    path.write_text(text, encoding="utf-8")
+    values: dict[str, object] = {
+        "workload.trace": str((record / REQUESTS).absolute()),
+        "precondition.snapshot": str((record / START).absolute()),
+        "host.mode": "open",
+        "host.max_outstanding": 0,
+    }
+    if with_state:
+        values["power.cut"] = "on-request"
+    path.write_text(load_config(path, set=values).file_text(), encoding="utf-8")

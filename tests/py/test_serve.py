@@ -1,0 +1,219 @@
+"""`ssdlab serve`: a drive that programs use, killed and started again."""
+
+import json
+import random
+import re
+import signal
+import socket
+import stat
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nbd_client import FLUSH, FUA, NO_HOLE, TRIM, WRITE, ZEROES, Client, RefusedError
+from running import COMMAND, HANG_S, nothing_left, refused, ssdlab_command
+
+PAGE = 4096
+DRIVE = """\
+[run]
+name = "tiny"
+[device]
+channels = 2
+chips_per_channel = 2
+planes_per_chip = 1
+blocks_per_plane = 32
+pages_per_block = 16
+over_provisioning = 0.25
+[workload]
+requests = 10
+warmup_requests = 5
+whole_pages = true
+"""
+UNIX = ["--nbd", "unix:drive.sock"]
+
+
+class Served:
+    """A server in a process of its own, and what it has said."""
+
+    def __init__(self, *options: str, cwd: Path) -> None:
+        self.folder, self.said, self.clients = cwd, "", list[Client]()
+        (cwd / "tiny.toml").write_text(DRIVE)
+        words = [*COMMAND, "serve", "tiny.toml", *options]
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen(words, cwd=cwd, stdout=pipe, stderr=pipe, text=True)
+        assert self.process.stderr is not None
+        while "Ctrl-C stops it" not in self.said:
+            line = self.process.stderr.readline()
+            assert line, f"it has ended: {self.said}"
+            self.said += line
+
+    def client(self, *, structured: bool = True) -> Client:
+        """A new client."""
+        port = re.search(r"nbd://127.0.0.1:(\d+)/", self.said)
+        place = int(port[1]) if port else self.folder / "drive.sock"
+        self.clients.append(Client(place, structured=structured))
+        return self.clients[-1]
+
+    def kill(self) -> None:
+        """Kill -9."""
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.communicate()
+
+    def stop(self) -> str:
+        """Ctrl-C: what it writes to stdout."""
+        self.process.send_signal(signal.SIGINT)
+        out, err = self.process.communicate(timeout=HANG_S)
+        assert self.process.returncode == 0, err
+        return out
+
+
+@contextmanager
+def served(*options: str, cwd: Path) -> Iterator[Served]:
+    """A server that ends with the test at the latest."""
+    server = Served(*options, cwd=cwd)
+    try:
+        yield server
+    finally:
+        for client in server.clients:
+            client.socket.close()
+        server.kill()
+
+
+def test_what_was_flushed_survives_kill_9(tmp_path: Path) -> None:
+    draw, options = random.Random(5), [*UNIX, "--state", "drive"]
+    memory: dict[int, bytes] = {}
+    buffered = [*options, "--set", "host.write_buffer_pages=8"]
+    for life in range(3):
+        with served(*buffered, cwd=tmp_path) as server:
+            assert ("was killed" in server.said) == (life > 0)
+            mode = (tmp_path / "drive.sock").stat().st_mode
+            assert stat.S_IMODE(mode) == 0o600
+            first, second = server.client(), server.client(structured=False)
+            for page, data in memory.items():
+                assert first.read(page * PAGE, PAGE) == data
+            for _ in range(200):
+                page, data = draw.randrange(200), draw.randbytes(PAGE)
+                draw.choice([first, second]).write(page * PAGE, data)
+                memory[page] = data
+            memory.pop(7, None)
+            second.ask(TRIM, 7 * PAGE, PAGE)
+            memory[7] = bytes(PAGE)
+            second.ask(FLUSH)
+            # Nobody promises these; some are under way when it is killed.
+            for page in range(300, 320):
+                first.send(WRITE, page * PAGE, PAGE, draw.randbytes(PAGE))
+            server.kill()
+    with served(*buffered, cwd=tmp_path) as server:
+        client = server.client()
+        assert all(client.read(page * PAGE, PAGE) == data for page, data in memory.items())
+        # Another server is refused, and this one serves on.
+        done = ssdlab_command("serve", "tiny.toml", *buffered, cwd=tmp_path)
+        refused(done, 2, "another server uses it")
+        assert client.read(7 * PAGE, PAGE) == bytes(PAGE)
+        server.stop()
+    assert not (tmp_path / "drive.sock").exists()
+    with served(*buffered, cwd=tmp_path) as server:
+        assert "was killed" not in server.said
+        client = server.client()
+        assert all(client.read(page * PAGE, PAGE) == data for page, data in memory.items())
+    # It has been killed without a request: any drive of this shape goes on; another shape does not.
+    done = ssdlab_command(
+        "serve", "tiny.toml", *options, "--set", "device.channels=4", cwd=tmp_path
+    )
+    refused(done, 2, "--state drive", "pages of 4096 bytes")
+
+
+def test_a_recorded_session_runs_again_to_the_nanosecond(tmp_path: Path) -> None:
+    draw = random.Random(9)
+    with served("--nbd", "127.0.0.1:0", "--record", "rec", "--json", cwd=tmp_path) as server:
+        client = server.client()
+        pages = client.bytes // PAGE
+        for _ in range(600):
+            at, count = draw.randrange(pages - 4), draw.randrange(1, 4)
+            match draw.randrange(8):
+                case 0 | 1:
+                    client.read(at * PAGE, count * PAGE)
+                case 2:
+                    client.ask(TRIM, at * PAGE, count * PAGE)
+                case 3:
+                    client.ask(ZEROES, at * PAGE + 100, count * PAGE, flags=NO_HOLE)
+                case 4:
+                    client.ask(FLUSH)
+                case _:
+                    client.write(at * PAGE + 512, draw.randbytes(PAGE), FUA * draw.randrange(2))
+        client.close()
+        summary: dict[str, Any] = json.loads(server.stop())
+    assert summary["late"]["replies"] == 600
+    done = ssdlab_command("run", "rec/run.toml", "--out", "again", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    report = json.loads(next((tmp_path / "again").rglob("report.json")).read_text())
+    served_report = summary["report"]
+    for part in ("latency", "waf", "host", "gc"):
+        # A run of a trace also has the latencies of each volume.
+        for name, value in served_report[part].items():
+            assert report[part][name] == value, f"{part}.{name}"
+    digest = report["provenance"]["event_digest"]
+    assert digest == served_report["provenance"]["event_digest"]
+
+
+def test_a_bad_client_is_cut_off_and_the_others_are_served(tmp_path: Path) -> None:
+    with served(*UNIX, "--json", cwd=tmp_path) as server:
+        good = server.client()
+        good.write(100, b"data")
+        with socket.socket(socket.AF_UNIX) as bad:
+            bad.connect(str(tmp_path / "drive.sock"))
+            bad.sendall(b"GET / HTTP/1.1\r\n\r\n")
+            while bad.recv(100):
+                pass
+        gone = server.client()
+        gone.socket.sendall(bytes.fromhex("25609513 0000 0001") + bytes(8 + 8) + b"\0\1\0\0half")
+        gone.socket.close()
+        for command, offset, length, number in [
+            (0, good.bytes - 10, 20, 22),
+            (WRITE, good.bytes, 20, 28),
+            (0, 1 << 63, 1, 22),
+            (0, 0, 0, 22),
+            (99, 0, 0, 22),
+            (0, 0, 33 << 20, 22),
+        ]:
+            with pytest.raises(RefusedError) as error:
+                good.ask(command, offset, length, bytes(20) if command == WRITE else b"")
+            assert error.value.number == number
+        with pytest.raises(RefusedError):
+            good.write(0, bytes(33 << 20))
+        assert good.read(98, 8) == b"\0\0data\0\0"
+        assert good.extents(0, good.bytes)[0] == (PAGE, 0)
+        summary = json.loads(server.stop())
+        assert summary["clients_refused"] == 1
+        assert "IHAVEOPT" in summary["refused_because"] or "flags" in summary["refused_because"]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--nbd", "somewhere"], ["--nbd somewhere", "unix:PATH", "127.0.0.1:10809"]),
+        (["--nbd", "unix:"], ["path of a socket"]),
+        (["--nbd", "unix:file"], ["file", "in use"]),
+        (["--nbd", "0.0.0.0:10809"], ["0.0.0.0:10809", "loopback"]),
+        (["--nbd", "nowhere.invalid:10809"], ["nowhere.invalid:10809", "a machine and a port"]),
+        ([*UNIX, "--scale", "0"], ["--scale 0", "0.001"]),
+        ([*UNIX, "--record", "file"], ["--record file", "exists"]),
+        ([*UNIX, "--state", "."], ["--state .", "other files"]),
+        ([*UNIX, "--set", "run.mode=functional"], ["run.mode"]),
+        ([*UNIX, "--set", 'power.cut={ every = "1 s" }'], ["power.cut"]),
+        ([*UNIX, "--state", "d", "--set", "wear.endurance=10"], ["wear.endurance"]),
+    ],
+)
+def test_what_cannot_be_served_is_refused(
+    tmp_path: Path, options: list[str], words: list[str]
+) -> None:
+    (tmp_path / "file").write_text("")
+    (tmp_path / "tiny.toml").write_text(DRIVE)
+    done = ssdlab_command("serve", "tiny.toml", *options, cwd=tmp_path)
+    refused(done, 2, *words)
+    nothing_left(tmp_path, "file", "tiny.toml")
