@@ -1,7 +1,7 @@
 //! Files that are no traces of requests, by their first bytes: what they are, and how to get at the requests.
 
 /// First bytes, what such a file is, and what to do.
-const KNOWN: [(&[u8], &str, &str); 23] = [
+const KNOWN: [(&[u8], &str, &str); 24] = [
     (
         b"PAR1",
         "a Parquet file",
@@ -11,6 +11,7 @@ const KNOWN: [(&[u8], &str, &str); 23] = [
     (b"Rar!\x1a\x07", "a RAR archive", "unpack it: unrar x FILE"),
     (b"\x1f\x9d", "compressed with compress(1)", "unpack it: gzip -d FILE"),
     (b"\x1f\xa0", "compressed with compress(1)", "unpack it: gzip -d FILE"),
+    (b"\x5d\0\0", "compressed with LZMA alone, the format before xz", "unpack it: xz -d FILE"),
     (b"LZIP", "compressed with lzip", "unpack it: lzip -d FILE"),
     (b"\x02\x21\x4c\x18", "of lz4's legacy format", "pack it anew: lz4 -d FILE | lz4 > OUT"),
     (b"\xff\x06\x00\x00sNaPpY", "compressed with Snappy", "unpack it: snzip -d FILE"),
@@ -76,9 +77,11 @@ macro_rules! record {
 }
 
 /// Words in text of no format, what such a file is, and what to do.
-const TEXTS: [(&str, &str, &str); 28] = [
+const TEXTS: [(&str, &str, &str); 30] = [
     ("r_await", "output of iostat, sums over intervals and no requests", record!()),
     ("kB_read/s", "output of iostat, sums over intervals and no requests", record!()),
+    ("%util", "output of iostat or sar, sums over intervals and no requests", record!()),
+    ("---swap--", "output of vmstat, sums over intervals and no requests", record!()),
     ("Kbytes  AVGms", "output of biotop, sums over intervals and no requests", record!()),
     (": count     distribution", "a histogram, as of biolatency or bitesize", record!()),
     ("pwrite64(", "output of strace, calls on files and no requests to a device", record!()),
