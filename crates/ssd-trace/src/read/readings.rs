@@ -20,6 +20,8 @@ pub(crate) struct Counts {
     pub(crate) others: u64,
     /// Lines that do not fit.
     pub(crate) bad: u64,
+    /// Operations in their order, mixed: readings that swap reads and writes differ, however many there are of each.
+    order: u64,
     /// Sectors read and written.
     sectors: u64,
     /// First sector and last end of reads and writes.
@@ -48,6 +50,7 @@ impl Counts {
         self.latest_ns = event.at_ns;
         self.first_ns = Some(self.first_ns.map_or(event.at_ns, |first| first.min(event.at_ns)));
         self.last_ns = self.last_ns.max(event.at_ns);
+        self.order = self.order.wrapping_mul(31).wrapping_add(event.op as u64 + 1);
         match event.op {
             Op::Read => self.reads += 1,
             Op::Write => self.writes += 1,
