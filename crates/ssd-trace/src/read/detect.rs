@@ -225,11 +225,13 @@ impl File<'_> {
         let below = self.nearest_below();
         let readings = guess::values::of(self.head, self.workload.action as u8);
         if below.is_none() && !readings.is_empty() {
+            let times = guess::values::unread_times(self.head);
             return Err(SourceError(format!(
-                "{}: its first lines match no known format (it begins {}); as a table it may be read in these \
+                "{}: its first lines match no known format (it begins {}); {}as a table it may be read in these \
                  ways, or with other columns (--columns); {}",
                 self.name,
                 shown(first),
+                times.map_or(String::new(), |text| format!("{text}; ")),
                 readings::told(self.name, readings, self.whole)
             )));
         }
@@ -377,6 +379,8 @@ impl File<'_> {
     fn guessed(&self, how: ReadAs) -> Result<Found, SourceError> {
         let mut readings = guess::of(self.head, self.workload.action as u8);
         if readings.len() > 1 {
+            let unordered = readings.iter_mut().filter(|reading| reading.counts.descents > 0);
+            unordered.for_each(|reading| reading.options.push_str(" --sort"));
             return Err(SourceError(format!(
                 "{}: a table whose column names leave its units open; {}",
                 self.name,

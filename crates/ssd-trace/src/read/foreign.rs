@@ -1,7 +1,7 @@
 //! Recognises files that are not traces of requests: what they are, and how to get the requests.
 
 /// First bytes of a kind of file, what it is, and what to do with it.
-const KNOWN: [(&[u8], &str, &str); 23] = [
+const KNOWN: [(&[u8], &str, &str); 24] = [
     (
         b"PAR1",
         "a Parquet file",
@@ -11,6 +11,7 @@ const KNOWN: [(&[u8], &str, &str); 23] = [
     (b"Rar!\x1a\x07", "a RAR archive", "unpack it: unrar x FILE"),
     (b"\x1f\x9d", "data compressed with compress(1)", "unpack it: gzip -d FILE"),
     (b"\x1f\xa0", "data compressed with compress(1)", "unpack it: gzip -d FILE"),
+    (b"\x5d\0\0", "data compressed as .lzma, the format before xz", "unpack it: xz -d FILE"),
     (b"LZIP", "data compressed with lzip", "unpack it: lzip -d FILE"),
     (
         b"\x02\x21\x4c\x18",
@@ -80,9 +81,11 @@ macro_rules! record {
 }
 
 /// Words in text of no known format, what such a file is, and what to do with it.
-const TEXTS: [(&str, &str, &str); 28] = [
+const TEXTS: [(&str, &str, &str); 30] = [
     ("r_await", "output of iostat, which has totals per interval but no requests", record!()),
     ("kB_read/s", "output of iostat, which has totals per interval but no requests", record!()),
+    ("%util", "output of iostat or sar, which has totals per interval but no requests", record!()),
+    ("---swap--", "output of vmstat, which has totals per interval but no requests", record!()),
     ("Kbytes  AVGms", "output of biotop, which has totals per interval but no requests", record!()),
     (": count     distribution", "a histogram, as biolatency or bitesize prints it", record!()),
     (

@@ -4,7 +4,7 @@ use crate::config::Workload;
 use crate::read::input::{self, Step, Watch};
 use crate::read::reading::{self, Found};
 use crate::read::scan::Refusal;
-use crate::read::volumes::{Chosen, own_request};
+use crate::read::volumes::{Chosen, Numbers};
 use serde::Serialize;
 use ssd_core::config::Word;
 use ssd_core::host::request::TimedRequest;
@@ -128,10 +128,11 @@ fn read(
     let file = input::display_name(path);
     let raw = input::open(path).map_err(Stopped::Refused)?;
     let (mut taken, watch) = (0u64, Watch::new(&mut progress));
+    let mut numbers = Numbers::default();
     let read = reading::each_event(&file, raw, &watch, workload, volume, |event, at| {
         taken += 1;
         let timed = match volume {
-            Chosen::All => own_request(event, at),
+            Chosen::All => numbers.request(event, at),
             _ => Ok(event.request(at)),
         };
         timed.and_then(|timed| take(event.volume, &timed)).map_err(|SourceError(why)| {
@@ -141,7 +142,8 @@ fn read(
     if watch.stopped() {
         return Err(Stopped::Interrupted);
     }
-    let Found { format, tally, outside, units, warnings } = read.map_err(Stopped::Refused)?;
+    let Found { format, tally, outside, units, mut warnings } = read.map_err(Stopped::Refused)?;
+    warnings.extend(numbers.note(&file, &tally.names));
     let events = tally.events(workload.action as u8);
     let (volume, device) = tally.volume.unwrap_or_default();
     let reading = Reading {

@@ -6,6 +6,7 @@ use crate::read::commands::{command, one_of};
 use crate::read::detect::{self, Detected};
 use crate::read::formats::{self, Event, Format, TraceFormat, Work};
 use crate::read::input::{Watch, Watched, unreadable};
+use crate::read::readings;
 use crate::read::scan::{Refusal, Scan};
 use crate::read::tally::Tally;
 use crate::read::unpack::unpacked;
@@ -204,7 +205,7 @@ pub(crate) fn nothing(file: &str, tally: &Tally, format: TraceFormat, action: ch
 fn remedy(file: &str, events: &BTreeMap<char, u64>) -> String {
     let usable = ['D', 'Q', 'C'].into_iter().filter(|letter| events.contains_key(letter));
     let choice = |letter: char| {
-        (format!("--set workload.action={letter}"), format!("{} events", count(events[&letter])))
+        (format!("--set workload.action={letter}"), readings::of(events[&letter], "event"))
     };
     let all: Vec<(String, String)> = usable.map(choice).collect();
     if all.is_empty() { String::new() } else { format!("; {}", one_of(file, &all)) }

@@ -20,12 +20,14 @@ pub(crate) struct Counts {
     pub(crate) others: u64,
     /// Lines that do not fit.
     pub(crate) bad: u64,
+    /// Operations in their order, mixed: readings that swap reads and writes differ, however many there are of each.
+    order: u64,
     /// Sectors read and written.
     sectors: u64,
     /// First sector and last end of reads and writes.
     low: Option<u64>,
     high: u64,
-    /// First and last time, nanoseconds.
+    /// Earliest and latest time, nanoseconds.
     pub(crate) first_ns: Option<u64>,
     last_ns: u64,
     latest_ns: u64,
@@ -46,8 +48,9 @@ impl Counts {
         };
         self.descents += u64::from(event.at_ns < self.latest_ns);
         self.latest_ns = event.at_ns;
-        self.first_ns.get_or_insert(event.at_ns);
+        self.first_ns = Some(self.first_ns.map_or(event.at_ns, |first| first.min(event.at_ns)));
         self.last_ns = self.last_ns.max(event.at_ns);
+        self.order = self.order.wrapping_mul(31).wrapping_add(event.op as u64 + 1);
         match event.op {
             Op::Read => self.reads += 1,
             Op::Write => self.writes += 1,
@@ -75,16 +78,18 @@ impl Counts {
         self.last_ns - self.first_ns.unwrap_or(self.last_ns)
     }
 
-    /// Whether a device may have been asked so: addresses below 1 PiB, and not more bytes a second than any
-    /// carries.
+    /// Whether a device may have been asked so: in this order, see also [`Counts::is_plausible`].
     pub(crate) fn is_possible(&self) -> bool {
+        self.is_plausible() && self.descents == 0
+    }
+
+    /// Whether addresses are below 1 PiB, and not more bytes a second than any device carries.
+    pub(crate) fn is_plausible(&self) -> bool {
         let seconds = self.duration_ns() as f64 / 1e9;
         let bytes = self.sectors as f64 * SECTOR_BYTES as f64;
         let mean = bytes / (self.reads + self.writes).max(1) as f64;
         let rate = if seconds > 0.0 { (bytes - mean) / seconds } else { 0.0 };
-        self.high <= formats::MAX_DISCARD_SECTORS
-            && rate <= crate::read::unit::FASTEST
-            && self.descents == 0
+        self.high <= formats::MAX_DISCARD_SECTORS && rate <= crate::read::unit::FASTEST
     }
 
     /// "0 reads, 4 writes, 16 KiB over a span of 3.1 GiB in 265 us (58.9 MiB/s)".
@@ -117,7 +122,7 @@ impl Counts {
 }
 
 /// "1 read", "2 reads".
-fn of(number: u64, what: &str) -> String {
+pub(crate) fn of(number: u64, what: &str) -> String {
     format!("{} {what}{}", count(number), if number == 1 { "" } else { "s" })
 }
 

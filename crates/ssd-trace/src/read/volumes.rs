@@ -4,6 +4,7 @@ use crate::config::VolumeKey;
 use crate::read::formats::Event;
 use ssd_core::host::request::TimedRequest;
 use ssd_core::host::source::SourceError;
+use std::collections::BTreeMap;
 
 /// Which volumes of a trace are used.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -39,20 +40,47 @@ const MOST: usize = 1 << 16;
 #[derive(Default)]
 pub(crate) struct Tenants(Vec<u64>);
 
-/// The request of an event that [`Tenants::place`] has put to the place of its volume, in the volume's own
-/// addresses and with its number.
-///
-/// # Errors
-/// The number is above 65,535.
-pub(crate) fn own_request(event: &Event, at: u64) -> Result<TimedRequest, SourceError> {
-    let volume = u16::try_from(event.volume).map_err(|_| {
-        let remedy = "set workload.volume to the one to use";
-        SourceError(format!("volume {} has a number above 65535; {remedy}", event.volume))
-    })?;
-    let sector = event.sector & ((1 << APART) - 1);
-    let mut timed = Event { sector, stream: 0, ..*event }.request(at);
-    timed.request.volume = volume;
-    Ok(timed)
+/// The numbers of volumes that are used together: those of the trace, or, if these are numbers of devices, which do not
+/// fit, from 0 on in the order of their first records.
+#[derive(Default)]
+pub(crate) struct Numbers {
+    /// Some volume keeps its own number.
+    own: bool,
+    devices: BTreeMap<u64, u16>,
+}
+
+impl Numbers {
+    /// The request of an event that [`Tenants::place`] has put to the place of its volume, in the volume's own
+    /// addresses and with its number.
+    ///
+    /// # Errors
+    /// Some numbers are above 65,535, and others are not.
+    pub(crate) fn request(&mut self, event: &Event, at: u64) -> Result<TimedRequest, SourceError> {
+        let volume = u16::try_from(event.volume).unwrap_or_else(|_| {
+            *self.devices.entry(event.volume).or_insert(u16::from(event.stream))
+        });
+        self.own |= event.volume <= u64::from(u16::MAX);
+        if self.own && !self.devices.is_empty() {
+            return Err(SourceError(
+                "some volumes have numbers above 65535, and others below; set workload.volume to the one to use"
+                    .to_owned(),
+            ));
+        }
+        let sector = event.sector & ((1 << APART) - 1);
+        let mut timed = Event { sector, stream: 0, ..*event }.request(at);
+        timed.request.volume = volume;
+        Ok(timed)
+    }
+
+    /// What a reader of the results should know: the new numbers, and the `names` of the devices.
+    pub(crate) fn note(&self, file: &str, names: &BTreeMap<u64, String>) -> Option<String> {
+        let name = |device: &u64| names.get(device).cloned().unwrap_or_else(|| device.to_string());
+        let mut devices: Vec<_> = self.devices.iter().map(|(device, at)| (at, device)).collect();
+        devices.sort_unstable();
+        let each = devices.into_iter().map(|(at, device)| format!("{at} is {}", name(device)));
+        let each = each.collect::<Vec<_>>().join("; ");
+        (!each.is_empty()).then(|| format!("{file}: volumes are numbered from 0 on: {each}"))
+    }
 }
 
 /// Binary logarithm of the sectors between two volumes: 512 TiB.

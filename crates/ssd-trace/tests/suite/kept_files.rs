@@ -4,7 +4,7 @@ use ssd_core::config::Word;
 use ssd_core::host::request::Op;
 use ssd_core::rng::Stream;
 use ssd_trace::TraceSource;
-use ssd_trace::config::{Fit, TimeUnit, TraceUnit, VolumeKey, Workload, WorkloadKind};
+use ssd_trace::config::{AllVolumes, Fit, TimeUnit, TraceUnit, VolumeKey, Workload, WorkloadKind};
 use ssd_trace::formats::TraceFormat;
 use ssd_trace::raw::{Stopped, each_request};
 use std::ops::ControlFlow;
@@ -35,6 +35,9 @@ fn workload(file: &str, options: &str) -> Workload {
             "time_unit" => workload.time_unit = TimeUnit::from_word(value).expect("a unit"),
             "columns" => workload.columns = Some(value.to_owned()),
             "action" => workload.action = value.chars().next().expect("a letter"),
+            "volume" if value == "all" => {
+                workload.volume = Some(VolumeKey::Every(AllVolumes::All));
+            }
             "volume" => workload.volume = Some(VolumeKey::One(value.parse().expect("a number"))),
             "sort" => workload.sort = value == "true",
             _ => panic!("{options}"),

@@ -30,7 +30,7 @@ const TIMES: [&str; 17] = [
     "inittime",
     "optime",
 ];
-const OPS: [&str; 18] = [
+const OPS: [&str; 19] = [
     "op",
     "operation",
     "type",
@@ -44,6 +44,7 @@ const OPS: [&str; 18] = [
     "readwrite",
     "request",
     "iswrite",
+    "isread",
     "direction",
     "iodirection",
     "ioop",
@@ -133,7 +134,14 @@ fn below(names: &[String], above: usize, head: &Head<'_>, action: u8) -> Vec<Rea
     let column = names.iter().position(|name| *name == op.cell).unwrap_or(0);
     let rows = head.lines[above + 1..].iter().take(values::LINES).map(|line| cells_of(line));
     let rows: Vec<Vec<String>> = rows.filter(|cells| cells.len() == names.len()).collect();
-    let mut meanings = values::meanings(rows.iter().map(|cells| cells[column].as_str()));
+    let cells = || rows.iter().map(|cells| cells[column].as_str());
+    let mut meanings = match meaning_of_flag(&op.cell, cells()) {
+        Some(meaning) => vec![meaning],
+        None => values::meanings(cells()),
+    };
+    if meanings.is_empty() {
+        meanings = values::meanings_of_two(cells());
+    }
     if meanings.is_empty() {
         // Most words may be known.
         meanings.push(String::new());
@@ -173,7 +181,8 @@ fn below(names: &[String], above: usize, head: &Head<'_>, action: u8) -> Vec<Rea
             }
         }
     }
-    readings.retain(|reading| reading.counts.is_possible());
+    // Their order is another matter: no unit changes it.
+    readings.retain(|reading| reading.counts.is_plausible());
     let mut different: Vec<Reading> = Vec::new();
     for reading in readings {
         if !different.iter().any(|other| other.counts == reading.counts) {
@@ -181,6 +190,18 @@ fn below(names: &[String], above: usize, head: &Head<'_>, action: u8) -> Vec<Rea
         }
     }
     different
+}
+
+/// What to add for a column that is named for what its 1, or true, means.
+fn meaning_of_flag<'a>(name: &str, mut cells: impl Iterator<Item = &'a str>) -> Option<String> {
+    let (no, yes) = match letters_of(name).as_str() {
+        "iswrite" => ("read", "write"),
+        "isread" => ("write", "read"),
+        _ => return None,
+    };
+    let known = ["0", "1", "false", "true"];
+    let is_flag = |cell: &str| known.iter().any(|flag| flag.eq_ignore_ascii_case(cell));
+    cells.all(is_flag).then(|| format!(",{no}=0|false,{yes}=1|true"))
 }
 
 /// What `head` is with these columns, if any line of it fits.
@@ -207,14 +228,19 @@ fn quoted(name: &str) -> String {
     if name.contains([',', ':', '=']) { format!("\"{name}\"") } else { name.to_owned() }
 }
 
+/// The letters and digits of a name, in lower case.
+fn letters_of(cell: &str) -> String {
+    let letters: String = cell.chars().filter(char::is_ascii_alphanumeric).collect();
+    letters.to_ascii_lowercase()
+}
+
 /// `cell`, if it is one of the `known` names, perhaps with a unit behind it.
 fn named(cell: &str, known: &[&str]) -> Option<Named> {
     // A name that stands in a command has to be one that people can paste.
     if cell.len() > LONGEST_NAME || cell.chars().any(char::is_control) {
         return None;
     }
-    let letters: String = cell.chars().filter(char::is_ascii_alphanumeric).collect();
-    let letters = letters.to_ascii_lowercase();
+    let letters = letters_of(cell);
     let is = |name: &str| known.contains(&name);
     if is(&letters) {
         return Some(Named { cell: cell.to_owned(), unit: unit_of_name(&letters) });
@@ -233,6 +259,10 @@ fn named(cell: &str, known: &[&str]) -> Option<Named> {
         ("bytes", "B"),
         ("byte", "B"),
         ("blocks", "512B"),
+        ("kib", "1KiB"),
+        ("kb", "1KiB"),
+        ("mib", "1MiB"),
+        ("mb", "1MiB"),
         ("us", "us"),
         ("ms", "ms"),
         ("ns", "ns"),

@@ -59,6 +59,22 @@ pub(super) fn meanings<'a>(cells: impl Iterator<Item = &'a str>) -> Vec<String> 
     all
 }
 
+/// As [`meanings`], of two words that nobody knows, as of another language: either may be the read.
+pub(super) fn meanings_of_two<'a>(cells: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let cells: BTreeSet<&str> = cells.collect();
+    let known = Words::default();
+    let is_word = |cell: &&str| {
+        !cell.is_empty()
+            && cell.chars().all(char::is_alphabetic)
+            && known.meaning(cell.as_bytes()).is_none()
+    };
+    if cells.len() != 2 || !cells.iter().all(is_word) {
+        return Vec::new();
+    }
+    let (first, second) = (cells.first().unwrap_or(&""), cells.last().unwrap_or(&""));
+    vec![format!(",read={first},write={second}"), format!(",read={second},write={first}")]
+}
+
 /// Columns of address and length, with pairs of their units, the likeliest first.
 #[derive(Default)]
 struct Range {
@@ -193,6 +209,16 @@ impl Rows {
         })
     }
 
+    /// A column that looks like times of day or dates of another notation, which are not read.
+    fn unread_times(&self) -> Option<usize> {
+        let looks = |cell: &str| {
+            let marks = cell.bytes().filter(|byte| matches!(byte, b':' | b'/')).count();
+            marks >= 2 && cell.bytes().all(|byte| b"0123456789:/., -".contains(&byte))
+        };
+        let unread = |&at: &usize| self.column(at).all(looks);
+        (0..self.width()).find(unread).filter(|_| self.time().is_none())
+    }
+
     /// What to say of a column with actions as blkparse prints them, if there is one.
     fn events(&self) -> Vec<String> {
         let of = |at: usize| self.column(at).collect::<BTreeSet<&str>>();
@@ -225,6 +251,12 @@ impl Rows {
         if codes.is_empty() && (0..self.width()).all(plain) {
             // Nothing says what they are, as in files that have one kind of request each.
             return ["write", "read"].map(|op| (op.to_owned(), String::new())).into();
+        }
+        let is_text = |&at: &usize| !plain(at) && self.numbers(at).is_none();
+        let texts: Vec<usize> = (0..self.width()).filter(is_text).collect();
+        if let ([], [at]) = (&codes[..], &texts[..]) {
+            let all = meanings_of_two(self.column(*at));
+            codes.extend(all.into_iter().map(|words| ((at + 1).to_string(), words)));
         }
         codes.truncate(MEANINGS);
         codes
@@ -267,6 +299,15 @@ impl Rows {
         all.sort_by_key(|&(score, _)| -score);
         all.into_iter().take(PAIRS).map(|(_, range)| range).collect()
     }
+}
+
+/// What is said of a column of times that none of the readings has.
+pub(crate) fn unread_times(head: &Head<'_>) -> Option<String> {
+    let at = Rows::of(head.lines)?.unread_times()?;
+    Some(format!(
+        "column {} looks like a time in a notation that is not read: write it as 2016-02-22 17:03:00.123 to keep it",
+        at + 1
+    ))
 }
 
 /// The readings of a table, the likeliest first.

@@ -64,14 +64,24 @@ impl<M: Members> Read for Archive<M> {
         self.state = State::End;
         match self.next_file()? {
             None => Ok(0),
-            Some(other) => Err(told(format!(
-                "an archive of several files, {name} and {} among them; give one: {} '{name}' | ssdlab trace \
-                 info -",
-                other.escape_debug(),
-                M::COMMAND
-            ))),
+            Some(other) => {
+                let other = other.escape_debug().to_string();
+                let one = if is_document(&name) { &other } else { &name };
+                Err(told(format!(
+                    "an archive of several files, {name} and {other} among them; give one: {} '{one}' | ssdlab \
+                     trace info -",
+                    M::COMMAND
+                )))
+            }
         }
     }
+}
+
+/// What stands beside traces and is none, by its name.
+fn is_document(name: &str) -> bool {
+    let last = name.rsplit('/').next().unwrap_or(name).to_ascii_lowercase();
+    ["readme", "license", "licence", "copying"].iter().any(|word| last.starts_with(word))
+        || [".md", ".pdf", ".html"].iter().any(|ending| last.ends_with(ending))
 }
 
 /// What packers add: resource forks of macOS, and the like.

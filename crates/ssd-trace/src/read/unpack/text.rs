@@ -1,9 +1,9 @@
-//! Encodings of text: a byte order mark is left out, and UTF-16 becomes UTF-8.
+//! Encodings of text: a byte order mark is left out, and UTF-16 becomes UTF-8, with a mark or without.
 
 use super::Bytes;
 use std::io::{self, BufRead, BufReader, Read};
 
-/// The bytes of `reader`, which begins with `head`, as UTF-8 if they say that they are Unicode.
+/// The bytes of `reader`, which begins with `head`, as UTF-8 if they are Unicode.
 pub(super) fn decoded<'a>(head: &[u8], mut reader: Bytes<'a>) -> Bytes<'a> {
     match head {
         [0xef, 0xbb, 0xbf, ..] => {
@@ -17,8 +17,19 @@ pub(super) fn decoded<'a>(head: &[u8], mut reader: Bytes<'a>) -> Bytes<'a> {
         // A letter, digit or other ASCII character has to follow.
         [0xff, 0xfe, 0x09..=0x7e, 0, ..] => Box::new(Utf16::new(reader, u16::from_le_bytes)),
         [0xfe, 0xff, 0, 0x09..=0x7e, ..] => Box::new(Utf16::new(reader, u16::from_be_bytes)),
+        _ if is_ascii_in_pairs(head, 0) => Box::new(Utf16::new(reader, u16::from_le_bytes)),
+        _ if is_ascii_in_pairs(head, 1) => Box::new(Utf16::new(reader, u16::from_be_bytes)),
         _ => reader,
     }
+}
+
+/// Bytes from which UTF-16 is recognised without a mark.
+const UNMARKED: usize = 16;
+
+/// Whether `head` is ASCII text whose characters take two bytes each, the one `at` and a zero.
+fn is_ascii_in_pairs(head: &[u8], at: usize) -> bool {
+    let is_ascii = |pair: &[u8]| matches!(pair[at], 0x09..=0x7e) && pair[1 - at] == 0;
+    head.len() >= UNMARKED && head.chunks_exact(2).all(is_ascii)
 }
 
 struct Failed(Option<io::Error>);
