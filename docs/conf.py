@@ -49,6 +49,7 @@ NAVIGATION = {
         "docs/sweeps",
         "docs/cluster",
         "docs/results-store",
+        "docs/serve",
         "docs/fleet",
         "docs/search",
         "docs/exports",

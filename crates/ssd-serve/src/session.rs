@@ -187,6 +187,8 @@ pub fn serve(
             "the server stops, and the drive is as after a power cut: {error}"
         ))
     })?;
+    engine.finish().map_err(StateError::Failed)?;
+    let report = engine.report(order.commit.clone());
     let (snapshot, requests) = engine.rest().map_err(StateError::Failed)?;
     if let Some(folder) = &mut folder {
         folder.close(&config, &snapshot, &engine)?;
@@ -200,6 +202,6 @@ pub fn serve(
         clients_refused: served.refused.0,
         refused_because: served.refused.1,
         late: Late { replies, p50_ns, p99_ns, p999_ns, max_ns },
-        report: engine.report(order.commit.clone()),
+        report,
     })
 }

@@ -22,7 +22,7 @@ from ssdlab.running.served import Address, served
 app = typer.Typer()
 
 
-@app.command()
+@app.command("serve")
 def serve(
     config: ConfigArgument,
     nbd: Annotated[

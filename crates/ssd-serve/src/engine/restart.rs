@@ -85,12 +85,26 @@ impl Engine {
         self.done.clear();
     }
 
-    /// Flush the drive and bring it to rest; its state, and the writer of the recording, which is complete.
+    /// Flush the drive and complete every request, as a run that ends with the last of them.
+    ///
+    /// # Errors
+    /// The drive has failed.
+    pub fn finish(&mut self) -> Result<(), String> {
+        self.flush(0).map_err(|refusal| refusal.to_string())?;
+        while self.ssd.outstanding() > 0 {
+            // What is left to do in the instant of the last completion belongs to the rest.
+            let run = self.ssd.run_until(Nanos::NEVER, &mut self.done);
+            run.map_err(|error| error.to_string())?;
+        }
+        self.done.clear();
+        Ok(())
+    }
+
+    /// Bring the drive, which has finished, to rest; its state, and the writer of the recording, which is complete.
     ///
     /// # Errors
     /// The drive has failed.
     pub fn rest(&mut self) -> Result<(DeviceSnapshot, Option<Box<dyn TraceWriter>>), String> {
-        self.flush(0).map_err(|refusal| refusal.to_string())?;
         self.idle();
         if let Some(why) = &self.failure {
             return Err(why.clone());

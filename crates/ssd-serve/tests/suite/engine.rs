@@ -310,7 +310,7 @@ fn the_log_run_as_a_trace_takes_the_same_times() {
             begun.expect("the drive takes it");
             done.extend(engine.completions().expect("the log can be written"));
         }
-        engine.rest().expect("it comes to rest");
+        engine.finish().expect("it completes all of them");
         let latest = records(&folder.0, 1);
         let requests = latest.iter().filter_map(|record| match record {
             Record::Request { at, request, .. } => {

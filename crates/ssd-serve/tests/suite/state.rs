@@ -21,6 +21,7 @@ fn a_drive_that_came_to_rest_goes_on_without_a_mount() {
     let numbers = engine.write(1, 100, b"some data", false).expect("room");
     finish(&mut engine, numbers);
     let before = everything(&engine);
+    engine.finish().expect("it completes all requests");
     let (snapshot, _) = engine.rest().expect("it comes to rest");
     state.close(&config, &snapshot, &engine).expect("it is saved");
     drop((state, engine));
