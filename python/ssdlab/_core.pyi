@@ -61,6 +61,7 @@ __all__ = [
     "report_form",
     "report_schema",
     "run",
+    "serve",
     "snapshot_info",
     "student_t_95",
     "summary",
