@@ -27,9 +27,21 @@ pub(crate) fn with_name(file: &str, text: &str) -> String {
     words.collect::<Vec<&str>>().join(" ")
 }
 
+/// What a list of commands begins with.
+const SAY: &str = "say which with one of";
+
+/// The message about a trace that is merged: options of a merge are for all of its traces.
+pub(crate) fn of_merge(message: &str) -> String {
+    message.replace(
+        SAY,
+        "a merge reads all of its files with the same options: unless these suit all of them, convert \
+         this file first (ssdlab trace convert FILE OUT), with one of",
+    )
+}
+
 /// The end of a message: the commands that settle a doubt, one on a line, each with what it gives.
 pub(crate) fn one_of(file: &str, choices: &[(String, String)]) -> String {
     let line =
         |(options, gives): &(String, String)| format!("\n  {}  # {gives}", command(file, options));
-    format!("say which with one of:{}", choices.iter().map(line).collect::<String>())
+    format!("{SAY}:{}", choices.iter().map(line).collect::<String>())
 }

@@ -7,7 +7,7 @@ use crate::read::formats::mapping::{TIME_UNITS, cells_of, is_rounded};
 use crate::read::formats::{self, Head, Mapping, ReadAs, TimeRule, TraceFormat, Unit};
 use crate::read::input::{Whole, unreadable};
 use crate::read::lines::shown;
-use crate::read::readings::{self, Reading};
+use crate::read::readings::{self, Reading, of_distinct_times};
 use crate::read::{foreign, guess};
 use ssd_core::config::Word;
 use ssd_core::host::source::SourceError;
@@ -222,8 +222,15 @@ impl File<'_> {
         if let Some(text) = self.other_numbers() {
             return Err(self.foreign(&text));
         }
+        let action = self.workload.action as u8;
+        if let Some(text) = guess::unaligned::of(self.name, self.head, self.whole, action) {
+            return Err(SourceError(text));
+        }
+        if let Some(error) = self.impossible_names() {
+            return Err(error);
+        }
         let below = self.nearest_below();
-        let readings = guess::values::of(self.head, self.workload.action as u8);
+        let readings = guess::values::of(self.head, action);
         if below.is_none() && !readings.is_empty() {
             let times = guess::values::unread_times(self.head);
             return Err(SourceError(format!(
@@ -237,6 +244,18 @@ impl File<'_> {
         }
         // The nearest format reports what is wrong with the line.
         nearest(first).or(below).ok_or_else(|| self.unknown(first))
+    }
+
+    /// The error for a table whose columns have known names, but numbers that no device has in any unit.
+    fn impossible_names(&self) -> Option<SourceError> {
+        let readings = guess::of_names(self.head, self.workload.action as u8);
+        let why = readings.first()?.counts.implausible()?;
+        Some(SourceError(format!(
+            "{}: the names of its columns are those of a table of requests, but its numbers are not: {why}; \
+             correct them, or insist on a reading; {}",
+            self.name,
+            readings::told(self.name, readings, self.whole)
+        )))
     }
 
     /// The format of the first line, if most lines below it are nearly of that format, too.
@@ -271,7 +290,7 @@ impl File<'_> {
             self.name,
             quoted.join(" or "),
             shown(first),
-            readings::told(self.name, readings, self.whole)
+            readings::each_told(self.name, readings, self.whole)
         )))
     }
 
@@ -305,7 +324,7 @@ impl File<'_> {
             let options = format!("--format {} --time-unit {name}", format.word());
             Reading::of(options, format, &how, self.head)
         };
-        TIME_UNITS.iter().rev().filter_map(reading).collect()
+        of_distinct_times(TIME_UNITS.iter().rev().filter_map(reading).collect())
     }
 
     /// Refuses a detected format with calendar times if the times of the file are not calendar times.
@@ -341,7 +360,7 @@ impl File<'_> {
                     self.head,
                 )
             });
-            let readings: Vec<Reading> = units.collect();
+            let readings = of_distinct_times(units.collect());
             // Calendar dates need no unit.
             let is_certain = Reading::of(String::new(), format, &how, self.head).is_some();
             if !is_certain && !readings.is_empty() {
@@ -367,6 +386,11 @@ impl File<'_> {
             format!("{} (expected {} at byte {})", shown(line), reject.expected, reject.column + 1)
         };
         let shown: Vec<String> = all.bad.iter().take(SHOWN).map(each).collect();
+        if let Some(text) = how.columns.as_ref().and_then(|columns| {
+            columns.missing_names(&self.head.lines[..self.head.lines.len().min(LINES)])
+        }) {
+            return Err(SourceError(format!("{}: workload.columns: {text}", self.name)));
+        }
         Err(SourceError(format!(
             "{}: workload.columns fits none of its first {} lines: {}; correct the columns",
             self.name,
@@ -380,9 +404,9 @@ impl File<'_> {
         let mut readings = guess::of(self.head, self.workload.action as u8);
         if readings.len() > 1 {
             let unordered = readings.iter_mut().filter(|reading| reading.counts.descents > 0);
-            unordered.for_each(|reading| reading.options.push_str(" --sort"));
+            unordered.for_each(Reading::sort);
             return Err(SourceError(format!(
-                "{}: a table whose column names leave its units open; {}",
+                "{}: a table, but its column names do not give the units; {}",
                 self.name,
                 readings::told(self.name, readings, self.whole)
             )));

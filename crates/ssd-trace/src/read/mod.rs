@@ -2,7 +2,7 @@
 
 mod blkparse_report;
 pub mod columnar;
-mod commands;
+pub(crate) mod commands;
 pub(crate) mod copies;
 mod detect;
 mod digest;

@@ -34,11 +34,21 @@ impl Late {
     /// "4 of 10 events are earlier than one above them, by up to 2 s".
     pub(crate) fn told(&self) -> String {
         format!(
-            "{} of {} requests are earlier than one above them, by up to {}",
+            "{} of {} requests {} earlier than one above {}, by up to {}",
             count(self.events),
             count(self.of),
+            if self.events == 1 { "is" } else { "are" },
+            if self.events == 1 { "it" } else { "them" },
             duration(self.most_ns as f64)
         )
+    }
+
+    /// "these 4".
+    pub(crate) fn these(&self) -> String {
+        match self.events {
+            1 => "this one".to_owned(),
+            events => format!("these {}", count(events)),
+        }
     }
 
     /// A few steps back over most of the time: sorting may interleave consecutive recordings.

@@ -195,20 +195,20 @@ pub(crate) fn nothing(file: &str, tally: &Tally, format: TraceFormat, action: ch
         format!("{file}: no {what} in {} lines", tally.lines)
     } else {
         let found = events.join(", ");
-        let settled =
-            if has_actions { remedy(file, &tally.events(action as u8)) } else { String::new() };
-        format!("{file}: no usable {wanted}; found {found}; change workload.action{settled}")
+        let settled = if has_actions { remedy(file, &tally.events(action as u8)) } else { None };
+        let settled = settled.unwrap_or_else(|| "none of these is a request".to_owned());
+        format!("{file}: no usable {wanted}; found {found}; {settled}")
     })
 }
 
 /// The commands that choose one of the actions in the file.
-fn remedy(file: &str, events: &BTreeMap<char, u64>) -> String {
+fn remedy(file: &str, events: &BTreeMap<char, u64>) -> Option<String> {
     let usable = ['D', 'Q', 'C'].into_iter().filter(|letter| events.contains_key(letter));
     let choice = |letter: char| {
         (format!("--set workload.action={letter}"), readings::of(events[&letter], "event"))
     };
     let all: Vec<(String, String)> = usable.map(choice).collect();
-    if all.is_empty() { String::new() } else { format!("; {}", one_of(file, &all)) }
+    (!all.is_empty()).then(|| one_of(file, &all))
 }
 
 /// Share of the lines above which a loss is reported before all results.

@@ -85,11 +85,21 @@ impl Counts {
 
     /// Whether addresses are below 1 PiB, and not more bytes a second than any device carries.
     pub(crate) fn is_plausible(&self) -> bool {
+        self.implausible().is_none()
+    }
+
+    /// Why they are not plausible.
+    pub(crate) fn implausible(&self) -> Option<String> {
         let seconds = self.duration_ns() as f64 / 1e9;
         let bytes = self.sectors as f64 * SECTOR_BYTES as f64;
         let mean = bytes / (self.reads + self.writes).max(1) as f64;
         let rate = if seconds > 0.0 { (bytes - mean) / seconds } else { 0.0 };
-        self.high <= formats::MAX_DISCARD_SECTORS && rate <= crate::read::unit::FASTEST
+        if self.high > formats::MAX_DISCARD_SECTORS {
+            let end = size(self.high as f64 * SECTOR_BYTES as f64);
+            return Some(format!("addresses up to {end}, more than any device has"));
+        }
+        let is_fast = rate > crate::read::unit::FASTEST;
+        is_fast.then(|| format!("{}, more than any device carries", bandwidth(rate)))
     }
 
     /// "0 reads, 4 writes, 16 KiB over a span of 3.1 GiB in 265 us (58.9 MiB/s)".
@@ -131,6 +141,8 @@ pub(crate) struct Reading {
     /// What settles it, as on the command line.
     pub(crate) options: String,
     pub(crate) counts: Counts,
+    /// The options put it in order of time.
+    is_sorted: bool,
 }
 
 impl Reading {
@@ -152,7 +164,13 @@ impl Reading {
         head: &Head<'_>,
     ) -> Option<Reading> {
         let counts = formats::with(format, Counting { how, head })?;
-        (counts.requests() > 0).then_some(Reading { options, counts })
+        (counts.requests() > 0).then_some(Reading { options, counts, is_sorted: false })
+    }
+
+    /// Reads it in order of time.
+    pub(crate) fn sort(&mut self) {
+        self.options.push_str(" --sort");
+        self.is_sorted = true;
     }
 }
 
@@ -191,17 +209,30 @@ impl Work for Counting<'_> {
     }
 }
 
+/// Readings in several units of time without those that make all times equal, unless all do.
+pub(crate) fn of_distinct_times(mut readings: Vec<Reading>) -> Vec<Reading> {
+    if readings.iter().any(|reading| reading.counts.duration_ns() > 0) {
+        readings.retain(|Reading { counts, .. }| counts.requests() < 2 || counts.duration_ns() > 0);
+    }
+    readings
+}
+
 /// The end of a message: the commands, one a reading, with the numbers of the file's beginning.
 pub(crate) fn told(file: &str, mut readings: Vec<Reading>, whole: bool) -> String {
     let mut different: Vec<Reading> = Vec::new();
-    readings.sort_by_key(|reading| !reading.counts.is_possible());
+    readings.sort_by_key(|reading| !(reading.is_sorted || reading.counts.is_possible()));
     for reading in readings {
         if !different.iter().any(|other| other.counts == reading.counts) {
             different.push(reading);
         }
     }
     different.truncate(LISTED);
+    each_told(file, different, whole)
+}
+
+/// As [`told`], with all of them, although some may be the same.
+pub(crate) fn each_told(file: &str, readings: Vec<Reading>, whole: bool) -> String {
     let of = if whole { "" } else { ", in its first lines" };
     let each = |reading: Reading| (reading.options, format!("{}{of}", reading.counts.told()));
-    one_of(file, &different.into_iter().map(each).collect::<Vec<_>>())
+    one_of(file, &readings.into_iter().map(each).collect::<Vec<_>>())
 }

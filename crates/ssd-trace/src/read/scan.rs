@@ -275,8 +275,8 @@ impl Scan<'_, '_> {
         let seams = late.seams().map_or(String::new(), |seams| format!("; {seams}"));
         SourceError(format!(
             "{first}; {told}; to read all of them in order of time, set workload.sort = true (--sort); \
-             workload.skip_bad = true would drop these {}{seams}",
-            count(late.events)
+             workload.skip_bad = true would drop {}{seams}",
+            late.these()
         ))
     }
 

@@ -3,10 +3,12 @@
 use super::traces::ended;
 use super::{ConvertError, Counts, TraceWriter};
 use crate::config::Workload;
+use crate::read::commands::of_merge;
 use crate::read::formats::Event;
 use crate::read::input::Step;
-use crate::read::raw::{self, Reading};
+use crate::read::raw::{self, Reading, Stopped};
 use crate::read::sort::{Entry, Room, Sorter};
+use ssd_core::host::source::SourceError;
 use std::ops::ControlFlow;
 
 /// Sorted requests between two calls of the progress callback.
@@ -29,6 +31,10 @@ pub fn merge_traces(
         let read = raw::each_request(workload, &mut progress, |timed| {
             done += 1;
             sorter.push(Event { volume, ..Event::of(timed) }, done)
+        });
+        let read = read.map_err(|stopped| match stopped {
+            Stopped::Refused(error) => Stopped::Refused(SourceError(of_merge(&error.0))),
+            Stopped::Interrupted => stopped,
         });
         readings.push(ended(None, read, done)?);
     }

@@ -240,6 +240,19 @@ fn a_split_trace_is_what_each_volume_is_alone() {
 }
 
 #[test]
+fn a_merge_of_an_ambiguous_trace_says_to_convert_it_first() {
+    let folder = Folder::new();
+    let path = folder.file("open.csv");
+    std::fs::write(&path, "time,op,offset,size\n1,R,8,8\n2,W,16,8\n").unwrap();
+    let writer =
+        target(TraceFormat::Ssdtrace).create(&folder.file("x"), Options::default()).unwrap();
+    let parts = [of(&path, TraceFormat::Auto), of(&path, TraceFormat::Auto)];
+    let error = merge_traces(&parts, writer, go_on).unwrap_err().to_string();
+    assert!(error.contains("convert this file first (ssdlab trace convert FILE OUT)"), "{error}");
+    assert!(error.contains("open.csv --columns time=time:s,op=op,"), "{error}");
+}
+
+#[test]
 fn merged_traces_are_volumes_in_order_of_time() {
     let folder = Folder::new();
     let texts =

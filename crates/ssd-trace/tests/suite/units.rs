@@ -245,3 +245,13 @@ fn recorded_requests_are_told_apart() {
     }
     assert!(tried >= 7, "{tried} recorded traces");
 }
+
+#[test]
+fn no_unit_of_time_is_offered_that_makes_all_times_equal() {
+    let auto = of(TraceFormat::Auto, TraceUnit::Auto);
+    for names in ["Time,op,offset,size\n", ""] {
+        let rows = "0.0001,write,40960000,4096\n0.0002,read,12288,4096\n0.0003,write,4096,8192\n";
+        let message = read(&format!("{names}{rows}"), &auto).unwrap_err();
+        assert!(message.contains("in 200 us") && !message.contains("in 0 ns"), "{message}");
+    }
+}

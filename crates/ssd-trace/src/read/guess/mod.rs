@@ -1,11 +1,12 @@
 //! The columns of a table below names, from these and the values under them.
 
+pub(crate) mod unaligned;
 pub(crate) mod values;
 
 use crate::read::commands::word;
 use crate::read::formats::mapping::{TIME_UNITS, cells_of};
 use crate::read::formats::{Head, Mapping, ReadAs, TraceFormat, Unit};
-use crate::read::readings::Reading;
+use crate::read::readings::{Reading, of_distinct_times};
 use std::sync::Arc;
 
 /// Longest name of a column that is recognised, bytes.
@@ -51,7 +52,7 @@ const OPS: [&str; 19] = [
     "dir",
     "d",
 ];
-const OFFSETS: [&str; 21] = [
+const OFFSETS: [&str; 23] = [
     "offset",
     "byteoffset",
     "address",
@@ -73,8 +74,10 @@ const OFFSETS: [&str; 21] = [
     "slba",
     "minoffset",
     "iooffset",
+    "objectid",
+    "objid",
 ];
-const SIZES: [&str; 18] = [
+const SIZES: [&str; 20] = [
     "size",
     "length",
     "len",
@@ -93,6 +96,8 @@ const SIZES: [&str; 18] = [
     "pages",
     "sizebytes",
     "numsectors",
+    "objectsize",
+    "objsize",
 ];
 const VOLUMES: [&str; 12] = [
     "volume",
@@ -120,6 +125,14 @@ const HEADER: usize = 8;
 
 /// The readings of a table whose names are known; the first is as good as certain if it is the only one.
 pub(crate) fn of(head: &Head<'_>, action: u8) -> Vec<Reading> {
+    let mut readings = of_names(head, action);
+    // Their order is another matter: no unit changes it.
+    readings.retain(|reading| reading.counts.is_plausible());
+    of_distinct_times(readings)
+}
+
+/// As [`of`], with the readings that are not plausible.
+pub(crate) fn of_names(head: &Head<'_>, action: u8) -> Vec<Reading> {
     let lines = head.lines.iter().take(HEADER).enumerate();
     let mut all = lines.map(|(above, line)| below(&cells_of(line), above, head, action));
     all.find(|readings| !readings.is_empty()).unwrap_or_default()
@@ -181,8 +194,6 @@ fn below(names: &[String], above: usize, head: &Head<'_>, action: u8) -> Vec<Rea
             }
         }
     }
-    // Their order is another matter: no unit changes it.
-    readings.retain(|reading| reading.counts.is_plausible());
     let mut different: Vec<Reading> = Vec::new();
     for reading in readings {
         if !different.iter().any(|other| other.counts == reading.counts) {

@@ -1,9 +1,9 @@
 //! The columns of a table from its values alone: readings to choose from, of which none is certain.
 
-use super::reading;
+use super::{OFFSETS, SIZES, TIMES, named, reading};
 use crate::read::formats::Head;
 use crate::read::formats::mapping::{Words, cells_of, date, time, whole};
-use crate::read::readings::Reading;
+use crate::read::readings::{Reading, of_distinct_times};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Lines that are looked at.
@@ -138,7 +138,17 @@ impl<'a> Choice<'a> {
 struct Rows {
     /// Lines above the first row.
     above: usize,
+    /// Names of the columns; empty if there are none.
+    names: Vec<String>,
     rows: Vec<Vec<String>>,
+}
+
+/// A column of times, with its units, the likeliest first.
+struct Times {
+    at: usize,
+    units: &'static [&'static str],
+    /// They are not in order.
+    sort: bool,
 }
 
 impl Rows {
@@ -153,15 +163,19 @@ impl Rows {
         let mut rows: Vec<Vec<String>> =
             all.into_iter().filter(|cells| cells.len() == width).collect();
         let number = |cell: &String| cell.starts_with(|first: char| first.is_ascii_digit());
-        if !rows.first()?.iter().any(number) {
-            rows.remove(0);
-        }
+        let has_names = !rows.first()?.iter().any(number);
+        let names = if has_names { rows.remove(0) } else { Vec::new() };
         ((3..=COLUMNS).contains(&width) && rows.len() > 1 && 2 * rows.len() >= lines)
-            .then_some(Rows { above, rows })
+            .then_some(Rows { above, names, rows })
     }
 
     fn width(&self) -> usize {
         self.rows[0].len()
+    }
+
+    /// Whether the column has one of the `known` names.
+    fn is_named(&self, at: usize, known: &[&str]) -> bool {
+        self.names.get(at).is_some_and(|name| named(name, known).is_some())
     }
 
     fn column(&self, at: usize) -> impl Iterator<Item = &str> {
@@ -181,32 +195,41 @@ impl Rows {
         self.column(at).all(|cell| time(cell.as_bytes(), 1).is_ok())
     }
 
-    /// The column of times, if there is one, and its units, the likeliest first.
-    fn time(&self) -> Option<(usize, &'static [&'static str])> {
+    /// The column of times, if there is one; `sort`: the first, if its times differ but are not in order.
+    fn time(&self, sort: bool) -> Option<Times> {
         let columns = 0..self.width();
         if let Some(at) = columns.clone().find(|&at| self.has_dates(at)) {
-            return Some((at, &[""]));
+            return Some(Times { at, units: &[""], sort });
         }
         let value = |cell: &str| cell.parse::<f64>().unwrap_or(f64::NAN);
+        let values = |at: usize| self.column(at).map(value).collect::<Vec<f64>>();
         let ascends = |&at: &usize| {
-            let times: Vec<f64> = self.column(at).map(value).collect();
+            let times = values(at);
             self.has_times(at) && times.is_sorted() && times.first() < times.last()
         };
         let has_decimals = |&at: &usize| self.column(at).any(|cell| cell.contains('.'));
         let all: Vec<usize> = columns.filter(ascends).collect();
-        if let Some(&at) = all.iter().find(|&at| has_decimals(at)) {
-            return Some((at, &["s", "ms", "us"]));
+        let with_name = all.iter().find(|&&at| self.is_named(at, &TIMES));
+        let with_name = with_name.or_else(|| all.iter().find(|&at| has_decimals(at)));
+        let at = if sort { 0 } else { *with_name.or(all.first())? };
+        let mut times = values(at);
+        times.sort_by(f64::total_cmp);
+        if sort && !(self.has_times(at) && times.is_sorted_by(|a, b| a < b)) {
+            return None;
         }
-        let &at = all.first()?;
+        if has_decimals(&at) {
+            return Some(Times { at, units: &["s", "ms", "us"], sort });
+        }
         // Times since 1970, or since 1601 in Windows, tell their unit.
-        Some(match value(self.column(at).next()?) {
-            1.2e17..=2.0e17 => (at, &["100ns"]),
-            1e18.. => (at, &["ns"]),
-            1e15..=1e16 => (at, &["us", "ns"]),
-            1e12..=1e13 => (at, &["ms", "us", "ns"]),
-            1e9..=4e9 => (at, &["s", "us", "ns"]),
-            _ => (at, &["us", "ms", "ns", "s"]),
-        })
+        let units: &[&str] = match times[0] {
+            1.2e17..=2.0e17 => &["100ns"],
+            1e18.. => &["ns"],
+            1e15..=1e16 => &["us", "ns"],
+            1e12..=1e13 => &["ms", "us", "ns"],
+            1e9..=4e9 => &["s", "us", "ns"],
+            _ => &["us", "ms", "ns", "s"],
+        };
+        Some(Times { at, units, sort })
     }
 
     /// A column that looks like times of day or dates of another notation, which are not read.
@@ -216,7 +239,7 @@ impl Rows {
             marks >= 2 && cell.bytes().all(|byte| b"0123456789:/., -".contains(&byte))
         };
         let unread = |&at: &usize| self.column(at).all(looks);
-        (0..self.width()).find(unread).filter(|_| self.time().is_none())
+        (0..self.width()).find(unread).filter(|_| self.time(false).is_none())
     }
 
     /// What to say of a column with actions as blkparse prints them, if there is one.
@@ -272,9 +295,11 @@ impl Rows {
             let (Some(starts), Some(lengths)) = (usable(offset), usable(size)) else { continue };
             let most = |values: &[u64]| values.iter().copied().max().unwrap_or(0);
             let (last, longest) = (most(starts), most(lengths));
-            // A length of 0 is one that counts from 0, and one as large as the address is an end.
-            let is_length = !lengths.contains(&0) && longest <= LONGEST && last / 4 >= longest;
-            if offset == size || !is_length {
+            // A length of 0 is one that counts from 0; where all are larger than the address, they are ends.
+            let is_end = starts.iter().zip(lengths).all(|(start, length)| length > start);
+            let is_length = !lengths.contains(&0) && longest <= LONGEST && !is_end;
+            let is_named_otherwise = self.is_named(offset, &SIZES) || self.is_named(size, &OFFSETS);
+            if offset == size || !is_length || is_named_otherwise {
                 continue;
             }
             let whole = |values: &[u64]| values.iter().all(|value| value.is_multiple_of(512));
@@ -287,6 +312,9 @@ impl Rows {
             let score = place
                 + i64::from(starts.iter().collect::<BTreeSet<_>>().len() > 1) * 2
                 + i64::from(whole(lengths)) * 2
+                + i64::from(last / 4 >= longest) * 2
+                + i64::from(self.is_named(offset, &OFFSETS)) * 4
+                + i64::from(self.is_named(size, &SIZES)) * 4
                 - i64::from(last < FEW) * 8
                 - i64::from(longest < 2) * 4;
             let units = match (whole(starts), whole(lengths)) {
@@ -313,11 +341,31 @@ pub(crate) fn unread_times(head: &Head<'_>) -> Option<String> {
 /// The readings of a table, the likeliest first.
 pub(crate) fn of(head: &Head<'_>, action: u8) -> Vec<Reading> {
     let Some(rows) = Rows::of(head.lines) else { return Vec::new() };
-    let time = rows.time();
-    let at = time.map(|(at, _)| at);
-    let times: Vec<String> = match time {
+    let of_times = |sort: bool| {
+        let times = rows.time(sort)?;
+        Some((of_rows(&rows, Some(&times), head, action), times)).filter(|(all, _)| !all.is_empty())
+    };
+    // Addresses in order, or all different, look like times.
+    let is_address = |times: &Times| {
+        let numbers = rows.numbers(times.at).unwrap_or_default();
+        !numbers.is_empty() && (times.sort || numbers.iter().all(|at| at.is_multiple_of(512)))
+    };
+    let (mut timed, times) = of_times(false).or_else(|| of_times(true)).unzip();
+    if times.as_ref().is_none_or(is_address) {
+        let without = of_rows(&rows, None, head, action);
+        let timed = timed.get_or_insert_default();
+        timed.truncate(READINGS / 4);
+        timed.extend(without);
+    }
+    timed.unwrap_or_default()
+}
+
+/// The readings of rows with the column `times`.
+fn of_rows(rows: &Rows, times: Option<&Times>, head: &Head<'_>, action: u8) -> Vec<Reading> {
+    let (at, sort) = (times.map(|times| times.at), times.is_some_and(|times| times.sort));
+    let times: Vec<String> = match times {
         None => vec![String::new()],
-        Some((at, units)) => {
+        Some(Times { at, units, .. }) => {
             let said = |unit: &&str| {
                 let colon = if unit.is_empty() { "" } else { ":" };
                 format!("time={}{colon}{unit},", at + 1)
@@ -347,16 +395,20 @@ pub(crate) fn of(head: &Head<'_>, action: u8) -> Vec<Reading> {
     );
     let all = Choice::each(&all, 1, |_| &events, |choice, event| Choice { event, ..choice });
     let few = Head { lines: &head.lines[..head.lines.len().min(LINES)], ..*head };
+    let is_possible = |reading: &Reading| {
+        let counts = &reading.counts;
+        counts.fit() && if sort { counts.is_plausible() } else { counts.is_possible() }
+    };
     let ranked = all.iter().map(|choice| (choice.rank, choice.columns(&skip)));
     let mut all: Vec<(usize, String)> = ranked
-        .filter(|(_, columns)| is_possible(reading(columns, &few, action).as_ref()))
+        .filter(|(_, columns)| reading(columns, &few, action).as_ref().is_some_and(is_possible))
         .collect();
     all.sort_by_key(|&(rank, _)| rank);
     let all = all.into_iter().take(READINGS);
     let all = all.filter_map(|(_, columns)| reading(&columns, head, action));
-    all.filter(|reading| is_possible(Some(reading))).collect()
-}
-
-fn is_possible(reading: Option<&Reading>) -> bool {
-    reading.is_some_and(|reading| reading.counts.fit() && reading.counts.is_possible())
+    let mut all: Vec<Reading> = of_distinct_times(all.filter(is_possible).collect());
+    if sort {
+        all.iter_mut().for_each(Reading::sort);
+    }
+    all
 }

@@ -347,7 +347,7 @@ impl Table {
 }
 
 /// Whether a cell of a header is the name `wanted`; a type behind a dot, as in `LBA.I`, does not matter.
-fn is_name(cell: &[u8], wanted: &str) -> bool {
+pub(super) fn is_name(cell: &[u8], wanted: &str) -> bool {
     let wanted = wanted.as_bytes();
     let typed = matches!(cell, [.., b'.', kind] if kind.is_ascii_alphabetic());
     cell.eq_ignore_ascii_case(wanted)

@@ -15,6 +15,8 @@ pub(crate) use ops::Words;
 pub use values::Number;
 pub(crate) use values::{date, is_rounded, time, whole};
 
+use crate::read::lines::shown;
+use ssd_core::config::text::error::did_you_mean;
 use ssd_core::config::text::quantity::{SIZE, by_letter};
 use ssd_core::host::request::Op;
 
@@ -63,6 +65,16 @@ pub(crate) enum Place {
     Named(String),
     /// A number in a binary record.
     Bytes(Number, usize),
+}
+
+impl Place {
+    /// The name of the column, if it has one.
+    pub(crate) fn name(&self) -> Option<&str> {
+        match self {
+            Place::Named(name) => Some(name),
+            Place::At(_) | Place::Bytes(..) => None,
+        }
+    }
 }
 
 /// A column with the size of one of its unit, nanoseconds or bytes; `None` if that is not stated.
@@ -124,7 +136,7 @@ impl<'a> Parts<'a> {
             };
             let (key, value) = (key.trim(), value.trim());
             if !KEYS.contains(&key) {
-                let near = ssd_core::config::text::error::did_you_mean(key, KEYS);
+                let near = did_you_mean(key, KEYS);
                 return Err(format!(
                     "{key:?} is no field; expected one of {}{near}",
                     KEYS.join(", ")
@@ -169,12 +181,19 @@ impl<'a> Parts<'a> {
 }
 
 fn wrong_unit(key: &str, unit: &str) -> String {
-    let expected = if key == "time" {
-        "ns, 100ns, us, ms or s"
-    } else {
-        "B, sectors, or a size that is a multiple of 512 bytes, such as 512B or 4KiB"
+    if key == "time" {
+        let near = did_you_mean(unit, TIME_UNITS.map(|(name, _)| name));
+        return format!("{key}: {unit:?} is no unit; expected ns, 100ns, us, ms or s{near}");
+    }
+    let single = format!("1{}", unit.trim());
+    let near = match size_unit(&single) {
+        Some(_) => format!("; did you mean {single:?}?"),
+        None => did_you_mean(unit, ["bytes", "sectors"]),
     };
-    format!("{key}: {unit:?} is no unit; expected {expected}")
+    format!(
+        "{key}: {unit:?} is no unit; expected B, sectors, or a size that is a multiple of 512 bytes, \
+         such as 512B or 4KiB{near}"
+    )
 }
 
 /// Nanoseconds of a unit of time.
@@ -297,6 +316,28 @@ impl Mapping {
         all.extend(self.volume.as_ref().map(|place| ("volume", place)));
         all.extend(self.event.as_ref().map(|(place, _)| ("event", place)));
         all
+    }
+
+    /// Which names of columns are missing among those above a table, if others are there.
+    pub(crate) fn missing_names(&self, lines: &[&[u8]]) -> Option<String> {
+        let places = self.places();
+        let wanted: Vec<&str> = places.iter().filter_map(|(_, place)| place.name()).collect();
+        let has = |names: &[String], wanted: &str| {
+            names.iter().any(|name| lines::is_name(name.as_bytes(), wanted))
+        };
+        let known = |names: &Vec<String>| wanted.iter().filter(|wanted| has(names, wanted)).count();
+        let names = lines.iter().rev().map(|line| cells_of(line)).max_by_key(known)?;
+        if !(1..wanted.len()).contains(&known(&names)) {
+            return None;
+        }
+        let missing = wanted.iter().filter(|wanted| !has(&names, wanted)).map(|wanted| {
+            format!("{wanted:?}{}", did_you_mean(wanted, names.iter().map(String::as_str)))
+        });
+        Some(format!(
+            "no column is named {}; the names are {}",
+            missing.collect::<Vec<_>>().join(", or "),
+            shown(names.join(", ").as_bytes())
+        ))
     }
 
     fn check(&self) -> Result<(), String> {
