@@ -3,6 +3,7 @@
 
 use crate::read::commands::one_of;
 use crate::read::formats::{self, Cut, Format, Head, Line, ReadAs, TraceFormat, Work};
+use crate::read::unit::{self, FASTEST};
 use ssd_core::host::request::Op;
 use ssd_core::metrics::numbers::{bandwidth, count, duration, size};
 use ssd_core::units::SECTOR_BYTES;
@@ -94,12 +95,10 @@ impl Counts {
         let bytes = self.sectors as f64 * SECTOR_BYTES as f64;
         let mean = bytes / (self.reads + self.writes).max(1) as f64;
         let rate = if seconds > 0.0 { (bytes - mean) / seconds } else { 0.0 };
-        if self.high > formats::MAX_DISCARD_SECTORS {
-            let end = size(self.high as f64 * SECTOR_BYTES as f64);
-            return Some(format!("addresses up to {end}, more than any device has"));
-        }
-        let is_fast = rate > crate::read::unit::FASTEST;
-        is_fast.then(|| format!("{}, more than any device carries", bandwidth(rate)))
+        let is_fast = rate > FASTEST;
+        unit::beyond_any_device(self.high).or_else(|| {
+            is_fast.then(|| format!("{}, more than any device carries", bandwidth(rate)))
+        })
     }
 
     /// "0 reads, 4 writes, 16 KiB over a span of 3.1 GiB in 265 us (58.9 MiB/s)".

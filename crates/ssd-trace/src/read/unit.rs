@@ -43,6 +43,12 @@ const LARGEST: f64 = (1u64 << 50) as f64;
 /// Fastest device, bytes a second: four times PCIe 5.0 x16.
 pub(crate) const FASTEST: f64 = (256u64 << 30) as f64;
 
+/// Why no device has an address `end`, in sectors; `None` if one may.
+pub(crate) fn beyond_any_device(end: u64) -> Option<String> {
+    let bytes = end as f64 * SECTOR as f64;
+    (bytes > LARGEST).then(|| format!("addresses up to {}, more than any device has", size(bytes)))
+}
+
 impl Unit {
     /// The unit that `workload` sets for a trace in `format`.
     ///
@@ -276,8 +282,7 @@ impl Shape {
 
     /// Why no device has the addresses; `None` if one may.
     pub(crate) fn impossible(&self) -> Option<String> {
-        let end = self.span.map_or(0.0, |(_, end)| end as f64) * SECTOR as f64;
-        (end > LARGEST).then(|| format!("addresses up to {}, more than any device has", size(end)))
+        self.span.and_then(|(_, end)| beyond_any_device(end))
     }
 
     /// Whether a device may carry so much in the time, beside what may be on its way at once.
