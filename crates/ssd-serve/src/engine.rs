@@ -221,7 +221,7 @@ impl Engine {
     /// # Errors
     /// A [`Refusal`].
     pub fn read(&mut self, at: u64, offset: u64, length: u64) -> Result<Numbers, Refusal> {
-        self.each_part(at, Op::Read, (offset, length), 0)
+        self.each_part(at, Op::Read, (offset, length))
     }
 
     /// TRIM the pages that lie within `length` bytes from `offset` on; the machine is asked only if there is a sector.
@@ -234,7 +234,7 @@ impl Engine {
         if first >= end {
             return Ok(Numbers { first: self.ssd.submitted(), count: 0 });
         }
-        self.each_part(at, Op::Trim, (first * SECTOR_BYTES, (end - first) * SECTOR_BYTES), 0)
+        self.each_part(at, Op::Trim, (first * SECTOR_BYTES, (end - first) * SECTOR_BYTES))
     }
 
     /// Flush.
@@ -251,13 +251,11 @@ impl Engine {
         at: u64,
         op: Op,
         (offset, length): (u64, u64),
-        flags: u8,
     ) -> Result<Numbers, Refusal> {
         assert!(length > 0 && offset + length <= self.bytes(), "beyond the drive");
         let (first, mut count) = (self.ssd.submitted(), 0);
         for (sector, sectors) in parts(offset, length) {
-            let request = Request { flags, ..Request::new(op, sector, sectors) };
-            self.submit(at, &request, Vec::new())?;
+            self.submit(at, &Request::new(op, sector, sectors), Vec::new())?;
             count += 1;
         }
         Ok(Numbers { first, count })
@@ -293,7 +291,7 @@ impl Engine {
         if !trim || from >= to {
             return self.write_any(at, (offset, length), None, fua);
         }
-        let mut numbers = self.each_part(at, Op::Trim, (from, to - from), 0)?;
+        let mut numbers = self.each_part(at, Op::Trim, (from, to - from))?;
         for (from, to) in [(offset, from), (to, end)] {
             if from < to {
                 numbers.count += self.write_any(at, (from, to - from), None, fua)?.count;

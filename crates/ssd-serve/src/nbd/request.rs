@@ -17,8 +17,6 @@ pub mod flags {
     pub const DF: u16 = 4;
     /// Block status: one extent only.
     pub const REQ_ONE: u16 = 8;
-    /// Write zeroes: fail at once unless it is fast.
-    pub const FAST_ZERO: u16 = 16;
 }
 
 /// What a request asks for.

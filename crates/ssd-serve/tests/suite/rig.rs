@@ -26,7 +26,7 @@ pub(crate) fn config(sets: &[(&str, &str)]) -> RunConfig {
     config.unwrap_or_else(|errors| panic!("{errors:?}"))
 }
 
-/// The same as it is served with a state.
+/// The configuration under which a drive with a state is served.
 pub(crate) fn with_state(sets: &[(&str, &str)]) -> RunConfig {
     served(&config(sets), true).expect("it can be served")
 }
