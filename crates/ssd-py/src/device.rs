@@ -343,14 +343,14 @@ impl Device {
         let mut driver = self.lock_on()?;
         let ssd = driver.ssd();
         let page = |lpn| ssd.page_on_flash(Lpn(lpn)).map_or(-1, |page| i64::from(page.0));
-        Ok(PyArray1::from_iter(py, (0..ssd.ftl.geo.user_pages).map(page)))
+        Ok(PyArray1::from_iter(py, (0..ssd.core.ftl.geo.user_pages).map(page)))
     }
 
     /// Digest of the data of page `lpn` that a read returns; None: it has no data.
     fn digest(&self, lpn: i64) -> PyResult<Option<u64>> {
         let mut driver = self.lock_on()?;
         let ssd = driver.ssd();
-        let user = ssd.ftl.geo.user_pages;
+        let user = ssd.core.ftl.geo.user_pages;
         let page = u32::try_from(lpn).ok().filter(|&page| page < user);
         let page =
             page.ok_or_else(|| wrong(format!("LPN {lpn}; the device has LPN 0 to {}", user - 1)))?;

@@ -99,7 +99,7 @@ impl PullDriver<'_> {
     fn drive(&mut self, ssd: &mut Ssd, source: &mut dyn Source) -> Ending {
         if self.config.metrics.op_log
             && let Some(log) = self.log.as_deref_mut()
-            && let Err(message) = log.state(&mut state_rows(&ssd.ftl))
+            && let Err(message) = log.state(&mut state_rows(&ssd.core.ftl))
         {
             return Ending::Unwritable(message);
         }

@@ -98,7 +98,7 @@ impl PushDriver {
     /// An error if the device has been used.
     fn check_unused(&self) -> Result<(), PushError> {
         self.check_going()?;
-        let used = |ssd: &Ssd| ssd.submitted() > 0 || ssd.ftl.space.used() > 0;
+        let used = |ssd: &Ssd| ssd.submitted() > 0 || ssd.core.ftl.space.used() > 0;
         if self.ssd.as_ref().is_some_and(used) {
             let why = "the device has been written or used already: make a new one";
             return Err(PushError::Refused(why.into()));
@@ -215,7 +215,7 @@ impl PushDriver {
             let request = submission.request(&self.config.device).map_err(bad)?;
             earliest = arrival(submission.at_ns, earliest, now).map_err(bad)?;
             if matches!(request.op, Op::Write | Op::Copy)
-                && let Some(why) = self.ssd().ftl.lacks_handle(request.stream)
+                && let Some(why) = self.ssd().core.ftl.lacks_handle(request.stream)
             {
                 return Err(bad(why));
             }

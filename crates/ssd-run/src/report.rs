@@ -148,7 +148,7 @@ fn report_timed(
         busy: (&ssd.channel_busy_ns(), &ssd.chip_busy_ns()),
         clock,
     };
-    let mut report = report(config, &ssd.ftl, ssd.measured(), c, ending, end);
+    let mut report = report(config, &ssd.core.ftl, ssd.measured(), c, ending, end);
     report.gc.pages_in_flight = ssd.pages_in_flight(Cause::Gc);
     report.wear.pages_in_flight = ssd.pages_in_flight(Cause::Wear);
     report.provenance.event_digest = Some(format!("{:016x}", ssd.event_digest()));

@@ -81,7 +81,7 @@ struct Flash<'a>(&'a Ssd);
 
 impl Survivors for Flash<'_> {
     fn on_flash(&self, lpn: u32) -> Option<u64> {
-        self.0.page_on_flash(Lpn(lpn)).map(|page| self.0.ftl.flash.sequence(page))
+        self.0.page_on_flash(Lpn(lpn)).map(|page| self.0.core.ftl.flash.sequence(page))
     }
 
     fn on_the_way(&self) -> Vec<(u32, u64)> {
@@ -112,7 +112,7 @@ impl Engine {
         let config = endless(config);
         let mut ssd = Ssd::restore(&config, snapshot)?;
         ssd.measure(0, config.splits());
-        assert_eq!(table.len(), ssd.ftl.geo.user_pages as usize, "a table of another drive");
+        assert_eq!(table.len(), ssd.core.ftl.geo.user_pages as usize, "a table of another drive");
         let cuts = !config.power.is_off();
         Ok(Engine {
             sectors_of_page: u64::from(config.device.page_bytes) / SECTOR_BYTES,
@@ -142,7 +142,7 @@ impl Engine {
     /// Bytes of the drive.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        u64::from(self.ssd.ftl.geo.user_pages) * self.page_bytes()
+        u64::from(self.ssd.core.ftl.geo.user_pages) * self.page_bytes()
     }
 
     /// Bytes of a page.
@@ -455,7 +455,7 @@ impl Engine {
     #[must_use]
     pub fn is_mapped(&self, offset: u64) -> bool {
         let lpn = (offset / self.page_bytes()) as u32;
-        self.ssd.ftl.owners.newest(Lpn(lpn)) != Entry::Unmapped
+        self.ssd.core.ftl.owners.newest(Lpn(lpn)) != Entry::Unmapped
     }
 
     /// Whether the page of `offset` is known to read as zeros.

@@ -245,6 +245,13 @@ impl Geometry {
         self.by_chip.div(plane.0)
     }
 
+    /// The planes of `chip`.
+    #[must_use]
+    pub fn planes_of_chip(&self, chip: u32) -> Vec<PlaneId> {
+        debug_assert!(chip < self.planes / self.planes_per_chip, "no chip {chip}");
+        (0..self.planes).map(PlaneId).filter(|&plane| self.chip_of(plane) == chip).collect()
+    }
+
     /// Channel of a plane.
     #[inline(always)]
     #[must_use]

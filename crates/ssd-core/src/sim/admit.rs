@@ -4,6 +4,7 @@ use super::array::Array;
 use super::array::event::Timer;
 use super::array::op::{Op, Part, Work};
 use super::collector::Collector;
+use super::core::Core;
 use super::front::{Pages, byte_range, is_of_whole_pages, pages_of};
 use super::join::Join;
 use super::ssd::Ssd;
@@ -40,7 +41,7 @@ impl Planes for PlanesNow<'_> {
     }
 }
 
-impl Ssd {
+impl Core {
     /// Whether a write has a reclaim unit handle, where the device has handles.
     #[inline(never)]
     pub(super) fn check_handle(&self, request: &Request) -> Result<(), DeviceError> {
@@ -49,147 +50,6 @@ impl Ssd {
         let lacks = if writes { self.ftl.lacks_handle(request.stream) } else { None };
         let id = self.front.submitted;
         lacks.map_or(Ok(()), |reason| Err(DeviceError::BadRequest { id, reason }))
-    }
-
-    /// Request `id`, meant to arrive at `at`, arrives; `data` as in [`crate::host::device::Device::submit`].
-    #[inline(always)]
-    pub(crate) fn admit<const FULL: bool, const GROUPS: bool>(
-        &mut self,
-        at: Nanos,
-        id: u64,
-        request: &Request,
-        data: Option<&[u8]>,
-    ) {
-        if self.ledger.warmup_ends_with(id) {
-            self.restart_measurement();
-        }
-        let again = if FULL && self.power.is_some() { self.outside_since(id) } else { None };
-        if FULL && again.is_some() {
-            self.ledger.measured.arrive_again(self.array.now);
-        } else {
-            self.ledger.measured.arrive(self.array.now, request.op);
-        }
-        let waited = self.array.now - at;
-        debug_assert!(at <= self.array.now, "request {id} arrives before its time");
-        debug_assert!(id < self.front.submitted, "request {id} has not been submitted");
-        let outside = again.map_or(waited, |since| self.array.now - since);
-        self.ledger.measured.in_system.waited_outside(outside.0);
-        if FULL
-            && self.power.is_some()
-            && let Some(data) = data
-        {
-            self.keep_brought(id, data);
-        }
-        let pages = pages_of(&self.ftl.geo, request);
-        debug_assert!(
-            request.op == HostOp::Flush || pages.first + pages.count <= self.ftl.geo.user_pages,
-            "request {id} reaches beyond the device: {pages:?}"
-        );
-        let counted = if FULL && again.is_some() {
-            self.ledger.measured.power.pages_repeated += u64::from(match request.op {
-                HostOp::Read | HostOp::Write => pages.count,
-                _ => 0,
-            });
-            0
-        } else {
-            u64::from(pages.count)
-        };
-        let arrived = (id, at, request);
-        let own = if FULL { self.front.own_parts() } else { 0 };
-        match request.op {
-            HostOp::Read => {
-                let slot = self.front.requests.insert(arrived, (Join::of(pages.count + own), 0));
-                self.ledger.measured.host.pages_read += counted;
-                for part in 0..pages.count {
-                    let part = Part { request: slot, number: part };
-                    self.admit_read(part, Lpn(pages.first + part.number));
-                }
-            }
-            HostOp::Write => {
-                self.ledger.measured.host.pages_written += counted;
-                self.admit_pages_written::<FULL, GROUPS>(arrived, waited, pages, data);
-            }
-            HostOp::Trim => {
-                let slot = self.front.requests.insert(arrived, (Join::of(1 + own), 0));
-                if FULL && self.power.is_some() {
-                    self.trim_with_record(slot, pages, again.is_some());
-                } else {
-                    self.trim_pages(slot, pages);
-                }
-            }
-            HostOp::Copy => self.admit_copy(arrived, pages, data),
-            HostOp::Flush => {
-                let slot = self.front.requests.insert(arrived, (Join::of(1 + own), 0));
-                self.flush(slot);
-            }
-        }
-    }
-
-    /// The write `arrived` of `pages`, which may bring `data`, has waited in the host.
-    #[inline(always)]
-    fn admit_pages_written<const FULL: bool, const GROUPS: bool>(
-        &mut self,
-        arrived: (u64, Nanos, &Request),
-        waited: Nanos,
-        pages: Pages,
-        data: Option<&[u8]>,
-    ) {
-        let request = arrived.2;
-        let by_group = GROUPS && self.raid.is_some() && self.front.buffer.is_none();
-        let parts = if by_group { self.parts_of_write(pages) } else { pages.count };
-        let own = if FULL { self.front.own_parts() } else { 0 };
-        let slot = if FULL && !self.front.writes_go_straight {
-            let slot = self.front.requests.insert(arrived, (Join::of(own), 0));
-            self.flush_before(slot, request);
-            let epoch = self.front.epochs.write_arrives();
-            let inside = self.front.requests.get(slot);
-            inside.parts.add(parts);
-            inside.epoch = epoch;
-            slot
-        } else {
-            let epoch = self.front.epochs.write_arrives();
-            self.front.requests.insert(arrived, (Join::of(parts + own), epoch))
-        };
-        if by_group {
-            return self.admit_to_groups(slot, pages, request, data);
-        }
-        let straight =
-            is_of_whole_pages(&self.ftl.geo, request) && !(FULL && self.notes_what_is_written());
-        for part in 0..pages.count {
-            let lpn = Lpn(pages.first + part);
-            let part = Part { request: slot, number: part };
-            if straight {
-                self.admit_whole_page::<FULL>(part, lpn, (request.stream, pages.count), waited);
-            } else {
-                self.admit_write(part, lpn, (request, pages.count), data);
-            }
-        }
-        if FULL && self.power.is_some() {
-            self.checkpoint_if_due();
-        }
-    }
-
-    /// The TRIM of `pages` in request slot `slot` takes effect.
-    #[inline(never)]
-    fn trim_pages(&mut self, slot: RequestSlot, pages: Pages) {
-        if self.raid.is_some() {
-            self.trim_groups(slot, pages);
-        } else {
-            (0..pages.count).for_each(|i| self.trim(Lpn(pages.first + i)));
-        }
-        self.finish_later(slot);
-    }
-
-    /// One part of the request in `slot` completes when every write admitted so far is on flash.
-    #[inline(never)]
-    pub(crate) fn flush(&mut self, slot: RequestSlot) {
-        debug_assert!(
-            !self.front.requests.at(slot).parts.is_done(),
-            "a flush that nobody waits for"
-        );
-        self.front.epochs.flush_arrives(slot);
-        self.evict_all();
-        self.complete_flushes();
     }
 
     /// An operation for a request, which may have waited in the host.
@@ -202,32 +62,6 @@ impl Ssd {
         let waited = self.array.now - self.front.requests.at(op.part().request).arrival;
         op.parts.queue_ns = waited.0;
         op
-    }
-
-    fn admit_read(&mut self, part: Part, lpn: Lpn) {
-        debug_assert!(lpn.0 < self.ftl.geo.user_pages, "{lpn:?} is beyond the device");
-        let on_flash = match self.ftl.owners.newest(lpn) {
-            Entry::Page(ppn) => Some(ppn),
-            Entry::Slot(newest) => self.rest_on_flash(newest, part.request, lpn),
-            Entry::Unmapped => None,
-        };
-        let plane = on_flash.map_or(PlaneId(0), |ppn| self.ftl.geo.plane_of(ppn));
-        let op = self.host_op(Work::HostRead { part, rest: Ppn::NONE }, lpn, plane);
-        let slot = self.array.ops.insert(op);
-        if self.recovers && self.recovers_at_once(slot, on_flash) {
-            self.recover(slot);
-        } else if on_flash.is_some() {
-            self.enqueue(slot, R_HOST);
-        } else {
-            self.serve(slot);
-        }
-    }
-
-    /// Whether the admission of a page notes more than its place: contents, what a power cut may leave, a way through
-    /// link and buffer, or that somebody watches queues.
-    fn notes_what_is_written(&self) -> bool {
-        let keeps = self.ledger.content.is_some() || self.power.is_some();
-        keeps || self.watches_queues || !self.front.writes_go_straight
     }
 
     /// A page of a write which overwrites all of it and has waited in the host before.
@@ -259,60 +93,6 @@ impl Ssd {
         debug_assert!(self.ftl.owners.is_newest(lpn, slot), "{lpn:?} is not admitted");
     }
 
-    #[inline(never)]
-    fn admit_write(
-        &mut self,
-        part: Part,
-        lpn: Lpn,
-        (request, pages): (&Request, u32),
-        data: Option<&[u8]>,
-    ) {
-        let old = self.ftl.owners.newest(lpn);
-        let (range, at) = byte_range(&self.ftl.geo, request, lpn);
-        let partial = range != (0, 512 << self.ftl.geo.sector_shift);
-        self.front.sequence += 1;
-        let stream = self.ftl.class_of_write(lpn, request.stream, pages);
-        let mut op = self.host_op(Work::HostWrite { part, stream, copies: false }, lpn, PlaneId(0));
-        op.sequence = self.front.sequence;
-        // The rest of a partial page comes from flash, unless the page is in the controller or unmapped.
-        let rmw = match old {
-            Entry::Page(ppn) if partial => Some(ppn),
-            _ => None,
-        };
-        if self.front.buffer.is_some() {
-            // What it needs from flash, and its plane, are known at its eviction.
-        } else if let Some(ppn) = rmw {
-            op.becomes_rmw_read();
-            op.plane = self.ftl.geo.plane_of(ppn);
-            self.ledger.measured.host.rmw += 1;
-        } else {
-            op.plane = self.place::<true>(lpn, stream);
-        }
-        let slot = self.array.ops.insert(op);
-        if let Some(content) = &mut self.ledger.content {
-            self.array.ops.detail(slot).expected = content.expected(lpn);
-            let before = match old {
-                Entry::Unmapped if self.ftl.is_lost(lpn) => self.ftl.reconstructed(lpn),
-                _ => content.before(old, &self.ftl.flash),
-            };
-            let data = data.map(|d| &d[at..at + range.1 - range.0]);
-            let payload = content.compose(lpn, self.front.sequence, range, &before, data);
-            content.admit(slot, lpn, payload);
-        }
-        if let Some(page) = self.ftl.admit(lpn, slot) {
-            debug_assert!(self.ftl.owners.is_newest(lpn, slot), "{lpn:?} is not admitted");
-            self.wake_readers(page);
-        }
-        if self.power.is_some() {
-            self.ftl.note_floor(slot, old, self.front.sequence);
-        }
-        if self.front.writes_go_straight {
-            self.enqueue(slot, if rmw.is_some() { R_HOST } else { W_HOST });
-        } else {
-            self.page_comes_in(slot, old);
-        }
-    }
-
     /// The plane an admitted write of stream or class `stream` is queued for.
     #[inline]
     pub(crate) fn place<const FULL: bool>(&mut self, lpn: Lpn, stream: u8) -> PlaneId {
@@ -325,67 +105,6 @@ impl Ssd {
         };
         debug_assert!(plane.0 < self.ftl.geo.planes, "{lpn:?} goes to {plane:?}");
         plane
-    }
-
-    pub(super) fn trim(&mut self, lpn: Lpn) {
-        self.ledger.measured.host.pages_trimmed += u64::from(self.unmap(lpn));
-    }
-
-    /// `lpn` has no data from now on; whether it had.
-    pub(super) fn unmap(&mut self, lpn: Lpn) -> bool {
-        debug_assert!(lpn.0 < self.ftl.geo.user_pages, "{lpn:?} is beyond the device");
-        let (old, committed) = self.ftl.trim(lpn);
-        if old == Entry::Unmapped {
-            return false;
-        }
-        debug_assert_eq!(self.ftl.owners.newest(lpn), Entry::Unmapped, "{lpn:?} has been trimmed");
-        if let Some(page) = committed {
-            self.page_left(page);
-        }
-        if let Some(content) = &mut self.ledger.content {
-            content.trim(lpn);
-        }
-        if let Entry::Slot(slot) = old {
-            self.trim_held(slot);
-        }
-        true
-    }
-
-    /// Serve a read from the controller: its page is in flight or unmapped.
-    pub(crate) fn serve(&mut self, slot: OpSlot) {
-        let lpn = self.array.ops[slot].lpn;
-        debug_assert!(self.array.ops[slot].kind().is_read(), "{lpn:?} is not read");
-        debug_assert_eq!(self.array.ops[slot].ppn, Ppn::NONE, "{lpn:?} has been read from flash");
-        match self.ftl.owners.newest(lpn) {
-            Entry::Unmapped => self.ledger.measured.host.unmapped_pages_read += 1,
-            Entry::Slot(newest) if self.is_trim(newest) => {
-                self.ledger.measured.host.unmapped_pages_read += 1;
-            }
-            Entry::Slot(_) => self.ledger.measured.host.controller_pages_read += 1,
-            Entry::Page(_) => unreachable!("a page on flash is not served by the controller"),
-        }
-        self.check_served(slot);
-        let delay = self.array.times.controller_ns;
-        self.array.ops[slot].parts.transfer_ns += delay;
-        self.array.set_timer(Nanos(self.array.now.0 + delay), Timer::Served(slot));
-    }
-
-    /// A request without page operations completes after the controller's time.
-    pub(super) fn finish_later(&mut self, request: RequestSlot) {
-        debug_assert!(!self.front.requests.at(request).parts.is_done(), "it has no part to end");
-        let (now, transfer_ns) = (self.array.now, self.array.times.controller_ns);
-        let queue_ns = (now - self.front.requests.at(request).arrival).0;
-        let parts = Parts { queue_ns, transfer_ns, ..Parts::default() };
-        self.part_ends_at(Nanos(now.0 + transfer_ns), request, parts);
-    }
-
-    /// The controller ends a part of `request` at time `at`; `parts` say where its time went until then.
-    pub(super) fn part_ends_at(&mut self, at: Nanos, request: RequestSlot, parts: Parts) {
-        // The part of a write may be its flush.
-        let writes =
-            self.power.is_some() && self.front.requests.at(request).request.op == HostOp::Write;
-        let timer = if writes { Timer::WentOut } else { Timer::Served };
-        self.ends_with(timer, at, request, parts);
     }
 
     /// A part of `request` ends with a timer at time `at`.
@@ -414,5 +133,308 @@ impl Ssd {
         let ns = self.front.firmware.as_mut().expect("the caller has checked").next_ns();
         let parts = Parts { transfer_ns: parts.transfer_ns + ns, ..*parts };
         self.ends_with(Timer::Answered, Nanos(self.array.now.0 + ns), slot, parts);
+    }
+}
+
+impl Ssd {
+    /// Request `id`, meant to arrive at `at`, arrives; `data` as in [`crate::host::device::Device::submit`].
+    #[inline(always)]
+    pub(crate) fn admit<const FULL: bool, const GROUPS: bool>(
+        &mut self,
+        at: Nanos,
+        id: u64,
+        request: &Request,
+        data: Option<&[u8]>,
+    ) {
+        if self.core.ledger.warmup_ends_with(id) {
+            self.core.restart_measurement();
+        }
+        let again = if FULL && self.power.is_some() { self.outside_since(id) } else { None };
+        if FULL && again.is_some() {
+            self.core.ledger.measured.arrive_again(self.core.array.now);
+        } else {
+            self.core.ledger.measured.arrive(self.core.array.now, request.op);
+        }
+        let waited = self.core.array.now - at;
+        debug_assert!(at <= self.core.array.now, "request {id} arrives before its time");
+        debug_assert!(id < self.core.front.submitted, "request {id} has not been submitted");
+        let outside = again.map_or(waited, |since| self.core.array.now - since);
+        self.core.ledger.measured.in_system.waited_outside(outside.0);
+        if FULL
+            && self.power.is_some()
+            && let Some(data) = data
+        {
+            self.keep_brought(id, data);
+        }
+        let pages = pages_of(&self.core.ftl.geo, request);
+        debug_assert!(
+            request.op == HostOp::Flush
+                || pages.first + pages.count <= self.core.ftl.geo.user_pages,
+            "request {id} reaches beyond the device: {pages:?}"
+        );
+        let counted = if FULL && again.is_some() {
+            self.core.ledger.measured.power.pages_repeated += u64::from(match request.op {
+                HostOp::Read | HostOp::Write => pages.count,
+                _ => 0,
+            });
+            0
+        } else {
+            u64::from(pages.count)
+        };
+        let arrived = (id, at, request);
+        let own = if FULL { self.core.front.own_parts() } else { 0 };
+        match request.op {
+            HostOp::Read => {
+                let slot =
+                    self.core.front.requests.insert(arrived, (Join::of(pages.count + own), 0));
+                self.core.ledger.measured.host.pages_read += counted;
+                for part in 0..pages.count {
+                    let part = Part { request: slot, number: part };
+                    self.admit_read(part, Lpn(pages.first + part.number));
+                }
+            }
+            HostOp::Write => {
+                self.core.ledger.measured.host.pages_written += counted;
+                self.admit_pages_written::<FULL, GROUPS>(arrived, waited, pages, data);
+            }
+            HostOp::Trim => {
+                let slot = self.core.front.requests.insert(arrived, (Join::of(1 + own), 0));
+                if FULL && self.power.is_some() {
+                    self.trim_with_record(slot, pages, again.is_some());
+                } else {
+                    self.trim_pages(slot, pages);
+                }
+            }
+            HostOp::Copy => self.admit_copy(arrived, pages, data),
+            HostOp::Flush => {
+                let slot = self.core.front.requests.insert(arrived, (Join::of(1 + own), 0));
+                self.flush(slot);
+            }
+        }
+    }
+
+    /// The write `arrived` of `pages`, which may bring `data`, has waited in the host.
+    #[inline(always)]
+    fn admit_pages_written<const FULL: bool, const GROUPS: bool>(
+        &mut self,
+        arrived: (u64, Nanos, &Request),
+        waited: Nanos,
+        pages: Pages,
+        data: Option<&[u8]>,
+    ) {
+        let request = arrived.2;
+        let by_group = GROUPS && self.raid.is_some() && self.core.front.buffer.is_none();
+        let parts = if by_group { self.parts_of_write(pages) } else { pages.count };
+        let own = if FULL { self.core.front.own_parts() } else { 0 };
+        let slot = if FULL && !self.core.front.writes_go_straight {
+            let slot = self.core.front.requests.insert(arrived, (Join::of(own), 0));
+            self.flush_before(slot, request);
+            let epoch = self.core.front.epochs.write_arrives();
+            let inside = self.core.front.requests.get(slot);
+            inside.parts.add(parts);
+            inside.epoch = epoch;
+            slot
+        } else {
+            let epoch = self.core.front.epochs.write_arrives();
+            self.core.front.requests.insert(arrived, (Join::of(parts + own), epoch))
+        };
+        if by_group {
+            return self.admit_to_groups(slot, pages, request, data);
+        }
+        let straight = is_of_whole_pages(&self.core.ftl.geo, request)
+            && !(FULL && self.notes_what_is_written());
+        for part in 0..pages.count {
+            let lpn = Lpn(pages.first + part);
+            let part = Part { request: slot, number: part };
+            if straight {
+                self.core.admit_whole_page::<FULL>(
+                    part,
+                    lpn,
+                    (request.stream, pages.count),
+                    waited,
+                );
+            } else {
+                self.admit_write(part, lpn, (request, pages.count), data);
+            }
+        }
+        if FULL && self.power.is_some() {
+            self.checkpoint_if_due();
+        }
+    }
+
+    /// The TRIM of `pages` in request slot `slot` takes effect.
+    #[inline(never)]
+    fn trim_pages(&mut self, slot: RequestSlot, pages: Pages) {
+        if self.raid.is_some() {
+            self.trim_groups(slot, pages);
+        } else {
+            (0..pages.count).for_each(|i| self.trim(Lpn(pages.first + i)));
+        }
+        self.finish_later(slot);
+    }
+
+    /// One part of the request in `slot` completes when every write admitted so far is on flash.
+    #[inline(never)]
+    pub(crate) fn flush(&mut self, slot: RequestSlot) {
+        debug_assert!(
+            !self.core.front.requests.at(slot).parts.is_done(),
+            "a flush that nobody waits for"
+        );
+        self.core.front.epochs.flush_arrives(slot);
+        self.evict_all();
+        self.complete_flushes();
+    }
+
+    fn admit_read(&mut self, part: Part, lpn: Lpn) {
+        debug_assert!(lpn.0 < self.core.ftl.geo.user_pages, "{lpn:?} is beyond the device");
+        let on_flash = match self.core.ftl.owners.newest(lpn) {
+            Entry::Page(ppn) => Some(ppn),
+            Entry::Slot(newest) => self.core.rest_on_flash(newest, part.request, lpn),
+            Entry::Unmapped => None,
+        };
+        let plane = on_flash.map_or(PlaneId(0), |ppn| self.core.ftl.geo.plane_of(ppn));
+        let op = self.core.host_op(Work::HostRead { part, rest: Ppn::NONE }, lpn, plane);
+        let slot = self.core.array.ops.insert(op);
+        if self.recovers && self.recovers_at_once(slot, on_flash) {
+            self.recover(slot);
+        } else if on_flash.is_some() {
+            self.core.enqueue(slot, R_HOST);
+        } else {
+            self.serve(slot);
+        }
+    }
+
+    /// Whether the admission of a page notes more than its place: contents, what a power cut may leave, a way through
+    /// link and buffer, or that somebody watches queues.
+    fn notes_what_is_written(&self) -> bool {
+        let keeps = self.core.ledger.content.is_some() || self.power.is_some();
+        keeps || self.core.watches_queues || !self.core.front.writes_go_straight
+    }
+
+    #[inline(never)]
+    fn admit_write(
+        &mut self,
+        part: Part,
+        lpn: Lpn,
+        (request, pages): (&Request, u32),
+        data: Option<&[u8]>,
+    ) {
+        let old = self.core.ftl.owners.newest(lpn);
+        let (range, at) = byte_range(&self.core.ftl.geo, request, lpn);
+        let partial = range != (0, 512 << self.core.ftl.geo.sector_shift);
+        self.core.front.sequence += 1;
+        let stream = self.core.ftl.class_of_write(lpn, request.stream, pages);
+        let mut op =
+            self.core.host_op(Work::HostWrite { part, stream, copies: false }, lpn, PlaneId(0));
+        op.sequence = self.core.front.sequence;
+        // The rest of a partial page comes from flash, unless the page is in the controller or unmapped.
+        let rmw = match old {
+            Entry::Page(ppn) if partial => Some(ppn),
+            _ => None,
+        };
+        if self.core.front.buffer.is_some() {
+            // What it needs from flash, and its plane, are known at its eviction.
+        } else if let Some(ppn) = rmw {
+            op.becomes_rmw_read();
+            op.plane = self.core.ftl.geo.plane_of(ppn);
+            self.core.ledger.measured.host.rmw += 1;
+        } else {
+            op.plane = self.core.place::<true>(lpn, stream);
+        }
+        let slot = self.core.array.ops.insert(op);
+        if let Some(content) = &mut self.core.ledger.content {
+            self.core.array.ops.detail(slot).expected = content.expected(lpn);
+            let before = match old {
+                Entry::Unmapped if self.core.ftl.is_lost(lpn) => self.core.ftl.reconstructed(lpn),
+                _ => content.before(old, &self.core.ftl.flash),
+            };
+            let data = data.map(|d| &d[at..at + range.1 - range.0]);
+            let payload = content.compose(lpn, self.core.front.sequence, range, &before, data);
+            content.admit(slot, lpn, payload);
+        }
+        if let Some(page) = self.core.ftl.admit(lpn, slot) {
+            debug_assert!(self.core.ftl.owners.is_newest(lpn, slot), "{lpn:?} is not admitted");
+            self.core.wake_readers(page);
+        }
+        if self.power.is_some() {
+            self.core.ftl.note_floor(slot, old, self.core.front.sequence);
+        }
+        if self.core.front.writes_go_straight {
+            self.core.enqueue(slot, if rmw.is_some() { R_HOST } else { W_HOST });
+        } else {
+            self.page_comes_in(slot, old);
+        }
+    }
+
+    pub(super) fn trim(&mut self, lpn: Lpn) {
+        self.core.ledger.measured.host.pages_trimmed += u64::from(self.unmap(lpn));
+    }
+
+    /// `lpn` has no data from now on; whether it had.
+    pub(super) fn unmap(&mut self, lpn: Lpn) -> bool {
+        debug_assert!(lpn.0 < self.core.ftl.geo.user_pages, "{lpn:?} is beyond the device");
+        let (old, committed) = self.core.ftl.trim(lpn);
+        if old == Entry::Unmapped {
+            return false;
+        }
+        debug_assert_eq!(
+            self.core.ftl.owners.newest(lpn),
+            Entry::Unmapped,
+            "{lpn:?} has been trimmed"
+        );
+        if let Some(page) = committed {
+            self.page_left(page);
+        }
+        if let Some(content) = &mut self.core.ledger.content {
+            content.trim(lpn);
+        }
+        if let Entry::Slot(slot) = old {
+            self.trim_held(slot);
+        }
+        true
+    }
+
+    /// Serve a read from the controller: its page is in flight or unmapped.
+    pub(crate) fn serve(&mut self, slot: OpSlot) {
+        let lpn = self.core.array.ops[slot].lpn;
+        debug_assert!(self.core.array.ops[slot].kind().is_read(), "{lpn:?} is not read");
+        debug_assert_eq!(
+            self.core.array.ops[slot].ppn,
+            Ppn::NONE,
+            "{lpn:?} has been read from flash"
+        );
+        match self.core.ftl.owners.newest(lpn) {
+            Entry::Unmapped => self.core.ledger.measured.host.unmapped_pages_read += 1,
+            Entry::Slot(newest) if self.is_trim(newest) => {
+                self.core.ledger.measured.host.unmapped_pages_read += 1;
+            }
+            Entry::Slot(_) => self.core.ledger.measured.host.controller_pages_read += 1,
+            Entry::Page(_) => unreachable!("a page on flash is not served by the controller"),
+        }
+        self.core.check_served(slot);
+        let delay = self.core.array.times.controller_ns;
+        self.core.array.ops[slot].parts.transfer_ns += delay;
+        self.core.array.set_timer(Nanos(self.core.array.now.0 + delay), Timer::Served(slot));
+    }
+
+    /// A request without page operations completes after the controller's time.
+    pub(super) fn finish_later(&mut self, request: RequestSlot) {
+        debug_assert!(
+            !self.core.front.requests.at(request).parts.is_done(),
+            "it has no part to end"
+        );
+        let (now, transfer_ns) = (self.core.array.now, self.core.array.times.controller_ns);
+        let queue_ns = (now - self.core.front.requests.at(request).arrival).0;
+        let parts = Parts { queue_ns, transfer_ns, ..Parts::default() };
+        self.part_ends_at(Nanos(now.0 + transfer_ns), request, parts);
+    }
+
+    /// The controller ends a part of `request` at time `at`; `parts` say where its time went until then.
+    pub(super) fn part_ends_at(&mut self, at: Nanos, request: RequestSlot, parts: Parts) {
+        // The part of a write may be its flush.
+        let writes = self.power.is_some()
+            && self.core.front.requests.at(request).request.op == HostOp::Write;
+        let timer = if writes { Timer::WentOut } else { Timer::Served };
+        self.core.ends_with(timer, at, request, parts);
     }
 }

@@ -7,6 +7,7 @@
 use super::array::op::{Moved, Op, Work, job_cause};
 use super::collector::Job;
 use super::collector::turn::InTurn;
+use super::core::Core;
 use super::join::Join;
 use super::ssd::{Ssd, fail};
 use crate::config::GcPath;
@@ -18,81 +19,7 @@ use crate::ftl::gc::trigger::SpaceView;
 use crate::sched::order::{R_GC, R_HOST, W_GC, W_HOST};
 use crate::units::{BlockId, Lpn, OpSlot, PlaneId, PoolId, UnitId};
 
-impl Ssd {
-    /// Consider every pool that has changed, then those that the concurrency rule has kept waiting.
-    #[inline(never)]
-    pub(crate) fn consider_collection(&mut self) {
-        self.gc.agenda.watch_device(&self.ftl);
-        while let Some(pool) = self.gc.agenda.pop() {
-            self.consider(pool, false);
-        }
-        for _ in 0..self.gc.turns.waiting() {
-            let Some(pool) = self.gc.turns.next_in_turn(&mut self.ftl) else { break };
-            self.consider(pool, true);
-        }
-        debug_assert!(self.gc.turns.waiting() <= self.gc.jobs.len(), "a pool waits twice");
-        self.ledger.measured.gc.deferred += self.gc.turns.count_deferred();
-    }
-
-    /// Promote the job of `pool`, or do what is next if it has none; `in_turn`: the pool has waited for its turn.
-    fn consider(&mut self, pool: PoolId, in_turn: bool) {
-        let mut view = SpaceView {
-            idle_for: self.gc.idle_for(pool, &self.ftl.geo, &self.array),
-            ..self.ftl.space_view(pool)
-        };
-        if self.gc.agenda.watches_requests() {
-            (view.read_waits, view.write_waits) = self.waits_for(pool);
-        }
-        let idle = view.idle_for.unwrap_or_default();
-        debug_assert!(idle <= self.array.now, "{pool:?} was idle before time began");
-        if self.gc.jobs[pool.at()].is_some() {
-            self.promote(pool, self.gc.agenda.demand(&view));
-            return;
-        }
-        if self.pool_is_dead(pool) {
-            return;
-        }
-        let gc = &mut self.gc;
-        let turn = InTurn { turns: &gc.turns, in_turn };
-        match gc.agenda.next(&mut self.ftl, &view, &turn) {
-            Next::Collect(choice, demand) => self.start_job(pool, choice, demand),
-            Next::Wait => gc.turns.wait(pool),
-            Next::Nothing => self.give_up_if_worn_out(pool, &view),
-        }
-    }
-
-    /// Nothing will make room in `pool` any more if it is worn out, at its reserve and without a victim.
-    fn give_up_if_worn_out(&mut self, pool: PoolId, view: &SpaceView) {
-        let at_reserve = || self.gc.agenda.demand(view) == Demand::Reserve;
-        let at_its_end = self.gc.agenda.is_starved(pool) && self.ftl.is_worn_out(pool);
-        if at_its_end && at_reserve() && self.host_waits_for(pool) {
-            let end = super::no_room::worn_out(&self.ftl, pool);
-            fail(&mut self.failure, end);
-        }
-    }
-
-    /// Whether a read and whether a write of the host wait on the units of `pool`, or for its room.
-    fn waits_for(&self, pool: PoolId) -> (bool, bool) {
-        let waiting = |queue: usize| {
-            let mut units = self.ftl.geo.units_of_pool(pool);
-            units.any(|unit| self.array.units[unit as usize].head(queue) != OpSlot::NONE)
-        };
-        let for_room = || self.raid.as_ref().is_some_and(|raid| raid.waits_for(&self.ftl, pool));
-        debug_assert!(pool.0 < self.ftl.geo.pools, "there is no {pool:?}");
-        (waiting(R_HOST), waiting(W_HOST) || for_room())
-    }
-
-    /// Whether a write of the host waits for room in `pool`.
-    fn host_waits_for(&self, pool: PoolId) -> bool {
-        if self.raid.as_ref().is_some_and(|raid| raid.waits_for(&self.ftl, pool)) {
-            return true;
-        }
-        self.ftl.geo.units_of_pool(pool).any(|unit| {
-            let mut queued = self.array.ops.linked(self.array.units[unit as usize].head(W_HOST));
-            queued.any(|slot| self.ftl.geo.pool_of(self.array.ops[slot].plane) == pool)
-        })
-    }
-
+impl Core {
     /// A running background job is promoted when its pool falls to the reserve.
     fn promote(&mut self, pool: PoolId, demand: Demand) {
         let job = self.gc.jobs[pool.at()].as_mut().expect("the caller has checked");
@@ -104,51 +31,6 @@ impl Ssd {
             }
             self.ledger.measured.gc.reserve_promotions += u64::from(demand == Demand::Reserve);
             self.wake_pool(pool);
-        }
-    }
-
-    fn start_job(&mut self, pool: PoolId, choice: Choice, demand: Demand) {
-        let block = choice.block;
-        let foreground = demand >= Demand::Urgent;
-        assert!(!self.gc.collects(pool), "{pool:?} has a job already");
-        assert_eq!(self.ftl.blocks.pool_of(block), pool, "{block:?} of another pool");
-        assert!(!(choice.levels && foreground), "wear levelling of {pool:?} goes before the host");
-        if choice.levels {
-            self.ledger.measured.wear.calls += 1;
-        } else {
-            self.count_victim(choice, foreground);
-        }
-        if !foreground {
-            let deferred = self.gc.agenda.watches_requests() && !choice.levels;
-            self.ledger.measured.raid.deferred_gcs += u64::from(deferred);
-        }
-        if self.gc.turns.counts(foreground) {
-            self.gc.turns.job_begins(pool);
-        }
-        self.ftl.begin_collection(choice);
-        assert_eq!(
-            self.ftl.blocks.state[block.at()],
-            BlockState::Collecting,
-            "{block:?} is in use"
-        );
-        self.ftl.prefetch_block(block);
-        // The low half says that a job starts: no kind of operation has this number.
-        self.ledger.note(self.array.now, u64::from(block.0), u64::from(pool.0) << 32 | 0xc0);
-        self.gc.jobs[pool.at()] = Some(Job {
-            victim: block,
-            scan: 0,
-            in_flight: 0,
-            erases: Join::default(),
-            foreground,
-            levels: choice.levels,
-            since: self.array.now,
-        });
-        self.gc.job_begins(pool, &self.ftl.geo, &mut self.array);
-        // A job may need less room than has been reserved for any job.
-        self.wake_pool(pool);
-        self.advance::<true>(pool, None);
-        if self.recovers {
-            self.reads_avoid_collection(pool);
         }
     }
 
@@ -299,33 +181,6 @@ impl Ssd {
         self.wake_pool(pool);
     }
 
-    /// A GC page is in the controller and decoded: program it, or drop it if it no longer has an owner.
-    #[inline(always)]
-    pub(crate) fn gc_decoded<const FULL: bool>(&mut self, slot: OpSlot, moved: Moved) {
-        debug_assert!(self.gc.collects(moved.pool), "{moved:?} has no job");
-        if !self.ftl.owners.is_valid(moved.source) {
-            return self.drop_page(slot, moved);
-        }
-        if FULL && moved.in_buffer {
-            self.program_from_buffer(slot);
-            return;
-        }
-        let own = self.array.ops[slot].plane;
-        let stream = self.frontier_of_copy::<FULL>(own, moved);
-        debug_assert_eq!(own, self.ftl.geo.plane_of(moved.source));
-        let plane = if FULL && self.ftl.space.copies_in_turn() && !moved.levels {
-            self.ftl.space.copy_plane_in_turn(own, stream)
-        } else {
-            self.ftl.space.copy_plane(own, stream, &self.ftl.blocks)
-        };
-        let plane = plane.expect("the pool keeps room for its job");
-        debug_assert_eq!(self.ftl.geo.pool_of(plane), moved.pool, "a copy leaves its pool");
-        self.enqueue_for_job::<FULL>(slot, plane, W_GC, |op| {
-            op.work = Work::GcWrite(Moved { in_buffer: false, ..moved });
-            op.plane = plane;
-        });
-    }
-
     /// The page that `slot` has read no longer has an owner.
     #[inline(never)]
     pub(crate) fn drop_page(&mut self, slot: OpSlot, Moved { pool, levels, .. }: Moved) {
@@ -348,40 +203,197 @@ impl Ssd {
         debug_assert!(self.gc.collects(pool), "{slot:?} moves a page of {pool:?} without a job");
         self.advance::<FULL>(pool, Some(slot));
     }
+}
+
+impl Ssd {
+    /// Consider every pool that has changed, then those that the concurrency rule has kept waiting.
+    #[inline(never)]
+    pub(crate) fn consider_collection(&mut self) {
+        self.core.gc.agenda.watch_device(&self.core.ftl);
+        while let Some(pool) = self.core.gc.agenda.pop() {
+            self.consider(pool, false);
+        }
+        for _ in 0..self.core.gc.turns.waiting() {
+            let Some(pool) = self.core.gc.turns.next_in_turn(&mut self.core.ftl) else { break };
+            self.consider(pool, true);
+        }
+        debug_assert!(
+            self.core.gc.turns.waiting() <= self.core.gc.jobs.len(),
+            "a pool waits twice"
+        );
+        self.core.ledger.measured.gc.deferred += self.core.gc.turns.count_deferred();
+    }
+
+    /// Promote the job of `pool`, or do what is next if it has none; `in_turn`: the pool has waited for its turn.
+    fn consider(&mut self, pool: PoolId, in_turn: bool) {
+        let mut view = SpaceView {
+            idle_for: self.core.gc.idle_for(pool, &self.core.ftl.geo, &self.core.array),
+            ..self.core.ftl.space_view(pool)
+        };
+        if self.core.gc.agenda.watches_requests() {
+            (view.read_waits, view.write_waits) = self.waits_for(pool);
+        }
+        let idle = view.idle_for.unwrap_or_default();
+        debug_assert!(idle <= self.core.array.now, "{pool:?} was idle before time began");
+        if self.core.gc.jobs[pool.at()].is_some() {
+            self.core.promote(pool, self.core.gc.agenda.demand(&view));
+            return;
+        }
+        if self.core.ftl.pool_is_dead(pool) {
+            return;
+        }
+        let gc = &mut self.core.gc;
+        let turn = InTurn { turns: &gc.turns, in_turn };
+        match gc.agenda.next(&mut self.core.ftl, &view, &turn) {
+            Next::Collect(choice, demand) => self.start_job(pool, choice, demand),
+            Next::Wait => gc.turns.wait(pool),
+            Next::Nothing => self.give_up_if_worn_out(pool, &view),
+        }
+    }
+
+    /// Nothing will make room in `pool` any more if it is worn out, at its reserve and without a victim.
+    fn give_up_if_worn_out(&mut self, pool: PoolId, view: &SpaceView) {
+        let at_reserve = || self.core.gc.agenda.demand(view) == Demand::Reserve;
+        let at_its_end = self.core.gc.agenda.is_starved(pool) && self.core.ftl.is_worn_out(pool);
+        if at_its_end && at_reserve() && self.host_waits_for(pool) {
+            let end = super::no_room::worn_out(&self.core.ftl, pool);
+            fail(&mut self.core.failure, end);
+        }
+    }
+
+    /// Whether a read and whether a write of the host wait on the units of `pool`, or for its room.
+    fn waits_for(&self, pool: PoolId) -> (bool, bool) {
+        let waiting = |queue: usize| {
+            let mut units = self.core.ftl.geo.units_of_pool(pool);
+            units.any(|unit| self.core.array.units[unit as usize].head(queue) != OpSlot::NONE)
+        };
+        let for_room =
+            || self.raid.as_ref().is_some_and(|raid| raid.waits_for(&self.core.ftl, pool));
+        debug_assert!(pool.0 < self.core.ftl.geo.pools, "there is no {pool:?}");
+        (waiting(R_HOST), waiting(W_HOST) || for_room())
+    }
+
+    /// Whether a write of the host waits for room in `pool`.
+    fn host_waits_for(&self, pool: PoolId) -> bool {
+        if self.raid.as_ref().is_some_and(|raid| raid.waits_for(&self.core.ftl, pool)) {
+            return true;
+        }
+        self.core.ftl.geo.units_of_pool(pool).any(|unit| {
+            let mut queued =
+                self.core.array.ops.linked(self.core.array.units[unit as usize].head(W_HOST));
+            queued.any(|slot| self.core.ftl.geo.pool_of(self.core.array.ops[slot].plane) == pool)
+        })
+    }
+
+    fn start_job(&mut self, pool: PoolId, choice: Choice, demand: Demand) {
+        let block = choice.block;
+        let foreground = demand >= Demand::Urgent;
+        assert!(!self.core.gc.collects(pool), "{pool:?} has a job already");
+        assert_eq!(self.core.ftl.blocks.pool_of(block), pool, "{block:?} of another pool");
+        assert!(!(choice.levels && foreground), "wear levelling of {pool:?} goes before the host");
+        if choice.levels {
+            self.core.ledger.measured.wear.calls += 1;
+        } else {
+            self.core.count_victim(choice, foreground);
+        }
+        if !foreground {
+            let deferred = self.core.gc.agenda.watches_requests() && !choice.levels;
+            self.core.ledger.measured.raid.deferred_gcs += u64::from(deferred);
+        }
+        if self.core.gc.turns.counts(foreground) {
+            self.core.gc.turns.job_begins(pool);
+        }
+        self.core.ftl.begin_collection(choice);
+        assert_eq!(
+            self.core.ftl.blocks.state[block.at()],
+            BlockState::Collecting,
+            "{block:?} is in use"
+        );
+        self.core.ftl.prefetch_block(block);
+        // The low half says that a job starts: no kind of operation has this number.
+        self.core.ledger.note(
+            self.core.array.now,
+            u64::from(block.0),
+            u64::from(pool.0) << 32 | 0xc0,
+        );
+        self.core.gc.jobs[pool.at()] = Some(Job {
+            victim: block,
+            scan: 0,
+            in_flight: 0,
+            erases: Join::default(),
+            foreground,
+            levels: choice.levels,
+            since: self.core.array.now,
+        });
+        self.core.gc.job_begins(pool, &self.core.ftl.geo, &mut self.core.array);
+        // A job may need less room than has been reserved for any job.
+        self.core.wake_pool(pool);
+        self.core.advance::<true>(pool, None);
+        if self.recovers {
+            self.reads_avoid_collection(pool);
+        }
+    }
+
+    /// A GC page is in the controller and decoded: program it, or drop it if it no longer has an owner.
+    #[inline(always)]
+    pub(crate) fn gc_decoded<const FULL: bool>(&mut self, slot: OpSlot, moved: Moved) {
+        debug_assert!(self.core.gc.collects(moved.pool), "{moved:?} has no job");
+        if !self.core.ftl.owners.is_valid(moved.source) {
+            return self.core.drop_page(slot, moved);
+        }
+        if FULL && moved.in_buffer {
+            self.program_from_buffer(slot);
+            return;
+        }
+        let own = self.core.array.ops[slot].plane;
+        let stream = self.core.frontier_of_copy::<FULL>(own, moved);
+        debug_assert_eq!(own, self.core.ftl.geo.plane_of(moved.source));
+        let plane = if FULL && self.core.ftl.space.copies_in_turn() && !moved.levels {
+            self.core.ftl.space.copy_plane_in_turn(own, stream)
+        } else {
+            self.core.ftl.space.copy_plane(own, stream, &self.core.ftl.blocks)
+        };
+        let plane = plane.expect("the pool keeps room for its job");
+        debug_assert_eq!(self.core.ftl.geo.pool_of(plane), moved.pool, "a copy leaves its pool");
+        self.core.enqueue_for_job::<FULL>(slot, plane, W_GC, |op| {
+            op.work = Work::GcWrite(Moved { in_buffer: false, ..moved });
+            op.plane = plane;
+        });
+    }
 
     /// The chip of `pool` has failed before the erase of its victim has begun: the job ends without it.
     #[inline(never)]
     pub(crate) fn job_is_off(&mut self, pool: PoolId) {
-        assert!(self.pool_is_dead(pool), "the job of {pool:?} ends before its erase");
-        let job = self.gc.job(pool);
+        assert!(self.core.ftl.pool_is_dead(pool), "the job of {pool:?} ends before its erase");
+        let job = self.core.gc.job(pool);
         // A pool with parity has one plane.
         job.erases = Join::default();
         let victim = job.victim;
-        self.ftl.give_up_erase(victim);
-        self.gc.job_ends(pool, &self.ftl.geo, &mut self.array);
-        self.wake_pool(pool);
+        self.core.ftl.give_up_erase(victim);
+        self.core.gc.job_ends(pool, &self.core.ftl.geo, &mut self.core.array);
+        self.core.wake_pool(pool);
     }
 
     /// One flash block of the victim has been erased.
     pub(crate) fn member_erased(&mut self, pool: PoolId) {
-        self.gc.step_ends(pool, &self.ftl.geo, &mut self.array);
-        let job = self.gc.job(pool);
+        self.core.gc.step_ends(pool, &self.core.ftl.geo, &mut self.core.array);
+        let job = self.core.gc.job(pool);
         assert_eq!(job.in_flight, 0, "{pool:?} erases while pages move");
         if !job.erases.part_ends() {
             return;
         }
         let victim = job.victim;
-        self.ftl.finish_erase(victim);
+        self.core.ftl.finish_erase(victim);
         self.victim_erased(victim);
-        let job = self.gc.job_ends(pool, &self.ftl.geo, &mut self.array);
+        let job = self.core.gc.job_ends(pool, &self.core.ftl.geo, &mut self.core.array);
         if !job.levels {
-            let took = (self.array.now - job.since).0;
-            let gc = &mut self.ledger.measured.gc;
+            let took = (self.core.array.now - job.since).0;
+            let gc = &mut self.core.ledger.measured.gc;
             gc.jobs_done += 1;
             gc.job_time_ns_sum += took;
             gc.job_time_ns_max = gc.job_time_ns_max.max(took);
         }
-        self.gc.agenda.consider(pool);
-        self.wake_pool(pool);
+        self.core.gc.agenda.consider(pool);
+        self.core.wake_pool(pool);
     }
 }

@@ -3,6 +3,7 @@
 use super::array::Ended;
 use super::array::event::Timer;
 use super::array::op::{Moved, OpKind, Part, Work, job_cause};
+use super::core::Core;
 use super::ssd::{Ssd, fail};
 use crate::ftl::map::Entry;
 use crate::ftl::owners::Claim;
@@ -12,109 +13,7 @@ use crate::nand::flash::Payload;
 use crate::sched::order::W_HOST;
 use crate::units::{Lpn, Nanos, OpSlot, PlaneId, PoolId, Ppn, RequestSlot};
 
-impl Ssd {
-    /// The operation on `unit`, and those that ran with it, end.
-    #[inline(never)]
-    pub(crate) fn operation_ends<const FULL: bool>(&mut self, unit: usize) {
-        let ended = self.array.end::<FULL>(&self.ftl.geo, unit);
-        debug_assert!(ended.also == OpSlot::NONE || self.array.multi_plane, "two operations ran");
-        debug_assert!(ended.since <= self.array.now, "an operation ends before it began");
-        if FULL && self.ledger.operations.is_some() {
-            self.log_operations(ended);
-        }
-        self.ended::<FULL>(ended.slot, ended);
-        if FULL && ended.also != OpSlot::NONE {
-            self.others_ended(unit, ended);
-        }
-        if ended.host {
-            self.gc.note_idle(unit, &mut self.array);
-        }
-        self.note_end::<FULL>();
-    }
-
-    /// So have the operations that ran with it.
-    #[inline(never)]
-    fn others_ended(&mut self, unit: usize, ended: Ended) {
-        let mut also = ended.also;
-        while also != OpSlot::NONE {
-            let next = self.array.ops[also].next;
-            debug_assert_eq!(self.array.ops[also].kind().is_host(), ended.host, "kinds are mixed");
-            self.array.units[unit].leaves(ended.host);
-            self.ended::<true>(also, ended);
-            also = next;
-        }
-    }
-
-    #[inline(always)]
-    fn ended<const FULL: bool>(&mut self, slot: OpSlot, times: Ended) {
-        // One by one: in memory they would be written for every operation, and few need them.
-        let Ended { held_ns, array_ns, bus_ns, .. } = times;
-        let op = &self.array.ops[slot];
-        let (work, lpn, ppn, plane) = (op.work, op.lpn, op.ppn, op.plane);
-        let page = u64::from(lpn.0) << 32 | u64::from(ppn.0);
-        self.ledger.note(self.array.now, page, op.kind() as u64);
-        match work {
-            Work::GcRead(moved) => self.gc_read_ends::<FULL>(slot, moved),
-            Work::GcWrite(moved) | Work::GcCopyback(moved) => {
-                self.program_ends::<FULL>(slot, lpn, ppn);
-                self.commit_copy::<FULL>(slot, (lpn, ppn), moved);
-            }
-            Work::Erase { pool, .. } => self.erase_ends(slot, pool),
-            Work::HostWrite { part, .. } => {
-                let parts = self.parts_of(slot, [held_ns, array_ns, bus_ns]);
-                self.program_ends::<FULL>(slot, lpn, ppn);
-                self.commit_host::<FULL>(slot, (lpn, ppn, plane));
-                if FULL && self.front.buffer.is_some() && !self.array.ops[slot].copies() {
-                    self.held_is_on_flash(slot, &parts);
-                } else {
-                    self.finish_part_of(part.request, slot, &parts);
-                }
-            }
-            Work::HostRead { .. } => self.host_read_ends(slot, held_ns, array_ns, bus_ns),
-            Work::RmwRead { .. } => self.rmw_read_ends(slot, held_ns, array_ns, bus_ns),
-            Work::GroupRead { update } => {
-                let parts = self.parts_of(slot, [held_ns, array_ns, bus_ns]);
-                self.group_read_ends(slot, update, &parts);
-            }
-            Work::GroupWrite { update, .. } => {
-                let parts = self.parts_of(slot, [held_ns, array_ns, bus_ns]);
-                self.program_ends::<true>(slot, lpn, ppn);
-                self.group_write_ends(slot, update, &parts);
-            }
-            Work::RebuildWrite { recovery, .. } => self.rebuild_write_ends(slot, recovery),
-            Work::RecoveryRead { .. }
-            | Work::GroupTrim { .. }
-            | Work::HostCopy { .. }
-            | Work::MetadataProgram { .. }
-            | Work::MetadataErase { .. } => {
-                self.rare_operation_ends(slot, [held_ns, array_ns, bus_ns])
-            }
-        }
-    }
-
-    /// The same of work that few devices have: in line, it would cost the registers of the others.
-    #[inline(never)]
-    fn rare_operation_ends(&mut self, slot: OpSlot, times: [u64; 3]) {
-        let op = &self.array.ops[slot];
-        match op.work {
-            Work::RecoveryRead { recovery, .. } => {
-                let parts = self.parts_of(slot, times);
-                self.recovery_read_ends(slot, recovery, &parts);
-            }
-            Work::RebuildWrite { recovery, .. } => self.rebuild_write_ends(slot, recovery),
-            Work::MetadataProgram { .. } | Work::MetadataErase { .. } => self.metadata_ends(slot),
-            _ => unreachable!("{:?} is on no unit", op.lpn),
-        }
-    }
-
-    #[inline(never)]
-    fn host_read_ends(&mut self, slot: OpSlot, held_ns: u64, array_ns: u64, bus_ns: u64) {
-        debug_assert!(self.array.ops[slot].ppn != Ppn::NONE, "{slot:?} has read no page");
-        let parts = self.parts_of(slot, [held_ns, array_ns, bus_ns]);
-        self.check_read(slot);
-        self.page_is_read(slot, &parts);
-    }
-
+impl Core {
     /// Where the time of the host operation in `slot`, which has ended, has gone so far. It has held its unit for
     /// longer than it took on array and bus: it waited for bus or interconnect.
     #[inline(always)]
@@ -131,123 +30,12 @@ impl Ssd {
         }
     }
 
-    #[inline(never)]
-    fn rmw_read_ends(&mut self, slot: OpSlot, held_ns: u64, array_ns: u64, bus_ns: u64) {
-        debug_assert!(self.array.ops[slot].ppn != Ppn::NONE, "{slot:?} has read no page");
-        let parts = self.parts_of(slot, [held_ns, array_ns, bus_ns]);
-        self.check_read(slot);
-        self.array.ops[slot].parts = parts;
-        if self.array.times.host_ecc_ns > 0 {
-            self.decode(slot, &parts);
-        } else {
-            self.rmw_becomes_write(slot);
-        }
-    }
-
-    /// The page of the operation in `slot` is on flash from now on.
-    #[inline(always)]
-    pub(super) fn program_ends<const FULL: bool>(&mut self, slot: OpSlot, lpn: Lpn, ppn: Ppn) {
-        debug_assert!(self.ftl.flash.is_torn(ppn), "{ppn:?} is not being programmed");
-        self.ftl.flash.end_program(ppn, lpn);
-        if FULL && self.ftl.flash.keeps_contents() {
-            self.store_contents(slot);
-        }
-    }
-
-    #[inline(never)]
-    fn store_contents(&mut self, slot: OpSlot) {
-        debug_assert!(self.ftl.flash.keeps_contents(), "contents are not kept");
-        let op = &self.array.ops[slot];
-        match (op.work, &self.ledger.content) {
-            (Work::GcWrite(moved) | Work::GcCopyback(moved), _) => {
-                self.ftl.flash.copy(moved.source, op.ppn);
-                if self.power.is_some() {
-                    self.ftl.flash.set_sequence(op.ppn, op.sequence);
-                }
-            }
-            (_, Some(content)) => {
-                self.ftl.flash.store(op.ppn, op.sequence, content.of_slot(slot));
-            }
-            (_, None) => self.ftl.flash.store(op.ppn, op.sequence, &Payload::default()),
-        }
-        self.check_contents();
-    }
-
     /// The run ends if the store of page contents has failed.
     fn check_contents(&mut self) {
         if let Some(why) = self.ftl.flash.failure() {
             let error = DeviceError::Contents(why.to_string());
             fail(&mut self.failure, error);
         }
-    }
-
-    /// The host's page has been programmed: the map switches if it is still the newest admitted write.
-    #[inline(always)]
-    fn commit_host<const FULL: bool>(
-        &mut self,
-        slot: OpSlot,
-        (lpn, ppn, plane): (Lpn, Ppn, PlaneId),
-    ) {
-        debug_assert_eq!(self.array.ops[slot].kind(), OpKind::HostWrite, "{lpn:?} was not written");
-        if FULL && self.has_heirs(slot) {
-            return self.commit_with_heirs(slot, (lpn, ppn, plane));
-        }
-        let claim = if FULL && self.power.is_some() {
-            self.claim_under_cuts(slot, lpn, ppn)
-        } else {
-            self.ftl.claim(lpn, slot, ppn)
-        };
-        self.ftl.settle(ppn);
-        if self.gc.agenda.watches_releases() {
-            let before = if let Claim::Committed(before) = claim { before } else { None };
-            self.released(before, ppn);
-        }
-        let pool = if FULL { self.ftl.geo.pool_of(plane) } else { PoolId(plane.0) };
-        debug_assert_eq!(self.ftl.geo.pool_of(plane), pool, "a pool of several planes");
-        debug_assert_eq!(self.ftl.geo.plane_of(ppn), plane, "{ppn:?} was bound elsewhere");
-        let opened = self.ftl.space.take_opened(pool);
-        self.gc.agenda.page_written(pool, opened);
-    }
-
-    /// A copy has been programmed: the map switches to it if the page still has its owner.
-    #[inline(always)]
-    fn commit_copy<const FULL: bool>(
-        &mut self,
-        slot: OpSlot,
-        (lpn, target): (Lpn, Ppn),
-        Moved { source, pool, levels, .. }: Moved,
-    ) {
-        debug_assert!(self.gc.collects(pool), "{source:?} has moved without a job");
-        debug_assert_eq!(
-            self.ftl.geo.pool_of(self.ftl.geo.plane_of(target)),
-            pool,
-            "it left its pool"
-        );
-        let cause = if FULL { job_cause(levels) } else { Cause::Gc };
-        let relocated = self.ftl.relocate(source, target, lpn);
-        if relocated {
-            if FULL {
-                if self.power.is_some() {
-                    self.page_moved(pool, source, target);
-                }
-                self.wake_readers(source);
-                self.gc.held.hold(pool, target);
-            }
-            self.ledger.measured.moves(cause).moved += 1;
-        } else {
-            self.ledger.measured.moves(cause).stale += 1;
-        }
-        self.ftl.settle(target);
-        if self.gc.agenda.watches_releases() {
-            self.released(relocated.then_some(source), target);
-        }
-        if FULL {
-            if self.gc.watches_way && self.array.ops[slot].kind() == OpKind::GcWrite {
-                self.array.give_buffer(&self.ftl.geo, slot);
-            }
-            self.gc.step_ends(pool, &self.ftl.geo, &mut self.array);
-        }
-        self.end_page::<FULL>(slot, pool);
     }
 
     /// A page has become invalid; pools that found nothing to collect look again.
@@ -267,24 +55,6 @@ impl Ssd {
         for ppn in disowned.into_iter().chain([written]) {
             self.gc.agenda.page_released(self.ftl.blocks.pool_of(self.ftl.geo.block_of(ppn)));
         }
-    }
-
-    /// The page of a partial write has been read (or need not be): program it.
-    pub(crate) fn rmw_becomes_write(&mut self, slot: OpSlot) {
-        debug_assert!(self.array.ops[slot].sequence > 0, "{slot:?} has not been admitted");
-        let lpn = self.array.ops[slot].lpn;
-        let plane = self.place::<true>(lpn, self.array.ops[slot].stream());
-        let op = &mut self.array.ops[slot];
-        op.becomes_host_write();
-        op.plane = plane;
-        if op.copies() {
-            self.copy_has_been_read(slot);
-        }
-        if let Some(page) = self.ftl.owners.under(slot) {
-            // Its page is complete now: reads do not need the rest of it from flash.
-            self.wake_readers(page);
-        }
-        self.enqueue(slot, W_HOST);
     }
 
     /// A read of flash returns: check that its data are the newest admitted.
@@ -336,70 +106,318 @@ impl Ssd {
         }
         deliver(content, &mut self.front.requests, part, lpn, &payload, &self.ftl.geo);
     }
+}
+
+impl Ssd {
+    /// The operation on `unit`, and those that ran with it, end.
+    #[inline(never)]
+    pub(crate) fn operation_ends<const FULL: bool>(&mut self, unit: usize) {
+        let ended = self.core.array.end::<FULL>(&self.core.ftl.geo, unit);
+        debug_assert!(
+            ended.also == OpSlot::NONE || self.core.array.multi_plane,
+            "two operations ran"
+        );
+        debug_assert!(ended.since <= self.core.array.now, "an operation ends before it began");
+        if FULL && self.core.ledger.operations.is_some() {
+            self.log_operations(ended);
+        }
+        self.ended::<FULL>(ended.slot, ended);
+        if FULL && ended.also != OpSlot::NONE {
+            self.others_ended(unit, ended);
+        }
+        if ended.host {
+            self.core.gc.note_idle(unit, &mut self.core.array);
+        }
+        self.note_end::<FULL>();
+    }
+
+    /// So have the operations that ran with it.
+    #[inline(never)]
+    fn others_ended(&mut self, unit: usize, ended: Ended) {
+        let mut also = ended.also;
+        while also != OpSlot::NONE {
+            let next = self.core.array.ops[also].next;
+            debug_assert_eq!(
+                self.core.array.ops[also].kind().is_host(),
+                ended.host,
+                "kinds are mixed"
+            );
+            self.core.array.units[unit].leaves(ended.host);
+            self.ended::<true>(also, ended);
+            also = next;
+        }
+    }
+
+    #[inline(always)]
+    fn ended<const FULL: bool>(&mut self, slot: OpSlot, times: Ended) {
+        // One by one: in memory they would be written for every operation, and few need them.
+        let Ended { held_ns, array_ns, bus_ns, .. } = times;
+        let op = &self.core.array.ops[slot];
+        let (work, lpn, ppn, plane) = (op.work, op.lpn, op.ppn, op.plane);
+        let page = u64::from(lpn.0) << 32 | u64::from(ppn.0);
+        self.core.ledger.note(self.core.array.now, page, op.kind() as u64);
+        match work {
+            Work::GcRead(moved) => self.gc_read_ends::<FULL>(slot, moved),
+            Work::GcWrite(moved) | Work::GcCopyback(moved) => {
+                self.program_ends::<FULL>(slot, lpn, ppn);
+                self.commit_copy::<FULL>(slot, (lpn, ppn), moved);
+            }
+            Work::Erase { pool, .. } => self.erase_ends(slot, pool),
+            Work::HostWrite { part, .. } => {
+                let parts = self.core.parts_of(slot, [held_ns, array_ns, bus_ns]);
+                self.program_ends::<FULL>(slot, lpn, ppn);
+                self.commit_host::<FULL>(slot, (lpn, ppn, plane));
+                if FULL && self.core.front.buffer.is_some() && !self.core.array.ops[slot].copies() {
+                    self.held_is_on_flash(slot, &parts);
+                } else {
+                    self.finish_part_of(part.request, slot, &parts);
+                }
+            }
+            Work::HostRead { .. } => self.host_read_ends(slot, held_ns, array_ns, bus_ns),
+            Work::RmwRead { .. } => self.rmw_read_ends(slot, held_ns, array_ns, bus_ns),
+            Work::GroupRead { update } => {
+                let parts = self.core.parts_of(slot, [held_ns, array_ns, bus_ns]);
+                self.group_read_ends(slot, update, &parts);
+            }
+            Work::GroupWrite { update, .. } => {
+                let parts = self.core.parts_of(slot, [held_ns, array_ns, bus_ns]);
+                self.program_ends::<true>(slot, lpn, ppn);
+                self.group_write_ends(slot, update, &parts);
+            }
+            Work::RebuildWrite { recovery, .. } => self.rebuild_write_ends(slot, recovery),
+            Work::RecoveryRead { .. }
+            | Work::GroupTrim { .. }
+            | Work::HostCopy { .. }
+            | Work::MetadataProgram { .. }
+            | Work::MetadataErase { .. } => {
+                self.rare_operation_ends(slot, [held_ns, array_ns, bus_ns])
+            }
+        }
+    }
+
+    /// The same of work that few devices have: in line, it would cost the registers of the others.
+    #[inline(never)]
+    fn rare_operation_ends(&mut self, slot: OpSlot, times: [u64; 3]) {
+        let op = &self.core.array.ops[slot];
+        match op.work {
+            Work::RecoveryRead { recovery, .. } => {
+                let parts = self.core.parts_of(slot, times);
+                self.recovery_read_ends(slot, recovery, &parts);
+            }
+            Work::RebuildWrite { recovery, .. } => self.rebuild_write_ends(slot, recovery),
+            Work::MetadataProgram { .. } | Work::MetadataErase { .. } => self.metadata_ends(slot),
+            _ => unreachable!("{:?} is on no unit", op.lpn),
+        }
+    }
+
+    #[inline(never)]
+    fn host_read_ends(&mut self, slot: OpSlot, held_ns: u64, array_ns: u64, bus_ns: u64) {
+        debug_assert!(self.core.array.ops[slot].ppn != Ppn::NONE, "{slot:?} has read no page");
+        let parts = self.core.parts_of(slot, [held_ns, array_ns, bus_ns]);
+        self.core.check_read(slot);
+        self.page_is_read(slot, &parts);
+    }
+
+    #[inline(never)]
+    fn rmw_read_ends(&mut self, slot: OpSlot, held_ns: u64, array_ns: u64, bus_ns: u64) {
+        debug_assert!(self.core.array.ops[slot].ppn != Ppn::NONE, "{slot:?} has read no page");
+        let parts = self.core.parts_of(slot, [held_ns, array_ns, bus_ns]);
+        self.core.check_read(slot);
+        self.core.array.ops[slot].parts = parts;
+        if self.core.array.times.host_ecc_ns > 0 {
+            self.core.decode(slot, &parts);
+        } else {
+            self.rmw_becomes_write(slot);
+        }
+    }
+
+    /// The page of the operation in `slot` is on flash from now on.
+    #[inline(always)]
+    pub(super) fn program_ends<const FULL: bool>(&mut self, slot: OpSlot, lpn: Lpn, ppn: Ppn) {
+        debug_assert!(self.core.ftl.flash.is_torn(ppn), "{ppn:?} is not being programmed");
+        self.core.ftl.flash.end_program(ppn, lpn);
+        if FULL && self.core.ftl.flash.keeps_contents() {
+            self.store_contents(slot);
+        }
+    }
+
+    #[inline(never)]
+    fn store_contents(&mut self, slot: OpSlot) {
+        debug_assert!(self.core.ftl.flash.keeps_contents(), "contents are not kept");
+        let op = &self.core.array.ops[slot];
+        match (op.work, &self.core.ledger.content) {
+            (Work::GcWrite(moved) | Work::GcCopyback(moved), _) => {
+                self.core.ftl.flash.copy(moved.source, op.ppn);
+                if self.power.is_some() {
+                    self.core.ftl.flash.set_sequence(op.ppn, op.sequence);
+                }
+            }
+            (_, Some(content)) => {
+                self.core.ftl.flash.store(op.ppn, op.sequence, content.of_slot(slot));
+            }
+            (_, None) => self.core.ftl.flash.store(op.ppn, op.sequence, &Payload::default()),
+        }
+        self.core.check_contents();
+    }
+
+    /// The host's page has been programmed: the map switches if it is still the newest admitted write.
+    #[inline(always)]
+    fn commit_host<const FULL: bool>(
+        &mut self,
+        slot: OpSlot,
+        (lpn, ppn, plane): (Lpn, Ppn, PlaneId),
+    ) {
+        debug_assert_eq!(
+            self.core.array.ops[slot].kind(),
+            OpKind::HostWrite,
+            "{lpn:?} was not written"
+        );
+        if FULL && self.has_heirs(slot) {
+            return self.commit_with_heirs(slot, (lpn, ppn, plane));
+        }
+        let claim = if FULL && self.power.is_some() {
+            self.core.claim_under_cuts(slot, lpn, ppn)
+        } else {
+            self.core.ftl.claim(lpn, slot, ppn)
+        };
+        self.core.ftl.settle(ppn);
+        if self.core.gc.agenda.watches_releases() {
+            let before = if let Claim::Committed(before) = claim { before } else { None };
+            self.core.released(before, ppn);
+        }
+        let pool = if FULL { self.core.ftl.geo.pool_of(plane) } else { PoolId(plane.0) };
+        debug_assert_eq!(self.core.ftl.geo.pool_of(plane), pool, "a pool of several planes");
+        debug_assert_eq!(self.core.ftl.geo.plane_of(ppn), plane, "{ppn:?} was bound elsewhere");
+        let opened = self.core.ftl.space.take_opened(pool);
+        self.core.gc.agenda.page_written(pool, opened);
+    }
+
+    /// A copy has been programmed: the map switches to it if the page still has its owner.
+    #[inline(always)]
+    fn commit_copy<const FULL: bool>(
+        &mut self,
+        slot: OpSlot,
+        (lpn, target): (Lpn, Ppn),
+        Moved { source, pool, levels, .. }: Moved,
+    ) {
+        debug_assert!(self.core.gc.collects(pool), "{source:?} has moved without a job");
+        debug_assert_eq!(
+            self.core.ftl.geo.pool_of(self.core.ftl.geo.plane_of(target)),
+            pool,
+            "it left its pool"
+        );
+        let cause = if FULL { job_cause(levels) } else { Cause::Gc };
+        let relocated = self.core.ftl.relocate(source, target, lpn);
+        if relocated {
+            if FULL {
+                if self.power.is_some() {
+                    self.page_moved(pool, source, target);
+                }
+                self.core.wake_readers(source);
+                self.core.gc.held.hold(pool, target);
+            }
+            self.core.ledger.measured.moves(cause).moved += 1;
+        } else {
+            self.core.ledger.measured.moves(cause).stale += 1;
+        }
+        self.core.ftl.settle(target);
+        if self.core.gc.agenda.watches_releases() {
+            self.core.released(relocated.then_some(source), target);
+        }
+        if FULL {
+            if self.core.gc.watches_way && self.core.array.ops[slot].kind() == OpKind::GcWrite {
+                self.core.array.give_buffer(&self.core.ftl.geo, slot);
+            }
+            self.core.gc.step_ends(pool, &self.core.ftl.geo, &mut self.core.array);
+        }
+        self.core.end_page::<FULL>(slot, pool);
+    }
+
+    /// The page of a partial write has been read (or need not be): program it.
+    pub(crate) fn rmw_becomes_write(&mut self, slot: OpSlot) {
+        debug_assert!(self.core.array.ops[slot].sequence > 0, "{slot:?} has not been admitted");
+        let lpn = self.core.array.ops[slot].lpn;
+        let plane = self.core.place::<true>(lpn, self.core.array.ops[slot].stream());
+        let op = &mut self.core.array.ops[slot];
+        op.becomes_host_write();
+        op.plane = plane;
+        if op.copies() {
+            self.copy_has_been_read(slot);
+        }
+        if let Some(page) = self.core.ftl.owners.under(slot) {
+            // Its page is complete now: reads do not need the rest of it from flash.
+            self.core.wake_readers(page);
+        }
+        self.core.enqueue(slot, W_HOST);
+    }
 
     pub(crate) fn timer_events(&mut self) {
-        while let Some(timer) = self.array.timers.take_at(self.array.now) {
+        while let Some(timer) = self.core.array.timers.take_at(self.core.array.now) {
             match timer {
                 Timer::Served(slot) => {
-                    let parts = self.array.ops[slot].parts;
+                    let parts = self.core.array.ops[slot].parts;
                     self.page_goes_out(slot, &parts);
                 }
                 Timer::WentOut(slot) => {
-                    let parts = self.array.ops[slot].parts;
+                    let parts = self.core.array.ops[slot].parts;
                     self.finish_part(slot, &parts);
                     self.flush_has_ended();
                 }
                 Timer::Answered(slot) => {
-                    let parts = self.array.ops[slot].parts;
+                    let parts = self.core.array.ops[slot].parts;
                     self.finish_part(slot, &parts);
                 }
                 Timer::CameIn(slot) => self.page_is_in(slot),
                 Timer::Decoded(slot) => self.page_is_decoded(slot),
-                Timer::Idle(unit) => self.gc.idle_units.push(unit),
+                Timer::Idle(unit) => self.core.gc.idle_units.push(unit),
                 Timer::ChipFails(number) => self.chip_fails(number),
                 Timer::Rebuild => self.rebuild_is_due(),
-                Timer::Recorded(slot) => self.erase_may_start(slot),
+                Timer::Recorded(slot) => self.core.erase_may_start(slot),
             }
         }
-        self.array.arm_timers();
+        self.core.array.arm_timers();
     }
 
     /// One page operation of a request has finished; `parts`: where its time went.
     #[inline(always)]
     pub(crate) fn finish_part(&mut self, slot: OpSlot, parts: &Parts) {
-        let owner = self.array.ops[slot].part().request;
+        let owner = self.core.array.ops[slot].part().request;
         self.finish_part_of(owner, slot, parts);
     }
 
     /// The same; `owner` is the request.
     #[inline(always)]
     fn finish_part_of(&mut self, owner: RequestSlot, slot: OpSlot, parts: &Parts) {
-        debug_assert_eq!(self.array.ops[slot].part().request, owner, "a part of another request");
-        self.array.ops.remove(slot);
+        debug_assert_eq!(
+            self.core.array.ops[slot].part().request,
+            owner,
+            "a part of another request"
+        );
+        self.core.array.ops.remove(slot);
         self.part_ends(owner, parts);
     }
 
     /// A part of the request in `slot` has ended; if it was the last one, `parts` say where the time went.
     #[inline(never)]
     pub(super) fn part_ends(&mut self, slot: RequestSlot, parts: &Parts) {
-        let now = self.array.now;
-        debug_assert!(!self.front.requests.at(slot).parts.is_done(), "it has no part left");
-        let Some(request) = self.front.part_ends(slot, now) else {
-            if self.front.firmware.is_some() {
-                self.firmware_may_begin(slot, parts);
+        let now = self.core.array.now;
+        debug_assert!(!self.core.front.requests.at(slot).parts.is_done(), "it has no part left");
+        let Some(request) = self.core.front.part_ends(slot, now) else {
+            if self.core.front.firmware.is_some() {
+                self.core.firmware_may_begin(slot, parts);
             }
             return;
         };
-        self.ledger.completed(now, request, parts, &self.ftl.geo);
-        if self.front.epochs.flush_waits() {
+        self.core.ledger.completed(now, request, parts, &self.core.ftl.geo);
+        if self.core.front.epochs.flush_waits() {
             self.complete_flushes();
         }
     }
 
     #[inline(never)]
     pub(crate) fn complete_flushes(&mut self) {
-        while let Some(slot) = self.front.epochs.next_flush() {
-            let waits = !self.front.requests.at(slot).parts.is_done();
+        while let Some(slot) = self.core.front.epochs.next_flush() {
+            let waits = !self.core.front.requests.at(slot).parts.is_done();
             assert!(waits, "the request of a flush has completed before it");
             // A write that it covers may have been replaced by a copy or a TRIM, whose record is not written yet.
             self.ends_after_others(slot);
@@ -409,11 +427,11 @@ impl Ssd {
     /// A part of the request in `slot` that has waited for other requests ends, where power may be cut with the records
     /// so far.
     pub(super) fn ends_after_others(&mut self, slot: RequestSlot) {
-        let now = self.array.now;
+        let now = self.core.array.now;
         if self.power.as_ref().is_some_and(|power| power.lacks_records(now)) {
             return self.ends_when_recorded(slot, now);
         }
-        let arrival = self.front.requests.at(slot).arrival;
+        let arrival = self.core.front.requests.at(slot).arrival;
         debug_assert!(arrival <= now, "a request ends before it arrives");
         self.part_ends(slot, &Parts { queue_ns: (now - arrival).0, ..Parts::default() });
         self.flush_has_ended();
@@ -422,7 +440,7 @@ impl Ssd {
     /// Pages of a write may have waited for its flush.
     #[inline(never)]
     fn flush_has_ended(&mut self) {
-        if self.front.buffer.is_some() {
+        if self.core.front.buffer.is_some() {
             self.let_in(0);
         }
     }
@@ -430,26 +448,26 @@ impl Ssd {
     /// A GC page has been read: decode it, then program it.
     #[inline(always)]
     fn gc_read_ends<const FULL: bool>(&mut self, slot: OpSlot, moved: Moved) {
-        debug_assert_eq!(self.array.ops[slot].ppn, moved.source, "another page was read");
-        if FULL && self.gc.watches_way && self.gc_read_is_judged(slot) {
+        debug_assert_eq!(self.core.array.ops[slot].ppn, moved.source, "another page was read");
+        if FULL && self.core.gc.watches_way && self.gc_read_is_judged(slot) {
             return;
         }
-        let ecc = self.gc.ecc_ns;
+        let ecc = self.core.gc.ecc_ns;
         if !FULL || ecc == 0 {
             self.gc_decoded::<FULL>(slot, moved);
         } else {
-            self.array.set_timer(Nanos(self.array.now.0 + ecc), Timer::Decoded(slot));
+            self.core.array.set_timer(Nanos(self.core.array.now.0 + ecc), Timer::Decoded(slot));
         }
     }
 
     #[inline(never)]
     fn erase_ends(&mut self, slot: OpSlot, pool: PoolId) {
-        debug_assert!(self.gc.collects(pool), "{pool:?} has erased a block without a job");
-        let op = &self.array.ops[slot];
-        let (block, plane) = (op.erased_block(&self.ftl.geo), op.plane);
-        assert_eq!(self.ftl.geo.pool_of(plane), pool, "{block:?} was erased for another pool");
-        self.ftl.flash.end_erase(&self.ftl.geo, block, plane);
-        self.array.ops.remove(slot);
+        debug_assert!(self.core.gc.collects(pool), "{pool:?} has erased a block without a job");
+        let op = &self.core.array.ops[slot];
+        let (block, plane) = (op.erased_block(&self.core.ftl.geo), op.plane);
+        assert_eq!(self.core.ftl.geo.pool_of(plane), pool, "{block:?} was erased for another pool");
+        self.core.ftl.flash.end_erase(&self.core.ftl.geo, block, plane);
+        self.core.array.ops.remove(slot);
         self.member_erased(pool);
     }
 }

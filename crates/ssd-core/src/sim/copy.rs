@@ -64,12 +64,12 @@ impl Ssd {
     ) -> Result<(), DeviceError> {
         debug_assert_eq!(request.op, HostOp::Copy, "another request has source ranges");
         let mode = self.copies.as_ref().map_or(RemapMode::Off, |copies| copies.mode);
-        let counts = &mut self.ledger.measured.remap;
+        let counts = &mut self.core.ledger.measured.remap;
         let nvram = self.power.as_ref().map(|power| power.nvram.capacity());
-        let sources = copies::sources(&self.ftl.geo, mode, request, data, counts);
+        let sources = copies::sources(&self.core.ftl.geo, mode, request, data, counts);
         match sources.and_then(|pages| copies::fit(pages.len() as u64, nvram, counts)) {
             Ok(()) => Ok(()),
-            Err(reason) => Err(DeviceError::BadRequest { id: self.front.submitted, reason }),
+            Err(reason) => Err(DeviceError::BadRequest { id: self.core.front.submitted, reason }),
         }
     }
 
@@ -83,17 +83,17 @@ impl Ssd {
         data: Option<&[u8]>,
     ) {
         let mode = self.copies.as_ref().expect("it has been accepted").mode;
-        let counts = &mut self.ledger.measured.remap;
-        let sources = copies::sources(&self.ftl.geo, mode, request, data, counts);
+        let counts = &mut self.core.ledger.measured.remap;
+        let sources = copies::sources(&self.core.ftl.geo, mode, request, data, counts);
         let sources = sources.expect("it has been accepted");
         assert_eq!(sources.len(), pages.count as usize, "request {id} has other sources");
-        if self.ledger.requests.is_some() {
+        if self.core.ledger.requests.is_some() {
             let ranges = data.and_then(copy::decode).unwrap_or_default();
-            self.ledger.copied_from.insert(id, ranges);
+            self.core.ledger.copied_from.insert(id, ranges);
         }
-        let epoch = self.front.epochs.write_arrives();
-        let parts = Join::of(1 + self.front.own_parts());
-        let slot = self.front.requests.insert((id, at, request), (parts, epoch));
+        let epoch = self.core.front.epochs.write_arrives();
+        let parts = Join::of(1 + self.core.front.own_parts());
+        let slot = self.core.front.requests.insert((id, at, request), (parts, epoch));
         self.copies.as_mut().expect("it has been accepted").counted.remove(&slot);
         for (number, source) in (0..).zip(sources) {
             let (part, lpn) = (Part { request: slot, number }, Lpn(pages.first + number));
@@ -101,7 +101,7 @@ impl Ssd {
         }
         if self.power.is_some() {
             self.write_records();
-            self.ends_when_recorded(slot, self.array.now);
+            self.ends_when_recorded(slot, self.core.array.now);
         } else {
             self.finish_later(slot);
         }
@@ -109,7 +109,7 @@ impl Ssd {
 
     /// A page of the copy in `request` is counted.
     fn count_copy(&mut self, request: RequestSlot, of: fn(&mut RemapCounts) -> &mut u64) {
-        let measured = &mut self.ledger.measured;
+        let measured = &mut self.core.ledger.measured;
         *of(&mut measured.remap) += 1;
         if self.power.is_some() {
             let counted = &mut self.copies.as_mut().expect("the device copies").counted;
@@ -128,7 +128,7 @@ impl Ssd {
         debug_assert!(self.power.is_some(), "{request:?} is taken from a device with power");
         let copies = self.copies.as_mut().expect("the device copies");
         let Some((since, counts)) = copies.counted.remove(&request) else { return };
-        let measured = &mut self.ledger.measured;
+        let measured = &mut self.core.ledger.measured;
         if since == measured.since {
             measured.remap.shared -= counts.shared;
             measured.remap.copied -= counts.copied;
@@ -140,23 +140,23 @@ impl Ssd {
     /// `lpn` is the copy of a page without data.
     fn unmap_with_record(&mut self, lpn: Lpn) {
         debug_assert!(self.copies.is_some(), "{lpn:?} is the destination of no copy");
-        self.front.sequence += u64::from(self.power.is_some());
+        self.core.front.sequence += u64::from(self.power.is_some());
         if self.unmap(lpn) && self.power.is_some() {
-            let sequence = self.front.sequence;
-            self.ftl.add_record(Record::Trim { first: lpn, pages: 1, sequence });
+            let sequence = self.core.front.sequence;
+            self.core.ftl.add_record(Record::Trim { first: lpn, pages: 1, sequence });
         }
     }
 
     fn copy_page(&mut self, part: Part, lpn: Lpn, source: Lpn, stream: u8) {
         debug_assert_ne!(lpn, source, "a page is copied to itself");
-        debug_assert!(lpn.0 < self.ftl.geo.user_pages, "{lpn:?} is beyond the device");
-        debug_assert!(source.0 < self.ftl.geo.user_pages, "{source:?} is beyond the device");
+        debug_assert!(lpn.0 < self.core.ftl.geo.user_pages, "{lpn:?} is beyond the device");
+        debug_assert!(source.0 < self.core.ftl.geo.user_pages, "{source:?} is beyond the device");
         let mode = self.copies.as_ref().expect("the device copies").mode;
-        let newest = match self.ftl.owners.newest(source) {
+        let newest = match self.core.ftl.owners.newest(source) {
             // Until a copy has a page of its own, its data are on that of its source.
-            Entry::Slot(slot) if self.array.ops[slot].copies() => {
-                Entry::Page(self.ftl.owners.under(slot).expect("a copy has the page of its source"))
-            }
+            Entry::Slot(slot) if self.core.array.ops[slot].copies() => Entry::Page(
+                self.core.ftl.owners.under(slot).expect("a copy has the page of its source"),
+            ),
             newest => newest,
         };
         match newest {
@@ -166,7 +166,7 @@ impl Ssd {
             }
             Entry::Page(page) => {
                 self.share_page(lpn, page);
-                if let Some(content) = &mut self.ledger.content {
+                if let Some(content) = &mut self.core.ledger.content {
                     content.copied(lpn, source);
                 }
                 match mode {
@@ -180,18 +180,22 @@ impl Ssd {
 
     /// `lpn` shares `page` from now on.
     fn share_page(&mut self, lpn: Lpn, page: Ppn) {
-        debug_assert!(self.ftl.owners.is_valid(page), "{lpn:?} is to share old data");
-        let shared = self.ftl.share(lpn, page);
+        debug_assert!(self.core.ftl.owners.is_valid(page), "{lpn:?} is to share old data");
+        let shared = self.core.ftl.share(lpn, page);
         if self.power.is_some() {
             // In the mode `copy` the page of its own gets a higher one, so that a mount prefers it.
-            self.front.sequence += 1;
-            let sequence = self.front.sequence;
-            self.ftl.record_owner(lpn, page, sequence);
+            self.core.front.sequence += 1;
+            let sequence = self.core.front.sequence;
+            self.core.ftl.record_owner(lpn, page, sequence);
             if let Some(source) = self.moved_from(page) {
-                self.ftl.record_owner_too(lpn, source, sequence);
+                self.core.ftl.record_owner_too(lpn, source, sequence);
             }
         }
-        debug_assert_eq!(self.ftl.owners.newest(lpn), Entry::Page(page), "{lpn:?} is elsewhere");
+        debug_assert_eq!(
+            self.core.ftl.owners.newest(lpn),
+            Entry::Page(page),
+            "{lpn:?} is elsewhere"
+        );
         if let Some(before) = shared.before {
             self.page_left(before);
         }
@@ -202,88 +206,88 @@ impl Ssd {
 
     /// An owner has left `page`, which may have others.
     pub(crate) fn page_left(&mut self, page: Ppn) {
-        debug_assert!(!self.ftl.flash.is_torn(page), "{page:?} had an owner and is torn");
-        if !self.ftl.owners.is_valid(page) {
-            self.page_disowned(page);
+        debug_assert!(!self.core.ftl.flash.is_torn(page), "{page:?} had an owner and is torn");
+        if !self.core.ftl.owners.is_valid(page) {
+            self.core.page_disowned(page);
         }
-        self.wake_readers(page);
+        self.core.wake_readers(page);
     }
 
     /// `lpn`, which shares the page of its source, gets one of its own.
     fn copy_later(&mut self, part: Part, lpn: Lpn, stream: u8) {
-        let page = self.ftl.owners.committed(lpn).expect("it shares a page");
-        let stream = self.ftl.class_of_write(lpn, stream, 1);
+        let page = self.core.ftl.owners.committed(lpn).expect("it shares a page");
+        let stream = self.core.ftl.class_of_write(lpn, stream, 1);
         let work = Work::RmwRead { part, stream, copies: true };
-        let mut op = self.host_op(work, lpn, self.ftl.geo.plane_of(page));
-        self.front.sequence += 1;
+        let mut op = self.core.host_op(work, lpn, self.core.ftl.geo.plane_of(page));
+        self.core.front.sequence += 1;
         if let Some(power) = &mut self.power {
             power.numbered_again();
         }
-        op.sequence = self.front.sequence;
-        let slot = self.array.ops.insert(op);
-        if let Some(content) = &mut self.ledger.content {
-            content.carry(slot, self.ftl.flash.payload(page));
+        op.sequence = self.core.front.sequence;
+        let slot = self.core.array.ops.insert(op);
+        if let Some(content) = &mut self.core.ledger.content {
+            content.carry(slot, self.core.ftl.flash.payload(page));
         }
-        let under = self.ftl.admit(lpn, slot);
-        self.ftl.note_floor(slot, Entry::Page(page), self.front.sequence);
+        let under = self.core.ftl.admit(lpn, slot);
+        self.core.ftl.note_floor(slot, Entry::Page(page), self.core.front.sequence);
         debug_assert_eq!(under, Some(page), "{lpn:?} does not keep the page of its source");
-        debug_assert!(self.ftl.owners.is_newest(lpn, slot), "{lpn:?} is not admitted");
-        self.front.requests.get(part.request).parts.add(1);
+        debug_assert!(self.core.ftl.owners.is_newest(lpn, slot), "{lpn:?} is not admitted");
+        self.core.front.requests.get(part.request).parts.add(1);
         self.read_for_copy(slot);
     }
 
     /// The copy in `slot`, whose page is that of its source, reads it.
     fn read_for_copy(&mut self, slot: OpSlot) {
-        debug_assert!(self.array.ops[slot].copies(), "{slot:?} is no copy");
-        debug_assert!(self.array.ops[slot].sequence > 0, "{slot:?} has not been admitted");
-        if let Some(content) = &self.ledger.content {
+        debug_assert!(self.core.array.ops[slot].copies(), "{slot:?} is no copy");
+        debug_assert!(self.core.array.ops[slot].sequence > 0, "{slot:?} has not been admitted");
+        if let Some(content) = &self.core.ledger.content {
             let expected = content.of_slot(slot).digest;
-            self.array.ops.detail(slot).expected = expected;
+            self.core.array.ops.detail(slot).expected = expected;
         }
-        self.enqueue(slot, R_HOST);
+        self.core.enqueue(slot, R_HOST);
     }
 
     /// `lpn` inherits the page of `source`, whose newest data are in `slot`.
     fn inherit_later(&mut self, part: Part, lpn: Lpn, (source, slot): (Lpn, OpSlot), stream: u8) {
-        let root = match self.array.ops[slot].work {
+        let root = match self.core.array.ops[slot].work {
             Work::HostCopy { root, .. } => root,
             _ => slot,
         };
-        let stream = self.ftl.class_of_write(lpn, stream, 1);
-        debug_assert!(self.ftl.owners.is_newest(source, slot), "{source:?} has newer data");
-        debug_assert_ne!(self.array.ops[root].kind(), OpKind::HostCopy, "{root:?} waits, too");
+        let stream = self.core.ftl.class_of_write(lpn, stream, 1);
+        debug_assert!(self.core.ftl.owners.is_newest(source, slot), "{source:?} has newer data");
+        debug_assert_ne!(self.core.array.ops[root].kind(), OpKind::HostCopy, "{root:?} waits, too");
         self.count_copy(part.request, |counts| &mut counts.waited);
-        let older = self.ftl.owners.newest(lpn);
-        let mut op = self.host_op(Work::HostCopy { part, root, stream }, lpn, PlaneId(0));
+        let older = self.core.ftl.owners.newest(lpn);
+        let mut op = self.core.host_op(Work::HostCopy { part, root, stream }, lpn, PlaneId(0));
         let copies = self.copies.as_mut().expect("the device copies");
         let copy = copies.mode == RemapMode::Copy;
         if copy || self.power.is_some() {
-            self.front.sequence += 1;
+            self.core.front.sequence += 1;
         }
         // That of its record, if it gets one.
-        let shares = self.front.sequence;
+        let shares = self.core.front.sequence;
         if let Some(power) = self.power.as_mut().filter(|_| copy) {
-            self.front.sequence += 1;
+            self.core.front.sequence += 1;
             power.numbered_again();
         }
         if copy || self.power.is_some() {
-            op.sequence = self.front.sequence;
+            op.sequence = self.core.front.sequence;
         }
-        let heir = self.array.ops.insert(op);
+        let heir = self.core.array.ops.insert(op);
         copies.heirs.entry(root).or_default().push(heir);
         self.put_out(root);
-        if let Some(content) = &mut self.ledger.content {
+        if let Some(content) = &mut self.core.ledger.content {
             content.carry(heir, content.of_slot(slot).clone());
             content.copied(lpn, source);
         }
-        self.front.requests.get(part.request).parts.add(1);
-        if let Some(page) = self.ftl.admit(lpn, heir) {
-            self.wake_readers(page);
+        self.core.front.requests.get(part.request).parts.add(1);
+        if let Some(page) = self.core.ftl.admit(lpn, heir) {
+            self.core.wake_readers(page);
         }
         if self.power.is_some() {
-            self.ftl.note_floor(heir, older, shares);
+            self.core.ftl.note_floor(heir, older, shares);
         }
-        debug_assert!(self.ftl.owners.is_newest(lpn, heir), "{lpn:?} is not admitted");
+        debug_assert!(self.core.ftl.owners.is_newest(lpn, heir), "{lpn:?} is not admitted");
         debug_assert_ne!(root, heir, "{lpn:?} waits for itself");
         match older {
             // It may have been acknowledged, and the copy has not: a cut must not lose both.
@@ -304,45 +308,45 @@ impl Ssd {
         let under = copies.mode == RemapMode::Copy;
         let heirs = copies.heirs.remove(&slot).expect("the caller has checked");
         let heirs: Vec<(Lpn, OpSlot)> =
-            heirs.into_iter().map(|heir| (self.array.ops[heir].lpn, heir)).collect();
-        let live = |&(lpn, heir): &(Lpn, OpSlot)| self.ftl.owners.is_newest(lpn, heir);
+            heirs.into_iter().map(|heir| (self.core.array.ops[heir].lpn, heir)).collect();
+        let live = |&(lpn, heir): &(Lpn, OpSlot)| self.core.ftl.owners.is_newest(lpn, heir);
         let live: Vec<bool> = heirs.iter().map(live).collect();
         debug_assert!(!live.is_empty(), "a list of no heirs");
-        debug_assert!(!self.ftl.flash.is_torn(page), "{page:?} is being programmed");
+        debug_assert!(!self.core.ftl.flash.is_torn(page), "{page:?} is being programmed");
         let (claim, left) = if self.power.is_some() {
             let number = |&(lpn, heir): &(Lpn, OpSlot)| {
                 // The page of its own, if it gets one, has the next one.
-                (lpn, heir, self.array.ops[heir].sequence - u64::from(under))
+                (lpn, heir, self.core.array.ops[heir].sequence - u64::from(under))
             };
             let heirs: Vec<(Lpn, OpSlot, u64)> = heirs.iter().map(number).collect();
-            self.ftl.claim_with_under_cuts((lpn, slot, page), &heirs, under)
+            self.core.ftl.claim_with_under_cuts((lpn, slot, page), &heirs, under)
         } else {
-            self.ftl.claim_with((lpn, slot, page), &heirs, under)
+            self.core.ftl.claim_with((lpn, slot, page), &heirs, under)
         };
-        self.ftl.settle(page);
+        self.core.ftl.settle(page);
         debug_assert!(
-            self.ftl.owners.is_valid(page) || !live.contains(&true),
+            self.core.ftl.owners.is_valid(page) || !live.contains(&true),
             "{page:?} has heirs and is not valid"
         );
         if let Claim::Committed(Some(before)) = claim {
             self.page_left(before);
         }
         left.into_iter().for_each(|before| self.page_left(before));
-        if self.gc.agenda.watches_releases() {
-            self.released(None, page);
+        if self.core.gc.agenda.watches_releases() {
+            self.core.released(None, page);
         }
         if self.power.is_some() {
             self.write_records();
         }
-        let pool = self.ftl.geo.pool_of(plane);
-        let opened = self.ftl.space.take_opened(pool);
-        self.gc.agenda.page_written(pool, opened);
+        let pool = self.core.ftl.geo.pool_of(plane);
+        let opened = self.core.ftl.space.take_opened(pool);
+        self.core.gc.agenda.page_written(pool, opened);
         for ((_, heir), live) in heirs.into_iter().zip(live) {
             if live && under {
                 self.inherited_for_copy(heir, page);
             } else {
                 if live {
-                    self.count_copy(self.array.ops[heir].part().request, |counts| {
+                    self.count_copy(self.core.array.ops[heir].part().request, |counts| {
                         &mut counts.shared
                     });
                 }
@@ -353,10 +357,10 @@ impl Ssd {
 
     /// The page of the copy in `slot` has its data, or has newer ones.
     fn end_unprogrammed(&mut self, slot: OpSlot) {
-        let op = &self.array.ops[slot];
+        let op = &self.core.array.ops[slot];
         debug_assert!(op.copies() || op.kind() == OpKind::HostCopy, "{slot:?} is no copy");
         let request = op.part().request;
-        self.array.ops.remove(slot);
+        self.core.array.ops.remove(slot);
         self.ends_after_others(request);
     }
 
@@ -365,7 +369,7 @@ impl Ssd {
     pub(super) fn copy_is_replaced(&mut self, slot: OpSlot) {
         debug_assert!(!self.has_heirs(slot), "pages wait for the copy in {slot:?}");
         debug_assert!(
-            !self.ftl.owners.is_newest(self.array.ops[slot].lpn, slot),
+            !self.core.ftl.owners.is_newest(self.core.array.ops[slot].lpn, slot),
             "the copy in {slot:?} has not been read"
         );
         self.end_unprogrammed(slot);
@@ -374,15 +378,15 @@ impl Ssd {
     /// The copy in `slot` has been read, and is programmed next.
     #[inline(never)]
     pub(super) fn copy_has_been_read(&mut self, slot: OpSlot) {
-        debug_assert!(self.array.ops[slot].copies(), "{slot:?} is no copy");
-        self.count_copy(self.array.ops[slot].part().request, |counts| &mut counts.copied);
+        debug_assert!(self.core.array.ops[slot].copies(), "{slot:?} is no copy");
+        self.count_copy(self.core.array.ops[slot].part().request, |counts| &mut counts.copied);
     }
 
     /// The copy in `heir` has the page of its source under its slot: it may be read.
     fn inherited_for_copy(&mut self, heir: OpSlot, page: Ppn) {
-        let (now, plane) = (self.array.now, self.ftl.geo.plane_of(page));
-        debug_assert_eq!(self.ftl.owners.under(heir), Some(page), "{heir:?} has another page");
-        let op: &mut Op = &mut self.array.ops[heir];
+        let (now, plane) = (self.core.array.now, self.core.ftl.geo.plane_of(page));
+        debug_assert_eq!(self.core.ftl.owners.under(heir), Some(page), "{heir:?} has another page");
+        let op: &mut Op = &mut self.core.array.ops[heir];
         debug_assert_eq!(op.kind(), OpKind::HostCopy, "{heir:?} inherits nothing");
         op.work = Work::RmwRead { part: op.part(), stream: op.stream(), copies: true };
         op.parts.queue_ns += (now - op.queued).0;
@@ -395,12 +399,12 @@ impl Ssd {
         let Some(copies) = &self.copies else { return Ok(()) };
         assert_ne!(copies.mode, RemapMode::Off, "copies are refused");
         for (&root, heirs) in &copies.heirs {
-            let kind = self.array.ops[root].kind();
+            let kind = self.core.array.ops[root].kind();
             if !matches!(kind, OpKind::HostWrite | OpKind::RmwRead) {
                 return Err(format!("{heirs:?} wait for the {kind:?} in {root:?}"));
             }
             for &heir in heirs {
-                match self.array.ops[heir].work {
+                match self.core.array.ops[heir].work {
                     Work::HostCopy { root: own, .. } if own == root => {}
                     other => return Err(format!("{heir:?} waits for {root:?} and is {other:?}")),
                 }

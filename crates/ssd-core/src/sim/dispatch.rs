@@ -4,6 +4,7 @@
 //! operation starts.
 
 use super::array::op::{OpKind, Work};
+use super::core::Core;
 use super::ssd::Ssd;
 use crate::ftl::blocks::BlockState;
 use crate::ftl::map::Entry;
@@ -19,82 +20,7 @@ pub(super) struct Found {
     pub(super) plane: PlaneId,
 }
 
-impl Ssd {
-    /// Start an operation on `unit` if it is idle and one may start. False: try again, since the one chosen needed no
-    /// flash or went to another unit.
-    #[inline(never)]
-    pub(crate) fn dispatch<const FULL: bool, const GROUPS: bool>(&mut self, unit: usize) -> bool {
-        let u = &self.array.units[unit];
-        let mut waiting = u.waiting();
-        if waiting == 0 || u.running != OpSlot::NONE {
-            return true;
-        }
-        let (queue, found) = loop {
-            // A single bit: one queue waits, and the order need not be asked.
-            let queue = if waiting & (waiting - 1) == 0 {
-                waiting.trailing_zeros() as usize
-            } else if let Some(choices) = &self.array.pick.choices {
-                let urgent = self.collection_is_urgent::<FULL>(unit, waiting);
-                let queue = choices.pick(waiting, urgent);
-                debug_assert!(waiting >> queue & 1 == 1, "queue {queue} is empty: {waiting:b}");
-                queue
-            } else {
-                let Some(chosen) = self.choose_by_heads::<FULL>(unit, waiting) else { return true };
-                chosen
-            };
-            if queue >= R_GC {
-                self.has_turn::<FULL>(unit, queue);
-                let (slot, work) = self.array.take_first(unit, queue);
-                return self.start_for_job::<FULL>(unit, slot, work);
-            }
-            if let Some(found) = self.first_startable::<FULL>(unit, queue) {
-                break (queue, found);
-            }
-            waiting &= !(1 << queue);
-            if waiting == 0 {
-                return true;
-            }
-        };
-        self.has_turn::<FULL>(unit, queue);
-        self.take(unit, queue, found);
-        let started = if queue == R_HOST {
-            self.start_host_read::<FULL>(unit, found.slot)
-        } else {
-            self.start_host_write::<FULL, GROUPS>(unit, found.slot, found.plane)
-        };
-        debug_assert_eq!(
-            started,
-            self.array.units[unit].running != OpSlot::NONE,
-            "unit {unit} is not as it was said"
-        );
-        started
-    }
-
-    /// Whether an operation of collection that waits at the head of a queue of `unit` is of foreground
-    /// collection.
-    #[inline(always)]
-    pub(super) fn collection_is_urgent<const FULL: bool>(&self, unit: usize, waiting: u32) -> bool {
-        if !FULL {
-            debug_assert_eq!(self.ftl.geo.planes_per_unit(), 1, "a unit of several planes");
-            return self.gc.is_foreground(PoolId(unit as u32));
-        }
-        let heads = [R_GC, W_GC].into_iter().filter(|queue| waiting >> queue & 1 == 1);
-        let mut slots = heads.map(|queue| self.array.units[unit].head(queue));
-        slots.any(|slot| self.is_urgent(slot))
-    }
-
-    /// Whether an operation of collection is in the foreground, or one of a checkpoint cannot wait.
-    #[inline]
-    fn is_urgent(&self, slot: OpSlot) -> bool {
-        let op = &self.array.ops[slot];
-        match op.work {
-            Work::MetadataProgram { .. } | Work::MetadataErase { .. } => {
-                self.checkpoint_is_urgent()
-            }
-            _ => self.gc.is_foreground(op.pool()),
-        }
-    }
-
+impl Core {
     /// The unit takes an operation of `queue`.
     #[inline(always)]
     fn has_turn<const FULL: bool>(&mut self, unit: usize, queue: usize) {
@@ -102,38 +28,6 @@ impl Ssd {
         if FULL && self.array.pick.takes_turns {
             self.array.units[unit].turn.starts(queue);
         }
-    }
-
-    /// Ask an order that compares ages or takes turns which of several waiting queues goes first.
-    #[inline(never)]
-    pub(super) fn choose_by_heads<const FULL: bool>(
-        &mut self,
-        unit: usize,
-        waiting: u32,
-    ) -> Option<usize> {
-        debug_assert!(waiting.count_ones() > 1, "there is no choice: {waiting:b}");
-        debug_assert!(self.array.pick.choices.is_none(), "a table says what it picks");
-        let mut heads = Heads::default();
-        for queue in [R_HOST, W_HOST] {
-            if waiting >> queue & 1 == 1
-                && let Some(found) = self.first_startable::<FULL>(unit, queue)
-            {
-                heads.set(queue, self.array.ops[found.slot].age, false);
-            }
-        }
-        for queue in [R_GC, W_GC] {
-            if waiting >> queue & 1 == 1 {
-                let head = self.array.units[unit].head(queue);
-                heads.set(queue, self.array.ops[head].age, self.is_urgent(head));
-            }
-        }
-        if heads.is_empty() {
-            return None;
-        }
-        heads.set_turn(self.array.units[unit].turn);
-        let queue = self.array.pick.order.pick(&heads);
-        assert!(heads.has(queue), "the order picked queue {queue}, which has no head");
-        Some(queue)
     }
 
     #[inline(always)]
@@ -263,5 +157,114 @@ impl Ssd {
             "a write would leave its pool"
         );
         target
+    }
+}
+
+impl Ssd {
+    /// Start an operation on `unit` if it is idle and one may start. False: try again, since the one chosen needed no
+    /// flash or went to another unit.
+    #[inline(never)]
+    pub(crate) fn dispatch<const FULL: bool, const GROUPS: bool>(&mut self, unit: usize) -> bool {
+        let u = &self.core.array.units[unit];
+        let mut waiting = u.waiting();
+        if waiting == 0 || u.running != OpSlot::NONE {
+            return true;
+        }
+        let (queue, found) = loop {
+            // A single bit: one queue waits, and the order need not be asked.
+            let queue = if waiting & (waiting - 1) == 0 {
+                waiting.trailing_zeros() as usize
+            } else if let Some(choices) = &self.core.array.pick.choices {
+                let urgent = self.collection_is_urgent::<FULL>(unit, waiting);
+                let queue = choices.pick(waiting, urgent);
+                debug_assert!(waiting >> queue & 1 == 1, "queue {queue} is empty: {waiting:b}");
+                queue
+            } else {
+                let Some(chosen) = self.choose_by_heads::<FULL>(unit, waiting) else { return true };
+                chosen
+            };
+            if queue >= R_GC {
+                self.core.has_turn::<FULL>(unit, queue);
+                let (slot, work) = self.core.array.take_first(unit, queue);
+                return self.start_for_job::<FULL>(unit, slot, work);
+            }
+            if let Some(found) = self.core.first_startable::<FULL>(unit, queue) {
+                break (queue, found);
+            }
+            waiting &= !(1 << queue);
+            if waiting == 0 {
+                return true;
+            }
+        };
+        self.core.has_turn::<FULL>(unit, queue);
+        self.core.take(unit, queue, found);
+        let started = if queue == R_HOST {
+            self.start_host_read::<FULL>(unit, found.slot)
+        } else {
+            self.start_host_write::<FULL, GROUPS>(unit, found.slot, found.plane)
+        };
+        debug_assert_eq!(
+            started,
+            self.core.array.units[unit].running != OpSlot::NONE,
+            "unit {unit} is not as it was said"
+        );
+        started
+    }
+
+    /// Whether an operation of collection that waits at the head of a queue of `unit` is of foreground
+    /// collection.
+    #[inline(always)]
+    pub(super) fn collection_is_urgent<const FULL: bool>(&self, unit: usize, waiting: u32) -> bool {
+        if !FULL {
+            debug_assert_eq!(self.core.ftl.geo.planes_per_unit(), 1, "a unit of several planes");
+            return self.core.gc.is_foreground(PoolId(unit as u32));
+        }
+        let heads = [R_GC, W_GC].into_iter().filter(|queue| waiting >> queue & 1 == 1);
+        let mut slots = heads.map(|queue| self.core.array.units[unit].head(queue));
+        slots.any(|slot| self.is_urgent(slot))
+    }
+
+    /// Whether an operation of collection is in the foreground, or one of a checkpoint cannot wait.
+    #[inline]
+    fn is_urgent(&self, slot: OpSlot) -> bool {
+        let op = &self.core.array.ops[slot];
+        match op.work {
+            Work::MetadataProgram { .. } | Work::MetadataErase { .. } => {
+                self.checkpoint_is_urgent()
+            }
+            _ => self.core.gc.is_foreground(op.pool()),
+        }
+    }
+
+    /// Ask an order that compares ages or takes turns which of several waiting queues goes first.
+    #[inline(never)]
+    pub(super) fn choose_by_heads<const FULL: bool>(
+        &mut self,
+        unit: usize,
+        waiting: u32,
+    ) -> Option<usize> {
+        debug_assert!(waiting.count_ones() > 1, "there is no choice: {waiting:b}");
+        debug_assert!(self.core.array.pick.choices.is_none(), "a table says what it picks");
+        let mut heads = Heads::default();
+        for queue in [R_HOST, W_HOST] {
+            if waiting >> queue & 1 == 1
+                && let Some(found) = self.core.first_startable::<FULL>(unit, queue)
+            {
+                heads.set(queue, self.core.array.ops[found.slot].age, false);
+            }
+        }
+        for queue in [R_GC, W_GC] {
+            if waiting >> queue & 1 == 1 {
+                let head = self.core.array.units[unit].head(queue);
+                heads.set(queue, self.core.array.ops[head].age, self.is_urgent(head));
+            }
+        }
+        if heads.is_empty() {
+            return None;
+        }
+        heads.set_turn(self.core.array.units[unit].turn);
+        let queue = self.core.array.pick.order.pick(&heads);
+        assert!(heads.has(queue), "the order picked queue {queue}, which has no head");
+        Some(queue)
     }
 }

@@ -2,6 +2,7 @@
 
 use super::array::event::Timer;
 use super::array::op::OpKind;
+use super::core::Core;
 use super::front::byte_range;
 use super::ssd::Ssd;
 use crate::ftl::map::Entry;
@@ -11,57 +12,7 @@ use crate::metrics::counters::Parts;
 use crate::sched::order::{R_HOST, W_HOST};
 use crate::units::{Nanos, OpSlot};
 
-impl Ssd {
-    /// The page of a write in `slot` has been admitted over `old`.
-    #[inline(never)]
-    pub(crate) fn page_comes_in(&mut self, slot: OpSlot, old: Entry) {
-        debug_assert!(!self.front.writes_go_straight, "a page passes neither link nor buffer");
-        let op = &self.array.ops[slot];
-        let request = &self.front.requests.at(op.part().request).request;
-        let (range, _) = byte_range(&self.ftl.geo, request, op.lpn);
-        if self.front.buffer.is_some() {
-            self.hold(slot, old, range);
-        }
-        let Some(link) = &mut self.front.link else { return self.page_is_in(slot) };
-        let (begin, end) = link.carry(self.array.now, Toward::Device, (range.1 - range.0) as u64);
-        assert!(end >= link.write_from, "a page has crossed before its write began to");
-        let op = &mut self.array.ops[slot];
-        if op.part().number == 0 {
-            link.write_from = begin;
-        }
-        // The pages of a write cross one after the other: together they are its time on the link.
-        op.parts.queue_ns += (link.write_from - self.array.now).0;
-        op.parts.transfer_ns += (end - link.write_from).0;
-        self.array.set_timer(end, Timer::CameIn(slot));
-    }
-
-    /// The page in `slot` has crossed the link.
-    pub(crate) fn page_is_in(&mut self, slot: OpSlot) {
-        if let Some(update) = self.array.ops[slot].update() {
-            return self.page_of_group_is_in(slot, update);
-        }
-        let kind = self.array.ops[slot].kind();
-        debug_assert!(matches!(kind, OpKind::HostWrite | OpKind::RmwRead), "a {kind:?} comes in");
-        if self.front.buffer.is_some() {
-            self.page_waits(slot);
-        } else {
-            let reads = self.array.ops[slot].kind() == OpKind::RmwRead;
-            self.enqueue(slot, if reads { R_HOST } else { W_HOST });
-        }
-    }
-
-    /// A read for the host has ended; `parts`: where its time went so far. The page is decoded, then goes to
-    /// the host.
-    #[inline(always)]
-    pub(crate) fn page_is_read(&mut self, slot: OpSlot, parts: &Parts) {
-        debug_assert!(self.array.ops[slot].kind().is_read(), "{slot:?} has read nothing");
-        if self.array.times.host_ecc_ns > 0 {
-            self.decode(slot, parts);
-        } else {
-            self.page_goes_out(slot, parts);
-        }
-    }
-
+impl Core {
     /// The page in `slot` enters the ECC decoder.
     #[inline(never)]
     pub(crate) fn decode(&mut self, slot: OpSlot, parts: &Parts) {
@@ -70,57 +21,6 @@ impl Ssd {
         assert!(self.array.ops[slot].kind().is_read(), "a page that was not read is decoded");
         self.array.ops[slot].parts = Parts { transfer_ns: parts.transfer_ns + ns, ..*parts };
         self.array.set_timer(Nanos(self.array.now.0 + ns), Timer::Decoded(slot));
-    }
-
-    /// The page in `slot` leaves the decoder.
-    pub(crate) fn page_is_decoded(&mut self, slot: OpSlot) {
-        debug_assert!(self.array.ops[slot].kind().is_read(), "{slot:?} has read nothing");
-        let parts = self.array.ops[slot].parts;
-        match self.array.ops[slot].kind() {
-            OpKind::HostRead => self.page_goes_out(slot, &parts),
-            OpKind::RmwRead => self.rmw_becomes_write(slot),
-            OpKind::GroupRead => {
-                let update = self.array.ops[slot].update().expect("a read for an update");
-                self.page_of_group_is_read(slot, update, &parts);
-            }
-            OpKind::RecoveryRead => {
-                let recovery = self.array.ops[slot].recovery().expect("a read for one");
-                self.page_of_recovery_is_read(slot, recovery, &parts);
-            }
-            _ => {
-                let moved = *self.array.ops[slot].moved();
-                self.gc_decoded::<true>(slot, moved);
-            }
-        }
-    }
-
-    /// The page in `slot` is complete for its request; if it belongs to a read, it crosses the link.
-    #[inline(always)]
-    pub(crate) fn page_goes_out(&mut self, slot: OpSlot, parts: &Parts) {
-        debug_assert!(self.array.ops[slot].kind().is_host(), "{slot:?} serves no request");
-        if self.front.link.is_none() {
-            self.finish_part(slot, parts);
-        } else {
-            self.send_to_host(slot, parts);
-        }
-    }
-
-    #[inline(never)]
-    fn send_to_host(&mut self, slot: OpSlot, parts: &Parts) {
-        let op = &mut self.array.ops[slot];
-        let request = &self.front.requests.at(op.part().request).request;
-        if request.op != HostOp::Read {
-            return self.finish_part(slot, parts);
-        }
-        debug_assert_eq!(op.kind(), OpKind::HostRead, "part of a read");
-        let (range, _) = byte_range(&self.ftl.geo, request, op.lpn);
-        let link = self.front.link.as_mut().expect("the caller has checked");
-        let (begin, end) = link.carry(self.array.now, Toward::Host, (range.1 - range.0) as u64);
-        debug_assert!(self.array.now <= begin && begin <= end, "a page crosses before it is read");
-        op.parts = *parts;
-        op.parts.queue_ns += (begin - self.array.now).0;
-        op.parts.transfer_ns += (end - begin).0;
-        self.array.set_timer(end, Timer::WentOut(slot));
     }
 
     /// Array time of the retries of the read in `slot`, which is about to start.
@@ -133,5 +33,113 @@ impl Ssd {
         let retries = u64::from(errors.retries(erases));
         self.ledger.measured.flash.retries[op.cause().at()] += retries;
         retries * errors.retry_ns()
+    }
+}
+
+impl Ssd {
+    /// The page of a write in `slot` has been admitted over `old`.
+    #[inline(never)]
+    pub(crate) fn page_comes_in(&mut self, slot: OpSlot, old: Entry) {
+        debug_assert!(!self.core.front.writes_go_straight, "a page passes neither link nor buffer");
+        let op = &self.core.array.ops[slot];
+        let request = &self.core.front.requests.at(op.part().request).request;
+        let (range, _) = byte_range(&self.core.ftl.geo, request, op.lpn);
+        if self.core.front.buffer.is_some() {
+            self.hold(slot, old, range);
+        }
+        let Some(link) = &mut self.core.front.link else { return self.page_is_in(slot) };
+        let (begin, end) =
+            link.carry(self.core.array.now, Toward::Device, (range.1 - range.0) as u64);
+        assert!(end >= link.write_from, "a page has crossed before its write began to");
+        let op = &mut self.core.array.ops[slot];
+        if op.part().number == 0 {
+            link.write_from = begin;
+        }
+        // The pages of a write cross one after the other: together they are its time on the link.
+        op.parts.queue_ns += (link.write_from - self.core.array.now).0;
+        op.parts.transfer_ns += (end - link.write_from).0;
+        self.core.array.set_timer(end, Timer::CameIn(slot));
+    }
+
+    /// The page in `slot` has crossed the link.
+    pub(crate) fn page_is_in(&mut self, slot: OpSlot) {
+        if let Some(update) = self.core.array.ops[slot].update() {
+            return self.page_of_group_is_in(slot, update);
+        }
+        let kind = self.core.array.ops[slot].kind();
+        debug_assert!(matches!(kind, OpKind::HostWrite | OpKind::RmwRead), "a {kind:?} comes in");
+        if self.core.front.buffer.is_some() {
+            self.page_waits(slot);
+        } else {
+            let reads = self.core.array.ops[slot].kind() == OpKind::RmwRead;
+            self.core.enqueue(slot, if reads { R_HOST } else { W_HOST });
+        }
+    }
+
+    /// A read for the host has ended; `parts`: where its time went so far. The page is decoded, then goes to
+    /// the host.
+    #[inline(always)]
+    pub(crate) fn page_is_read(&mut self, slot: OpSlot, parts: &Parts) {
+        debug_assert!(self.core.array.ops[slot].kind().is_read(), "{slot:?} has read nothing");
+        if self.core.array.times.host_ecc_ns > 0 {
+            self.core.decode(slot, parts);
+        } else {
+            self.page_goes_out(slot, parts);
+        }
+    }
+
+    /// The page in `slot` leaves the decoder.
+    pub(crate) fn page_is_decoded(&mut self, slot: OpSlot) {
+        debug_assert!(self.core.array.ops[slot].kind().is_read(), "{slot:?} has read nothing");
+        let parts = self.core.array.ops[slot].parts;
+        match self.core.array.ops[slot].kind() {
+            OpKind::HostRead => self.page_goes_out(slot, &parts),
+            OpKind::RmwRead => self.rmw_becomes_write(slot),
+            OpKind::GroupRead => {
+                let update = self.core.array.ops[slot].update().expect("a read for an update");
+                self.page_of_group_is_read(slot, update, &parts);
+            }
+            OpKind::RecoveryRead => {
+                let recovery = self.core.array.ops[slot].recovery().expect("a read for one");
+                self.page_of_recovery_is_read(slot, recovery, &parts);
+            }
+            _ => {
+                let moved = *self.core.array.ops[slot].moved();
+                self.gc_decoded::<true>(slot, moved);
+            }
+        }
+    }
+
+    /// The page in `slot` is complete for its request; if it belongs to a read, it crosses the link.
+    #[inline(always)]
+    pub(crate) fn page_goes_out(&mut self, slot: OpSlot, parts: &Parts) {
+        debug_assert!(self.core.array.ops[slot].kind().is_host(), "{slot:?} serves no request");
+        if self.core.front.link.is_none() {
+            self.finish_part(slot, parts);
+        } else {
+            self.send_to_host(slot, parts);
+        }
+    }
+
+    #[inline(never)]
+    fn send_to_host(&mut self, slot: OpSlot, parts: &Parts) {
+        let op = &mut self.core.array.ops[slot];
+        let request = &self.core.front.requests.at(op.part().request).request;
+        if request.op != HostOp::Read {
+            return self.finish_part(slot, parts);
+        }
+        debug_assert_eq!(op.kind(), OpKind::HostRead, "part of a read");
+        let (range, _) = byte_range(&self.core.ftl.geo, request, op.lpn);
+        let link = self.core.front.link.as_mut().expect("the caller has checked");
+        let (begin, end) =
+            link.carry(self.core.array.now, Toward::Host, (range.1 - range.0) as u64);
+        debug_assert!(
+            self.core.array.now <= begin && begin <= end,
+            "a page crosses before it is read"
+        );
+        op.parts = *parts;
+        op.parts.queue_ns += (begin - self.core.array.now).0;
+        op.parts.transfer_ns += (end - begin).0;
+        self.core.array.set_timer(end, Timer::WentOut(slot));
     }
 }

@@ -5,6 +5,7 @@
 //! units are dispatched in order, then free buses are granted. Nothing else moves time.
 
 use super::array::unit::Stage;
+use super::core::Core;
 use super::front::Arrival;
 use super::ssd::{Audits, Ssd, policy_error};
 use crate::host::device::DeviceError;
@@ -12,7 +13,7 @@ use crate::host::request::Completion;
 use crate::metrics::series::Gauges;
 use crate::units::Nanos;
 
-impl Ssd {
+impl Core {
     /// The time of the next instant, if one comes by itself.
     #[inline(always)]
     pub(super) fn next_time(&self) -> Option<Nanos> {
@@ -37,21 +38,6 @@ impl Ssd {
         Ok(())
     }
 
-    /// The largest time that the device can reach.
-    #[must_use]
-    pub fn last_time(&self) -> Nanos {
-        self.array.latest
-    }
-
-    /// Let time pass up to `at`; no event may be due before.
-    ///
-    /// # Errors
-    /// Time would leave its range.
-    pub fn wait_until(&mut self, at: Nanos) -> Result<(), DeviceError> {
-        assert!(!self.mid_instant, "the instant is not over");
-        if at > self.array.now { self.advance_to(at) } else { Ok(()) }
-    }
-
     #[inline(always)]
     pub(super) fn set_time(&mut self, t: Nanos) {
         assert!(t >= self.array.now, "time runs backwards");
@@ -60,52 +46,10 @@ impl Ssd {
         self.ftl.blocks.now = t;
     }
 
-    /// The last time up to `limit` to which [`Ssd::set_time`] alone may advance.
+    /// The last time up to `limit` to which [`Core::set_time`] alone may advance.
     #[inline]
     pub(super) fn quiet_until(&self, limit: Nanos) -> Nanos {
         limit.min(self.array.latest).min(self.ledger.quiet_until())
-    }
-
-    /// The next instant, if it is not quiet: advance to it, or without any look for an operation that can
-    /// start. False: it is beyond `limit`.
-    #[inline(never)]
-    pub(super) fn next_instant(&mut self, limit: Nanos) -> Result<bool, DeviceError> {
-        match self.next_time() {
-            Some(t) if t <= limit => self.advance_to(t)?,
-            None if limit == Nanos::NEVER && self.outstanding() > 0 => self.look_further()?,
-            _ => return Ok(false),
-        }
-        Ok(true)
-    }
-
-    /// The completions of this instant. True: nothing else happens at it.
-    #[inline(always)]
-    pub(super) fn begin_instant<const FULL: bool>(&mut self) -> bool {
-        let key = self.array.events.key_at(self.array.now);
-        while let Some(resource) = self.array.events.take(key) {
-            // Of a bus it wraps.
-            let unit = resource.wrapping_sub(self.array.buses());
-            if unit < self.array.units.len() {
-                match self.array.units[unit].stage() {
-                    Stage::Last => self.operation_ends::<FULL>(unit),
-                    Stage::Reading => {
-                        // More than a quarter of all instants are no more than this.
-                        if !FULL && self.is_quiet(key) && self.array.sends_data_at_once(unit) {
-                            // What lets an update in leaves a unit ready, too.
-                            debug_assert!(!self.groups_due, "an update waits longer than needed");
-                            return true;
-                        }
-                        self.array.send_data::<FULL>(unit);
-                    }
-                    _ => self.array.page_enters(&self.ftl.geo, unit),
-                }
-            } else if resource < self.array.buses() {
-                self.array.bus_event(resource);
-            } else {
-                self.rare_event(resource);
-            }
-        }
-        false
     }
 
     /// Whether nothing is left to happen at this instant, whose events have `key`.
@@ -118,60 +62,135 @@ impl Ssd {
             && self.front.arrivals.front().is_none_or(|a| a.at > self.array.now)
     }
 
+    #[inline(never)]
+    pub(super) fn sample(&mut self) -> Result<(), DeviceError> {
+        self.ledger.sample(Gauges {
+            used_pages: self.ftl.space.used(),
+            free_blocks: self.ftl.space.free_blocks_total(),
+            gc_active_pools: u64::from(self.gc.active()),
+        })
+    }
+}
+
+impl Ssd {
+    /// The largest time that the device can reach.
+    #[must_use]
+    pub fn last_time(&self) -> Nanos {
+        self.core.array.latest
+    }
+
+    /// Let time pass up to `at`; no event may be due before.
+    ///
+    /// # Errors
+    /// Time would leave its range.
+    pub fn wait_until(&mut self, at: Nanos) -> Result<(), DeviceError> {
+        assert!(!self.mid_instant, "the instant is not over");
+        if at > self.core.array.now { self.core.advance_to(at) } else { Ok(()) }
+    }
+
+    /// The next instant, if it is not quiet: advance to it, or without any look for an operation that can
+    /// start. False: it is beyond `limit`.
+    #[inline(never)]
+    pub(super) fn next_instant(&mut self, limit: Nanos) -> Result<bool, DeviceError> {
+        match self.core.next_time() {
+            Some(t) if t <= limit => self.core.advance_to(t)?,
+            None if limit == Nanos::NEVER && self.outstanding() > 0 => self.look_further()?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// The completions of this instant. True: nothing else happens at it.
+    #[inline(always)]
+    pub(super) fn begin_instant<const FULL: bool>(&mut self) -> bool {
+        let key = self.core.array.events.key_at(self.core.array.now);
+        while let Some(resource) = self.core.array.events.take(key) {
+            // Of a bus it wraps.
+            let unit = resource.wrapping_sub(self.core.array.buses());
+            if unit < self.core.array.units.len() {
+                match self.core.array.units[unit].stage() {
+                    Stage::Last => self.operation_ends::<FULL>(unit),
+                    Stage::Reading => {
+                        // More than a quarter of all instants are no more than this.
+                        if !FULL
+                            && self.core.is_quiet(key)
+                            && self.core.array.sends_data_at_once(unit)
+                        {
+                            // What lets an update in leaves a unit ready, too.
+                            debug_assert!(
+                                !self.core.groups_due,
+                                "an update waits longer than needed"
+                            );
+                            return true;
+                        }
+                        self.core.array.send_data::<FULL>(unit);
+                    }
+                    _ => self.core.array.page_enters(&self.core.ftl.geo, unit),
+                }
+            } else if resource < self.core.array.buses() {
+                self.core.array.bus_event(resource);
+            } else {
+                self.rare_event(resource);
+            }
+        }
+        false
+    }
+
     /// The rest of the instant: arrivals, idle timers, collection, dispatch.
     #[inline(always)]
     pub(super) fn end_instant<const FULL: bool, const GROUPS: bool>(&mut self) {
-        if !self.front.arrivals.is_empty() {
+        if !self.core.front.arrivals.is_empty() {
             self.admit_arrivals::<FULL, GROUPS>();
         }
-        if !self.gc.idle_units.is_empty() {
-            self.gc.idle_timers(&self.ftl.geo, &mut self.array);
+        if !self.core.gc.idle_units.is_empty() {
+            self.core.gc.idle_timers(&self.core.ftl.geo, &mut self.core.array);
         }
-        if GROUPS && self.groups_due && self.redirection_is_due() {
+        if GROUPS && self.core.groups_due && self.redirection_is_due() {
             self.redirect_writes();
         }
-        if self.gc.something_to_consider() {
+        if self.core.gc.something_to_consider() {
             self.consider_collection();
         }
         loop {
-            while GROUPS && self.groups_due && self.room_has_changed() {
+            while GROUPS && self.core.groups_due && self.core.room_changed {
                 self.let_updates_in();
                 self.redirect_new_writes();
                 self.consider_collection();
             }
-            while let Some(unit) = self.array.ready.pop() {
+            while let Some(unit) = self.core.array.ready.pop() {
                 while !self.dispatch::<FULL, GROUPS>(unit as usize) {}
             }
-            let room = GROUPS && self.groups_due && self.room_has_changed();
-            if self.gc.agenda.is_empty() && !room {
+            let room = GROUPS && self.core.groups_due && self.core.room_changed;
+            if self.core.gc.agenda.is_empty() && !room {
                 break;
             }
             self.consider_collection();
         }
-        if GROUPS && self.groups_due {
-            self.groups_due = self.redirection_is_due();
+        if GROUPS && self.core.groups_due {
+            self.core.groups_due = self.redirection_is_due();
         }
 
-        debug_assert!(self.gc.idle_units.is_empty(), "an idle timer was not heeded");
-        self.array.grant_buses::<FULL>();
+        debug_assert!(self.core.gc.idle_units.is_empty(), "an idle timer was not heeded");
+        self.core.array.grant_buses::<FULL>();
     }
 
     #[inline(never)]
     pub(super) fn admit_arrivals<const FULL: bool, const GROUPS: bool>(&mut self) {
-        while self.front.arrivals.front().is_some_and(|a| a.at <= self.array.now) {
-            let Arrival { at, id, request, data } = self.front.arrivals.pop_front().expect("seen");
-            debug_assert!(id < self.front.submitted, "request {id} has not been submitted");
+        while self.core.front.arrivals.front().is_some_and(|a| a.at <= self.core.array.now) {
+            let Arrival { at, id, request, data } =
+                self.core.front.arrivals.pop_front().expect("seen");
+            debug_assert!(id < self.core.front.submitted, "request {id} has not been submitted");
             self.admit::<FULL, GROUPS>(at, id, &request, data.as_deref());
         }
     }
 
     #[inline(never)]
     pub(super) fn rare_event(&mut self, resource: usize) {
-        if resource == self.array.timer_resource() {
+        if resource == self.core.array.timer_resource() {
             self.timer_events();
         } else {
-            debug_assert_eq!(resource, self.array.timer_resource() + 1, "that of the slices");
-            self.ledger.measured.controller.wait_ns += self.array.slices_event();
+            debug_assert_eq!(resource, self.core.array.timer_resource() + 1, "that of the slices");
+            self.core.ledger.measured.controller.wait_ns += self.core.array.slices_event();
         }
     }
 
@@ -182,17 +201,9 @@ impl Ssd {
         assert!(*left > 0, "no audit is wanted");
         let due = *left == 1;
         *left = if due { *every } else { *left - 1 };
-        let found = self.audit_idle_units().and_then(|()| if due { self.audit() } else { Ok(()) });
-        found.unwrap_or_else(|e| panic!("audit at {} ns: {e}", self.array.now.0));
-    }
-
-    #[inline(never)]
-    pub(super) fn sample(&mut self) -> Result<(), DeviceError> {
-        self.ledger.sample(Gauges {
-            used_pages: self.ftl.space.used(),
-            free_blocks: self.ftl.space.free_blocks_total(),
-            gc_active_pools: u64::from(self.gc.active()),
-        })
+        let found =
+            self.core.audit_idle_units().and_then(|()| if due { self.audit() } else { Ok(()) });
+        found.unwrap_or_else(|e| panic!("audit at {} ns: {e}", self.core.array.now.0));
     }
 
     /// [`Device::run_until`] in one of the loops of [`Loop`]. It, the end of an operation and the dispatch of a
@@ -205,23 +216,23 @@ impl Ssd {
     ) -> Result<Nanos, DeviceError> {
         // Not stored while instants follow each other: only submissions between two calls ask.
         let mut within = std::mem::take(&mut self.mid_instant);
-        let mut quiet = self.quiet_until(limit);
+        let mut quiet = self.core.quiet_until(limit);
         loop {
             if !within {
-                let mut t = self.array.events.first_time();
-                if let Some(arrival) = self.front.arrivals.front() {
-                    t = t.min(arrival.at.max(self.array.now));
+                let mut t = self.core.array.events.first_time();
+                if let Some(arrival) = self.core.front.arrivals.front() {
+                    t = t.min(arrival.at.max(self.core.array.now));
                 }
                 if t <= quiet {
-                    self.set_time(t);
+                    self.core.set_time(t);
                 } else {
                     if !self.next_instant(limit)? {
-                        return Ok(self.array.now);
+                        return Ok(self.core.array.now);
                     }
-                    quiet = self.quiet_until(limit);
+                    quiet = self.core.quiet_until(limit);
                 }
                 let over = self.begin_instant::<FULL>();
-                if !self.front.done.is_empty() {
+                if !self.core.front.done.is_empty() {
                     break;
                 }
                 if over {
@@ -235,26 +246,26 @@ impl Ssd {
             if self.audits.every > 0 {
                 self.audit_instant();
             }
-            if self.failure.is_some() || (FULL && self.plugs.any()) {
+            if self.core.failure.is_some() || (FULL && self.plugs.any()) {
                 self.heed_failures()?;
             }
-            if !self.front.done.is_empty() {
+            if !self.core.front.done.is_empty() {
                 break;
             }
             within = false;
         }
         self.mid_instant = true;
         if done.is_empty() {
-            std::mem::swap(done, &mut self.front.done);
+            std::mem::swap(done, &mut self.core.front.done);
         } else {
-            done.append(&mut self.front.done);
+            done.append(&mut self.core.front.done);
         }
         debug_assert!(
-            done.last().is_none_or(|c| c.at <= self.array.now),
+            done.last().is_none_or(|c| c.at <= self.core.array.now),
             "a request completes in the future"
         );
 
-        Ok(self.array.now)
+        Ok(self.core.array.now)
     }
 
     /// Nothing will happen by itself: perhaps an operation far back in a queue can start.
@@ -263,21 +274,21 @@ impl Ssd {
     /// [`Ssd::stalled`] after it has been tried.
     pub(super) fn look_further(&mut self) -> Result<(), DeviceError> {
         assert!(self.outstanding() > 0 || self.buffered_pages() > 0, "nothing is to happen");
-        if self.array.pick.look_ahead == u32::MAX {
+        if self.core.array.pick.look_ahead == u32::MAX {
             return Err(self.stalled());
         }
-        self.array.pick.look_ahead = u32::MAX;
-        self.array.wake_all();
-        self.note_room();
+        self.core.array.pick.look_ahead = u32::MAX;
+        self.core.array.wake_all();
+        self.core.note_room();
         Ok(())
     }
 
     /// End the run if it has failed at this instant, or an external policy has.
     #[inline(never)]
     pub(super) fn heed_failures(&mut self) -> Result<(), DeviceError> {
-        let place = || format!("at {} ns", self.array.now.0);
+        let place = || format!("at {} ns", self.core.array.now.0);
         let fault = self.plugs.fault().map(|fault| policy_error(fault, place));
-        match fault.or_else(|| self.failure.take().map(|error| *error)) {
+        match fault.or_else(|| self.core.failure.take().map(|error| *error)) {
             Some(error) => {
                 self.mid_instant = true;
                 Err(error)

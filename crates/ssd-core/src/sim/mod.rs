@@ -8,6 +8,7 @@ mod collect;
 mod collector;
 mod complete;
 mod copy;
+mod core;
 mod crossing;
 mod dispatch;
 pub(crate) mod front;

@@ -1,13 +1,9 @@
 //! The timed machine: it orders what happens within an instant, and passes its parts to each other
 //! (`instant`).
 
-use super::array::Array;
 use super::array::event::Timer;
-use super::array::op::Op;
-use super::collector::Collector;
 use super::copy::Copies;
-use super::front::Front;
-use super::ledger::Ledger;
+use super::core::Core;
 use super::power::Power;
 use super::raid::Raid;
 use crate::config::{Config, GroupReads};
@@ -18,7 +14,6 @@ use crate::host::device::{Device, DeviceError};
 use crate::host::request::{Completion, Op as HostOp, Request, RequestId};
 use crate::metrics::Measurements;
 use crate::metrics::counters::Cause;
-use crate::sched::order::W_HOST;
 use crate::units::{Lpn, Nanos, OpSlot, Ppn};
 
 pub use super::front::MAX_SECTORS;
@@ -26,30 +21,20 @@ pub use super::ledger::MAX_SAMPLES;
 
 /// A simulated SSD.
 pub struct Ssd {
-    /// Page decisions.
-    pub ftl: Ftl,
-    pub(crate) front: Front,
-    pub(crate) array: Array,
-    pub(crate) gc: Collector,
-    pub(crate) ledger: Ledger,
+    /// What the route and the features stand on.
+    pub core: Core,
     /// Updates of parity groups, if the device has them.
     pub(crate) raid: Option<Box<Raid>>,
     /// Copies under way, if the device answers them.
     pub(crate) copies: Option<Box<Copies>>,
     /// What survives a power cut beside the flash, if power may be cut.
     pub(crate) power: Option<Box<Power>>,
-    /// Why the run ends at this instant.
-    pub(crate) failure: Option<Box<DeviceError>>,
     /// Completions of this instant have been processed, the rest of it has not.
     pub(super) mid_instant: bool,
     pub(super) audits: Audits,
     pub(super) plugs: Plugs,
-    /// Triggers or the redirection have to know of every operation of the host that is queued.
-    pub(super) watches_queues: bool,
     /// Reads of the host may be answered by reconstructions.
     pub(super) recovers: bool,
-    /// Updates of groups may find room, or the redirection a write, at the end of this instant.
-    pub(super) groups_due: bool,
     /// The loop that its configuration needs.
     pub(super) machine: Loop,
 }
@@ -89,38 +74,30 @@ impl Ssd {
         ftl.blocks.now = Nanos::ZERO;
         ftl.begin_run(&config.gc.victim, plugs);
         let mut ssd = Ssd {
-            front: Front::new(config, plugs, sequence, ftl.space.frontiers_in_turn()),
-            array: Array::new(config, &ftl.geo),
-            gc: Collector::new(config, &ftl, plugs),
-            ledger: Ledger::new(config, &ftl, sequence),
             raid: Raid::new(config, &ftl),
             copies: Copies::new(config),
             power: Power::new(config, &ftl, sequence),
-            failure: None,
             mid_instant: false,
             audits: Audits::default(),
             plugs: plugs.clone(),
-            watches_queues: false,
             recovers: config.raid.reads != GroupReads::Home || !config.raid.fail.is_empty(),
-            groups_due: false,
             machine: Loop::Full,
-            ftl,
+            core: Core::new(config, ftl, sequence, plugs),
         };
-        ssd.watches_queues = ssd.gc.agenda.watches_requests()
-            || ssd.raid.as_ref().is_some_and(|raid| raid.redirects());
         if ssd.is_plain() && config.wear.static_threshold == 0 {
             ssd.machine = if ssd.raid.is_some() { Loop::Groups } else { Loop::Plain };
         }
-        if ssd.ftl.separates() {
-            ssd.ftl.restart_classes();
-            if config.metrics.op_log && ssd.ftl.handles().is_some() {
-                ssd.ftl.space.log_units();
+        if ssd.core.ftl.separates() {
+            ssd.core.ftl.restart_classes();
+            if config.metrics.op_log && ssd.core.ftl.handles().is_some() {
+                ssd.core.ftl.space.log_units();
             }
         }
         // A unit that the host never uses is idle from the start.
-        (0..ssd.array.units.len()).for_each(|unit| ssd.gc.arm_idle_timer(unit, &mut ssd.array));
+        (0..ssd.core.array.units.len())
+            .for_each(|unit| ssd.core.gc.arm_idle_timer(unit, &mut ssd.core.array));
         for (number, failure) in (0..).zip(&config.raid.fail) {
-            ssd.array.set_timer(Nanos(failure.at_ns), Timer::ChipFails(number));
+            ssd.core.array.set_timer(Nanos(failure.at_ns), Timer::ChipFails(number));
         }
         ssd
     }
@@ -138,14 +115,15 @@ impl Ssd {
     /// than unit and bus). Methods with a parameter `FULL` are compiled with and without that, those with a
     /// parameter `GROUPS` with and without updates of parity groups.
     fn is_plain(&self) -> bool {
-        let geo = &self.ftl.geo;
+        let geo = &self.core.ftl.geo;
         let one_plane = geo.planes_per_unit() == 1 && geo.planes_per_pool() == 1;
-        let keeps = self.ledger.keeps_more_than_numbers() || self.ftl.flash.keeps_contents();
-        let own = !self.plugs.any() && self.front.writes_go_straight && self.copies.is_none();
-        let own = own && !self.gc.agenda.watches_requests() && self.ftl.lost.is_none();
-        let own = own && self.power.is_none() && !self.ftl.separates();
-        let own = own && self.front.firmware.is_none();
-        one_plane && own && !keeps && self.array.is_plain() && self.gc.is_plain()
+        let keeps =
+            self.core.ledger.keeps_more_than_numbers() || self.core.ftl.flash.keeps_contents();
+        let own = !self.plugs.any() && self.core.front.writes_go_straight && self.copies.is_none();
+        let own = own && !self.core.gc.agenda.watches_requests() && self.core.ftl.lost.is_none();
+        let own = own && self.power.is_none() && !self.core.ftl.separates();
+        let own = own && self.core.front.firmware.is_none();
+        one_plane && own && !keeps && self.core.array.is_plain() && self.core.gc.is_plain()
     }
 
     /// Run the full loop, also where a plain one suffices: the results are equal. Returns whether one does.
@@ -164,17 +142,21 @@ impl Ssd {
     /// # Errors
     /// The first violated one.
     pub fn audit(&self) -> Result<(), String> {
-        assert_eq!(self.ftl.blocks.now, self.array.now, "policies have another clock");
-        assert_eq!(self.array.units.len(), self.ftl.geo.units as usize, "units of another device");
-        self.ftl.audit()?;
-        self.front.audit()?;
-        self.ledger.audit(&self.ftl, self.front.submitted)?;
+        assert_eq!(self.core.ftl.blocks.now, self.core.array.now, "policies have another clock");
+        assert_eq!(
+            self.core.array.units.len(),
+            self.core.ftl.geo.units as usize,
+            "units of another device"
+        );
+        self.core.ftl.audit()?;
+        self.core.front.audit()?;
+        self.core.ledger.audit(&self.core.ftl, self.core.front.submitted)?;
         self.power.as_ref().map_or(Ok(()), |power| power.audit())?;
-        self.array.audit()?;
-        self.array.audit_way(self.gc.pages_read.iter().sum())?;
-        self.gc.audit(&self.ftl)?;
+        self.core.array.audit()?;
+        self.core.array.audit_way(self.core.gc.pages_read.iter().sum())?;
+        self.core.gc.audit(&self.core.ftl)?;
         if !self.data_are_gone() {
-            self.raid.as_ref().map_or(Ok(()), |raid| raid.audit(&self.ftl, &self.array))?;
+            self.raid.as_ref().map_or(Ok(()), |raid| raid.audit(&self.core))?;
         }
         self.audit_lost()?;
         self.audit_copies()?;
@@ -184,33 +166,36 @@ impl Ssd {
     /// The flash page with the newest data of `lpn` on flash; newer data may be in the controller.
     #[must_use]
     pub fn page_on_flash(&self, lpn: Lpn) -> Option<Ppn> {
-        let found = self.ftl.owners.committed(lpn);
-        debug_assert!(found.is_none_or(|ppn| self.ftl.owners.is_valid(ppn)), "{lpn:?} is lost");
+        let found = self.core.ftl.owners.committed(lpn);
+        debug_assert!(
+            found.is_none_or(|ppn| self.core.ftl.owners.is_valid(ppn)),
+            "{lpn:?} is lost"
+        );
         found
     }
 
     /// What has been measured.
     #[must_use]
     pub fn measured(&self) -> &Measurements {
-        &self.ledger.measured
+        &self.core.ledger.measured
     }
 
     /// Digest of all events so far: equal runs have equal digests.
     #[must_use]
     pub fn event_digest(&self) -> u64 {
-        self.ledger.event_digest
+        self.core.ledger.event_digest
     }
 
     /// Requests submitted so far.
     #[must_use]
     pub fn submitted(&self) -> u64 {
-        self.front.submitted
+        self.core.front.submitted
     }
 
     /// Requests submitted and not completed.
     #[must_use]
     pub fn outstanding(&self) -> u64 {
-        self.front.outstanding()
+        self.core.front.outstanding()
     }
 
     #[inline(never)]
@@ -228,53 +213,45 @@ impl Ssd {
         self.admit::<false, true>(at, id, request, data);
     }
 
-    /// The measurement starts now.
-    #[inline(never)]
-    pub(crate) fn restart_measurement(&mut self) {
-        self.ledger.restart(self.array.now, &self.ftl, self.front.sequence);
-        self.array.restart_activity();
-        self.ftl.space.restart_lowest();
-        self.ftl.restart_classes();
-    }
-
     /// Time that each channel has been busy since the measurement started.
     #[must_use]
     pub fn channel_busy_ns(&self) -> Vec<u64> {
-        self.array.channel_busy_ns()
+        self.core.array.channel_busy_ns()
     }
 
     /// Time that each chip has had an operation since the measurement started.
     #[must_use]
     pub fn chip_busy_ns(&self) -> Vec<u64> {
-        self.array.chip_busy_ns()
+        self.core.array.chip_busy_ns()
     }
 
     /// Erases of each erase unit since the measurement started.
     #[must_use]
     pub fn erases(&self) -> Vec<u32> {
-        self.ledger.erases(&self.ftl)
+        self.core.ledger.erases(&self.core.ftl)
     }
 
     /// Host pages admitted before the measurement started, preconditioning included.
     #[must_use]
     pub fn pages_before(&self) -> u64 {
-        self.ledger.pages_before
+        self.core.ledger.pages_before
     }
 
     /// Pages read, or being read, for `cause` and neither programmed nor dropped yet.
     #[must_use]
     pub fn pages_in_flight(&self, cause: Cause) -> u64 {
-        self.gc.pages_read[cause.at()]
+        self.core.gc.pages_read[cause.at()]
     }
 
     /// Whether no flash operation is queued or running.
     #[must_use]
     pub fn at_rest(&self) -> bool {
         debug_assert!(
-            self.array.ops.len() > 0 || self.array.units.iter().all(|unit| unit.load.all == 0),
+            self.core.array.ops.len() > 0
+                || self.core.array.units.iter().all(|unit| unit.load.all == 0),
             "a unit has an operation that does not exist"
         );
-        self.array.ops.len() == 0
+        self.core.array.ops.len() == 0
     }
 
     /// Start nothing new, and run until every flash operation has ended (for complete logs): no operation is
@@ -283,40 +260,40 @@ impl Ssd {
     /// # Errors
     /// As [`Device::run_until`].
     pub fn quiesce(&mut self) -> Result<(), DeviceError> {
-        assert!(!self.array.quiescing, "the device stops already");
-        self.array.quiescing = true;
-        self.array.timers.forget_failures();
-        self.array.arm_timers();
-        while let Some(t) = self.array.events.next_time() {
-            self.advance_to(t)?;
+        assert!(!self.core.array.quiescing, "the device stops already");
+        self.core.array.quiescing = true;
+        self.core.array.timers.forget_failures();
+        self.core.array.arm_timers();
+        while let Some(t) = self.core.array.events.next_time() {
+            self.core.advance_to(t)?;
             self.begin_instant::<true>();
-            self.array.grant_buses::<true>();
+            self.core.array.grant_buses::<true>();
             self.mid_instant = true;
         }
-        assert!(self.array.timers.next_time().is_none(), "a timer has no event");
+        assert!(self.core.array.timers.next_time().is_none(), "a timer has no event");
         debug_assert!(
-            self.array.units.iter().all(|unit| unit.running == OpSlot::NONE),
+            self.core.array.units.iter().all(|unit| unit.running == OpSlot::NONE),
             "an operation runs and has no event"
         );
-        self.array.quiescing = false;
-        self.failure.take().map_or(Ok(()), |error| Err(*error))
+        self.core.array.quiescing = false;
+        self.core.failure.take().map_or(Ok(()), |error| Err(*error))
     }
 
     /// Before the first request: leave `warmup` requests out of the statistics; `split` keeps the latencies of
     /// volumes and streams apart.
     pub fn measure(&mut self, warmup: u64, split: bool) {
-        assert_eq!(self.front.submitted, 0, "requests have been submitted");
-        assert_eq!(self.array.now, Nanos::ZERO, "time has passed");
-        self.ledger.measure(warmup, split);
+        assert_eq!(self.core.front.submitted, 0, "requests have been submitted");
+        assert_eq!(self.core.array.now, Nanos::ZERO, "time has passed");
+        self.core.ledger.measure(warmup, split);
         // Preconditioning may have had fewer erased blocks; the run counts only its own.
-        self.ftl.space.restart_lowest();
+        self.core.ftl.space.restart_lowest();
     }
 
     /// Whether the run is still in its warm-up; if so, forget what has been measured.
     pub fn discard_warmup(&mut self) -> bool {
-        let warming = self.ledger.warms_up(self.front.submitted);
+        let warming = self.core.ledger.warms_up(self.core.front.submitted);
         if warming {
-            self.restart_measurement();
+            self.core.restart_measurement();
         }
         warming
     }
@@ -339,47 +316,26 @@ impl Ssd {
     /// Why the requests in the device cannot complete.
     #[must_use]
     pub fn stalled(&self) -> DeviceError {
-        debug_assert!(self.array.events.next_time().is_none(), "an event may still come");
-        let (outstanding, first) = (self.outstanding(), self.front.requests.oldest().unwrap_or(0));
+        debug_assert!(self.core.array.events.next_time().is_none(), "an event may still come");
+        let (outstanding, first) =
+            (self.outstanding(), self.core.front.requests.oldest().unwrap_or(0));
         let buffered = match self.buffered_pages() {
             0 => String::new(),
             pages => format!("; {pages} pages of the write buffer are not on flash"),
         };
-        match self.gc.agenda.starved_pool(&self.ftl) {
+        match self.core.gc.agenda.starved_pool(&self.core.ftl) {
             Some(pool) => {
                 let waiting = (outstanding, first);
-                super::no_room::no_space(&self.ftl, pool, &self.plugs, waiting, &buffered)
+                super::no_room::no_space(&self.core.ftl, pool, &self.plugs, waiting, &buffered)
             }
             None => DeviceError::Stalled {
                 outstanding,
                 first,
                 reason: format!(
                     "{} operations are queued or running{buffered}",
-                    self.array.ops.len()
+                    self.core.array.ops.len()
                 ),
             },
-        }
-    }
-
-    /// The new host operation `op` comes to wait in `queue` of the unit of its plane.
-    #[inline]
-    pub(crate) fn insert_and_enqueue(&mut self, op: Op, queue: usize) -> OpSlot {
-        debug_assert!(queue <= W_HOST, "queue {queue} is not the host's");
-        let unit = self.ftl.geo.unit_of(op.plane);
-        let slot = self.array.insert_host(unit, op, queue);
-        if self.watches_queues {
-            self.host_waits(slot, queue);
-        }
-        slot
-    }
-
-    /// Queue the operation in `slot` on the unit of its plane.
-    #[inline]
-    pub(crate) fn enqueue(&mut self, slot: OpSlot, queue: usize) {
-        debug_assert!(queue < 4, "there is no queue {queue}");
-        self.array.enqueue(&self.ftl.geo, slot, queue);
-        if queue <= W_HOST && self.watches_queues {
-            self.host_waits(slot, queue);
         }
     }
 }
@@ -408,15 +364,15 @@ impl Device for Ssd {
             self.check_copy(request, data)?;
         }
         if self.machine == Loop::Full {
-            self.check_handle(request)?;
+            self.core.check_handle(request)?;
         }
-        let id = self.front.number(&self.ftl.geo, at, request)?;
+        let id = self.core.front.number(&self.core.ftl.geo, at, request)?;
         debug_assert!(
             request.op == HostOp::Copy
                 || data.is_none_or(|data| data.len() as u64 == u64::from(request.sectors) * 512),
             "request {id} has data of another length"
         );
-        if self.mid_instant && at <= self.array.now && self.front.arrivals.is_empty() {
+        if self.mid_instant && at <= self.core.array.now && self.core.front.arrivals.is_empty() {
             // Arrivals are what comes next in this instant.
             match self.machine {
                 Loop::Plain => self.admit::<false, false>(at, id, request, data),
@@ -424,17 +380,17 @@ impl Device for Ssd {
                 Loop::Full => self.admit_full(at, id, request, data),
             }
         } else {
-            self.front.arrives_later(at, id, request, data);
+            self.core.front.arrives_later(at, id, request, data);
         }
         Ok(RequestId(id))
     }
 
     fn now(&self) -> Nanos {
-        self.array.now
+        self.core.array.now
     }
 
     fn next_event(&self) -> Option<Nanos> {
-        if self.mid_instant { Some(self.array.now) } else { self.next_time() }
+        if self.mid_instant { Some(self.core.array.now) } else { self.core.next_time() }
     }
 
     fn run_until(
@@ -453,19 +409,20 @@ impl Device for Ssd {
 
     fn snapshot(&self) -> Result<DeviceSnapshot, DeviceError> {
         if self.outstanding() > 0 || !self.at_rest() {
-            let (requests, operations) = (self.outstanding(), self.array.ops.len());
+            let (requests, operations) = (self.outstanding(), self.core.array.ops.len());
             return Err(DeviceError::Busy(format!(
                 "{requests} requests and {operations} flash operations are under way"
             )));
         }
-        if let Some(lost) = self.ftl.lost.as_deref()
+        if let Some(lost) = self.core.ftl.lost.as_deref()
             && (lost.count() > 0 || lost.misses_a_chip())
         {
             return Err(DeviceError::Degraded { lost: lost.count(), rebuilds: self.rebuilds() });
         }
-        let snapshot = self.ftl.snapshot(self.front.sequence).map_err(DeviceError::Busy)?;
-        debug_assert_eq!(self.gc.active(), 0, "a job runs without an operation");
-        match self.ftl.flash.failure() {
+        let snapshot =
+            self.core.ftl.snapshot(self.core.front.sequence).map_err(DeviceError::Busy)?;
+        debug_assert_eq!(self.core.gc.active(), 0, "a job runs without an operation");
+        match self.core.ftl.flash.failure() {
             Some(why) => Err(DeviceError::Contents(why.to_string())),
             None => Ok(snapshot),
         }
@@ -473,20 +430,20 @@ impl Device for Ssd {
 
     fn hint(&self, request: &Request) {
         if request.op == HostOp::Write {
-            let lpn = request.sector >> self.ftl.geo.sector_shift;
-            self.ftl.owners.prefetch(Lpn(lpn as u32));
+            let lpn = request.sector >> self.core.ftl.geo.sector_shift;
+            self.core.ftl.owners.prefetch(Lpn(lpn as u32));
         }
     }
 
     fn hint_soon(&self, request: &Request) {
         if request.op == HostOp::Write {
-            let lpn = request.sector >> self.ftl.geo.sector_shift;
-            self.ftl.prefetch_write(Lpn(lpn as u32));
+            let lpn = request.sector >> self.core.ftl.geo.sector_shift;
+            self.core.ftl.prefetch_write(Lpn(lpn as u32));
         }
     }
 
     fn take_data(&mut self, id: RequestId) -> Option<Vec<u8>> {
-        self.ledger.content.as_mut()?.take(id)
+        self.core.ledger.content.as_mut()?.take(id)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Operations start: their addresses are bound, here and not before, and their unit takes them.
 
 use super::array::op::{Moved, OpKind, Work, job_cause};
+use super::core::Core;
 use super::dispatch::Found;
 use super::ssd::Ssd;
 use crate::ftl::blocks::BlockState;
@@ -8,174 +9,7 @@ use crate::metrics::counters::Cause;
 use crate::sched::order::{R_HOST, W_GC, W_HOST};
 use crate::units::{OpSlot, PlaneId, Ppn, UnitId};
 
-impl Ssd {
-    /// Bind the operation in `slot`, taken from a queue of `unit`, and begin it. False: it has been passed on, or
-    /// needs no flash. The same for the other kinds below.
-    #[inline(always)]
-    pub(super) fn start_for_job<const FULL: bool>(
-        &mut self,
-        unit: usize,
-        slot: OpSlot,
-        work: Work,
-    ) -> bool {
-        match work {
-            Work::GcRead(moved) => self.start_gc_read::<FULL>(unit, slot, moved),
-            Work::GcWrite(moved) => self.start_gc_write::<FULL>(unit, slot, moved),
-            Work::Erase { .. } => self.start_erase(unit, slot),
-            Work::GcCopyback(moved) => self.start_copyback(unit, slot, moved),
-            Work::MetadataProgram { .. } => self.start_metadata(unit, slot, false),
-            Work::MetadataErase { .. } => self.start_metadata(unit, slot, true),
-            _ => unreachable!("{:?} is queued as if for a job", self.array.ops[slot].kind()),
-        }
-    }
-
-    #[inline(never)]
-    pub(super) fn start_erase(&mut self, unit: usize, slot: OpSlot) -> bool {
-        let op = &self.array.ops[slot];
-        let (pool, cause, plane) = (op.pool(), op.job_cause(), op.plane);
-        let block = op.erased_block(&self.ftl.geo);
-        assert_eq!(self.ftl.blocks.state[block.at()], BlockState::Erasing, "{block:?} is in use");
-        assert_eq!(self.ftl.geo.unit_of(plane).at(), unit, "{block:?} is erased on another unit");
-        if self.erase_waits(unit, slot) {
-            return false;
-        }
-        if self.pool_is_dead(pool) {
-            self.leave_queue(unit, slot);
-            self.array.ops.remove(slot);
-            self.job_is_off(pool);
-            return false;
-        }
-        self.ftl.flash.begin_erase(block, plane);
-        self.gc.step_begins(pool, &self.ftl.geo, &mut self.array);
-        self.ledger.measured.flash.erases[cause.at()] += 1;
-        let times = (self.array.times.erase_ns, 0);
-        debug_assert_eq!(self.ftl.blocks.valid[block.at()], 0, "{block:?} holds live data");
-        self.begin::<true>(unit, (slot, OpKind::Erase), times);
-        true
-    }
-
-    #[inline(never)]
-    pub(super) fn start_host_read<const FULL: bool>(&mut self, unit: usize, slot: OpSlot) -> bool {
-        debug_assert_eq!(self.array.ops[slot].ppn, Ppn::NONE, "{slot:?} has read its page");
-        let target = match self.array.ops[slot].work {
-            Work::GroupRead { .. } => self.ftl.owners.committed(self.array.ops[slot].lpn),
-            _ => self.read_target(slot),
-        };
-        let Some(ppn) = target else {
-            // Overwritten or trimmed while it waited: no flash operation.
-            self.leave_queue(unit, slot);
-            self.read_finds_nothing(slot);
-            return false;
-        };
-        let plane = self.ftl.geo.plane_of(ppn);
-        debug_assert!(self.ftl.owners.is_valid(ppn), "{ppn:?} is read and holds no live data");
-        if self.ftl.geo.unit_of(plane).at() != unit {
-            self.pass_on(unit, slot, plane, R_HOST);
-            return false;
-        }
-        if FULL
-            && let Some(content) = &self.ledger.content
-            && self.array.ops[slot].kind() == OpKind::HostRead
-        {
-            let expected = content.expected(self.array.ops[slot].lpn);
-            self.array.ops.detail(slot).expected = expected;
-        }
-        let op = &mut self.array.ops[slot];
-        (op.ppn, op.plane) = (ppn, plane);
-        if FULL && self.front.buffer.is_some() && op.kind() == OpKind::HostRead {
-            self.note_rest_read(slot);
-        }
-        let (kind, cause) = (self.array.ops[slot].kind(), self.array.ops[slot].cause());
-        self.ledger.measured.flash.reads[cause.at()] += 1;
-        let times = (self.array.times.read_ns, self.array.times.host_bus_ns);
-        self.begin::<FULL>(unit, (slot, kind), times);
-        true
-    }
-
-    #[inline(always)]
-    pub(super) fn start_host_write<const FULL: bool, const GROUPS: bool>(
-        &mut self,
-        unit: usize,
-        slot: OpSlot,
-        target: PlaneId,
-    ) -> bool {
-        debug_assert_eq!(
-            self.ftl.geo.pool_of(target),
-            self.ftl.geo.pool_of(self.array.ops[slot].plane),
-            "a write leaves its pool"
-        );
-        if FULL && self.ftl.geo.unit_of(target).at() != unit {
-            self.pass_on(unit, slot, target, W_HOST);
-            return false;
-        }
-        self.bind_host::<FULL, GROUPS>(slot, target);
-        let mut bus_ns = self.array.times.host_bus_ns;
-        if FULL && self.array.multi_plane {
-            let mut taken = vec![target];
-            while let Some((other, plane)) = self.next_for_multi_plane(unit, W_HOST, &taken) {
-                self.bind_host::<FULL, GROUPS>(other, plane);
-                taken.push(plane);
-                bus_ns += self.array.times.host_bus_ns;
-                self.array.units[unit].also.push(&mut self.array.ops, other);
-            }
-        }
-        let times = (self.array.times.program_ns, bus_ns);
-        let kind = if GROUPS { self.array.ops[slot].kind() } else { OpKind::HostWrite };
-        self.begin::<FULL>(unit, (slot, kind), times);
-        true
-    }
-
-    #[inline(always)]
-    pub(super) fn bind_host<const FULL: bool, const GROUPS: bool>(
-        &mut self,
-        slot: OpSlot,
-        plane: PlaneId,
-    ) {
-        let op = &mut self.array.ops[slot];
-        let (stream, lpn) = (self.ftl.space.host_stream(op.stream()), op.lpn);
-        if GROUPS && matches!(op.kind(), OpKind::GroupWrite | OpKind::RebuildWrite) {
-            return self.bind_in_group(slot, plane, stream);
-        }
-        debug_assert_eq!(op.kind(), OpKind::HostWrite, "{lpn:?} is bound and not written");
-        debug_assert!(lpn.0 < self.ftl.geo.logical_pages, "{lpn:?} is beyond the device");
-        op.plane = plane;
-        op.ppn = self.ftl.bind_host(plane, stream);
-        // The commit will need them.
-        self.ftl.owners.prefetch(lpn);
-        self.ftl.prefetch_claim(slot);
-        if FULL {
-            self.wake_movers(self.ftl.geo.pool_of(plane));
-        }
-        let cause = if FULL { self.array.ops[slot].cause() } else { Cause::Host };
-        self.ledger.measured.flash.programs[cause.at()] += 1;
-        self.ledger.measured.note_write();
-    }
-
-    /// The same of a page of a parity group, for which room is held.
-    #[inline(never)]
-    fn bind_in_group(&mut self, slot: OpSlot, plane: PlaneId, stream: u32) {
-        let op = &mut self.array.ops[slot];
-        let (cause, lpn) = (op.cause(), op.lpn);
-        assert!(lpn.0 < self.ftl.geo.logical_pages, "{lpn:?} is beyond the device");
-        op.plane = plane;
-        op.ppn = self.ftl.bind_group(plane, stream, cause != Cause::Host);
-        let recovery = op.recovery();
-        let raid = self.raid.as_deref_mut().expect("a device with parity");
-        match recovery {
-            Some(recovery) => raid.recoveries.is_bound(recovery),
-            None => raid.program_starts(plane),
-        }
-        self.ledger.measured.flash.programs[cause.at()] += 1;
-        // The commit will need what is prefetched.
-        if cause == Cause::Host {
-            self.ftl.owners.prefetch(lpn);
-            self.ftl.prefetch_claim(slot);
-            self.ledger.measured.note_write();
-        } else {
-            self.ftl.prefetch_page(lpn);
-        }
-    }
-
+impl Core {
     /// The head of `queue` and a further plane for it, to be programmed together with `taken`.
     pub(super) fn next_for_multi_plane(
         &mut self,
@@ -208,145 +42,6 @@ impl Ssd {
         Some((slot, plane))
     }
 
-    #[inline(always)]
-    pub(super) fn start_gc_read<const FULL: bool>(
-        &mut self,
-        unit: usize,
-        slot: OpSlot,
-        moved: Moved,
-    ) -> bool {
-        debug_assert_eq!(self.array.ops[slot].kind(), OpKind::GcRead, "{slot:?} moves no page");
-        if !self.source_is_read::<FULL>(unit, slot, moved) {
-            return false;
-        }
-        if FULL && self.gc.watches_way {
-            self.gc_read_starts(unit, slot);
-        }
-        let times = (self.array.times.read_ns, self.array.times.gc_read_bus_ns);
-        self.begin::<FULL>(unit, (slot, OpKind::GcRead), times);
-        true
-    }
-
-    /// The read of the page that `slot` moves is about to start on `unit`, unless the page has been overwritten
-    /// or trimmed while it waited: then its move ends.
-    #[inline(always)]
-    pub(super) fn source_is_read<const FULL: bool>(
-        &mut self,
-        unit: usize,
-        slot: OpSlot,
-        moved: Moved,
-    ) -> bool {
-        let Moved { pool, source, levels, .. } = moved;
-        let plane = self.ftl.geo.plane_of(source);
-        debug_assert_eq!(self.ftl.geo.unit_of(plane).at(), unit, "{source:?} is on another unit");
-        debug_assert!(self.gc.collects(pool), "{pool:?} moves {source:?} without a job");
-        if !self.ftl.owners.is_valid(source) {
-            self.leave_queue(unit, slot);
-            self.end_page::<FULL>(slot, pool);
-            return false;
-        }
-        if FULL {
-            self.gc.step_begins(pool, &self.ftl.geo, &mut self.array);
-            if self.power.is_some() {
-                self.name_heir(slot, source);
-            }
-        }
-        self.array.ops[slot].ppn = source;
-        let cause = if FULL { job_cause(levels) } else { Cause::Gc };
-        self.ledger.measured.flash.reads[cause.at()] += 1;
-        self.gc.pages_read[cause.at()] += 1;
-        true
-    }
-
-    /// The copy of `source` in `slot` carries an owner that the page has now, with the number of its data.
-    #[inline(never)]
-    fn name_heir(&mut self, slot: OpSlot, source: Ppn) {
-        debug_assert!(self.ftl.owners.is_valid(source), "{source:?} has no owner");
-        debug_assert!(self.power.is_some(), "no mount looks for the owner");
-        let lpn = self.ftl.heir(source);
-        let sequence = self.ftl.owner_sequence(lpn, source);
-        let op = &mut self.array.ops[slot];
-        (op.lpn, op.sequence) = (lpn, sequence);
-    }
-
-    #[inline(never)]
-    pub(super) fn start_copyback(&mut self, unit: usize, slot: OpSlot, moved: Moved) -> bool {
-        debug_assert_eq!(
-            self.array.ops[slot].kind(),
-            OpKind::GcCopyback,
-            "{slot:?} is no copy-back"
-        );
-        if !self.source_is_read::<true>(unit, slot, moved) {
-            return false;
-        }
-        let plane = self.array.ops[slot].plane;
-        debug_assert_eq!(
-            self.ftl.geo.plane_of(moved.source),
-            plane,
-            "a copy-back leaves its plane"
-        );
-        if self.ftl.space.has_page(plane, self.frontier_of_copy::<true>(plane, moved)) {
-            self.bind_copy::<true>(slot, moved, plane);
-            let times = (self.array.times.read_ns + self.array.times.program_ns, 0);
-            self.begin::<true>(unit, (slot, OpKind::GcCopyback), times);
-            return true;
-        }
-        // The plane has no page left for a copy-back: use the controller path.
-        self.array.ops[slot].becomes_gc_read();
-        if self.gc.watches_way {
-            self.gc_read_starts(unit, slot);
-        }
-        let times = (self.array.times.read_ns, self.array.times.gc_read_bus_ns);
-        self.begin::<true>(unit, (slot, OpKind::GcRead), times);
-        true
-    }
-
-    #[inline(always)]
-    pub(crate) fn start_gc_write<const FULL: bool>(
-        &mut self,
-        unit: usize,
-        slot: OpSlot,
-        moved: Moved,
-    ) -> bool {
-        debug_assert!(self.gc.collects(moved.pool), "{moved:?} has no job");
-        debug_assert_eq!(self.array.ops[slot].kind(), OpKind::GcWrite, "{slot:?} is no copy");
-        if FULL && self.pool_is_dead(moved.pool) {
-            self.leave_queue(unit, slot);
-            self.drop_page(slot, moved);
-            return false;
-        }
-        let own = if FULL { self.array.ops[slot].plane } else { PlaneId(unit as u32) };
-        let stream = self.frontier_of_copy::<FULL>(own, moved);
-        let plane = if self.copy_may_bind(own, stream) {
-            own
-        } else {
-            let plane = self.other_plane_for_copy(slot, stream);
-            if self.ftl.geo.unit_of(plane).at() != unit {
-                self.pass_on(unit, slot, plane, W_GC);
-                return false;
-            }
-            plane
-        };
-        self.bind_copy::<FULL>(slot, moved, plane);
-        let mut bus_ns = self.array.times.gc_program_bus_ns;
-        if FULL && self.gc.watches_way {
-            bus_ns = self.copy_bus_ns(slot);
-        }
-        if FULL && self.array.multi_plane {
-            let mut taken = vec![plane];
-            while let Some((other, plane)) = self.next_for_multi_plane(unit, W_GC, &taken) {
-                let moved = *self.array.ops[other].moved();
-                self.bind_copy::<FULL>(other, moved, plane);
-                taken.push(plane);
-                bus_ns += self.array.times.gc_program_bus_ns;
-                self.array.units[unit].also.push(&mut self.array.ops, other);
-            }
-        }
-        let times = (self.array.times.program_ns, bus_ns);
-        self.begin::<FULL>(unit, (slot, OpKind::GcWrite), times);
-        true
-    }
-
     /// The plane on which the copy in `slot` is bound, if its own plane has no page for it.
     #[inline(never)]
     pub(super) fn other_plane_for_copy(&self, slot: OpSlot, stream: u32) -> PlaneId {
@@ -368,50 +63,6 @@ impl Ssd {
         } else {
             space.has_open(plane, stream)
         }
-    }
-
-    #[inline(always)]
-    pub(super) fn bind_copy<const FULL: bool>(
-        &mut self,
-        slot: OpSlot,
-        moved: Moved,
-        plane: PlaneId,
-    ) {
-        let Moved { pool, levels, .. } = moved;
-        let (stream, cause) = if FULL {
-            (self.frontier_of_copy::<true>(plane, moved), job_cause(levels))
-        } else {
-            (self.ftl.space.gc_stream(), Cause::Gc)
-        };
-        debug_assert!(
-            self.gc.pages_read[cause.at()] > 0,
-            "{pool:?} programs a page that it has not read"
-        );
-        debug_assert_eq!(self.ftl.geo.pool_of(plane), pool, "a copy leaves its pool");
-        let ppn = self.ftl.bind_copy(plane, stream);
-        let op = &mut self.array.ops[slot];
-        (op.plane, op.ppn) = (plane, ppn);
-        if FULL {
-            // If all owners have left since it was read, the copy carries one that the page had then: the record of
-            // its TRIM stays as long as the copy is under way.
-            if self.power.is_none() {
-                op.lpn = self.ftl.heir(moved.source);
-            } else if self.ftl.owners.is_valid(moved.source) {
-                self.name_heir(slot, moved.source);
-            }
-        }
-        self.ftl.space.job_pages_done(pool, stream, 1);
-        if FULL {
-            if self.ftl.separates() {
-                self.ftl.note_moved_page(moved.source);
-                if !levels {
-                    self.ftl.note_class(moved.class, stream);
-                }
-            }
-            self.wake_movers(pool);
-        }
-        self.ledger.measured.flash.programs[cause.at()] += 1;
-        self.gc.pages_read[cause.at()] -= 1;
     }
 
     /// The unit takes the operation of this slot and kind: array and bus time, and the first phase.
@@ -476,5 +127,373 @@ impl Ssd {
         self.leave_queue(unit, slot);
         self.array.ops[slot].plane = plane;
         self.enqueue(slot, queue);
+    }
+}
+
+impl Ssd {
+    /// Bind the operation in `slot`, taken from a queue of `unit`, and begin it. False: it has been passed on, or
+    /// needs no flash. The same for the other kinds below.
+    #[inline(always)]
+    pub(super) fn start_for_job<const FULL: bool>(
+        &mut self,
+        unit: usize,
+        slot: OpSlot,
+        work: Work,
+    ) -> bool {
+        match work {
+            Work::GcRead(moved) => self.start_gc_read::<FULL>(unit, slot, moved),
+            Work::GcWrite(moved) => self.start_gc_write::<FULL>(unit, slot, moved),
+            Work::Erase { .. } => self.start_erase(unit, slot),
+            Work::GcCopyback(moved) => self.start_copyback(unit, slot, moved),
+            Work::MetadataProgram { .. } => self.start_metadata(unit, slot, false),
+            Work::MetadataErase { .. } => self.start_metadata(unit, slot, true),
+            _ => unreachable!("{:?} is queued as if for a job", self.core.array.ops[slot].kind()),
+        }
+    }
+
+    #[inline(never)]
+    pub(super) fn start_erase(&mut self, unit: usize, slot: OpSlot) -> bool {
+        let op = &self.core.array.ops[slot];
+        let (pool, cause, plane) = (op.pool(), op.job_cause(), op.plane);
+        let block = op.erased_block(&self.core.ftl.geo);
+        assert_eq!(
+            self.core.ftl.blocks.state[block.at()],
+            BlockState::Erasing,
+            "{block:?} is in use"
+        );
+        assert_eq!(
+            self.core.ftl.geo.unit_of(plane).at(),
+            unit,
+            "{block:?} is erased on another unit"
+        );
+        if self.erase_waits(unit, slot) {
+            return false;
+        }
+        if self.core.ftl.pool_is_dead(pool) {
+            self.core.leave_queue(unit, slot);
+            self.core.array.ops.remove(slot);
+            self.job_is_off(pool);
+            return false;
+        }
+        self.core.ftl.flash.begin_erase(block, plane);
+        self.core.gc.step_begins(pool, &self.core.ftl.geo, &mut self.core.array);
+        self.core.ledger.measured.flash.erases[cause.at()] += 1;
+        let times = (self.core.array.times.erase_ns, 0);
+        debug_assert_eq!(self.core.ftl.blocks.valid[block.at()], 0, "{block:?} holds live data");
+        self.core.begin::<true>(unit, (slot, OpKind::Erase), times);
+        true
+    }
+
+    #[inline(never)]
+    pub(super) fn start_host_read<const FULL: bool>(&mut self, unit: usize, slot: OpSlot) -> bool {
+        debug_assert_eq!(self.core.array.ops[slot].ppn, Ppn::NONE, "{slot:?} has read its page");
+        let target = match self.core.array.ops[slot].work {
+            Work::GroupRead { .. } => self.core.ftl.owners.committed(self.core.array.ops[slot].lpn),
+            _ => self.core.read_target(slot),
+        };
+        let Some(ppn) = target else {
+            // Overwritten or trimmed while it waited: no flash operation.
+            self.core.leave_queue(unit, slot);
+            self.read_finds_nothing(slot);
+            return false;
+        };
+        let plane = self.core.ftl.geo.plane_of(ppn);
+        debug_assert!(self.core.ftl.owners.is_valid(ppn), "{ppn:?} is read and holds no live data");
+        if self.core.ftl.geo.unit_of(plane).at() != unit {
+            self.core.pass_on(unit, slot, plane, R_HOST);
+            return false;
+        }
+        if FULL
+            && let Some(content) = &self.core.ledger.content
+            && self.core.array.ops[slot].kind() == OpKind::HostRead
+        {
+            let expected = content.expected(self.core.array.ops[slot].lpn);
+            self.core.array.ops.detail(slot).expected = expected;
+        }
+        let op = &mut self.core.array.ops[slot];
+        (op.ppn, op.plane) = (ppn, plane);
+        if FULL && self.core.front.buffer.is_some() && op.kind() == OpKind::HostRead {
+            self.core.note_rest_read(slot);
+        }
+        let (kind, cause) = (self.core.array.ops[slot].kind(), self.core.array.ops[slot].cause());
+        self.core.ledger.measured.flash.reads[cause.at()] += 1;
+        let times = (self.core.array.times.read_ns, self.core.array.times.host_bus_ns);
+        self.core.begin::<FULL>(unit, (slot, kind), times);
+        true
+    }
+
+    #[inline(always)]
+    pub(super) fn start_host_write<const FULL: bool, const GROUPS: bool>(
+        &mut self,
+        unit: usize,
+        slot: OpSlot,
+        target: PlaneId,
+    ) -> bool {
+        debug_assert_eq!(
+            self.core.ftl.geo.pool_of(target),
+            self.core.ftl.geo.pool_of(self.core.array.ops[slot].plane),
+            "a write leaves its pool"
+        );
+        if FULL && self.core.ftl.geo.unit_of(target).at() != unit {
+            self.core.pass_on(unit, slot, target, W_HOST);
+            return false;
+        }
+        self.bind_host::<FULL, GROUPS>(slot, target);
+        let mut bus_ns = self.core.array.times.host_bus_ns;
+        if FULL && self.core.array.multi_plane {
+            let mut taken = vec![target];
+            while let Some((other, plane)) = self.core.next_for_multi_plane(unit, W_HOST, &taken) {
+                self.bind_host::<FULL, GROUPS>(other, plane);
+                taken.push(plane);
+                bus_ns += self.core.array.times.host_bus_ns;
+                self.core.array.units[unit].also.push(&mut self.core.array.ops, other);
+            }
+        }
+        let times = (self.core.array.times.program_ns, bus_ns);
+        let kind = if GROUPS { self.core.array.ops[slot].kind() } else { OpKind::HostWrite };
+        self.core.begin::<FULL>(unit, (slot, kind), times);
+        true
+    }
+
+    #[inline(always)]
+    pub(super) fn bind_host<const FULL: bool, const GROUPS: bool>(
+        &mut self,
+        slot: OpSlot,
+        plane: PlaneId,
+    ) {
+        let op = &mut self.core.array.ops[slot];
+        let (stream, lpn) = (self.core.ftl.space.host_stream(op.stream()), op.lpn);
+        if GROUPS && matches!(op.kind(), OpKind::GroupWrite | OpKind::RebuildWrite) {
+            return self.bind_in_group(slot, plane, stream);
+        }
+        debug_assert_eq!(op.kind(), OpKind::HostWrite, "{lpn:?} is bound and not written");
+        debug_assert!(lpn.0 < self.core.ftl.geo.logical_pages, "{lpn:?} is beyond the device");
+        op.plane = plane;
+        op.ppn = self.core.ftl.bind_host(plane, stream);
+        // The commit will need them.
+        self.core.ftl.owners.prefetch(lpn);
+        self.core.ftl.prefetch_claim(slot);
+        if FULL {
+            self.core.wake_movers(self.core.ftl.geo.pool_of(plane));
+        }
+        let cause = if FULL { self.core.array.ops[slot].cause() } else { Cause::Host };
+        self.core.ledger.measured.flash.programs[cause.at()] += 1;
+        self.core.ledger.measured.note_write();
+    }
+
+    /// The same of a page of a parity group, for which room is held.
+    #[inline(never)]
+    fn bind_in_group(&mut self, slot: OpSlot, plane: PlaneId, stream: u32) {
+        let op = &mut self.core.array.ops[slot];
+        let (cause, lpn) = (op.cause(), op.lpn);
+        assert!(lpn.0 < self.core.ftl.geo.logical_pages, "{lpn:?} is beyond the device");
+        op.plane = plane;
+        op.ppn = self.core.ftl.bind_group(plane, stream, cause != Cause::Host);
+        let recovery = op.recovery();
+        let raid = self.raid.as_deref_mut().expect("a device with parity");
+        match recovery {
+            Some(recovery) => raid.recoveries.is_bound(recovery),
+            None => self.core.program_leaves(plane),
+        }
+        self.core.ledger.measured.flash.programs[cause.at()] += 1;
+        // The commit will need what is prefetched.
+        if cause == Cause::Host {
+            self.core.ftl.owners.prefetch(lpn);
+            self.core.ftl.prefetch_claim(slot);
+            self.core.ledger.measured.note_write();
+        } else {
+            self.core.ftl.prefetch_page(lpn);
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn start_gc_read<const FULL: bool>(
+        &mut self,
+        unit: usize,
+        slot: OpSlot,
+        moved: Moved,
+    ) -> bool {
+        debug_assert_eq!(
+            self.core.array.ops[slot].kind(),
+            OpKind::GcRead,
+            "{slot:?} moves no page"
+        );
+        if !self.source_is_read::<FULL>(unit, slot, moved) {
+            return false;
+        }
+        if FULL && self.core.gc.watches_way {
+            self.core.gc_read_starts(unit, slot);
+        }
+        let times = (self.core.array.times.read_ns, self.core.array.times.gc_read_bus_ns);
+        self.core.begin::<FULL>(unit, (slot, OpKind::GcRead), times);
+        true
+    }
+
+    /// The read of the page that `slot` moves is about to start on `unit`, unless the page has been overwritten
+    /// or trimmed while it waited: then its move ends.
+    #[inline(always)]
+    pub(super) fn source_is_read<const FULL: bool>(
+        &mut self,
+        unit: usize,
+        slot: OpSlot,
+        moved: Moved,
+    ) -> bool {
+        let Moved { pool, source, levels, .. } = moved;
+        let plane = self.core.ftl.geo.plane_of(source);
+        debug_assert_eq!(
+            self.core.ftl.geo.unit_of(plane).at(),
+            unit,
+            "{source:?} is on another unit"
+        );
+        debug_assert!(self.core.gc.collects(pool), "{pool:?} moves {source:?} without a job");
+        if !self.core.ftl.owners.is_valid(source) {
+            self.core.leave_queue(unit, slot);
+            self.core.end_page::<FULL>(slot, pool);
+            return false;
+        }
+        if FULL {
+            self.core.gc.step_begins(pool, &self.core.ftl.geo, &mut self.core.array);
+            if self.power.is_some() {
+                self.name_heir(slot, source);
+            }
+        }
+        self.core.array.ops[slot].ppn = source;
+        let cause = if FULL { job_cause(levels) } else { Cause::Gc };
+        self.core.ledger.measured.flash.reads[cause.at()] += 1;
+        self.core.gc.pages_read[cause.at()] += 1;
+        true
+    }
+
+    /// The copy of `source` in `slot` carries an owner that the page has now, with the number of its data.
+    #[inline(never)]
+    fn name_heir(&mut self, slot: OpSlot, source: Ppn) {
+        debug_assert!(self.core.ftl.owners.is_valid(source), "{source:?} has no owner");
+        debug_assert!(self.power.is_some(), "no mount looks for the owner");
+        let lpn = self.core.ftl.heir(source);
+        let sequence = self.core.ftl.owner_sequence(lpn, source);
+        let op = &mut self.core.array.ops[slot];
+        (op.lpn, op.sequence) = (lpn, sequence);
+    }
+
+    #[inline(never)]
+    pub(super) fn start_copyback(&mut self, unit: usize, slot: OpSlot, moved: Moved) -> bool {
+        debug_assert_eq!(
+            self.core.array.ops[slot].kind(),
+            OpKind::GcCopyback,
+            "{slot:?} is no copy-back"
+        );
+        if !self.source_is_read::<true>(unit, slot, moved) {
+            return false;
+        }
+        let plane = self.core.array.ops[slot].plane;
+        debug_assert_eq!(
+            self.core.ftl.geo.plane_of(moved.source),
+            plane,
+            "a copy-back leaves its plane"
+        );
+        if self.core.ftl.space.has_page(plane, self.core.frontier_of_copy::<true>(plane, moved)) {
+            self.bind_copy::<true>(slot, moved, plane);
+            let times = (self.core.array.times.read_ns + self.core.array.times.program_ns, 0);
+            self.core.begin::<true>(unit, (slot, OpKind::GcCopyback), times);
+            return true;
+        }
+        // The plane has no page left for a copy-back: use the controller path.
+        self.core.array.ops[slot].becomes_gc_read();
+        if self.core.gc.watches_way {
+            self.core.gc_read_starts(unit, slot);
+        }
+        let times = (self.core.array.times.read_ns, self.core.array.times.gc_read_bus_ns);
+        self.core.begin::<true>(unit, (slot, OpKind::GcRead), times);
+        true
+    }
+
+    #[inline(always)]
+    pub(crate) fn start_gc_write<const FULL: bool>(
+        &mut self,
+        unit: usize,
+        slot: OpSlot,
+        moved: Moved,
+    ) -> bool {
+        debug_assert!(self.core.gc.collects(moved.pool), "{moved:?} has no job");
+        debug_assert_eq!(self.core.array.ops[slot].kind(), OpKind::GcWrite, "{slot:?} is no copy");
+        if FULL && self.core.ftl.pool_is_dead(moved.pool) {
+            self.core.leave_queue(unit, slot);
+            self.core.drop_page(slot, moved);
+            return false;
+        }
+        let own = if FULL { self.core.array.ops[slot].plane } else { PlaneId(unit as u32) };
+        let stream = self.core.frontier_of_copy::<FULL>(own, moved);
+        let plane = if self.core.copy_may_bind(own, stream) {
+            own
+        } else {
+            let plane = self.core.other_plane_for_copy(slot, stream);
+            if self.core.ftl.geo.unit_of(plane).at() != unit {
+                self.core.pass_on(unit, slot, plane, W_GC);
+                return false;
+            }
+            plane
+        };
+        self.bind_copy::<FULL>(slot, moved, plane);
+        let mut bus_ns = self.core.array.times.gc_program_bus_ns;
+        if FULL && self.core.gc.watches_way {
+            bus_ns = self.core.copy_bus_ns(slot);
+        }
+        if FULL && self.core.array.multi_plane {
+            let mut taken = vec![plane];
+            while let Some((other, plane)) = self.core.next_for_multi_plane(unit, W_GC, &taken) {
+                let moved = *self.core.array.ops[other].moved();
+                self.bind_copy::<FULL>(other, moved, plane);
+                taken.push(plane);
+                bus_ns += self.core.array.times.gc_program_bus_ns;
+                self.core.array.units[unit].also.push(&mut self.core.array.ops, other);
+            }
+        }
+        let times = (self.core.array.times.program_ns, bus_ns);
+        self.core.begin::<FULL>(unit, (slot, OpKind::GcWrite), times);
+        true
+    }
+
+    #[inline(always)]
+    pub(super) fn bind_copy<const FULL: bool>(
+        &mut self,
+        slot: OpSlot,
+        moved: Moved,
+        plane: PlaneId,
+    ) {
+        let Moved { pool, levels, .. } = moved;
+        let (stream, cause) = if FULL {
+            (self.core.frontier_of_copy::<true>(plane, moved), job_cause(levels))
+        } else {
+            (self.core.ftl.space.gc_stream(), Cause::Gc)
+        };
+        debug_assert!(
+            self.core.gc.pages_read[cause.at()] > 0,
+            "{pool:?} programs a page that it has not read"
+        );
+        debug_assert_eq!(self.core.ftl.geo.pool_of(plane), pool, "a copy leaves its pool");
+        let ppn = self.core.ftl.bind_copy(plane, stream);
+        let op = &mut self.core.array.ops[slot];
+        (op.plane, op.ppn) = (plane, ppn);
+        if FULL {
+            // If all owners have left since it was read, the copy carries one that the page had then: the record of
+            // its TRIM stays as long as the copy is under way.
+            if self.power.is_none() {
+                op.lpn = self.core.ftl.heir(moved.source);
+            } else if self.core.ftl.owners.is_valid(moved.source) {
+                self.name_heir(slot, moved.source);
+            }
+        }
+        self.core.ftl.space.job_pages_done(pool, stream, 1);
+        if FULL {
+            if self.core.ftl.separates() {
+                self.core.ftl.note_moved_page(moved.source);
+                if !levels {
+                    self.core.ftl.note_class(moved.class, stream);
+                }
+            }
+            self.core.wake_movers(pool);
+        }
+        self.core.ledger.measured.flash.programs[cause.at()] += 1;
+        self.core.gc.pages_read[cause.at()] -= 1;
     }
 }

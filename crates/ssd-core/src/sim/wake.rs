@@ -4,11 +4,11 @@
 //! Units also wake by themselves, when they become idle or something is queued on them, and when a scope
 //! reopens (`collect`) or a page buffer is free (`crossing`).
 
-use super::ssd::Ssd;
+use super::core::Core;
 use crate::sched::order::{R_GC, R_HOST, W_GC, W_HOST};
 use crate::units::{OpSlot, PoolId, Ppn};
 
-impl Ssd {
+impl Core {
     /// Wake the units of `pool`: a host operation may be able to start.
     pub(crate) fn wake_pool(&mut self, pool: PoolId) {
         self.array.wake_pool(&self.ftl.geo, pool);
@@ -17,17 +17,9 @@ impl Ssd {
 
     /// There may be room for updates of parity groups.
     pub(super) fn note_room(&mut self) {
-        debug_assert_eq!(self.raid.is_some(), self.ftl.groups.is_some(), "groups without updates");
-        if let Some(raid) = &mut self.raid {
-            raid.room_changed = true;
-            self.groups_due = true;
+        if self.ftl.groups.is_some() {
+            (self.room_changed, self.groups_due) = (true, true);
         }
-    }
-
-    /// Whether there may be.
-    #[inline(always)]
-    pub(super) fn room_has_changed(&self) -> bool {
-        self.raid.as_ref().is_some_and(|raid| raid.room_changed)
     }
 
     /// The owner of `page` has newer data, another page or none: reads that wait on the page's unit because

@@ -6,6 +6,7 @@
 //! leave by groups (`raid/evict`).
 
 use super::array::op::{OpKind, Work};
+use super::core::Core;
 use super::join::Join;
 use super::ssd::Ssd;
 use crate::ftl::map::Entry;
@@ -23,66 +24,7 @@ fn sectors((from, to): (usize, usize)) -> u128 {
     (u128::MAX >> (128 - count)) << from
 }
 
-impl Ssd {
-    /// A write in request slot `slot` is about to be admitted: with preflush, buffered pages go to flash
-    /// first.
-    #[inline(never)]
-    pub(crate) fn flush_before(&mut self, slot: RequestSlot, request: &Request) {
-        if self.front.buffer.is_some() && request.flags & flags::PREFLUSH != 0 {
-            // One part for the flush, and one so that the request does not end with the flush.
-            let own = self.front.own_parts();
-            let parts = &mut self.front.requests.get(slot).parts;
-            assert_eq!(*parts, Join::of(own), "its pages have been admitted");
-            parts.add(2);
-            self.flush(slot);
-            // The pages of the write are parts, too, and have not been admitted.
-            let _ = self.front.requests.get(slot).parts.part_ends();
-        }
-    }
-
-    /// The write in `slot`, of bytes `range`, has been admitted over `old`.
-    pub(crate) fn hold(&mut self, slot: OpSlot, old: Entry, range: (usize, usize)) {
-        let epoch = self.front.epochs.write_arrives();
-        let whole = sectors((0, 512 << self.ftl.geo.sector_shift));
-        let op = &self.array.ops[slot];
-        assert!(self.ftl.owners.is_newest(op.lpn, slot), "{slot:?} has not been admitted");
-        let request = self.front.requests.at(op.part().request);
-        let (number, fua) = (request.id, request.request.flags & flags::FUA != 0);
-        let (owner, lpn) = (op.part().request, op.lpn);
-        let mut here = sectors(range);
-        if let Entry::Slot(older) = old {
-            let lacks_rest = self.array.ops[older].kind() == OpKind::RmwRead;
-            here |= match lacks_rest {
-                true if self.array.ops[older].passes_buffer() => self.held(older).sectors,
-                true => 0,
-                false => whole,
-            };
-            if lacks_rest && self.ledger.content.is_some() {
-                let on_flash = self.array.ops.detail(older).expected;
-                self.array.ops.detail(slot).expected = on_flash;
-            }
-        }
-        let on_flash = self.ftl.owners.under(slot).is_some() || self.ftl.is_lost(lpn);
-        let needs_rest = here != whole && on_flash;
-        if needs_rest {
-            self.array.ops[slot].becomes_rmw_read();
-        }
-        assert!(here & !whole == 0, "sectors beyond the page: {here:x}");
-        let inside = matches!(
-            old,
-            Entry::Slot(older) if self.array.ops[older].passes_buffer() && self.held(older).inside
-        );
-        let request = number;
-        let held = BufferedPage { sectors: here, epoch, request, fua, inside, owner };
-        self.front.buffer.as_mut().expect("there is a buffer").admit(slot, held);
-        if let Entry::Slot(older) = old {
-            let kept = self.forget_kept(older);
-            self.ledger.measured.buffer.coalesced += u64::from(kept);
-            // There is room now, or it has waited for room and needs none.
-            self.let_in(0);
-        }
-    }
-
+impl Core {
     /// All sectors of a page.
     pub(crate) fn whole_page(&self) -> u128 {
         sectors((0, 512 << self.ftl.geo.sector_shift))
@@ -97,160 +39,6 @@ impl Ssd {
         let held = self.held(slot);
         debug_assert_ne!(held.owner, RequestSlot::NONE, "{slot:?} is not held");
         held.fua || self.front.epochs.ended(held.epoch)
-    }
-
-    /// Whether the newest of `lpn` is that it has been trimmed.
-    fn is_trimmed(&self, lpn: Lpn) -> bool {
-        match self.ftl.owners.newest(lpn) {
-            Entry::Unmapped => true,
-            Entry::Slot(newest) => self.is_trim(newest),
-            Entry::Page(_) => false,
-        }
-    }
-
-    /// The page in `slot` leaves the buffer if it is kept there; returns whether it was, and is not programmed.
-    fn forget_kept(&mut self, slot: OpSlot) -> bool {
-        let sequence = self.array.ops[slot].sequence;
-        if self.raid.is_some()
-            && self.front.buffer.as_ref().is_some_and(|buffer| buffer.keeps(sequence))
-            && self.must_be_on_flash(slot)
-            && !self.is_trimmed(self.array.ops[slot].lpn)
-        {
-            let left = self.front.buffer.as_mut().is_some_and(|buffer| buffer.put_out(sequence));
-            assert!(left, "{slot:?} is kept and does not leave");
-            self.leaves_with_group(slot);
-            return false;
-        }
-        let kept = self.front.buffer.as_mut().is_some_and(|buffer| buffer.forget(sequence));
-        if kept {
-            debug_assert_ne!(sequence, 0, "{slot:?} is kept and was never admitted");
-            self.drop_held(slot);
-        }
-        kept
-    }
-
-    /// The page in `slot` will not be programmed: newer data or a TRIM have replaced it.
-    fn drop_held(&mut self, slot: OpSlot) {
-        let held = self.held(slot);
-        let (epoch, lpn) = (held.epoch, self.array.ops[slot].lpn);
-        if self.raid.is_none() || !self.is_trimmed(lpn) {
-            assert!(!self.front.epochs.ended(epoch), "a flush waits for a page that is dropped");
-        }
-        assert!(!self.ftl.owners.is_newest(lpn, slot), "the newest data of {lpn:?} are dropped");
-        self.front.epochs.write_completes(epoch);
-        self.array.ops.remove(slot);
-    }
-
-    /// `lpn`, whose newest data were in `slot`, has been trimmed.
-    #[inline(never)]
-    pub(crate) fn trim_held(&mut self, slot: OpSlot) {
-        let waits =
-            self.raid.is_some() && self.array.ops[slot].passes_buffer() && self.held(slot).fua;
-        if waits && self.buffer_keeps(slot) {
-            self.note_time_in_buffer(slot);
-            self.acknowledge(slot);
-        }
-        if self.front.buffer.is_some() {
-            let kept = self.forget_kept(slot);
-            self.ledger.measured.buffer.trimmed += u64::from(kept);
-            self.let_in(0);
-        }
-    }
-
-    /// The page in `slot` requests room in the buffer.
-    pub(crate) fn page_waits(&mut self, slot: OpSlot) {
-        let since = self.array.now;
-        debug_assert!(self.array.ops[slot].sequence > 0, "{slot:?} waits, and is no write");
-        self.front.buffer.as_mut().expect("there is a buffer").wait(Waiting { slot, since });
-        self.let_in(0);
-    }
-
-    /// Pages enter in the order of their arrival as long as there is room, which was made by a page that
-    /// had waited `gc_wait_ns` for collection; then pages are evicted.
-    pub(crate) fn let_in(&mut self, gc_wait_ns: u64) {
-        while let Some(next) = self.front.buffer.as_ref().and_then(|buffer| buffer.first_waiting())
-        {
-            if self.waits_for_flush(next.slot) {
-                break;
-            }
-            let held = self.held(next.slot);
-            let lpn = self.array.ops[next.slot].lpn;
-            let newest = self.ftl.owners.newest(lpn);
-            let drop = self.needs_no_room(next.slot);
-            let is_waited_for = self.is_waited_for(next.slot);
-            // Only the newest data of a page are kept.
-            let goes = is_waited_for
-                && (newest != Entry::Slot(next.slot) || !self.others_of_group_come(next.slot));
-            let buffer = self.front.buffer.as_mut().expect("seen");
-            if !drop && !buffer.has_room() {
-                break;
-            }
-            buffer.stop_waiting();
-            self.count_room_wait(next, gc_wait_ns);
-            if !held.fua || drop {
-                self.acknowledge(next.slot);
-            }
-            let buffer = self.front.buffer.as_mut().expect("seen");
-            if drop {
-                let trimmed = self.is_trimmed(lpn);
-                let buffer = self.front.buffer.as_mut().expect("seen");
-                if let Entry::Slot(newer) = newest
-                    && self.array.ops[newer].passes_buffer()
-                {
-                    // It was acknowledged, and the newer one has its data.
-                    buffer.enter(newer);
-                }
-                let counts = &mut self.ledger.measured.buffer;
-                *(if trimmed { &mut counts.trimmed } else { &mut counts.coalesced }) += 1;
-                self.drop_held(next.slot);
-                if is_waited_for {
-                    self.rest_of_group_leaves(lpn);
-                }
-            } else if goes {
-                buffer.enter(next.slot);
-                buffer.pass_through();
-                self.evict(next.slot);
-            } else {
-                buffer.enter(next.slot);
-                buffer.keep(self.array.ops[next.slot].sequence, next.slot);
-            }
-        }
-        if self.raid.is_some() {
-            return self.groups_leave_later();
-        }
-        while let Some(slot) = self.front.buffer.as_mut().and_then(|buffer| buffer.evict_surplus())
-        {
-            self.evict(slot);
-        }
-    }
-
-    /// Whether the page in `slot`, which waits, is not to enter: newer data or a TRIM have replaced it.
-    fn needs_no_room(&self, slot: OpSlot) -> bool {
-        let lpn = self.array.ops[slot].lpn;
-        let is_void = self.raid.is_some() && self.is_trimmed(lpn);
-        !self.ftl.owners.is_newest(lpn, slot) && (is_void || !self.is_waited_for(slot))
-    }
-
-    /// Whether somebody waits until the page in `slot`, which waits for room, is on flash.
-    fn is_waited_for(&self, slot: OpSlot) -> bool {
-        // It may have been acknowledged, and the copy has not: a cut must not lose both.
-        let copied_over = matches!(
-            self.ftl.owners.newest(self.array.ops[slot].lpn),
-            Entry::Slot(newer) if !self.array.ops[newer].passes_buffer()
-        );
-        self.must_be_on_flash(slot) || self.has_heirs(slot) || (copied_over && self.power.is_some())
-    }
-
-    /// Pages beyond the threshold leave at the end of the instant; those given up may have been the last that a flush
-    /// waited for.
-    fn groups_leave_later(&mut self) {
-        debug_assert!(self.raid.is_some(), "a device without parity");
-        if self.front.buffer.as_ref().is_some_and(|buffer| buffer.has_surplus()) {
-            self.note_room();
-        }
-        if self.front.epochs.flush_waits() {
-            self.complete_flushes();
-        }
     }
 
     fn buffer_keeps(&self, slot: OpSlot) -> bool {
@@ -277,88 +65,6 @@ impl Ssd {
         parts.gc_wait_ns += for_gc;
         parts.queue_ns += waited - for_gc;
         self.ledger.measured.buffer.waited += u64::from(waited > 0);
-    }
-
-    /// For its request the page in `slot` is done when it has crossed the SRAM.
-    fn acknowledge(&mut self, slot: OpSlot) {
-        debug_assert!(
-            self.array.ops[slot].sequence > 0,
-            "{slot:?} is acknowledged, and is no write"
-        );
-        debug_assert!(
-            !self.held(slot).fua || self.is_trimmed(self.array.ops[slot].lpn),
-            "the data have to be on flash first"
-        );
-        let op = &mut self.array.ops[slot];
-        let (request, mut parts) = (op.part().request, std::mem::take(&mut op.parts));
-        parts.transfer_ns += self.array.times.controller_ns;
-        let at = Nanos(self.array.now.0 + self.array.times.controller_ns);
-        self.part_ends_at(at, request, parts);
-    }
-
-    /// The page in `slot` goes to flash.
-    fn evict(&mut self, slot: OpSlot) {
-        debug_assert!(self.front.buffer.is_some(), "{slot:?} is evicted from no buffer");
-        let kind = self.array.ops[slot].kind();
-        assert!(matches!(kind, OpKind::HostWrite | OpKind::RmwRead), "{kind:?} was buffered");
-        if self.raid.is_some() {
-            return self.leaves_with_group(slot);
-        }
-        self.ledger.measured.buffer.evicted += 1;
-        let lpn = self.array.ops[slot].lpn;
-        if kind == OpKind::RmwRead {
-            self.ledger.measured.host.rmw += 1;
-            let page = self.ftl.owners.under(slot).expect("the rest of its page is there");
-            self.array.ops[slot].plane = self.ftl.geo.plane_of(page);
-            self.enqueue(slot, R_HOST);
-        } else {
-            self.array.ops[slot].plane = self.place::<true>(lpn, self.array.ops[slot].stream());
-            self.enqueue(slot, W_HOST);
-        }
-    }
-
-    /// The page in `slot` goes to flash now, if the buffer keeps it.
-    pub(super) fn put_out(&mut self, slot: OpSlot) {
-        let sequence = self.array.ops[slot].sequence;
-        let Some(buffer) = &mut self.front.buffer else { return };
-        debug_assert_ne!(sequence, 0, "{slot:?} has not been admitted");
-        if buffer.put_out(sequence) {
-            let for_others = self.has_heirs(slot) || self.power.is_some();
-            debug_assert!(for_others, "{slot:?} is evicted for nobody");
-            self.evict(slot);
-        }
-    }
-
-    /// Every page goes to flash.
-    #[inline(never)]
-    pub(crate) fn evict_all(&mut self) {
-        self.evict_leaving();
-        while let Some(slot) = self.front.buffer.as_mut().and_then(|buffer| buffer.evict()) {
-            if self.raid.is_some() {
-                self.evict_with_group(slot);
-            } else {
-                self.evict(slot);
-            }
-        }
-    }
-
-    /// The page in `slot` has been programmed; the parts in its operation say where its time went.
-    #[inline(never)]
-    pub(crate) fn held_is_on_flash(&mut self, slot: OpSlot, parts: &Parts) {
-        let held = self.held(slot);
-        debug_assert!(!self.ftl.flash.is_torn(self.array.ops[slot].ppn), "{slot:?} is programmed");
-        debug_assert_eq!(self.array.ops[slot].kind(), OpKind::HostWrite, "it was not programmed");
-        if held.fua {
-            self.finish_part(slot, parts);
-        } else {
-            self.array.ops.remove(slot);
-        }
-        self.front.buffer.as_mut().expect("it was held").leave();
-        self.front.epochs.write_completes(held.epoch);
-        self.let_in(parts.gc_wait_ns);
-        if self.front.epochs.flush_waits() {
-            self.complete_flushes();
-        }
     }
 
     /// The page on flash that request `owner` needs to read `lpn`, of which `slot` holds a part.
@@ -394,33 +100,352 @@ impl Ssd {
             self.check_served(slot);
         }
     }
+}
+
+impl Ssd {
+    /// A write in request slot `slot` is about to be admitted: with preflush, buffered pages go to flash
+    /// first.
+    #[inline(never)]
+    pub(crate) fn flush_before(&mut self, slot: RequestSlot, request: &Request) {
+        if self.core.front.buffer.is_some() && request.flags & flags::PREFLUSH != 0 {
+            // One part for the flush, and one so that the request does not end with the flush.
+            let own = self.core.front.own_parts();
+            let parts = &mut self.core.front.requests.get(slot).parts;
+            assert_eq!(*parts, Join::of(own), "its pages have been admitted");
+            parts.add(2);
+            self.flush(slot);
+            // The pages of the write are parts, too, and have not been admitted.
+            let _ = self.core.front.requests.get(slot).parts.part_ends();
+        }
+    }
+
+    /// The write in `slot`, of bytes `range`, has been admitted over `old`.
+    pub(crate) fn hold(&mut self, slot: OpSlot, old: Entry, range: (usize, usize)) {
+        let epoch = self.core.front.epochs.write_arrives();
+        let whole = sectors((0, 512 << self.core.ftl.geo.sector_shift));
+        let op = &self.core.array.ops[slot];
+        assert!(self.core.ftl.owners.is_newest(op.lpn, slot), "{slot:?} has not been admitted");
+        let request = self.core.front.requests.at(op.part().request);
+        let (number, fua) = (request.id, request.request.flags & flags::FUA != 0);
+        let (owner, lpn) = (op.part().request, op.lpn);
+        let mut here = sectors(range);
+        if let Entry::Slot(older) = old {
+            let lacks_rest = self.core.array.ops[older].kind() == OpKind::RmwRead;
+            here |= match lacks_rest {
+                true if self.core.array.ops[older].passes_buffer() => self.core.held(older).sectors,
+                true => 0,
+                false => whole,
+            };
+            if lacks_rest && self.core.ledger.content.is_some() {
+                let on_flash = self.core.array.ops.detail(older).expected;
+                self.core.array.ops.detail(slot).expected = on_flash;
+            }
+        }
+        let on_flash = self.core.ftl.owners.under(slot).is_some() || self.core.ftl.is_lost(lpn);
+        let needs_rest = here != whole && on_flash;
+        if needs_rest {
+            self.core.array.ops[slot].becomes_rmw_read();
+        }
+        assert!(here & !whole == 0, "sectors beyond the page: {here:x}");
+        let inside = matches!(
+            old,
+            Entry::Slot(older) if self.core.array.ops[older].passes_buffer() && self.core.held(older).inside
+        );
+        let request = number;
+        let held = BufferedPage { sectors: here, epoch, request, fua, inside, owner };
+        self.core.front.buffer.as_mut().expect("there is a buffer").admit(slot, held);
+        if let Entry::Slot(older) = old {
+            let kept = self.forget_kept(older);
+            self.core.ledger.measured.buffer.coalesced += u64::from(kept);
+            // There is room now, or it has waited for room and needs none.
+            self.let_in(0);
+        }
+    }
+
+    /// Whether the newest of `lpn` is that it has been trimmed.
+    fn is_trimmed(&self, lpn: Lpn) -> bool {
+        match self.core.ftl.owners.newest(lpn) {
+            Entry::Unmapped => true,
+            Entry::Slot(newest) => self.is_trim(newest),
+            Entry::Page(_) => false,
+        }
+    }
+
+    /// The page in `slot` leaves the buffer if it is kept there; returns whether it was, and is not programmed.
+    fn forget_kept(&mut self, slot: OpSlot) -> bool {
+        let sequence = self.core.array.ops[slot].sequence;
+        if self.raid.is_some()
+            && self.core.front.buffer.as_ref().is_some_and(|buffer| buffer.keeps(sequence))
+            && self.core.must_be_on_flash(slot)
+            && !self.is_trimmed(self.core.array.ops[slot].lpn)
+        {
+            let left =
+                self.core.front.buffer.as_mut().is_some_and(|buffer| buffer.put_out(sequence));
+            assert!(left, "{slot:?} is kept and does not leave");
+            self.leaves_with_group(slot);
+            return false;
+        }
+        let kept = self.core.front.buffer.as_mut().is_some_and(|buffer| buffer.forget(sequence));
+        if kept {
+            debug_assert_ne!(sequence, 0, "{slot:?} is kept and was never admitted");
+            self.drop_held(slot);
+        }
+        kept
+    }
+
+    /// The page in `slot` will not be programmed: newer data or a TRIM have replaced it.
+    fn drop_held(&mut self, slot: OpSlot) {
+        let held = self.core.held(slot);
+        let (epoch, lpn) = (held.epoch, self.core.array.ops[slot].lpn);
+        if self.raid.is_none() || !self.is_trimmed(lpn) {
+            assert!(
+                !self.core.front.epochs.ended(epoch),
+                "a flush waits for a page that is dropped"
+            );
+        }
+        assert!(
+            !self.core.ftl.owners.is_newest(lpn, slot),
+            "the newest data of {lpn:?} are dropped"
+        );
+        self.core.front.epochs.write_completes(epoch);
+        self.core.array.ops.remove(slot);
+    }
+
+    /// `lpn`, whose newest data were in `slot`, has been trimmed.
+    #[inline(never)]
+    pub(crate) fn trim_held(&mut self, slot: OpSlot) {
+        let waits = self.raid.is_some()
+            && self.core.array.ops[slot].passes_buffer()
+            && self.core.held(slot).fua;
+        if waits && self.core.buffer_keeps(slot) {
+            self.note_time_in_buffer(slot);
+            self.acknowledge(slot);
+        }
+        if self.core.front.buffer.is_some() {
+            let kept = self.forget_kept(slot);
+            self.core.ledger.measured.buffer.trimmed += u64::from(kept);
+            self.let_in(0);
+        }
+    }
+
+    /// The page in `slot` requests room in the buffer.
+    pub(crate) fn page_waits(&mut self, slot: OpSlot) {
+        let since = self.core.array.now;
+        debug_assert!(self.core.array.ops[slot].sequence > 0, "{slot:?} waits, and is no write");
+        self.core.front.buffer.as_mut().expect("there is a buffer").wait(Waiting { slot, since });
+        self.let_in(0);
+    }
+
+    /// Pages enter in the order of their arrival as long as there is room, which was made by a page that
+    /// had waited `gc_wait_ns` for collection; then pages are evicted.
+    pub(crate) fn let_in(&mut self, gc_wait_ns: u64) {
+        while let Some(next) =
+            self.core.front.buffer.as_ref().and_then(|buffer| buffer.first_waiting())
+        {
+            if self.core.waits_for_flush(next.slot) {
+                break;
+            }
+            let held = self.core.held(next.slot);
+            let lpn = self.core.array.ops[next.slot].lpn;
+            let newest = self.core.ftl.owners.newest(lpn);
+            let drop = self.needs_no_room(next.slot);
+            let is_waited_for = self.is_waited_for(next.slot);
+            // Only the newest data of a page are kept.
+            let goes = is_waited_for
+                && (newest != Entry::Slot(next.slot) || !self.others_of_group_come(next.slot));
+            let buffer = self.core.front.buffer.as_mut().expect("seen");
+            if !drop && !buffer.has_room() {
+                break;
+            }
+            buffer.stop_waiting();
+            self.core.count_room_wait(next, gc_wait_ns);
+            if !held.fua || drop {
+                self.acknowledge(next.slot);
+            }
+            let buffer = self.core.front.buffer.as_mut().expect("seen");
+            if drop {
+                let trimmed = self.is_trimmed(lpn);
+                let buffer = self.core.front.buffer.as_mut().expect("seen");
+                if let Entry::Slot(newer) = newest
+                    && self.core.array.ops[newer].passes_buffer()
+                {
+                    // It was acknowledged, and the newer one has its data.
+                    buffer.enter(newer);
+                }
+                let counts = &mut self.core.ledger.measured.buffer;
+                *(if trimmed { &mut counts.trimmed } else { &mut counts.coalesced }) += 1;
+                self.drop_held(next.slot);
+                if is_waited_for {
+                    self.rest_of_group_leaves(lpn);
+                }
+            } else if goes {
+                buffer.enter(next.slot);
+                buffer.pass_through();
+                self.evict(next.slot);
+            } else {
+                buffer.enter(next.slot);
+                buffer.keep(self.core.array.ops[next.slot].sequence, next.slot);
+            }
+        }
+        if self.raid.is_some() {
+            return self.groups_leave_later();
+        }
+        while let Some(slot) =
+            self.core.front.buffer.as_mut().and_then(|buffer| buffer.evict_surplus())
+        {
+            self.evict(slot);
+        }
+    }
+
+    /// Whether the page in `slot`, which waits, is not to enter: newer data or a TRIM have replaced it.
+    fn needs_no_room(&self, slot: OpSlot) -> bool {
+        let lpn = self.core.array.ops[slot].lpn;
+        let is_void = self.raid.is_some() && self.is_trimmed(lpn);
+        !self.core.ftl.owners.is_newest(lpn, slot) && (is_void || !self.is_waited_for(slot))
+    }
+
+    /// Whether somebody waits until the page in `slot`, which waits for room, is on flash.
+    fn is_waited_for(&self, slot: OpSlot) -> bool {
+        // It may have been acknowledged, and the copy has not: a cut must not lose both.
+        let copied_over = matches!(
+            self.core.ftl.owners.newest(self.core.array.ops[slot].lpn),
+            Entry::Slot(newer) if !self.core.array.ops[newer].passes_buffer()
+        );
+        self.core.must_be_on_flash(slot)
+            || self.has_heirs(slot)
+            || (copied_over && self.power.is_some())
+    }
+
+    /// Pages beyond the threshold leave at the end of the instant; those given up may have been the last that a flush
+    /// waited for.
+    fn groups_leave_later(&mut self) {
+        debug_assert!(self.raid.is_some(), "a device without parity");
+        if self.core.front.buffer.as_ref().is_some_and(|buffer| buffer.has_surplus()) {
+            self.core.note_room();
+        }
+        if self.core.front.epochs.flush_waits() {
+            self.complete_flushes();
+        }
+    }
+
+    /// For its request the page in `slot` is done when it has crossed the SRAM.
+    fn acknowledge(&mut self, slot: OpSlot) {
+        debug_assert!(
+            self.core.array.ops[slot].sequence > 0,
+            "{slot:?} is acknowledged, and is no write"
+        );
+        debug_assert!(
+            !self.core.held(slot).fua || self.is_trimmed(self.core.array.ops[slot].lpn),
+            "the data have to be on flash first"
+        );
+        let op = &mut self.core.array.ops[slot];
+        let (request, mut parts) = (op.part().request, std::mem::take(&mut op.parts));
+        parts.transfer_ns += self.core.array.times.controller_ns;
+        let at = Nanos(self.core.array.now.0 + self.core.array.times.controller_ns);
+        self.part_ends_at(at, request, parts);
+    }
+
+    /// The page in `slot` goes to flash.
+    fn evict(&mut self, slot: OpSlot) {
+        debug_assert!(self.core.front.buffer.is_some(), "{slot:?} is evicted from no buffer");
+        let kind = self.core.array.ops[slot].kind();
+        assert!(matches!(kind, OpKind::HostWrite | OpKind::RmwRead), "{kind:?} was buffered");
+        if self.raid.is_some() {
+            return self.leaves_with_group(slot);
+        }
+        self.core.ledger.measured.buffer.evicted += 1;
+        let lpn = self.core.array.ops[slot].lpn;
+        if kind == OpKind::RmwRead {
+            self.core.ledger.measured.host.rmw += 1;
+            let page = self.core.ftl.owners.under(slot).expect("the rest of its page is there");
+            self.core.array.ops[slot].plane = self.core.ftl.geo.plane_of(page);
+            self.core.enqueue(slot, R_HOST);
+        } else {
+            self.core.array.ops[slot].plane =
+                self.core.place::<true>(lpn, self.core.array.ops[slot].stream());
+            self.core.enqueue(slot, W_HOST);
+        }
+    }
+
+    /// The page in `slot` goes to flash now, if the buffer keeps it.
+    pub(super) fn put_out(&mut self, slot: OpSlot) {
+        let sequence = self.core.array.ops[slot].sequence;
+        let Some(buffer) = &mut self.core.front.buffer else { return };
+        debug_assert_ne!(sequence, 0, "{slot:?} has not been admitted");
+        if buffer.put_out(sequence) {
+            let for_others = self.has_heirs(slot) || self.power.is_some();
+            debug_assert!(for_others, "{slot:?} is evicted for nobody");
+            self.evict(slot);
+        }
+    }
+
+    /// Every page goes to flash.
+    #[inline(never)]
+    pub(crate) fn evict_all(&mut self) {
+        self.evict_leaving();
+        while let Some(slot) = self.core.front.buffer.as_mut().and_then(|buffer| buffer.evict()) {
+            if self.raid.is_some() {
+                self.evict_with_group(slot);
+            } else {
+                self.evict(slot);
+            }
+        }
+    }
+
+    /// The page in `slot` has been programmed; the parts in its operation say where its time went.
+    #[inline(never)]
+    pub(crate) fn held_is_on_flash(&mut self, slot: OpSlot, parts: &Parts) {
+        let held = self.core.held(slot);
+        debug_assert!(
+            !self.core.ftl.flash.is_torn(self.core.array.ops[slot].ppn),
+            "{slot:?} is programmed"
+        );
+        debug_assert_eq!(
+            self.core.array.ops[slot].kind(),
+            OpKind::HostWrite,
+            "it was not programmed"
+        );
+        if held.fua {
+            self.finish_part(slot, parts);
+        } else {
+            self.core.array.ops.remove(slot);
+        }
+        self.core.front.buffer.as_mut().expect("it was held").leave();
+        self.core.front.epochs.write_completes(held.epoch);
+        self.let_in(parts.gc_wait_ns);
+        if self.core.front.epochs.flush_waits() {
+            self.complete_flushes();
+        }
+    }
 
     /// Number of the request behind the host operation in `slot`; a page is rebuilt for none.
     #[inline(never)]
     pub(crate) fn request_of(&self, slot: OpSlot) -> Option<u64> {
-        let op = &self.array.ops[slot];
+        let op = &self.core.array.ops[slot];
         debug_assert!(op.kind().is_host(), "{:?} serves no request", op.kind());
         if let (Some(update), Some(raid)) = (op.update(), &self.raid) {
             let data = matches!(op.work, Work::GroupWrite { parity: false, .. });
             return Some(match raid.behind(update) {
-                Ok(request) => self.front.requests.at(request).id,
-                Err(page) => self.held(if data { slot } else { page }).request,
+                Ok(request) => self.core.front.requests.at(request).id,
+                Err(page) => self.core.held(if data { slot } else { page }).request,
             });
         }
         if let (Some(recovery), Some(raid)) = (op.recovery(), &self.raid) {
             let reader = raid.recoveries.first_reader(recovery)?;
-            return Some(self.front.requests.at(self.array.ops[reader].part().request).id);
+            return Some(
+                self.core.front.requests.at(self.core.array.ops[reader].part().request).id,
+            );
         }
-        Some(match &self.front.buffer {
+        Some(match &self.core.front.buffer {
             Some(buffer) if op.passes_buffer() => buffer.held(slot).request,
-            _ => self.front.requests.at(op.part().request).id,
+            _ => self.core.front.requests.at(op.part().request).id,
         })
     }
 
     /// Pages of writes in the buffer, those on their way to flash included.
     #[must_use]
     pub fn buffered_pages(&self) -> u64 {
-        self.front.buffered_pages()
+        self.core.front.buffered_pages()
     }
 
     /// Write what the buffer holds to flash, once every request has completed.
@@ -429,7 +454,7 @@ impl Ssd {
     /// As [`crate::host::device::Device::run_until`].
     pub fn empty_buffer(&mut self) -> Result<(), DeviceError> {
         assert_eq!(self.outstanding(), 0, "requests have not completed");
-        debug_assert!(self.front.arrivals.is_empty(), "requests are still to arrive");
+        debug_assert!(self.core.front.arrivals.is_empty(), "requests are still to arrive");
         while self.buffered_pages() > 0 {
             // After a power cut capacitors have saved pages, which are kept again.
             self.evict_all();
@@ -440,16 +465,16 @@ impl Ssd {
 
     /// Every page kept is the newest of its LPN, and none waits for room where there is some, or needs none.
     pub(crate) fn audit_buffer(&self) -> Result<(), String> {
-        let Some(buffer) = &self.front.buffer else { return Ok(()) };
-        let first = buffer.first_waiting().filter(|page| !self.waits_for_flush(page.slot));
+        let Some(buffer) = &self.core.front.buffer else { return Ok(()) };
+        let first = buffer.first_waiting().filter(|page| !self.core.waits_for_flush(page.slot));
         if let Some(page) = first
             && (buffer.has_room() || self.needs_no_room(page.slot))
         {
             return Err(format!("{page:?} waits for room that it has, or does not need"));
         }
         for slot in buffer.kept() {
-            let lpn = self.array.ops[slot].lpn;
-            if !self.ftl.owners.is_newest(lpn, slot) {
+            let lpn = self.core.array.ops[slot].lpn;
+            if !self.core.ftl.owners.is_newest(lpn, slot) {
                 return Err(format!("the write buffer keeps old data of {lpn:?} in {slot:?}"));
             }
         }

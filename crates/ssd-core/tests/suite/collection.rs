@@ -251,7 +251,7 @@ fn a_listed_block_that_was_collected_at_once_is_left_out() {
     ssd.run_until(Nanos(1_000_000), &mut Vec::new()).unwrap();
     let gc = &ssd.measured().gc;
     assert_eq!((gc.calls, gc.pages.moved), (2, 7));
-    assert_eq!(ssd.ftl.blocks.erases[..3], [1, 1, 0]);
+    assert_eq!(ssd.core.ftl.blocks.erases[..3], [1, 1, 0]);
 }
 
 // ---------------------------------------------------------------- which losses reach a policy
@@ -339,10 +339,11 @@ fn hot_pages_on_two_planes(ties: &str) -> ([u32; 2], u64) {
     let mut ssd = Ssd::new(&c, Ftl::new(&c), 0);
     let writes = |n: u32| (0..n).map(|i| whole(Op::Write, i % 8, 1));
     closed(&mut ssd, 8, writes(2000)).expect("there is room");
-    let (before, start) = (ssd.ftl.blocks.erases.clone(), ssd.now().0);
+    let (before, start) = (ssd.core.ftl.blocks.erases.clone(), ssd.now().0);
     closed(&mut ssd, 8, writes(4000)).expect("there is room");
-    let erases =
-        |blocks: std::ops::Range<usize>| blocks.map(|b| ssd.ftl.blocks.erases[b] - before[b]).sum();
+    let erases = |blocks: std::ops::Range<usize>| {
+        blocks.map(|b| ssd.core.ftl.blocks.erases[b] - before[b]).sum()
+    };
     ([erases(0..16), erases(16..32)], ssd.now().0 - start)
 }
 

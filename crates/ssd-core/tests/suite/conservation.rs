@@ -120,7 +120,7 @@ fn the_reserve_holds_at_every_level() {
             let mut rng = Stream::new(5, "reserve");
             for _ in 0..600 {
                 alone(&mut ssd, whole(Op::Write, rng.below(31 * 8) as u32, 1));
-                let space = &ssd.ftl.space;
+                let space = &ssd.core.ftl.space;
                 assert!(space.gc_room(PoolId(0)) >= space.gc_need(PoolId(0)));
             }
             let gc = &ssd.measured().gc;

@@ -107,7 +107,7 @@ fn a_promotion_by_a_watermark_is_none_by_the_reserve() {
         ssd.run_until(Nanos(ssd.now().0 + 1_000_000), &mut Vec::new()).expect("it rests");
     }
     assert!(promoted > 100, "{promoted} bursts met collection in background");
-    assert!(ssd.ftl.space.lowest_free_blocks() > 1, "the reserve was reached");
+    assert!(ssd.core.ftl.space.lowest_free_blocks() > 1, "the reserve was reached");
     assert_eq!(ssd.measured().gc.reserve_promotions, 0);
 }
 

@@ -54,7 +54,7 @@ proptest! {
         if let Err(error) = storm.run() {
             storm.gave_up(&error);
         }
-        let (flash, reclaimed) = (storm.ssd.measured().flash, storm.ssd.ftl.reclaimed().unwrap());
+        let (flash, reclaimed) = (storm.ssd.measured().flash, storm.ssd.core.ftl.reclaimed().unwrap());
         let all = total(&reclaimed);
         let copies = flash.programs[Cause::Gc.at()] + flash.programs[Cause::Wear.at()];
         let remapped = flash.programs[Cause::Remap.at()];
@@ -202,9 +202,9 @@ fn units_hold_data_of_one_handle_when_much_happens_at_once() {
                 let next = ssd.next_event().expect("operations end");
                 ssd.run_until(next, &mut Vec::new()).unwrap();
             }
-            isolated(&ssd.ftl, &last, mixed);
+            isolated(&ssd.core.ftl, &last, mixed);
         }
-        assert_eq!(ssd.ftl.diverted_copies(), 0);
+        assert_eq!(ssd.core.ftl.diverted_copies(), 0);
         assert!(ssd.measured().flash.programs[Cause::Gc.at()] > 1000, "little is collected");
     }
 }
@@ -256,7 +256,7 @@ fn pages_that_capacitors_save_keep_their_handle() {
         ssd.power_cut().expect("power is on");
         assert_eq!(ssd.mount(false).expect("it mounts").saved_pages, 10, "{isolation}");
         alone(&mut ssd, Request::new(Op::Flush, 0, 0));
-        let reclaimed = ssd.ftl.reclaimed().unwrap();
+        let reclaimed = ssd.core.ftl.reclaimed().unwrap();
         let host: Vec<u64> = reclaimed.handles.iter().map(|row| row.host_pages).collect();
         assert_eq!(host, [2, 5, 3], "{isolation}");
     }
@@ -274,7 +274,7 @@ fn parity_has_the_handle_of_its_data_behind_a_buffer_too() {
             alone(&mut ssd, Request { stream, ..rig::whole(Op::Write, lpn, count) });
             alone(&mut ssd, Request::new(Op::Flush, 0, 0));
         }
-        let reclaimed = ssd.ftl.reclaimed().unwrap();
+        let reclaimed = ssd.core.ftl.reclaimed().unwrap();
         let written: Vec<u64> = reclaimed.handles.iter().map(|row| row.host_pages).collect();
         // Of handle 1 five pages in three updates, of handle 2 four in two.
         assert_eq!(written, [0, 5 + 3, 4 + 2], "buffer of {pages}, {isolation}: {reclaimed:?}");
@@ -295,10 +295,10 @@ fn functional_equals_timed() {
             alone(&mut ssd, Request { stream: handle, ..whole(Op::Write, lpn) });
             ssd.run_until(Nanos(ssd.now().0 + 1_000_000_000), &mut Vec::new()).unwrap();
         }
-        assert_eq!(f.ftl.reclaimed(), ssd.ftl.reclaimed(), "{isolation}");
-        assert_eq!(f.ftl.blocks.erases, ssd.ftl.blocks.erases, "{isolation}");
+        assert_eq!(f.ftl.reclaimed(), ssd.core.ftl.reclaimed(), "{isolation}");
+        assert_eq!(f.ftl.blocks.erases, ssd.core.ftl.blocks.erases, "{isolation}");
         for lpn in (0..c.device.user_pages).map(Lpn) {
-            assert_eq!(f.ftl.owners.committed(lpn), ssd.ftl.owners.committed(lpn));
+            assert_eq!(f.ftl.owners.committed(lpn), ssd.core.ftl.owners.committed(lpn));
         }
     }
 }
@@ -314,7 +314,7 @@ fn the_log_has_every_unit() {
     let mut log = Vec::new();
     ssd.drain_units(&mut log);
     assert!(log.is_sorted_by_key(|unit: &UnitRecord| unit.at));
-    let reclaimed = ssd.ftl.reclaimed().unwrap();
+    let reclaimed = ssd.core.ftl.reclaimed().unwrap();
     for (handle, row) in (0..).zip(&reclaimed.handles) {
         let of = |step: UnitStep| {
             let units =

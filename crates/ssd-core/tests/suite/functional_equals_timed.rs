@@ -65,7 +65,7 @@ fn timed_on(mut ssd: Ssd, steps: &[Step]) -> (Vec<BlockId>, Tally, Ssd, Vec<OpRe
     for &(write, lpn) in steps {
         // A TRIM waits for nothing, and a write gets its class as it arrives: let them not overtake the collection
         // before them.
-        if !write || ssd.ftl.separates() {
+        if !write || ssd.core.ftl.separates() {
             settle(&mut ssd);
         }
         alone(&mut ssd, whole(if write { Op::Write } else { Op::Trim }, lpn, 1));
@@ -102,12 +102,12 @@ fn compare(c: &Config, n: usize, trims: f64) {
     assert_eq!(expected.len(), victims.len(), "{name}");
     assert_eq!(tally, counted, "{name}");
     assert!(tally.victims > 20, "{name}: hardly any collection: {tally:?}");
-    assert_eq!(f.ftl.blocks.valid, ssd.ftl.blocks.valid, "{name}");
-    assert_eq!(f.ftl.blocks.erases, ssd.ftl.blocks.erases, "{name}");
+    assert_eq!(f.ftl.blocks.valid, ssd.core.ftl.blocks.valid, "{name}");
+    assert_eq!(f.ftl.blocks.erases, ssd.core.ftl.blocks.erases, "{name}");
     let places = |ftl: &Ftl| {
         (0..c.device.user_pages).map(|l| ftl.owners.committed(Lpn(l))).collect::<Vec<_>>()
     };
-    assert_eq!(places(&f.ftl), places(&ssd.ftl), "{name}");
+    assert_eq!(places(&f.ftl), places(&ssd.core.ftl), "{name}");
 }
 
 fn base(shape: [u32; 3], pool: PoolScope, frontiers: Frontiers) -> Config {
@@ -169,7 +169,7 @@ fn a_timed_run_goes_on_with_what_the_victim_policy_knows() {
             let (rest, _, ssd, _) = timed_on(Ssd::new(&c, half.ftl, sequence), after);
             assert!(first.len() > 50 && rest.len() > 50, "{}: hardly any collection", info.name);
             assert_eq!(all[first.len()..], rest, "{} {age}", info.name);
-            assert_eq!(whole.ftl.blocks.valid, ssd.ftl.blocks.valid, "{} {age}", info.name);
+            assert_eq!(whole.ftl.blocks.valid, ssd.core.ftl.blocks.valid, "{} {age}", info.name);
         }
     }
 }
@@ -259,7 +259,7 @@ fn used_space_of_the_device_over_several_pools() {
 
 /// How many of the erases in `log` are begun before two pools collect side by side.
 fn before_two_at_once(ssd: &Ssd, log: &[OpRecord]) -> usize {
-    let geo = &ssd.ftl.geo;
+    let geo = &ssd.core.ftl.geo;
     let pool_of = |p: PageAddress| {
         let plane = (p.channel * geo.chips_per_channel + p.chip) * geo.planes_per_chip + p.plane;
         geo.pool_of(PlaneId(plane))

@@ -147,12 +147,13 @@ fn compare(case: &Case) -> Result<bool, TestCaseError> {
     ssd.audit_every(997);
     // A TRIM waits for nothing, and class and plane of a write are named as it arrives: let them not overtake the
     // collection before them.
-    let settles = case.settles || ssd.ftl.separates() || c.alloc.placement.policy == "least-busy";
+    let settles =
+        case.settles || ssd.core.ftl.separates() || c.alloc.placement.policy == "least-busy";
     let requests = requests(case);
-    if ssd.ftl.separates() {
+    if ssd.core.ftl.separates() {
         prop_assert!(submit(&mut ssd, &Request::new(Op::Flush, 0, 0)));
     }
-    if ssd.ftl.separates() || requests.first().is_none_or(|r| r.op != Op::Trim) {
+    if ssd.core.ftl.separates() || requests.first().is_none_or(|r| r.op != Op::Trim) {
         f.meet_demands();
     }
     for (at, r) in requests.iter().enumerate() {
@@ -176,15 +177,15 @@ fn compare(case: &Case) -> Result<bool, TestCaseError> {
     prop_assert_eq!(differ, None, "victims differ from there on, of {}", victims.len());
     prop_assert_eq!(expected.len(), victims.len());
     prop_assert_eq!(f.tally, tally(&ssd));
-    prop_assert_eq!(&f.ftl.blocks.valid, &ssd.ftl.blocks.valid);
-    prop_assert_eq!(&f.ftl.blocks.erases, &ssd.ftl.blocks.erases);
+    prop_assert_eq!(&f.ftl.blocks.valid, &ssd.core.ftl.blocks.valid);
+    prop_assert_eq!(&f.ftl.blocks.erases, &ssd.core.ftl.blocks.erases);
     for pool in (0..f.ftl.geo.pools).map(PoolId) {
         let free = |ftl: &Ftl| ftl.space.free_blocks(pool);
-        prop_assert_eq!(free(&f.ftl), free(&ssd.ftl), "erased blocks of {:?}", pool);
+        prop_assert_eq!(free(&f.ftl), free(&ssd.core.ftl), "erased blocks of {:?}", pool);
     }
     for lpn in (0..c.device.user_pages).map(Lpn) {
         let place = |ftl: &Ftl| ftl.owners.committed(lpn);
-        prop_assert_eq!(place(&f.ftl), place(&ssd.ftl), "the place of {:?}", lpn);
+        prop_assert_eq!(place(&f.ftl), place(&ssd.core.ftl), "the place of {:?}", lpn);
     }
     Ok(true)
 }

@@ -196,7 +196,7 @@ fn a_write_completes_in_the_buffer_and_is_on_flash_at_the_end() {
     assert_eq!(ssd.buffered_pages(), 4);
     ssd.empty_buffer().unwrap();
     assert_eq!((ssd.buffered_pages(), programs(&ssd)), (0, 4));
-    assert_eq!(ssd.ftl.owners.valid_pages(), 4);
+    assert_eq!(ssd.core.ftl.owners.valid_pages(), 4);
     assert_eq!(alone(&mut ssd, whole(Op::Read, 3, 1)), READ);
 }
 
@@ -302,10 +302,13 @@ fn the_page_on_flash_stays_while_newer_data_are_in_the_buffer() {
     assert_eq!(ssd.page_on_flash(Lpn(0)), None, "it is in the buffer alone");
     ssd.empty_buffer().unwrap();
     let page = ssd.page_on_flash(Lpn(0)).expect("it has been programmed");
-    assert_eq!(ssd.ftl.owners.newest(Lpn(0)), Entry::Page(page));
+    assert_eq!(ssd.core.ftl.owners.newest(Lpn(0)), Entry::Page(page));
     alone(&mut ssd, whole(Op::Write, 0, 1));
     assert_eq!(ssd.page_on_flash(Lpn(0)), Some(page));
-    assert!(matches!(ssd.ftl.owners.newest(Lpn(0)), Entry::Slot(_)), "it is in the buffer too");
+    assert!(
+        matches!(ssd.core.ftl.owners.newest(Lpn(0)), Entry::Slot(_)),
+        "it is in the buffer too"
+    );
     alone(&mut ssd, whole(Op::Trim, 0, 1));
     assert_eq!(ssd.page_on_flash(Lpn(0)), None);
 }
@@ -317,7 +320,7 @@ fn a_trim_drops_what_the_buffer_keeps() {
     alone(&mut ssd, whole(Op::Trim, 1, 2));
     assert_eq!((ssd.measured().buffer.trimmed, ssd.measured().host.pages_trimmed), (2, 2));
     ssd.empty_buffer().unwrap();
-    assert_eq!((programs(&ssd), ssd.ftl.owners.valid_pages()), (2, 2));
+    assert_eq!((programs(&ssd), ssd.core.ftl.owners.valid_pages()), (2, 2));
 }
 
 #[test]
@@ -435,10 +438,11 @@ fn storm(mut c: Config, side: &Config, seed: u64, pause: u64, data: DataMode) {
     for lpn in (0..c.device.user_pages).map(Lpn) {
         let digest = storm
             .ssd
+            .core
             .ftl
             .owners
             .committed(lpn)
-            .map_or(0, |p| storm.ssd.ftl.flash.payload(p).digest);
+            .map_or(0, |p| storm.ssd.core.ftl.flash.payload(p).digest);
         let newest = storm.history.pages[lpn.at()].last().map_or(0, |v| v.digest);
         assert_eq!(digest, newest, "the newest data of {lpn:?} are not on flash");
     }

@@ -215,8 +215,8 @@ fn random_cuts_in_a_long_run_lose_nothing() {
             run.run(rng.below(longest));
             run.cut();
             erased += run.mount_and_judge(&(name, cut)).erases;
-            let pools = (0..run.ssd.ftl.geo.pools).map(PoolId);
-            given_up += pools.filter(|&pool| run.ssd.ftl.space.spares(pool) == 0).count();
+            let pools = (0..run.ssd.core.ftl.geo.pools).map(PoolId);
+            given_up += pools.filter(|&pool| run.ssd.core.ftl.space.spares(pool) == 0).count();
         }
         assert!(run.completed > 500, "{name}: {} requests completed", run.completed);
     }
@@ -428,7 +428,7 @@ fn cut_after_checkpoints_without_kept_block(config: &Config, seed: u64) -> u64 {
         for _ in 0..rng.below(if cut % 3 == 0 { 300 } else { 40 }) {
             run.step();
             let now = run.ssd.measured().power.checkpoints;
-            if now > before && run.ssd.ftl.space.spares(PoolId(0)) == 0 {
+            if now > before && run.ssd.core.ftl.space.spares(PoolId(0)) == 0 {
                 found += 1;
                 run.run(rng.below(3));
                 break;

@@ -98,7 +98,7 @@ fn every_copy_has_a_page_of_its_own_after_cuts() {
         run.run(1500);
         let ssd = run.end();
         assert!(ssd.measured().power.cuts > 5, "{:?}", ssd.measured().power);
-        let shared = ssd.ftl.pages_by_owners().iter().skip(1).sum::<u64>();
+        let shared = ssd.core.ftl.pages_by_owners().iter().skip(1).sum::<u64>();
         assert_eq!(shared, 0, "seed {seed}: pages with several owners");
     }
 }

@@ -223,13 +223,13 @@ fn after_a_mount_blocks_are_in_the_order_of_their_newest_data() {
         alone(&mut ssd, Request { stream, ..whole(Op::Write, lpn, 1) });
     }
     let block = |ssd: &Ssd, lpn| {
-        ssd.ftl.geo.block_of(ssd.page_on_flash(Lpn(lpn)).expect("it has been written"))
+        ssd.core.ftl.geo.block_of(ssd.page_on_flash(Lpn(lpn)).expect("it has been written"))
     };
     let of = [0, 7].map(|lpn| block(&ssd, lpn));
     assert_eq!([15, 14].map(|lpn| block(&ssd, lpn)), of, "eight pages are a block");
     ssd.power_cut().expect("power is on");
     ssd.mount(false).expect("it mounts");
-    let [late, early] = of.map(|block| ssd.ftl.blocks.seal_order[block.at()]);
+    let [late, early] = of.map(|block| ssd.core.ftl.blocks.seal_order[block.at()]);
     assert!(early < late, "{early} and {late}");
 }
 

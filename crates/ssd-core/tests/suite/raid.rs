@@ -149,16 +149,16 @@ fn trims_are_updates_and_whole_groups_are_dropped_free() {
     let mut c = paper([8, 1, 1], 8, 64);
     c.run.data = DataMode::Digest;
     let mut ssd = filled(&c);
-    let valid = ssd.ftl.owners.valid_pages();
+    let valid = ssd.core.ftl.owners.valid_pages();
     assert_eq!(alone(&mut ssd, whole(Op::Trim, 7, 14)), 0);
-    assert_eq!(ssd.ftl.owners.valid_pages(), valid - 16, "two groups with their parity");
+    assert_eq!(ssd.core.ftl.owners.valid_pages(), valid - 16, "two groups with their parity");
     assert_eq!(alone(&mut ssd, whole(Op::Trim, 0, 2)), 225_000, "old data and parity, then parity");
-    assert_eq!(ssd.ftl.owners.valid_pages(), valid - 18);
+    assert_eq!(ssd.core.ftl.owners.valid_pages(), valid - 18);
     assert_eq!(alone(&mut ssd, whole(Op::Read, 0, 7)), 25_000);
     assert_eq!(ssd.measured().host.unmapped_pages_read, 2);
     // The rest of the group: nothing is left.
     assert_eq!(alone(&mut ssd, whole(Op::Trim, 0, 7)), 0);
-    assert_eq!(ssd.ftl.owners.valid_pages(), valid - 24);
+    assert_eq!(ssd.core.ftl.owners.valid_pages(), valid - 24);
     // A page of an empty group: nothing is read.
     assert_eq!(alone(&mut ssd, whole(Op::Write, 9, 1)), 200_000);
     assert_eq!(ssd.measured().raid.dropped, 3);
@@ -259,7 +259,7 @@ fn without_time_the_same_pages_are_collected() {
         ssd.run_until(Nanos(ssd.now().0 + 1_000_000_000), &mut Vec::new()).unwrap();
         let m = ssd.measured();
         assert!(m.gc.calls > 500, "{} calls", m.gc.calls);
-        assert_eq!(ssd.ftl.blocks.erases, f.ftl.blocks.erases, "{shape:?}");
+        assert_eq!(ssd.core.ftl.blocks.erases, f.ftl.blocks.erases, "{shape:?}");
         assert_eq!(m.gc.pages.moved, f.tally.gc_pages);
         assert_eq!(m.flash.reads[Cause::Rmw.at()], f.groups.reads);
         assert_eq!(
@@ -294,7 +294,7 @@ fn whole_groups_take_as_long_as_pages_of_a_device_without_parity() {
         };
         if model == TimingModel::Serial {
             assert_eq!(ends(&with), ends(&without), "depth {depth}");
-            assert_eq!(a.ftl.blocks.erases, b.ftl.blocks.erases);
+            assert_eq!(a.core.ftl.blocks.erases, b.core.ftl.blocks.erases);
         }
         let (m, n) = (a.measured(), b.measured());
         assert!(m.gc.calls > 300, "{} calls", m.gc.calls);
@@ -331,7 +331,7 @@ fn a_device_with_parity_can_be_stored_and_continued() {
     let stored = ssd.snapshot().expect("at rest");
     let again = Ssd::restore(&c, &stored).unwrap();
     again.audit().unwrap();
-    assert_eq!(again.ftl.owners.valid_pages(), ssd.ftl.owners.valid_pages());
+    assert_eq!(again.core.ftl.owners.valid_pages(), ssd.core.ftl.owners.valid_pages());
     let mut other = c.clone();
     other.raid.group = 8;
     other.device.user_pages = 300 * 7;
@@ -367,8 +367,11 @@ fn a_pool_that_an_update_waits_for_is_not_taken_from_by_a_later_one() {
     let second = ssd.submit(start, &whole(Op::Write, 3 * 104 + 1, 1), None).unwrap();
     let mut done = Vec::new();
     ssd.run_until(Nanos(start.0 + 20_000_000), &mut done).unwrap();
-    assert!(!ssd.ftl.space.can_hold(PlaneId(0), 0), "chip 0 has room");
-    assert!([1, 3].iter().all(|&p| ssd.ftl.space.can_hold(PlaneId(p), 0)), "1 and 3 have room");
+    assert!(!ssd.core.ftl.space.can_hold(PlaneId(0), 0), "chip 0 has room");
+    assert!(
+        [1, 3].iter().all(|&p| ssd.core.ftl.space.can_hold(PlaneId(p), 0)),
+        "1 and 3 have room"
+    );
     assert!(done.is_empty(), "a later one has taken what the first waits for: {done:?}");
     let ended: Vec<_> = finish(&mut ssd).unwrap().iter().map(|c| c.id).collect();
     assert!(ended.contains(&first) && ended.contains(&second), "{ended:?}");

@@ -200,7 +200,7 @@ fn run(seed: u64, met: &mut Met) {
     met.runs += 1;
     met.buffered += m.buffer.evicted;
     met.selective += u64::from(c.gc.path == GcPath::Selective);
-    met.separated += u64::from(storm.ssd.ftl.separates());
+    met.separated += u64::from(storm.ssd.core.ftl.separates());
     met.lost += u64::from(!ended);
     met.reconstructed += m.raid.reconstructed;
     met.rebuilt += m.degraded.as_ref().map_or(0, |d| d.rebuilt);

@@ -248,5 +248,5 @@ fn what_the_buffer_holds_is_stored_with_the_device() {
     let again = Ssd::restore(&c, &ssd.snapshot().unwrap()).unwrap();
     again.audit().unwrap();
     assert_eq!(ssd.buffered_pages(), 0);
-    assert_eq!(Ftl::new(&c).geo.user_pages, again.ftl.geo.user_pages);
+    assert_eq!(Ftl::new(&c).geo.user_pages, again.core.ftl.geo.user_pages);
 }

@@ -41,7 +41,7 @@ fn a_degraded_read_is_a_read_of_the_other_members() {
         let mut lost = 0;
         for lpn in 0..8 * stripe {
             let before = ssd.measured().flash.reads[Cause::Reconstruct.at()];
-            let is_lost = ssd.ftl.is_lost(Lpn(lpn));
+            let is_lost = ssd.core.ftl.is_lost(Lpn(lpn));
             assert_eq!(alone(&mut ssd, whole(Op::Read, lpn, 1)), READ, "LPN {lpn}");
             let reads = ssd.measured().flash.reads[Cause::Reconstruct.at()] - before;
             assert_eq!(reads, if is_lost { u64::from(group) - 1 } else { 0 });
@@ -61,7 +61,7 @@ fn degraded_reads_share_the_bus_as_others_do() {
     c.controller.host_ecc_ns = ecc;
     c.raid.fail = vec![fails(2, 1_000)];
     let mut ssd = degraded(&c);
-    let lost = (0..c.device.user_pages).find(|&lpn| ssd.ftl.is_lost(Lpn(lpn))).unwrap();
+    let lost = (0..c.device.user_pages).find(|&lpn| ssd.core.ftl.is_lost(Lpn(lpn))).unwrap();
     assert_eq!(alone(&mut ssd, whole(Op::Read, lost, 1)), command + read + 3 * bus + ecc);
     let m = ssd.measured();
     assert_eq!(m.read_parts.total(), m.latencies.of(Op::Read).histogram.sum());
@@ -73,7 +73,7 @@ fn degraded_updates_read_and_program_what_is_left() {
     c.raid.fail = vec![fails(7, 1_000)];
     // In stripe 0 the parity is on chip 7, in stripe 1 page 13 is, the last of its group.
     let mut ssd = degraded(&c);
-    assert!(ssd.ftl.is_lost(Lpn(c.device.user_pages)) && ssd.ftl.is_lost(Lpn(13)));
+    assert!(ssd.core.ftl.is_lost(Lpn(c.device.user_pages)) && ssd.core.ftl.is_lost(Lpn(13)));
     let counts = |ssd: &Ssd| {
         let (m, parity) = (ssd.measured(), Cause::Parity.at());
         let f = &m.flash;
@@ -101,10 +101,10 @@ fn degraded_updates_read_and_program_what_is_left() {
     // In part: its rest follows from all others.
     takes(Request::new(Op::Write, 13 * rig::PAGE, 1), READ + PROGRAM, [7, 0, 1]);
     takes(whole(Op::Trim, 13, 1), READ + PROGRAM, [6, 0, 1]);
-    assert!(!ssd.ftl.holds(Lpn(13)));
+    assert!(!ssd.core.ftl.holds(Lpn(13)));
     // It comes back: again only the parity knows it.
     assert_eq!(alone(&mut ssd, whole(Op::Write, 13, 1)), READ + PROGRAM);
-    assert!(ssd.ftl.is_lost(Lpn(13)));
+    assert!(ssd.core.ftl.is_lost(Lpn(13)));
     closed(&mut ssd, 8, (0..56).map(|lpn| whole(Op::Read, lpn, 1))).unwrap();
     ssd.audit().unwrap();
 }
@@ -147,15 +147,15 @@ fn updates_that_share_only_a_missing_chip_do_not_wait_for_each_other() {
     let mut ssd = degraded(&c);
     // Updates of them program one page and nothing on the missing chip, where their parity is at home.
     let at_home = |ssd: &Ssd, chip: u32| -> Vec<Lpn> {
-        let groups = ssd.ftl.parity_groups();
+        let groups = ssd.core.ftl.parity_groups();
         let there = |&lpn: &Lpn| {
             let parity = groups.parity(groups.group_of(lpn));
-            groups.home(lpn).0 == chip && ssd.ftl.is_lost(parity)
+            groups.home(lpn).0 == chip && ssd.core.ftl.is_lost(parity)
         };
         (0..c.device.user_pages).map(Lpn).filter(there).collect()
     };
     let (crowded, free) = (at_home(&ssd, 0), at_home(&ssd, 1));
-    let data = ssd.ftl.parity_groups().data_pages();
+    let data = ssd.core.ftl.parity_groups().data_pages();
     let group = |lpn: Lpn| lpn.0 / data;
     let mut waited = 0;
     assert!(free.len() >= 8, "{} groups have no page on chip 0", free.len());
@@ -261,7 +261,7 @@ fn a_second_loss_ends_the_run_with_the_pages_that_are_gone() {
     // Chips 0 to 3 hold a group a stripe. Of the pages on chips 1 and 2 those are the host's that are not parity,
     // which is on chip 3 - (stripe mod 4).
     assert_eq!((at_ns, count), (10_000_000, 8 * 2 + 8));
-    let groups = ssd.ftl.parity_groups();
+    let groups = ssd.core.ftl.parity_groups();
     let homes = |lpn: &u32| [1, 2].contains(&groups.home(Lpn(*lpn)).0);
     let expected: Vec<u32> = (0..96).filter(homes).collect();
     assert_eq!(lpns, expected);
@@ -316,7 +316,7 @@ fn nothing_starts_on_missing_chips(ssd: &mut Ssd) -> [usize; 2] {
     let chips = &ssd.measured().degraded.as_ref().expect("a chip has failed").chips;
     let mut collected = [0; 2];
     for r in &log {
-        let number = r.place.channel * ssd.ftl.geo.chips_per_channel + r.place.chip;
+        let number = r.place.channel * ssd.core.ftl.geo.chips_per_channel + r.place.chip;
         for chip in chips.iter().filter(|chip| chip.chip == number) {
             let gone = r.start > chip.failed && chip.replaced.is_none_or(|back| r.start < back);
             assert!(!gone, "chip {number} failed at {:?}: {r:?}", chip.failed);

@@ -18,9 +18,9 @@ fn fails(chip: u32, at_ns: u64) -> ChipFailure {
 
 /// The first page of the host for which `is` holds of its home and of that of its parity.
 fn page_where(ssd: &Ssd, is: impl Fn(u32, u32) -> bool) -> u32 {
-    let groups = ssd.ftl.parity_groups();
+    let groups = ssd.core.ftl.parity_groups();
     let parity = |lpn: Lpn| groups.home(groups.parity(groups.group_of(lpn))).0;
-    let mut pages = (0..ssd.ftl.geo.user_pages).map(Lpn);
+    let mut pages = (0..ssd.core.ftl.geo.user_pages).map(Lpn);
     pages.find(|&lpn| is(groups.home(lpn).0, parity(lpn))).expect("there is one").0
 }
 
@@ -55,7 +55,7 @@ fn what_was_counted_before_the_measurement_is_not_taken_back_in_it() {
     c.raid.fail = vec![fails(2, 110_000)];
     let mut ssd = filled(&c);
     ssd.measure(2, false);
-    let groups = ssd.ftl.parity_groups();
+    let groups = ssd.core.ftl.parity_groups();
     let lost = (0..3).find(|&lpn| groups.home(Lpn(lpn)).0 == 2).unwrap();
     submit(&mut ssd, 200_000, whole(Op::Write, (lost + 1) % 3, 1));
     submit(&mut ssd, 210_000, whole(Op::Read, lost, 1));
@@ -85,7 +85,7 @@ fn an_update_of_a_group_that_has_lost_two_pages_does_not_begin() {
     c.raid.fail = vec![fails(3, MS), fails(2, 2_045_000)];
     (c.raid.spares, c.raid.rebuild_rate) = (1, Some(1_000));
     let mut ssd = filled(&c);
-    let groups = ssd.ftl.parity_groups();
+    let groups = ssd.core.ftl.parity_groups();
     let at = |chip| (0..3).find(|&lpn| groups.home(Lpn(lpn)).0 == chip).unwrap();
     let (two, one) = (at(2), at(1));
     submit(&mut ssd, 2 * MS, whole(Op::Read, two, 1));

@@ -26,7 +26,7 @@ fn tolerant(shape: [u32; 3], group: u32, stripes: u32) -> Config {
 /// The planes of which a block is being collected.
 fn collecting(ssd: &Ssd) -> Vec<PlaneId> {
     use ssd_core::ftl::blocks::BlockState;
-    let blocks = &ssd.ftl.blocks;
+    let blocks = &ssd.core.ftl.blocks;
     let collected =
         |&b: &usize| matches!(blocks.state[b], BlockState::Collecting | BlockState::Erasing);
     let found = (0..blocks.len()).filter(collected);
@@ -35,20 +35,20 @@ fn collecting(ssd: &Ssd) -> Vec<PlaneId> {
 
 /// A page whose chip collects, and of which no other member is on a chip that collects.
 fn busy_page(ssd: &Ssd) -> Option<Lpn> {
-    let (busy, groups) = (collecting(ssd), ssd.ftl.parity_groups());
-    let plane_of = |lpn| ssd.page_on_flash(lpn).map(|page| ssd.ftl.geo.plane_of(page));
+    let (busy, groups) = (collecting(ssd), ssd.core.ftl.parity_groups());
+    let plane_of = |lpn| ssd.page_on_flash(lpn).map(|page| ssd.core.ftl.geo.plane_of(page));
     let is_busy = |lpn: Lpn| plane_of(lpn).is_some_and(|plane| busy.contains(&plane));
     let alone = |&lpn: &Lpn| {
         let mut others = groups.pages(groups.group_of(lpn)).filter(|&other| other != lpn);
         is_busy(lpn) && !others.any(is_busy)
     };
-    if busy.is_empty() { None } else { (0..ssd.ftl.geo.user_pages).map(Lpn).find(alone) }
+    if busy.is_empty() { None } else { (0..ssd.core.ftl.geo.user_pages).map(Lpn).find(alone) }
 }
 
 /// Overwrite pages until there is a busy page and nothing of the host is under way.
 fn a_page_is_busy(ssd: &mut Ssd, rng: &mut Stream) -> Lpn {
     ssd.audit_every(200);
-    let user = u64::from(ssd.ftl.geo.user_pages);
+    let user = u64::from(ssd.core.ftl.geo.user_pages);
     for _ in 0..5_000 {
         alone(ssd, whole(Op::Write, rng.below(user) as u32, 1));
         if let Some(lpn) = busy_page(ssd) {
@@ -84,7 +84,7 @@ fn a_read_goes_home_while_another_member_is_on_a_chip_that_collects() {
         let mut ssd = filled(&tolerant([4, 1, 1], 4, 248));
         ssd.audit_every(0);
         let mut rng = Stream::new(seed, "two collect");
-        let user = u64::from(ssd.ftl.geo.user_pages);
+        let user = u64::from(ssd.core.ftl.geo.user_pages);
         for _ in 0..300 {
             let writes: Vec<_> =
                 (0..3).map(|_| whole(Op::Write, rng.below(user) as u32, 1)).collect();
@@ -95,9 +95,11 @@ fn a_read_goes_home_while_another_member_is_on_a_chip_that_collects() {
             }
             // A page of data on one of them: every group has a page on each of the four chips.
             let on = |&lpn: &Lpn| {
-                ssd.page_on_flash(lpn).is_some_and(|page| busy[0] == ssd.ftl.geo.plane_of(page))
+                ssd.page_on_flash(lpn)
+                    .is_some_and(|page| busy[0] == ssd.core.ftl.geo.plane_of(page))
             };
-            let lpn = (0..ssd.ftl.geo.user_pages).map(Lpn).find(on).expect("pages on each chip");
+            let lpn =
+                (0..ssd.core.ftl.geo.user_pages).map(Lpn).find(on).expect("pages on each chip");
             let before = ssd.measured().raid.reconstructions;
             ssd.submit(ssd.now(), &whole(Op::Read, lpn.0, 1), None).unwrap();
             ssd.run_until(ssd.now(), &mut Vec::new()).unwrap();
@@ -137,7 +139,7 @@ fn members_share_the_bus_as_other_reads_do() {
 
 /// Another page of data of the group of `lpn`.
 fn neighbour(ssd: &Ssd, lpn: Lpn) -> u32 {
-    let groups = ssd.ftl.parity_groups();
+    let groups = ssd.core.ftl.parity_groups();
     let (group, data) = (groups.group_of(lpn), groups.data_pages());
     (group.0 * data..(group.0 + 1) * data).find(|&other| other != lpn.0).expect("several pages")
 }
@@ -219,14 +221,15 @@ fn reads_that_wait_when_collection_begins_avoid_it() {
     let mut ssd = filled(&c);
     ssd.audit_every(5_000);
     let mut rng = Stream::new(4, "begins");
-    let user = u64::from(ssd.ftl.geo.user_pages);
-    let plane_of = |ssd: &Ssd, lpn| ssd.ftl.geo.plane_of(ssd.page_on_flash(lpn).expect("filled"));
+    let user = u64::from(ssd.core.ftl.geo.user_pages);
+    let plane_of =
+        |ssd: &Ssd, lpn| ssd.core.ftl.geo.plane_of(ssd.page_on_flash(lpn).expect("filled"));
     let mut met = 0;
     for _ in 0..1_000 {
         // The update reads for 25 us and programs until 225 us; then it opens a block, and its chip may collect.
         let written = Lpn(rng.below(user) as u32);
         let chip = plane_of(&ssd, written);
-        let groups = ssd.ftl.parity_groups();
+        let groups = ssd.core.ftl.parity_groups();
         let others = std::iter::repeat_with(|| Lpn(rng.below(user) as u32));
         let is_there = |&lpn: &Lpn| {
             plane_of(&ssd, lpn) == chip && groups.group_of(lpn) != groups.group_of(written)

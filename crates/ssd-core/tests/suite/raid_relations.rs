@@ -46,18 +46,18 @@ fn collection_ahead_of_a_request_takes_its_copies_and_its_erase() {
         let mut rng = Stream::new(hot, "wear down");
         // The first write that brings a chip to its threshold: no request has waited there since.
         let chip = loop {
-            let at = (0..8).find(|&pool| ssd.ftl.space.free_blocks(PoolId(pool)) <= 4);
+            let at = (0..8).find(|&pool| ssd.core.ftl.space.free_blocks(PoolId(pool)) <= 4);
             if let Some(chip) = at {
                 break chip;
             }
             alone(&mut ssd, whole(Op::Write, rng.below(hot) as u32, 1));
         };
         assert_eq!(ssd.measured().gc.calls, 0, "a chip has been collected");
-        let block = ssd.ftl.fewest_valid(PoolId(chip)).expect("a block to collect");
-        let valid = u64::from(ssd.ftl.blocks.valid[block.at()]);
+        let block = ssd.core.ftl.fewest_valid(PoolId(chip)).expect("a block to collect");
+        let valid = u64::from(ssd.core.ftl.blocks.valid[block.at()]);
         let page = (0..c.device.user_pages).map(Lpn).find(|&lpn| {
             let page = ssd.page_on_flash(lpn).expect("it is filled");
-            ssd.ftl.geo.plane_of(page).0 == chip
+            ssd.core.ftl.geo.plane_of(page).0 == chip
         });
         let took = alone(&mut ssd, whole(Op::Read, page.expect("a page of the chip").0, 1));
         assert_eq!(took, READ + valid * (READ + PROGRAM) + ERASE, "{valid} pages to copy");

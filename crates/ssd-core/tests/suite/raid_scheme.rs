@@ -31,7 +31,8 @@ fn pass(ssd: &mut Ssd, ns: u64) {
 /// Write single pages of group 0 until its chips are at the threshold of `soft` erased blocks.
 fn wear_down(ssd: &mut Ssd, soft: u32, blocks: usize) {
     for i in 0.. {
-        let at_threshold = (0..blocks as u32).any(|p| ssd.ftl.space.free_blocks(PoolId(p)) <= soft);
+        let at_threshold =
+            (0..blocks as u32).any(|p| ssd.core.ftl.space.free_blocks(PoolId(p)) <= soft);
         if at_threshold {
             return;
         }
@@ -78,9 +79,9 @@ fn a_write_that_would_make_its_chip_collect_goes_to_another_group() {
         let mut ssd = filled(c);
         // Until the chip of page 0 may start one more program, and no more, before its trigger holds.
         let left = |ssd: &Ssd| {
-            let free = u64::from(ssd.ftl.space.free_blocks(PoolId(0)));
+            let free = u64::from(ssd.core.ftl.space.free_blocks(PoolId(0)));
             (free - 4 - 1) * 16
-                + u64::from(ssd.ftl.space.least_open(ssd_core::units::PlaneId(0)))
+                + u64::from(ssd.core.ftl.space.least_open(ssd_core::units::PlaneId(0)))
                 + 1
         };
         while left(&ssd) > 1 {
@@ -107,7 +108,7 @@ fn a_write_that_would_make_its_chip_collect_goes_to_another_group() {
     // Which of the two went to the other parity group: the oldest.
     let away = ssd.page_on_flash(Lpn(0)).expect("written");
     let home = ssd.page_on_flash(Lpn(6)).expect("written");
-    let chip = |page| ssd.ftl.geo.chip_of(ssd.ftl.geo.plane_of(page));
+    let chip = |page| ssd.core.ftl.geo.chip_of(ssd.core.ftl.geo.plane_of(page));
     assert!(chip(away) >= 4, "page 0 is on chip {}", chip(away));
     assert_eq!(chip(home), 0);
     // The chip has reached its threshold: it is collected in idle time.
@@ -116,7 +117,7 @@ fn a_write_that_would_make_its_chip_collect_goes_to_another_group() {
     // Overwritten, the page is at home again.
     rig::alone(&mut ssd, whole(Op::Write, 0, 1));
     let page = ssd.page_on_flash(Lpn(0)).expect("written");
-    assert_eq!(ssd.ftl.geo.chip_of(ssd.ftl.geo.plane_of(page)), 0);
+    assert_eq!(ssd.core.ftl.geo.chip_of(ssd.core.ftl.geo.plane_of(page)), 0);
     ssd.audit().unwrap();
 }
 
@@ -174,10 +175,10 @@ fn redirected_data_never_fill_a_chip() {
         let mut c = deferred(2, 2, 6);
         c.raid.redirect = c.raid.redirect.with("foreign", Value::Real(foreign));
         let ssd = bursts(&c, 11, 500);
-        let (geo, groups) = (&ssd.ftl.geo, ssd.ftl.groups.as_deref().expect("parity"));
+        let (geo, groups) = (&ssd.core.ftl.geo, ssd.core.ftl.groups.as_deref().expect("parity"));
         let mut away = vec![0u32; geo.planes as usize];
         for lpn in (0..geo.logical_pages).map(Lpn) {
-            if let Some(page) = ssd.ftl.owners.committed(lpn) {
+            if let Some(page) = ssd.core.ftl.owners.committed(lpn) {
                 let plane = geo.plane_of(page);
                 away[plane.at()] += u32::from(plane != groups.home(lpn));
             }
@@ -261,15 +262,15 @@ proptest! {
 
 /// Chips of each parity group of `chips` that collect, most of all groups.
 fn most_collecting(ssd: &Ssd, chips: usize) -> usize {
-    let groups = ssd.ftl.groups.as_deref().expect("a device with parity");
+    let groups = ssd.core.ftl.groups.as_deref().expect("a device with parity");
     let busy = |pool: PoolId| {
-        let states = ssd.ftl.blocks.of_pool(pool).map(|b| ssd.ftl.blocks.state[b.at()]);
+        let states = ssd.core.ftl.blocks.of_pool(pool).map(|b| ssd.core.ftl.blocks.state[b.at()]);
         states.into_iter().any(|s| matches!(s, BlockState::Collecting | BlockState::Erasing))
     };
-    let mut collecting = vec![0; ssd.ftl.geo.pools as usize / chips];
-    for plane in (0..ssd.ftl.geo.planes).map(PlaneId) {
+    let mut collecting = vec![0; ssd.core.ftl.geo.pools as usize / chips];
+    for plane in (0..ssd.core.ftl.geo.planes).map(PlaneId) {
         let group = groups.chip_of(plane) as usize / chips;
-        collecting[group] += usize::from(busy(ssd.ftl.geo.pool_of(plane)));
+        collecting[group] += usize::from(busy(ssd.core.ftl.geo.pool_of(plane)));
     }
     collecting.into_iter().max().unwrap_or(0)
 }

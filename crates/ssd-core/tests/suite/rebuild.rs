@@ -28,9 +28,9 @@ fn failed(chips: u32, group: u32, rng: &mut Stream) -> (Config, u32) {
 
 /// The logical pages at home on `chip`: lowest numbers first, parity behind the pages of the host.
 fn pages_at_home(ssd: &Ssd, chip: u32) -> BTreeSet<u32> {
-    let groups = ssd.ftl.parity_groups();
+    let groups = ssd.core.ftl.parity_groups();
     let at_home = |&lpn: &u32| groups.home(Lpn(lpn)).0 == chip;
-    (0..ssd.ftl.geo.logical_pages).filter(at_home).collect()
+    (0..ssd.core.ftl.geo.logical_pages).filter(at_home).collect()
 }
 
 fn rebuilds(ssd: &mut Ssd, op: FlashOp) -> Vec<OpRecord> {
@@ -66,7 +66,7 @@ fn pages_are_rebuilt_when_room_in_the_window_and_the_rate_allow() {
         for _ in 0..rng.below(150) {
             let at = FAILS + 1 + rng.below(10_000_000);
             let lpn = rng.below(u64::from(c.device.user_pages)) as u32;
-            let home = ssd.ftl.parity_groups().home(Lpn(lpn)).0;
+            let home = ssd.core.ftl.parity_groups().home(Lpn(lpn)).0;
             if others.contains(&home) {
                 arrivals.push((at, home, lpn));
             }
@@ -132,7 +132,7 @@ fn the_lowest_page_that_is_still_lost_is_next() {
                 let lpn = rng.below(u64::from(c.device.user_pages)) as u32;
                 let op = if rng.chance(0.5) { Op::Write } else { Op::Trim };
                 ssd.submit(Nanos(at), &whole(op, lpn, 1), None).expect("a valid request");
-                let groups = ssd.ftl.parity_groups();
+                let groups = ssd.core.ftl.parity_groups();
                 lost.remove(&lpn);
                 lost.remove(&groups.parity(groups.group_of(Lpn(lpn))).0);
             }

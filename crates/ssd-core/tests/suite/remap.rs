@@ -17,7 +17,7 @@ const MODES: [RemapMode; 2] = [RemapMode::Share, RemapMode::Copy];
 
 /// A shared page stays in the pool of its source: of several pools one can be crowded, as with other placements.
 fn may_run_out(storm: &Storm, c: &Config) -> bool {
-    storm.ssd.ftl.geo.pools > 1 || c.alloc.placement.policy != "static"
+    storm.ssd.core.ftl.geo.pools > 1 || c.alloc.placement.policy != "static"
 }
 
 fn storm(c: &Config, weather: Weather, copies: u64) -> Storm {

@@ -51,8 +51,8 @@ fn separated(mut c: Config, spec: &PolicySpec) -> Config {
 
 /// Writes and reads of whole pages, most of them of few pages, many at once, until the device is at rest: latencies.
 fn work(ssd: &mut Ssd, seed: u64) -> Vec<u64> {
-    let user = u64::from(ssd.ftl.geo.user_pages);
-    let handles = ssd.ftl.handles().map_or(1, |(handles, _)| u64::from(handles));
+    let user = u64::from(ssd.core.ftl.geo.user_pages);
+    let handles = ssd.core.ftl.handles().map_or(1, |(handles, _)| u64::from(handles));
     let (mut rng, mut latencies, mut done) = (Stream::new(seed, "work"), Vec::new(), Vec::new());
     for _ in 0..8 {
         let at = ssd.now();
@@ -214,20 +214,20 @@ fn a_mount_finds_the_classes_of_blocks_and_nothing_else() {
     let mut ssd = Ssd::new(&c, Ftl::new(&c), 0);
     ssd.audit_every(31);
     work(&mut ssd, 3);
-    let (clock, origins) = (ssd.ftl.clock, ssd.ftl.blocks.origins.clone());
-    let before = ssd.ftl.blocks.clone();
+    let (clock, origins) = (ssd.core.ftl.clock, ssd.core.ftl.blocks.origins.clone());
+    let before = ssd.core.ftl.blocks.clone();
     ssd.power_cut().unwrap();
     ssd.mount(false).unwrap();
-    assert_eq!(ssd.ftl.clock, clock);
+    assert_eq!(ssd.core.ftl.clock, clock);
     let held = |b: &usize| before.valid[*b] > 0;
     let known: Vec<usize> = (0..origins.len()).filter(held).collect();
     assert!(known.len() > 10, "{known:?}");
-    known.iter().for_each(|&b| assert_eq!(ssd.ftl.blocks.origins[b], origins[b], "block {b}"));
+    known.iter().for_each(|&b| assert_eq!(ssd.core.ftl.blocks.origins[b], origins[b], "block {b}"));
     // Nothing is known of when pages were written: every write is one of a page that was not seen.
     for lpn in 0..8 {
-        assert_eq!(ssd.ftl.class_of_write(Lpn(lpn), 0, 1), 1, "the history has survived");
+        assert_eq!(ssd.core.ftl.class_of_write(Lpn(lpn), 0, 1), 1, "the history has survived");
     }
-    assert_eq!(ssd.ftl.class_of_write(Lpn(7), 0, 1), 0, "it begins anew");
+    assert_eq!(ssd.core.ftl.class_of_write(Lpn(7), 0, 1), 0, "it begins anew");
     work(&mut ssd, 4);
     ssd.audit().unwrap();
 }
@@ -266,7 +266,7 @@ fn a_mount_finds_the_handles_of_pages() {
                 let next = ssd.next_event().expect("requests are under way");
                 ssd.run_until(next, &mut done).expect("all complete");
                 // The host leaves an erased block, beside the one for recovery.
-                let space = &ssd.ftl.space;
+                let space = &ssd.core.ftl.space;
                 let (pool, plane) = (PoolId(0), PlaneId(0));
                 let left = space.free_blocks(pool) - space.spares(pool);
                 let opens = |&handle: &u32| !space.has_open(plane, handle);
@@ -280,21 +280,21 @@ fn a_mount_finds_the_handles_of_pages() {
             if round % 25 > 0 {
                 continue;
             }
-            for block in (0..ssd.ftl.blocks.len() as u32).map(BlockId) {
-                let class = ssd.ftl.blocks.origin(block).class;
-                let first = ssd.ftl.geo.first_page(block).0;
+            for block in (0..ssd.core.ftl.blocks.len() as u32).map(BlockId) {
+                let class = ssd.core.ftl.blocks.origin(block).class;
+                let first = ssd.core.ftl.geo.first_page(block).0;
                 let pages = (first..first + 16).map(ssd_core::units::Ppn);
-                for page in pages.filter(|&p| class < 6 && ssd.ftl.owners.is_valid(p)) {
-                    let handle = handle_of(ssd.ftl.flash.lpn(page).0);
+                for page in pages.filter(|&p| class < 6 && ssd.core.ftl.owners.is_valid(p)) {
+                    let handle = handle_of(ssd.core.ftl.flash.lpn(page).0);
                     assert_eq!(class % 3, handle, "{page:?} in a block of class {class}");
                 }
             }
         }
         let m = ssd.measured();
-        assert_eq!(ssd.ftl.diverted_copies(), 0, "threshold {threshold}");
+        assert_eq!(ssd.core.ftl.diverted_copies(), 0, "threshold {threshold}");
         assert!(m.gc.calls > 100 && (m.wear.calls > 20) == (threshold > 0), "{:?}", m.wear);
         // Pages that cuts have closed were not written.
-        let handles = ssd.ftl.reclaimed().expect("there are handles").handles;
+        let handles = ssd.core.ftl.reclaimed().expect("there are handles").handles;
         let written: u64 = handles.iter().map(|of| of.host_pages).sum();
         assert_eq!(written, m.flash.programs[Cause::Host.at()]);
     }
@@ -470,11 +470,11 @@ fn groups_without_time_equal_those_with_time() {
             alone(&mut ssd, whole(Op::Write, lpn as u32, 1));
         }
         ssd.run_until(Nanos(ssd.now().0 + 1_000_000_000), &mut Vec::new()).unwrap();
-        assert_eq!(functional.ftl.blocks.erases, ssd.ftl.blocks.erases, "{spec:?}");
-        assert_eq!(functional.ftl.blocks.origins, ssd.ftl.blocks.origins, "{spec:?}");
-        assert_eq!(functional.ftl.blocks.valid, ssd.ftl.blocks.valid, "{spec:?}");
+        assert_eq!(functional.ftl.blocks.erases, ssd.core.ftl.blocks.erases, "{spec:?}");
+        assert_eq!(functional.ftl.blocks.origins, ssd.core.ftl.blocks.origins, "{spec:?}");
+        assert_eq!(functional.ftl.blocks.valid, ssd.core.ftl.blocks.valid, "{spec:?}");
         let free = |ftl: &Ftl| (0..4).map(|p| ftl.space.free_blocks(PoolId(p))).collect::<Vec<_>>();
-        assert_eq!(free(&functional.ftl), free(&ssd.ftl), "{spec:?}");
+        assert_eq!(free(&functional.ftl), free(&ssd.core.ftl), "{spec:?}");
         assert!(functional.tally.victims > 200, "{spec:?}: {} victims", functional.tally.victims);
     }
 }

@@ -40,7 +40,7 @@ fn decoded(config: Option<&Config>, mut bytes: &[u8]) -> Result<(DeviceSnapshot,
 /// Random writes, TRIMs and reads of one to four pages in any stream, 16 at once, until the device is at
 /// rest; `None` where it has no space for them.
 fn work(ssd: &mut Ssd, requests: u64, seed: u64) -> Option<()> {
-    let (mut rng, user) = (Stream::new(seed, "work"), u64::from(ssd.ftl.geo.user_pages));
+    let (mut rng, user) = (Stream::new(seed, "work"), u64::from(ssd.core.ftl.geo.user_pages));
     let drawn: Vec<Request> = (0..requests)
         .map(|_| {
             let op = [Op::Write, Op::Write, Op::Write, Op::Trim, Op::Read][rng.below(5) as usize];

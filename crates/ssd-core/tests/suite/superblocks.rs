@@ -189,7 +189,7 @@ fn in_time(c: &Config, seed: u64, requests: u64) {
     let weather = Weather { requests, depth: 48, seed, audit: 16, mix: [20, 8, 2], pause: 0 };
     let mut storm = Storm::new(&c, weather);
     storm.run().unwrap_or_else(|e| panic!("{e}"));
-    few_are_open(&c, &storm.ssd.ftl).unwrap_or_else(|e| panic!("in time: {e}"));
+    few_are_open(&c, &storm.ssd.core.ftl).unwrap_or_else(|e| panic!("in time: {e}"));
 }
 
 fn without_time(c: &Config, seed: u64, writes: u32) {

@@ -76,19 +76,20 @@ fn slow_decoder(blocking: Blocking) -> Config {
 
 /// Writes until a block with several valid pages is being collected: these, when the first is in the decoder.
 fn pages_of_a_victim(ssd: &mut Ssd, rng: &mut Stream) -> Vec<u32> {
-    let user = ssd.ftl.geo.user_pages;
+    let user = ssd.core.ftl.geo.user_pages;
     for n in 0..100 * user {
         let lpn = if n < user { n } else { rng.below(u64::from(user)) as u32 };
         alone(ssd, whole(Op::Write, lpn, 1));
         let now = ssd.now();
         ssd.run_until(Nanos(now.0 + 100), &mut Vec::new()).unwrap();
         let in_victim = |&lpn: &u32| {
-            let block = ssd.ftl.owners.committed(Lpn(lpn)).map(|page| ssd.ftl.geo.block_of(page));
-            block.filter(|b| ssd.ftl.blocks.state[b.at()] == BlockState::Collecting)
+            let block =
+                ssd.core.ftl.owners.committed(Lpn(lpn)).map(|page| ssd.core.ftl.geo.block_of(page));
+            block.filter(|b| ssd.core.ftl.blocks.state[b.at()] == BlockState::Collecting)
         };
         let mut pages: Vec<u32> = (0..user).filter(|lpn| in_victim(lpn).is_some()).collect();
         if pages.len() > 3 {
-            pages.sort_by_key(|&lpn| ssd.ftl.owners.committed(Lpn(lpn)));
+            pages.sort_by_key(|&lpn| ssd.core.ftl.owners.committed(Lpn(lpn)));
             return pages;
         }
         ssd.run_until(Nanos(now.0 + 1_000_000), &mut Vec::new()).unwrap();
@@ -124,7 +125,11 @@ fn a_read_starts_when_its_page_has_been_moved_elsewhere() {
     let elsewhere = (0..400).filter(|_| {
         let lpn = pages_of_a_victim(&mut ssd, &mut rng).into_iter().rev().nth(1).expect("several");
         ssd.drain_operations(&mut Vec::new());
-        let home = ssd.ftl.geo.plane_of(ssd.ftl.owners.committed(Lpn(lpn)).expect("it is mapped"));
+        let home = ssd
+            .core
+            .ftl
+            .geo
+            .plane_of(ssd.core.ftl.owners.committed(Lpn(lpn)).expect("it is mapped"));
         alone(&mut ssd, whole(Op::Read, lpn, 1));
         let mut log = Vec::new();
         ssd.run_until(Nanos(ssd.now().0 + 1_000_000), &mut Vec::new()).unwrap();

@@ -204,13 +204,13 @@ fn compare(c: &Config, writes: u32) {
         alone(&mut ssd, whole(Op::Write, lpn, 1));
     }
     ssd.run_until(Nanos(ssd.now().0 + 1_000_000_000), &mut Vec::new()).expect("it comes to rest");
-    assert_eq!(f.ftl.blocks.erases, ssd.ftl.blocks.erases);
-    assert_eq!(f.ftl.blocks.state, ssd.ftl.blocks.state);
-    assert_eq!(f.ftl.blocks.valid, ssd.ftl.blocks.valid);
+    assert_eq!(f.ftl.blocks.erases, ssd.core.ftl.blocks.erases);
+    assert_eq!(f.ftl.blocks.state, ssd.core.ftl.blocks.state);
+    assert_eq!(f.ftl.blocks.valid, ssd.core.ftl.blocks.valid);
     let m = &ssd.measured();
     assert_eq!((f.tally.victims, f.tally.levelled), (m.gc.calls, m.wear.calls));
     let places = |ftl: &Ftl| (0..user).map(|l| ftl.owners.committed(Lpn(l))).collect::<Vec<_>>();
-    assert!(places(&f.ftl) == places(&ssd.ftl), "pages lie elsewhere");
+    assert!(places(&f.ftl) == places(&ssd.core.ftl), "pages lie elsewhere");
     assert!(f.tally.levelled > 5, "hardly any levelling: {:?}", f.tally);
     if end.is_some() {
         let now = ssd.now();

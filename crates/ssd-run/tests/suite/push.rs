@@ -77,7 +77,7 @@ fn completions_come_in_order_and_once() {
 #[test]
 fn bad_requests_are_refused_together() {
     let mut device = device();
-    let user = device.ssd().ftl.geo.user_pages;
+    let user = device.ssd().core.ftl.geo.user_pages;
     let beyond = device.submit(&[write(0, None), write(i64::from(user), None)]);
     let Err(PushError::Refused(why)) = beyond else { panic!("{beyond:?}") };
     assert!(why.starts_with(&format!("request 1: 1 pages from LPN {user} on")), "{why}");
@@ -363,9 +363,9 @@ fn a_life_ends_when_a_pool_has_lost_its_spare_but_the_reserve() {
     let report = device.report(None).report;
     let life = report.lifetime.expect("blocks wear out");
     let ssd = device.ssd();
-    let end = ssd.ftl.ends_of_life(&ssd.erases(), 64 - 52 - 3).expect("blocks were erased");
+    let end = ssd.core.ftl.ends_of_life(&ssd.erases(), 64 - 52 - 3).expect("blocks were erased");
     let page = report.device.page_bytes as f64;
-    let bytes = |times: f64| ssd.ftl.host_bytes_written() as f64 + times * 6000.0 * page;
+    let bytes = |times: f64| ssd.core.ftl.host_bytes_written() as f64 + times * 6000.0 * page;
     let near = |value: Option<f64>, expected: f64| {
         assert!(value.is_some_and(|v| (v / expected - 1.0).abs() < 1e-12), "{value:?}: {expected}");
     };

@@ -13,7 +13,7 @@ use crate::ftl::map::Entry;
 use crate::ftl::raid::verify::mix;
 use crate::nand::flash::Payload;
 use crate::nand::geometry::Geometry;
-use crate::units::{BlockId, Lpn, OpSlot, PlaneId, Ppn};
+use crate::units::{BlockId, Lpn, OpSlot, PlaneId, PoolId, Ppn};
 use std::collections::BTreeMap;
 
 /// Lost pages, and planes without a chip.
@@ -84,6 +84,24 @@ impl Ftl {
     #[must_use]
     pub fn is_dead(&self, plane: PlaneId) -> bool {
         Lost::misses(self.lost.as_deref(), plane)
+    }
+
+    /// Whether a chip of `pool` is gone.
+    #[inline]
+    pub(crate) fn pool_is_dead(&self, pool: PoolId) -> bool {
+        debug_assert!(pool.0 < self.geo.pools, "there is no {pool:?}");
+        self.lost.is_some()
+            && self.geo.planes_of_pool(pool).any(|plane| self.is_dead(PlaneId(plane)))
+    }
+
+    /// The chips that form parity groups with `chip`, itself included.
+    pub(crate) fn chips_of_group(&self, chip: u32) -> Vec<u32> {
+        let (geo, groups) = (&self.geo, self.parity_groups());
+        let number = |chip: u32| groups.chip_of(geo.planes_of_chip(chip)[0]);
+        let among = |other: &u32| number(*other) / groups.chips() == number(chip) / groups.chips();
+        let all: Vec<u32> = (0..geo.planes / geo.planes_per_chip).filter(among).collect();
+        assert_eq!(all.len(), groups.chips() as usize, "the group of chip {chip} is {all:?}");
+        all
     }
 
     /// Whether `lpn` holds committed data, on flash or lost.

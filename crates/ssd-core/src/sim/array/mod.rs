@@ -5,6 +5,7 @@
 
 mod bus;
 pub(crate) mod event;
+pub(crate) mod loads;
 pub(crate) mod op;
 pub(crate) mod slab;
 pub(crate) mod unit;

@@ -159,7 +159,7 @@ impl Ssd {
             return;
         }
         let crowded = power.nvram.is_crowded() || !power.backlog.is_empty();
-        if power.interval_is_over(self.front.sequence) || crowded {
+        if power.interval_is_over(self.core.front.sequence) || crowded {
             self.begin_checkpoint();
         }
     }
@@ -171,11 +171,11 @@ impl Ssd {
         let power = self.power.as_mut().expect("the caller has checked");
         let half = if power.area.current.is_some() { 1 - power.area.half } else { 0 };
         assert!(power.writing.is_none(), "two checkpoints at a time");
-        let admitted = power.admitted(self.front.sequence);
+        let admitted = power.admitted(self.core.front.sequence);
         assert!(power.checkpointed <= admitted, "pages are admitted backwards");
         let before = std::mem::replace(&mut power.checkpointed, admitted);
-        let planes = self.ftl.geo.planes;
-        let mut image = Image::of(&self.ftl, &power.moved);
+        let planes = self.core.ftl.geo.planes;
+        let mut image = Image::of(&self.core.ftl, &power.moved);
         let records = power.nvram.records().chain(power.backlog.iter().copied());
         image.end_later(&under_way, &records.collect::<Vec<_>>(), power.area.current.as_deref());
         let pages = power.area.pages_of(&image);
@@ -196,7 +196,8 @@ impl Ssd {
     /// The pages of writes and copies that are not on flash, with their admission numbers.
     fn pages_under_way(&self) -> Vec<(Lpn, u64)> {
         debug_assert!(self.power.is_some(), "nobody asks");
-        self.array
+        self.core
+            .array
             .ops
             .live()
             .flat_map(|op| match op.work {
@@ -205,7 +206,7 @@ impl Ssd {
                 }
                 Work::GcRead(moved) | Work::GcWrite(moved) | Work::GcCopyback(moved) => {
                     // Of a page with several owners the copy carries any, or the LPN of the page if all have left.
-                    let flash = &self.ftl.flash;
+                    let flash = &self.core.ftl.flash;
                     let carried = (flash.lpn(moved.source), flash.sequence(moved.source));
                     [Some(carried), Some((op.lpn, op.sequence))]
                 }
@@ -229,24 +230,24 @@ impl Ssd {
         } else {
             return;
         };
-        assert!(writing.running < self.ftl.geo.planes, "two operations on {plane:?}");
+        assert!(writing.running < self.core.ftl.geo.planes, "two operations on {plane:?}");
         writing.running += 1;
-        let op = Op::new(work, Lpn::NONE, plane, self.array.now);
-        let slot = self.array.ops.insert(op);
-        self.enqueue(slot, W_GC);
+        let op = Op::new(work, Lpn::NONE, plane, self.core.array.now);
+        let slot = self.core.array.ops.insert(op);
+        self.core.enqueue(slot, W_GC);
     }
 
     /// An operation of the checkpoint begins.
     #[inline(never)]
     pub(crate) fn start_metadata(&mut self, unit: usize, slot: OpSlot, erase: bool) -> bool {
         debug_assert_eq!(
-            self.ftl.geo.unit_of(self.array.ops[slot].plane).at(),
+            self.core.ftl.geo.unit_of(self.core.array.ops[slot].plane).at(),
             unit,
             "another unit"
         );
         debug_assert!(!self.is_off(), "a checkpoint without power");
-        let flash = &mut self.ledger.measured.flash;
-        let times = &self.array.times;
+        let flash = &mut self.core.ledger.measured.flash;
+        let times = &self.core.array.times;
         let times = if erase {
             flash.erases[Cause::Metadata.at()] += 1;
             (times.erase_ns, 0)
@@ -255,16 +256,16 @@ impl Ssd {
             (times.program_ns, times.gc_local_bus_ns)
         };
         let kind = if erase { OpKind::MetadataErase } else { OpKind::MetadataProgram };
-        self.begin::<true>(unit, (slot, kind), times);
+        self.core.begin::<true>(unit, (slot, kind), times);
         true
     }
 
     /// An operation of the checkpoint ends; the checkpoint counts from its last one on.
     #[inline(never)]
     pub(crate) fn metadata_ends(&mut self, slot: OpSlot) {
-        let plane = self.array.ops[slot].plane;
-        debug_assert!(!self.array.ops[slot].kind().is_host(), "{slot:?} is the host's");
-        self.array.ops.remove(slot);
+        let plane = self.core.array.ops[slot].plane;
+        debug_assert!(!self.core.array.ops[slot].kind().is_host(), "{slot:?} is the host's");
+        self.core.array.ops.remove(slot);
         let power = self.power.as_mut().expect("a checkpoint is being written");
         power.writing.as_mut().expect("a checkpoint is being written").running -= 1;
         self.continue_checkpoint(plane);
@@ -281,7 +282,7 @@ impl Ssd {
         debug_assert!(backlog <= power.backlog.len(), "the backlog shrinks without a checkpoint");
         power.backlog.drain(..backlog);
         power.passed += backlog as u64;
-        self.ledger.measured.power.checkpoints += 1;
+        self.core.ledger.measured.power.checkpoints += 1;
         self.records_have_room();
     }
 
@@ -289,17 +290,17 @@ impl Ssd {
     pub(crate) fn checkpoint_is_urgent(&self) -> bool {
         let Some(power) = &self.power else { return false };
         debug_assert!(power.off_since.is_none(), "an operation waits without power");
-        !power.backlog.is_empty() || power.interval_is_over(self.front.sequence)
+        !power.backlog.is_empty() || power.interval_is_over(self.core.front.sequence)
     }
 
     /// Where an operation of the checkpoint is, by its number on the plane, for the log.
     pub(crate) fn metadata_place(&self, slot: OpSlot, step: u32, erase: bool) -> PageAddress {
-        let op = &self.array.ops[slot];
+        let op = &self.core.array.ops[slot];
         debug_assert!(op.cause() == Cause::Metadata, "{slot:?} is no step of one");
         let power = self.power.as_ref().expect("it has checkpoints");
         let half = power.writing.as_ref().map_or(power.area.half, |writing| writing.half);
         let blocks = power.config.device.blocks_per_plane;
         let within = power.area.place(half, step, erase, blocks);
-        self.ftl.geo.place_on(op.plane, within)
+        self.core.ftl.geo.place_on(op.plane, within)
     }
 }

@@ -5,11 +5,8 @@ use crate::config::BufferPower;
 use crate::host::device::DeviceError;
 use crate::host::request::Op as HostOp;
 use crate::nand::flash::Payload;
-use crate::sim::array::Array;
 use crate::sim::array::op::OpKind;
-use crate::sim::collector::Collector;
 use crate::sim::copy::Copies;
-use crate::sim::front::Front;
 use crate::sim::ssd::Ssd;
 use crate::units::{Lpn, Nanos, Ppn};
 
@@ -39,15 +36,15 @@ impl Ssd {
         let protected = power.config.power.buffer == BufferPower::Protected;
         let saved = if protected { self.pages_to_save() } else { Vec::new() };
         // The clock counts a page of the host once.
-        self.ftl.clock -= saved.iter().filter(|page| page.bound).count() as u64;
-        debug_assert!(!self.array.quiescing, "power is cut while the device stops");
+        self.core.ftl.clock -= saved.iter().filter(|page| page.bound).count() as u64;
+        debug_assert!(!self.core.array.quiescing, "power is cut while the device stops");
         debug_assert!(self.raid.is_none(), "the config layer has refused parity");
         let withdrawn = self.withdraw_requests();
-        let now = self.array.now;
-        self.ledger.note(now, withdrawn.len() as u64, 0xcf);
-        let counts = &mut self.ledger.measured.power;
+        let now = self.core.array.now;
+        self.core.ledger.note(now, withdrawn.len() as u64, 0xcf);
+        let counts = &mut self.core.ledger.measured.power;
         counts.cuts += 1;
-        counts.copies_lost += self.gc.pages_read.iter().sum::<u64>();
+        counts.copies_lost += self.core.gc.pages_read.iter().sum::<u64>();
         self.log_cut();
         let power = self.power.as_mut().expect("seen");
         if !protected {
@@ -63,8 +60,8 @@ impl Ssd {
         self.forget_all();
         assert_eq!(self.outstanding(), 0, "a request survives in the device");
         assert!(self.at_rest(), "an operation survives");
-        assert_eq!(self.gc.active(), 0, "a job survives");
-        assert_eq!(self.ftl.owners.valid_pages(), 0, "the map survives");
+        assert_eq!(self.core.gc.active(), 0, "a job survives");
+        assert_eq!(self.core.ftl.owners.valid_pages(), 0, "the map survives");
         Ok(&self.power.as_ref().expect("seen").withdrawn)
     }
 
@@ -94,52 +91,30 @@ impl Ssd {
     pub(super) fn forget_all(&mut self) {
         // By name, so that the compiler asks of every field whether it survives.
         let Ssd {
-            ftl,
-            front,
-            array,
-            gc,
-            ledger,
+            core,
             raid: _,
             copies,
             power,
-            failure,
             mid_instant,
             audits: _,
             plugs,
-            watches_queues: _,
             recovers: _,
-            groups_due,
             machine: _,
         } = self;
         let config = &power.as_ref().expect("a device whose power may be cut").config;
-        let now = array.now;
-        *front = front.after_cut(Front::new(
-            config,
-            plugs,
-            front.sequence,
-            ftl.space.frontiers_in_turn(),
-        ));
-        ftl.lose_power(config);
-        let mut anew = Array::new(config, &ftl.geo);
-        anew.take_over(array);
-        *array = anew;
-        *gc = Collector::new(config, ftl, plugs);
+        core.lose_power(config, plugs);
         *copies = Copies::new(config);
-        ledger.content = None;
-        (*mid_instant, *failure, *groups_due) = (false, None, false);
-        debug_assert_eq!(self.array.now, now, "a cut takes no time");
-        debug_assert!(self.array.events.next_time().is_none(), "an event survives");
-        debug_assert!(self.array.timers.next_time().is_none(), "a timer survives");
+        *mid_instant = false;
     }
 
     /// The requests in the device, and those on their way to it.
     fn withdraw_requests(&mut self) -> Vec<Withdrawn> {
-        let now = self.array.now;
-        for slot in self.front.requests.copies() {
+        let now = self.core.array.now;
+        for slot in self.core.front.requests.copies() {
             self.forget_copy(slot);
         }
         let power = self.power.as_mut().expect("the caller has checked");
-        let inside = self.front.requests.live().map(|r| Withdrawn {
+        let inside = self.core.front.requests.live().map(|r| Withdrawn {
             id: r.id,
             arrival: r.arrival,
             request: r.request,
@@ -147,7 +122,7 @@ impl Ssd {
             outside: Some(now),
         });
         let mut all: Vec<Withdrawn> = inside.collect();
-        all.iter().for_each(|_| self.ledger.measured.withdraw(now));
+        all.iter().for_each(|_| self.core.ledger.measured.withdraw(now));
         let repeated = std::mem::take(&mut power.repeated);
         let outside = |id| {
             // It was to arrive again, and has not yet.
@@ -155,7 +130,7 @@ impl Ssd {
             at.map(|at| repeated[at].1)
         };
         power.brought.clear();
-        all.extend(self.front.arrivals.drain(..).map(|a| Withdrawn {
+        all.extend(self.core.front.arrivals.drain(..).map(|a| Withdrawn {
             id: a.id,
             arrival: a.at,
             request: a.request,
@@ -173,17 +148,17 @@ impl Ssd {
 
     /// Of each LPN the newest data in the buffer that no newer ones on flash and no TRIM have replaced.
     fn pages_to_save(&self) -> Vec<SavedPage> {
-        let Some(buffer) = &self.front.buffer else { return Vec::new() };
-        let mut saved: Vec<SavedPage> = (self.array.ops.live_slots())
+        let Some(buffer) = &self.core.front.buffer else { return Vec::new() };
+        let mut saved: Vec<SavedPage> = (self.core.array.ops.live_slots())
             .filter(|&slot| {
-                let op = &self.array.ops[slot];
+                let op = &self.core.array.ops[slot];
                 op.passes_buffer()
                     && buffer.held(slot).inside
-                    && self.ftl.is_missed(op.lpn, op.sequence)
+                    && self.core.ftl.is_missed(op.lpn, op.sequence)
             })
             .map(|slot| {
-                let (op, held) = (&self.array.ops[slot], buffer.held(slot));
-                let content = self.ledger.content.as_ref();
+                let (op, held) = (&self.core.array.ops[slot], buffer.held(slot));
+                let content = self.core.ledger.content.as_ref();
                 SavedPage {
                     lpn: op.lpn,
                     sequence: op.sequence,
@@ -198,7 +173,10 @@ impl Ssd {
         saved.sort_unstable_by_key(|page| (page.lpn, std::cmp::Reverse(page.sequence)));
         saved.dedup_by_key(|page| page.lpn);
         saved.sort_unstable_by_key(|page| page.sequence);
-        debug_assert!(saved.iter().all(|page| page.sequence <= self.front.sequence), "to come");
+        debug_assert!(
+            saved.iter().all(|page| page.sequence <= self.core.front.sequence),
+            "to come"
+        );
         debug_assert!(saved.iter().all(|page| page.sectors != 0), "a page without data");
         saved
     }
@@ -208,12 +186,12 @@ impl Ssd {
         let power = self.power.as_mut().expect("a device whose power may be cut");
         let again = std::mem::take(&mut power.withdrawn);
         debug_assert!(power.off_since.is_none(), "requests are submitted without power");
-        debug_assert!(self.front.arrivals.is_empty(), "others have been submitted before");
+        debug_assert!(self.core.front.arrivals.is_empty(), "others have been submitted before");
         power.repeated = again.iter().filter_map(|r| Some((r.id, r.outside?))).collect();
-        self.ledger.measured.power.requests_repeated += power.repeated.len() as u64;
+        self.core.ledger.measured.power.requests_repeated += power.repeated.len() as u64;
         for r in again {
             debug_assert!(r.request.op != HostOp::Read || r.request.sectors > 0, "an empty read");
-            self.front.arrives_again(r.arrival, r.id, &r.request, r.data);
+            self.core.front.arrives_again(r.arrival, r.id, &r.request, r.data);
         }
     }
 

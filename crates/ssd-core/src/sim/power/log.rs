@@ -9,12 +9,12 @@ use crate::units::{Nanos, PlaneId};
 impl Ssd {
     /// Power is cut now: the operations under way are logged as far as they have come.
     pub(super) fn log_cut(&mut self) {
-        let now = self.array.now;
-        if self.ledger.operations.is_none() {
+        let now = self.core.array.now;
+        if self.core.ledger.operations.is_none() {
             return;
         }
-        for unit in 0..self.array.units.len() {
-            if let Some(under_way) = self.array.under_way(unit) {
+        for unit in 0..self.core.array.units.len() {
+            if let Some(under_way) = self.core.array.under_way(unit) {
                 self.log_cut_off(under_way);
             }
         }
@@ -30,8 +30,8 @@ impl Ssd {
 
     /// What a mount has `found`, and how it ended.
     pub(super) fn log_mount(&mut self, found: &Found, recovery: &Recovery) {
-        debug_assert!(recovery.cut_at <= self.array.now.0, "a mount before its cut");
-        if self.ledger.operations.is_none() {
+        debug_assert!(recovery.cut_at <= self.core.array.now.0, "a mount before its cut");
+        if self.core.ledger.operations.is_none() {
             return;
         }
         let mount = PowerRecord {
@@ -42,7 +42,7 @@ impl Ssd {
             pages: None,
             interrupted: recovery.interrupted,
         };
-        let planes = self.ftl.geo.planes;
+        let planes = self.core.ftl.geo.planes;
         let each = recovery.checkpoint_pages / u64::from(planes);
         let checkpoint = vec![each; planes as usize];
         let reads = [
@@ -53,14 +53,14 @@ impl Ssd {
         for (event, by_plane) in reads {
             for (plane, &pages) in (0..).map(PlaneId).zip(by_plane) {
                 if pages > 0 {
-                    let place = Some(self.ftl.geo.place_on(plane, (0, 0)));
+                    let place = Some(self.core.ftl.geo.place_on(plane, (0, 0)));
                     self.log_power(PowerRecord { event, place, pages: Some(pages), ..mount });
                 }
             }
         }
         for &(block, plane) in &found.erased_blocks {
-            let first = self.ftl.geo.page_on(block, plane, 0);
-            let place = Some(self.ftl.geo.place(first));
+            let first = self.core.ftl.geo.page_on(block, plane, 0);
+            let place = Some(self.core.ftl.geo.place(first));
             self.log_power(PowerRecord { event: PowerEvent::Erase, place, ..mount });
         }
         self.log_power(mount);
@@ -68,7 +68,7 @@ impl Ssd {
 
     fn log_power(&mut self, record: PowerRecord) {
         debug_assert!(record.start <= record.end, "backwards: {record:?}");
-        let log = self.ledger.operations.as_mut().expect("the caller has checked");
+        let log = self.core.ledger.operations.as_mut().expect("the caller has checked");
         log.power.push(record);
     }
 }

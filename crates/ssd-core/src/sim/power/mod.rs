@@ -129,7 +129,7 @@ impl Ssd {
     /// `target` has the owners of `source`, a page of a victim in `pool`.
     pub(crate) fn page_moved(&mut self, pool: PoolId, source: Ppn, target: Ppn) {
         debug_assert!(!self.is_off(), "a page moves without power");
-        let given_up = self.ftl.space.spares(pool) == 0;
+        let given_up = self.core.ftl.space.spares(pool) == 0;
         if given_up && let Some(power) = &mut self.power {
             debug_assert!(power.moved.iter().all(|pair| pair.0 != source), "{source:?} has moved");
             power.moved.push((source, target));
@@ -139,14 +139,14 @@ impl Ssd {
 
     /// The page of a victim from which the owners of `page` have moved, if it is still needed.
     pub(crate) fn moved_from(&self, page: Ppn) -> Option<Ppn> {
-        debug_assert!(!self.ftl.flash.is_torn(page), "{page:?} is being programmed");
+        debug_assert!(!self.core.ftl.flash.is_torn(page), "{page:?} is being programmed");
         let mut moved = self.power.as_ref()?.moved.iter();
         moved.find(|&&(_, target)| target == page).map(|&(source, _)| source)
     }
 
     /// `victim` has been erased.
     pub(crate) fn victim_erased(&mut self, victim: BlockId) {
-        let geo = &self.ftl.geo;
+        let geo = &self.core.ftl.geo;
         if let Some(power) = &mut self.power {
             power.moved.retain(|&(source, _)| geo.block_of(source) != victim);
         }
@@ -156,7 +156,7 @@ impl Ssd {
     #[cold]
     #[inline(never)]
     pub(crate) fn keep_brought(&mut self, id: u64, data: &[u8]) {
-        debug_assert!(id < self.front.submitted, "request {id} has not been submitted");
+        debug_assert!(id < self.core.front.submitted, "request {id} has not been submitted");
         if let Some(power) = &mut self.power {
             power.brought.insert(id, data.into());
         }
@@ -164,7 +164,7 @@ impl Ssd {
 
     /// If request `id` arrives again after a power cut: since when it has been in no device.
     pub(crate) fn outside_since(&self, id: u64) -> Option<Nanos> {
-        debug_assert!(id < self.front.submitted, "request {id} has not been submitted");
+        debug_assert!(id < self.core.front.submitted, "request {id} has not been submitted");
         let repeated = &self.power.as_ref()?.repeated;
         let at = repeated.binary_search_by_key(&id, |&(id, _)| id).ok()?;
         Some(repeated[at].1)

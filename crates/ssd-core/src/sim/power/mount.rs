@@ -82,9 +82,9 @@ impl Ssd {
         assert!(self.at_rest(), "operations run without power");
         let records: Vec<Record> =
             power.nvram.records().chain(power.backlog.iter().copied()).collect();
-        self.ftl.lose_power(&power.config);
+        self.core.ftl.lose_power(&power.config);
         let image = power.area.current.as_deref();
-        self.ftl.recover(&power.config, &self.plugs, &records, image, steps)
+        self.core.ftl.recover(&power.config, &self.plugs, &records, image, steps)
     }
 
     /// Rebuild the state; if that takes beyond `limit`, power is cut again then.
@@ -97,9 +97,12 @@ impl Ssd {
             Err(Stopped::NoBlock(pool)) => return Err(no_block(pool.0)),
             Err(Stopped::PowerCut) => unreachable!("no limit was set"),
         };
-        let (times, geo) = (&self.array.times, &self.ftl.geo);
+        let (times, geo) = (&self.core.array.times, &self.core.ftl.geo);
         let power = self.power.as_ref().expect("seen");
-        assert!(found.sequence <= self.front.sequence, "a page has an admission number to come");
+        assert!(
+            found.sequence <= self.core.front.sequence,
+            "a page has an admission number to come"
+        );
         let checkpoint = u64::from(power.area.pages());
         let saved = (power.saved.len() as u64).div_ceil(u64::from(geo.planes));
         let on_each = |pages: u64| read_time_ns(times, geo, &vec![pages; geo.planes as usize]);
@@ -126,16 +129,16 @@ impl Ssd {
             saved_pages: power.saved.len() as u64,
             mapped_pages: found.mapped,
         };
-        self.ledger.measured.recoveries.push(recovery.clone());
+        self.core.ledger.measured.recoveries.push(recovery.clone());
         self.log_mount(&found, &recovery);
         let end = Nanos(since.0 + recovery.time);
-        debug_assert!(end >= self.array.now, "a mount ends before it began");
-        debug_assert!(recovery.mapped_pages <= u64::from(self.ftl.geo.user_pages), "too many");
-        self.advance_to(end)?;
+        debug_assert!(end >= self.core.array.now, "a mount ends before it began");
+        debug_assert!(recovery.mapped_pages <= u64::from(self.core.ftl.geo.user_pages), "too many");
+        self.core.advance_to(end)?;
         if interrupted {
             self.forget_all();
             self.power.as_mut().expect("seen").off_since = Some(end);
-            self.ledger.measured.power.cuts += 1;
+            self.core.ledger.measured.power.cuts += 1;
         }
         Ok(recovery)
     }
@@ -149,21 +152,22 @@ impl Ssd {
         power.repeated.clear();
         debug_assert!(power.writing.is_none(), "a checkpoint has survived");
         debug_assert!(power.unrecorded.is_empty(), "a request has survived");
-        self.gc = Collector::new(config, &self.ftl, &self.plugs);
-        self.ledger.content = Content::new(config, &self.ftl);
-        (0..self.array.units.len()).for_each(|unit| self.gc.arm_idle_timer(unit, &mut self.array));
+        self.core.gc = Collector::new(config, &self.core.ftl, &self.plugs);
+        self.core.ledger.content = Content::new(config, &self.core.ftl);
+        (0..self.core.array.units.len())
+            .for_each(|unit| self.core.gc.arm_idle_timer(unit, &mut self.core.array));
         self.take_saved_pages();
         self.write_records();
-        self.ftl.audit().map_err(DeviceError::Power)?;
+        self.core.ftl.audit().map_err(DeviceError::Power)?;
         if repeat {
             self.repeat_requests();
         } else if let Some(power) = &mut self.power {
             let lost = std::mem::take(&mut power.withdrawn);
-            self.front.arrivals_are_lost(cut);
+            self.core.front.arrivals_are_lost(cut);
             for r in lost.iter().filter(|r| r.outside.is_some()) {
-                if self.ledger.counts(r.id) {
-                    let pages = pages_of(&self.ftl.geo, &r.request).count;
-                    self.ledger.measured.forget_arrival(r.request.op, u64::from(pages));
+                if self.core.ledger.counts(r.id) {
+                    let pages = pages_of(&self.core.ftl.geo, &r.request).count;
+                    self.core.ledger.measured.forget_arrival(r.request.op, u64::from(pages));
                 }
             }
         }
@@ -173,27 +177,27 @@ impl Ssd {
     /// Pages that capacitors have saved are in the buffer again.
     fn take_saved_pages(&mut self) {
         let saved = std::mem::take(&mut self.power.as_mut().expect("seen").saved);
-        debug_assert!(saved.is_empty() || self.front.buffer.is_some(), "saved from no buffer");
+        debug_assert!(saved.is_empty() || self.core.front.buffer.is_some(), "saved from no buffer");
         for page in saved {
             // Its program may have ended in the instant of the cut.
             let part = Part { request: RequestSlot::NONE, number: 0 };
             let work = Work::HostWrite { part, stream: page.stream, copies: false };
-            let mut op = Op::new(work, page.lpn, PlaneId(0), self.array.now);
+            let mut op = Op::new(work, page.lpn, PlaneId(0), self.core.array.now);
             op.sequence = page.sequence;
-            let slot = self.array.ops.insert(op);
-            let old = self.ftl.owners.newest(page.lpn);
+            let slot = self.core.array.ops.insert(op);
+            let old = self.core.ftl.owners.newest(page.lpn);
             debug_assert!(!matches!(old, Entry::Slot(_)), "{page:?} is saved twice");
-            let whole = self.whole_page();
-            if let Some(content) = &mut self.ledger.content {
-                self.array.ops.detail(slot).expected = content.expected(page.lpn);
+            let whole = self.core.whole_page();
+            if let Some(content) = &mut self.core.ledger.content {
+                self.core.array.ops.detail(slot).expected = content.expected(page.lpn);
                 content.admit(slot, page.lpn, page.payload);
             }
-            self.ftl.admit(page.lpn, slot);
-            self.ftl.note_floor(slot, old, page.sequence);
-            if page.sectors != whole && self.ftl.owners.under(slot).is_some() {
-                self.array.ops[slot].becomes_rmw_read();
+            self.core.ftl.admit(page.lpn, slot);
+            self.core.ftl.note_floor(slot, old, page.sequence);
+            if page.sectors != whole && self.core.ftl.owners.under(slot).is_some() {
+                self.core.array.ops[slot].becomes_rmw_read();
             }
-            let epoch = self.front.epochs.write_arrives();
+            let epoch = self.core.front.epochs.write_arrives();
             let held = BufferedPage {
                 sectors: page.sectors,
                 epoch,
@@ -201,11 +205,11 @@ impl Ssd {
                 inside: true,
                 ..BufferedPage::default()
             };
-            let buffer = self.front.buffer.as_mut().expect("pages were saved from it");
+            let buffer = self.core.front.buffer.as_mut().expect("pages were saved from it");
             buffer.admit(slot, held);
             buffer.keep_saved(page.sequence, slot);
         }
-        if self.front.buffer.is_some() {
+        if self.core.front.buffer.is_some() {
             self.let_in(0);
         }
     }
@@ -221,27 +225,27 @@ impl Ssd {
     pub fn newest_digest(&self, lpn: Lpn) -> Option<u64> {
         debug_assert!(!self.is_off(), "nothing is read without power");
         let on_flash = || match self.page_on_flash(lpn) {
-            Some(page) => self.ftl.flash.digest(page),
+            Some(page) => self.core.ftl.flash.digest(page),
             // A read computes it from the other pages of its group.
-            None if self.ftl.is_lost(lpn) => self.ftl.reconstructed(lpn).digest,
+            None if self.core.ftl.is_lost(lpn) => self.core.ftl.reconstructed(lpn).digest,
             None => 0,
         };
-        let [_, kept, _] = self.ftl.flash.keeps();
+        let [_, kept, _] = self.core.ftl.flash.keeps();
         kept.then(|| self.buffered_digest(lpn).unwrap_or_else(on_flash))
     }
 
     /// The page writes in the controller that may still reach flash: LPN and admission number of each.
     pub fn writes_in_controller(&self) -> impl Iterator<Item = (Lpn, u64)> + '_ {
         debug_assert!(!self.is_off(), "nothing is in a controller without power");
-        self.array.ops.live().filter(|op| op.sequence > 0).map(|op| (op.lpn, op.sequence))
+        self.core.array.ops.live().filter(|op| op.sequence > 0).map(|op| (op.lpn, op.sequence))
     }
 
     /// The digest of the newest data of `lpn`, if they are in the controller and contents are kept.
     #[must_use]
     pub fn buffered_digest(&self, lpn: Lpn) -> Option<u64> {
-        let content = self.ledger.content.as_ref()?;
-        debug_assert!(lpn.0 < self.ftl.geo.user_pages, "{lpn:?} is beyond the device");
-        match self.ftl.owners.newest(lpn) {
+        let content = self.core.ledger.content.as_ref()?;
+        debug_assert!(lpn.0 < self.core.ftl.geo.user_pages, "{lpn:?} is beyond the device");
+        match self.core.ftl.owners.newest(lpn) {
             Entry::Slot(slot) => Some(content.of_slot(slot).digest),
             _ => None,
         }

@@ -10,6 +10,7 @@ use crate::nand::nvram::Record;
 use crate::sched::order::W_GC;
 use crate::sim::array::event::Timer;
 use crate::sim::array::op::OpKind;
+use crate::sim::core::Core;
 use crate::sim::front::Pages;
 use crate::sim::ssd::Ssd;
 use crate::units::{Lpn, Nanos, OpSlot, Ppn, RequestSlot};
@@ -22,25 +23,7 @@ impl Power {
     }
 }
 
-impl Ssd {
-    /// The records that survive a power cut, or will; `None` if power is never cut.
-    #[must_use]
-    pub fn records_kept(&self) -> Option<RecordsKept> {
-        let power = self.power.as_ref()?;
-        let mut kept = RecordsKept::default();
-        for record in power.nvram.records().chain(power.backlog.iter().copied()) {
-            let (number, bytes) = if self.is_live(&record) {
-                (&mut kept.live, &mut kept.live_bytes)
-            } else {
-                (&mut kept.stale, &mut kept.stale_bytes)
-            };
-            *number += 1;
-            *bytes += record.bytes();
-        }
-        debug_assert!(kept.live + kept.stale >= power.nvram.len() as u64, "a record is nowhere");
-        Some(kept)
-    }
-
+impl Core {
     /// Whether a mount would need `record`.
     fn is_live(&self, record: &Record) -> bool {
         debug_assert!(record.sequence() <= self.front.sequence, "{record:?} is to come");
@@ -72,34 +55,64 @@ impl Ssd {
         claim
     }
 
+    /// The records for which the erase in `slot` has waited survive a cut.
+    pub(crate) fn erase_may_start(&mut self, slot: OpSlot) {
+        debug_assert_eq!(self.array.ops[slot].kind(), OpKind::Erase, "{slot:?} waits for nothing");
+        debug_assert!(self.gc.collects(self.array.ops[slot].pool()), "{slot:?} has no job");
+        self.enqueue(slot, W_GC);
+    }
+}
+
+impl Ssd {
+    /// The records that survive a power cut, or will; `None` if power is never cut.
+    #[must_use]
+    pub fn records_kept(&self) -> Option<RecordsKept> {
+        let power = self.power.as_ref()?;
+        let mut kept = RecordsKept::default();
+        for record in power.nvram.records().chain(power.backlog.iter().copied()) {
+            let (number, bytes) = if self.core.is_live(&record) {
+                (&mut kept.live, &mut kept.live_bytes)
+            } else {
+                (&mut kept.stale, &mut kept.stale_bytes)
+            };
+            *number += 1;
+            *bytes += record.bytes();
+        }
+        debug_assert!(kept.live + kept.stale >= power.nvram.len() as u64, "a record is nowhere");
+        Some(kept)
+    }
+
     /// The TRIM of `pages` in request slot `slot`, where power may be cut: it takes effect now, and completes when its
     /// record survives a cut.
     #[inline(never)]
     ///
     /// `repeated`: it has been submitted before, and its pages count once.
     pub(crate) fn trim_with_record(&mut self, slot: RequestSlot, pages: Pages, repeated: bool) {
-        debug_assert!(pages.first + pages.count <= self.ftl.geo.user_pages, "beyond the device");
+        debug_assert!(
+            pages.first + pages.count <= self.core.ftl.geo.user_pages,
+            "beyond the device"
+        );
         debug_assert!(!self.is_off(), "a TRIM arrives without power");
         let lpns = (pages.first..pages.first + pages.count).map(Lpn);
-        if lpns.clone().any(|lpn| self.ftl.owners.newest(lpn) != Entry::Unmapped) {
-            let (first, sequence) = (Lpn(pages.first), self.front.sequence);
+        if lpns.clone().any(|lpn| self.core.ftl.owners.newest(lpn) != Entry::Unmapped) {
+            let (first, sequence) = (Lpn(pages.first), self.core.front.sequence);
             let trimmed = lpns.map(|lpn| u64::from(self.unmap(lpn))).sum::<u64>();
             if !repeated {
-                self.ledger.measured.host.pages_trimmed += trimmed;
+                self.core.ledger.measured.host.pages_trimmed += trimmed;
             }
             let power = self.power.as_mut().expect("the caller has checked");
             power.backlog.push_back(Record::Trim { first, pages: pages.count, sequence });
             // A checkpoint that begins now has its effect.
             self.write_records();
             let waits = self.power.as_ref().is_some_and(|power| !power.backlog.is_empty());
-            self.ledger.measured.power.trims_waited += u64::from(waits);
+            self.core.ledger.measured.power.trims_waited += u64::from(waits);
         }
-        self.ends_when_recorded(slot, self.array.now);
+        self.ends_when_recorded(slot, self.core.array.now);
     }
 
     /// Records are written; those that find no room wait for the end of a checkpoint.
     pub(crate) fn write_records(&mut self) {
-        let records = self.ftl.take_records();
+        let records = self.core.ftl.take_records();
         let Some(power) = &mut self.power else { return };
         debug_assert!(power.off_since.is_none(), "records are written without power");
         power.backlog.extend(records);
@@ -107,8 +120,8 @@ impl Ssd {
             if !power.nvram.has_room(record.bytes()) {
                 break;
             }
-            power.nvram.write(self.array.now, *record);
-            let counts = &mut self.ledger.measured.power;
+            power.nvram.write(self.core.array.now, *record);
+            let counts = &mut self.core.ledger.measured.power;
             match record {
                 Record::Trim { .. } => counts.trim_records += 1,
                 Record::Share { .. } => counts.owner_records += 1,
@@ -116,7 +129,7 @@ impl Ssd {
             power.backlog.pop_front();
             power.passed += 1;
         }
-        self.ledger.measured.power.nvram_peak = power.nvram.peak();
+        self.core.ledger.measured.power.nvram_peak = power.nvram.peak();
         self.checkpoint_if_due();
     }
 
@@ -134,14 +147,14 @@ impl Ssd {
         if power.backlog.is_empty() {
             debug_assert!(power.unrecorded.is_empty(), "a request waits for no record");
             let erases = std::mem::take(&mut power.erases);
-            erases.into_iter().for_each(|slot| self.erase_may_start(slot));
+            erases.into_iter().for_each(|slot| self.core.erase_may_start(slot));
         }
     }
 
     /// A part of the request in `slot` completes when the records so far survive a cut: pages that it found unmapped
     /// may be so by one of them. It has waited for room since `since`.
     pub(crate) fn ends_when_recorded(&mut self, request: RequestSlot, since: Nanos) {
-        debug_assert!(since <= self.array.now, "it waits from the future");
+        debug_assert!(since <= self.core.array.now, "it waits from the future");
         let power = self.power.as_mut().expect("a device whose power may be cut");
         if power.backlog.is_empty() {
             return self.ends_when_written(request, since);
@@ -152,11 +165,11 @@ impl Ssd {
 
     /// The same; the records of the request have found room.
     fn ends_when_written(&mut self, request: RequestSlot, since: Nanos) {
-        let now = self.array.now;
+        let now = self.core.array.now;
         let power = self.power.as_ref().expect("a device whose power may be cut");
-        let controller = self.array.times.controller_ns;
+        let controller = self.core.array.times.controller_ns;
         let end = Nanos(now.0 + controller).max(power.nvram.safe_at());
-        let arrival = self.front.requests.at(request).arrival;
+        let arrival = self.core.front.requests.at(request).arrival;
         debug_assert!(arrival <= since && since <= now, "it waits from the future");
         let parts = Parts {
             queue_ns: (since - arrival).0,
@@ -174,24 +187,17 @@ impl Ssd {
         let safe = power.nvram.safe_at();
         if !power.backlog.is_empty() {
             power.erases.push(slot);
-            self.leave_queue(unit, slot);
-            self.ledger.measured.power.erases_waited += 1;
+            self.core.leave_queue(unit, slot);
+            self.core.ledger.measured.power.erases_waited += 1;
             return true;
         }
-        debug_assert_eq!(self.array.units[unit].running, OpSlot::NONE, "unit {unit} is busy");
-        if safe <= self.array.now {
+        debug_assert_eq!(self.core.array.units[unit].running, OpSlot::NONE, "unit {unit} is busy");
+        if safe <= self.core.array.now {
             return false;
         }
-        self.leave_queue(unit, slot);
-        self.ledger.measured.power.erases_waited += 1;
-        self.array.set_timer(safe, Timer::Recorded(slot));
+        self.core.leave_queue(unit, slot);
+        self.core.ledger.measured.power.erases_waited += 1;
+        self.core.array.set_timer(safe, Timer::Recorded(slot));
         true
-    }
-
-    /// The records for which the erase in `slot` has waited survive a cut.
-    pub(crate) fn erase_may_start(&mut self, slot: OpSlot) {
-        debug_assert_eq!(self.array.ops[slot].kind(), OpKind::Erase, "{slot:?} waits for nothing");
-        debug_assert!(self.gc.collects(self.array.ops[slot].pool()), "{slot:?} has no job");
-        self.enqueue(slot, W_GC);
     }
 }

@@ -68,10 +68,10 @@ impl Ssd {
             self.run::<true, true>(cut, done)?;
             if done.len() > before {
                 self.note_completions(&done[before..]);
-                return Ok(self.array.now);
+                return Ok(self.core.array.now);
             }
             debug_assert!(self.next_event().is_none_or(|next| next > cut), "an event is missed");
-            self.advance_to(cut)?;
+            self.core.advance_to(cut)?;
             self.cut_and_mount(limit)?;
         }
     }
@@ -95,7 +95,7 @@ impl Ssd {
 
     /// Schedule the next cut after a mount. Cuts that were due before its end are skipped, because power was off.
     pub(super) fn schedule_next_cut(&mut self) {
-        let now = self.array.now;
+        let now = self.core.array.now;
         self.power.as_mut().expect("it has been mounted").schedule.draw(now);
     }
 
@@ -110,11 +110,11 @@ impl Ssd {
         }
         self.power_cut()?;
         self.power.as_mut().expect("seen").schedule.barren += 1;
-        debug_assert!(self.array.now <= limit, "a cut beyond the limit");
+        debug_assert!(self.core.array.now <= limit, "a cut beyond the limit");
         debug_assert!(self.is_off(), "power has not been cut");
         let given = matches!(self.power.as_ref().expect("seen").config.power.cut, PowerCut::At(_));
         loop {
-            let now = self.array.now;
+            let now = self.core.array.now;
             if given {
                 self.power.as_mut().expect("seen").schedule.draw(now);
             }

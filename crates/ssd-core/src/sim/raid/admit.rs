@@ -19,7 +19,7 @@ use crate::units::{Lpn, OpSlot, PlaneId, RequestSlot, UpdateSlot};
 impl Ssd {
     /// Parts of a write of `pages`: the groups that it touches or, without parity, its pages.
     pub(in crate::sim) fn parts_of_write(&self, pages: Pages) -> u32 {
-        let Some(groups) = self.ftl.groups.as_deref() else { return pages.count };
+        let Some(groups) = self.core.ftl.groups.as_deref() else { return pages.count };
         assert!(pages.count > 0, "a write of nothing");
         let last = Lpn(pages.first + pages.count - 1);
         groups.group_of(last).0 - groups.group_of(Lpn(pages.first)).0 + 1
@@ -31,14 +31,14 @@ impl Ssd {
         (group, homes): (GroupId, Homes),
         request: Option<RequestSlot>,
     ) -> UpdateSlot {
-        let now = self.array.now;
-        let groups = self.ftl.parity_groups();
+        let now = self.core.array.now;
+        let groups = self.core.ftl.parity_groups();
         let parity_home = groups.home_at(homes, groups.data_pages());
-        let from = request.map_or(now, |slot| self.front.requests.at(slot).arrival);
+        let from = request.map_or(now, |slot| self.core.front.requests.at(slot).arrival);
         let parts = Parts { queue_ns: (now - from).0, ..Parts::default() };
         let raid = self.raid.as_mut().expect("a device with parity");
         let cause = Cause { request, from };
-        raid.insert((group, parity_home), (cause, self.front.sequence), (now, parts))
+        raid.insert((group, parity_home), (cause, self.core.front.sequence), (now, parts))
     }
 
     /// The write `request` of `pages`, in request slot `slot`, is admitted.
@@ -50,18 +50,18 @@ impl Ssd {
         request: &Request,
         data: Option<&[u8]>,
     ) {
-        assert!(!self.front.requests.at(slot).parts.is_done(), "the request has ended");
+        assert!(!self.core.front.requests.at(slot).parts.is_done(), "the request has ended");
         let mut left = pages.first..pages.first + pages.count;
-        while let Some((group, lpns)) = self.ftl.parity_groups().take_part(&mut left) {
-            let groups = self.ftl.parity_groups();
+        while let Some((group, lpns)) = self.core.ftl.parity_groups().take_part(&mut left) {
+            let groups = self.core.ftl.parity_groups();
             let (homes, first) = (groups.homes(group), groups.position(Lpn(lpns.start)));
             let update = self.new_update((group, homes), Some(slot));
             for (position, lpn) in (first..).zip(lpns.map(Lpn)) {
-                let home = self.ftl.parity_groups().home_at(homes, position);
-                let class = self.ftl.class_of_write(lpn, request.stream, pages.count);
+                let home = self.core.ftl.parity_groups().home_at(homes, position);
+                let class = self.core.ftl.class_of_write(lpn, request.stream, pages.count);
                 let at = (lpn, position, home);
                 let page = self.admit_to_group((update, class), at, request, data);
-                if self.front.link.is_some() {
+                if self.core.front.link.is_some() {
                     self.page_of_group_comes_in(page, lpn.0 == pages.first, request);
                     self.raid_update(update).pages_in.add(1);
                 }
@@ -78,9 +78,9 @@ impl Ssd {
         group: GroupId,
         (stream, pages): (u8, u32),
     ) {
-        let parity = self.ftl.parity_groups().parity(group);
-        debug_assert!(parity.0 >= self.ftl.geo.user_pages, "{parity:?} is the host's");
-        let class = self.ftl.class_of_write(parity, stream, pages);
+        let parity = self.core.ftl.parity_groups().parity(group);
+        debug_assert!(parity.0 >= self.core.ftl.geo.user_pages, "{parity:?} is the host's");
+        let class = self.core.ftl.class_of_write(parity, stream, pages);
         self.raid_update(update).parity.stream = class;
     }
 
@@ -99,22 +99,26 @@ impl Ssd {
         request: &Request,
         data: Option<&[u8]>,
     ) -> OpSlot {
-        let (range, at) = byte_range(&self.ftl.geo, request, lpn);
-        let partial = range != (0, 512 << self.ftl.geo.sector_shift);
-        self.front.sequence += 1;
-        assert!(lpn.0 < self.ftl.geo.user_pages, "{lpn:?} is not the host's");
-        debug_assert_eq!(self.ftl.parity_groups().home(lpn), home, "{lpn:?} is at home elsewhere");
+        let (range, at) = byte_range(&self.core.ftl.geo, request, lpn);
+        let partial = range != (0, 512 << self.core.ftl.geo.sector_shift);
+        self.core.front.sequence += 1;
+        assert!(lpn.0 < self.core.ftl.geo.user_pages, "{lpn:?} is not the host's");
+        debug_assert_eq!(
+            self.core.ftl.parity_groups().home(lpn),
+            home,
+            "{lpn:?} is at home elsewhere"
+        );
         let work = Work::GroupWrite { update, stream, parity: false };
         let parts = self.raid_update(update).parts;
-        let sequence = self.front.sequence;
-        let op = Op { sequence, parts, ..Op::new(work, lpn, home, self.array.now) };
-        let slot = self.array.ops.insert(op);
-        if self.ledger.content.is_some() {
+        let sequence = self.core.front.sequence;
+        let op = Op { sequence, parts, ..Op::new(work, lpn, home, self.core.array.now) };
+        let slot = self.core.array.ops.insert(op);
+        if self.core.ledger.content.is_some() {
             let data = data.map(|d| &d[at..at + range.1 - range.0]);
             self.contents_come((slot, lpn), sequence, range, data);
         }
-        if let Some(page) = self.ftl.admit(lpn, slot) {
-            self.wake_readers(page);
+        if let Some(page) = self.core.ftl.admit(lpn, slot) {
+            self.core.wake_readers(page);
         }
         let change = if partial { Change::Part } else { Change::Whole };
         let of = self.raid_update(update);
@@ -133,11 +137,11 @@ impl Ssd {
         range: (usize, usize),
         data: Option<&[u8]>,
     ) {
-        let content = self.ledger.content.as_mut().expect("the caller has checked");
+        let content = self.core.ledger.content.as_mut().expect("the caller has checked");
         debug_assert!(range.0 < range.1, "nothing of {lpn:?} is written");
-        let before = match self.ftl.owners.newest(lpn) {
-            Entry::Unmapped if self.ftl.is_lost(lpn) => self.ftl.reconstructed(lpn),
-            old => content.before(old, &self.ftl.flash),
+        let before = match self.core.ftl.owners.newest(lpn) {
+            Entry::Unmapped if self.core.ftl.is_lost(lpn) => self.core.ftl.reconstructed(lpn),
+            old => content.before(old, &self.core.ftl.flash),
         };
         let payload = content.compose(lpn, sequence, range, &before, data);
         content.admit(slot, lpn, payload);
@@ -145,33 +149,34 @@ impl Ssd {
 
     /// The page in `slot` crosses the link; `first`: of its request.
     fn page_of_group_comes_in(&mut self, slot: OpSlot, first: bool, request: &Request) {
-        debug_assert!(self.array.ops[slot].update().is_some(), "{slot:?} is in no group");
-        let (range, _) = byte_range(&self.ftl.geo, request, self.array.ops[slot].lpn);
-        let link = self.front.link.as_mut().expect("the caller has checked");
-        let (begin, end) = link.carry(self.array.now, Toward::Device, (range.1 - range.0) as u64);
+        debug_assert!(self.core.array.ops[slot].update().is_some(), "{slot:?} is in no group");
+        let (range, _) = byte_range(&self.core.ftl.geo, request, self.core.array.ops[slot].lpn);
+        let link = self.core.front.link.as_mut().expect("the caller has checked");
+        let (begin, end) =
+            link.carry(self.core.array.now, Toward::Device, (range.1 - range.0) as u64);
         if first {
             link.write_from = begin;
         }
         assert!(end >= link.write_from, "a page has crossed before its write began to");
-        let op = &mut self.array.ops[slot];
-        op.parts.queue_ns += (link.write_from - self.array.now).0;
+        let op = &mut self.core.array.ops[slot];
+        op.parts.queue_ns += (link.write_from - self.core.array.now).0;
         op.parts.transfer_ns += (end - link.write_from).0;
-        self.array.set_timer(end, Timer::CameIn(slot));
+        self.core.array.set_timer(end, Timer::CameIn(slot));
     }
 
     /// The TRIM of `pages`, in request slot `slot`, is admitted. Groups without data left are dropped at once, unless
     /// an update is under way; the others are parts of the request, as their parity has to be programmed.
     #[inline(never)]
     pub(in crate::sim) fn trim_groups(&mut self, slot: RequestSlot, pages: Pages) {
-        assert!(!self.front.requests.at(slot).parts.is_done(), "the request has ended");
+        assert!(!self.core.front.requests.at(slot).parts.is_done(), "the request has ended");
         let mut left = pages.first..pages.first + pages.count;
-        while let Some((group, lpns)) = self.ftl.parity_groups().take_part(&mut left) {
+        while let Some((group, lpns)) = self.core.ftl.parity_groups().take_part(&mut left) {
             let trimmed: Vec<Lpn> = lpns.map(Lpn).filter(|&lpn| self.holds_data(lpn)).collect();
             if trimmed.is_empty() {
                 continue;
             }
-            self.ledger.measured.host.pages_trimmed += trimmed.len() as u64;
-            if let Some(content) = &mut self.ledger.content {
+            self.core.ledger.measured.host.pages_trimmed += trimmed.len() as u64;
+            if let Some(content) = &mut self.core.ledger.content {
                 trimmed.iter().for_each(|&lpn| content.trim(lpn));
             }
             let trimmed = self.trim_buffered(group, trimmed);
@@ -182,21 +187,21 @@ impl Ssd {
                 self.drop_group(group, &trimmed);
                 continue;
             }
-            let homes = self.ftl.parity_groups().homes(group);
+            let homes = self.core.ftl.parity_groups().homes(group);
             let update = self.new_update((group, homes), Some(slot));
-            self.front.requests.get(slot).parts.add(1);
+            self.core.front.requests.get(slot).parts.add(1);
             let mut before = Vec::new();
             for lpn in trimmed {
-                let groups = self.ftl.parity_groups();
+                let groups = self.core.ftl.parity_groups();
                 let (home, position) = (groups.home(lpn), groups.position(lpn));
-                let op = Op::new(Work::GroupTrim { update }, lpn, home, self.array.now);
-                let trim = self.array.ops.insert(op);
-                if let Some(content) = &mut self.ledger.content {
+                let op = Op::new(Work::GroupTrim { update }, lpn, home, self.core.array.now);
+                let trim = self.core.array.ops.insert(op);
+                if let Some(content) = &mut self.core.ledger.content {
                     content.carry(trim, Payload::default());
                 }
-                before.push(self.ftl.owners.newest(lpn));
-                if let Some(page) = self.ftl.admit(lpn, trim) {
-                    self.wake_readers(page);
+                before.push(self.core.ftl.owners.newest(lpn));
+                if let Some(page) = self.core.ftl.admit(lpn, trim) {
+                    self.core.wake_readers(page);
                 }
                 let of = self.raid_update(update);
                 of.changes.add(position, Change::Trim);
@@ -210,9 +215,9 @@ impl Ssd {
 
     /// Whether the newest admitted state of `lpn` is data.
     fn holds_data(&self, lpn: Lpn) -> bool {
-        debug_assert!(lpn.0 < self.ftl.geo.user_pages, "{lpn:?} is not the host's");
-        match self.ftl.owners.newest(lpn) {
-            Entry::Unmapped => self.ftl.is_lost(lpn),
+        debug_assert!(lpn.0 < self.core.ftl.geo.user_pages, "{lpn:?} is not the host's");
+        match self.core.ftl.owners.newest(lpn) {
+            Entry::Unmapped => self.core.ftl.is_lost(lpn),
             Entry::Page(_) => true,
             Entry::Slot(slot) => !self.is_trim(slot),
         }
@@ -221,16 +226,16 @@ impl Ssd {
     /// Whether the newest of an LPN, which is in `slot`, is that it has been trimmed.
     pub(in crate::sim) fn is_trim(&self, slot: OpSlot) -> bool {
         debug_assert_ne!(slot, OpSlot::NONE, "nothing is no TRIM");
-        self.array.ops[slot].kind() == OpKind::GroupTrim
+        self.core.array.ops[slot].kind() == OpKind::GroupTrim
     }
 
     /// Whether `group`, of which no update is under way, has no data beside `trimmed`.
     fn leaves_nothing(&self, group: GroupId, trimmed: &[Lpn]) -> bool {
         let raid = self.raid.as_ref().expect("a device with parity");
-        let groups = self.ftl.parity_groups();
+        let groups = self.core.ftl.parity_groups();
         let stays = |lpn: Lpn| {
             let data = !groups.is_parity(lpn) && !trimmed.contains(&lpn);
-            data && self.ftl.holds(lpn)
+            data && self.core.ftl.holds(lpn)
         };
         debug_assert!(trimmed.iter().all(|&lpn| groups.group_of(lpn) == group), "of another group");
         let locked = raid.is_locked(group) || raid.recoveries.active(group).is_some();
@@ -239,12 +244,12 @@ impl Ssd {
 
     /// All data of `group`, and its parity with them, are unmapped.
     fn drop_group(&mut self, group: GroupId, trimmed: &[Lpn]) {
-        let parity = self.ftl.parity_groups().parity(group);
+        let parity = self.core.ftl.parity_groups().parity(group);
         assert!(!trimmed.is_empty(), "{group:?} has no data to lose");
-        self.ledger.measured.raid.dropped += 1;
+        self.core.ledger.measured.raid.dropped += 1;
         let mut newest = Vec::new();
         for &lpn in trimmed.iter().chain([&parity]) {
-            let (before, committed) = self.ftl.trim(lpn);
+            let (before, committed) = self.core.ftl.trim(lpn);
             newest.push(before);
             let found = self.page_is_found(lpn);
             assert_ne!(committed.is_some(), found, "a group at rest holds its data");

@@ -22,17 +22,17 @@ use crate::units::{Lpn, OpSlot, UpdateSlot};
 impl Ssd {
     /// The group of the page in `slot`, which the buffer holds.
     fn group_of_held(&self, slot: OpSlot) -> GroupId {
-        let op = &self.array.ops[slot];
+        let op = &self.core.array.ops[slot];
         debug_assert!(op.passes_buffer(), "{slot:?} is in no buffer");
-        self.ftl.parity_groups().group_of(op.lpn)
+        self.core.ftl.parity_groups().group_of(op.lpn)
     }
 
     /// Whether pages of the request of `slot` in the same group have not entered.
     pub(in crate::sim) fn others_of_group_come(&self, slot: OpSlot) -> bool {
-        let Some(groups) = self.ftl.groups.as_deref() else { return false };
-        let op = &self.array.ops[slot];
-        let request = &self.front.requests.at(op.part().request).request;
-        let pages = pages_of(&self.ftl.geo, request);
+        let Some(groups) = self.core.ftl.groups.as_deref() else { return false };
+        let op = &self.core.array.ops[slot];
+        let request = &self.core.front.requests.at(op.part().request).request;
+        let pages = pages_of(&self.core.ftl.geo, request);
         let (next, end) = (Lpn(op.lpn.0 + 1), pages.first + pages.count);
         debug_assert!(next.0 <= end, "{:?} is no page of its request", op.lpn);
         next.0 < end && groups.group_of(next) == groups.group_of(op.lpn)
@@ -41,19 +41,19 @@ impl Ssd {
     /// The page in `slot`, which has been put out, goes to flash at the end of the instant.
     pub(in crate::sim) fn leaves_with_group(&mut self, slot: OpSlot) {
         debug_assert!(self.raid.is_some(), "{slot:?} is in no group");
-        self.front.buffer.as_mut().expect("it was held").leaves_later(slot);
-        self.note_room();
+        self.core.front.buffer.as_mut().expect("it was held").leaves_later(slot);
+        self.core.note_room();
     }
 
     /// A page of `lpn` that others waited for does not come: pages of its group that must be on flash leave.
     pub(in crate::sim) fn rest_of_group_leaves(&mut self, lpn: Lpn) {
-        debug_assert!(self.front.buffer.is_some(), "{lpn:?} came to no buffer");
-        let Some(groups) = self.ftl.groups.as_deref() else { return };
+        debug_assert!(self.core.front.buffer.is_some(), "{lpn:?} came to no buffer");
+        let Some(groups) = self.core.ftl.groups.as_deref() else { return };
         for other in self.kept_of(groups.group_of(lpn)) {
-            if self.must_be_on_flash(other) {
-                let sequence = self.array.ops[other].sequence;
+            if self.core.must_be_on_flash(other) {
+                let sequence = self.core.array.ops[other].sequence;
                 let left =
-                    self.front.buffer.as_mut().is_some_and(|buffer| buffer.put_out(sequence));
+                    self.core.front.buffer.as_mut().is_some_and(|buffer| buffer.put_out(sequence));
                 assert!(left, "{other:?} is not kept");
                 self.leaves_with_group(other);
             }
@@ -62,16 +62,16 @@ impl Ssd {
 
     /// Pages of `group` that the buffer keeps, in order.
     fn kept_of(&self, group: GroupId) -> Vec<OpSlot> {
-        let groups = self.ftl.parity_groups();
-        let buffer = self.front.buffer.as_ref().expect("pages leave a buffer");
+        let groups = self.core.ftl.parity_groups();
+        let buffer = self.core.front.buffer.as_ref().expect("pages leave a buffer");
         let data = (0..groups.data_pages()).map(|position| groups.page(group, position));
-        let slots = data.filter_map(|lpn| match self.ftl.owners.newest(lpn) {
+        let slots = data.filter_map(|lpn| match self.core.ftl.owners.newest(lpn) {
             Entry::Slot(slot) => Some(slot),
             _ => None,
         });
         slots
             .filter(|&slot| {
-                let op = &self.array.ops[slot];
+                let op = &self.core.array.ops[slot];
                 op.passes_buffer() && buffer.keeps(op.sequence)
             })
             .collect()
@@ -79,23 +79,24 @@ impl Ssd {
 
     /// The end of an instant: what was put out leaves, and what is beyond the threshold.
     pub(super) fn evict_groups(&mut self) {
-        if self.front.buffer.is_none() {
+        if self.core.front.buffer.is_none() {
             return;
         }
         self.evict_leaving();
-        while let Some(slot) = self.front.buffer.as_mut().and_then(|buffer| buffer.evict_surplus())
+        while let Some(slot) =
+            self.core.front.buffer.as_mut().and_then(|buffer| buffer.evict_surplus())
         {
             self.evict_with_group(slot);
         }
         debug_assert!(
-            self.front.buffer.as_ref().is_some_and(|buffer| !buffer.has_leaving()),
+            self.core.front.buffer.as_ref().is_some_and(|buffer| !buffer.has_leaving()),
             "a page that was put out stays"
         );
     }
 
     /// What was put out leaves.
     pub(in crate::sim) fn evict_leaving(&mut self) {
-        let Some(buffer) = &mut self.front.buffer else { return };
+        let Some(buffer) = &mut self.core.front.buffer else { return };
         let mut leaving = buffer.take_leaving();
         while let Some(&first) = leaving.first() {
             let group = self.group_of_held(first);
@@ -116,21 +117,21 @@ impl Ssd {
     fn write_group(&mut self, group: GroupId, mut pages: Vec<OpSlot>) {
         assert!(!pages.is_empty(), "nothing of {group:?} leaves");
         for slot in self.kept_of(group) {
-            let sequence = self.array.ops[slot].sequence;
-            if self.front.buffer.as_mut().is_some_and(|buffer| buffer.put_out(sequence)) {
+            let sequence = self.core.array.ops[slot].sequence;
+            if self.core.front.buffer.as_mut().is_some_and(|buffer| buffer.put_out(sequence)) {
                 pages.push(slot);
             }
         }
-        pages.sort_unstable_by_key(|&slot| self.array.ops[slot].sequence);
+        pages.sort_unstable_by_key(|&slot| self.core.array.ops[slot].sequence);
         let mut update = UpdateSlot::NONE;
         for slot in pages {
-            let position = self.ftl.parity_groups().position(self.array.ops[slot].lpn);
+            let position = self.core.ftl.parity_groups().position(self.core.array.ops[slot].lpn);
             let is_new = update == UpdateSlot::NONE;
             if is_new || self.raid_update(update).changes.changed() >> position & 1 == 1 {
                 if !is_new {
                     self.leave_together(update, group);
                 }
-                let homes = self.ftl.parity_groups().homes(group);
+                let homes = self.core.ftl.parity_groups().homes(group);
                 update = self.new_update((group, homes), None);
             }
             self.page_leaves(update, slot);
@@ -143,7 +144,7 @@ impl Ssd {
         let pages = &self.raid_update(update).pages;
         let (first, count) = (pages.first().expect("nothing leaves").stream, pages.len() as u32);
         // With separation the class of a page is known, and not the stream in which it came; with handles they are one.
-        let unknown = self.ftl.separates() && self.ftl.handles().is_none();
+        let unknown = self.core.ftl.separates() && self.core.ftl.handles().is_none();
         let stream = if unknown { 0 } else { first };
         self.name_parity(update, group, (stream, count));
         self.update_goes_on(update);
@@ -151,24 +152,24 @@ impl Ssd {
 
     /// The page in `slot` is written by `update`.
     fn page_leaves(&mut self, update: UpdateSlot, slot: OpSlot) {
-        self.ledger.measured.buffer.evicted += 1;
+        self.core.ledger.measured.buffer.evicted += 1;
         self.note_time_in_buffer(slot);
         if self.must_end_on_flash(slot) {
-            let parts = self.array.ops[slot].parts;
+            let parts = self.core.array.ops[slot].parts;
             let raid = self.raid.as_deref_mut().expect("a device with parity");
             raid.before_update.insert(slot, parts);
         }
-        let op = &mut self.array.ops[slot];
+        let op = &mut self.core.array.ops[slot];
         debug_assert!(op.passes_buffer(), "{slot:?} is in no buffer");
         let (lpn, stream) = (op.lpn, op.stream());
         let change = match op.kind() {
             OpKind::RmwRead => Change::Part,
             _ => Change::Whole,
         };
-        let home = self.ftl.parity_groups().home(lpn);
+        let home = self.core.ftl.parity_groups().home(lpn);
         op.work = Work::GroupWrite { update, stream, parity: false };
         (op.plane, op.parts) = (home, Parts::default());
-        let position = self.ftl.parity_groups().position(lpn);
+        let position = self.core.ftl.parity_groups().position(lpn);
         let of = self.raid_update(update);
         of.changes.add(position, change);
         of.pages.push(Changed { lpn, slot, change, home, stream });
@@ -179,24 +180,24 @@ impl Ssd {
         if !self.must_end_on_flash(slot) {
             return;
         }
-        let request = self.array.ops[slot].part().request;
-        let since = self.array.now - self.front.requests.at(request).arrival;
-        let parts = &mut self.array.ops[slot].parts;
+        let request = self.core.array.ops[slot].part().request;
+        let since = self.core.array.now - self.core.front.requests.at(request).arrival;
+        let parts = &mut self.core.array.ops[slot].parts;
         assert!(parts.total() <= since.0, "{slot:?} has waited for longer than it is there");
         parts.queue_ns += since.0 - parts.total();
     }
 
     /// Whether the write of the page in `slot`, which the buffer holds, has FUA.
     fn must_end_on_flash(&self, slot: OpSlot) -> bool {
-        debug_assert!(self.array.ops[slot].passes_buffer(), "{slot:?} is in no buffer");
-        self.front.buffer.as_ref().is_some_and(|buffer| buffer.held(slot).fua)
+        debug_assert!(self.core.array.ops[slot].passes_buffer(), "{slot:?} is in no buffer");
+        self.core.front.buffer.as_ref().is_some_and(|buffer| buffer.held(slot).fua)
     }
 
     /// The update of `pages`, whose time went to `parts`, has committed: they have left the buffer.
     #[inline(never)]
     pub(super) fn pages_are_on_flash(&mut self, pages: &[Changed], parts: &Parts) {
         for page in pages.iter().filter(|page| page.is_written()) {
-            let buffer = self.front.buffer.as_mut().expect("they were held");
+            let buffer = self.core.front.buffer.as_mut().expect("they were held");
             let held = *buffer.held(page.slot);
             buffer.leave();
             let raid = self.raid.as_deref_mut().expect("a device with parity");
@@ -205,7 +206,7 @@ impl Ssd {
             if let Some(before) = before {
                 self.part_ends(held.owner, &before.then(parts));
             }
-            self.front.epochs.write_completes(held.epoch);
+            self.core.front.epochs.write_completes(held.epoch);
         }
         self.let_in(parts.gc_wait_ns);
     }
@@ -213,7 +214,7 @@ impl Ssd {
     /// Those of `trimmed`, pages of `group`, of which there is something on flash or under way to it. The others are in
     /// the buffer alone, and are gone.
     pub(super) fn trim_buffered(&mut self, group: GroupId, trimmed: Vec<Lpn>) -> Vec<Lpn> {
-        if self.front.buffer.is_none() {
+        if self.core.front.buffer.is_none() {
             return trimmed;
         }
         // What was put out goes first, or it would come back.
@@ -223,11 +224,11 @@ impl Ssd {
             return trimmed;
         }
         let (on_flash, buffered): (Vec<Lpn>, Vec<Lpn>) =
-            trimmed.into_iter().partition(|&lpn| self.ftl.holds(lpn));
+            trimmed.into_iter().partition(|&lpn| self.core.ftl.holds(lpn));
         let newest: Vec<Entry> = buffered
             .into_iter()
             .map(|lpn| {
-                let (newest, committed) = self.ftl.trim(lpn);
+                let (newest, committed) = self.core.ftl.trim(lpn);
                 assert_eq!(committed, None, "{lpn:?} is on flash");
                 newest
             })

@@ -20,7 +20,7 @@ use crate::sim::array::op::{OpKind, Work};
 use crate::sim::dispatch::Found;
 use crate::sim::join::Join;
 use crate::sim::ssd::{Ssd, fail};
-use crate::units::{Lpn, Nanos, OpSlot, PlaneId, PoolId, Ppn, UpdateSlot};
+use crate::units::{Lpn, Nanos, OpSlot, PlaneId, Ppn, UpdateSlot};
 
 /// Most LPNs in the text of an error.
 const MOST_NAMED: usize = 8;
@@ -49,56 +49,31 @@ impl Failures {
 }
 
 impl Ssd {
-    /// The planes of `chip`.
-    fn planes_of_chip(&self, chip: u32) -> Vec<PlaneId> {
-        debug_assert!(chip < self.ftl.geo.planes / self.ftl.geo.planes_per_chip, "no chip {chip}");
-        let geo = &self.ftl.geo;
-        (0..geo.planes).map(PlaneId).filter(|&plane| geo.chip_of(plane) == chip).collect()
-    }
-
-    /// The chips that form parity groups with `chip`, itself included.
-    fn chips_of_group(&self, chip: u32) -> Vec<u32> {
-        let (geo, groups) = (&self.ftl.geo, self.ftl.parity_groups());
-        let number = |chip: u32| groups.chip_of(self.planes_of_chip(chip)[0]);
-        let among = |other: &u32| number(*other) / groups.chips() == number(chip) / groups.chips();
-        let all: Vec<u32> = (0..geo.planes / geo.planes_per_chip).filter(among).collect();
-        assert_eq!(all.len(), groups.chips() as usize, "the group of chip {chip} is {all:?}");
-        all
-    }
-
-    /// Whether the chip of `pool`, which has one plane, is gone.
-    #[inline]
-    pub(in crate::sim) fn pool_is_dead(&self, pool: PoolId) -> bool {
-        debug_assert!(pool.0 < self.ftl.geo.pools, "there is no {pool:?}");
-        self.ftl.lost.is_some()
-            && self.ftl.geo.planes_of_pool(pool).any(|plane| self.ftl.is_dead(PlaneId(plane)))
-    }
-
     pub(super) fn failures(&mut self) -> &mut Failures {
-        debug_assert!(self.ftl.lost.is_some(), "no chip may fail");
+        debug_assert!(self.core.ftl.lost.is_some(), "no chip may fail");
         let raid = self.raid.as_deref_mut().expect("a device with parity");
         raid.failures.as_deref_mut().expect("chips may fail")
     }
 
     pub(super) fn degraded(&mut self) -> &mut Degraded {
-        debug_assert!(self.ftl.lost.is_some(), "no chip may fail");
-        self.ledger.measured.degraded.get_or_insert_default()
+        debug_assert!(self.core.ftl.lost.is_some(), "no chip may fail");
+        self.core.ledger.measured.degraded.get_or_insert_default()
     }
 
     /// The chip of entry `number` of `raid.fail` fails.
     #[inline(never)]
     pub(in crate::sim) fn chip_fails(&mut self, number: u32) {
-        let (now, chip) = (self.array.now, self.failures().chips[number as usize]);
-        let planes = self.planes_of_chip(chip);
+        let (now, chip) = (self.core.array.now, self.failures().chips[number as usize]);
+        let planes = self.core.ftl.geo.planes_of_chip(chip);
         assert!(!planes.is_empty(), "chip {chip} has no plane");
-        if self.data_are_gone() || planes.iter().any(|&plane| self.ftl.is_dead(plane)) {
+        if self.data_are_gone() || planes.iter().any(|&plane| self.core.ftl.is_dead(plane)) {
             return;
         }
-        let group = self.chips_of_group(chip);
+        let group = self.core.ftl.chips_of_group(chip);
         let degraded = self.degraded();
         let place = degraded.chips.len();
         degraded.chips.push(FailedChip { chip, failed: now, replaced: None, group });
-        let (lost, whole) = self.ftl.chip_fails(&planes);
+        let (lost, whole) = self.core.ftl.chip_fails(&planes);
         self.degraded().pages_lost += lost;
         let failures = self.failures();
         if failures.spares > 0 {
@@ -110,23 +85,23 @@ impl Ssd {
         ready.extend(self.give_up_landed(&planes));
         self.give_up_rebuilds(&planes);
         let raid = self.raid.as_deref_mut().expect("a device with parity");
-        raid.recount_foreign(&self.ftl, &self.array);
+        raid.recount_foreign(&self.core.ftl, &self.core.array);
         ready.sort_unstable();
         ready.dedup();
         self.note_degraded();
-        self.note_room();
-        self.array.wake_all();
+        self.core.note_room();
+        self.core.array.wake_all();
         for plane in planes {
-            self.gc.agenda.consider(self.ftl.geo.pool_of(plane));
+            self.core.gc.agenda.consider(self.core.ftl.geo.pool_of(plane));
         }
         if !whole {
             self.data_are_lost();
         }
         for slot in reads {
-            match self.read_target(slot) {
+            match self.core.read_target(slot) {
                 Some(page) => {
-                    self.array.ops[slot].plane = self.ftl.geo.plane_of(page);
-                    self.enqueue(slot, R_HOST);
+                    self.core.array.ops[slot].plane = self.core.ftl.geo.plane_of(page);
+                    self.core.enqueue(slot, R_HOST);
                 }
                 None => self.read_finds_nothing(slot),
             }
@@ -143,14 +118,15 @@ impl Ssd {
     /// Take the operations that wait in `queue` for the failed chip of `planes` out of it.
     fn take_waiting(&mut self, planes: &[PlaneId], queue: usize) -> Vec<OpSlot> {
         debug_assert!(
-            planes.iter().all(|&plane| self.ftl.is_dead(plane)),
+            planes.iter().all(|&plane| self.core.ftl.is_dead(plane)),
             "{planes:?} have a chip"
         );
         let mut taken = Vec::new();
         for unit in self.units_of(planes) {
-            let (mut before, mut slot) = (OpSlot::NONE, self.array.units[unit].head(queue));
+            let (mut before, mut slot) = (OpSlot::NONE, self.core.array.units[unit].head(queue));
             while slot != OpSlot::NONE {
-                let (next, plane) = (self.array.ops[slot].next, self.array.ops[slot].plane);
+                let (next, plane) =
+                    (self.core.array.ops[slot].next, self.core.array.ops[slot].plane);
                 if planes.contains(&plane) {
                     self.take_out(unit, queue, Found { before, slot, plane });
                     taken.push(slot);
@@ -166,24 +142,24 @@ impl Ssd {
     fn units_of(&self, planes: &[PlaneId]) -> Vec<usize> {
         debug_assert!(!planes.is_empty(), "units of no plane");
         let mut units: Vec<usize> =
-            planes.iter().map(|&plane| self.ftl.geo.unit_of(plane).at()).collect();
+            planes.iter().map(|&plane| self.core.ftl.geo.unit_of(plane).at()).collect();
         units.dedup();
         units
     }
 
     /// Take `found` out of `queue`, whatever runs on `unit`.
     pub(super) fn take_out(&mut self, unit: usize, queue: usize, found: Found) {
-        debug_assert_ne!(self.array.units[unit].running, found.slot, "{:?} runs", found.slot);
-        self.take(unit, queue, found);
-        if self.array.leave_queue(unit, found.slot) {
-            self.gc.note_idle(unit, &mut self.array);
+        debug_assert_ne!(self.core.array.units[unit].running, found.slot, "{:?} runs", found.slot);
+        self.core.take(unit, queue, found);
+        if self.core.array.leave_queue(unit, found.slot) {
+            self.core.gc.note_idle(unit, &mut self.core.array);
         }
     }
 
     /// Rebuilds whose room was held on the failed chip of `planes` will not be programmed.
     fn give_up_rebuilds(&mut self, planes: &[PlaneId]) {
         debug_assert!(
-            planes.iter().all(|&plane| self.ftl.is_dead(plane)),
+            planes.iter().all(|&plane| self.core.ftl.is_dead(plane)),
             "{planes:?} have a chip"
         );
         let raid = self.raid.as_deref_mut().expect("a device with parity");
@@ -193,8 +169,8 @@ impl Ssd {
             if let Some(plane) = recovery.target.filter(|plane| planes.contains(plane))
                 && std::mem::take(&mut recovery.holds)
             {
-                let stream = self.ftl.space.host_stream(recovery.class);
-                self.ftl.space.let_go(plane, stream);
+                let stream = self.core.ftl.space.host_stream(recovery.class);
+                self.core.ftl.space.let_go(plane, stream);
             }
         }
     }
@@ -202,30 +178,30 @@ impl Ssd {
     /// Programs that wait for the failed chip of `planes` are given up. Returns their updates.
     fn give_up_programs(&mut self, planes: &[PlaneId]) -> Vec<UpdateSlot> {
         debug_assert!(
-            planes.iter().all(|&plane| self.ftl.is_dead(plane)),
+            planes.iter().all(|&plane| self.core.ftl.is_dead(plane)),
             "{planes:?} have a chip"
         );
         let mut updates = Vec::new();
         for slot in self.take_waiting(planes, W_HOST) {
-            match self.array.ops[slot].work {
+            match self.core.array.ops[slot].work {
                 Work::GroupWrite { update, .. } => {
                     let (plane, stream) =
-                        (self.array.ops[slot].plane, self.array.ops[slot].stream());
-                    self.ftl.space.let_go(plane, self.ftl.space.host_stream(stream));
-                    self.raid.as_deref_mut().expect("parity").program_starts(plane);
+                        (self.core.array.ops[slot].plane, self.core.array.ops[slot].stream());
+                    self.core.ftl.space.let_go(plane, self.core.ftl.space.host_stream(stream));
+                    self.core.program_leaves(plane);
                     self.page_goes_nowhere(slot);
-                    let parts = self.array.ops[slot].parts;
+                    let parts = self.core.array.ops[slot].parts;
                     let of = self.raid_update(update);
                     of.parts = parts;
                     of.steps.part_ends();
                     updates.push(update);
                 }
                 Work::RebuildWrite { recovery, .. } => {
-                    self.array.ops.remove(slot);
+                    self.core.array.ops.remove(slot);
                     self.rebuild_is_off(recovery);
                     let raid = self.raid.as_deref_mut().expect("a device with parity");
                     let lpn = raid.recoveries.get(recovery).lpn;
-                    let group = self.ftl.parity_groups().group_of(lpn);
+                    let group = self.core.ftl.parity_groups().group_of(lpn);
                     self.recovery_ends(group);
                 }
                 _ => unreachable!("{slot:?} writes no page of a group"),
@@ -238,7 +214,7 @@ impl Ssd {
     /// updates.
     fn give_up_landed(&mut self, planes: &[PlaneId]) -> Vec<UpdateSlot> {
         debug_assert!(
-            planes.iter().all(|&plane| self.ftl.is_dead(plane)),
+            planes.iter().all(|&plane| self.core.ftl.is_dead(plane)),
             "{planes:?} have a chip"
         );
         let raid = self.raid.as_deref().expect("a device with parity");
@@ -252,10 +228,10 @@ impl Ssd {
             let slots: Vec<OpSlot> =
                 of.data().map(|page| page.slot).chain([of.parity.slot]).collect();
             for slot in slots.into_iter().filter(|&slot| slot != OpSlot::NONE) {
-                let (plane, ppn) = (self.array.ops[slot].plane, self.array.ops[slot].ppn);
-                let landed = ppn != Ppn::NONE && !self.ftl.flash.is_torn(ppn);
+                let (plane, ppn) = (self.core.array.ops[slot].plane, self.core.array.ops[slot].ppn);
+                let landed = ppn != Ppn::NONE && !self.core.ftl.flash.is_torn(ppn);
                 if landed && planes.contains(&plane) {
-                    self.ftl.abandon(ppn, true);
+                    self.core.ftl.abandon(ppn, true);
                     self.page_goes_nowhere(slot);
                     updates.push(update);
                 }
@@ -266,8 +242,8 @@ impl Ssd {
 
     /// The page of an update in `slot` is not on flash and will not be: its chip is gone.
     pub(super) fn page_goes_nowhere(&mut self, slot: OpSlot) {
-        let home = self.ftl.parity_groups().home(self.array.ops[slot].lpn);
-        let op = &mut self.array.ops[slot];
+        let home = self.core.ftl.parity_groups().home(self.core.array.ops[slot].lpn);
+        let op = &mut self.core.array.ops[slot];
         debug_assert_eq!(op.kind(), OpKind::GroupWrite, "{slot:?} writes no page of a group");
         let from = op.plane;
         (op.ppn, op.plane) = (Ppn::NONE, home);
@@ -290,7 +266,7 @@ impl Ssd {
         let without_parity = self.raid_update(update).plan.without_parity;
         written.retain(|&slot| {
             let is_left_out = without_parity && slot == parity;
-            !is_left_out && !self.ftl.is_dead(self.array.ops[slot].plane)
+            !is_left_out && !self.core.ftl.is_dead(self.core.array.ops[slot].plane)
         });
         let left_out = (before - written.len()) as u64;
         if left_out > 0 {
@@ -300,8 +276,8 @@ impl Ssd {
         (of.pages, of.steps) = (pages, Join::of(written.len() as u32));
         let (parts, nothing) = (of.parts, written.is_empty());
         for slot in written {
-            self.array.ops[slot].parts = parts;
-            self.enqueue(slot, W_HOST);
+            self.core.array.ops[slot].parts = parts;
+            self.core.enqueue(slot, W_HOST);
         }
         nothing
     }
@@ -309,7 +285,7 @@ impl Ssd {
     /// A read in `slot` for `update` finds that its page is gone.
     #[inline(never)]
     pub(in crate::sim) fn group_read_fails(&mut self, slot: OpSlot, update: UpdateSlot) {
-        self.array.ops.remove(slot);
+        self.core.array.ops.remove(slot);
         let of = self.raid_update(update);
         assert_eq!(of.stage, Stage::Reading, "{update:?} does not read");
         of.reads_again = true;
@@ -320,7 +296,7 @@ impl Ssd {
 
     /// A page that `update` was to read is gone: it begins anew, and keeps the lock of its group.
     pub(super) fn update_reads_again(&mut self, update: UpdateSlot) {
-        let now = self.array.now;
+        let now = self.core.array.now;
         let of = self.raid_update(update);
         (of.reads_again, of.stage, of.sum) = (false, Stage::InLine, Default::default());
         // The last read that ended may have ended before the failure.
@@ -333,8 +309,8 @@ impl Ssd {
     /// `lpn` is on flash or trimmed from now on. Returns whether it was lost.
     #[inline]
     pub(super) fn page_is_found(&mut self, lpn: Lpn) -> bool {
-        debug_assert!(lpn.0 < self.ftl.geo.logical_pages, "{lpn:?} is beyond the device");
-        let found = self.ftl.found(lpn);
+        debug_assert!(lpn.0 < self.core.ftl.geo.logical_pages, "{lpn:?} is beyond the device");
+        let found = self.core.ftl.found(lpn);
         if found {
             self.note_degraded();
         }
@@ -344,23 +320,23 @@ impl Ssd {
     /// The update commits `lpn`, data or parity, in `slot`, which is not on flash. Returns the page before it.
     #[cold]
     pub(super) fn page_commits_as_lost(&mut self, lpn: Lpn, slot: OpSlot) -> Option<Ppn> {
-        assert_eq!(self.array.ops[slot].ppn, Ppn::NONE, "{lpn:?} is on flash");
-        let sequence = self.array.ops[slot].sequence;
-        let (before, whole) = if self.ftl.parity_groups().is_parity(lpn) {
-            let (_, before) = self.ftl.trim(lpn);
-            (before, self.ftl.lose(lpn, sequence))
+        assert_eq!(self.core.array.ops[slot].ppn, Ppn::NONE, "{lpn:?} is on flash");
+        let sequence = self.core.array.ops[slot].sequence;
+        let (before, whole) = if self.core.ftl.parity_groups().is_parity(lpn) {
+            let (_, before) = self.core.ftl.trim(lpn);
+            (before, self.core.ftl.lose(lpn, sequence))
         } else {
-            self.ftl.lose_in_group(lpn, slot, sequence)
+            self.core.ftl.lose_in_group(lpn, slot, sequence)
         };
         self.page_is_lost(lpn, whole);
         before
     }
 
     fn page_is_lost(&mut self, lpn: Lpn, whole: bool) {
-        debug_assert!(self.ftl.is_lost(lpn), "{lpn:?} is not lost");
+        debug_assert!(self.core.ftl.is_lost(lpn), "{lpn:?} is not lost");
         self.failures().rebuild.look_at(lpn);
         self.note_degraded();
-        self.note_room();
+        self.core.note_room();
         if !whole {
             self.data_are_lost();
         }
@@ -368,9 +344,9 @@ impl Ssd {
 
     /// How many pages are lost, or which chips are missing, has changed.
     pub(super) fn note_degraded(&mut self) {
-        let lost = self.ftl.lost.as_deref().expect("chips may fail");
-        let (left, misses, now) = (lost.count(), lost.misses_a_chip(), self.array.now);
-        debug_assert!(left <= u64::from(self.ftl.geo.logical_pages), "{left} pages are lost");
+        let lost = self.core.ftl.lost.as_deref().expect("chips may fail");
+        let (left, misses, now) = (lost.count(), lost.misses_a_chip(), self.core.array.now);
+        debug_assert!(left <= u64::from(self.core.ftl.geo.logical_pages), "{left} pages are lost");
         let degraded = self.degraded();
         degraded.pages_left = left;
         degraded.set(now, left > 0 || misses);
@@ -379,8 +355,16 @@ impl Ssd {
     /// Whether a group has lost two pages: the run ends, and no update and no reconstruction begins any more. What
     /// has begun may end, after the error, too (for complete logs).
     pub(in crate::sim) fn data_are_gone(&self) -> bool {
-        debug_assert!(self.raid.is_some() || self.ftl.lost.is_none(), "chips without parity fail");
-        self.ledger.measured.degraded.as_deref().is_some_and(|degraded| !degraded.gone.is_empty())
+        debug_assert!(
+            self.raid.is_some() || self.core.ftl.lost.is_none(),
+            "chips without parity fail"
+        );
+        self.core
+            .ledger
+            .measured
+            .degraded
+            .as_deref()
+            .is_some_and(|degraded| !degraded.gone.is_empty())
     }
 
     /// Two pages of a group are lost: the run ends.
@@ -389,7 +373,7 @@ impl Ssd {
         if self.data_are_gone() {
             return;
         }
-        let (groups, lost) = (self.ftl.parity_groups(), self.ftl.lost.as_deref());
+        let (groups, lost) = (self.core.ftl.parity_groups(), self.core.ftl.lost.as_deref());
         let lost: Vec<Lpn> = lost.expect("chips may fail").pages(Lpn(0)).collect();
         let mut of_group = std::collections::BTreeMap::new();
         for &lpn in &lost {
@@ -398,7 +382,7 @@ impl Ssd {
         let is_gone = |lpn: &Lpn| !groups.is_parity(*lpn) && of_group[&groups.group_of(*lpn)] > 1;
         let gone: Vec<Lpn> = lost.iter().copied().filter(is_gone).collect();
         assert!(!gone.is_empty(), "two pages of a group are lost, and none is the host's");
-        let at_ns = self.array.now.0;
+        let at_ns = self.core.array.now.0;
         let degraded = self.degraded();
         let chips: Vec<String> = degraded.chips.iter().map(|c| c.chip.to_string()).collect();
         degraded.gone = gone.clone();
@@ -414,22 +398,25 @@ impl Ssd {
             some: some.join(", "),
             lpns: gone.iter().map(|lpn| lpn.0).collect(),
         };
-        fail(&mut self.failure, error);
+        fail(&mut self.core.failure, error);
     }
 
     /// An operation has ended: a failed chip may be quiet now.
     #[inline(always)]
     pub(in crate::sim) fn note_end<const FULL: bool>(&mut self) {
-        debug_assert!(FULL || self.ftl.lost.is_none(), "a plain loop in which chips fail");
+        debug_assert!(FULL || self.core.ftl.lost.is_none(), "a plain loop in which chips fail");
         if FULL && self.spare_is_awaited() {
-            self.note_room();
+            self.core.note_room();
         }
     }
 
     /// Whether a failed chip waits for its spare.
     #[inline]
     pub(in crate::sim) fn spare_is_awaited(&self) -> bool {
-        debug_assert!(self.raid.is_some() || self.ftl.lost.is_none(), "chips without parity fail");
+        debug_assert!(
+            self.raid.is_some() || self.core.ftl.lost.is_none(),
+            "chips without parity fail"
+        );
         let failures = self.raid.as_deref().and_then(|raid| raid.failures.as_deref());
         failures.is_some_and(|failures| !failures.awaited.is_empty())
     }
@@ -437,12 +424,12 @@ impl Ssd {
     /// Something has happened that may let a spare in, or a page be rebuilt.
     pub(super) fn failure_goes_on(&mut self) {
         debug_assert!(self.raid.is_some(), "a device without parity");
-        if self.ftl.lost.is_none() || self.data_are_gone() {
+        if self.core.ftl.lost.is_none() || self.data_are_gone() {
             return;
         }
         let awaited = std::mem::take(&mut self.failures().awaited);
         for (chip, place) in awaited {
-            let planes = self.planes_of_chip(chip);
+            let planes = self.core.ftl.geo.planes_of_chip(chip);
             if self.is_quiet_chip(&planes) {
                 self.spare_comes(&planes, place);
             } else {
@@ -456,11 +443,11 @@ impl Ssd {
     fn is_quiet_chip(&self, planes: &[PlaneId]) -> bool {
         debug_assert!(!planes.is_empty(), "a chip without planes");
         let runs = |plane: &PlaneId| {
-            let unit = &self.array.units[self.ftl.geo.unit_of(*plane).at()];
-            let queued = (0..4).flat_map(|queue| self.array.ops.linked(unit.head(queue)));
-            let mut all = queued.chain(unit.executed(&self.array.ops));
-            all.any(|slot| self.array.ops[slot].plane == *plane)
-                || self.gc.collects(self.ftl.geo.pool_of(*plane))
+            let unit = &self.core.array.units[self.core.ftl.geo.unit_of(*plane).at()];
+            let queued = (0..4).flat_map(|queue| self.core.array.ops.linked(unit.head(queue)));
+            let mut all = queued.chain(unit.executed(&self.core.array.ops));
+            all.any(|slot| self.core.array.ops[slot].plane == *plane)
+                || self.core.gc.collects(self.core.ftl.geo.pool_of(*plane))
         };
         !planes.iter().any(runs)
     }
@@ -468,15 +455,15 @@ impl Ssd {
     /// A spare takes the place of the failed chip of `planes`.
     fn spare_comes(&mut self, planes: &[PlaneId], place: usize) {
         assert!(self.is_quiet_chip(planes), "something is under way on {planes:?}");
-        let now = self.array.now;
-        self.ftl.replace_chip(planes);
+        let now = self.core.array.now;
+        self.core.ftl.replace_chip(planes);
         self.degraded().chips[place].replaced = Some(now);
         self.note_degraded();
         self.failures().rebuild.look_at(Lpn(0));
         for &plane in planes {
-            let pool = self.ftl.geo.pool_of(plane);
-            self.gc.agenda.consider(pool);
-            self.wake_pool(pool);
+            let pool = self.core.ftl.geo.pool_of(plane);
+            self.core.gc.agenda.consider(pool);
+            self.core.wake_pool(pool);
         }
     }
 }

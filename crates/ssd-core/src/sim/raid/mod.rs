@@ -20,7 +20,7 @@ use crate::ftl::Ftl;
 use crate::ftl::raid::{Change, Changes, GroupId, MOST_CHIPS, Method, Plan};
 use crate::metrics::counters::Parts;
 use crate::nand::flash::Payload;
-use crate::sim::array::Array;
+use crate::sim::core::Core;
 use crate::units::{Lpn, Nanos, OpSlot, PlaneId, PoolId, Ppn, RequestSlot, UpdateSlot};
 use fail::Failures;
 use kept::KeptPages;
@@ -111,8 +111,6 @@ pub(crate) struct Raid {
     lines: Lines,
     /// Updates that wait for room, first come first served in each pool.
     waiting: VecDeque<UpdateSlot>,
-    /// Something has happened that may have made room.
-    pub(super) room_changed: bool,
     /// Pools that an update before the one examined waits for.
     wanted: Vec<bool>,
     kept: KeptPages,
@@ -141,7 +139,6 @@ impl Raid {
             free: Vec::new(),
             lines: Lines::new(),
             waiting: VecDeque::new(),
-            room_changed: false,
             wanted: vec![false; ftl.geo.pools as usize],
             kept: KeptPages::new(config.raid.read_buffer_pages as usize),
             before_update: BTreeMap::new(),
@@ -217,14 +214,6 @@ impl Raid {
         all.map(|update| self.at(update).data().count()).sum()
     }
 
-    /// A program that has waited on `plane` starts.
-    pub(crate) fn program_starts(&mut self, plane: PlaneId) {
-        debug_assert!(plane.at() < self.wanted.len(), "there is no {plane:?}");
-        if let Some(chips) = &mut self.chips {
-            chips.starts(plane);
-        }
-    }
-
     /// The update in `slot` does not wait any more.
     fn programs(&mut self, slot: UpdateSlot) {
         let age = self.at(slot).age;
@@ -254,15 +243,10 @@ impl Raid {
             || waiting.any(|update| update.places().any(lacks))
     }
 
-    /// Whether writes may be redirected.
-    pub(crate) fn redirects(&self) -> bool {
-        debug_assert!(self.count == 0 || !self.updates.is_empty(), "updates without a place");
-        self.chips.is_some()
-    }
-
     /// Every line has one update that has locked the group, and pages programmed or being programmed hold room.
-    pub(crate) fn audit(&self, ftl: &Ftl, array: &Array) -> Result<(), String> {
-        self.audit_chips(ftl, array)?;
+    pub(crate) fn audit(&self, core: &Core) -> Result<(), String> {
+        let Core { ftl, array, .. } = core;
+        self.audit_chips(core)?;
         self.lines.audit()?;
         let mut seen = 0;
         for first in self.lines.firsts() {

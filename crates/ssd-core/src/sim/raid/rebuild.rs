@@ -67,7 +67,7 @@ impl Ssd {
         let Some(failures) = failures.filter(|f| f.rebuild.enabled && !self.data_are_gone()) else {
             return false;
         };
-        debug_assert!(self.ftl.lost.is_some(), "chips may fail");
+        debug_assert!(self.core.ftl.lost.is_some(), "chips may fail");
         failures.rebuild.under_way > 0
             || self.spare_is_awaited()
             || self.next_to_rebuild(Lpn(0)).is_some()
@@ -80,12 +80,12 @@ impl Ssd {
     /// As [`crate::host::device::Device::run_until`].
     pub fn rebuild_further(&mut self) -> Result<bool, DeviceError> {
         assert_eq!(self.outstanding(), 0, "requests have not completed");
-        let before = self.array.now;
+        let before = self.core.array.now;
         if !self.rebuilds() || self.next_event().is_none() {
             return Ok(false);
         }
         self.step()?;
-        let after = self.array.now - before;
+        let after = self.core.array.now - before;
         self.degraded().after_requests += after.0;
         Ok(true)
     }
@@ -94,12 +94,12 @@ impl Ssd {
     pub(in crate::sim) fn rebuild_is_due(&mut self) {
         debug_assert!(self.failures().rebuild.timer, "a timer that was not set has fired");
         self.failures().rebuild.timer = false;
-        self.note_room();
+        self.core.note_room();
     }
 
     /// Pages are rebuilt as far as room, window and rate allow.
     pub(super) fn rebuild_goes_on(&mut self) {
-        let now = self.array.now;
+        let now = self.core.array.now;
         // The page that found no room may have been overwritten or trimmed meanwhile.
         self.failures().rebuild.lacks = None;
         loop {
@@ -114,12 +114,12 @@ impl Ssd {
             if now < rebuild.next_at {
                 if !std::mem::replace(&mut rebuild.timer, true) {
                     let at = rebuild.next_at;
-                    self.array.set_timer(at, Timer::Rebuild);
+                    self.core.array.set_timer(at, Timer::Rebuild);
                 }
                 return;
             }
-            let plane = self.ftl.parity_groups().home(lpn);
-            if !self.has_room_to_rebuild(plane, self.ftl.class_of_rebuilt(lpn)) {
+            let plane = self.core.ftl.parity_groups().home(lpn);
+            if !self.has_room_to_rebuild(plane, self.core.ftl.class_of_rebuilt(lpn)) {
                 return;
             }
             let rebuild = &mut self.failures().rebuild;
@@ -133,12 +133,12 @@ impl Ssd {
     /// Whether `plane` has room for a rebuilt page of this class. If not, it
     /// comes when a block of the pool has been collected.
     fn has_room_to_rebuild(&mut self, plane: PlaneId, class: u8) -> bool {
-        debug_assert!(!self.ftl.is_dead(plane), "{plane:?} is missing");
-        let fits = self.ftl.space.can_hold(plane, self.ftl.space.host_stream(class));
+        debug_assert!(!self.core.ftl.is_dead(plane), "{plane:?} is missing");
+        let fits = self.core.ftl.space.can_hold(plane, self.core.ftl.space.host_stream(class));
         if !fits {
-            let pool = self.ftl.geo.pool_of(plane);
+            let pool = self.core.ftl.geo.pool_of(plane);
             self.failures().rebuild.lacks = Some(pool);
-            self.gc.agenda.consider(pool);
+            self.core.gc.agenda.consider(pool);
         }
         fits
     }
@@ -149,9 +149,9 @@ impl Ssd {
         let recovery = self.raid.as_deref_mut().expect("parity").recoveries.get(slot);
         assert!(!recovery.holds, "{slot:?} has taken room before it locked its group");
         let Some(plane) = recovery.target else { return };
-        let class = self.ftl.class_of_rebuilt(recovery.lpn);
-        if !self.ftl.is_dead(plane) && self.has_room_to_rebuild(plane, class) {
-            self.ftl.space.hold(plane, self.ftl.space.host_stream(class));
+        let class = self.core.ftl.class_of_rebuilt(recovery.lpn);
+        if !self.core.ftl.is_dead(plane) && self.has_room_to_rebuild(plane, class) {
+            self.core.ftl.space.hold(plane, self.core.ftl.space.host_stream(class));
             let recovery = self.raid.as_deref_mut().expect("parity").recoveries.get(slot);
             (recovery.holds, recovery.class) = (true, class);
         } else {
@@ -162,68 +162,71 @@ impl Ssd {
 
     /// The first lost page from `from` on that can be programmed and is not being so.
     fn next_to_rebuild(&self, from: Lpn) -> Option<Lpn> {
-        debug_assert!(from.0 <= self.ftl.geo.logical_pages, "{from:?} is beyond the device");
+        debug_assert!(from.0 <= self.core.ftl.geo.logical_pages, "{from:?} is beyond the device");
         let raid = self.raid.as_deref().expect("a device with parity");
-        let groups = self.ftl.parity_groups();
-        let lost = self.ftl.lost.as_deref().expect("chips may fail");
+        let groups = self.core.ftl.parity_groups();
+        let lost = self.core.ftl.lost.as_deref().expect("chips may fail");
         let mut pages = lost.pages(from);
         pages.find(|&lpn| {
-            self.ftl.owners.newest(lpn) == Entry::Unmapped
-                && !self.ftl.is_dead(groups.home(lpn))
+            self.core.ftl.owners.newest(lpn) == Entry::Unmapped
+                && !self.core.ftl.is_dead(groups.home(lpn))
                 && !raid.recoveries.rebuilds(groups.group_of(lpn), lpn)
         })
     }
 
     /// The page of the rebuild in `slot` is known: it is programmed. False: its chip is gone.
     pub(super) fn program_rebuilt(&mut self, slot: RecoverySlot) -> bool {
-        let now = self.array.now;
+        let now = self.core.array.now;
         let recovery = self.raid.as_deref_mut().expect("parity").recoveries.get(slot);
         assert!(recovery.target.is_some(), "{slot:?} is no rebuild");
         if !recovery.holds {
             self.rebuild_is_off(slot);
             return false;
         }
-        let lost = self.ftl.lost.as_deref().expect("chips may fail");
+        let lost = self.core.ftl.lost.as_deref().expect("chips may fail");
         let recovery = self.raid.as_deref_mut().expect("parity").recoveries.get(slot);
         recovery.step = Step::Programming;
         let (lpn, page, stream) = (recovery.lpn, recovery.sum.clone(), recovery.class);
         let plane = recovery.target.expect("it is rebuilt");
         let sequence = lost.sequence(lpn);
         let work = Work::RebuildWrite { recovery: slot, stream };
-        let op = self.array.ops.insert(Op { sequence, ..Op::new(work, lpn, plane, now) });
-        if let Some(content) = &mut self.ledger.content {
+        let op = self.core.array.ops.insert(Op { sequence, ..Op::new(work, lpn, plane, now) });
+        if let Some(content) = &mut self.core.ledger.content {
             content.carry(op, page);
         }
-        self.enqueue(op, W_HOST);
+        self.core.enqueue(op, W_HOST);
         true
     }
 
     /// The page in `op`, rebuilt by the reconstruction `slot`, is on flash.
     #[inline(never)]
     pub(in crate::sim) fn rebuild_write_ends(&mut self, op: OpSlot, slot: RecoverySlot) {
-        let (lpn, ppn, plane) =
-            (self.array.ops[op].lpn, self.array.ops[op].ppn, self.array.ops[op].plane);
+        let (lpn, ppn, plane) = (
+            self.core.array.ops[op].lpn,
+            self.core.array.ops[op].ppn,
+            self.core.array.ops[op].plane,
+        );
         assert_ne!(ppn, Ppn::NONE, "{lpn:?} was programmed nowhere");
         self.program_ends::<true>(op, lpn, ppn);
-        self.array.ops.remove(op);
-        let group = self.ftl.parity_groups().group_of(lpn);
-        if self.ftl.is_dead(plane) {
-            self.ftl.abandon(ppn, false);
+        self.core.array.ops.remove(op);
+        let group = self.core.ftl.parity_groups().group_of(lpn);
+        if self.core.ftl.is_dead(plane) {
+            self.core.ftl.abandon(ppn, false);
             self.rebuild_is_off(slot);
         } else {
             debug_assert_eq!(
-                self.ftl.parity_groups().home(lpn),
+                self.core.ftl.parity_groups().home(lpn),
                 plane,
                 "{lpn:?} is away from home"
             );
-            self.ftl.land(ppn);
-            self.ftl.restore_in_group(lpn, ppn);
+            self.core.ftl.land(ppn);
+            self.core.ftl.restore_in_group(lpn, ppn);
             self.page_of_group_commits(ppn);
             self.failures().rebuild.under_way -= 1;
             self.degraded().rebuilt += 1;
             self.note_degraded();
         }
-        self.note_room();
+        self.core.note_room();
         self.recovery_ends(group);
     }
 
@@ -235,14 +238,14 @@ impl Ssd {
         let holds = std::mem::take(&mut recovery.holds);
         let Some(plane) = recovery.target else { return };
         if holds {
-            let stream = self.ftl.space.host_stream(class);
-            self.ftl.space.let_go(plane, stream);
+            let stream = self.core.ftl.space.host_stream(class);
+            self.core.ftl.space.let_go(plane, stream);
         }
         let rebuild = &mut self.failures().rebuild;
         assert!(rebuild.under_way > 0, "{lpn:?} is not being rebuilt");
         rebuild.under_way -= 1;
         rebuild.look_at(lpn);
-        self.note_room();
+        self.core.note_room();
     }
 }
 
@@ -263,7 +266,7 @@ mod tests {
         let mut ssd = Ssd::new(&c, Ftl::new(&c), 0);
         // The last lost page found no room, and was trimmed then.
         ssd.failures().rebuild.lacks = Some(PoolId(1));
-        let waits = |ssd: &Ssd| ssd.raid.as_ref().unwrap().waits_for(&ssd.ftl, PoolId(1));
+        let waits = |ssd: &Ssd| ssd.raid.as_ref().unwrap().waits_for(&ssd.core.ftl, PoolId(1));
         assert!(waits(&ssd) && ssd.audit().is_err());
         ssd.rebuild_goes_on();
         assert!(!waits(&ssd));

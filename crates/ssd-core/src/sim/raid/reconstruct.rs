@@ -56,12 +56,14 @@ impl Ssd {
     pub(in crate::sim) fn recovers_at_once(&self, slot: OpSlot, on_flash: Option<Ppn>) -> bool {
         debug_assert!(self.recovers, "{slot:?} is read where it is");
         let Some(raid) = self.raid.as_deref() else { return false };
-        let lpn = self.array.ops[slot].lpn;
+        let lpn = self.core.array.ops[slot].lpn;
         match on_flash {
-            None => self.ftl.owners.newest(lpn) == Entry::Unmapped && self.ftl.is_lost(lpn),
+            None => {
+                self.core.ftl.owners.newest(lpn) == Entry::Unmapped && self.core.ftl.is_lost(lpn)
+            }
             // What the write buffer lacks of a page is read where it is.
             Some(page) if raid.recoveries.around_collection => {
-                self.ftl.owners.newest(lpn) == Entry::Page(page)
+                self.core.ftl.owners.newest(lpn) == Entry::Page(page)
                     && self.is_better_computed(lpn, page)
             }
             Some(_) => false,
@@ -72,24 +74,24 @@ impl Ssd {
     /// locked, and none of its other chips collects.
     fn is_better_computed(&self, lpn: Lpn, page: Ppn) -> bool {
         let collects = |page: Ppn| {
-            let unit = self.ftl.geo.unit_of(self.ftl.geo.plane_of(page));
-            let mut pools = self.ftl.geo.pools_of_unit(unit);
-            pools.any(|pool| self.gc.collects(PoolId(pool)))
+            let unit = self.core.ftl.geo.unit_of(self.core.ftl.geo.plane_of(page));
+            let mut pools = self.core.ftl.geo.pools_of_unit(unit);
+            pools.any(|pool| self.core.gc.collects(PoolId(pool)))
         };
         if !collects(page) {
             return false;
         }
-        let (groups, raid) = (self.ftl.parity_groups(), self.raid.as_deref().expect("parity"));
+        let (groups, raid) = (self.core.ftl.parity_groups(), self.raid.as_deref().expect("parity"));
         let group = groups.group_of(lpn);
-        debug_assert!(!self.ftl.is_lost(lpn), "{lpn:?} is on flash and lost");
+        debug_assert!(!self.core.ftl.is_lost(lpn), "{lpn:?} is on flash and lost");
         if let Some(active) = raid.recoveries.active(group) {
             return raid.recoveries.all[active.at()].lpn == lpn;
         }
         let mut others = groups.pages(group).filter(|&other| other != lpn);
-        !raid.is_shut(&self.ftl, group)
-            && others.all(|other| match self.ftl.owners.committed(other) {
+        !raid.is_shut(&self.core.ftl, group)
+            && others.all(|other| match self.core.ftl.owners.committed(other) {
                 Some(page) => !collects(page),
-                None => !self.ftl.is_lost(other),
+                None => !self.core.ftl.is_lost(other),
             })
     }
 
@@ -97,20 +99,20 @@ impl Ssd {
     /// as that is better.
     #[inline(never)]
     pub(in crate::sim) fn reads_avoid_collection(&mut self, pool: PoolId) {
-        debug_assert!(self.gc.collects(pool), "{pool:?} does not collect");
+        debug_assert!(self.core.gc.collects(pool), "{pool:?} does not collect");
         let Some(raid) = self.raid.as_deref() else { return };
         if !raid.recoveries.around_collection {
             return;
         }
-        let plane = self.ftl.geo.planes_of_pool(pool).next().expect("a pool has planes");
-        let unit = self.ftl.geo.unit_of(PlaneId(plane)).at();
-        let (mut before, mut slot) = (OpSlot::NONE, self.array.units[unit].head(R_HOST));
+        let plane = self.core.ftl.geo.planes_of_pool(pool).next().expect("a pool has planes");
+        let unit = self.core.ftl.geo.unit_of(PlaneId(plane)).at();
+        let (mut before, mut slot) = (OpSlot::NONE, self.core.array.units[unit].head(R_HOST));
         while slot != OpSlot::NONE {
-            let Op { next, plane, lpn, .. } = self.array.ops[slot];
-            let avoids = matches!(self.array.ops[slot].work, Work::HostRead { .. })
-                && match self.ftl.owners.newest(lpn) {
+            let Op { next, plane, lpn, .. } = self.core.array.ops[slot];
+            let avoids = matches!(self.core.array.ops[slot].work, Work::HostRead { .. })
+                && match self.core.ftl.owners.newest(lpn) {
                     Entry::Page(page) => {
-                        self.ftl.geo.unit_of(self.ftl.geo.plane_of(page)).at() == unit
+                        self.core.ftl.geo.unit_of(self.core.ftl.geo.plane_of(page)).at() == unit
                             && self.is_better_computed(lpn, page)
                     }
                     Entry::Slot(_) | Entry::Unmapped => false,
@@ -129,11 +131,11 @@ impl Ssd {
     /// The read in `slot`, which waits nowhere, finds no page on flash.
     #[inline(always)]
     pub(in crate::sim) fn read_finds_nothing(&mut self, slot: OpSlot) {
-        debug_assert!(self.array.ops[slot].kind().is_read(), "{slot:?} reads nothing");
-        if self.ftl.lost.is_some() {
-            self.note_room();
+        debug_assert!(self.core.array.ops[slot].kind().is_read(), "{slot:?} reads nothing");
+        if self.core.ftl.lost.is_some() {
+            self.core.note_room();
         }
-        match self.array.ops[slot].work {
+        match self.core.array.ops[slot].work {
             Work::HostRead { .. } => self.serve_or_recover(slot),
             Work::GroupRead { update } => self.group_read_fails(slot, update),
             Work::RecoveryRead { recovery, .. } => self.recovery_read_fails(slot, recovery),
@@ -144,9 +146,9 @@ impl Ssd {
 
     /// The read of the host in `slot`, which waits nowhere, finds no page on flash.
     pub(in crate::sim) fn serve_or_recover(&mut self, slot: OpSlot) {
-        debug_assert_eq!(self.array.ops[slot].ppn, Ppn::NONE, "{slot:?} has read its page");
-        let lpn = self.array.ops[slot].lpn;
-        if self.ftl.owners.newest(lpn) == Entry::Unmapped && self.ftl.is_lost(lpn) {
+        debug_assert_eq!(self.core.array.ops[slot].ppn, Ppn::NONE, "{slot:?} has read its page");
+        let lpn = self.core.array.ops[slot].lpn;
+        if self.core.ftl.owners.newest(lpn) == Entry::Unmapped && self.core.ftl.is_lost(lpn) {
             self.recover(slot);
         } else {
             self.serve(slot);
@@ -156,9 +158,12 @@ impl Ssd {
     /// The read of the host in `slot` is answered by a reconstruction: by that of its page, if there is one.
     #[inline(never)]
     pub(in crate::sim) fn recover(&mut self, slot: OpSlot) {
-        let (lpn, now) = (self.array.ops[slot].lpn, self.array.now);
-        let group = self.ftl.parity_groups().group_of(lpn);
-        debug_assert!(!matches!(self.ftl.owners.newest(lpn), Entry::Slot(_)), "newer data exist");
+        let (lpn, now) = (self.core.array.ops[slot].lpn, self.core.array.now);
+        let group = self.core.ftl.parity_groups().group_of(lpn);
+        debug_assert!(
+            !matches!(self.core.ftl.owners.newest(lpn), Entry::Slot(_)),
+            "newer data exist"
+        );
         let raid = self.raid.as_deref_mut().expect("a device with parity");
         if let Some(recovery) = raid.recoveries.of_page(group, lpn) {
             let joined = raid.recoveries.get(recovery);
@@ -168,11 +173,11 @@ impl Ssd {
             }
             // The page is in the controller.
             let page = joined.sum.clone();
-            self.ledger.measured.raid.reconstructed += 1;
+            self.core.ledger.measured.raid.reconstructed += 1;
             self.deliver_page(slot, &page);
-            let delay = self.array.times.controller_ns;
-            self.array.ops[slot].parts.transfer_ns += delay;
-            return self.array.set_timer(Nanos(now.0 + delay), Timer::Served(slot));
+            let delay = self.core.array.times.controller_ns;
+            self.core.array.ops[slot].parts.transfer_ns += delay;
+            return self.core.array.set_timer(Nanos(now.0 + delay), Timer::Served(slot));
         }
         self.new_recovery(lpn, Some(slot), None);
     }
@@ -184,8 +189,8 @@ impl Ssd {
         reader: Option<OpSlot>,
         target: Option<PlaneId>,
     ) {
-        let now = self.array.now;
-        let group = self.ftl.parity_groups().group_of(lpn);
+        let now = self.core.array.now;
+        let group = self.core.ftl.parity_groups().group_of(lpn);
         assert_ne!(reader.is_some(), target.is_some(), "{lpn:?} is computed for nobody");
         let recovery = Recovery {
             lpn,
@@ -207,13 +212,13 @@ impl Ssd {
 
     /// The first reconstruction of `group` that waits begins, if nothing has locked the group.
     fn begin_recovery_of(&mut self, group: GroupId) {
-        debug_assert!(self.ftl.groups.is_some(), "{group:?} of a device without parity");
+        debug_assert!(self.core.ftl.groups.is_some(), "{group:?} of a device without parity");
         if !self.recovers || self.data_are_gone() {
             return;
         }
         loop {
             let raid = self.raid.as_deref_mut().expect("a device with parity");
-            if raid.is_shut(&self.ftl, group) {
+            if raid.is_shut(&self.core.ftl, group) {
                 return;
             }
             let Some(of) = raid.recoveries.groups.get_mut(&group) else { return };
@@ -234,16 +239,16 @@ impl Ssd {
 
     /// The reconstruction in `slot` has locked `group`: it reads. False: nobody needs it any more.
     fn begin_recovery(&mut self, slot: RecoverySlot, group: GroupId) -> bool {
-        let now = self.array.now;
+        let now = self.core.array.now;
         let recovery = self.raid.as_deref_mut().expect("parity").recoveries.get(slot);
         let (lpn, target, failed) = (recovery.lpn, recovery.target, recovery.failed);
         let readers = std::mem::take(&mut recovery.readers);
         let waited = now > recovery.began;
         (recovery.step, recovery.began) = (Step::Reading, now);
         // While it waited, the page may have been overwritten, trimmed or rebuilt.
-        let newest = self.ftl.owners.newest(lpn);
+        let newest = self.core.ftl.owners.newest(lpn);
         let is_wanted = match newest {
-            Entry::Unmapped => self.ftl.is_lost(lpn),
+            Entry::Unmapped => self.core.ftl.is_lost(lpn),
             Entry::Page(_) => !waited && target.is_none(),
             Entry::Slot(_) => false,
         };
@@ -259,40 +264,40 @@ impl Ssd {
         if target.is_none() && readers.is_empty() {
             return false;
         }
-        let groups = self.ftl.parity_groups();
+        let groups = self.core.ftl.parity_groups();
         let others = groups.pages(group).filter(|&other| other != lpn);
         let mut reads = Vec::new();
         for other in others {
-            assert!(!self.ftl.is_lost(other), "{group:?} has lost two");
-            if let Some(page) = self.ftl.owners.committed(other) {
-                reads.push((other, self.ftl.geo.plane_of(page)));
+            assert!(!self.core.ftl.is_lost(other), "{group:?} has lost two");
+            if let Some(page) = self.core.ftl.owners.committed(other) {
+                reads.push((other, self.core.ftl.geo.plane_of(page)));
             }
         }
-        let expected = self.ledger.content.as_ref().filter(|_| !groups.is_parity(lpn));
+        let expected = self.core.ledger.content.as_ref().filter(|_| !groups.is_parity(lpn));
         let expected = expected.map(|content| content.expected(lpn));
         let recovery = self.raid.as_deref_mut().expect("parity").recoveries.get(slot);
         recovery.steps = Join::of(reads.len() as u32);
         (recovery.expected, recovery.readers) = (expected, readers);
-        self.ledger.measured.raid.reconstructions += 1;
+        self.core.ledger.measured.raid.reconstructions += 1;
         let rebuilds = target.is_some();
         assert!(!reads.is_empty(), "{lpn:?} is made of nothing");
         for (other, plane) in reads {
             let work = Work::RecoveryRead { recovery: slot, rebuilds };
-            let read = self.array.ops.insert(Op::new(work, other, plane, now));
-            self.enqueue(read, R_HOST);
+            let read = self.core.array.ops.insert(Op::new(work, other, plane, now));
+            self.core.enqueue(read, R_HOST);
         }
         true
     }
 
     /// The read of the host in `slot`, which has waited since `since`, is translated again.
     fn read_again(&mut self, slot: OpSlot, since: Nanos) {
-        assert!(since <= self.array.now, "{slot:?} waits since later");
-        let lpn = self.array.ops[slot].lpn;
-        self.array.ops[slot].parts.queue_ns += (self.array.now - since).0;
-        match self.ftl.owners.newest(lpn) {
+        assert!(since <= self.core.array.now, "{slot:?} waits since later");
+        let lpn = self.core.array.ops[slot].lpn;
+        self.core.array.ops[slot].parts.queue_ns += (self.core.array.now - since).0;
+        match self.core.ftl.owners.newest(lpn) {
             Entry::Page(page) => {
-                self.array.ops[slot].plane = self.ftl.geo.plane_of(page);
-                self.enqueue(slot, R_HOST);
+                self.core.array.ops[slot].plane = self.core.ftl.geo.plane_of(page);
+                self.core.enqueue(slot, R_HOST);
             }
             _ => self.serve_or_recover(slot),
         }
@@ -306,15 +311,15 @@ impl Ssd {
         of: RecoverySlot,
         parts: &Parts,
     ) {
-        let ppn = self.array.ops[slot].ppn;
+        let ppn = self.core.array.ops[slot].ppn;
         assert_ne!(ppn, Ppn::NONE, "{of:?} has read nothing");
         let recovery = self.raid.as_deref_mut().expect("parity").recoveries.get(of);
         assert_eq!(recovery.step, Step::Reading, "{ppn:?} is read for {of:?}");
-        if self.ftl.flash.keeps_contents() {
-            mix(&mut recovery.sum, &self.ftl.flash.payload(ppn));
+        if self.core.ftl.flash.keeps_contents() {
+            mix(&mut recovery.sum, &self.core.ftl.flash.payload(ppn));
         }
-        if self.array.times.host_ecc_ns > 0 {
-            self.decode(slot, parts);
+        if self.core.array.times.host_ecc_ns > 0 {
+            self.core.decode(slot, parts);
         } else {
             self.page_of_recovery_is_read(slot, of, parts);
         }
@@ -327,8 +332,12 @@ impl Ssd {
         of: RecoverySlot,
         parts: &Parts,
     ) {
-        debug_assert_eq!(self.array.ops[slot].recovery(), Some(of), "{slot:?} is read for another");
-        self.array.ops.remove(slot);
+        debug_assert_eq!(
+            self.core.array.ops[slot].recovery(),
+            Some(of),
+            "{slot:?} is read for another"
+        );
+        self.core.array.ops.remove(slot);
         let recovery = self.raid.as_deref_mut().expect("parity").recoveries.get(of);
         assert_eq!(recovery.step, Step::Reading, "{of:?} does not read");
         recovery.parts = *parts;
@@ -339,8 +348,8 @@ impl Ssd {
 
     /// The page that `slot` was to read for the reconstruction `of` is gone.
     pub(in crate::sim) fn recovery_read_fails(&mut self, slot: OpSlot, of: RecoverySlot) {
-        debug_assert_eq!(self.array.ops[slot].ppn, Ppn::NONE, "{slot:?} has read its page");
-        self.array.ops.remove(slot);
+        debug_assert_eq!(self.core.array.ops[slot].ppn, Ppn::NONE, "{slot:?} has read its page");
+        self.core.array.ops.remove(slot);
         let recovery = self.raid.as_deref_mut().expect("parity").recoveries.get(of);
         assert_eq!(recovery.step, Step::Reading, "{of:?} does not read");
         recovery.failed = true;
@@ -351,12 +360,12 @@ impl Ssd {
 
     /// All other pages have been read for the reconstruction in `slot`.
     fn recovery_has_read(&mut self, slot: RecoverySlot) {
-        let now = self.array.now;
+        let now = self.core.array.now;
         let recovery = self.raid.as_deref_mut().expect("parity").recoveries.get(slot);
         assert!(recovery.step == Step::Reading && recovery.steps.is_done(), "{slot:?} reads");
         let readers = std::mem::take(&mut recovery.readers);
         let Recovery { lpn, began, parts, failed, expected, target, .. } = *recovery;
-        let group = self.ftl.parity_groups().group_of(lpn);
+        let group = self.core.ftl.parity_groups().group_of(lpn);
         if failed {
             readers.into_iter().for_each(|(reader, since)| self.read_again(reader, since));
             self.rebuild_is_off(slot);
@@ -371,12 +380,12 @@ impl Ssd {
                 page.digest,
                 expected.unwrap_or(0)
             );
-            fail(&mut self.failure, DeviceError::Data(error));
+            fail(&mut self.core.failure, DeviceError::Data(error));
         }
         let programs = target.is_some() && self.program_rebuilt(slot);
-        self.ledger.measured.raid.reconstructed += readers.len() as u64;
+        self.core.ledger.measured.raid.reconstructed += readers.len() as u64;
         for (reader, since) in readers {
-            let op = &mut self.array.ops[reader].parts;
+            let op = &mut self.core.array.ops[reader].parts;
             if since <= began {
                 op.queue_ns += (began - since).0 + parts.queue_ns;
                 op.chip_ns += parts.chip_ns;
@@ -385,7 +394,7 @@ impl Ssd {
             } else {
                 op.queue_ns += (now - since).0;
             }
-            let parts = self.array.ops[reader].parts;
+            let parts = self.core.array.ops[reader].parts;
             self.deliver_page(reader, &page);
             self.page_goes_out(reader, &parts);
         }
@@ -397,9 +406,9 @@ impl Ssd {
     /// Every lost page can be computed, and is what the host has written; no group has lost two.
     pub(in crate::sim) fn audit_lost(&self) -> Result<(), String> {
         let gone = self.data_are_gone();
-        let Some(lost) = self.ftl.lost.as_deref().filter(|_| !gone) else { return Ok(()) };
+        let Some(lost) = self.core.ftl.lost.as_deref().filter(|_| !gone) else { return Ok(()) };
         assert!(self.raid.is_some(), "pages are lost without parity");
-        let groups = self.ftl.parity_groups();
+        let groups = self.core.ftl.parity_groups();
         let mut last = None;
         let mut all: Vec<(GroupId, Lpn)> =
             lost.pages(Lpn(0)).map(|lpn| (groups.group_of(lpn), lpn)).collect();
@@ -409,12 +418,12 @@ impl Ssd {
                 return Err(format!("{group:?} has lost two pages, and the run goes on"));
             }
             last = Some(group);
-            let Some(content) = &self.ledger.content else { continue };
-            let newest = self.ftl.owners.newest(lpn);
+            let Some(content) = &self.core.ledger.content else { continue };
+            let newest = self.core.ftl.owners.newest(lpn);
             if newest != Entry::Unmapped || groups.is_parity(lpn) {
                 continue;
             }
-            let (is, expected) = (self.ftl.reconstructed(lpn).digest, content.expected(lpn));
+            let (is, expected) = (self.core.ftl.reconstructed(lpn).digest, content.expected(lpn));
             if is != expected {
                 return Err(format!(
                     "{lpn:?} is lost, and its group holds {is:016x} instead of {expected:016x}"
@@ -426,17 +435,17 @@ impl Ssd {
 
     /// The request of the read in `slot` gets `page`.
     fn deliver_page(&mut self, slot: OpSlot, page: &Payload) {
-        debug_assert!(self.array.ops[slot].kind().is_read(), "{slot:?} reads nothing");
-        let (lpn, part) = (self.array.ops[slot].lpn, self.array.ops[slot].part());
-        if let Some(content) = &mut self.ledger.content {
-            deliver(content, &mut self.front.requests, part, lpn, page, &self.ftl.geo);
+        debug_assert!(self.core.array.ops[slot].kind().is_read(), "{slot:?} reads nothing");
+        let (lpn, part) = (self.core.array.ops[slot].lpn, self.core.array.ops[slot].part());
+        if let Some(content) = &mut self.core.ledger.content {
+            deliver(content, &mut self.core.front.requests, part, lpn, page, &self.core.ftl.geo);
         }
     }
 
     /// The reconstruction that has locked `group` is over: the next update goes, or the next reconstruction.
     pub(super) fn recovery_ends(&mut self, group: GroupId) {
         let raid = self.raid.as_deref_mut().expect("a device with parity");
-        let strict = self.ftl.lost.is_some();
+        let strict = self.core.ftl.lost.is_some();
         assert!(!(strict && raid.has_begun(group)), "{group:?} was read while it was updated");
         raid.recoveries.release(group);
         if let Some(first) = raid.lines.first(group) {

@@ -11,10 +11,11 @@ use super::{Raid, Stage};
 use crate::config::Config;
 use crate::ftl::Ftl;
 use crate::ftl::raid::redirect::{Chip, Redirect, RedirectPolicy, Write};
-use crate::id_set::IdSet;
 use crate::sched::order::W_HOST;
 use crate::sim::array::Array;
+use crate::sim::array::loads::ChipLoads;
 use crate::sim::array::op::OpKind;
+use crate::sim::core::Core;
 use crate::sim::dispatch::Found;
 use crate::sim::ssd::Ssd;
 use crate::units::{Lpn, Nanos, OpSlot, PlaneId, Ppn, UpdateSlot};
@@ -25,14 +26,8 @@ pub(super) struct Chips {
     policy: Redirect,
     /// Updates that count as waiting in the controller.
     queue: usize,
-    /// When the operations queued so far are estimated to have ended.
-    completion: Vec<Nanos>,
-    /// Programs in the queue.
-    waiting: Vec<u32>,
     /// Pages with data at home elsewhere, those about to be programmed included.
     foreign: Vec<u64>,
-    /// Chips to which a program has been added.
-    changed: IdSet,
     /// Updates that do not program yet, by their age.
     by_age: BTreeMap<u64, UpdateSlot>,
 }
@@ -43,28 +38,12 @@ impl Chips {
         if config.raid.redirect.policy == "none" {
             return None;
         }
-        assert_eq!(ftl.geo.planes, ftl.geo.units, "the config layer has checked it");
-        let planes = ftl.geo.planes as usize;
         Some(Chips {
             policy: Redirect::build(&config.raid.redirect),
             queue: config.raid.queue as usize,
-            completion: vec![Nanos::ZERO; planes],
-            waiting: vec![0; planes],
             foreign: foreign_pages(ftl),
-            changed: IdSet::new(ftl.geo.planes),
             by_age: BTreeMap::new(),
         })
-    }
-
-    /// An operation of `ns` is queued on `plane` at `now`; `program`: for a page of a group.
-    pub(super) fn queued(&mut self, plane: PlaneId, (now, ns): (Nanos, u64), program: bool) {
-        debug_assert!(plane.at() < self.completion.len(), "there is no {plane:?}");
-        let completion = &mut self.completion[plane.at()];
-        *completion = Nanos((*completion).max(now).0 + ns);
-        if program {
-            self.waiting[plane.at()] += 1;
-            self.changed.insert(plane.0);
-        }
     }
 
     /// Update number `age`, in `slot`, has come.
@@ -77,12 +56,6 @@ impl Chips {
     pub(super) fn update_programs(&mut self, age: u64) {
         let was = self.by_age.remove(&age);
         assert!(was.is_some(), "update {age} programs twice");
-    }
-
-    /// A program that has waited on `plane` starts.
-    pub(super) fn starts(&mut self, plane: PlaneId) {
-        assert!(self.waiting[plane.at()] > 0, "no program waits on {plane:?}");
-        self.waiting[plane.at()] -= 1;
     }
 
     /// `before`, which held data of `lpn`, is invalid.
@@ -115,14 +88,14 @@ fn foreign_pages(ftl: &Ftl) -> Vec<u64> {
 
 impl Raid {
     /// Counts of chips are those of their queues and of the map.
-    pub(super) fn audit_chips(&self, ftl: &Ftl, array: &Array) -> Result<(), String> {
-        let Some(chips) = &self.chips else { return Ok(()) };
+    pub(super) fn audit_chips(&self, Core { ftl, array, loads, .. }: &Core) -> Result<(), String> {
+        let (Some(chips), Some(loads)) = (&self.chips, loads) else { return Ok(()) };
         assert_eq!(chips.foreign.len(), array.units.len(), "chips of another device");
         let foreign = self.count_foreign(ftl, array);
         for plane in (0..ftl.geo.planes).map(PlaneId) {
             let queued = array.ops.linked(array.units[plane.at()].head(W_HOST));
             let waits = queued.filter(|&slot| array.ops[slot].kind() == OpKind::GroupWrite).count();
-            let counted = chips.waiting[plane.at()];
+            let counted = loads.waiting(plane);
             if waits != counted as usize {
                 return Err(format!("{waits} programs wait on {plane:?}, {counted} counted"));
             }
@@ -170,31 +143,14 @@ impl Raid {
 }
 
 impl Ssd {
-    /// The host operation in `slot` has come to wait in `queue` of the unit of its plane: triggers and the
-    /// redirection may have to act.
-    #[inline(never)]
-    pub(in crate::sim) fn host_waits(&mut self, slot: OpSlot, queue: usize) {
-        let plane = self.array.ops[slot].plane;
-        if self.gc.agenda.watches_requests() {
-            self.gc.agenda.consider(self.ftl.geo.pool_of(plane));
-        }
-        let Some(chips) = self.raid.as_deref_mut().and_then(|raid| raid.chips.as_mut()) else {
-            return;
-        };
-        let program = queue == W_HOST;
-        let ns = if program { self.array.times.program_ns } else { self.array.times.read_ns };
-        debug_assert!(plane.0 < self.ftl.geo.planes, "{slot:?} waits nowhere");
-        let program = program && self.array.ops[slot].kind() == OpKind::GroupWrite;
-        chips.queued(plane, (self.array.now, ns), program);
-        self.groups_due = true;
-    }
-
     /// Whether programs have been added to chips since the redirection last looked.
     #[inline(always)]
     pub(in crate::sim) fn redirection_is_due(&self) -> bool {
-        debug_assert!(self.raid.is_some() || !self.groups_due, "groups that are not there are due");
-        let chips = self.raid.as_ref().and_then(|raid| raid.chips.as_ref());
-        chips.is_some_and(|chips| !chips.changed.is_empty())
+        debug_assert!(
+            self.raid.is_some() || !self.core.groups_due,
+            "groups that are not there are due"
+        );
+        self.core.loads.as_ref().is_some_and(|loads| !loads.changed.is_empty())
     }
 
     /// Redirect if programs have been added to chips.
@@ -209,20 +165,20 @@ impl Ssd {
     pub(in crate::sim) fn redirect_writes(&mut self) {
         debug_assert!(self.redirection_is_due(), "no program has been queued");
         let mut all: Vec<Chip> = Vec::new();
-        while let Some(plane) = self.chips_mut().changed.pop().map(PlaneId) {
+        while let Some(plane) = self.loads_mut().changed.pop().map(PlaneId) {
             if !self.chips().policy.warns(&self.chip(plane, u64::MAX)) {
                 continue;
             }
             if all.is_empty() {
                 all = self.every_chip();
             }
-            let unit = self.ftl.geo.unit_of(plane).at();
-            let (mut before, mut slot) = (OpSlot::NONE, self.array.units[unit].head(W_HOST));
+            let unit = self.core.ftl.geo.unit_of(plane).at();
+            let (mut before, mut slot) = (OpSlot::NONE, self.core.array.units[unit].head(W_HOST));
             while slot != OpSlot::NONE && self.chips().policy.warns(&all[plane.at()]) {
-                let next = self.array.ops[slot].next;
+                let next = self.core.array.ops[slot].next;
                 match self.other_chip(slot, &all) {
                     Some(target) => {
-                        self.take(unit, W_HOST, Found { before, slot, plane });
+                        self.core.take(unit, W_HOST, Found { before, slot, plane });
                         self.redirect(slot, target);
                         let (from, to) = (self.chip(plane, 0), self.chip(target, 0));
                         all[plane.at()] =
@@ -247,16 +203,24 @@ impl Ssd {
         raid.and_then(|raid| raid.chips.as_mut()).expect("there is a redirection")
     }
 
+    fn loads(&self) -> &ChipLoads {
+        self.core.loads.as_deref().expect("there is a redirection")
+    }
+
+    fn loads_mut(&mut self) -> &mut ChipLoads {
+        self.core.loads.as_deref_mut().expect("there is a redirection")
+    }
+
     /// The chip of `plane`, which expects its next request at `next_arrival_ns`.
     fn chip(&self, plane: PlaneId, next_arrival_ns: u64) -> Chip {
-        let (geo, chips) = (&self.ftl.geo, self.chips());
-        let groups = self.ftl.parity_groups();
+        let (geo, chips) = (&self.core.ftl.geo, self.chips());
+        let groups = self.core.ftl.parity_groups();
         let pool = geo.pool_of(plane);
-        let left = match self.gc.agenda.blocks_left(&self.ftl.space_view(pool)) {
+        let left = match self.core.gc.agenda.blocks_left(&self.core.ftl.space_view(pool)) {
             None => u64::MAX,
             Some(0) => 0,
             Some(blocks) => {
-                let open = u64::from(self.ftl.space.least_open(plane));
+                let open = u64::from(self.core.ftl.space.least_open(plane));
                 open + u64::from(blocks - 1) * u64::from(geo.pages_per_block) + 1
             }
         };
@@ -266,9 +230,9 @@ impl Ssd {
             number,
             group: number / groups.chips(),
             left,
-            waiting: u64::from(chips.waiting[plane.at()]) + self.planned(plane),
-            collects: self.gc.collects(pool) || self.ftl.is_dead(plane),
-            completion_ns: chips.completion[plane.at()].max(self.array.now).0,
+            waiting: u64::from(self.loads().waiting(plane)) + self.planned(plane),
+            collects: self.core.gc.collects(pool) || self.core.ftl.is_dead(plane),
+            completion_ns: self.loads().completion(plane).max(self.core.array.now).0,
             next_arrival_ns,
             foreign: chips.foreign[plane.at()],
             pages: u64::from(geo.blocks_per_pool) * u64::from(geo.pages_per_block),
@@ -278,7 +242,6 @@ impl Ssd {
     /// Programs on `plane` of updates that read or wait for room, if the policy counts them.
     fn planned(&self, plane: PlaneId) -> u64 {
         let (raid, chips) = (self.raid.as_deref().expect("parity"), self.chips());
-        debug_assert!(plane.at() < chips.waiting.len(), "there is no {plane:?}");
         if !chips.policy.counts_planned() {
             return 0;
         }
@@ -290,9 +253,9 @@ impl Ssd {
     /// Every chip, by plane, with the estimated arrival of the next request that waits in the controller for it.
     fn every_chip(&self) -> Vec<Chip> {
         let (raid, chips) = (self.raid.as_deref().expect("parity"), self.chips());
-        let groups = self.ftl.parity_groups();
-        let (now, times) = (self.array.now, &self.array.times);
-        let mut next = vec![u64::MAX; self.ftl.geo.planes as usize];
+        let groups = self.core.ftl.parity_groups();
+        let (now, times) = (self.core.array.now, &self.core.array.times);
+        let mut next = vec![u64::MAX; self.core.ftl.geo.planes as usize];
         debug_assert!(chips.queue > 0, "no update counts as waiting");
         for &slot in chips.by_age.values().take(chips.queue) {
             let update = raid.at(slot);
@@ -303,8 +266,8 @@ impl Ssd {
                     let reads = (0..groups.chips()).filter(|&p| update.plan.reads(p));
                     let pages = reads.map(|p| groups.page(update.group, p));
                     let planes = pages
-                        .filter_map(|lpn| self.ftl.owners.committed(lpn))
-                        .map(|page| chips.completion[self.ftl.geo.plane_of(page).at()]);
+                        .filter_map(|lpn| self.core.ftl.owners.committed(lpn))
+                        .map(|page| self.loads().completion(self.core.ftl.geo.plane_of(page)));
                     planes.max().unwrap_or(now).max(now)
                 }
                 Stage::Programming | Stage::WaitsForReads => unreachable!("{slot:?} programs"),
@@ -315,12 +278,12 @@ impl Ssd {
                 *next = at.0.min(*next);
             }
         }
-        (0..self.ftl.geo.planes).map(|p| self.chip(PlaneId(p), next[p as usize])).collect()
+        (0..self.core.ftl.geo.planes).map(|p| self.chip(PlaneId(p), next[p as usize])).collect()
     }
 
     /// The chip that takes the page in `slot`, if one does.
     fn other_chip(&self, slot: OpSlot, all: &[Chip]) -> Option<PlaneId> {
-        let (op, groups) = (&self.array.ops[slot], self.ftl.parity_groups());
+        let (op, groups) = (&self.core.array.ops[slot], self.core.ftl.parity_groups());
         if op.plane != groups.home(op.lpn) {
             return None;
         }
@@ -328,46 +291,45 @@ impl Ssd {
         let update = raid.at(op.update()?);
         assert_eq!(update.stage, Stage::Programming, "{slot:?} waits before its update programs");
         let members = update.data().map(|page| page.slot);
-        let members = members.chain([update.parity.slot]).map(|slot| self.array.ops[slot].plane);
-        let committed = groups.pages(update.group).filter_map(|lpn| self.ftl.owners.committed(lpn));
-        let members = members.chain(committed.map(|page| self.ftl.geo.plane_of(page)));
+        let members =
+            members.chain([update.parity.slot]).map(|slot| self.core.array.ops[slot].plane);
+        let committed =
+            groups.pages(update.group).filter_map(|lpn| self.core.ftl.owners.committed(lpn));
+        let members = members.chain(committed.map(|page| self.core.ftl.geo.plane_of(page)));
         let members: Vec<u32> = members.map(|plane| groups.chip_of(plane)).collect();
         let write = Write {
             group: groups.chip_of(op.plane) / groups.chips(),
             members: &members,
-            takes_ns: self.array.times.program_ns,
+            takes_ns: self.core.array.times.program_ns,
         };
         let target = PlaneId(self.chips().policy.target(&write, all)? as u32);
-        let stream = self.ftl.space.host_stream(op.stream());
-        self.ftl.space.can_hold(target, stream).then_some(target)
+        let stream = self.core.ftl.space.host_stream(op.stream());
+        self.core.ftl.space.can_hold(target, stream).then_some(target)
     }
 
     /// The page in `slot`, taken out of its queue, is written on `target`.
     fn redirect(&mut self, slot: OpSlot, target: PlaneId) {
         debug_assert_eq!(
-            self.array.ops[slot].kind(),
+            self.core.array.ops[slot].kind(),
             OpKind::GroupWrite,
             "{slot:?} writes nothing"
         );
-        let op = &self.array.ops[slot];
-        let (plane, stream) = (op.plane, self.ftl.space.host_stream(op.stream()));
+        let op = &self.core.array.ops[slot];
+        let (plane, stream) = (op.plane, self.core.ftl.space.host_stream(op.stream()));
         assert_ne!(plane, target, "{slot:?} is redirected to its own chip");
-        self.ftl.space.let_go(plane, stream);
-        self.ftl.space.hold(target, stream);
-        let (now, program_ns) = (self.array.now, self.array.times.program_ns);
-        let chips = self.chips_mut();
-        chips.starts(plane);
-        let completion = &mut chips.completion[plane.at()];
-        *completion = Nanos(completion.0.saturating_sub(program_ns)).max(now);
-        chips.foreign[target.at()] += 1;
-        self.ledger.measured.raid.redirected += 1;
-        let unit = self.ftl.geo.unit_of(plane).at();
-        if self.array.leave_queue(unit, slot) {
-            self.gc.note_idle(unit, &mut self.array);
+        self.core.ftl.space.let_go(plane, stream);
+        self.core.ftl.space.hold(target, stream);
+        let (now, program_ns) = (self.core.array.now, self.core.array.times.program_ns);
+        self.loads_mut().leaves(plane, (now, program_ns));
+        self.chips_mut().foreign[target.at()] += 1;
+        self.core.ledger.measured.raid.redirected += 1;
+        let unit = self.core.ftl.geo.unit_of(plane).at();
+        if self.core.array.leave_queue(unit, slot) {
+            self.core.gc.note_idle(unit, &mut self.core.array);
         }
-        self.array.ops[slot].plane = target;
-        self.enqueue(slot, W_HOST);
-        self.note_room();
+        self.core.array.ops[slot].plane = target;
+        self.core.enqueue(slot, W_HOST);
+        self.core.note_room();
     }
 }
 

@@ -47,15 +47,15 @@ pub(super) fn run_until(ssd: &mut Ssd, at: u64) -> Vec<Completion> {
 
 /// The chips that an update of `lpn` alone programs: its own and that of the parity.
 pub(super) fn homes(ssd: &Ssd, lpn: Lpn) -> [PlaneId; 2] {
-    let groups = ssd.ftl.parity_groups();
+    let groups = ssd.core.ftl.parity_groups();
     [lpn, groups.parity(groups.group_of(lpn))].map(|page| groups.home(page))
 }
 
 /// Hold all room of `plane`; returns how many pages that is.
 pub(super) fn fill_up(ssd: &mut Ssd, plane: PlaneId) -> usize {
-    let (mut held, stream) = (0, ssd.ftl.space.host_stream(0));
-    while ssd.ftl.space.can_hold(plane, stream) {
-        ssd.ftl.space.hold(plane, stream);
+    let (mut held, stream) = (0, ssd.core.ftl.space.host_stream(0));
+    while ssd.core.ftl.space.can_hold(plane, stream) {
+        ssd.core.ftl.space.hold(plane, stream);
         held += 1;
     }
     held
@@ -83,9 +83,9 @@ fn a_pool_that_an_update_waits_for_is_not_taken_from_by_a_later_one() {
     let raid = ssd.raid.as_deref().expect("parity");
     assert_eq!(raid.waiting.len(), 2, "two wait, one of them in line behind the other");
     assert_eq!(ssd.measured().raid.waited_for_room, 0, "the third one had room");
-    let stream = ssd.ftl.space.host_stream(0);
-    (0..held).for_each(|_| ssd.ftl.space.let_go(full, stream));
-    ssd.note_room();
+    let stream = ssd.core.ftl.space.host_stream(0);
+    (0..held).for_each(|_| ssd.core.ftl.space.let_go(full, stream));
+    ssd.core.note_room();
     submit(&mut ssd, Op::Read, Lpn(999));
     let done = run_until(&mut ssd, 20_000_000);
     assert_eq!(done.iter().filter(|c| c.op == Op::Write).count(), 2);

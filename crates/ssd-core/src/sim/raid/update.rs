@@ -23,7 +23,7 @@ use crate::units::{Lpn, Nanos, OpSlot, Ppn, UpdateSlot};
 impl Ssd {
     /// The page in `slot` of `update` has crossed the link.
     pub(in crate::sim) fn page_of_group_is_in(&mut self, slot: OpSlot, update: UpdateSlot) {
-        let (now, parts) = (self.array.now, self.array.ops[slot].parts);
+        let (now, parts) = (self.core.array.now, self.core.array.ops[slot].parts);
         let of = self.raid_update(update);
         assert_eq!(of.stage, Stage::InLine, "{update:?} has begun without its data");
         (of.parts, of.since) = (parts, now);
@@ -46,18 +46,18 @@ impl Ssd {
 
     /// `update` has locked its group: it reads.
     pub(super) fn begin_update(&mut self, update: UpdateSlot) {
-        if self.ftl.lost.is_some() && self.data_are_gone() {
+        if self.core.ftl.lost.is_some() && self.data_are_gone() {
             return;
         }
-        let now = self.array.now;
-        let groups = self.ftl.parity_groups();
+        let now = self.core.array.now;
+        let groups = self.core.ftl.parity_groups();
         let raid = self.raid.as_deref_mut().expect("a device with parity");
         let of = &raid.updates[update.at()];
         assert_eq!(of.stage, Stage::InLine, "{update:?} begins twice");
         let group = of.group;
         let has = |lpn| raid.kept.has(lpn);
         let kept = raid.kept.keeps().then_some(&has as &dyn Fn(Lpn) -> bool);
-        let plan = self.ftl.plan_group(group, of.changes, kept);
+        let plan = self.core.ftl.plan_group(group, of.changes, kept);
         let mut sum = Payload::default();
         for position in positions(plan.sources & !plan.reads) {
             let lpn = groups.page(group, position);
@@ -69,11 +69,11 @@ impl Ssd {
         of.steps = Join::of(plan.reads.count_ones());
         let parts = of.parts;
         for position in positions(plan.reads) {
-            let lpn = self.ftl.parity_groups().page(group, position);
-            let page = self.ftl.owners.committed(lpn).expect("what is read holds data");
-            let plane = self.ftl.geo.plane_of(page);
+            let lpn = self.core.ftl.parity_groups().page(group, position);
+            let page = self.core.ftl.owners.committed(lpn).expect("what is read holds data");
+            let plane = self.core.ftl.geo.plane_of(page);
             let op = Op { parts, ..Op::new(Work::GroupRead { update }, lpn, plane, now) };
-            self.insert_and_enqueue(op, R_HOST);
+            self.core.insert_and_enqueue(op, R_HOST);
         }
         if plan.reads == 0 {
             self.update_has_read(update);
@@ -88,22 +88,22 @@ impl Ssd {
         update: UpdateSlot,
         parts: &Parts,
     ) {
-        let (lpn, ppn) = (self.array.ops[slot].lpn, self.array.ops[slot].ppn);
+        let (lpn, ppn) = (self.core.array.ops[slot].lpn, self.core.array.ops[slot].ppn);
         let raid = self.raid.as_deref_mut().expect("a device with parity");
         let of = &mut raid.updates[update.at()];
         assert_eq!(of.stage, Stage::Reading, "{lpn:?} is read for {update:?}, which does not read");
         assert_ne!(ppn, Ppn::NONE, "{lpn:?} was read nowhere");
-        if self.ftl.flash.keeps_contents() {
-            let page = self.ftl.flash.payload(ppn);
-            if of.plan.has_source(self.ftl.parity_groups().position(lpn)) {
+        if self.core.ftl.flash.keeps_contents() {
+            let page = self.core.ftl.flash.payload(ppn);
+            if of.plan.has_source(self.core.ftl.parity_groups().position(lpn)) {
                 mix(&mut of.sum, &page);
             }
             raid.kept.keep(lpn, &page);
         } else {
             raid.kept.keep(lpn, &Payload::default());
         }
-        if self.array.times.host_ecc_ns > 0 {
-            self.decode(slot, parts);
+        if self.core.array.times.host_ecc_ns > 0 {
+            self.core.decode(slot, parts);
         } else {
             self.page_of_group_is_read(slot, update, parts);
         }
@@ -117,7 +117,7 @@ impl Ssd {
         update: UpdateSlot,
         parts: &Parts,
     ) {
-        self.array.ops.remove(slot);
+        self.core.array.ops.remove(slot);
         let of = self.raid_update(update);
         assert_eq!(of.stage, Stage::Reading, "{update:?} does not read");
         of.parts = *parts;
@@ -128,7 +128,7 @@ impl Ssd {
 
     /// `update` knows its parity: it programs as soon as there is room for all of its pages.
     pub(super) fn update_has_read(&mut self, update: UpdateSlot) {
-        let now = self.array.now;
+        let now = self.core.array.now;
         let raid = self.raid.as_deref_mut().expect("a device with parity");
         let of = &mut raid.updates[update.at()];
         assert!(of.stage == Stage::Reading && of.steps.is_done(), "{update:?} has pages to read");
@@ -137,7 +137,7 @@ impl Ssd {
         }
         if of.plan.method == Method::Drop {
             of.stage = Stage::Programming;
-            self.ledger.measured.raid.dropped += 1;
+            self.core.ledger.measured.raid.dropped += 1;
             raid.programs(update);
             return self.commit_update(update);
         }
@@ -149,7 +149,7 @@ impl Ssd {
         } else {
             let raid = self.raid.as_deref_mut().expect("a device with parity");
             raid.waiting.push_back(update);
-            self.note_room();
+            self.core.note_room();
         }
     }
 
@@ -158,18 +158,18 @@ impl Ssd {
     fn hold_room(&mut self, update: UpdateSlot) -> bool {
         let of = self.raid.as_deref().expect("a device with parity").at(update);
         assert_eq!(of.stage, Stage::WaitsForRoom, "{update:?} holds room out of turn");
-        let lost = self.ftl.lost.as_deref();
+        let lost = self.core.ftl.lost.as_deref();
         let mut fits = true;
         for (plane, stream) in of.places().filter(|&(plane, _)| !Lost::misses(lost, plane)) {
-            if !self.ftl.space.can_hold(plane, self.ftl.space.host_stream(stream)) {
-                self.gc.agenda.consider(self.ftl.geo.pool_of(plane));
+            if !self.core.ftl.space.can_hold(plane, self.core.ftl.space.host_stream(stream)) {
+                self.core.gc.agenda.consider(self.core.ftl.geo.pool_of(plane));
                 fits = false;
             }
         }
         debug_assert!(of.homes().count() <= MOST_CHIPS, "{update:?} programs too many pages");
         if fits {
             for (plane, stream) in of.places().filter(|&(plane, _)| !Lost::misses(lost, plane)) {
-                self.ftl.space.hold(plane, self.ftl.space.host_stream(stream));
+                self.core.ftl.space.hold(plane, self.core.ftl.space.host_stream(stream));
             }
         }
         fits
@@ -181,7 +181,7 @@ impl Ssd {
         self.failure_goes_on();
         self.evict_groups();
         let raid = self.raid.as_deref_mut().expect("a device with parity");
-        raid.room_changed = false;
+        self.core.room_changed = false;
         debug_assert!(raid.waiting.iter().all(|&s| raid.at(s).stage == Stage::WaitsForRoom));
         raid.wanted.fill(false);
         let mut waiting = std::mem::take(&mut raid.waiting);
@@ -191,8 +191,8 @@ impl Ssd {
         let mut over = Vec::new();
         while let Some(update) = waiting.pop_front() {
             let raid = self.raid.as_deref().expect("a device with parity");
-            let is_wanted = |plane| raid.wanted[self.ftl.geo.pool_of(plane).at()];
-            let lost = self.ftl.lost.as_deref();
+            let is_wanted = |plane| raid.wanted[self.core.ftl.geo.pool_of(plane).at()];
+            let lost = self.core.ftl.lost.as_deref();
             // A missing chip has no room that anybody waits for.
             let behind = raid.at(update).homes().any(|p| !Lost::misses(lost, p) && is_wanted(p));
             if !behind && self.hold_room(update) {
@@ -201,10 +201,10 @@ impl Ssd {
                 }
                 continue;
             }
-            let lost = self.ftl.lost.as_deref();
+            let lost = self.core.ftl.lost.as_deref();
             let Raid { updates, wanted, .. } = self.raid.as_deref_mut().expect("with parity");
             for plane in updates[update.at()].homes().filter(|&p| !Lost::misses(lost, p)) {
-                wanted[self.ftl.geo.pool_of(plane).at()] = true;
+                wanted[self.core.ftl.geo.pool_of(plane).at()] = true;
             }
             still.push_back(update);
         }
@@ -218,44 +218,44 @@ impl Ssd {
     /// chips are gone: the caller commits it.
     #[must_use]
     fn program_update(&mut self, update: UpdateSlot) -> bool {
-        let now = self.array.now;
+        let now = self.core.array.now;
         let raid = self.raid.as_deref_mut().expect("a device with parity");
         let of = &mut raid.updates[update.at()];
         assert_eq!(of.stage, Stage::WaitsForRoom, "{update:?} is programmed out of turn");
         let waited = now - of.since;
         of.parts.gc_wait_ns += waited.0;
-        self.ledger.measured.raid.waited_for_room += u64::from(waited > Nanos::ZERO);
+        self.core.ledger.measured.raid.waited_for_room += u64::from(waited > Nanos::ZERO);
         of.stage = Stage::Programming;
         let Update { group, sequence, parts, plan, .. } = *of;
         let rests = of.changes.in_part() & plan.reads;
-        self.ledger.measured.host.rmw += u64::from(rests.count_ones());
+        self.core.ledger.measured.host.rmw += u64::from(rests.count_ones());
         let saved = plan.sources & !plan.reads;
-        self.ledger.measured.raid.kept += u64::from(saved.count_ones());
-        *updates_by(plan.method, &mut self.ledger.measured.raid) += 1;
+        self.core.ledger.measured.raid.kept += u64::from(saved.count_ones());
+        *updates_by(plan.method, &mut self.core.ledger.measured.raid) += 1;
         let mut sum = std::mem::take(&mut of.sum);
         assert!(plan.method != Method::Drop, "{update:?} has nothing to program");
         of.steps = Join::of(of.data().count() as u32 + 1);
-        let lpn = self.ftl.parity_groups().parity(group);
+        let lpn = self.core.ftl.parity_groups().parity(group);
         let Parity { home, stream, .. } = of.parity;
         let work = Work::GroupWrite { update, stream, parity: true };
         let op = Op { sequence, parts, ..Op::new(work, lpn, home, now) };
-        let parity = self.array.ops.insert(op);
+        let parity = self.core.array.ops.insert(op);
         of.parity.slot = parity;
-        if let Some(content) = &mut self.ledger.content {
+        if let Some(content) = &mut self.core.ledger.content {
             of.data().for_each(|page| mix(&mut sum, content.of_slot(page.slot)));
             content.carry(parity, sum);
         }
         let pages = std::mem::take(&mut of.pages);
         raid.programs(update);
-        if self.ftl.lost.is_some() {
+        if self.core.ftl.lost.is_some() {
             return self.program_what_is_left(update, parity, pages);
         }
         for page in pages.iter().filter(|page| page.is_written()) {
-            self.array.ops[page.slot].parts = parts;
-            self.enqueue(page.slot, W_HOST);
+            self.core.array.ops[page.slot].parts = parts;
+            self.core.enqueue(page.slot, W_HOST);
         }
         self.raid_update(update).pages = pages;
-        self.enqueue(parity, W_HOST);
+        self.core.enqueue(parity, W_HOST);
         false
     }
 
@@ -267,13 +267,13 @@ impl Ssd {
         update: UpdateSlot,
         parts: &Parts,
     ) {
-        let ppn = self.array.ops[slot].ppn;
+        let ppn = self.core.array.ops[slot].ppn;
         assert_ne!(ppn, Ppn::NONE, "{update:?} has programmed nothing");
-        if self.ftl.is_dead(self.array.ops[slot].plane) {
-            self.ftl.abandon(ppn, false);
+        if self.core.ftl.is_dead(self.core.array.ops[slot].plane) {
+            self.core.ftl.abandon(ppn, false);
             self.page_goes_nowhere(slot);
         } else {
-            self.ftl.land(ppn);
+            self.core.ftl.land(ppn);
         }
         let of = self.raid_update(update);
         assert_eq!(of.stage, Stage::Programming, "{ppn:?} is programmed for {update:?}");
@@ -286,7 +286,7 @@ impl Ssd {
     /// Every page of `update` is on flash: it commits, unless a reconstruction reads the old pages of its group.
     #[inline]
     fn commit_or_wait(&mut self, update: UpdateSlot) {
-        let now = self.array.now;
+        let now = self.core.array.now;
         let raid = self.raid.as_deref_mut().expect("a device with parity");
         let of = &mut raid.updates[update.at()];
         debug_assert!(of.steps.is_done(), "{update:?} has pages left");
@@ -299,7 +299,7 @@ impl Ssd {
 
     /// The reconstruction for which `update` has waited is over: it commits.
     pub(super) fn update_has_waited_for_reads(&mut self, update: UpdateSlot) {
-        let now = self.array.now;
+        let now = self.core.array.now;
         let of = self.raid_update(update);
         assert_eq!(of.stage, Stage::WaitsForReads, "{update:?} has not waited");
         of.parts.queue_ns += (now - of.since).0;
@@ -322,13 +322,13 @@ impl Ssd {
                 self.page_of_group_is_trimmed(page.lpn, page.slot);
             }
         }
-        let lpn = self.ftl.parity_groups().parity(group);
+        let lpn = self.core.ftl.parity_groups().parity(group);
         if method == Method::Drop {
             self.parity_is_dropped(lpn);
         } else {
             self.page_of_group_is_on_flash(lpn, parity);
         }
-        if self.front.buffer.is_some() {
+        if self.core.front.buffer.is_some() {
             self.pages_are_on_flash(&pages, &parts);
         }
         let raid = self.raid.as_deref_mut().expect("a device with parity");
@@ -344,18 +344,18 @@ impl Ssd {
     /// parity would each have all of it, and the code of an update would not fit into a cache of instructions.
     #[inline(never)]
     fn page_of_group_is_on_flash(&mut self, lpn: Lpn, slot: OpSlot) {
-        let ppn = self.array.ops[slot].ppn;
-        debug_assert!(self.array.ops[slot].update().is_some(), "{lpn:?} is in no update");
+        let ppn = self.core.array.ops[slot].ppn;
+        debug_assert!(self.core.array.ops[slot].update().is_some(), "{lpn:?} is in no update");
         let before = if ppn == Ppn::NONE {
             self.page_commits_as_lost(lpn, slot)
         } else {
             self.page_is_found(lpn);
-            let before = self.ftl.claim_in_group(lpn, slot, ppn);
+            let before = self.core.ftl.claim_in_group(lpn, slot, ppn);
             self.page_of_group_commits(ppn);
             before
         };
         self.page_of_group_is_replaced(lpn, before);
-        self.array.ops.remove(slot);
+        self.core.array.ops.remove(slot);
     }
 
     /// The TRIM of `lpn` in `slot` commits with its update.
@@ -363,45 +363,49 @@ impl Ssd {
     fn page_of_group_is_trimmed(&mut self, lpn: Lpn, slot: OpSlot) {
         debug_assert!(self.is_trim(slot), "{lpn:?} is written");
         self.page_is_found(lpn);
-        let before = self.ftl.trim_in_group(lpn, slot);
+        let before = self.core.ftl.trim_in_group(lpn, slot);
         self.page_of_group_is_replaced(lpn, before);
-        self.array.ops.remove(slot);
+        self.core.array.ops.remove(slot);
     }
 
     /// No data are left in the group of the parity `lpn`.
     #[inline(never)]
     fn parity_is_dropped(&mut self, lpn: Lpn) {
-        debug_assert!(self.ftl.parity_groups().is_parity(lpn), "{lpn:?} holds data");
+        debug_assert!(self.core.ftl.parity_groups().is_parity(lpn), "{lpn:?} holds data");
         self.page_is_found(lpn);
-        let (_, before) = self.ftl.trim(lpn);
+        let (_, before) = self.core.ftl.trim(lpn);
         self.page_of_group_is_replaced(lpn, before);
     }
 
     /// `ppn` is committed: its block may be full now, and the demand of its pool may have changed.
     #[inline]
     pub(super) fn page_of_group_commits(&mut self, ppn: Ppn) {
-        assert!(self.ftl.owners.is_valid(ppn), "{ppn:?} has no owner");
-        self.ftl.settle_landed(ppn);
-        let pool = self.ftl.geo.pool_of(self.ftl.geo.plane_of(ppn));
-        if self.gc.agenda.watches_releases() {
-            self.gc.agenda.page_released(pool);
+        assert!(self.core.ftl.owners.is_valid(ppn), "{ppn:?} has no owner");
+        self.core.ftl.settle_landed(ppn);
+        let pool = self.core.ftl.geo.pool_of(self.core.ftl.geo.plane_of(ppn));
+        if self.core.gc.agenda.watches_releases() {
+            self.core.gc.agenda.page_released(pool);
         }
-        let opened = self.ftl.space.take_opened(pool);
-        self.gc.agenda.page_written(pool, opened);
+        let opened = self.core.ftl.space.take_opened(pool);
+        self.core.gc.agenda.page_written(pool, opened);
     }
 
     /// `lpn` has been overwritten or trimmed, and `before` was its page.
     #[inline]
     pub(super) fn page_of_group_is_replaced(&mut self, lpn: Lpn, before: Option<Ppn>) {
         if let Some(before) = before {
-            debug_assert_ne!(self.ftl.owners.committed(lpn), Some(before), "{lpn:?} has not moved");
-            self.page_disowned(before);
-            self.wake_readers(before);
+            debug_assert_ne!(
+                self.core.ftl.owners.committed(lpn),
+                Some(before),
+                "{lpn:?} has not moved"
+            );
+            self.core.page_disowned(before);
+            self.core.wake_readers(before);
         }
         let raid = self.raid.as_deref_mut().expect("a device with parity");
         raid.kept.forget(lpn);
         if let Some(before) = before {
-            raid.is_replaced(&self.ftl, lpn, before);
+            raid.is_replaced(&self.core.ftl, lpn, before);
         }
     }
 }

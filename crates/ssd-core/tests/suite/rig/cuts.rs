@@ -227,7 +227,7 @@ impl Cuts {
         for page in 0..self.user_pages {
             let lpn = Lpn(page as u32);
             let digest =
-                self.ssd.page_on_flash(lpn).map_or(0, |ppn| self.ssd.ftl.flash.digest(ppn));
+                self.ssd.page_on_flash(lpn).map_or(0, |ppn| self.ssd.core.ftl.flash.digest(ppn));
             let digest = self.ssd.buffered_digest(lpn).unwrap_or(digest);
             let changes = &mut self.changes[page as usize];
             let last = changes.iter().rposition(|change| change.durable).expect("the first one is");

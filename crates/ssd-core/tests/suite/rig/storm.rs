@@ -66,7 +66,7 @@ impl Storm {
     pub(crate) fn new(config: &Config, weather: Weather) -> Storm {
         let mut ssd = Ssd::new(config, Ftl::new(config), 0);
         ssd.audit_every(weather.audit);
-        let streams = ssd.ftl.handles().map_or(5, |(handles, _)| u64::from(handles.min(5)));
+        let streams = ssd.core.ftl.handles().map_or(5, |(handles, _)| u64::from(handles.min(5)));
         let bytes = config.run.data == DataMode::Bytes;
         Storm {
             ssd,
@@ -124,13 +124,13 @@ impl Storm {
         match error {
             DeviceError::NoSpace { pool, outstanding, first: named, .. } => {
                 assert_eq!((Some(*named), *outstanding), (first, waiting), "{error}");
-                let sealed = self.ssd.ftl.fewest_valid(ssd_core::units::PoolId(*pool));
+                let sealed = self.ssd.core.ftl.fewest_valid(ssd_core::units::PoolId(*pool));
                 assert_eq!(sealed, None, "a block with invalid pages is left: {error}");
             }
             DeviceError::WornOut { pool, worn_out, .. } => {
                 assert!(*worn_out > 0, "{error}");
-                let sealed = self.ssd.ftl.fewest_valid(ssd_core::units::PoolId(*pool));
-                let fits = sealed.is_some_and(|block| self.ssd.ftl.fits(block));
+                let sealed = self.ssd.core.ftl.fewest_valid(ssd_core::units::PoolId(*pool));
+                let fits = sealed.is_some_and(|block| self.ssd.core.ftl.fits(block));
                 assert!(!fits, "a block with invalid pages is left: {error}");
             }
             other => panic!("{other}"),

@@ -30,7 +30,7 @@ pub(crate) fn settle(ssd: &mut Ssd) {
 
 /// The blocks erased, in the order of `log`.
 pub(crate) fn collected(ssd: &Ssd, log: &[OpRecord]) -> Vec<BlockId> {
-    let geo = &ssd.ftl.geo;
+    let geo = &ssd.core.ftl.geo;
     let mut blocks = Vec::new();
     for erase in log.iter().filter(|r| r.op == FlashOp::Erase) {
         let p = erase.place;

@@ -48,8 +48,8 @@ fn the_next_request_for_a_chip_comes_when_the_update_before_it_has_read() {
         let (first, second) = (Lpn(0), Lpn(1));
         let chip = homes(&ssd, first)[0];
         let there = |lpn: &Lpn| {
-            let page = ssd.ftl.owners.committed(*lpn).expect("it is written");
-            ssd.ftl.geo.plane_of(page) == chip
+            let page = ssd.core.ftl.owners.committed(*lpn).expect("it is written");
+            ssd.core.ftl.geo.plane_of(page) == chip
         };
         let reads: Vec<Lpn> = (6..500).map(Lpn).filter(there).take(2).collect();
         for lpn in reads {
@@ -126,8 +126,8 @@ fn a_chip_has_ended_what_it_was_given_in_turn() {
                 last = checked_until(&mut ssd, at, &queued).max(last);
             }
         } else {
-            let page = ssd.ftl.owners.committed(lpn).expect("all pages are written");
-            let chip = &mut queued[ssd.ftl.geo.plane_of(page).at()];
+            let page = ssd.core.ftl.owners.committed(lpn).expect("all pages are written");
+            let chip = &mut queued[ssd.core.ftl.geo.plane_of(page).at()];
             *(if ended(chip) > now { &mut busy } else { &mut idle }) += 1;
             chip.push((now, READ));
             submit(&mut ssd, Op::Read, lpn);

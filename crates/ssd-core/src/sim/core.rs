@@ -1,0 +1,147 @@
+//! The bottom layer of the timed machine: its four parts, and what all of them need together.
+//!
+//! Nothing here knows a feature. The route (`Ssd`) and the features call it, and it calls none of them: what
+//! it has to tell them is a value that they read, such as [`Core::room_changed`].
+
+use super::array::Array;
+use super::array::loads::ChipLoads;
+use super::array::op::{Op, OpKind};
+use super::collector::Collector;
+use super::front::Front;
+use super::ledger::Ledger;
+use crate::config::Config;
+use crate::ftl::Ftl;
+use crate::ftl::plugs::Plugs;
+use crate::host::device::DeviceError;
+use crate::sched::order::W_HOST;
+use crate::units::{OpSlot, PlaneId};
+
+/// Host, flash array, collection and measurement over the page decisions.
+pub struct Core {
+    /// Page decisions.
+    pub ftl: Ftl,
+    pub(crate) front: Front,
+    pub(crate) array: Array,
+    pub(crate) gc: Collector,
+    pub(crate) ledger: Ledger,
+    /// The work that waits on each chip, if the redirection of writes has to know it.
+    pub(super) loads: Option<Box<ChipLoads>>,
+    /// `loads` or a trigger has to know of every operation of the host that is queued.
+    pub(super) watches_queues: bool,
+    /// Updates of parity groups may find room, or the redirection a write, at the end of this instant.
+    pub(super) groups_due: bool,
+    /// Something has happened that may have made room for updates of parity groups.
+    pub(super) room_changed: bool,
+    /// Why the run ends at this instant.
+    pub(crate) failure: Option<Box<DeviceError>>,
+}
+
+impl Core {
+    /// Over the device `ftl`, with `sequence` pages admitted so far.
+    pub(super) fn new(config: &Config, ftl: Ftl, sequence: u64, plugs: &Plugs) -> Core {
+        let gc = Collector::new(config, &ftl, plugs);
+        let loads = ChipLoads::new(config, &ftl.geo);
+        Core {
+            front: Front::new(config, plugs, sequence, ftl.space.frontiers_in_turn()),
+            array: Array::new(config, &ftl.geo),
+            ledger: Ledger::new(config, &ftl, sequence),
+            watches_queues: gc.agenda.watches_requests() || loads.is_some(),
+            loads,
+            groups_due: false,
+            room_changed: false,
+            failure: None,
+            gc,
+            ftl,
+        }
+    }
+
+    /// Overwrite what a power cut loses.
+    pub(super) fn lose_power(&mut self, config: &Config, plugs: &Plugs) {
+        // By name, so that the compiler asks of every field whether it survives.
+        let Core {
+            ftl,
+            front,
+            array,
+            gc,
+            ledger,
+            loads,
+            watches_queues: _,
+            groups_due,
+            room_changed,
+            failure,
+        } = self;
+        let now = array.now;
+        *front = front.after_cut(Front::new(
+            config,
+            plugs,
+            front.sequence,
+            ftl.space.frontiers_in_turn(),
+        ));
+        ftl.lose_power(config);
+        let mut anew = Array::new(config, &ftl.geo);
+        anew.take_over(array);
+        *array = anew;
+        *gc = Collector::new(config, ftl, plugs);
+        ledger.content = None;
+        *loads = ChipLoads::new(config, &ftl.geo);
+        (*failure, *groups_due, *room_changed) = (None, false, false);
+        debug_assert_eq!(self.array.now, now, "a cut takes no time");
+        debug_assert!(self.array.events.next_time().is_none(), "an event survives");
+        debug_assert!(self.array.timers.next_time().is_none(), "a timer survives");
+    }
+
+    /// The measurement starts now.
+    #[inline(never)]
+    pub(crate) fn restart_measurement(&mut self) {
+        self.ledger.restart(self.array.now, &self.ftl, self.front.sequence);
+        self.array.restart_activity();
+        self.ftl.space.restart_lowest();
+        self.ftl.restart_classes();
+    }
+
+    /// The new host operation `op` comes to wait in `queue` of the unit of its plane.
+    #[inline]
+    pub(crate) fn insert_and_enqueue(&mut self, op: Op, queue: usize) -> OpSlot {
+        debug_assert!(queue <= W_HOST, "queue {queue} is not the host's");
+        let unit = self.ftl.geo.unit_of(op.plane);
+        let slot = self.array.insert_host(unit, op, queue);
+        if self.watches_queues {
+            self.host_waits(slot, queue);
+        }
+        slot
+    }
+
+    /// Queue the operation in `slot` on the unit of its plane.
+    #[inline]
+    pub(crate) fn enqueue(&mut self, slot: OpSlot, queue: usize) {
+        debug_assert!(queue < 4, "there is no queue {queue}");
+        self.array.enqueue(&self.ftl.geo, slot, queue);
+        if queue <= W_HOST && self.watches_queues {
+            self.host_waits(slot, queue);
+        }
+    }
+
+    /// The host operation in `slot` has come to wait in `queue` of the unit of its plane: triggers and the
+    /// redirection may have to act.
+    #[inline(never)]
+    fn host_waits(&mut self, slot: OpSlot, queue: usize) {
+        let plane = self.array.ops[slot].plane;
+        if self.gc.agenda.watches_requests() {
+            self.gc.agenda.consider(self.ftl.geo.pool_of(plane));
+        }
+        let Some(loads) = &mut self.loads else { return };
+        let program = queue == W_HOST;
+        let ns = if program { self.array.times.program_ns } else { self.array.times.read_ns };
+        debug_assert!(plane.0 < self.ftl.geo.planes, "{slot:?} waits nowhere");
+        let program = program && self.array.ops[slot].kind() == OpKind::GroupWrite;
+        loads.queued(plane, (self.array.now, ns), program);
+        self.groups_due = true;
+    }
+
+    /// A program of a page of a group that has waited on `plane` starts, or is given up.
+    pub(super) fn program_leaves(&mut self, plane: PlaneId) {
+        if let Some(loads) = &mut self.loads {
+            loads.starts(plane);
+        }
+    }
+}
