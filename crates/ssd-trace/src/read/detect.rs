@@ -1,9 +1,9 @@
 //! The format of a trace, as set or as detected from its first lines, and the doubts that remain.
 
-use crate::config::{TimeUnit, Workload};
+use crate::config::{TimeUnit, TraceUnit, Workload};
 use crate::read::columnar::MAGIC;
 use crate::read::commands::{command, with_name, word};
-use crate::read::formats::mapping::{TIME_UNITS, cells_of, is_rounded};
+use crate::read::formats::mapping::{Size, TIME_UNITS, cells_of, is_rounded};
 use crate::read::formats::{self, Head, Mapping, ReadAs, TimeRule, TraceFormat, Unit};
 use crate::read::input::{Whole, unreadable};
 use crate::read::lines::shown;
@@ -63,7 +63,7 @@ pub(crate) fn format_of<R: Read>(
         file.found(said, columns)?
     };
     let (format, how, notes) = found;
-    let found_out = workload.format == TraceFormat::Auto && !formats::is_mapped(format);
+    let found_out = workload.format == TraceFormat::Auto;
     Ok(Detected { format, how, found_out, notes, reader: Cursor::new(bytes).chain(reader) })
 }
 
@@ -210,10 +210,15 @@ impl File<'_> {
                 "{}: binary records of libCacheSim (oracleGeneral), which hold neither operations nor the \
                  unit of addresses; {}",
                 self.name,
-                readings::told(self.name, guess::of_oracle_general(self.head), self.whole)
+                readings::choices(self.name, guess::of_oracle_general(self.head), self.whole)
             )));
         }
-        if !guess::of(self.head, self.workload.action as u8).is_empty() {
+        // The names of its columns may be those of its format.
+        let action = self.workload.action as u8;
+        if let Some(text) = guess::unaligned::of(self.name, self.head, self.whole, action) {
+            return Err(SourceError(text));
+        }
+        if !guess::of(self.head, action).is_empty() {
             return Ok(TraceFormat::Table);
         }
         if let Some(error) = self.other_times(first) {
@@ -221,10 +226,6 @@ impl File<'_> {
         }
         if let Some(text) = self.other_numbers() {
             return Err(self.foreign(&text));
-        }
-        let action = self.workload.action as u8;
-        if let Some(text) = guess::unaligned::of(self.name, self.head, self.whole, action) {
-            return Err(SourceError(text));
         }
         if let Some(error) = self.impossible_names() {
             return Err(error);
@@ -239,7 +240,7 @@ impl File<'_> {
                 self.name,
                 shown(first),
                 times.map_or(String::new(), |text| format!("{text}; ")),
-                readings::told(self.name, readings, self.whole)
+                readings::choices(self.name, readings, self.whole)
             )));
         }
         // The nearest format reports what is wrong with the line.
@@ -248,13 +249,14 @@ impl File<'_> {
 
     /// The error for a table whose columns have known names, but numbers that no device has in any unit.
     fn impossible_names(&self) -> Option<SourceError> {
-        let readings = guess::of_names(self.head, self.workload.action as u8);
+        let mut readings = guess::of_names(self.head, self.workload.action as u8);
         let why = readings.first()?.counts.implausible()?;
+        readings.iter_mut().for_each(|reading| reading.options.insert_str(0, "--format table "));
         Some(SourceError(format!(
             "{}: the names of its columns are those of a table of requests, but its numbers are not: {why}; \
              correct them, or insist on a reading; {}",
             self.name,
-            readings::told(self.name, readings, self.whole)
+            readings::choices(self.name, readings, self.whole)
         )))
     }
 
@@ -290,7 +292,7 @@ impl File<'_> {
             self.name,
             quoted.join(" or "),
             shown(first),
-            readings::each_told(self.name, readings, self.whole)
+            readings::all_choices(self.name, readings, self.whole)
         )))
     }
 
@@ -312,7 +314,7 @@ impl File<'_> {
                 "{}: its first lines match no known format in its usual unit of time (it begins {}); {}",
                 self.name,
                 shown(first),
-                readings::told(self.name, readings, self.whole)
+                readings::choices(self.name, readings, self.whole)
             ))
         })
     }
@@ -340,7 +342,7 @@ impl File<'_> {
             "{}: the columns are those of Tencent's traces, whose times are seconds since 1970, but its times are \
              before 2001; {}",
             self.name,
-            readings::told(self.name, self.in_units(format), self.whole)
+            readings::choices(self.name, self.in_units(format), self.whole)
         )))
     }
 
@@ -367,14 +369,54 @@ impl File<'_> {
                 return Err(SourceError(format!(
                     "{}: workload.columns names no unit for the time; {}",
                     self.name,
-                    readings::told(self.name, readings, self.whole)
+                    readings::choices(self.name, readings, self.whole)
                 )));
             }
         }
         if format == TraceFormat::Table {
             self.some_line_fits(&how)?;
         }
+        if self.workload.format == TraceFormat::Auto {
+            self.numbers_are_possible(format, &how)?;
+        }
         Ok((format, how, Vec::new()))
+    }
+
+    /// Refuses columns whose numbers no device has, with those that have others.
+    fn numbers_are_possible(&self, format: TraceFormat, how: &ReadAs) -> Result<(), SourceError> {
+        let own = Reading::of_some(String::new(), format, how, self.head);
+        let Some(why) = own.and_then(|own| own.counts.implausible()) else { return Ok(()) };
+        let columns = how.columns.as_ref().expect("it is mapped");
+        let Workload { unit, time_unit, .. } = self.workload;
+        let mut others = String::new();
+        if *unit != TraceUnit::Auto {
+            others += &format!(" --unit {}", unit.word());
+        }
+        if *time_unit != TimeUnit::Auto {
+            others += &format!(" --time-unit {}", time_unit.word());
+        }
+        let of_units = |text: String| {
+            let columns = Some(Arc::new(Mapping::parse(&text).ok()?));
+            let how = ReadAs { columns, ..how.clone() };
+            Reading::of(format!("--columns {}{others}", word(&text)), format, &how, self.head)
+        };
+        let mut readings: Vec<Reading> =
+            columns.in_other_units().into_iter().filter_map(of_units).collect();
+        if format == TraceFormat::Table {
+            readings.extend(guess::of(self.head, self.workload.action as u8));
+            readings.extend(guess::values::of(self.head, self.workload.action as u8));
+        }
+        readings.retain(|reading| reading.counts.is_possible());
+        let rest = if readings.is_empty() {
+            "no other unit of its columns fits: correct them".to_owned()
+        } else {
+            readings::choices(self.name, readings, self.whole)
+        };
+        Err(SourceError(format!(
+            "{}: workload.columns fits its lines, but not its numbers: {why} (to read them so all the same: {}); {rest}",
+            self.name,
+            command(self.name, &(insisted(format, how) + &others)),
+        )))
     }
 
     fn some_line_fits(&self, how: &ReadAs) -> Result<(), SourceError> {
@@ -406,9 +448,10 @@ impl File<'_> {
             let unordered = readings.iter_mut().filter(|reading| reading.counts.descents > 0);
             unordered.for_each(Reading::sort);
             return Err(SourceError(format!(
-                "{}: a table, but its column names do not give the units; {}",
+                "{}: a table, but its column names {}; {}",
                 self.name,
-                readings::told(self.name, readings, self.whole)
+                what_names_leave_open(&readings),
+                readings::choices(self.name, readings, self.whole)
             )));
         }
         let options = readings.pop().map(|reading| reading.options).unwrap_or_default();
@@ -416,10 +459,8 @@ impl File<'_> {
             "{}: matches no known format; read by the names of its columns, as {options}",
             self.name
         );
-        let text =
-            options.trim_start_matches("--columns ").trim_matches('\'').replace(r"'\''", "'");
-        let columns = Mapping::parse(&text)
-            .map_err(|error| SourceError(format!("{}: {error}", self.name)))?;
+        let columns =
+            mapping_of(&options).map_err(|error| SourceError(format!("{}: {error}", self.name)))?;
         let how = ReadAs { columns: Some(Arc::new(columns)), ..how };
         Ok((TraceFormat::Table, how, vec![note]))
     }
@@ -471,6 +512,38 @@ impl File<'_> {
             all.join(", ")
         ))
     }
+}
+
+/// The mapping in the options of a reading by names.
+fn mapping_of(options: &str) -> Result<Mapping, String> {
+    let text = options.trim_start_matches("--columns ").trim_end_matches(" --sort");
+    Mapping::parse(&text.trim_matches('\'').replace(r"'\''", "'"))
+}
+
+/// In what these readings by names differ.
+fn what_names_leave_open(readings: &[Reading]) -> &'static str {
+    let all: Vec<Mapping> =
+        readings.iter().flat_map(|reading| mapping_of(&reading.options)).collect();
+    let units = |all: &Mapping| {
+        let size = match &all.size {
+            Size::Of(column) => column.unit,
+            Size::Always(_) => None,
+        };
+        (all.time.as_ref().map(|time| time.unit), all.offset.unit, size)
+    };
+    let is_new_unit = all.windows(2).any(|pair| units(&pair[0]) != units(&pair[1]));
+    let is_new_word = all.windows(2).any(|pair| pair[0].words != pair[1].words);
+    match (is_new_unit, is_new_word) {
+        (false, true) => "do not say which operations are reads and which are writes",
+        (true, true) => "give neither the units nor the meaning of the operations",
+        (_, false) => "do not give the units",
+    }
+}
+
+/// The options that read a file as `how` says, whatever its numbers are.
+pub(crate) fn insisted(format: TraceFormat, how: &ReadAs) -> String {
+    let columns = how.columns.as_ref().map(|columns| format!(" --columns {}", word(&columns.text)));
+    format!("--format {}{}", format.word(), columns.unwrap_or_default())
 }
 
 /// The one format that parses at least half of a bad line, and more of it than any other.
