@@ -208,6 +208,8 @@ def run_fleet(
             noun=FORM.what,
         )
         batch.run(runner, progress and left > 0)
+        if batch.refused and not stored.has_results() and not batch.interrupted:
+            raise batch.refused
         done = Fleet(
             name,
             tuple(one.name for one in chosen),

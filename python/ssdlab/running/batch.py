@@ -54,6 +54,8 @@ class Batch:
         self.lock = threading.Lock()
         """Guards `waiting` and `done`."""
         self.interrupted = False
+        self.refused: Exception | None = None
+        """The first error of `point_errors`."""
         self.tracebacks: dict[str, str] = {}
         """Of policies that made runs fail, one for each message."""
 
@@ -89,6 +91,8 @@ class Batch:
         """A run has ended."""
         if ended.traceback:
             self.tracebacks.setdefault(ended.why, ended.traceback)
+        if isinstance(ended.error, self.point_errors):
+            self.refused = self.refused or ended.error
         self.take(one, ended)
         if self.display and self.alone:
             self.display.end(one.title, ended.how)

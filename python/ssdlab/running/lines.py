@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import Any
 
 from ssdlab.display.argument import argument
-from ssdlab.errors import OutputError
+from ssdlab.errors import ConfigError, OutputError, WorkloadError
 from ssdlab.results import outputs
 from ssdlab.results.folder import check_replaceable, in_its_place, written_not
 
@@ -67,6 +67,8 @@ class Lines:
         self.before: list[str] = []
         """The lines that were there."""
         self.file: FileIO | None = None
+        self.created: list[Path] = []
+        """Folders that are new, the innermost first."""
         if folder is None:
             return
         try:
@@ -83,6 +85,7 @@ class Lines:
             check_replaceable(folder, force, reads)
             if folder.is_dir():
                 shutil.rmtree(folder)
+            self.created = [one for one in (folder, *folder.parents) if not one.exists()]
             head = {"version": form.version, "completed": False, form.what: identity}
             text = outputs.text(json.dumps(head, indent=2, ensure_ascii=False) + "\n")
             outputs.write_all({folder / form.head: text}, force=True)
@@ -117,6 +120,20 @@ class Lines:
     ) -> None:
         if self.file is not None:
             self.file.close()
+        # Bad input leaves nothing behind.
+        if (
+            self.created
+            and isinstance(error, ConfigError | WorkloadError)
+            and not self.has_results()
+        ):
+            with suppress(OSError):
+                shutil.rmtree(self.created[0])
+                for one in self.created[1:]:
+                    one.rmdir()
+
+    def has_results(self) -> bool:
+        """Whether a run that is stored has completed."""
+        return bool(self.before)
 
 
 def whole_lines(file: FileIO) -> bytes:

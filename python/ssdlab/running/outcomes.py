@@ -51,5 +51,9 @@ class Outcomes(Lines):
         with self.lock:
             return tuple(self.found.values())
 
+    def has_results(self) -> bool:
+        """Whether a run that is stored has completed."""
+        return any(not one.error for one in self.all())
+
     def __enter__(self) -> Outcomes:
         return self

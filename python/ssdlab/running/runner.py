@@ -76,6 +76,8 @@ class Ended:
     """Why it failed."""
     traceback: str = ""
     """Of the policy that made it fail."""
+    error: Exception | None = None
+    """Why it failed, if that is one of the `Work.point_errors`."""
 
 
 Take = Callable[[Planned, Ended], object]
@@ -222,7 +224,7 @@ def ended_of(
     except (Died, *work.point_errors) as error:  # type: ignore[misc]  # several kinds
         if work.folder is not None:
             remove_stale(work.folder / one.folder)
-        return Ended("failed", None, str(error))
+        return Ended("failed", None, str(error), error=error)
 
 
 def place_of(one: Planned, folder: Path) -> Path:

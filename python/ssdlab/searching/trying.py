@@ -132,6 +132,10 @@ class Runs(Lines):
                 self.made[key] = Made(**values)
                 self.count += 1
 
+    def has_results(self) -> bool:
+        """Whether a run that is stored has completed."""
+        return any(not one.error for one in self.made.values())
+
     def __enter__(self) -> Runs:
         return self
 

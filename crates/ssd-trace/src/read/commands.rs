@@ -23,8 +23,11 @@ pub(crate) fn command(file: &str, options: &str) -> String {
 /// `text` with the name of the file in place of the word FILE.
 pub(crate) fn with_name(file: &str, text: &str) -> String {
     let name = path(file);
-    let words = text.split(' ').map(|word| if word == "FILE" { &name } else { word });
-    words.collect::<Vec<&str>>().join(" ")
+    let word = |word: &str| match word.strip_prefix("FILE") {
+        Some(mark @ ("" | "," | ";")) => format!("{name}{mark}"),
+        _ => word.to_owned(),
+    };
+    text.split(' ').map(word).collect::<Vec<String>>().join(" ")
 }
 
 /// What a list of commands begins with.

@@ -1,8 +1,12 @@
 //! The format of a trace, as set or as detected from its first lines, and the doubts that remain.
 
+mod columns;
+
+pub(crate) use columns::insisted;
+
 use crate::config::{TimeUnit, Workload};
 use crate::read::columnar::MAGIC;
-use crate::read::commands::{command, with_name, word};
+use crate::read::commands::{command, with_name};
 use crate::read::formats::mapping::{TIME_UNITS, cells_of, is_rounded};
 use crate::read::formats::{self, Head, Mapping, ReadAs, TimeRule, TraceFormat, Unit};
 use crate::read::input::{Whole, unreadable};
@@ -63,7 +67,7 @@ pub(crate) fn format_of<R: Read>(
         file.found(said, columns)?
     };
     let (format, how, notes) = found;
-    let found_out = workload.format == TraceFormat::Auto && !formats::is_mapped(format);
+    let found_out = workload.format == TraceFormat::Auto;
     Ok(Detected { format, how, found_out, notes, reader: Cursor::new(bytes).chain(reader) })
 }
 
@@ -210,10 +214,15 @@ impl File<'_> {
                 "{}: binary records of libCacheSim (oracleGeneral), which hold neither operations nor the \
                  unit of addresses; {}",
                 self.name,
-                readings::told(self.name, guess::of_oracle_general(self.head), self.whole)
+                readings::choices(self.name, guess::of_oracle_general(self.head), self.whole)
             )));
         }
-        if !guess::of(self.head, self.workload.action as u8).is_empty() {
+        // The names of its columns may be those of its format.
+        let action = self.workload.action as u8;
+        if let Some(text) = guess::unaligned::of(self.name, self.head, self.whole, action) {
+            return Err(SourceError(text));
+        }
+        if !guess::of(self.head, action).is_empty() {
             return Ok(TraceFormat::Table);
         }
         if let Some(error) = self.other_times(first) {
@@ -221,10 +230,6 @@ impl File<'_> {
         }
         if let Some(text) = self.other_numbers() {
             return Err(self.foreign(&text));
-        }
-        let action = self.workload.action as u8;
-        if let Some(text) = guess::unaligned::of(self.name, self.head, self.whole, action) {
-            return Err(SourceError(text));
         }
         if let Some(error) = self.impossible_names() {
             return Err(error);
@@ -239,7 +244,7 @@ impl File<'_> {
                 self.name,
                 shown(first),
                 times.map_or(String::new(), |text| format!("{text}; ")),
-                readings::told(self.name, readings, self.whole)
+                readings::choices(self.name, readings, self.whole)
             )));
         }
         // The nearest format reports what is wrong with the line.
@@ -248,13 +253,14 @@ impl File<'_> {
 
     /// The error for a table whose columns have known names, but numbers that no device has in any unit.
     fn impossible_names(&self) -> Option<SourceError> {
-        let readings = guess::of_names(self.head, self.workload.action as u8);
+        let mut readings = guess::of_names(self.head, self.workload.action as u8);
         let why = readings.first()?.counts.implausible()?;
+        readings.iter_mut().for_each(|reading| reading.options.insert_str(0, "--format table "));
         Some(SourceError(format!(
             "{}: the names of its columns are those of a table of requests, but its numbers are not: {why}; \
              correct them, or insist on a reading; {}",
             self.name,
-            readings::told(self.name, readings, self.whole)
+            readings::choices(self.name, readings, self.whole)
         )))
     }
 
@@ -290,7 +296,7 @@ impl File<'_> {
             self.name,
             quoted.join(" or "),
             shown(first),
-            readings::each_told(self.name, readings, self.whole)
+            readings::all_choices(self.name, readings, self.whole)
         )))
     }
 
@@ -312,7 +318,7 @@ impl File<'_> {
                 "{}: its first lines match no known format in its usual unit of time (it begins {}); {}",
                 self.name,
                 shown(first),
-                readings::told(self.name, readings, self.whole)
+                readings::choices(self.name, readings, self.whole)
             ))
         })
     }
@@ -340,88 +346,8 @@ impl File<'_> {
             "{}: the columns are those of Tencent's traces, whose times are seconds since 1970, but its times are \
              before 2001; {}",
             self.name,
-            readings::told(self.name, self.in_units(format), self.whole)
+            readings::choices(self.name, self.in_units(format), self.whole)
         )))
-    }
-
-    /// Checks that the columns that are set fit the file.
-    fn mapped(&self, format: TraceFormat, how: ReadAs) -> Result<Found, SourceError> {
-        let named = how.columns.as_ref().expect("it is mapped");
-        if let Some(column) = &named.time
-            && column.unit.is_none()
-            && how.time_ns.is_none()
-        {
-            let units = TIME_UNITS.iter().rev().filter_map(|&(name, ns)| {
-                let options = format!("--columns {} --time-unit {name}", word(&named.text));
-                Reading::of(
-                    options,
-                    format,
-                    &ReadAs { time_ns: Some(ns), ..how.clone() },
-                    self.head,
-                )
-            });
-            let readings = of_distinct_times(units.collect());
-            // Calendar dates need no unit.
-            let is_certain = Reading::of(String::new(), format, &how, self.head).is_some();
-            if !is_certain && !readings.is_empty() {
-                return Err(SourceError(format!(
-                    "{}: workload.columns names no unit for the time; {}",
-                    self.name,
-                    readings::told(self.name, readings, self.whole)
-                )));
-            }
-        }
-        if format == TraceFormat::Table {
-            self.some_line_fits(&how)?;
-        }
-        Ok((format, how, Vec::new()))
-    }
-
-    fn some_line_fits(&self, how: &ReadAs) -> Result<(), SourceError> {
-        let all = formats::table::bad(how, self.head);
-        if all.records > 0 || all.bad.is_empty() {
-            return Ok(());
-        }
-        let each = |(line, reject): &(&[u8], formats::Reject)| {
-            format!("{} (expected {} at byte {})", shown(line), reject.expected, reject.column + 1)
-        };
-        let shown: Vec<String> = all.bad.iter().take(SHOWN).map(each).collect();
-        if let Some(text) = how.columns.as_ref().and_then(|columns| {
-            columns.missing_names(&self.head.lines[..self.head.lines.len().min(LINES)])
-        }) {
-            return Err(SourceError(format!("{}: workload.columns: {text}", self.name)));
-        }
-        Err(SourceError(format!(
-            "{}: workload.columns fits none of its first {} lines: {}; correct the columns",
-            self.name,
-            all.bad.len(),
-            shown.join("; ")
-        )))
-    }
-
-    /// Reads a table by the names of its columns.
-    fn guessed(&self, how: ReadAs) -> Result<Found, SourceError> {
-        let mut readings = guess::of(self.head, self.workload.action as u8);
-        if readings.len() > 1 {
-            let unordered = readings.iter_mut().filter(|reading| reading.counts.descents > 0);
-            unordered.for_each(Reading::sort);
-            return Err(SourceError(format!(
-                "{}: a table, but its column names do not give the units; {}",
-                self.name,
-                readings::told(self.name, readings, self.whole)
-            )));
-        }
-        let options = readings.pop().map(|reading| reading.options).unwrap_or_default();
-        let note = format!(
-            "{}: matches no known format; read by the names of its columns, as {options}",
-            self.name
-        );
-        let text =
-            options.trim_start_matches("--columns ").trim_matches('\'').replace(r"'\''", "'");
-        let columns = Mapping::parse(&text)
-            .map_err(|error| SourceError(format!("{}: {error}", self.name)))?;
-        let how = ReadAs { columns: Some(Arc::new(columns)), ..how };
-        Ok((TraceFormat::Table, how, vec![note]))
     }
 
     /// The message about a file whose times a spreadsheet has rounded.

@@ -62,6 +62,9 @@ pub(crate) fn named(bytes: &[u8]) -> Option<String> {
     if let Some((_, what, remedy)) = known {
         return Some(format!("the file is {what}, not a trace; {remedy}"));
     }
+    if let Some(text) = other_iolog(bytes) {
+        return Some(text);
+    }
     let first = bytes.split(|byte| *byte == b'\n').find(|line| line.starts_with(b"TIME(ms)"))?;
     let has = |name: &[u8]| first.windows(name.len()).any(|word| word == name);
     (has(b"DISK") && !has(b"SECTOR")).then(|| {
@@ -73,6 +76,24 @@ pub(crate) fn named(bytes: &[u8]) -> Option<String> {
     })
 }
 
+/// The message about an I/O log of fio of a version that is not read.
+fn other_iolog(bytes: &[u8]) -> Option<String> {
+    let line = bytes.split(|byte| *byte == b'\n').next()?.trim_ascii();
+    let version = line.strip_prefix(b"fio version ")?.strip_suffix(b" iolog")?;
+    let version: u32 = std::str::from_utf8(version).ok()?.parse().ok()?;
+    let remedy = match version {
+        2 | 3 => return None,
+        0 | 1 => {
+            "name the columns of its lines `operation, offset, length`: sed 1d FILE | ssdlab trace info - \
+             --columns op=1,offset=2,size=3,read=0,write=1"
+        }
+        _ => "record it with fio 3.33, whose write_iolog writes version 3",
+    };
+    Some(format!(
+        "the file is an I/O log of fio of version {version}, of which only versions 2 and 3 are read; {remedy}"
+    ))
+}
+
 /// How to record the requests that a file lacks.
 macro_rules! record {
     () => {
@@ -81,56 +102,75 @@ macro_rules! record {
 }
 
 /// Words in text of no known format, what such a file is, and what to do with it.
-const TEXTS: [(&str, &str, &str); 30] = [
-    ("r_await", "output of iostat, which has totals per interval but no requests", record!()),
-    ("kB_read/s", "output of iostat, which has totals per interval but no requests", record!()),
-    ("%util", "output of iostat or sar, which has totals per interval but no requests", record!()),
-    ("---swap--", "output of vmstat, which has totals per interval but no requests", record!()),
-    ("Kbytes  AVGms", "output of biotop, which has totals per interval but no requests", record!()),
-    (": count     distribution", "a histogram, as biolatency or bitesize prints it", record!()),
+const TEXTS: [(&[&str], &str, &str); 29] = [
     (
-        "pwrite64(",
+        &["r_await", "kB_read/s"],
+        "output of iostat, which has totals per interval but no requests",
+        record!(),
+    ),
+    (
+        &["%util"],
+        "output of iostat or sar, which has totals per interval but no requests",
+        record!(),
+    ),
+    (&["---swap--"], "output of vmstat, which has totals per interval but no requests", record!()),
+    (
+        &["Kbytes  AVGms"],
+        "output of biotop, which has totals per interval but no requests",
+        record!(),
+    ),
+    (&[": count     distribution"], "a histogram, as biolatency or bitesize prints it", record!()),
+    (
+        &["pwrite64(", "pread64("],
         "output of strace, which has calls on files but no requests to a device",
         record!(),
     ),
     (
-        "pread64(",
-        "output of strace, which has calls on files but no requests to a device",
-        record!(),
-    ),
-    (
-        "File Operation: ",
+        &["File Operation: "],
         "a trace of RocksDB, which has calls on files but no requests to a device",
         record!(),
     ),
     (
-        ",get,0\n",
+        &[",get,0\n"],
         "a trace of a cache (Twitter's), which has keys but no device addresses",
         record!(),
     ),
-    ("key_size,", "a trace of a cache, which has keys but no device addresses", record!()),
+    (&["key_size,"], "a trace of a cache, which has keys but no device addresses", record!()),
     (
-        "io_offset io_size",
+        &["usertable user"],
+        "a log of YCSB, which has operations on keys but no requests to a device",
+        record!(),
+    ),
+    (&["[OVERALL], "], "output of YCSB, which has results but no requests", record!()),
+    (
+        &["io_offset io_size"],
         "a trace of Tectonic, whose requests address parts of a distributed file system, not a device",
         record!(),
     ),
     (
-        "request_io_size_bytes",
+        &["request_io_size_bytes"],
         "a trace of Thesios, whose requests address files of a distributed file system, not a device",
         record!(),
     ),
-    ("do_osd_op", "a log of a Ceph OSD, whose requests address objects, not a device", record!()),
-    ("osd_op(", "a log of a Ceph OSD, whose requests address objects, not a device", record!()),
-    ("Cur ops", "output of rados bench, which has totals per interval but no requests", record!()),
-    ("OPS/SEC", "output of rbd bench, which has totals per interval but no requests", record!()),
-    ("All Devices ====", "a report of btt, which has averages but no requests", record!()),
     (
-        "Latency(us)",
+        &["do_osd_op", "osd_op("],
+        "a log of a Ceph OSD, whose requests address objects, not a device",
+        record!(),
+    ),
+    (
+        &["Cur ops"],
+        "output of rados bench, which has totals per interval but no requests",
+        record!(),
+    ),
+    (&["OPS/SEC"], "output of rbd bench, which has totals per interval but no requests", record!()),
+    (&["All Devices ===="], "a report of btt, which has averages but no requests", record!()),
+    (
+        &["Latency(us)"],
         "output of SPDK's bdevperf or perf, which has results but no requests",
         "record the requests while it runs: spdk_trace, with the trace group bdev",
     ),
     (
-        "BDEV_IO_START",
+        &["BDEV_IO_START"],
         "text of spdk_trace",
         "convert it to a table (blocks of 512 B here): awk '/BDEV_IO_START/ { gsub(\":\", \": \"); for (i = 3; \
          i < NF; i++) v[$i] = $(i + 1); if (v[\"type:\"] ~ /^[123]$/) print $2 \",\" v[\"type:\"] \",\" \
@@ -138,21 +178,25 @@ const TEXTS: [(&str, &str, &str); 30] = [
          time=1:us,op=2,offset=3:512B,size=4:512B,read=1,write=2,discard=3",
     ),
     (
-        "librbd:",
+        &["librbd:"],
         "text of LTTng with the calls of librbd",
         "convert it to a table: perl -ne '/^.?([0-9:.]+).*librbd:(?:aio_)?(read|write|discard)\\d?_enter.*\\boff\
          (?:set)? = (\\d+), len(?:gth)? = (\\d+)/ and print \"2000-01-01T$1,$2,$3,$4\\n\"' FILE | ssdlab trace info - \
          --columns time=1,op=2,offset=3,size=4",
     ),
-    ("] CDB: ", "a log of SCSI commands that does not print their lengths as numbers", record!()),
-    ("block_rq_issue: { cpu_id", "text of LTTng that encodes operations as bits", record!()),
     (
-        "\"Operation\",\"Path\"",
+        &["] CDB: "],
+        "a log of SCSI commands that does not print their lengths as numbers",
+        record!(),
+    ),
+    (&["block_rq_issue: { cpu_id"], "text of LTTng that encodes operations as bits", record!()),
+    (
+        &["\"Operation\",\"Path\""],
         "output of Process Monitor, which has calls on files but no requests to a device",
         "record disk events instead: wpr -start DiskIO -filemode, wpr -stop T.etl, xperf -i T.etl -o OUT.csv",
     ),
     (
-        "nvme_setup_cmd: ",
+        &["nvme_setup_cmd: "],
         "text of ftrace with NVMe commands, whose lengths are zero-based",
         "convert it to a table (blocks of 512 B here): awk '/nvme_setup_cmd:/ && match($0, \
          /nvme_cmd_(read|write) slba=[0-9]+, len=[0-9]+/) { split(substr($0, RSTART + 9, RLENGTH - 9), f, \
@@ -161,32 +205,32 @@ const TEXTS: [(&str, &str, &str); 30] = [
          time=1:s,op=2,offset=3:512B,size=4:512B",
     ),
     (
-        "scsi_dispatch_cmd_start: ",
+        &["scsi_dispatch_cmd_start: "],
         "text of ftrace with SCSI commands",
         "convert it to a table (blocks of 512 B here): sed -nE 's/.* ([0-9.]+): scsi_dispatch_cmd_start: \
          .*cmnd=[(]([A-Z]+)_[0-9]+ lba=([0-9]+) txlen=([0-9]+) .*/\\1,\\2,\\3,\\4/p' FILE | ssdlab trace info - \
          --columns time=1:s,op=2,offset=3:512B,size=4:512B",
     ),
     (
-        "WrData",
+        &["WrData"],
         "output of fs_usage",
         "convert it to a table: sed -nE 's/^([0-9:.]+) +(Rd|Wr)Data.* D=(0x[0-9a-f]+) +B=(0x[0-9a-f]+) \
          .*/2000-01-01T\\1,\\2,\\3,\\4/p' FILE | ssdlab trace info - --columns time=1,op=2,offset=3:512B,size=4",
     ),
     (
-        "{\"",
+        &["{\""],
         "JSON",
         "convert it to a table, with the names of its fields: jq -r '[.time, .op, .offset, .size] | @csv' FILE | \
          ssdlab trace info - --columns time=1:us,op=2,offset=3,size=4",
     ),
     (
-        ",nlb",
+        &[",nlb"],
         "a table with the NLB field of NVMe, which is zero-based",
         "add 1 to it, here in column 5, and name the columns: awk -F, -v OFS=, 'NR > 1 { $5 += 1 } 1' FILE | ssdlab \
          trace info - --columns time=1:us,op=2,offset=4:512B,size=5:512B,read=0x02,write=0x01,discard=0x09",
     ),
     (
-        "<?xml",
+        &["<?xml"],
         "XML",
         "convert it to CSV and name the columns: ssdlab trace info FILE --columns time=1:us,op=2,offset=3,size=4",
     ),
@@ -228,7 +272,8 @@ fn table_of_btt(bytes: &[u8]) -> Option<&'static (&'static str, &'static str)> {
 /// The message about text of no known format, if it is known not to be a trace.
 pub(crate) fn named_text(bytes: &[u8]) -> Option<String> {
     let has = |word: &str| bytes.windows(word.len()).any(|part| part == word.as_bytes());
-    let of_word = TEXTS.iter().find(|(word, ..)| has(word)).map(|(_, what, remedy)| (what, remedy));
+    let of_word = TEXTS.iter().find(|(words, ..)| words.iter().any(|word| has(word)));
+    let of_word = of_word.map(|(_, what, remedy)| (what, remedy));
     let (what, remedy) =
         of_word.or_else(|| table_of_btt(bytes).map(|(what, remedy)| (what, remedy)))?;
     Some(format!("the file is {what}; {remedy}"))
@@ -239,14 +284,57 @@ type Numbers = (&'static str, &'static str, fn(&[u8]) -> Vec<u8>);
 
 /// These notations are never read as they are: 1,024 is one number with a thousands separator and another with a
 /// decimal comma.
-pub(crate) const NUMBERS: [Numbers; 2] = [
+pub(crate) const NUMBERS: [Numbers; 5] = [
     (
         "its numbers have thousands separators; remove them",
         r#"perl -pe 's/"\d[\d,]*"/$&=~tr|,||dr/ge'"#,
         without_thousands,
     ),
     ("its numbers have a decimal comma; replace it with a point", "sed s/,/./g", with_points),
+    (
+        "its numbers have points as thousands separators and a decimal comma; replace both",
+        r"perl -pe 's/(?<![\w.])\d{1,3}([.]\d{3})+(?![\w.])/$&=~tr|.||dr/ge; tr/,/./'",
+        |bytes| match without_groups(bytes, b'.') {
+            plain if plain.contains(&b',') => with_points(&plain),
+            _ => bytes.to_vec(),
+        },
+    ),
+    (
+        "its numbers have points as thousands separators; remove them",
+        r"perl -pe 's/(?<![\w.])\d{1,3}([.]\d{3})+(?![\w.])/$&=~tr|.||dr/ge'",
+        |bytes| without_groups(bytes, b'.'),
+    ),
+    (
+        "its numbers have commas as thousands separators; remove them",
+        r"perl -pe 's/(?<![\w,])\d{1,3}([,]\d{3})+(?![\w,])/$&=~tr|,||dr/ge'",
+        |bytes| without_groups(bytes, b','),
+    ),
 ];
+
+/// `bytes` without the `mark` between groups of three digits, if a number there has two of them: one may be a decimal
+/// point.
+fn without_groups(bytes: &[u8], mark: u8) -> Vec<u8> {
+    let is_part = |byte: u8| byte == mark || byte == b'_' || byte.is_ascii_alphanumeric();
+    let is_grouped = |word: &[u8]| {
+        let mut groups = word.split(|&byte| byte == mark);
+        let digits = |group: &[u8]| group.iter().all(u8::is_ascii_digit);
+        groups.next().is_some_and(|first| (1..=3).contains(&first.len()) && digits(first))
+            && groups.all(|group| group.len() == 3 && digits(group))
+    };
+    let (mut all, mut is_certain) = (Vec::with_capacity(bytes.len()), false);
+    for word in bytes.chunk_by(|&a, &b| is_part(a) == is_part(b)) {
+        let marks = word.iter().filter(|&&byte| byte == mark).count();
+        if marks > 0 && is_grouped(word) {
+            is_certain |= marks > 1;
+            all.extend(word.iter().filter(|&&byte| byte != mark));
+        } else {
+            all.extend(word);
+        }
+    }
+    // A comma may separate cells unless something else does.
+    let has_other = mark != b',' || bytes.iter().any(|byte| matches!(byte, b';' | b'\t' | b' '));
+    if is_certain && has_other { all } else { bytes.to_vec() }
+}
 
 fn without_thousands(bytes: &[u8]) -> Vec<u8> {
     let mut parts = bytes.split(|&byte| byte == b'"');

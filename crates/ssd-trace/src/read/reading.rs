@@ -53,7 +53,7 @@ pub(crate) fn each_event(
         let text = "only traces of blktrace have actions; leave workload.action at \"Q\"";
         return Err(SourceError(format!("{file} is of format {:?}: {text}", format.word())));
     }
-    let units = how.told(format);
+    let units = how.units(format);
     let until = workload.until_ns.unwrap_or(u64::MAX);
     let (mut taken, mut outside) = (0u64, 0u64);
     let open = formats::unit_varies(format) && workload.unit == TraceUnit::Auto;
@@ -81,12 +81,19 @@ pub(crate) fn each_event(
     }
     refuse_loss(file, &tally, workload.max_bad)?;
     if found_out && let Some(text) = tally.shape.impossible() {
-        let reading = command(file, &format!("--format {}", format.word()));
-        return Err(SourceError(format!(
-            "{file}: its lines are of format {:?}, but its numbers are not: {text}; name its columns \
-             (--columns), or insist on the format: {reading}",
-            format.word()
-        )));
+        let reading = command(file, &detect::insisted(format, &scan.how));
+        return Err(SourceError(if scan.how.columns.is_some() {
+            format!(
+                "{file}: its columns fit its lines, but not its numbers: {text}; correct workload.columns \
+                 (--columns), or insist on them: {reading}"
+            )
+        } else {
+            format!(
+                "{file}: its lines are of format {:?}, but its numbers are not: {text}; name its columns \
+                 (--columns), or insist on the format: {reading}",
+                format.word()
+            )
+        }));
     }
     let mut warnings = tally.shape.warnings(format, workload.unit);
     if found_out {

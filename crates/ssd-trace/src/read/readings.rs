@@ -3,7 +3,7 @@
 
 use crate::read::commands::one_of;
 use crate::read::formats::{self, Cut, Format, Head, Line, ReadAs, TraceFormat, Work};
-use crate::read::unit::{self, FASTEST};
+use crate::read::unit;
 use ssd_core::host::request::Op;
 use ssd_core::metrics::numbers::{bandwidth, count, duration, size};
 use ssd_core::units::SECTOR_BYTES;
@@ -91,18 +91,15 @@ impl Counts {
 
     /// Why they are not plausible.
     pub(crate) fn implausible(&self) -> Option<String> {
-        let seconds = self.duration_ns() as f64 / 1e9;
         let bytes = self.sectors as f64 * SECTOR_BYTES as f64;
-        let mean = bytes / (self.reads + self.writes).max(1) as f64;
-        let rate = if seconds > 0.0 { (bytes - mean) / seconds } else { 0.0 };
-        let is_fast = rate > FASTEST;
         unit::beyond_any_device(self.high).or_else(|| {
-            is_fast.then(|| format!("{}, more than any device carries", bandwidth(rate)))
+            unit::beyond_any_rate(self.reads + self.writes, bytes, self.duration_ns())
+                .map(|rate| format!("{}, more than any device carries", bandwidth(rate)))
         })
     }
 
     /// "0 reads, 4 writes, 16 KiB over a span of 3.1 GiB in 265 us (58.9 MiB/s)".
-    fn told(&self) -> String {
+    fn summary(&self) -> String {
         let bytes = self.sectors as f64 * SECTOR_BYTES as f64;
         let span = self.low.map_or(0, |low| self.high - low) as f64 * SECTOR_BYTES as f64;
         let discards = if self.discards > 0 {
@@ -217,7 +214,7 @@ pub(crate) fn of_distinct_times(mut readings: Vec<Reading>) -> Vec<Reading> {
 }
 
 /// The end of a message: the commands, one a reading, with the numbers of the file's beginning.
-pub(crate) fn told(file: &str, mut readings: Vec<Reading>, whole: bool) -> String {
+pub(crate) fn choices(file: &str, mut readings: Vec<Reading>, whole: bool) -> String {
     let mut different: Vec<Reading> = Vec::new();
     readings.sort_by_key(|reading| !(reading.is_sorted || reading.counts.is_possible()));
     for reading in readings {
@@ -226,12 +223,12 @@ pub(crate) fn told(file: &str, mut readings: Vec<Reading>, whole: bool) -> Strin
         }
     }
     different.truncate(LISTED);
-    each_told(file, different, whole)
+    all_choices(file, different, whole)
 }
 
-/// As [`told`], with all of them, although some may be the same.
-pub(crate) fn each_told(file: &str, readings: Vec<Reading>, whole: bool) -> String {
+/// As [`choices`], with all of them, although some may be the same.
+pub(crate) fn all_choices(file: &str, readings: Vec<Reading>, whole: bool) -> String {
     let of = if whole { "" } else { ", in its first lines" };
-    let each = |reading: Reading| (reading.options, format!("{}{of}", reading.counts.told()));
+    let each = |reading: Reading| (reading.options, format!("{}{of}", reading.counts.summary()));
     one_of(file, &readings.into_iter().map(each).collect::<Vec<_>>())
 }

@@ -136,7 +136,7 @@ impl TraceSource {
         let sectors_per_page = u64::from(page_bytes) / SECTOR_BYTES;
         let mut fitter = Fitter::new(workload.fit, sectors_per_page, user_pages);
         let volume = Chosen::of(workload.volume);
-        let mut digest = Digest::new();
+        let (mut digest, mut as_is) = (Digest::new(), true);
         if let Some((renumbered, of_all)) = whole.renumbered {
             if let Err(error) = renumbered.check_room(sectors_per_page, user_pages) {
                 return Some(Err(SourceError(format!("{file}: {error}"))));
@@ -145,19 +145,19 @@ impl TraceSource {
             digest = of_all;
         } else if part.is_empty() {
             return Some(Err(reading::nothing(file, tally, *format, workload.action)));
-        }
-        let as_is = whole.renumbered.is_some()
-            || workload.fit != Fit::Compact
+        } else {
+            as_is = workload.fit != Fit::Compact
                 && volume != Chosen::All
                 && part.iter().all(|record| record.end() <= fitter.capacity());
-        for record in if whole.renumbered.is_some() { &[] } else { part } {
-            let (event, at) = (record.event(), record.at - from_ns);
-            digest.add(&event.request(at));
-            match if as_is { Ok(()) } else { fitter.add(&event, at) } {
-                Ok(()) => {}
-                Err(Refusal::Trace(error)) => return Some(Err(error)),
-                // Its message, or that it is skipped, is of its line.
-                Err(Refusal::Line(_) | Refusal::Late(_)) => return None,
+            for record in part {
+                let (event, at) = (record.event(), record.at - from_ns);
+                digest.add(&event.request(at));
+                match if as_is { Ok(()) } else { fitter.add(&event, at) } {
+                    Ok(()) => {}
+                    Err(Refusal::Trace(error)) => return Some(Err(error)),
+                    // Its message, or that it is skipped, is of its line.
+                    Err(Refusal::Line(_) | Refusal::Late(_)) => return None,
+                }
             }
         }
         let mut facts = TraceFacts::of(file, workload, &whole.found, &fitter, digest);

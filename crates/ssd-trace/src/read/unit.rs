@@ -41,7 +41,15 @@ const LONGEST_MEAN: f64 = (32 << 20) as f64;
 /// Largest device: 1 PiB in one address space.
 const LARGEST: f64 = (1u64 << 50) as f64;
 /// Fastest device, bytes a second: four times PCIe 5.0 x16.
-pub(crate) const FASTEST: f64 = (256u64 << 30) as f64;
+const FASTEST: f64 = (256u64 << 30) as f64;
+
+/// The rate of so many `requests` of `bytes` in all within `ns` nanoseconds, beside one that may be on its way at once,
+/// in bytes a second, if no device carries it.
+pub(crate) fn beyond_any_rate(requests: u64, bytes: f64, ns: u64) -> Option<f64> {
+    let mean = bytes / requests.max(1) as f64;
+    let rate = (bytes - mean) / (ns as f64 / 1e9);
+    (ns > 0 && rate > FASTEST).then_some(rate)
+}
 
 /// Why no device has an address `end`, in sectors; `None` if one may.
 pub(crate) fn beyond_any_device(end: u64) -> Option<String> {
@@ -59,7 +67,7 @@ impl Unit {
         format: TraceFormat,
         workload: &Workload,
     ) -> Result<Unit, SourceError> {
-        if workload.unit != TraceUnit::Auto && !formats::unit_may_be_said(format) {
+        if workload.unit != TraceUnit::Auto && !formats::unit_may_be_set(format) {
             let name = format.word();
             return Err(SourceError(format!(
                 "{file} is of format {name:?}, whose unit is defined: {}; leave workload.unit at \
@@ -76,7 +84,7 @@ impl Unit {
     }
 
     /// `units` in this one.
-    fn told(self, units: &str) -> String {
+    fn of_units(self, units: &str) -> String {
         match self {
             Unit::Sectors => units.to_owned(),
             Unit::Bytes => units.replace("512 B sectors", "bytes"),
@@ -90,17 +98,17 @@ impl Unit {
 
 impl ReadAs {
     /// The units of `format`, in words.
-    pub(crate) fn told(&self, format: TraceFormat) -> String {
+    pub(crate) fn units(&self, format: TraceFormat) -> String {
         if let Some(columns) = &self.columns {
             return format!("--columns {}", columns.text);
         }
         let Some(info) = formats::info(format) else { return String::new() };
-        let units = self.unit.told(info.units);
+        let units = self.unit.of_units(info.units);
         let named = |ns: u64| TIME_UNITS.iter().find(|unit| unit.1 == ns).map_or("", |unit| unit.0);
         match (info.time, self.time_ns) {
-            (TimeRule::Varies(own), Some(said)) if own != said => units.replacen(
+            (TimeRule::Varies(own), Some(set)) if own != set => units.replacen(
                 &format!("time in {}", named(own)),
-                &format!("time in {}", named(said)),
+                &format!("time in {}", named(set)),
                 1,
             ),
             _ => units,
@@ -210,8 +218,8 @@ impl Shape {
             one_of(
                 file,
                 &[
-                    ("--unit sectors".to_owned(), sectors.told()),
-                    (format!("--unit {name}{page}"), others.told()),
+                    ("--unit sectors".to_owned(), sectors.summary()),
+                    (format!("--unit {name}{page}"), others.summary()),
                 ]
             ),
         ))
@@ -258,7 +266,7 @@ impl Shape {
             all.push(format!(
                 "addresses and lengths are multiples of 512 sectors (256 KiB), as in a copy that \
                  counts bytes; the format counts sectors: {}",
-                self.read(SECTOR).told()
+                self.read(SECTOR).summary()
             ));
         }
         if formats::unit_varies(format) && unit == TraceUnit::Auto && self.requests >= FEW {
@@ -268,13 +276,14 @@ impl Shape {
         if let Some(text) = self.impossible() {
             all.push(format!("{text}; is it another unit or format?"));
         } else if !read.is_possible() {
-            let told = read.told();
-            all.push(format!("{told}, more than any device has; is it another unit or format?"));
+            let numbers = read.summary();
+            all.push(format!("{numbers}, more than any device has; is it another unit or format?"));
         }
-        if !self.is_slow_enough() {
+        let bytes = self.length as f64 * SECTOR as f64;
+        if beyond_any_rate(self.requests, bytes, self.duration_ns()).is_some() {
             all.push(format!(
                 "{}, more than any device carries; is the time in another unit?",
-                read.told()
+                read.summary()
             ));
         }
         all
@@ -283,12 +292,6 @@ impl Shape {
     /// Why no device has the addresses; `None` if one may.
     pub(crate) fn impossible(&self) -> Option<String> {
         self.span.and_then(|(_, end)| beyond_any_device(end))
-    }
-
-    /// Whether a device may carry so much in the time, beside what may be on its way at once.
-    fn is_slow_enough(&self) -> bool {
-        let read = self.read(SECTOR);
-        read.rate.is_none_or(|rate| rate * (1.0 - read.mean / read.total.max(1.0)) <= FASTEST)
     }
 }
 
@@ -318,7 +321,7 @@ impl Numbers {
         self.span <= LARGEST && self.mean <= LONGEST_MEAN
     }
 
-    fn told(&self) -> String {
+    fn summary(&self) -> String {
         let (span, mean, total) = (size(self.span), size(self.mean), size(self.total));
         let rate = self.rate.map_or("all at once".to_owned(), bandwidth);
         format!("requests of {mean} on average over a span of {span}, {total} at {rate}")

@@ -90,7 +90,8 @@ fn reading(workload: &Workload) -> Result<String, String> {
 /// `None` where the tool is not installed.
 fn filtered(file: &str) -> Option<Result<String, String>> {
     let message = reading(&workload(file, "")).expect_err("it is refused");
-    let (filter, reader) = message.rsplit_once(" | ssdlab trace info -").expect("a filter");
+    let parts = message.rsplit_once(" | ssdlab trace info -");
+    let (filter, reader) = parts.unwrap_or_else(|| panic!("{file}: no filter in {message}"));
     let (_, filter) = filter.split_once(": ").expect("what is said of the file");
     let starts = ["awk ", "sed ", "perl ", "jq "].map(|tool| filter.find(tool));
     let start = starts.into_iter().flatten().min().expect("a tool");

@@ -255,3 +255,21 @@ fn no_unit_of_time_is_offered_that_makes_all_times_equal() {
         assert!(message.contains("in 200 us") && !message.contains("in 0 ns"), "{message}");
     }
 }
+
+#[test]
+fn columns_whose_numbers_no_device_has_are_refused_wherever_they_stand() {
+    let mut text: String = (0..8_000).map(|at| format!("{at},W,{},4096\n", at * 4096)).collect();
+    let columns = Some("time=1:us,op=2,offset=3,size=4".to_owned());
+    let workload = Workload { columns, fit: Fit::Compact, ..Workload::default() };
+    let read = |text: &str, workload: &Workload| {
+        TraceSource::read("t", text.as_bytes(), workload, 4096, 1 << 20).map(|_| ())
+    };
+    assert_eq!(read(&text, &workload), Ok(()));
+    text.push_str("8000,W,4611686018427387904,4096\n");
+    let error = read(&text, &workload).unwrap_err().0;
+    assert!(error.contains("fit its lines, but not its numbers: addresses up to"), "{error}");
+    let command = "ssdlab trace info t --format table --columns time=1:us,op=2,offset=3,size=4";
+    assert!(error.ends_with(command), "{error}");
+    let insisted = Workload { format: TraceFormat::Table, ..workload };
+    assert_eq!(read(&text, &insisted), Ok(()));
+}

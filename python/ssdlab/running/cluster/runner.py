@@ -132,7 +132,7 @@ class _Flight:
             try:
                 yield self._begun(one)
             except self.work.point_errors as error:
-                self.work.end(one, Ended("failed", None, str(error)))
+                self.work.end(one, Ended("failed", None, str(error), error=error))
 
     def _begun(self, one: Planned) -> _Run:
         self.work.callback(one)
@@ -208,7 +208,8 @@ class _Flight:
             assert answer.error is not None
             if not isinstance(answer.error, (Died, *self.work.point_errors)):
                 raise answer.error
-            self.work.end(run.one, Ended("failed", None, str(answer.error)))
+            why = Ended("failed", None, str(answer.error), error=answer.error)
+            self.work.end(run.one, why)
         else:
             report = None
             if answer.report is not None:

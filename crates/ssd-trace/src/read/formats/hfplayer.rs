@@ -33,6 +33,7 @@ impl Known for Hfplayer {
     const INFO: &'static FormatInfo = &INFO;
     const COLUMNS: &'static str = "time=ELAPSED_USECS:us,op=CMD,offset=LBA:512B,size=NBLKS:512B,volume=LUN_SSID,\
         separator=comma,read=RD|RD_IN,write=WR|WR_IN,ignore=RD_OUT|WR_OUT";
+    const PREAMBLE: Option<&'static str> = Some("version,");
 }
 
 /// The parser.

@@ -445,7 +445,7 @@ pub(crate) fn unit_varies(format: TraceFormat) -> bool {
 }
 
 /// Whether a user may set the unit of addresses and lengths of `format`.
-pub(crate) fn unit_may_be_said(format: TraceFormat) -> bool {
+pub(crate) fn unit_may_be_set(format: TraceFormat) -> bool {
     info(format).is_some_and(|info| matches!(info.unit, UnitRule::Varies | UnitRule::Mapped))
 }
 

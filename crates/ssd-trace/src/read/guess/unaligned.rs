@@ -3,7 +3,7 @@
 use super::reading;
 use crate::read::commands::with_name;
 use crate::read::formats::{self, Head, ReadAs, TraceFormat};
-use crate::read::readings::{Reading, told};
+use crate::read::readings::{Reading, choices};
 use ssd_core::metrics::numbers::count;
 use ssd_core::units::SECTOR_BYTES;
 
@@ -49,7 +49,7 @@ pub(crate) fn of(file: &str, head: &Head<'_>, whole: bool, action: u8) -> Option
         let or = if readings.is_empty() {
             String::new()
         } else {
-            format!("; if they count sectors, {}", told(file, readings, whole))
+            format!("; if they count sectors, {}", choices(file, readings, whole))
         };
         Some(format!(
             "{file}: its columns are those of {}, which counts bytes, but in {} of {} lines offset and size are \

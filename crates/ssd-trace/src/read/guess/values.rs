@@ -2,7 +2,7 @@
 
 use super::{OFFSETS, SIZES, TIMES, named, reading};
 use crate::read::formats::Head;
-use crate::read::formats::mapping::{Words, cells_of, date, time, whole};
+use crate::read::formats::mapping::{Words, bytes_of, cells_of, date, time, whole};
 use crate::read::readings::{Reading, of_distinct_times};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -46,7 +46,7 @@ pub(super) fn meanings<'a>(cells: impl Iterator<Item = &'a str>) -> Vec<String> 
         (hexadecimal || both)
             && cells.iter().all(|cell| codes.iter().any(|codes| codes.contains(cell)))
     };
-    let said = |codes: &[&[&str]; 3]| {
+    let text = |codes: &[&[&str]; 3]| {
         let each = ["read", "write", "discard"].iter().zip(codes).map(|(key, codes)| {
             let there: Vec<&str> =
                 codes.iter().copied().filter(|code| cells.contains(code)).collect();
@@ -54,7 +54,7 @@ pub(super) fn meanings<'a>(cells: impl Iterator<Item = &'a str>) -> Vec<String> 
         });
         each.collect::<String>()
     };
-    let mut all: Vec<String> = CODES.iter().filter(fits).map(said).collect();
+    let mut all: Vec<String> = CODES.iter().filter(fits).map(text).collect();
     all.dedup();
     all
 }
@@ -184,7 +184,8 @@ impl Rows {
 
     /// The whole numbers of a column, if it has only such.
     fn numbers(&self, at: usize) -> Option<Vec<u64>> {
-        self.column(at).map(|cell| whole(cell.as_bytes(), "").ok()).collect()
+        let number = |cell: &str| whole(cell.as_bytes(), "").ok().or_else(|| bytes_of(cell));
+        self.column(at).map(number).collect()
     }
 
     fn has_dates(&self, at: usize) -> bool {
@@ -366,11 +367,11 @@ fn of_rows(rows: &Rows, times: Option<&Times>, head: &Head<'_>, action: u8) -> V
     let times: Vec<String> = match times {
         None => vec![String::new()],
         Some(Times { at, units, .. }) => {
-            let said = |unit: &&str| {
+            let text = |unit: &&str| {
                 let colon = if unit.is_empty() { "" } else { ":" };
                 format!("time={}{colon}{unit},", at + 1)
             };
-            units.iter().map(said).collect()
+            units.iter().map(text).collect()
         }
     };
     let skip = if rows.above > 0 { format!(",skip={}", rows.above) } else { String::new() };

@@ -28,6 +28,23 @@ enum Member<'a> {
     Gone,
 }
 
+/// Names of the methods that are not read (APPNOTE.TXT 4.4.5).
+const METHODS: [(u64, &str); 9] = [
+    (1, "shrink"),
+    (6, "implode"),
+    (9, "Deflate64"),
+    (12, "bzip2"),
+    (14, "LZMA"),
+    (93, "zstd"),
+    (95, "xz"),
+    (98, "PPMd"),
+    (99, "AES encryption"),
+];
+
+fn method_name(method: u64) -> &'static str {
+    METHODS.iter().find(|(number, _)| *number == method).map_or("an unknown method", |of| of.1)
+}
+
 fn little(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte))
 }
@@ -119,7 +136,7 @@ impl Members for Zip<'_> {
             let shown = name.escape_debug();
             if flags & 1 != 0 {
                 return Err(told(format!(
-                    "a zip archive whose {shown} is encrypted; unpack it: unzip FILE"
+                    "a zip archive whose {shown} is encrypted; unpack it with its password: 7z x FILE"
                 )));
             }
             let (length, zip64) = zip64(&extra, of_data, of_packed);
@@ -137,8 +154,9 @@ impl Members for Zip<'_> {
                 8 => Member::Deflated(Box::new(DeflateDecoder::new(packed))),
                 _ => {
                     return Err(told(format!(
-                        "a zip archive whose {shown} is packed by method {method}; unpack it: unzip FILE, or \
-                         7z x FILE"
+                        "a zip archive whose {shown} is packed with {} (method {method} of zip); unpack it: 7z x \
+                         FILE, or pack it with deflate, which zip uses by default",
+                        method_name(method)
                     )));
                 }
             };

@@ -14,6 +14,9 @@ pub trait Known {
     /// The column whose cells may have blanks in them.
     const SPARE: Option<&'static str> = None;
 
+    /// How lines begin that may stand above the names.
+    const PREAMBLE: Option<&'static str> = None;
+
     /// A row of length 0 is no request.
     const EMPTY: bool = false;
 
@@ -61,6 +64,9 @@ impl<K: Known> Format for Mapped<K> {
     }
 
     fn parse(&mut self, line: &[u8]) -> Result<Line, Reject> {
+        if K::PREAMBLE.is_some_and(|preamble| line.starts_with(preamble.as_bytes())) {
+            return Ok(Line::Header);
+        }
         let parsed = self.table.parse(line)?;
         if !matches!(parsed, Line::Blank | Line::Header) {
             K::check(line)?;

@@ -1,13 +1,17 @@
 //! Lines of text as a mapping says: cells between separators, in quotes or not, below names or not.
 
 use super::ops::Meaning;
-use super::{Column, Mapping, Operation, Place, SEPARATORS, Size, values};
+use super::{Column, Mapping, Operation, Place, SEPARATORS, Size, bytes_of, values};
 use crate::read::formats::{Event, Line, Range, Reject, in_sectors};
 use ssd_core::host::request::Op;
+use std::borrow::Cow;
 use std::ops::Range as Span;
 
 /// Most different names of volumes.
 const MOST_NAMES: usize = 65_536;
+/// The message for a size with a unit in a column whose unit is not bytes.
+const OTHER_UNIT: &str =
+    "a plain number: its column has a unit, and so has it (leave out that of the columns)";
 /// The order in which separators are tried: a comma may be a part of a number, and a colon of a time.
 const TRIED: [u8; 5] = [b'\t', b';', b'|', b',', b' '];
 
@@ -298,15 +302,26 @@ impl Table {
 
     /// Address and length, in their units.
     fn range(&self, line: &[u8], columns: &Columns) -> Result<Range, Reject> {
-        let whole = |at: i32, what: &'static str, expected: &'static str| {
+        let whole = |at: i32, unit: Option<u64>, what: &'static str, expected: &'static str| {
             let (text, start) = self.cell(line, at, what)?;
-            let value = values::whole(text, expected);
+            let value = values::whole(text, expected).or_else(|expected| {
+                let bytes = std::str::from_utf8(text).ok().and_then(bytes_of).ok_or(expected)?;
+                let is_open = unit.unwrap_or(self.units.bytes) == 1;
+                is_open.then_some(bytes).ok_or(Cow::Borrowed(OTHER_UNIT))
+            });
             value.map(|value| (value, start)).map_err(|expected| Reject::new(expected, start))
         };
-        let (start, start_at) = whole(columns.offset, "the offset", "the offset, a whole number")?;
+        let (start, start_at) = whole(
+            columns.offset,
+            self.mapping.offset.unit,
+            "the offset",
+            "the offset, a whole number",
+        )?;
         let (length, length_at) = match (columns.size, &self.mapping.size) {
-            (Some(at), _) => whole(at, "the size", "the size, a whole number")?,
-            (None, Size::Always(bytes)) => (*bytes, start_at),
+            (Some(at), Size::Of(Column { unit, .. })) => {
+                whole(at, *unit, "the size", "the size, a whole number")?
+            }
+            (_, Size::Always(bytes)) => (*bytes, start_at),
             (None, Size::Of(_)) => unreachable!("its column is resolved"),
         };
         Ok(Range { start, length, start_at, length_at })

@@ -210,12 +210,16 @@ fn size_unit(text: &str) -> Option<u64> {
     }
 }
 
-/// A size that is a multiple of a sector; "4k" is that of a request, "4KiB".
+/// A size that is a multiple of a sector.
 fn size_of(text: &str) -> Option<u64> {
+    bytes_of(text).filter(|bytes| *bytes > 0 && bytes.is_multiple_of(512))
+}
+
+/// The bytes of a size with its unit; "4k" is that of a request, "4KiB".
+pub(crate) fn bytes_of(text: &str) -> Option<u64> {
     let binary = by_letter(text).map(|[_, binary]| binary);
     let (bytes, exact) = SIZE.read(binary.as_deref().unwrap_or(text)).ok()?;
-    let bytes = u64::try_from(bytes).ok()?;
-    (exact && bytes > 0 && bytes.is_multiple_of(512)).then_some(bytes)
+    u64::try_from(bytes).ok().filter(|_| exact)
 }
 
 /// The parts between commas outside of quotes.
@@ -316,6 +320,34 @@ impl Mapping {
         all.extend(self.volume.as_ref().map(|place| ("volume", place)));
         all.extend(self.event.as_ref().map(|(place, _)| ("event", place)));
         all
+    }
+
+    /// Its text with other units: of addresses and lengths, then of times.
+    pub(crate) fn in_other_units(&self) -> Vec<String> {
+        let pairs = [["B", "B"], ["512B", "B"], ["512B", "512B"], ["4KiB", "4KiB"]];
+        let ranges =
+            pairs.map(|[offset, size]| self.text_with(&[("offset", offset), ("size", size)]));
+        let times = TIME_UNITS.iter().map(|&(unit, _)| self.text_with(&[("time", unit)]));
+        ranges.into_iter().chain(times).collect()
+    }
+
+    /// Its text with these units of the columns of these fields.
+    fn text_with(&self, units: &[(&str, &str)]) -> String {
+        let part = |part: &str| {
+            let (key, column) = part.split_once('=').unwrap_or((part, ""));
+            let unit = units.iter().find(|(field, _)| *field == key.trim());
+            match unit {
+                Some((field, unit)) if *field != "size" || matches!(self.size, Size::Of(_)) => {
+                    let place = match column.rsplit_once(':') {
+                        Some((place, _)) if !column.ends_with('"') => place,
+                        _ => column,
+                    };
+                    format!("{key}={place}:{unit}")
+                }
+                _ => part.to_owned(),
+            }
+        };
+        split(&self.text).into_iter().map(part).collect::<Vec<_>>().join(",")
     }
 
     /// Which names of columns are missing among those above a table, if others are there.

@@ -1,0 +1,167 @@
+//! Tables: whether the columns that are set, or those that names give, fit the file.
+
+use super::{File, Found, LINES, SHOWN};
+use crate::config::{TimeUnit, TraceUnit, Workload};
+use crate::read::commands::{command, word};
+use crate::read::formats::mapping::{Size, TIME_UNITS};
+use crate::read::formats::{self, Mapping, ReadAs, TraceFormat};
+use crate::read::guess;
+use crate::read::lines::shown;
+use crate::read::readings::{self, Reading, of_distinct_times};
+use ssd_core::config::Word;
+use ssd_core::host::source::SourceError;
+use std::sync::Arc;
+
+impl File<'_> {
+    /// Checks that the columns that are set fit the file.
+    pub(super) fn mapped(&self, format: TraceFormat, how: ReadAs) -> Result<Found, SourceError> {
+        let named = how.columns.as_ref().expect("it is mapped");
+        if let Some(column) = &named.time
+            && column.unit.is_none()
+            && how.time_ns.is_none()
+        {
+            let units = TIME_UNITS.iter().rev().filter_map(|&(name, ns)| {
+                let options = format!("--columns {} --time-unit {name}", word(&named.text));
+                Reading::of(
+                    options,
+                    format,
+                    &ReadAs { time_ns: Some(ns), ..how.clone() },
+                    self.head,
+                )
+            });
+            let readings = of_distinct_times(units.collect());
+            // Calendar dates need no unit.
+            let is_certain = Reading::of(String::new(), format, &how, self.head).is_some();
+            if !is_certain && !readings.is_empty() {
+                return Err(SourceError(format!(
+                    "{}: workload.columns names no unit for the time; {}",
+                    self.name,
+                    readings::choices(self.name, readings, self.whole)
+                )));
+            }
+        }
+        if format == TraceFormat::Table {
+            self.some_line_fits(&how)?;
+        }
+        if self.workload.format == TraceFormat::Auto {
+            self.numbers_are_possible(format, &how)?;
+        }
+        Ok((format, how, Vec::new()))
+    }
+
+    /// Refuses columns whose numbers no device has, with those that have others.
+    fn numbers_are_possible(&self, format: TraceFormat, how: &ReadAs) -> Result<(), SourceError> {
+        let own = Reading::of_some(String::new(), format, how, self.head);
+        let Some(why) = own.and_then(|own| own.counts.implausible()) else { return Ok(()) };
+        let columns = how.columns.as_ref().expect("it is mapped");
+        let Workload { unit, time_unit, .. } = self.workload;
+        let mut others = String::new();
+        if *unit != TraceUnit::Auto {
+            others += &format!(" --unit {}", unit.word());
+        }
+        if *time_unit != TimeUnit::Auto {
+            others += &format!(" --time-unit {}", time_unit.word());
+        }
+        let of_units = |text: String| {
+            let columns = Some(Arc::new(Mapping::parse(&text).ok()?));
+            let how = ReadAs { columns, ..how.clone() };
+            Reading::of(format!("--columns {}{others}", word(&text)), format, &how, self.head)
+        };
+        let mut readings: Vec<Reading> =
+            columns.in_other_units().into_iter().filter_map(of_units).collect();
+        if format == TraceFormat::Table {
+            readings.extend(guess::of(self.head, self.workload.action as u8));
+            readings.extend(guess::values::of(self.head, self.workload.action as u8));
+        }
+        readings.retain(|reading| reading.counts.is_possible());
+        let rest = if readings.is_empty() {
+            "no other unit of its columns fits: correct them".to_owned()
+        } else {
+            readings::choices(self.name, readings, self.whole)
+        };
+        Err(SourceError(format!(
+            "{}: workload.columns fits its lines, but not its numbers: {why} (to read them so all the same: \
+             {}); {rest}",
+            self.name,
+            command(self.name, &(insisted(format, how) + &others)),
+        )))
+    }
+
+    fn some_line_fits(&self, how: &ReadAs) -> Result<(), SourceError> {
+        let all = formats::table::bad(how, self.head);
+        if all.records > 0 || all.bad.is_empty() {
+            return Ok(());
+        }
+        let each = |(line, reject): &(&[u8], formats::Reject)| {
+            format!("{} (expected {} at byte {})", shown(line), reject.expected, reject.column + 1)
+        };
+        let shown: Vec<String> = all.bad.iter().take(SHOWN).map(each).collect();
+        if let Some(text) = how.columns.as_ref().and_then(|columns| {
+            columns.missing_names(&self.head.lines[..self.head.lines.len().min(LINES)])
+        }) {
+            return Err(SourceError(format!("{}: workload.columns: {text}", self.name)));
+        }
+        Err(SourceError(format!(
+            "{}: workload.columns fits none of its first {} lines: {}; correct the columns",
+            self.name,
+            all.bad.len(),
+            shown.join("; ")
+        )))
+    }
+
+    /// Reads a table by the names of its columns.
+    pub(super) fn guessed(&self, how: ReadAs) -> Result<Found, SourceError> {
+        let mut readings = guess::of(self.head, self.workload.action as u8);
+        if readings.len() > 1 {
+            let unordered = readings.iter_mut().filter(|reading| reading.counts.descents > 0);
+            unordered.for_each(Reading::sort);
+            return Err(SourceError(format!(
+                "{}: a table, but its column names {}; {}",
+                self.name,
+                what_names_leave_open(&readings),
+                readings::choices(self.name, readings, self.whole)
+            )));
+        }
+        let options = readings.pop().map(|reading| reading.options).unwrap_or_default();
+        let note = format!(
+            "{}: matches no known format; read by the names of its columns, as {options}",
+            self.name
+        );
+        let columns =
+            mapping_of(&options).map_err(|error| SourceError(format!("{}: {error}", self.name)))?;
+        let how = ReadAs { columns: Some(Arc::new(columns)), ..how };
+        Ok((TraceFormat::Table, how, vec![note]))
+    }
+}
+
+/// The mapping in the options of a reading by names.
+fn mapping_of(options: &str) -> Result<Mapping, String> {
+    let text = options.trim_start_matches("--columns ").trim_end_matches(" --sort");
+    Mapping::parse(&text.trim_matches('\'').replace(r"'\''", "'"))
+}
+
+/// In what these readings by names differ.
+fn what_names_leave_open(readings: &[Reading]) -> &'static str {
+    let all: Vec<Mapping> =
+        readings.iter().flat_map(|reading| mapping_of(&reading.options)).collect();
+    let units = |all: &Mapping| {
+        let size = match &all.size {
+            Size::Of(column) => column.unit,
+            Size::Always(_) => None,
+        };
+        (all.time.as_ref().map(|time| time.unit), all.offset.unit, size)
+    };
+    let is_new_unit = all.windows(2).any(|pair| units(&pair[0]) != units(&pair[1]));
+    let is_new_word = all.windows(2).any(|pair| pair[0].words != pair[1].words);
+    match (is_new_unit, is_new_word) {
+        (false, true) => "do not say which operations are reads and which are writes",
+        (true, true) => "give neither the units nor the meaning of the operations",
+        (_, false) => "do not give the units",
+    }
+}
+
+/// The options that read a file as `how` says, whatever its numbers are.
+pub(crate) fn insisted(format: TraceFormat, how: &ReadAs) -> String {
+    let columns = how.columns.as_ref().map(|columns| format!(" --columns {}", word(&columns.text)));
+    format!("--format {}{}", format.word(), columns.unwrap_or_default())
+}
