@@ -308,7 +308,7 @@ impl Device {
     #[getter]
     fn shape(&self) -> PyResult<(u32, u32)> {
         let mut driver = self.lock()?;
-        let geo = &driver.ssd().ftl.geo;
+        let geo = &driver.ssd().core.ftl.geo;
         Ok((geo.pools, geo.blocks_per_pool))
     }
 
@@ -316,7 +316,7 @@ impl Device {
     #[getter]
     fn valid_pages<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<i64>>> {
         let mut driver = self.lock_on()?;
-        let valid = driver.ssd().ftl.blocks.valid.iter().map(|&n| i64::from(n));
+        let valid = driver.ssd().core.ftl.blocks.valid.iter().map(|&n| i64::from(n));
         Ok(PyArray1::from_iter(py, valid))
     }
 
@@ -324,7 +324,7 @@ impl Device {
     #[getter]
     fn erases<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<i64>>> {
         let mut driver = self.lock()?;
-        let erases = driver.ssd().ftl.blocks.erases.iter().map(|&n| i64::from(n));
+        let erases = driver.ssd().core.ftl.blocks.erases.iter().map(|&n| i64::from(n));
         Ok(PyArray1::from_iter(py, erases))
     }
 
@@ -332,7 +332,7 @@ impl Device {
     #[getter]
     fn free_blocks<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<i64>>> {
         let mut driver = self.lock_on()?;
-        let ftl = &driver.ssd().ftl;
+        let ftl = &driver.ssd().core.ftl;
         let free = (0..ftl.geo.pools).map(|pool| i64::from(ftl.space.free_blocks(PoolId(pool))));
         Ok(PyArray1::from_iter(py, free))
     }

@@ -1,7 +1,8 @@
 //! The bottom layer of the timed machine: its four parts, and what all of them need together.
 //!
-//! Nothing here knows a feature. The route (`Ssd`) and the features call it, and it calls none of them: what
-//! it has to tell them is a value that they read, such as [`Core::room_changed`].
+//! The route (`Ssd`) and the features call it. It cannot reach the state of parity, copies or power cuts, and
+//! reports to them through fields that they read, such as [`Core::room_changed`]. Its methods are in the files
+//! named after the steps.
 
 use super::array::Array;
 use super::array::loads::ChipLoads;
@@ -26,7 +27,7 @@ pub struct Core {
     pub(crate) ledger: Ledger,
     /// The work that waits on each chip, if the redirection of writes has to know it.
     pub(super) loads: Option<Box<ChipLoads>>,
-    /// `loads` or a trigger has to know of every operation of the host that is queued.
+    /// Set if `loads` or a trigger must be told of every queued host operation.
     pub(super) watches_queues: bool,
     /// Updates of parity groups may find room, or the redirection a write, at the end of this instant.
     pub(super) groups_due: bool,
@@ -39,10 +40,12 @@ pub struct Core {
 impl Core {
     /// Over the device `ftl`, with `sequence` pages admitted so far.
     pub(super) fn new(config: &Config, ftl: Ftl, sequence: u64, plugs: &Plugs) -> Core {
+        let front = Front::new(config, plugs, sequence, ftl.space.frontiers_in_turn());
         let gc = Collector::new(config, &ftl, plugs);
         let loads = ChipLoads::new(config, &ftl.geo);
+        debug_assert!(loads.is_none() || ftl.groups.is_some(), "writes without parity redirected");
         Core {
-            front: Front::new(config, plugs, sequence, ftl.space.frontiers_in_turn()),
+            front,
             array: Array::new(config, &ftl.geo),
             ledger: Ledger::new(config, &ftl, sequence),
             watches_queues: gc.agenda.watches_requests() || loads.is_some(),

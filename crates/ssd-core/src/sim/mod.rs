@@ -8,7 +8,7 @@ mod collect;
 mod collector;
 mod complete;
 mod copy;
-mod core;
+pub mod core;
 mod crossing;
 mod dispatch;
 pub(crate) mod front;

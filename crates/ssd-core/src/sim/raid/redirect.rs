@@ -89,6 +89,7 @@ fn foreign_pages(ftl: &Ftl) -> Vec<u64> {
 impl Raid {
     /// Counts of chips are those of their queues and of the map.
     pub(super) fn audit_chips(&self, Core { ftl, array, loads, .. }: &Core) -> Result<(), String> {
+        assert_eq!(self.chips.is_some(), loads.is_some(), "loads that nobody compares, or none");
         let (Some(chips), Some(loads)) = (&self.chips, loads) else { return Ok(()) };
         assert_eq!(chips.foreign.len(), array.units.len(), "chips of another device");
         let foreign = self.count_foreign(ftl, array);
