@@ -5,6 +5,7 @@
 //! would have a copy otherwise.
 
 use crate::config::{Fit, Workload};
+use crate::phases::Orders;
 use crate::read::digest::Digest;
 use crate::read::fit::{self, Record, Renumbered};
 use crate::read::input::{self, Step, Watch};
@@ -193,6 +194,8 @@ pub struct Kept {
     clock: fn() -> i64,
     shelf: Mutex<Shelf>,
     changed: Condvar,
+    /// Of updates with independent phases.
+    pub(crate) orders: Orders,
 }
 
 impl Kept {
@@ -200,7 +203,8 @@ impl Kept {
     /// read by every run as if there were no cache. `clock` tells the seconds since 1970.
     #[must_use]
     pub fn new(bound_bytes: u64, clock: fn() -> i64) -> Kept {
-        Kept { bound_bytes, clock, shelf: Mutex::default(), changed: Condvar::new() }
+        let orders = Orders::default();
+        Kept { bound_bytes, clock, shelf: Mutex::default(), changed: Condvar::new(), orders }
     }
 
     /// How often a file was read to its end, or to an error, so as to keep it.
