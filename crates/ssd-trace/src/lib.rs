@@ -39,12 +39,11 @@ use crate::config::{ArrivalKind, Origin, PatternKeys, Phases, Workload};
 use crate::read::formats::TraceFormat;
 use generate::copies::Copying;
 use generate::like;
-use phases::{OrderKey, Phased};
+use phases::Phased;
 use ssd_core::config::Word as _;
 use ssd_core::host::source::{Source, SourceError};
 use std::io::{self, Read};
 use std::ops::ControlFlow;
-use std::sync::Arc;
 use whole_pages::WholePages;
 
 /// The bytes of `raw` without what they are packed in (compression, an archive of one file, UTF-16);
@@ -123,16 +122,7 @@ fn open_as_is(
         Origin::Trace if workload.phases == Phases::Independent => {
             let loop_of = Workload { loops: 1, ..workload.clone() };
             let opened = open_trace(&loop_of, page_bytes, user_pages, kept, watch)?;
-            let make = || Phased::updates(opened.source, page_bytes, seed);
-            let updates = match (kept, &opened.facts) {
-                (Some(kept), Some(facts)) => {
-                    let digest = facts.trace_digest.clone();
-                    let key = OrderKey { digest, workload: loop_of, page_bytes, user_pages, seed };
-                    kept.orders.of(key, make)?
-                }
-                _ => Arc::new(make()?),
-            };
-            let source = Phased::new(updates, page_bytes, workload.loops);
+            let source = Phased::new(opened.source, page_bytes, workload.loops, seed)?;
             let facts = opened.facts.map(|facts| TraceFacts { loops: workload.loops, ..facts });
             Ok(OpenedSource { source: Box::new(source), facts, hosting: None })
         }

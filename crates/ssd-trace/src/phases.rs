@@ -4,16 +4,14 @@
 //! together. On a drive that many such applications share, their bursts mix. Independent phases are the limit of that
 //! mixture: every page keeps the intervals between its updates, but starts at its own point of the loop.
 
-use crate::config::Workload;
 use ssd_core::host::request::{Op, Request, TimedRequest};
 use ssd_core::host::source::{Source, SourceError};
 use ssd_core::rng::Stream;
 use ssd_core::units::{Nanos, SECTOR_BYTES};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// An update of one page.
 #[derive(Clone, Copy)]
-pub(crate) struct Update {
+struct Update {
     page: u32,
     stream: u8,
     is_trim: bool,
@@ -25,7 +23,7 @@ pub(crate) struct Update {
 /// `(t + phase) mod n`. Every loop has the same order. Reads and flushes, which change no page, are left out,
 /// and so are TRIMs of parts of pages.
 pub(crate) struct Phased {
-    updates: Arc<Vec<Update>>,
+    updates: Vec<Update>,
     sectors_per_page: u32,
     next: usize,
     round: u32,
@@ -33,21 +31,16 @@ pub(crate) struct Phased {
 }
 
 impl Phased {
-    /// `updates` on pages of `page_bytes`, repeated `loops` times.
-    pub(crate) fn new(updates: Arc<Vec<Update>>, page_bytes: u32, loops: u32) -> Phased {
-        let sectors_per_page = page_bytes / SECTOR_BYTES as u32;
-        Phased { updates, sectors_per_page, next: 0, round: 0, loops }
-    }
-
-    /// The updates of one loop, `source`, on pages of `page_bytes`; `seed` draws the phases.
+    /// The updates of one loop, `source`, on pages of `page_bytes`, repeated `loops` times; `seed` draws the phases.
     ///
     /// # Errors
     /// `source` fails, holds copies, or updates no page.
-    pub(crate) fn updates(
+    pub(crate) fn new(
         mut source: Box<dyn Source + Send>,
         page_bytes: u32,
+        loops: u32,
         seed: u64,
-    ) -> Result<Vec<Update>, SourceError> {
+    ) -> Result<Phased, SourceError> {
         let sectors_per_page = page_bytes / SECTOR_BYTES as u32;
         let mut recorded: Vec<Update> = Vec::new();
         while let Some(TimedRequest { request, .. }) = source.next_request()? {
@@ -76,45 +69,8 @@ impl Phased {
         }
         // It may have a copy of the trace.
         drop(source);
-        Ok(shifted(recorded, written, seed))
-    }
-}
-
-/// What the order of updates depends on.
-#[derive(PartialEq)]
-pub(crate) struct OrderKey {
-    /// Of the events of the trace.
-    pub(crate) digest: String,
-    /// How they are read and fitted.
-    pub(crate) workload: Workload,
-    pub(crate) page_bytes: u32,
-    pub(crate) user_pages: u32,
-    pub(crate) seed: u64,
-}
-
-/// The orders that runs use at this time: runs of one seed share theirs.
-#[derive(Default)]
-pub(crate) struct Orders(Mutex<Vec<(OrderKey, Weak<Vec<Update>>)>>);
-
-impl Orders {
-    /// The order of `key`, which `make` makes unless a run has it; other runs wait for it.
-    ///
-    /// # Errors
-    /// `make` fails.
-    pub(crate) fn of(
-        &self,
-        key: OrderKey,
-        make: impl FnOnce() -> Result<Vec<Update>, SourceError>,
-    ) -> Result<Arc<Vec<Update>>, SourceError> {
-        let mut orders = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        orders.retain(|(_, order)| order.strong_count() > 0);
-        let known = orders.iter().find(|(of, _)| *of == key);
-        if let Some(order) = known.and_then(|(_, order)| order.upgrade()) {
-            return Ok(order);
-        }
-        let made = Arc::new(make()?);
-        orders.push((key, Arc::downgrade(&made)));
-        Ok(made)
+        let updates = shifted(recorded, written, seed);
+        Ok(Phased { updates, sectors_per_page, next: 0, round: 0, loops })
     }
 }
 
@@ -210,9 +166,7 @@ mod tests {
     }
 
     fn phased(requests: &[Request], loops: u32, seed: u64) -> Result<Phased, SourceError> {
-        let listed = Listed(requests.iter().copied().collect());
-        let updates = Phased::updates(Box::new(listed), PAGE * 512, seed)?;
-        Ok(Phased::new(Arc::new(updates), PAGE * 512, loops))
+        Phased::new(Box::new(Listed(requests.iter().copied().collect())), PAGE * 512, loops, seed)
     }
 
     fn updates(mut source: Phased) -> Vec<(Op, u64)> {
@@ -244,26 +198,6 @@ mod tests {
             _ => Request::new(Op::Write, random.below(300), 1 + random.below(20) as u32),
         };
         (0..400).map(|_| drawn()).collect()
-    }
-
-    #[test]
-    fn runs_share_the_order_of_their_seed_while_one_has_it() {
-        let orders = Orders::default();
-        let order = |seed, makes: Result<(), &str>| {
-            let (digest, workload) = (String::new(), Workload::default());
-            let key = OrderKey { digest, workload, page_bytes: 4096, user_pages: 8, seed };
-            let update = Update { page: seed as u32, stream: 0, is_trim: false };
-            orders.of(key, || makes.map(|()| vec![update]).map_err(|why| SourceError(why.into())))
-        };
-        assert!(order(1, Err("no trace")).is_err());
-        let first = order(1, Ok(())).unwrap();
-        let second = order(1, Err("made again")).unwrap();
-        assert!(Arc::ptr_eq(&first, &second));
-        let other = order(2, Ok(())).unwrap();
-        assert_eq!((first[0].page, other[0].page), (1, 2));
-        drop((first, second));
-        assert!(order(1, Err("made again")).is_err(), "nothing is held for runs that have ended");
-        assert_eq!(orders.0.lock().unwrap().len(), 1);
     }
 
     #[test]

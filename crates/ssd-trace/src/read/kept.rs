@@ -5,7 +5,6 @@
 //! would have a copy otherwise.
 
 use crate::config::{Fit, Workload};
-use crate::phases::Orders;
 use crate::read::digest::Digest;
 use crate::read::fit::{self, Record, Renumbered};
 use crate::read::input::{self, Step, Watch};
@@ -194,8 +193,6 @@ pub struct Kept {
     clock: fn() -> i64,
     shelf: Mutex<Shelf>,
     changed: Condvar,
-    /// Of updates with independent phases.
-    pub(crate) orders: Orders,
 }
 
 impl Kept {
@@ -203,8 +200,7 @@ impl Kept {
     /// read by every run as if there were no cache. `clock` tells the seconds since 1970.
     #[must_use]
     pub fn new(bound_bytes: u64, clock: fn() -> i64) -> Kept {
-        let orders = Orders::default();
-        Kept { bound_bytes, clock, shelf: Mutex::default(), changed: Condvar::new(), orders }
+        Kept { bound_bytes, clock, shelf: Mutex::default(), changed: Condvar::new() }
     }
 
     /// How often a file was read to its end, or to an error, so as to keep it.
