@@ -15,7 +15,6 @@ import time
 import types
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +28,6 @@ from running import COMMAND, HANG_S, SMALL, SMALL_TOML, refused, ssdlab_command,
 from ssdlab.config.quantity import quantity
 from ssdlab.config.space import Space, drawn, grid
 from ssdlab.config.vary import Range, has_range, range_of, values_of
-from ssdlab.display.numbers import Value
 from ssdlab.html.plot import Heat, Plot
 from ssdlab.html.points_plots import groups, heat, metric_figures, over_key, pareto
 from ssdlab.html.svg import drawn as drawn_svg
@@ -37,7 +35,7 @@ from ssdlab.html.sweep_page import sweep_page
 from ssdlab.policy import Victim, VictimView
 from ssdlab.results.answer import of_points
 from ssdlab.results.points import Points, Row, key_of
-from ssdlab.results.sweep import COLUMNS, CSV, JSON, OUTCOMES, PARQUET, Outcome, Sweep
+from ssdlab.results.sweep import CSV, JSON, OUTCOMES, PARQUET, Outcome, Sweep
 from ssdlab.running import live, runner
 from ssdlab.running.outcomes import Outcomes
 
@@ -759,70 +757,6 @@ def test_the_answer_says_what_intervals_tell() -> None:
     three = told((2.0, 2.5, 2.2), (2.4, 2.6, 2.5), (2.1, 2.6, 2.3), (9.0, 9.1, 9.2))
     assert "from which c and b cannot be told; highest at d" in three
     assert told((), (), ()) == ""
-
-
-SHORT = "not in steady state: it still falls; write more (workload.requests)"
-
-
-@pytest.mark.parametrize(
-    ("invalid", "answer", "title", "order"),
-    [
-        ("", "lowest at 0.3 (1.000); highest at 0.1 (3.000). One seed: no interval.", "lowest", ""),
-        (
-            "2",
-            "lowest at 0.2 (2.000); highest at 0.1 (3.000). One seed: no interval."
-            f" Not ranked: 0.3: {SHORT}.",
-            "lowest",
-            "2",
-        ),
-        (
-            "12",
-            f"Only 0.1 is valid: write amplification 3.000. Not ranked: 0.2; 0.3: {SHORT}.",
-            "lowest",
-            "21",
-        ),
-        (
-            "012",
-            f"Nothing is ranked, since no run is valid. 0.1; 0.2; 0.3: {SHORT}.",
-            "runs",
-            "210",
-        ),
-    ],
-)
-def test_a_point_that_a_warning_invalidates_is_never_named(
-    invalid: str, answer: str, title: str, order: str
-) -> None:
-    def values(waf: float) -> tuple[Value, ...]:
-        return tuple(waf if name == "waf" else None for name in COLUMNS)
-
-    outcomes = []
-    for at, waf in enumerate((3.0, 2.0, 1.0)):
-        warned = {"warnings": (SHORT,), "invalidating": 1} if str(at) in invalid else {}
-        outcomes.append(Outcome(at, None, values(waf), **warned))  # type: ignore[arg-type]
-    done = Sweep("x", Space({OP: ("0.1", "0.2", "0.3")}, drawn=False), tuple(outcomes), 3)
-    assert done.answer.removeprefix("Write amplification is ") == answer
-    text = done.summary()
-    assert f"\n{title}" in text
-    # Those that are not valid come last, in text and page.
-    labels = [f"0.{int(at) + 1}" for at in order]
-    rows = re.findall(r"^(0\.\d) \(invalid\)", text, re.MULTILINE)
-    assert rows == labels
-    page = sweep_page(done).partition('id="points-table"')[2].partition("</table>")[0]
-    assert page.count('<strong class="bad">invalid</strong>') == len(invalid)
-    assert list(done.decided) == []
-
-
-def test_what_decides_is_judged_over_valid_points() -> None:
-    space = Space({OP: [str(i) for i in range(10)], "gc.window": ["1", "2"]}, drawn=False)
-    outcomes = []
-    for at in range(len(space)):
-        over, window = (int(str(one)) for one in space[at].values())
-        row = tuple(1.0 + over + 0.01 * window if n == "waf" else None for n in COLUMNS)
-        outcomes.append(Outcome(at, None, row))
-    done = Sweep("x", space, tuple(outcomes), len(space))
-    assert [one.partition(" ")[0] for one in done.decided] == [OP]
-    wrong = [replace(o, warnings=(SHORT,), invalidating=1) for o in outcomes]
-    assert list(replace(done, outcomes=tuple(wrong)).decided) == []
 
 
 def test_a_notebook_shows_answer_plot_and_table() -> None:
