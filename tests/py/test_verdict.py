@@ -108,7 +108,7 @@ def test_policies_are_not_compared_where_the_reserve_decided() -> None:
 
 def test_ratios_are_those_of_the_runs_that_policies_decided() -> None:
     base = ssdlab.load_config(set={**ROOMY, "workload.requests": 3000})
-    tight = {"device.over_provisioning": [0.25, 0.05]}
+    tight: dict[str, list[object]] = {"device.over_provisioning": [0.25, 0.05]}
     done = ssdlab.compare([base], vary={"gc.victim": ["greedy", "random"], **tight}, progress=False)
     apart = [label for label in done.reports if "0.05" in label]
     assert list(done.not_compared) == apart
@@ -122,7 +122,7 @@ def test_ratios_are_those_of_the_runs_that_policies_decided() -> None:
     assert all("x " not in rows[label] for label in apart)
     assert "their rows have no ratios" in " ".join(done.summary().split())
     long = ssdlab.load_config(set={**ROOMY, "workload.requests": 20_000})
-    vary = {"gc.victim": ["greedy", "random"], **tight}
+    vary: dict[str, list[object]] = {"gc.victim": ["greedy", "random"], **tight}
     repeated = ssdlab.compare([long], vary=vary, seeds=3, progress=False)
     (answer,) = repeated.answers
     assert answer.lowest["waf"] == ("victim=greedy over_provisioning=0.25",)
