@@ -293,7 +293,15 @@ def test_comparison(tmp_path: Path) -> None:
     assert done.reports["fifo"].folder == tmp_path / "c/fifo"
     text = done.summary()
     assert text == (tmp_path / "c/summary.txt").read_text()
-    words = ("WAF", "greedy", "d-choices d=2", "x", "write latency", "read latency", "One seed")
+    words = (
+        "WAF",
+        "greedy",
+        "d-choices d=2",
+        "x",
+        "write latency",
+        "read latency",
+        "no run is valid",
+    )
     for word in words:
         assert word in text
     assert json.loads((tmp_path / "c/compare.json").read_text()) == json.loads(done.to_json())

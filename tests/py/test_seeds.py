@@ -9,12 +9,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import reduce
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
 
 import ssdlab
 from running import SMALL, SMALL_TOML, refused, ssdlab_command
+from ssdlab.display.numbers import on_page
 from ssdlab.html.compare_page import comparison_page
 from ssdlab.html.run_page import value_at
 from ssdlab.results.comparison import MEASURES
@@ -81,14 +83,24 @@ def test_the_interval_decides(
 
 
 def with_number(
-    by_label: dict[str, list[float]], key: tuple[str, ...] = ("waf", "total")
+    by_label: dict[str, list[float]],
+    key: tuple[str, ...] = ("waf", "total"),
+    invalid: Mapping[str, str] = MappingProxyType({}),
 ) -> ssdlab.Comparison:
-    """A comparison whose write amplification, or number `key`, is as given, seed by seed."""
+    """A comparison whose write amplification, or number `key`, is as given, seed by seed.
+
+    `invalid`: by label the warning that invalidates its runs but the first.
+    """
     base = ssdlab.run("greedy-8ch", set=SMALL, progress=False).json
+    base = {**base, "warnings": [], "invalidating": 0}
     repetitions = {
         label: {seed: _changed(base, key, value, seed) for seed, value in enumerate(values, 1)}
         for label, values in by_label.items()
     }
+    for label, why in invalid.items():
+        for seed, report in [*repetitions[label].items()][1:]:
+            warned = report.json | {"warnings": [why], "invalidating": 1}
+            repetitions[label][seed] = ssdlab.Report.of(json.dumps(warned))
     firsts = {label: by_seed[1] for label, by_seed in repetitions.items()}
     return ssdlab.Comparison(firsts, repetitions=repetitions)
 
@@ -186,9 +198,44 @@ def test_nothing_is_called_lowest_inside_the_intervals(
     ]
 
 
+THREE = {"a": [2.0, 2.1, 1.9], "b": [1.0, 1.06, 0.96], "c": [3.0, 3.2, 2.8]}
+SHORT = "not in steady state: it still falls; write more (workload.requests)"
+NOT_RANKED = [
+    (
+        ["b"],
+        "No configuration writes less than a; c writes the most, 50 % more than a.",
+        f"Not ranked: b: {SHORT}.",
+    ),
+    (
+        ["a", "b"],
+        "Only c is valid: write amplification 3.000,",
+        f"Not ranked: a; b: {SHORT}.",
+    ),
+    (
+        [*"abc"],
+        "Nothing is ranked, since no run is valid.",
+        f"Nothing is ranked, since no run is valid. a; b; c: {SHORT}.",
+    ),
+]
+
+
+@pytest.mark.parametrize(("invalid", "first", "last"), NOT_RANKED)
+def test_a_configuration_that_a_warning_invalidates_is_never_named(
+    invalid: list[str], first: str, last: str
+) -> None:
+    done = with_number(THREE, invalid=dict.fromkeys(invalid, SHORT))
+    (answer,) = done.answers
+    assert answer.text.startswith(first)
+    assert answer.text.endswith(last)
+    assert not {one for best in answer.lowest.values() for one in best} & {*invalid}
+    assert " ".join(done.summary().split()).count(answer.text) == 2
+    assert on_page(answer.text).replace(" %", "\u00a0%") in comparison_page(done)
+    assert not re.search(rf"^  [{''.join(invalid)}] [*=] ", done.summary(), re.MULTILINE)
+
+
 def test_one_seed_has_no_winner() -> None:
-    config = ssdlab.load_config("greedy-8ch", set=SMALL)
-    done = ssdlab.compare(config, vary={"gc.victim": VICTIMS}, progress=False)
+    several = with_number({label: [2.0, 2.1] for label in VICTIMS})
+    done = replace(several, repetitions={})
     assert done.lowest("waf") == []
     (answer,) = done.answers
     assert answer.text.lower().startswith(ONE_SEED)

@@ -449,6 +449,19 @@ def test_drives(tmp_path: Path) -> None:
     assert done.drive in sweep_page(done)
 
 
+def test_a_drive_of_ones_own_is_swept_under_its_name(tmp_path: Path) -> None:
+    drive = tmp_path / "mine.toml"
+    drive.write_text(
+        'preset = "greedy-8ch"\n[workload]\nrequests = 500\n'
+        '[published]\ntitle = "Acme Six 960 GB"\n',
+        encoding="utf-8",
+    )
+    words = ["--vary", "gc.window=1,2", "--out", "out"]
+    done = ssdlab_command("sweep", "--drive", "mine.toml", *words, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "drive: Acme Six 960 GB (mine.toml" in done.stdout
+
+
 def test_another_sweep_is_refused_and_replaced_by_force(tmp_path: Path) -> None:
     out = tmp_path / "s"
     first = swept(out=out, vary={OP: [0.3, 0.4]})

@@ -2,15 +2,23 @@
 
 import itertools
 import json
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import ssdlab
 from running import ssdlab_command
+from ssdlab.config.space import Space
+from ssdlab.display.numbers import Value
 from ssdlab.html.compare_page import comparison_page
 from ssdlab.html.run_page import run_page
+from ssdlab.html.sweep_page import sweep_page
 from ssdlab.results.report import Report
+from ssdlab.results.sweep import COLUMNS, Outcome, Sweep
+
+OP = "device.over_provisioning"
 
 TIGHT = {
     "device.channels": 1,
@@ -100,7 +108,7 @@ def test_policies_are_not_compared_where_the_reserve_decided() -> None:
 
 def test_ratios_are_those_of_the_runs_that_policies_decided() -> None:
     base = ssdlab.load_config(set={**ROOMY, "workload.requests": 3000})
-    tight = {"device.over_provisioning": [0.25, 0.05]}
+    tight: dict[str, list[object]] = {"device.over_provisioning": [0.25, 0.05]}
     done = ssdlab.compare([base], vary={"gc.victim": ["greedy", "random"], **tight}, progress=False)
     apart = [label for label in done.reports if "0.05" in label]
     assert list(done.not_compared) == apart
@@ -113,9 +121,9 @@ def test_ratios_are_those_of_the_runs_that_policies_decided() -> None:
     assert "x " in rows["victim=random over_provisioning=0.25"]
     assert all("x " not in rows[label] for label in apart)
     assert "their rows have no ratios" in " ".join(done.summary().split())
-    repeated = ssdlab.compare(
-        [base], vary={"gc.victim": ["greedy", "random"], **tight}, seeds=3, progress=False
-    )
+    long = ssdlab.load_config(set={**ROOMY, "workload.requests": 20_000})
+    vary: dict[str, list[object]] = {"gc.victim": ["greedy", "random"], **tight}
+    repeated = ssdlab.compare([long], vary=vary, seeds=3, progress=False)
     (answer,) = repeated.answers
     assert answer.lowest["waf"] == ("victim=greedy over_provisioning=0.25",)
     assert "0.05" not in answer.text
@@ -184,3 +192,67 @@ def test_preconditioning_with_many_copies_shows_progress_and_can_be_interrupted(
     steps = [b[1] - a[1] for a, b in itertools.pairwise(seen[1:])]
     assert all(0 < step < 65_536 / 16 for step in steps), seen
     assert seen[0][2] == pytest.approx(pages * 1001, rel=1e-3)
+
+
+SHORT = "not in steady state: it still falls; write more (workload.requests)"
+
+
+@pytest.mark.parametrize(
+    ("invalid", "answer", "title", "order"),
+    [
+        ("", "lowest at 0.3 (1.000); highest at 0.1 (3.000). One seed: no interval.", "lowest", ""),
+        (
+            "2",
+            "lowest at 0.2 (2.000); highest at 0.1 (3.000). One seed: no interval."
+            f" Not ranked: 0.3: {SHORT}.",
+            "lowest",
+            "2",
+        ),
+        (
+            "12",
+            f"Only 0.1 is valid: write amplification 3.000. Not ranked: 0.2; 0.3: {SHORT}.",
+            "lowest",
+            "21",
+        ),
+        (
+            "012",
+            f"Nothing is ranked, since no run is valid. 0.1; 0.2; 0.3: {SHORT}.",
+            "runs",
+            "210",
+        ),
+    ],
+)
+def test_a_point_that_a_warning_invalidates_is_never_named(
+    invalid: str, answer: str, title: str, order: str
+) -> None:
+    def values(waf: float) -> tuple[Value, ...]:
+        return tuple(waf if name == "waf" else None for name in COLUMNS)
+
+    outcomes = []
+    for at, waf in enumerate((3.0, 2.0, 1.0)):
+        warned = {"warnings": (SHORT,), "invalidating": 1} if str(at) in invalid else {}
+        outcomes.append(Outcome(at, None, values(waf), **warned))  # type: ignore[arg-type]
+    done = Sweep("x", Space({OP: ("0.1", "0.2", "0.3")}, drawn=False), tuple(outcomes), 3)
+    assert done.answer.removeprefix("Write amplification is ") == answer
+    text = done.summary()
+    assert f"\n{title}" in text
+    # Those that are not valid come last, in text and page.
+    labels = [f"0.{int(at) + 1}" for at in order]
+    rows = re.findall(r"^(0\.\d) \(invalid\)", text, re.MULTILINE)
+    assert rows == labels
+    page = sweep_page(done).partition('id="points-table"')[2].partition("</table>")[0]
+    assert page.count('<strong class="bad">invalid</strong>') == len(invalid)
+    assert list(done.decided) == []
+
+
+def test_what_decides_is_judged_over_valid_points() -> None:
+    space = Space({OP: [str(i) for i in range(10)], "gc.window": ["1", "2"]}, drawn=False)
+    outcomes = []
+    for at in range(len(space)):
+        over, window = (int(str(one)) for one in space[at].values())
+        row = tuple(1.0 + over + 0.01 * window if n == "waf" else None for n in COLUMNS)
+        outcomes.append(Outcome(at, None, row))
+    done = Sweep("x", space, tuple(outcomes), len(space))
+    assert [one.partition(" ")[0] for one in done.decided] == [OP]
+    wrong = [replace(o, warnings=(SHORT,), invalidating=1) for o in outcomes]
+    assert list(replace(done, outcomes=tuple(wrong)).decided) == []

@@ -29,9 +29,9 @@ from ssdlab.cli.options import (
     TimeUnit,
     Traces,
     Unit,
+    drive_named,
 )
 from ssdlab.cli.terminal import put_result, say
-from ssdlab.config.resolve import drive_preset
 from ssdlab.errors import ConfigError
 from ssdlab.results.sweep import CSV
 from ssdlab.running.design import designed
@@ -47,7 +47,11 @@ log:LO:HI:COUNT, with --draw also LO:HI and log:LO:HI. Numbers may have units: 2
 
 Drive = Annotated[
     str | None,
-    typer.Option("--drive", metavar="NAME", help="A named drive in place of CONFIG."),
+    typer.Option(
+        "--drive",
+        metavar="NAME|FILE",
+        help="A named drive, or the TOML file of a drive, in place of CONFIG.",
+    ),
 ]
 
 
@@ -131,4 +135,4 @@ def _source(config: str | None, drive: str | None) -> str:
         return config
     if config is not None:
         raise ConfigError([f"--drive {drive}: takes the place of {config}; give one of them"])
-    return drive_preset(drive, f"--drive {drive}")
+    return drive_named(drive, "")

@@ -35,7 +35,8 @@ def paragraph(text: str) -> str:
 
 def answer_figure(done: Comparison) -> Forest | None:
     """Ratios to the baseline with their intervals; None without repetitions of several."""
-    labels = list(done.of_policies().repetitions)[:MOST_ROWS]
+    valid = list(done.valid.repetitions)
+    labels = valid[:MOST_ROWS]
     if len(labels) < 2:
         return None
     base, panels = labels[0], []
@@ -45,7 +46,7 @@ def answer_figure(done: Comparison) -> Forest | None:
             panels.append((SHORT[key], rows))
     if not panels:
         return None
-    left = len(done.of_policies().repetitions) - len(labels)
+    left = len(valid) - len(labels)
     caption = (
         f"Ratios to {base}, paired by seed, with their 95 % intervals: blue is lowest, grey the"
         " baseline and what cannot be told from the lowest. Arrows: beyond the axis."

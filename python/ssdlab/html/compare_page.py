@@ -198,7 +198,8 @@ def _ratios(done: Comparison, columns: list[str], base: int) -> str:
     if not done.rows:
         return "<p>No run has results.</p>"
     wanted = list(done.repetitions or done.reports)[base]
-    sentence, done = done.reserve_sentence() if done.not_compared else "", done.of_policies()
+    sentence = done.reserve_sentence() if done.not_compared else ""
+    done = done.without(done.not_compared)
     labels = list(done.repetitions or done.reports)
     if len(labels) < 2 and sentence:
         return f"<p>{escape(sentence)} There are no ratios.</p>"

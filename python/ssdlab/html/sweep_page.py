@@ -76,16 +76,11 @@ def numbers_table(done: Sweep, most: int = MOST_ROWS) -> str:
     if not metrics:
         return "<p>No run completed.</p>"
     first = metrics[0]
-    ranked = [
-        (known.mean, i)
-        for i in range(len(points.labels))
-        if (known := points.summary(i, first.name)) is not None
-    ]
-    if not done.seed_keys:
-        ranked.sort()
-    rows = [_row(done, i, metrics) for _, i in ranked[:most]]
+    ranked = done.ranked(first.name)
+    rows = [_row(done, i, metrics) for i in ranked[:most]]
     left = len(ranked) - len(rows)
     caption = "Runs" if done.seed_keys else f"Points by {first.title}, the lowest first"
+    caption += ", then those that are not valid" if points.invalid else ""
     caption += f": {len(rows)} of {len(ranked):,}" if left else ""
     return table(_heads(points, metrics), rows, caption, "points-table")
 
@@ -120,6 +115,8 @@ def _cells(done: Sweep, point: int, metrics: Sequence[Column]) -> list[str]:
             text += f" ±\u00a0{width}"
         if one.name == "policy_share" and points.reserve_decided(point):
             text += ' <strong class="bad">reserve</strong>'
+        elif one is metrics[0] and points.labels[point] in points.invalid:
+            text += ' <strong class="bad">invalid</strong>'
         cells.append(text)
     return cells
 

@@ -80,7 +80,10 @@ class Simulated:
     def answer(self) -> str:
         """The results in sentences."""
         sentences: list[str] = []
-        if self.write_amplification is not None:
+        drive = self.report["drive"]
+        if drive["invalidating"]:
+            sentences.append(f"Write amplification is not known: {drive['warnings'][0]}.")
+        elif self.write_amplification is not None:
             parts = self.report["total"]["write_amplification"]
             host = self.report["total"]["pages_written"]
             own = sum(v for name, v in parts.items() if name not in host and name != "total")

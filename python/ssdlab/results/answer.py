@@ -7,14 +7,14 @@ ratio, paired by seed, excludes 1 (docs/statistics.md).
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ssdlab.display.form import columns
 from ssdlab.display.numbers import shown
 from ssdlab.results.intervals import ONE_SEED, UNDECIDED, Ratio
-from ssdlab.results.text import counted
+from ssdlab.results.text import counted, folded_points
 
 if TYPE_CHECKING:
     from ssdlab.results.comparison import Comparison
@@ -55,12 +55,35 @@ class Answer:
 
 def answers(done: Comparison) -> list[Answer]:
     """An answer for each workload that several configurations ran."""
-    groups = [*_by_work(done.of_policies())]
-    return [
+    groups = [*_by_work(done)]
+    found = [
         _answer(one, work if len(groups) > 1 else "")
         for work, one in groups
         if max(len(one.repetitions), len(one.reports)) > 1
     ]
+    return [one for one in found if one.sentences]
+
+
+def left_out(why: Mapping[str, str], count: int) -> list[str]:
+    """Which of `count` configurations or points are not ranked, and why.
+
+    `why`: the warning that invalidates each, by label. It ends with what to change.
+    """
+    if why and len(why) == count:
+        reasons = folded_points(why.items()) if count > 1 else [*why.values()]
+        return [f"Nothing is ranked, since no run is valid. {_full(reasons)}"]
+    return [f"Not ranked: {_full(folded_points(why.items()))}"] if why else []
+
+
+def _full(reasons: Sequence[str]) -> str:
+    return " ".join(f"{one}." for one in reasons)
+
+
+def alone(points: Points) -> str:
+    """What is known where only one configuration or point is valid: its own numbers."""
+    found = {title: (key, points.summary(0, key)) for key, title in TITLES.items()}
+    known = [f"{title} {shown(key, one.mean)}" for title, (key, one) in found.items() if one]
+    return f"Only {points.labels[0]} is valid: {', '.join(known)}."
 
 
 def of_seeds(key: str, count: int) -> str:
@@ -74,9 +97,12 @@ def of_seeds(key: str, count: int) -> str:
 def of_points(points: Points) -> list[str]:
     """Where among the points of a sweep each number that is ranked is lowest, and highest.
 
-    A point cannot be told from the lowest one where their intervals overlap.
+    A point cannot be told from the lowest one where their intervals overlap. Points of which a
+    warning invalidates a run are not ranked.
     """
-    sentences = []
+    sentences, why, points = [], points.invalid, points.valid
+    if why and len(points.labels) == 1:
+        return [alone(points), *left_out(why, len(why) + 1)]
     for key, title in TITLES.items():
         found = ((i, points.summary(i, key)) for i in range(len(points.labels)))
         known = {i: one for i, one in found if one is not None}
@@ -100,7 +126,7 @@ def of_points(points: Points) -> list[str]:
         sentences.append(_begun(f"{text}."))
     if sentences and all(len(runs) < 2 for runs in points.runs):
         sentences.append(f"{ONE_SEED[0].upper()}{ONE_SEED[1:]}.")
-    return sentences
+    return sentences + left_out(why, len(why) + len(points.labels))
 
 
 def _by_work(done: Comparison) -> Iterator[tuple[str, Comparison]]:
@@ -124,9 +150,16 @@ def _work(report: Report) -> tuple[str, str]:
     return json.dumps(workload, sort_keys=True), name.partition(".")[0]
 
 
-def _answer(done: Comparison, work: str) -> Answer:
-    if not done.repetitions:
-        return Answer(work, (UNRANKED,), {})
+def _answer(every: Comparison, work: str) -> Answer:
+    done = every.valid
+    # Of those in `not_compared` the first line says why.
+    why = {one: text for one, text in every.invalid.items() if one not in every.not_compared}
+    apart = left_out(why, len(every.repetitions or every.reports))
+    if len(done.repetitions or done.reports) < 2:
+        apart = [alone(done.points), *apart] if done.reports else apart
+        return Answer(work, tuple(apart), {})
+    if not every.repetitions:
+        return Answer(work, (UNRANKED, *apart), {})
     base, alike, sentences = next(iter(done.repetitions)), [], []
     found = {key: tuple(done.lowest(key)) for key in MARKED}
     lowest = {key: best for key, best in found.items() if 0 < len(best) < len(done.repetitions)}
@@ -147,7 +180,7 @@ def _answer(done: Comparison, work: str) -> Answer:
         sentences.append(f"{_listed(equal)}: equal in all.")
     if open_:
         sentences.append(f"{_listed(open_)}: no difference can be told.")
-    return Answer(work, tuple(map(_begun, sentences)), lowest)
+    return Answer(work, (*map(_begun, sentences), *apart), lowest)
 
 
 def _amount(done: Comparison, base: str, best: Sequence[str]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -228,9 +228,27 @@ class Comparison(Table):
         victims = {json.dumps(report.json["config"]["gc"]["victim"]) for _, report in self.runs}
         return tuple(self.reserve_decided) if len(victims) > 1 else ()
 
-    def of_policies(self) -> Comparison:
-        """The same without those that `not_compared` lists."""
-        left = set(self.not_compared)
+    @cached_property
+    def invalid(self) -> dict[str, str]:
+        """By label a warning that invalidates its first run, or half of its runs.
+
+        Warnings rest on tests that now and then fail by chance, so one of many seeds is not enough.
+        """
+        found: dict[str, str] = {}
+        for label, first in self.reports.items():
+            runs = [*self.repetitions.get(label, {}).values()] or [first]
+            wrong = [one.warnings[0] for one in runs if one.invalidating]
+            if first.invalidating or 2 * len(wrong) >= len(runs):
+                found[label] = first.warnings[0] if first.invalidating else wrong[0]
+        return found
+
+    @property
+    def valid(self) -> Comparison:
+        """The same without the configurations that `invalid` lists."""
+        return self.without(self.invalid)
+
+    def without(self, left: Collection[str]) -> Comparison:
+        """The same without these labels."""
         return replace(
             self,
             reports={label: one for label, one in self.reports.items() if label not in left},

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeAlias
 
@@ -84,6 +84,8 @@ class Points:
     """The value of each key at each point."""
     runs: tuple[tuple[Row, ...], ...]
     """The numbers of the completed runs at each point, one for each seed."""
+    why_invalid: tuple[str, ...] = ()
+    """A warning that invalidates a run of each point, or nothing; empty: all are valid."""
 
     @staticmethod
     def of(
@@ -98,6 +100,24 @@ class Points:
         settings = zip(*(values for _, values in found), strict=True) if found else ()
         keys = tuple(key for key, _ in found)
         return Points(keys, tuple(labels), tuple(settings), tuple(map(tuple, runs)))
+
+    @property
+    def invalid(self) -> dict[str, str]:
+        """The points of which a warning invalidates a run, with that warning."""
+        found = zip(self.labels, self.why_invalid, strict=False)
+        return {label: why for label, why in found if why}
+
+    @property
+    def valid(self) -> Points:
+        """The same without the points that `invalid` lists."""
+        kept = [i for i, label in enumerate(self.labels) if label not in self.invalid]
+        return replace(
+            self,
+            labels=tuple(self.labels[i] for i in kept),
+            settings=tuple(self.settings[i] for i in kept),
+            runs=tuple(self.runs[i] for i in kept),
+            why_invalid=(),
+        )
 
     @property
     def numeric(self) -> list[Key]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
@@ -175,7 +175,12 @@ class Sweep(Table):
         settings = [self.space[point] for point in runs]
         given = {key: [setting[key] for setting in settings] for key in self.space.columns}
         labels = [point_label(setting) for setting in settings]
-        return Points.of(labels, given, runs.values(), self.log)  # type: ignore[arg-type]
+        why: dict[int, str] = {}
+        for one in self.outcomes:
+            if one.invalidating:
+                why.setdefault(one.point, one.warnings[0])
+        found = Points.of(labels, given, runs.values(), self.log)  # type: ignore[arg-type]
+        return replace(found, why_invalid=tuple(why.get(point, "") for point in runs))
 
     @cached_property
     def numbers(self) -> list[int]:
@@ -325,7 +330,7 @@ class Sweep(Table):
     @property
     def decided(self) -> Iterator[str]:
         """The keys that decide write amplification and latencies, in words, if several vary."""
-        points = self.points
+        points = self.points.valid
         if len(points.keys) < 2 or self.seed_keys:
             return
         for metric, title in TITLES.items():
@@ -337,27 +342,40 @@ class Sweep(Table):
     def _different(self, key: str) -> int:
         return len(set(map(str, self.space.columns[key])))
 
+    def ranked(self, metric: str) -> list[int]:
+        """The points that have a number, the lowest first, and then those that are not valid.
+
+        A sweep over seeds ranks nothing, and keeps their order.
+        """
+        points = self.points
+        known = {
+            i: one.mean
+            for i in range(len(points.labels))
+            if (one := points.summary(i, metric)) is not None
+        }
+        if self.seed_keys:
+            return [*known]
+        return sorted(known, key=lambda i: (points.labels[i] in points.invalid, known[i]))
+
     def _best(self) -> Iterator[str]:
         points = self.points
         metrics = [one for one in points.metrics.values() if one.shown][:6]
         if not metrics:
             yield "No run completed."
             return
-        first = metrics[0].name
-        known = [
-            (one.mean, i)
-            for i in range(len(points.labels))
-            if (one := points.summary(i, first)) is not None
-        ]
-        best = (known if self.seed_keys else sorted(known))[:MOST_SHOWN]
+        known = self.ranked(metrics[0].name)
+        best, invalid = known[:MOST_SHOWN], points.invalid
         left = len(known) - len(best)
-        title = "runs" if self.seed_keys else f"lowest {metrics[0].title}"
+        title = f"lowest {metrics[0].title}"
+        if self.seed_keys or len(invalid) == len(points.labels):
+            title = "runs"
         yield title + (f", {left:,} more points in {CSV}" if left else "")
         rows = []
-        for _, i in best:
+        for i in best:
             found = [(one.name, points.summary(i, one.name)) for one in metrics]
             cells = [shown(name, one.mean if one else None) for name, one in found]
-            rows.append([points.labels[i], *cells])
+            label = points.labels[i]
+            rows.append([f"{label} (invalid)" if label in invalid else label, *cells])
         yield from table(["", *(one.short for one in metrics)], rows)
 
     def __repr__(self) -> str:

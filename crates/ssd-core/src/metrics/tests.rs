@@ -367,6 +367,19 @@ fn an_empty_run_has_a_report_without_invented_numbers() {
 }
 
 #[test]
+fn numbers_of_reads_alone_need_no_collection() {
+    let m = Measurements::new(Nanos::ZERO, false);
+    let mut report = Report::build(&inputs(&m));
+    let told = |report: &Report| {
+        let found = warnings::warnings(report, false);
+        (found.invalidating.len(), has(&found.notes, "the host wrote nothing"))
+    };
+    assert_eq!(told(&report), (1, false), "a run without requests has measured nothing");
+    report.host.pages_read = 1;
+    assert_eq!(told(&report), (0, true));
+}
+
+#[test]
 fn restart_forgets_the_past_and_keeps_what_is_inside() {
     let mut m = measured(true);
     let end = m.series.rows.last().unwrap().time_ns;

@@ -35,6 +35,7 @@ pub fn warnings(report: &Report, open_loop: bool) -> Warnings {
     // More writes would not make the policy decide, so nothing else is advised then.
     match not_the_policy(report) {
         Some(text) => invalidating.push(text),
+        None if is_of_reads(report) => notes.extend(no_gc(report)),
         None => {
             invalidating.extend(no_gc(report).or_else(|| not_steady(report)));
             notes.extend(too_much_live(report));
@@ -109,6 +110,11 @@ fn not_the_policy(report: &Report) -> Option<String> {
     let verdict = &report.verdict;
     (verdict.decided_by == DecidedBy::Reserve)
         .then(|| format!("the reserve decided, not your policy: {}", verdict.reason))
+}
+
+/// The host has only read: no number counts on a collection.
+fn is_of_reads(report: &Report) -> bool {
+    report.host.pages_written == 0 && report.host.pages_read > 0
 }
 
 fn no_gc(report: &Report) -> Option<String> {
