@@ -12,9 +12,12 @@ use std::path::PathBuf;
 
 /// Serve the drive of a resolved configuration (JSON) until Ctrl-C; the summary, as JSON. `ready` is called with what
 /// has been recovered, as JSON, when clients may come. `unix` is the path of a Unix socket, `tcp` an address and a
-/// port. Without `scale` it follows lateness. Beyond `most_log` bytes the log of the state is folded. Raises `ConfigError` for what cannot be served, `OSError` for a file, `StuckError` for a drive that fails.
+/// port. Without `scale` it follows lateness. Beyond `most_log` bytes the log of the state is folded. Raises
+/// `ConfigError` for what cannot be served, `OSError` for a file, `StuckError` for a drive that fails.
 #[pyfunction]
-#[pyo3(signature = (config, name, *, unix, tcp, state, record, scale, most_log, temporary, commit, ready, progress))]
+#[pyo3(signature = (
+    config, name, *, unix, tcp, state, record, scale, most_log, temporary, commit, ready, progress
+))]
 #[expect(clippy::too_many_arguments, reason = "the options of a command")]
 pub(crate) fn serve(
     py: Python<'_>,

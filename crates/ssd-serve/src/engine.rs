@@ -21,6 +21,7 @@ use std::io;
 mod restart;
 
 pub use restart::Mounted;
+use restart::restored;
 
 /// Why a request is not carried out. The drive goes on.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -110,12 +111,6 @@ fn endless(config: &RunConfig) -> RunConfig {
     config.metrics.request_log = false;
     config.metrics.interval_ns = 0;
     config
-}
-
-fn restored(config: &RunConfig, snapshot: &DeviceSnapshot) -> Result<Ssd, String> {
-    let mut ssd = Ssd::restore(config, snapshot)?;
-    ssd.measure(0, config.splits());
-    Ok(ssd)
 }
 
 impl Engine {

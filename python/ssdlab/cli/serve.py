@@ -21,6 +21,26 @@ from ssdlab.running.served import Address, served
 
 app = typer.Typer()
 
+Scale = Annotated[
+    str,
+    typer.Option(
+        "--scale",
+        metavar="auto|N",
+        help="Seconds of wall time for a second of the drive's time: with 20 the drive is"
+        " slowed down, so that the server keeps up with a fast one. auto: from 1 on, slowed"
+        " down until replies are in time.",
+    ),
+]
+LogLimit = Annotated[
+    str,
+    typer.Option(
+        "--log-limit",
+        metavar="SIZE",
+        help="Size of the log in the folder of --state at which the drive comes to rest and is"
+        " saved. After a kill the log is run again.",
+    ),
+]
+
 
 @app.command("serve")
 def serve(
@@ -42,25 +62,8 @@ def serve(
             " kill -9.  [default: the data go with the server]",
         ),
     ] = None,
-    scale: Annotated[
-        str,
-        typer.Option(
-            "--scale",
-            metavar="auto|N",
-            help="Seconds of wall time for a second of the drive's time: with 20 the drive is"
-            " slowed down, so that the server keeps up with a fast one. auto: from 1 on, slowed"
-            " down until replies are in time.",
-        ),
-    ] = "1",
-    log_limit: Annotated[
-        str,
-        typer.Option(
-            "--log-limit",
-            metavar="SIZE",
-            help="Size of the log in the folder of --state at which the drive comes to rest and is"
-            " saved. After a kill the log is run again.",
-        ),
-    ] = "256 MiB",
+    scale: Scale = "1",
+    log_limit: LogLimit = "256 MiB",
     record: Annotated[
         Path | None,
         typer.Option(

@@ -1,6 +1,6 @@
 //! The end of a drive, by rest or by a kill, and its beginning after that.
 
-use super::{Engine, Flash, restored};
+use super::{Engine, Flash};
 use crate::log::Record;
 use crate::slots::Slots;
 use crate::versions::Versions;
@@ -8,7 +8,9 @@ use ssd_core::ftl::snapshot::DeviceSnapshot;
 use ssd_core::host::device::{Device as _, DeviceError};
 use ssd_core::host::request::{Op, Request};
 use ssd_core::metrics::report::Recovery;
+use ssd_core::sim::ssd::Ssd;
 use ssd_core::units::{Nanos, SECTOR_BYTES};
+use ssd_trace::config::RunConfig;
 use ssd_trace::write::TraceWriter;
 use std::io;
 
@@ -21,6 +23,13 @@ pub struct Mounted {
     pub pages_lost: u64,
     /// Requests that were run again.
     pub requests: u64,
+}
+
+/// A machine in the state of `snapshot`, at time 0.
+pub(super) fn restored(config: &RunConfig, snapshot: &DeviceSnapshot) -> Result<Ssd, String> {
+    let mut ssd = Ssd::restore(config, snapshot)?;
+    ssd.measure(0, config.splits());
+    Ok(ssd)
 }
 
 impl Engine {
