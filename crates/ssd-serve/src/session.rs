@@ -3,7 +3,7 @@
 use crate::engine::Engine;
 use crate::nbd::handshake::Export;
 use crate::pace::{Scale, Stops, VALID_NS};
-use crate::server::{Attendant, Listener, Server};
+use crate::server::{Attendant, Listener, Served, Server};
 use crate::state::{Folder, StateError, new_drive, served, without_state};
 use serde::Serialize;
 use ssd_core::ftl::snapshot::DeviceSnapshot;
@@ -264,10 +264,19 @@ pub fn serve(
     if let Some(requests) = requests {
         requests.finish().map_err(written)?;
     }
+    Ok(summary(served, earlier, fold_failure, report))
+}
+
+fn summary(
+    served: Served,
+    earlier: Vec<Report>,
+    fold_failure: Option<String>,
+    report: Report,
+) -> Summary {
     let (replies, [p50_ns, p99_ns, p999_ns, max_ns]) = served.lateness.percentiles();
     let scale = served.scale;
     let drive_ns = |wall: u64| (wall as f64 / scale) as u64;
-    Ok(Summary {
+    Summary {
         scale,
         stops: served.stops,
         requests: served.replies,
@@ -286,5 +295,5 @@ pub fn serve(
             is_valid: p99_ns.map(|wall| drive_ns(wall) <= VALID_NS),
         },
         report,
-    })
+    }
 }
