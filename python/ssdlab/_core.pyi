@@ -27,6 +27,8 @@ __all__ = [
     "KvSnapshot",
     "KvUncertainError",
     "LogReader",
+    "SERVED_REQUESTS",
+    "SERVED_START",
     "Store",
     "StuckError",
     "Traces",
@@ -82,6 +84,10 @@ __version__: Final[str]
 __results_version__: Final[int]
 __commit__: Final[str | None]
 """Commit it was built from, where known."""
+SERVED_START: Final[str]
+"""The state of the drive in a recording of `serve`."""
+SERVED_REQUESTS: Final[str]
+"""The requests in a recording of `serve`."""
 
 class ConfigError(ValueError):
     """Errors of a configuration; the first argument is the list of all messages."""
@@ -470,7 +476,8 @@ def serve(
     tcp: str | None,
     state: Path | str | None,
     record: Path | str | None,
-    scale: float,
+    scale: float | None,
+    most_log: int,
     temporary: Path | str,
     commit: str | None,
     ready: Callable[[str], object],
@@ -478,6 +485,7 @@ def serve(
 ) -> str:
     """Serve a drive over NBD until Ctrl-C; the summary as JSON.
 
+    Without `scale` it follows lateness. Beyond `most_log` bytes the log of the state is folded.
     `ready` is called with what was recovered, as JSON. Raises `ConfigError`, `OSError`,
     `StuckError`.
     """

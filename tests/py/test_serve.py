@@ -89,8 +89,12 @@ def test_what_was_flushed_survives_kill_9(tmp_path: Path) -> None:
     memory: dict[int, bytes] = {}
     buffered = [*options, "--set", "host.write_buffer_pages=8"]
     for life in range(3):
-        with served(*buffered, cwd=tmp_path) as server:
+        # In the second life the log is folded again and again.
+        limit = ["--log-limit", "2KiB"] if life == 1 else []
+        with served(*buffered, *limit, cwd=tmp_path) as server:
             assert ("was killed" in server.said) == (life > 0)
+            if again := re.search(r"killed: ([\d,]+) requests", server.said):
+                assert (int(again[1]) < 200) == (life == 2)
             mode = (tmp_path / "drive.sock").stat().st_mode
             assert stat.S_IMODE(mode) == 0o600
             first, second = server.client(), server.client(structured=False)
@@ -115,7 +119,7 @@ def test_what_was_flushed_survives_kill_9(tmp_path: Path) -> None:
         done = ssdlab_command("serve", "tiny.toml", *buffered, cwd=tmp_path)
         refused(done, 2, "another server uses it")
         assert client.read(7 * PAGE, PAGE) == bytes(PAGE)
-        server.stop()
+        assert "too few replies" in server.stop()
     assert not (tmp_path / "drive.sock").exists()
     with served(*buffered, cwd=tmp_path) as server:
         assert "was killed" not in server.said
@@ -148,7 +152,8 @@ def test_a_recorded_session_runs_again_to_the_nanosecond(tmp_path: Path) -> None
                     client.write(at * PAGE + 512, draw.randbytes(PAGE), FUA * draw.randrange(2))
         client.close()
         summary: dict[str, Any] = json.loads(server.stop())
-    assert summary["late"]["replies"] == 600
+    assert summary["requests"] == summary["late"]["replies"] == 600
+    assert summary["folds"]["count"] == 0
     done = ssdlab_command("run", "rec/run.toml", "--out", "again", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     report = json.loads(next((tmp_path / "again").rglob("report.json")).read_text())
@@ -202,6 +207,8 @@ def test_a_bad_client_is_cut_off_and_the_others_are_served(tmp_path: Path) -> No
         (["--nbd", "0.0.0.0:10809"], ["0.0.0.0:10809", "loopback"]),
         (["--nbd", "nowhere.invalid:10809"], ["nowhere.invalid:10809", "a machine and a port"]),
         ([*UNIX, "--scale", "0"], ["--scale 0", "0.001"]),
+        ([*UNIX, "--scale", "fast"], ["--scale fast", "auto"]),
+        ([*UNIX, "--log-limit", "many"], ["--log-limit many", "a size"]),
         ([*UNIX, "--record", "file"], ["--record file", "exists"]),
         ([*UNIX, "--state", "."], ["--state .", "other files"]),
         ([*UNIX, "--set", "run.mode=functional"], ["run.mode"]),

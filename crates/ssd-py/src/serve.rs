@@ -4,6 +4,7 @@ use crate::bridge::Bridge;
 use crate::device::refused;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError};
 use pyo3::prelude::*;
+use ssd_serve::pace::Scale;
 use ssd_serve::session::{Address, Order, serve as serve_drive};
 use ssd_serve::state::StateError;
 use ssd_trace::config::RunConfig;
@@ -11,9 +12,12 @@ use std::path::PathBuf;
 
 /// Serve the drive of a resolved configuration (JSON) until Ctrl-C; the summary, as JSON. `ready` is called with what
 /// has been recovered, as JSON, when clients may come. `unix` is the path of a Unix socket, `tcp` an address and a
-/// port. Raises `ConfigError` for what cannot be served, `OSError` for a file, `StuckError` for a drive that fails.
+/// port. Without `scale` it follows lateness. Beyond `most_log` bytes the log of the state is folded. Raises
+/// `ConfigError` for what cannot be served, `OSError` for a file, `StuckError` for a drive that fails.
 #[pyfunction]
-#[pyo3(signature = (config, name, *, unix, tcp, state, record, scale, temporary, commit, ready, progress))]
+#[pyo3(signature = (
+    config, name, *, unix, tcp, state, record, scale, most_log, temporary, commit, ready, progress
+))]
 #[expect(clippy::too_many_arguments, reason = "the options of a command")]
 pub(crate) fn serve(
     py: Python<'_>,
@@ -23,7 +27,8 @@ pub(crate) fn serve(
     tcp: Option<String>,
     state: Option<PathBuf>,
     record: Option<PathBuf>,
-    scale: f64,
+    scale: Option<f64>,
+    most_log: u64,
     temporary: PathBuf,
     commit: Option<String>,
     ready: Py<PyAny>,
@@ -39,7 +44,8 @@ pub(crate) fn serve(
         }
         _ => return Err(refused("--nbd: give one address".into())),
     };
-    let order = Order { address, state, record, scale, name, temporary, commit };
+    let scale = scale.map_or(Scale::Auto, Scale::Fixed);
+    let order = Order { address, state, record, scale, most_log, name, temporary, commit };
     let mut bridge = Bridge::new(progress);
     let mut raised = None;
     let done = py.detach(|| {

@@ -24,6 +24,8 @@ pub struct Ticket {
     data: Option<(u64, u32)>,
     /// Bytes that it holds in the server.
     bytes: u64,
+    /// It takes room on the drive.
+    takes_room: bool,
 }
 
 /// A client.
@@ -181,6 +183,7 @@ impl Connection {
             replies.failed(out, cookie, error, why);
             return None;
         }
+        let takes_room = matches!(command, Command::Write | Command::WriteZeroes | Command::Trim);
         let (fua, bytes) = (request.flags & flags::FUA != 0, u64::from(length));
         let begun = match command {
             Command::Read | Command::Cache => engine.read(at, offset, bytes),
@@ -201,13 +204,7 @@ impl Connection {
         };
         match begun {
             Err(refusal) => {
-                let error = match (&refusal, command) {
-                    (Refusal::NoRoom(_), Command::Write | Command::WriteZeroes | Command::Trim) => {
-                        Errno::NoSpace
-                    }
-                    _ => Errno::Io,
-                };
-                replies.failed(out, cookie, error, &refusal.to_string());
+                replies.failed(out, cookie, errno(&refusal, takes_room), &refusal.to_string());
                 None
             }
             Ok(Numbers { count: 0, .. }) => {
@@ -219,19 +216,21 @@ impl Connection {
                 let held = if data.is_some() { bytes } else { 0 };
                 self.requests += 1;
                 self.bytes += held;
-                Some((numbers, Ticket { cookie, data, bytes: held }))
+                Some((numbers, Ticket { cookie, data, bytes: held, takes_room }))
             }
         }
     }
 
     /// A request is complete, or has failed for this reason.
-    pub fn complete(&mut self, ticket: Ticket, engine: &Engine, failure: Option<&str>) {
+    pub fn complete(&mut self, ticket: Ticket, engine: &Engine, failure: Option<&Refusal>) {
         self.requests -= 1;
         self.bytes -= ticket.bytes;
         let replies = self.chosen.expect("it has made requests").replies;
         let (cookie, out) = (ticket.cookie, &mut self.output);
         match (failure, ticket.data) {
-            (Some(why), _) => replies.failed(out, cookie, Errno::Io, why),
+            (Some(why), _) => {
+                replies.failed(out, cookie, errno(why, ticket.takes_room), &why.to_string());
+            }
             (None, None) => replies.done(out, cookie),
             (None, Some(range)) => {
                 let read = |bytes: &mut [u8]| engine.data(range.0, bytes);
@@ -240,6 +239,14 @@ impl Connection {
                 }
             }
         }
+    }
+}
+
+/// The error of a request that is refused like this.
+fn errno(refusal: &Refusal, takes_room: bool) -> Errno {
+    match refusal {
+        Refusal::NoRoom(_) | Refusal::Stuck(_) if takes_room => Errno::NoSpace,
+        _ => Errno::Io,
     }
 }
 

@@ -21,6 +21,7 @@ use std::io;
 mod restart;
 
 pub use restart::Mounted;
+use restart::restored;
 
 /// Why a request is not carried out. The drive goes on.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -31,9 +32,23 @@ pub enum Refusal {
     /// The disk of the server fails.
     #[error("the disk of the server: {0}")]
     Disk(String),
+    /// The drive has no block left to write to.
+    #[error("{0}")]
+    Stuck(String),
     /// The drive has failed.
     #[error("{0}")]
     Failed(String),
+}
+
+impl From<&DeviceError> for Refusal {
+    fn from(error: &DeviceError) -> Refusal {
+        match error {
+            DeviceError::NoSpace { .. } | DeviceError::WornOut { .. } => {
+                Refusal::Stuck(error.to_string())
+            }
+            _ => Refusal::Failed(error.to_string()),
+        }
+    }
 }
 
 impl From<io::Error> for Refusal {
@@ -71,7 +86,7 @@ pub struct Engine {
     /// Arrival of the last request.
     last: u64,
     /// Why the drive does not go on.
-    failure: Option<String>,
+    failure: Option<Refusal>,
     done: Vec<Completion>,
     sectors_of_page: u64,
 }
@@ -110,8 +125,7 @@ impl Engine {
         table: Vec<u32>,
     ) -> Result<Engine, String> {
         let config = endless(config);
-        let mut ssd = Ssd::restore(&config, snapshot)?;
-        ssd.measure(0, config.splits());
+        let ssd = restored(&config, snapshot)?;
         assert_eq!(table.len(), ssd.core.ftl.geo.user_pages as usize, "a table of another drive");
         let cuts = !config.power.is_off();
         Ok(Engine {
@@ -132,6 +146,12 @@ impl Engine {
     /// Log requests from now on.
     pub fn log_to(&mut self, log: Log) {
         self.log = Some(log);
+    }
+
+    /// Bytes of the log.
+    #[must_use]
+    pub fn log_bytes(&self) -> u64 {
+        self.log.as_ref().map_or(0, Log::bytes)
     }
 
     /// Record requests from now on.
@@ -165,8 +185,8 @@ impl Engine {
 
     /// Why the drive does not go on, if it has failed.
     #[must_use]
-    pub fn failure(&self) -> Option<&str> {
-        self.failure.as_deref()
+    pub fn failure(&self) -> Option<&Refusal> {
+        self.failure.as_ref()
     }
 
     /// The report of what has been served.
@@ -186,7 +206,7 @@ impl Engine {
         let before = self.done.len();
         while self.next_event().is_some_and(|at| at <= to) {
             if let Err(error) = self.ssd.run_until(Nanos(to), &mut self.done) {
-                self.failure = Some(error.to_string());
+                self.failure = Some(Refusal::from(&error));
             }
         }
         for completion in self.done[before..].iter().filter(|c| c.op == Op::Trim) {
@@ -383,7 +403,7 @@ impl Engine {
         let at = at.max(self.last + 1).max(self.ssd.now().0 + 1);
         self.run(at - 1);
         let refusal = match (&self.failure, &mut self.log) {
-            (Some(why), _) => Some(Refusal::Failed(why.clone())),
+            (Some(why), _) => Some(why.clone()),
             (None, Some(log)) => log.append(at, request, &slots).err().map(Refusal::from),
             (None, None) => None,
         };
@@ -394,16 +414,16 @@ impl Engine {
         let timed = TimedRequest { at: Nanos(at), request: *request };
         if let Some(Err(error)) = self.record.as_mut().map(|record| record.write(&timed)) {
             // The drive is right without it; the end says so.
-            self.failure = Some(format!("the recording: {error}"));
+            self.failure = Some(Refusal::Failed(format!("the recording: {error}")));
         }
-        self.hand_over(at, request, &slots).map_err(|error| Refusal::Failed(error.to_string()))
+        self.hand_over(at, request, &slots).map_err(|error| Refusal::from(&error))
     }
 
     /// The machine gets the request that arrives at `at`.
     fn hand_over(&mut self, at: u64, request: &Request, slots: &[u32]) -> Result<u64, DeviceError> {
         let submitted = self.ssd.submit(Nanos(at), request, None);
         // It is in the log: a drive without it would be another.
-        let id = submitted.inspect_err(|error| self.failure = Some(error.to_string()))?.0;
+        let id = submitted.inspect_err(|error| self.failure = Some(Refusal::from(error)))?.0;
         self.last = at;
         match request.op {
             Op::Write => {

@@ -63,6 +63,12 @@ impl Log {
         Ok(Log { file, length: 0, reserved: 0, waiting: Vec::new() })
     }
 
+    /// Bytes in it.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.length
+    }
+
     /// Append a request; it reaches the file with the next [`Log::mark`].
     ///
     /// # Errors

@@ -1,43 +1,132 @@
 //! The clock of the drive: simulated time is wall time divided by the scale. And how late replies are.
 #![allow(clippy::disallowed_types, reason = "a served drive runs on wall time")]
 
+use serde::Serialize;
 use ssd_core::metrics::histogram::Histogram;
 use std::time::{Duration, Instant};
 
-/// A clock that starts at simulated time 0.
+/// How far the server may be behind an event of the drive before its clock stops, wall time.
+const BEHIND: Duration = Duration::from_millis(1);
+
+/// The 99th percentile of lateness up to which the latencies that clients measure are those of the drive, ns of the
+/// drive's time.
+pub const VALID_NS: u64 = 50_000;
+
+/// How wall time passes.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Scale {
+    /// So many times as fast as that of the drive.
+    Fixed(f64),
+    /// As fast as the drive at first, then as much faster as replies in time need.
+    Auto,
+}
+
+/// When the clock stopped because the server was behind.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize)]
+pub struct Stops {
+    /// How often.
+    pub count: u64,
+    /// For how long in all, ns of wall time.
+    pub ns: u64,
+}
+
+/// The clock of a drive.
 pub struct Pace {
     started: Instant,
+    /// At this wall time simulated time is `simulated`.
+    wall: Instant,
+    simulated: u64,
     /// Wall time passes so many times as fast as that of the drive.
     scale: f64,
+    stops: Stops,
 }
 
 impl Pace {
-    /// Simulated time starts now.
+    /// Simulated time 0 is now.
     #[must_use]
     pub fn start(scale: f64) -> Pace {
         assert!(scale > 0.0 && scale.is_finite(), "a scale of {scale}");
-        Pace { started: Instant::now(), scale }
+        let now = Instant::now();
+        Pace { started: now, wall: now, simulated: 0, scale, stops: Stops::default() }
     }
 
     /// Simulated time, ns.
     #[must_use]
     pub fn now(&self) -> u64 {
-        (self.started.elapsed().as_nanos() as f64 / self.scale) as u64
+        self.simulated + (self.wall.elapsed().as_nanos() as f64 / self.scale) as u64
+    }
+
+    /// Wall time since the start.
+    #[must_use]
+    pub fn elapsed(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    /// Wall time from the last setting of the clock to simulated time `at`.
+    fn due(&self, at: u64) -> Duration {
+        Duration::from_nanos((at.saturating_sub(self.simulated) as f64 * self.scale) as u64)
     }
 
     /// How long to wait for simulated time `at`.
     #[must_use]
     pub fn until(&self, at: u64) -> Duration {
-        let due = Duration::from_nanos((at as f64 * self.scale) as u64);
-        due.saturating_sub(self.started.elapsed())
+        self.due(at).saturating_sub(self.wall.elapsed())
     }
 
     /// Wall time since simulated time `at`, ns.
     #[must_use]
     pub fn late(&self, at: u64) -> u64 {
-        let due = Duration::from_nanos((at as f64 * self.scale) as u64);
-        self.started.elapsed().saturating_sub(due).as_nanos() as u64
+        let before = (self.simulated.saturating_sub(at) as f64 * self.scale) as u64;
+        let since = self.wall.elapsed().saturating_sub(self.due(at));
+        before + since.as_nanos() as u64
     }
+
+    /// The next event of the drive is due at `at`. If the server is far behind it, the clock goes on from there.
+    /// Returns for how long it has stopped, ns of wall time.
+    pub fn hold(&mut self, at: u64) -> u64 {
+        let behind = self.late(at);
+        if behind <= BEHIND.as_nanos() as u64 {
+            return 0;
+        }
+        self.set(at);
+        self.stops.count += 1;
+        self.stops.ns += behind;
+        behind
+    }
+
+    /// Simulated time is `at` now.
+    pub fn set(&mut self, at: u64) {
+        (self.wall, self.simulated) = (Instant::now(), at);
+    }
+
+    /// The scale.
+    #[must_use]
+    pub fn scale(&self) -> f64 {
+        self.scale
+    }
+
+    /// Wall time passes `scale` times as fast as that of the drive from now on.
+    pub fn rescale(&mut self, scale: f64) {
+        self.set(self.now());
+        self.scale = scale;
+    }
+
+    /// How often and for how long the clock has stopped.
+    #[must_use]
+    pub fn stops(&self) -> Stops {
+        self.stops
+    }
+}
+
+/// Replies on which [`Scale::Auto`] decides.
+const ENOUGH: u64 = 2000;
+
+/// The scale that replies need of which the 99th percentile was `p99` ns late, if it is another than `scale`.
+#[must_use]
+pub fn scale_for(p99: u64, scale: f64) -> Option<f64> {
+    let needed = p99 as f64 / VALID_NS as f64;
+    // In small steps, since a slower drive makes the server's work less.
+    (needed > scale).then(|| needed.clamp(scale * 1.25, scale * 4.0).min(1e6))
 }
 
 /// How late replies were handed to the system after the drive had completed them, wall time.
@@ -54,6 +143,12 @@ impl Lateness {
     /// A reply was this late.
     pub fn record(&mut self, ns: u64) {
         self.0.record(ns);
+    }
+
+    /// The 99th percentile, if there are enough replies for [`scale_for`].
+    #[must_use]
+    pub fn p99_of_enough(&self) -> Option<u64> {
+        if self.0.count() < ENOUGH { None } else { self.0.percentile(0.99) }
     }
 
     /// Number of replies, and the 50th, 99th and 99.9th percentile and the maximum of their lateness, if there are

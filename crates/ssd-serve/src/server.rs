@@ -3,9 +3,11 @@
 use crate::connection::{Connection, Ticket};
 use crate::engine::{Engine, Numbers};
 use crate::nbd::handshake::Export;
-use crate::pace::{Lateness, Pace};
+use crate::pace::{Lateness, Pace, Scale, Stops, scale_for};
+use crate::state::StateError;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::Timespec;
+use ssd_core::host::device::Device as _;
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -154,8 +156,36 @@ pub struct Served {
     pub clients: u64,
     /// Clients that could not be understood; the reason of the last one.
     pub refused: (u64, Option<String>),
-    /// How late replies were.
+    /// Replies to requests that the drive has completed.
+    pub replies: u64,
+    /// How late they were, since the scale is what it is.
     pub lateness: Lateness,
+    /// The scale in the end.
+    pub scale: f64,
+    /// When the clock stopped.
+    pub stops: Stops,
+    /// The longest pause for a fold of the log, ns of wall time.
+    pub longest_fold: u64,
+}
+
+/// What the server asks while it serves.
+pub trait Attendant {
+    /// Called regularly with the number of clients that have come: whether to go on.
+    fn look(&mut self, clients: u64) -> ControlFlow<()>;
+
+    /// Bytes of the log beyond which it is folded.
+    fn most_log(&self) -> u64 {
+        u64::MAX
+    }
+
+    /// Bring the drive, which has nothing under way, to rest, and begin another log.
+    ///
+    /// # Errors
+    /// The drive cannot go on.
+    fn fold(&mut self, engine: &mut Engine) -> Result<(), StateError> {
+        let _ = engine;
+        Ok(())
+    }
 }
 
 /// A server.
@@ -164,6 +194,12 @@ pub struct Server {
     export: Export,
     engine: Engine,
     pace: Pace,
+    /// The scale follows lateness.
+    is_auto: bool,
+    /// For how long the clock stopped before the replies that are about to be sent.
+    held: u64,
+    /// The log is folded when it has grown beyond this.
+    fold_at: u64,
     clients: BTreeMap<u64, (Socket, Connection)>,
     /// By the number of the first request of the machine.
     pending: BTreeMap<u64, Pending>,
@@ -174,14 +210,21 @@ pub struct Server {
 }
 
 impl Server {
-    /// A server of `engine`, which starts now; wall time passes `scale` times as fast as that of the drive.
+    /// A server of `engine`, which starts now.
     #[must_use]
-    pub fn new(listener: Listener, export: Export, engine: Engine, scale: f64) -> Server {
+    pub fn new(listener: Listener, export: Export, engine: Engine, scale: Scale) -> Server {
+        let (is_auto, scale) = match scale {
+            Scale::Fixed(scale) => (false, scale),
+            Scale::Auto => (true, 1.0),
+        };
         Server {
             listener,
             export,
             engine,
             pace: Pace::start(scale),
+            is_auto,
+            held: 0,
+            fold_at: u64::MAX,
             clients: BTreeMap::new(),
             pending: BTreeMap::new(),
             served: Served::default(),
@@ -190,35 +233,66 @@ impl Server {
         }
     }
 
-    /// Serve until `look`, which is called regularly with the number of clients that have come, says to stop. What is
-    /// under way then is left to the drive. Returns the drive and what has been done.
+    /// Serve until `attendant` says to stop. What is under way then is left to the drive. Returns the drive and what
+    /// has been done.
     ///
     /// # Errors
     /// The log of the drive cannot be written, or the system fails.
-    pub fn run(
-        mut self,
-        look: &mut dyn FnMut(u64) -> ControlFlow<()>,
-    ) -> io::Result<(Engine, Served)> {
+    pub fn run(mut self, attendant: &mut dyn Attendant) -> Result<(Engine, Served), StateError> {
         let mut looked = Duration::ZERO;
+        self.fold_at = attendant.most_log();
         loop {
+            self.held = self.engine.next_event().map_or(0, |at| self.pace.hold(at));
             self.engine.run(self.pace.now());
-            self.answer()?;
-            let waits = self.take_requests();
+            self.answer().map_err(ended)?;
+            let is_full = self.engine.log_bytes() > self.fold_at;
+            if is_full && self.pending.is_empty() {
+                self.fold(attendant)?;
+            }
+            // Before the log is folded, what is under way is completed.
+            let waits = !is_full && self.take_requests();
             self.send();
             let next = self.engine.next_event().map(|at| self.pace.until(at));
             // What has just arrived let the drive run on until then.
             let fails = self.engine.failure().is_some() && !self.pending.is_empty();
             let waits = waits || fails || self.engine.has_completions();
             let wait = if waits { Duration::ZERO } else { next.unwrap_or(LOOK_EVERY) };
-            self.wait(wait.min(LOOK_EVERY))?;
-            let now = Duration::from_nanos(self.pace.late(0));
+            self.wait(wait.min(LOOK_EVERY)).map_err(ended)?;
+            let now = self.pace.elapsed();
             if now.saturating_sub(looked) >= LOOK_EVERY {
                 looked = now;
-                if look(self.served.clients).is_break() {
+                self.rescale();
+                if attendant.look(self.served.clients).is_break() {
+                    (self.served.scale, self.served.stops) = (self.pace.scale(), self.pace.stops());
                     return Ok((self.engine, self.served));
                 }
             }
         }
+    }
+
+    /// Slow the drive down if replies are too late.
+    fn rescale(&mut self) {
+        let p99 = self.served.lateness.p99_of_enough().filter(|_| self.is_auto);
+        if let Some(scale) = p99.and_then(|p99| scale_for(p99, self.pace.scale())) {
+            self.pace.rescale(scale);
+            self.served.lateness = Lateness::default();
+        }
+    }
+
+    /// Fold the log. Meanwhile the clock stops.
+    fn fold(&mut self, attendant: &mut dyn Attendant) -> Result<(), StateError> {
+        if self.engine.failure().is_some() {
+            self.fold_at = u64::MAX;
+            return Ok(());
+        }
+        let began = self.pace.elapsed();
+        attendant.fold(&mut self.engine)?;
+        self.pace.set(self.engine.ssd().now().0);
+        // If the disk had no room for it, the old log goes on for a while.
+        self.fold_at = self.engine.log_bytes().saturating_add(attendant.most_log());
+        let took = (self.pace.elapsed() - began).as_nanos() as u64;
+        self.served.longest_fold = self.served.longest_fold.max(took);
+        Ok(())
     }
 
     /// Answer the requests that have completed.
@@ -243,7 +317,7 @@ impl Server {
                 connection.complete(pending.ticket, &self.engine, None);
             }
         }
-        if let Some(why) = self.engine.failure().map(str::to_owned) {
+        if let Some(why) = self.engine.failure().cloned() {
             for (_, pending) in std::mem::take(&mut self.pending) {
                 if let Some((_, connection)) = self.clients.get_mut(&pending.client) {
                     connection.complete(pending.ticket, &self.engine, Some(&why));
@@ -290,7 +364,8 @@ impl Server {
             !connection.is_over()
         });
         for at in self.completed.drain(..) {
-            self.served.lateness.record(self.pace.late(at));
+            self.served.replies += 1;
+            self.served.lateness.record(self.pace.late(at) + self.held);
         }
     }
 
@@ -332,6 +407,12 @@ impl Server {
         }
         Ok(())
     }
+}
+
+/// The server cannot go on.
+fn ended(error: io::Error) -> StateError {
+    let why = "the server stops, and the drive is as after a power cut";
+    StateError::Failed(format!("{why}: {error}"))
 }
 
 /// Read what a client has sent; whether it is still there.

@@ -1,7 +1,9 @@
 //! A session of a server, from the drive as it was to the drive at rest.
 
+use crate::engine::Engine;
 use crate::nbd::handshake::Export;
-use crate::server::{Listener, Server};
+use crate::pace::{Scale, Stops, VALID_NS};
+use crate::server::{Attendant, Listener, Served, Server};
 use crate::state::{Folder, StateError, new_drive, served, without_state};
 use serde::Serialize;
 use ssd_core::ftl::snapshot::DeviceSnapshot;
@@ -33,8 +35,10 @@ pub struct Order {
     pub state: Option<PathBuf>,
     /// A new folder for what `ssdlab run` needs to run the session again.
     pub record: Option<PathBuf>,
-    /// Wall time passes so many times as fast as that of the drive.
-    pub scale: f64,
+    /// How wall time passes.
+    pub scale: Scale,
+    /// Bytes of the log of a state beyond which it is folded.
+    pub most_log: u64,
     /// The name of the export.
     pub name: String,
     /// Where data without a state lie.
@@ -79,10 +83,65 @@ pub struct Summary {
     pub clients_refused: u64,
     /// Why the last one of these could not.
     pub refused_because: Option<String>,
-    /// How late replies were sent.
+    /// Requests that were answered after the drive had completed them.
+    pub requests: u64,
+    /// Wall time passed so many times as fast as that of the drive, in the end.
+    pub scale: f64,
+    /// When the clock of the drive stopped, because the server was behind.
+    pub stops: Stops,
+    /// How late replies were sent, since the scale was what it is.
     pub late: Late,
-    /// The report of the drive.
+    /// How the log was folded.
+    pub folds: Folds,
+    /// The reports of the drive up to each fold of the log.
+    pub earlier: Vec<Report>,
+    /// The report of the drive, since the log was folded.
     pub report: Report,
+}
+
+/// The log of a state was replaced by a snapshot of the drive at rest.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Folds {
+    /// How often.
+    pub count: u64,
+    /// The longest pause, ns of wall time.
+    pub longest_ns: u64,
+    /// Why the last attempt failed that did.
+    pub fold_failure: Option<String>,
+}
+
+/// What a server asks, and what it has told.
+struct Session<'a> {
+    config: &'a RunConfig,
+    order: &'a Order,
+    folder: &'a mut Option<Folder>,
+    caller: &'a mut dyn Caller,
+    earlier: Vec<Report>,
+    fold_failure: Option<String>,
+}
+
+impl Attendant for Session<'_> {
+    fn look(&mut self, clients: u64) -> ControlFlow<()> {
+        self.caller.progress(Stage::Workload, clients, None)
+    }
+
+    fn most_log(&self) -> u64 {
+        // A recorded session is run again as a whole.
+        if self.order.record.is_some() { u64::MAX } else { self.order.most_log }
+    }
+
+    fn fold(&mut self, engine: &mut Engine) -> Result<(), StateError> {
+        let Some(folder) = self.folder else { return Ok(()) };
+        engine.finish().map_err(StateError::Failed)?;
+        let report = engine.report(self.order.commit.clone());
+        let (snapshot, _) = engine.rest().map_err(StateError::Failed)?;
+        match folder.fold(self.config, &snapshot, engine) {
+            Ok(()) => self.earlier.push(report),
+            Err(StateError::File(why)) => self.fold_failure = Some(why),
+            Err(other) => return Err(other),
+        }
+        Ok(())
+    }
 }
 
 /// Wall time from the completion of a request by the drive to its reply; percentiles only of enough replies.
@@ -98,6 +157,11 @@ pub struct Late {
     pub p999_ns: Option<u64>,
     /// Maximum, ns.
     pub max_ns: Option<u64>,
+    /// The largest 99th percentile with which the latencies that clients measure are those of the drive, ns of the
+    /// drive's time.
+    pub valid_within_ns: u64,
+    /// Whether they are; only if there are enough replies.
+    pub is_valid: Option<bool>,
 }
 
 fn written(error: WriteError) -> StateError {
@@ -181,12 +245,16 @@ pub fn serve(
         page_bytes: config.device.page_bytes,
     };
     let server = Server::new(listener, export, engine, order.scale);
-    let look = &mut |clients| caller.progress(Stage::Workload, clients, None);
-    let (mut engine, served) = server.run(look).map_err(|error| {
-        StateError::Failed(format!(
-            "the server stops, and the drive is as after a power cut: {error}"
-        ))
-    })?;
+    let mut session = Session {
+        config: &config,
+        order,
+        folder: &mut folder,
+        caller,
+        earlier: Vec::new(),
+        fold_failure: None,
+    };
+    let (mut engine, served) = server.run(&mut session)?;
+    let Session { earlier, fold_failure, .. } = session;
     engine.finish().map_err(StateError::Failed)?;
     let report = engine.report(order.commit.clone());
     let (snapshot, requests) = engine.rest().map_err(StateError::Failed)?;
@@ -196,12 +264,36 @@ pub fn serve(
     if let Some(requests) = requests {
         requests.finish().map_err(written)?;
     }
+    Ok(summary(served, earlier, fold_failure, report))
+}
+
+fn summary(
+    served: Served,
+    earlier: Vec<Report>,
+    fold_failure: Option<String>,
+    report: Report,
+) -> Summary {
     let (replies, [p50_ns, p99_ns, p999_ns, max_ns]) = served.lateness.percentiles();
-    Ok(Summary {
+    let scale = served.scale;
+    let drive_ns = |wall: u64| (wall as f64 / scale) as u64;
+    Summary {
+        scale,
+        stops: served.stops,
+        requests: served.replies,
+        folds: Folds { count: earlier.len() as u64, longest_ns: served.longest_fold, fold_failure },
+        earlier,
         clients: served.clients,
         clients_refused: served.refused.0,
         refused_because: served.refused.1,
-        late: Late { replies, p50_ns, p99_ns, p999_ns, max_ns },
+        late: Late {
+            replies,
+            p50_ns,
+            p99_ns,
+            p999_ns,
+            max_ns,
+            valid_within_ns: VALID_NS,
+            is_valid: p99_ns.map(|wall| drive_ns(wall) <= VALID_NS),
+        },
         report,
-    })
+    }
 }

@@ -323,6 +323,32 @@ impl Folder {
         self.remove_others().map_err(file_error(&self.path))
     }
 
+    /// The drive has come to rest in the state of `snapshot`: it goes on from there, with an empty log.
+    ///
+    /// # Errors
+    /// [`StateError::File`]: there is no room for it, and the drive goes on with the log that it has. Other errors
+    /// end it.
+    pub fn fold(
+        &mut self,
+        config: &RunConfig,
+        snapshot: &DeviceSnapshot,
+        engine: &mut Engine,
+    ) -> Result<(), StateError> {
+        if let Err(error) = self.write_generation(config, snapshot, engine.table()) {
+            // Half a generation takes room.
+            let _ = self.remove_others();
+            return Err(error);
+        }
+        // What the old log would bring back is over: without the new one the drive does not go on.
+        let path = self.file(self.generation, "log");
+        let began = Log::create(&path).and_then(|log| {
+            engine.log_to(log);
+            self.remove_others()
+        });
+        began.map_err(|error| StateError::Failed(format!("{}: {error}", path.display())))?;
+        engine.begin_again(snapshot).map_err(StateError::Failed)
+    }
+
     /// Write the next generation, with an empty log, and make it the current one.
     fn write_generation(
         &mut self,

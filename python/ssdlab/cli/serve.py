@@ -12,7 +12,7 @@ import typer
 
 import ssdlab
 from ssdlab import _core
-from ssdlab.cli.arguments import set_values
+from ssdlab.cli.arguments import set_values, size_bytes
 from ssdlab.cli.options import ConfigArgument, Json, Quiet, Seed, Sets
 from ssdlab.cli.terminal import put_result, say
 from ssdlab.display.numbers import duration, size
@@ -20,6 +20,26 @@ from ssdlab.errors import ConfigError
 from ssdlab.running.served import Address, served
 
 app = typer.Typer()
+
+Scale = Annotated[
+    str,
+    typer.Option(
+        "--scale",
+        metavar="auto|N",
+        help="Seconds of wall time for a second of the drive's time: with 20 the drive is"
+        " slowed down, so that the server keeps up with a fast one. auto: from 1 on, slowed"
+        " down until replies are in time.",
+    ),
+]
+LogLimit = Annotated[
+    str,
+    typer.Option(
+        "--log-limit",
+        metavar="SIZE",
+        help="Size of the log in the folder of --state at which the drive comes to rest and is"
+        " saved. After a kill the log is run again.",
+    ),
+]
 
 
 @app.command("serve")
@@ -42,15 +62,8 @@ def serve(
             " kill -9.  [default: the data go with the server]",
         ),
     ] = None,
-    scale: Annotated[
-        float,
-        typer.Option(
-            "--scale",
-            metavar="N",
-            help="Seconds of wall time for a second of the drive's time: with 20 the drive is"
-            " slowed down, so that the server keeps up with a fast one.",
-        ),
-    ] = 1.0,
+    scale: Scale = "1",
+    log_limit: LogLimit = "256 MiB",
     record: Annotated[
         Path | None,
         typer.Option(
@@ -66,8 +79,8 @@ def serve(
     quiet: Quiet = False,
 ) -> None:
     """Serve a simulated drive as a network block device (NBD) until Ctrl-C."""
-    if not (math.isfinite(scale) and 0.001 <= scale <= 1e6):
-        raise ConfigError([f"--scale {scale:g}: expected 0.001 to 1000000"])
+    factor = _factor(scale)
+    most_log = size_bytes("--log-limit", log_limit)
     address = _address(nbd)
     if record is not None and record.exists():
         raise ConfigError([f"--record {record}: it exists; give a new name"])
@@ -82,12 +95,32 @@ def serve(
             _say_ready(loaded.name, address, said)
 
     summary = served(
-        loaded, address, state=state, record=record, scale=scale, ready=ready, progress=not quiet
+        loaded,
+        address,
+        state=state,
+        record=record,
+        scale=factor,
+        most_log=most_log,
+        ready=ready,
+        progress=not quiet,
     )
     text = json.dumps(summary, indent=2, ensure_ascii=False) + "\n"
     put_result(json_, quiet, lambda: text, lambda: _text(summary))
     if record is not None and not quiet:
         say(f"recorded; to run it again: ssdlab run {record / 'run.toml'}")
+
+
+def _factor(scale: str) -> float | None:
+    """What --scale says; `None`: auto."""
+    if scale == "auto":
+        return None
+    try:
+        factor = float(scale)
+    except ValueError:
+        factor = math.nan
+    if not 0.001 <= factor <= 1e6:
+        raise ConfigError([f"--scale {scale}: expected auto, or 0.001 to 1000000"])
+    return factor
 
 
 def _address(nbd: str) -> Address:
@@ -120,6 +153,23 @@ def _say_ready(name: str, address: Address, said: dict[str, Any]) -> None:
         host = str(address.tcp).rpartition(":")[0]
         uri = f"nbd://{host}:{said['port']}/{name}"
     say(f"serving {name}, {size(said['bytes'])}, at {uri}; Ctrl-C stops it")
+    if not said["real_time"]:
+        say("without real-time priority other programs make replies late: see docs/serve.md")
+
+
+def _verdict(summary: dict[str, Any]) -> list[str]:
+    """Whether clients measured the latencies of the drive."""
+    late, scale = summary["late"], summary["scale"]
+    bound = duration(late["valid_within_ns"])
+    at = "" if scale == 1 else f" at --scale {scale:.4g}"
+    if late["is_valid"] is None:
+        return [f"too few replies{at} to say whether clients measured the latencies of the drive"]
+    p99 = duration(late["p99_ns"] / scale)
+    share = f"99 % of replies within {p99} of the drive's time"
+    if late["is_valid"]:
+        return [f"the latencies that clients measured{at} are valid: {share}, of {bound} allowed"]
+    verdict = f"the latencies that clients measured{at} are not valid: {share}, of {bound} allowed"
+    return [verdict, "for valid ones, slow the drive down: --scale auto"]
 
 
 def _text(summary: dict[str, Any]) -> str:
@@ -128,9 +178,23 @@ def _text(summary: dict[str, Any]) -> str:
     known = [("p50", "p50_ns"), ("p99", "p99_ns"), ("p99.9", "p999_ns"), ("max", "max_ns")]
     times = [f"{name} {duration(late[key])}" for name, key in known if late[key] is not None]
     lines = [
-        f"{late['replies']:,} requests of {summary['clients']:,} clients answered",
+        f"{summary['requests']:,} requests of {summary['clients']:,} clients answered",
         f"replies late by {', '.join(times)}" if times else "no reply",
     ]
+    lines += _verdict(summary)
+    stops, folds = summary["stops"], summary["folds"]
+    if stops["count"]:
+        lines.append(
+            f"the server was behind and stopped the drive's clock {stops['count']:,} times,"
+            f" for {duration(stops['ns'])} in all"
+        )
+    if folds["count"]:
+        lines.append(
+            f"the log was folded {folds['count']:,} times, for at most"
+            f" {duration(folds['longest_ns'])}; the report is of the time since"
+        )
+    if why := folds["fold_failure"]:
+        lines.append(f"the log grew beyond --log-limit: {why}")
     if summary["clients_refused"]:
         because = summary["refused_because"]
         lines.append(f"{summary['clients_refused']:,} clients cut off, the last one: {because}")

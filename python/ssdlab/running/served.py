@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import tempfile
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,8 @@ from ssdlab.display.progress import shown
 from ssdlab.errors import ConfigError, ServerError, translated
 from ssdlab.running.fitted import fitted
 
-# As in `ssd_serve::session`.
-START, REQUESTS = "start.snap", "requests.ssdtrace"
+# Real-time priority, of 1 to 99: above all ordinary programs, below what the system needs.
+PRIORITY = 5
 
 
 @dataclass(frozen=True)
@@ -36,14 +37,16 @@ def served(
     *,
     state: Path | None,
     record: Path | None,
-    scale: float,
+    scale: float | None,
+    most_log: int,
     ready: Callable[[dict[str, Any]], object],
     progress: bool,
 ) -> dict[str, Any]:
     """Serve the drive of `config` until Ctrl-C; the summary.
 
-    `ready` is called with what was recovered when clients may come. Raises `ConfigError` for what
-    cannot be served, `ServerError` for a drive that fails, `OutputError` for a file.
+    Without `scale`, it follows how late replies are. Beyond `most_log` bytes the log of the state
+    is folded. `ready` is called with what was recovered when clients may come. Raises `ConfigError`
+    for what cannot be served, `ServerError` for a drive that fails, `OutputError` for a file.
     """
     if config["run.mode"] != "timed":
         message = 'run.mode: a served drive has time; say "timed", or leave the key out'
@@ -53,9 +56,13 @@ def served(
     with translated(), ExitStack() as shows:
         callback = shows.enter_context(shown(loaded.name, progress))
 
+        is_real_time = False
+
         def is_ready(said: str) -> None:
+            nonlocal is_real_time
             shows.close()
-            ready(json.loads(said))
+            is_real_time = shows.enter_context(_real_time())
+            ready({**json.loads(said), "real_time": is_real_time})
 
         def stage(name: str, done: int, total: int | None) -> None:
             # A server has no end that it comes nearer to.
@@ -71,6 +78,7 @@ def served(
                 state=state,
                 record=record,
                 scale=scale,
+                most_log=most_log,
                 temporary=Path(tempfile.gettempdir()),
                 commit=_core.__commit__,
                 ready=is_ready,
@@ -80,8 +88,26 @@ def served(
             raise ServerError(str(error)) from None
     if record is not None:
         _write_run(loaded, record, with_state=state is not None)
-    done: dict[str, Any] = json.loads(summary)
+    done: dict[str, Any] = {"real_time": is_real_time, **json.loads(summary)}
     return done
+
+
+@contextmanager
+def _real_time() -> Iterator[bool]:
+    """Run this thread before ordinary programs, if that is permitted; whether it is."""
+    before = os.sched_getscheduler(0)
+    if before in (os.SCHED_FIFO, os.SCHED_RR):
+        yield True
+        return
+    try:
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(PRIORITY))
+    except OSError:
+        yield False
+        return
+    try:
+        yield True
+    finally:
+        os.sched_setscheduler(0, before, os.sched_param(0))
 
 
 def _write_run(config: Config, record: Path, *, with_state: bool) -> None:
@@ -93,8 +119,8 @@ def _write_run(config: Config, record: Path, *, with_state: bool) -> None:
     )
     path.write_text(text, encoding="utf-8")
     values: dict[str, object] = {
-        "workload.trace": str((record / REQUESTS).absolute()),
-        "precondition.snapshot": str((record / START).absolute()),
+        "workload.trace": str((record / _core.SERVED_REQUESTS).absolute()),
+        "precondition.snapshot": str((record / _core.SERVED_START).absolute()),
         "host.mode": "open",
         "host.max_outstanding": 0,
     }

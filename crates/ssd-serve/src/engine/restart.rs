@@ -3,11 +3,14 @@
 use super::{Engine, Flash};
 use crate::log::Record;
 use crate::slots::Slots;
+use crate::versions::Versions;
 use ssd_core::ftl::snapshot::DeviceSnapshot;
 use ssd_core::host::device::{Device as _, DeviceError};
 use ssd_core::host::request::{Op, Request};
 use ssd_core::metrics::report::Recovery;
+use ssd_core::sim::ssd::Ssd;
 use ssd_core::units::{Nanos, SECTOR_BYTES};
+use ssd_trace::config::RunConfig;
 use ssd_trace::write::TraceWriter;
 use std::io;
 
@@ -20,6 +23,13 @@ pub struct Mounted {
     pub pages_lost: u64,
     /// Requests that were run again.
     pub requests: u64,
+}
+
+/// A machine in the state of `snapshot`, at time 0.
+pub(super) fn restored(config: &RunConfig, snapshot: &DeviceSnapshot) -> Result<Ssd, String> {
+    let mut ssd = Ssd::restore(config, snapshot)?;
+    ssd.measure(0, config.splits());
+    Ok(ssd)
 }
 
 impl Engine {
@@ -72,7 +82,7 @@ impl Engine {
         self.last = self.last.max(self.ssd.now().0) + 1;
         self.ssd.submit(Nanos(self.last), &Request::new(Op::Flush, 0, 0), None)?;
         self.idle();
-        self.failure.clone().map_or(Ok(()), |why| Err(DeviceError::Power(why)))?;
+        self.failure.as_ref().map_or(Ok(()), |why| Err(DeviceError::Power(why.to_string())))?;
         let pages_lost = self.versions.recover(&Flash(&self.ssd));
         Ok(Mounted { recovery, pages_lost, requests })
     }
@@ -107,10 +117,23 @@ impl Engine {
     pub fn rest(&mut self) -> Result<(DeviceSnapshot, Option<Box<dyn TraceWriter>>), String> {
         self.idle();
         if let Some(why) = &self.failure {
-            return Err(why.clone());
+            return Err(why.to_string());
         }
         let snapshot = self.ssd.snapshot().map_err(|error| error.to_string())?;
         Ok((snapshot, self.record.take()))
+    }
+
+    /// The drive has come to rest in the state of `snapshot`, which is safe: go on from there, at time 0, as after a
+    /// start.
+    ///
+    /// # Errors
+    /// The snapshot is not of this drive, or the disk fails.
+    pub fn begin_again(&mut self, snapshot: &DeviceSnapshot) -> Result<(), String> {
+        self.ssd = restored(&self.config, snapshot)?;
+        let table = self.versions.table().to_vec();
+        self.versions = Versions::new(table, !self.config.power.is_off());
+        (self.sequence, self.last) = (snapshot.counters().sequence, 0);
+        self.use_slots().map_err(|error| error.to_string())
     }
 
     /// Nothing but the newest data is of interest: older data can come back no more.

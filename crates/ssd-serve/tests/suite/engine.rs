@@ -1,7 +1,7 @@
 //! The drive behind the server, against a machine that holds the bytes itself, and against a naive memory.
 
 use crate::cases::cases;
-use crate::rig::{Temporary, everything, finish, open, with_state};
+use crate::rig::{Temporary, config, everything, finish, fold, open, with_state};
 use proptest::prelude::*;
 use ssd_core::config::{DataMode, HostMode};
 use ssd_core::ftl::snapshot::DeviceSnapshot;
@@ -14,6 +14,7 @@ use ssd_core::units::Nanos;
 use ssd_serve::engine::{Engine, Numbers, Refusal};
 use ssd_serve::log::{self, Log, Record};
 use ssd_serve::slots::{NONE, Slots};
+use ssd_serve::state::{new_drive, without_state};
 use ssd_trace::config::RunConfig;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -28,6 +29,8 @@ enum Step {
     Trim(u64, u64),
     Read(u64, u64),
     Flush,
+    /// The log is folded.
+    Fold,
     /// Time passes, ns.
     Wait(u64),
 }
@@ -45,6 +48,7 @@ fn steps(unit: u64, most: usize) -> impl Strategy<Value = Vec<Step>> {
         2 => trim.prop_map(|(at, n)| Step::Trim(at, n)),
         2 => read.prop_map(|(at, n)| Step::Read(at, n)),
         1 => Just(Step::Flush),
+        1 => Just(Step::Fold),
         8 => prop_oneof![0u64..2000, 0u64..2_000_000].prop_map(Step::Wait),
     ];
     prop::collection::vec(step, 1..most)
@@ -58,6 +62,7 @@ fn act(engine: &mut Engine, now: &mut u64, step: Step) -> Option<Numbers> {
         Step::Trim(at, n) => engine.trim(*now, at, n),
         Step::Read(at, n) => engine.read(*now, at, n),
         Step::Flush => engine.flush(*now),
+        Step::Fold => return None,
         Step::Wait(ns) => {
             *now += ns;
             engine.run(*now);
@@ -186,11 +191,20 @@ proptest! {
         let durable_at_once = config.host.write_buffer_pages == 0 || drive == 2;
         let mut memory = Memory::default();
         for steps in lives {
-            let (_state, mut engine, _, _) = open(&folder.0, &config).expect("it mounts");
+            let (mut state, mut engine, _, _) = open(&folder.0, &config).expect("it mounts");
             memory.check(&everything(&engine));
             let mut now = 0;
             for step in steps {
                 let before = memory.writes;
+                if matches!(step, Step::Fold) {
+                    let data = everything(&engine);
+                    fold(&mut state, &config, &mut engine);
+                    prop_assert!(everything(&engine) == data, "a fold has changed data");
+                    prop_assert_eq!(engine.log_bytes(), 0);
+                    memory.promise(step, before, durable_at_once);
+                    now = 0;
+                    continue;
+                }
                 let numbers = act(&mut engine, &mut now, step);
                 memory.note(step);
                 // A client that waits for each answer: what it hears of is promised.
@@ -255,7 +269,7 @@ impl Memory {
                 forget(self.bytes.get_mut(&at).expect("it was written"), before + 1);
             }
         }
-        if matches!(step, Step::Flush) {
+        if matches!(step, Step::Flush | Step::Fold) {
             // The client may not have heard of all writes before it, but the drive admitted them before.
             self.bytes.values_mut().for_each(|values| forget(values, before));
         }
@@ -386,6 +400,26 @@ fn a_full_disk_refuses_the_write_and_nothing_else() {
     let zeros = engine.write_zeroes(2, (0, 8192), false, false).expect("zeros need no room");
     finish(&mut engine, zeros);
     assert!(everything(&engine).iter().all(|&byte| byte == 0));
+}
+
+#[test]
+fn a_drive_without_a_block_left_has_no_room_for_writes() {
+    let (folder, config) = (Temporary::new(), config(&[("wear.endurance", "2")]));
+    let snapshot = new_drive(&config, &mut ssd_run::Unattended).expect("a new drive");
+    let mut engine = without_state(&config, &snapshot, &folder.0).expect("a drive");
+    let mut refusal = None;
+    for i in 0..40 * engine.bytes() / 4096 {
+        let at = i * 7919 * 4096 % engine.bytes();
+        if let Err(why) = engine.write(i * 1_000_000, at, &[1; 4096], false) {
+            refusal = Some(why);
+            break;
+        }
+    }
+    let Some(Refusal::Stuck(why)) = refusal else { panic!("{refusal:?}") };
+    assert!(why.contains("worn out"), "{why}");
+    assert!(matches!(engine.failure(), Some(Refusal::Stuck(_))));
+    let read = engine.read(0, 0, 4096);
+    assert!(matches!(read, Err(Refusal::Stuck(_))), "{read:?}");
 }
 
 #[test]

@@ -4,6 +4,7 @@
 mod cases;
 mod engine;
 mod nbd;
+mod pace;
 mod rig;
 mod server;
 mod state;

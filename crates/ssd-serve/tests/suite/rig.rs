@@ -60,6 +60,13 @@ pub(crate) fn open(folder: &Path, config: &RunConfig) -> Result<Opened, StateErr
     Ok((state, engine, snapshot, mounted))
 }
 
+/// Fold the log.
+pub(crate) fn fold(state: &mut Folder, config: &RunConfig, engine: &mut Engine) {
+    engine.finish().expect("it completes all requests");
+    let (snapshot, _) = engine.rest().expect("it comes to rest");
+    state.fold(config, &snapshot, engine).expect("there is room");
+}
+
 /// Run until the last of `numbers` has completed.
 pub(crate) fn finish(engine: &mut Engine, numbers: Numbers) {
     let mut left = numbers.count;

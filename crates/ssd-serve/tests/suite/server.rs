@@ -4,7 +4,8 @@ use crate::rig::{Temporary, config};
 use ssd_run::Unattended;
 use ssd_serve::engine::Engine;
 use ssd_serve::nbd::handshake::Export;
-use ssd_serve::server::{Listener, Served, Server};
+use ssd_serve::pace::Scale;
+use ssd_serve::server::{Attendant, Listener, Served, Server};
 use ssd_serve::state::{new_drive, without_state};
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::ops::ControlFlow;
@@ -18,6 +19,17 @@ struct Stop<'a>(&'a AtomicBool);
 impl Drop for Stop<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+struct Until<'a>(&'a AtomicBool);
+
+impl Attendant for Until<'_> {
+    fn look(&mut self, _: u64) -> ControlFlow<()> {
+        match self.0.load(Ordering::Relaxed) {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
     }
 }
 
@@ -35,16 +47,13 @@ fn with_server(act: impl FnOnce(&Path) + Send) -> (Engine, Served) {
     };
     let listener = Listener::unix(&path).expect("a socket");
     let stop = AtomicBool::new(false);
-    let server = Server::new(listener, export, engine, 1.0);
+    let server = Server::new(listener, export, engine, Scale::Fixed(1.0));
     std::thread::scope(|scope| {
         scope.spawn(|| {
             let _stop = Stop(&stop);
             act(&path);
         });
-        let served = server.run(&mut |_| match stop.load(Ordering::Relaxed) {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
-        });
+        let served = server.run(&mut Until(&stop));
         served.expect("the system works")
     })
 }

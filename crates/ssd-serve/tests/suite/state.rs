@@ -1,6 +1,6 @@
 //! The folder of a drive: who may use it, and what it survives.
 
-use crate::rig::{Temporary, everything, finish, open, with_state};
+use crate::rig::{Temporary, everything, finish, fold, open, with_state};
 use ssd_serve::state::{Folder, StateError, served};
 use std::fs;
 
@@ -67,6 +67,48 @@ fn a_killed_drive_is_recovered_by_the_same_drive_alone() {
     assert_eq!((mounted.requests, mounted.pages_lost), (1, 0));
     assert!(mounted.recovery.time > 0, "a mount takes time");
     assert_eq!(everything(&engine)[..4096], [7; 4096]);
+}
+
+#[test]
+fn a_kill_at_any_point_of_a_fold_leaves_the_drive() {
+    let (folder, config) = (Temporary::new(), with_state(&[("host.write_buffer_pages", "8")]));
+    let (mut state, mut engine, _, _) = open(&folder.0, &config).expect("a new drive");
+    for i in 0..40u64 {
+        engine.write(1, i % 30 * 4096, &[i as u8 + 1; 4096], false).expect("room");
+    }
+    let numbers = engine.flush(1).expect("it takes a flush");
+    finish(&mut engine, numbers);
+    let data = everything(&engine);
+    let copy = |from: &Temporary, to: &Temporary| {
+        for entry in fs::read_dir(&from.0).expect("the folder") {
+            let entry = entry.expect("a file");
+            fs::copy(entry.path(), to.0.join(entry.file_name())).expect("a copy");
+        }
+    };
+    let (before, after) = (Temporary::new(), Temporary::new());
+    copy(&folder, &before);
+    fold(&mut state, &config, &mut engine);
+    copy(&folder, &after);
+    engine.write(1, 0, &[99; 4096], true).map(|n| finish(&mut engine, n)).expect("room");
+    drop((state, engine));
+    let files = ["2.snap", "2.slots", "2.toml", "2.json", "2.log", "current", "pages"];
+    for written in 0..=files.len() {
+        let there = Temporary::new();
+        copy(&before, &there);
+        for name in &files[..written] {
+            fs::copy(after.0.join(name), there.0.join(name)).expect("a copy");
+        }
+        if let Some(half) = files[..5].get(written) {
+            fs::write(there.0.join(half), b"ha").expect("half a file");
+        }
+        let (_state, engine, _, mounted) = open(&there.0, &config).expect("the drive");
+        assert_eq!(mounted.is_some(), written < 6, "after {written} files");
+        assert!(everything(&engine) == data, "other data after {written} files");
+    }
+    // What was written since is there, too.
+    let (_state, engine, _, mounted) = open(&folder.0, &config).expect("the drive");
+    assert_eq!(mounted.map(|mounted| mounted.requests), Some(1));
+    assert_eq!(everything(&engine)[..4096], [99; 4096]);
 }
 
 #[test]
