@@ -8,6 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 __all__ = [
+    "SERVED_REQUESTS",
+    "SERVED_START",
     "ClassView",
     "ConcurrencyView",
     "ConfigError",
@@ -27,8 +29,6 @@ __all__ = [
     "KvSnapshot",
     "KvUncertainError",
     "LogReader",
-    "SERVED_REQUESTS",
-    "SERVED_START",
     "Store",
     "StuckError",
     "Traces",

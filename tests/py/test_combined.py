@@ -122,7 +122,7 @@ def test_a_change_within_three_percent_is_none_whatever_its_interval() -> None:
     assert far is not None
     assert close.order == "lower"
     assert (told(close), told(far)) == (0, 1)
-    assert "no change that can be told" in effect(done, "selective", WRITES)
+    assert "no significant change" in effect(done, "selective", WRITES)
 
 
 def test_the_order_itself_is_compared_with_the_usual_one() -> None:

@@ -123,13 +123,13 @@ RANKED: list[tuple[dict[str, list[float]], list[str], str]] = [
     (
         {"a": [2.0, 2.1, 1.9], "b": [2.05, 1.95, 2.1], "c": [3.0, 3.2, 2.8]},
         ["a", "b"],
-        "No configuration writes less than a (b cannot be told from it); c writes the most, 50 %"
-        " more than a.",
+        "No configuration writes less than a (b cannot be distinguished from it); c writes the"
+        " most, 50 % more than a.",
     ),
     (
         {"a": [2.0, 2.1, 1.9], "b": [1.9, 1.95, 2.1]},
         ["b", "a"],
-        "Write amplification: no difference can be told.",
+        "Write amplification: no significant difference.",
     ),
     (
         {"a": [2.0, 2.1], "b": [2.0, 2.1], "c": [6.0, 6.3]},

@@ -312,7 +312,8 @@ def _alt(policy: Policy) -> str:
 def _table(policy: Policy) -> list[str]:
     keys = metrics_of(policy.question)
     lines = [
-        f"Ratios to `{policy.question.default}`: bold is lower, a bracket cannot be told from 1.",
+        f"Ratios to `{policy.question.default}`: bold is lower;"
+        " brackets: not distinguishable from 1.",
         "",
         "| cell | " + " | ".join(METRICS[key] for key in keys) + " |",
         "|---" * (len(keys) + 1) + "|",

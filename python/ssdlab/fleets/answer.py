@@ -250,7 +250,7 @@ def _common(done: Fleet, drive: str, metric: str) -> Table:
             for part in ends
         ]
         span = f"{one.low:+.2f} to {one.high:+.2f}"
-        told = "yes" if one.told else "not told from 0"
+        told = "yes" if one.told else "not distinguishable from 0"
         title = STATISTICS_OF[one.statistic]
         found.append([title, f"{one.rho:+.2f}", span, told, *medians])
     heads = ["rank correlation", "interval", "told", "median of the worst tenth", "of the rest"]

@@ -49,7 +49,7 @@ def answer_figure(done: Comparison) -> Forest | None:
     left = len(valid) - len(labels)
     caption = (
         f"Ratios to {base}, paired by seed, with their 95 % intervals: blue is lowest, grey the"
-        " baseline and what cannot be told from the lowest. Arrows: beyond the axis."
+        " baseline and what cannot be distinguished from the lowest. Arrows: beyond the axis."
     )
     if left > 0:
         caption += f" The first {len(labels)} configurations; the tables include {left} more."

@@ -24,7 +24,7 @@ def _cell(path: str, column: str, one: Estimate | None) -> str:
 
 
 def _standing(cell: str, label: str, best: Sequence[tuple[str, ...]] | None) -> str:
-    """A cell that is marked as the lowest, or as one that cannot be told from it."""
+    """A cell that is marked as the lowest, or as one that cannot be distinguished from it."""
     for group in best or ():
         if label in group:
             kind = "lowest" if label == group[0] else "tie"
@@ -47,7 +47,7 @@ def values_table(done: Comparison, columns: Mapping[str, str], places: Mapping[s
         "Means over the seeds ± half the width of their 95 % confidence interval (Student's t)."
     ]
     if lowest:
-        notes.append("Bold: the lowest; grey: equal to it, or cannot be told from it.")
+        notes.append("Bold: the lowest; grey: equal to it, or cannot be distinguished from it.")
     if done.without_spread:
         equal = ", ".join(done.without_spread)
         notes.append(

@@ -114,7 +114,7 @@ def _effects(done: Search) -> str:
     note = (
         f"The share of the variance that each key decides, with its 95 % interval, over the"
         f" {counted(len(done.drawn), 'point')} that were drawn at random: where the sampler has"
-        " looked is no measure of what decides. Keys of which it cannot be told are left out."
+        " looked is no measure of what decides. Keys whose influence is uncertain are left out."
     )
     return f'<p class="note">{note}</p>{"".join(parts)}'
 

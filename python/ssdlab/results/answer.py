@@ -44,8 +44,8 @@ class Answer:
     sentences: tuple[str, ...]
     """Most important first."""
     lowest: dict[str, tuple[str, ...]]
-    """By column the lowest configuration, then those that are equal or cannot be told from it:
-    of all columns in which lower is better, without those in which all are alike."""
+    """By column the lowest configuration, then those that are equal or cannot be distinguished
+    from it: of all columns in which lower is better, without those in which all are alike."""
 
     @property
     def text(self) -> str:
@@ -97,8 +97,8 @@ def of_seeds(key: str, count: int) -> str:
 def of_points(points: Points) -> list[str]:
     """Where among the points of a sweep each number that is ranked is lowest, and highest.
 
-    A point cannot be told from the lowest one where their intervals overlap. Points of which a
-    warning invalidates a run are not ranked.
+    A point cannot be distinguished from the lowest one where their intervals overlap. Points of
+    which a warning invalidates a run are not ranked.
     """
     sentences, why, points = [], points.invalid, points.valid
     if why and len(points.labels) == 1:
@@ -115,12 +115,13 @@ def of_points(points: Points) -> list[str]:
         low, high = (f"{points.labels[i]} ({shown(key, known[i].mean)})" for i in (least, most))
         near = [i for i in known if i != least and known[i].low <= known[least].high]
         if len(near) == len(known) - 1:
-            sentences.append(_begun(f"{title}: no difference can be told."))
+            sentences.append(_begun(f"{title}: no significant difference."))
             continue
         near.sort(key=lambda i: known[i].mean)
         text = f"{title} is lowest at {low}"
         if near:
-            text += f", from which {_named([points.labels[i] for i in near])} cannot be told"
+            names = _named([points.labels[i] for i in near])
+            text += f", from which {names} cannot be distinguished"
         # A mean with a wide interval may be the highest, and yet may be the lowest.
         text += "" if most in near else f"; highest at {high}"
         sentences.append(_begun(f"{text}."))
@@ -179,7 +180,7 @@ def _answer(every: Comparison, work: str) -> Answer:
     if equal:
         sentences.append(f"{_listed(equal)}: equal in all.")
     if open_:
-        sentences.append(f"{_listed(open_)}: no difference can be told.")
+        sentences.append(f"{_listed(open_)}: no significant difference.")
     return Answer(work, (*map(_begun, sentences), *apart), lowest)
 
 
@@ -224,7 +225,7 @@ def _against(ratio: Ratio | None, what: str, other: str) -> str:
     """A ratio in words: `2.1 % less than greedy`, `3.2 times as much as greedy`."""
     assert ratio is not None, "configurations that are ranked have ratios"
     if ratio.order in LEVEL:
-        return f"cannot be told from {other.removeprefix('with ')}"
+        return f"cannot be distinguished from {other.removeprefix('with ')}"
     if ratio.ratio >= 2:
         return f"{ratio.ratio:.2g} times as {what} as {other}"
     apart = 100 * abs(ratio.ratio - 1)
@@ -238,7 +239,7 @@ def _as_good(done: Comparison, key: str, labels: Sequence[str], first: str) -> s
     equal = [one for one, r in ratios.items() if r is not None and r.order == "equal"]
     open_ = [one for one in labels if one not in equal]
     texts = [f"equal: {_named(equal)}"] if equal else []
-    texts += [f"{_named(open_)} cannot be told from it"] if open_ else []
+    texts += [f"{_named(open_)} cannot be distinguished from it"] if open_ else []
     return f" ({'; '.join(texts)})" if texts else ""
 
 

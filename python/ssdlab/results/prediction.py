@@ -92,7 +92,7 @@ class Ranking:
 
     @property
     def best(self) -> tuple[str, ...]:
-        """The policy that writes least, and those that cannot be told from it."""
+        """The policy that writes least, and those that cannot be distinguished from it."""
         first = min(self.predicted, key=lambda label: self.predicted[label].mean)
         least = self.predicted[first]
         ties = [

@@ -85,7 +85,7 @@ def _head(done: Comparison) -> Iterator[str]:
 def _notes(done: Comparison, estimates: dict[str, dict[str, Estimate]]) -> list[str]:
     lines = ["", "Means over the seeds with 95 % confidence intervals (Student's t)."]
     if done.lowest_of_all:
-        lines.append("* lowest; = equal to the lowest, or cannot be told from it.")
+        lines.append("* lowest; = equal to the lowest, or cannot be distinguished from it.")
     if len(done.repetitions) > 1:
         lines.append("Ratios are paired by seed (geometric mean, interval of the logarithms).")
         ratios = (done.ratios(label) for label in [*done.repetitions][1:])

@@ -20,7 +20,7 @@ def against(ratio: Ratio, other: str) -> str:
     interval = "" if low is None or high is None else f", 95 %: {low:.4g} to {high:.4g}"
     spread = "" if interval else ", the same with every seed"
     if ratio.order == "not distinguishable":
-        return f"not to be told from {other} (ratio {ratio.ratio:.4g}{interval})"
+        return f"not distinguishable from {other} (ratio {ratio.ratio:.4g}{interval})"
     if ratio.ratio >= 2:
         return (
             f"{ratio.ratio:.3g} times that of {other} (ratio {ratio.ratio:.4g}{interval}{spread})"

@@ -168,7 +168,7 @@ class Trial:
             orders = " and ".join(f"as {who}" for who in ORDERS.values())
             text += f", {orders}"
             if ties:
-                text += f"; {_listed(ties)} cannot be told from it"
+                text += f"; {_listed(ties)} cannot be distinguished from it"
             return text + self._gain(first)
         winners = [f"{ORDERS[name]}: {_listed(best[:2])}" for name, best in verdict.winners.items()]
         return "; ".join(winners) + ": no policy wins under both orders of updates"

@@ -57,7 +57,7 @@ fn every_byte_flipped() {
         let last = states.last().expect("a state");
         let (mut right, mut refused, mut shorter) = (0, 0, 0);
         for (name, data) in &files {
-            // The last record of a log cannot be told from one torn by a crash.
+            // The last record of a log cannot be distinguished from one torn by a crash.
             let may_be_torn = name.ends_with(".log");
             for at in 0..data.len() {
                 for bit in [1_u8, 0x80] {

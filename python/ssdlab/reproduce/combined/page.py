@@ -100,7 +100,7 @@ def effect(done: Combined, line: str, measure: str) -> str:
             at = far(those, key=those.__getitem__)
             parts.append(f"{word} in {len(those)} ({those[at]:.2f} at {_where(at)})")
     tail = measure.partition(",")[0]
-    said = _listed(parts) if parts else "no change that can be told"
+    said = _listed(parts) if parts else "no significant change"
     return f"{tail} in {len(found)} settings: {said}"
 
 

@@ -74,7 +74,7 @@ def heat_map(done: Combined, measure: str, name: str) -> Picture:
         x = LABELS + CELL_WIDE * len(done.lives) * at
         parts.append(line(x, 4, x, bottom, "stroke='#888'"))
     legend = (
-        "Blue: lower; orange: higher; pale numbers: no change that can be told."
+        "Blue: lower; orange: higher; pale numbers: no significant change."
         f" °: no room, the floor is at least {NEAR:g}."
     )
     parts.append(text(LABELS, bottom + 20, legend, "start"))

@@ -503,8 +503,9 @@ def _claims(names: Sequence[str]) -> list[Claim]:
 NOTES = """\
 Found: with all of this fixed beforehand, synthetic requests show no skill. Gains of the right size
 come out where surges are long (Cassandra), but mean writes of RocksDB gain 20 %, where the paper
-has nothing, and those of Dbench and MySQL no more than the seeds differ: what the claims say of
-them, of channels and of pages cannot be told from no change. The trial that had suggested round
+has nothing, and those of Dbench and MySQL no more than the seeds differ: for
+these, for channels and for pages the claimed differences are within the noise. The trial that had
+suggested round
 robin (one live share of 40 %, an eighth of the device, one seed) had 18 of 18 directions; that is
 not confirmed, and which of the three differences matters was not tested.
 
