@@ -139,7 +139,7 @@ fn what_cannot_be_read_is_named() {
         (END.to_vec(), "without a file in it"),
         ([tar("folder/", b'5', b""), vec![0; 1024]].concat(), "without a file in it"),
         (encrypted, "is encrypted"),
-        (method, "packed by method 14"),
+        (method, "packed with LZMA (method 14 of zip)"),
         (wrong_sum, "checksum"),
         (
             [zip("[Content_Types].xml", TEXT, true, false), END.to_vec()].concat(),
