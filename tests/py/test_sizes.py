@@ -25,7 +25,7 @@ def test_objects_of_the_machine_are_small() -> None:
         for file in sorted(machine.rglob("*.rs"))
         for name, fields in _fields(file.read_text(encoding="utf-8"))
     }
-    assert found["Ssd"] > 10, "the fields are not counted"
+    assert found["Core"] + found["Ssd"] > 10, "the fields are not counted"
     assert {name: n for name, n in found.items() if n > MOST_FIELDS} == {}
 
 
