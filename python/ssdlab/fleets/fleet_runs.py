@@ -208,8 +208,7 @@ def run_fleet(
             noun=FORM.what,
         )
         batch.run(runner, progress and left > 0)
-        if batch.refused and not stored.has_results() and not batch.interrupted:
-            raise batch.refused
+        batch.raise_refusal(has_results=stored.has_results())
         done = Fleet(
             name,
             tuple(one.name for one in chosen),

@@ -101,13 +101,13 @@ class Points:
         keys = tuple(key for key, _ in found)
         return Points(keys, tuple(labels), tuple(settings), tuple(map(tuple, runs)))
 
-    @property
+    @cached_property
     def invalid(self) -> dict[str, str]:
         """The points of which a warning invalidates a run, with that warning."""
         found = zip(self.labels, self.why_invalid, strict=False)
         return {label: why for label, why in found if why}
 
-    @property
+    @cached_property
     def valid(self) -> Points:
         """The same without the points that `invalid` lists."""
         kept = [i for i, label in enumerate(self.labels) if label not in self.invalid]

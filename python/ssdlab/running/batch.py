@@ -101,6 +101,11 @@ class Batch:
                 self.done += 1
                 self.all_of_them(self.noun, self.done, self.total)
 
+    def raise_refusal(self, *, has_results: bool) -> None:
+        """Raise the first of `point_errors` if it is all that there is: no run has results."""
+        if self.refused and not has_results and not self.interrupted:
+            raise self.refused
+
     def note(self, text: str) -> None:
         """Show what the runner does."""
         if self.note_elsewhere:

@@ -10,6 +10,7 @@ import json
 import os
 import shutil
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -44,7 +45,7 @@ class Form:
     """Arguments of parts that are called otherwise."""
 
 
-class Lines:
+class Lines(ABC):
     """The file of a folder to which lines are added; without `folder` nothing is stored.
 
     `identity` is what the lines belong to, as parsed JSON: a folder of another one is refused
@@ -131,9 +132,9 @@ class Lines:
                 for one in self.created[1:]:
                     one.rmdir()
 
+    @abstractmethod
     def has_results(self) -> bool:
         """Whether a run that is stored has completed."""
-        return bool(self.before)
 
 
 def whole_lines(file: FileIO) -> bytes:

@@ -195,8 +195,8 @@ def run_sweep(
         watched = out is not None and left > 0
         with live(lambda: so_far(running=True)) if watched else nullcontext():
             lost = _lost(batch, runner, progress and left > 0)
-        if batch.refused and not stored.has_results() and not batch.interrupted and lost is None:
-            raise batch.refused
+        if lost is None:
+            batch.raise_refusal(has_results=stored.has_results())
         done = so_far(cut=batch.interrupted or lost is not None)
     if lost is not None:
         raise lost
