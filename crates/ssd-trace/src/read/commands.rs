@@ -1,5 +1,11 @@
 //! Commands to paste, in messages.
 
+use crate::config::{TimeUnit, TraceUnit, Workload};
+use crate::read::formats::TraceFormat;
+use crate::read::volumes::Chosen;
+use ssd_core::config::Word;
+use std::fmt::Display;
+
 /// `text` as one word of a shell.
 pub(crate) fn word(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:=,@%+".contains(&byte);
@@ -18,6 +24,30 @@ fn path(file: &str) -> String {
 /// The command that reads `file` with `options`.
 pub(crate) fn command(file: &str, options: &str) -> String {
     format!("ssdlab trace info {} {options}", path(file))
+}
+
+/// The options that `workload` has already, for a command that settles its `key` too: each with a blank behind it.
+pub(crate) fn given(workload: &Workload, key: &str) -> String {
+    let Workload { format, columns, unit, time_unit, action, volume, sort, .. } = workload;
+    let volume = match Chosen::of(*volume) {
+        Chosen::One(volume) => Some(volume),
+        _ => None,
+    };
+    let set = |name: &str, value: &dyn Display| format!("--set workload.{name}={value}");
+    let all = [
+        ("format", (*format != TraceFormat::Auto).then(|| format!("--format {}", format.word()))),
+        ("columns", columns.as_ref().map(|columns| format!("--columns {}", word(columns)))),
+        ("unit", (*unit != TraceUnit::Auto).then(|| format!("--unit {}", unit.word()))),
+        (
+            "time_unit",
+            (*time_unit != TimeUnit::Auto).then(|| format!("--time-unit {}", time_unit.word())),
+        ),
+        ("action", (*action != 'Q').then(|| set("action", action))),
+        ("volume", volume.map(|volume| set("volume", &volume))),
+        ("sort", sort.then(|| "--sort".to_owned())),
+    ];
+    let kept = all.into_iter().filter(|(name, _)| *name != key);
+    kept.filter_map(|(_, option)| Some(option? + " ")).collect()
 }
 
 /// `text` with the name of the file in place of the word FILE.

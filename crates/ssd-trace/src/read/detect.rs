@@ -4,7 +4,7 @@ mod columns;
 
 pub(crate) use columns::insisted;
 
-use crate::config::{TimeUnit, Workload};
+use crate::config::{TimeUnit, TraceUnit, Workload};
 use crate::read::columnar::MAGIC;
 use crate::read::commands::{command, with_name};
 use crate::read::formats::mapping::{TIME_UNITS, cells_of, is_rounded};
@@ -134,8 +134,8 @@ impl File<'_> {
         }
         let (format, notes) = self.detected()?;
         let mut how = self.how(format)?;
-        if format == TraceFormat::Table {
-            return self.guessed(how);
+        if format == TraceFormat::Table || self.names_contradict(format, &how) {
+            return self.guessed(self.how(TraceFormat::Table)?);
         }
         self.times_are_certain(format, &mut how)?;
         Ok((format, how, notes))
@@ -237,13 +237,14 @@ impl File<'_> {
         let below = self.nearest_below();
         let readings = guess::values::of(self.head, action);
         if below.is_none() && !readings.is_empty() {
-            let times = guess::values::unread_times(self.head);
+            let unread: String =
+                guess::values::unread(self.head).iter().map(|text| format!("{text}; ")).collect();
             return Err(SourceError(format!(
                 "{}: its first lines match no known format (it begins {}); {}as a table it may be read in these \
                  ways, or with other columns (--columns); {}",
                 self.name,
                 shown(first),
-                times.map_or(String::new(), |text| format!("{text}; ")),
+                unread,
                 readings::choices(self.name, readings, self.whole)
             )));
         }
@@ -284,10 +285,20 @@ impl File<'_> {
                 Reading::of(format!("--format {}", format.word()), format, &how, self.head)?;
             Some((format, reading))
         };
-        let (formats, readings): (Vec<TraceFormat>, Vec<Reading>) =
+        let (formats, mut readings): (Vec<TraceFormat>, Vec<Reading>) =
             alike.iter().filter_map(reading).unzip();
         if let [format] = formats[..] {
             return Ok((format, Vec::new()));
+        }
+        // Copies in bytes are in circulation; other numbers are hardly multiples of 512.
+        if self.workload.unit == TraceUnit::Auto {
+            let in_bytes = formats.iter().filter(|&&format| formats::unit_varies(format));
+            let in_bytes = in_bytes.filter_map(|&format| {
+                let how = ReadAs { unit: Unit::Bytes, ..self.how(format).ok()? };
+                let options = format!("--format {} --unit bytes", format.word());
+                Reading::of(options, format, &how, self.head)
+            });
+            readings.extend(in_bytes.filter(|reading| reading.counts.bad == 0));
         }
         let quoted: Vec<String> =
             formats.iter().map(|format| format!("{:?}", format.word())).collect();
@@ -333,24 +344,58 @@ impl File<'_> {
         of_distinct_times(TIME_UNITS.iter().rev().filter_map(reading).collect())
     }
 
-    /// Refuses a detected format with calendar times if the times of the file are not calendar times.
-    fn times_are_certain(&self, format: TraceFormat, how: &mut ReadAs) -> Result<(), SourceError> {
-        if format != TraceFormat::Tencent || how.time_ns.is_some() {
-            return Ok(());
+    /// Whether the file begins with names of columns that are not the format's, and which say something else.
+    fn names_contradict(&self, format: TraceFormat, how: &ReadAs) -> bool {
+        if guess::is_own_line(format, how, self.head) {
+            return false;
         }
         let own = Reading::of(String::new(), format, how, self.head);
-        if own.and_then(|own| own.counts.first_ns).is_none_or(|first| first >= CALENDAR_NS) {
-            return Ok(());
-        }
-        Err(SourceError(format!(
-            "{}: the columns are those of Tencent's traces, whose times are seconds since 1970, but its times are \
-             before 2001; {}",
-            self.name,
-            readings::choices(self.name, self.in_units(format), self.whole)
-        )))
+        let named = guess::of(self.head, self.workload.action as u8);
+        own.is_some_and(|own| {
+            !named.is_empty()
+                && !named.iter().any(|other| own.counts.is_same_requests(&other.counts))
+        })
     }
 
-    /// The message about a file whose times a spreadsheet has rounded.
+    /// Refuses a detected format with calendar times if the times of the file are not calendar times.
+    fn times_are_certain(&self, format: TraceFormat, how: &mut ReadAs) -> Result<(), SourceError> {
+        if how.time_ns.is_some() {
+            return Ok(());
+        }
+        let first = || Reading::of(String::new(), format, how, self.head)?.counts.first_ns;
+        match format {
+            TraceFormat::Tencent if first().is_some_and(|first| first < CALENDAR_NS) => {
+                Err(SourceError(format!(
+                    "{}: the columns are those of Tencent's traces, whose times are seconds since 1970, but its times \
+                     are before 2001; {}",
+                    self.name,
+                    readings::choices(self.name, self.in_units(format), self.whole)
+                )))
+            }
+            TraceFormat::Alibaba => {
+                // Times from 0 on are microseconds, too, but hardly numbers of such a size.
+                let Some(unit) = first().and_then(|first| calendar_unit(first / 1000)) else {
+                    return Ok(());
+                };
+                let columns = format!("time=5:{unit},op=2,offset=3,size=4,volume=1");
+                let other = guess::reading(&columns, self.head, self.workload.action as u8);
+                let own = Reading::of("--format alibaba".to_owned(), format, how, self.head);
+                Err(SourceError(format!(
+                    "{}: the columns are those of Alibaba's traces, whose times are microseconds, but its times as {unit} \
+                     since 1970 are of these years; {}",
+                    self.name,
+                    readings::choices(
+                        self.name,
+                        other.into_iter().chain(own).collect(),
+                        self.whole
+                    )
+                )))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The message about a file whose numbers a spreadsheet has rounded.
     fn rounded(&self) -> Option<String> {
         let of = |line: &[u8]| cells_of(line);
         let cells = self.head.lines.iter().take(LINES).map(|line| of(line));
@@ -363,24 +408,29 @@ impl File<'_> {
         let op = cells.iter().enumerate().filter(|(_, cell)| is_word(cell)).find(|(_, cell)| {
             ["r", "w", "read", "write", "d", "trim"].contains(&cell.to_ascii_lowercase().as_str())
         });
-        let mut numbers =
-            (1..).zip(&cells).skip(op.map_or(0, |(at, _)| at)).filter(|(_, cell)| is_number(cell));
-        let order = match (op, numbers.next()) {
-            (Some((op, _)), Some((offset, _))) => {
-                let size = numbers.next().map_or("4KiB".to_owned(), |(at, _)| at.to_string());
-                let columns = format!("op={},offset={offset},size={size}", op + 1);
+        let op = op.map(|(op, _)| op);
+        let numbers = (0..cells.len()).filter(|&column| is_number(&cells[column]));
+        let behind: Vec<usize> =
+            numbers.filter(|&column| op.is_none_or(|op| column > op)).collect();
+        // What is before the operation, or behind address and length, is a time.
+        let is_time = op.is_some_and(|op| at < op) || behind.get(1).is_some_and(|&size| at > size);
+        let order = match (op, behind.first()) {
+            (Some(op), Some(offset)) if is_time => {
+                let size = behind.get(1).map_or("4KiB".to_owned(), |size| (size + 1).to_string());
+                let columns = format!("--columns op={},offset={},size={size}", op + 1, offset + 1);
                 format!(
                     "; to read the requests in order but without times: {}",
-                    command(self.name, &format!("--columns {columns}"))
+                    command(self.name, &columns)
                 )
             }
             _ => String::new(),
         };
         Some(format!(
-            "column {} has numbers such as {}: a spreadsheet has rounded them, so they are useless as times; \
-             use the original file{order}",
+            "column {} has numbers such as {}: a spreadsheet has rounded them, so they are useless as {}; use the \
+             original file{order}",
             at + 1,
-            cells[at]
+            cells[at],
+            if is_time { "times" } else { "addresses or lengths" },
         ))
     }
 
@@ -396,6 +446,15 @@ impl File<'_> {
             shown(first),
             all.join(", ")
         ))
+    }
+}
+
+/// The unit, none that is smaller than milliseconds, in which a time since 1970 is between 2001 and 2096.
+fn calendar_unit(time: u64) -> Option<&'static str> {
+    match time {
+        1_000_000_000..4_000_000_000 => Some("s"),
+        1_000_000_000_000..4_000_000_000_000 => Some("ms"),
+        _ => None,
     }
 }
 

@@ -2,7 +2,7 @@
 //! in the time range.
 
 use crate::config::{TraceUnit, Workload};
-use crate::read::commands::{command, one_of};
+use crate::read::commands::{command, given, one_of};
 use crate::read::detect::{self, Detected};
 use crate::read::formats::{self, Event, Format, TraceFormat, Work};
 use crate::read::input::{Watch, Watched, unreadable};
@@ -59,6 +59,7 @@ pub(crate) fn each_event(
     let open = formats::unit_varies(format) && workload.unit == TraceUnit::Auto;
     let scan = Scan {
         file,
+        given: given(workload, "volume"),
         how,
         skip_bad,
         volume,
@@ -77,7 +78,7 @@ pub(crate) fn each_event(
         take(event, event.at_ns - from)
     })?;
     if taken == 0 {
-        return Err(nothing(file, &tally, format, action));
+        return Err(nothing(file, &tally, format, workload));
     }
     refuse_loss(file, &tally, workload.max_bad)?;
     if found_out && let Some(text) = tally.shape.impossible() {
@@ -179,7 +180,13 @@ pub(crate) fn check_options(workload: &Workload) -> Result<(), SourceError> {
 }
 
 /// The message when no event can be used.
-pub(crate) fn nothing(file: &str, tally: &Tally, format: TraceFormat, action: char) -> SourceError {
+pub(crate) fn nothing(
+    file: &str,
+    tally: &Tally,
+    format: TraceFormat,
+    workload: &Workload,
+) -> SourceError {
+    let action = workload.action;
     let events: Vec<String> =
         tally.events(action as u8).iter().map(|(name, count)| format!("{name}: {count}")).collect();
     let has_actions = formats::has_actions(format);
@@ -202,17 +209,22 @@ pub(crate) fn nothing(file: &str, tally: &Tally, format: TraceFormat, action: ch
         format!("{file}: no {what} in {} lines", tally.lines)
     } else {
         let found = events.join(", ");
-        let settled = if has_actions { remedy(file, &tally.events(action as u8)) } else { None };
+        let settled = if has_actions {
+            remedy(file, &given(workload, "action"), &tally.events(action as u8))
+        } else {
+            None
+        };
         let settled = settled.unwrap_or_else(|| "none of these is a request".to_owned());
         format!("{file}: no usable {wanted}; found {found}; {settled}")
     })
 }
 
 /// The commands that choose one of the actions in the file.
-fn remedy(file: &str, events: &BTreeMap<char, u64>) -> Option<String> {
+fn remedy(file: &str, given: &str, events: &BTreeMap<char, u64>) -> Option<String> {
     let usable = ['D', 'Q', 'C'].into_iter().filter(|letter| events.contains_key(letter));
     let choice = |letter: char| {
-        (format!("--set workload.action={letter}"), readings::of(events[&letter], "event"))
+        let event = readings::of(events[&letter], "event");
+        (format!("{given}--set workload.action={letter}"), event)
     };
     let all: Vec<(String, String)> = usable.map(choice).collect();
     (!all.is_empty()).then(|| one_of(file, &all))

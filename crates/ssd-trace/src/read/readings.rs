@@ -66,6 +66,12 @@ impl Counts {
         }
     }
 
+    /// Whether they have the same operations, addresses and lengths, whatever their times.
+    pub(crate) fn is_same_requests(&self, other: &Counts) -> bool {
+        let of = |counts: &Counts| (counts.order, counts.sectors, counts.low, counts.high);
+        of(self) == of(other)
+    }
+
     pub(crate) fn requests(&self) -> u64 {
         self.reads + self.writes + self.discards
     }
@@ -159,8 +165,13 @@ impl Reading {
         how: &ReadAs,
         head: &Head<'_>,
     ) -> Option<Reading> {
-        let counts = formats::with(format, Counting { how, head })?;
+        let counts = Reading::counts_of(format, how, head)?;
         (counts.requests() > 0).then_some(Reading { options, counts, is_sorted: false })
+    }
+
+    /// What `head` is in this format.
+    pub(crate) fn counts_of(format: TraceFormat, how: &ReadAs, head: &Head<'_>) -> Option<Counts> {
+        formats::with(format, Counting { how, head })
     }
 
     /// Reads it in order of time.

@@ -144,7 +144,7 @@ impl TraceSource {
             fitter.empty_discards = renumbered.empty_discards;
             digest = of_all;
         } else if part.is_empty() {
-            return Some(Err(reading::nothing(file, tally, *format, workload.action)));
+            return Some(Err(reading::nothing(file, tally, *format, workload)));
         } else {
             as_is = workload.fit != Fit::Compact
                 && volume != Chosen::All

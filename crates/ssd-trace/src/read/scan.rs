@@ -15,7 +15,6 @@ use crate::read::sort::{Entry, Room, Sorter};
 use crate::read::tally::Tally;
 use crate::read::volumes::Chosen;
 use ssd_core::host::source::{Source, SourceError};
-use ssd_core::metrics::numbers::count;
 use std::io::Read;
 use std::ops::ControlFlow;
 
@@ -42,6 +41,8 @@ pub(crate) enum Refusal {
 pub(crate) struct Scan<'a, 'w> {
     /// Name in messages.
     pub(crate) file: &'a str,
+    /// Options that commands in messages repeat.
+    pub(crate) given: String,
     /// How the file is read.
     pub(crate) how: ReadAs,
     /// Count and skip lines that cannot be used.
@@ -109,7 +110,7 @@ impl Scan<'_, '_> {
     fn unit_is_certain(&self, tally: &Tally) -> Result<(), SourceError> {
         if !self.watch.stopped()
             && let Some(page_bytes) = self.unit_of_pages
-            && let Some(doubt) = tally.shape.doubt(self.file, page_bytes)
+            && let Some(doubt) = tally.shape.doubt(self.file, &self.given, page_bytes)
         {
             return Err(SourceError(format!("{}: {doubt}", self.file)));
         }
@@ -438,22 +439,9 @@ impl Scan<'_, '_> {
             tally.volume = Some((chosen, name(chosen)));
             return Ok(tally);
         }
-        let choice = |(volume, records): (u64, u64)| {
-            let name = match name(volume) {
-                name if name == volume.to_string() => String::new(),
-                name => format!("{name:.60}, "),
-            };
-            (
-                format!("--set workload.volume={volume}"),
-                format!("{name}records: {}", count(records)),
-            )
-        };
-        let mut choices: Vec<(String, String)> =
-            tally.volumes.all().take(LISTED).map(choice).collect();
         let more = if all > LISTED { format!(", here the first {LISTED}") } else { String::new() };
-        let each = format!("all {all} as tenants, one behind the other");
-        choices.push(("--set workload.volume=all".to_owned(), each));
-        let (file, choices) = (self.file, one_of(self.file, &choices));
+        let file = self.file;
+        let choices = one_of(file, &tally.volumes.choices(&self.given, LISTED, name));
         let what = if known {
             format!("the trace has {all} volumes")
         } else {

@@ -187,7 +187,7 @@ impl Shape {
     }
 
     /// Why the unit is not certain: the numbers fit sectors and another unit; `None` if they do not.
-    pub(crate) fn doubt(&self, file: &str, page_bytes: u32) -> Option<String> {
+    pub(crate) fn doubt(&self, file: &str, given: &str, page_bytes: u32) -> Option<String> {
         let (other, name, why) = if self.is_like_bytes() {
             let why = format!(
                 "in {} of them address and length are multiples of 512",
@@ -218,8 +218,8 @@ impl Shape {
             one_of(
                 file,
                 &[
-                    ("--unit sectors".to_owned(), sectors.summary()),
-                    (format!("--unit {name}{page}"), others.summary()),
+                    (format!("{given}--unit sectors"), sectors.summary()),
+                    (format!("{given}--unit {name}{page}"), others.summary()),
                 ]
             ),
         ))

@@ -4,6 +4,7 @@ use crate::config::VolumeKey;
 use crate::read::formats::Event;
 use ssd_core::host::request::TimedRequest;
 use ssd_core::host::source::SourceError;
+use ssd_core::metrics::numbers::count;
 use std::collections::BTreeMap;
 
 /// Which volumes of a trace are used.
@@ -183,5 +184,27 @@ impl Volumes {
     pub(crate) fn all(&self) -> impl Iterator<Item = (u64, u64)> {
         let small = (0u64..).zip(self.small.iter().copied()).filter(|&(_, count)| count > 0);
         small.chain(self.large.iter().copied())
+    }
+
+    /// Options that choose one of the first `most` volumes, after those `given`, or all; each with what it reads.
+    pub(crate) fn choices(
+        &self,
+        given: &str,
+        most: usize,
+        name: &dyn Fn(u64) -> String,
+    ) -> Vec<(String, String)> {
+        let of_volume = |(volume, records): (u64, u64)| {
+            let name = match name(volume) {
+                name if name == volume.to_string() => String::new(),
+                name => format!("{name:.60}, "),
+            };
+            (
+                format!("{given}--set workload.volume={volume}"),
+                format!("{name}records: {}", count(records)),
+            )
+        };
+        let all = format!("all {} as tenants, one behind the other", self.count());
+        let choices = self.all().take(most).map(of_volume);
+        choices.chain([(format!("{given}--set workload.volume=all"), all)]).collect()
     }
 }

@@ -16,6 +16,7 @@ impl File<'_> {
     /// Checks that the columns that are set fit the file.
     pub(super) fn mapped(&self, format: TraceFormat, how: ReadAs) -> Result<Found, SourceError> {
         let named = how.columns.as_ref().expect("it is mapped");
+        self.units_are_given_once(named)?;
         if let Some(column) = &named.time
             && column.unit.is_none()
             && how.time_ns.is_none()
@@ -47,6 +48,30 @@ impl File<'_> {
             self.numbers_are_possible(format, &how)?;
         }
         Ok((format, how, Vec::new()))
+    }
+
+    /// Refuses a unit beside columns that have their own.
+    fn units_are_given_once(&self, columns: &Mapping) -> Result<(), SourceError> {
+        let Workload { unit, time_unit, .. } = self.workload;
+        let time = columns.time.as_ref().is_some_and(|time| time.unit.is_some());
+        let size = match &columns.size {
+            Size::Of(size) => size.unit.is_some(),
+            Size::Always(_) => true,
+        };
+        let twice = if *time_unit != TimeUnit::Auto && time {
+            ("time_unit", "--time-unit", "the time")
+        } else if *unit != TraceUnit::Auto && size && columns.offset.unit.is_some() {
+            ("unit", "--unit", "address and length")
+        } else {
+            return Ok(());
+        };
+        let (key, option, what) = twice;
+        Err(SourceError(format!(
+            "{}: workload.columns gives the unit of {what}, and so does workload.{key}; leave out {option}, or the \
+             unit in {}",
+            self.name,
+            word(&columns.text)
+        )))
     }
 
     /// Refuses columns whose numbers no device has, with those that have others.
@@ -111,24 +136,29 @@ impl File<'_> {
 
     /// Reads a table by the names of its columns.
     pub(super) fn guessed(&self, how: ReadAs) -> Result<Found, SourceError> {
+        if let Some(text) = guess::with_times(self.head) {
+            return Err(self.foreign(&text));
+        }
         let mut readings = guess::of(self.head, self.workload.action as u8);
         if readings.len() > 1 {
             let unordered = readings.iter_mut().filter(|reading| reading.counts.descents > 0);
             unordered.for_each(Reading::sort);
             return Err(SourceError(format!(
-                "{}: a table, but its column names {}; {}",
+                "{}: a table, but its column names do not say {}; {}",
                 self.name,
                 what_names_leave_open(&readings),
                 readings::choices(self.name, readings, self.whole)
             )));
         }
         let options = readings.pop().map(|reading| reading.options).unwrap_or_default();
-        let note = format!(
-            "{}: matches no known format; read by the names of its columns, as {options}",
-            self.name
-        );
         let columns =
             mapping_of(&options).map_err(|error| SourceError(format!("{}: {error}", self.name)))?;
+        let no_time = "; none of them is a time, so all requests arrive at once";
+        let note = format!(
+            "{}: matches no known format; read by the names of its columns, as {options}{}",
+            self.name,
+            if columns.time.is_none() { no_time } else { "" }
+        );
         let how = ReadAs { columns: Some(Arc::new(columns)), ..how };
         Ok((TraceFormat::Table, how, vec![note]))
     }
@@ -141,9 +171,10 @@ fn mapping_of(options: &str) -> Result<Mapping, String> {
 }
 
 /// In what these readings by names differ.
-fn what_names_leave_open(readings: &[Reading]) -> &'static str {
+fn what_names_leave_open(readings: &[Reading]) -> String {
     let all: Vec<Mapping> =
         readings.iter().flat_map(|reading| mapping_of(&reading.options)).collect();
+    let place = |all: &Mapping| all.time.as_ref().map(|time| time.place.clone());
     let units = |all: &Mapping| {
         let size = match &all.size {
             Size::Of(column) => column.unit,
@@ -151,13 +182,16 @@ fn what_names_leave_open(readings: &[Reading]) -> &'static str {
         };
         (all.time.as_ref().map(|time| time.unit), all.offset.unit, size)
     };
-    let is_new_unit = all.windows(2).any(|pair| units(&pair[0]) != units(&pair[1]));
-    let is_new_word = all.windows(2).any(|pair| pair[0].words != pair[1].words);
-    match (is_new_unit, is_new_word) {
-        (false, true) => "do not say which operations are reads and which are writes",
-        (true, true) => "give neither the units nor the meaning of the operations",
-        (_, false) => "do not give the units",
-    }
+    let differ =
+        |of: &dyn Fn(&Mapping, &Mapping) -> bool| all.windows(2).any(|pair| of(&pair[0], &pair[1]));
+    let open = [
+        (differ(&|a, b| place(a) != place(b)), "which of them is the time"),
+        (differ(&|a, b| a.event != b.event), "which of the events is the request"),
+        (differ(&|a, b| place(a) == place(b) && units(a) != units(b)), "the units"),
+        (differ(&|a, b| a.words != b.words), "which operations are reads and which are writes"),
+    ];
+    let open = open.into_iter().filter(|(is_open, _)| *is_open).map(|(_, what)| what);
+    open.collect::<Vec<_>>().join(", nor ")
 }
 
 /// The options that read a file as `how` says, whatever its numbers are.

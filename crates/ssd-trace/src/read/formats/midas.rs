@@ -37,8 +37,12 @@ impl Known for Midas {
 
     fn check(line: &[u8]) -> Result<(), Reject> {
         let mut cells = line.split(u8::is_ascii_whitespace).filter(|cell| !cell.is_empty());
+        // Words such as `R` and `W` are another tool's, whose addresses are hardly pages.
+        if cells.nth(1).is_some_and(|op| !matches!(op, b"0" | b"1" | b"3")) {
+            return Err(Reject::new("the type, 0 (read), 1 (write) or 3 (trim)", 0));
+        }
         let size =
-            cells.nth(3).and_then(|cell| std::str::from_utf8(cell).ok()?.parse::<u64>().ok());
+            cells.nth(1).and_then(|cell| std::str::from_utf8(cell).ok()?.parse::<u64>().ok());
         if size.is_some_and(|size| !size.is_multiple_of(4096)) {
             return Err(Reject::new("a size in bytes, a multiple of 4096 (is it in sectors?)", 0));
         }

@@ -1,18 +1,21 @@
 //! The columns of a table below names, from these and the values under them.
 
+mod rows;
 pub(crate) mod unaligned;
 pub(crate) mod values;
 
 use crate::read::commands::word;
-use crate::read::formats::mapping::{TIME_UNITS, cells_of};
+use crate::read::formats::mapping::{cells_of, separated};
 use crate::read::formats::{Head, Mapping, ReadAs, TraceFormat, Unit};
+use crate::read::lines::shown;
 use crate::read::readings::{Reading, of_distinct_times};
+use rows::Rows;
 use std::sync::Arc;
 
 /// Longest name of a column that is recognised, bytes.
 const LONGEST_NAME: usize = 40;
 /// Names of columns, as their letters and digits in lower case.
-const TIMES: [&str; 17] = [
+const TIMES: [&str; 18] = [
     "time",
     "datetime",
     "timestamp",
@@ -21,6 +24,7 @@ const TIMES: [&str; 17] = [
     "arrivaltime",
     "elapsed",
     "starttime",
+    "strttime",
     "start",
     "issuetime",
     "requesttime",
@@ -52,7 +56,7 @@ const OPS: [&str; 19] = [
     "dir",
     "d",
 ];
-const OFFSETS: [&str; 23] = [
+const OFFSETS: [&str; 27] = [
     "offset",
     "byteoffset",
     "address",
@@ -69,6 +73,10 @@ const OFFSETS: [&str; 23] = [
     "pos",
     "position",
     "block",
+    "blocknumber",
+    "blocknum",
+    "blockno",
+    "blkno",
     "lpn",
     "page",
     "slba",
@@ -77,7 +85,7 @@ const OFFSETS: [&str; 23] = [
     "objectid",
     "objid",
 ];
-const SIZES: [&str; 20] = [
+const SIZES: [&str; 23] = [
     "size",
     "length",
     "len",
@@ -92,6 +100,9 @@ const SIZES: [&str; 20] = [
     "nblks",
     "blocks",
     "nblocks",
+    "numblocks",
+    "numblks",
+    "nblk",
     "npages",
     "pages",
     "sizebytes",
@@ -114,6 +125,36 @@ const VOLUMES: [&str; 12] = [
     "ns",
 ];
 
+/// Parts of the names of columns with durations, or with the ends of requests.
+const LATENCIES: [&str; 9] =
+    ["lat", "resp", "serv", "svc", "complet", "end", "finish", "duration", "queue"];
+/// Names of columns with the time since the request above.
+const INTERVALS: [&str; 14] = [
+    "iat",
+    "interarrival",
+    "interarrivaltime",
+    "arrivalinterval",
+    "interval",
+    "delta",
+    "deltatime",
+    "timedelta",
+    "dt",
+    "delay",
+    "gap",
+    "wait",
+    "think",
+    "thinktime",
+];
+/// Units of time of more than a second, by the ends of names.
+const LONG_UNITS: [(&str, &str, u32); 6] = [
+    ("minutes", "minutes, no unit that is read; make seconds of them", 60),
+    ("minute", "minutes, no unit that is read; make seconds of them", 60),
+    ("mins", "minutes, no unit that is read; make seconds of them", 60),
+    ("min", "minutes, no unit that is read; make seconds of them", 60),
+    ("hours", "hours, no unit that is read; make seconds of them", 3600),
+    ("hour", "hours, no unit that is read; make seconds of them", 3600),
+];
+
 /// A column that was recognised: as it is named, and what its name says of the unit.
 struct Named {
     cell: String,
@@ -128,7 +169,9 @@ pub(crate) fn of(head: &Head<'_>, action: u8) -> Vec<Reading> {
     let mut readings = of_names(head, action);
     // Their order is another matter: no unit changes it.
     readings.retain(|reading| reading.counts.is_plausible());
-    of_distinct_times(readings)
+    let (timed, untimed): (Vec<Reading>, Vec<Reading>) =
+        readings.into_iter().partition(|reading| reading.options.contains("time="));
+    of_distinct_times(timed).into_iter().chain(untimed).collect()
 }
 
 /// As [`of`], with the readings that are not plausible.
@@ -138,69 +181,165 @@ pub(crate) fn of_names(head: &Head<'_>, action: u8) -> Vec<Reading> {
     all.find(|readings| !readings.is_empty()).unwrap_or_default()
 }
 
-/// The readings of the table below `names`, which stand below so many lines.
-fn below(names: &[String], above: usize, head: &Head<'_>, action: u8) -> Vec<Reading> {
-    let find = |known: &[&str]| names.iter().find_map(|cell| named(cell, known));
-    let (Some(op), Some(offset), Some(size)) = (find(&OPS), find(&OFFSETS), find(&SIZES)) else {
-        return Vec::new();
-    };
-    let column = names.iter().position(|name| *name == op.cell).unwrap_or(0);
-    let rows = head.lines[above + 1..].iter().take(values::LINES).map(|line| cells_of(line));
-    let rows: Vec<Vec<String>> = rows.filter(|cells| cells.len() == names.len()).collect();
-    let cells = || rows.iter().map(|cells| cells[column].as_str());
-    let mut meanings = match meaning_of_flag(&op.cell, cells()) {
-        Some(meaning) => vec![meaning],
-        None => values::meanings(cells()),
-    };
-    if meanings.is_empty() {
-        meanings = values::meanings_of_two(cells());
+/// The columns of a request by their names.
+struct Columns {
+    time: Option<Named>,
+    op: Named,
+    offset: Named,
+    size: Named,
+    volume: Option<Named>,
+}
+
+impl Columns {
+    fn of(names: &[String]) -> Option<Columns> {
+        let find = |known: &[&str]| names.iter().find_map(|cell| named(cell, known));
+        Some(Columns {
+            time: find(&TIMES),
+            op: find(&OPS)?,
+            offset: find(&OFFSETS)?,
+            size: find(&SIZES)?,
+            volume: find(&VOLUMES),
+        })
     }
-    if meanings.is_empty() {
-        // Most words may be known.
-        meanings.push(String::new());
-    }
-    let skip = if above > 0 { format!(",skip={above}") } else { String::new() };
-    let time = find(&TIMES);
-    let volume =
-        find(&VOLUMES).map_or(String::new(), |column| format!(",volume={}", quoted(&column.cell)));
-    let mut readings = Vec::new();
-    let times: Vec<Option<&str>> = match &time {
-        None => vec![None],
-        Some(Named { unit: Some(unit), .. }) => vec![Some(unit)],
-        // Without a unit it is a date.
-        Some(_) => {
-            let units = TIME_UNITS.iter().rev().map(|(name, _)| Some(*name));
-            units.chain([Some("")]).collect()
-        }
-    };
-    for unit in times {
-        for words in &meanings {
-            for (of_offset, of_size) in units(offset.unit, size.unit) {
-                let time = match (&time, unit) {
-                    (Some(column), Some("")) => format!("time={},", quoted(&column.cell)),
-                    (Some(column), Some(unit)) => format!("time={}:{unit},", quoted(&column.cell)),
-                    _ => String::new(),
-                };
-                let columns = format!(
-                    "{time}op={},offset={}:{of_offset},size={}:{of_size}{volume}{words}{skip}",
-                    quoted(&op.cell),
-                    quoted(&offset.cell),
-                    quoted(&size.cell)
-                );
-                // Bytes that are no whole sectors are refused, and remain a rival of sectors.
-                let open = of_offset == "B" && offset.unit.is_none() && size.unit.is_none();
-                let reading = reading(&columns, head, action);
-                readings.extend(reading.filter(|reading| open || reading.counts.fit()));
+
+    /// What to say of the time, one for each column and unit that it may have. A column whose name is none of a time
+    /// may be one, or none is.
+    fn times(&self, rows: &Rows) -> Vec<String> {
+        let with = |name: &str, unit: &str| {
+            let colon = if unit.is_empty() { "" } else { ":" };
+            format!("time={}{colon}{unit},", quoted(name))
+        };
+        let of_values = |at: usize| {
+            let name = &rows.names[at];
+            let units = unit_of_time(name).map_or(rows.units_of(at).to_vec(), |unit| vec![unit]);
+            units.into_iter().map(|unit| with(name, unit)).collect::<Vec<String>>()
+        };
+        match &self.time {
+            Some(Named { cell, unit: Some(unit) }) => vec![with(cell, unit)],
+            Some(Named { cell, unit: None }) => of_values(rows.place_of(cell)),
+            None => {
+                let used = [&self.op, &self.offset, &self.size].map(|column| column.cell.as_str());
+                let is_free = |at: &usize| !used.contains(&rows.names[*at].as_str());
+                let others: Vec<usize> = rows.other_times().into_iter().filter(is_free).collect();
+                let is_certain = |&at: &usize| unit_of_time(&rows.names[at]).is_some();
+                if let Some(at) = others.iter().copied().find(is_certain) {
+                    return of_values(at);
+                }
+                others.into_iter().flat_map(of_values).chain([String::new()]).collect()
             }
         }
     }
+
+    /// What to add for the operations, one for each meaning of their words.
+    fn meanings(&self, rows: &Rows) -> Vec<String> {
+        let cells = || rows.column(rows.place_of(&self.op.cell));
+        if let Some(meaning) = meaning_of_flag(&self.op.cell, cells()) {
+            return vec![meaning];
+        }
+        let known = [values::meanings(cells()), values::meanings_of_two(cells())];
+        // Most words may be known.
+        known.into_iter().find(|all| !all.is_empty()).unwrap_or_else(|| vec![String::new()])
+    }
+
+    /// Units of address and length that their names leave open.
+    fn units(&self) -> Vec<(&'static str, &'static str)> {
+        let is_block = |column: &Named| {
+            let letters = letters_of(&column.cell);
+            letters.contains("block") || letters.contains("blk")
+        };
+        let blocks = is_block(&self.offset) || is_block(&self.size);
+        let mut all = match (self.offset.unit, self.size.unit) {
+            (Some(offset), Some(size)) => vec![(offset, size)],
+            (Some(offset), None) => vec![(offset, "B"), (offset, "512B")],
+            (None, Some(size)) => vec![("B", size), ("512B", size)],
+            (None, None) => vec![("B", "B"), ("512B", "512B"), ("512B", "B")],
+        };
+        if blocks && self.size.unit.is_none() {
+            // Blocks are those of a device, or of a file system.
+            all.push(("4KiB", "4KiB"));
+        }
+        all
+    }
+}
+
+/// The readings of the table below `names`, which stand below so many lines.
+fn below(names: &[String], above: usize, head: &Head<'_>, action: u8) -> Vec<Reading> {
+    let Some(columns) = Columns::of(names) else { return Vec::new() };
+    let rows = Rows::below(names, &head.lines[above + 1..]);
+    let skip = if above > 0 { format!(",skip={above}") } else { String::new() };
+    let place = |at: usize| quoted(&rows.names[at]);
+    let events = rows.events(Some(rows.place_of(&columns.op.cell)), place);
+    let volume = columns.volume.as_ref().map(|column| format!(",volume={}", quoted(&column.cell)));
+    let volume = volume.unwrap_or_default();
+    let [op, offset, size] =
+        [&columns.op, &columns.offset, &columns.size].map(|column| quoted(&column.cell));
+    let (meanings, units) = (columns.meanings(&rows), columns.units());
     let mut different: Vec<Reading> = Vec::new();
-    for reading in readings {
-        if !different.iter().any(|other| other.counts == reading.counts) {
-            different.push(reading);
+    for time in columns.times(&rows) {
+        for (words, event) in
+            meanings.iter().flat_map(|words| events.iter().map(move |event| (words, event)))
+        {
+            for &(of_offset, of_size) in &units {
+                let text = format!(
+                    "{time}op={op},offset={offset}:{of_offset},size={size}:{of_size}{volume}{words}{event}{skip}"
+                );
+                // Bytes that are no whole sectors are refused, and remain a rival of sectors.
+                let open = of_offset == "B"
+                    && columns.offset.unit.is_none()
+                    && columns.size.unit.is_none();
+                let reading = reading(&text, head, action);
+                let reading = reading.filter(|reading| open || reading.counts.fit());
+                let is_new = |reading: &Reading| {
+                    !different.iter().any(|other| other.counts == reading.counts)
+                };
+                different.extend(reading.filter(is_new));
+            }
         }
     }
     different
+}
+
+/// What to do with a table none of whose columns is named as a time in a unit that is read, but one as intervals, or
+/// as minutes or hours: the command that rewrites it.
+pub(crate) fn with_times(head: &Head<'_>) -> Option<String> {
+    let mut lines = (1..).zip(head.lines.iter().take(HEADER));
+    let (line, separator, names) = lines.find_map(|(number, line)| {
+        let (separator, names) = separated(line)?;
+        Columns::of(&names).filter(|columns| columns.time.is_none())?;
+        Some((number, separator, names))
+    })?;
+    let stem = |name: &str| {
+        let letters = letters_of(name);
+        let unit = ["us", "ms", "ns", "s"]
+            .into_iter()
+            .find(|unit| letters.strip_suffix(unit).is_some_and(|stem| INTERVALS.contains(&stem)));
+        let unit = unit.map_or(String::new(), |unit| format!("_{unit}"));
+        (unit, INTERVALS.contains(&letters.as_str()))
+    };
+    let of_column = |(column, name): (usize, &String)| {
+        let (unit, is_bare) = stem(name);
+        if is_bare || !unit.is_empty() {
+            let sum = format!("t += ${column}; ${column} = t");
+            let what = "the time since the request above, not a time; make times of it";
+            return Some((column, what, format!("time{unit}"), sum));
+        }
+        let letters = letters_of(name);
+        let is_time = |rest: &str| TIMES.contains(&rest) || rest.is_empty();
+        let (_, what, seconds) = LONG_UNITS
+            .into_iter()
+            .find(|(end, ..)| letters.strip_suffix(end).is_some_and(is_time))?;
+        Some((column, what, "time_s".to_owned(), format!("${column} *= {seconds}")))
+    };
+    let (column, what, name, change) = (1..).zip(&names).find_map(of_column)?;
+    let separator = match separator {
+        b' ' => String::new(),
+        byte => format!(" -F'{0}' -v OFS='{0}'", char::from(byte).escape_default()),
+    };
+    let old = shown(names[column - 1].as_bytes());
+    Some(format!(
+        "its column {old} seems to hold {what}: awk{separator} -v CONVFMT=%.9f 'NR == {line} {{ ${column} = \
+         \"{name}\" }} NR > {line} {{ {change} }} 1' FILE | ssdlab trace info -"
+    ))
 }
 
 /// What to add for a column that is named for what its 1, or true, means.
@@ -215,24 +354,17 @@ fn meaning_of_flag<'a>(name: &str, mut cells: impl Iterator<Item = &'a str>) -> 
     cells.all(is_flag).then(|| format!(",{no}=0|false,{yes}=1|true"))
 }
 
+/// Whether the first line of `head` is a request of `format`, or the names that it defines.
+pub(crate) fn is_own_line(format: TraceFormat, how: &ReadAs, head: &Head<'_>) -> bool {
+    let first = Head { lines: &head.lines[..head.lines.len().min(1)], ..*head };
+    Reading::counts_of(format, how, &first).is_some_and(|counts| counts.bad == 0)
+}
+
 /// What `head` is with these columns, if any line of it fits.
-fn reading(columns: &str, head: &Head<'_>, action: u8) -> Option<Reading> {
+pub(crate) fn reading(columns: &str, head: &Head<'_>, action: u8) -> Option<Reading> {
     let mapping = Mapping::parse(columns).ok()?;
     let how = ReadAs { action, unit: Unit::Bytes, time_ns: None, columns: Some(Arc::new(mapping)) };
     Reading::of_some(format!("--columns {}", word(columns)), TraceFormat::Table, &how, head)
-}
-
-/// Units of address and length that their names leave open: bytes, or sectors.
-fn units(
-    offset: Option<&'static str>,
-    size: Option<&'static str>,
-) -> Vec<(&'static str, &'static str)> {
-    match (offset, size) {
-        (Some(offset), Some(size)) => vec![(offset, size)],
-        (Some(offset), None) => vec![(offset, "B"), (offset, "512B")],
-        (None, Some(size)) => vec![("B", size), ("512B", size)],
-        (None, None) => vec![("B", "B"), ("512B", "512B"), ("512B", "B")],
-    }
 }
 
 fn quoted(name: &str) -> String {
@@ -269,7 +401,9 @@ fn named(cell: &str, known: &[&str]) -> Option<Named> {
         ("sector", "512B"),
         ("bytes", "B"),
         ("byte", "B"),
-        ("blocks", "512B"),
+        ("4kib", "4KiB"),
+        ("4kb", "4KiB"),
+        ("4k", "4KiB"),
         ("kib", "1KiB"),
         ("kb", "1KiB"),
         ("mib", "1MiB"),
@@ -294,6 +428,18 @@ fn unit_of_name(letters: &str) -> Option<&'static str> {
         | "nrsectors" | "sectors" | "numsectors" => Some("512B"),
         "bytes" | "byteoffset" | "sizebytes" => Some("B"),
         "lpn" | "page" | "pages" | "npages" => Some("4KiB"),
+        _ => None,
+    }
+}
+
+/// The unit of time that is the last word of a name.
+fn unit_of_time(name: &str) -> Option<&'static str> {
+    let words = name.split(|letter: char| !letter.is_ascii_alphanumeric());
+    match words.filter(|word| !word.is_empty()).next_back()?.to_ascii_lowercase().as_str() {
+        "s" | "sec" | "secs" | "seconds" => Some("s"),
+        "ms" | "msec" | "msecs" => Some("ms"),
+        "us" | "usec" | "usecs" => Some("us"),
+        "ns" | "nsec" | "nsecs" => Some("ns"),
         _ => None,
     }
 }

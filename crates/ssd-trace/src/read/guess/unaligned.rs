@@ -17,7 +17,11 @@ const TABLES: [(TraceFormat, usize, &str); 3] = [
 /// The message about such a table: the command that extends its requests to whole sectors, and its readings in
 /// sectors.
 pub(crate) fn of(file: &str, head: &Head<'_>, whole: bool, action: u8) -> Option<String> {
-    TABLES.iter().find_map(|&(format, at, others)| {
+    let is_named = !super::of_names(head, action).is_empty();
+    let tables = TABLES
+        .iter()
+        .filter(|(format, ..)| !is_named || super::is_own_line(*format, &ReadAs::default(), head));
+    tables.into_iter().find_map(|&(format, at, others)| {
         let extended: Vec<Option<Vec<u8>>> =
             head.lines.iter().map(|line| extended(line, at)).collect();
         let unaligned = extended.iter().flatten().count();

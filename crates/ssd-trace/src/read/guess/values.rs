@@ -1,15 +1,12 @@
 //! The columns of a table from its values alone: readings to choose from, of which none is certain.
 
-use super::{OFFSETS, SIZES, TIMES, named, reading};
+use super::rows::{LINES, Rows, Times};
+use super::{OFFSETS, SIZES, reading};
 use crate::read::formats::Head;
-use crate::read::formats::mapping::{Words, bytes_of, cells_of, date, time, whole};
+use crate::read::formats::mapping::Words;
 use crate::read::readings::{Reading, of_distinct_times};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-/// Lines that are looked at.
-pub(super) const LINES: usize = 64;
-/// A table of more columns is not looked at.
-const COLUMNS: usize = 64;
 /// Ways to read operations, and readings in all, that are tried.
 const MEANINGS: usize = 4;
 const READINGS: usize = 12;
@@ -134,128 +131,7 @@ impl<'a> Choice<'a> {
     }
 }
 
-/// Rows of as many cells each.
-struct Rows {
-    /// Lines above the first row.
-    above: usize,
-    /// Names of the columns; empty if there are none.
-    names: Vec<String>,
-    rows: Vec<Vec<String>>,
-}
-
-/// A column of times, with its units, the likeliest first.
-struct Times {
-    at: usize,
-    units: &'static [&'static str],
-    /// They are not in order.
-    sort: bool,
-}
-
 impl Rows {
-    /// Of the `lines`, if at least half of them are rows.
-    fn of(lines: &[&[u8]]) -> Option<Rows> {
-        let all: Vec<Vec<String>> = lines.iter().take(LINES).map(|line| cells_of(line)).collect();
-        let mut widths: BTreeMap<usize, usize> = BTreeMap::new();
-        all.iter().for_each(|cells| *widths.entry(cells.len()).or_default() += 1);
-        let (&width, _) = widths.iter().max_by_key(|(width, count)| (**count, **width))?;
-        let above = all.iter().position(|cells| cells.len() == width)?;
-        let lines = all.len();
-        let mut rows: Vec<Vec<String>> =
-            all.into_iter().filter(|cells| cells.len() == width).collect();
-        let number = |cell: &String| cell.starts_with(|first: char| first.is_ascii_digit());
-        let has_names = !rows.first()?.iter().any(number);
-        let names = if has_names { rows.remove(0) } else { Vec::new() };
-        ((3..=COLUMNS).contains(&width) && rows.len() > 1 && 2 * rows.len() >= lines)
-            .then_some(Rows { above, names, rows })
-    }
-
-    fn width(&self) -> usize {
-        self.rows[0].len()
-    }
-
-    /// Whether the column has one of the `known` names.
-    fn is_named(&self, at: usize, known: &[&str]) -> bool {
-        self.names.get(at).is_some_and(|name| named(name, known).is_some())
-    }
-
-    fn column(&self, at: usize) -> impl Iterator<Item = &str> {
-        self.rows.iter().map(move |row| row[at].as_str())
-    }
-
-    /// The whole numbers of a column, if it has only such.
-    fn numbers(&self, at: usize) -> Option<Vec<u64>> {
-        let number = |cell: &str| whole(cell.as_bytes(), "").ok().or_else(|| bytes_of(cell));
-        self.column(at).map(number).collect()
-    }
-
-    fn has_dates(&self, at: usize) -> bool {
-        self.column(at).all(|cell| date(cell.as_bytes()).is_some())
-    }
-
-    fn has_times(&self, at: usize) -> bool {
-        self.column(at).all(|cell| time(cell.as_bytes(), 1).is_ok())
-    }
-
-    /// The column of times, if there is one; `sort`: the first, if its times differ but are not in order.
-    fn time(&self, sort: bool) -> Option<Times> {
-        let columns = 0..self.width();
-        if let Some(at) = columns.clone().find(|&at| self.has_dates(at)) {
-            return Some(Times { at, units: &[""], sort });
-        }
-        let value = |cell: &str| cell.parse::<f64>().unwrap_or(f64::NAN);
-        let values = |at: usize| self.column(at).map(value).collect::<Vec<f64>>();
-        let ascends = |&at: &usize| {
-            let times = values(at);
-            self.has_times(at) && times.is_sorted() && times.first() < times.last()
-        };
-        let has_decimals = |&at: &usize| self.column(at).any(|cell| cell.contains('.'));
-        let all: Vec<usize> = columns.filter(ascends).collect();
-        let with_name = all.iter().find(|&&at| self.is_named(at, &TIMES));
-        let with_name = with_name.or_else(|| all.iter().find(|&at| has_decimals(at)));
-        let at = if sort { 0 } else { *with_name.or(all.first())? };
-        let mut times = values(at);
-        times.sort_by(f64::total_cmp);
-        if sort && !(self.has_times(at) && times.is_sorted_by(|a, b| a < b)) {
-            return None;
-        }
-        if has_decimals(&at) {
-            return Some(Times { at, units: &["s", "ms", "us"], sort });
-        }
-        // Times since 1970, or since 1601 in Windows, tell their unit.
-        let units: &[&str] = match times[0] {
-            1.2e17..=2.0e17 => &["100ns"],
-            1e18.. => &["ns"],
-            1e15..=1e16 => &["us", "ns"],
-            1e12..=1e13 => &["ms", "us", "ns"],
-            1e9..=4e9 => &["s", "us", "ns"],
-            _ => &["us", "ms", "ns", "s"],
-        };
-        Some(Times { at, units, sort })
-    }
-
-    /// A column that looks like times of day or dates of another notation, which are not read.
-    fn unread_times(&self) -> Option<usize> {
-        let looks = |cell: &str| {
-            let marks = cell.bytes().filter(|byte| matches!(byte, b':' | b'/')).count();
-            marks >= 2 && cell.bytes().all(|byte| b"0123456789:/., -".contains(&byte))
-        };
-        let unread = |&at: &usize| self.column(at).all(looks);
-        (0..self.width()).find(unread).filter(|_| self.time(false).is_none())
-    }
-
-    /// What to say of a column with actions as blkparse prints them, if there is one.
-    fn events(&self) -> Vec<String> {
-        let of = |at: usize| self.column(at).collect::<BTreeSet<&str>>();
-        let is_action = |cell: &&str| cell.len() == 1 && "QMFGSRDCPUTIXABaf".contains(*cell);
-        let actions = |at: &usize| {
-            let cells = of(*at);
-            cells.iter().all(is_action) && (cells.contains("Q") || cells.contains("C"))
-        };
-        let Some(at) = (0..self.width()).find(actions) else { return vec![String::new()] };
-        let usable = ["Q", "D", "C"].into_iter().filter(|action| of(at).contains(action));
-        usable.map(|action| format!(",event={}:{action}", at + 1)).collect()
-    }
-
     /// The columns that may hold operations, and what to say of their words.
     fn operations(&self, time: Option<usize>) -> Vec<(String, String)> {
         let mut codes = Vec::new();
@@ -330,13 +206,22 @@ impl Rows {
     }
 }
 
-/// What is said of a column of times that none of the readings has.
-pub(crate) fn unread_times(head: &Head<'_>) -> Option<String> {
-    let at = Rows::of(head.lines)?.unread_times()?;
-    Some(format!(
-        "column {} looks like a time in a notation that is not read: write it as 2016-02-22 17:03:00.123 to keep it",
-        at + 1
-    ))
+/// What is said of columns that none of the readings has: times in another notation, and volumes.
+pub(crate) fn unread(head: &Head<'_>) -> Vec<String> {
+    let Some(rows) = Rows::of(head.lines) else { return Vec::new() };
+    let time = rows.time(false).map(|times| times.at);
+    let of_times = rows.unread_times().map(|at| {
+        format!(
+            "column {} looks like a time in a notation that is not read: write it as 2016-02-22 17:03:00.123 to \
+             keep it",
+            at + 1
+        )
+    });
+    let op = rows.operations(time).first().and_then(|(op, _)| op.parse::<usize>().ok());
+    let range = rows.ranges(time).into_iter().next();
+    let mut used: Vec<usize> = time.into_iter().chain(op.map(|column| column - 1)).collect();
+    used.extend(range.iter().flat_map(|range| [range.offset, range.size]));
+    of_times.into_iter().chain(rows.volumes(&used)).collect()
 }
 
 /// The readings of a table, the likeliest first.
@@ -349,7 +234,8 @@ pub(crate) fn of(head: &Head<'_>, action: u8) -> Vec<Reading> {
     // Addresses in order, or all different, look like times.
     let is_address = |times: &Times| {
         let numbers = rows.numbers(times.at).unwrap_or_default();
-        !numbers.is_empty() && (times.sort || numbers.iter().all(|at| at.is_multiple_of(512)))
+        let is_other = times.sort || rows.is_count(times.at);
+        !numbers.is_empty() && (is_other || numbers.iter().all(|at| at.is_multiple_of(512)))
     };
     let (mut timed, times) = of_times(false).or_else(|| of_times(true)).unzip();
     if times.as_ref().is_none_or(is_address) {
@@ -375,7 +261,8 @@ fn of_rows(rows: &Rows, times: Option<&Times>, head: &Head<'_>, action: u8) -> V
         }
     };
     let skip = if rows.above > 0 { format!(",skip={}", rows.above) } else { String::new() };
-    let (ranges, operations, events) = (rows.ranges(at), rows.operations(at), rows.events());
+    let (ranges, operations, events) =
+        (rows.ranges(at), rows.operations(at), rows.events(None, |at| (at + 1).to_string()));
     let none = Range::default();
     let open =
         Choice { rank: 0, range: &none, units: [""; 2], time: "", op: "", words: "", event: "" };

@@ -454,9 +454,14 @@ fn sectors(value: u64, unit: u64, at: usize, what: &str) -> Result<u64, Reject> 
 
 /// The cells of a line of names, as the first separator that makes several cuts it.
 pub(crate) fn cells_of(line: &[u8]) -> Vec<String> {
+    separated(line).map_or(Vec::new(), |(_, cells)| cells)
+}
+
+/// The separator of a line of names, the first that makes several cells, with these.
+pub(crate) fn separated(line: &[u8]) -> Option<(u8, Vec<String>)> {
     let start = line.iter().position(|byte| !matches!(byte, b'#' | b' ' | b'\t')).unwrap_or(0);
     let line = line[start..].trim_ascii_end();
-    for separator in TRIED {
+    let cut = |separator: u8| {
         let (mut at, mut cells) = (0, Vec::new());
         while at <= line.len() {
             while separator == b' ' && line.get(at).is_some_and(|byte| matches!(byte, b' ' | b'\t'))
@@ -467,9 +472,7 @@ pub(crate) fn cells_of(line: &[u8]) -> Vec<String> {
             cells.push(String::from_utf8_lossy(cell(line, &(at..end))).into_owned());
             at = end + 1;
         }
-        if cells.len() > 2 {
-            return cells;
-        }
-    }
-    Vec::new()
+        (separator, cells)
+    };
+    TRIED.into_iter().map(cut).find(|(_, cells)| cells.len() > 2)
 }

@@ -10,7 +10,7 @@ pub(super) mod lines;
 mod ops;
 mod values;
 
-pub(crate) use lines::cells_of;
+pub(crate) use lines::{cells_of, separated};
 pub(crate) use ops::Words;
 pub use values::Number;
 pub(crate) use values::{date, is_rounded, time, whole};

@@ -1,0 +1,243 @@
+//! The rows of a table whose columns are to be guessed, and what its columns look like.
+
+use super::{LATENCIES, TIMES, VOLUMES, letters_of, named};
+use crate::read::formats::mapping::{bytes_of, cells_of, date, time, whole};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Lines that are looked at.
+pub(super) const LINES: usize = 64;
+/// A table of more columns is not looked at.
+const COLUMNS: usize = 64;
+/// Most volumes in the lines that are looked at.
+const VOLUME_COUNT: usize = 16;
+/// What happens to a request, as the columns `event` of traces say.
+const EVENTS: [&str; 22] = [
+    "queue",
+    "queued",
+    "insert",
+    "inserted",
+    "issue",
+    "issued",
+    "dispatch",
+    "dispatched",
+    "submit",
+    "submitted",
+    "submission",
+    "start",
+    "started",
+    "begin",
+    "complete",
+    "completed",
+    "completion",
+    "finish",
+    "finished",
+    "end",
+    "ended",
+    "done",
+];
+
+/// Rows of as many cells each.
+pub(super) struct Rows {
+    /// Lines above the first row.
+    pub(super) above: usize,
+    /// Names of the columns; empty if there are none.
+    pub(super) names: Vec<String>,
+    pub(super) rows: Vec<Vec<String>>,
+}
+
+/// A column of times, with its units, the likeliest first.
+pub(super) struct Times {
+    pub(super) at: usize,
+    pub(super) units: &'static [&'static str],
+    /// They are not in order.
+    pub(super) sort: bool,
+}
+
+impl Rows {
+    /// Of the `lines`, if at least half of them are rows.
+    pub(super) fn of(lines: &[&[u8]]) -> Option<Rows> {
+        let all: Vec<Vec<String>> = lines.iter().take(LINES).map(|line| cells_of(line)).collect();
+        let mut widths: BTreeMap<usize, usize> = BTreeMap::new();
+        all.iter().for_each(|cells| *widths.entry(cells.len()).or_default() += 1);
+        let (&width, _) = widths.iter().max_by_key(|(width, count)| (**count, **width))?;
+        let above = all.iter().position(|cells| cells.len() == width)?;
+        let lines = all.len();
+        let mut rows: Vec<Vec<String>> =
+            all.into_iter().filter(|cells| cells.len() == width).collect();
+        let number = |cell: &String| cell.starts_with(|first: char| first.is_ascii_digit());
+        let has_names = !rows.first()?.iter().any(number);
+        let names = if has_names { rows.remove(0) } else { Vec::new() };
+        ((3..=COLUMNS).contains(&width) && rows.len() > 1 && 2 * rows.len() >= lines)
+            .then_some(Rows { above, names, rows })
+    }
+
+    /// Those of `lines` that are as wide as the `names` above them.
+    pub(super) fn below(names: &[String], lines: &[&[u8]]) -> Rows {
+        let rows = lines.iter().take(LINES).map(|line| cells_of(line));
+        let rows = rows.filter(|cells| cells.len() == names.len()).collect();
+        Rows { above: 0, names: names.to_vec(), rows }
+    }
+
+    /// The place of the column with this name.
+    pub(super) fn place_of(&self, name: &str) -> usize {
+        self.names.iter().position(|other| other == name).expect("a name of the table")
+    }
+
+    pub(super) fn width(&self) -> usize {
+        self.rows.first().map_or(0, Vec::len)
+    }
+
+    /// Whether the column has one of the `known` names.
+    pub(super) fn is_named(&self, at: usize, known: &[&str]) -> bool {
+        self.names.get(at).is_some_and(|name| named(name, known).is_some())
+    }
+
+    pub(super) fn column(&self, at: usize) -> impl Iterator<Item = &str> {
+        self.rows.iter().map(move |row| row[at].as_str())
+    }
+
+    /// The whole numbers of a column, if it has only such.
+    pub(super) fn numbers(&self, at: usize) -> Option<Vec<u64>> {
+        let number = |cell: &str| whole(cell.as_bytes(), "").ok().or_else(|| bytes_of(cell));
+        self.column(at).map(number).collect()
+    }
+
+    pub(super) fn has_dates(&self, at: usize) -> bool {
+        self.column(at).all(|cell| date(cell.as_bytes()).is_some())
+    }
+
+    pub(super) fn has_times(&self, at: usize) -> bool {
+        self.column(at).all(|cell| time(cell.as_bytes(), 1).is_ok())
+    }
+
+    /// The values of a column; one that is no number is not a number.
+    fn values(&self, at: usize) -> Vec<f64> {
+        self.column(at).map(|cell| cell.parse::<f64>().unwrap_or(f64::NAN)).collect()
+    }
+
+    fn has_decimals(&self, at: usize) -> bool {
+        self.column(at).any(|cell| cell.contains('.'))
+    }
+
+    /// Whether a column has times in order that are not all the same.
+    pub(super) fn ascends(&self, at: usize) -> bool {
+        let times = self.values(at);
+        self.has_times(at) && times.is_sorted() && times.first() < times.last()
+    }
+
+    /// Whether a column numbers the rows.
+    pub(super) fn is_count(&self, at: usize) -> bool {
+        let numbers = self.numbers(at).unwrap_or_default();
+        numbers.len() > 2 && numbers.windows(2).all(|pair| pair[1] == pair[0].wrapping_add(1))
+    }
+
+    /// Units of the times in a column, the likeliest first; "" stands for dates.
+    pub(super) fn units_of(&self, at: usize) -> &'static [&'static str] {
+        if self.has_dates(at) {
+            return &[""];
+        }
+        if !self.has_times(at) {
+            return &["s", "ms", "us", "100ns", "ns", ""];
+        }
+        let first = self.values(at).into_iter().fold(f64::INFINITY, f64::min);
+        // Times since 1970, or since 1601 in Windows, tell their unit.
+        match (self.has_decimals(at), first) {
+            (true, 1e9..4e9) => &["s"],
+            (true, 1e12..4e12) => &["ms"],
+            (true, 1e15..4e15) => &["us"],
+            (true, _) => &["s", "ms", "us"],
+            (false, 1.2e17..=2.0e17) => &["100ns"],
+            (false, 1e18..) => &["ns"],
+            (false, 1e15..=1e16) => &["us", "ns"],
+            (false, 1e12..=1e13) => &["ms", "us", "ns"],
+            (false, 1e9..=4e9) => &["s", "us", "ns"],
+            (false, _) => &["us", "ms", "ns", "s"],
+        }
+    }
+
+    /// The column of times, if there is one; `sort`: the first, if its times differ but are not in order.
+    pub(super) fn time(&self, sort: bool) -> Option<Times> {
+        let columns = 0..self.width();
+        if let Some(at) = columns.clone().find(|&at| self.has_dates(at)) {
+            return Some(Times { at, units: self.units_of(at), sort });
+        }
+        let all: Vec<usize> = columns.filter(|&at| self.ascends(at)).collect();
+        let with_name = all.iter().find(|&&at| self.is_named(at, &TIMES));
+        let with_name = with_name.or_else(|| all.iter().find(|&&at| self.has_decimals(at)));
+        let at = if sort { 0 } else { *with_name.or(all.first())? };
+        let mut times = self.values(at);
+        times.sort_by(f64::total_cmp);
+        if sort && !(self.has_times(at) && times.is_sorted_by(|a, b| a < b)) {
+            return None;
+        }
+        Some(Times { at, units: self.units_of(at), sort })
+    }
+
+    /// Columns whose names are none that are known, but which may be times: their values are in order.
+    pub(super) fn other_times(&self) -> Vec<usize> {
+        let is_other = |at: usize| {
+            let name = letters_of(&self.names[at]);
+            !name.is_empty() && !LATENCIES.iter().any(|part| name.contains(part))
+        };
+        let columns = (0..self.width()).filter(|&at| self.has_dates(at) || self.ascends(at));
+        columns.filter(|&at| !self.is_count(at) && is_other(at)).collect()
+    }
+
+    /// What to say of a column that may hold volumes, if there is one: `used` are those of the other fields.
+    pub(super) fn volumes(&self, used: &[usize]) -> Option<String> {
+        let of = |at: usize| self.column(at).collect::<BTreeSet<&str>>();
+        let is_device = |cell: &&str| {
+            let has = |kind: fn(&u8) -> bool| cell.bytes().any(|byte| kind(&byte));
+            has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic)
+        };
+        let is_volume = |&at: &usize| {
+            let cells = of(at);
+            let few = (2..=VOLUME_COUNT).contains(&cells.len());
+            let looks = at == 0 || self.is_named(at, &VOLUMES) || cells.iter().all(is_device);
+            few && looks && !self.ascends(at) && !used.contains(&at)
+        };
+        let at = (0..self.width()).find(is_volume)?;
+        let cells: Vec<&str> = of(at).into_iter().collect();
+        let (last, others) = cells.split_last()?;
+        Some(format!(
+            "column {} has {} values, perhaps of volumes ({} and {last:.20}): to tell them apart, add \
+             ,volume={} to the columns",
+            at + 1,
+            cells.len(),
+            others.iter().map(|cell| format!("{cell:.20}")).collect::<Vec<_>>().join(", "),
+            at + 1
+        ))
+    }
+
+    /// A column that looks like times of day or dates of another notation, which are not read.
+    pub(super) fn unread_times(&self) -> Option<usize> {
+        let looks = |cell: &str| {
+            let marks = cell.bytes().filter(|byte| matches!(byte, b':' | b'/')).count();
+            marks >= 2 && cell.bytes().all(|byte| b"0123456789:/., -".contains(&byte))
+        };
+        let unread = |&at: &usize| self.column(at).all(looks);
+        (0..self.width()).find(unread).filter(|_| self.time(false).is_none())
+    }
+
+    /// What to say of a column with several actions, as blkparse prints them, or events of a request, if there is
+    /// one; `place` writes its column, and that of the operations is `op`.
+    pub(super) fn events(&self, op: Option<usize>, place: impl Fn(usize) -> String) -> Vec<String> {
+        let of = |at: usize| self.column(at).collect::<BTreeSet<&str>>();
+        let is_action = |cell: &&str| cell.len() == 1 && "QMFGSRDCPUTIXABaf".contains(*cell);
+        let is_event = |cell: &&str| EVENTS.contains(&letters_of(cell).as_str());
+        let usable = |at: usize| {
+            let cells = of(at);
+            let actions = ["Q", "D", "C"].into_iter().filter(|action| cells.contains(action));
+            let actions: Vec<&str> = actions.collect();
+            if cells.iter().all(is_action) && actions.iter().any(|action| *action != "D") {
+                return actions;
+            }
+            let is_several = cells.len() > 1 && cells.iter().all(is_event);
+            if is_several { cells.into_iter().collect() } else { Vec::new() }
+        };
+        let columns = (0..self.width()).filter(|&at| Some(at) != op);
+        let all = columns.map(|at| (at, usable(at))).find(|(_, words)| !words.is_empty());
+        let Some((at, words)) = all else { return vec![String::new()] };
+        words.iter().map(|word| format!(",event={}:{word}", place(at))).collect()
+    }
+}
