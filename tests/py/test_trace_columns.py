@@ -115,3 +115,20 @@ def test_every_verb_reads_parquet(folder: Path, monkeypatch: pytest.MonkeyPatch)
     same = ssdlab.Trace(folder / "p.ssdtrace").info()
     mine = ssdlab.Trace(folder / "mine.csv").info(set={"workload.columns": COLUMNS})
     assert (same.requests, same.ops.write.bytes) == (mine.requests, mine.ops.write.bytes)
+
+
+def test_floats_of_parquet_keep_their_digits(folder: Path) -> None:
+    offsets = [4096.0, 47447142400.0, 8192.0]
+    table = {"time_us": [1.5, 2.25, 4.0], "op": ["R", "W", "R"], "offset_bytes": offsets}
+    table |= {"size_bytes": [4096.0, 8192.0, 4096.0]}
+    parquet.write_table(pa.table(table), folder / "floats.parquet")
+    to = ("f.txt", "--to", "block-event")
+    done = ssdlab_command("trace", "convert", "floats.parquet", *to, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    rows = [line.split() for line in (folder / "f.txt").read_text().splitlines()]
+    assert [int(row[7]) * 512 for row in rows] == [4096, 47447142400, 8192]
+    parquet.write_table(
+        pa.table(table | {"offset_bytes": [1e35, 0.0, 0.0]}), folder / "far.parquet"
+    )
+    done = ssdlab_command("trace", "info", "far.parquet", cwd=folder)
+    refused(done, 2, "far.parquet: it has numbers of 30 digits and more")

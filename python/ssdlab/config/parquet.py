@@ -12,6 +12,8 @@ from ssdlab.versions import install
 
 MAGIC = b"PAR1"
 """The first bytes of a Parquet file."""
+_LAYOUT = 2
+"""Increased when the text of the tables changes, so that those in the cache are written again."""
 
 
 def cache_folder(what: str) -> Path:
@@ -39,7 +41,7 @@ def as_table(path: str | Path) -> Path:
     """
     path = Path(path)
     state = path.stat()
-    said = f"{path.resolve()}\n{state.st_size}\n{state.st_mtime_ns}"
+    said = f"{_LAYOUT}\n{path.resolve()}\n{state.st_size}\n{state.st_mtime_ns}"
     folder = cache_folder("parquet") / hashlib.sha256(said.encode()).hexdigest()[:16]
     table = folder / f"{path.name}.csv.zst"
     if not table.exists():
@@ -57,20 +59,36 @@ def as_table(path: str | Path) -> Path:
 
 def _write(path: Path, table: Path) -> None:
     try:
-        from pyarrow import ArrowException, CompressedOutputStream, csv, parquet, types
+        import pyarrow as pa
+        from pyarrow import compute, csv, parquet, types
     except ImportError:
         message = f"{path}: reading Parquet needs pyarrow: {install('pyarrow')}"
         raise ConfigError([message]) from None
     try:
         file = parquet.ParquetFile(path)
-    except (ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError) as error:
         raise WorkloadError(f"{path}: not a whole Parquet file: {error}") from None
-    with file, CompressedOutputStream(table, "zstd") as out:
+    decimals = pa.decimal128(38, 9)  # A float would be written as 4.74471424e+10.
+
+    def spelled_out(column: pa.Array) -> pa.Array:
+        if not types.is_floating(column.type):
+            return column
+        finite = compute.if_else(compute.is_finite(column), column, None)
+        try:
+            return finite.cast(pa.float64()).cast(decimals)
+        except pa.ArrowInvalid:
+            raise WorkloadError(f"{path}: it has numbers of 30 digits and more") from None
+
+    with file, pa.CompressedOutputStream(table, "zstd") as out:
         names = [one.name for one in file.schema_arrow if not types.is_nested(one.type)]
-        schema = file.read_row_groups([], columns=names).schema
+        fields = file.read_row_groups([], columns=names).schema
+        schema = pa.schema(
+            [one.with_type(decimals) if types.is_floating(one.type) else one for one in fields]
+        )
         with csv.CSVWriter(out, schema) as writer:
             try:
                 for batch in file.iter_batches(columns=names):
-                    writer.write_batch(batch)
-            except ArrowException as error:
+                    columns = [spelled_out(column) for column in batch.columns]
+                    writer.write_batch(pa.record_batch(columns, schema=schema))
+            except pa.ArrowException as error:
                 raise WorkloadError(f"{path}: not a whole Parquet file: {error}") from None

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ssdlab.display.numbers import duration, percent, size
+from ssdlab.results.text import counted
 from ssdlab.traces.info import json_text
 
 if TYPE_CHECKING:
@@ -259,7 +260,7 @@ def sources(infos: Sequence[Info]) -> Iterator[str]:
         if source.loss:
             yield f"LOST  {source.loss}"
         action = f", action {source.action}" if source.format == "block-event" else ""
-        yield f"{head}{source.file}: {source.format}, {source.lines:,} lines{action}"
+        yield f"{head}{source.file}: {source.format}, {counted(source.lines, 'line')}{action}"
         yield f"{head}{source.units}"
         yield from (f"warning: {text}" for text in source.warnings)
 
