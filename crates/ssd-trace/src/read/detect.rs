@@ -234,6 +234,9 @@ impl File<'_> {
         if let Some(error) = self.impossible_names() {
             return Err(error);
         }
+        if let Some(error) = self.no_rows() {
+            return Err(error);
+        }
         let below = self.nearest_below();
         let readings = guess::values::of(self.head, action);
         if below.is_none() && !readings.is_empty() {
@@ -263,6 +266,18 @@ impl File<'_> {
             self.name,
             readings::choices(self.name, readings, self.whole)
         )))
+    }
+
+    /// The error for names of columns with no rows below them.
+    fn no_rows(&self) -> Option<SourceError> {
+        let [names] = self.head.lines[..] else { return None };
+        guess::is_names(names).then(|| {
+            SourceError(format!(
+                "{}: there is no request below the names of its columns, {}",
+                self.name,
+                shown(names)
+            ))
+        })
     }
 
     /// The format of the first line, if most lines below it are nearly of that format, too.

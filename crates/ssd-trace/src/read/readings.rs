@@ -2,11 +2,12 @@
 //! paste.
 
 use crate::read::commands::one_of;
-use crate::read::formats::{self, Cut, Format, Head, Line, ReadAs, TraceFormat, Work};
+use crate::read::formats::{self, Cut, Format, Head, Line, Mapping, ReadAs, TraceFormat, Work};
 use crate::read::unit;
 use ssd_core::host::request::Op;
 use ssd_core::metrics::numbers::{bandwidth, count, duration, size};
 use ssd_core::units::SECTOR_BYTES;
+use std::sync::Arc;
 
 /// Most readings that a message lists.
 const LISTED: usize = 6;
@@ -142,6 +143,8 @@ pub(crate) fn of(number: u64, what: &str) -> String {
 pub(crate) struct Reading {
     /// What settles it, as on the command line.
     pub(crate) options: String,
+    /// The columns in them.
+    pub(crate) columns: Option<Arc<Mapping>>,
     pub(crate) counts: Counts,
     /// The options put it in order of time.
     is_sorted: bool,
@@ -166,12 +169,18 @@ impl Reading {
         head: &Head<'_>,
     ) -> Option<Reading> {
         let counts = Reading::counts_of(format, how, head)?;
-        (counts.requests() > 0).then_some(Reading { options, counts, is_sorted: false })
+        let columns = how.columns.clone();
+        (counts.requests() > 0).then_some(Reading { options, columns, counts, is_sorted: false })
     }
 
     /// What `head` is in this format.
     pub(crate) fn counts_of(format: TraceFormat, how: &ReadAs, head: &Head<'_>) -> Option<Counts> {
         formats::with(format, Counting { how, head })
+    }
+
+    /// Whether a column has its times.
+    pub(crate) fn has_times(&self) -> bool {
+        self.columns.as_ref().is_some_and(|columns| columns.time.is_some())
     }
 
     /// Reads it in order of time.

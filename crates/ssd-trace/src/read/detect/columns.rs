@@ -150,30 +150,23 @@ impl File<'_> {
                 readings::choices(self.name, readings, self.whole)
             )));
         }
-        let options = readings.pop().map(|reading| reading.options).unwrap_or_default();
-        let columns =
-            mapping_of(&options).map_err(|error| SourceError(format!("{}: {error}", self.name)))?;
+        let Some(reading) = readings.pop() else { return Err(self.unknown(self.head.lines[0])) };
         let no_time = "; none of them is a time, so all requests arrive at once";
         let note = format!(
-            "{}: matches no known format; read by the names of its columns, as {options}{}",
+            "{}: matches no known format; read by the names of its columns, as {}{}",
             self.name,
-            if columns.time.is_none() { no_time } else { "" }
+            reading.options,
+            if reading.has_times() { "" } else { no_time }
         );
-        let how = ReadAs { columns: Some(Arc::new(columns)), ..how };
+        let how = ReadAs { columns: reading.columns, ..how };
         Ok((TraceFormat::Table, how, vec![note]))
     }
 }
 
-/// The mapping in the options of a reading by names.
-fn mapping_of(options: &str) -> Result<Mapping, String> {
-    let text = options.trim_start_matches("--columns ").trim_end_matches(" --sort");
-    Mapping::parse(&text.trim_matches('\'').replace(r"'\''", "'"))
-}
-
 /// In what these readings by names differ.
 fn what_names_leave_open(readings: &[Reading]) -> String {
-    let all: Vec<Mapping> =
-        readings.iter().flat_map(|reading| mapping_of(&reading.options)).collect();
+    let all: Vec<&Mapping> =
+        readings.iter().filter_map(|reading| reading.columns.as_deref()).collect();
     let place = |all: &Mapping| all.time.as_ref().map(|time| time.place.clone());
     let units = |all: &Mapping| {
         let size = match &all.size {
@@ -183,7 +176,7 @@ fn what_names_leave_open(readings: &[Reading]) -> String {
         (all.time.as_ref().map(|time| time.unit), all.offset.unit, size)
     };
     let differ =
-        |of: &dyn Fn(&Mapping, &Mapping) -> bool| all.windows(2).any(|pair| of(&pair[0], &pair[1]));
+        |of: &dyn Fn(&Mapping, &Mapping) -> bool| all.windows(2).any(|pair| of(pair[0], pair[1]));
     let open = [
         (differ(&|a, b| place(a) != place(b)), "which of them is the time"),
         (differ(&|a, b| a.event != b.event), "which of the events is the request"),

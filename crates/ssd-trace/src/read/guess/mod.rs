@@ -170,7 +170,7 @@ pub(crate) fn of(head: &Head<'_>, action: u8) -> Vec<Reading> {
     // Their order is another matter: no unit changes it.
     readings.retain(|reading| reading.counts.is_plausible());
     let (timed, untimed): (Vec<Reading>, Vec<Reading>) =
-        readings.into_iter().partition(|reading| reading.options.contains("time="));
+        readings.into_iter().partition(Reading::has_times);
     of_distinct_times(timed).into_iter().chain(untimed).collect()
 }
 
@@ -260,6 +260,11 @@ impl Columns {
         }
         all
     }
+}
+
+/// Whether `line` has the names of the columns of requests.
+pub(crate) fn is_names(line: &[u8]) -> bool {
+    Columns::of(&cells_of(line)).is_some()
 }
 
 /// The readings of the table below `names`, which stand below so many lines.
