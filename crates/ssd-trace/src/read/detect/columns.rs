@@ -136,7 +136,7 @@ impl File<'_> {
 
     /// Reads a table by the names of its columns.
     pub(super) fn guessed(&self, how: ReadAs) -> Result<Found, SourceError> {
-        if let Some(text) = guess::with_times(self.head) {
+        if let Some(text) = guess::intervals::of(self.head) {
             return Err(self.foreign(&text));
         }
         let mut readings = guess::of(self.head, self.workload.action as u8);

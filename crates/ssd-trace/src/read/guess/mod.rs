@@ -1,13 +1,13 @@
 //! The columns of a table below names, from these and the values under them.
 
+pub(crate) mod intervals;
 mod rows;
 pub(crate) mod unaligned;
 pub(crate) mod values;
 
 use crate::read::commands::word;
-use crate::read::formats::mapping::{cells_of, separated};
+use crate::read::formats::mapping::cells_of;
 use crate::read::formats::{Head, Mapping, ReadAs, TraceFormat, Unit};
-use crate::read::lines::shown;
 use crate::read::readings::{Reading, of_distinct_times};
 use rows::Rows;
 use std::sync::Arc;
@@ -128,33 +128,6 @@ const VOLUMES: [&str; 12] = [
 /// Parts of the names of columns with durations, or with the ends of requests.
 const LATENCIES: [&str; 9] =
     ["lat", "resp", "serv", "svc", "complet", "end", "finish", "duration", "queue"];
-/// Names of columns with the time since the request above.
-const INTERVALS: [&str; 14] = [
-    "iat",
-    "interarrival",
-    "interarrivaltime",
-    "arrivalinterval",
-    "interval",
-    "delta",
-    "deltatime",
-    "timedelta",
-    "dt",
-    "delay",
-    "gap",
-    "wait",
-    "think",
-    "thinktime",
-];
-/// Units of time of more than a second, by the ends of names.
-const LONG_UNITS: [(&str, &str, u32); 6] = [
-    ("minutes", "minutes, no unit that is read; make seconds of them", 60),
-    ("minute", "minutes, no unit that is read; make seconds of them", 60),
-    ("mins", "minutes, no unit that is read; make seconds of them", 60),
-    ("min", "minutes, no unit that is read; make seconds of them", 60),
-    ("hours", "hours, no unit that is read; make seconds of them", 3600),
-    ("hour", "hours, no unit that is read; make seconds of them", 3600),
-];
-
 /// A column that was recognised: as it is named, and what its name says of the unit.
 struct Named {
     cell: String,
@@ -302,49 +275,6 @@ fn below(names: &[String], above: usize, head: &Head<'_>, action: u8) -> Vec<Rea
         }
     }
     different
-}
-
-/// What to do with a table none of whose columns is named as a time in a unit that is read, but one as intervals, or
-/// as minutes or hours: the command that rewrites it.
-pub(crate) fn with_times(head: &Head<'_>) -> Option<String> {
-    let mut lines = (1..).zip(head.lines.iter().take(HEADER));
-    let (line, separator, names) = lines.find_map(|(number, line)| {
-        let (separator, names) = separated(line)?;
-        Columns::of(&names).filter(|columns| columns.time.is_none())?;
-        Some((number, separator, names))
-    })?;
-    let stem = |name: &str| {
-        let letters = letters_of(name);
-        let unit = ["us", "ms", "ns", "s"]
-            .into_iter()
-            .find(|unit| letters.strip_suffix(unit).is_some_and(|stem| INTERVALS.contains(&stem)));
-        let unit = unit.map_or(String::new(), |unit| format!("_{unit}"));
-        (unit, INTERVALS.contains(&letters.as_str()))
-    };
-    let of_column = |(column, name): (usize, &String)| {
-        let (unit, is_bare) = stem(name);
-        if is_bare || !unit.is_empty() {
-            let sum = format!("t += ${column}; ${column} = t");
-            let what = "the time since the request above, not a time; make times of it";
-            return Some((column, what, format!("time{unit}"), sum));
-        }
-        let letters = letters_of(name);
-        let is_time = |rest: &str| TIMES.contains(&rest) || rest.is_empty();
-        let (_, what, seconds) = LONG_UNITS
-            .into_iter()
-            .find(|(end, ..)| letters.strip_suffix(end).is_some_and(is_time))?;
-        Some((column, what, "time_s".to_owned(), format!("${column} *= {seconds}")))
-    };
-    let (column, what, name, change) = (1..).zip(&names).find_map(of_column)?;
-    let separator = match separator {
-        b' ' => String::new(),
-        byte => format!(" -F'{0}' -v OFS='{0}'", char::from(byte).escape_default()),
-    };
-    let old = shown(names[column - 1].as_bytes());
-    Some(format!(
-        "its column {old} seems to hold {what}: awk{separator} -v CONVFMT=%.9f 'NR == {line} {{ ${column} = \
-         \"{name}\" }} NR > {line} {{ {change} }} 1' FILE | ssdlab trace info -"
-    ))
 }
 
 /// What to add for a column that is named for what its 1, or true, means.
