@@ -6,7 +6,8 @@ pub(crate) use columns::insisted;
 
 use crate::config::{TimeUnit, Workload};
 use crate::read::columnar::MAGIC;
-use crate::read::commands::{command, with_name};
+use crate::read::commands::{behind, command, with_name};
+use crate::read::foreign::rewriting::{self, Rewrite, Rewriting};
 use crate::read::formats::mapping::{TIME_UNITS, cells_of, is_rounded};
 use crate::read::formats::{self, Head, Mapping, ReadAs, TimeRule, TraceFormat, Unit};
 use crate::read::input::{Whole, unreadable};
@@ -63,7 +64,13 @@ pub(crate) fn format_of<R: Read>(
     let found = {
         let lines = lines_of(&bytes, count as u64 == HEAD);
         let head = Head { bytes: &bytes, lines: &lines };
-        let file = File { name: file, workload, head: &head, whole: (count as u64) < HEAD };
+        let file = File {
+            name: file,
+            workload,
+            head: &head,
+            whole: (count as u64) < HEAD,
+            is_rewritten: false,
+        };
         file.found(said, columns)?
     };
     let (format, how, notes) = found;
@@ -115,6 +122,8 @@ struct File<'a> {
     head: &'a Head<'a>,
     /// Whether the head is the whole file.
     whole: bool,
+    /// Whether a filter has rewritten the head.
+    is_rewritten: bool,
 }
 
 type Found = (TraceFormat, ReadAs, Vec<String>);
@@ -167,6 +176,12 @@ impl File<'_> {
         if let Some(text) = foreign::named(bytes) {
             return Err(self.foreign(&text));
         }
+        if let Some(text) = foreign::without_files(lines).filter(|_| !self.workload.skip_bad) {
+            return Err(self.foreign(&text));
+        }
+        if let Some(error) = self.rewritten(&rewriting::AROUND) {
+            return Err(error);
+        }
         let Some(&first) = lines.first() else { return Ok((TraceFormat::BlockEvent, Vec::new())) };
         let few = &lines[..lines.len().min(LINES)];
         let found = formats::detect(&Head { bytes, lines: few });
@@ -185,30 +200,46 @@ impl File<'_> {
         SourceError(format!("{}: {}", self.name, with_name(self.name, text)))
     }
 
-    /// The message about a file that could be read if its numbers were in another notation.
-    fn other_numbers(&self) -> Option<String> {
-        foreign::NUMBERS.iter().find_map(|(what, command, rewrite)| {
-            let bytes = rewrite(self.head.bytes);
-            let lines = lines_of(&bytes, !self.whole);
-            let head = Head { bytes: &bytes, lines: &lines };
-            let few = Head { lines: &lines[..lines.len().min(LINES)], ..head };
-            let action = self.workload.action as u8;
-            let is_readable = bytes != self.head.bytes
-                && (formats::detect(&few).iter().any(|&(_, share)| share > MOST)
-                    || !guess::of(&head, action).is_empty()
-                    || !guess::values::of(&head, action).is_empty());
-            is_readable.then(|| format!("{what}: {command} FILE | ssdlab trace info -"))
-        })
+    /// The message about a file that is read, or read in another way, once one of `all` has rewritten it.
+    fn rewritten(&self, all: &[Rewrite]) -> Option<SourceError> {
+        if self.is_rewritten {
+            return None;
+        }
+        all.iter()
+            .find_map(|rewrite| {
+                let Rewriting { what, filter, bytes, columns } = rewrite(self.head.bytes)?;
+                let lines = lines_of(&bytes, !self.whole);
+                let head = Head { bytes: &bytes, lines: &lines };
+                head.lines.first()?;
+                let filter = with_name(self.name, &filter);
+                let file = File { head: &head, is_rewritten: true, ..*self };
+                let Err(error) = file.found(TraceFormat::Auto, None) else {
+                    return Some(format!("{what}: {filter} | ssdlab trace info -"));
+                };
+                if let Some(columns) = columns.filter(|columns| file.has(columns)) {
+                    let options = format!("--columns {columns}");
+                    return Some(format!("{what}: {filter} | ssdlab trace info - {options}"));
+                }
+                let list = behind(self.name, &filter, &error.0)?;
+                let own = guess::values::of(self.head, self.workload.action as u8);
+                let is_own = |first: &str| {
+                    own.first().is_some_and(|own| first.contains(&format!(" {}  #", own.options)))
+                };
+                (!list.lines().nth(1).is_some_and(is_own)).then(|| format!("{what}; {list}"))
+            })
+            .map(|text| SourceError(format!("{}: {text}", self.name)))
+    }
+
+    /// Whether it is a table of requests with these columns.
+    fn has(&self, columns: &str) -> bool {
+        let how =
+            ReadAs { columns: Mapping::parse(columns).ok().map(Arc::new), ..ReadAs::default() };
+        Reading::of(String::new(), TraceFormat::Table, &how, self.head)
+            .is_some_and(|reading| reading.counts.bad == 0 && reading.counts.is_possible())
     }
 
     /// Handles a file that matches no format.
     fn of_no_format(&self, first: &[u8]) -> Result<TraceFormat, SourceError> {
-        if let Some(text) = foreign::named_text(self.head.bytes) {
-            return Err(self.foreign(&text));
-        }
-        if let Some(text) = self.rounded() {
-            return Err(SourceError(format!("{}: {text}", self.name)));
-        }
         if guess::is_oracle_general(self.head.bytes) {
             return Err(SourceError(format!(
                 "{}: binary records of libCacheSim (oracleGeneral), which hold neither operations nor the \
@@ -217,19 +248,40 @@ impl File<'_> {
                 readings::choices(self.name, guess::of_oracle_general(self.head), self.whole)
             )));
         }
+        if let Some(text) = foreign::unmarked(self.name, self.head.bytes) {
+            return Err(SourceError(format!("{}: {text}", self.name)));
+        }
+        if let Some(text) = foreign::named_text(self.head.bytes) {
+            return Err(self.foreign(&text));
+        }
+        if let Some(text) = self.rounded() {
+            return Err(SourceError(format!("{}: {text}", self.name)));
+        }
+        if let Some(error) = self.rewritten(&rewriting::FORMS) {
+            return Err(error);
+        }
+        if let Some(text) = rewriting::of_form(self.head.bytes) {
+            return Err(self.foreign(text));
+        }
         // The names of its columns may be those of its format.
         let action = self.workload.action as u8;
         if let Some(text) = guess::unaligned::of(self.name, self.head, self.whole, action) {
             return Err(SourceError(text));
         }
-        if !guess::of(self.head, action).is_empty() {
+        let named = guess::of(self.head, action);
+        if named.iter().any(|reading| reading.counts.fit()) {
             return Ok(TraceFormat::Table);
         }
-        if let Some(error) = self.other_times(first) {
+        if let Some(error) =
+            self.other_times(first).filter(|_| named.is_empty() && !self.is_rewritten)
+        {
             return Err(error);
         }
-        if let Some(text) = self.other_numbers() {
-            return Err(self.foreign(&text));
+        if let Some(error) = self.rewritten(&rewriting::NOTATIONS) {
+            return Err(error);
+        }
+        if !named.is_empty() {
+            return Ok(TraceFormat::Table);
         }
         if let Some(error) = self.impossible_names() {
             return Err(error);

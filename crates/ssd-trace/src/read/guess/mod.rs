@@ -140,7 +140,11 @@ pub(crate) fn of_names(head: &Head<'_>, action: u8) -> Vec<Reading> {
 
 /// The readings of the table below `names`, which stand below so many lines.
 fn below(names: &[String], above: usize, head: &Head<'_>, action: u8) -> Vec<Reading> {
-    let find = |known: &[&str]| names.iter().find_map(|cell| named(cell, known));
+    // `sectors` is a length, although it is `sector` with the s of seconds, too.
+    let find = |known: &[&str]| {
+        let exact = names.iter().filter(|cell| known.contains(&letters_of(cell).as_str()));
+        exact.chain(names).find_map(|cell| named(cell, known))
+    };
     let (Some(op), Some(offset), Some(size)) = (find(&OPS), find(&OFFSETS), find(&SIZES)) else {
         return Vec::new();
     };
@@ -285,6 +289,12 @@ fn named(cell: &str, known: &[&str]) -> Option<Named> {
         }
     }
     None
+}
+
+/// Whether a column of this name may be a field of a request.
+pub(crate) fn is_field(name: &str) -> bool {
+    let all: [&[&str]; 5] = [&TIMES, &OPS, &OFFSETS, &SIZES, &VOLUMES];
+    all.iter().any(|known| named(name, known).is_some())
 }
 
 /// What the bare name of an address or a length says.
