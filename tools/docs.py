@@ -88,9 +88,10 @@ first). If a table matches no known format, but its header allows exactly one re
 operation, offset and size, ssdlab uses that reading and says so in a warning. If units, words, the
 time or the event that counts remain open, it refuses the table and lists all readings. It also
 refuses a table without such a header, and lists the readings that its values allow, the likeliest
-first. Columns of intervals, minutes or hours, numbers with thousands separators or a decimal comma,
-JSON, and the output of tools that record no requests are refused, with a command that converts them
-to a table, or that records the requests.
+first. Columns of intervals, minutes or hours, numbers with thousands separators, with a decimal
+comma or in hexadecimal without `0x`, dates in other notations, JSON, lengths of NVMe that count
+from 0, lines that carriage returns end, and the output of tools that record no requests are
+refused, with a command that converts them to a table, or that records the requests.
 
 Every verb reads a Parquet file (`pip install pyarrow`) as such a table, by its column names. It
 reads a compressed copy below `~/.cache/ssdlab/parquet`, which is written when the file is new or

@@ -53,8 +53,10 @@ pub(crate) fn given(workload: &Workload, key: &str) -> String {
 /// `text` with the name of the file in place of the word FILE.
 pub(crate) fn with_name(file: &str, text: &str) -> String {
     let name = path(file);
-    let word = |word: &str| match word.strip_prefix("FILE") {
-        Some(mark @ ("" | "," | ";")) => format!("{name}{mark}"),
+    let word = |word: &str| match word.split_once("FILE") {
+        Some((before, mark @ ("" | "," | ";"))) if before.is_empty() || before.ends_with('=') => {
+            format!("{before}{name}{mark}")
+        }
         _ => word.to_owned(),
     };
     text.split(' ').map(word).collect::<Vec<String>>().join(" ")
@@ -70,6 +72,13 @@ pub(crate) fn of_merge(message: &str) -> String {
         "a merge reads all of its files with the same options: unless these suit all of them, convert \
          this file first (ssdlab trace convert FILE OUT), with one of",
     )
+}
+
+/// The list of commands that ends `message`, each of which reads what `filter` writes instead of the file.
+pub(crate) fn behind(file: &str, filter: &str, message: &str) -> Option<String> {
+    let (_, list) = message.split_once(SAY)?;
+    let (own, piped) = (command(file, ""), format!("{filter} | ssdlab trace info - "));
+    Some(format!("{SAY}{}", list.replace(&format!("\n  {own}"), &format!("\n  {piped}"))))
 }
 
 /// The end of a message: the commands that settle a doubt, one on a line, each with what it gives.

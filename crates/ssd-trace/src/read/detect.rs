@@ -1,17 +1,19 @@
 //! The format of a trace, as set or as detected from its first lines, and the doubts that remain.
 
 mod columns;
+mod doubts;
 
 pub(crate) use columns::insisted;
 
-use crate::config::{TimeUnit, TraceUnit, Workload};
+use crate::config::{TimeUnit, Workload};
 use crate::read::columnar::MAGIC;
-use crate::read::commands::{command, with_name};
-use crate::read::formats::mapping::{TIME_UNITS, cells_of, is_rounded};
+use crate::read::commands::{behind, command, with_name};
+use crate::read::foreign::rewriting::{self, Rewrite, Rewriting};
+use crate::read::formats::mapping::{cells_of, is_rounded};
 use crate::read::formats::{self, Head, Mapping, ReadAs, TimeRule, TraceFormat, Unit};
 use crate::read::input::{Whole, unreadable};
 use crate::read::lines::shown;
-use crate::read::readings::{self, Reading, of_distinct_times};
+use crate::read::readings::{self, Reading};
 use crate::read::{foreign, guess};
 use ssd_core::config::Word;
 use ssd_core::host::source::SourceError;
@@ -26,8 +28,6 @@ const LINES: usize = 64;
 const MOST: u32 = 50;
 /// Bad lines that a message shows.
 const SHOWN: usize = 3;
-/// Nanoseconds from 1970 to 2001. Calendar times are taken to be later.
-const CALENDAR_NS: u64 = 1_000_000_000_000_000_000;
 
 /// How a file is read.
 pub(crate) struct Detected<R> {
@@ -63,7 +63,13 @@ pub(crate) fn format_of<R: Read>(
     let found = {
         let lines = lines_of(&bytes, count as u64 == HEAD);
         let head = Head { bytes: &bytes, lines: &lines };
-        let file = File { name: file, workload, head: &head, whole: (count as u64) < HEAD };
+        let file = File {
+            name: file,
+            workload,
+            head: &head,
+            whole: (count as u64) < HEAD,
+            is_rewritten: false,
+        };
         file.found(said, columns)?
     };
     let (format, how, notes) = found;
@@ -115,6 +121,8 @@ struct File<'a> {
     head: &'a Head<'a>,
     /// Whether the head is the whole file.
     whole: bool,
+    /// Whether a filter has rewritten the head.
+    is_rewritten: bool,
 }
 
 type Found = (TraceFormat, ReadAs, Vec<String>);
@@ -167,6 +175,12 @@ impl File<'_> {
         if let Some(text) = foreign::named(bytes) {
             return Err(self.foreign(&text));
         }
+        if let Some(text) = foreign::without_files(lines).filter(|_| !self.workload.skip_bad) {
+            return Err(self.foreign(&text));
+        }
+        if let Some(error) = self.rewritten(&rewriting::AROUND) {
+            return Err(error);
+        }
         let Some(&first) = lines.first() else { return Ok((TraceFormat::BlockEvent, Vec::new())) };
         let few = &lines[..lines.len().min(LINES)];
         let found = formats::detect(&Head { bytes, lines: few });
@@ -185,30 +199,46 @@ impl File<'_> {
         SourceError(format!("{}: {}", self.name, with_name(self.name, text)))
     }
 
-    /// The message about a file that could be read if its numbers were in another notation.
-    fn other_numbers(&self) -> Option<String> {
-        foreign::NUMBERS.iter().find_map(|(what, command, rewrite)| {
-            let bytes = rewrite(self.head.bytes);
-            let lines = lines_of(&bytes, !self.whole);
-            let head = Head { bytes: &bytes, lines: &lines };
-            let few = Head { lines: &lines[..lines.len().min(LINES)], ..head };
-            let action = self.workload.action as u8;
-            let is_readable = bytes != self.head.bytes
-                && (formats::detect(&few).iter().any(|&(_, share)| share > MOST)
-                    || !guess::of(&head, action).is_empty()
-                    || !guess::values::of(&head, action).is_empty());
-            is_readable.then(|| format!("{what}: {command} FILE | ssdlab trace info -"))
-        })
+    /// The message about a file that is read, or read in another way, once one of `all` has rewritten it.
+    fn rewritten(&self, all: &[Rewrite]) -> Option<SourceError> {
+        if self.is_rewritten {
+            return None;
+        }
+        all.iter()
+            .find_map(|rewrite| {
+                let Rewriting { what, filter, bytes, columns } = rewrite(self.head.bytes)?;
+                let lines = lines_of(&bytes, !self.whole);
+                let head = Head { bytes: &bytes, lines: &lines };
+                head.lines.first()?;
+                let filter = with_name(self.name, &filter);
+                let file = File { head: &head, is_rewritten: true, ..*self };
+                let Err(error) = file.found(TraceFormat::Auto, None) else {
+                    return Some(format!("{what}: {filter} | ssdlab trace info -"));
+                };
+                if let Some(columns) = columns.filter(|columns| file.has(columns)) {
+                    let options = format!("--columns {columns}");
+                    return Some(format!("{what}: {filter} | ssdlab trace info - {options}"));
+                }
+                let list = behind(self.name, &filter, &error.0)?;
+                let own = guess::values::of(self.head, self.workload.action as u8);
+                let is_own = |first: &str| {
+                    own.first().is_some_and(|own| first.contains(&format!(" {}  #", own.options)))
+                };
+                (!list.lines().nth(1).is_some_and(is_own)).then(|| format!("{what}; {list}"))
+            })
+            .map(|text| SourceError(format!("{}: {text}", self.name)))
+    }
+
+    /// Whether it is a table of requests with these columns.
+    fn has(&self, columns: &str) -> bool {
+        let how =
+            ReadAs { columns: Mapping::parse(columns).ok().map(Arc::new), ..ReadAs::default() };
+        Reading::of(String::new(), TraceFormat::Table, &how, self.head)
+            .is_some_and(|reading| reading.counts.bad == 0 && reading.counts.is_possible())
     }
 
     /// Handles a file that matches no format.
     fn of_no_format(&self, first: &[u8]) -> Result<TraceFormat, SourceError> {
-        if let Some(text) = foreign::named_text(self.head.bytes) {
-            return Err(self.foreign(&text));
-        }
-        if let Some(text) = self.rounded() {
-            return Err(SourceError(format!("{}: {text}", self.name)));
-        }
         if guess::is_oracle_general(self.head.bytes) {
             return Err(SourceError(format!(
                 "{}: binary records of libCacheSim (oracleGeneral), which hold neither operations nor the \
@@ -217,19 +247,40 @@ impl File<'_> {
                 readings::choices(self.name, guess::of_oracle_general(self.head), self.whole)
             )));
         }
+        if let Some(text) = foreign::unmarked(self.name, self.head.bytes) {
+            return Err(SourceError(format!("{}: {text}", self.name)));
+        }
+        if let Some(text) = foreign::named_text(self.head.bytes) {
+            return Err(self.foreign(&text));
+        }
+        if let Some(text) = self.rounded() {
+            return Err(SourceError(format!("{}: {text}", self.name)));
+        }
+        if let Some(error) = self.rewritten(&rewriting::FORMS) {
+            return Err(error);
+        }
+        if let Some(text) = rewriting::of_form(self.head.bytes) {
+            return Err(self.foreign(text));
+        }
         // The names of its columns may be those of its format.
         let action = self.workload.action as u8;
         if let Some(text) = guess::unaligned::of(self.name, self.head, self.whole, action) {
             return Err(SourceError(text));
         }
-        if !guess::of(self.head, action).is_empty() {
+        let named = guess::of(self.head, action);
+        if named.iter().any(|reading| reading.counts.fit()) {
             return Ok(TraceFormat::Table);
         }
-        if let Some(error) = self.other_times(first) {
+        if let Some(error) =
+            self.other_times(first).filter(|_| named.is_empty() && !self.is_rewritten)
+        {
             return Err(error);
         }
-        if let Some(text) = self.other_numbers() {
-            return Err(self.foreign(&text));
+        if let Some(error) = self.rewritten(&rewriting::NOTATIONS) {
+            return Err(error);
+        }
+        if !named.is_empty() {
+            return Ok(TraceFormat::Table);
         }
         if let Some(error) = self.impossible_names() {
             return Err(error);
@@ -287,129 +338,6 @@ impl File<'_> {
         formats::detect(&first).contains(&(found, 100)).then_some(found)
     }
 
-    /// Several formats fit: the only one that finds requests, or what each of them would read.
-    #[cold]
-    fn alike(
-        &self,
-        first: &[u8],
-        alike: &[TraceFormat],
-    ) -> Result<(TraceFormat, Vec<String>), SourceError> {
-        let reading = |&format: &TraceFormat| {
-            let how = self.how(format).ok()?;
-            let reading =
-                Reading::of(format!("--format {}", format.word()), format, &how, self.head)?;
-            Some((format, reading))
-        };
-        let (formats, mut readings): (Vec<TraceFormat>, Vec<Reading>) =
-            alike.iter().filter_map(reading).unzip();
-        if let [format] = formats[..] {
-            return Ok((format, Vec::new()));
-        }
-        // Copies in bytes are in circulation; other numbers are hardly multiples of 512.
-        if self.workload.unit == TraceUnit::Auto {
-            let in_bytes = formats.iter().filter(|&&format| formats::unit_varies(format));
-            let in_bytes = in_bytes.filter_map(|&format| {
-                let how = ReadAs { unit: Unit::Bytes, ..self.how(format).ok()? };
-                let options = format!("--format {} --unit bytes", format.word());
-                Reading::of(options, format, &how, self.head)
-            });
-            readings.extend(in_bytes.filter(|reading| reading.counts.bad == 0));
-        }
-        let quoted: Vec<String> =
-            formats.iter().map(|format| format!("{:?}", format.word())).collect();
-        Err(SourceError(format!(
-            "{}: its first lines may be {} (workload.format; it begins {}); {}",
-            self.name,
-            quoted.join(" or "),
-            shown(first),
-            readings::all_choices(self.name, readings, self.whole)
-        )))
-    }
-
-    /// Formats whose times may be in another unit, if one fits so.
-    #[cold]
-    fn other_times(&self, first: &[u8]) -> Option<SourceError> {
-        if self.workload.time_unit != TimeUnit::Auto {
-            return None;
-        }
-        let varies = formats::ALL.iter().filter(|info| matches!(info.time, TimeRule::Varies(_)));
-        // The unit of MQSim's times is not in the trace; what is the same in DiskSim's columns is listed once.
-        let mut varies: Vec<TraceFormat> = varies.map(|info| info.format).collect();
-        varies.sort_by_key(|&format| format != TraceFormat::Mqsim);
-        let mut readings: Vec<Reading> =
-            varies.into_iter().flat_map(|format| self.in_units(format)).collect();
-        readings.retain(|reading| reading.counts.is_possible());
-        (!readings.is_empty()).then(|| {
-            SourceError(format!(
-                "{}: its first lines match no known format in its usual unit of time (it begins {}); {}",
-                self.name,
-                shown(first),
-                readings::choices(self.name, readings, self.whole)
-            ))
-        })
-    }
-
-    /// The readings of a format with each unit of time.
-    fn in_units(&self, format: TraceFormat) -> Vec<Reading> {
-        let reading = |&(name, ns): &(&str, u64)| {
-            let how = ReadAs { time_ns: Some(ns), ..self.how(format).ok()? };
-            let options = format!("--format {} --time-unit {name}", format.word());
-            Reading::of(options, format, &how, self.head)
-        };
-        of_distinct_times(TIME_UNITS.iter().rev().filter_map(reading).collect())
-    }
-
-    /// Whether the file begins with names of columns that are not the format's, and which say something else.
-    fn names_contradict(&self, format: TraceFormat, how: &ReadAs) -> bool {
-        if guess::is_own_line(format, how, self.head) {
-            return false;
-        }
-        let own = Reading::of(String::new(), format, how, self.head);
-        let named = guess::of(self.head, self.workload.action as u8);
-        own.is_some_and(|own| {
-            !named.is_empty()
-                && !named.iter().any(|other| own.counts.is_same_requests(&other.counts))
-        })
-    }
-
-    /// Refuses a detected format with calendar times if the times of the file are not calendar times.
-    fn times_are_certain(&self, format: TraceFormat, how: &mut ReadAs) -> Result<(), SourceError> {
-        if how.time_ns.is_some() {
-            return Ok(());
-        }
-        let first = || Reading::of(String::new(), format, how, self.head)?.counts.first_ns;
-        match format {
-            TraceFormat::Tencent if first().is_some_and(|first| first < CALENDAR_NS) => {
-                Err(SourceError(format!(
-                    "{}: the columns are those of Tencent's traces, whose times are seconds since 1970, but its times \
-                     are before 2001; {}",
-                    self.name,
-                    readings::choices(self.name, self.in_units(format), self.whole)
-                )))
-            }
-            TraceFormat::Alibaba => {
-                // Times from 0 on are microseconds, too, but hardly numbers of such a size.
-                let Some(unit) = first().and_then(|first| calendar_unit(first / 1000)) else {
-                    return Ok(());
-                };
-                let columns = format!("time=5:{unit},op=2,offset=3,size=4,volume=1");
-                let other = guess::reading(&columns, self.head, self.workload.action as u8);
-                let own = Reading::of("--format alibaba".to_owned(), format, how, self.head);
-                Err(SourceError(format!(
-                    "{}: the columns are those of Alibaba's traces, whose times are microseconds, but its times as {unit} \
-                     since 1970 are of these years; {}",
-                    self.name,
-                    readings::choices(
-                        self.name,
-                        other.into_iter().chain(own).collect(),
-                        self.whole
-                    )
-                )))
-            }
-            _ => Ok(()),
-        }
-    }
-
     /// The message about a file whose numbers a spreadsheet has rounded.
     fn rounded(&self) -> Option<String> {
         let of = |line: &[u8]| cells_of(line);
@@ -461,15 +389,6 @@ impl File<'_> {
             shown(first),
             all.join(", ")
         ))
-    }
-}
-
-/// The unit, none that is smaller than milliseconds, in which a time since 1970 is between 2001 and 2096.
-fn calendar_unit(time: u64) -> Option<&'static str> {
-    match time {
-        1_000_000_000..4_000_000_000 => Some("s"),
-        1_000_000_000_000..4_000_000_000_000 => Some("ms"),
-        _ => None,
     }
 }
 

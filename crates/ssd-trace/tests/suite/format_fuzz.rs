@@ -40,7 +40,7 @@ fn survives(bytes: &[u8], format: TraceFormat) {
             let located = place.iter().any(|start| error.0.starts_with(start));
             assert!(located && error.0.len() < 2500, "{}", error.0);
             // Lines of their own are those of commands.
-            let text = error.0.replace("\n  ssdlab trace info ", "");
+            let text = error.0.replace("\n  ", "");
             assert!(!text.chars().any(char::is_control), "{}", error.0);
         }
     }

@@ -86,15 +86,16 @@ fn reading(workload: &Workload) -> Result<String, String> {
     }
 }
 
-/// What is read of a file by the command that its message ends with: `FILTER | ssdlab trace info - [--columns ...]`.
-/// `None` where the tool is not installed.
+/// What is read of a file by the command in its message, the first one of several: `FILTER | ssdlab trace info -
+/// [--columns ...]`. `None` where the tool is not installed.
 fn filtered(file: &str) -> Option<Result<String, String>> {
     let message = reading(&workload(file, "")).expect_err("it is refused");
-    let parts = message.rsplit_once(" | ssdlab trace info -");
+    let parts = message.lines().find_map(|line| line.split_once(" | ssdlab trace info -"));
     let (filter, reader) = parts.unwrap_or_else(|| panic!("{file}: no filter in {message}"));
-    let (_, filter) = filter.split_once(": ").expect("what is said of the file");
-    let starts = ["awk ", "sed ", "perl ", "jq "].map(|tool| filter.find(tool));
-    let start = starts.into_iter().flatten().min().expect("a tool");
+    let tools = ["awk", "sed", "perl", "jq", "grep", "tr"];
+    // In a list, a command is a line.
+    let starts = tools.map(|tool| filter.find(&format!(": {tool} ")).map(|at| at + 2));
+    let start = starts.into_iter().flatten().min().unwrap_or(0);
     let run = Command::new("sh").current_dir(folder()).args(["-c", &filter[start..]]).output();
     let run = run.expect("there is a shell");
     if run.status.code() == Some(127) {
@@ -104,7 +105,10 @@ fn filtered(file: &str) -> Option<Result<String, String>> {
     let path = std::env::temp_dir().join(format!("ssdlab-filtered-{}-{file}", std::process::id()));
     std::fs::write(&path, run.stdout).expect("there is room");
     let mut workload = workload(file, "");
-    workload.columns = reader.trim().strip_prefix("--columns ").map(str::to_owned);
+    let reader = reader.split("  # ").next().expect("a part").trim();
+    workload.sort = reader.ends_with(" --sort");
+    let columns = reader.trim_end_matches(" --sort").strip_prefix("--columns ");
+    workload.columns = columns.map(|columns| columns.trim_matches('\'').to_owned());
     workload.trace = Some(path.display().to_string());
     let read = reading(&workload);
     std::fs::remove_file(&path).expect("it was written");
@@ -143,7 +147,7 @@ fn every_kept_file_has_its_right_reading() {
         let right = match (expected.strip_prefix("! "), &found) {
             (None, Ok(found)) => *found == *expected,
             (Some(parts), Err(message)) => {
-                let text = message.replace("\n  ssdlab trace info ", "");
+                let text = message.replace("\n  ", "");
                 parts.split(" && ").all(|part| message.contains(part)) && !text.contains('\n')
             }
             _ => false,
@@ -186,7 +190,7 @@ fn mutated(times: u64) {
             if let Err(error) = read {
                 assert!(error.0.len() < 4000, "{}", error.0);
                 // Lines of their own are those of commands.
-                let text = error.0.replace("\n  ssdlab trace info ", "");
+                let text = error.0.replace("\n  ", "");
                 assert!(!text.chars().any(char::is_control), "{}", error.0);
             }
         }

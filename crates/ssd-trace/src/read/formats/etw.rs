@@ -38,6 +38,8 @@ pub const INFO: FormatInfo = FormatInfo {
 
 /// Events of the disk that are not requests.
 const OTHERS: [&[u8]; 3] = [b"DiskReadInit", b"DiskWriteInit", b"DiskFlushInit"];
+/// How the lines begin that stand between the header and the first event.
+const PREAMBLE: [&[u8]; 2] = [b"OS Version:", b"FirstReliable"];
 /// Most events that a header may name.
 const MAX_EVENTS: usize = 4096;
 /// Longest name of an event, bytes.
@@ -63,6 +65,9 @@ impl Format for Parser {
         }
         let name_at = cursor.at;
         let name = cursor.until(b',', "the name of an event and `,`")?.trim_ascii_end();
+        if PREAMBLE.iter().any(|start| name.starts_with(start)) {
+            return Ok(Line::Header);
+        }
         if self.in_header {
             return self.name_event(name, name_at);
         }

@@ -1,11 +1,12 @@
-//! Block tracepoints as text: ftrace's `trace` and `trace_pipe`, and `perf script`.
+//! Block tracepoints as text: ftrace's `trace` and `trace_pipe`, `trace-cmd report` and `perf script`.
 //!
 //! `COMM-PID [CPU] FLAGS TIME: EVENT: MAJ,MIN RWBS ...` and `COMM PID [CPU] TIME: block:EVENT: MAJ,MIN RWBS
 //! ...`.
 //!
 //! Source: include/trace/events/block.h of the Linux kernel, which prints `BYTES (CMD) SECTOR + N` for
-//! requests, `SECTOR + N` for bios and an I/O priority behind N since 6.10. Decided: events have the
-//! letters of blkparse's actions; those of other tracepoints in the file are counted and not used.
+//! requests, `SECTOR + N` for bios and an I/O priority behind N since 6.10; trace-input.c of trace-cmd for the
+//! first lines of a report. Decided: events have the letters of blkparse's actions; those of other tracepoints in
+//! the file are counted and not used.
 
 use super::block_event::Rwbs;
 use super::cursor::Cursor;
@@ -17,7 +18,7 @@ use super::{
 pub const INFO: FormatInfo = FormatInfo {
     format: TraceFormat::Tracepoint,
     name: "tracepoint",
-    summary: "Block tracepoints as text: ftrace's trace_pipe, perf script.",
+    summary: "Block tracepoints as text: ftrace's trace_pipe, trace-cmd report, perf script.",
     title: "text of block tracepoints",
     form: "`... TIME: [block:]block_rq_issue: MAJ,MIN RWBS BYTES () SECTOR + N [COMM]`",
     unit: UnitRule::Fixed,
@@ -68,7 +69,8 @@ impl Format for Parser {
 
     fn parse(&mut self, line: &[u8]) -> Result<Line, Reject> {
         let Some(mut cursor) = Cursor::of(line) else { return Ok(Line::Blank) };
-        if line[cursor.at..].starts_with(b"#") {
+        let rest = line[cursor.at..].trim_ascii_end();
+        if rest.starts_with(b"#") || is_of_cpus(rest) {
             return Ok(Line::Header);
         }
         let at_ns = time(&mut cursor)?;
@@ -128,6 +130,13 @@ impl Format for Parser {
             0
         }
     }
+}
+
+/// Whether a line is what `trace-cmd report` begins with: the number of CPUs, and those without events.
+fn is_of_cpus(line: &[u8]) -> bool {
+    let number = line.strip_prefix(b"cpus=");
+    let number = number.or_else(|| line.strip_prefix(b"CPU ")?.strip_suffix(b" is empty"));
+    number.is_some_and(|number| number.iter().all(u8::is_ascii_digit))
 }
 
 /// The time of a line, behind what leads it: the word of digits that a colon ends. The cursor stands at the

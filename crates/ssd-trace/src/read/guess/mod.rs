@@ -165,7 +165,11 @@ struct Columns {
 
 impl Columns {
     fn of(names: &[String]) -> Option<Columns> {
-        let find = |known: &[&str]| names.iter().find_map(|cell| named(cell, known));
+        // `sectors` is a length, although it is `sector` with the s of seconds, too.
+        let find = |known: &[&str]| {
+            let exact = names.iter().filter(|cell| known.contains(&letters_of(cell).as_str()));
+            exact.chain(names).find_map(|cell| named(cell, known))
+        };
         Some(Columns {
             time: find(&TIMES),
             op: find(&OPS)?,
@@ -354,6 +358,12 @@ fn named(cell: &str, known: &[&str]) -> Option<Named> {
         }
     }
     None
+}
+
+/// Whether a column of this name may be a field of a request.
+pub(crate) fn is_field(name: &str) -> bool {
+    let all: [&[&str]; 5] = [&TIMES, &OPS, &OFFSETS, &SIZES, &VOLUMES];
+    all.iter().any(|known| named(name, known).is_some())
 }
 
 /// What the bare name of an address or a length says.

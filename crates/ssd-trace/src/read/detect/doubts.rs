@@ -1,0 +1,152 @@
+//! Doubts about a detected format: several that fit, names that contradict it, times in another unit.
+
+use super::File;
+use crate::config::{TimeUnit, TraceUnit};
+use crate::read::formats::mapping::TIME_UNITS;
+use crate::read::formats::{self, ReadAs, TimeRule, TraceFormat, Unit};
+use crate::read::guess;
+use crate::read::lines::shown;
+use crate::read::readings::{self, Reading, of_distinct_times};
+use ssd_core::config::Word;
+use ssd_core::host::source::SourceError;
+
+/// Nanoseconds from 1970 to 2001. Calendar times are taken to be later.
+const CALENDAR_NS: u64 = 1_000_000_000_000_000_000;
+
+impl File<'_> {
+    /// Whether the file begins with names of columns that are not the format's, and which say something else.
+    pub(super) fn names_contradict(&self, format: TraceFormat, how: &ReadAs) -> bool {
+        if guess::is_own_line(format, how, self.head) {
+            return false;
+        }
+        let own = Reading::of(String::new(), format, how, self.head);
+        let named = guess::of(self.head, self.workload.action as u8);
+        own.is_some_and(|own| {
+            !named.is_empty()
+                && !named.iter().any(|other| own.counts.is_same_requests(&other.counts))
+        })
+    }
+
+    /// Refuses a detected format with calendar times if the times of the file are not calendar times.
+    pub(super) fn times_are_certain(
+        &self,
+        format: TraceFormat,
+        how: &mut ReadAs,
+    ) -> Result<(), SourceError> {
+        if how.time_ns.is_some() {
+            return Ok(());
+        }
+        let first = || Reading::of(String::new(), format, how, self.head)?.counts.first_ns;
+        match format {
+            TraceFormat::Tencent if first().is_some_and(|first| first < CALENDAR_NS) => {
+                Err(SourceError(format!(
+                    "{}: the columns are those of Tencent's traces, whose times are seconds since 1970, but its times \
+                     are before 2001; {}",
+                    self.name,
+                    readings::choices(self.name, self.in_units(format), self.whole)
+                )))
+            }
+            TraceFormat::Alibaba => {
+                // Times from 0 on are microseconds, too, but hardly numbers of such a size.
+                let Some(unit) = first().and_then(|first| calendar_unit(first / 1000)) else {
+                    return Ok(());
+                };
+                let columns = format!("time=5:{unit},op=2,offset=3,size=4,volume=1");
+                let other = guess::reading(&columns, self.head, self.workload.action as u8);
+                let own = Reading::of("--format alibaba".to_owned(), format, how, self.head);
+                Err(SourceError(format!(
+                    "{}: the columns are those of Alibaba's traces, whose times are microseconds, but its times as {unit} \
+                     since 1970 are of these years; {}",
+                    self.name,
+                    readings::choices(
+                        self.name,
+                        other.into_iter().chain(own).collect(),
+                        self.whole
+                    )
+                )))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Several formats fit: the only one that finds requests, or what each of them would read.
+    #[cold]
+    pub(super) fn alike(
+        &self,
+        first: &[u8],
+        alike: &[TraceFormat],
+    ) -> Result<(TraceFormat, Vec<String>), SourceError> {
+        let reading = |&format: &TraceFormat| {
+            let how = self.how(format).ok()?;
+            let reading =
+                Reading::of(format!("--format {}", format.word()), format, &how, self.head)?;
+            Some((format, reading))
+        };
+        let (formats, mut readings): (Vec<TraceFormat>, Vec<Reading>) =
+            alike.iter().filter_map(reading).unzip();
+        if let [format] = formats[..] {
+            return Ok((format, Vec::new()));
+        }
+        // Copies in bytes are in circulation; other numbers are hardly multiples of 512.
+        if self.workload.unit == TraceUnit::Auto {
+            let in_bytes = formats.iter().filter(|&&format| formats::unit_varies(format));
+            let in_bytes = in_bytes.filter_map(|&format| {
+                let how = ReadAs { unit: Unit::Bytes, ..self.how(format).ok()? };
+                let options = format!("--format {} --unit bytes", format.word());
+                Reading::of(options, format, &how, self.head)
+            });
+            readings.extend(in_bytes.filter(|reading| reading.counts.bad == 0));
+        }
+        let quoted: Vec<String> =
+            formats.iter().map(|format| format!("{:?}", format.word())).collect();
+        Err(SourceError(format!(
+            "{}: its first lines may be {} (workload.format; it begins {}); {}",
+            self.name,
+            quoted.join(" or "),
+            shown(first),
+            readings::all_choices(self.name, readings, self.whole)
+        )))
+    }
+
+    /// Formats whose times may be in another unit, if one fits so.
+    #[cold]
+    pub(super) fn other_times(&self, first: &[u8]) -> Option<SourceError> {
+        if self.workload.time_unit != TimeUnit::Auto {
+            return None;
+        }
+        let varies = formats::ALL.iter().filter(|info| matches!(info.time, TimeRule::Varies(_)));
+        // The unit of MQSim's times is not in the trace; what is the same in DiskSim's columns is listed once.
+        let mut varies: Vec<TraceFormat> = varies.map(|info| info.format).collect();
+        varies.sort_by_key(|&format| format != TraceFormat::Mqsim);
+        let mut readings: Vec<Reading> =
+            varies.into_iter().flat_map(|format| self.in_units(format)).collect();
+        readings.retain(|reading| reading.counts.is_possible());
+        (!readings.is_empty()).then(|| {
+            SourceError(format!(
+                "{}: its first lines match no known format in its usual unit of time (it begins {}); {}",
+                self.name,
+                shown(first),
+                readings::choices(self.name, readings, self.whole)
+            ))
+        })
+    }
+
+    /// The readings of a format with each unit of time.
+    fn in_units(&self, format: TraceFormat) -> Vec<Reading> {
+        let reading = |&(name, ns): &(&str, u64)| {
+            let how = ReadAs { time_ns: Some(ns), ..self.how(format).ok()? };
+            let options = format!("--format {} --time-unit {name}", format.word());
+            Reading::of(options, format, &how, self.head)
+        };
+        of_distinct_times(TIME_UNITS.iter().rev().filter_map(reading).collect())
+    }
+}
+
+/// The unit, none that is smaller than milliseconds, in which a time since 1970 is between 2001 and 2096.
+fn calendar_unit(time: u64) -> Option<&'static str> {
+    match time {
+        1_000_000_000..4_000_000_000 => Some("s"),
+        1_000_000_000_000..4_000_000_000_000 => Some("ms"),
+        _ => None,
+    }
+}

@@ -1,0 +1,127 @@
+//! Files that begin with the mark of their kind, and binary data of no known kind.
+
+use super::RECORD;
+use crate::read::commands::command;
+
+/// First line of a pointer of Git LFS.
+const LFS: &[u8] = b"version https://git-lfs.github.com/spec/";
+/// First bytes of a kind of file, what it is, and what to do with it.
+const KNOWN: [(&[u8], &str, &str); 32] = [
+    (
+        b"PAR1",
+        "a Parquet file",
+        "pass the path of the unpacked file: it cannot be read from standard input or from an archive",
+    ),
+    (b"7z\xbc\xaf\x27\x1c", "a 7-Zip archive", "unpack it: 7z x FILE"),
+    (b"Rar!\x1a\x07", "a RAR archive", "unpack it: unrar x FILE"),
+    (b"\x1f\x9d", "data compressed with compress(1)", "unpack it: gzip -d FILE"),
+    (b"\x1f\xa0", "data compressed with compress(1)", "unpack it: gzip -d FILE"),
+    (b"\x5d\0\0", "data compressed as .lzma, the format before xz", "unpack it: xz -d FILE"),
+    (b"LZIP", "data compressed with lzip", "unpack it: lzip -d FILE"),
+    (
+        b"\x02\x21\x4c\x18",
+        "data in lz4's legacy format",
+        "compress it again: lz4 -d FILE | lz4 > OUT",
+    ),
+    (b"\xff\x06\x00\x00sNaPpY", "data compressed with Snappy", "unpack it: snzip -d FILE"),
+    (b"\x89LZO\x00", "data compressed with lzop", "unpack it: lzop -d FILE"),
+    (b"\x89HDF\r\n\x1a\n", "an HDF5 file", "convert it to CSV or Parquet"),
+    (
+        b"SQLite format 3\x00",
+        "an SQLite database",
+        "export the table: sqlite3 -csv FILE 'SELECT ...' > OUT.csv",
+    ),
+    (b"ARROW1", "an Arrow file", "convert it to CSV or Parquet"),
+    (b"ORC", "an ORC file", "convert it to CSV or Parquet"),
+    (b"Obj\x01", "an Avro file", "convert it to CSV or Parquet"),
+    (b"\x93NUMPY", "a NumPy array", "convert it to CSV: numpy.savetxt"),
+    (
+        b"\x17\x08\x44tracing",
+        "a recording of trace-cmd",
+        "convert it to text: trace-cmd report FILE > OUT",
+    ),
+    (b"PERFILE2", "a recording of perf", "convert it to text: perf script -i FILE > OUT"),
+    (
+        b"\xc1\x1f\xfc\xc1",
+        "a trace of LTTng (CTF)",
+        "convert it to text: babeltrace2 FOLDER > OUT, and name the columns",
+    ),
+    (
+        b"\xd4\xc3\xb2\xa1",
+        "a packet capture (pcap)",
+        "record the requests of a block device instead",
+    ),
+    (
+        b"\x10\0\0\0rbd-replay-trace",
+        "output of rbd-replay-prep for rbd replay",
+        "use the text of the trace from which it was prepared: babeltrace FOLDER > OUT",
+    ),
+    (LFS, "a pointer of Git LFS to the file", "fetch the file itself: git lfs pull"),
+    (
+        b"/annex/objects/",
+        "a pointer of git-annex to the file",
+        "fetch the file itself: git annex get FILE",
+    ),
+    (b"\x89PNG", "a picture", "pass the trace itself"),
+    (b"\xff\xd8\xff", "a picture", "pass the trace itself"),
+    (b"GIF8", "a picture", "pass the trace itself"),
+    (b"QFI\xfb", "the image of a disk (qcow2)", RECORD),
+    (b"KDMV", "the image of a disk (VMDK)", RECORD),
+    (b"conectix", "the image of a disk (VHD)", RECORD),
+    (b"\x7fELF", "a program", "pass the trace that it recorded"),
+    (b"%PDF", "a PDF document", "pass the trace itself"),
+    (b"<!DOCTYPE html", "an HTML page, perhaps from a failed download", "download the file again"),
+];
+
+/// The mark of RocksDB's own traces, behind the time, type and length of their first record.
+const ROCKSDB: &[u8] = b"feedcafedeadbeef";
+/// The first sector of a disk, and the mark at its end.
+const SECTOR: usize = 512;
+const BOOTABLE: [u8; 2] = [0x55, 0xaa];
+/// Bytes from which binary data are told from text.
+const HEAD: usize = 512;
+
+/// The message about a file that begins with the mark of a kind.
+pub(super) fn marked(bytes: &[u8]) -> Option<String> {
+    let head = &bytes[..bytes.len().min(64)];
+    if head.windows(ROCKSDB.len()).any(|part| part == ROCKSDB) {
+        let what = "a trace of RocksDB, which has operations on keys or blocks but no requests to a device";
+        return Some(format!("the file is {what}; {}", RECORD));
+    }
+    let known = KNOWN.iter().find(|(magic, ..)| bytes.starts_with(magic));
+    let known = known.map(|&(_, what, remedy)| (what, remedy));
+    let is_disk = || {
+        let mark = bytes.get(SECTOR - 2..SECTOR).filter(|mark| *mark == BOOTABLE);
+        mark.filter(|_| is_binary(bytes)).map(|_| ("the image of a disk", RECORD))
+    };
+    let (what, remedy) = known.or_else(is_disk)?;
+    Some(format!("the file is {what}, not a trace; {remedy}"))
+}
+
+/// Whether `bytes` are no text.
+fn is_binary(bytes: &[u8]) -> bool {
+    let head = &bytes[..bytes.len().min(HEAD)];
+    let is_control = |byte: &&u8| matches!(byte, 1..=8 | 14..=26 | 28..=31 | 127);
+    head.contains(&0) || 20 * head.iter().filter(is_control).count() > head.len()
+}
+
+/// The message about binary data of no known format at the beginning of `file`.
+pub(crate) fn unmarked(file: &str, bytes: &[u8]) -> Option<String> {
+    if !is_binary(bytes) {
+        return None;
+    }
+    if bytes.iter().all(|&byte| byte == 0) {
+        return Some(
+            "the file begins with zero bytes only and is no trace, or was never written; copy or record it again"
+                .to_owned(),
+        );
+    }
+    let shown: String = bytes.iter().take(8).map(|byte| format!(" {byte:02x}")).collect();
+    let columns =
+        "--columns record=24,time=u64@0:ns,offset=u64@8:512B,size=u32@16,op=u8@20,read=0,write=1";
+    Some(format!(
+        "binary data of no known format (its first bytes are{shown}); if it consists of records of one length, give \
+         that length, and the type and place of each field (docs/formats.md), as in {}",
+        command(file, columns)
+    ))
+}

@@ -1,0 +1,121 @@
+//! Files of fio that are not read as they stand: I/O logs of other versions or without `add` lines, logs of its
+//! results, and job files.
+
+use std::collections::BTreeSet;
+
+/// The version that the first line of an I/O log names.
+fn version_of(bytes: &[u8]) -> Option<u32> {
+    let line = bytes.split(|byte| *byte == b'\n').next()?.trim_ascii();
+    let version = line.strip_prefix(b"fio version ")?.strip_suffix(b" iolog")?;
+    std::str::from_utf8(version).ok()?.parse().ok()
+}
+
+/// The message about an I/O log of fio of a version that is not read.
+pub(super) fn other_iolog(bytes: &[u8]) -> Option<String> {
+    let version = version_of(bytes)?;
+    let remedy = match version {
+        2 | 3 => return None,
+        0 | 1 => {
+            "name the columns of its lines `operation, offset, length`: sed 1d FILE | ssdlab trace info - \
+             --columns op=1,offset=2,size=3,read=0,write=1"
+        }
+        _ => "record it with fio 3.33, whose write_iolog writes version 3",
+    };
+    Some(format!(
+        "the file is an I/O log of fio of version {version}, of which only versions 2 and 3 are read; {remedy}"
+    ))
+}
+
+/// The message about an I/O log with a request for a file that no line above it has added.
+pub(crate) fn without_files(lines: &[&[u8]]) -> Option<String> {
+    let version = version_of(lines.first()?)?;
+    let (name, columns) = match version {
+        2 => (0, "$1, "),
+        3 => (1, "$1, $2, "),
+        _ => return None,
+    };
+    let mut files = BTreeSet::new();
+    for (line, number) in lines.iter().zip(1..).skip(1) {
+        let cells: Vec<&[u8]> =
+            line.split(u8::is_ascii_whitespace).filter(|cell| !cell.is_empty()).collect();
+        let [file, action] = cells.get(name..name + 2)? else { return None };
+        match *action {
+            b"add" => {
+                files.insert(*file);
+            }
+            b"read" | b"write" | b"trim" | b"open" if !files.contains(file) => {
+                let name = name + 1;
+                return Some(format!(
+                    "the file is an I/O log of fio, version {version}, whose line {number} uses a file that an `add` \
+                     line above should name; insert these lines: awk 'NR > 1 && NF > 1 && !(${name} in added) {{ added[${name}]; \
+                     print {columns}\"add\" }} 1' FILE | ssdlab trace info -"
+                ));
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// What a log of results or a job file is, and what to do with it.
+pub(super) fn named(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
+    if is_log(bytes) {
+        Some((
+            "a log of latencies, bandwidths or rates that fio wrote, which has no addresses",
+            "record the requests instead: fio --write_iolog=OUT, or let it log addresses, too: --log_offset=1",
+        ))
+    } else if is_job(bytes) {
+        Some((
+            "a job file of fio, which describes requests and is no trace of them",
+            "run it as a workload (docs/fio.md), as in ssdlab run greedy-8ch --set workload.job=FILE",
+        ))
+    } else {
+        None
+    }
+}
+
+/// Whether it is a log without addresses: lines `TIME, VALUE, DIRECTION, SIZE[, OFFSET][, PRIORITY]`, where
+/// only `log_offset` writes offsets.
+fn is_log(bytes: &[u8]) -> bool {
+    let Some(end) = bytes.iter().rposition(|&byte| byte == b'\n') else { return false };
+    let mut last = 0;
+    let mut is_line = |line: &[u8]| {
+        let cells: Vec<&[u8]> = line.trim_ascii_end().split(|&byte| byte == b',').collect();
+        let cell = |at: usize| {
+            let cell: &[u8] = cells.get(at)?;
+            let cell = if at == 0 { cell } else { cell.strip_prefix(b" ")? };
+            std::str::from_utf8(cell).ok()
+        };
+        let number = |at: usize| cell(at).and_then(|cell| cell.parse::<u64>().ok());
+        let (Some(time), Some(_), Some(0..=2), Some(_)) =
+            (number(0), number(1), number(2), number(3))
+        else {
+            return false;
+        };
+        let is_later = time >= last;
+        last = time;
+        let priority = |at: usize| cell(at).is_some_and(|cell| cell.starts_with("0x"));
+        is_later
+            && match cells.len() {
+                4 => true,
+                5 => priority(4) || number(4).is_some_and(|number| number < 8),
+                6 => number(4) == Some(0) && (priority(5) || number(5).is_some()),
+                _ => false,
+            }
+    };
+    bytes[..end].split(|&byte| byte == b'\n').all(|line| is_line(line))
+}
+
+/// Keys of job files, of which each job has one.
+const KEYS: [&str; 8] =
+    ["rw", "readwrite", "ioengine", "bs", "size", "filename", "runtime", "iodepth"];
+
+/// Whether it is a job file: sections with such keys.
+fn is_job(bytes: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(bytes);
+    let lines = text.lines().map(str::trim);
+    let mut lines = lines.filter(|line| !line.is_empty() && !line.starts_with(['#', ';']));
+    let is_section = lines.next().is_some_and(|line| line.starts_with('[') && line.ends_with(']'));
+    is_section
+        && lines.filter_map(|line| line.split_once('=')).any(|(key, _)| KEYS.contains(&key.trim()))
+}

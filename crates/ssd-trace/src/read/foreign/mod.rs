@@ -1,0 +1,32 @@
+//! Recognises files that are not traces of requests, or cannot be read as they stand: what they are, and how to get
+//! the requests.
+
+mod binary;
+mod fio;
+mod json;
+pub(crate) mod rewriting;
+mod texts;
+
+pub(crate) use binary::unmarked;
+pub(crate) use fio::without_files;
+pub(crate) use texts::named_text;
+
+/// How to record the requests that a file lacks.
+const RECORD: &str =
+    "record the requests of the device: blktrace -d /dev/DEVICE -w 60 -o - | blkparse -i - > OUT";
+
+/// The message about a file that begins with `bytes`, if it is known not to be a trace.
+pub(crate) fn named(bytes: &[u8]) -> Option<String> {
+    if let Some(text) = binary::marked(bytes).or_else(|| fio::other_iolog(bytes)) {
+        return Some(text);
+    }
+    let first = bytes.split(|byte| *byte == b'\n').find(|line| line.starts_with(b"TIME(ms)"))?;
+    let has = |name: &[u8]| first.windows(name.len()).any(|word| word == name);
+    (has(b"DISK") && !has(b"SECTOR")).then(|| {
+        "output of bpftrace's biosnoop.bt, which prints neither sector nor size; record with bcc's biosnoop, \
+         or with bpftrace -e 'tracepoint:block:block_rq_issue { printf(\"%llu %s %llu %u\\n\", nsecs, \
+         args.rwbs, args.sector, args.bytes); }' and read it with --columns \
+         time=1:ns,op=2,offset=3:512B,size=4"
+            .to_owned()
+    })
+}

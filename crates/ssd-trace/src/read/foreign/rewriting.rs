@@ -1,0 +1,366 @@
+//! Text that can be read once a filter has rewritten it: the filter, and what it makes of the first lines.
+
+use super::json;
+
+/// A filter that makes text readable.
+pub(crate) struct Rewriting {
+    /// What is to be rewritten.
+    pub(crate) what: String,
+    /// The command, which reads FILE and writes to standard output.
+    pub(crate) filter: String,
+    /// What the command makes of the bytes.
+    pub(crate) bytes: Vec<u8>,
+    /// The columns that this most likely has.
+    pub(crate) columns: Option<&'static str>,
+}
+
+/// Finds what a filter makes of bytes, if they have what it rewrites.
+pub(crate) type Rewrite = fn(&[u8]) -> Option<Rewriting>;
+
+/// Text around the requests, which is left out whatever the format is.
+pub(crate) const AROUND: [Rewrite; 1] = [without_chatter];
+
+/// Forms that are never tables of requests as they stand.
+pub(crate) const FORMS: [Rewrite; 3] = [with_newlines, json::table, with_one_based_lengths];
+
+/// Notations of numbers and times that are never read as they are: 1,024 is one number with a thousands separator and
+/// another with a decimal comma.
+pub(crate) const NOTATIONS: [Rewrite; 9] = [
+    with_marked_hexadecimal,
+    |bytes| {
+        let what = "its dates have the month first (if it is the day, exchange $1 and $2); write the year first";
+        with_year_first(bytes, what, b"/", 1)
+    },
+    |bytes| {
+        let what = "its dates have the day first; write the year first";
+        with_year_first(bytes, what, b"/.", 2)
+    },
+    with_a_date,
+    |bytes| {
+        let what = "its numbers have thousands separators; remove them";
+        notation(
+            what,
+            r#"perl -pe 's/"\d[\d,]*"/$&=~tr|,||dr/ge' FILE"#,
+            bytes,
+            without_thousands(bytes),
+        )
+    },
+    |bytes| {
+        let what = "its numbers have a decimal comma; replace it with a point";
+        notation(what, "sed s/,/./g FILE", bytes, with_points(bytes))
+    },
+    |bytes| {
+        let what =
+            "its numbers have points as thousands separators and a decimal comma; replace both";
+        let filter =
+            r"perl -pe 's/(?<![\w.])\d{1,3}([.]\d{3})+(?![\w.])/$&=~tr|.||dr/ge; tr/,/./' FILE";
+        let plain = without_groups(bytes, b'.');
+        plain.contains(&b',').then(|| notation(what, filter, bytes, with_points(&plain)))?
+    },
+    |bytes| {
+        let what = "its numbers have points as thousands separators; remove them";
+        let filter = r"perl -pe 's/(?<![\w.])\d{1,3}([.]\d{3})+(?![\w.])/$&=~tr|.||dr/ge' FILE";
+        notation(what, filter, bytes, without_groups(bytes, b'.'))
+    },
+    |bytes| {
+        let what = "its numbers have commas as thousands separators; remove them";
+        let filter = r"perl -pe 's/(?<![\w,])\d{1,3}([,]\d{3})+(?![\w,])/$&=~tr|,||dr/ge' FILE";
+        notation(what, filter, bytes, without_groups(bytes, b','))
+    },
+];
+
+/// The message about JSON, XML and tables with lengths of NVMe that [`FORMS`] do not make readable.
+pub(crate) fn of_form(bytes: &[u8]) -> Option<&'static str> {
+    let has = |word: &str| bytes.windows(word.len()).any(|part| part == word.as_bytes());
+    if has("{\"") {
+        Some(
+            "the file is JSON; convert it to a table, with the names of its fields in place of TIME, OP, OFFSET and \
+             SIZE: jq -r '[.TIME, .OP, .OFFSET, .SIZE] | @csv' FILE > OUT.csv",
+        )
+    } else if has(",nlb") {
+        Some(
+            "the file is a table with the NLB field of NVMe, which is zero-based; add 1 to it, here in column 5: awk \
+             -F, -v OFS=, 'NR > 1 { $5 += 1 } 1' FILE > OUT.csv",
+        )
+    } else if has("<?xml") {
+        Some(
+            "the file is XML; convert it to a CSV file, with the names of the columns in its first line",
+        )
+    } else {
+        None
+    }
+}
+
+fn notation(what: &str, filter: &str, bytes: &[u8], rewritten: Vec<u8>) -> Option<Rewriting> {
+    let (what, filter) = (what.to_owned(), filter.to_owned());
+    let columns = None;
+    (rewritten != bytes).then_some(Rewriting { what, filter, bytes: rewritten, columns })
+}
+
+/// The text without what bpftrace prints before and after the lines of a script.
+fn without_chatter(bytes: &[u8]) -> Option<Rewriting> {
+    if !bytes.starts_with(b"Attaching ") {
+        return None;
+    }
+    let is_chatter = |line: &[u8]| {
+        let starts: [&[u8]; 5] = [b"Attaching ", b"Tracing ", b"Lost ", b"@", b"["];
+        line.is_empty() || starts.iter().any(|start| line.starts_with(start))
+    };
+    let lines = bytes.split_inclusive(|&byte| byte == b'\n');
+    let lines = lines.filter(|line| !is_chatter(line.strip_suffix(b"\n").unwrap_or(line)));
+    let what = "bpftrace has printed other lines around the requests; leave these out";
+    let filter = r"grep -vE '^(Attaching |Tracing |Lost |@|\[|$)' FILE";
+    let columns = Some("time=1:ns,op=2,offset=3:512B,size=4");
+    let rewritten = notation(what, filter, bytes, lines.collect::<Vec<_>>().concat())?;
+    Some(Rewriting { columns, ..rewritten })
+}
+
+/// Lines that a carriage return ends.
+fn with_newlines(bytes: &[u8]) -> Option<Rewriting> {
+    let lines = bytes.iter().map(|&byte| if byte == b'\r' { b'\n' } else { byte }).collect();
+    let what = "carriage returns end its lines; replace them with newlines";
+    let has_newlines = bytes.contains(&b'\n');
+    notation(what, r"tr '\r' '\n' < FILE", bytes, lines).filter(|_| !has_newlines)
+}
+
+/// A table of text: lines of cells between the same separators.
+struct Table<'a> {
+    separator: &'static str,
+    rows: Vec<Vec<&'a str>>,
+    /// Its first row names the columns.
+    has_names: bool,
+}
+
+impl<'a> Table<'a> {
+    fn of(bytes: &'a [u8]) -> Option<Table<'a>> {
+        let text =
+            std::str::from_utf8(&bytes[..=bytes.iter().rposition(|&byte| byte == b'\n')?]).ok()?;
+        let lines: Vec<&str> = text.lines().filter(|line| !line.is_empty()).collect();
+        let cells = |line: &'a str, separator: &str| -> Vec<&'a str> {
+            match separator {
+                " " => line.split_ascii_whitespace().collect(),
+                _ => line.split(separator).map(str::trim).collect(),
+            }
+        };
+        let separator = ["\t", ";", "|", ",", " "].into_iter().find(|separator| {
+            let widths: Vec<usize> =
+                lines.iter().map(|line| cells(line, separator).len()).collect();
+            widths
+                .first()
+                .is_some_and(|&width| width > 2 && widths.iter().all(|&other| other == width))
+        })?;
+        let rows: Vec<Vec<&str>> = lines.iter().map(|line| cells(line, separator)).collect();
+        let is_name = |cell: &&str| !cell.starts_with(|first: char| first.is_ascii_digit());
+        let has_names = rows[0].iter().all(is_name);
+        Some(Table { separator, rows, has_names })
+    }
+
+    /// The table with `cells` of each row rewritten by `action` of awk.
+    fn rewritten(
+        &self,
+        what: &str,
+        action: &str,
+        cells: impl Fn(usize, &mut [String]),
+    ) -> Rewriting {
+        let option = match self.separator {
+            " " => String::new(),
+            "\t" => r"-F'\t' -v OFS='\t' ".to_owned(),
+            "," => "-F, -v OFS=, ".to_owned(),
+            other => format!("-F'{other}' -v OFS='{other}' "),
+        };
+        let mut bytes = String::new();
+        for (at, row) in self.rows.iter().enumerate() {
+            let mut row: Vec<String> = row.iter().map(|&cell| cell.to_owned()).collect();
+            cells(at, &mut row);
+            bytes += &(row.join(self.separator) + "\n");
+        }
+        Rewriting {
+            what: what.to_owned(),
+            filter: format!("awk {option}'{action} 1' FILE"),
+            bytes: bytes.into_bytes(),
+            columns: None,
+        }
+    }
+
+    /// The rows below the names.
+    fn body(&self) -> &[Vec<&'a str>] {
+        &self.rows[usize::from(self.has_names)..]
+    }
+}
+
+/// The field NLB of NVMe, which counts from 0, as a number of sectors.
+fn with_one_based_lengths(bytes: &[u8]) -> Option<Rewriting> {
+    let table = Table::of(bytes)?;
+    let named = |name: &str| table.rows[0].iter().position(|cell| cell.eq_ignore_ascii_case(name));
+    let (length, start) = (named("nlb")?, named("slba").or_else(|| named("lba"))?);
+    let is_number = |row: &Vec<&str>| row[length].parse::<u32>().is_ok();
+    if !table.body().iter().all(is_number) {
+        return None;
+    }
+    let action = format!(
+        "NR == 1 {{ ${0} = \"lba\"; ${1} = \"sectors\" }} NR > 1 {{ ${1} += 1 }}",
+        start + 1,
+        length + 1
+    );
+    let what = "the file is a table with the NLB field of NVMe, which is zero-based; add 1 to it (blocks of 512 B here)";
+    Some(table.rewritten(what, &action, |at, row| {
+        if at == 0 {
+            (row[start], row[length]) = ("lba".to_owned(), "sectors".to_owned());
+        } else if let Ok(number) = row[length].parse::<u64>() {
+            row[length] = (number + 1).to_string();
+        }
+    }))
+}
+
+/// Hexadecimal numbers with 0x before them: in a column with letters, and in the next one if its numbers are whole
+/// sectors only so.
+fn with_marked_hexadecimal(bytes: &[u8]) -> Option<Rewriting> {
+    let table = Table::of(bytes)?;
+    let body = table.body();
+    let is_hexadecimal = |cell: &str| {
+        (3..=16).contains(&cell.len()) && cell.bytes().all(|byte| byte.is_ascii_hexdigit())
+    };
+    let has_letter = |cell: &str| cell.bytes().any(|byte| byte.is_ascii_alphabetic());
+    let has_digit = |cell: &str| cell.bytes().any(|byte| byte.is_ascii_digit());
+    let column = |at: usize| body.iter().map(move |row| row[at]);
+    let in_sectors = |cell: &str, base: u32| {
+        u64::from_str_radix(cell, base).is_ok_and(|number| number.is_multiple_of(512) && number > 0)
+    };
+    let is_certain = |at: usize| {
+        column(at).any(|cell| has_letter(cell) && has_digit(cell))
+            && column(at).all(|cell| is_hexadecimal(cell) || cell == "0")
+    };
+    let is_alike = |at: usize| {
+        let fits = |base: u32| column(at).all(|cell| in_sectors(cell, base));
+        at > 0 && is_certain(at - 1) && fits(16) && !fits(10)
+    };
+    let all = 0..table.rows[0].len();
+    let columns: Vec<usize> = all.filter(|&at| is_certain(at) || is_alike(at)).collect();
+    if body.len() < 2 || columns.len() > 3 || !columns.iter().any(|&at| is_certain(at)) {
+        return None;
+    }
+    let marks = columns.iter().map(|at| format!("${0} = \"0x\" ${0}", at + 1));
+    let below = if table.has_names { "NR > 1 " } else { "" };
+    let action = format!("{below}{{ {} }}", marks.collect::<Vec<String>>().join("; "));
+    let what = "it has hexadecimal numbers without 0x; put this before them";
+    Some(table.rewritten(what, &action, |at, row| {
+        if at > 0 || !table.has_names {
+            columns.iter().for_each(|&at| row[at].insert_str(0, "0x"));
+        }
+    }))
+}
+
+/// Three numbers at `at` with one of the `marks` between them, and where they end.
+fn numbers_at(text: &[u8], mut at: usize, marks: &[u8]) -> Option<([u32; 3], usize)> {
+    let mut numbers = [0; 3];
+    for (index, number) in numbers.iter_mut().enumerate() {
+        if index > 0 {
+            text.get(at).filter(|byte| marks.contains(byte))?;
+            at += 1;
+        }
+        let digits = text[at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+        *number = std::str::from_utf8(&text[at..at + digits.min(4)]).ok()?.parse().ok()?;
+        at += digits;
+    }
+    Some((numbers, at))
+}
+
+/// The lines of `bytes`, of which `change` rewrites some.
+fn by_line(bytes: &[u8], mut change: impl FnMut(&[u8]) -> Option<Vec<u8>>) -> Vec<u8> {
+    let lines = bytes.split_inclusive(|&byte| byte == b'\n');
+    lines.flat_map(|line| change(line).unwrap_or_else(|| line.to_vec())).collect()
+}
+
+/// Dates with the year last, and the number of the month, 1 or 2, as dates that are read.
+fn with_year_first(bytes: &[u8], what: &str, marks: &[u8], month: usize) -> Option<Rewriting> {
+    let mut fits = true;
+    let rewritten = by_line(bytes, |line| {
+        let mut starts =
+            (0..line.len()).filter(|&at| at == 0 || !line[at - 1].is_ascii_alphanumeric());
+        let (at, numbers, end) = starts.find_map(|at| {
+            let (numbers, end) = numbers_at(line, at, marks)?;
+            let is_date = numbers[2] > 1969 && matches!(line.get(end), Some(b' ' | b'T'));
+            is_date.then_some((at, numbers, end))
+        })?;
+        let (year, month, day) = (numbers[2], numbers[month - 1], numbers[2 - month]);
+        fits &= (1..=12).contains(&month);
+        Some(
+            [&line[..at], format!("{year}-{month:02}-{day:02}T").as_bytes(), &line[end + 1..]]
+                .concat(),
+        )
+    });
+    let filter = format!(
+        r#"perl -pe 's#(\d+)[{}](\d+)[{}](\d{{4}})[ T]#sprintf "%d-%02d-%02dT", $3, ${month}, ${}#e' FILE"#,
+        String::from_utf8_lossy(marks),
+        String::from_utf8_lossy(marks),
+        3 - month
+    );
+    notation(what, &filter, bytes, rewritten).filter(|_| fits)
+}
+
+/// Times of day with a date before them.
+fn with_a_date(bytes: &[u8]) -> Option<Rewriting> {
+    let rewritten = by_line(bytes, |line| {
+        let starts = |at: usize| match line[..at] {
+            [.., before, b' '] => !before.is_ascii_digit(),
+            [.., before] => !before.is_ascii_digit() && !matches!(before, b':' | b'T'),
+            [] => true,
+        };
+        let at = (0..line.len()).filter(|&at| starts(at)).find(|&at| {
+            numbers_at(line, at, b":").is_some_and(|([hour, minute, second], _)| {
+                line[at..].starts_with(format!("{hour:02}:{minute:02}:{second:02}").as_bytes())
+            })
+        })?;
+        Some([&line[..at], b"2000-01-01T", &line[at..]].concat())
+    });
+    let what = "its times of day have no date; put any date before them";
+    let filter = r"perl -pe 's/(?<![\d:T])(?<!\d )(?=\d\d:\d\d:\d\d)/2000-01-01T/' FILE";
+    notation(what, filter, bytes, rewritten)
+}
+
+/// `bytes` without the `mark` between groups of three digits, if a number there has two of them: one may be a decimal
+/// point.
+fn without_groups(bytes: &[u8], mark: u8) -> Vec<u8> {
+    let is_part = |byte: u8| byte == mark || byte == b'_' || byte.is_ascii_alphanumeric();
+    let is_grouped = |word: &[u8]| {
+        let mut groups = word.split(|&byte| byte == mark);
+        let digits = |group: &[u8]| group.iter().all(u8::is_ascii_digit);
+        groups.next().is_some_and(|first| (1..=3).contains(&first.len()) && digits(first))
+            && groups.all(|group| group.len() == 3 && digits(group))
+    };
+    let (mut all, mut is_certain) = (Vec::with_capacity(bytes.len()), false);
+    for word in bytes.chunk_by(|&a, &b| is_part(a) == is_part(b)) {
+        let marks = word.iter().filter(|&&byte| byte == mark).count();
+        if marks > 0 && is_grouped(word) {
+            is_certain |= marks > 1;
+            all.extend(word.iter().filter(|&&byte| byte != mark));
+        } else {
+            all.extend(word);
+        }
+    }
+    // A comma may separate cells unless something else does.
+    let has_other = mark != b',' || bytes.iter().any(|byte| matches!(byte, b';' | b'\t' | b' '));
+    if is_certain && has_other { all } else { bytes.to_vec() }
+}
+
+fn without_thousands(bytes: &[u8]) -> Vec<u8> {
+    let mut parts = bytes.split(|&byte| byte == b'"');
+    let mut done = parts.next().unwrap_or_default().to_vec();
+    for part in parts {
+        done.push(b'"');
+        let number =
+            !part.is_empty() && part.iter().all(|byte| byte.is_ascii_digit() || *byte == b',');
+        // After a closing quote, a comma separates cells.
+        let number = number && part[0] != b',' && part[part.len() - 1] != b',';
+        done.extend(part.iter().filter(|&&byte| !(number && byte == b',')));
+    }
+    done
+}
+
+fn with_points(bytes: &[u8]) -> Vec<u8> {
+    // A comma may separate cells unless something else does.
+    if !bytes.iter().any(|byte| matches!(byte, b';' | b'\t')) {
+        return bytes.to_vec();
+    }
+    bytes.iter().map(|&byte| if byte == b',' { b'.' } else { byte }).collect()
+}
