@@ -79,8 +79,7 @@ pub(crate) fn of_form(bytes: &[u8]) -> Option<&'static str> {
         )
     } else if has(",nlb") {
         Some(
-            "the file is a table with the NLB field of NVMe, which is zero-based; add 1 to it, here in column 5: awk \
-             -F, -v OFS=, 'NR > 1 { $5 += 1 } 1' FILE > OUT.csv",
+            "the file is a table with the NLB field of NVMe, which is zero-based; add 1 to it, in decimal",
         )
     } else if has("<?xml") {
         Some(
@@ -202,7 +201,8 @@ fn with_one_based_lengths(bytes: &[u8]) -> Option<Rewriting> {
         start + 1,
         length + 1
     );
-    let what = "the file is a table with the NLB field of NVMe, which is zero-based; add 1 to it (blocks of 512 B here)";
+    let what = "the file is a table with the NLB field of NVMe, which is zero-based; add 1 to it (blocks of 512 B \
+                here)";
     Some(table.rewritten(what, &action, |at, row| {
         if at == 0 {
             (row[start], row[length]) = ("lba".to_owned(), "sectors".to_owned());
