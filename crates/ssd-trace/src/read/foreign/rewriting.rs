@@ -1,21 +1,6 @@
 //! Text that can be read once a filter has rewritten it: the filter, and what it makes of the first lines.
 
-use super::json;
-
-/// A filter that makes text readable.
-pub(crate) struct Rewriting {
-    /// What is to be rewritten.
-    pub(crate) what: String,
-    /// The command, which reads FILE and writes to standard output.
-    pub(crate) filter: String,
-    /// What the command makes of the bytes.
-    pub(crate) bytes: Vec<u8>,
-    /// The columns that this most likely has.
-    pub(crate) columns: Option<&'static str>,
-}
-
-/// Finds what a filter makes of bytes, if they have what it rewrites.
-pub(crate) type Rewrite = fn(&[u8]) -> Option<Rewriting>;
+use super::{Rewrite, Rewriting, json};
 
 /// Text around the requests, which is left out whatever the format is.
 pub(crate) const AROUND: [Rewrite; 1] = [without_chatter];
