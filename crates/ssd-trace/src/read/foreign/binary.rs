@@ -3,8 +3,6 @@
 use super::RECORD;
 use crate::read::commands::command;
 
-/// First line of a pointer of Git LFS.
-const LFS: &[u8] = b"version https://git-lfs.github.com/spec/";
 /// First bytes of a kind of file, what it is, and what to do with it.
 const KNOWN: [(&[u8], &str, &str); 32] = [
     (
@@ -56,7 +54,11 @@ const KNOWN: [(&[u8], &str, &str); 32] = [
         "output of rbd-replay-prep for rbd replay",
         "use the text of the trace from which it was prepared: babeltrace FOLDER > OUT",
     ),
-    (LFS, "a pointer of Git LFS to the file", "fetch the file itself: git lfs pull"),
+    (
+        b"version https://git-lfs.github.com/spec/",
+        "a pointer of Git LFS to the file",
+        "fetch the file itself: git lfs pull",
+    ),
     (
         b"/annex/objects/",
         "a pointer of git-annex to the file",
@@ -75,23 +77,22 @@ const KNOWN: [(&[u8], &str, &str); 32] = [
 
 /// The mark of RocksDB's own traces, behind the time, type and length of their first record.
 const ROCKSDB: &[u8] = b"feedcafedeadbeef";
-/// The first sector of a disk, and the mark at its end.
-const SECTOR: usize = 512;
-const BOOTABLE: [u8; 2] = [0x55, 0xaa];
-/// Bytes from which binary data are told from text.
+/// Bytes from which binary data are told from text: the first sector of a disk.
 const HEAD: usize = 512;
+/// The mark at the end of the first sector of a disk.
+const BOOTABLE: [u8; 2] = [0x55, 0xaa];
 
 /// The message about a file that begins with the mark of a kind.
 pub(super) fn marked(bytes: &[u8]) -> Option<String> {
     let head = &bytes[..bytes.len().min(64)];
     if head.windows(ROCKSDB.len()).any(|part| part == ROCKSDB) {
         let what = "a trace of RocksDB, which has operations on keys or blocks but no requests to a device";
-        return Some(format!("the file is {what}; {}", RECORD));
+        return Some(format!("the file is {what}; {RECORD}"));
     }
     let known = KNOWN.iter().find(|(magic, ..)| bytes.starts_with(magic));
     let known = known.map(|&(_, what, remedy)| (what, remedy));
     let is_disk = || {
-        let mark = bytes.get(SECTOR - 2..SECTOR).filter(|mark| *mark == BOOTABLE);
+        let mark = bytes.get(HEAD - 2..HEAD).filter(|mark| *mark == BOOTABLE);
         mark.filter(|_| is_binary(bytes)).map(|_| ("the image of a disk", RECORD))
     };
     let (what, remedy) = known.or_else(is_disk)?;
@@ -112,7 +113,8 @@ pub(crate) fn unmarked(file: &str, bytes: &[u8]) -> Option<String> {
     }
     if bytes.iter().all(|&byte| byte == 0) {
         return Some(
-            "the file begins with zero bytes only and is no trace, or was never written; copy or record it again"
+            "the file begins with nothing but zero bytes, so it is no trace, or was never written; copy or record it \
+             again"
                 .to_owned(),
         );
     }

@@ -47,7 +47,8 @@ pub(crate) fn without_files(lines: &[&[u8]]) -> Option<String> {
                 let name = name + 1;
                 return Some(format!(
                     "the file is an I/O log of fio, version {version}, whose line {number} uses a file that an `add` \
-                     line above should name; insert these lines: awk 'NR > 1 && NF > 1 && !(${name} in added) {{ added[${name}]; \
+                     line above should name; insert these lines: awk 'NR > 1 && NF > 1 && \
+                     !(${name} in added) {{ added[${name}]; \
                      print {columns}\"add\" }} 1' FILE | ssdlab trace info -"
                 ));
             }
@@ -59,51 +60,50 @@ pub(crate) fn without_files(lines: &[&[u8]]) -> Option<String> {
 
 /// What a log of results or a job file is, and what to do with it.
 pub(super) fn named(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
-    if is_log(bytes) {
-        Some((
+    match has_offsets(bytes) {
+        Some(true) => Some((
+            "a log of results that fio wrote with --log_offset=1",
+            "read it by its columns, of which the time is that of the end: ssdlab trace info FILE --columns \
+             time=1:ms,op=3,offset=5,size=4,read=0,write=1,discard=2",
+        )),
+        Some(false) => Some((
             "a log of latencies, bandwidths or rates that fio wrote, which has no addresses",
             "record the requests instead: fio --write_iolog=OUT, or let it log addresses, too: --log_offset=1",
-        ))
-    } else if is_job(bytes) {
-        Some((
+        )),
+        None => is_job(bytes).then_some((
             "a job file of fio, which describes requests and is no trace of them",
             "run it as a workload (docs/fio.md), as in ssdlab run greedy-8ch --set workload.job=FILE",
-        ))
-    } else {
-        None
+        )),
     }
 }
 
-/// Whether it is a log without addresses: lines `TIME, VALUE, DIRECTION, SIZE[, OFFSET][, PRIORITY]`, where
-/// only `log_offset` writes offsets.
-fn is_log(bytes: &[u8]) -> bool {
-    let Some(end) = bytes.iter().rposition(|&byte| byte == b'\n') else { return false };
-    let mut last = 0;
-    let mut is_line = |line: &[u8]| {
-        let cells: Vec<&[u8]> = line.trim_ascii_end().split(|&byte| byte == b',').collect();
-        let cell = |at: usize| {
-            let cell: &[u8] = cells.get(at)?;
-            let cell = if at == 0 { cell } else { cell.strip_prefix(b" ")? };
-            std::str::from_utf8(cell).ok()
+/// Whether a log of results has addresses: lines `TIME, VALUE, DIRECTION, SIZE[, OFFSET][, PRIORITY]`.
+fn has_offsets(bytes: &[u8]) -> Option<bool> {
+    let text =
+        std::str::from_utf8(&bytes[..bytes.iter().rposition(|&byte| byte == b'\n')?]).ok()?;
+    let (mut last, mut has_offsets, mut has_results) = (0, false, false);
+    for line in text.lines() {
+        let cells: Vec<&str> = line.split(", ").collect();
+        let number = |at: usize| cells.get(at)?.parse::<u64>().ok();
+        let is_priority =
+            |at: usize| cells[at].starts_with("0x") || number(at).is_some_and(|number| number < 8);
+        let (time, value, 0..=2, _) = (number(0)?, number(1)?, number(2)?, number(3)?) else {
+            return None;
         };
-        let number = |at: usize| cell(at).and_then(|cell| cell.parse::<u64>().ok());
-        let (Some(time), Some(_), Some(0..=2), Some(_)) =
-            (number(0), number(1), number(2), number(3))
-        else {
-            return false;
+        has_offsets |= match cells.len() {
+            4 => false,
+            5 => !is_priority(4) && number(4)? > 0,
+            6 if is_priority(5) => number(4)? > 0,
+            _ => return None,
         };
-        let is_later = time >= last;
+        // Where all values are whole sectors, they are addresses.
+        has_results |= !value.is_multiple_of(512);
+        if time < last {
+            return None;
+        }
         last = time;
-        let priority = |at: usize| cell(at).is_some_and(|cell| cell.starts_with("0x"));
-        is_later
-            && match cells.len() {
-                4 => true,
-                5 => priority(4) || number(4).is_some_and(|number| number < 8),
-                6 => number(4) == Some(0) && (priority(5) || number(5).is_some()),
-                _ => false,
-            }
-    };
-    bytes[..end].split(|&byte| byte == b'\n').all(|line| is_line(line))
+    }
+    has_results.then_some(has_offsets)
 }
 
 /// Keys of job files, of which each job has one.

@@ -1,6 +1,6 @@
 //! JSON whose objects are requests: the table that jq makes of it.
 
-use super::rewriting::Rewriting;
+use super::Rewriting;
 use crate::read::guess::is_field;
 
 /// Fewest and most fields of an object that make a request.

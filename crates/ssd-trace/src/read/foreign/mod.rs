@@ -15,6 +15,21 @@ pub(crate) use texts::named_text;
 const RECORD: &str =
     "record the requests of the device: blktrace -d /dev/DEVICE -w 60 -o - | blkparse -i - > OUT";
 
+/// A filter that makes text readable.
+pub(crate) struct Rewriting {
+    /// What is to be rewritten.
+    pub(crate) what: String,
+    /// The command, which reads FILE and writes to standard output.
+    pub(crate) filter: String,
+    /// What the command makes of the bytes.
+    pub(crate) bytes: Vec<u8>,
+    /// The columns that this most likely has.
+    pub(crate) columns: Option<&'static str>,
+}
+
+/// Finds what a filter makes of bytes, if they have what it rewrites.
+pub(crate) type Rewrite = fn(&[u8]) -> Option<Rewriting>;
+
 /// The message about a file that begins with `bytes`, if it is known not to be a trace.
 pub(crate) fn named(bytes: &[u8]) -> Option<String> {
     if let Some(text) = binary::marked(bytes).or_else(|| fio::other_iolog(bytes)) {

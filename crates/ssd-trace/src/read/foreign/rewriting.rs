@@ -1,21 +1,6 @@
 //! Text that can be read once a filter has rewritten it: the filter, and what it makes of the first lines.
 
-use super::json;
-
-/// A filter that makes text readable.
-pub(crate) struct Rewriting {
-    /// What is to be rewritten.
-    pub(crate) what: String,
-    /// The command, which reads FILE and writes to standard output.
-    pub(crate) filter: String,
-    /// What the command makes of the bytes.
-    pub(crate) bytes: Vec<u8>,
-    /// The columns that this most likely has.
-    pub(crate) columns: Option<&'static str>,
-}
-
-/// Finds what a filter makes of bytes, if they have what it rewrites.
-pub(crate) type Rewrite = fn(&[u8]) -> Option<Rewriting>;
+use super::{Rewrite, Rewriting, json};
 
 /// Text around the requests, which is left out whatever the format is.
 pub(crate) const AROUND: [Rewrite; 1] = [without_chatter];
@@ -79,8 +64,7 @@ pub(crate) fn of_form(bytes: &[u8]) -> Option<&'static str> {
         )
     } else if has(",nlb") {
         Some(
-            "the file is a table with the NLB field of NVMe, which is zero-based; add 1 to it, here in column 5: awk \
-             -F, -v OFS=, 'NR > 1 { $5 += 1 } 1' FILE > OUT.csv",
+            "the file is a table with the NLB field of NVMe, which is zero-based; add 1 to it, in decimal",
         )
     } else if has("<?xml") {
         Some(
@@ -202,7 +186,8 @@ fn with_one_based_lengths(bytes: &[u8]) -> Option<Rewriting> {
         start + 1,
         length + 1
     );
-    let what = "the file is a table with the NLB field of NVMe, which is zero-based; add 1 to it (blocks of 512 B here)";
+    let what = "the file is a table with the NLB field of NVMe, which is zero-based; add 1 to it (blocks of 512 B \
+                here)";
     Some(table.rewritten(what, &action, |at, row| {
         if at == 0 {
             (row[start], row[length]) = ("lba".to_owned(), "sectors".to_owned());

@@ -112,22 +112,22 @@ const TEXTS: [(&[&str], &str, &str); 14] = [
     (
         &["block:block_rq_issue("],
         "output of perf trace with block events",
-        "convert it to a table: perl -ne '/^ *([0-9.]+) .*block_rq_issue\\(.*sector: (\\d+), nr_sector: (\\d+), .*rwbs: \
-         \"(\\w+)\"/ and print \"$1,$4,$2,$3\\n\"' FILE | ssdlab trace info - --columns \
+        "convert it to a table: perl -ne '/^ *([0-9.]+) .*block_rq_issue\\(.*sector: (\\d+), nr_sector: (\\d+), \
+         .*rwbs: \"(\\w+)\"/ and print \"$1,$4,$2,$3\\n\"' FILE | ssdlab trace info - --columns \
          time=1:ms,op=2,offset=3:512B,size=4:512B",
     ),
     (
         &[":pci_nvme_read ", ":pci_nvme_write "],
         "a log of QEMU's trace events",
-        "convert it to a table (blocks of 512 B here): perl -ne '/^\\d+\\@([\\d.]+):pci_nvme_(read|write) .*count (\\d+) lba \
-         (0x\\w+)/ and print \"$1,$2,$4,$3\\n\"' FILE | ssdlab trace info - --columns \
+        "convert it to a table (blocks of 512 B here): perl -ne '/^\\d+\\@([\\d.]+):pci_nvme_(read|write) .*count \
+         (\\d+) lba (0x\\w+)/ and print \"$1,$2,$4,$3\\n\"' FILE | ssdlab trace info - --columns \
          time=1:s,op=2,offset=3:512B,size=4",
     ),
     (
         &[":virtio_blk_handle_"],
         "a log of QEMU's trace events",
-        "convert it to a table: perl -ne '/^\\d+\\@([\\d.]+):virtio_blk_handle_(read|write) .*sector (\\d+) nsectors (\\d+)/ \
-         and print \"$1,$2,$3,$4\\n\"' FILE | ssdlab trace info - --columns \
+        "convert it to a table: perl -ne '/^\\d+\\@([\\d.]+):virtio_blk_handle_(read|write) .*sector (\\d+) \
+         nsectors (\\d+)/ and print \"$1,$2,$3,$4\\n\"' FILE | ssdlab trace info - --columns \
          time=1:s,op=2,offset=3:512B,size=4:512B",
     ),
     (
@@ -160,8 +160,8 @@ const TEXTS: [(&[&str], &str, &str); 14] = [
         &["ufshcd_command: "],
         "text of ftrace with commands of UFS",
         "convert it to a table (blocks of 4 KiB here; older kernels print sectors, 512B): sed -nE 's/.* ([0-9.]+): \
-         ufshcd_command: send.* size: ([0-9]+), .*LBA: ([0-9]+), .*opcode: \\S+ \\(([A-Z]+).*/\\1,\\4,\\3,\\2/p' FILE | ssdlab \
-         trace info - --columns time=1:s,op=2,offset=3:4KiB,size=4",
+         ufshcd_command: send.* size: ([0-9]+), .*LBA: ([0-9]+), .*opcode: \\S+ \\(([A-Z]+).*/\\1,\\4,\\3,\\2/p' \
+         FILE | ssdlab trace info - --columns time=1:s,op=2,offset=3:4KiB,size=4",
     ),
     (
         &["WrData"],
