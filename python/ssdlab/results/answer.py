@@ -54,13 +54,9 @@ class Answer:
 
 
 def answers(done: Comparison) -> list[Answer]:
-    """An answer for each workload that several configurations ran."""
+    """An answer for each workload that several configurations ran, or several seeds did."""
     groups = [*_by_work(done)]
-    found = [
-        _answer(one, work if len(groups) > 1 else "")
-        for work, one in groups
-        if max(len(one.repetitions), len(one.reports)) > 1
-    ]
+    found = [_answer(one, work if len(groups) > 1 else "") for work, one in groups]
     return [one for one in found if one.sentences]
 
 
@@ -152,10 +148,13 @@ def _work(report: Report) -> tuple[str, str]:
 
 
 def _answer(every: Comparison, work: str) -> Answer:
+    partly = tuple(every.partly_invalid())
+    if max(len(every.repetitions), len(every.reports)) < 2:
+        return Answer(work, partly, {})
     done = every.valid
     # Of those in `not_compared` the first line says why.
     why = {one: text for one, text in every.invalid.items() if one not in every.not_compared}
-    apart = left_out(why, len(every.repetitions or every.reports))
+    apart = [*left_out(why, len(every.repetitions or every.reports)), *partly]
     if len(done.repetitions or done.reports) < 2:
         apart = [alone(done.points), *apart] if done.reports else apart
         return Answer(work, tuple(apart), {})
