@@ -123,7 +123,7 @@ def points_table(done: Search, most: int = MOST_ROWS) -> str:
     """The completed points, the best first."""
     rows = [(str(one.number), _row(done, one)) for one in done.ranked[:most]]
     if not rows:
-        return "<p>No point completed.</p>"
+        return f"<p>{done.nothing}</p>"
     keys = dict.fromkeys(key for one in done.ranked[:most] for key in one.point)
     head = ["trial", *(goal.title for goal in done.goals), *done.constraints, *keys]
     left = len(done.ranked) - len(rows)
