@@ -82,7 +82,7 @@ def _held(text: str, ratio: Ratio) -> str:
     wanted = "lower" if "<" in text else "higher"
     if ratio.order == wanted or (ratio.order == "equal" and "=" in text):
         return "met"
-    return "cannot be told" if ratio.order == "not distinguishable" else "missed"
+    return "undecided" if ratio.order == "not distinguishable" else "missed"
 
 
 def gains(done: Search) -> Iterator[str]:
