@@ -414,6 +414,9 @@ def test_a_drive_in_a_file_is_compared(tmp_path: Path) -> None:
         "uniform, 50 % used",
         "uniform, 100 % used",
     ]
+    told = ["Sixth drive: every measurement is fitted, so none is left to compare."]
+    assert page.verdict(done) == told
+    assert page.overview(done)[0][1][0] == "raw capacity"
     assert "## Sixth drive" in page.markdown(done)
     note = ssdlab.load_config(file)["run.drive"]
     assert note == f"Sixth drive ({file}; not compared)"

@@ -117,9 +117,8 @@ def overview(done: Drives) -> Rows:
     rows: Rows = []
     for drive in done.of.values():
         errors = errors_of(done, drive)
-        fitted = (
-            "nothing" if drive.fitted is None else f"raw capacity, {100 * drive.fitted:.4g} % used"
-        )
+        fitted = "raw capacity" if drive.is_fitted else "nothing"
+        fitted += "" if drive.fitted is None else f", {100 * drive.fitted:.4g} % used"
         ours = done.knee(drive)
         row = [fitted, _plain(errors.uniform), _plain(errors.skewed), _knee(drive.knee)]
         row += [_knee(ours), _percent(errors.knee), _percent(errors.p50), _percent(errors.p99)]
@@ -209,7 +208,15 @@ def load_rows(done: Drives, drive: Drive) -> Rows:
 
 def verdict(done: Drives) -> list[str]:
     """The errors of each drive, in words."""
-    return [f"{one.title}: {errors_of(done, one).text()}." for one in done.of.values()]
+    found = []
+    for one in done.of.values():
+        marks = [of.fitted for of in one.measured.wafs]
+        marks += [of.fitted for of in one.measured.below_knee]
+        used_up = marks and all(marks) and one.knee is None
+        errors = errors_of(done, one).text()
+        text = "every measurement is fitted, so none is left to compare" if used_up else errors
+        found.append(f"{one.title}: {text}.")
+    return found
 
 
 def _tables(done: Drives, drive: Drive) -> Iterator[tuple[tuple[str, ...], Rows]]:
