@@ -312,7 +312,7 @@ def test_a_point_that_is_not_possible_is_told_and_left() -> None:
     assert bad
     assert all("classes open" in one.why for one in bad)
     assert found.best is not None
-    assert sum(map(len, found.reasons.values())) == len(bad)
+    assert sum(map(len, found.reasons["not possible"].values())) == len(bad)
 
 
 @pytest.mark.parametrize(
@@ -574,7 +574,8 @@ def test_only_the_valid_points_are_ranked_and_an_invalid_baseline_is_not_quoted(
     assert (
         "Tested with 5 other seeds: write amplification has no ratio to baseline." in found.answer
     )
-    assert "Not ranked: 40: the reserve decided, not your policy" in found.answer
+    assert "Not ranked: 40, which is invalid." in found.answer
+    assert "invalid\n  1 point: the reserve decided, not your policy" in found.summary()
     name = "baseline; baseline on the test"
     assert f"Not compared with {name}: the reserve decided, not your policy" in found.answer
 
@@ -595,7 +596,7 @@ def test_a_point_that_is_invalid_on_the_test_gives_way(tmp_path: Path) -> None:
     assert fresh.why.startswith("on the test not in steady state: the host wrote over 73.3 %")
     assert found.best == other
     assert [one.number for one in found.tested] == [other.number]
-    assert "Not ranked: 0.0: on the test not in steady" in found.answer
+    assert "Not ranked: 0.0, which is invalid." in found.answer
 
 
 # ---------------------------------------------------------------- traces

@@ -93,7 +93,7 @@ def fronts(done: Search) -> list[Figure]:
 def all_keys(done: Search) -> list[Figure]:
     """Parallel axes of the keys that every point has."""
     points = done.points
-    kept = {key.name for key in points.keys if "-" not in points.column(key)}
+    kept = [key.name for key in points.keys if "-" not in points.column(key)]
     ran = [one for one in done.trials if one.state == "completed"]
     given = {name: [one.point[name] for one in ran] for name in kept if ran}
     order = [*(one.key for several in done.effects for one in several), *kept]

@@ -19,7 +19,7 @@ from ssdlab.results.frames import Table
 from ssdlab.results.intervals import Ratio
 from ssdlab.results.points import Points, Row
 from ssdlab.results.sweep import point_label
-from ssdlab.results.text import alike, counted, table, wrapped
+from ssdlab.results.text import alike, counted, named, table, wrapped
 
 JSON, CSV, RUNS, BEST = "search.json", "trials.csv", "runs.jsonl", "best.toml"
 STORAGE, FRONT = "study.journal", "front"
@@ -220,7 +220,10 @@ class Search(Table):
     def left_out(self) -> list[str]:
         """The points that are not ranked since a warning invalidates their runs, in words."""
         why = {self.called(one): one.why for one in self.trials if one.state == "invalid"}
-        return left_out(why, len(why) + len(self.ranked))
+        if not self.ranked:
+            return left_out(why, len(why))
+        verb = "is" if len(why) == 1 else "are"
+        return [f"Not ranked: {named([*why])}, which {verb} invalid."] if why else []
 
     @cached_property
     def drawn(self) -> tuple[Tried, ...]:
@@ -353,11 +356,17 @@ class Search(Table):
             )
 
     @cached_property
-    def reasons(self) -> dict[str, list[str]]:
-        """Why points were not possible, and which; those that differ in numbers alone together."""
-        told = [(one.label, one.why) for one in self.trials if one.state == "not possible"]
-        groups = sorted(alike(told), key=lambda one: -len(one))
-        return {next(iter(one.values())): [*one] for one in groups}
+    def reasons(self) -> dict[State, dict[str, list[str]]]:
+        """Why points are invalid or not possible, and which, by state.
+
+        Reasons that differ in numbers alone are one.
+        """
+        found: dict[State, dict[str, list[str]]] = {}
+        for state in ("invalid", "not possible"):
+            why = [(one.label, one.why) for one in self.trials if one.state == state]
+            groups = sorted(alike(why), key=lambda one: -len(one))
+            found[state] = {next(iter(one.values())): [*one] for one in groups}
+        return found
 
     @cached_property
     def answer(self) -> str:
@@ -379,10 +388,10 @@ class Search(Table):
         for text in self.warnings:
             lines += ["", *wrapped("! ", text)]
         lines += ["", *self._table()]
-        if self.reasons:
-            lines += ["", "not possible"]
-        for why, labels in [*self.reasons.items()][:MOST_REASONS]:
-            lines += wrapped("  ", f"{counted(len(labels), 'point')}: {why}")
+        for state, reasons in self.reasons.items():
+            lines += ["", state] * bool(reasons)
+            for why, labels in [*reasons.items()][:MOST_REASONS]:
+                lines += wrapped("  ", f"{counted(len(labels), 'point')}: {why}")
         for text in self.decided:
             lines += ["", *wrapped("what decides: ", text)]
         return "\n".join(lines).rstrip() + "\n"

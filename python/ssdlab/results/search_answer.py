@@ -57,7 +57,8 @@ def _found(done: Search) -> Iterator[str]:
     else:
         names = " and ".join(goal.title for goal in done.goals)
         count = counted(len(done.front), "point")
-        yield f"{count} of {len(done.trials):,} are on the front of {names}."
+        verb = "is" if len(done.front) == 1 else "are"
+        yield f"{count} of {len(done.trials):,} {verb} on the front of {names}."
     tested = next((one for one in done.tested if one.number == best.number), None)
     if tested is None:
         return
