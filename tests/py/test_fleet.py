@@ -578,7 +578,7 @@ def test_what_suffers_is_found() -> None:
     found = answer.ranks(large, "a", "waf")
     assert [one.statistic for one in found if one.is_clear] == ["write_share"]
     assert found[0].low < found[0].rho < found[0].high
-    assert "A higher write amplification goes with more share of writes" in answer.text_of(large)
+    assert "Write amplification rises with the share of writes" in answer.text_of(large)
     worst = answer.worst(large, "a", "waf")
     assert len(worst) == 10
     assert worst[0]["waf"] == max(row["waf"] for row in large.rows)  # type: ignore[type-var]
@@ -596,7 +596,7 @@ def test_what_a_warning_invalidates_is_left_out_and_counted(wrong: int) -> None:
         ended.append(Outcome(i, None, values, more={"steady": True}, **warned))  # type: ignore[arg-type]
     fleet = Fleet("planted", ("a",), tuple(many), tuple(ended), {})
     assert fleet.groups == {"a": {INVALID: wrong, MEASURED: 20 - wrong}}
-    which = "v0; v1" if wrong == 2 else f"{wrong} volumes, such as v0"
+    which = "volumes v0, v1" if wrong == 2 else f"{wrong} volumes, such as v0"
     assert fleet.first_lines() == [f"Invalid, and left out, {which}: overloaded: slow down"]
     text = answer.text_of(fleet)
     if wrong > 10:

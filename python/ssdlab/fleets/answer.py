@@ -144,11 +144,11 @@ def _suffering(done: Fleet) -> Iterator[str]:
         clear = [one for one in ranks(done, drive, metric) if one.is_clear][:2]
         if clear:
             words = " and ".join(
-                f"{'more' if one.rho > 0 else 'less'} {STATISTICS_OF[one.statistic]}"
+                f"{'rises' if one.rho > 0 else 'falls'} with the {STATISTICS_OF[one.statistic]}"
                 f" (rank correlation {one.rho:+.2f}, {one.low:+.2f} to {one.high:+.2f})"
                 for one in clear
             )
-            yield f"A higher {TITLES[metric]} goes with {words}."
+            yield f"{TITLES[metric][0].upper()}{TITLES[metric][1:]} {words}."
 
 
 def _compared(one: Difference) -> str:

@@ -15,7 +15,7 @@ from ssdlab.fleets.volumes import STATISTICS_OF, Volume
 from ssdlab.results.folder import FLEET
 from ssdlab.results.frames import Table
 from ssdlab.results.sweep import COLUMNS, OUTCOMES, Outcome, Sweep, ordered, readable
-from ssdlab.results.text import alike, counted, named, table, wrapped
+from ssdlab.results.text import EXAMPLES, alike, counted, named, table, wrapped
 
 VERSION = 1
 """Of the files of a fleet."""
@@ -225,20 +225,18 @@ class Fleet(Table):
             if one.reason:
                 reasons.setdefault(one.reason, []).append(one.name)
         for reason, names in reasons.items():
-            which = named(names, "volume")
-            found.append(f"Without a drive, {which}: {reason}.")
+            found.append(f"Without a drive, {_volumes(names)}: {reason}.")
         for drive in self.drives:
             on = f" on {drive}" if len(self.drives) > 1 else ""
             invalid = [(str(row["volume"]), str(row["reason"])) for row in self.of(drive, INVALID)]
             for by_name in alike(invalid):
-                which = named([*by_name], "volume")
-                found.append(f"Invalid{on}, and left out, {which}: {next(iter(by_name.values()))}")
+                which, why = _volumes([*by_name]), next(iter(by_name.values()))
+                found.append(f"Invalid{on}, and left out, {which}: {why}")
             unsteady = [str(row["volume"]) for row in self.of(drive, UNSTEADY)]
             if unsteady:
-                which = named(unsteady, "volume")
                 found.append(
-                    f"Not in a steady state{on}, and apart in the distributions, {which}: the"
-                    f" reason of each is in {FLEET['csv']}."
+                    f"Not in a steady state{on}, and apart in the distributions,"
+                    f" {_volumes(unsteady)}: the reason of each is in {FLEET['csv']}."
                 )
         for reason, titles in self.failed().items():
             found.append(f"{counted(len(titles), 'run')} failed ({named(titles, 'run')}): {reason}")
@@ -250,6 +248,13 @@ class Fleet(Table):
 
     def __repr__(self) -> str:
         return f"<Fleet of {len(self.volumes)} volumes>\n{self.summary()}"
+
+
+def _volumes(names: Sequence[str]) -> str:
+    """Volumes in words: all of a few, or how many and one of them."""
+    if len(names) > EXAMPLES:
+        return named(names, "volume")
+    return f"volume{'s' * (len(names) > 1)} {', '.join(names)}"
 
 
 def _group(volume: Volume, one: Outcome | None) -> tuple[str, str]:

@@ -7,6 +7,7 @@ from html import escape
 from typing import Any
 
 from ssdlab.display.numbers import difference, duration, on_page
+from ssdlab.html.answer import paragraph
 from ssdlab.html.page import Section, document, prose, warnings_box
 from ssdlab.html.page import table as html_table
 from ssdlab.reproduce.drives import choices
@@ -15,6 +16,7 @@ from ssdlab.reproduce.drives.known import Drive
 from ssdlab.reproduce.drives.measurements import UNIFORM, Load
 from ssdlab.reproduce.drives.study import Drives
 from ssdlab.reproduce.study import Rows, json_of, table_of
+from ssdlab.results.text import counted
 from ssdlab.versions import described
 
 ABOUT = (
@@ -219,29 +221,33 @@ def verdict(done: Drives) -> list[str]:
     return found
 
 
-def _tables(done: Drives, drive: Drive) -> Iterator[tuple[tuple[str, ...], Rows]]:
+def _tables(done: Drives, drive: Drive) -> Iterator[tuple[str, tuple[str, ...], Rows]]:
+    """Title, heads and rows."""
     of = lines(done, drive)
     if of:
-        yield LINE_HEADS, line_rows(of)
+        yield "Write amplification", LINE_HEADS, line_rows(of)
     if drive.loads:
-        yield LOAD_HEADS, load_rows(done, drive)
+        yield "Latency of writes", LOAD_HEADS, load_rows(done, drive)
 
 
 def page(done: Drives) -> str:
     """The page as HTML."""
-    texts = "".join(f"<p>{prose(text)}</p>" for text in (*ABOUT, NOT_MODELLED, MEMORY))
+    told = "".join(paragraph(text) for text in verdict(done))
     first = html_table(list(HEADS), overview(done), "All drives")
-    sections = [Section("all", "Errors", texts + warnings_box(done.remarks()) + first)]
+    sections = [Section("all", "Errors", warnings_box(done.remarks()) + told + first)]
     for drive in done.of.values():
         said = "".join(f"<p>{prose(text)}</p>" for text in facts(done, drive))
         tables = "".join(
-            html_table(list(heads), rows, drive.title) for heads, rows in _tables(done, drive)
+            html_table(list(heads), rows, title) for title, heads, rows in _tables(done, drive)
         )
         sections.append(Section(drive.config.name, drive.title, said + tables))
+    texts = "".join(f"<p>{prose(text)}</p>" for text in (*ABOUT, NOT_MODELLED, MEMORY))
+    sections.append(Section("how", "What was run, and what is not modelled", texts))
     sections.append(
         Section("own", "A drive of your own", "".join(f"<p>{prose(text)}</p>" for text in OWN))
     )
-    lead = f'<p class="lead">{choices.TITLE} · ssdlab {escape(described())}</p>'
+    count = counted(len(done.of), "drive")
+    lead = f'<p class="lead">{count} beside measurements · ssdlab {escape(described())}</p>'
     return document(choices.TITLE, lead, sections)
 
 
@@ -254,7 +260,7 @@ def markdown(done: Drives) -> str:
     for drive in done.of.values():
         text += [f"## {drive.title}", ""]
         text += [line for one in facts(done, drive) for line in (one, "")]
-        for heads, rows in _tables(done, drive):
+        for _, heads, rows in _tables(done, drive):
             text += table_of(heads, rows)
     text += ["## A drive of your own", "", *(line for one in OWN for line in (one, ""))]
     text.append(f"`ssdlab drives compare`, ssdlab {described()}.")
