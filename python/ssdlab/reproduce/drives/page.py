@@ -57,8 +57,7 @@ MEMORY = (
     " 1/8 of its size. The numbers of channels, chips and planes may be reduced as well. The ratio"
     " of raw to user capacity stays the same. Erases then occur eight times as often and take 2 %"
     " of the time of a plane, unless `timing.erase` is divided, too. For write amplification alone"
-    " use `--set run.mode=functional --set host.write_buffer_pages=0 --set"
-    " host.link_rate=unlimited`."
+    " use `--set run.mode=functional`."
 )
 
 OWN = (
