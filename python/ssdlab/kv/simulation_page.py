@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ssdlab.kv.simulation import Simulated
 
 
-SHORTER = ": choose a shorter one, such as `--host interval_ns=10000000`."
+SHORTER = ": choose a shorter one with the host setting `interval_ns`."
 
 
 def _course(report: dict[str, Any]) -> list[Figure]:
