@@ -403,6 +403,25 @@ def test_a_drive_with_a_name_lacks_no_figure(tmp_path: Path) -> None:
                 ssdlab.load_config(file)
 
 
+def test_a_drive_without_time_drops_what_has_no_effect(tmp_path: Path) -> None:
+    file = own_drive(tmp_path, '[host]\nlink_rate = "4 GB/s"\nwrite_buffer_pages = 64\n')
+    functional = {"run.mode": "functional"}
+    for drive in (file, SAMSUNG, "tlc-960gb", ssdlab.load_config(file)):
+        timed, config = ssdlab.load_config(drive), ssdlab.load_config(drive, set=functional)
+        assert timed["host.write_buffer_pages"] > 0
+        assert config["host.write_buffer_pages"] == 0
+        assert config["host.link_bytes_per_s"] is None
+        # The same drive: what is dropped is not called another value.
+        assert "other values" not in config["run.drive"]
+        with pytest.raises(ConfigError, match=r"host\.write_buffer_pages would have no effect"):
+            ssdlab.load_config(drive, set={**functional, "host.write_buffer_pages": 8})
+    # Whoever is no drive has stated it.
+    plain = tmp_path / "plain.toml"
+    plain.write_text('[run]\nmode = "functional"\n[host]\nwrite_buffer_pages = 64\n')
+    with pytest.raises(ConfigError, match="would have no effect"):
+        ssdlab.load_config(plain)
+
+
 def test_a_drive_in_a_file_is_compared(tmp_path: Path) -> None:
     text = "[device]\nblocks_per_plane = 64\npages_per_block = 64\n"
     file = own_drive(tmp_path, text)
@@ -414,6 +433,9 @@ def test_a_drive_in_a_file_is_compared(tmp_path: Path) -> None:
         "uniform, 50 % used",
         "uniform, 100 % used",
     ]
+    told = ["Sixth drive: every measurement is fitted, so none is left to compare."]
+    assert page.verdict(done) == told
+    assert page.overview(done)[0][1][0] == "raw capacity"
     assert "## Sixth drive" in page.markdown(done)
     note = ssdlab.load_config(file)["run.drive"]
     assert note == f"Sixth drive ({file}; not compared)"

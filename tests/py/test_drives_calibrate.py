@@ -196,6 +196,16 @@ def test_loads_are_not_rounded(tmp_path: Path) -> None:
         (["70000,10,2000"], "no load is below the knee"),
         (["70000000,10,20", "80000000,10,2000"], "leaves no time for programs"),
         (["1,10,20", "1.001,10,2000"], "a knee at 1.0005 writes/s implies programs of"),
+        # Thousands of writes a second, as if they were single ones; then nanoseconds.
+        (
+            ["70,23,335", "80,3400,4000"],
+            "longer than any flash takes: program time is kept; load is",
+        ),
+        (
+            ["70000,23000,335000", "80000,3400000,4000000"],
+            "p50_us: 23000 (line 6) is 23 ms at the lowest load, beyond the knee; if it is in"
+            " nanoseconds, write 23;",
+        ),
         (
             ["50000,9,2000", "60000,9,20", "70000,9,3000"],
             "p99 is above 1 ms at load 50,000 (line 6), but not at load 60,000 (line 7)",
@@ -331,6 +341,13 @@ BAD = {
     "no room": (["fill,waf", "0.1,1", "0.3,5"], "m.csv: waf: too high for the fills"),
     "loads below 1": (latencies(0.1, "0.2,9,20"), "m.csv:6: load: found '0.2'; expected writes"),
     "half a load": (["fill,waf,load", "1,,5"], "p50_us, p99_us: missing"),
+    "milliseconds": (
+        latencies(0.1, "70000,0.08,0.335", "80000,3.4,4"),
+        "m.csv:6: p50_us: found '0.08'; expected a latency in microseconds, at least 1: no drive"
+        " is faster; if it is in milliseconds, write 80",
+    ),
+    "seconds": (latencies(0.1, "70000,0.00008,1"), "if it is in seconds, write 80"),
+    "below 0": (latencies(0.1, "70000,-3,1"), "found '-3'; expected a latency in"),
     "quantiles": (latencies(0.1, "5,9,3"), "m.csv:6: p99_us: below p50_us"),
     "loads down": (latencies(0.1, "5,1,1", "4,1,1"), "m.csv:7: load: 4 after 5"),
     "two fills": ([*latencies(0.1, "5,1,1"), "0.5,,6,1,1"], "m.csv:7: fill: 0.5; expected 1 as"),

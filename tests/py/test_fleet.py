@@ -20,7 +20,7 @@ import pytest
 import ssdlab
 from checking import findings_in
 from ssdlab.fleets import answer, findings, published, stand_ins, volumes
-from ssdlab.fleets.fleet import MEASURED, PARTS, TITLES, UNSTEADY, Fleet
+from ssdlab.fleets.fleet import INVALID, MEASURED, PARTS, TITLES, UNSTEADY, Fleet
 from ssdlab.fleets.fleet_runs import _drives, run_fleet
 from ssdlab.fleets.volumes import statistics_of
 from ssdlab.results.report import Report
@@ -93,7 +93,7 @@ def test_every_volume_is_told(done: Fleet, trace: Path) -> None:
     groups = {row["volume"]: row["group"] for row in done.rows}
     assert groups[str(READ_ONLY)] == "no writes"
     assert groups[str(TINY)] == "failed"
-    assert set(groups.values()) <= {"no writes", "failed", MEASURED, UNSTEADY}
+    assert set(groups.values()) <= {"no writes", "failed", MEASURED, UNSTEADY, INVALID}
     assert [*groups.values()].count(MEASURED) >= 3
     # The numbers of the file are those of the read requests, whatever became of the run.
     assert done.planned == 9
@@ -111,6 +111,38 @@ def test_rows_and_counts_are_those_of_the_runs(done: Fleet, tmp_path: Path) -> N
     file = folder / "fleet.csv"
     file.write_text(file.read_text().replace(f",{MEASURED},", f",{UNSTEADY},", 1))
     assert findings_in(folder)[0].counts == {"fleet.csv": 1}
+
+
+def test_a_fleet_of_invalid_runs_has_no_answer(
+    trace: Path, drive: Path, cache: Path, tmp_path: Path
+) -> None:
+    # A tenth of the pages is not mapped before the run: what reads them takes no time.
+    sets = {"precondition.fill": 0.9}
+    out = tmp_path / "out"
+    half = ssdlab.fleet([trace], drives=[drive], set=sets, cache=cache, out=out, progress=False)
+    runs = {
+        str(one.point): ssdlab.run(
+            drive,
+            trace=trace,
+            set={**sets, "workload.volume": one.point, "device.fit": "trace"},
+            progress=False,
+        )
+        for one in half.outcomes
+        if not one.error
+    }
+    wrong = {name for name, one in runs.items() if one.steady_state.reached and one.invalidating}
+    assert {str(row["volume"]) for row in half.of("small", INVALID)} == wrong
+    assert len(wrong) > 1
+    valid = {name for name, one in runs.items() if not one.invalidating}
+    assert {str(row["volume"]) for row in half.of("small")} == valid
+    assert 0 < 2 * len(valid) < len(runs)
+    text = " ".join(half.summary().split())
+    assert f"There is no answer for small: only {len(valid)} of {len(runs)} volumes" in text
+    assert f"Invalid, and left out, {len(wrong)} volumes, such as" in text
+    assert "pages read were unmapped" in text
+    assert "has a median of" not in text
+    findings, told = findings_in(out)
+    assert not findings.counts, told
 
 
 def test_a_drive_is_as_large_as_its_volume(done: Fleet) -> None:
@@ -284,8 +316,9 @@ def test_drives_are_paired_by_volume(trace: Path, drive: Path, cache: Path, tmp_
     span = f"median ratio {waf.ratio:.3g}, {ratios[0]:.3g} to {ratios[-1]:.3g}"
     counts = f"lower for {waf.lower} volumes, higher for {waf.higher}"
     apart = not ratios[0] <= 1 <= ratios[-1]
-    says = "is lower on roomy than on small" if apart else "on roomy and small cannot be told apart"
-    assert f"Write amplification {says} ({span}; {counts})." in " ".join(text.split())
+    says = " is lower on roomy than on small"
+    says = says if apart else ": no significant difference between roomy and small"
+    assert f"Write amplification{says} ({span}; {counts})." in " ".join(text.split())
 
 
 def test_a_fleet_without_time(trace: Path, drive: Path, cache: Path) -> None:
@@ -520,12 +553,12 @@ def test_a_rank_correlation_tells_nothing_of_noise() -> None:
         a, b = stream.normal(size=(2, 50))
         one = findings.rank("write_share", [*a], [*b], of=1)
         assert one is not None
-        told += one.told
+        told += one.is_clear
     assert told / 300 <= 0.09
     one = findings.rank("write_share", [*range(20)], [v**3 for v in range(20)], of=11)
     assert one is not None
     assert one.rho == pytest.approx(1.0)
-    assert one.told
+    assert one.is_clear
     assert findings.rank("write_share", [1.0] * 20, [*range(20)], of=1) is None
     assert findings.rank("write_share", [1.0, 2.0], [1.0, 2.0], of=1) is None
 
@@ -543,12 +576,35 @@ def test_what_suffers_is_found() -> None:
         ended.append(Outcome(i, None, values, more={"steady": True}))
     large = Fleet("planted", ("a",), tuple(many), tuple(ended), {})
     found = answer.ranks(large, "a", "waf")
-    assert [one.statistic for one in found if one.told] == ["write_share"]
+    assert [one.statistic for one in found if one.is_clear] == ["write_share"]
     assert found[0].low < found[0].rho < found[0].high
-    assert "A higher write amplification goes with more share of writes" in answer.text_of(large)
+    assert "Write amplification rises with the share of writes" in answer.text_of(large)
     worst = answer.worst(large, "a", "waf")
     assert len(worst) == 10
     assert worst[0]["waf"] == max(row["waf"] for row in large.rows)  # type: ignore[type-var]
+
+
+@pytest.mark.parametrize("wrong", [2, 10, 11])
+def test_what_a_warning_invalidates_is_left_out_and_counted(wrong: int) -> None:
+    from ssdlab.results.sweep import COLUMNS, Outcome
+
+    many = [volumes.Volume(f"v{i}", dict.fromkeys(volumes.STATISTICS_OF, 1.0)) for i in range(20)]
+    ended = []
+    for i in range(20):
+        values = tuple(1.0 + (99 if i < wrong else i) if n == "waf" else None for n in COLUMNS)
+        warned = {"warnings": ("overloaded: slow down",), "invalidating": 1} if i < wrong else {}
+        ended.append(Outcome(i, None, values, more={"steady": True}, **warned))  # type: ignore[arg-type]
+    fleet = Fleet("planted", ("a",), tuple(many), tuple(ended), {})
+    assert fleet.groups == {"a": {INVALID: wrong, MEASURED: 20 - wrong}}
+    which = "volumes v0, v1" if wrong == 2 else f"{wrong} volumes, such as v0"
+    assert fleet.first_lines() == [f"Invalid, and left out, {which}: overloaded: slow down"]
+    text = answer.text_of(fleet)
+    if wrong > 10:
+        assert text == "There is no answer for a: only 9 of 20 volumes have a valid result."
+    else:
+        assert text.startswith(f"Over {20 - wrong} volumes: write amplification has a median of")
+    cells = [row for _, _, rows in answer.tables_of(fleet) for row in rows]
+    assert "100.000" not in " ".join(one for row in cells for one in row)
 
 
 def test_similar_volumes_have_a_verdict_of_their_own() -> None:

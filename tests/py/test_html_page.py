@@ -12,7 +12,7 @@ import pytest
 import ssdlab
 from running import SMALL, nothing_left, refused, report_of, sets, ssdlab_command
 from ssdlab.html.compare_page import comparison_page, ratio_interval
-from ssdlab.html.page import flattened
+from ssdlab.html.page import flattened, table
 from ssdlab.html.plot import Missing, Plot
 from ssdlab.html.run_page import run_figures, run_page, value_at
 from ssdlab.html.svg import drawn
@@ -417,3 +417,10 @@ def test_one_run_is_no_runs() -> None:
     assert "1 run:" in comparison_page(one)
     repeated = ssdlab.compare(config, seeds=2, progress=False)
     assert "1 configuration, 2 seeds each:" in comparison_page(repeated)
+
+
+def test_a_number_and_its_unit_stay_in_one_line() -> None:
+    cell = '<data value="9.6 us, 5 %">missed by 9.3 %</data> in 2.84 µs, 127 MiB of 3 Bytes'
+    page = table(["a", "b"], [("x", [cell])], "c")
+    wanted = cell.replace("9.3 %", "9.3\u00a0%").replace("2.84 µs", "2.84\u00a0µs")
+    assert wanted.replace("127 MiB", "127\u00a0MiB") in page

@@ -86,10 +86,11 @@ def with_number(
     by_label: dict[str, list[float]],
     key: tuple[str, ...] = ("waf", "total"),
     invalid: Mapping[str, str] = MappingProxyType({}),
+    seeds: slice = slice(1, None),
 ) -> ssdlab.Comparison:
     """A comparison whose write amplification, or number `key`, is as given, seed by seed.
 
-    `invalid`: by label the warning that invalidates its runs but the first.
+    `invalid`: by label the warning that invalidates its `seeds`, by default all but the first.
     """
     base = ssdlab.run("greedy-8ch", set=SMALL, progress=False).json
     base = {**base, "warnings": [], "invalidating": 0}
@@ -98,7 +99,7 @@ def with_number(
         for label, values in by_label.items()
     }
     for label, why in invalid.items():
-        for seed, report in [*repetitions[label].items()][1:]:
+        for seed, report in [*repetitions[label].items()][seeds]:
             warned = report.json | {"warnings": [why], "invalidating": 1}
             repetitions[label][seed] = ssdlab.Report.of(json.dumps(warned))
     firsts = {label: by_seed[1] for label, by_seed in repetitions.items()}
@@ -231,6 +232,26 @@ def test_a_configuration_that_a_warning_invalidates_is_never_named(
     assert " ".join(done.summary().split()).count(answer.text) == 2
     assert on_page(answer.text).replace(" %", "\u00a0%") in comparison_page(done)
     assert not re.search(rf"^  [{''.join(invalid)}] [*=] ", done.summary(), re.MULTILINE)
+
+
+def test_a_few_invalid_seeds_are_counted_and_stay_in_the_mean() -> None:
+    whole = with_number(THREE)
+    done = with_number(THREE, invalid={"b": SHORT}, seeds=slice(2, 3))
+    assert done.invalid == {}
+    (answer,), (before,) = done.answers, whole.answers
+    sentence = "b: 1 of 3 seeds is invalid (not in steady state: it still falls)."
+    assert answer.sentences == (*before.sentences, sentence)
+    assert done.estimates("b") == whole.estimates("b")
+    assert " ".join(done.summary().split()).count(sentence) == 2
+    assert sentence in comparison_page(done)
+    # What is left out is not told twice.
+    (most,) = with_number(THREE, invalid={"b": SHORT}).answers
+    assert "seeds" not in most.text
+    alone = with_number({"b": THREE["b"]}, invalid={"b": SHORT})
+    told = "b: 2 of 3 seeds are invalid (not in steady state: it still falls)."
+    assert [one.text for one in alone.answers] == [told]
+    assert told in comparison_page(alone)
+    assert with_number({"b": THREE["b"]}).answers == []
 
 
 def test_one_seed_has_no_winner() -> None:

@@ -283,6 +283,7 @@ def test_a_run_that_begins_with_a_transient_has_not_settled(
         steady_state=stub(reached=reached),
         requests=stub(warmup=100),
         warnings=[],
+        invalid="",
     )
     assert trying._of_report(report, ()).settled is settled
 
@@ -400,7 +401,7 @@ def row_of(volume: int, waf: float, drive: str = "one", group: str = MEASURED) -
 def test_the_worst_tenth_stands_beside_the_rest() -> None:
     done = fleet([row_of(at, 1.0 + at / 10) for at in range(20)])
     _, heads, found = answer._common(done, "one", "waf")
-    assert heads[-2:] == ["median of the worst tenth", "of the rest"]
+    assert heads[-2:] == ["median, worst tenth", "of the rest"]
     requests = next(one for one in found if one[0] == "requests")
     assert requests[-2:] == ["18.5", "8.5"]
 

@@ -245,6 +245,24 @@ def test_a_point_that_a_warning_invalidates_is_never_named(
     assert list(done.decided) == []
 
 
+@pytest.mark.parametrize(("wrong", "is_ranked"), [(1, True), (2, False), (3, False)])
+def test_more_seeds_do_not_take_points_from_a_sweep(wrong: int, is_ranked: bool) -> None:
+    outcomes = []
+    for at in range(3):
+        for seed in range(4):
+            row = tuple(3.0 - at + 0.01 * seed if n == "waf" else None for n in COLUMNS)
+            one = Outcome(at, seed, row)
+            if at == 2 and seed < wrong:
+                one = replace(one, warnings=(SHORT,), invalidating=1)
+            outcomes.append(one)
+    space = Space({OP: ("0.1", "0.2", "0.3")}, drawn=False)
+    done = Sweep("x", space, tuple(outcomes), len(outcomes))
+    assert ("0.3" in done.points.invalid) != is_ranked
+    assert ("Fewer than half of the seeds are invalid at 0.3." in done.answer) == is_ranked
+    assert ("lowest at 0.3 (1.015)" in done.answer) == is_ranked
+    assert ("Not ranked: 0.3" in done.answer) != is_ranked
+
+
 def test_what_decides_is_judged_over_valid_points() -> None:
     space = Space({OP: [str(i) for i in range(10)], "gc.window": ["1", "2"]}, drawn=False)
     outcomes = []

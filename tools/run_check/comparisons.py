@@ -220,10 +220,12 @@ class Several:
                     group, reason = "not run", None
                 elif one.get("error"):
                     group, reason = "failed", one["error"]
-                elif more["steady"]:
-                    group, reason = "measured", None
-                else:
+                elif not more["steady"]:
                     group, reason = "not steady", more["why_not_steady"]
+                elif one.get("invalidating"):
+                    group, reason = "invalid", one["warnings"][0]
+                else:
+                    group, reason = "measured", None
                 numbers = one.get("values") or [None] * len(names)
                 row = {"volume": volume["volume"], "drive": drive, "group": group}
                 row |= {"reason": reason, **volume["statistics"], **more}

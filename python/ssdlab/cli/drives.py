@@ -55,6 +55,9 @@ def drives_compare(
     )
     text = "\n".join([*page.verdict(done), ""])
     put_result(json_, quiet, lambda: page.to_json(done), lambda: text)
+    for one in () if quiet else done.of.values():
+        for warning in one.measured.warnings:
+            say(f"warning: {one.title}: {warning}")
     end(done.folder, done.failures, done.interrupted, quiet)
 
 

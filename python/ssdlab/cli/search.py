@@ -162,9 +162,9 @@ def search_command(
             design, how, runner, out=target, force=force, progress=not quiet, html=not no_html
         )
     put_result(json_, quiet, done.to_json, done.summary)
-    none = done.trials and not any(one.state == "completed" for one in done.trials)
-    why = next(iter(done.reasons), "")
-    failures = {"no point completed": why} if none else {}
+    why = next((one.why for one in done.trials if one.why), "")
+    title = done.nothing[0].lower() + done.nothing[1:-1]
+    failures = {title: why} if done.trials and not done.ranked else {}
     if done.misses and not done.interrupted:
         say(f"error: {done.misses}")
     end(target, failures | not_stored(runner), done.interrupted, quiet)

@@ -33,6 +33,16 @@ _OF_THE_RUN = ("preset", "run", "workload", "precondition", "metrics", "power")
 _ONLY_TIMED = ("timing", "host", "sched", "controller")
 
 
+UNTIMED: Mapping[str, object] = {
+    "host.link_rate": "unlimited",
+    "host.write_buffer_pages": 0,
+    "controller.host_ecc_time": "0 ns",
+    "controller.retry_probability": 0.0,
+    "controller.retry_growth": 0.0,
+}
+"""What a drive has that has no effect without time, switched off."""
+
+
 @dataclass(frozen=True)
 class Errors:
     """Errors of the predictions for a drive; None without a measurement, or if a run is missing."""

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 from ssdlab import _core
 from ssdlab.config.drives import (
+    UNTIMED,
     Noted,
     Origin,
     errors_beside,
@@ -254,9 +255,13 @@ class Source:
     ) -> Config:
         """The configuration with overrides, as `load_config`.
 
+        In functional mode a drive is without the parts that have no effect there.
         `names` are the arguments of the caller that have set keys of `set`, for messages.
         """
-        sets = [(key, set_text(value)) for key, value in (set or {}).items()]
+        given = {**(set or {})}
+        if self.origin is not None and given.get("run.mode") == "functional":
+            given = {**UNTIMED, **given}
+        sets = [(key, set_text(value)) for key, value in given.items()]
         names = {**(names or {})}
         if trace is not None:
             sets.append(("workload.trace", _quoted(str(trace))))

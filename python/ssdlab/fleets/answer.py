@@ -27,11 +27,6 @@ RANKED = ("waf", "write_p99_9_ns", "read_p99_9_ns", "lifetime_days")
 """Outcomes of which the tables say which volumes suffer and what they have in common."""
 
 
-def group_of(done: Fleet, drive: str) -> str:
-    """The group whose distribution stands for a drive: the steady ones, if there are any."""
-    return MEASURED if done.of(drive) or not done.of(drive, UNSTEADY) else UNSTEADY
-
-
 def known(rows: list[Row], name: str) -> list[Row]:
     """The rows with a number in a column."""
     return [row for row in rows if isinstance(row[name], int | float)]
@@ -39,14 +34,14 @@ def known(rows: list[Row], name: str) -> list[Row]:
 
 def worst(done: Fleet, drive: str, metric: str, most: int = WORST) -> list[Row]:
     """The rows of a drive with the worst outcome, the worst first."""
-    rows = known(done.of(drive, group_of(done, drive)), metric)
+    rows = known(done.of(drive), metric)
     sign = 1 if metric in GOOD else -1
     return sorted(rows, key=lambda row: (sign * float(row[metric] or 0), str(row["volume"])))[:most]
 
 
 def ranks(done: Fleet, drive: str, metric: str) -> list[Rank]:
     """Correlations of the statistics with an outcome, the strongest first."""
-    rows = known(done.of(drive, group_of(done, drive)), metric)
+    rows = known(done.of(drive), metric)
     names = [n for n in STATISTICS_OF if len(known(rows, n)) == len(rows)]
     found = (rank(name, numbers(rows, name), numbers(rows, metric), len(names)) for name in names)
     return sorted((one for one in found if one), key=lambda one: -abs(one.rho))
@@ -63,7 +58,7 @@ def similar(done: Fleet) -> dict[str, set[Value]]:
     Volumes without one of these numbers are in no class.
     """
     found: dict[tuple[int, int], set[Value]] = {}
-    for row in done.of(done.drives[0], group_of(done, done.drives[0])):
+    for row in done.of(done.drives[0]):
         often, hot = row["overwrite_factor"], row["hot_write_share"]
         if isinstance(often, int | float) and isinstance(hot, int | float):
             at = sum(often >= end for end in OVERWRITES), sum(hot >= end for end in HOTTEST)
@@ -76,14 +71,13 @@ def similar(done: Fleet) -> dict[str, set[Value]]:
 
 
 def differences(done: Fleet, volumes: set[Value] | None = None) -> list[Difference]:
-    """Every drive against the first, over the volumes that are in the same group on both."""
+    """Every drive against the first, over the volumes that are measured on both."""
     base, found = done.drives[0], []
-    group = group_of(done, base)
-    first = {row["volume"]: row for row in done.of(base, group)}
+    first = {row["volume"]: row for row in done.of(base)}
     if volumes is not None:
         first = {name: row for name, row in first.items() if name in volumes}
     for drive in done.drives[1:]:
-        rows = [row for row in done.of(drive, group) if row["volume"] in first]
+        rows = [row for row in done.of(drive) if row["volume"] in first]
         for metric in done.metrics:
             pairs = [
                 (float(a), float(b))
@@ -98,18 +92,20 @@ def differences(done: Fleet, volumes: set[Value] | None = None) -> list[Differen
 
 
 def text_of(done: Fleet) -> str:
-    """The answer in one paragraph."""
-    found = []
+    """The answer in one paragraph: nothing of a drive on which most results are invalid."""
+    found, few = [], {drive: done.few_measured(drive) for drive in done.drives}
     for drive in done.drives:
-        group = group_of(done, drive)
-        rows = done.of(drive, group)
-        if not rows:
+        rows = done.of(drive)
+        if few[drive]:
+            found.append(f"There is no answer for {drive}: {few[drive]}.")
+        elif not rows:
             found.append(f"No volume on {drive} has an outcome.")
-            continue
-        on = f"On {drive}" if len(done.drives) > 1 else f"Over {len(rows):,} volumes"
-        state = "" if group == MEASURED else " (none of them in a steady state)"
-        told = [_spread(rows, name) for name in done.metrics if name in RANKED]
-        found.append(f"{on}{state}: {'; '.join(one for one in told if one)}.")
+        else:
+            on = f"On {drive}" if len(done.drives) > 1 else f"Over {counted(len(rows), 'volume')}"
+            spreads = [_spread(rows, name) for name in done.metrics if name in RANKED]
+            found.append(f"{on}: {'; '.join(one for one in spreads if one)}.")
+    if few[done.drives[0]]:
+        return " ".join(found)
     found += _suffering(done)
     for one in differences(done):
         if one.metric in RANKED:
@@ -125,7 +121,7 @@ def _by_class(done: Fleet) -> Iterator[str]:
         return
     for name, volumes in classes.items():
         for one in differences(done, volumes):
-            if one.metric == "waf" and one.told:
+            if one.metric == "waf" and one.is_clear:
                 verdict = _compared(one)
                 text = f"{counted(len(volumes), 'volume')} {name}"
                 yield f"{text}: {verdict[0].lower()}{verdict[1:]}"
@@ -145,14 +141,14 @@ def _spread(rows: list[Row], name: str) -> str:
 def _suffering(done: Fleet) -> Iterator[str]:
     drive = done.drives[0]
     for metric in ("waf", "write_p99_9_ns"):
-        told = [one for one in ranks(done, drive, metric) if one.told][:2]
-        if told:
+        clear = [one for one in ranks(done, drive, metric) if one.is_clear][:2]
+        if clear:
             words = " and ".join(
-                f"{'more' if one.rho > 0 else 'less'} {STATISTICS_OF[one.statistic]}"
+                f"{'rises' if one.rho > 0 else 'falls'} with the {STATISTICS_OF[one.statistic]}"
                 f" (rank correlation {one.rho:+.2f}, {one.low:+.2f} to {one.high:+.2f})"
-                for one in told
+                for one in clear
             )
-            yield f"A higher {TITLES[metric]} goes with {words}."
+            yield f"{TITLES[metric][0].upper()}{TITLES[metric][1:]} {words}."
 
 
 def _compared(one: Difference) -> str:
@@ -164,8 +160,8 @@ def _compared(one: Difference) -> str:
         return f"{title} is the same on {names}."
     span = f"median ratio {one.ratio:.3g}, {one.low:.3g} to {one.high:.3g}"
     counts = f"lower for {one.lower:,} volumes, higher for {one.higher:,}"
-    if not one.told:
-        return f"{title} on {names} cannot be told apart ({span}; {counts})."
+    if not one.is_clear:
+        return f"{title}: no significant difference between {names} ({span}; {counts})."
     how = "lower" if one.ratio < 1 else "higher"
     return f"{title} is {how} on {one.drive} than on {one.base} ({span}; {counts})."
 
@@ -250,10 +246,10 @@ def _common(done: Fleet, drive: str, metric: str) -> Table:
             for part in ends
         ]
         span = f"{one.low:+.2f} to {one.high:+.2f}"
-        told = "yes" if one.told else "not distinguishable from 0"
+        clear = "yes" if one.is_clear else "no"
         title = STATISTICS_OF[one.statistic]
-        found.append([title, f"{one.rho:+.2f}", span, told, *medians])
-    heads = ["rank correlation", "interval", "told", "median of the worst tenth", "of the rest"]
+        found.append([title, f"{one.rho:+.2f}", span, clear, *medians])
+    heads = ["rank correlation", "interval", "excludes 0", "median, worst tenth", "of the rest"]
     return f"what goes with {TITLES[metric]}{_on(done, drive)}", heads, found
 
 
@@ -271,7 +267,7 @@ def _classes(done: Fleet) -> Iterator[Table]:
                         f"{one.volumes:,}",
                         f"{one.ratio:.4g}",
                         span,
-                        verdict if one.told else "undecided",
+                        verdict if one.is_clear else "undecided",
                     ]
                 )
     if rows:

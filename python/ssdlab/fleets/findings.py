@@ -56,7 +56,7 @@ class Rank:
     """Interval that holds for all statistics of a table at once."""
 
     @property
-    def told(self) -> bool:
+    def is_clear(self) -> bool:
         """The interval excludes 0."""
         return self.low > 0 or self.high < 0
 
@@ -107,7 +107,7 @@ class Difference:
     higher: int
 
     @property
-    def told(self) -> bool:
+    def is_clear(self) -> bool:
         """The interval excludes 1."""
         return self.low is not None and self.high is not None and not self.low <= 1 <= self.high
 

@@ -15,7 +15,7 @@ from ssdlab.fleets.volumes import STATISTICS_OF, Volume
 from ssdlab.results.folder import FLEET
 from ssdlab.results.frames import Table
 from ssdlab.results.sweep import COLUMNS, OUTCOMES, Outcome, Sweep, ordered, readable
-from ssdlab.results.text import alike, counted, named, table, wrapped
+from ssdlab.results.text import EXAMPLES, alike, counted, named, table, wrapped
 
 VERSION = 1
 """Of the files of a fleet."""
@@ -23,7 +23,10 @@ VOLUMES = "volumes"
 """Key of the volumes in fleet.json."""
 MORE = ("gc_share", "capacity_bytes", "host_bytes_written", "steady", "why_not_steady")
 """Columns of a fleet beside those of a sweep."""
-MEASURED, UNSTEADY, FAILED, NO_RUN = "measured", "not steady", "failed", "not run"
+MEASURED, UNSTEADY, INVALID = "measured", "not steady", "invalid"
+ENDED = (MEASURED, UNSTEADY, INVALID)
+"""The groups of volumes whose run completed; only the first one has valid numbers."""
+FAILED, NO_RUN = "failed", "not run"
 TITLES = {one.name: one.title for one in columns() if one.title} | {
     "gc_share": "share of programs by GC"
 }
@@ -145,6 +148,13 @@ class Fleet(Table):
         """The rows of a drive in a group."""
         return [row for row in self.rows if row["drive"] == drive and row["group"] == group]
 
+    def few_measured(self, drive: str) -> str:
+        """How many of the volumes that ran on a drive have a valid result, if fewer than half."""
+        ran = sum(len(self.of(drive, group)) for group in ENDED)
+        valid = len(self.of(drive))
+        verb = "has" if valid == 1 else "have"
+        return f"only {valid:,} of {ran:,} volumes {verb} a valid result" if 2 * valid < ran else ""
+
     @cached_property
     def metrics(self) -> tuple[str, ...]:
         """The outcomes of `OUTCOME_OF` that any run has."""
@@ -215,16 +225,18 @@ class Fleet(Table):
             if one.reason:
                 reasons.setdefault(one.reason, []).append(one.name)
         for reason, names in reasons.items():
-            which = named(names, "volume")
-            found.append(f"Without a drive, {which}: {reason}.")
+            found.append(f"Without a drive, {_volumes(names)}: {reason}.")
         for drive in self.drives:
+            on = f" on {drive}" if len(self.drives) > 1 else ""
+            invalid = [(str(row["volume"]), str(row["reason"])) for row in self.of(drive, INVALID)]
+            for by_name in alike(invalid):
+                which, why = _volumes([*by_name]), next(iter(by_name.values()))
+                found.append(f"Invalid{on}, and left out, {which}: {why}")
             unsteady = [str(row["volume"]) for row in self.of(drive, UNSTEADY)]
             if unsteady:
-                on = f" on {drive}" if len(self.drives) > 1 else ""
-                which = named(unsteady, "volume")
                 found.append(
-                    f"Not in a steady state{on}, and apart in the distributions, {which}: the"
-                    f" reason of each is in {FLEET['csv']}."
+                    f"Not in a steady state{on}, and apart in the distributions,"
+                    f" {_volumes(unsteady)}: the reason of each is in {FLEET['csv']}."
                 )
         for reason, titles in self.failed().items():
             found.append(f"{counted(len(titles), 'run')} failed ({named(titles, 'run')}): {reason}")
@@ -238,6 +250,13 @@ class Fleet(Table):
         return f"<Fleet of {len(self.volumes)} volumes>\n{self.summary()}"
 
 
+def _volumes(names: Sequence[str]) -> str:
+    """Volumes in words: all of a few, or how many and one of them."""
+    if len(names) > EXAMPLES:
+        return named(names, "volume")
+    return f"volume{'s' * (len(names) > 1)} {', '.join(names)}"
+
+
 def _group(volume: Volume, one: Outcome | None) -> tuple[str, str]:
     """The group of a row, and why it is not measured."""
     if volume.reason:
@@ -248,6 +267,8 @@ def _group(volume: Volume, one: Outcome | None) -> tuple[str, str]:
         return FAILED, one.error
     if not one.more.get("steady"):
         return UNSTEADY, str(one.more.get("why_not_steady") or "")
+    if one.invalidating:
+        return INVALID, one.warnings[0]
     return MEASURED, ""
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from ssdlab.display.form import unit as unit_of
 from ssdlab.display.numbers import on_page
-from ssdlab.fleets.answer import Row, group_of, known, ranks, tables_of, text_of
+from ssdlab.fleets.answer import Row, known, ranks, tables_of, text_of
 from ssdlab.fleets.findings import cumulated
 from ssdlab.fleets.fleet import MEASURED, TITLES, UNSTEADY, Fleet, numbers
 from ssdlab.fleets.volumes import STATISTICS_OF
@@ -143,7 +143,7 @@ def scatters(done: Fleet) -> list[Figure]:
     for x, y in wanted:
         curves = []
         for i, drive in enumerate(done.drives):
-            rows = known(known(done.of(drive, group_of(done, drive)), x), y)
+            rows = known(known(done.of(drive), x), y)
             if rows:
                 curves.append(_marks(drive, rows, x, y, i, len(done.drives)))
         if curves:

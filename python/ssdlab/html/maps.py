@@ -20,6 +20,8 @@ FAINTEST, STRONGEST = 0.06, 0.92
 """Opacity of the lowest and the highest value."""
 LOG_ABOVE = 20.0
 """If the highest value is so many times the lowest, colours follow the logarithm."""
+TICK_LETTER = 6.0
+"""Width of a letter at a tick."""
 UPRIGHT = 230.0
 """Height of parallel axes."""
 
@@ -137,5 +139,7 @@ def parallel_body(figure: Parallel) -> tuple[float, str]:
             y_tick = foot - UPRIGHT * at
             parts.append(f'<path class="axis" d="M{x - 3:.1f} {y_tick:.1f}h6"/>')
             spot = f'x="{x + 6:.1f}" y="{y_tick + 4:.1f}"'
-            parts.append(f'<text class="tick halo" {spot}>{escape(cut(text, 16))}</text>')
+            room = 16 if last else max(4, int((step - 8) / TICK_LETTER))
+            short = text if len(text) <= room else f"{text[: room - 1]}…"
+            parts.append(f'<text class="tick halo" {spot}>{escape(short)}</text>')
     return foot + 14, "".join(parts)

@@ -73,6 +73,10 @@ def number(key: str, value: Value, column: str = "") -> str:
     return f'<data data-key="{escape(key)}" value="{escape(raw)}">{text}</data>'
 
 
+_UNIT = re.compile(r"(?<=\d) (?=(?:%|[µmn]?s|[KMGT]i?B|B)(?!\w))(?![^<]*>)")
+"""The space between a number and its unit, which stay in one line; none within a tag."""
+
+
 def table(
     head: Sequence[str], rows: Iterable[tuple[str, Sequence[str]]], caption: str, name: str = ""
 ) -> str:
@@ -80,7 +84,7 @@ def table(
     top = "".join(f'<th scope="col">{_heading(cell)}</th>' for cell in head)
     body = "".join(
         f'<tr><th scope="row">{prose(title)}</th>'
-        + "".join(f"<td>{cell}</td>" for cell in cells)
+        + "".join(f"<td>{_UNIT.sub(chr(0xA0), cell)}</td>" for cell in cells)
         + "</tr>"
         for title, cells in rows
     )

@@ -30,7 +30,7 @@ def search_page(done: Search) -> str:
         Section("effects", "What decides", _effects(done)),
         Section("keys", "All keys", _if_any(all_keys(done))),
         Section("points", "Points", points_table(done)),
-        Section("impossible", "Points that are not possible", _reasons(done)),
+        Section("unranked", "Points that are not ranked", _reasons(done)),
         Section("search", "Search", _identity(done)),
     ]
     goals = " and ".join(f"{goal.best} {goal.title}" for goal in done.goals)
@@ -123,7 +123,7 @@ def points_table(done: Search, most: int = MOST_ROWS) -> str:
     """The completed points, the best first."""
     rows = [(str(one.number), _row(done, one)) for one in done.ranked[:most]]
     if not rows:
-        return "<p>No point completed.</p>"
+        return f"<p>{done.nothing}</p>"
     keys = dict.fromkeys(key for one in done.ranked[:most] for key in one.point)
     head = ["trial", *(goal.title for goal in done.goals), *done.constraints, *keys]
     left = len(done.ranked) - len(rows)
@@ -153,8 +153,12 @@ def _value(value: Value) -> str:
 
 
 def _reasons(done: Search) -> str:
-    texts = [f"{counted(len(labels), 'point')}: {why}" for why, labels in done.reasons.items()]
-    return warnings_box(texts) if texts else ""
+    return "".join(
+        f"<h3>{state.capitalize()}</h3>"
+        + warnings_box([f"{counted(len(labels), 'point')}: {why}" for why, labels in of.items()])
+        for state, of in done.reasons.items()
+        if of
+    )
 
 
 def _identity(done: Search) -> str:

@@ -13,7 +13,6 @@ from ssdlab.html.points_plots import metric_axis, padded, parallel, place, weigh
 from ssdlab.results.points import Points
 from ssdlab.results.search import Goal, Search, Tried
 
-NOTHING = "No point completed."
 FAR_APART = 20
 """Factor between values from which an axis is logarithmic."""
 
@@ -30,7 +29,7 @@ def history(done: Search, at: int) -> Figure:
     key, title = place("history", goal.column.name), f"{_begun(goal.title)} over the trials"
     ran = [one for one in done.trials if one.state == "completed"]
     if not ran:
-        return Missing(key, title, NOTHING)
+        return Missing(key, title, done.nothing)
     curves = []
     allowed = [one for one in ran if one.allowed]
     best: list[float] = []
@@ -94,7 +93,7 @@ def fronts(done: Search) -> list[Figure]:
 def all_keys(done: Search) -> list[Figure]:
     """Parallel axes of the keys that every point has."""
     points = done.points
-    kept = {key.name for key in points.keys if "-" not in points.column(key)}
+    kept = [key.name for key in points.keys if "-" not in points.column(key)]
     ran = [one for one in done.trials if one.state == "completed"]
     given = {name: [one.point[name] for one in ran] for name in kept if ran}
     order = [*(one.key for several in done.effects for one in several), *kept]

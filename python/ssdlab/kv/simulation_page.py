@@ -25,11 +25,14 @@ if TYPE_CHECKING:
     from ssdlab.kv.simulation import Simulated
 
 
+SHORTER = ": choose a shorter one with the host setting `interval_ns`."
+
+
 def _course(report: dict[str, Any]) -> list[Figure]:
     """Throughput, latency and stalls over time, and the background work below them."""
     rows = np.array(report["course"]["rows"], dtype=float)
     if len(rows) < 2:
-        why = "The simulation is shorter than two intervals; lower interval_ns."
+        why = f"The simulation is shorter than two intervals{SHORTER}"
         return [Missing("throughput", "Operations over time", why)]
     start, operations, latency, longest, stalled, _, tail = rows.T
     width = start[1] - start[0]
@@ -99,7 +102,7 @@ def _channels(report: dict[str, Any], time: Axis) -> list[Figure]:
     rows = report["channels"]["rows"]
     titles = {"channels": "Channels of the drive", "collection": "Collection on the drive"}
     if len(rows) < 2:
-        why = "The drive was used for less than an interval; lower interval_ns."
+        why = f"The drive was used for less than an interval{SHORTER}"
         return [Missing(key, title, why) for key, title in titles.items()]
     at, collected, busy = (np.array(column, dtype=float) for column in zip(*rows, strict=True))
     # A row may follow another at the same time; nothing has been done between them.
@@ -168,7 +171,7 @@ def _levels(report: dict[str, Any]) -> str:
         "bytes written": "bytes_written",
         "data blocks written": "output_blocks",
         "taken over": "reused_blocks",
-        "their share": "udb_share",
+        "share taken over": "udb_share",
         "bytes shared": "bytes_shared",
     }
     # Without reuse nobody counts blocks.

@@ -184,7 +184,7 @@ def page(done: Reproduction) -> str:
     sections = [
         Section("score", TITLE, score),
         *_decided_section(done.paper),
-        *([Section("plots", PLOTS, plots)] if plots else []),
+        *([Section("plots", PLOTS, f'<div class="figures">{plots}</div>')] if plots else []),
         Section("detail", DETAILS, details_html(done.scores)),
         Section("claims", "What the paper claims", _checklist(done)),
         *(

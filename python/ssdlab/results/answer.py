@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from ssdlab.display.form import columns
 from ssdlab.display.numbers import shown
 from ssdlab.results.intervals import ONE_SEED, UNDECIDED, Ratio
-from ssdlab.results.text import counted, folded_points
+from ssdlab.results.text import counted, folded_points, named
 
 if TYPE_CHECKING:
     from ssdlab.results.comparison import Comparison
@@ -54,13 +54,9 @@ class Answer:
 
 
 def answers(done: Comparison) -> list[Answer]:
-    """An answer for each workload that several configurations ran."""
+    """An answer for each workload that several configurations ran, or several seeds did."""
     groups = [*_by_work(done)]
-    found = [
-        _answer(one, work if len(groups) > 1 else "")
-        for work, one in groups
-        if max(len(one.repetitions), len(one.reports)) > 1
-    ]
+    found = [_answer(one, work if len(groups) > 1 else "") for work, one in groups]
     return [one for one in found if one.sentences]
 
 
@@ -98,9 +94,9 @@ def of_points(points: Points) -> list[str]:
     """Where among the points of a sweep each number that is ranked is lowest, and highest.
 
     A point cannot be distinguished from the lowest one where their intervals overlap. Points of
-    which a warning invalidates a run are not ranked.
+    which a warning invalidates half of the seeds are not ranked.
     """
-    sentences, why, points = [], points.invalid, points.valid
+    sentences, why, few, points = [], points.invalid, points.partly_invalid, points.valid
     if why and len(points.labels) == 1:
         return [alone(points), *left_out(why, len(why) + 1)]
     for key, title in TITLES.items():
@@ -127,6 +123,8 @@ def of_points(points: Points) -> list[str]:
         sentences.append(_begun(f"{text}."))
     if sentences and all(len(runs) < 2 for runs in points.runs):
         sentences.append(f"{ONE_SEED[0].upper()}{ONE_SEED[1:]}.")
+    if few:
+        sentences.append(f"Fewer than half of the seeds are invalid at {named(few)}.")
     return sentences + left_out(why, len(why) + len(points.labels))
 
 
@@ -152,10 +150,13 @@ def _work(report: Report) -> tuple[str, str]:
 
 
 def _answer(every: Comparison, work: str) -> Answer:
+    partly = tuple(every.partly_invalid())
+    if max(len(every.repetitions), len(every.reports)) < 2:
+        return Answer(work, partly, {})
     done = every.valid
     # Of those in `not_compared` the first line says why.
     why = {one: text for one, text in every.invalid.items() if one not in every.not_compared}
-    apart = left_out(why, len(every.repetitions or every.reports))
+    apart = [*left_out(why, len(every.repetitions or every.reports)), *partly]
     if len(done.repetitions or done.reports) < 2:
         apart = [alone(done.points), *apart] if done.reports else apart
         return Answer(work, tuple(apart), {})

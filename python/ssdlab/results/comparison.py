@@ -230,17 +230,29 @@ class Comparison(Table):
 
     @cached_property
     def invalid(self) -> dict[str, str]:
-        """By label a warning that invalidates its first run, or half of its runs.
+        """By label a warning that invalidates its first seed, or half of its seeds."""
+        found = {
+            label: first.invalid or warned.majority(self._invalid_seeds(label))
+            for label, first in self.reports.items()
+        }
+        return {label: why for label, why in found.items() if why}
 
-        Warnings rest on tests that now and then fail by chance, so one of many seeds is not enough.
-        """
-        found: dict[str, str] = {}
-        for label, first in self.reports.items():
-            runs = [*self.repetitions.get(label, {}).values()] or [first]
-            wrong = [one.warnings[0] for one in runs if one.invalidating]
-            if first.invalidating or 2 * len(wrong) >= len(runs):
-                found[label] = first.warnings[0] if first.invalidating else wrong[0]
-        return found
+    def _invalid_seeds(self, label: str) -> list[str]:
+        """For each seed of a configuration the warning that invalidates it, or nothing."""
+        runs = self.repetitions.get(label, {0: self.reports[label]})
+        return [one.invalid for one in runs.values()]
+
+    def partly_invalid(self) -> Iterator[str]:
+        """How many seeds of each configuration a warning invalidates, without those left out."""
+        apart = self.invalid if len(self.reports) > 1 else {}
+        for label in (one for one in self.reports if one not in apart):
+            seeds = self._invalid_seeds(label)
+            wrong = [why for why in seeds if why]
+            if wrong and len(seeds) > 1:
+                verb = "is" if len(wrong) == 1 else "are"
+                # What to change stands behind the semicolon, and is told of most seeds.
+                why = wrong[0].partition(";")[0]
+                yield f"{label}: {len(wrong)} of {len(seeds)} seeds {verb} invalid ({why})."
 
     @property
     def valid(self) -> Comparison:

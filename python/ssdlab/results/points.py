@@ -85,7 +85,10 @@ class Points:
     runs: tuple[tuple[Row, ...], ...]
     """The numbers of the completed runs at each point, one for each seed."""
     why_invalid: tuple[str, ...] = ()
-    """A warning that invalidates a run of each point, or nothing; empty: all are valid."""
+    """A warning that invalidates half of the seeds of each point, or nothing; empty: all are valid.
+    """
+    partly_invalid: tuple[str, ...] = ()
+    """The points of which fewer seeds are invalid."""
 
     @staticmethod
     def of(
@@ -103,7 +106,7 @@ class Points:
 
     @cached_property
     def invalid(self) -> dict[str, str]:
-        """The points of which a warning invalidates a run, with that warning."""
+        """The points of which a warning invalidates half of the seeds, with that warning."""
         found = zip(self.labels, self.why_invalid, strict=False)
         return {label: why for label, why in found if why}
 

@@ -201,6 +201,11 @@ class Report(measures.Parts):
         return {name: np.array(rows, np.int64) for name, rows in found.items()}
 
     @property
+    def invalid(self) -> str:
+        """The first warning that invalidates its numbers; empty: none does."""
+        return self.warnings[0] if self.invalidating else ""
+
+    @property
     def loss(self) -> str | None:
         """A message to show before all results: much of the trace was skipped. None: none."""
         return self.trace_lines.loss if self.trace_lines else None

@@ -7,18 +7,19 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
 from ssdlab.display.form import Column
 from ssdlab.display.numbers import Value, shown
 from ssdlab.results import search_answer
+from ssdlab.results.answer import left_out
 from ssdlab.results.drawing import drawer
 from ssdlab.results.effects import LEAST_POINTS, Effect, effects, effects_text
 from ssdlab.results.frames import Table
 from ssdlab.results.intervals import Ratio
 from ssdlab.results.points import Points, Row
 from ssdlab.results.sweep import point_label
-from ssdlab.results.text import alike, counted, table, wrapped
+from ssdlab.results.text import alike, counted, named, table, wrapped
 
 JSON, CSV, RUNS, BEST = "search.json", "trials.csv", "runs.jsonl", "best.toml"
 STORAGE, FRONT = "study.journal", "front"
@@ -32,7 +33,7 @@ MOST_LISTED = 3
 """Points whose values are listed."""
 SHORT = 60
 """Letters of the values of a point up to which it is called by them."""
-State: TypeAlias = Literal["completed", "given up", "not possible"]
+State: TypeAlias = Literal["completed", "given up", "invalid", "not possible"]
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ class Tried:
     numbers: Row = field(default_factory=dict)
     """Means of the numbers looked at, over seeds and traces, in full runs."""
     why: str = ""
-    """Why it is not possible."""
+    """Why it is not possible, or the warning that invalidates it."""
     unsettled: int = 0
     """Rungs on which it was not ranked, since a run had not reached a steady state."""
     drawn: bool = False
@@ -140,7 +141,9 @@ class Search(Table):
     trials: tuple[Tried, ...]
     """The points that were tried, each once, in order."""
     baseline: tuple[float | None, ...]
-    """The objectives of the configuration as it is, in training."""
+    """The objectives of the configuration as it is, in training; None where it is invalid."""
+    invalid: dict[str, str] = field(default_factory=dict)
+    """References that a warning invalidates, each with the warning."""
     tested: tuple[Tested, ...] = ()
     """The best points, tested."""
     test: str = ""
@@ -206,6 +209,21 @@ class Search(Table):
         parts = [f"{text} by {excess_text(e)}" for text, e in self.nearest.excess.items() if e > 0]
         first = f"no point meets {' and '.join(self.constraints)}"
         return f"{first}: the nearest, {self.called(self.nearest)}, misses {' and '.join(parts)}"
+
+    @property
+    def nothing(self) -> str:
+        """What stands in the place of points if none completed, or none is valid."""
+        is_any_invalid = any(one.state == "invalid" for one in self.trials)
+        return f"No point {'is valid' if is_any_invalid else 'completed'}."
+
+    @property
+    def left_out(self) -> list[str]:
+        """The points that are not ranked since a warning invalidates their runs, in words."""
+        why = {self.called(one): one.why for one in self.trials if one.state == "invalid"}
+        if not self.ranked:
+            return left_out(why, len(why))
+        verb = "is" if len(why) == 1 else "are"
+        return [f"Not ranked: {named([*why])}, which {verb} invalid."] if why else []
 
     @cached_property
     def drawn(self) -> tuple[Tried, ...]:
@@ -281,6 +299,7 @@ class Search(Table):
             "goals": [asdict(one) for one in self.goals],
             "constraints": [*self.constraints],
             "baseline": [*self.baseline],
+            "invalid": self.invalid,
             "runs": self.runs,
             "size": self.size,
             "ending": self.ending,
@@ -311,6 +330,7 @@ class Search(Table):
             tuple(v["constraints"]),
             tuple(tried_of(one) for one in v["trials"]),
             tuple(v["baseline"]),
+            v.get("invalid", {}),
             tuple(_tested(one) for one in v["tested"]),
             v["test"],
             v["runs"],
@@ -336,11 +356,17 @@ class Search(Table):
             )
 
     @cached_property
-    def reasons(self) -> dict[str, list[str]]:
-        """Why points were not possible, and which; those that differ in numbers alone together."""
-        told = [(one.label, one.why) for one in self.trials if one.state == "not possible"]
-        groups = sorted(alike(told), key=lambda one: -len(one))
-        return {next(iter(one.values())): [*one] for one in groups}
+    def reasons(self) -> dict[State, dict[str, list[str]]]:
+        """Why points are invalid or not possible, and which, by state.
+
+        Reasons that differ in numbers alone are one.
+        """
+        found: dict[State, dict[str, list[str]]] = {}
+        for state in ("invalid", "not possible"):
+            why = [(one.label, one.why) for one in self.trials if one.state == state]
+            groups = sorted(alike(why), key=lambda one: -len(one))
+            found[state] = {next(iter(one.values())): [*one] for one in groups}
+        return found
 
     @cached_property
     def answer(self) -> str:
@@ -362,10 +388,10 @@ class Search(Table):
         for text in self.warnings:
             lines += ["", *wrapped("! ", text)]
         lines += ["", *self._table()]
-        if self.reasons:
-            lines += ["", "not possible"]
-        for why, labels in [*self.reasons.items()][:MOST_REASONS]:
-            lines += wrapped("  ", f"{counted(len(labels), 'point')}: {why}")
+        for state, reasons in self.reasons.items():
+            lines += ["", state] * bool(reasons)
+            for why, labels in [*reasons.items()][:MOST_REASONS]:
+                lines += wrapped("  ", f"{counted(len(labels), 'point')}: {why}")
         for text in self.decided:
             lines += ["", *wrapped("what decides: ", text)]
         return "\n".join(lines).rstrip() + "\n"
@@ -374,7 +400,7 @@ class Search(Table):
     def told(self) -> str:
         """How many points ended how."""
         states = [one.state for one in self.trials]
-        kinds: tuple[State, ...] = ("completed", "given up", "not possible")
+        kinds: tuple[State, ...] = get_args(State)
         return ", ".join(f"{states.count(k):,} {k}" for k in kinds if k in states)
 
     def called(self, one: Tried) -> str:
@@ -384,7 +410,7 @@ class Search(Table):
     def _table(self) -> Iterator[str]:
         several = self.front if len(self.goals) > 1 else self.ranked
         if not several:
-            yield "No point completed."
+            yield self.nothing
             return
         yield "front" if len(self.goals) > 1 else f"{self.goals[0].best} {self.goals[0].title}"
         head = ["", *(goal.name for goal in self.goals), *self.constraints]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ssdlab.results.intervals import Ratio
-from ssdlab.results.text import counted
+from ssdlab.results.text import counted, folded_points
 
 if TYPE_CHECKING:
     from ssdlab.results.search import Search
@@ -30,6 +30,14 @@ def against(ratio: Ratio, other: str) -> str:
 
 
 def answer(done: Search) -> Iterator[str]:
+    """What was found, then what is left out since a warning invalidates it."""
+    yield from _found(done)
+    yield from done.left_out
+    if done.best is not None:
+        yield from (f"Not compared with {one}." for one in folded_points(done.invalid.items()))
+
+
+def _found(done: Search) -> Iterator[str]:
     """The best point and its test, or by how much the nearest misses the constraints."""
     best = done.best
     if best is None:
@@ -49,7 +57,8 @@ def answer(done: Search) -> Iterator[str]:
     else:
         names = " and ".join(goal.title for goal in done.goals)
         count = counted(len(done.front), "point")
-        yield f"{count} of {len(done.trials):,} are on the front of {names}."
+        verb = "is" if len(done.front) == 1 else "are"
+        yield f"{count} of {len(done.trials):,} {verb} on the front of {names}."
     tested = next((one for one in done.tested if one.number == best.number), None)
     if tested is None:
         return
@@ -59,12 +68,10 @@ def answer(done: Search) -> Iterator[str]:
     which = "" if len(done.goals) == 1 else f" {done.called(best)}:"
     for i, goal in enumerate(done.goals):
         found = tested.find(goal.name)
-        text = (
-            "has no ratio"
-            if found is None or found.ratio is None
-            else against(found.ratio, "baseline")
-        )
-        yield f"{f'Tested with {done.test}:{which} ' if i == 0 else ''}{goal.title} is {text}."
+        text = "has no ratio to baseline"
+        if found is not None and found.ratio is not None:
+            text = f"is {against(found.ratio, 'baseline')}"
+        yield f"{f'Tested with {done.test}:{which} ' if i == 0 else ''}{goal.title} {text}."
     for text in done.constraints:
         found = tested.find(text)
         if found is not None and found.ratio is not None:
@@ -76,7 +83,7 @@ def _held(text: str, ratio: Ratio) -> str:
     wanted = "lower" if "<" in text else "higher"
     if ratio.order == wanted or (ratio.order == "equal" and "=" in text):
         return "met"
-    return "cannot be told" if ratio.order == "not distinguishable" else "missed"
+    return "undecided" if ratio.order == "not distinguishable" else "missed"
 
 
 def gains(done: Search) -> Iterator[str]:

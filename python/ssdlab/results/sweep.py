@@ -175,12 +175,15 @@ class Sweep(Table):
         settings = [self.space[point] for point in runs]
         given = {key: [setting[key] for setting in settings] for key in self.space.columns}
         labels = [point_label(setting) for setting in settings]
-        why: dict[int, str] = {}
+        seeds: dict[int, list[str]] = {point: [] for point in runs}
         for one in self.outcomes:
-            if one.invalidating:
-                why.setdefault(one.point, one.warnings[0])
+            if not one.error:
+                seeds[one.point].append(one.warnings[0] if one.invalidating else "")
+        why = tuple(map(warned.majority, seeds.values()))
+        partly = (any(of) and not text for of, text in zip(seeds.values(), why, strict=True))
         found = Points.of(labels, given, runs.values(), self.log)  # type: ignore[arg-type]
-        return replace(found, why_invalid=tuple(why.get(point, "") for point in runs))
+        few = tuple(label for label, is_few in zip(labels, partly, strict=True) if is_few)
+        return replace(found, why_invalid=why, partly_invalid=few)
 
     @cached_property
     def numbers(self) -> list[int]:

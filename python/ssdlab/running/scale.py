@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+from ssdlab.config.drives import UNTIMED
 from ssdlab.config.resolve import Config, raw_pages, with_blocks_of
 from ssdlab.errors import ConfigError
 
@@ -22,11 +23,7 @@ Keys: TypeAlias = dict[str, object]
 
 FUNCTIONAL: Keys = {
     "run.mode": "functional",
-    "host.link_rate": "unlimited",
-    "host.write_buffer_pages": 0,
-    "controller.host_ecc_time": "0 ns",
-    "controller.retry_probability": 0.0,
-    "controller.retry_growth": 0.0,
+    **UNTIMED,
     "metrics.interval": "0 s",
 }
 """Switches functional mode on, and what it does not support off."""

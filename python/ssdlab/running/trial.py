@@ -291,16 +291,14 @@ def run_trial(
         raise ConfigError([message])
     runs = Runs(plan, runner, progress, seeds, budget_s)
     if out is None:
-        trial = runs.trial(None)
-    else:
-        with draft(Path(out), force) as made:
-            trial = runs.trial(made.path)
-            made.settle(trial.completed)
-            made.write(JSON, trial.to_json())
-            made.write(SUMMARY, trial.summary())
-            keep_with_page(made, (lambda: _page(trial)) if html else None)
-        trial = replace(trial, folder=made.target)
-    return trial
+        return runs.trial(None)
+    with draft(Path(out), force) as made:
+        trial = runs.trial(made.path)
+        made.settle(trial.completed)
+        made.write(JSON, trial.to_json())
+        made.write(SUMMARY, trial.summary())
+        keep_with_page(made, (lambda: _page(trial)) if html else None)
+    return replace(trial, folder=made.target)
 
 
 def _page(trial: Trial) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from ssdlab.display.argument import argument
 from ssdlab.errors import ConfigError
 from ssdlab.results.points import Row
-from ssdlab.results.search import Tried
+from ssdlab.results.search import State, Tried
 from ssdlab.searching.constraint import BASELINE, Constraint
 from ssdlab.searching.design import Case, Objective, Rung, SearchDesign
 from ssdlab.searching.metric import Metric
@@ -44,9 +44,27 @@ class Judge:
             why = self.runs.error(self._runs(who, rung))
             if why:
                 raise ConfigError([f"the reference {who.label} cannot run: {why}"])
+        if rung == self.design.rungs[-1]:
+            self._check_references()
         for metric in (one for one in self.design.metrics if not one.is_key):
             if self.runs.mean(self._runs(reference(BASELINE), rung), metric) is None:
                 raise ConfigError([f"{metric.name}: {BASELINE} has no such number: {FEW}"])
+
+    def _check_references(self) -> None:
+        """Raise `ConfigError` if a warning invalidates what bounds or ratios rest on."""
+        for one in self.design.constraints:
+            why = self.invalid(reference(one.reference)) if one.reference else ""
+            if why:
+                message = f"{argument(subject_to=one.text)}: {one.reference} is invalid: {why}"
+                raise ConfigError([message])
+        why = self.invalid(reference(BASELINE))
+        if why and len(self.design.train) > 1:
+            message = f"{BASELINE} is invalid, so points have no ratios to it: {why}"
+            raise ConfigError([message])
+
+    def invalid(self, who: Who) -> str:
+        """The warning that invalidates runs of training to their end; empty: none does."""
+        return self.runs.invalid(who, self.design.train, self.design.seeds)
 
     def judge(self, whos: Mapping[str, Who], at: int) -> dict[str, Tried] | None:
         """What points are on a rung, by name; None after Ctrl-C."""
@@ -80,7 +98,9 @@ class Judge:
             if over is None:
                 return self._without(point, constraint.metric, at)
             excess[constraint.text] = over
-        return Tried(-1, point, "completed", tuple(values), excess, at, self._numbers(runs))
+        why = self.invalid(who) if rung == self.design.rungs[-1] else ""
+        state: State = "invalid" if why else "completed"
+        return Tried(-1, point, state, tuple(values), excess, at, self._numbers(runs), why)
 
     def _without(self, point: Mapping[str, object], metric: Metric, at: int) -> Tried:
         why = f"a run has no {metric.name}" + ("" if metric.is_key else f": {FEW}")
@@ -147,10 +167,11 @@ class Judge:
         return constraint.number * value
 
     def baseline(self) -> tuple[float | None, ...]:
-        """The objectives of the configuration as it is."""
+        """The objectives of the configuration as it is; None if a warning invalidates it."""
         rung = self.design.rungs[-1]
         who = reference(BASELINE)
-        if any(one.key not in self.runs.made for one in self._runs(who, rung)):
+        made = all(one.key in self.runs.made for one in self._runs(who, rung))
+        if not made or self.invalid(who):
             return tuple(None for _ in self.design.objectives)
         return tuple(self._value(who, rung, one) for one in self.design.objectives)
 

@@ -272,7 +272,7 @@ class Sampling:
             for one, result in zip(asked, results, strict=True):
                 for text, excess in result.excess.items():
                     one.trial.set_constraint(text, excess)
-                possible = result.state != "not possible"
+                possible = result.state not in ("not possible", "invalid")
                 one.trial.set_constraint(NOT_POSSIBLE, 0.0 if possible else FAR)
                 for key, value in {**about, "point": one.name, "tried": asdict(result)}.items():
                     one.trial.set_user_attr(key, value)

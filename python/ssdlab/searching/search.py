@@ -24,8 +24,9 @@ from ssdlab.results.search import BEST, CSV, FRONT, JSON, Goal, Search, Tried, t
 from ssdlab.running.kept import maker_of
 from ssdlab.running.runner import Runner
 from ssdlab.running.sweep_runs import Budget
+from ssdlab.searching.constraint import BASELINE
 from ssdlab.searching.design import SearchDesign, check
-from ssdlab.searching.judging import Judge
+from ssdlab.searching.judging import Judge, reference
 from ssdlab.searching.plan import FACTOR, TEST_SEEDS, Goals, Requests, designed
 from ssdlab.searching.sampling import (
     MOST_REPEATS,
@@ -38,7 +39,7 @@ from ssdlab.searching.sampling import (
     library,
 )
 from ssdlab.searching.space import Point
-from ssdlab.searching.tested import test_notes, test_text, tested
+from ssdlab.searching.tested import invalid_on_test, test_notes, test_text, tested
 from ssdlab.searching.trying import Runs, Who, name_of
 from ssdlab.store.store import Store
 from ssdlab.versions import described
@@ -372,17 +373,40 @@ class _Going:
             notes=design.space.notes,
             identity=self.identity,
         )
-        several = [(one, self._of(one)) for one in found.front[:MOST_TESTED]]
-        results = tested(design, self.runs, several) if not self.runs.interrupted else ()
+        found = self._tested(found)
+        invalid = {BASELINE: judge.invalid(reference(BASELINE))} if self.results else {}
+        if found.tested:
+            invalid |= {
+                f"{name} on the test": invalid_on_test(design, self.runs, reference(name))
+                for name in design.references
+            }
         return replace(
             found,
-            tested=results,
+            invalid={name: why for name, why in invalid.items() if why},
             test=test_text(design),
             runs=self.runs.count,
             notes=(*found.notes, *test_notes(design)),
             interrupted=self.runs.interrupted,
             folder=self.runs.folder,
         )
+
+    def _tested(self, found: Search) -> Search:
+        """`found` with its best points tested; one that is invalid there gives way to the next."""
+        while True:
+            several = [(one, self._of(one)) for one in found.front[:MOST_TESTED]]
+            results = tested(self.design, self.runs, several)
+            if not results:
+                return found
+            why = {o.number: invalid_on_test(self.design, self.runs, who) for o, who in several}
+            if not any(why.values()):
+                return replace(found, tested=results)
+            trials = (
+                replace(one, state="invalid", why=f"on the test {text}")
+                if (text := why.get(one.number))
+                else one
+                for one in found.trials
+            )
+            found = replace(found, trials=tuple(trials))
 
     def _of(self, one: Tried) -> Who:
         return Who.of(one.point, self.design.space.point_of(one.point))

@@ -38,7 +38,7 @@ def tested(
     design: SearchDesign, runs: Runs, several: Sequence[tuple[Tried, Who]]
 ) -> tuple[Tested, ...]:
     """Points over the baseline, and over the bounds of constraints. Nothing after Ctrl-C."""
-    if not several:
+    if not several or runs.interrupted:
         return ()
     references = [reference(name) for name in design.references]
     whos = [*references, *(who for _, who in several)]
@@ -65,6 +65,11 @@ def _tested(design: SearchDesign, runs: Runs, one: Tried, who: Who) -> Tested:
     return Tested(one.number, tuple(found))
 
 
+def invalid_on_test(design: SearchDesign, runs: Runs, who: Who) -> str:
+    """The warning that invalidates a point or a reference on the test; empty: none does."""
+    return runs.invalid(who, design.test, design.test_seeds)
+
+
 def _constrained(
     design: SearchDesign, runs: Runs, who: Who, constraint: Constraint
 ) -> list[Compared]:
@@ -87,7 +92,10 @@ def _compared(
         mine = _numbers(runs, runs.of(who, [case], design.test_seeds), metric)
         base = [1.0] * len(design.test_seeds)
         if other:
-            base = _numbers(runs, runs.of(reference(other), [case], design.test_seeds), metric)
+            who_else = reference(other)
+            base = _numbers(runs, runs.of(who_else, [case], design.test_seeds), metric)
+            if runs.invalid(who_else, [case], design.test_seeds):
+                base = [math.nan] * len(base)
         by_case.append((case, mine, [factor * one for one in base]))
     single = len(by_case) == 1
     whole = _ratio(by_case[0][1], by_case[0][2]) if single else _over_all(by_case)

@@ -6,13 +6,14 @@ import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ssdlab.display.numbers import Value
 from ssdlab.display.progress import Callback
 from ssdlab.errors import ConfigError, WorkloadError
+from ssdlab.results import warned
 from ssdlab.results.intervals import estimate
 from ssdlab.results.points import Row
 from ssdlab.results.report import Report
@@ -89,6 +90,8 @@ class Made:
     error: str = ""
     """Why it failed, or cannot run."""
     warnings: int = 0
+    invalid: str = ""
+    """The first warning that invalidates its numbers."""
 
     def number(self, metric: Metric) -> float | None:
         """A number; None if there is none."""
@@ -190,8 +193,7 @@ class Runs(Lines):
             made = Made({}, False, ended.why or "failed")
         else:
             made = _of_report(ended.report, self.design.metrics)
-        values = {"row": made.row, "settled": made.settled, "error": made.error}
-        self.write(json.dumps([one.key, {**values, "warnings": made.warnings}]) + "\n")
+        self.write(json.dumps([one.key, asdict(made)]) + "\n")
         with self.lock:
             self.made[one.key] = made
             self.count += 1
@@ -207,6 +209,11 @@ class Runs(Lines):
     def error(self, runs: Sequence[Run]) -> str:
         """Why one of them failed; empty: none did."""
         return next((why for one in runs if (why := self.made[one.key].error)), "")
+
+    def invalid(self, who: Who, cases: Sequence[Case], seeds: Sequence[int]) -> str:
+        """The warning that invalidates a point on one of the requests, in runs to their end."""
+        several = ([self.made[r.key].invalid for r in self.of(who, [c], seeds)] for c in cases)
+        return next((why for one in several if (why := warned.majority(one))), "")
 
     def settled(self, runs: Sequence[Run]) -> bool:
         """Whether all of them reached a steady state."""
@@ -226,4 +233,4 @@ def _of_report(report: Report, metrics: Sequence[Metric]) -> Made:
     row |= {one.column.name: one.of(report) for one in metrics}
     transient = report.warmup.recommended_requests or 0
     settled = report.steady_state.reached and transient <= report.requests.warmup
-    return Made(row, settled, "", len(report.warnings))
+    return Made(row, settled, "", len(report.warnings), report.invalid)

@@ -45,6 +45,11 @@ class Drive:
         return fills[0] if len(fills) == 1 else None
 
     @property
+    def is_fitted(self) -> bool:
+        """Whether its raw capacity follows from write amplifications."""
+        return "raw" not in self.published and any(one.fitted for one in self.measured.of(UNIFORM))
+
+    @property
     def uniform(self) -> dict[float, float]:
         """Write amplification of uniform writes by fill."""
         return {one.fill: one.waf for one in self.measured.of(UNIFORM)}

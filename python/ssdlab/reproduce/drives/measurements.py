@@ -22,8 +22,8 @@ FORM: Mapping[str, tuple[str, Callable[[float], bool]]] = {
     "fill": ("a share of the user capacity, from 1e-9 to 1", lambda x: 1e-9 <= x <= 1),
     "waf": ("a write amplification from 1 to 1000", lambda x: 1 <= x <= 1000),
     "load": ("writes a second, at least 1", lambda x: x >= 1),
-    "p50_us": ("a latency in microseconds, above 0", lambda x: x > 0),
-    "p99_us": ("a latency in microseconds, above 0", lambda x: x > 0),
+    "p50_us": ("a latency in microseconds, at least 1", lambda x: x >= 1),
+    "p99_us": ("a latency in microseconds, at least 1", lambda x: x >= 1),
 }
 """The columns of numbers: what is expected in words, and as a test."""
 WORKLOADS = "uniform, zipf THETA shuffled, zipf THETA by rank, or zones COUNT"
@@ -155,8 +155,9 @@ class _Row:
             self.values[column] = value
         else:
             number = "a number: " if math.isnan(value) else ""
+            hint = _other_unit(value) if column.endswith("_us") else ""
             self.wrong.append(
-                f"{self.place}: {column}: found {text!r}; expected {number}{expected}"
+                f"{self.place}: {column}: found {text!r}; expected {number}{expected}{hint}"
             )
 
     def _missing(self) -> Iterator[str]:
@@ -173,6 +174,26 @@ class _Row:
             yield "workload: loads are of uniform writes; leave it empty"
         if len(latency) == len(LATENCY) and self.values["p99_us"] < self.values["p50_us"]:
             yield "p99_us: below p50_us; expected at least as much"
+
+
+def _other_unit(latency: float) -> str:
+    """In which unit a latency is that no drive has in microseconds, and what it is in these."""
+    for unit, factor in (("milliseconds", 1e3), ("seconds", 1e6)):
+        if latency < 1 <= latency * factor:
+            return f": no drive is faster; if it is in {unit}, write {latency * factor:g}"
+    return ""
+
+
+def _too_long(rows: Sequence[_Row]) -> Iterator[str]:
+    """A warning if even the lowest load has a latency that is rather one in nanoseconds."""
+    for row in rows[:1]:
+        p50 = row.values["p50_us"]
+        if p50 * US > KNEE_NS:
+            yield (
+                f"p50_us: {p50:g} (line {row.line}) is {p50 / 1000:,.9g} ms at the lowest load,"
+                f" beyond the knee; if it is in nanoseconds, write {p50 / US:g}; otherwise measure"
+                " at lower loads, too"
+            )
 
 
 def read(file: Path, fewest: int = FEWEST) -> Measurements:
@@ -291,7 +312,7 @@ def _too_low(rows: list[_Row]) -> Iterator[str]:
 def _measured(rows: list[_Row]) -> Measurements:
     with_load = [row for row in rows if "load" in row.values]
     worst = max(_falls(rows), key=lambda one: one[0], default=None)
-    warnings = []
+    warnings = [*_too_long(with_load)]
     if worst is not None:
         share, row, highest = worst
         warnings.append(

@@ -7,6 +7,7 @@ from html import escape
 from typing import Any
 
 from ssdlab.display.numbers import difference, duration, on_page
+from ssdlab.html.answer import paragraph
 from ssdlab.html.page import Section, document, prose, warnings_box
 from ssdlab.html.page import table as html_table
 from ssdlab.reproduce.drives import choices
@@ -15,6 +16,7 @@ from ssdlab.reproduce.drives.known import Drive
 from ssdlab.reproduce.drives.measurements import UNIFORM, Load
 from ssdlab.reproduce.drives.study import Drives
 from ssdlab.reproduce.study import Rows, json_of, table_of
+from ssdlab.results.text import counted
 from ssdlab.versions import described
 
 ABOUT = (
@@ -55,8 +57,7 @@ MEMORY = (
     " 1/8 of its size. The numbers of channels, chips and planes may be reduced as well. The ratio"
     " of raw to user capacity stays the same. Erases then occur eight times as often and take 2 %"
     " of the time of a plane, unless `timing.erase` is divided, too. For write amplification alone"
-    " use `--set run.mode=functional --set host.write_buffer_pages=0 --set"
-    " host.link_rate=unlimited`."
+    " use `--set run.mode=functional`."
 )
 
 OWN = (
@@ -117,9 +118,8 @@ def overview(done: Drives) -> Rows:
     rows: Rows = []
     for drive in done.of.values():
         errors = errors_of(done, drive)
-        fitted = (
-            "nothing" if drive.fitted is None else f"raw capacity, {100 * drive.fitted:.4g} % used"
-        )
+        fitted = "raw capacity" if drive.is_fitted else "nothing"
+        fitted += "" if drive.fitted is None else f", {100 * drive.fitted:.4g} % used"
         ours = done.knee(drive)
         row = [fitted, _plain(errors.uniform), _plain(errors.skewed), _knee(drive.knee)]
         row += [_knee(ours), _percent(errors.knee), _percent(errors.p50), _percent(errors.p99)]
@@ -209,32 +209,44 @@ def load_rows(done: Drives, drive: Drive) -> Rows:
 
 def verdict(done: Drives) -> list[str]:
     """The errors of each drive, in words."""
-    return [f"{one.title}: {errors_of(done, one).text()}." for one in done.of.values()]
+    found = []
+    for one in done.of.values():
+        marks = [of.fitted for of in one.measured.wafs]
+        marks += [of.fitted for of in one.measured.below_knee]
+        used_up = marks and all(marks) and one.knee is None
+        errors = errors_of(done, one).text()
+        text = "every measurement is fitted, so none is left to compare" if used_up else errors
+        found.append(f"{one.title}: {text}.")
+    return found
 
 
-def _tables(done: Drives, drive: Drive) -> Iterator[tuple[tuple[str, ...], Rows]]:
+def _tables(done: Drives, drive: Drive) -> Iterator[tuple[str, tuple[str, ...], Rows]]:
+    """Title, heads and rows."""
     of = lines(done, drive)
     if of:
-        yield LINE_HEADS, line_rows(of)
+        yield "Write amplification", LINE_HEADS, line_rows(of)
     if drive.loads:
-        yield LOAD_HEADS, load_rows(done, drive)
+        yield "Latency of writes", LOAD_HEADS, load_rows(done, drive)
 
 
 def page(done: Drives) -> str:
     """The page as HTML."""
-    texts = "".join(f"<p>{prose(text)}</p>" for text in (*ABOUT, NOT_MODELLED, MEMORY))
+    told = "".join(paragraph(text) for text in verdict(done))
     first = html_table(list(HEADS), overview(done), "All drives")
-    sections = [Section("all", "Errors", texts + warnings_box(done.remarks()) + first)]
+    sections = [Section("all", "Errors", warnings_box(done.remarks()) + told + first)]
     for drive in done.of.values():
         said = "".join(f"<p>{prose(text)}</p>" for text in facts(done, drive))
         tables = "".join(
-            html_table(list(heads), rows, drive.title) for heads, rows in _tables(done, drive)
+            html_table(list(heads), rows, title) for title, heads, rows in _tables(done, drive)
         )
         sections.append(Section(drive.config.name, drive.title, said + tables))
+    texts = "".join(f"<p>{prose(text)}</p>" for text in (*ABOUT, NOT_MODELLED, MEMORY))
+    sections.append(Section("how", "What was run, and what is not modelled", texts))
     sections.append(
         Section("own", "A drive of your own", "".join(f"<p>{prose(text)}</p>" for text in OWN))
     )
-    lead = f'<p class="lead">{choices.TITLE} · ssdlab {escape(described())}</p>'
+    count = counted(len(done.of), "drive")
+    lead = f'<p class="lead">{count} beside measurements · ssdlab {escape(described())}</p>'
     return document(choices.TITLE, lead, sections)
 
 
@@ -247,7 +259,7 @@ def markdown(done: Drives) -> str:
     for drive in done.of.values():
         text += [f"## {drive.title}", ""]
         text += [line for one in facts(done, drive) for line in (one, "")]
-        for heads, rows in _tables(done, drive):
+        for _, heads, rows in _tables(done, drive):
             text += table_of(heads, rows)
     text += ["## A drive of your own", "", *(line for one in OWN for line in (one, ""))]
     text.append(f"`ssdlab drives compare`, ssdlab {described()}.")

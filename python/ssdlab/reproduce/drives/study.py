@@ -20,12 +20,7 @@ Place: TypeAlias = tuple[str, str, float]
 
 FULL, LOAD = "full size", "load"
 PAGE_BYTES = 4096
-NO_TIME: Keys = {
-    "run.mode": "functional",
-    "host.link_rate": "unlimited",
-    "host.write_buffer_pages": 0,
-    "metrics.interval": "0 s",
-}
+NO_TIME: Keys = {"run.mode": "functional", "metrics.interval": "0 s"}
 FILLED: Keys = {"precondition.steady_state": "none", "precondition.fill": 1.0}
 
 

@@ -26,8 +26,8 @@ PROGRAM_RANGE = 0.2
 """If the program times at the two loads around the knee differ by more, the time is undecided."""
 FIRMWARE_RANGE = 0.5
 """If the firmware times that fit differ by more, the firmware time is undecided."""
-LONGEST_NS = 60 * 10**9
-"""The longest time that a preset accepts."""
+LONGEST_NS = 50 * 10**6
+"""No flash takes as long for a program, even in a drive with a few of the dies of its preset."""
 MOST_TAIL = 1000
 """The largest ratio of the firmware's 99th percentile to its median that a preset accepts."""
 MOST_RESERVED = 0.16
@@ -195,8 +195,9 @@ def program(
         return None, [text]
     if time > LONGEST_NS:
         text = (
-            f"a knee at {rate(knee)} writes/s implies programs of {time / 1e9:,.0f} s, more than"
-            f" {LONGEST_NS // 10**9} s: program time is kept"
+            f"a knee at {rate(knee)} writes/s implies programs of {duration(round(time))}, longer"
+            " than any flash takes: program time is kept; load is in writes a second, not in"
+            " thousands"
         )
         return None, [text]
     low, high = (max(0, round(_program_ns(config, waf, knee + by))) for by in (half, -half))
@@ -276,8 +277,8 @@ def firmware(measured: Measurements, config: Config) -> tuple[Firmware | None, l
         if load.p50 <= base:
             text = (
                 f"the median of {duration(round(load.p50))} at {rate(load.rate)} writes/s leaves no"
-                f" time for firmware, as link and SRAM take {duration(base)}: it is not fitted;"
-                " lower timing.sram of the preset"
+                f" time for firmware, as link and SRAM take {duration(base)}: it is not fitted; if"
+                " p50_us really is in microseconds, lower timing.sram of the preset"
             )
             return None, [text]
     p50, p99 = (
