@@ -55,8 +55,8 @@ impl File<'_> {
                 let other = guess::reading(&columns, self.head, self.workload.action as u8);
                 let own = Reading::of("--format alibaba".to_owned(), format, how, self.head);
                 Err(SourceError(format!(
-                    "{}: the columns are those of Alibaba's traces, whose times are microseconds, but its times as \
-                     {unit} since 1970 are of these years; {}",
+                    "{}: the columns are those of Alibaba's traces, whose times are microseconds, but as {unit} \
+                     since 1970 its times would be recent dates; {}",
                     self.name,
                     readings::choices(
                         self.name,

@@ -10,8 +10,9 @@ pub(crate) const FORMS: [Rewrite; 3] = [with_newlines, json::table, with_one_bas
 
 /// Notations of numbers and times that are never read as they are: 1,024 is one number with a thousands separator and
 /// another with a decimal comma.
-pub(crate) const NOTATIONS: [Rewrite; 9] = [
+pub(crate) const NOTATIONS: [Rewrite; 10] = [
     with_marked_hexadecimal,
+    with_padded_nanoseconds,
     |bytes| {
         let what = "its dates have the month first (if it is the day, exchange $1 and $2); write the year first";
         with_year_first(bytes, what, b"/", 1)
@@ -97,6 +98,38 @@ fn without_chatter(bytes: &[u8]) -> Option<Rewriting> {
     let columns = Some("time=1:ns,op=2,offset=3:512B,size=4");
     let rewritten = notation(what, filter, bytes, lines.collect::<Vec<_>>().concat())?;
     Some(Rewriting { columns, ..rewritten })
+}
+
+/// Times as seconds and nanoseconds of which the latter have no leading zeros: they are in order as pairs, but not as
+/// decimals.
+fn with_padded_nanoseconds(bytes: &[u8]) -> Option<Rewriting> {
+    let is_part = |letter: char| letter == '.' || letter.is_ascii_digit();
+    let padded = |line: &[u8]| {
+        let text = std::str::from_utf8(line).ok()?;
+        let word = text.trim_start_matches(|letter: char| !is_part(letter));
+        let word = &word[..word.find(|letter| !is_part(letter)).unwrap_or(word.len())];
+        let (seconds, nanoseconds) = word.split_once('.').filter(|(_, part)| part.len() <= 9)?;
+        let pair = (seconds.parse::<u64>().ok()?, nanoseconds.parse::<u64>().ok()?);
+        let text = text.replacen(word, &format!("{seconds}.{nanoseconds:0>9}"), 1);
+        Some((pair, word.parse::<f64>().ok()?, text.into_bytes()))
+    };
+    let (mut pairs, mut decimals, mut all) = (Vec::new(), Vec::new(), Vec::new());
+    for line in bytes.split_inclusive(|&byte| byte == b'\n') {
+        match padded(line) {
+            Some((pair, decimal, text)) => {
+                pairs.push(pair);
+                decimals.push(decimal);
+                all.extend(text);
+            }
+            None if line.ends_with(b"\n") => return None,
+            None => all.extend(line),
+        }
+    }
+    let is_it = pairs.is_sorted() && !decimals.is_sorted();
+    let what = "its times are seconds and nanoseconds without leading zeros, as blkparse -f %T.%t prints them; add \
+                these";
+    let filter = r#"perl -pe 's/(\d+)\.(\d{1,9})/sprintf "%d.%09d", $1, $2/e' FILE"#;
+    is_it.then(|| notation(what, filter, bytes, all))?
 }
 
 /// Lines that a carriage return ends.

@@ -51,7 +51,7 @@ impl Change {
         });
         if INTERVALS.contains(&letters_of(rest).as_str()) {
             return Some(Change {
-                what: "the time since the request above, not a time; make times of it".to_owned(),
+                what: "the time since the request above rather than a time; add the intervals up".to_owned(),
                 name: unit.map_or("time".to_owned(), |unit| format!("time_{unit}")),
                 statement: format!("t += ${column}; ${column} = t"),
             });
@@ -61,7 +61,7 @@ impl Change {
         let ends = |end: &str| letters.strip_suffix(end).is_some_and(is_time);
         let (_, unit, seconds) = LONG_UNITS.into_iter().find(|(end, ..)| ends(end))?;
         Some(Change {
-            what: format!("{unit}, no unit that is read; make seconds of them"),
+            what: format!("{unit}, which is not a unit of --columns; convert them to seconds"),
             name: "time_s".to_owned(),
             statement: format!("${column} *= {seconds}"),
         })

@@ -200,7 +200,7 @@ impl Rows {
         let cells: Vec<&str> = of(at).into_iter().collect();
         let (last, others) = cells.split_last()?;
         Some(format!(
-            "column {} has {} values, perhaps of volumes ({} and {last:.20}): to tell them apart, add \
+            "column {} has {} different values ({} and {last:.20}), perhaps volumes: to keep them apart, add \
              ,volume={} to the columns",
             at + 1,
             cells.len(),

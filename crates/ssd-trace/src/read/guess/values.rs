@@ -295,6 +295,10 @@ fn of_rows(rows: &Rows, times: Option<&Times>, head: &Head<'_>, action: u8) -> V
     let all = all.into_iter().take(READINGS);
     let all = all.filter_map(|(_, columns)| reading(&columns, head, action));
     let mut all: Vec<Reading> = of_distinct_times(all.filter(is_possible).collect());
+    // A command that fails at a line is no choice where another reads all of them.
+    if all.iter().any(|reading| reading.counts.bad == 0) {
+        all.retain(|reading| reading.counts.bad == 0);
+    }
     if sort {
         all.iter_mut().for_each(Reading::sort);
     }
