@@ -94,6 +94,10 @@ def serve(
         if not quiet:
             _say_ready(loaded.name, address, said)
 
+    def stops() -> None:
+        if not quiet:
+            say("stopping: the drive comes to rest; a second Ctrl-C is a power cut")
+
     summary = served(
         loaded,
         address,
@@ -102,6 +106,7 @@ def serve(
         scale=factor,
         most_log=most_log,
         ready=ready,
+        stops=stops,
         progress=not quiet,
     )
     text = json.dumps(summary, indent=2, ensure_ascii=False) + "\n"

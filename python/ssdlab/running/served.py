@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import tempfile
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -40,20 +42,23 @@ def served(
     scale: float | None,
     most_log: int,
     ready: Callable[[dict[str, Any]], object],
+    stops: Callable[[], object],
     progress: bool,
 ) -> dict[str, Any]:
-    """Serve the drive of `config` until Ctrl-C; the summary.
+    """Serve the drive of `config` until Ctrl-C or SIGTERM; the summary.
 
     Without `scale`, it follows how late replies are. Beyond `most_log` bytes the log of the state
-    is folded. `ready` is called with what was recovered when clients may come. Raises `ConfigError`
-    for what cannot be served, `ServerError` for a drive that fails, `OutputError` for a file.
+    is folded. `ready` is called with what was recovered when clients may come, `stops` when no more
+    of them are served and the drive comes to rest; a second Ctrl-C then kills the process. Raises
+    `ConfigError` for what cannot be served, `ServerError` for a drive that fails, `OutputError` for
+    a file.
     """
     if config["run.mode"] != "timed":
         message = 'run.mode: a served drive has time; say "timed", or leave the key out'
         raise ConfigError([message])
     loaded = fitted(config)
     memory.check([loaded])
-    with translated(), ExitStack() as shows:
+    with translated(), stopped_by_signals(stops), ExitStack() as shows:
         callback = shows.enter_context(shown(loaded.name, progress))
 
         is_real_time = False
@@ -90,6 +95,28 @@ def served(
         _write_run(loaded, record, with_state=state is not None)
     done: dict[str, Any] = {"real_time": is_real_time, **json.loads(summary)}
     return done
+
+
+@contextmanager
+def stopped_by_signals(stops: Callable[[], object]) -> Iterator[None]:
+    """Let SIGINT and SIGTERM call `stops` and raise KeyboardInterrupt; a second one kills."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    numbers = (signal.SIGINT, signal.SIGTERM)
+
+    def stop(_number: int, _frame: object) -> None:
+        for number in numbers:
+            signal.signal(number, signal.SIG_DFL)
+        stops()
+        raise KeyboardInterrupt
+
+    before = [(number, signal.signal(number, stop)) for number in numbers]
+    try:
+        yield
+    finally:
+        for number, handler in before:
+            signal.signal(number, handler)
 
 
 @contextmanager
