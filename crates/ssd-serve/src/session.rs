@@ -144,7 +144,8 @@ impl Attendant for Session<'_> {
     }
 }
 
-/// Wall time from the completion of a request by the drive to its reply; percentiles only of enough replies.
+/// Wall time for which a request waited to be read, and from its completion by the drive to its reply; percentiles only
+/// of enough replies.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Late {
     /// Replies.

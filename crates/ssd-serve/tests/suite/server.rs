@@ -12,6 +12,7 @@ use std::ops::ControlFlow;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 /// Stops the server when it goes, so that a test that fails ends.
 struct Stop<'a>(&'a AtomicBool);
@@ -22,19 +23,35 @@ impl Drop for Stop<'_> {
     }
 }
 
-struct Until<'a>(&'a AtomicBool);
+struct Until<'a> {
+    stop: &'a AtomicBool,
+    /// The server does nothing.
+    idles: &'a AtomicBool,
+}
 
 impl Attendant for Until<'_> {
     fn look(&mut self, _: u64) -> ControlFlow<()> {
-        match self.0.load(Ordering::Relaxed) {
+        if self.idles.load(Ordering::Relaxed) {
+            std::thread::sleep(IDLE);
+            self.idles.store(false, Ordering::Relaxed);
+        }
+        match self.stop.load(Ordering::Relaxed) {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
         }
     }
 }
 
+/// For so long.
+const IDLE: Duration = Duration::from_millis(200);
+
 /// What the server of a small drive has done while `act` used its socket.
 fn with_server(act: impl FnOnce(&Path) + Send) -> (Engine, Served) {
+    with_idle_server(|path, _| act(path))
+}
+
+/// The same; where `act` sets the flag, the server idles for a while and clears it.
+fn with_idle_server(act: impl FnOnce(&Path, &AtomicBool) + Send) -> (Engine, Served) {
     let (folder, config) = (Temporary::new(), config(&[]));
     let path = folder.0.join("socket");
     let snapshot = new_drive(&config, &mut Unattended).expect("a new drive");
@@ -46,14 +63,14 @@ fn with_server(act: impl FnOnce(&Path) + Send) -> (Engine, Served) {
         page_bytes: 4096,
     };
     let listener = Listener::unix(&path).expect("a socket");
-    let stop = AtomicBool::new(false);
+    let (stop, idles) = (AtomicBool::new(false), AtomicBool::new(false));
     let server = Server::new(listener, export, engine, Scale::Fixed(1.0));
     std::thread::scope(|scope| {
         scope.spawn(|| {
             let _stop = Stop(&stop);
-            act(&path);
+            act(&path, &idles);
         });
-        let served = server.run(&mut Until(&stop));
+        let served = server.run(&mut Until { stop: &stop, idles: &idles });
         served.expect("the system works")
     })
 }
@@ -161,6 +178,24 @@ fn a_client_may_leave_at_any_moment() {
     let mut data = [0; 8192];
     engine.data(0, &mut data).expect("the disk works");
     assert!(data == [5; 8192]);
+}
+
+#[test]
+fn what_waits_for_the_server_to_read_it_is_late() {
+    let (_, served) = with_idle_server(|path, idles| {
+        let mut socket = client(path);
+        socket.write_all(&request(3, 1, 0, 0)).expect("it listens");
+        reply(&mut socket, 0);
+        idles.store(true, Ordering::Relaxed);
+        // The server has looked by then, and idles.
+        std::thread::sleep(IDLE / 2);
+        socket.write_all(&request(3, 2, 0, 0)).expect("it listens");
+        reply(&mut socket, 0);
+        assert!(!idles.load(Ordering::Relaxed), "it has not idled");
+    });
+    let (replies, [_, _, _, max]) = served.lateness.percentiles();
+    assert_eq!(replies, 2);
+    assert!(max.is_some_and(|max| u128::from(max) > IDLE.as_nanos() / 8), "late by {max:?} ns");
 }
 
 #[test]
