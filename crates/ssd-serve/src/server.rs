@@ -21,6 +21,9 @@ use std::time::Duration;
 /// Most clients at a time.
 const MOST_CLIENTS: usize = 256;
 
+/// The shortest time between folds of a log for which the disk has no more room.
+const FOLD_EVERY: Duration = Duration::from_secs(1);
+
 /// The longest time without a look at the caller.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
@@ -212,6 +215,8 @@ pub struct Server {
     held: u64,
     /// The log is folded when it has grown beyond this.
     fold_at: u64,
+    /// From this wall time on it is folded when the disk has no room for more of it.
+    fold_from: Duration,
     clients: BTreeMap<u64, Client>,
     /// By the number of the first request of the machine.
     pending: BTreeMap<u64, Pending>,
@@ -237,6 +242,7 @@ impl Server {
             is_auto,
             held: 0,
             fold_at: u64::MAX,
+            fold_from: Duration::MAX,
             clients: BTreeMap::new(),
             pending: BTreeMap::new(),
             served: Served::default(),
@@ -253,11 +259,15 @@ impl Server {
     pub fn run(mut self, attendant: &mut dyn Attendant) -> Result<(Engine, Served), StateError> {
         let mut looked = Duration::ZERO;
         self.fold_at = attendant.most_log();
+        if self.fold_at < u64::MAX {
+            self.fold_from = Duration::ZERO;
+        }
         loop {
             self.held = self.engine.next_event().map_or(0, |at| self.pace.hold(at));
             self.engine.run(self.pace.now());
             self.answer().map_err(ended)?;
-            let is_full = self.engine.log_bytes() > self.fold_at;
+            let is_full = self.engine.log_bytes() > self.fold_at
+                || (self.engine.is_log_short() && self.pace.elapsed() >= self.fold_from);
             if is_full && self.pending.is_empty() {
                 self.fold(attendant)?;
             }
@@ -294,7 +304,7 @@ impl Server {
     /// Fold the log. Meanwhile the clock stops.
     fn fold(&mut self, attendant: &mut dyn Attendant) -> Result<(), StateError> {
         if self.engine.failure().is_some() {
-            self.fold_at = u64::MAX;
+            (self.fold_at, self.fold_from) = (u64::MAX, Duration::MAX);
             return Ok(());
         }
         let began = self.pace.elapsed();
@@ -302,8 +312,12 @@ impl Server {
         self.pace.set(self.engine.ssd().now().0);
         // If the disk had no room for it, the old log goes on for a while.
         self.fold_at = self.engine.log_bytes().saturating_add(attendant.most_log());
-        let took = (self.pace.elapsed() - began).as_nanos() as u64;
-        self.served.longest_fold = self.served.longest_fold.max(took);
+        let now = self.pace.elapsed();
+        let took = now - began;
+        // If the disk has no room for the next log either, clients have ten times as long as folds take.
+        let pause = (10 * took).max(FOLD_EVERY);
+        self.fold_from = if self.engine.is_log_short() { now + pause } else { now };
+        self.served.longest_fold = self.served.longest_fold.max(took.as_nanos() as u64);
         Ok(())
     }
 

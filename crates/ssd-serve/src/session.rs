@@ -198,6 +198,9 @@ fn listener(address: &Address) -> Result<Listener, StateError> {
         io::ErrorKind::AddrInUse => StateError::Refused(format!(
             "--nbd: {shown} is in use, by another server or a file: stop it, or give another address"
         )),
+        io::ErrorKind::InvalidInput => StateError::Refused(format!(
+            "--nbd: {shown}: the path of a socket has at most 107 bytes: give a shorter or a relative one"
+        )),
         _ => StateError::Refused(format!("--nbd: {shown}: {error}")),
     })
 }

@@ -1,12 +1,14 @@
 //! The server with clients on real sockets.
 
-use crate::rig::{Temporary, config};
+use crate::rig::{Temporary, config, fold, open, with_state};
 use ssd_run::Unattended;
-use ssd_serve::engine::Engine;
+use ssd_serve::engine::{Engine, Refusal};
+use ssd_serve::log::Log;
 use ssd_serve::nbd::handshake::Export;
 use ssd_serve::pace::Scale;
 use ssd_serve::server::{Attendant, Listener, Served, Server};
-use ssd_serve::state::{new_drive, without_state};
+use ssd_serve::state::{Folder, StateError, new_drive, without_state};
+use ssd_trace::config::RunConfig;
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::ops::ControlFlow;
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -32,7 +34,7 @@ struct Until<'a> {
 impl Attendant for Until<'_> {
     fn look(&mut self, _: u64) -> ControlFlow<()> {
         if self.idles.load(Ordering::Relaxed) {
-            std::thread::sleep(IDLE);
+            idle(IDLE);
             self.idles.store(false, Ordering::Relaxed);
         }
         match self.stop.load(Ordering::Relaxed) {
@@ -44,6 +46,11 @@ impl Attendant for Until<'_> {
 
 /// For so long.
 const IDLE: Duration = Duration::from_millis(200);
+
+#[expect(clippy::disallowed_methods, reason = "a served drive runs on wall time")]
+fn idle(time: Duration) {
+    std::thread::sleep(time);
+}
 
 /// What the server of a small drive has done while `act` used its socket.
 fn with_server(act: impl FnOnce(&Path) + Send) -> (Engine, Served) {
@@ -188,7 +195,7 @@ fn what_waits_for_the_server_to_read_it_is_late() {
         reply(&mut socket, 0);
         idles.store(true, Ordering::Relaxed);
         // The server has looked by then, and idles.
-        std::thread::sleep(IDLE / 2);
+        idle(IDLE / 2);
         socket.write_all(&request(3, 2, 0, 0)).expect("it listens");
         reply(&mut socket, 0);
         assert!(!idles.load(Ordering::Relaxed), "it has not idled");
@@ -196,6 +203,64 @@ fn what_waits_for_the_server_to_read_it_is_late() {
     let (replies, [_, _, _, max]) = served.lateness.percentiles();
     assert_eq!(replies, 2);
     assert!(max.is_some_and(|max| u128::from(max) > IDLE.as_nanos() / 8), "late by {max:?} ns");
+}
+
+/// A server that folds its log.
+struct Folding<'a> {
+    until: Until<'a>,
+    state: Folder,
+    config: RunConfig,
+    folds: u64,
+}
+
+impl Attendant for Folding<'_> {
+    fn look(&mut self, clients: u64) -> ControlFlow<()> {
+        self.until.look(clients)
+    }
+
+    fn most_log(&self) -> u64 {
+        1 << 30
+    }
+
+    fn fold(&mut self, engine: &mut Engine) -> Result<(), StateError> {
+        fold(&mut self.state, &self.config, engine);
+        self.folds += 1;
+        Ok(())
+    }
+}
+
+#[test]
+fn a_log_for_which_the_disk_has_no_room_is_folded() {
+    let (folder, config) = (Temporary::new(), with_state(&[]));
+    let path = folder.0.join("socket");
+    let (state, mut engine, _, _) = open(&folder.0.join("state"), &config).expect("a new drive");
+    // No disk has room for a generation like this.
+    let log = Log::create(&folder.0.join("state/1.log"), 1 << 60).expect("a log");
+    engine.log_to(log);
+    assert!(matches!(engine.write(1, 0, &[7; 4096], false), Err(Refusal::NoRoom(_))));
+    let (stop, idles) = (AtomicBool::new(false), AtomicBool::new(false));
+    let until = Until { stop: &stop, idles: &idles };
+    let mut attendant = Folding { until, state, config, folds: 0 };
+    let export = Export {
+        name: "tiny".into(),
+        description: "a drive".into(),
+        bytes: engine.bytes(),
+        page_bytes: 4096,
+    };
+    let listener = Listener::unix(&path).expect("a socket");
+    let server = Server::new(listener, export, engine, Scale::Fixed(1.0));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let _stop = Stop(&stop);
+            let mut socket = client(&path);
+            let mut write = request(1, 3, 0, 4096);
+            write.extend([7; 4096]);
+            socket.write_all(&write).expect("it listens");
+            assert_eq!(reply(&mut socket, 0).0, 3);
+        });
+        server.run(&mut attendant).expect("the system works");
+    });
+    assert_eq!(attendant.folds, 1);
 }
 
 #[test]
