@@ -16,7 +16,7 @@ import pytest
 
 from nbd_client import FLUSH, FUA, NO_HOLE, TRIM, WRITE, ZEROES, Client, RefusedError
 from running import COMMAND, HANG_S, nothing_left, refused, ssdlab_command
-from ssdlab.running.served import stopped_by_signals
+from ssdlab.running.served import answered_signals
 
 PAGE = 4096
 DRIVE = """\
@@ -59,6 +59,17 @@ class Served:
         place = int(port[1]) if port else self.folder / "drive.sock"
         self.clients.append(Client(place, structured=structured))
         return self.clients[-1]
+
+    def status(self) -> str:
+        """The summary so far, after SIGUSR1."""
+        self.process.send_signal(signal.SIGUSR1)
+        assert self.process.stderr is not None
+        said = ""
+        while "steady state" not in said:
+            line = self.process.stderr.readline()
+            assert line, f"it has ended: {said}"
+            said += line
+        return said
 
     def kill(self) -> None:
         """Kill -9."""
@@ -164,9 +175,13 @@ def test_a_full_disk_refuses_writes_alone(tmp_path: Path) -> None:
 def test_a_second_signal_is_a_power_cut() -> None:
     before = signal.getsignal(signal.SIGINT)
     calls: list[str] = []
-    with stopped_by_signals(lambda: calls.append("stops")):
-        with pytest.raises(KeyboardInterrupt):
-            signal.raise_signal(signal.SIGTERM)
+    with answered_signals(lambda: calls.append("stops")) as signals:
+        assert not signals.asks()
+        signal.raise_signal(signal.SIGUSR1)
+        assert signals.asks()
+        assert not signals.asks()
+        signal.raise_signal(signal.SIGTERM)
+        assert signals.stop
         assert calls == ["stops"]
         assert signal.getsignal(signal.SIGINT) is signal.SIG_DFL
         assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
@@ -234,6 +249,7 @@ def test_a_bad_client_is_cut_off_and_the_others_are_served(tmp_path: Path) -> No
             good.write(0, bytes(33 << 20))
         assert good.read(98, 8) == b"\0\0data\0\0"
         assert good.extents(0, good.bytes)[0] == (PAGE, 0)
+        assert re.search(r"\d requests of 3 clients answered", server.status())
         summary = json.loads(server.stop())
         assert summary["clients_refused"] == 1
         assert "IHAVEOPT" in summary["refused_because"] or "flags" in summary["refused_because"]

@@ -175,7 +175,7 @@ pub struct Served {
     pub replies: u64,
     /// By how much they and their requests were late, since the scale is what it is.
     pub lateness: Lateness,
-    /// The scale in the end.
+    /// The scale at present.
     pub scale: f64,
     /// When the clock stopped.
     pub stops: Stops,
@@ -185,8 +185,8 @@ pub struct Served {
 
 /// What the server asks while it serves.
 pub trait Attendant {
-    /// Called regularly with the number of clients that have come: whether to go on.
-    fn look(&mut self, clients: u64) -> ControlFlow<()>;
+    /// Called regularly with the drive and with what has been done: whether to go on.
+    fn look(&mut self, engine: &Engine, served: &Served) -> ControlFlow<()>;
 
     /// Bytes of the log beyond which it is folded.
     fn most_log(&self) -> u64 {
@@ -284,8 +284,8 @@ impl Server {
             if now.saturating_sub(looked) >= LOOK_EVERY {
                 looked = now;
                 self.rescale();
-                if attendant.look(self.served.clients).is_break() {
-                    (self.served.scale, self.served.stops) = (self.pace.scale(), self.pace.stops());
+                (self.served.scale, self.served.stops) = (self.pace.scale(), self.pace.stops());
+                if attendant.look(&self.engine, &self.served).is_break() {
                     return Ok((self.engine, self.served));
                 }
             }

@@ -106,6 +106,7 @@ def serve(
         scale=factor,
         most_log=most_log,
         ready=ready,
+        status=lambda summary: say(_text(summary)),
         stops=stops,
         progress=not quiet,
     )

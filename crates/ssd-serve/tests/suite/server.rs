@@ -32,7 +32,7 @@ struct Until<'a> {
 }
 
 impl Attendant for Until<'_> {
-    fn look(&mut self, _: u64) -> ControlFlow<()> {
+    fn look(&mut self, _: &Engine, _: &Served) -> ControlFlow<()> {
         if self.idles.load(Ordering::Relaxed) {
             idle(IDLE);
             self.idles.store(false, Ordering::Relaxed);
@@ -214,8 +214,8 @@ struct Folding<'a> {
 }
 
 impl Attendant for Folding<'_> {
-    fn look(&mut self, clients: u64) -> ControlFlow<()> {
-        self.until.look(clients)
+    fn look(&mut self, engine: &Engine, served: &Served) -> ControlFlow<()> {
+        self.until.look(engine, served)
     }
 
     fn most_log(&self) -> u64 {
