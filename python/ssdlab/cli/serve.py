@@ -94,10 +94,6 @@ def serve(
         if not quiet:
             _say_ready(loaded.name, address, said)
 
-    def stops() -> None:
-        if not quiet:
-            say("stopping: the drive comes to rest; a second Ctrl-C is a power cut")
-
     summary = served(
         loaded,
         address,
@@ -107,7 +103,7 @@ def serve(
         most_log=most_log,
         ready=ready,
         status=lambda summary: say(_text(summary)),
-        stops=stops,
+        stops=lambda: None if quiet else _say_stops(),
         progress=not quiet,
     )
     text = json.dumps(summary, indent=2, ensure_ascii=False) + "\n"
@@ -161,6 +157,10 @@ def _say_ready(name: str, address: Address, said: dict[str, Any]) -> None:
     say(f"serving {name}, {size(said['bytes'])}, at {uri}; Ctrl-C stops it")
     if not said["real_time"]:
         say("without real-time priority other programs make replies late: see docs/serve.md")
+
+
+def _say_stops() -> None:
+    say("stopping: the drive comes to rest; a second Ctrl-C is a power cut")
 
 
 def _verdict(summary: dict[str, Any]) -> list[str]:
