@@ -481,13 +481,15 @@ def serve(
     temporary: Path | str,
     commit: str | None,
     ready: Callable[[str], object],
+    asks: Callable[[], bool],
+    hear: Callable[[str], object],
     progress: Callable[[str, int, int | None], object] | None,
 ) -> str:
     """Serve a drive over NBD until Ctrl-C; the summary as JSON.
 
     Without `scale` it follows lateness. Beyond `most_log` bytes the log of the state is folded.
-    `ready` is called with what was recovered, as JSON. Raises `ConfigError`, `OSError`,
-    `StuckError`.
+    `ready` is called with what was recovered, and `hear` with the summary so far when `asks`
+    returns true, all as JSON. Raises `ConfigError`, `OSError`, `StuckError`.
     """
 
 def run(

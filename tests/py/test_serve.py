@@ -16,6 +16,7 @@ import pytest
 
 from nbd_client import FLUSH, FUA, NO_HOLE, TRIM, WRITE, ZEROES, Client, RefusedError
 from running import COMMAND, HANG_S, nothing_left, refused, ssdlab_command
+from ssdlab.running.served import answered_signals
 
 PAGE = 4096
 DRIVE = """\
@@ -39,10 +40,11 @@ UNIX = ["--nbd", "unix:drive.sock"]
 class Served:
     """A server in a process of its own, and what it has said."""
 
-    def __init__(self, *options: str, cwd: Path) -> None:
+    def __init__(self, *options: str, cwd: Path, most_bytes: int | None = None) -> None:
         self.folder, self.said, self.clients = cwd, "", list[Client]()
         (cwd / "tiny.toml").write_text(DRIVE)
-        words = [*COMMAND, "serve", "tiny.toml", *options]
+        limit = ["prlimit", f"--fsize={most_bytes}"] if most_bytes else []
+        words = [*limit, *COMMAND, "serve", "tiny.toml", *options]
         pipe = subprocess.PIPE
         self.process = subprocess.Popen(words, cwd=cwd, stdout=pipe, stderr=pipe, text=True)
         assert self.process.stderr is not None
@@ -58,24 +60,36 @@ class Served:
         self.clients.append(Client(place, structured=structured))
         return self.clients[-1]
 
+    def status(self) -> str:
+        """The summary so far, after SIGUSR1."""
+        self.process.send_signal(signal.SIGUSR1)
+        assert self.process.stderr is not None
+        said = ""
+        while "steady state" not in said:
+            line = self.process.stderr.readline()
+            assert line, f"it has ended: {said}"
+            said += line
+        return said
+
     def kill(self) -> None:
         """Kill -9."""
         if self.process.poll() is None:
             self.process.kill()
             self.process.communicate()
 
-    def stop(self) -> str:
-        """Ctrl-C: what it writes to stdout."""
-        self.process.send_signal(signal.SIGINT)
+    def stop(self, number: int = signal.SIGINT) -> str:
+        """Ctrl-C, or another signal: what it writes to stdout."""
+        self.process.send_signal(number)
         out, err = self.process.communicate(timeout=HANG_S)
         assert self.process.returncode == 0, err
+        assert "stopping" in err
         return out
 
 
 @contextmanager
-def served(*options: str, cwd: Path) -> Iterator[Served]:
-    """A server that ends with the test at the latest."""
-    server = Served(*options, cwd=cwd)
+def served(*options: str, cwd: Path, most_bytes: int | None = None) -> Iterator[Served]:
+    """A server that ends with the test at the latest, with files of at most so many bytes."""
+    server = Served(*options, cwd=cwd, most_bytes=most_bytes)
     try:
         yield server
     finally:
@@ -130,6 +144,48 @@ def test_what_was_flushed_survives_kill_9(tmp_path: Path) -> None:
         "serve", "tiny.toml", *options, "--set", "device.channels=4", cwd=tmp_path
     )
     refused(done, 2, "--state drive", "pages of 4096 bytes")
+
+
+def test_a_full_disk_refuses_writes_alone(tmp_path: Path) -> None:
+    options, draw = [*UNIX, "--state", "drive"], random.Random(4)
+    most_bytes = 561 * PAGE
+    memory: dict[int, bytes] = {}
+    with served(*options, cwd=tmp_path, most_bytes=most_bytes) as server:
+        client = server.client(structured=False)
+        for page in range(561):
+            memory[page] = draw.randbytes(PAGE)
+            client.write(page * PAGE, memory[page])
+        for page in range(600, 630):
+            with pytest.raises(RefusedError) as error:
+                client.write(page * PAGE, memory[0])
+            assert error.value.number == 28
+        client.ask(FLUSH)
+        assert all(client.read(page * PAGE, PAGE) == data for page, data in memory.items())
+        server.kill()
+    with served(*options, cwd=tmp_path, most_bytes=most_bytes) as server:
+        client = server.client()
+        assert all(client.read(page * PAGE, PAGE) == data for page, data in memory.items())
+        client.ask(TRIM, 0, 100 * PAGE)
+        for page in range(80):
+            client.write(page * PAGE, b"new")
+        server.stop(signal.SIGTERM)
+    assert not list((tmp_path / "drive").glob("1.*"))
+
+
+def test_a_second_signal_is_a_power_cut() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    calls: list[str] = []
+    with answered_signals(lambda: calls.append("stops")) as signals:
+        assert not signals.asks()
+        signal.raise_signal(signal.SIGUSR1)
+        assert signals.asks()
+        assert not signals.asks()
+        signal.raise_signal(signal.SIGTERM)
+        assert signals.stop
+        assert calls == ["stops"]
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_DFL
+        assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_a_recorded_session_runs_again_to_the_nanosecond(tmp_path: Path) -> None:
@@ -193,6 +249,7 @@ def test_a_bad_client_is_cut_off_and_the_others_are_served(tmp_path: Path) -> No
             good.write(0, bytes(33 << 20))
         assert good.read(98, 8) == b"\0\0data\0\0"
         assert good.extents(0, good.bytes)[0] == (PAGE, 0)
+        assert re.search(r"\d requests of 3 clients answered", server.status())
         summary = json.loads(server.stop())
         assert summary["clients_refused"] == 1
         assert "IHAVEOPT" in summary["refused_because"] or "flags" in summary["refused_because"]
@@ -204,6 +261,7 @@ def test_a_bad_client_is_cut_off_and_the_others_are_served(tmp_path: Path) -> No
         (["--nbd", "somewhere"], ["--nbd somewhere", "unix:PATH", "127.0.0.1:10809"]),
         (["--nbd", "unix:"], ["path of a socket"]),
         (["--nbd", "unix:file"], ["file", "in use"]),
+        (["--nbd", f"unix:{'a' * 120}"], ["107 bytes"]),
         (["--nbd", "0.0.0.0:10809"], ["0.0.0.0:10809", "loopback"]),
         (["--nbd", "nowhere.invalid:10809"], ["nowhere.invalid:10809", "a machine and a port"]),
         ([*UNIX, "--scale", "0"], ["--scale 0", "0.001"]),
@@ -211,6 +269,7 @@ def test_a_bad_client_is_cut_off_and_the_others_are_served(tmp_path: Path) -> No
         ([*UNIX, "--log-limit", "many"], ["--log-limit many", "a size"]),
         ([*UNIX, "--record", "file"], ["--record file", "exists"]),
         ([*UNIX, "--state", "."], ["--state .", "other files"]),
+        ([*UNIX, "--state", "file"], ["--state file", "give a folder"]),
         ([*UNIX, "--set", "run.mode=functional"], ["run.mode"]),
         ([*UNIX, "--set", 'power.cut={ every = "1 s" }'], ["power.cut"]),
         ([*UNIX, "--state", "d", "--set", "wear.endurance=10"], ["wear.endurance"]),

@@ -5,18 +5,61 @@ use crate::device::refused;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError};
 use pyo3::prelude::*;
 use ssd_serve::pace::Scale;
-use ssd_serve::session::{Address, Order, serve as serve_drive};
+use ssd_serve::session::{Address, Audience, Order, Ready, Summary, serve as serve_drive};
 use ssd_serve::state::StateError;
 use ssd_trace::config::RunConfig;
 use std::path::PathBuf;
 
+/// What Python hears of a session and asks, and the first exception that it raised.
+struct Hearing {
+    ready: Py<PyAny>,
+    asks: Py<PyAny>,
+    hear: Py<PyAny>,
+    raised: Option<PyErr>,
+}
+
+impl Hearing {
+    fn value<T>(&mut self, called: PyResult<T>) -> Option<T> {
+        match called {
+            Ok(value) => Some(value),
+            Err(error) => {
+                self.raised.get_or_insert(error);
+                None
+            }
+        }
+    }
+}
+
+fn json(said: &impl serde::Serialize) -> String {
+    serde_json::to_string(said).expect("a report is JSON")
+}
+
+impl Audience for Hearing {
+    fn ready(&mut self, ready: &Ready) {
+        let called = Python::attach(|py| self.ready.call1(py, (json(ready),)).map(drop));
+        self.value(called);
+    }
+
+    fn asks(&mut self) -> bool {
+        let called = Python::attach(|py| self.asks.call0(py)?.is_truthy(py));
+        self.value(called).unwrap_or(false)
+    }
+
+    fn hear(&mut self, summary: &Summary) {
+        let called = Python::attach(|py| self.hear.call1(py, (json(summary),)).map(drop));
+        self.value(called);
+    }
+}
+
 /// Serve the drive of a resolved configuration (JSON) until Ctrl-C; the summary, as JSON. `ready` is called with what
-/// has been recovered, as JSON, when clients may come. `unix` is the path of a Unix socket, `tcp` an address and a
-/// port. Without `scale` it follows lateness. Beyond `most_log` bytes the log of the state is folded. Raises
-/// `ConfigError` for what cannot be served, `OSError` for a file, `StuckError` for a drive that fails.
+/// has been recovered, as JSON, when clients may come. When `asks` returns true, `hear` is called with the summary so
+/// far, as JSON. `unix` is the path of a Unix socket, `tcp` an address and a port. Without `scale` it follows lateness.
+/// Beyond `most_log` bytes the log of the state is folded. Raises `ConfigError` for what cannot be served, `OSError`
+/// for a file, `StuckError` for a drive that fails.
 #[pyfunction]
 #[pyo3(signature = (
-    config, name, *, unix, tcp, state, record, scale, most_log, temporary, commit, ready, progress
+    config, name, *, unix, tcp, state, record, scale, most_log, temporary, commit, ready, asks, hear,
+    progress
 ))]
 #[expect(clippy::too_many_arguments, reason = "the options of a command")]
 pub(crate) fn serve(
@@ -32,6 +75,8 @@ pub(crate) fn serve(
     temporary: PathBuf,
     commit: Option<String>,
     ready: Py<PyAny>,
+    asks: Py<PyAny>,
+    hear: Py<PyAny>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
     let config: RunConfig = crate::parsed("config", config)?;
@@ -47,14 +92,9 @@ pub(crate) fn serve(
     let scale = scale.map_or(Scale::Auto, Scale::Fixed);
     let order = Order { address, state, record, scale, most_log, name, temporary, commit };
     let mut bridge = Bridge::new(progress);
-    let mut raised = None;
-    let done = py.detach(|| {
-        serve_drive(&config, &order, &mut bridge, &mut |said| {
-            let said = serde_json::to_string(said).expect("numbers are JSON");
-            raised = Python::attach(|py| ready.call1(py, (said,))).err();
-        })
-    });
-    if let Some(error) = raised {
+    let mut hearing = Hearing { ready, asks, hear, raised: None };
+    let done = py.detach(|| serve_drive(&config, &order, &mut bridge, &mut hearing));
+    if let Some(error) = hearing.raised {
         return Err(error);
     }
     let summary = done.map_err(|error| match error {
@@ -66,6 +106,6 @@ pub(crate) fn serve(
     match bridge.raised {
         // Ctrl-C is how a server ends.
         Some(error) if !error.is_instance_of::<PyKeyboardInterrupt>(py) => Err(error),
-        _ => Ok(serde_json::to_string(&summary).expect("a report is JSON")),
+        _ => Ok(json(&summary)),
     }
 }

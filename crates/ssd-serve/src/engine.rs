@@ -19,6 +19,7 @@ use ssd_trace::write::TraceWriter;
 use std::io;
 
 mod restart;
+mod room;
 
 pub use restart::Mounted;
 use restart::restored;
@@ -85,6 +86,8 @@ pub struct Engine {
     sequence: u64,
     /// Arrival of the last request.
     last: u64,
+    /// The disk had no room for a request since the log began.
+    wants_room: bool,
     /// Why the drive does not go on.
     failure: Option<Refusal>,
     done: Vec<Completion>,
@@ -138,6 +141,7 @@ impl Engine {
             record: None,
             sequence: snapshot.counters().sequence,
             last: 0,
+            wants_room: false,
             failure: None,
             done: Vec::new(),
         })
@@ -146,6 +150,7 @@ impl Engine {
     /// Log requests from now on.
     pub fn log_to(&mut self, log: Log) {
         self.log = Some(log);
+        self.hold_room();
     }
 
     /// Bytes of the log.
@@ -335,7 +340,7 @@ impl Engine {
             let to = ((sector + u64::from(sectors)) * SECTOR_BYTES).min(offset + length);
             let data = data.map(|data| &data[(from - offset) as usize..(to - offset) as usize]);
             self.sweep_if_due()?;
-            let slots = self.store((from, to), data)?;
+            let slots = self.store_or_sweep((from, to), data)?;
             let flags = if fua { flags::FUA } else { 0 };
             let request = Request { flags, ..Request::new(Op::Write, sector, sectors) };
             self.submit(at, &request, slots)?;
@@ -387,24 +392,17 @@ impl Engine {
         }
     }
 
-    /// Let go older data that no cut brings back. What is used again was free at a time that the log knows.
     fn sweep_if_due(&mut self) -> Result<(), Refusal> {
-        if !self.versions.is_sweep_due() {
-            return Ok(());
-        }
-        self.mark()?;
-        let freed = self.versions.sweep(&Flash(&self.ssd));
-        freed.iter().for_each(|&slot| self.slots.free(slot));
-        Ok(())
+        if self.versions.is_sweep_due() { Ok(self.sweep()?) } else { Ok(()) }
     }
 
     /// Log a request whose data are in `slots` and hand it to the machine; its number.
     fn submit(&mut self, at: u64, request: &Request, slots: Vec<u32>) -> Result<u64, Refusal> {
         let at = at.max(self.last + 1).max(self.ssd.now().0 + 1);
         self.run(at - 1);
-        let refusal = match (&self.failure, &mut self.log) {
+        let refusal = match (&self.failure, &self.log) {
             (Some(why), _) => Some(why.clone()),
-            (None, Some(log)) => log.append(at, request, &slots).err().map(Refusal::from),
+            (None, Some(_)) => self.log(at, request, &slots).err().map(Refusal::from),
             (None, None) => None,
         };
         if let Some(refusal) = refusal {

@@ -18,6 +18,9 @@ const MARK: u8 = 2;
 /// Room on the disk that the log holds ahead: the marks of requests that are under way must fit into it.
 const AHEAD: u64 = 1 << 20;
 
+/// Most bytes by which the snapshot grows for each page that is written.
+const SNAPSHOT_BYTES: u64 = 16;
+
 /// One record.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Record {
@@ -42,6 +45,11 @@ pub struct Log {
     reserved: u64,
     /// Records that are not in the file yet.
     waiting: Vec<u8>,
+    /// Bytes of the generation to which the log belongs, without the log.
+    generation: u64,
+    /// Pages that it has slots for, and slots up to the last one of these.
+    pages: u64,
+    slots: u64,
 }
 
 fn header(kind: u8, at: u64, request: &Request) -> [u8; RECORD_BYTES] {
@@ -54,13 +62,21 @@ fn header(kind: u8, at: u64, request: &Request) -> [u8; RECORD_BYTES] {
 }
 
 impl Log {
-    /// A new log in the file `path`.
+    /// A new log in the file `path`, of a generation that has so many bytes without it.
     ///
     /// # Errors
     /// The file cannot be created.
-    pub fn create(path: &Path) -> io::Result<Log> {
+    pub fn create(path: &Path, generation: u64) -> io::Result<Log> {
         let file = OpenOptions::new().write(true).create(true).truncate(true).open(path)?;
-        Ok(Log { file, length: 0, reserved: 0, waiting: Vec::new() })
+        Ok(Log {
+            file,
+            length: 0,
+            reserved: 0,
+            waiting: Vec::new(),
+            generation,
+            pages: 0,
+            slots: 0,
+        })
     }
 
     /// Bytes in it.
@@ -69,29 +85,81 @@ impl Log {
         self.length
     }
 
+    /// Where the next record goes.
+    fn end(&self) -> u64 {
+        self.length + self.waiting.len() as u64
+    }
+
+    /// Room for the generation that takes the place of this one.
+    fn next_generation(&self) -> u64 {
+        self.generation + SNAPSHOT_BYTES * self.pages.min(self.slots)
+    }
+
     /// Append a request; it reaches the file with the next [`Log::mark`].
     ///
     /// # Errors
-    /// There is no room on the disk: nothing has been appended.
+    /// There is no room on the disk: nothing has been appended. A request that needs none for data may use what is
+    /// held for the next generation.
     pub fn append(&mut self, at: u64, request: &Request, slots: &[u32]) -> io::Result<()> {
         let more = (RECORD_BYTES + 4 * slots.len()) as u64;
-        self.reserve(self.length + self.waiting.len() as u64 + more + AHEAD)?;
+        let held = self.hold(more);
+        if request.op == Op::Write || self.end() + more + AHEAD > self.reserved {
+            held?;
+        }
         self.waiting.extend(header(REQUEST, at, request));
-        slots.iter().for_each(|slot| self.waiting.extend(slot.to_le_bytes()));
+        for &slot in slots {
+            self.waiting.extend(slot.to_le_bytes());
+            if slot != NONE {
+                (self.pages, self.slots) = (self.pages + 1, self.slots.max(u64::from(slot) + 1));
+            }
+        }
         Ok(())
     }
 
-    fn reserve(&mut self, end: u64) -> io::Result<()> {
+    /// Hold room for `more` bytes, for marks, and for the next generation.
+    ///
+    /// # Errors
+    /// There is none. There may be some without the next generation, which is held then.
+    pub fn hold(&mut self, more: u64) -> io::Result<()> {
+        let (marks, next) = (self.end() + more + AHEAD, self.next_generation());
+        // A quarter and a bit more, so that there is a while from the first refusal to the next generation.
+        let end = marks + next + next / 4 + AHEAD;
         if end <= self.reserved {
             return Ok(());
         }
-        let end = end + AHEAD;
+        let held = self.reserve(end + AHEAD).or_else(|_| self.reserve(end));
+        if held.is_err() && marks > self.reserved {
+            self.reserve(marks)?;
+        }
+        held
+    }
+
+    fn reserve(&mut self, end: u64) -> io::Result<()> {
         match fallocate(&self.file, FallocateFlags::KEEP_SIZE, 0, end) {
             // Without reservations a full disk ends the server at a mark.
             Ok(()) | Err(rustix::io::Errno::OPNOTSUPP) => self.reserved = end,
             Err(error) => return Err(error.into()),
         }
         Ok(())
+    }
+
+    /// Whether the next generation is due: the disk has no room for more of this log.
+    #[must_use]
+    pub fn is_short(&self) -> bool {
+        self.reserved < self.end() + AHEAD + self.next_generation()
+    }
+
+    /// Whether the log takes so much room that the next generation is worth it, if the disk is full.
+    #[must_use]
+    pub fn is_large(&self) -> bool {
+        self.length > (64 << 10) + self.next_generation() / 64
+    }
+
+    /// The room that was held was given back, by [`release`]; what can be had of it is held again.
+    pub fn hold_again(&mut self) {
+        self.reserved = self.length;
+        // Requests are refused where there is none.
+        let _ = self.hold(0);
     }
 
     /// Note that simulated time has come to `at`: everything so far is in the file then.
@@ -105,6 +173,15 @@ impl Log {
         self.waiting.clear();
         Ok(())
     }
+}
+
+/// Give back the room that the log in the file `path` holds ahead.
+///
+/// # Errors
+/// The file cannot be changed.
+pub fn release(path: &Path) -> io::Result<()> {
+    let file = OpenOptions::new().write(true).open(path)?;
+    file.set_len(file.metadata()?.len())
 }
 
 /// Call `take` with every record of the log in the file `path`; a write has a slot for each page of

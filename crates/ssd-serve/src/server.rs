@@ -21,6 +21,9 @@ use std::time::Duration;
 /// Most clients at a time.
 const MOST_CLIENTS: usize = 256;
 
+/// The shortest time between folds of a log for which the disk has no more room.
+const FOLD_EVERY: Duration = Duration::from_secs(1);
+
 /// The longest time without a look at the caller.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
@@ -139,10 +142,22 @@ impl AsFd for Socket {
     }
 }
 
+/// A client, and since when what it has sent may have waited.
+struct Client {
+    socket: Socket,
+    connection: Connection,
+    /// Wall time at which nothing of it was there to be read.
+    looked: Duration,
+    /// The earliest wall time at which what was read last can have come.
+    came: Duration,
+}
+
 /// A request that is under way.
 struct Pending {
     client: u64,
     ticket: Ticket,
+    /// For how long it waited to be read, ns of wall time.
+    waited: u64,
     /// Behind the last request of the machine that belongs to it.
     end: u64,
     /// Requests of the machine that are left.
@@ -158,9 +173,9 @@ pub struct Served {
     pub refused: (u64, Option<String>),
     /// Replies to requests that the drive has completed.
     pub replies: u64,
-    /// How late they were, since the scale is what it is.
+    /// By how much they and their requests were late, since the scale is what it is.
     pub lateness: Lateness,
-    /// The scale in the end.
+    /// The scale at present.
     pub scale: f64,
     /// When the clock stopped.
     pub stops: Stops,
@@ -170,8 +185,8 @@ pub struct Served {
 
 /// What the server asks while it serves.
 pub trait Attendant {
-    /// Called regularly with the number of clients that have come: whether to go on.
-    fn look(&mut self, clients: u64) -> ControlFlow<()>;
+    /// Called regularly with the drive and with what has been done: whether to go on.
+    fn look(&mut self, engine: &Engine, served: &Served) -> ControlFlow<()>;
 
     /// Bytes of the log beyond which it is folded.
     fn most_log(&self) -> u64 {
@@ -200,12 +215,14 @@ pub struct Server {
     held: u64,
     /// The log is folded when it has grown beyond this.
     fold_at: u64,
-    clients: BTreeMap<u64, (Socket, Connection)>,
+    /// From this wall time on it is folded when the disk has no room for more of it.
+    fold_from: Duration,
+    clients: BTreeMap<u64, Client>,
     /// By the number of the first request of the machine.
     pending: BTreeMap<u64, Pending>,
     served: Served,
-    /// When the requests completed whose replies are about to be sent.
-    completed: Vec<u64>,
+    /// When the requests completed whose replies are about to be sent, and for how long they had waited to be read.
+    completed: Vec<(u64, u64)>,
     buffer: Vec<u8>,
 }
 
@@ -225,6 +242,7 @@ impl Server {
             is_auto,
             held: 0,
             fold_at: u64::MAX,
+            fold_from: Duration::MAX,
             clients: BTreeMap::new(),
             pending: BTreeMap::new(),
             served: Served::default(),
@@ -241,11 +259,15 @@ impl Server {
     pub fn run(mut self, attendant: &mut dyn Attendant) -> Result<(Engine, Served), StateError> {
         let mut looked = Duration::ZERO;
         self.fold_at = attendant.most_log();
+        if self.fold_at < u64::MAX {
+            self.fold_from = Duration::ZERO;
+        }
         loop {
             self.held = self.engine.next_event().map_or(0, |at| self.pace.hold(at));
             self.engine.run(self.pace.now());
             self.answer().map_err(ended)?;
-            let is_full = self.engine.log_bytes() > self.fold_at;
+            let is_full = self.engine.log_bytes() > self.fold_at
+                || (self.engine.is_log_short() && self.pace.elapsed() >= self.fold_from);
             if is_full && self.pending.is_empty() {
                 self.fold(attendant)?;
             }
@@ -262,8 +284,8 @@ impl Server {
             if now.saturating_sub(looked) >= LOOK_EVERY {
                 looked = now;
                 self.rescale();
-                if attendant.look(self.served.clients).is_break() {
-                    (self.served.scale, self.served.stops) = (self.pace.scale(), self.pace.stops());
+                (self.served.scale, self.served.stops) = (self.pace.scale(), self.pace.stops());
+                if attendant.look(&self.engine, &self.served).is_break() {
                     return Ok((self.engine, self.served));
                 }
             }
@@ -282,7 +304,7 @@ impl Server {
     /// Fold the log. Meanwhile the clock stops.
     fn fold(&mut self, attendant: &mut dyn Attendant) -> Result<(), StateError> {
         if self.engine.failure().is_some() {
-            self.fold_at = u64::MAX;
+            (self.fold_at, self.fold_from) = (u64::MAX, Duration::MAX);
             return Ok(());
         }
         let began = self.pace.elapsed();
@@ -290,8 +312,12 @@ impl Server {
         self.pace.set(self.engine.ssd().now().0);
         // If the disk had no room for it, the old log goes on for a while.
         self.fold_at = self.engine.log_bytes().saturating_add(attendant.most_log());
-        let took = (self.pace.elapsed() - began).as_nanos() as u64;
-        self.served.longest_fold = self.served.longest_fold.max(took);
+        let now = self.pace.elapsed();
+        let took = now - began;
+        // If the disk has no room for the next log either, clients have ten times as long as folds take.
+        let pause = (10 * took).max(FOLD_EVERY);
+        self.fold_from = if self.engine.is_log_short() { now + pause } else { now };
+        self.served.longest_fold = self.served.longest_fold.max(took.as_nanos() as u64);
         Ok(())
     }
 
@@ -312,14 +338,14 @@ impl Server {
                 continue;
             }
             let pending = self.pending.remove(&first).expect("seen");
-            self.completed.push(completion.at.0);
-            if let Some((_, connection)) = self.clients.get_mut(&pending.client) {
+            self.completed.push((completion.at.0, pending.waited));
+            if let Some(Client { connection, .. }) = self.clients.get_mut(&pending.client) {
                 connection.complete(pending.ticket, &self.engine, None);
             }
         }
         if let Some(why) = self.engine.failure().cloned() {
             for (_, pending) in std::mem::take(&mut self.pending) {
-                if let Some((_, connection)) = self.clients.get_mut(&pending.client) {
+                if let Some(Client { connection, .. }) = self.clients.get_mut(&pending.client) {
                     connection.complete(pending.ticket, &self.engine, Some(&why));
                 }
             }
@@ -330,12 +356,14 @@ impl Server {
     /// Give the requests that have come to the drive, one of each client in turn. Returns whether some are left.
     fn take_requests(&mut self) -> bool {
         let (mut gone, mut left) = (Vec::new(), false);
-        for (&client, (_, connection)) in &mut self.clients {
+        for (&client, Client { connection, came, .. }) in &mut self.clients {
             match connection.next(&self.export, &mut self.engine, self.pace.now()) {
                 Ok(None) => {}
                 Ok(Some((Numbers { first, count }, ticket))) => {
-                    self.pending
-                        .insert(first, Pending { client, ticket, end: first + count, left: count });
+                    let waited = (self.pace.elapsed() - *came).as_nanos() as u64;
+                    let end = first + count;
+                    let pending = Pending { client, ticket, waited, end, left: count };
+                    self.pending.insert(first, pending);
                     left = true;
                 }
                 Err(error) => {
@@ -351,7 +379,7 @@ impl Server {
 
     /// Send what waits to be sent, as far as the clients take it.
     fn send(&mut self) {
-        self.clients.retain(|_, (socket, connection)| {
+        self.clients.retain(|_, Client { socket, connection, .. }| {
             while !connection.output().is_empty() {
                 match socket.write(connection.output()) {
                     Ok(0) => return false,
@@ -363,49 +391,82 @@ impl Server {
             }
             !connection.is_over()
         });
-        for at in self.completed.drain(..) {
+        for (at, waited) in self.completed.drain(..) {
             self.served.replies += 1;
-            self.served.lateness.record(self.pace.late(at) + self.held);
+            self.served.lateness.record(waited + self.pace.late(at) + self.held);
         }
     }
 
     /// Wait until a socket is ready, at most for `time`; then read from those that have something.
     fn wait(&mut self, time: Duration) -> io::Result<()> {
-        let time = Timespec {
-            tv_sec: time.as_secs().cast_signed(),
-            tv_nsec: i64::from(time.subsec_nanos()),
-        };
-        let ready: Vec<bool> = {
-            let welcome =
-                if self.clients.len() < MOST_CLIENTS { PollFlags::IN } else { PollFlags::empty() };
-            let mut all = vec![PollFd::new(&self.listener, welcome)];
-            for (socket, connection) in self.clients.values() {
-                let mut events = PollFlags::empty();
-                events.set(PollFlags::IN, connection.wants_input());
-                events.set(PollFlags::OUT, !connection.output().is_empty());
-                all.push(PollFd::new(socket, events));
-            }
-            match poll(&mut all, Some(&time)) {
-                Ok(_) | Err(rustix::io::Errno::INTR) => {}
-                Err(error) => return Err(error.into()),
-            }
-            all.iter().map(|fd| !fd.revents().is_empty()).collect()
-        };
+        let mut ready = self.poll(Duration::ZERO)?;
+        let waits = !time.is_zero() && !ready.contains(&true);
+        if waits {
+            ready = self.poll(time)?;
+        }
+        let now = self.pace.elapsed();
         let mut gone = Vec::new();
-        for ((&client, (socket, connection)), &ready) in self.clients.iter_mut().zip(&ready[1..]) {
-            if ready && !read(socket, connection, &mut self.buffer) {
-                gone.push(client);
+        for ((&number, client), &ready) in self.clients.iter_mut().zip(&ready[1..]) {
+            // What comes during the wait is read at once.
+            if (waits || !ready) && client.connection.wants_input() {
+                client.looked = now;
+            }
+            if ready && !client.read(&mut self.buffer, now) {
+                gone.push(number);
             }
         }
         gone.iter().for_each(|client| drop(self.clients.remove(client)));
         if ready[0] {
             // A client that has gone again before it was let in is none.
             if let Ok(socket) = self.listener.accept() {
-                self.clients.insert(self.served.clients, (socket, Connection::default()));
+                let connection = Connection::default();
+                let client = Client { socket, connection, looked: now, came: now };
+                self.clients.insert(self.served.clients, client);
                 self.served.clients += 1;
             }
         }
         Ok(())
+    }
+
+    /// Wait until a socket is ready, at most for `time`: whether the listener is, and each client.
+    fn poll(&self, time: Duration) -> io::Result<Vec<bool>> {
+        let time = Timespec {
+            tv_sec: time.as_secs().cast_signed(),
+            tv_nsec: i64::from(time.subsec_nanos()),
+        };
+        let welcome =
+            if self.clients.len() < MOST_CLIENTS { PollFlags::IN } else { PollFlags::empty() };
+        let mut all = vec![PollFd::new(&self.listener, welcome)];
+        for Client { socket, connection, .. } in self.clients.values() {
+            let mut events = PollFlags::empty();
+            events.set(PollFlags::IN, connection.wants_input());
+            events.set(PollFlags::OUT, !connection.output().is_empty());
+            all.push(PollFd::new(socket, events));
+        }
+        match poll(&mut all, Some(&time)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        Ok(all.iter().map(|fd| !fd.revents().is_empty()).collect())
+    }
+}
+
+impl Client {
+    /// Read what it has sent, at wall time `now`; whether it is still there.
+    fn read(&mut self, buffer: &mut [u8], now: Duration) -> bool {
+        if !self.connection.wants_input() {
+            // It is ready for the rest of its answers, or has gone, which sending to it tells.
+            return true;
+        }
+        match self.socket.read(buffer) {
+            Ok(0) => false,
+            Ok(bytes) => {
+                self.connection.receive(&buffer[..bytes]);
+                (self.came, self.looked) = (self.looked, now);
+                true
+            }
+            Err(error) => matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted),
+        }
     }
 }
 
@@ -413,20 +474,4 @@ impl Server {
 fn ended(error: io::Error) -> StateError {
     let why = "the server stops, and the drive is as after a power cut";
     StateError::Failed(format!("{why}: {error}"))
-}
-
-/// Read what a client has sent; whether it is still there.
-fn read(socket: &mut Socket, connection: &mut Connection, buffer: &mut [u8]) -> bool {
-    if !connection.wants_input() {
-        // It is ready for the rest of its answers, or has gone, which sending to it tells.
-        return true;
-    }
-    match socket.read(buffer) {
-        Ok(0) => false,
-        Ok(bytes) => {
-            connection.receive(&buffer[..bytes]);
-            true
-        }
-        Err(error) => matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted),
-    }
 }

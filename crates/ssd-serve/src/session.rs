@@ -74,7 +74,19 @@ pub struct Recovered {
     pub mount: Recovery,
 }
 
-/// What a session was.
+/// Who hears of a session.
+pub trait Audience {
+    /// Clients may come.
+    fn ready(&mut self, ready: &Ready);
+
+    /// Whether the summary of the session so far is asked for.
+    fn asks(&mut self) -> bool;
+
+    /// The summary that was asked for.
+    fn hear(&mut self, summary: &Summary);
+}
+
+/// What a session was, or has been so far.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Summary {
     /// Clients that came.
@@ -116,13 +128,25 @@ struct Session<'a> {
     order: &'a Order,
     folder: &'a mut Option<Folder>,
     caller: &'a mut dyn Caller,
+    audience: &'a mut dyn Audience,
     earlier: Vec<Report>,
     fold_failure: Option<String>,
 }
 
+impl Session<'_> {
+    fn summary(&self, engine: &Engine, served: &Served) -> Summary {
+        let report = engine.report(self.order.commit.clone());
+        summary(served, self.earlier.clone(), self.fold_failure.clone(), report)
+    }
+}
+
 impl Attendant for Session<'_> {
-    fn look(&mut self, clients: u64) -> ControlFlow<()> {
-        self.caller.progress(Stage::Workload, clients, None)
+    fn look(&mut self, engine: &Engine, served: &Served) -> ControlFlow<()> {
+        if self.audience.asks() {
+            let summary = self.summary(engine, served);
+            self.audience.hear(&summary);
+        }
+        self.caller.progress(Stage::Workload, served.clients, None)
     }
 
     fn most_log(&self) -> u64 {
@@ -144,7 +168,8 @@ impl Attendant for Session<'_> {
     }
 }
 
-/// Wall time from the completion of a request by the drive to its reply; percentiles only of enough replies.
+/// Wall time for which a request waited to be read, and from its completion by the drive to its reply; percentiles only
+/// of enough replies.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Late {
     /// Replies.
@@ -197,11 +222,14 @@ fn listener(address: &Address) -> Result<Listener, StateError> {
         io::ErrorKind::AddrInUse => StateError::Refused(format!(
             "--nbd: {shown} is in use, by another server or a file: stop it, or give another address"
         )),
+        io::ErrorKind::InvalidInput => StateError::Refused(format!(
+            "--nbd: {shown}: the path of a socket has at most 107 bytes: give a shorter or a relative one"
+        )),
         _ => StateError::Refused(format!("--nbd: {shown}: {error}")),
     })
 }
 
-/// Serve the drive of `config` until `caller` says to stop; `ready` is called when clients may come.
+/// Serve the drive of `config` until `caller` says to stop.
 ///
 /// # Errors
 /// The drive cannot be served, or its state cannot be written. After a kill it is recovered as if power had been cut.
@@ -209,7 +237,7 @@ pub fn serve(
     config: &RunConfig,
     order: &Order,
     caller: &mut dyn Caller,
-    ready: &mut dyn FnMut(&Ready),
+    audience: &mut dyn Audience,
 ) -> Result<Summary, StateError> {
     if let Address::Tcp(socket) = order.address
         && !socket.ip().is_loopback()
@@ -237,7 +265,7 @@ pub fn serve(
         pages_lost: mounted.pages_lost,
         mount: mounted.recovery,
     });
-    ready(&Ready { bytes, port: listener.port(), recovered });
+    audience.ready(&Ready { bytes, port: listener.port(), recovered });
     let export = Export {
         name: order.name.clone(),
         description: format!("ssdlab, {}", order.name),
@@ -250,13 +278,13 @@ pub fn serve(
         order,
         folder: &mut folder,
         caller,
+        audience,
         earlier: Vec::new(),
         fold_failure: None,
     };
     let (mut engine, served) = server.run(&mut session)?;
-    let Session { earlier, fold_failure, .. } = session;
     engine.finish().map_err(StateError::Failed)?;
-    let report = engine.report(order.commit.clone());
+    let summary = session.summary(&engine, &served);
     let (snapshot, requests) = engine.rest().map_err(StateError::Failed)?;
     if let Some(folder) = &mut folder {
         folder.close(&config, &snapshot, &engine)?;
@@ -264,11 +292,11 @@ pub fn serve(
     if let Some(requests) = requests {
         requests.finish().map_err(written)?;
     }
-    Ok(summary(served, earlier, fold_failure, report))
+    Ok(summary)
 }
 
 fn summary(
-    served: Served,
+    served: &Served,
     earlier: Vec<Report>,
     fold_failure: Option<String>,
     report: Report,
@@ -284,7 +312,7 @@ fn summary(
         earlier,
         clients: served.clients,
         clients_refused: served.refused.0,
-        refused_because: served.refused.1,
+        refused_because: served.refused.1.clone(),
         late: Late {
             replies,
             p50_ns,

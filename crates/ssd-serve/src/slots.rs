@@ -89,6 +89,14 @@ impl Slots {
         self.free.push(slot);
     }
 
+    /// Give the room of at most `most` free slots back to the disk.
+    ///
+    /// # Errors
+    /// The disk fails.
+    pub fn punch_free(&self, most: usize) -> io::Result<()> {
+        self.free.iter().take(most).try_for_each(|&slot| self.punch(slot))
+    }
+
     /// Give the room of a free slot back to the disk.
     ///
     /// # Errors

@@ -137,19 +137,14 @@ impl Folder {
     /// Another server uses it, or it is none of ours.
     pub fn open(path: &Path) -> Result<Folder, StateError> {
         let shown = path.display();
-        fs::create_dir_all(path).map_err(file_error(path))?;
+        fs::create_dir_all(path).map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => {
+                StateError::Refused(format!("--state {shown}: it is a file: give a folder"))
+            }
+            _ => file_error(path)(error),
+        })?;
         let current = path.join("current");
-        let generation = match fs::read_to_string(&current) {
-            Ok(text) => text.trim().parse().map_err(|_| {
-                let name = current.display();
-                StateError::Refused(format!(
-                    "{name}: expected the number of a generation; found {text:?}"
-                ))
-            })?,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
-            Err(error) => return Err(file_error(&current)(error)),
-        };
-        if generation == 0 && !is_ours(path).map_err(file_error(path))? {
+        if !current.exists() && !is_ours(path).map_err(file_error(path))? {
             let why =
                 format!("--state {shown}: the folder has other files: give a new or empty one");
             return Err(StateError::Refused(why));
@@ -166,6 +161,16 @@ impl Folder {
             }
             Err(TryLockError::Error(error)) => return Err(file_error(&name)(error)),
         }
+        let generation = match fs::read_to_string(&current) {
+            Ok(text) => text.trim().parse().map_err(|_| {
+                let name = current.display();
+                StateError::Refused(format!(
+                    "{name}: expected the number of a generation; found {text:?}"
+                ))
+            })?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
+            Err(error) => return Err(file_error(&current)(error)),
+        };
         Ok(Folder { path: path.to_owned(), generation, _lock: lock })
     }
 
@@ -210,8 +215,17 @@ impl Folder {
         engine.use_slots().map_err(file_error(&pages))?;
         self.remove_others().map_err(file_error(&self.path))?;
         let path = self.file(self.generation, "log");
-        engine.log_to(Log::create(&path).map_err(file_error(&path))?);
+        engine.log_to(self.new_log().map_err(file_error(&path))?);
         Ok((engine, snapshot, mounted))
+    }
+
+    /// The log of this generation, which is empty.
+    fn new_log(&self) -> io::Result<Log> {
+        let mut bytes = 0;
+        for kind in ["snap", "slots", "toml", "json"] {
+            bytes += fs::metadata(self.file(self.generation, kind))?.len();
+        }
+        Log::create(&self.file(self.generation, "log"), bytes)
     }
 
     fn header(&self) -> Result<Header, StateError> {
@@ -337,25 +351,30 @@ impl Folder {
         if let Err(error) = self.write_generation(config, snapshot, engine.table()) {
             // Half a generation takes room.
             let _ = self.remove_others();
+            engine.hold_room();
             return Err(error);
         }
         // What the old log would bring back is over: without the new one the drive does not go on.
         let path = self.file(self.generation, "log");
-        let began = Log::create(&path).and_then(|log| {
-            engine.log_to(log);
-            self.remove_others()
-        });
-        began.map_err(|error| StateError::Failed(format!("{}: {error}", path.display())))?;
-        engine.begin_again(snapshot).map_err(StateError::Failed)
+        let failed = |error| StateError::Failed(format!("{}: {error}", path.display()));
+        self.remove_others().map_err(failed)?;
+        engine.begin_again(snapshot).map_err(StateError::Failed)?;
+        engine.log_to(self.new_log().map_err(failed)?);
+        Ok(())
     }
 
-    /// Write the next generation, with an empty log, and make it the current one.
+    /// Write the next generation, with an empty log, and make it the current one. The log that there was holds no room
+    /// ahead from then on.
     fn write_generation(
         &mut self,
         config: &RunConfig,
         snapshot: &DeviceSnapshot,
         table: &[u32],
     ) -> Result<(), StateError> {
+        if self.generation > 0 {
+            let log = self.file(self.generation, "log");
+            log::release(&log).map_err(file_error(&log))?;
+        }
         let next = self.generation + 1;
         let header = Header {
             form: FORM,

@@ -102,6 +102,8 @@ def serve(
         scale=factor,
         most_log=most_log,
         ready=ready,
+        status=lambda summary: say(_text(summary)),
+        stops=lambda: None if quiet else _say_stops(),
         progress=not quiet,
     )
     text = json.dumps(summary, indent=2, ensure_ascii=False) + "\n"
@@ -155,6 +157,10 @@ def _say_ready(name: str, address: Address, said: dict[str, Any]) -> None:
     say(f"serving {name}, {size(said['bytes'])}, at {uri}; Ctrl-C stops it")
     if not said["real_time"]:
         say("without real-time priority other programs make replies late: see docs/serve.md")
+
+
+def _say_stops() -> None:
+    say("stopping: the drive comes to rest; a second Ctrl-C is a power cut")
 
 
 def _verdict(summary: dict[str, Any]) -> list[str]:

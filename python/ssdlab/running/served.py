@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import tempfile
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -40,20 +42,24 @@ def served(
     scale: float | None,
     most_log: int,
     ready: Callable[[dict[str, Any]], object],
+    status: Callable[[dict[str, Any]], object],
+    stops: Callable[[], object],
     progress: bool,
 ) -> dict[str, Any]:
-    """Serve the drive of `config` until Ctrl-C; the summary.
+    """Serve the drive of `config` until Ctrl-C or SIGTERM; the summary.
 
     Without `scale`, it follows how late replies are. Beyond `most_log` bytes the log of the state
-    is folded. `ready` is called with what was recovered when clients may come. Raises `ConfigError`
-    for what cannot be served, `ServerError` for a drive that fails, `OutputError` for a file.
+    is folded. `ready` is called with what was recovered when clients may come, `status` with the
+    summary so far after SIGUSR1, `stops` when no more clients are served and the drive comes to
+    rest; a second Ctrl-C then kills the process. Raises `ConfigError` for what cannot be served,
+    `ServerError` for a drive that fails, `OutputError` for a file.
     """
     if config["run.mode"] != "timed":
         message = 'run.mode: a served drive has time; say "timed", or leave the key out'
         raise ConfigError([message])
     loaded = fitted(config)
     memory.check([loaded])
-    with translated(), ExitStack() as shows:
+    with translated(), answered_signals(stops) as signals, ExitStack() as shows:
         callback = shows.enter_context(shown(loaded.name, progress))
 
         is_real_time = False
@@ -64,7 +70,12 @@ def served(
             is_real_time = shows.enter_context(_real_time())
             ready({**json.loads(said), "real_time": is_real_time})
 
+        def whole(summary: str) -> dict[str, Any]:
+            return {"real_time": is_real_time, **json.loads(summary)}
+
         def stage(name: str, done: int, total: int | None) -> None:
+            if signals.stop:
+                raise KeyboardInterrupt
             # A server has no end that it comes nearer to.
             if callback is not None and name != "workload":
                 callback(name, done, total)
@@ -82,14 +93,57 @@ def served(
                 temporary=Path(tempfile.gettempdir()),
                 commit=_core.__commit__,
                 ready=is_ready,
+                asks=signals.asks,
+                hear=lambda summary: status(whole(summary)),
                 progress=stage,
             )
         except _core.StuckError as error:
             raise ServerError(str(error)) from None
     if record is not None:
         _write_run(loaded, record, with_state=state is not None)
-    done: dict[str, Any] = {"real_time": is_real_time, **json.loads(summary)}
-    return done
+    return whole(summary)
+
+
+@dataclass
+class Signals:
+    """What signals have asked of a server."""
+
+    status: bool = False
+    stop: bool = False
+
+    def asks(self) -> bool:
+        """Whether the status has been asked for since the last call."""
+        asked, self.status = self.status, False
+        return asked
+
+
+@contextmanager
+def answered_signals(stops: Callable[[], object]) -> Iterator[Signals]:
+    """Note SIGUSR1, SIGINT and SIGTERM; the latter call `stops`, and a second one kills.
+
+    No handler raises: an exception would end whichever callback it meets.
+    """
+    signals = Signals()
+    if threading.current_thread() is not threading.main_thread():
+        yield signals
+        return
+
+    def ask(_number: int, _frame: object) -> None:
+        signals.status = True
+
+    def stop(_number: int, _frame: object) -> None:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_DFL)
+        signals.stop = True
+        stops()
+
+    handlers = {signal.SIGINT: stop, signal.SIGTERM: stop, signal.SIGUSR1: ask}
+    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
+    try:
+        yield signals
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @contextmanager

@@ -133,6 +133,7 @@ impl Engine {
         let table = self.versions.table().to_vec();
         self.versions = Versions::new(table, !self.config.power.is_off());
         (self.sequence, self.last) = (snapshot.counters().sequence, 0);
+        self.wants_room = false;
         self.use_slots().map_err(|error| error.to_string())
     }
 

@@ -17,6 +17,8 @@ use ssd_serve::slots::{NONE, Slots};
 use ssd_serve::state::{new_drive, without_state};
 use ssd_trace::config::RunConfig;
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 /// What a client does.
@@ -403,6 +405,39 @@ fn a_full_disk_refuses_the_write_and_nothing_else() {
 }
 
 #[test]
+fn a_log_holds_room_for_what_takes_its_place() {
+    let blocks = |path: &Path| std::fs::metadata(path).expect("the log").blocks() * 512;
+    let folder = Temporary::new();
+    let path = folder.0.join("log");
+    let generation = 3 << 20;
+    let mut log = Log::create(&path, generation).expect("a log");
+    log.append(5, &Request::new(Op::Flush, 0, 0), &[]).expect("room");
+    log.mark(8).expect("room");
+    assert!(!log.is_short());
+    assert!(blocks(&path) >= generation, "{} bytes", blocks(&path));
+    log::release(&path).expect("the room is given back");
+    assert!(blocks(&path) <= 1 << 16, "{} bytes", blocks(&path));
+    let mut records = 0;
+    let count = &mut |_| {
+        records += 1;
+        Ok(())
+    };
+    log::read(&path, 8, count).expect("the log is whole");
+    assert_eq!(records, 2);
+    log.hold_again();
+    assert!(blocks(&path) >= generation, "{} bytes", blocks(&path));
+    // There is no disk with so much room.
+    let mut log = Log::create(&path, 1 << 60).expect("a log");
+    assert!(log.is_short());
+    let write = Request::new(Op::Write, 0, 8);
+    let refused = log.append(5, &write, &[0]).map_err(|error| error.kind());
+    assert!(
+        matches!(refused, Err(ErrorKind::FileTooLarge | ErrorKind::StorageFull)),
+        "{refused:?}"
+    );
+}
+
+#[test]
 fn a_drive_without_a_block_left_has_no_room_for_writes() {
     let (folder, config) = (Temporary::new(), config(&[("wear.endurance", "2")]));
     let snapshot = new_drive(&config, &mut ssd_run::Unattended).expect("a new drive");
@@ -454,7 +489,7 @@ fn a_hot_page_does_not_fill_the_disk() {
 fn what_is_cut_off_at_the_end_of_a_log_was_never_there() {
     let folder = Temporary::new();
     let path = folder.0.join("log");
-    let mut log = Log::create(&path).expect("a log");
+    let mut log = Log::create(&path, 0).expect("a log");
     let write = Request { flags: flags::FUA, ..Request::new(Op::Write, 7, 2) };
     log.append(5, &write, &[9, NONE]).expect("room");
     log.append(6, &Request::new(Op::Flush, 0, 0), &[]).expect("room");

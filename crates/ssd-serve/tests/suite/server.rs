@@ -1,17 +1,20 @@
 //! The server with clients on real sockets.
 
-use crate::rig::{Temporary, config};
+use crate::rig::{Temporary, config, fold, open, with_state};
 use ssd_run::Unattended;
-use ssd_serve::engine::Engine;
+use ssd_serve::engine::{Engine, Refusal};
+use ssd_serve::log::Log;
 use ssd_serve::nbd::handshake::Export;
 use ssd_serve::pace::Scale;
 use ssd_serve::server::{Attendant, Listener, Served, Server};
-use ssd_serve::state::{new_drive, without_state};
+use ssd_serve::state::{Folder, StateError, new_drive, without_state};
+use ssd_trace::config::RunConfig;
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::ops::ControlFlow;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 /// Stops the server when it goes, so that a test that fails ends.
 struct Stop<'a>(&'a AtomicBool);
@@ -22,19 +25,40 @@ impl Drop for Stop<'_> {
     }
 }
 
-struct Until<'a>(&'a AtomicBool);
+struct Until<'a> {
+    stop: &'a AtomicBool,
+    /// The server does nothing.
+    idles: &'a AtomicBool,
+}
 
 impl Attendant for Until<'_> {
-    fn look(&mut self, _: u64) -> ControlFlow<()> {
-        match self.0.load(Ordering::Relaxed) {
+    fn look(&mut self, _: &Engine, _: &Served) -> ControlFlow<()> {
+        if self.idles.load(Ordering::Relaxed) {
+            idle(IDLE);
+            self.idles.store(false, Ordering::Relaxed);
+        }
+        match self.stop.load(Ordering::Relaxed) {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
         }
     }
 }
 
+/// For so long.
+const IDLE: Duration = Duration::from_millis(200);
+
+#[expect(clippy::disallowed_methods, reason = "a served drive runs on wall time")]
+fn idle(time: Duration) {
+    std::thread::sleep(time);
+}
+
 /// What the server of a small drive has done while `act` used its socket.
 fn with_server(act: impl FnOnce(&Path) + Send) -> (Engine, Served) {
+    with_idle_server(|path, _| act(path))
+}
+
+/// The same; where `act` sets the flag, the server idles for a while and clears it.
+fn with_idle_server(act: impl FnOnce(&Path, &AtomicBool) + Send) -> (Engine, Served) {
     let (folder, config) = (Temporary::new(), config(&[]));
     let path = folder.0.join("socket");
     let snapshot = new_drive(&config, &mut Unattended).expect("a new drive");
@@ -46,14 +70,14 @@ fn with_server(act: impl FnOnce(&Path) + Send) -> (Engine, Served) {
         page_bytes: 4096,
     };
     let listener = Listener::unix(&path).expect("a socket");
-    let stop = AtomicBool::new(false);
+    let (stop, idles) = (AtomicBool::new(false), AtomicBool::new(false));
     let server = Server::new(listener, export, engine, Scale::Fixed(1.0));
     std::thread::scope(|scope| {
         scope.spawn(|| {
             let _stop = Stop(&stop);
-            act(&path);
+            act(&path, &idles);
         });
-        let served = server.run(&mut Until(&stop));
+        let served = server.run(&mut Until { stop: &stop, idles: &idles });
         served.expect("the system works")
     })
 }
@@ -161,6 +185,82 @@ fn a_client_may_leave_at_any_moment() {
     let mut data = [0; 8192];
     engine.data(0, &mut data).expect("the disk works");
     assert!(data == [5; 8192]);
+}
+
+#[test]
+fn what_waits_for_the_server_to_read_it_is_late() {
+    let (_, served) = with_idle_server(|path, idles| {
+        let mut socket = client(path);
+        socket.write_all(&request(3, 1, 0, 0)).expect("it listens");
+        reply(&mut socket, 0);
+        idles.store(true, Ordering::Relaxed);
+        // The server has looked by then, and idles.
+        idle(IDLE / 2);
+        socket.write_all(&request(3, 2, 0, 0)).expect("it listens");
+        reply(&mut socket, 0);
+        assert!(!idles.load(Ordering::Relaxed), "it has not idled");
+    });
+    let (replies, [_, _, _, max]) = served.lateness.percentiles();
+    assert_eq!(replies, 2);
+    assert!(max.is_some_and(|max| u128::from(max) > IDLE.as_nanos() / 8), "late by {max:?} ns");
+}
+
+/// A server that folds its log.
+struct Folding<'a> {
+    until: Until<'a>,
+    state: Folder,
+    config: RunConfig,
+    folds: u64,
+}
+
+impl Attendant for Folding<'_> {
+    fn look(&mut self, engine: &Engine, served: &Served) -> ControlFlow<()> {
+        self.until.look(engine, served)
+    }
+
+    fn most_log(&self) -> u64 {
+        1 << 30
+    }
+
+    fn fold(&mut self, engine: &mut Engine) -> Result<(), StateError> {
+        fold(&mut self.state, &self.config, engine);
+        self.folds += 1;
+        Ok(())
+    }
+}
+
+#[test]
+fn a_log_for_which_the_disk_has_no_room_is_folded() {
+    let (folder, config) = (Temporary::new(), with_state(&[]));
+    let path = folder.0.join("socket");
+    let (state, mut engine, _, _) = open(&folder.0.join("state"), &config).expect("a new drive");
+    // No disk has room for a generation like this.
+    let log = Log::create(&folder.0.join("state/1.log"), 1 << 60).expect("a log");
+    engine.log_to(log);
+    assert!(matches!(engine.write(1, 0, &[7; 4096], false), Err(Refusal::NoRoom(_))));
+    let (stop, idles) = (AtomicBool::new(false), AtomicBool::new(false));
+    let until = Until { stop: &stop, idles: &idles };
+    let mut attendant = Folding { until, state, config, folds: 0 };
+    let export = Export {
+        name: "tiny".into(),
+        description: "a drive".into(),
+        bytes: engine.bytes(),
+        page_bytes: 4096,
+    };
+    let listener = Listener::unix(&path).expect("a socket");
+    let server = Server::new(listener, export, engine, Scale::Fixed(1.0));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let _stop = Stop(&stop);
+            let mut socket = client(&path);
+            let mut write = request(1, 3, 0, 4096);
+            write.extend([7; 4096]);
+            socket.write_all(&write).expect("it listens");
+            assert_eq!(reply(&mut socket, 0).0, 3);
+        });
+        server.run(&mut attendant).expect("the system works");
+    });
+    assert_eq!(attendant.folds, 1);
 }
 
 #[test]
