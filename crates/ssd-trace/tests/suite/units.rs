@@ -1,6 +1,7 @@
 //! In which unit a trace counts: what is certain is read, what is not is refused with both readings.
 
 use crate::workloads::{self, drain};
+use ssd_core::config::Word;
 use ssd_core::host::request::{Op, TimedRequest};
 use ssd_core::rng::Stream;
 use ssd_trace::config::{Fit, TraceUnit, Workload, WorkloadKind};
@@ -70,18 +71,22 @@ fn places(requests: &[TimedRequest]) -> Vec<Range> {
 fn sectors_are_read_and_other_units_refused_until_said() {
     for format in OPEN {
         let auto = of(format, TraceUnit::Auto);
+        // The command repeats what is set already.
+        let command = |unit: &str| {
+            format!(
+                "\n  ssdlab trace info t --format {} --unit {unit}  # requests of",
+                format.word()
+            )
+        };
         let ranges = files(1000);
         let (expected, facts) = read(&text(format, &ranges), &auto).unwrap();
         assert!(facts.units.contains("512 B sectors"), "{}", facts.units);
         assert!(facts.warnings().is_empty(), "{:?}", facts.warnings());
         let bytes = text(format, &in_bytes(&ranges));
         let error = read(&bytes, &auto).unwrap_err();
-        for part in [
-            "t: the unit of its",
-            "\n  ssdlab trace info t --unit sectors  # requests of",
-            "\n  ssdlab trace info t --unit bytes  # requests of",
-            "(1,000 requests",
-        ] {
+        for part in
+            ["t: the unit of its", &command("sectors"), &command("bytes"), "(1,000 requests"]
+        {
             assert!(error.contains(part), "{part} is not in {error}");
         }
         assert!(error.lines().count() == 3 && error.len() < 600, "{error}");
@@ -90,10 +95,7 @@ fn sectors_are_read_and_other_units_refused_until_said() {
         assert!(facts.units.ends_with("in bytes"), "{}", facts.units);
         let pages = text(format, &in_pages(&ranges, 8));
         let error = read(&pages, &auto).unwrap_err();
-        for part in [
-            "\n  ssdlab trace info t --unit sectors  # requests of",
-            "\n  ssdlab trace info t --unit pages --page-size 4KiB  # requests of",
-        ] {
+        for part in [&command("sectors"), &command("pages --page-size 4KiB")] {
             assert!(error.contains(part), "{part} is not in {error}");
         }
         // Whoever says sectors means it.

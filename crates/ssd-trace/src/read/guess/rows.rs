@@ -192,7 +192,9 @@ impl Rows {
         };
         let is_volume = |&at: &usize| {
             let cells = of(at);
-            let few = (2..=VOLUME_COUNT).contains(&cells.len());
+            let is_plain =
+                |cell: &&str| cell.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'.');
+            let few = (2..=VOLUME_COUNT).contains(&cells.len()) && cells.iter().all(is_plain);
             let looks = at == 0 || self.is_named(at, &VOLUMES) || cells.iter().all(is_device);
             few && looks && !self.ascends(at) && !used.contains(&at)
         };
