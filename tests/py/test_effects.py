@@ -67,7 +67,9 @@ def test_a_sweep_and_a_search_name_what_decides_over_the_full_grid(grid: list[st
         assert keys[:2] == grid[:2], "random points agree"
         by_chance += len(keys) > 2
         assert all(one.low <= one.share <= one.high for one in done.effects[0])
-        assert len(done.drawn) == 24, "two rounds, and eight points behind the last one"
+        drawn = [one for one in done.trials if one.drawn]
+        assert len(drawn) == 24, "two rounds, and eight points behind the last one"
+        assert list(done.drawn) == [one for one in drawn if one.state == "completed"]
         chosen = [one for one in done.trials if not one.drawn]
         values = [one.values[0] for one in chosen if one.values]
         of_chosen.append([one.key for one in effects([one.point for one in chosen], values)])
