@@ -183,7 +183,7 @@ def test_the_planted_optimum_is_found() -> None:
     assert found.best.values[0] <= proofs.OPTIMUM * proofs.TOY_NEAR
     tried = found.trials[: proofs.TOY_TRIALS]
     assert found.best in tried
-    assert [one.drawn for one in found.trials].count(True) == DRAWN
+    assert DRAWN <= [one.drawn for one in found.trials].count(True) <= DRAWN + 115 // OF_TRIALS
     assert len({one.number for one in found.trials}) == len(found.trials)
 
 
