@@ -43,6 +43,20 @@ SMALL: dict[str, object] = {
 }
 """A device that collects from the start and takes a few milliseconds."""
 
+STEADY: dict[str, object] = {
+    **SMALL,
+    "run.mode": "functional",
+    "device.channels": 1,
+    "device.chips_per_channel": 1,
+    "device.blocks_per_plane": 64,
+    "device.pages_per_block": 32,
+    "device.over_provisioning": 0.5,
+    "precondition.overwrite": 2,
+    "workload.requests": 6000,
+    "workload.read": 0.0,
+}
+"""Small runs without time, which no warning invalidates."""
+
 SMALL_TOML = """\
 [device]
 channels = 2

@@ -13,7 +13,7 @@ import pytest
 
 import ssdlab
 from checking import LOGGED, findings_in
-from running import SMALL
+from running import SMALL, STEADY
 from ssdlab.export import export_run
 from ssdlab.html.write import report_folder
 
@@ -184,18 +184,19 @@ def test_rows_of_a_sweep(tmp_path: Path) -> None:
 
 
 def test_intervals_of_a_search(tmp_path: Path) -> None:
-    ssdlab.search(
-        "greedy-8ch",
-        set=SHORT,
-        space={"gc.victim": ["greedy", "fifo"], "gc.trigger.soft": [3, 5]},
-        minimize=["waf"],
-        trials=4,
-        seeds=2,
-        test_seeds=3,
-        out=tmp_path / "a",
-        progress=False,
-    )
-    clean(tmp_path / "a")
+    for place, values in (("a", STEADY), ("invalid", SHORT)):
+        ssdlab.search(
+            "greedy-8ch",
+            set=values,
+            space={"gc.victim": ["greedy", "fifo"], "gc.trigger.soft": [3, 4]},
+            minimize=["waf"],
+            trials=4,
+            seeds=2,
+            test_seeds=3,
+            out=tmp_path / place,
+            progress=False,
+        )
+        clean(tmp_path / place)
     file = tmp_path / "a" / "search.json"
     values = json.loads(file.read_text())
     (ratio,) = (one["ratio"] for one in values["tested"][0]["compared"])

@@ -11,7 +11,7 @@ import pytest
 
 import ssdlab
 from clusters import BLIND, Dask, dask
-from running import SMALL
+from running import SMALL, STEADY
 from ssdlab.display import progress
 from ssdlab.errors import OutputError
 from ssdlab.results.search import Search
@@ -62,7 +62,7 @@ def outcome(done: Search) -> dict[str, Any]:
 def test_a_search_on_a_cluster_is_the_one_on_threads(
     two: Dask, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    store, how = tmp_path / "kept", {"seeds": 2, "subject_to": "write_p99_ns < 2 * fifo"}
+    store, how = tmp_path / "kept", {"seeds": 2, "subject_to": "erases < 2 * fifo", "set": STEADY}
     here = searched(**how)
     there = searched(on=two.address, store=store, progress=True, **how)
     # A reference may be a point as well.

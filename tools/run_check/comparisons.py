@@ -253,40 +253,56 @@ class Several:
     def _search(self, values: Row) -> None:
         """Objectives of the trials and the test, from runs.jsonl."""
         made: dict[tuple[str, str, int, int], Row] = {}
+        wrong: dict[tuple[str, str, int, int], bool] = {}
         for line in (self.folder / "runs.jsonl").read_text(encoding="utf-8").splitlines():
             key, outcome = json.loads(line)
             who, case, seed, divisor = json.loads(key)
             made[who, case, seed, divisor] = outcome["row"]
+            wrong[who, case, seed, divisor] = bool(outcome["invalid"])
         asked = values["search"]
         train, test = ([*asked[key]] for key in ("seeds", "test_seeds"))
         cases = sorted({case for _, case, *_ in made})
         goals = [goal["column"]["name"] for goal in values["goals"]]
         if len(cases) != 1:
             return
+
+        def is_invalid(who: str, seeds: Sequence[int]) -> bool:
+            count = sum(wrong[who, cases[0], seed, 1] for seed in seeds)
+            return count > 0 and 2 * count >= len(seeds)
+
         for trial in values["trials"]:
             who = json.dumps(trial["point"], ensure_ascii=False)
             rows = [made.get((who, cases[0], seed, 1)) for seed in train]
-            if trial["state"] != "completed" or None in rows:
+            if trial["state"] not in ("completed", "invalid") or None in rows:
                 continue
+            at_once = trial["state"] == "invalid" and not trial["why"].startswith("on the test ")
+            place = f"{SEARCH}:trials.{trial['number']}: half of its seeds are invalid"
+            self._hold(place, is_invalid(who, train), at_once)
             means = [_mean([row[goal] for row in rows if row]) for goal in goals]
             self._hold(f"{SEARCH}:trials.{trial['number']}", means, trial["values"])
         base = [made["baseline", cases[0], seed, 1] for seed in train]
-        means = [_mean([row[goal] for row in base]) for goal in goals]
-        self._hold(f"{SEARCH}:baseline", means, values["baseline"])
+        quoted: list[float | None] = [_mean([row[goal] for row in base]) for goal in goals]
+        if is_invalid("baseline", train):
+            quoted = [None for _ in goals]
+        self._hold(f"{SEARCH}:baseline", quoted, values["baseline"])
         points = {trial["number"]: trial["point"] for trial in values["trials"]}
         for tested in values["tested"]:
             who = json.dumps(points[tested["number"]], ensure_ascii=False)
             mine = [made[who, cases[0], seed, 1] for seed in test]
             theirs = [made["baseline", cases[0], seed, 1] for seed in test]
-            self._tested(f"{SEARCH}:tested.{tested['number']}", tested, (mine, theirs))
+            place = f"{SEARCH}:tested.{tested['number']}"
+            self._hold(f"{place}: half of its seeds are invalid", is_invalid(who, test), False)
+            self._tested(place, tested, (mine, theirs), is_invalid("baseline", test))
 
-    def _tested(self, place: str, tested: Row, rows: tuple[list[Row], list[Row]]) -> None:
+    def _tested(
+        self, place: str, tested: Row, rows: tuple[list[Row], list[Row]], is_base_invalid: bool
+    ) -> None:
         for one in tested["compared"]:
             if one["of"] != "baseline" or one["what"] not in rows[0][0]:
                 continue
             values, base = ([row[one["what"]] for row in of] for of in rows)
             self._hold(f"{place}.{one['what']}.mean", _mean(values), one["mean"])
-            expected = paired(values, base)
+            expected = None if is_base_invalid else paired(values, base)
             self._hold(f"{place}.{one['what']}", expected, one["ratio"])
 
 

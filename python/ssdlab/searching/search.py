@@ -269,7 +269,8 @@ class _Going:
         Points that have been tried are drawn like any others, and cost nothing.
         """
         drawn = {name for name, one in self.results.items() if one.drawn}
-        more = min(DRAWN - len(drawn), self.how.trials // OF_TRIALS)
+        ran = sum(one.drawn and one.state == "completed" for one in self.results.values())
+        more = min(DRAWN - ran, self.how.trials // OF_TRIALS)
         stream, points = random.Random(f"{self.how.seed} what decides"), dict[str, Point]()
         for _ in range(MOST_REPEATS * more):
             point = self.design.space.drawn(stream)
