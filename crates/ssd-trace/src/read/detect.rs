@@ -241,7 +241,7 @@ impl File<'_> {
     fn of_no_format(&self, first: &[u8]) -> Result<TraceFormat, SourceError> {
         if guess::is_oracle_general(self.head.bytes) {
             return Err(SourceError(format!(
-                "{}: binary records of libCacheSim (oracleGeneral), which hold neither operations nor the \
+                "{}: binary records of libCacheSim (oracleGeneral), which state neither operations nor the \
                  unit of addresses; {}",
                 self.name,
                 readings::choices(self.name, guess::of_oracle_general(self.head), self.whole)
@@ -312,8 +312,8 @@ impl File<'_> {
         let why = readings.first()?.counts.implausible()?;
         readings.iter_mut().for_each(|reading| reading.options.insert_str(0, "--format table "));
         Some(SourceError(format!(
-            "{}: the names of its columns are those of a table of requests, but its numbers are not: {why}; \
-             correct them, or insist on a reading; {}",
+            "{}: the names of its columns are those of a table of requests, but its numbers are \
+             impossible: {why}; correct them, or insist on a reading; {}",
             self.name,
             readings::choices(self.name, readings, self.whole)
         )))
