@@ -24,7 +24,7 @@ use std::sync::Arc;
 const HEAD: u64 = 64 << 10;
 /// Lines of the head from which the format is detected.
 const LINES: usize = 64;
-/// Per cent of these lines: more must be records of the format.
+/// Per cent of these lines. More than this must be records of the format.
 const MOST: u32 = 50;
 /// Bad lines that a message shows.
 const SHOWN: usize = 3;
@@ -166,7 +166,7 @@ impl File<'_> {
         Ok(ReadAs { action: *action as u8, unit, time_ns: time_unit.ns(), columns: None })
     }
 
-    /// The format, if nobody has set it.
+    /// Detects the format, which is not set.
     fn detected(&self) -> Result<(TraceFormat, Vec<String>), SourceError> {
         let Head { bytes, lines } = *self.head;
         if bytes.starts_with(&MAGIC) {
@@ -199,7 +199,7 @@ impl File<'_> {
         SourceError(format!("{}: {}", self.name, with_name(self.name, text)))
     }
 
-    /// The message about a file that is read, or read in another way, once one of `all` has rewritten it.
+    /// The message about a file that can be read, or read differently, once one of `all` has rewritten it.
     fn rewritten(&self, all: &[Rewrite]) -> Option<SourceError> {
         if self.is_rewritten {
             return None;

@@ -93,7 +93,7 @@ fn without_chatter(bytes: &[u8]) -> Option<Rewriting> {
     };
     let lines = bytes.split_inclusive(|&byte| byte == b'\n');
     let lines = lines.filter(|line| !is_chatter(line.strip_suffix(b"\n").unwrap_or(line)));
-    let what = "bpftrace has printed other lines around the requests; remove them";
+    let what = "bpftrace has printed other lines around the requests; remove those lines";
     let filter = r"grep -vE '^(Attaching |Tracing |Lost |@|\[|$)' FILE";
     let columns = Some("time=1:ns,op=2,offset=3:512B,size=4");
     let rewritten = notation(what, filter, bytes, lines.collect::<Vec<_>>().concat())?;
