@@ -35,12 +35,12 @@ file or the first record of a binary file, and refuses a file that fits several 
 reading of a file is in doubt, the message ends with commands to paste: one line per reading, with
 the numbers that it would give. Files may be plain, compressed with gzip, zstd, bzip2, xz or lz4, or
 the only file in a tar or zip archive. Text may be UTF-16 and may have a byte order mark. ssdlab
-reads the first 64 MiB at any compression ratio. Beyond them, it refuses a file that expands to more
-than 250 times its compressed size as an archive bomb, with the command that unpacks it. `NAME`
-stands for `NAME.blktrace.0` if there is no file `NAME`.
+reads the first 64 MiB at any compression ratio. Beyond that, it refuses a file that expands to more
+than 250 times its compressed size as an archive bomb, and prints the command that unpacks it.
+`NAME` stands for `NAME.blktrace.0` if there is no file `NAME`.
 
 A malformed or impossible line is an error with its line number and byte. A bad record is an error
-with its number and offset. `workload.skip_bad` counts and skips both instead. Nothing is corrected
+with its number and offset. `workload.skip_bad` skips and counts them instead. Nothing is corrected
 or rounded. A discard of 2 TiB or more is split into pieces of 1 TiB. A trace with several volumes
 needs `workload.volume`, a number or "all"; the error lists the volumes. With "all", each volume is
 a tenant. Their address ranges follow each other on the drive, in the order of their first requests.
@@ -88,18 +88,19 @@ first). If a table matches no known format, but its header allows exactly one re
 operation, offset and size, ssdlab uses that reading and says so in a warning. If units, words, the
 time or the event that counts remain open, it refuses the table and lists all readings. It also
 refuses a table without such a header, and lists the readings that its values allow, the likeliest
-first. Columns of intervals, minutes or hours, numbers with thousands separators, with a decimal
-comma or in hexadecimal without `0x`, dates in other notations, JSON, lengths of NVMe that count
-from 0, lines that carriage returns end, and the output of tools that record no requests are
-refused, with a command that converts them to a table, or that records the requests.
+first. ssdlab refuses the following, with a command that converts the file to a table or records the
+requests: times in minutes or hours, or as intervals; numbers with thousands separators, with a
+decimal comma, or in hexadecimal without `0x`; dates in other notations; JSON; NVMe's zero-based
+lengths; lines that end with a carriage return only; and the output of tools that record no
+requests.
 
-Every verb reads a Parquet file (`pip install pyarrow`) as such a table, by its column names. It
-reads a compressed copy below `~/.cache/ssdlab/parquet`, which is written when the file is new or
-has changed.
+Every verb reads a Parquet file (`pip install pyarrow`) as such a table, by its column names. ssdlab
+keeps a compressed CSV copy below `~/.cache/ssdlab/parquet` and writes it again when the file has
+changed.
 
 Requests must be in order of time. `--sort` (`workload.sort`) puts them in order with a stable merge
 sort in at most 64 MiB of memory. Beyond a million requests, it needs a temporary file below
-`TMPDIR`, with 40 bytes per request (80 beyond 67 million). This file disappears however the program
+`TMPDIR`, with 40 bytes per request (80 beyond 67 million), which is removed however the program
 ends. A clock that wrapped, or recordings that were joined, appear as a few long steps back in time
 and cause a warning: cut such a file there. `workload.skip_bad` drops late requests like bad lines.
 A trace that loses more than `workload.max_bad` of its lines (1 % by default) is refused. A smaller

@@ -85,7 +85,7 @@ def test_columns_that_cannot_be(folder: Path) -> None:
         ("time=2:us,time=1:s,op=3,offset=5,size=4", "time is given twice"),
         ("time=2:us,op=3,offset=5,size=5", "offset and size name the same column"),
         ("tyme=2:us,op=3,offset=5,size=4", "did you mean"),
-        ("time=2:parsec,op=3,offset=5,size=4", "is no unit"),
+        ("time=2:parsec,op=3,offset=5,size=4", "is not a unit"),
         ("time=1:us,op=3,offset=5:512B,size=4", "fits none of its first 300 lines"),
     ):
         done = ssdlab_command("trace", "info", "mine.csv", "--columns", columns, cwd=folder)

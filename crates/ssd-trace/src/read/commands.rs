@@ -26,7 +26,8 @@ pub(crate) fn command(file: &str, options: &str) -> String {
     format!("ssdlab trace info {} {options}", path(file))
 }
 
-/// The options that `workload` has already, for a command that settles its `key` too: each with a blank behind it.
+/// The options that set the keys of `workload` other than `key`, each followed by a blank, for a command that also
+/// sets `key`.
 pub(crate) fn given(workload: &Workload, key: &str) -> String {
     let Workload { format, columns, unit, time_unit, action, volume, sort, .. } = workload;
     let volume = match Chosen::of(*volume) {
@@ -62,26 +63,26 @@ pub(crate) fn with_name(file: &str, text: &str) -> String {
     text.split(' ').map(word).collect::<Vec<String>>().join(" ")
 }
 
-/// What a list of commands begins with.
-const SAY: &str = "say which with one of";
+/// The words that introduce a list of commands.
+const SAY: &str = "choose one of these commands";
 
-/// The message about a trace that is merged: options of a merge are for all of its traces.
+/// `message` for a trace that is being merged: the options of a merge apply to all of its traces.
 pub(crate) fn of_merge(message: &str) -> String {
     message.replace(
         SAY,
-        "a merge reads all of its files with the same options: unless these suit all of them, convert \
-         this file first (ssdlab trace convert FILE OUT), with one of",
+        "a merge reads all of its files with the same options: if no options suit all of them, convert this \
+         file first (ssdlab trace convert FILE OUT), with the options of one of these commands",
     )
 }
 
-/// The list of commands that ends `message`, each of which reads what `filter` writes instead of the file.
+/// The list of commands at the end of `message`, changed to read the output of `filter` instead of the file.
 pub(crate) fn behind(file: &str, filter: &str, message: &str) -> Option<String> {
     let (_, list) = message.split_once(SAY)?;
     let (own, piped) = (command(file, ""), format!("{filter} | ssdlab trace info - "));
     Some(format!("{SAY}{}", list.replace(&format!("\n  {own}"), &format!("\n  {piped}"))))
 }
 
-/// The end of a message: the commands that settle a doubt, one on a line, each with what it gives.
+/// The end of a message: the commands that settle a doubt, one per line, each with what it would read.
 pub(crate) fn one_of(file: &str, choices: &[(String, String)]) -> String {
     let line =
         |(options, gives): &(String, String)| format!("\n  {}  # {gives}", command(file, options));

@@ -24,7 +24,7 @@ use std::sync::Arc;
 const HEAD: u64 = 64 << 10;
 /// Lines of the head from which the format is detected.
 const LINES: usize = 64;
-/// Per cent of these lines: more must be records of the format.
+/// Per cent of these lines. More than this must be records of the format.
 const MOST: u32 = 50;
 /// Bad lines that a message shows.
 const SHOWN: usize = 3;
@@ -166,7 +166,7 @@ impl File<'_> {
         Ok(ReadAs { action: *action as u8, unit, time_ns: time_unit.ns(), columns: None })
     }
 
-    /// The format, if nobody has set it.
+    /// Detects the format, which is not set.
     fn detected(&self) -> Result<(TraceFormat, Vec<String>), SourceError> {
         let Head { bytes, lines } = *self.head;
         if bytes.starts_with(&MAGIC) {
@@ -199,7 +199,7 @@ impl File<'_> {
         SourceError(format!("{}: {}", self.name, with_name(self.name, text)))
     }
 
-    /// The message about a file that is read, or read in another way, once one of `all` has rewritten it.
+    /// The message about a file that can be read, or read differently, once one of `all` has rewritten it.
     fn rewritten(&self, all: &[Rewrite]) -> Option<SourceError> {
         if self.is_rewritten {
             return None;
@@ -241,7 +241,7 @@ impl File<'_> {
     fn of_no_format(&self, first: &[u8]) -> Result<TraceFormat, SourceError> {
         if guess::is_oracle_general(self.head.bytes) {
             return Err(SourceError(format!(
-                "{}: binary records of libCacheSim (oracleGeneral), which hold neither operations nor the \
+                "{}: binary records of libCacheSim (oracleGeneral), which state neither operations nor the \
                  unit of addresses; {}",
                 self.name,
                 readings::choices(self.name, guess::of_oracle_general(self.head), self.whole)
@@ -312,8 +312,8 @@ impl File<'_> {
         let why = readings.first()?.counts.implausible()?;
         readings.iter_mut().for_each(|reading| reading.options.insert_str(0, "--format table "));
         Some(SourceError(format!(
-            "{}: the names of its columns are those of a table of requests, but its numbers are not: {why}; \
-             correct them, or insist on a reading; {}",
+            "{}: the names of its columns are those of a table of requests, but its numbers are \
+             impossible: {why}; correct them, or insist on a reading; {}",
             self.name,
             readings::choices(self.name, readings, self.whole)
         )))

@@ -90,7 +90,7 @@ pub(crate) fn each_event(
             )
         } else {
             format!(
-                "{file}: its lines are of format {:?}, but its numbers are not: {text}; name its columns \
+                "{file}: its lines fit format {:?}, but its numbers do not: {text}; name its columns \
                  (--columns), or insist on the format: {reading}",
                 format.word()
             )
@@ -173,7 +173,7 @@ pub(crate) fn check_options(workload: &Workload) -> Result<(), SourceError> {
         && until <= from_ns
     {
         return Err(SourceError(format!(
-            "workload.until ({until} ns) is not after workload.from ({from_ns} ns); give a range"
+            "workload.until ({until} ns) is not after workload.from ({from_ns} ns); set a later end"
         )));
     }
     Ok(())
@@ -197,7 +197,7 @@ pub(crate) fn nothing(
         format!("{file}: the trace is empty (0 bytes)")
     } else if let Some((first, last)) = tally.times {
         format!(
-            "{file}: no {wanted} in the time range; they run from {first} ns to {last} ns; \
+            "{file}: no {wanted} in the time range; the trace has them from {first} ns to {last} ns; \
              change workload.from and workload.until"
         )
     } else if let Some(message) = &tally.first_skipped
@@ -237,7 +237,7 @@ const MUCH: f64 = 0.01;
 pub(crate) fn loss(file: &str, skipped: u64, lines: u64) -> Option<String> {
     (skipped as f64 > MUCH * lines as f64).then(|| {
         format!(
-            "{file}: {} of {} lines ({:.1} %) were skipped: what follows is of the rest",
+            "{file}: {} of {} lines ({:.1} %) were skipped: the results below are those of the rest",
             count(skipped),
             count(lines),
             100.0 * skipped as f64 / lines as f64

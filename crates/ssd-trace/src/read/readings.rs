@@ -1,5 +1,4 @@
-//! Readings of a file that may mean several things: what its beginning would be with each, as commands to
-//! paste.
+//! The readings of an ambiguous file: what its beginning would be under each, as commands to paste.
 
 use crate::read::commands::one_of;
 use crate::read::formats::{self, Cut, Format, Head, Line, Mapping, ReadAs, TraceFormat, Work};
@@ -86,7 +85,7 @@ impl Counts {
         self.last_ns - self.first_ns.unwrap_or(self.last_ns)
     }
 
-    /// Whether a device may have been asked so: in this order, see also [`Counts::is_plausible`].
+    /// Whether a device may have received these requests: the times are in order, and see [`Counts::is_plausible`].
     pub(crate) fn is_possible(&self) -> bool {
         self.is_plausible() && self.descents == 0
     }
@@ -141,17 +140,17 @@ pub(crate) fn of(number: u64, what: &str) -> String {
 
 /// A way to read the file.
 pub(crate) struct Reading {
-    /// What settles it, as on the command line.
+    /// The options that select it, as on the command line.
     pub(crate) options: String,
     /// The columns in them.
     pub(crate) columns: Option<Arc<Mapping>>,
     pub(crate) counts: Counts,
-    /// The options put it in order of time.
+    /// The options include `--sort`.
     is_sorted: bool,
 }
 
 impl Reading {
-    /// Reads `head` so; `None` if most of it does not fit.
+    /// Reads `head` in `format`; `None` if most of it does not fit.
     pub(crate) fn of(
         options: String,
         format: TraceFormat,
@@ -190,7 +189,7 @@ impl Reading {
     }
 }
 
-/// Counts a head as the format of a parser.
+/// Counts what a head is in the format of a parser.
 struct Counting<'a> {
     how: &'a ReadAs,
     head: &'a Head<'a>,
@@ -233,7 +232,7 @@ pub(crate) fn of_distinct_times(mut readings: Vec<Reading>) -> Vec<Reading> {
     readings
 }
 
-/// The end of a message: the commands, one a reading, with the numbers of the file's beginning.
+/// The end of a message: one command per reading, with the numbers of the file's beginning.
 pub(crate) fn choices(file: &str, mut readings: Vec<Reading>, whole: bool) -> String {
     let mut different: Vec<Reading> = Vec::new();
     readings.sort_by_key(|reading| !(reading.is_sorted || reading.counts.is_possible()));

@@ -468,9 +468,9 @@ impl Scan<'_, '_> {
             && P::new(&ReadAs { action: 0, ..self.how.clone() }).parse(bad).is_err()
         {
             return format!(
-                "{file}, {place}: this is not {}: expected {}, found {found}; give such a \
-                 trace, plain or as .zst or .gz, or set workload.format to what it is ({noun} read \
-                 as far as byte {column}: expected {expected})",
+                "{file}, {place}: this is not {}: expected {}, found {found}; give a trace of that \
+                 format, plain or compressed, or set workload.format to the format of the file \
+                 ({noun} read as far as byte {column}: expected {expected})",
                 P::INFO.title,
                 P::INFO.form,
             );

@@ -174,7 +174,7 @@ impl Shape {
         self.times.map_or(0, |(earliest, latest)| latest - earliest)
     }
 
-    /// The numbers if one stands for `bytes` bytes.
+    /// The numbers if each unit of an address or length is `bytes` bytes.
     fn read(&self, bytes: u64) -> Numbers {
         let (bytes, seconds) = (bytes as f64, self.duration_ns() as f64 / 1e9);
         let total = self.length as f64 * bytes;
@@ -196,8 +196,8 @@ impl Shape {
             (1, "bytes", why)
         } else if self.is_like_pages() && self.read(u64::from(page_bytes)).is_possible() {
             let why = format!(
-                "in sectors only {} of {} lengths are whole blocks of 4 KiB, and addresses have all \
-                 offsets in a block",
+                "in sectors only {} of {} lengths are whole blocks of 4 KiB, and addresses start \
+                 anywhere within blocks",
                 count(self.whole_blocks),
                 count(self.requests)
             );
@@ -274,10 +274,12 @@ impl Shape {
         }
         let read = self.read(SECTOR);
         if let Some(text) = self.impossible() {
-            all.push(format!("{text}; is it another unit or format?"));
+            all.push(format!("{text}; is the trace in another unit or format?"));
         } else if !read.is_possible() {
             let numbers = read.summary();
-            all.push(format!("{numbers}, more than any device has; is it another unit or format?"));
+            all.push(format!(
+                "{numbers}, more than any device has; is the trace in another unit or format?"
+            ));
         }
         let bytes = self.length as f64 * SECTOR as f64;
         if beyond_any_rate(self.requests, bytes, self.duration_ns()).is_some() {
@@ -302,14 +304,14 @@ impl Shape {
             && 2 * self.short > self.requests
             && !self.has_half_blocks();
         let what = if few && 2 * self.most_common_place() >= self.requests {
-            "lengths may count pages beside addresses that count sectors, as in traces of FlashSim"
+            "the lengths may be in pages and the addresses in sectors, as in traces of FlashSim"
         } else if self.could_be_pages() {
-            "addresses and lengths may count pages (--unit pages)"
+            "addresses and lengths may be in pages (--unit pages)"
         } else {
             return None;
         };
         Some(format!(
-            "{} of {} lengths are whole blocks of 4 KiB in sectors: {what}",
+            "in sectors only {} of {} lengths are whole blocks of 4 KiB: {what}",
             count(self.whole_blocks),
             count(self.requests)
         ))

@@ -41,8 +41,8 @@ const MOST: usize = 1 << 16;
 #[derive(Default)]
 pub(crate) struct Tenants(Vec<u64>);
 
-/// The numbers of volumes that are used together: those of the trace, or, if these are numbers of devices, which do not
-/// fit, from 0 on in the order of their first records.
+/// The numbers of volumes that are used together: those of the trace, or, if these are device numbers too large for a
+/// request, numbers from 0 on in the order of their first records.
 #[derive(Default)]
 pub(crate) struct Numbers {
     /// Some volume keeps its own number.
@@ -51,8 +51,8 @@ pub(crate) struct Numbers {
 }
 
 impl Numbers {
-    /// The request of an event that [`Tenants::place`] has put to the place of its volume, in the volume's own
-    /// addresses and with its number.
+    /// The request of an event that [`Tenants::place`] has moved, with the address within the volume and the number of
+    /// the volume.
     ///
     /// # Errors
     /// Some numbers are above 65,535, and others are not.
@@ -86,11 +86,11 @@ impl Numbers {
 
 /// Binary logarithm of the sectors between two volumes: 512 TiB.
 const APART: u32 = 40;
-/// Streams there are.
+/// Number of streams.
 const MOST_TENANTS: usize = 256;
 
 impl Tenants {
-    /// Puts `event` to the place of its volume.
+    /// Moves `event` into the address range of its volume.
     pub(crate) fn place(&mut self, event: &mut Event) -> Result<(), String> {
         let volume = event.volume;
         let at = self.0.iter().position(|&known| known == volume).unwrap_or(self.0.len());
@@ -203,7 +203,7 @@ impl Volumes {
                 format!("{name}records: {}", count(records)),
             )
         };
-        let all = format!("all {} as tenants, one behind the other", self.count());
+        let all = format!("all {} as tenants, one after another on the drive", self.count());
         let choices = self.all().take(most).map(of_volume);
         choices.chain([(format!("{given}--set workload.volume=all"), all)]).collect()
     }

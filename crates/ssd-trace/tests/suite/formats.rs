@@ -71,9 +71,9 @@ fn the_waits_of_fio_have_two_meanings() {
     };
     let (found, warnings) = times(&auto());
     assert_eq!(found, [0, 3, 5, 10]);
-    let told = "3 `wait` lines are read as pauses of so many microseconds, as fio's manual has it: 10.0 ms in all; fio \
-        3.33 itself takes the numbers for milliseconds since the start, 5.00 s at the end: ssdlab trace info t \
-        --format fio-v2-clock reads them so, and --format fio-v2 as here";
+    let told = "3 `wait` lines are read as pauses in microseconds, as fio's manual describes them: 10.0 ms in all; fio \
+        3.33 itself reads the numbers as milliseconds since the start, 5.00 s at the end; to read them as fio does: \
+        ssdlab trace info t --format fio-v2-clock; to keep the pauses: --format fio-v2";
     assert!(warnings.iter().any(|warning| warning.contains(told)), "{warnings:?}");
     // Who says which is not told.
     assert_eq!(times(&of(TraceFormat::FioV2)), (vec![0, 3, 5, 10], vec![]));

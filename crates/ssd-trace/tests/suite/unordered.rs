@@ -136,7 +136,7 @@ fn a_loss_of_more_than_one_line_in_a_hundred_is_refused_unless_said() {
     refuse(two.as_bytes(), &skipping, &parts);
     let allowed = Workload { max_bad: 0.02, ..skipping.clone() };
     let (_, facts) = read(two.as_bytes(), &allowed).unwrap();
-    let loss = "t: 2 of 101 lines (2.0 %) were skipped: what follows is of the rest";
+    let loss = "t: 2 of 101 lines (2.0 %) were skipped: the results below are those of the rest";
     assert_eq!(facts.lines_told().loss.as_deref(), Some(loss));
     // Where the lines are late, sorting is named before the loss is allowed.
     let late = lines(&[&[1_000_000], &(0..98).collect::<Vec<u64>>()[..]].concat());

@@ -74,7 +74,7 @@ impl File<'_> {
         )))
     }
 
-    /// Refuses columns whose numbers no device has, with those that have others.
+    /// Refuses columns that give numbers no device has, and lists columns that give possible ones.
     fn numbers_are_possible(&self, format: TraceFormat, how: &ReadAs) -> Result<(), SourceError> {
         let own = Reading::of_some(String::new(), format, how, self.head);
         let Some(why) = own.and_then(|own| own.counts.implausible()) else { return Ok(()) };
@@ -100,12 +100,12 @@ impl File<'_> {
         }
         readings.retain(|reading| reading.counts.is_possible());
         let rest = if readings.is_empty() {
-            "no other unit of its columns fits: correct them".to_owned()
+            "no other unit fits either: correct the columns".to_owned()
         } else {
             readings::choices(self.name, readings, self.whole)
         };
         Err(SourceError(format!(
-            "{}: workload.columns fits its lines, but not its numbers: {why} (to read them so all the same: \
+            "{}: workload.columns fits its lines, but not its numbers: {why} (to read them anyway: \
              {}); {rest}",
             self.name,
             command(self.name, &(insisted(format, how) + &others)),
@@ -153,7 +153,7 @@ impl File<'_> {
         let Some(reading) = readings.pop() else { return Err(self.unknown(self.head.lines[0])) };
         let no_time = "; none of them is a time, so all requests arrive at once";
         let note = format!(
-            "{}: matches no known format; read by the names of its columns, as {}{}",
+            "{}: the file matches no known format and was read by its column names, as {}{}",
             self.name,
             reading.options,
             if reading.has_times() { "" } else { no_time }
@@ -163,7 +163,7 @@ impl File<'_> {
     }
 }
 
-/// In what these readings by names differ.
+/// What the names of the columns leave open: the respects in which these readings differ.
 fn what_names_leave_open(readings: &[Reading]) -> String {
     let all: Vec<&Mapping> =
         readings.iter().filter_map(|reading| reading.columns.as_deref()).collect();

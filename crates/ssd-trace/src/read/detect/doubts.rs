@@ -40,14 +40,14 @@ impl File<'_> {
         match format {
             TraceFormat::Tencent if first().is_some_and(|first| first < CALENDAR_NS) => {
                 Err(SourceError(format!(
-                    "{}: the columns are those of Tencent's traces, whose times are seconds since 1970, but its times \
-                     are before 2001; {}",
+                    "{}: the columns are those of Tencent's traces, whose times are seconds since 1970, but the times \
+                     of this file would be before 2001; {}",
                     self.name,
                     readings::choices(self.name, self.in_units(format), self.whole)
                 )))
             }
             TraceFormat::Alibaba => {
-                // Times from 0 on are microseconds, too, but hardly numbers of such a size.
+                // Times that count from 0 are also microseconds, but they are hardly ever this large.
                 let Some(unit) = first().and_then(|first| calendar_unit(first / 1000)) else {
                     return Ok(());
                 };
@@ -69,7 +69,8 @@ impl File<'_> {
         }
     }
 
-    /// Several formats fit: the only one that finds requests, or what each of them would read.
+    /// Chooses among several formats that fit: the only one that finds requests, or else an error that lists what each
+    /// of them would read.
     #[cold]
     pub(super) fn alike(
         &self,
@@ -100,7 +101,7 @@ impl File<'_> {
         let quoted: Vec<String> =
             formats.iter().map(|format| format!("{:?}", format.word())).collect();
         Err(SourceError(format!(
-            "{}: its first lines may be {} (workload.format; it begins {}); {}",
+            "{}: its first lines may be of format {} (workload.format; it begins {}); {}",
             self.name,
             quoted.join(" or "),
             shown(first),
@@ -108,14 +109,14 @@ impl File<'_> {
         )))
     }
 
-    /// Formats whose times may be in another unit, if one fits so.
+    /// The error for a file that fits a format only with its times in another unit.
     #[cold]
     pub(super) fn other_times(&self, first: &[u8]) -> Option<SourceError> {
         if self.workload.time_unit != TimeUnit::Auto {
             return None;
         }
         let varies = formats::ALL.iter().filter(|info| matches!(info.time, TimeRule::Varies(_)));
-        // The unit of MQSim's times is not in the trace; what is the same in DiskSim's columns is listed once.
+        // MQSim's traces do not state the unit of time, so MQSim comes first; an equal reading as DiskSim is left out.
         let mut varies: Vec<TraceFormat> = varies.map(|info| info.format).collect();
         varies.sort_by_key(|&format| format != TraceFormat::Mqsim);
         let mut readings: Vec<Reading> =
@@ -142,7 +143,7 @@ impl File<'_> {
     }
 }
 
-/// The unit, none that is smaller than milliseconds, in which a time since 1970 is between 2001 and 2096.
+/// The unit, seconds or milliseconds, in which a time since 1970 falls between 2001 and 2096.
 fn calendar_unit(time: u64) -> Option<&'static str> {
     match time {
         1_000_000_000..4_000_000_000 => Some("s"),

@@ -56,20 +56,20 @@ const KNOWN: [(&[u8], &str, &str); 32] = [
     ),
     (
         b"version https://git-lfs.github.com/spec/",
-        "a pointer of Git LFS to the file",
+        "a Git LFS pointer to the file",
         "fetch the file itself: git lfs pull",
     ),
     (
         b"/annex/objects/",
-        "a pointer of git-annex to the file",
+        "a git-annex pointer to the file",
         "fetch the file itself: git annex get FILE",
     ),
     (b"\x89PNG", "a picture", "pass the trace itself"),
     (b"\xff\xd8\xff", "a picture", "pass the trace itself"),
     (b"GIF8", "a picture", "pass the trace itself"),
-    (b"QFI\xfb", "the image of a disk (qcow2)", RECORD),
-    (b"KDMV", "the image of a disk (VMDK)", RECORD),
-    (b"conectix", "the image of a disk (VHD)", RECORD),
+    (b"QFI\xfb", "a disk image (qcow2)", RECORD),
+    (b"KDMV", "a disk image (VMDK)", RECORD),
+    (b"conectix", "a disk image (VHD)", RECORD),
     (b"\x7fELF", "a program", "pass the trace that it recorded"),
     (b"%PDF", "a PDF document", "pass the trace itself"),
     (b"<!DOCTYPE html", "an HTML page, perhaps from a failed download", "download the file again"),
@@ -93,7 +93,7 @@ pub(super) fn marked(bytes: &[u8]) -> Option<String> {
     let known = known.map(|&(_, what, remedy)| (what, remedy));
     let is_disk = || {
         let mark = bytes.get(HEAD - 2..HEAD).filter(|mark| *mark == BOOTABLE);
-        mark.filter(|_| is_binary(bytes)).map(|_| ("the image of a disk", RECORD))
+        mark.filter(|_| is_binary(bytes)).map(|_| ("a disk image", RECORD))
     };
     let (what, remedy) = known.or_else(is_disk)?;
     Some(format!("the file is {what}, not a trace; {remedy}"))
@@ -113,8 +113,8 @@ pub(crate) fn unmarked(file: &str, bytes: &[u8]) -> Option<String> {
     }
     if bytes.iter().all(|&byte| byte == 0) {
         return Some(
-            "the file begins with nothing but zero bytes, so it is no trace, or was never written; copy or record it \
-             again"
+            "the file begins with nothing but zero bytes, so it is not a trace, or its data were never written; \
+             copy or record it again"
                 .to_owned(),
         );
     }
@@ -122,8 +122,8 @@ pub(crate) fn unmarked(file: &str, bytes: &[u8]) -> Option<String> {
     let columns =
         "--columns record=24,time=u64@0:ns,offset=u64@8:512B,size=u32@16,op=u8@20,read=0,write=1";
     Some(format!(
-        "binary data of no known format (its first bytes are{shown}); if it consists of records of one length, give \
-         that length, and the type and place of each field (docs/formats.md), as in {}",
+        "binary data of no known format (its first bytes are{shown}); if it consists of records of a fixed length, \
+         set that length, and the type and byte offset of each field (docs/formats.md), as in {}",
         command(file, columns)
     ))
 }

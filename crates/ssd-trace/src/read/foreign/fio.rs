@@ -22,7 +22,7 @@ pub(super) fn other_iolog(bytes: &[u8]) -> Option<String> {
         _ => "record it with fio 3.33, whose write_iolog writes version 3",
     };
     Some(format!(
-        "the file is an I/O log of fio of version {version}, of which only versions 2 and 3 are read; {remedy}"
+        "the file is an I/O log of fio, version {version}, but only versions 2 and 3 are read; {remedy}"
     ))
 }
 
@@ -46,8 +46,8 @@ pub(crate) fn without_files(lines: &[&[u8]]) -> Option<String> {
             b"read" | b"write" | b"trim" | b"open" if !files.contains(file) => {
                 let name = name + 1;
                 return Some(format!(
-                    "the file is an I/O log of fio, version {version}, whose line {number} uses a file that an `add` \
-                     line above should name; insert these lines: awk 'NR > 1 && NF > 1 && \
+                    "the file is an I/O log of fio, version {version}, whose line {number} uses a file that no `add` \
+                     line above names; insert the missing lines: awk 'NR > 1 && NF > 1 && \
                      !(${name} in added) {{ added[${name}]; \
                      print {columns}\"add\" }} 1' FILE | ssdlab trace info -"
                 ));
@@ -63,7 +63,7 @@ pub(super) fn named(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
     match has_offsets(bytes) {
         Some(true) => Some((
             "a log of results that fio wrote with --log_offset=1",
-            "read it by its columns, of which the time is that of the end: ssdlab trace info FILE --columns \
+            "read it by its columns (its times are those of completion): ssdlab trace info FILE --columns \
              time=1:ms,op=3,offset=5,size=4,read=0,write=1,discard=2",
         )),
         Some(false) => Some((
@@ -71,7 +71,7 @@ pub(super) fn named(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
             "record the requests instead: fio --write_iolog=OUT, or let it log addresses, too: --log_offset=1",
         )),
         None => is_job(bytes).then_some((
-            "a job file of fio, which describes requests and is no trace of them",
+            "a job file of fio, which describes a workload but is not a trace",
             "run it as a workload (docs/fio.md), as in ssdlab run greedy-8ch --set workload.job=FILE",
         )),
     }

@@ -14,7 +14,7 @@ pub(crate) const NOTATIONS: [Rewrite; 10] = [
     with_marked_hexadecimal,
     with_padded_nanoseconds,
     |bytes| {
-        let what = "its dates have the month first (if it is the day, exchange $1 and $2); write the year first";
+        let what = "its dates have the month first (if the day is first, swap $1 and $2); write the year first";
         with_year_first(bytes, what, b"/", 1)
     },
     |bytes| {
@@ -93,7 +93,7 @@ fn without_chatter(bytes: &[u8]) -> Option<Rewriting> {
     };
     let lines = bytes.split_inclusive(|&byte| byte == b'\n');
     let lines = lines.filter(|line| !is_chatter(line.strip_suffix(b"\n").unwrap_or(line)));
-    let what = "bpftrace has printed other lines around the requests; leave these out";
+    let what = "bpftrace has printed other lines around the requests; remove those lines";
     let filter = r"grep -vE '^(Attaching |Tracing |Lost |@|\[|$)' FILE";
     let columns = Some("time=1:ns,op=2,offset=3:512B,size=4");
     let rewritten = notation(what, filter, bytes, lines.collect::<Vec<_>>().concat())?;
@@ -127,7 +127,7 @@ fn with_padded_nanoseconds(bytes: &[u8]) -> Option<Rewriting> {
     }
     let is_it = pairs.is_sorted() && !decimals.is_sorted();
     let what = "its times are seconds and nanoseconds without leading zeros, as blkparse -f %T.%t prints them; add \
-                these";
+                the zeros";
     let filter = r#"perl -pe 's/(\d+)\.(\d{1,9})/sprintf "%d.%09d", $1, $2/e' FILE"#;
     is_it.then(|| notation(what, filter, bytes, all))?
 }
@@ -260,7 +260,7 @@ fn with_marked_hexadecimal(bytes: &[u8]) -> Option<Rewriting> {
     let marks = columns.iter().map(|at| format!("${0} = \"0x\" ${0}", at + 1));
     let below = if table.has_names { "NR > 1 " } else { "" };
     let action = format!("{below}{{ {} }}", marks.collect::<Vec<String>>().join("; "));
-    let what = "it has hexadecimal numbers without 0x; put this before them";
+    let what = "it has hexadecimal numbers without 0x; put 0x before them";
     Some(table.rewritten(what, &action, |at, row| {
         if at > 0 || !table.has_names {
             columns.iter().for_each(|&at| row[at].insert_str(0, "0x"));

@@ -158,7 +158,7 @@ const TEXTS: [(&[&str], &str, &str); 14] = [
     ),
     (
         &["ufshcd_command: "],
-        "text of ftrace with commands of UFS",
+        "text of ftrace with UFS commands",
         "convert it to a table (blocks of 4 KiB here; older kernels print sectors, 512B): sed -nE 's/.* ([0-9.]+): \
          ufshcd_command: send.* size: ([0-9]+), .*LBA: ([0-9]+), .*opcode: \\S+ \\(([A-Z]+).*/\\1,\\4,\\3,\\2/p' \
          FILE | ssdlab trace info - --columns time=1:s,op=2,offset=3:4KiB,size=4",

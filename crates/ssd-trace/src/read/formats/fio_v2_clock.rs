@@ -22,7 +22,7 @@ pub const INFO: FormatInfo = FormatInfo {
     volume: "number of the file, from 0, in the order of the `add` lines",
     order: "ascending",
     source: "fio 3.33, as it replays logs",
-    traps: "is not found out: set it; a `wait` of a number that has passed takes no time",
+    traps: "is not detected: set it; a `wait` of a number that has passed takes no time",
 };
 
 /// Version 2, by the clock.

@@ -51,14 +51,14 @@ impl Waits {
         self.largest = self.largest.max(number);
     }
 
-    /// What they were taken for where nobody has said what they mean, and what else they may be.
+    /// How the numbers were read although the format was not set, and what else they may mean.
     pub(crate) fn doubt(&self, file: &str) -> Option<String> {
         let waits = |ns: u64, each: u64| duration(ns.saturating_mul(each) as f64);
         (self.lines > 0).then(|| {
             format!(
-                "{} `wait` lines are read as pauses of so many microseconds, as fio's manual has it: {} in all; \
-                 fio 3.33 itself takes the numbers for milliseconds since the start, {} at the end: {} reads them \
-                 so, and --format fio-v2 as here",
+                "{} `wait` lines are read as pauses in microseconds, as fio's manual describes them: {} in all; \
+                 fio 3.33 itself reads the numbers as milliseconds since the start, {} at the end; to read them as \
+                 fio does: {}; to keep the pauses: --format fio-v2",
                 count(self.lines),
                 waits(self.sum, 1000),
                 waits(self.largest, 1_000_000),

@@ -28,7 +28,7 @@ pub const INFO: FormatInfo = FormatInfo {
     volume: "the number in its field",
     order: "ascending",
     source: "`--columns record=24,time=u32@0:s,op=write,offset=u64@4:512B,size=u32@12`",
-    traps: "u8 to u64 and i8 to i64, lowest byte first, or `be` behind them; negative numbers are refused; \
+    traps: "u8 to u64 and i8 to i64, lowest byte first unless `be` follows; negative numbers are refused; \
             numbers for operations need their meaning (read=0,write=1)",
 };
 

@@ -24,7 +24,7 @@ pub const INFO: FormatInfo = FormatInfo {
     volume: "0, the only one",
     order: "ascending",
     source: "junhe/wiscsee, event_file_column_names",
-    traps: "every request stands in two lines, D (issued) and C (completed): D counts; negative offsets: refused",
+    traps: "every request has two lines, D (issued) and C (completed): D counts; negative offsets: refused",
 };
 
 /// What is particular to it.

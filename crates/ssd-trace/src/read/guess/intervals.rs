@@ -51,7 +51,7 @@ impl Change {
         });
         if INTERVALS.contains(&letters_of(rest).as_str()) {
             return Some(Change {
-                what: "the time since the request above rather than a time; add the intervals up".to_owned(),
+                what: "the time since the request above, not the time of arrival; add up the intervals".to_owned(),
                 name: unit.map_or("time".to_owned(), |unit| format!("time_{unit}")),
                 statement: format!("t += ${column}; ${column} = t"),
             });

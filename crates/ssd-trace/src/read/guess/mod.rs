@@ -137,7 +137,7 @@ struct Named {
 /// Lines among which names are searched.
 const HEADER: usize = 8;
 
-/// The readings of a table whose names are known; the first is as good as certain if it is the only one.
+/// The readings of a table whose column names are known; a reading that is the only one is all but certain.
 pub(crate) fn of(head: &Head<'_>, action: u8) -> Vec<Reading> {
     let mut readings = of_names(head, action);
     // Their order is another matter: no unit changes it.
@@ -179,8 +179,8 @@ impl Columns {
         })
     }
 
-    /// What to say of the time, one for each column and unit that it may have. A column whose name is none of a time
-    /// may be one, or none is.
+    /// The parts `time=...` of a mapping, one for each column and unit that the time may have. If no column has the
+    /// name of a time, any column of ascending numbers may hold it, or the table may have no time.
     fn times(&self, rows: &Rows) -> Vec<String> {
         let with = |name: &str, unit: &str| {
             let colon = if unit.is_empty() { "" } else { ":" };
@@ -207,7 +207,7 @@ impl Columns {
         }
     }
 
-    /// What to add for the operations, one for each meaning of their words.
+    /// What to add to a mapping for the operations, once for each possible meaning of their words.
     fn meanings(&self, rows: &Rows) -> Vec<String> {
         let cells = || rows.column(rows.place_of(&self.op.cell));
         if let Some(meaning) = meaning_of_flag(&self.op.cell, cells()) {

@@ -56,7 +56,7 @@ pub(super) fn meanings<'a>(cells: impl Iterator<Item = &'a str>) -> Vec<String> 
     all
 }
 
-/// As [`meanings`], of two words that nobody knows, as of another language: either may be the read.
+/// As [`meanings`], for two unknown words, such as those of another language: either may mean a read.
 pub(super) fn meanings_of_two<'a>(cells: impl Iterator<Item = &'a str>) -> Vec<String> {
     let cells: BTreeSet<&str> = cells.collect();
     let known = Words::default();
@@ -212,8 +212,8 @@ pub(crate) fn unread(head: &Head<'_>) -> Vec<String> {
     let time = rows.time(false).map(|times| times.at);
     let of_times = rows.unread_times().map(|at| {
         format!(
-            "column {} looks like a time in a notation that is not read: write it as 2016-02-22 17:03:00.123 to \
-             keep it",
+            "column {} seems to hold times in a notation that ssdlab does not read: write them as \
+             2016-02-22 17:03:00.123 to keep them",
             at + 1
         )
     });

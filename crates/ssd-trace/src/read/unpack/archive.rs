@@ -31,7 +31,7 @@ impl<M: Members> Archive<M> {
         Archive { members, state: State::Start }
     }
 
-    /// The next file that people put there themselves.
+    /// The next file that is not an addition of the packing program.
     fn next_file(&mut self) -> io::Result<Option<String>> {
         loop {
             match self.members.next_file()? {
@@ -46,12 +46,10 @@ impl<M: Members> Read for Archive<M> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if matches!(self.state, State::Start) {
             let Some(name) = self.next_file()? else {
-                return Err(told("an archive without a file in it"));
+                return Err(told("an archive without files"));
             };
             if name == "[Content_Types].xml" {
-                return Err(told(
-                    "a workbook or document of an office program; save the sheet as CSV",
-                ));
+                return Err(told("an office workbook or document; save the sheet as CSV"));
             }
             self.state = State::Open(name);
         }
@@ -68,7 +66,7 @@ impl<M: Members> Read for Archive<M> {
                 let other = other.escape_debug().to_string();
                 let one = if is_document(&name) { &other } else { &name };
                 Err(told(format!(
-                    "an archive of several files, {name} and {other} among them; give one: {} '{one}' | ssdlab \
+                    "an archive of several files, {name} and {other} among them; choose one: {} '{one}' | ssdlab \
                      trace info -",
                     M::COMMAND
                 )))
@@ -77,7 +75,7 @@ impl<M: Members> Read for Archive<M> {
     }
 }
 
-/// What stands beside traces and is none, by its name.
+/// Whether the name is that of a document that accompanies traces.
 fn is_document(name: &str) -> bool {
     let last = name.rsplit('/').next().unwrap_or(name).to_ascii_lowercase();
     ["readme", "license", "licence", "copying"].iter().any(|word| last.starts_with(word))

@@ -33,8 +33,8 @@ impl<R: Read> Read for Bounded<R> {
         self.count += count as u64;
         if self.count > FROM && self.count / MOST > self.packed.get() {
             return Err(told(format!(
-                "an archive bomb: {} of the file have unpacked to {}, which is more than {MOST} times as much; if \
-                 you trust it: {} FILE | ssdlab trace info -",
+                "an archive bomb: {} of the file unpacked to {}, more than {MOST} times as much; if you \
+                 trust the file: {} FILE | ssdlab trace info -",
                 size(self.packed.get() as f64),
                 size(self.count as f64),
                 self.command

@@ -31,8 +31,8 @@ impl Read for Gzip<'_> {
                 Some(0x1f) => self.member = Some(GzDecoder::new(rest)),
                 Some(_) => {
                     return Err(told(
-                        "bytes behind the end of the gzip data are neither gzip nor zeros; if they are no \
-                         part of the trace, unpack it: gzip -dc FILE > OUT",
+                        "the bytes after the gzip data are neither gzip nor zeros; if they are not part \
+                         of the trace, unpack the file: gzip -dc FILE > OUT",
                     ));
                 }
             }

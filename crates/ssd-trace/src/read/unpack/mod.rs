@@ -105,7 +105,7 @@ impl Read for Zstd<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.0.read(buffer).map_err(|error| match error.kind() {
             ErrorKind::Other => {
-                let what = "or compressed with a dictionary, which ssdlab does not have (`zstd -d -D DICTIONARY`)";
+                let what = "or the file needs a dictionary, which ssdlab does not have (`zstd -d -D DICTIONARY`)";
                 io::Error::other(format!("{error}, {what}"))
             }
             _ => error,

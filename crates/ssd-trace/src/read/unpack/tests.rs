@@ -136,8 +136,8 @@ fn what_cannot_be_read_is_named() {
     };
     for (packed, expected) in [
         (several, "an archive of several files, a.csv and b.csv among them"),
-        (END.to_vec(), "without a file in it"),
-        ([tar("folder/", b'5', b""), vec![0; 1024]].concat(), "without a file in it"),
+        (END.to_vec(), "without files"),
+        ([tar("folder/", b'5', b""), vec![0; 1024]].concat(), "without files"),
         (encrypted, "is encrypted"),
         (method, "packed with LZMA (method 14 of zip)"),
         (wrong_sum, "checksum"),

@@ -120,7 +120,7 @@ impl Members for Zip<'_> {
                 b"PK\x03\x04" => {}
                 b"PK\x01\x02" | b"PK\x05\x06" | b"PK\x06\x06" | b"PK\x06\x08" => return Ok(None),
                 b"PK\x07\x08" => {
-                    return Err(told("one part of a zip archive in several; join them: zip -s 0"));
+                    return Err(told("one part of a split zip archive; join the parts: zip -s 0"));
                 }
                 _ => return Err(damaged("no header behind a member")),
             }
@@ -147,7 +147,7 @@ impl Members for Zip<'_> {
             self.member = match method {
                 0 if described && length == 0 && !name.ends_with('/') => {
                     return Err(told(format!(
-                        "a zip archive that does not say how long {shown} is; unpack it: unzip FILE"
+                        "a zip archive that does not state the size of {shown}; unpack it: unzip FILE"
                     )));
                 }
                 0 => Member::Stored(packed.take(length)),

@@ -11,7 +11,7 @@ use std::ops::Range as Span;
 const MOST_NAMES: usize = 65_536;
 /// The message for a size with a unit in a column whose unit is not bytes.
 const OTHER_UNIT: &str =
-    "a plain number: its column has a unit, and so has it (leave out that of the columns)";
+    "a plain number: both the value and its column have a unit (leave out that of the columns)";
 /// The order in which separators are tried: a comma may be a part of a number, and a colon of a time.
 const TRIED: [u8; 5] = [b'\t', b';', b'|', b',', b' '];
 

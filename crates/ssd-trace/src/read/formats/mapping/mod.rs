@@ -138,7 +138,7 @@ impl<'a> Parts<'a> {
             if !KEYS.contains(&key) {
                 let near = did_you_mean(key, KEYS);
                 return Err(format!(
-                    "{key:?} is no field; expected one of {}{near}",
+                    "{key:?} is not a field; expected one of {}{near}",
                     KEYS.join(", ")
                 ));
             }
@@ -146,7 +146,7 @@ impl<'a> Parts<'a> {
                 return Err(format!("{key} is given twice; keep one of them"));
             }
             if value.is_empty() {
-                return Err(format!("{key} names no column, as in {EXAMPLE}"));
+                return Err(format!("{key} needs a column, as in {EXAMPLE}"));
             }
             parts.said.push((key, value));
         }
@@ -183,7 +183,7 @@ impl<'a> Parts<'a> {
 fn wrong_unit(key: &str, unit: &str) -> String {
     if key == "time" {
         let near = did_you_mean(unit, TIME_UNITS.map(|(name, _)| name));
-        return format!("{key}: {unit:?} is no unit; expected ns, 100ns, us, ms or s{near}");
+        return format!("{key}: {unit:?} is not a unit; expected ns, 100ns, us, ms or s{near}");
     }
     let single = format!("1{}", unit.trim());
     let near = match size_unit(&single) {
@@ -191,7 +191,7 @@ fn wrong_unit(key: &str, unit: &str) -> String {
         None => did_you_mean(unit, ["bytes", "sectors"]),
     };
     format!(
-        "{key}: {unit:?} is no unit; expected B, sectors, or a size that is a multiple of 512 bytes, \
+        "{key}: {unit:?} is not a unit; expected B, sectors, or a size that is a multiple of 512 bytes, \
          such as 512B or 4KiB{near}"
     )
 }
@@ -246,7 +246,7 @@ fn place_of(key: &str, text: &str) -> Result<Place, String> {
     }
     if let Ok(number) = text.parse::<i32>() {
         return if number == 0 || number.unsigned_abs() > 1000 {
-            Err(format!("{key}={text}: columns are numbered from 1, or from -1 at the end"))
+            Err(format!("{key}={text}: columns are numbered from 1, or backwards from -1"))
         } else {
             Ok(Place::At(number))
         };
@@ -254,7 +254,7 @@ fn place_of(key: &str, text: &str) -> Result<Place, String> {
     let name =
         text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(text).trim();
     if name.is_empty() {
-        return Err(format!("{key} names no column, as in {EXAMPLE}"));
+        return Err(format!("{key} needs a column, as in {EXAMPLE}"));
     }
     Ok(Place::Named(name.to_owned()))
 }
@@ -380,15 +380,15 @@ impl Mapping {
             }
             match (place, self.record) {
                 (Place::Bytes(kind, at), Some(record)) if at + kind.bytes() > record => {
-                    return Err(format!("{key} ends behind the record of {record} bytes"));
+                    return Err(format!("{key} ends beyond the record of {record} bytes"));
                 }
                 (Place::Bytes(..), None) => {
                     return Err(format!(
-                        "{key} is a place in a binary record; give its length, such as record=24"
+                        "{key} is a field of a binary record; set the length of the record, such as record=24"
                     ));
                 }
                 (Place::At(_) | Place::Named(_), Some(_)) => {
-                    return Err(format!("{key} needs a place in the record, such as {key}=u64@8"));
+                    return Err(format!("{key} needs a type and an offset, such as {key}=u64@8"));
                 }
                 _ => {}
             }

@@ -12,7 +12,7 @@ pub struct Number {
 }
 
 impl Number {
-    /// `u8` to `i64`, and with `be` behind it the highest byte first.
+    /// `u8` to `i64`, followed by `be` if the highest byte comes first.
     pub(super) fn named(name: &str) -> Option<Number> {
         let (name, big) = name.strip_suffix("be").map_or((name, false), |rest| (rest, true));
         let (signed, bits) = match name.strip_prefix('i') {
@@ -31,7 +31,7 @@ impl Number {
 
     /// For messages.
     pub(super) const fn names() -> &'static str {
-        "u8, u16, u32, u64, i8, i16, i32, i64, with `be` behind it if the highest byte is first"
+        "u8, u16, u32, u64, i8, i16, i32, i64, followed by `be` if the highest byte comes first"
     }
 
     /// Its length.
