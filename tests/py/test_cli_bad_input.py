@@ -107,7 +107,7 @@ LONGER = "".join(trace_line(i / 100, i * i % 997 * 8) for i in range(500))
 BAD_TRACES: list[tuple[str, bytes, list[str]]] = [
     ("empty", b"", ["the trace is empty"]),
     ("blank", b"\n\n", ["no events in 2 lines"]),
-    ("binary", bytes(range(256)) * 8, ["match no known format"]),
+    ("binary", bytes(range(256)) * 8, ["binary data of no known format"]),
     ("garbage", b"hello, world\n", ["match no known format", "workload.format"]),
     ("torn", (GOOD + "7,0 0 0 0.3").encode(), ["line 3"]),
     ("unsorted", (GOOD + trace_line(0.15, 8)).encode(), ["line 3", "not before"]),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from running import refused, ssdlab_command
+from running import STEADY, refused, ssdlab_command
 
 DAY_TICKS = 24 * 36_000_000_000
 """Of 100 ns, as MSR's traces have them."""
@@ -76,7 +76,8 @@ def test_a_trace_that_is_wider_than_the_device_names_what_fits_it(folder: Path) 
 
 def test_bounds_that_nothing_meets_name_the_nearest(folder: Path) -> None:
     words = ["--space", "gc.victim=greedy,fifo", "--minimize", "waf", "--subject-to", "waf < 0.5"]
-    sets = ["--set", "workload.requests=2000", "--out", "s"]
+    steady = [word for key, value in STEADY.items() for word in ("--set", f"{key}={value}")]
+    sets = [*steady, "--out", "s"]
     done = ssdlab_command("search", "greedy-8ch", *words, *sets, cwd=folder)
     assert done.returncode == 2
     assert "error: no point meets waf < 0.5: the nearest, greedy, misses" in done.stderr

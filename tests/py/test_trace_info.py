@@ -277,7 +277,7 @@ def test_what_cannot_be_read_is_refused(tmp_path: Path) -> None:
     (tmp_path / "other").write_text(text([(0, "W", 0, 8)]).replace(" Q ", " D "))
     for file, words in {
         "empty": "is empty",
-        "binary": "match no known format",
+        "binary": "binary data of no known format",
         "cut.zst": "cut short",
         "far": "addresses up to 4,294,967,296 TiB, more than any device has",
         "other": "found D: 1",
@@ -362,7 +362,7 @@ def test_the_name_of_a_file_stays_in_a_line(tmp_path: Path) -> None:
     trace.parent.mkdir()
     trace.write_text("8,0 1 1 0.5 7 Q W 0 + 8 [a]\n")
     first = to_text([ssdlab.Trace(trace).info()]).splitlines()[0]
-    assert first == f"{trace}: block-event, 1 lines, action Q"
+    assert first == f"{trace}: block-event, 1 line, action Q"
 
 
 def test_arrays_are_typed() -> None:

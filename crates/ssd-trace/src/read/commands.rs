@@ -63,6 +63,27 @@ pub(crate) fn with_name(file: &str, text: &str) -> String {
     text.split(' ').map(word).collect::<Vec<String>>().join(" ")
 }
 
+/// Commands that unpack files with these ends of their names.
+const UNPACK: [(&str, &str); 6] = [
+    (".gz", "gzip -dc"),
+    (".xz", "xz -dc"),
+    (".bz2", "bzip2 -dc"),
+    (".zst", "zstd -dc"),
+    (".lz4", "lz4 -dc"),
+    (".zip", "unzip -p"),
+];
+
+/// A `filter` of FILE as a command for `file`, which is unpacked first if it is packed.
+pub(crate) fn filter_of(file: &str, filter: &str) -> String {
+    match UNPACK.iter().find(|(end, _)| file.ends_with(end)) {
+        Some((_, unpack)) => {
+            let filter = filter.trim_end_matches(" FILE").trim_end_matches(" <");
+            format!("{unpack} {} | {filter}", path(file))
+        }
+        None => with_name(file, filter),
+    }
+}
+
 /// The words that introduce a list of commands.
 const SAY: &str = "choose one of these commands";
 

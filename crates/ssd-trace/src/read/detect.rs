@@ -7,7 +7,7 @@ pub(crate) use columns::insisted;
 
 use crate::config::{TimeUnit, Workload};
 use crate::read::columnar::MAGIC;
-use crate::read::commands::{behind, command, with_name};
+use crate::read::commands::{behind, command, filter_of, with_name};
 use crate::read::foreign::{self, Rewrite, Rewriting, rewriting};
 use crate::read::formats::mapping::{cells_of, is_rounded};
 use crate::read::formats::{self, Head, Mapping, ReadAs, TimeRule, TraceFormat, Unit};
@@ -145,7 +145,7 @@ impl File<'_> {
         if format == TraceFormat::Table || self.names_contradict(format, &how) {
             return self.guessed(self.how(TraceFormat::Table)?);
         }
-        self.times_are_certain(format, &mut how)?;
+        self.numbers_are_certain(format, &mut how)?;
         Ok((format, how, notes))
     }
 
@@ -210,7 +210,7 @@ impl File<'_> {
                 let lines = lines_of(&bytes, !self.whole);
                 let head = Head { bytes: &bytes, lines: &lines };
                 head.lines.first()?;
-                let filter = with_name(self.name, &filter);
+                let filter = filter_of(self.name, &filter);
                 let file = File { head: &head, is_rewritten: true, ..*self };
                 let Err(error) = file.found(TraceFormat::Auto, None) else {
                     return Some(format!("{what}: {filter} | ssdlab trace info -"));

@@ -66,12 +66,6 @@ impl Counts {
         }
     }
 
-    /// Whether they have the same operations, addresses and lengths, whatever their times.
-    pub(crate) fn is_same_requests(&self, other: &Counts) -> bool {
-        let of = |counts: &Counts| (counts.order, counts.sectors, counts.low, counts.high);
-        of(self) == of(other)
-    }
-
     pub(crate) fn requests(&self) -> u64 {
         self.reads + self.writes + self.discards
     }

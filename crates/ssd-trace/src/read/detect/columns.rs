@@ -151,13 +151,21 @@ impl File<'_> {
             )));
         }
         let Some(reading) = readings.pop() else { return Err(self.unknown(self.head.lines[0])) };
-        let no_time = "; none of them is a time, so all requests arrive at once";
-        let note = format!(
-            "{}: the file matches no known format and was read by its column names, as {}{}",
-            self.name,
-            reading.options,
-            if reading.has_times() { "" } else { no_time }
+        let mut note = format!(
+            "{}: matches no known format; read by the names of its columns, as {}",
+            self.name, reading.options
         );
+        if !reading.has_times() {
+            note += "; no column is known to be a time, so all requests arrive at once";
+        }
+        let unused = reading
+            .columns
+            .as_ref()
+            .map(|columns| guess::unused(self.head, columns))
+            .unwrap_or_default();
+        if !unused.is_empty() {
+            note += &format!("; not used: {}", shown(unused.join(", ").as_bytes()));
+        }
         let how = ReadAs { columns: reading.columns, ..how };
         Ok((TraceFormat::Table, how, vec![note]))
     }
@@ -167,6 +175,10 @@ impl File<'_> {
 fn what_names_leave_open(readings: &[Reading]) -> String {
     let all: Vec<&Mapping> =
         readings.iter().filter_map(|reading| reading.columns.as_deref()).collect();
+    let length = |all: &Mapping| match &all.size {
+        Size::Of(column) => Some(column.place.clone()),
+        Size::Always(_) => None,
+    };
     let place = |all: &Mapping| all.time.as_ref().map(|time| time.place.clone());
     let units = |all: &Mapping| {
         let size = match &all.size {
@@ -178,9 +190,18 @@ fn what_names_leave_open(readings: &[Reading]) -> String {
     let differ =
         |of: &dyn Fn(&Mapping, &Mapping) -> bool| all.windows(2).any(|pair| of(pair[0], pair[1]));
     let open = [
+        (differ(&|a, b| a.op != b.op), "which of them is the operation"),
+        (differ(&|a, b| a.offset.place != b.offset.place), "which of them is the address"),
+        (differ(&|a, b| length(a) != length(b)), "which of them is the length"),
         (differ(&|a, b| place(a) != place(b)), "which of them is the time"),
         (differ(&|a, b| a.event != b.event), "which of the events is the request"),
-        (differ(&|a, b| place(a) == place(b) && units(a) != units(b)), "the units"),
+        (
+            differ(&|a, b| {
+                (place(a), length(a), &a.offset.place) == (place(b), length(b), &b.offset.place)
+                    && units(a) != units(b)
+            }),
+            "the units",
+        ),
         (differ(&|a, b| a.words != b.words), "which operations are reads and which are writes"),
     ];
     let open = open.into_iter().filter(|(is_open, _)| *is_open).map(|(_, what)| what);

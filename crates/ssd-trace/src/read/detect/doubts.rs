@@ -2,7 +2,7 @@
 
 use super::File;
 use crate::config::{TimeUnit, TraceUnit};
-use crate::read::formats::mapping::TIME_UNITS;
+use crate::read::formats::mapping::{TIME_UNITS, cells_of};
 use crate::read::formats::{self, ReadAs, TimeRule, TraceFormat, Unit};
 use crate::read::guess;
 use crate::read::lines::shown;
@@ -16,19 +16,12 @@ const CALENDAR_NS: u64 = 1_000_000_000_000_000_000;
 impl File<'_> {
     /// Whether the file begins with names of columns that are not the format's, and which say something else.
     pub(super) fn names_contradict(&self, format: TraceFormat, how: &ReadAs) -> bool {
-        if guess::is_own_line(format, how, self.head) {
-            return false;
-        }
-        let own = Reading::of(String::new(), format, how, self.head);
-        let named = guess::of(self.head, self.workload.action as u8);
-        own.is_some_and(|own| {
-            !named.is_empty()
-                && !named.iter().any(|other| own.counts.is_same_requests(&other.counts))
-        })
+        !guess::is_own_line(format, how, self.head)
+            && !guess::of(self.head, self.workload.action as u8).is_empty()
     }
 
-    /// Refuses a detected format with calendar times if the times of the file are not calendar times.
-    pub(super) fn times_are_certain(
+    /// Refuses a detected format if the numbers of the file rather have other units.
+    pub(super) fn numbers_are_certain(
         &self,
         format: TraceFormat,
         how: &mut ReadAs,
@@ -65,8 +58,34 @@ impl File<'_> {
                     )
                 )))
             }
+            TraceFormat::Midas => self.addresses_are_certain(how),
             _ => Ok(()),
         }
+    }
+
+    /// Refuses MiDAS's columns if all addresses look like numbers of bytes, where the format has pages.
+    fn addresses_are_certain(&self, how: &ReadAs) -> Result<(), SourceError> {
+        let addresses =
+            self.head.lines.iter().filter_map(|line| cells_of(line).get(2)?.parse().ok());
+        let addresses: Vec<u64> = addresses.collect();
+        let is_bytes = addresses.iter().all(|address| address.is_multiple_of(512))
+            && addresses.iter().any(|&address| address > 0);
+        if !is_bytes {
+            return Ok(());
+        }
+        let own = Reading::of("--format midas".to_owned(), TraceFormat::Midas, how, self.head);
+        let in_unit = |unit: &str| {
+            let columns =
+                format!("time=1:s,op=2,offset=3:{unit},size=4:B,read=0,write=1,discard=3");
+            guess::reading(&columns, self.head, self.workload.action as u8)
+        };
+        let others = ["B", "512B"].into_iter().filter_map(in_unit);
+        Err(SourceError(format!(
+            "{}: the columns are those of MiDAS's traces, whose addresses are pages of 4 KiB, but all of its addresses \
+             are multiples of 512, as those in bytes are; {}",
+            self.name,
+            readings::choices(self.name, own.into_iter().chain(others).collect(), self.whole)
+        )))
     }
 
     /// Chooses among several formats that fit: the only one that finds requests, or else an error that lists what each

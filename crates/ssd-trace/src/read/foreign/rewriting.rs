@@ -10,9 +10,19 @@ pub(crate) const FORMS: [Rewrite; 3] = [with_newlines, json::table, with_one_bas
 
 /// Notations of numbers and times that are never read as they are: 1,024 is one number with a thousands separator and
 /// another with a decimal comma.
-pub(crate) const NOTATIONS: [Rewrite; 10] = [
+pub(crate) const NOTATIONS: [Rewrite; 12] = [
     with_marked_hexadecimal,
     with_padded_nanoseconds,
+    |bytes| {
+        let what = "its numbers have exponents; write their digits out";
+        let filter = r#"perl -pe 's/(?<![\w.])\d+([.]\d+)?e[-+]\d+/my $n = sprintf "%.9f", $&; $n =~ s{[.]?0+$}{}; $n/gie' FILE"#;
+        notation(what, filter, bytes, without_exponents(bytes))
+    },
+    |bytes| {
+        let what = "its quoted numbers have a decimal comma; replace it with a point";
+        let filter = r#"perl -pe 's/"(\d+),(\d+)"/$1.$2/g' FILE"#;
+        notation(what, filter, bytes, with_quoted_points(bytes))
+    },
     |bytes| {
         let what = "its dates have the month first (if the day is first, swap $1 and $2); write the year first";
         with_year_first(bytes, what, b"/", 1)
@@ -61,7 +71,7 @@ pub(crate) fn of_form(bytes: &[u8]) -> Option<&'static str> {
     if has("{\"") {
         Some(
             "the file is JSON; convert it to a table, with the names of its fields in place of TIME, OP, OFFSET and \
-             SIZE: jq -r '[.TIME, .OP, .OFFSET, .SIZE] | @csv' FILE > OUT.csv",
+             SIZE: jq -r '[.TIME, .OP, .OFFSET, .SIZE] | @csv' FILE | ssdlab trace info - --columns time=1:us,op=2,offset=3,size=4",
         )
     } else if has(",nlb") {
         Some(
@@ -130,6 +140,47 @@ fn with_padded_nanoseconds(bytes: &[u8]) -> Option<Rewriting> {
                 the zeros";
     let filter = r#"perl -pe 's/(\d+)\.(\d{1,9})/sprintf "%d.%09d", $1, $2/e' FILE"#;
     is_it.then(|| notation(what, filter, bytes, all))?
+}
+
+/// The text with the digits of numbers such as 1.5e+03 written out.
+fn without_exponents(bytes: &[u8]) -> Vec<u8> {
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b".+-".contains(&byte);
+    let mut done = Vec::with_capacity(bytes.len());
+    for word in bytes.chunk_by(|&a, &b| is_part(a) == is_part(b)) {
+        let text = std::str::from_utf8(word).unwrap_or_default();
+        let has_exponent = ["e+", "e-", "E+", "E-"].iter().any(|mark| text.contains(mark));
+        match text.parse::<f64>() {
+            Ok(number) if has_exponent && word[0].is_ascii_digit() && number < 1e20 => {
+                let digits = format!("{number:.9}");
+                done.extend(digits.trim_end_matches('0').trim_end_matches('.').bytes());
+            }
+            _ => done.extend(word),
+        }
+    }
+    done
+}
+
+/// The text with a point for the comma of quoted numbers, if the commas of some cannot separate thousands.
+fn with_quoted_points(bytes: &[u8]) -> Vec<u8> {
+    let (mut done, mut is_decimal) = (Vec::with_capacity(bytes.len()), false);
+    let mut rest = bytes;
+    let is_number = |part: &[u8]| !part.is_empty() && part.iter().all(u8::is_ascii_digit);
+    while let Some(start) = rest.iter().position(|&byte| byte == b'"') {
+        done.extend(&rest[..start]);
+        rest = &rest[start + 1..];
+        let end = rest.iter().position(|&byte| byte == b'"').unwrap_or(rest.len());
+        let parts: Vec<&[u8]> = rest[..end].split(|&byte| byte == b',').collect();
+        match parts[..] {
+            [whole, decimals] if is_number(whole) && is_number(decimals) => {
+                is_decimal |= decimals.len() != 3 || whole == b"0";
+                done.extend([whole, b".", decimals].concat());
+            }
+            _ => done.extend([b"\"", &rest[..end], b"\""].concat()),
+        }
+        rest = rest.get(end + 1..).unwrap_or_default();
+    }
+    done.extend(rest);
+    if is_decimal { done } else { bytes.to_vec() }
 }
 
 /// Lines that a carriage return ends.
@@ -370,6 +421,12 @@ fn without_thousands(bytes: &[u8]) -> Vec<u8> {
             !part.is_empty() && part.iter().all(|byte| byte.is_ascii_digit() || *byte == b',');
         // After a closing quote, a comma separates cells.
         let number = number && part[0] != b',' && part[part.len() - 1] != b',';
+        let groups: Vec<&[u8]> = part.split(|&byte| byte == b',').collect();
+        let is_grouped = groups[1..].iter().all(|group| group.len() == 3) && groups[0] != b"0";
+        if number && groups.len() > 1 && !is_grouped {
+            // The comma of this number is a decimal one.
+            return bytes.to_vec();
+        }
         done.extend(part.iter().filter(|&&byte| !(number && byte == b',')));
     }
     done

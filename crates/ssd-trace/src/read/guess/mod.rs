@@ -10,6 +10,8 @@ use crate::read::formats::mapping::cells_of;
 use crate::read::formats::{Head, Mapping, ReadAs, TraceFormat, Unit};
 use crate::read::readings::{Reading, of_distinct_times};
 use rows::Rows;
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Longest name of a column that is recognised, bytes.
@@ -110,7 +112,7 @@ const SIZES: [&str; 23] = [
     "objectsize",
     "objsize",
 ];
-const VOLUMES: [&str; 12] = [
+const VOLUMES: [&str; 27] = [
     "volume",
     "volumeid",
     "disk",
@@ -123,14 +125,35 @@ const VOLUMES: [&str; 12] = [
     "vol",
     "disknum",
     "ns",
+    "nsid",
+    "lunid",
+    "diskid",
+    "target",
+    "targetid",
+    "vm",
+    "vmid",
+    "server",
+    "node",
+    "image",
+    "file",
+    "filename",
+    "hostname",
+    "partition",
+    "minor",
 ];
 
-/// Parts of the names of columns with durations, or with the ends of requests.
-const LATENCIES: [&str; 9] =
-    ["lat", "resp", "serv", "svc", "complet", "end", "finish", "duration", "queue"];
+/// How words begin in the names of columns with durations, or with the ends of requests.
+const LATENCIES: [&str; 10] =
+    ["lat", "resp", "serv", "svc", "complet", "end", "finish", "duration", "queue", "qtime"];
+
 /// A column that was recognised: as it is named, and what its name says of the unit.
+#[derive(Clone)]
 struct Named {
-    cell: String,
+    /// Its place in the row.
+    at: usize,
+    /// As a mapping calls it.
+    place: String,
+    letters: String,
     unit: Option<&'static str>,
 }
 
@@ -155,52 +178,85 @@ pub(crate) fn of_names(head: &Head<'_>, action: u8) -> Vec<Reading> {
 }
 
 /// The columns of a request by their names.
+#[derive(Clone)]
 struct Columns {
     time: Option<Named>,
     op: Named,
     offset: Named,
     size: Named,
-    volume: Option<Named>,
+    volumes: Vec<Named>,
 }
 
 impl Columns {
     fn of(names: &[String]) -> Option<Columns> {
-        // `sectors` is a length, although it is `sector` with the s of seconds, too.
-        let find = |known: &[&str]| {
-            let exact = names.iter().filter(|cell| known.contains(&letters_of(cell).as_str()));
-            exact.chain(names).find_map(|cell| named(cell, known))
-        };
+        let first = |known: &[&str]| all_named(names, known).into_iter().next();
         Some(Columns {
-            time: find(&TIMES),
-            op: find(&OPS)?,
-            offset: find(&OFFSETS)?,
-            size: find(&SIZES)?,
-            volume: find(&VOLUMES),
+            time: first(&TIMES),
+            op: first(&OPS)?,
+            offset: first(&OFFSETS)?,
+            size: first(&SIZES)?,
+            volumes: all_named(names, &VOLUMES),
         })
+    }
+
+    /// These columns, and those with another column for one of the fields. One whose name has a unit needs a rival
+    /// that has one, too.
+    fn with_rivals(self, names: &[String], rows: &Rows) -> Vec<Columns> {
+        let rivals = |own: &Named, known: &[&str]| {
+            let all = all_named(names, known).into_iter().filter(|other| other.at != own.at);
+            let is_rival = |other: &Named| other.unit.is_some() || own.unit.is_none();
+            all.filter(is_rival).collect::<Vec<Named>>()
+        };
+        let is_op = |other: &Named| !values::meanings(rows.column(other.at)).is_empty();
+        let ops = rivals(&self.op, &OPS).into_iter().filter(is_op);
+        let ops = ops.map(|op| Columns { op, ..self.clone() });
+        let offsets = rivals(&self.offset, &OFFSETS).into_iter();
+        let offsets = offsets.map(|offset| Columns { offset, ..self.clone() });
+        let sizes = rivals(&self.size, &SIZES).into_iter();
+        let sizes = sizes.map(|size| Columns { size, ..self.clone() });
+        let others: Vec<Columns> = ops.chain(offsets).chain(sizes).collect();
+        let is_apart = |all: &Columns| {
+            let places = [all.op.at, all.offset.at, all.size.at];
+            places[0] != places[1] && places[1] != places[2] && places[0] != places[2]
+        };
+        [self].into_iter().chain(others.into_iter().filter(is_apart)).collect()
+    }
+
+    /// The column of the volumes: the one that has most of them.
+    fn volume(&self, rows: &Rows) -> String {
+        let used = [self.op.at, self.offset.at, self.size.at];
+        let free = self.volumes.iter().filter(|column| !used.contains(&column.at));
+        let most = free.max_by_key(|column| {
+            let volumes = rows.column(column.at).collect::<BTreeSet<&str>>().len();
+            let rank = VOLUMES.iter().position(|name| *name == column.letters);
+            (volumes, Reverse(rank))
+        });
+        most.map_or(String::new(), |column| format!(",volume={}", column.place))
     }
 
     /// The parts `time=...` of a mapping, one for each column and unit that the time may have. If no column has the
     /// name of a time, any column of ascending numbers may hold it, or the table may have no time.
     fn times(&self, rows: &Rows) -> Vec<String> {
-        let with = |name: &str, unit: &str| {
+        let with = |place: &str, unit: &str| {
             let colon = if unit.is_empty() { "" } else { ":" };
-            format!("time={}{colon}{unit},", quoted(name))
+            format!("time={place}{colon}{unit},")
         };
         let of_values = |at: usize| {
-            let name = &rows.names[at];
+            let (name, place) = (&rows.names[at], place_of(&rows.names, at));
             let units = unit_of_time(name).map_or(rows.units_of(at).to_vec(), |unit| vec![unit]);
-            units.into_iter().map(|unit| with(name, unit)).collect::<Vec<String>>()
+            units.into_iter().map(|unit| with(&place, unit)).collect::<Vec<String>>()
         };
         match &self.time {
-            Some(Named { cell, unit: Some(unit) }) => vec![with(cell, unit)],
-            Some(Named { cell, unit: None }) => of_values(rows.place_of(cell)),
+            Some(Named { place, unit: Some(unit), .. }) => vec![with(place, unit)],
+            Some(Named { at, unit: None, .. }) => of_values(*at),
             None => {
-                let used = [&self.op, &self.offset, &self.size].map(|column| column.cell.as_str());
-                let is_free = |at: &usize| !used.contains(&rows.names[*at].as_str());
-                let others: Vec<usize> = rows.other_times().into_iter().filter(is_free).collect();
-                let is_certain = |&at: &usize| unit_of_time(&rows.names[at]).is_some();
-                if let Some(at) = others.iter().copied().find(is_certain) {
-                    return of_values(at);
+                let used = [self.op.at, self.offset.at, self.size.at];
+                let others = rows.other_times().into_iter().filter(|at| !used.contains(at));
+                let others: Vec<usize> = others.collect();
+                let has_unit = |at: &usize| unit_of_time(&rows.names[*at]).is_some();
+                let certain: Vec<usize> = others.iter().copied().filter(has_unit).collect();
+                if !certain.is_empty() {
+                    return certain.into_iter().flat_map(of_values).collect();
                 }
                 others.into_iter().flat_map(of_values).chain([String::new()]).collect()
             }
@@ -209,8 +265,8 @@ impl Columns {
 
     /// What to add to a mapping for the operations, once for each possible meaning of their words.
     fn meanings(&self, rows: &Rows) -> Vec<String> {
-        let cells = || rows.column(rows.place_of(&self.op.cell));
-        if let Some(meaning) = meaning_of_flag(&self.op.cell, cells()) {
+        let cells = || rows.column(self.op.at);
+        if let Some(meaning) = meaning_of_flag(&self.op.letters, cells()) {
             return vec![meaning];
         }
         let known = [values::meanings(cells()), values::meanings_of_two(cells())];
@@ -221,8 +277,7 @@ impl Columns {
     /// Units of address and length that their names leave open.
     fn units(&self) -> Vec<(&'static str, &'static str)> {
         let is_block = |column: &Named| {
-            let letters = letters_of(&column.cell);
-            letters.contains("block") || letters.contains("blk")
+            ["block", "blk", "lba"].iter().any(|part| column.letters.contains(part))
         };
         let blocks = is_block(&self.offset) || is_block(&self.size);
         let mut all = match (self.offset.unit, self.size.unit) {
@@ -237,6 +292,38 @@ impl Columns {
         }
         all
     }
+
+    /// The mappings of these columns, in all units and with all meanings that are open, the likeliest first.
+    fn mappings(&self, rows: &Rows) -> Vec<String> {
+        let place = |at: usize| place_of(&rows.names, at);
+        let events = rows.events(Some(self.op.at), place);
+        let volume = self.volume(rows);
+        let Columns { op, offset, size, .. } = self;
+        let (op, offset, size) = (&op.place, &offset.place, &size.place);
+        let mut all = Vec::new();
+        for time in self.times(rows) {
+            for words in self.meanings(rows) {
+                for event in &events {
+                    all.extend(self.units().into_iter().map(|(of_offset, of_size)| {
+                        format!(
+                            "{time}op={op},offset={offset}:{of_offset},size={size}:{of_size}{volume}{words}{event}"
+                        )
+                    }));
+                }
+            }
+        }
+        all
+    }
+}
+
+/// The names of columns in `head` that a mapping does not use.
+pub(crate) fn unused(head: &Head<'_>, mapping: &Mapping) -> Vec<String> {
+    let names = head.lines.iter().take(HEADER).map(|line| cells_of(line));
+    let Some(names) = names.into_iter().find(|names| Columns::of(names).is_some()) else {
+        return Vec::new();
+    };
+    let used: Vec<&str> = mapping.places().iter().filter_map(|(_, place)| place.name()).collect();
+    names.into_iter().filter(|name| !name.is_empty() && !used.contains(&name.as_str())).collect()
 }
 
 /// Whether `line` has the names of the columns of requests.
@@ -249,32 +336,21 @@ fn below(names: &[String], above: usize, head: &Head<'_>, action: u8) -> Vec<Rea
     let Some(columns) = Columns::of(names) else { return Vec::new() };
     let rows = Rows::below(names, &head.lines[above + 1..]);
     let skip = if above > 0 { format!(",skip={above}") } else { String::new() };
-    let place = |at: usize| quoted(&rows.names[at]);
-    let events = rows.events(Some(rows.place_of(&columns.op.cell)), place);
-    let volume = columns.volume.as_ref().map(|column| format!(",volume={}", quoted(&column.cell)));
-    let volume = volume.unwrap_or_default();
-    let [op, offset, size] =
-        [&columns.op, &columns.offset, &columns.size].map(|column| quoted(&column.cell));
-    let (meanings, units) = (columns.meanings(&rows), columns.units());
     let mut different: Vec<Reading> = Vec::new();
-    for time in columns.times(&rows) {
-        for (words, event) in
-            meanings.iter().flat_map(|words| events.iter().map(move |event| (words, event)))
-        {
-            for &(of_offset, of_size) in &units {
-                let text = format!(
-                    "{time}op={op},offset={offset}:{of_offset},size={size}:{of_size}{volume}{words}{event}{skip}"
-                );
-                // Bytes that are no whole sectors are refused, and remain a rival of sectors.
-                let open = of_offset == "B"
-                    && columns.offset.unit.is_none()
-                    && columns.size.unit.is_none();
-                let reading = reading(&text, head, action);
-                let reading = reading.filter(|reading| open || reading.counts.fit());
-                let is_new = |reading: &Reading| {
-                    !different.iter().any(|other| other.counts == reading.counts)
-                };
-                different.extend(reading.filter(is_new));
+    for (rival, columns) in columns.with_rivals(names, &rows).into_iter().enumerate() {
+        for text in columns.mappings(&rows) {
+            let Some(reading) = reading(&(text.clone() + &skip), head, action) else { continue };
+            // Bytes that are no whole sectors are refused, and remain a rival of sectors.
+            let is_open = text.contains(&format!("offset={}:B,", columns.offset.place))
+                && columns.offset.unit.is_none()
+                && columns.size.unit.is_none();
+            let fits = if rival > 0 {
+                reading.counts.bad == 0 && reading.counts.is_possible()
+            } else {
+                is_open || reading.counts.fit()
+            };
+            if fits && !different.iter().any(|other| other.counts == reading.counts) {
+                different.push(reading);
             }
         }
     }
@@ -282,8 +358,8 @@ fn below(names: &[String], above: usize, head: &Head<'_>, action: u8) -> Vec<Rea
 }
 
 /// What to add for a column that is named for what its 1, or true, means.
-fn meaning_of_flag<'a>(name: &str, mut cells: impl Iterator<Item = &'a str>) -> Option<String> {
-    let (no, yes) = match letters_of(name).as_str() {
+fn meaning_of_flag<'a>(letters: &str, mut cells: impl Iterator<Item = &'a str>) -> Option<String> {
+    let (no, yes) = match letters {
         "iswrite" => ("read", "write"),
         "isread" => ("write", "read"),
         _ => return None,
@@ -316,8 +392,26 @@ fn letters_of(cell: &str) -> String {
     letters.to_ascii_lowercase()
 }
 
-/// `cell`, if it is one of the `known` names, perhaps with a unit behind it.
-fn named(cell: &str, known: &[&str]) -> Option<Named> {
+/// The columns with one of the `known` names, those with exactly such a name first: `sectors` is a length, although it
+/// is `sector` with the s of seconds, too.
+fn all_named(names: &[String], known: &[&str]) -> Vec<Named> {
+    let of = |(at, cell): (usize, &String)| {
+        let unit = unit_named(cell, known)?;
+        Some(Named { at, place: place_of(names, at), letters: letters_of(cell), unit })
+    };
+    let mut all: Vec<Named> = names.iter().enumerate().filter_map(of).collect();
+    all.sort_by_key(|column| !known.contains(&column.letters.as_str()));
+    all
+}
+
+/// A column as a mapping calls it: by its name, or by its number if another column has the same name.
+fn place_of(names: &[String], at: usize) -> String {
+    let is_alone = names.iter().filter(|name| **name == names[at]).count() == 1;
+    if is_alone { quoted(&names[at]) } else { (at + 1).to_string() }
+}
+
+/// The unit that a name has, if it is one of the `known` names, perhaps with a unit behind it.
+fn unit_named(cell: &str, known: &[&str]) -> Option<Option<&'static str>> {
     // A name that stands in a command has to be one that people can paste.
     if cell.len() > LONGEST_NAME || cell.chars().any(char::is_control) {
         return None;
@@ -325,7 +419,7 @@ fn named(cell: &str, known: &[&str]) -> Option<Named> {
     let letters = letters_of(cell);
     let is = |name: &str| known.contains(&name);
     if is(&letters) {
-        return Some(Named { cell: cell.to_owned(), unit: unit_of_name(&letters) });
+        return Some(unit_of_name(&letters));
     }
     for (ending, unit) in [
         ("seconds", "s"),
@@ -354,7 +448,7 @@ fn named(cell: &str, known: &[&str]) -> Option<Named> {
         ("b", "B"),
     ] {
         if letters.strip_suffix(ending).is_some_and(is) {
-            return Some(Named { cell: cell.to_owned(), unit: Some(unit) });
+            return Some(Some(unit));
         }
     }
     None
@@ -363,7 +457,7 @@ fn named(cell: &str, known: &[&str]) -> Option<Named> {
 /// Whether a column of this name may be a field of a request.
 pub(crate) fn is_field(name: &str) -> bool {
     let all: [&[&str]; 5] = [&TIMES, &OPS, &OFFSETS, &SIZES, &VOLUMES];
-    all.iter().any(|known| named(name, known).is_some())
+    all.iter().any(|known| unit_named(name, known).is_some())
 }
 
 /// What the bare name of an address or a length says.
@@ -381,10 +475,10 @@ fn unit_of_name(letters: &str) -> Option<&'static str> {
 fn unit_of_time(name: &str) -> Option<&'static str> {
     let words = name.split(|letter: char| !letter.is_ascii_alphanumeric());
     match words.filter(|word| !word.is_empty()).next_back()?.to_ascii_lowercase().as_str() {
-        "s" | "sec" | "secs" | "seconds" => Some("s"),
-        "ms" | "msec" | "msecs" => Some("ms"),
-        "us" | "usec" | "usecs" => Some("us"),
-        "ns" | "nsec" | "nsecs" => Some("ns"),
+        "s" | "sec" | "secs" | "second" | "seconds" => Some("s"),
+        "ms" | "msec" | "msecs" | "millisecond" | "milliseconds" => Some("ms"),
+        "us" | "usec" | "usecs" | "microsecond" | "microseconds" => Some("us"),
+        "ns" | "nsec" | "nsecs" | "nanosecond" | "nanoseconds" => Some("ns"),
         _ => None,
     }
 }

@@ -1,6 +1,6 @@
 //! The rows of a table whose columns are to be guessed, and what its columns look like.
 
-use super::{LATENCIES, TIMES, VOLUMES, letters_of, named};
+use super::{LATENCIES, TIMES, VOLUMES, letters_of, unit_named};
 use crate::read::formats::mapping::{bytes_of, cells_of, date, time, whole};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -78,18 +78,13 @@ impl Rows {
         Rows { above: 0, names: names.to_vec(), rows }
     }
 
-    /// The place of the column with this name.
-    pub(super) fn place_of(&self, name: &str) -> usize {
-        self.names.iter().position(|other| other == name).expect("a name of the table")
-    }
-
     pub(super) fn width(&self) -> usize {
         self.rows.first().map_or(0, Vec::len)
     }
 
     /// Whether the column has one of the `known` names.
     pub(super) fn is_named(&self, at: usize, known: &[&str]) -> bool {
-        self.names.get(at).is_some_and(|name| named(name, known).is_some())
+        self.names.get(at).is_some_and(|name| unit_named(name, known).is_some())
     }
 
     pub(super) fn column(&self, at: usize) -> impl Iterator<Item = &str> {
@@ -176,8 +171,10 @@ impl Rows {
     /// Columns whose names are none that are known, but which may be times: their values are in order.
     pub(super) fn other_times(&self) -> Vec<usize> {
         let is_other = |at: usize| {
-            let name = letters_of(&self.names[at]);
-            !name.is_empty() && !LATENCIES.iter().any(|part| name.contains(part))
+            let name = self.names[at].to_ascii_lowercase();
+            let mut words = name.split(|letter: char| !letter.is_ascii_alphanumeric());
+            let is_latency = |word: &str| LATENCIES.iter().any(|part| word.starts_with(part));
+            !name.is_empty() && !words.any(is_latency)
         };
         let columns = (0..self.width()).filter(|&at| self.has_dates(at) || self.ascends(at));
         columns.filter(|&at| !self.is_count(at) && is_other(at)).collect()
@@ -192,8 +189,9 @@ impl Rows {
         };
         let is_volume = |&at: &usize| {
             let cells = of(at);
-            let is_plain =
-                |cell: &&str| cell.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'.');
+            let is_plain = |cell: &&str| {
+                cell.bytes().all(|byte| byte.is_ascii_graphic() && !b".,".contains(&byte))
+            };
             let few = (2..=VOLUME_COUNT).contains(&cells.len()) && cells.iter().all(is_plain);
             let looks = at == 0 || self.is_named(at, &VOLUMES) || cells.iter().all(is_device);
             few && looks && !self.ascends(at) && !used.contains(&at)

@@ -139,13 +139,18 @@ impl Rows {
             let numbers = self.numbers(at).unwrap_or_default();
             numbers.len() > 2 && numbers.is_sorted_by(|a, b| a < b)
         };
-        for at in (0..self.width()).filter(|&at| Some(at) != time && !counts(at)) {
-            for words in meanings(self.column(at)) {
-                if words.is_empty() {
-                    return vec![((at + 1).to_string(), words)];
-                }
-                codes.push(((at + 1).to_string(), words));
-            }
+        let columns = (0..self.width()).filter(|&at| Some(at) != time && !counts(at));
+        let columns: Vec<(usize, Vec<String>)> =
+            columns.map(|at| (at, meanings(self.column(at)))).collect();
+        let known = columns.iter().filter(|(_, all)| all.iter().any(String::is_empty));
+        // A column of actions may say D everywhere.
+        let most =
+            known.rev().max_by_key(|(at, _)| self.column(*at).collect::<BTreeSet<_>>().len());
+        if let Some((at, _)) = most {
+            return vec![((at + 1).to_string(), String::new())];
+        }
+        for (at, all) in columns {
+            codes.extend(all.into_iter().map(|words| ((at + 1).to_string(), words)));
         }
         let plain = |at: usize| self.has_times(at) || self.has_dates(at);
         if codes.is_empty() && (0..self.width()).all(plain) {

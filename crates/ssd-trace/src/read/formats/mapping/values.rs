@@ -49,14 +49,25 @@ impl Number {
     }
 }
 
-/// Whether `text` is a number as spreadsheets round it: 1.28166E+17.
+/// Digits of a number that no program rounds further.
+const ALL_DIGITS: usize = 15;
+
+/// Whether `text` is a number as spreadsheets round it: 1.28166E+17. One that has all its digits is none.
 pub(crate) fn is_rounded(text: &[u8]) -> bool {
     let Some(at) = text.iter().position(|byte| matches!(byte, b'e' | b'E')) else { return false };
     let (digits, exponent) = (&text[..at], &text[at + 1..]);
     let exponent = exponent.strip_prefix(b"+").unwrap_or(exponent);
     let number = |part: &[u8]| !part.is_empty() && part.iter().all(u8::is_ascii_digit);
-    let whole = digits.iter().filter(|byte| **byte != b'.' && **byte != b',').copied();
-    number(exponent) && exponent.len() <= 2 && number(&whole.collect::<Vec<u8>>())
+    let mark = digits.iter().position(|byte| matches!(byte, b'.' | b','));
+    let decimals = mark.map_or(0, |mark| digits.len() - mark - 1);
+    let whole: Vec<u8> = digits.iter().filter(|byte| byte.is_ascii_digit()).copied().collect();
+    let marks = usize::from(mark.is_some());
+    let is_exact = |exponent: usize| exponent <= decimals || whole.len() >= ALL_DIGITS;
+    number(exponent)
+        && exponent.len() <= 2
+        && number(&whole)
+        && whole.len() + marks == digits.len()
+        && !std::str::from_utf8(exponent).is_ok_and(|text| text.parse().is_ok_and(is_exact))
 }
 
 /// The message for such a number.
