@@ -15,8 +15,9 @@ pub(crate) const NOTATIONS: [Rewrite; 12] = [
     with_padded_nanoseconds,
     |bytes| {
         let what = "its numbers have exponents; write their digits out";
-        let filter = r#"perl -pe 's/(?<![\w.])\d+([.]\d+)?e[-+]\d+/my $n = sprintf "%.9f", $&; $n =~ s{[.]?0+$}{}; $n/gie' FILE"#;
-        notation(what, filter, bytes, without_exponents(bytes))
+        let written = r#"my $n = sprintf "%.9f", $&; $n =~ s{[.]?0+$}{}; $n"#;
+        let filter = format!(r"perl -pe 's/(?<![\w.])\d+([.]\d+)?e[-+]\d+/{written}/gie' FILE");
+        notation(what, &filter, bytes, without_exponents(bytes))
     },
     |bytes| {
         let what = "its quoted numbers have a decimal comma; replace it with a point";
@@ -71,7 +72,8 @@ pub(crate) fn of_form(bytes: &[u8]) -> Option<&'static str> {
     if has("{\"") {
         Some(
             "the file is JSON; convert it to a table, with the names of its fields in place of TIME, OP, OFFSET and \
-             SIZE: jq -r '[.TIME, .OP, .OFFSET, .SIZE] | @csv' FILE | ssdlab trace info - --columns time=1:us,op=2,offset=3,size=4",
+             SIZE: jq -r '[.TIME, .OP, .OFFSET, .SIZE] | @csv' FILE | ssdlab trace info - --columns \
+             time=1:us,op=2,offset=3,size=4",
         )
     } else if has(",nlb") {
         Some(

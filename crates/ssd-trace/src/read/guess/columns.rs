@@ -1,0 +1,188 @@
+//! The columns of a request by their names, and the mappings that these leave open.
+
+use super::rows::Rows;
+use super::{
+    OFFSETS, OPS, SIZES, TIMES, VOLUMES, letters_of, quoted, unit_named, unit_of_time, values,
+};
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+
+/// A column that was recognised: as it is named, and what its name says of the unit.
+#[derive(Clone)]
+pub(super) struct Named {
+    /// Its place in the row.
+    at: usize,
+    /// As a mapping calls it.
+    pub(super) place: String,
+    letters: String,
+    pub(super) unit: Option<&'static str>,
+}
+
+/// The columns of a request by their names.
+#[derive(Clone)]
+pub(super) struct Columns {
+    pub(super) time: Option<Named>,
+    pub(super) op: Named,
+    pub(super) offset: Named,
+    pub(super) size: Named,
+    volumes: Vec<Named>,
+}
+
+impl Columns {
+    pub(super) fn of(names: &[String]) -> Option<Columns> {
+        let first = |known: &[&str]| all_named(names, known).into_iter().next();
+        Some(Columns {
+            time: first(&TIMES),
+            op: first(&OPS)?,
+            offset: first(&OFFSETS)?,
+            size: first(&SIZES)?,
+            volumes: all_named(names, &VOLUMES),
+        })
+    }
+
+    /// These columns, and those with another column for one of the fields. One whose name has a unit needs a rival
+    /// that has one, too.
+    pub(super) fn with_rivals(self, names: &[String], rows: &Rows) -> Vec<Columns> {
+        let rivals = |own: &Named, known: &[&str]| {
+            let all = all_named(names, known).into_iter().filter(|other| other.at != own.at);
+            let is_rival = |other: &Named| other.unit.is_some() || own.unit.is_none();
+            all.filter(is_rival).collect::<Vec<Named>>()
+        };
+        let is_op = |other: &Named| !values::meanings(rows.column(other.at)).is_empty();
+        let ops = rivals(&self.op, &OPS).into_iter().filter(is_op);
+        let ops = ops.map(|op| Columns { op, ..self.clone() });
+        let offsets = rivals(&self.offset, &OFFSETS).into_iter();
+        let offsets = offsets.map(|offset| Columns { offset, ..self.clone() });
+        let sizes = rivals(&self.size, &SIZES).into_iter();
+        let sizes = sizes.map(|size| Columns { size, ..self.clone() });
+        let others: Vec<Columns> = ops.chain(offsets).chain(sizes).collect();
+        let is_apart = |all: &Columns| {
+            let places = [all.op.at, all.offset.at, all.size.at];
+            places[0] != places[1] && places[1] != places[2] && places[0] != places[2]
+        };
+        [self].into_iter().chain(others.into_iter().filter(is_apart)).collect()
+    }
+
+    /// The column of the volumes: the one that has most of them.
+    fn volume(&self, rows: &Rows) -> String {
+        let used = [self.op.at, self.offset.at, self.size.at];
+        let free = self.volumes.iter().filter(|column| !used.contains(&column.at));
+        let most = free.max_by_key(|column| {
+            let volumes = rows.column(column.at).collect::<BTreeSet<&str>>().len();
+            let rank = VOLUMES.iter().position(|name| *name == column.letters);
+            (volumes, Reverse(rank))
+        });
+        most.map_or(String::new(), |column| format!(",volume={}", column.place))
+    }
+
+    /// The parts `time=...` of a mapping, one for each column and unit that the time may have. If no column has the
+    /// name of a time, any column of ascending numbers may hold it, or the table may have no time.
+    fn times(&self, rows: &Rows) -> Vec<String> {
+        let with = |place: &str, unit: &str| {
+            let colon = if unit.is_empty() { "" } else { ":" };
+            format!("time={place}{colon}{unit},")
+        };
+        let of_values = |at: usize| {
+            let (name, place) = (&rows.names[at], place_of(&rows.names, at));
+            let units = unit_of_time(name).map_or(rows.units_of(at).to_vec(), |unit| vec![unit]);
+            units.into_iter().map(|unit| with(&place, unit)).collect::<Vec<String>>()
+        };
+        match &self.time {
+            Some(Named { place, unit: Some(unit), .. }) => vec![with(place, unit)],
+            Some(Named { at, unit: None, .. }) => of_values(*at),
+            None => {
+                let used = [self.op.at, self.offset.at, self.size.at];
+                let others = rows.other_times().into_iter().filter(|at| !used.contains(at));
+                let others: Vec<usize> = others.collect();
+                let has_unit = |at: &usize| unit_of_time(&rows.names[*at]).is_some();
+                let certain: Vec<usize> = others.iter().copied().filter(has_unit).collect();
+                if !certain.is_empty() {
+                    return certain.into_iter().flat_map(of_values).collect();
+                }
+                others.into_iter().flat_map(of_values).chain([String::new()]).collect()
+            }
+        }
+    }
+
+    /// What to add to a mapping for the operations, once for each possible meaning of their words.
+    fn meanings(&self, rows: &Rows) -> Vec<String> {
+        let cells = || rows.column(self.op.at);
+        if let Some(meaning) = meaning_of_flag(&self.op.letters, cells()) {
+            return vec![meaning];
+        }
+        let known = [values::meanings(cells()), values::meanings_of_two(cells())];
+        // Most words may be known.
+        known.into_iter().find(|all| !all.is_empty()).unwrap_or_else(|| vec![String::new()])
+    }
+
+    /// Units of address and length that their names leave open.
+    fn units(&self) -> Vec<(&'static str, &'static str)> {
+        let is_block = |column: &Named| {
+            ["block", "blk", "lba"].iter().any(|part| column.letters.contains(part))
+        };
+        let blocks = is_block(&self.offset) || is_block(&self.size);
+        let mut all = match (self.offset.unit, self.size.unit) {
+            (Some(offset), Some(size)) => vec![(offset, size)],
+            (Some(offset), None) => vec![(offset, "B"), (offset, "512B")],
+            (None, Some(size)) => vec![("B", size), ("512B", size)],
+            (None, None) => vec![("B", "B"), ("512B", "512B"), ("512B", "B")],
+        };
+        if blocks && self.size.unit.is_none() {
+            // Blocks are those of a device, or of a file system.
+            all.push(("4KiB", "4KiB"));
+        }
+        all
+    }
+
+    /// The mappings of these columns, in all units and with all meanings that are open, the likeliest first.
+    pub(super) fn mappings(&self, rows: &Rows) -> Vec<String> {
+        let place = |at: usize| place_of(&rows.names, at);
+        let events = rows.events(Some(self.op.at), place);
+        let volume = self.volume(rows);
+        let Columns { op, offset, size, .. } = self;
+        let (op, offset, size) = (&op.place, &offset.place, &size.place);
+        let mut all = Vec::new();
+        for time in self.times(rows) {
+            for words in self.meanings(rows) {
+                for event in &events {
+                    all.extend(self.units().into_iter().map(|(of_offset, of_size)| {
+                        format!(
+                            "{time}op={op},offset={offset}:{of_offset},size={size}:{of_size}{volume}{words}{event}"
+                        )
+                    }));
+                }
+            }
+        }
+        all
+    }
+}
+
+/// What to add for a column that is named for what its 1, or true, means.
+fn meaning_of_flag<'a>(letters: &str, mut cells: impl Iterator<Item = &'a str>) -> Option<String> {
+    let (no, yes) = match letters {
+        "iswrite" => ("read", "write"),
+        "isread" => ("write", "read"),
+        _ => return None,
+    };
+    let known = ["0", "1", "false", "true"];
+    let is_flag = |cell: &str| known.iter().any(|flag| flag.eq_ignore_ascii_case(cell));
+    cells.all(is_flag).then(|| format!(",{no}=0|false,{yes}=1|true"))
+}
+
+/// The columns with one of the `known` names, those with exactly such a name first: `sectors` is a length, although it
+/// is `sector` with the s of seconds, too.
+fn all_named(names: &[String], known: &[&str]) -> Vec<Named> {
+    let of = |(at, cell): (usize, &String)| {
+        let unit = unit_named(cell, known)?;
+        Some(Named { at, place: place_of(names, at), letters: letters_of(cell), unit })
+    };
+    let mut all: Vec<Named> = names.iter().enumerate().filter_map(of).collect();
+    all.sort_by_key(|column| !known.contains(&column.letters.as_str()));
+    all
+}
+
+/// A column as a mapping calls it: by its name, or by its number if another column has the same name.
+fn place_of(names: &[String], at: usize) -> String {
+    let is_alone = names.iter().filter(|name| **name == names[at]).count() == 1;
+    if is_alone { quoted(&names[at]) } else { (at + 1).to_string() }
+}
