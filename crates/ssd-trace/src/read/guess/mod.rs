@@ -293,8 +293,8 @@ fn unit_of_name(letters: &str) -> Option<&'static str> {
 
 /// The unit of time that is the last word of a name.
 fn unit_of_time(name: &str) -> Option<&'static str> {
-    let words = name.split(|letter: char| !letter.is_ascii_alphanumeric());
-    match words.filter(|word| !word.is_empty()).next_back()?.to_ascii_lowercase().as_str() {
+    let mut words = name.split(|letter: char| !letter.is_ascii_alphanumeric());
+    match words.rfind(|word| !word.is_empty())?.to_ascii_lowercase().as_str() {
         "s" | "sec" | "secs" | "second" | "seconds" => Some("s"),
         "ms" | "msec" | "msecs" | "millisecond" | "milliseconds" => Some("ms"),
         "us" | "usec" | "usecs" | "microsecond" | "microseconds" => Some("us"),
