@@ -312,10 +312,10 @@ def test_findings_of_a_fleet() -> None:
         cut = sum(share <= 0.025 for share in left)
         if n < 6:
             assert found.low is None
-            assert not found.told
+            assert not found.is_clear
         else:
             assert near((found.low, found.high), (ratios[cut - 1], ratios[n - cut]))
-            assert found.told == (ratios[cut - 1] > 1 or ratios[n - cut] < 1)
+            assert found.is_clear == (ratios[cut - 1] > 1 or ratios[n - cut] < 1)
         other = [round(draw.uniform(0, 2), 1) for _ in range(n)]
         of = draw.randint(1, 5)
         rank = findings.rank("x", values, other, of)
@@ -328,7 +328,7 @@ def test_findings_of_a_fleet() -> None:
         z = NormalDist().inv_cdf(1 - 0.025 / of) * math.sqrt((1 + rho * rho / 2) / (n - 3))
         ends = [math.tanh(math.atanh(rho) + sign * z) for sign in (-1, 1)]
         assert near((rank.low, rank.high), tuple(ends))
-        assert rank.told == (ends[0] > 0 or ends[1] < 0)
+        assert rank.is_clear == (ends[0] > 0 or ends[1] < 0)
 
 
 def spearman(a: Sequence[float], b: Sequence[float]) -> float:

@@ -21,6 +21,15 @@ pub(super) fn starts_report(line: &[u8]) -> bool {
     starts.iter().any(|start| line.starts_with(start))
 }
 
+/// What blkparse says of events that it skipped, if it skipped any: `3 forward (12,345 -  99.5%)`.
+#[cold]
+pub(super) fn skips(line: &[u8]) -> Option<String> {
+    let text = std::str::from_utf8(line).ok()?.trim().strip_prefix("Skips: ")?;
+    let is_plain =
+        text.len() < 80 && text.chars().all(|letter| letter.is_ascii_graphic() || letter == ' ');
+    (is_plain && !text.starts_with("0 ")).then(|| text.to_owned())
+}
+
 /// Whether a line inside such a section belongs to it; an event, even a bad one, starts with a
 /// digit.
 #[cold]

@@ -100,6 +100,10 @@ pub(crate) fn each_event(
     if found_out {
         warnings.extend(tally.waits.doubt(file));
     }
+    if let Some(skips) = &tally.skips {
+        warnings
+            .push(format!("events are missing, as blkparse reports at its end: Skips: {skips}"));
+    }
     if sort && tally.late.events > 0 {
         warnings.push(format!("sorted: {}", tally.late.told()));
         warnings.extend(tally.late.seams());

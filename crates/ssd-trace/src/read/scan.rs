@@ -1,7 +1,7 @@
 //! A whole trace: every line is an event, a part of the format, a part of blkparse's report, blank, or an
 //! error.
 
-use crate::read::blkparse_report::{has_report, is_report, starts_report};
+use crate::read::blkparse_report::{has_report, is_report, skips, starts_report};
 use crate::read::columnar::Reader;
 use crate::read::commands::one_of;
 use crate::read::formats::{
@@ -168,6 +168,7 @@ impl Scan<'_, '_> {
             in_summary |= has_report::<P>() && starts_report(text.bytes);
             if in_summary && is_report(&text) {
                 events.tally.summary_lines += 1;
+                events.tally.skips = events.tally.skips.take().or_else(|| skips(text.bytes));
                 continue;
             }
             let counting = events.late.is_some();

@@ -24,6 +24,8 @@ pub(crate) struct Tally {
     pub(crate) header_lines: u64,
     /// Those of them that are pauses.
     pub(crate) waits: Waits,
+    /// What blkparse says of events that it skipped.
+    pub(crate) skips: Option<String>,
     /// Records of other volumes than the one chosen.
     pub(crate) other_volumes: u64,
     /// Records that repeat an identical one less than 1 ms earlier.

@@ -59,8 +59,33 @@ impl File<'_> {
                 )))
             }
             TraceFormat::Midas => self.addresses_are_certain(how),
+            TraceFormat::Spc => self.seconds_are_certain(how),
             _ => Ok(()),
         }
+    }
+
+    /// Refuses SPC's columns if none of its times has decimals, which those in seconds have.
+    fn seconds_are_certain(&self, how: &ReadAs) -> Result<(), SourceError> {
+        let times = self.head.lines.iter().filter_map(|line| cells_of(line).pop());
+        let mut times: Vec<String> = times.collect();
+        if times.iter().any(|time| time.contains('.')) {
+            return Ok(());
+        }
+        times.dedup();
+        if times.len() < 2 {
+            return Ok(());
+        }
+        let own = Reading::of("--format spc".to_owned(), TraceFormat::Spc, how, self.head);
+        let in_unit = |unit: &str| {
+            let columns = format!("time=5:{unit},op=4,offset=2:512B,size=3:B,volume=1");
+            guess::reading(&columns, self.head, self.workload.action as u8)
+        };
+        let others = ["us", "ms", "ns"].into_iter().filter_map(in_unit);
+        Err(SourceError(format!(
+            "{}: the columns are those of an SPC trace, whose times are seconds, but its times have no decimals; {}",
+            self.name,
+            readings::choices(self.name, own.into_iter().chain(others).collect(), self.whole)
+        )))
     }
 
     /// Refuses MiDAS's columns if all addresses look like numbers of bytes, where the format has pages.
