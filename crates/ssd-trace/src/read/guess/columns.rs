@@ -2,7 +2,8 @@
 
 use super::rows::Rows;
 use super::{
-    OFFSETS, OPS, SIZES, TIMES, VOLUMES, letters_of, quoted, unit_named, unit_of_time, values,
+    OFFSETS, OPS, SIZES, TIMES, VOLUMES, is_pasted, letters_of, quoted, unit_named, unit_of_time,
+    values,
 };
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -181,8 +182,9 @@ fn all_named(names: &[String], known: &[&str]) -> Vec<Named> {
     all
 }
 
-/// A column as a mapping calls it: by its name, or by its number if another column has the same name.
+/// A column as a mapping calls it: by its name, or by its number if another column has the same name, or if people
+/// cannot paste the name.
 fn place_of(names: &[String], at: usize) -> String {
     let is_alone = names.iter().filter(|name| **name == names[at]).count() == 1;
-    if is_alone { quoted(&names[at]) } else { (at + 1).to_string() }
+    if is_alone && is_pasted(&names[at]) { quoted(&names[at]) } else { (at + 1).to_string() }
 }

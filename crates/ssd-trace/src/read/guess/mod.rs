@@ -230,10 +230,14 @@ fn letters_of(cell: &str) -> String {
     letters.to_ascii_lowercase()
 }
 
+/// Whether a name that stands in a command is one that people can paste.
+fn is_pasted(cell: &str) -> bool {
+    cell.len() <= LONGEST_NAME && !cell.chars().any(char::is_control)
+}
+
 /// The unit that a name has, if it is one of the `known` names, perhaps with a unit behind it.
 fn unit_named(cell: &str, known: &[&str]) -> Option<Option<&'static str>> {
-    // A name that stands in a command has to be one that people can paste.
-    if cell.len() > LONGEST_NAME || cell.chars().any(char::is_control) {
+    if !is_pasted(cell) {
         return None;
     }
     let letters = letters_of(cell);
