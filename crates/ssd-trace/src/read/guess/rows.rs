@@ -224,7 +224,7 @@ impl Rows {
     pub(super) fn events(&self, op: Option<usize>, place: impl Fn(usize) -> String) -> Vec<String> {
         let of = |at: usize| self.column(at).collect::<BTreeSet<&str>>();
         let is_action = |cell: &&str| cell.len() == 1 && "QMFGSRDCPUTIXABaf".contains(*cell);
-        let is_event = |cell: &&str| EVENTS.contains(&letters_of(cell).as_str());
+        let is_event = |cell: &&str| EVENTS.contains(&cell.to_ascii_lowercase().as_str());
         let usable = |at: usize| {
             let cells = of(at);
             let actions = ["Q", "D", "C"].into_iter().filter(|action| cells.contains(action));
