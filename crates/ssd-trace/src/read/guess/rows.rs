@@ -1,6 +1,6 @@
 //! The rows of a table whose columns are to be guessed, and what its columns look like.
 
-use super::{LATENCIES, TIMES, VOLUMES, letters_of, unit_named};
+use super::{LATENCIES, TIMES, VOLUMES, unit_named};
 use crate::read::formats::mapping::{bytes_of, cells_of, date, time, whole};
 use std::collections::{BTreeMap, BTreeSet};
 
