@@ -250,7 +250,7 @@ class Comparison(Table):
             wrong = [why for why in seeds if why]
             if wrong and len(seeds) > 1:
                 verb = "is" if len(wrong) == 1 else "are"
-                # What to change stands behind the semicolon, and is told of most seeds.
+                # The advice behind the semicolon is for a majority of invalid seeds.
                 why = wrong[0].partition(";")[0]
                 yield f"{label}: {len(wrong)} of {len(seeds)} seeds {verb} invalid ({why})."
 

@@ -141,11 +141,11 @@ impl File<'_> {
             return Ok((said, self.how(said)?, Vec::new()));
         }
         let (format, notes) = self.detected()?;
-        let mut how = self.how(format)?;
+        let how = self.how(format)?;
         if format == TraceFormat::Table || self.names_contradict(format, &how) {
             return self.guessed(self.how(TraceFormat::Table)?);
         }
-        self.numbers_are_certain(format, &mut how)?;
+        self.numbers_are_certain(format, &how)?;
         Ok((format, how, notes))
     }
 
@@ -199,6 +199,12 @@ impl File<'_> {
         SourceError(format!("{}: {}", self.name, with_name(self.name, text)))
     }
 
+    /// The error for a file with several readings: what is in doubt, and the commands of which each settles it.
+    fn doubt(&self, what: &str, readings: Vec<Reading>) -> SourceError {
+        let choices = readings::choices(self.name, readings, self.whole);
+        SourceError(format!("{}: {what}; {choices}", self.name))
+    }
+
     /// The message about a file that can be read, or read differently, once one of `all` has rewritten it.
     fn rewritten(&self, all: &[Rewrite]) -> Option<SourceError> {
         if self.is_rewritten {
@@ -240,12 +246,9 @@ impl File<'_> {
     /// Handles a file that matches no format.
     fn of_no_format(&self, first: &[u8]) -> Result<TraceFormat, SourceError> {
         if guess::is_oracle_general(self.head.bytes) {
-            return Err(SourceError(format!(
-                "{}: binary records of libCacheSim (oracleGeneral), which state neither operations nor the \
-                 unit of addresses; {}",
-                self.name,
-                readings::choices(self.name, guess::of_oracle_general(self.head), self.whole)
-            )));
+            let what = "binary records of libCacheSim (oracleGeneral), which state neither operations nor the unit \
+                        of addresses";
+            return Err(self.doubt(what, guess::of_oracle_general(self.head)));
         }
         if let Some(text) = foreign::unmarked(self.name, self.head.bytes) {
             return Err(SourceError(format!("{}: {text}", self.name)));
@@ -311,12 +314,11 @@ impl File<'_> {
         let mut readings = guess::of_names(self.head, self.workload.action as u8);
         let why = readings.first()?.counts.implausible()?;
         readings.iter_mut().for_each(|reading| reading.options.insert_str(0, "--format table "));
-        Some(SourceError(format!(
-            "{}: the names of its columns are those of a table of requests, but its numbers are \
-             impossible: {why}; correct them, or insist on a reading; {}",
-            self.name,
-            readings::choices(self.name, readings, self.whole)
-        )))
+        let what = format!(
+            "the names of its columns are those of a table of requests, but its numbers are impossible: {why}; \
+             correct them, or insist on a reading"
+        );
+        Some(self.doubt(&what, readings))
     }
 
     /// The error for names of columns with no rows below them.

@@ -24,7 +24,7 @@ impl File<'_> {
     pub(super) fn numbers_are_certain(
         &self,
         format: TraceFormat,
-        how: &mut ReadAs,
+        how: &ReadAs,
     ) -> Result<(), SourceError> {
         if how.time_ns.is_some() {
             return Ok(());
@@ -32,31 +32,23 @@ impl File<'_> {
         let first = || Reading::of(String::new(), format, how, self.head)?.counts.first_ns;
         match format {
             TraceFormat::Tencent if first().is_some_and(|first| first < CALENDAR_NS) => {
-                Err(SourceError(format!(
-                    "{}: the columns are those of Tencent's traces, whose times are seconds since 1970, but the times \
-                     of this file would be before 2001; {}",
-                    self.name,
-                    readings::choices(self.name, self.in_units(format), self.whole)
-                )))
+                let what = "the columns are those of Tencent's traces, whose times are seconds since 1970, but the \
+                            times of this file would be before 2001";
+                Err(self.doubt(what, self.in_units(format)))
             }
             TraceFormat::Alibaba => {
                 // Times that count from 0 are also microseconds, but they are hardly ever this large.
                 let Some(unit) = first().and_then(|first| calendar_unit(first / 1000)) else {
                     return Ok(());
                 };
-                let columns = format!("time=5:{unit},op=2,offset=3,size=4,volume=1");
-                let other = guess::reading(&columns, self.head, self.workload.action as u8);
-                let own = Reading::of("--format alibaba".to_owned(), format, how, self.head);
-                Err(SourceError(format!(
-                    "{}: the columns are those of Alibaba's traces, whose times are microseconds, but as {unit} \
-                     since 1970 its times would be recent dates; {}",
-                    self.name,
-                    readings::choices(
-                        self.name,
-                        other.into_iter().chain(own).collect(),
-                        self.whole
-                    )
-                )))
+                let what = format!(
+                    "the columns are those of Alibaba's traces, whose times are microseconds, but as {unit} since \
+                     1970 its times would be recent dates"
+                );
+                let other =
+                    self.with_columns(&format!("time=5:{unit},op=2,offset=3,size=4,volume=1"));
+                Err(self
+                    .doubt(&what, other.into_iter().chain(self.as_format(format, how)).collect()))
             }
             TraceFormat::Midas => self.addresses_are_certain(how),
             TraceFormat::Spc => self.seconds_are_certain(how),
@@ -75,17 +67,13 @@ impl File<'_> {
         if times.len() < 2 {
             return Ok(());
         }
-        let own = Reading::of("--format spc".to_owned(), TraceFormat::Spc, how, self.head);
         let in_unit = |unit: &str| {
-            let columns = format!("time=5:{unit},op=4,offset=2:512B,size=3:B,volume=1");
-            guess::reading(&columns, self.head, self.workload.action as u8)
+            self.with_columns(&format!("time=5:{unit},op=4,offset=2:512B,size=3:B,volume=1"))
         };
         let others = ["us", "ms", "ns"].into_iter().filter_map(in_unit);
-        Err(SourceError(format!(
-            "{}: the columns are those of an SPC trace, whose times are seconds, but its times have no decimals; {}",
-            self.name,
-            readings::choices(self.name, own.into_iter().chain(others).collect(), self.whole)
-        )))
+        let own = self.as_format(TraceFormat::Spc, how);
+        let what = "the columns are those of an SPC trace, whose times are seconds, but its times have no decimals";
+        Err(self.doubt(what, own.into_iter().chain(others).collect()))
     }
 
     /// Refuses MiDAS's columns if all addresses look like numbers of bytes, where the format has pages.
@@ -98,19 +86,25 @@ impl File<'_> {
         if !is_bytes {
             return Ok(());
         }
-        let own = Reading::of("--format midas".to_owned(), TraceFormat::Midas, how, self.head);
         let in_unit = |unit: &str| {
-            let columns =
-                format!("time=1:s,op=2,offset=3:{unit},size=4:B,read=0,write=1,discard=3");
-            guess::reading(&columns, self.head, self.workload.action as u8)
+            let others = "read=0,write=1,discard=3";
+            self.with_columns(&format!("time=1:s,op=2,offset=3:{unit},size=4:B,{others}"))
         };
         let others = ["B", "512B"].into_iter().filter_map(in_unit);
-        Err(SourceError(format!(
-            "{}: the columns are those of MiDAS's traces, whose addresses are pages of 4 KiB, but all of its addresses \
-             are multiples of 512, as those in bytes are; {}",
-            self.name,
-            readings::choices(self.name, own.into_iter().chain(others).collect(), self.whole)
-        )))
+        let own = self.as_format(TraceFormat::Midas, how);
+        let what = "the columns are those of MiDAS's traces, whose addresses are pages of 4 KiB, but all of its \
+                    addresses are multiples of 512, as those in bytes are";
+        Err(self.doubt(what, own.into_iter().chain(others).collect()))
+    }
+
+    /// The reading as `format`, which the file was detected to be.
+    fn as_format(&self, format: TraceFormat, how: &ReadAs) -> Option<Reading> {
+        Reading::of(format!("--format {}", format.word()), format, how, self.head)
+    }
+
+    /// The reading as a table with these columns.
+    fn with_columns(&self, columns: &str) -> Option<Reading> {
+        guess::reading(columns, self.head, self.workload.action as u8)
     }
 
     /// Chooses among several formats that fit: the only one that finds requests, or else an error that lists what each
@@ -123,9 +117,7 @@ impl File<'_> {
     ) -> Result<(TraceFormat, Vec<String>), SourceError> {
         let reading = |&format: &TraceFormat| {
             let how = self.how(format).ok()?;
-            let reading =
-                Reading::of(format!("--format {}", format.word()), format, &how, self.head)?;
-            Some((format, reading))
+            Some((format, self.as_format(format, &how)?))
         };
         let (formats, mut readings): (Vec<TraceFormat>, Vec<Reading>) =
             alike.iter().filter_map(reading).unzip();
