@@ -177,7 +177,11 @@ fn what_holds_no_requests_is_refused() {
     refuse(b"\n\n", &trace(), &["no events in 2 lines"]);
     refuse(b"\x7fELF\x02\x01\x01\0\0", &trace(), &["line 1", "not block-event text", "ELF"]);
     refuse(&[0; 200_000], &trace(), &["line 1", "not block-event text"]);
-    refuse(b"Timestamp,Hostname\n", &trace(), &["line 1", "not block-event text", "plain or compressed"]);
+    refuse(
+        b"Timestamp,Hostname\n",
+        &trace(),
+        &["line 1", "not block-event text", "plain or compressed"],
+    );
     let first = b"8,0 0 0 0.5 0 Q W 8 + 0 [x]\n";
     refuse(first, &trace(), &["line 1: expected a write of at least one sector"]);
     let skip = Workload { skip_bad: true, ..trace() };
