@@ -140,13 +140,13 @@ impl File<'_> {
         if said != TraceFormat::Auto {
             return Ok((said, self.how(said)?, Vec::new()));
         }
-        let (format, notes) = self.detected()?;
+        let format = self.detected()?;
         let how = self.how(format)?;
         if format == TraceFormat::Table || self.names_contradict(format, &how) {
             return self.guessed(self.how(TraceFormat::Table)?);
         }
         self.numbers_are_certain(format, &how)?;
-        Ok((format, how, notes))
+        Ok((format, how, self.meaning_of_numbers(format).into_iter().collect()))
     }
 
     /// How the workload says that a file of `format` is read.
@@ -167,10 +167,10 @@ impl File<'_> {
     }
 
     /// Detects the format, which is not set.
-    fn detected(&self) -> Result<(TraceFormat, Vec<String>), SourceError> {
+    fn detected(&self) -> Result<TraceFormat, SourceError> {
         let Head { bytes, lines } = *self.head;
         if bytes.starts_with(&MAGIC) {
-            return Ok((TraceFormat::Ssdtrace, Vec::new()));
+            return Ok(TraceFormat::Ssdtrace);
         }
         if let Some(text) = foreign::named(bytes) {
             return Err(self.foreign(&text));
@@ -181,15 +181,15 @@ impl File<'_> {
         if let Some(error) = self.rewritten(&rewriting::AROUND) {
             return Err(error);
         }
-        let Some(&first) = lines.first() else { return Ok((TraceFormat::BlockEvent, Vec::new())) };
+        let Some(&first) = lines.first() else { return Ok(TraceFormat::BlockEvent) };
         let few = &lines[..lines.len().min(LINES)];
         let found = formats::detect(&Head { bytes, lines: few });
         let most = found.iter().map(|&(_, share)| share).max().unwrap_or(0).max(MOST);
         let alike: Vec<TraceFormat> =
             found.iter().filter(|&&(_, share)| share == most).map(|&(format, _)| format).collect();
         match alike[..] {
-            [format] => Ok((format, Vec::new())),
-            [] => self.of_no_format(first).map(|format| (format, Vec::new())),
+            [format] => Ok(format),
+            [] => self.of_no_format(first),
             _ => self.alike(first, &alike),
         }
     }

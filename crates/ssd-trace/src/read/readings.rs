@@ -176,6 +176,11 @@ impl Reading {
         self.columns.as_ref().is_some_and(|columns| columns.time.is_some())
     }
 
+    /// Whether its times are not all the same.
+    pub(crate) fn has_duration(&self) -> bool {
+        self.counts.duration_ns() > 0
+    }
+
     /// Reads it in order of time.
     pub(crate) fn sort(&mut self) {
         self.options.push_str(" --sort");
@@ -220,8 +225,8 @@ impl Work for Counting<'_> {
 
 /// Readings in several units of time without those that make all times equal, unless all do.
 pub(crate) fn of_distinct_times(mut readings: Vec<Reading>) -> Vec<Reading> {
-    if readings.iter().any(|reading| reading.counts.duration_ns() > 0) {
-        readings.retain(|Reading { counts, .. }| counts.requests() < 2 || counts.duration_ns() > 0);
+    if readings.iter().any(Reading::has_duration) {
+        readings.retain(|reading| reading.counts.requests() < 2 || reading.has_duration());
     }
     readings
 }

@@ -134,12 +134,26 @@ impl File<'_> {
         )))
     }
 
+    /// The error for a table in which all times are the same number, which may be intervals.
+    fn all_at_once(&self, readings: &[Reading]) -> Option<SourceError> {
+        let first = readings.first().filter(|first| first.has_times())?;
+        let is_constant =
+            |reading: &Reading| reading.counts.requests() > 2 && !reading.has_duration();
+        let filter = guess::derived::of_constant_time(self.head)
+            .filter(|_| readings.iter().all(is_constant))?;
+        let insisted = command(self.name, &first.options);
+        Some(self.foreign(&format!("{filter}; if all requests arrive at once: {insisted}")))
+    }
+
     /// Reads a table by the names of its columns.
     pub(super) fn guessed(&self, how: ReadAs) -> Result<Found, SourceError> {
-        if let Some(text) = guess::intervals::of(self.head) {
+        if let Some(text) = guess::derived::of(self.head) {
             return Err(self.foreign(&text));
         }
         let mut readings = guess::of(self.head, self.workload.action as u8);
+        if let Some(error) = self.all_at_once(&readings) {
+            return Err(error);
+        }
         if readings.len() > 1 {
             let unordered = readings.iter_mut().filter(|reading| reading.counts.descents > 0);
             unordered.for_each(Reading::sort);

@@ -9,6 +9,8 @@ use crate::read::lines::shown;
 use crate::read::readings::{self, Reading, of_distinct_times};
 use ssd_core::config::Word;
 use ssd_core::host::source::SourceError;
+use ssd_core::units::SECTOR_BYTES;
+use std::collections::BTreeSet;
 
 /// Nanoseconds from 1970 to 2001. Calendar times are taken to be later.
 const CALENDAR_NS: u64 = 1_000_000_000_000_000_000;
@@ -36,24 +38,69 @@ impl File<'_> {
                             times of this file would be before 2001";
                 Err(self.doubt(what, self.in_units(format)))
             }
-            TraceFormat::Alibaba => {
-                // Times that count from 0 are also microseconds, but they are hardly ever this large.
-                let Some(unit) = first().and_then(|first| calendar_unit(first / 1000)) else {
-                    return Ok(());
-                };
-                let what = format!(
-                    "the columns are those of Alibaba's traces, whose times are microseconds, but as {unit} since \
-                     1970 its times would be recent dates"
-                );
-                let other =
-                    self.with_columns(&format!("time=5:{unit},op=2,offset=3,size=4,volume=1"));
-                Err(self
-                    .doubt(&what, other.into_iter().chain(self.as_format(format, how)).collect()))
-            }
+            TraceFormat::Alibaba => self.microseconds_are_certain(how, first()),
+            TraceFormat::BlockEvent => self.sectors_are_certain(how),
             TraceFormat::Midas => self.addresses_are_certain(how),
             TraceFormat::Spc => self.seconds_are_certain(how),
             _ => Ok(()),
         }
+    }
+
+    /// Refuses Alibaba's columns if the times of its traces, microseconds since 1970, would be before 2001.
+    fn microseconds_are_certain(
+        &self,
+        how: &ReadAs,
+        first_ns: Option<u64>,
+    ) -> Result<(), SourceError> {
+        let Some(first_ns) = first_ns.filter(|&first_ns| first_ns < CALENDAR_NS) else {
+            return Ok(());
+        };
+        let (what, units) = match calendar_unit(first_ns / 1000) {
+            Some(unit) => {
+                (format!("as {unit} since 1970 its times would be recent dates"), vec![unit, "us"])
+            }
+            None => (
+                "the times of this file would be before 2001".to_owned(),
+                vec!["us", "ms", "ns", "s"],
+            ),
+        };
+        let reading = |unit: &str| match unit {
+            "us" => self.as_format(TraceFormat::Alibaba, how),
+            _ => self.with_columns(&format!("time=5:{unit},op=2,offset=3,size=4,volume=1")),
+        };
+        let readings = of_distinct_times(units.into_iter().filter_map(reading).collect());
+        let what = format!(
+            "the columns are those of Alibaba's traces, whose times are microseconds since 1970, but {what}"
+        );
+        Err(self.doubt(&what, readings))
+    }
+
+    /// Refuses output of blkparse if its lengths rather are bytes, which `blkparse -f` prints, too (`%N`): all of them
+    /// would be multiples of 256 KiB, but no request begins at a multiple of its length, or where another ends.
+    fn sectors_are_certain(&self, how: &ReadAs) -> Result<(), SourceError> {
+        let action = self.workload.action;
+        let range = |line: &&[u8]| {
+            let cells = cells_of(line);
+            let is_chosen = cells.get(5)?.chars().eq([action]) && cells.get(8)? == "+";
+            let range = (cells.get(7)?.parse().ok()?, cells.get(9)?.parse().ok()?);
+            is_chosen.then_some(range).filter(|&(_, length)| length > 0)
+        };
+        let ranges: Vec<(u64, u64)> = self.head.lines.iter().filter_map(range).collect();
+        let ends: BTreeSet<u64> =
+            ranges.iter().map(|(start, length)| start.wrapping_add(*length)).collect();
+        let is_natural =
+            |&(start, length): &(u64, u64)| start.is_multiple_of(length) || ends.contains(&start);
+        let are_bytes = ranges.iter().all(|(_, length)| length.is_multiple_of(SECTOR_BYTES));
+        if ranges.len() < 2 || !are_bytes || ranges.iter().any(is_natural) {
+            return Ok(());
+        }
+        let columns = format!(
+            "separator=blanks,time=4:s,op=7,offset=8:512B,size=10:B,volume=1,event=6:{action}"
+        );
+        let own = self.as_format(TraceFormat::BlockEvent, how);
+        let what = "the columns are those of blkparse, whose lengths are sectors, but these lengths are multiples of \
+                    512, as those in bytes are (blkparse -f with %N)";
+        Err(self.doubt(what, own.into_iter().chain(self.with_columns(&columns)).collect()))
     }
 
     /// Refuses SPC's columns if none of its times has decimals, which those in seconds have.
@@ -107,6 +154,22 @@ impl File<'_> {
         guess::reading(columns, self.head, self.workload.action as u8)
     }
 
+    /// What the numbers of a detected format mean, if its lines have nothing else: another program may mean the
+    /// opposite by the same columns.
+    pub(super) fn meaning_of_numbers(&self, format: TraceFormat) -> Option<String> {
+        let first = self.head.lines.first()?;
+        let info = formats::info(format)?;
+        let codes = info.traps.split(';').next()?;
+        let is_number = |byte: &u8| byte.is_ascii_digit() || b" \t\r,.-".contains(byte);
+        first.iter().all(is_number).then(|| {
+            format!(
+                "{}: its lines have only numbers, which are read as {}: {}, where {codes}; if they mean something \
+                 else, name the columns (--columns)",
+                self.name, info.title, info.form
+            )
+        })
+    }
+
     /// Chooses among several formats that fit: the only one that finds requests, or else an error that lists what each
     /// of them would read.
     #[cold]
@@ -114,7 +177,7 @@ impl File<'_> {
         &self,
         first: &[u8],
         alike: &[TraceFormat],
-    ) -> Result<(TraceFormat, Vec<String>), SourceError> {
+    ) -> Result<TraceFormat, SourceError> {
         let reading = |&format: &TraceFormat| {
             let how = self.how(format).ok()?;
             Some((format, self.as_format(format, &how)?))
@@ -122,7 +185,7 @@ impl File<'_> {
         let (formats, mut readings): (Vec<TraceFormat>, Vec<Reading>) =
             alike.iter().filter_map(reading).unzip();
         if let [format] = formats[..] {
-            return Ok((format, Vec::new()));
+            return Ok(format);
         }
         // Copies in bytes are in circulation; other numbers are hardly multiples of 512.
         if self.workload.unit == TraceUnit::Auto {

@@ -23,7 +23,7 @@ pub const INFO: FormatInfo = FormatInfo {
     volume: "0, the only one",
     order: "ascending",
     source: "dgist-datalab/MiDAS, README.md",
-    traps: "five columns look like DiskSim's, so set workload.format; 0 is a read, 1 a write, 3 a TRIM; \
+    traps: "0 is a read, 1 a write and 3 a TRIM; five columns look like DiskSim's, so set workload.format; \
             sizes that are not multiples of 4 KiB: refused",
 };
 

@@ -8,14 +8,18 @@ use super::{
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
+/// Names of columns with the size of a sector.
+const SECTOR_SIZES: [&str; 6] =
+    ["sectorsize", "blocksize", "blksize", "lbasize", "sectorbytes", "lbasz"];
+
 /// A column that was recognised: as it is named, and what its name says of the unit.
 #[derive(Clone)]
 pub(super) struct Named {
     /// Its place in the row.
-    at: usize,
+    pub(super) at: usize,
     /// As a mapping calls it.
     pub(super) place: String,
-    letters: String,
+    pub(super) letters: String,
     pub(super) unit: Option<&'static str>,
 }
 
@@ -116,8 +120,19 @@ impl Columns {
         known.into_iter().find(|all| !all.is_empty()).unwrap_or_else(|| vec![String::new()])
     }
 
+    /// The size of a sector that a column of the table states, if it is not 512 B.
+    fn stated_sector(&self, rows: &Rows) -> Option<&'static str> {
+        let is_size = |name: &String| SECTOR_SIZES.contains(&letters_of(name).as_str());
+        let at = rows.names.iter().position(is_size)?;
+        let sizes: BTreeSet<&str> = rows.column(at).collect();
+        let [size] = sizes.into_iter().collect::<Vec<&str>>()[..] else { return None };
+        [("4096", "4KiB"), ("2048", "2KiB"), ("8192", "8KiB"), ("16384", "16KiB")]
+            .into_iter()
+            .find_map(|(text, unit)| (text == size).then_some(unit))
+    }
+
     /// Units of address and length that their names leave open.
-    fn units(&self) -> Vec<(&'static str, &'static str)> {
+    fn units(&self, rows: &Rows) -> Vec<(&'static str, &'static str)> {
         let is_block = |column: &Named| {
             ["block", "blk", "lba"].iter().any(|part| column.letters.contains(part))
         };
@@ -131,6 +146,10 @@ impl Columns {
         if blocks && self.size.unit.is_none() {
             // Blocks are those of a device, or of a file system.
             all.push(("4KiB", "4KiB"));
+        }
+        if let Some(sector) = self.stated_sector(rows) {
+            let of = |unit: &'static str| if unit == "512B" { sector } else { unit };
+            all.extend(all.clone().into_iter().map(|(offset, size)| (of(offset), of(size))));
         }
         all
     }
@@ -146,7 +165,7 @@ impl Columns {
         for time in self.times(rows) {
             for words in self.meanings(rows) {
                 for event in &events {
-                    all.extend(self.units().into_iter().map(|(of_offset, of_size)| {
+                    all.extend(self.units(rows).into_iter().map(|(of_offset, of_size)| {
                         format!(
                             "{time}op={op},offset={offset}:{of_offset},size={size}:{of_size}{volume}{words}{event}"
                         )

@@ -1,7 +1,7 @@
 //! The columns of a table below names, from these and the values under them.
 
 mod columns;
-pub(crate) mod intervals;
+pub(crate) mod derived;
 mod rows;
 pub(crate) mod unaligned;
 pub(crate) mod values;

@@ -1,0 +1,246 @@
+//! Columns from which a filter has to derive a field: intervals between requests, minutes, parts of a time, flags of
+//! discards, cylinders.
+
+use super::rows::Rows;
+use super::{Columns, HEADER, TIMES, letters_of, unit_of_time};
+use crate::read::formats::Head;
+use crate::read::formats::mapping::separated;
+use crate::read::lines::shown;
+
+/// Names of columns with the time since the request above.
+const INTERVALS: [&str; 23] = [
+    "iat",
+    "interarrival",
+    "interarrivaltime",
+    "arrivalinterval",
+    "interval",
+    "delta",
+    "deltatime",
+    "timedelta",
+    "dt",
+    "delay",
+    "gap",
+    "wait",
+    "think",
+    "thinktime",
+    "timediff",
+    "difftime",
+    "timesinceprev",
+    "timesinceprevious",
+    "timetonext",
+    "arrivalgap",
+    "intervaltime",
+    "sleep",
+    "step",
+];
+/// Ends of the names of columns in larger units of time, with the seconds of one.
+const LONG_UNITS: [(&str, &str, u32); 6] = [
+    ("minutes", "minutes", 60),
+    ("minute", "minutes", 60),
+    ("mins", "minutes", 60),
+    ("min", "minutes", 60),
+    ("hours", "hours", 3600),
+    ("hour", "hours", 3600),
+];
+
+/// Names of columns that say which of the requests are discards.
+const DISCARDS: [&str; 6] = ["isdiscard", "istrim", "isunmap", "discard", "trim", "unmap"];
+/// Names of columns that say which of the requests are writes.
+const WRITES: [&str; 1] = ["iswrite"];
+
+/// A table whose names have been found.
+struct Table<'a> {
+    names: &'a [String],
+    columns: Columns,
+    rows: Rows,
+}
+
+/// How a filter derives a field.
+struct Change {
+    /// Why, and what it does.
+    what: String,
+    /// The names that it changes, in awk.
+    title: String,
+    /// What it does to a row, in awk.
+    statement: String,
+}
+
+impl Table<'_> {
+    fn named(&self, column: usize) -> String {
+        shown(self.names[column - 1].as_bytes())
+    }
+
+    /// The columns with one of the `known` names, counted from 1.
+    fn columns_named(&self, known: &[&str]) -> Option<usize> {
+        self.names
+            .iter()
+            .position(|name| known.contains(&letters_of(name).as_str()))
+            .map(|at| at + 1)
+    }
+
+    /// The time, from intervals or from a longer unit.
+    fn time(&self) -> Option<Change> {
+        if self.columns.time.is_some() {
+            return None;
+        }
+        (1..).zip(self.names).find_map(|(column, name)| {
+            let unit = unit_of_time(name);
+            let rest = unit.map_or(name.as_str(), |_| without_unit(name));
+            if INTERVALS.contains(&letters_of(rest).as_str()) {
+                return Some(self.sum(column, "holds the time since the request above, not the time of arrival"));
+            }
+            let letters = letters_of(name);
+            let is_time = |rest: &str| rest.is_empty() || TIMES.contains(&rest);
+            let ends = |end: &str| letters.strip_suffix(end).is_some_and(is_time);
+            let (_, unit, seconds) = LONG_UNITS.into_iter().find(|(end, ..)| ends(end))?;
+            Some(Change {
+                what: format!(
+                    "its column {} seems to hold {unit}, which is not a unit of --columns; convert them to seconds",
+                    self.named(column)
+                ),
+                title: format!("${column} = \"time_s\""),
+                statement: format!("${column} *= {seconds}"),
+            })
+        })
+    }
+
+    /// The time as the sum of the intervals in a column.
+    fn sum(&self, column: usize, why: &str) -> Change {
+        let name = unit_of_time(&self.names[column - 1])
+            .map_or("time".to_owned(), |unit| format!("time_{unit}"));
+        Change {
+            what: format!("its column {} {why}; add up the intervals", self.named(column)),
+            title: format!("${column} = \"{name}\""),
+            statement: format!("t += ${column}; ${column} = t"),
+        }
+    }
+
+    /// The time from columns with its seconds and with the rest of it.
+    fn joined_time(&self) -> Option<Change> {
+        let (seconds, rest, digits) = self.parts()?;
+        Some(Change {
+            what: format!(
+                "its columns {} and {} seem to hold parts of one time; join them",
+                self.named(seconds),
+                self.named(rest)
+            ),
+            title: format!("${seconds} = \"time_s\"; ${rest} = \"rest\""),
+            statement: format!("${seconds} = sprintf(\"%d.%0{digits}d\", ${seconds}, ${rest})"),
+        })
+    }
+
+    /// The operation from its column and from one that says which requests are discards.
+    fn discards(&self) -> Option<Change> {
+        let (op, flag) = (self.columns.op.at + 1, self.columns_named(&DISCARDS)?);
+        let is_write = WRITES.contains(&self.columns.op.letters.as_str());
+        let is_discard = format!("${flag} ~ /^(1|[tTyY])/");
+        Some(Change {
+            what: format!(
+                "its column {} says which of the requests are discards; put that into column {}",
+                self.named(flag),
+                self.named(op)
+            ),
+            title: format!("${op} = \"op\"; ${flag} = \"flag\""),
+            statement: if is_write {
+                format!(
+                    "${op} = {is_discard} ? \"discard\" : ${op} ~ /^(1|[tTyY])/ ? \"write\" : \"read\""
+                )
+            } else {
+                format!("if ({is_discard}) ${op} = \"discard\"")
+            },
+        })
+    }
+
+    /// The address from cylinder, head and sector.
+    fn geometry(&self) -> Option<Change> {
+        let [cylinder, head, sector] = [&["cylinder", "cyl"][..], &["head"], &["sector", "sec"]]
+            .map(|known| self.columns_named(known));
+        let (cylinder, head, sector) = (cylinder?, head?, sector?);
+        Some(Change {
+            what: "its addresses are cylinders, heads and sectors; calculate sectors from them (255 heads and 63 sectors \
+                   a track here; use those of the disk)"
+                .to_owned(),
+            title: format!("${sector} = \"lba\"; ${head} = \"h\"; ${cylinder} = \"c\""),
+            statement: format!("${sector} += (${cylinder} * 255 + ${head}) * 63 - 1"),
+        })
+    }
+
+    /// The column that holds seconds with the column that holds the rest of them, and the digits of that: columns whose
+    /// names differ in their units only, the first in s.
+    fn parts(&self) -> Option<(usize, usize, usize)> {
+        let Table { names, rows, .. } = self;
+        let stem = |at: usize| letters_of(without_unit(&names[at]));
+        let unit = |at: usize| unit_of_time(&names[at]);
+        let digits = |at: usize| match unit(at)? {
+            "ms" => Some(3),
+            "us" => Some(6),
+            "ns" => Some(9),
+            _ => None,
+        };
+        let is_rest = |at: usize, digits: usize| {
+            let cells: Vec<u64> = rows.numbers(at).unwrap_or_default();
+            !cells.is_empty() && cells.iter().all(|&cell| cell < 10u64.pow(digits as u32))
+        };
+        let seconds = (0..names.len()).filter(|&at| unit(at) == Some("s"));
+        seconds.into_iter().find_map(|seconds| {
+            let rest = (0..names.len()).find(|&at| {
+                stem(at) == stem(seconds) && digits(at).is_some_and(|digits| is_rest(at, digits))
+            })?;
+            rows.numbers(seconds)?;
+            Some((seconds + 1, rest + 1, digits(rest)?))
+        })
+    }
+}
+
+/// A name without its last word, which is its unit.
+fn without_unit(name: &str) -> &str {
+    let words = name.trim_end_matches(|letter: char| !letter.is_ascii_alphanumeric());
+    words.trim_end_matches(|letter: char| letter.is_ascii_alphanumeric())
+}
+
+/// What to do with a table that lacks a field, but has columns from which it can be derived: the command that does.
+pub(crate) fn of(head: &Head<'_>) -> Option<String> {
+    by_filter(head, |table| {
+        let all = [Table::joined_time, Table::time, Table::discards, Table::geometry];
+        all.into_iter().find_map(|derive| derive(table))
+    })
+}
+
+/// What to do with a table whose times are all the same, if they may be intervals.
+pub(crate) fn of_constant_time(head: &Head<'_>) -> Option<String> {
+    by_filter(head, |table| {
+        let at = table.columns.time.as_ref()?.at;
+        let first = table.rows.column(at).next()?;
+        let is_interval = table.rows.has_times(at) && first.trim_matches(['0', '.']) != "";
+        is_interval.then(|| {
+            let why = "has the same number in all rows, perhaps the time since the request above";
+            table.sum(at + 1, why)
+        })
+    })
+}
+
+/// The change that `derive` finds for the table in `head`, as a message with its command.
+fn by_filter(head: &Head<'_>, derive: impl Fn(&Table<'_>) -> Option<Change>) -> Option<String> {
+    let mut lines = (1..).zip(head.lines.iter().take(HEADER));
+    let (line, text, separator, names, columns) = lines.find_map(|(line, text)| {
+        let (separator, names) = separated(text)?;
+        let columns = Columns::of(&names)?;
+        Some((line, text, separator, names, columns))
+    })?;
+    let rows = Rows::below(&names, &head.lines[line..]);
+    let Change { what, title, statement } = derive(&Table { names: &names, columns, rows })?;
+    let separator = match separator {
+        b' ' => String::new(),
+        byte => format!(" -F'{0}' -v OFS='{0}'", char::from(byte).escape_default()),
+    };
+    let rows = head.lines.get(line).copied().unwrap_or_default();
+    let plain = if [text, &rows].iter().any(|line| line.contains(&b'"')) {
+        "{ gsub(/\"/, \"\") } "
+    } else {
+        ""
+    };
+    Some(format!(
+        "{what}: awk{separator} -v CONVFMT=%.9f '{plain}NR == {line} {{ {title} }} NR > {line} {{ {statement} }} 1' \
+         FILE | ssdlab trace info -"
+    ))
+}
