@@ -2,6 +2,7 @@
 
 use crate::config::{TimeUnit, TraceUnit, Workload};
 use crate::read::formats::TraceFormat;
+use crate::read::unpack::encoding_of;
 use crate::read::volumes::Chosen;
 use ssd_core::config::Word;
 use std::fmt::Display;
@@ -51,7 +52,7 @@ pub(crate) fn given(workload: &Workload, key: &str) -> String {
     kept.filter_map(|(_, option)| Some(option? + " ")).collect()
 }
 
-/// `text` with the name of the file in place of the word FILE.
+/// `text` with the name of the file in place of the word FILE. A filter of FILE reads the unpacked file.
 pub(crate) fn with_name(file: &str, text: &str) -> String {
     let name = path(file);
     let word = |word: &str| match word.split_once("FILE") {
@@ -60,9 +61,19 @@ pub(crate) fn with_name(file: &str, text: &str) -> String {
         }
         _ => word.to_owned(),
     };
+    let of_unpacked = || {
+        let (before, after) = text.split_once(" FILE | ")?;
+        let starts = FILTERS.iter().filter_map(|tool| before.rfind(&format!(": {tool} ")));
+        let (before, filter) = before.split_at(starts.max()? + 2);
+        let unpacking = unpacking_of(file)?;
+        Some(format!("{before}{unpacking} | {} | {after}", filter.trim_end_matches(" <")))
+    };
+    let text = of_unpacked().unwrap_or_else(|| text.to_owned());
     text.split(' ').map(word).collect::<Vec<String>>().join(" ")
 }
 
+/// The programs of filters.
+const FILTERS: [&str; 6] = ["awk", "sed", "perl", "jq", "grep", "tr"];
 /// Commands that unpack files with these ends of their names.
 const UNPACK: [(&str, &str); 6] = [
     (".gz", "gzip -dc"),
@@ -73,12 +84,22 @@ const UNPACK: [(&str, &str); 6] = [
     (".zip", "unzip -p"),
 ];
 
+/// The command that writes `file` as plain text, if it is packed or UTF-16.
+fn unpacking_of(file: &str) -> Option<String> {
+    let by_name = UNPACK.iter().find(|(end, _)| file.ends_with(end));
+    let unpack = by_name.map(|(_, unpack)| (*unpack).to_owned()).or_else(|| {
+        let encoding = encoding_of(file)?;
+        Some(format!("iconv -f {encoding} -t UTF-8"))
+    })?;
+    Some(format!("{unpack} {}", path(file)))
+}
+
 /// A `filter` of FILE as a command for `file`, which is unpacked first if it is packed.
 pub(crate) fn filter_of(file: &str, filter: &str) -> String {
-    match UNPACK.iter().find(|(end, _)| file.ends_with(end)) {
-        Some((_, unpack)) => {
+    match unpacking_of(file) {
+        Some(unpacking) => {
             let filter = filter.trim_end_matches(" FILE").trim_end_matches(" <");
-            format!("{unpack} {} | {filter}", path(file))
+            format!("{unpacking} | {filter}")
         }
         None => with_name(file, filter),
     }

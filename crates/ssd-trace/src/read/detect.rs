@@ -8,7 +8,7 @@ pub(crate) use columns::insisted;
 use crate::config::{TimeUnit, Workload};
 use crate::read::columnar::MAGIC;
 use crate::read::commands::{behind, command, filter_of, with_name};
-use crate::read::foreign::{self, Rewrite, Rewriting, rewriting};
+use crate::read::foreign::{self, Rewrite, Rewriting, around, rewriting};
 use crate::read::formats::mapping::{cells_of, is_rounded};
 use crate::read::formats::{self, Head, Mapping, ReadAs, TimeRule, TraceFormat, Unit};
 use crate::read::guess;
@@ -178,7 +178,7 @@ impl File<'_> {
         if let Some(text) = foreign::without_files(lines).filter(|_| !self.workload.skip_bad) {
             return Err(self.foreign(&text));
         }
-        if let Some(error) = self.rewritten(&rewriting::AROUND) {
+        if let Some(error) = self.rewritten(&around::AROUND) {
             return Err(error);
         }
         let Some(&first) = lines.first() else { return Ok(TraceFormat::BlockEvent) };
@@ -271,7 +271,8 @@ impl File<'_> {
             return Err(SourceError(text));
         }
         let named = guess::of(self.head, action);
-        if named.iter().any(|reading| reading.counts.fit()) {
+        let is_derived = || guess::derived::of(self.head).is_some();
+        if named.iter().any(|reading| reading.counts.fit()) || is_derived() {
             return Ok(TraceFormat::Table);
         }
         if let Some(error) =

@@ -226,14 +226,26 @@ fn more_garbage_is_refused_by_line() {
 
 #[test]
 fn one_volume_of_several_is_named() {
-    let text = "7,W,0,4096,5\n3,R,0,4096,3\n7,W,4096,4096,6\n70000,R,0,512,9\n";
+    const BASE: u64 = 1_577_808_000_000_000;
+    let text = [
+        (7, 'W', 0, 4096, 5),
+        (3, 'R', 0, 4096, 3),
+        (7, 'W', 4096, 4096, 6),
+        (70000, 'R', 0, 512, 9),
+    ]
+    .map(|(volume, op, offset, size, at)| format!("{volume},{op},{offset},{size},{}\n", BASE + at))
+    .concat();
+    let text = text.as_str();
     let each = ["=3  # records: 1\n", "=7  # records: 2\n", "=70000  # records: 1\n"];
     refuse(text, &auto(), &[&["3 volumes", "--set workload.volume=all"], &each[..]].concat());
     // The order counts within the volume only, and so does time 0.
     let seven = Workload { volume: Some(VolumeKey::One(7)), ..auto() };
     let (requests, facts) = read(text.as_bytes(), &seven).unwrap();
     assert_eq!(simple(&requests), [(0, Op::Write, 0, 8), (1000, Op::Write, 8, 8)]);
-    assert_eq!((facts.volume, facts.events_of_other_volumes, facts.base_ns), (7, 2, 5000));
+    assert_eq!(
+        (facts.volume, facts.events_of_other_volumes, facts.base_ns),
+        (7, 2, (BASE + 5) * 1000)
+    );
     let four = Workload { volume: Some(VolumeKey::One(4)), ..auto() };
     refuse(text, &four, &[&["no volume 4"], &each[..]].concat());
     let events = "8,0 0 0 0.5 0 Q W 8 + 8\n8,16 0 0 0.6 0 Q W 8 + 8\n";
@@ -243,7 +255,8 @@ fn one_volume_of_several_is_named() {
     assert_eq!(read(events.as_bytes(), &second).unwrap().1.device, "8,16");
     let fio = "fio version 2 iolog\n/a add\n/b add\n/a read 0 512\n/b read 0 512\n";
     refuse(fio, &auto(), &["=0  # /a, records: 1", "=1  # /b, records: 1"]);
-    let many: String = (0..70_000).map(|i| format!("{},W,0,512,{i}\n", 100_000 + i)).collect();
+    let many: String =
+        (0..70_000).map(|i| format!("{},W,0,512,{}\n", 100_000 + i, BASE + i)).collect();
     refuse(&many, &auto(), &["more than 65536 volumes"]);
 }
 

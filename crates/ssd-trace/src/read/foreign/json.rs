@@ -7,15 +7,19 @@ use crate::read::guess::is_field;
 const FIELDS: [usize; 2] = [3, 8];
 
 /// A position in JSON.
-struct Cursor<'a> {
+pub(super) struct Cursor<'a> {
     text: &'a [u8],
     at: usize,
 }
 
 /// The fields of an object: names, and values as text unless they are nested.
-type Object = Vec<(String, Option<String>)>;
+pub(super) type Object = Vec<(String, Option<String>)>;
 
 impl Cursor<'_> {
+    pub(super) fn of(text: &[u8]) -> Cursor<'_> {
+        Cursor { text, at: 0 }
+    }
+
     fn peek(&mut self) -> Option<u8> {
         let blanks = self.text[self.at..].iter().take_while(|byte| byte.is_ascii_whitespace());
         self.at += blanks.count();
@@ -75,7 +79,7 @@ impl Cursor<'_> {
         }
     }
 
-    fn object(&mut self) -> Option<Object> {
+    pub(super) fn object(&mut self) -> Option<Object> {
         let mut fields = Vec::new();
         if !self.take(b'{') {
             return None;
@@ -100,7 +104,7 @@ impl Cursor<'_> {
 
 /// The table of lines of objects, or of a list of them: below their names, the fields of requests in the first one.
 pub(super) fn table(bytes: &[u8]) -> Option<Rewriting> {
-    let mut cursor = Cursor { text: bytes, at: 0 };
+    let mut cursor = Cursor::of(bytes);
     let is_list = cursor.take(b'[');
     let mut objects = Vec::new();
     while let Some(object) = cursor.object() {

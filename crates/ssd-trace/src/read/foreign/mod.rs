@@ -1,6 +1,7 @@
 //! Recognises files that are not traces of requests, or cannot be read as they stand: what they are, and how to get
 //! the requests.
 
+pub(crate) mod around;
 mod binary;
 mod fio;
 mod json;

@@ -2,15 +2,12 @@
 
 use super::{Rewrite, Rewriting, json};
 
-/// Text around the requests, which is left out whatever the format is.
-pub(crate) const AROUND: [Rewrite; 1] = [without_chatter];
-
 /// Forms that are never tables of requests as they stand.
 pub(crate) const FORMS: [Rewrite; 3] = [with_newlines, json::table, with_one_based_lengths];
 
 /// Notations of numbers and times that are never read as they are: 1,024 is one number with a thousands separator and
 /// another with a decimal comma.
-pub(crate) const NOTATIONS: [Rewrite; 12] = [
+pub(crate) const NOTATIONS: [Rewrite; 13] = [
     with_marked_hexadecimal,
     with_padded_nanoseconds,
     |bytes| {
@@ -33,6 +30,11 @@ pub(crate) const NOTATIONS: [Rewrite; 12] = [
         with_year_first(bytes, what, b"/.", 2)
     },
     with_a_date,
+    |bytes| {
+        let what = "its sizes are in KB or MB, which are taken for 1,024 or 1,048,576 bytes; write KiB and MiB";
+        let filter = r"perl -pe 's/(?<![\w.])(\d+) ?([KMG])B\b/$1$2iB/gi' FILE";
+        notation(what, filter, bytes, with_binary_units(bytes))
+    },
     |bytes| {
         let what = "its numbers have thousands separators; remove them";
         notation(
@@ -88,28 +90,15 @@ pub(crate) fn of_form(bytes: &[u8]) -> Option<&'static str> {
     }
 }
 
-fn notation(what: &str, filter: &str, bytes: &[u8], rewritten: Vec<u8>) -> Option<Rewriting> {
+pub(super) fn notation(
+    what: &str,
+    filter: &str,
+    bytes: &[u8],
+    rewritten: Vec<u8>,
+) -> Option<Rewriting> {
     let (what, filter) = (what.to_owned(), filter.to_owned());
     let columns = None;
     (rewritten != bytes).then_some(Rewriting { what, filter, bytes: rewritten, columns })
-}
-
-/// The text without what bpftrace prints before and after the lines of a script.
-fn without_chatter(bytes: &[u8]) -> Option<Rewriting> {
-    if !bytes.starts_with(b"Attaching ") {
-        return None;
-    }
-    let is_chatter = |line: &[u8]| {
-        let starts: [&[u8]; 5] = [b"Attaching ", b"Tracing ", b"Lost ", b"@", b"["];
-        line.is_empty() || starts.iter().any(|start| line.starts_with(start))
-    };
-    let lines = bytes.split_inclusive(|&byte| byte == b'\n');
-    let lines = lines.filter(|line| !is_chatter(line.strip_suffix(b"\n").unwrap_or(line)));
-    let what = "bpftrace has printed other lines around the requests; remove those lines";
-    let filter = r"grep -vE '^(Attaching |Tracing |Lost |@|\[|$)' FILE";
-    let columns = Some("time=1:ns,op=2,offset=3:512B,size=4");
-    let rewritten = notation(what, filter, bytes, lines.collect::<Vec<_>>().concat())?;
-    Some(Rewriting { columns, ..rewritten })
 }
 
 /// Times as seconds and nanoseconds of which the latter have no leading zeros: they are in order as pairs, but not as
@@ -261,20 +250,25 @@ impl<'a> Table<'a> {
 /// The field NLB of NVMe, which counts from 0, as a number of sectors.
 fn with_one_based_lengths(bytes: &[u8]) -> Option<Rewriting> {
     let table = Table::of(bytes)?;
-    let named = |name: &str| table.rows[0].iter().position(|cell| cell.eq_ignore_ascii_case(name));
+    let bare = |cell: &str| cell.trim_matches('"').to_owned();
+    let named =
+        |name: &str| table.rows[0].iter().position(|cell| bare(cell).eq_ignore_ascii_case(name));
     let (length, start) = (named("nlb")?, named("slba").or_else(|| named("lba"))?);
-    let is_number = |row: &Vec<&str>| row[length].parse::<u32>().is_ok();
+    let is_number = |row: &Vec<&str>| bare(row[length]).parse::<u32>().is_ok();
     if !table.body().iter().all(is_number) {
         return None;
     }
+    let has_quotes = bytes.contains(&b'"');
+    let quotes = if has_quotes { "{ gsub(/\"/, \"\") } " } else { "" };
     let action = format!(
-        "NR == 1 {{ ${0} = \"lba\"; ${1} = \"sectors\" }} NR > 1 {{ ${1} += 1 }}",
+        "{quotes}NR == 1 {{ ${0} = \"lba\"; ${1} = \"sectors\" }} NR > 1 {{ ${1} += 1 }}",
         start + 1,
         length + 1
     );
     let what = "the file is a table with the NLB field of NVMe, which is zero-based; add 1 to it (blocks of 512 B \
                 here)";
     Some(table.rewritten(what, &action, |at, row| {
+        row.iter_mut().for_each(|cell| cell.retain(|letter| letter != '"'));
         if at == 0 {
             (row[start], row[length]) = ("lba".to_owned(), "sectors".to_owned());
         } else if let Ok(number) = row[length].parse::<u64>() {
@@ -321,6 +315,29 @@ fn with_marked_hexadecimal(bytes: &[u8]) -> Option<Rewriting> {
     }))
 }
 
+/// The text with `16KiB` for `16KB` and `16 KB`.
+fn with_binary_units(bytes: &[u8]) -> Vec<u8> {
+    let mut done: Vec<u8> = Vec::with_capacity(bytes.len());
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"._".contains(&byte);
+    let units: [&[u8]; 3] = [b"KB", b"MB", b"GB"];
+    for word in bytes.chunk_by(|&a, &b| is_part(a) == is_part(b)) {
+        let (number, unit) = word.split_at(word.len().saturating_sub(2));
+        let is_unit = units.iter().any(|known| known.eq_ignore_ascii_case(unit));
+        let is_number = |part: &[u8]| !part.is_empty() && part.iter().all(u8::is_ascii_digit);
+        let before = done.strip_suffix(b" ").unwrap_or_default();
+        let digits = before.iter().rev().take_while(|&&byte| is_part(byte)).count();
+        if is_unit && number.is_empty() && is_number(&before[before.len() - digits..]) {
+            done.pop();
+        }
+        if is_unit && (is_number(number) || number.is_empty()) && done.last() != Some(&b' ') {
+            done.extend([number, &unit[..1], b"i", &unit[1..]].concat());
+        } else {
+            done.extend(word);
+        }
+    }
+    done
+}
+
 /// Three numbers at `at` with one of the `marks` between them, and where they end.
 fn numbers_at(text: &[u8], mut at: usize, marks: &[u8]) -> Option<([u32; 3], usize)> {
     let mut numbers = [0; 3];
@@ -337,7 +354,7 @@ fn numbers_at(text: &[u8], mut at: usize, marks: &[u8]) -> Option<([u32; 3], usi
 }
 
 /// The lines of `bytes`, of which `change` rewrites some.
-fn by_line(bytes: &[u8], mut change: impl FnMut(&[u8]) -> Option<Vec<u8>>) -> Vec<u8> {
+pub(super) fn by_line(bytes: &[u8], mut change: impl FnMut(&[u8]) -> Option<Vec<u8>>) -> Vec<u8> {
     let lines = bytes.split_inclusive(|&byte| byte == b'\n');
     lines.flat_map(|line| change(line).unwrap_or_else(|| line.to_vec())).collect()
 }
@@ -369,23 +386,27 @@ fn with_year_first(bytes: &[u8], what: &str, marks: &[u8], month: usize) -> Opti
     notation(what, &filter, bytes, rewritten).filter(|_| fits)
 }
 
-/// Times of day with a date before them.
+/// Times of day with a date before them, the next one after midnight.
 fn with_a_date(bytes: &[u8]) -> Option<Rewriting> {
+    let (mut day, mut latest) = (1, 0);
     let rewritten = by_line(bytes, |line| {
         let starts = |at: usize| match line[..at] {
             [.., before, b' '] => !before.is_ascii_digit(),
             [.., before] => !before.is_ascii_digit() && !matches!(before, b':' | b'T'),
             [] => true,
         };
-        let at = (0..line.len()).filter(|&at| starts(at)).find(|&at| {
-            numbers_at(line, at, b":").is_some_and(|([hour, minute, second], _)| {
-                line[at..].starts_with(format!("{hour:02}:{minute:02}:{second:02}").as_bytes())
-            })
+        let (at, hour) = (0..line.len()).filter(|&at| starts(at)).find_map(|at| {
+            let ([hour, minute, second], _) = numbers_at(line, at, b":")?;
+            let is_time =
+                line[at..].starts_with(format!("{hour:02}:{minute:02}:{second:02}").as_bytes());
+            is_time.then_some((at, hour))
         })?;
-        Some([&line[..at], b"2000-01-01T", &line[at..]].concat())
+        day += u32::from(hour + 12 < latest);
+        latest = hour;
+        Some([&line[..at], format!("2000-01-{day:02}T").as_bytes(), &line[at..]].concat())
     });
     let what = "its times of day have no date; put any date before them";
-    let filter = r"perl -pe 's/(?<![\d:T])(?<!\d )(?=\d\d:\d\d:\d\d)/2000-01-01T/' FILE";
+    let filter = r#"perl -pe 's/(?<![\d:T])(?<!\d )(\d\d)(?=:\d\d:\d\d)/$d++ if $1 + 12 < $h; $h = $1; sprintf "2000-01-%02dT%s", $d + 1, $1/e' FILE"#;
     notation(what, filter, bytes, rewritten)
 }
 

@@ -1,5 +1,6 @@
 //! The columns of a request by their names, and the mappings that these leave open.
 
+use super::derived::ENDS;
 use super::rows::Rows;
 use super::{
     OFFSETS, OPS, SIZES, TIMES, VOLUMES, is_pasted, letters_of, quoted, unit_named, unit_of_time,
@@ -8,9 +9,15 @@ use super::{
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
+/// Names of columns with the starts of requests, beside their ends.
+const STARTS: [&str; 4] = ["start", "begin", "first", "from"];
 /// Names of columns with the size of a sector.
 const SECTOR_SIZES: [&str; 6] =
     ["sectorsize", "blocksize", "blksize", "lbasize", "sectorbytes", "lbasz"];
+
+/// What a flag says, in lower case.
+const NO: [&str; 5] = ["0", "false", "f", "no", "n"];
+const YES: [&str; 5] = ["1", "true", "t", "yes", "y"];
 
 /// A column that was recognised: as it is named, and what its name says of the unit.
 #[derive(Clone)]
@@ -43,6 +50,15 @@ impl Columns {
             size: first(&SIZES)?,
             volumes: all_named(names, &VOLUMES),
         })
+    }
+
+    /// Those of a table with starts and ends instead of addresses and lengths.
+    pub(super) fn with_ends(names: &[String]) -> Option<Columns> {
+        let first = |known: &[&str]| all_named(names, known).into_iter().next();
+        let size = first(&ENDS)?;
+        let offset = first(&OFFSETS).or_else(|| first(&STARTS))?;
+        let time = first(&TIMES).filter(|time| time.at != offset.at);
+        Some(Columns { time, op: first(&OPS)?, offset, size, volumes: Vec::new() })
     }
 
     /// These columns, and those with another column for one of the fields. One whose name has a unit needs a rival
@@ -178,15 +194,22 @@ impl Columns {
 }
 
 /// What to add for a column that is named for what its 1, or true, means.
-fn meaning_of_flag<'a>(letters: &str, mut cells: impl Iterator<Item = &'a str>) -> Option<String> {
+fn meaning_of_flag<'a>(letters: &str, cells: impl Iterator<Item = &'a str>) -> Option<String> {
     let (no, yes) = match letters {
         "iswrite" => ("read", "write"),
         "isread" => ("write", "read"),
         _ => return None,
     };
-    let known = ["0", "1", "false", "true"];
-    let is_flag = |cell: &str| known.iter().any(|flag| flag.eq_ignore_ascii_case(cell));
-    cells.all(is_flag).then(|| format!(",{no}=0|false,{yes}=1|true"))
+    let cells: BTreeSet<&str> = cells.collect();
+    let of = |known: &[&str]| {
+        let words = cells.iter().filter(|cell| known.contains(&cell.to_ascii_lowercase().as_str()));
+        words.copied().collect::<Vec<&str>>()
+    };
+    let (noes, yeses) = (of(&NO), of(&YES));
+    let word = |key: &str, cells: &[&str]| {
+        if cells.is_empty() { String::new() } else { format!(",{key}={}", cells.join("|")) }
+    };
+    (noes.len() + yeses.len() == cells.len()).then(|| word(no, &noes) + &word(yes, &yeses))
 }
 
 /// The columns with one of the `known` names, those with exactly such a name first: `sectors` is a length, although it

@@ -1,6 +1,7 @@
 //! Columns from which a filter has to derive a field: intervals between requests, minutes, parts of a time, flags of
 //! discards, cylinders.
 
+use super::columns::Named;
 use super::rows::Rows;
 use super::{Columns, HEADER, TIMES, letters_of, unit_of_time};
 use crate::read::formats::Head;
@@ -48,6 +49,22 @@ const DISCARDS: [&str; 6] = ["isdiscard", "istrim", "isunmap", "discard", "trim"
 /// Names of columns that say which of the requests are writes.
 const WRITES: [&str; 1] = ["iswrite"];
 
+/// Names of columns with the ends of requests.
+pub(super) const ENDS: [&str; 10] = [
+    "end",
+    "endlba",
+    "endsector",
+    "lastlba",
+    "lastsector",
+    "endoffset",
+    "endaddress",
+    "endblock",
+    "endbyte",
+    "stop",
+];
+/// Units of addresses and lengths above a sector, with the bytes of one.
+const LARGE_UNITS: [(&str, u64); 3] = [("1KiB", 1 << 10), ("1MiB", 1 << 20), ("1GiB", 1 << 30)];
+
 /// A table whose names have been found.
 struct Table<'a> {
     names: &'a [String],
@@ -63,6 +80,8 @@ struct Change {
     title: String,
     /// What it does to a row, in awk.
     statement: String,
+    /// Decimals of the numbers that it writes.
+    decimals: u8,
 }
 
 impl Table<'_> {
@@ -87,7 +106,7 @@ impl Table<'_> {
             let unit = unit_of_time(name);
             let rest = unit.map_or(name.as_str(), |_| without_unit(name));
             if INTERVALS.contains(&letters_of(rest).as_str()) {
-                return Some(self.sum(column, "holds the time since the request above, not the time of arrival"));
+                return Some(self.sum(column, "seems to hold the time since the request above, not the time of arrival"));
             }
             let letters = letters_of(name);
             let is_time = |rest: &str| rest.is_empty() || TIMES.contains(&rest);
@@ -100,6 +119,7 @@ impl Table<'_> {
                 ),
                 title: format!("${column} = \"time_s\""),
                 statement: format!("${column} *= {seconds}"),
+                decimals: 9,
             })
         })
     }
@@ -112,6 +132,7 @@ impl Table<'_> {
             what: format!("its column {} {why}; add up the intervals", self.named(column)),
             title: format!("${column} = \"{name}\""),
             statement: format!("t += ${column}; ${column} = t"),
+            decimals: 9,
         }
     }
 
@@ -126,6 +147,7 @@ impl Table<'_> {
             ),
             title: format!("${seconds} = \"time_s\"; ${rest} = \"rest\""),
             statement: format!("${seconds} = sprintf(\"%d.%0{digits}d\", ${seconds}, ${rest})"),
+            decimals: 9,
         })
     }
 
@@ -148,6 +170,67 @@ impl Table<'_> {
             } else {
                 format!("if ({is_discard}) ${op} = \"discard\"")
             },
+            decimals: 0,
+        })
+    }
+
+    /// The length from the end, where no column has a length: the last sector or byte, or the one behind it.
+    fn lengths(&self) -> Option<Change> {
+        let (start, end) = (self.columns.offset.at, self.columns.size.at);
+        if !ENDS.contains(&self.columns.size.letters.as_str()) {
+            return None;
+        }
+        let (starts, ends) = (self.rows.numbers(start)?, self.rows.numbers(end)?);
+        let lengths: Option<Vec<u64>> =
+            starts.iter().zip(&ends).map(|(start, end)| end.checked_sub(*start)).collect();
+        let lengths = lengths?;
+        let has_odd = |more: u64| lengths.iter().any(|length| (length + more) % 2 > 0);
+        let (start, end) = (start + 1, end + 1);
+        let is_last = has_odd(0) && !has_odd(1);
+        let more = if is_last { " + 1" } else { "" };
+        let [address, length] = match self.columns.offset.unit {
+            Some("512B") => ["lba", "sectors"],
+            _ => ["offset", "size"],
+        };
+        Some(Change {
+            what: format!(
+                "its column {} seems to hold the end of a request; subtract the start from it{}",
+                self.named(end),
+                if is_last { ", and add 1, since it is the last one" } else { "" }
+            ),
+            title: format!("${start} = \"{address}\"; ${end} = \"{length}\""),
+            statement: format!("${end} = ${end} - ${start}{more}"),
+            decimals: 0,
+        })
+    }
+
+    /// Addresses and lengths in bytes, from decimals in larger units.
+    fn whole_sectors(&self) -> Option<Change> {
+        let Columns { offset, size, .. } = &self.columns;
+        let in_bytes = |column: &Named| {
+            let (_, bytes) =
+                LARGE_UNITS.into_iter().find(|(unit, _)| Some(*unit) == column.unit)?;
+            let has_decimals = self.rows.column(column.at).any(|cell| cell.contains('.'));
+            has_decimals.then_some((column.at + 1, bytes))
+        };
+        let all: Vec<(usize, u64)> = [offset, size].into_iter().filter_map(in_bytes).collect();
+        let (first, _) = all.first()?;
+        let each = |of: &dyn Fn(&(usize, u64)) -> String| {
+            all.iter().map(of).collect::<Vec<_>>().join("; ")
+        };
+        Some(Change {
+            what: format!(
+                "its column {} has decimals; convert it to bytes, in whole sectors",
+                self.named(*first)
+            ),
+            title: each(&|(column, _)| {
+                let name = if *column == offset.at + 1 { "byteoffset" } else { "bytes" };
+                format!("${column} = \"{name}\"")
+            }),
+            statement: each(&|(column, bytes)| {
+                format!("${column} = int(${column} * {bytes} / 512 + 0.5) * 512")
+            }),
+            decimals: 0,
         })
     }
 
@@ -162,6 +245,7 @@ impl Table<'_> {
                 .to_owned(),
             title: format!("${sector} = \"lba\"; ${head} = \"h\"; ${cylinder} = \"c\""),
             statement: format!("${sector} += (${cylinder} * 255 + ${head}) * 63 - 1"),
+            decimals: 0,
         })
     }
 
@@ -201,7 +285,14 @@ fn without_unit(name: &str) -> &str {
 /// What to do with a table that lacks a field, but has columns from which it can be derived: the command that does.
 pub(crate) fn of(head: &Head<'_>) -> Option<String> {
     by_filter(head, |table| {
-        let all = [Table::joined_time, Table::time, Table::discards, Table::geometry];
+        let all = [
+            Table::joined_time,
+            Table::time,
+            Table::discards,
+            Table::geometry,
+            Table::lengths,
+            Table::whole_sectors,
+        ];
         all.into_iter().find_map(|derive| derive(table))
     })
 }
@@ -224,11 +315,12 @@ fn by_filter(head: &Head<'_>, derive: impl Fn(&Table<'_>) -> Option<Change>) -> 
     let mut lines = (1..).zip(head.lines.iter().take(HEADER));
     let (line, text, separator, names, columns) = lines.find_map(|(line, text)| {
         let (separator, names) = separated(text)?;
-        let columns = Columns::of(&names)?;
+        let columns = Columns::of(&names).or_else(|| Columns::with_ends(&names))?;
         Some((line, text, separator, names, columns))
     })?;
     let rows = Rows::below(&names, &head.lines[line..]);
-    let Change { what, title, statement } = derive(&Table { names: &names, columns, rows })?;
+    let Change { what, title, statement, decimals } =
+        derive(&Table { names: &names, columns, rows })?;
     let separator = match separator {
         b' ' => String::new(),
         byte => format!(" -F'{0}' -v OFS='{0}'", char::from(byte).escape_default()),
@@ -240,7 +332,7 @@ fn by_filter(head: &Head<'_>, derive: impl Fn(&Table<'_>) -> Option<Change>) -> 
         ""
     };
     Some(format!(
-        "{what}: awk{separator} -v CONVFMT=%.9f '{plain}NR == {line} {{ {title} }} NR > {line} {{ {statement} }} 1' \
+        "{what}: awk{separator} -v CONVFMT=%.{decimals}f '{plain}NR == {line} {{ {title} }} NR > {line} {{ {statement} }} 1' \
          FILE | ssdlab trace info -"
     ))
 }

@@ -265,6 +265,8 @@ fn unit_named(cell: &str, known: &[&str]) -> Option<Option<&'static str>> {
         ("kb", "1KiB"),
         ("mib", "1MiB"),
         ("mb", "1MiB"),
+        ("gib", "1GiB"),
+        ("gb", "1GiB"),
         ("us", "us"),
         ("ms", "ms"),
         ("ns", "ns"),

@@ -16,8 +16,8 @@ const PAIRS: usize = 2;
 const LONGEST: u64 = 1 << 30;
 /// Numbers below are those of devices, threads and the like.
 const FEW: u64 = 16;
-/// Codes of reads, writes and discards: small numbers, those of SCSI (in three notations) and those of NVMe.
-const CODES: [[&[&str]; 3]; 7] = [
+/// Codes of reads, writes and discards: small numbers, those of SCSI (in three notations), those of NVMe, and flags.
+const CODES: [[&[&str]; 3]; 9] = [
     [&["0"], &["1"], &["2"]],
     [&["1"], &["0"], &["2"]],
     [&["1"], &["2"], &["3"]],
@@ -25,7 +25,11 @@ const CODES: [[&[&str]; 3]; 7] = [
     [&["08", "28", "88", "a8"], &["0a", "2a", "8a", "aa", "2A", "8A"], &["42"]],
     [&["40", "136"], &["42", "138"], &["66"]],
     [&["2", "0x2", "0x02"], &["1", "0x1", "0x01"], &["9", "0x9", "0x09"]],
+    [&FALSE, &TRUE, &[]],
+    [&TRUE, &FALSE, &[]],
 ];
+const FALSE: [&str; 9] = ["N", "n", "No", "no", "f", "F", "False", "false", "FALSE"];
+const TRUE: [&str; 9] = ["Y", "y", "Yes", "yes", "t", "T", "True", "true", "TRUE"];
 
 /// What to add to a mapping whose column of operations has these `cells`, one for each way to read them: nothing if
 /// all of them are known words.

@@ -11,6 +11,8 @@ mod tar;
 mod text;
 mod zip;
 
+pub(crate) use text::encoding_of;
+
 use archive::{Archive, Members as _};
 use bound::Bounded;
 use std::cell::Cell;

@@ -1,6 +1,7 @@
 //! Encodings of text: a byte order mark is left out, and UTF-16 becomes UTF-8, with a mark or without.
 
 use super::Bytes;
+use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 
 /// The bytes of `reader`, which begins with `head`, as UTF-8 if they are Unicode.
@@ -20,6 +21,18 @@ pub(super) fn decoded<'a>(head: &[u8], mut reader: Bytes<'a>) -> Bytes<'a> {
         _ if is_ascii_in_pairs(head, 0) => Box::new(Utf16::new(reader, u16::from_le_bytes)),
         _ if is_ascii_in_pairs(head, 1) => Box::new(Utf16::new(reader, u16::from_be_bytes)),
         _ => reader,
+    }
+}
+
+/// The encoding of the text at `path`, as iconv calls it, if it is UTF-16.
+pub(crate) fn encoding_of(path: &str) -> Option<&'static str> {
+    let mut head = [0; UNMARKED];
+    File::open(path).ok()?.read_exact(&mut head).ok()?;
+    match head {
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => Some("UTF-16"),
+        _ if is_ascii_in_pairs(&head, 0) => Some("UTF-16LE"),
+        _ if is_ascii_in_pairs(&head, 1) => Some("UTF-16BE"),
+        _ => None,
     }
 }
 

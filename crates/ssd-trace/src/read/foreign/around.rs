@@ -1,0 +1,171 @@
+//! Text around requests, and forms in which other programs wrap them, with the filters that leave the requests.
+
+use super::json::Cursor;
+use super::rewriting::{by_line, notation};
+use super::{Rewrite, Rewriting};
+
+/// What is left out whatever the format is.
+pub(crate) const AROUND: [Rewrite; 7] = [
+    without_chatter,
+    of_printed_json,
+    without_stacks,
+    without_differences,
+    of_ruled_table,
+    of_inserts,
+    of_pairs,
+];
+
+/// The columns that bpftrace's scripts print most often.
+const OF_BPFTRACE: &str = "time=1:ns,op=2,offset=3:512B,size=4";
+
+/// The text without what bpftrace prints before and after the lines of a script.
+fn without_chatter(bytes: &[u8]) -> Option<Rewriting> {
+    if !bytes.starts_with(b"Attaching ") {
+        return None;
+    }
+    let is_chatter = |line: &[u8]| {
+        let starts: [&[u8]; 5] = [b"Attaching ", b"Tracing ", b"Lost ", b"@", b"["];
+        line.is_empty() || starts.iter().any(|start| line.starts_with(start))
+    };
+    let what = "bpftrace has printed other lines around the requests; remove those lines";
+    let filter = r"grep -vE '^(Attaching |Tracing |Lost |@|\[|$)' FILE";
+    let rewritten = notation(what, filter, bytes, lines_without(bytes, is_chatter))?;
+    Some(Rewriting { columns: Some(OF_BPFTRACE), ..rewritten })
+}
+
+/// The lines that bpftrace has printed as JSON (`-f json`).
+fn of_printed_json(bytes: &[u8]) -> Option<Rewriting> {
+    if !bytes.starts_with(b"{\"type\": \"") {
+        return None;
+    }
+    let mut cursor = Cursor::of(bytes);
+    let mut printed = Vec::new();
+    while let Some(object) = cursor.object() {
+        if let [(_, Some(kind)), (_, Some(data))] = &object[..]
+            && kind == "printf"
+        {
+            printed.extend(data.replace("\\n", "\n").replace("\\t", "\t").bytes());
+        }
+    }
+    let what = "the file is JSON of bpftrace (-f json); keep what its script has printed";
+    let filter = r#"jq -rj 'select(.type == "printf").data' FILE"#;
+    let rewritten = notation(what, filter, bytes, printed).filter(|text| !text.bytes.is_empty())?;
+    Some(Rewriting { columns: Some(OF_BPFTRACE), ..rewritten })
+}
+
+/// The events of perf script without the stacks below them.
+fn without_stacks(bytes: &[u8]) -> Option<Rewriting> {
+    let is_frame = |line: &[u8]| {
+        let text = std::str::from_utf8(line).unwrap_or_default();
+        let address = text.split_ascii_whitespace().next().unwrap_or_default();
+        let is_address =
+            !address.is_empty() && address.bytes().all(|byte| byte.is_ascii_hexdigit());
+        text.starts_with([' ', '\t']) && is_address && text.ends_with(')') || text.is_empty()
+    };
+    let has_stacks = bytes.windows(5).any(|part| part == b"block")
+        && bytes.split(|&byte| byte == b'\n').any(|line| !line.is_empty() && is_frame(line));
+    let what = "stacks are printed below the events; remove them";
+    let filter = r"grep -vE '^[[:space:]]+[0-9a-f]+ .*\)$|^$' FILE";
+    has_stacks.then(|| notation(what, filter, bytes, lines_without(bytes, is_frame)))?
+}
+
+/// The events of trace-cmd without the time since the one above (`--ts-diff`).
+fn without_differences(bytes: &[u8]) -> Option<Rewriting> {
+    let rewritten = by_line(bytes, |line| {
+        let start = line.windows(4).position(|part| part == b": (+")?;
+        let digits = line[start + 4..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let rest = line[start + 4 + digits..].strip_prefix(b")")?;
+        (digits > 0).then(|| [&line[..=start], rest].concat())
+    });
+    let what = "the time since the event above stands behind each time (--ts-diff); remove it";
+    notation(what, r"sed -E 's/: \([+][0-9]+\)/:/' FILE", bytes, rewritten)
+}
+
+/// The rows of a table with rules between its cells, as psql, mysql and Markdown write them.
+fn of_ruled_table(bytes: &[u8]) -> Option<Rewriting> {
+    let is_rule = |line: &[u8]| {
+        line.windows(2).any(|part| part == b"--")
+            && line.iter().all(|byte| b"-+|: \r".contains(byte))
+    };
+    let lines: Vec<&[u8]> = bytes.split_inclusive(|&byte| byte == b'\n').collect();
+    let has_rule =
+        lines.iter().take(3).any(|line| is_rule(line.trim_ascii_end()) && line.len() > 4);
+    let row = |line: &&[u8]| {
+        let text = std::str::from_utf8(line).ok()?.trim();
+        let is_row = text.contains('|') && !is_rule(text.as_bytes());
+        let cells = text.trim_matches('|').split('|').map(str::trim);
+        is_row.then(|| (cells.collect::<Vec<&str>>().join(",") + "\n").into_bytes())
+    };
+    let rows: Vec<u8> = lines.iter().filter_map(row).flatten().collect();
+    let what = "the file is a table as a database or Markdown prints it; keep its cells";
+    let filter = r"sed -nE '/^[-+|: ]*$/d; s/^ *[|]? *//; s/ *[|]? *$//; s/ *[|] */,/gp' FILE";
+    (has_rule && !rows.is_empty()).then(|| notation(what, filter, bytes, rows))?
+}
+
+/// The rows that statements of SQL insert, below the names of the columns where the statements have them.
+fn of_inserts(bytes: &[u8]) -> Option<Rewriting> {
+    let text = std::str::from_utf8(bytes).ok()?;
+    let is_insert = text.lines().take(64).any(|line| {
+        let start = line.trim_start().get(..12).unwrap_or_default();
+        start.eq_ignore_ascii_case("insert into ")
+    });
+    if !is_insert {
+        return None;
+    }
+    let (mut rows, mut names) = (String::new(), None);
+    for part in text.lines().flat_map(|line| line.split('(').skip(1)) {
+        let Some((cells, _)) = part.split_once(')') else { continue };
+        let cells: String = cells.chars().filter(|letter| !"'`\" \t".contains(*letter)).collect();
+        // Each statement may repeat the names.
+        let is_names = !cells.starts_with(|first: char| first.is_ascii_digit())
+            && !cells.contains(char::is_numeric);
+        let is_repeated = is_names && names.as_ref() == Some(&cells);
+        if cells.contains(',') && !is_repeated {
+            rows += &(cells.clone() + "\n");
+        }
+        if is_names {
+            names = Some(cells);
+        }
+    }
+    let what = "the file is SQL; keep the rows that it inserts";
+    let filter = r#"perl -lne 'for (/\(([^()]*,[^()]*)\)/g) { s/[\x27\x22`\s]//g; print unless !/\d/ && $s{$_}++ }' FILE"#;
+    notation(what, filter, bytes, rows.into_bytes()).filter(|text| !text.bytes.is_empty())
+}
+
+/// A table of the values in lines of `NAME=VALUE`, below the names.
+fn of_pairs(bytes: &[u8]) -> Option<Rewriting> {
+    let text =
+        std::str::from_utf8(&bytes[..=bytes.iter().rposition(|&byte| byte == b'\n')?]).ok()?;
+    let pairs = |line: &str| -> Option<Vec<(String, String)>> {
+        let words = line.split([' ', '\t', ',', ';']).filter(|word| !word.is_empty());
+        let pair = |word: &str| {
+            let (name, value) = word.split_once('=')?;
+            let is_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+            (!name.is_empty() && !value.is_empty() && name.bytes().all(is_name))
+                .then(|| (name.to_owned(), value.to_owned()))
+        };
+        words.map(pair).collect()
+    };
+    let mut table = String::new();
+    let mut names: Vec<String> = Vec::new();
+    for line in text.lines() {
+        let (its_names, values): (Vec<String>, Vec<String>) = pairs(line)?.into_iter().unzip();
+        if names.is_empty() {
+            table += &(its_names.join(",") + "\n");
+            names = its_names;
+        } else if names != its_names {
+            return None;
+        }
+        table += &(values.join(",") + "\n");
+    }
+    let what = "its lines are pairs of names and values; convert them to a table";
+    let filter = r#"perl -lne '@k or print join ",", @k = /(\w+)=/g; print join ",", /\w=([^\s,;]+)/g' FILE"#;
+    (names.len() > 2).then(|| notation(what, filter, bytes, table.into_bytes()))?
+}
+
+/// The lines of `bytes` for which `is_other` is false.
+fn lines_without(bytes: &[u8], is_other: impl Fn(&[u8]) -> bool) -> Vec<u8> {
+    let lines = bytes.split_inclusive(|&byte| byte == b'\n');
+    let lines = lines.filter(|line| !is_other(line.strip_suffix(b"\n").unwrap_or(line)));
+    lines.collect::<Vec<_>>().concat()
+}
