@@ -184,9 +184,9 @@ impl Table<'_> {
         let lengths: Option<Vec<u64>> =
             starts.iter().zip(&ends).map(|(start, end)| end.checked_sub(*start)).collect();
         let lengths = lengths?;
-        let has_odd = |more: u64| lengths.iter().any(|length| (length + more) % 2 > 0);
         let (start, end) = (start + 1, end + 1);
-        let is_last = has_odd(0) && !has_odd(1);
+        // From first to last, differences are odd, since lengths are hardly ever.
+        let is_last = !lengths.is_empty() && lengths.iter().all(|length| !length.is_multiple_of(2));
         let more = if is_last { " + 1" } else { "" };
         let [address, length] = match self.columns.offset.unit {
             Some("512B") => ["lba", "sectors"],
@@ -302,8 +302,8 @@ pub(crate) fn of_constant_time(head: &Head<'_>) -> Option<String> {
     by_filter(head, |table| {
         let at = table.columns.time.as_ref()?.at;
         let first = table.rows.column(at).next()?;
-        let is_interval = table.rows.has_times(at) && first.trim_matches(['0', '.']) != "";
-        is_interval.then(|| {
+        let is_zero = first.trim_matches(['0', '.']).is_empty();
+        (table.rows.has_times(at) && !is_zero).then(|| {
             let why = "has the same number in all rows, perhaps the time since the request above";
             table.sum(at + 1, why)
         })
