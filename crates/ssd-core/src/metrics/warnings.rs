@@ -236,9 +236,10 @@ fn left_out(name: &str, stats: &LatencyStats) -> Option<String> {
     let needed = samples_needed(*q).unwrap_or(u64::MAX);
     (stats.count > 0).then(|| {
         format!(
-            "{name} latency: {} not reported: only {} samples ({first} needs {})",
+            "{name} latency: {} not reported: only {} sample{} ({first} needs {})",
             names.join(", "),
             count(stats.count),
+            if stats.count == 1 { "" } else { "s" },
             count(needed)
         )
     })

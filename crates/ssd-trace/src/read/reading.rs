@@ -262,13 +262,16 @@ pub(crate) fn warnings(
     if skipped > 0 {
         let first = first.unwrap_or("not recorded");
         all.push(format!(
-            "{file}: {skipped} lines could not be read and were skipped; the first: {first}"
+            "{file}: {} could not be read and {} skipped; the first: {first}",
+            readings::of(skipped, "line"),
+            if skipped == 1 { "was" } else { "were" }
         ));
     }
     if doubled > 0 && doubled * 100 >= records {
         all.push(format!(
-            "{file}: at least {doubled} of {records} records repeat an identical one less than 1 ms \
-             earlier, as logs of stacked devices do; workload.dedup = true drops them"
+            "{file}: at least {doubled} of {records} records repeat{} an identical one less than 1 ms \
+             earlier, as logs of stacked devices do; workload.dedup = true drops them",
+            if doubled == 1 { "s" } else { "" }
         ));
     }
     all

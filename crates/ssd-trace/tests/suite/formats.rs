@@ -270,7 +270,7 @@ fn doubled_records_are_seen_and_dropped() {
     let (requests, facts) = read(text.as_bytes(), &auto()).unwrap();
     assert_eq!((requests.len(), facts.doubled_records), (7, 1));
     let warnings = facts.warnings().join("\n");
-    assert!(warnings.contains("1 of 7 records repeat"), "{warnings}");
+    assert!(warnings.contains("1 of 7 records repeats"), "{warnings}");
     assert!(warnings.contains("workload.dedup = true"), "{warnings}");
     let (requests, facts) = read(text.as_bytes(), &Workload { dedup: true, ..auto() }).unwrap();
     assert_eq!((requests.len(), facts.doubled_records), (6, 1));
