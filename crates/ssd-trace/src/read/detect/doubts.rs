@@ -163,7 +163,7 @@ impl File<'_> {
         let is_number = |byte: &u8| byte.is_ascii_digit() || b" \t\r,.-".contains(byte);
         first.iter().all(is_number).then(|| {
             format!(
-                "{}: its lines have only numbers, which are read as {}: {}, where {codes}; if they mean something \
+                "{}: its lines have only numbers, which are read as {}: {}; {codes}; if they mean something \
                  else, name the columns (--columns)",
                 self.name, info.title, info.form
             )

@@ -145,6 +145,10 @@ impl<'a> Parts<'a> {
             if parts.said.iter().any(|&(other, _)| other == key) {
                 return Err(format!("{key} is given twice; keep one of them"));
             }
+            if value.is_empty() && key == "separator" {
+                // What stood behind it was a comma, or nothing.
+                separator(value)?;
+            }
             if value.is_empty() {
                 return Err(format!("{key} needs a column, as in {EXAMPLE}"));
             }
@@ -409,6 +413,6 @@ fn separator(word: &str) -> Result<u8, String> {
     let found = SEPARATORS.iter().find(|&&(name, _)| name == word).map(|&(_, byte)| byte);
     found.ok_or_else(|| {
         let names: Vec<&str> = SEPARATORS.iter().map(|&(name, _)| name).collect();
-        format!("separator={word}: expected one of {}", names.join(", "))
+        format!("separator={word}: expected the name of a separator: {}", names.join(", "))
     })
 }
