@@ -89,10 +89,15 @@ operation, offset and size, ssdlab uses that reading and says so in a warning. I
 time or the event that counts remain open, it refuses the table and lists all readings. It also
 refuses a table without such a header, and lists the readings that its values allow, the likeliest
 first. ssdlab refuses the following, with a command that converts the file to a table or records the
-requests: times in minutes or hours, or as intervals; numbers with thousands separators, with a
-decimal comma, or in hexadecimal without `0x`; dates in other notations; JSON; NVMe's zero-based
-lengths; lines that end with a carriage return only; and the output of tools that record no
-requests.
+requests: times in minutes or hours, or as intervals; ends of requests in place of their lengths;
+cylinders and heads; flags of discards beside the operations; fractions of MB; numbers with
+thousands separators, with a decimal comma, or in hexadecimal without `0x`; dates in other
+notations; JSON, SQL, pairs of names and values, and tables as databases or Markdown print them;
+NVMe's zero-based lengths; lines that end with a carriage return only; and the output of tools that
+record no requests.
+
+A file whose lines consist of numbers only is read as the format that it fits, and a warning says
+what its columns and codes then mean.
 
 Every verb reads a Parquet file (`pip install pyarrow`) as such a table, by its column names. ssdlab
 keeps a compressed CSV copy below `~/.cache/ssdlab/parquet` and writes it again when the file has
