@@ -275,3 +275,17 @@ fn columns_whose_numbers_no_device_has_are_refused_wherever_they_stand() {
     let insisted = Workload { format: TraceFormat::Table, ..workload };
     assert_eq!(read(&text, &insisted), Ok(()));
 }
+
+#[test]
+fn numbers_only_are_read_with_a_note_on_their_meaning() {
+    let lines = text(TraceFormat::Disksim, &files(20));
+    let note = "its lines have only numbers, which are read as a DiskSim trace: `TIME_MS DEVICE SECTOR SECTORS \
+                FLAGS`; bit 0 of FLAGS (hexadecimal): 1 is a read, 0 a write";
+    let warnings = |format| read(&lines, &of(format, TraceUnit::Auto)).unwrap().1.warnings();
+    assert!(warnings(TraceFormat::Auto).join("\n").contains(note));
+    // Set, it is no doubt. With words, there is none either.
+    assert!(!warnings(TraceFormat::Disksim).join("\n").contains("only numbers"));
+    let spc = "0,303567,3584,w,0.026214\n1,303574,3584,w,0.026682\n";
+    let facts = read(spc, &of(TraceFormat::Auto, TraceUnit::Auto)).unwrap().1;
+    assert!(!facts.warnings().join("\n").contains("only numbers"));
+}

@@ -155,8 +155,11 @@ impl File<'_> {
     }
 
     /// What the numbers of a detected format mean, if its lines have nothing else: another program may mean the
-    /// opposite by the same columns.
+    /// opposite by the same columns, unless their values confirm the format, as dates do for Tencent's.
     pub(super) fn meaning_of_numbers(&self, format: TraceFormat) -> Option<String> {
+        if matches!(format, TraceFormat::Tencent | TraceFormat::Biotracer) {
+            return None;
+        }
         let first = self.head.lines.first()?;
         let info = formats::info(format)?;
         let codes = info.traps.split(';').next()?;
