@@ -2,10 +2,12 @@
 
 use crate::config::{TimeUnit, TraceUnit, Workload};
 use crate::read::formats::TraceFormat;
-use crate::read::unpack::encoding_of;
+use crate::read::unpack::Encoding;
 use crate::read::volumes::Chosen;
 use ssd_core::config::Word;
 use std::fmt::Display;
+use std::fs::File;
+use std::io::Read as _;
 
 /// `text` as one word of a shell.
 pub(crate) fn word(text: &str) -> String {
@@ -52,7 +54,7 @@ pub(crate) fn given(workload: &Workload, key: &str) -> String {
     kept.filter_map(|(_, option)| Some(option? + " ")).collect()
 }
 
-/// `text` with the name of the file in place of the word FILE. A filter of FILE reads the unpacked file.
+/// `text` with the name of the file in place of the word FILE. A filter in it gets the unpacked file.
 pub(crate) fn with_name(file: &str, text: &str) -> String {
     let name = path(file);
     let word = |word: &str| match word.split_once("FILE") {
@@ -65,8 +67,7 @@ pub(crate) fn with_name(file: &str, text: &str) -> String {
         let (before, after) = text.split_once(" FILE | ")?;
         let starts = FILTERS.iter().filter_map(|tool| before.rfind(&format!(": {tool} ")));
         let (before, filter) = before.split_at(starts.max()? + 2);
-        let unpacking = unpacking_of(file)?;
-        Some(format!("{before}{unpacking} | {} | {after}", filter.trim_end_matches(" <")))
+        Some(format!("{before}{} | {after}", behind_unpacking(file, &format!("{filter} FILE"))?))
     };
     let text = of_unpacked().unwrap_or_else(|| text.to_owned());
     text.split(' ').map(word).collect::<Vec<String>>().join(" ")
@@ -74,35 +75,54 @@ pub(crate) fn with_name(file: &str, text: &str) -> String {
 
 /// The programs of filters.
 const FILTERS: [&str; 6] = ["awk", "sed", "perl", "jq", "grep", "tr"];
-/// Commands that unpack files with these ends of their names.
-const UNPACK: [(&str, &str); 6] = [
-    (".gz", "gzip -dc"),
-    (".xz", "xz -dc"),
-    (".bz2", "bzip2 -dc"),
-    (".zst", "zstd -dc"),
-    (".lz4", "lz4 -dc"),
-    (".zip", "unzip -p"),
+/// The first bytes of packed files, and the commands that unpack them.
+const UNPACK: [(&[u8], &str); 6] = [
+    (b"\x1f\x8b", "gzip -dc <"),
+    (b"\xfd7zXZ\0", "xz -dc <"),
+    (b"BZh", "bzip2 -dc <"),
+    (b"\x28\xb5\x2f\xfd", "zstd -dc <"),
+    (b"\x04\x22\x4d\x18", "lz4 -dc <"),
+    (b"PK\x03\x04", "unzip -p"),
 ];
+/// Bytes of a file from which [`unpacking_of`] tells how to unpack it: the head of a tar archive.
+const HEAD: usize = 512;
+/// Where a tar archive has its mark.
+const TAR: std::ops::Range<usize> = 257..262;
 
 /// The command that writes `file` as plain text, if it is packed or UTF-16.
 fn unpacking_of(file: &str) -> Option<String> {
-    let by_name = UNPACK.iter().find(|(end, _)| file.ends_with(end));
-    let unpack = by_name.map(|(_, unpack)| (*unpack).to_owned()).or_else(|| {
-        let encoding = encoding_of(file)?;
-        Some(format!("iconv -f {encoding} -t UTF-8"))
-    })?;
-    Some(format!("{unpack} {}", path(file)))
+    // A pipe can be read only once.
+    std::fs::metadata(file).ok().filter(std::fs::Metadata::is_file)?;
+    let mut head = Vec::new();
+    File::open(file).ok()?.take(HEAD as u64).read_to_end(&mut head).ok()?;
+    let is_tar = head.get(TAR).is_some_and(|mark| mark == b"ustar")
+        || [".tgz", ".tar.gz", ".tar.xz", ".tar.bz2", ".tar.zst"]
+            .iter()
+            .any(|end| file.ends_with(end));
+    let command = if is_tar {
+        "tar -xOf".to_owned()
+    } else if let Some((_, unpack)) = UNPACK.iter().find(|(mark, _)| head.starts_with(mark)) {
+        (*unpack).to_owned()
+    } else {
+        let encoding = match Encoding::of(&head)? {
+            _ if head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff") => "UTF-16",
+            Encoding::Little => "UTF-16LE",
+            Encoding::Big => "UTF-16BE",
+        };
+        format!("iconv -f {encoding} -t UTF-8")
+    };
+    Some(format!("{command} {}", path(file)))
+}
+
+/// A `filter` of FILE behind the command that unpacks `file`, if it is packed.
+fn behind_unpacking(file: &str, filter: &str) -> Option<String> {
+    let filter = filter.replacen(" < FILE", "", 1).replacen(" FILE", "", 1);
+    Some(format!("{} | {filter}", unpacking_of(file)?))
 }
 
 /// A `filter` of FILE as a command for `file`, which is unpacked first if it is packed.
 pub(crate) fn filter_of(file: &str, filter: &str) -> String {
-    match unpacking_of(file) {
-        Some(unpacking) => {
-            let filter = filter.trim_end_matches(" FILE").trim_end_matches(" <");
-            format!("{unpacking} | {filter}")
-        }
-        None => with_name(file, filter),
-    }
+    behind_unpacking(file, filter).unwrap_or_else(|| with_name(file, filter))
 }
 
 /// The words that introduce a list of commands.

@@ -178,15 +178,18 @@ impl File<'_> {
         if let Some(text) = foreign::without_files(lines).filter(|_| !self.workload.skip_bad) {
             return Err(self.foreign(&text));
         }
-        if let Some(error) = self.rewritten(&around::AROUND) {
+        let few = &lines[..lines.len().min(LINES)];
+        let shares = formats::detect(&Head { bytes, lines: few });
+        let is_readable = |share: u32| share == 100 || (self.workload.skip_bad && share > MOST);
+        if !shares.iter().any(|&(_, share)| is_readable(share))
+            && let Some(error) = self.rewritten(&around::AROUND)
+        {
             return Err(error);
         }
         let Some(&first) = lines.first() else { return Ok(TraceFormat::BlockEvent) };
-        let few = &lines[..lines.len().min(LINES)];
-        let found = formats::detect(&Head { bytes, lines: few });
-        let most = found.iter().map(|&(_, share)| share).max().unwrap_or(0).max(MOST);
+        let most = shares.iter().map(|&(_, share)| share).max().unwrap_or(0).max(MOST);
         let alike: Vec<TraceFormat> =
-            found.iter().filter(|&&(_, share)| share == most).map(|&(format, _)| format).collect();
+            shares.iter().filter(|&&(_, share)| share == most).map(|&(format, _)| format).collect();
         match alike[..] {
             [format] => Ok(format),
             [] => self.of_no_format(first),

@@ -278,14 +278,15 @@ fn columns_whose_numbers_no_device_has_are_refused_wherever_they_stand() {
 
 #[test]
 fn numbers_only_are_read_with_a_note_on_their_meaning() {
-    let lines = text(TraceFormat::Disksim, &files(20));
+    let line = |(at, (start, length)): (u64, Range)| format!("{at}.25 0 {start} {length} 0\n");
+    let lines: String = (0..).zip(files(20)).map(line).collect();
     let note = "its lines have only numbers, which are read as a DiskSim trace: `TIME_MS DEVICE SECTOR SECTORS \
-                FLAGS`; bit 0 of FLAGS (hexadecimal): 1 is a read, 0 a write";
+                FLAGS`; an odd flag is a read, an even one a write";
     let warnings = |format| read(&lines, &of(format, TraceUnit::Auto)).unwrap().1.warnings();
     assert!(warnings(TraceFormat::Auto).join("\n").contains(note));
     // Set, it is no doubt. With words, there is none either.
     assert!(!warnings(TraceFormat::Disksim).join("\n").contains("only numbers"));
-    let spc = "0,303567,3584,w,0.026214\n1,303574,3584,w,0.026682\n";
+    let spc = "0,303567,3584,w,0.026214\n0,303574,3584,w,0.026682\n";
     let facts = read(spc, &of(TraceFormat::Auto, TraceUnit::Auto)).unwrap().1;
     assert!(!facts.warnings().join("\n").contains("only numbers"));
 }

@@ -75,13 +75,16 @@ impl File<'_> {
         Err(self.doubt(&what, readings))
     }
 
-    /// Refuses output of blkparse if its lengths rather are bytes, which `blkparse -f` prints, too (`%N`): all of them
+    /// Refuses output of blkparse if its lengths are more likely bytes, which `blkparse -f` prints, too (`%N`): all of them
     /// would be multiples of 256 KiB, but no request begins at a multiple of its length, or where another ends.
     fn sectors_are_certain(&self, how: &ReadAs) -> Result<(), SourceError> {
         let action = self.workload.action;
         let range = |line: &&[u8]| {
             let cells = cells_of(line);
-            let is_chosen = cells.get(5)?.chars().eq([action]) && cells.get(8)? == "+";
+            // ssdlab's own lines are in sectors.
+            let is_chosen = cells.get(5)?.chars().eq([action])
+                && cells.get(8)? == "+"
+                && cells.last()? != "[ssdlab]";
             let range = (cells.get(7)?.parse().ok()?, cells.get(9)?.parse().ok()?);
             is_chosen.then_some(range).filter(|&(_, length)| length > 0)
         };
@@ -98,8 +101,8 @@ impl File<'_> {
             "separator=blanks,time=4:s,op=7,offset=8:512B,size=10:B,volume=1,event=6:{action}"
         );
         let own = self.as_format(TraceFormat::BlockEvent, how);
-        let what = "the columns are those of blkparse, whose lengths are sectors, but these lengths are multiples of \
-                    512, as those in bytes are (blkparse -f with %N)";
+        let what = "the columns are those of blkparse, whose lengths are in sectors, but all of these are multiples of \
+                    512, so they may be bytes (blkparse -f with %N)";
         Err(self.doubt(what, own.into_iter().chain(self.with_columns(&columns)).collect()))
     }
 
@@ -155,22 +158,20 @@ impl File<'_> {
     }
 
     /// What the numbers of a detected format mean, if its lines have nothing else: another program may mean the
-    /// opposite by the same columns, unless their values confirm the format, as dates do for Tencent's.
+    /// opposite by the same columns.
     pub(super) fn meaning_of_numbers(&self, format: TraceFormat) -> Option<String> {
-        if matches!(format, TraceFormat::Tencent | TraceFormat::Biotracer) {
-            return None;
-        }
-        let first = self.head.lines.first()?;
+        let codes = match format {
+            TraceFormat::Disksim => "an odd flag is a read, an even one a write",
+            TraceFormat::Ssdsim => "1 is a read, 0 a write",
+            TraceFormat::Midas => "0 is a read, 1 a write, 3 a TRIM",
+            _ => return None,
+        };
         let info = formats::info(format)?;
-        let codes = info.traps.split(';').next()?;
-        let is_number = |byte: &u8| byte.is_ascii_digit() || b" \t\r,.-".contains(byte);
-        first.iter().all(is_number).then(|| {
-            format!(
-                "{}: its lines have only numbers, which are read as {}: {}; {codes}; if they mean something \
-                 else, name the columns (--columns)",
-                self.name, info.title, info.form
-            )
-        })
+        Some(format!(
+            "{}: its lines have only numbers, which are read as {}: {}; {codes}; if they mean something else, name \
+             the columns (--columns)",
+            self.name, info.title, info.form
+        ))
     }
 
     /// Chooses among several formats that fit: the only one that finds requests, or else an error that lists what each

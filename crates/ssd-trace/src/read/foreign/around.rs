@@ -3,10 +3,11 @@
 use super::json::Cursor;
 use super::rewriting::{by_line, notation};
 use super::{Rewrite, Rewriting};
+use std::collections::BTreeSet;
 
 /// What is left out whatever the format is.
 pub(crate) const AROUND: [Rewrite; 7] = [
-    without_chatter,
+    without_status_lines,
     of_printed_json,
     without_stacks,
     without_differences,
@@ -19,17 +20,17 @@ pub(crate) const AROUND: [Rewrite; 7] = [
 const OF_BPFTRACE: &str = "time=1:ns,op=2,offset=3:512B,size=4";
 
 /// The text without what bpftrace prints before and after the lines of a script.
-fn without_chatter(bytes: &[u8]) -> Option<Rewriting> {
+fn without_status_lines(bytes: &[u8]) -> Option<Rewriting> {
     if !bytes.starts_with(b"Attaching ") {
         return None;
     }
-    let is_chatter = |line: &[u8]| {
+    let is_status = |line: &[u8]| {
         let starts: [&[u8]; 5] = [b"Attaching ", b"Tracing ", b"Lost ", b"@", b"["];
         line.is_empty() || starts.iter().any(|start| line.starts_with(start))
     };
     let what = "bpftrace has printed other lines around the requests; remove those lines";
     let filter = r"grep -vE '^(Attaching |Tracing |Lost |@|\[|$)' FILE";
-    let rewritten = notation(what, filter, bytes, lines_without(bytes, is_chatter))?;
+    let rewritten = notation(what, filter, bytes, lines_without(bytes, is_status))?;
     Some(Rewriting { columns: Some(OF_BPFTRACE), ..rewritten })
 }
 
@@ -56,16 +57,16 @@ fn of_printed_json(bytes: &[u8]) -> Option<Rewriting> {
 /// The events of perf script without the stacks below them.
 fn without_stacks(bytes: &[u8]) -> Option<Rewriting> {
     let is_frame = |line: &[u8]| {
-        let text = std::str::from_utf8(line).unwrap_or_default();
-        let address = text.split_ascii_whitespace().next().unwrap_or_default();
-        let is_address =
-            !address.is_empty() && address.bytes().all(|byte| byte.is_ascii_hexdigit());
-        text.starts_with([' ', '\t']) && is_address && text.ends_with(')') || text.is_empty()
+        let text = line.trim_ascii_start();
+        let address =
+            text.iter().take_while(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')).count();
+        let is_address = address > 0 && text.get(address) == Some(&b' ');
+        line.is_empty() || (text.len() < line.len() && is_address && text.ends_with(b")"))
     };
     let has_stacks = bytes.windows(5).any(|part| part == b"block")
         && bytes.split(|&byte| byte == b'\n').any(|line| !line.is_empty() && is_frame(line));
     let what = "stacks are printed below the events; remove them";
-    let filter = r"grep -vE '^[[:space:]]+[0-9a-f]+ .*\)$|^$' FILE";
+    let filter = r"grep -avE '^[[:space:]]+[0-9a-f]+ .*\)$|^$' FILE";
     has_stacks.then(|| notation(what, filter, bytes, lines_without(bytes, is_frame)))?
 }
 
@@ -77,7 +78,7 @@ fn without_differences(bytes: &[u8]) -> Option<Rewriting> {
         let rest = line[start + 4 + digits..].strip_prefix(b")")?;
         (digits > 0).then(|| [&line[..=start], rest].concat())
     });
-    let what = "the time since the event above stands behind each time (--ts-diff); remove it";
+    let what = "each time is followed by the time since the previous event (--ts-diff); remove it";
     notation(what, r"sed -E 's/: \([+][0-9]+\)/:/' FILE", bytes, rewritten)
 }
 
@@ -92,52 +93,59 @@ fn of_ruled_table(bytes: &[u8]) -> Option<Rewriting> {
         lines.iter().take(3).any(|line| is_rule(line.trim_ascii_end()) && line.len() > 4);
     let row = |line: &&[u8]| {
         let text = std::str::from_utf8(line).ok()?.trim();
-        let is_row = text.contains('|') && !is_rule(text.as_bytes());
-        let cells = text.trim_matches('|').split('|').map(str::trim);
+        let is_row = text.contains('|') && !text.bytes().all(|byte| b"-+|: ".contains(&byte));
+        let text = text.strip_prefix('|').unwrap_or(text);
+        let cells = text.strip_suffix('|').unwrap_or(text).split('|').map(str::trim);
         is_row.then(|| (cells.collect::<Vec<&str>>().join(",") + "\n").into_bytes())
     };
     let rows: Vec<u8> = lines.iter().filter_map(row).flatten().collect();
-    let what = "the file is a table as a database or Markdown prints it; keep its cells";
-    let filter = r"sed -nE '/^[-+|: ]*$/d; s/^ *[|]? *//; s/ *[|]? *$//; s/ *[|] */,/gp' FILE";
+    let what = "the file is a table with ruled lines (psql, mysql, Markdown); convert it to CSV";
+    // Not every sed knows the carriage return.
+    let filter = if bytes.contains(&b'\r') {
+        r"tr -d '\r' < FILE | sed -nE '/^[-+|: ]*$/d; s/^ *[|]? *//; s/ *[|]? *$//; s/ *[|] */,/gp'"
+    } else {
+        r"sed -nE '/^[-+|: ]*$/d; s/^ *[|]? *//; s/ *[|]? *$//; s/ *[|] */,/gp' FILE"
+    };
     (has_rule && !rows.is_empty()).then(|| notation(what, filter, bytes, rows))?
 }
 
 /// The rows that statements of SQL insert, below the names of the columns where the statements have them.
 fn of_inserts(bytes: &[u8]) -> Option<Rewriting> {
-    let text = std::str::from_utf8(bytes).ok()?;
-    let is_insert = text.lines().take(64).any(|line| {
-        let start = line.trim_start().get(..12).unwrap_or_default();
-        start.eq_ignore_ascii_case("insert into ")
-    });
-    if !is_insert {
-        return None;
-    }
-    let (mut rows, mut names) = (String::new(), None);
-    for part in text.lines().flat_map(|line| line.split('(').skip(1)) {
-        let Some((cells, _)) = part.split_once(')') else { continue };
-        let cells: String = cells.chars().filter(|letter| !"'`\" \t".contains(*letter)).collect();
-        // Each statement may repeat the names.
-        let is_names = !cells.starts_with(|first: char| first.is_ascii_digit())
-            && !cells.contains(char::is_numeric);
-        let is_repeated = is_names && names.as_ref() == Some(&cells);
-        if cells.contains(',') && !is_repeated {
-            rows += &(cells.clone() + "\n");
+    let text = String::from_utf8_lossy(bytes);
+    let mut rows = String::new();
+    let mut names = BTreeSet::new();
+    let mut is_inserted = false;
+    for line in text.lines() {
+        is_inserted |= line.to_ascii_lowercase().contains("insert into");
+        if !is_inserted {
+            continue;
         }
-        if is_names {
-            names = Some(cells);
+        for part in line.split('(').skip(1) {
+            let Some((cells, _)) = part.split_once(')').filter(|(cells, _)| cells.contains(','))
+            else {
+                continue;
+            };
+            let cells: Vec<&str> = cells.split(',').map(str::trim).collect();
+            let cells: String =
+                cells.join(",").chars().filter(|letter| !"'`\"".contains(*letter)).collect();
+            // Each statement may repeat the names.
+            if cells.contains(|letter: char| letter.is_ascii_digit()) || names.insert(cells.clone())
+            {
+                rows += &(cells + "\n");
+            }
         }
+        is_inserted = !line.trim_end().ends_with(';');
     }
     let what = "the file is SQL; keep the rows that it inserts";
-    let filter = r#"perl -lne 'for (/\(([^()]*,[^()]*)\)/g) { s/[\x27\x22`\s]//g; print unless !/\d/ && $s{$_}++ }' FILE"#;
-    notation(what, filter, bytes, rows.into_bytes()).filter(|text| !text.bytes.is_empty())
+    let filter = r#"perl -lne 'next unless /insert into/i .. /;\s*$/; for (/\(([^()]*,[^()]*)\)/g) { s/^\s+|\s+$//g; s/\s*,\s*/,/g; s/[\x27\x22`]//g; print unless !/\d/ && $s{$_}++ }' FILE"#;
+    (!rows.is_empty()).then(|| notation(what, filter, bytes, rows.into_bytes()))?
 }
 
 /// A table of the values in lines of `NAME=VALUE`, below the names.
 fn of_pairs(bytes: &[u8]) -> Option<Rewriting> {
-    let text =
-        std::str::from_utf8(&bytes[..=bytes.iter().rposition(|&byte| byte == b'\n')?]).ok()?;
+    let text = String::from_utf8_lossy(bytes);
     let pairs = |line: &str| -> Option<Vec<(String, String)>> {
-        let words = line.split([' ', '\t', ',', ';']).filter(|word| !word.is_empty());
+        let words = line.split([' ', '\t', '\r', ',', ';']).filter(|word| !word.is_empty());
         let pair = |word: &str| {
             let (name, value) = word.split_once('=')?;
             let is_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
@@ -148,13 +156,20 @@ fn of_pairs(bytes: &[u8]) -> Option<Rewriting> {
     };
     let mut table = String::new();
     let mut names: Vec<String> = Vec::new();
-    for line in text.lines() {
-        let (its_names, values): (Vec<String>, Vec<String>) = pairs(line)?.into_iter().unzip();
-        if names.is_empty() {
-            table += &(its_names.join(",") + "\n");
-            names = its_names;
-        } else if names != its_names {
+    for line in text.split_inclusive('\n') {
+        let pairs = pairs(line.trim_end()).unwrap_or_default();
+        let (row_names, values): (Vec<String>, Vec<String>) = pairs.into_iter().unzip();
+        if row_names.is_empty() && names.is_empty() {
             return None;
+        } else if names.is_empty() {
+            table += &(row_names.join(",") + "\n");
+            names = row_names;
+        } else if names != row_names {
+            // The last line may be cut.
+            if line.ends_with('\n') {
+                return None;
+            }
+            continue;
         }
         table += &(values.join(",") + "\n");
     }

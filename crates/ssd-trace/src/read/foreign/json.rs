@@ -6,6 +6,9 @@ use crate::read::guess::is_field;
 /// Fewest and most fields of an object that make a request.
 const FIELDS: [usize; 2] = [3, 8];
 
+/// Digits of numbers that are exact in floating point.
+const EXACT: usize = 15;
+
 /// A position in JSON.
 pub(super) struct Cursor<'a> {
     text: &'a [u8],
@@ -125,10 +128,18 @@ pub(super) fn table(bytes: &[u8]) -> Option<Rewriting> {
         cells.collect::<Vec<String>>().join(",")
     };
     let table: String = objects.iter().map(|object| row(object) + "\n").collect();
+    let has_long_numbers = table
+        .split('"')
+        .any(|cell| cell.len() > EXACT && cell.bytes().all(|byte| byte.is_ascii_digit()));
     let strings: Vec<String> = names.iter().map(|name| format!("\"{name}\"")).collect();
     let paths: Vec<String> = names.iter().map(|name| format!(".{name}")).collect();
     Some(Rewriting {
-        what: "the file is JSON; convert it to a table".to_owned(),
+        what: if has_long_numbers {
+            "the file is JSON with numbers that jq rounds before version 1.7; convert it to a table"
+                .to_owned()
+        } else {
+            "the file is JSON; convert it to a table".to_owned()
+        },
         filter: format!(
             "jq -rn '[{}], (inputs{} | [{}]) | @csv' FILE",
             strings.join(","),

@@ -2,6 +2,7 @@
 //! the requests.
 
 pub(crate) mod around;
+pub(crate) mod awk;
 mod binary;
 mod fio;
 mod json;

@@ -1,6 +1,7 @@
 //! Text that can be read once a filter has rewritten it: the filter, and what it makes of the first lines.
 
-use super::{Rewrite, Rewriting, json};
+use super::{Rewrite, Rewriting, awk, json};
+use crate::read::formats::mapping::{separated, separated_by};
 
 /// Forms that are never tables of requests as they stand.
 pub(crate) const FORMS: [Rewrite; 3] = [with_newlines, json::table, with_one_based_lengths];
@@ -31,8 +32,8 @@ pub(crate) const NOTATIONS: [Rewrite; 13] = [
     },
     with_a_date,
     |bytes| {
-        let what = "its sizes are in KB or MB, which are taken for 1,024 or 1,048,576 bytes; write KiB and MiB";
-        let filter = r"perl -pe 's/(?<![\w.])(\d+) ?([KMG])B\b/$1$2iB/gi' FILE";
+        let what = "its sizes are in KB or MB, which are taken as KiB or MiB here; write them so";
+        let filter = r"perl -pe 's/(?<![\w.])(\d+) ?([KMG])B\b/$1\u$2iB/gi' FILE";
         notation(what, filter, bytes, with_binary_units(bytes))
     },
     |bytes| {
@@ -184,65 +185,56 @@ fn with_newlines(bytes: &[u8]) -> Option<Rewriting> {
 
 /// A table of text: lines of cells between the same separators.
 struct Table<'a> {
-    separator: &'static str,
-    rows: Vec<Vec<&'a str>>,
+    separator: u8,
+    lines: Vec<&'a [u8]>,
+    /// Without the blanks and quotes around cells.
+    rows: Vec<Vec<String>>,
     /// Its first row names the columns.
     has_names: bool,
 }
 
 impl<'a> Table<'a> {
     fn of(bytes: &'a [u8]) -> Option<Table<'a>> {
-        let text =
-            std::str::from_utf8(&bytes[..=bytes.iter().rposition(|&byte| byte == b'\n')?]).ok()?;
-        let lines: Vec<&str> = text.lines().filter(|line| !line.is_empty()).collect();
-        let cells = |line: &'a str, separator: &str| -> Vec<&'a str> {
-            match separator {
-                " " => line.split_ascii_whitespace().collect(),
-                _ => line.split(separator).map(str::trim).collect(),
-            }
-        };
-        let separator = ["\t", ";", "|", ",", " "].into_iter().find(|separator| {
-            let widths: Vec<usize> =
-                lines.iter().map(|line| cells(line, separator).len()).collect();
-            widths
-                .first()
-                .is_some_and(|&width| width > 2 && widths.iter().all(|&other| other == width))
-        })?;
-        let rows: Vec<Vec<&str>> = lines.iter().map(|line| cells(line, separator)).collect();
-        let is_name = |cell: &&str| !cell.starts_with(|first: char| first.is_ascii_digit());
-        let has_names = rows[0].iter().all(is_name);
-        Some(Table { separator, rows, has_names })
+        let lines = bytes.split(|&byte| byte == b'\n');
+        let mut lines: Vec<&[u8]> = lines.filter(|line| !line.trim_ascii().is_empty()).collect();
+        let (separator, first) = separated(lines.first()?)?;
+        let mut rows: Vec<Vec<String>> =
+            lines.iter().map(|line| separated_by(line, separator)).collect();
+        // The last line may be cut.
+        if rows.last()?.len() != first.len() {
+            lines.pop();
+            rows.pop();
+        }
+        if rows.iter().any(|row| row.len() != first.len()) {
+            return None;
+        }
+        let is_name = |cell: &String| !cell.starts_with(|first: char| first.is_ascii_digit());
+        let has_names = rows.first()?.iter().all(is_name);
+        Some(Table { separator, lines, rows, has_names })
     }
 
-    /// The table with `cells` of each row rewritten by `action` of awk.
+    /// The table as awk rewrites it: `title` changes the names, `statement` the rows below, and `change` does the same
+    /// to the cells of the row with this number.
     fn rewritten(
-        &self,
+        self,
         what: &str,
-        action: &str,
-        cells: impl Fn(usize, &mut [String]),
-    ) -> Rewriting {
-        let option = match self.separator {
-            " " => String::new(),
-            "\t" => r"-F'\t' -v OFS='\t' ".to_owned(),
-            "," => "-F, -v OFS=, ".to_owned(),
-            other => format!("-F'{other}' -v OFS='{other}' "),
-        };
+        [title, statement]: [&str; 2],
+        change: impl Fn(usize, &mut [String]),
+    ) -> Option<Rewriting> {
+        let Table { separator, lines, mut rows, has_names } = self;
+        let table = awk::Table { separator, lines: &lines, names: usize::from(has_names) };
+        let filter = table.filter(title, statement, None)?;
         let mut bytes = String::new();
-        for (at, row) in self.rows.iter().enumerate() {
-            let mut row: Vec<String> = row.iter().map(|&cell| cell.to_owned()).collect();
-            cells(at, &mut row);
-            bytes += &(row.join(self.separator) + "\n");
+        for (at, row) in rows.iter_mut().enumerate() {
+            change(at, row);
+            bytes += &(row.join(&char::from(separator).to_string()) + "\n");
         }
-        Rewriting {
-            what: what.to_owned(),
-            filter: format!("awk {option}'{action} 1' FILE"),
-            bytes: bytes.into_bytes(),
-            columns: None,
-        }
+        let (what, bytes, columns) = (what.to_owned(), bytes.into_bytes(), None);
+        Some(Rewriting { what, filter, bytes, columns })
     }
 
     /// The rows below the names.
-    fn body(&self) -> &[Vec<&'a str>] {
+    fn body(&self) -> &[Vec<String>] {
         &self.rows[usize::from(self.has_names)..]
     }
 }
@@ -250,31 +242,23 @@ impl<'a> Table<'a> {
 /// The field NLB of NVMe, which counts from 0, as a number of sectors.
 fn with_one_based_lengths(bytes: &[u8]) -> Option<Rewriting> {
     let table = Table::of(bytes)?;
-    let bare = |cell: &str| cell.trim_matches('"').to_owned();
-    let named =
-        |name: &str| table.rows[0].iter().position(|cell| bare(cell).eq_ignore_ascii_case(name));
+    let named = |name: &str| table.rows[0].iter().position(|cell| cell.eq_ignore_ascii_case(name));
     let (length, start) = (named("nlb")?, named("slba").or_else(|| named("lba"))?);
-    let is_number = |row: &Vec<&str>| bare(row[length]).parse::<u32>().is_ok();
-    if !table.body().iter().all(is_number) {
+    let is_number = |row: &Vec<String>| row[length].parse::<u32>().is_ok();
+    if !table.has_names || !table.body().iter().all(is_number) {
         return None;
     }
-    let has_quotes = bytes.contains(&b'"');
-    let quotes = if has_quotes { "{ gsub(/\"/, \"\") } " } else { "" };
-    let action = format!(
-        "{quotes}NR == 1 {{ ${0} = \"lba\"; ${1} = \"sectors\" }} NR > 1 {{ ${1} += 1 }}",
-        start + 1,
-        length + 1
-    );
+    let title = format!("${} = \"lba\"; ${} = \"sectors\"", start + 1, length + 1);
+    let statement = format!("${} += 1", length + 1);
     let what = "the file is a table with the NLB field of NVMe, which is zero-based; add 1 to it (blocks of 512 B \
                 here)";
-    Some(table.rewritten(what, &action, |at, row| {
-        row.iter_mut().for_each(|cell| cell.retain(|letter| letter != '"'));
+    table.rewritten(what, [&title, &statement], |at, row| {
         if at == 0 {
             (row[start], row[length]) = ("lba".to_owned(), "sectors".to_owned());
         } else if let Ok(number) = row[length].parse::<u64>() {
             row[length] = (number + 1).to_string();
         }
-    }))
+    })
 }
 
 /// Hexadecimal numbers with 0x before them: in a column with letters, and in the next one if its numbers are whole
@@ -287,7 +271,7 @@ fn with_marked_hexadecimal(bytes: &[u8]) -> Option<Rewriting> {
     };
     let has_letter = |cell: &str| cell.bytes().any(|byte| byte.is_ascii_alphabetic());
     let has_digit = |cell: &str| cell.bytes().any(|byte| byte.is_ascii_digit());
-    let column = |at: usize| body.iter().map(move |row| row[at]);
+    let column = |at: usize| body.iter().map(move |row| row[at].as_str());
     let in_sectors = |cell: &str, base: u32| {
         u64::from_str_radix(cell, base).is_ok_and(|number| number.is_multiple_of(512) && number > 0)
     };
@@ -305,32 +289,30 @@ fn with_marked_hexadecimal(bytes: &[u8]) -> Option<Rewriting> {
         return None;
     }
     let marks = columns.iter().map(|at| format!("${0} = \"0x\" ${0}", at + 1));
-    let below = if table.has_names { "NR > 1 " } else { "" };
-    let action = format!("{below}{{ {} }}", marks.collect::<Vec<String>>().join("; "));
+    let statement = marks.collect::<Vec<String>>().join("; ");
     let what = "it has hexadecimal numbers without 0x; put 0x before them";
-    Some(table.rewritten(what, &action, |at, row| {
-        if at > 0 || !table.has_names {
+    let has_names = table.has_names;
+    table.rewritten(what, ["", &statement], |at, row| {
+        if at > 0 || !has_names {
             columns.iter().for_each(|&at| row[at].insert_str(0, "0x"));
         }
-    }))
+    })
 }
 
-/// The text with `16KiB` for `16KB` and `16 KB`.
+/// The text with `16KiB` for `16KB`, `16kb` and `16 KB`.
 fn with_binary_units(bytes: &[u8]) -> Vec<u8> {
     let mut done: Vec<u8> = Vec::with_capacity(bytes.len());
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"._".contains(&byte);
-    let units: [&[u8]; 3] = [b"KB", b"MB", b"GB"];
+    let is_number = |part: &[u8]| !part.is_empty() && part.iter().all(u8::is_ascii_digit);
     for word in bytes.chunk_by(|&a, &b| is_part(a) == is_part(b)) {
         let (number, unit) = word.split_at(word.len().saturating_sub(2));
-        let is_unit = units.iter().any(|known| known.eq_ignore_ascii_case(unit));
-        let is_number = |part: &[u8]| !part.is_empty() && part.iter().all(u8::is_ascii_digit);
+        let unit = unit.to_ascii_uppercase();
         let before = done.strip_suffix(b" ").unwrap_or_default();
         let digits = before.iter().rev().take_while(|&&byte| is_part(byte)).count();
-        if is_unit && number.is_empty() && is_number(&before[before.len() - digits..]) {
-            done.pop();
-        }
-        if is_unit && (is_number(number) || number.is_empty()) && done.last() != Some(&b' ') {
-            done.extend([number, &unit[..1], b"i", &unit[1..]].concat());
+        let is_behind = number.is_empty() && is_number(&before[before.len() - digits..]);
+        if matches!(&unit[..], b"KB" | b"MB" | b"GB") && (is_behind || is_number(number)) {
+            done.truncate(done.len() - usize::from(is_behind));
+            done.extend([number, &unit[..1], b"iB"].concat());
         } else {
             done.extend(word);
         }
@@ -388,7 +370,7 @@ fn with_year_first(bytes: &[u8], what: &str, marks: &[u8], month: usize) -> Opti
 
 /// Times of day with a date before them, the next one after midnight.
 fn with_a_date(bytes: &[u8]) -> Option<Rewriting> {
-    let (mut day, mut latest) = (1, 0);
+    let (mut day, mut latest) = (1, None);
     let rewritten = by_line(bytes, |line| {
         let starts = |at: usize| match line[..at] {
             [.., before, b' '] => !before.is_ascii_digit(),
@@ -401,12 +383,13 @@ fn with_a_date(bytes: &[u8]) -> Option<Rewriting> {
                 line[at..].starts_with(format!("{hour:02}:{minute:02}:{second:02}").as_bytes());
             is_time.then_some((at, hour))
         })?;
-        day += u32::from(hour + 12 < latest);
-        latest = hour;
+        // A request may be late by a little, before or after midnight.
+        let before = latest.replace(hour).unwrap_or(hour);
+        day += i32::from(hour + 12 < before) - i32::from(hour > before + 12);
         Some([&line[..at], format!("2000-01-{day:02}T").as_bytes(), &line[at..]].concat())
     });
     let what = "its times of day have no date; put any date before them";
-    let filter = r#"perl -pe 's/(?<![\d:T])(?<!\d )(\d\d)(?=:\d\d:\d\d)/$d++ if $1 + 12 < $h; $h = $1; sprintf "2000-01-%02dT%s", $d + 1, $1/e' FILE"#;
+    let filter = r#"perl -pe 's{(?<![\d:T])(?<!\d )(\d\d)(?=:\d\d:\d\d)}{$h //= $1; $d += ($1 + 12 < $h) - ($1 > $h + 12); $h = $1; sprintf "2000-01-%02dT%s", $d + 1, $1}e' FILE"#;
     notation(what, filter, bytes, rewritten)
 }
 

@@ -1,6 +1,5 @@
 //! The columns of a request by their names, and the mappings that these leave open.
 
-use super::derived::ENDS;
 use super::rows::Rows;
 use super::{
     OFFSETS, OPS, SIZES, TIMES, VOLUMES, is_pasted, letters_of, quoted, unit_named, unit_of_time,
@@ -9,15 +8,27 @@ use super::{
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
+/// Names of columns with the ends of requests.
+const ENDS: [&str; 10] = [
+    "end",
+    "endlba",
+    "endsector",
+    "lastlba",
+    "lastsector",
+    "endoffset",
+    "endaddress",
+    "endblock",
+    "endbyte",
+    "stop",
+];
 /// Names of columns with the starts of requests, beside their ends.
 const STARTS: [&str; 4] = ["start", "begin", "first", "from"];
 /// Names of columns with the size of a sector.
-const SECTOR_SIZES: [&str; 6] =
-    ["sectorsize", "blocksize", "blksize", "lbasize", "sectorbytes", "lbasz"];
+const SECTOR_SIZES: [&str; 3] = ["sectorsize", "lbasize", "sectorbytes"];
 
-/// What a flag says, in lower case.
-const NO: [&str; 5] = ["0", "false", "f", "no", "n"];
-const YES: [&str; 5] = ["1", "true", "t", "yes", "y"];
+/// What a flag says, in lower case: each with its opposite.
+pub(super) const NO: [&str; 5] = ["0", "false", "f", "no", "n"];
+pub(super) const YES: [&str; 5] = ["1", "true", "t", "yes", "y"];
 
 /// A column that was recognised: as it is named, and what its name says of the unit.
 #[derive(Clone)]
@@ -38,6 +49,8 @@ pub(super) struct Columns {
     pub(super) offset: Named,
     pub(super) size: Named,
     volumes: Vec<Named>,
+    /// The lengths are to be calculated from ends.
+    pub(super) is_end: bool,
 }
 
 impl Columns {
@@ -49,6 +62,7 @@ impl Columns {
             offset: first(&OFFSETS)?,
             size: first(&SIZES)?,
             volumes: all_named(names, &VOLUMES),
+            is_end: false,
         })
     }
 
@@ -56,9 +70,16 @@ impl Columns {
     pub(super) fn with_ends(names: &[String]) -> Option<Columns> {
         let first = |known: &[&str]| all_named(names, known).into_iter().next();
         let size = first(&ENDS)?;
-        let offset = first(&OFFSETS).or_else(|| first(&STARTS))?;
+        let start = first(&STARTS);
+        let offset = match first(&OFFSETS) {
+            // A start beside an address is that of a time.
+            Some(_) if start.is_some() => return None,
+            Some(offset) => offset,
+            None => start?,
+        };
         let time = first(&TIMES).filter(|time| time.at != offset.at);
-        Some(Columns { time, op: first(&OPS)?, offset, size, volumes: Vec::new() })
+        let volumes = Vec::new();
+        Some(Columns { time, op: first(&OPS)?, offset, size, volumes, is_end: true })
     }
 
     /// These columns, and those with another column for one of the fields. One whose name has a unit needs a rival
@@ -200,16 +221,14 @@ fn meaning_of_flag<'a>(letters: &str, cells: impl Iterator<Item = &'a str>) -> O
         "isread" => ("write", "read"),
         _ => return None,
     };
-    let cells: BTreeSet<&str> = cells.collect();
-    let of = |known: &[&str]| {
-        let words = cells.iter().filter(|cell| known.contains(&cell.to_ascii_lowercase().as_str()));
-        words.copied().collect::<Vec<&str>>()
-    };
-    let (noes, yeses) = (of(&NO), of(&YES));
-    let word = |key: &str, cells: &[&str]| {
-        if cells.is_empty() { String::new() } else { format!(",{key}={}", cells.join("|")) }
-    };
-    (noes.len() + yeses.len() == cells.len()).then(|| word(no, &noes) + &word(yes, &yeses))
+    let cells: BTreeSet<String> = cells.map(str::to_ascii_lowercase).collect();
+    let is_known = |cell: &String| NO.contains(&&cell[..]) || YES.contains(&&cell[..]);
+    // Rows below may have the opposite of what these have.
+    let pairs =
+        NO.into_iter().zip(YES).filter(|(no, yes)| cells.contains(*no) || cells.contains(*yes));
+    let (noes, yeses): (Vec<&str>, Vec<&str>) = pairs.unzip();
+    let words = format!(",{no}={},{yes}={}", noes.join("|"), yeses.join("|"));
+    cells.iter().all(is_known).then_some(words)
 }
 
 /// The columns with one of the `known` names, those with exactly such a name first: `sectors` is a length, although it

@@ -1,14 +1,17 @@
 //! Columns from which a filter has to derive a field: intervals between requests, minutes, parts of a time, flags of
 //! discards, cylinders.
 
-use super::columns::Named;
-use super::rows::Rows;
+use super::columns::{NO, Named, YES};
+use super::rows::{LINES, Rows, is_latency};
+use super::values::LONGEST;
 use super::{Columns, HEADER, TIMES, letters_of, unit_of_time};
+use crate::read::foreign::awk;
 use crate::read::formats::Head;
-use crate::read::formats::mapping::separated;
+use crate::read::formats::mapping::{Meaning, Words, separated};
 use crate::read::lines::shown;
+use ssd_core::host::request::Op;
 
-/// Names of columns with the time since the request above.
+/// Names of columns with the time since the previous request.
 const INTERVALS: [&str; 23] = [
     "iat",
     "interarrival",
@@ -46,22 +49,9 @@ const LONG_UNITS: [(&str, &str, u32); 6] = [
 
 /// Names of columns that say which of the requests are discards.
 const DISCARDS: [&str; 6] = ["isdiscard", "istrim", "isunmap", "discard", "trim", "unmap"];
-/// Names of columns that say which of the requests are writes.
-const WRITES: [&str; 1] = ["iswrite"];
+/// A flag that is set, in awk.
+const SET: &str = "/^(1|true|t|yes|y)$/";
 
-/// Names of columns with the ends of requests.
-pub(super) const ENDS: [&str; 10] = [
-    "end",
-    "endlba",
-    "endsector",
-    "lastlba",
-    "lastsector",
-    "endoffset",
-    "endaddress",
-    "endblock",
-    "endbyte",
-    "stop",
-];
 /// Units of addresses and lengths above a sector, with the bytes of one.
 const LARGE_UNITS: [(&str, u64); 3] = [("1KiB", 1 << 10), ("1MiB", 1 << 20), ("1GiB", 1 << 30)];
 
@@ -80,8 +70,8 @@ struct Change {
     title: String,
     /// What it does to a row, in awk.
     statement: String,
-    /// Decimals of the numbers that it writes.
-    decimals: u8,
+    /// Decimals of the numbers that it calculates, if any.
+    decimals: Option<usize>,
 }
 
 impl Table<'_> {
@@ -89,8 +79,8 @@ impl Table<'_> {
         shown(self.names[column - 1].as_bytes())
     }
 
-    /// The columns with one of the `known` names, counted from 1.
-    fn columns_named(&self, known: &[&str]) -> Option<usize> {
+    /// The first column with one of the `known` names, counted from 1.
+    fn column_named(&self, known: &[&str]) -> Option<usize> {
         self.names
             .iter()
             .position(|name| known.contains(&letters_of(name).as_str()))
@@ -106,11 +96,12 @@ impl Table<'_> {
             let unit = unit_of_time(name);
             let rest = unit.map_or(name.as_str(), |_| without_unit(name));
             if INTERVALS.contains(&letters_of(rest).as_str()) {
-                return Some(self.sum(column, "seems to hold the time since the request above, not the time of arrival"));
+                return Some(self.sum(column, "seems to hold the time since the previous request, not the time of arrival"));
             }
             let letters = letters_of(name);
             let is_time = |rest: &str| rest.is_empty() || TIMES.contains(&rest);
-            let ends = |end: &str| letters.strip_suffix(end).is_some_and(is_time);
+            // `min` alone is rather the least of something.
+            let ends = |end: &str| letters != "min" && letters.strip_suffix(end).is_some_and(is_time);
             let (_, unit, seconds) = LONG_UNITS.into_iter().find(|(end, ..)| ends(end))?;
             Some(Change {
                 what: format!(
@@ -119,7 +110,7 @@ impl Table<'_> {
                 ),
                 title: format!("${column} = \"time_s\""),
                 statement: format!("${column} *= {seconds}"),
-                decimals: 9,
+                decimals: Some(9),
             })
         })
     }
@@ -132,13 +123,17 @@ impl Table<'_> {
             what: format!("its column {} {why}; add up the intervals", self.named(column)),
             title: format!("${column} = \"{name}\""),
             statement: format!("t += ${column}; ${column} = t"),
-            decimals: 9,
+            decimals: Some(9),
         }
     }
 
     /// The time from columns with its seconds and with the rest of it.
     fn joined_time(&self) -> Option<Change> {
         let (seconds, rest, digits) = self.parts()?;
+        let time = self.columns.time.as_ref().map(|time| time.at + 1);
+        if time.is_some_and(|time| time != seconds && time != rest) {
+            return None;
+        }
         Some(Change {
             what: format!(
                 "its columns {} and {} seem to hold parts of one time; join them",
@@ -147,66 +142,100 @@ impl Table<'_> {
             ),
             title: format!("${seconds} = \"time_s\"; ${rest} = \"rest\""),
             statement: format!("${seconds} = sprintf(\"%d.%0{digits}d\", ${seconds}, ${rest})"),
-            decimals: 9,
+            decimals: Some(9),
         })
     }
 
     /// The operation from its column and from one that says which requests are discards.
     fn discards(&self) -> Option<Change> {
-        let (op, flag) = (self.columns.op.at + 1, self.columns_named(&DISCARDS)?);
-        let is_write = WRITES.contains(&self.columns.op.letters.as_str());
-        let is_discard = format!("${flag} ~ /^(1|[tTyY])/");
+        let (op, flag) = (self.columns.op.at + 1, self.column_named(&DISCARDS)?);
+        let flags = || self.rows.column(flag - 1).map(str::to_ascii_lowercase);
+        if !flags().all(|cell| NO.contains(&&cell[..]) || YES.contains(&&cell[..])) {
+            return None;
+        }
+        let words = Words::default();
+        let is_discard =
+            |cell: &str| words.meaning(cell.as_bytes()) == Some(Meaning::Request(Op::Trim, 0));
+        let mut flagged =
+            self.rows.column(op - 1).zip(flags()).filter(|(_, cell)| YES.contains(&&cell[..]));
+        let is_known = flagged.all(|(op, _)| is_discard(op));
+        // Rows below these may be flagged.
+        let is_all = self.rows.rows.len() < LINES;
+        let is_set = flags().any(|cell| YES.contains(&&cell[..]));
+        if is_known && (is_set || is_all) {
+            return None;
+        }
+        let is_flagged = |column: usize| format!("tolower(${column}) ~ {SET}");
+        let (flagged, with) = (is_flagged(flag), is_flagged(op));
+        let of_flags = |set: &str, other: &str| {
+            format!("${op} = {flagged} ? \"discard\" : {with} ? \"{set}\" : \"{other}\"")
+        };
         Some(Change {
             what: format!(
-                "its column {} says which of the requests are discards; put that into column {}",
+                "its column {} says which of the requests are discards; write discard into column {} of these",
                 self.named(flag),
                 self.named(op)
             ),
             title: format!("${op} = \"op\"; ${flag} = \"flag\""),
-            statement: if is_write {
-                format!(
-                    "${op} = {is_discard} ? \"discard\" : ${op} ~ /^(1|[tTyY])/ ? \"write\" : \"read\""
-                )
-            } else {
-                format!("if ({is_discard}) ${op} = \"discard\"")
+            statement: match self.columns.op.letters.as_str() {
+                "iswrite" => of_flags("write", "read"),
+                "isread" => of_flags("read", "write"),
+                _ => format!("if ({flagged}) ${op} = \"discard\""),
             },
-            decimals: 0,
+            decimals: None,
         })
     }
 
     /// The length from the end, where no column has a length: the last sector or byte, or the one behind it.
     fn lengths(&self) -> Option<Change> {
-        let (start, end) = (self.columns.offset.at, self.columns.size.at);
-        if !ENDS.contains(&self.columns.size.letters.as_str()) {
+        let Columns { offset, size, is_end, .. } = &self.columns;
+        let is_plain = |at: usize| {
+            self.rows.column(at).all(|cell| cell.bytes().all(|byte| byte.is_ascii_digit()))
+        };
+        if !is_end || !is_plain(offset.at) || !is_plain(size.at) {
             return None;
         }
-        let (starts, ends) = (self.rows.numbers(start)?, self.rows.numbers(end)?);
-        let lengths: Option<Vec<u64>> =
-            starts.iter().zip(&ends).map(|(start, end)| end.checked_sub(*start)).collect();
-        let lengths = lengths?;
-        let (start, end) = (start + 1, end + 1);
-        // From first to last, differences are odd, since lengths are hardly ever.
-        let is_last = !lengths.is_empty() && lengths.iter().all(|length| !length.is_multiple_of(2));
-        let more = if is_last { " + 1" } else { "" };
-        let [address, length] = match self.columns.offset.unit {
+        let (starts, ends) = (self.rows.numbers(offset.at)?, self.rows.numbers(size.at)?);
+        let lengths = starts
+            .iter()
+            .zip(&ends)
+            .map(|(start, end)| end.checked_sub(*start).filter(|&length| length <= LONGEST));
+        let lengths: Vec<u64> = lengths.collect::<Option<Vec<u64>>>()?;
+        let is_even = |length: &u64| length.is_multiple_of(2);
+        // Lengths are hardly ever odd. Those of 0 do not exist.
+        let is_last =
+            lengths.contains(&0) || !lengths.iter().any(|length| is_even(length) || *length == 1);
+        let is_certain = is_last || lengths.iter().all(is_even);
+        let [address, length] = match offset.unit.or(size.unit) {
             Some("512B") => ["lba", "sectors"],
+            Some("4KiB") => ["page", "pages"],
+            Some("1KiB") => ["offset_kib", "size_kib"],
+            Some("1MiB") => ["offset_mib", "size_mib"],
+            Some("1GiB") => ["offset_gib", "size_gib"],
             _ => ["offset", "size"],
         };
+        let (start, end) = (offset.at + 1, size.at + 1);
         Some(Change {
             what: format!(
                 "its column {} seems to hold the end of a request; subtract the start from it{}",
                 self.named(end),
-                if is_last { ", and add 1, since it is the last one" } else { "" }
+                if is_last {
+                    ", and add 1, since the end belongs to the request"
+                } else if is_certain {
+                    ""
+                } else {
+                    " (and add 1 if the end belongs to the request)"
+                }
             ),
             title: format!("${start} = \"{address}\"; ${end} = \"{length}\""),
-            statement: format!("${end} = ${end} - ${start}{more}"),
-            decimals: 0,
+            statement: format!("${end} = ${end} - ${start}{}", if is_last { " + 1" } else { "" }),
+            decimals: Some(0),
         })
     }
 
     /// Addresses and lengths in bytes, from decimals in larger units.
     fn whole_sectors(&self) -> Option<Change> {
-        let Columns { offset, size, .. } = &self.columns;
+        let Columns { offset, size, is_end, .. } = &self.columns;
         let in_bytes = |column: &Named| {
             let (_, bytes) =
                 LARGE_UNITS.into_iter().find(|(unit, _)| Some(*unit) == column.unit)?;
@@ -214,7 +243,7 @@ impl Table<'_> {
             has_decimals.then_some((column.at + 1, bytes))
         };
         let all: Vec<(usize, u64)> = [offset, size].into_iter().filter_map(in_bytes).collect();
-        let (first, _) = all.first()?;
+        let (first, _) = all.first().filter(|_| !is_end)?;
         let each = |of: &dyn Fn(&(usize, u64)) -> String| {
             all.iter().map(of).collect::<Vec<_>>().join("; ")
         };
@@ -230,22 +259,25 @@ impl Table<'_> {
             statement: each(&|(column, bytes)| {
                 format!("${column} = int(${column} * {bytes} / 512 + 0.5) * 512")
             }),
-            decimals: 0,
+            decimals: Some(0),
         })
     }
 
     /// The address from cylinder, head and sector.
     fn geometry(&self) -> Option<Change> {
         let [cylinder, head, sector] = [&["cylinder", "cyl"][..], &["head"], &["sector", "sec"]]
-            .map(|known| self.columns_named(known));
+            .map(|known| self.column_named(known));
         let (cylinder, head, sector) = (cylinder?, head?, sector?);
+        if self.columns.offset.at + 1 != sector {
+            return None;
+        }
         Some(Change {
             what: "its addresses are cylinders, heads and sectors; calculate sectors from them (255 heads and 63 sectors \
                    a track here; use those of the disk)"
                 .to_owned(),
             title: format!("${sector} = \"lba\"; ${head} = \"h\"; ${cylinder} = \"c\""),
             statement: format!("${sector} += (${cylinder} * 255 + ${head}) * 63 - 1"),
-            decimals: 0,
+            decimals: Some(0),
         })
     }
 
@@ -265,7 +297,8 @@ impl Table<'_> {
             let cells: Vec<u64> = rows.numbers(at).unwrap_or_default();
             !cells.is_empty() && cells.iter().all(|&cell| cell < 10u64.pow(digits as u32))
         };
-        let seconds = (0..names.len()).filter(|&at| unit(at) == Some("s"));
+        let seconds =
+            (0..names.len()).filter(|&at| unit(at) == Some("s") && !is_latency(&names[at]));
         seconds.into_iter().find_map(|seconds| {
             let rest = (0..names.len()).find(|&at| {
                 stem(at) == stem(seconds) && digits(at).is_some_and(|digits| is_rest(at, digits))
@@ -301,10 +334,11 @@ pub(crate) fn of(head: &Head<'_>) -> Option<String> {
 pub(crate) fn of_constant_time(head: &Head<'_>) -> Option<String> {
     by_filter(head, |table| {
         let at = table.columns.time.as_ref()?.at;
-        let first = table.rows.column(at).next()?;
-        let is_zero = first.trim_matches(['0', '.']).is_empty();
-        (table.rows.has_times(at) && !is_zero).then(|| {
-            let why = "has the same number in all rows, perhaps the time since the request above";
+        let first: f64 = table.rows.column(at).next()?.parse().ok()?;
+        // Dates in seconds may be the same for long.
+        (first > 0.0 && first < 1e9).then(|| {
+            let why =
+                "has the same number in all rows, perhaps the time since the previous request";
             table.sum(at + 1, why)
         })
     })
@@ -313,26 +347,15 @@ pub(crate) fn of_constant_time(head: &Head<'_>) -> Option<String> {
 /// The change that `derive` finds for the table in `head`, as a message with its command.
 fn by_filter(head: &Head<'_>, derive: impl Fn(&Table<'_>) -> Option<Change>) -> Option<String> {
     let mut lines = (1..).zip(head.lines.iter().take(HEADER));
-    let (line, text, separator, names, columns) = lines.find_map(|(line, text)| {
+    let (line, separator, names, columns) = lines.find_map(|(line, text)| {
         let (separator, names) = separated(text)?;
         let columns = Columns::of(&names).or_else(|| Columns::with_ends(&names))?;
-        Some((line, text, separator, names, columns))
+        Some((line, separator, names, columns))
     })?;
     let rows = Rows::below(&names, &head.lines[line..]);
     let Change { what, title, statement, decimals } =
         derive(&Table { names: &names, columns, rows })?;
-    let separator = match separator {
-        b' ' => String::new(),
-        byte => format!(" -F'{0}' -v OFS='{0}'", char::from(byte).escape_default()),
-    };
-    let rows = head.lines.get(line).copied().unwrap_or_default();
-    let plain = if [text, &rows].iter().any(|line| line.contains(&b'"')) {
-        "{ gsub(/\"/, \"\") } "
-    } else {
-        ""
-    };
-    Some(format!(
-        "{what}: awk{separator} -v CONVFMT=%.{decimals}f '{plain}NR == {line} {{ {title} }} NR > {line} {{ {statement} }} 1' \
-         FILE | ssdlab trace info -"
-    ))
+    let table = awk::Table { separator, lines: head.lines, names: line };
+    let filter = table.filter(&title, &statement, decimals)?;
+    Some(format!("{what}: {filter} | ssdlab trace info -"))
 }

@@ -171,10 +171,8 @@ impl Rows {
     /// Columns whose names are none that are known, but which may be times: their values are in order.
     pub(super) fn other_times(&self) -> Vec<usize> {
         let is_other = |at: usize| {
-            let name = self.names[at].to_ascii_lowercase();
-            let mut words = name.split(|letter: char| !letter.is_ascii_alphanumeric());
-            let is_latency = |word: &str| LATENCIES.iter().any(|part| word.starts_with(part));
-            !name.is_empty() && !words.any(is_latency)
+            let name = &self.names[at];
+            !name.is_empty() && !is_latency(name)
         };
         let columns = (0..self.width()).filter(|&at| self.has_dates(at) || self.ascends(at));
         columns.filter(|&at| !self.is_count(at) && is_other(at)).collect()
@@ -240,4 +238,11 @@ impl Rows {
         let Some((at, words)) = all else { return vec![String::new()] };
         words.iter().map(|word| format!(",event={}:{word}", place(at))).collect()
     }
+}
+
+/// Whether the name is that of a column with durations, or with the ends of requests.
+pub(super) fn is_latency(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let mut words = name.split(|letter: char| !letter.is_ascii_alphanumeric());
+    words.any(|word| LATENCIES.iter().any(|part| word.starts_with(part)))
 }

@@ -13,7 +13,7 @@ const READINGS: usize = 12;
 /// Pairs of columns that may be address and length.
 const PAIRS: usize = 2;
 /// Requests of more bytes, or sectors, have no length in such a column.
-const LONGEST: u64 = 1 << 30;
+pub(super) const LONGEST: u64 = 1 << 30;
 /// Numbers below are those of devices, threads and the like.
 const FEW: u64 = 16;
 /// Codes of reads, writes and discards: small numbers, those of SCSI (in three notations), those of NVMe, and flags.
@@ -22,14 +22,12 @@ const CODES: [[&[&str]; 3]; 9] = [
     [&["1"], &["0"], &["2"]],
     [&["1"], &["2"], &["3"]],
     [&["0x08", "0x28", "0x88", "0xa8"], &["0x0a", "0x2a", "0x8a", "0xaa"], &["0x42"]],
-    [&["08", "28", "88", "a8"], &["0a", "2a", "8a", "aa", "2A", "8A"], &["42"]],
+    [&["08", "28", "88", "a8"], &["0a", "2a", "8a", "aa"], &["42"]],
     [&["40", "136"], &["42", "138"], &["66"]],
     [&["2", "0x2", "0x02"], &["1", "0x1", "0x01"], &["9", "0x9", "0x09"]],
-    [&FALSE, &TRUE, &[]],
-    [&TRUE, &FALSE, &[]],
+    [&["false", "f", "no", "n"], &["true", "t", "yes", "y"], &[]],
+    [&["true", "t", "yes", "y"], &["false", "f", "no", "n"], &[]],
 ];
-const FALSE: [&str; 9] = ["N", "n", "No", "no", "f", "F", "False", "false", "FALSE"];
-const TRUE: [&str; 9] = ["Y", "y", "Yes", "yes", "t", "T", "True", "true", "TRUE"];
 
 /// What to add to a mapping whose column of operations has these `cells`, one for each way to read them: nothing if
 /// all of them are known words.
@@ -39,6 +37,9 @@ pub(super) fn meanings<'a>(cells: impl Iterator<Item = &'a str>) -> Vec<String> 
     if cells.iter().all(|cell| known.meaning(cell.as_bytes()).is_some()) {
         return vec![String::new()];
     }
+    // Codes have no case.
+    let cells: BTreeSet<String> = cells.into_iter().map(str::to_ascii_lowercase).collect();
+    let cells: BTreeSet<&str> = cells.iter().map(String::as_str).collect();
     let fits = |codes: &&[&[&str]; 3]| {
         let has = |codes: &[&str]| cells.iter().any(|cell| codes.contains(cell));
         let hexadecimal = cells.iter().all(|cell| cell.starts_with("0x"));

@@ -11,7 +11,7 @@ mod tar;
 mod text;
 mod zip;
 
-pub(crate) use text::encoding_of;
+pub(crate) use text::Encoding;
 
 use archive::{Archive, Members as _};
 use bound::Bounded;

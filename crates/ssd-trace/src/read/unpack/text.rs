@@ -1,38 +1,44 @@
 //! Encodings of text: a byte order mark is left out, and UTF-16 becomes UTF-8, with a mark or without.
 
 use super::Bytes;
-use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 
-/// The bytes of `reader`, which begins with `head`, as UTF-8 if they are Unicode.
-pub(super) fn decoded<'a>(head: &[u8], mut reader: Bytes<'a>) -> Bytes<'a> {
-    match head {
-        [0xef, 0xbb, 0xbf, ..] => {
-            // The three bytes come from memory.
-            let mut mark = [0; 3];
-            match reader.read_exact(&mut mark) {
-                Ok(()) => reader,
-                Err(error) => Box::new(Failed(Some(error))),
-            }
+/// An encoding of text in units of two bytes.
+#[derive(Clone, Copy)]
+pub(crate) enum Encoding {
+    /// UTF-16 with the low byte first.
+    Little,
+    /// UTF-16 with the high byte first.
+    Big,
+}
+
+impl Encoding {
+    /// That of text which begins with `head`. After a mark, an ASCII character has to follow.
+    pub(crate) fn of(head: &[u8]) -> Option<Encoding> {
+        match head {
+            [0xff, 0xfe, 0x09..=0x7e, 0, ..] => Some(Encoding::Little),
+            [0xfe, 0xff, 0, 0x09..=0x7e, ..] => Some(Encoding::Big),
+            _ if is_ascii_in_pairs(head, 0) => Some(Encoding::Little),
+            _ if is_ascii_in_pairs(head, 1) => Some(Encoding::Big),
+            _ => None,
         }
-        // A letter, digit or other ASCII character has to follow.
-        [0xff, 0xfe, 0x09..=0x7e, 0, ..] => Box::new(Utf16::new(reader, u16::from_le_bytes)),
-        [0xfe, 0xff, 0, 0x09..=0x7e, ..] => Box::new(Utf16::new(reader, u16::from_be_bytes)),
-        _ if is_ascii_in_pairs(head, 0) => Box::new(Utf16::new(reader, u16::from_le_bytes)),
-        _ if is_ascii_in_pairs(head, 1) => Box::new(Utf16::new(reader, u16::from_be_bytes)),
-        _ => reader,
     }
 }
 
-/// The encoding of the text at `path`, as iconv calls it, if it is UTF-16.
-pub(crate) fn encoding_of(path: &str) -> Option<&'static str> {
-    let mut head = [0; UNMARKED];
-    File::open(path).ok()?.read_exact(&mut head).ok()?;
-    match head {
-        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => Some("UTF-16"),
-        _ if is_ascii_in_pairs(&head, 0) => Some("UTF-16LE"),
-        _ if is_ascii_in_pairs(&head, 1) => Some("UTF-16BE"),
-        _ => None,
+/// The bytes of `reader`, which begins with `head`, as UTF-8 if they are Unicode.
+pub(super) fn decoded<'a>(head: &[u8], mut reader: Bytes<'a>) -> Bytes<'a> {
+    if head.starts_with(&[0xef, 0xbb, 0xbf]) {
+        // The three bytes come from memory.
+        let mut mark = [0; 3];
+        return match reader.read_exact(&mut mark) {
+            Ok(()) => reader,
+            Err(error) => Box::new(Failed(Some(error))),
+        };
+    }
+    match Encoding::of(head) {
+        Some(Encoding::Little) => Box::new(Utf16::new(reader, u16::from_le_bytes)),
+        Some(Encoding::Big) => Box::new(Utf16::new(reader, u16::from_be_bytes)),
+        None => reader,
     }
 }
 

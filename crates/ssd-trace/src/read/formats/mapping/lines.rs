@@ -457,22 +457,24 @@ pub(crate) fn cells_of(line: &[u8]) -> Vec<String> {
     separated(line).map_or(Vec::new(), |(_, cells)| cells)
 }
 
-/// The separator of a line of names, the first that makes several cells, with these.
+/// The separator of a line, the first that makes several cells, with these.
 pub(crate) fn separated(line: &[u8]) -> Option<(u8, Vec<String>)> {
+    let cut = |separator: u8| (separator, separated_by(line, separator));
+    TRIED.into_iter().map(cut).find(|(_, cells)| cells.len() > 2)
+}
+
+/// The cells of a line.
+pub(crate) fn separated_by(line: &[u8], separator: u8) -> Vec<String> {
     let start = line.iter().position(|byte| !matches!(byte, b'#' | b' ' | b'\t')).unwrap_or(0);
     let line = line[start..].trim_ascii_end();
-    let cut = |separator: u8| {
-        let (mut at, mut cells) = (0, Vec::new());
-        while at <= line.len() {
-            while separator == b' ' && line.get(at).is_some_and(|byte| matches!(byte, b' ' | b'\t'))
-            {
-                at += 1;
-            }
-            let end = end_of_cell(line, at, separator);
-            cells.push(String::from_utf8_lossy(cell(line, &(at..end))).into_owned());
-            at = end + 1;
+    let (mut at, mut cells) = (0, Vec::new());
+    while at <= line.len() {
+        while separator == b' ' && line.get(at).is_some_and(|byte| matches!(byte, b' ' | b'\t')) {
+            at += 1;
         }
-        (separator, cells)
-    };
-    TRIED.into_iter().map(cut).find(|(_, cells)| cells.len() > 2)
+        let end = end_of_cell(line, at, separator);
+        cells.push(String::from_utf8_lossy(cell(line, &(at..end))).into_owned());
+        at = end + 1;
+    }
+    cells
 }

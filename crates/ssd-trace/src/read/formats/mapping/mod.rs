@@ -10,8 +10,8 @@ pub(super) mod lines;
 mod ops;
 mod values;
 
-pub(crate) use lines::{cells_of, separated};
-pub(crate) use ops::Words;
+pub(crate) use lines::{cells_of, separated, separated_by};
+pub(crate) use ops::{Meaning, Words};
 pub use values::Number;
 pub(crate) use values::{date, is_rounded, time, whole};
 

@@ -1,0 +1,63 @@
+//! Filters of awk that rewrite columns of a table.
+
+/// A table that a filter rewrites.
+pub(crate) struct Table<'a> {
+    pub(crate) separator: u8,
+    /// Its lines that are not blank.
+    pub(crate) lines: &'a [&'a [u8]],
+    /// The line with its names, counted from 1; 0 if it has none.
+    pub(crate) names: usize,
+}
+
+impl Table<'_> {
+    /// The command that does `title` to the names and `statement` to every line below, and writes the numbers that it
+    /// calculates with so many `decimals`. `None` if awk would cut the cells elsewhere, within quotes.
+    pub(crate) fn filter(
+        &self,
+        title: &str,
+        statement: &str,
+        decimals: Option<usize>,
+    ) -> Option<String> {
+        let separator = char::from(self.separator);
+        let has = |byte: u8| self.lines.iter().any(|line| line.contains(&byte));
+        let mut before = String::new();
+        if has(b'"') {
+            if self.lines.iter().any(|line| cuts_quotes(line, self.separator)) {
+                return None;
+            }
+            before += "gsub(/\"/, \"\"); ";
+        }
+        // Blanks around cells are no part of them.
+        let spaced = [[self.separator, b' '], [b' ', self.separator]];
+        let is_spaced =
+            |line: &&[u8]| line.windows(2).any(|pair| spaced.iter().any(|mark| pair == mark));
+        if separator != ' ' && self.lines.iter().any(is_spaced) {
+            let mark = separator.escape_default();
+            before += &format!("gsub(/ *[{mark}] */, \"{mark}\"); sub(/^ +/, \"\"); ");
+        }
+        if self.names > 0 && self.lines[self.names - 1].starts_with(b"#") {
+            before += "sub(/^# */, \"\"); ";
+        }
+        let option = match separator {
+            ' ' => String::new(),
+            '\t' => r"-F'\t' -v OFS='\t' ".to_owned(),
+            ',' => "-F, -v OFS=, ".to_owned(),
+            other => format!("-F'{other}' -v OFS='{other}' "),
+        };
+        let numbers =
+            decimals.map_or(String::new(), |decimals| format!("-v CONVFMT=%.{decimals}f "));
+        let rows = match (self.names, title) {
+            (0, _) => String::new(),
+            (names, "") => format!("n > {names} "),
+            (names, title) => format!("n == {names} {{ {title} }} n > {names} "),
+        };
+        Some(format!(
+            "awk {option}{numbers}'!NF {{ next }} {{ {before}n++ }} {rows}{{ {statement} }} 1' FILE"
+        ))
+    }
+}
+
+/// Whether a cell in quotes contains the separator.
+fn cuts_quotes(line: &[u8], separator: u8) -> bool {
+    line.split(|&byte| byte == b'"').skip(1).step_by(2).any(|cell| cell.contains(&separator))
+}
