@@ -31,6 +31,7 @@ from ssdlab.reproduce.drives.known import Drive, drive_of, drives
 from ssdlab.reproduce.drives.measurements import RANKS, UNIFORM, ZONES, Load, knee_of
 from ssdlab.reproduce.drives.study import LOAD, Drives, Place
 from ssdlab.results.report import Report
+from ssdlab.running import spare_plan, trial
 
 MICRON = "drive:micron-7450-max-800"
 SAMSUNG = "drive:samsung-pm9a3"
@@ -280,7 +281,8 @@ def test_the_quick_page(tmp_path: Path) -> None:
         assert (folder / name).read_text(encoding="utf-8")
     values = json.loads((folder / JSON).read_text(encoding="utf-8"))
     assert values["completed"] is True
-    off = {run["at"]: run["waf"] for run in values["runs"] if run["drive"] == MICRON}
+    uniform = [one for one in values["runs"] if (one["drive"], one["kind"]) == (MICRON, UNIFORM)]
+    off = {one["at"]: one["waf"] for one in uniform}
     for fill, waf in drives()[MICRON].uniform.items():
         assert off[fill] == pytest.approx(waf, rel=0.05)
 
@@ -401,6 +403,46 @@ def test_a_drive_with_a_name_lacks_no_figure(tmp_path: Path) -> None:
             file.write_text(without + named, encoding="utf-8")
             with pytest.raises(ConfigError, match=rf"Sixth drive lacks {table}\.{key}: state"):
                 ssdlab.load_config(file)
+    file.write_text(re.sub(r"(?m)^over_provisioning = .*$", "", text) + named, encoding="utf-8")
+    either = r"lacks device\.over_provisioning or device\.user_capacity: state"
+    with pytest.raises(ConfigError, match=either):
+        ssdlab.load_config(file)
+
+
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [
+        ('titel = "Sixth drive"', "`titel`; did you mean `title`"),
+        ("terabytes = 2", "`terabytes`; there are title, user_gb, raw, rated, unknown"),
+    ],
+)
+def test_what_is_published_has_known_keys(line: str, hint: str, tmp_path: Path) -> None:
+    file = tmp_path / "sixth.toml"
+    file.write_text(f'preset = "{SAMSUNG}"\n[published]\n{line}\n', encoding="utf-8")
+    message = f"{file}: [published] no such key: {hint}"
+    with pytest.raises(ConfigError, match=re.escape(message)):
+        ssdlab.load_config(file)
+
+
+def test_a_drive_in_a_file_is_called_by_its_name(tmp_path: Path) -> None:
+    # A fixed trace, of which nothing is run.
+    trace = tmp_path / "t.csv"
+    trace.write_text("".join(f"{i},W,{4096 * (i % 64)},4096\n" for i in range(512)))
+    columns = {"workload.columns": "time=1:us,op=2,offset=3:bytes,size=4:bytes"}
+    file, other = own_drive(tmp_path, "[gc]\nwindow = 8\n"), tmp_path / "other.toml"
+    other.write_text(f'preset = "{SAMSUNG}"\n[gc]\nwindow = 8\n', encoding="utf-8")
+    same = tmp_path / "same.toml"
+    same.write_text(f'preset = "{SAMSUNG}"\n', encoding="utf-8")
+    for drive, name in {
+        str(file): "Sixth drive",
+        str(other): "other.toml, changed from Samsung PM9A3 960 GB",
+        str(same): "Samsung PM9A3 960 GB",
+        SAMSUNG: "samsung-pm9a3",
+    }.items():
+        plan = trial.plan_trial(trace, drive=drive, policies=None, set=columns, progress=False)
+        assert trial.called(plan) == name
+        asked = spare_plan.ask(trace, (), drive=drive, set=columns, progress=False)
+        assert trial.called(asked.trial) == name
 
 
 def test_a_drive_without_time_drops_what_has_no_effect(tmp_path: Path) -> None:

@@ -135,14 +135,39 @@ def test_a_fleet_of_invalid_runs_has_no_answer(
     assert len(wrong) > 1
     valid = {name for name, one in runs.items() if not one.invalidating}
     assert {str(row["volume"]) for row in half.of("small")} == valid
-    assert 0 < 2 * len(valid) < len(runs)
+    assert len(valid) < len(wrong)
+    short = len(runs) - len(valid) - len(wrong)
     text = " ".join(half.summary().split())
-    assert f"There is no answer for small: only {len(valid)} of {len(runs)} volumes" in text
+    few = f"only {len(valid)} of {len(valid) + len(wrong)} volumes"
+    assert f"There is no answer for small: {few}" in text
+    assert (f"beside {short} not steady" in text) == (short > 0)
     assert f"Invalid, and left out, {len(wrong)} volumes, such as" in text
     assert "pages read were unmapped" in text
     assert "has a median of" not in text
     findings, told = findings_in(out)
     assert not findings.counts, told
+
+
+def test_volumes_that_write_too_little_are_no_error(
+    trace: Path, drive: Path, cache: Path, tmp_path: Path
+) -> None:
+    short = tmp_path / "short.csv"
+    short.write_text("".join(trace.read_text().splitlines(keepends=True)[:6000]))
+    some = ssdlab.fleet([short], drives=[drive], cache=cache, progress=False)
+    unsteady, measured = some.of("small", UNSTEADY), some.of("small")
+    ran = [row for group in (MEASURED, UNSTEADY, INVALID) for row in some.of("small", group)]
+    assert len(unsteady) >= len(measured) > 0
+    # What is not steady since the reserve decided is invalid.
+    first = {str(row["reason"]).partition(":")[0] for row in some.of("small", INVALID)}
+    assert first == {"the reserve decided, not your policy"}
+    part, whole = (
+        sum(int(str(row["volume_bytes_written"])) for row in rows) for rows in (unsteady, ran)
+    )
+    share = f"{100 * part / whole:.0f} % of the bytes written"
+    text = answer.text_of(some)
+    assert f"{len(unsteady)} of {len(ran)} volumes, with {share}, did not" in text
+    assert text.startswith(f"Over {len(measured)} volumes: ")
+    assert text in " ".join(some.summary().split())
 
 
 def test_a_drive_is_as_large_as_its_volume(done: Fleet) -> None:
@@ -605,6 +630,38 @@ def test_what_a_warning_invalidates_is_left_out_and_counted(wrong: int) -> None:
         assert text.startswith(f"Over {20 - wrong} volumes: write amplification has a median of")
     cells = [row for _, _, rows in answer.tables_of(fleet) for row in rows]
     assert "100.000" not in " ".join(one for row in cells for one in row)
+
+
+def test_unsteady_volumes_do_not_count_against_an_answer() -> None:
+    from ssdlab.results.sweep import COLUMNS, Outcome
+
+    many = [volumes.Volume(f"v{i}", dict.fromkeys(volumes.STATISTICS_OF, 1.0)) for i in range(20)]
+    short = {"warnings": ("not in steady state: ...", "the measurement starts"), "invalidating": 2}
+    loaded = {"warnings": ("overloaded", "not in steady state: ..."), "invalidating": 2}
+    ended = []
+    for i in range(40):
+        # On b most of the volumes that settle are invalid; an overload there hides among the short.
+        on_b, volume = i % 2, i // 2
+        how: dict[str, Any] = {"more": {"steady": volume < 3}}
+        if volume >= 3:
+            how |= loaded if on_b and volume < 8 else short
+        values = tuple(1.0 + volume + on_b if n == "waf" else None for n in COLUMNS)
+        ended.append(Outcome(i, None, values, **how))
+    fleet = Fleet("planted", ("a", "b"), tuple(many), tuple(ended), {})
+    assert fleet.groups == {
+        "a": {MEASURED: 3, UNSTEADY: 17},
+        "b": {MEASURED: 3, INVALID: 5, UNSTEADY: 12},
+    }
+    text = answer.text_of(fleet)
+    assert text == (
+        "On a, over 3 volumes: write amplification has a median of 2.000, a tenth of the volumes"
+        " is above 3.000. 17 of 20 volumes, with 85 % of the bytes written, did not reach a"
+        " steady state and are apart (fleet.csv has the reasons). There is no answer for b: only 3"
+        " of 8 volumes have a valid result, beside 12 not steady."
+    )
+    fleet = Fleet("planted", ("a",), tuple(many), (Outcome(9, None, **how),), {})
+    text = answer.text_of(fleet)
+    assert text.startswith("No volume on a has a valid result. 1 of 1 volume, with 100 %")
 
 
 def test_similar_volumes_have_a_verdict_of_their_own() -> None:

@@ -66,7 +66,7 @@ def test_a_trace_of_reads_has_nothing_to_collect(folder: Path) -> None:
 
 def test_a_trace_without_times_needs_a_rate_for_years(folder: Path) -> None:
     done = ssdlab_command("plan", "one.csv", "--years", "5", cwd=folder)
-    refused(done, 2, "one.csv has no times", "--set wear.daily_writes=500GB")
+    refused(done, 2, "the requests of one.csv span no time", "--set wear.daily_writes=500GB")
 
 
 def test_a_trace_that_is_wider_than_the_device_names_what_fits_it(folder: Path) -> None:
@@ -81,3 +81,15 @@ def test_bounds_that_nothing_meets_name_the_nearest(folder: Path) -> None:
     done = ssdlab_command("search", "greedy-8ch", *words, *sets, cwd=folder)
     assert done.returncode == 2
     assert "error: no point meets waf < 0.5: the nearest, greedy, misses" in done.stderr
+
+
+def test_a_trace_that_touches_more_than_the_drive_is_refused(folder: Path) -> None:
+    (folder / "small.toml").write_text(
+        "[device]\nchannels = 1\nchips_per_channel = 1\nplanes_per_chip = 1\n"
+        "blocks_per_plane = 40\npages_per_block = 32\nover_provisioning = 0.15\n"
+    )
+    told = "--drive: it has 4.35 MiB, and the trace touches 7.81 MiB: expected a drive with"
+    for verb in (("try",), ("plan", "--waf", "2")):
+        words = [*verb, "wide.csv", "--drive", "small.toml", "--out", "m"]
+        refused(ssdlab_command(*words, cwd=folder), 2, told)
+        assert not (folder / "m").exists()

@@ -181,10 +181,8 @@ def test_the_planted_optimum_is_found() -> None:
     assert found.best is not None
     assert found.best.values is not None
     assert found.best.values[0] <= proofs.OPTIMUM * proofs.TOY_NEAR
-    tried = found.trials[: proofs.TOY_TRIALS]
-    assert found.best in tried
     assert DRAWN <= [one.drawn for one in found.trials].count(True) <= DRAWN + 115 // OF_TRIALS
-    assert len({one.number for one in found.trials}) == len(found.trials)
+    assert len({one.number for one in found.trials}) == len(found.trials) <= proofs.TOY_TRIALS
 
 
 def toy(**more: Any) -> Search:  # noqa: ANN401
@@ -212,8 +210,8 @@ def test_the_best_point_is_the_best_that_is_allowed(done: Search) -> None:
     allowed = [one for one in ran if one.excess["erases < 0.95 * fifo"] <= 0]
     assert done.best.values == min(one.values for one in allowed if one.values)
     assert len({json.dumps(one.point) for one in done.trials}) == len(done.trials)
-    assert len(done.trials) <= 20 + 20 // OF_TRIALS
-    assert all(one.drawn for one in done.trials[20:])
+    assert len(done.trials) <= 20, "those that tell what decides are among them"
+    assert all(one.drawn for one in done.trials[20 - 20 // OF_TRIALS :])
 
 
 def test_best_toml_runs_and_gives_the_same(done: Search) -> None:
@@ -266,14 +264,15 @@ def test_several_objectives_have_a_front(tmp_path: Path) -> None:
 def test_the_highest_is_found() -> None:
     found = searched(maximize="waf", minimize=[])
     assert found.best is not None
-    values = [one.values for one in found.trials if one.values]
-    assert found.best.values == max(values)
+    values = [one.values for one in found.trials if one.state == "completed"]
+    assert found.best.values == max(one for one in values if one)
 
 
+@pytest.mark.parametrize("parallel", [1, 8])
 @pytest.mark.parametrize("sampler", ["random", "nsgaii", "grid", "tpe"])
-def test_a_small_space_is_tried_as_a_whole(sampler: str) -> None:
+def test_a_small_space_is_tried_as_a_whole(sampler: str, parallel: int) -> None:
     space = {"gc.victim": ["greedy", "fifo"], "gc.trigger.soft": [2, 4]}
-    found = searched(space=space, sampler=sampler, trials=50)
+    found = searched(space=space, sampler=sampler, trials=50, parallel=parallel)
     assert len(found.trials) == found.size == 4
     assert found.ending == "every point of the space has been tried"
 
@@ -427,9 +426,10 @@ def test_more_trials_go_on_with_the_same_search(tmp_path: Path) -> None:
     whole = searched(trials=20, parallel=8)
     first = searched(trials=11, parallel=8, out=tmp_path / "s")
     more = searched(trials=20, parallel=8, out=tmp_path / "s")
-    chosen = [(one.number, one.point, one.values) for one in first.trials[:11]]
-    assert chosen == [(one.number, one.point, one.values) for one in whole.trials[:11]]
-    assert all(one.drawn for one in first.trials[11:]), "the sampler has not heard of them"
+    count = 11 - 11 // OF_TRIALS
+    chosen = [(one.number, one.point, one.values) for one in first.trials[:count]]
+    assert chosen == [(one.number, one.point, one.values) for one in whole.trials[:count]]
+    assert all(one.drawn for one in first.trials[count:]), "the sampler has not heard of them"
     assert same(whole, more)
     assert same(more, Search.read(tmp_path / "s"))
 
@@ -514,8 +514,9 @@ def test_points_are_given_up_on_short_runs(pruner: str) -> None:
 def test_short_runs_that_have_not_settled_rank_nothing() -> None:
     fresh = {**FEW, "precondition.overwrite": 0}
     found = searched(set=fresh, rungs=3, trials=8, space={"gc.victim": None})
-    assert all(one.rung == 2 and one.unsettled == 2 for one in found.trials[:8])
-    assert "8 points did not reach a steady state" in " ".join(found.warnings)
+    count = 8 - 8 // OF_TRIALS
+    assert all(one.rung == 2 and one.unsettled == 2 for one in found.trials[:count])
+    assert f"{count} points did not reach a steady state" in " ".join(found.warnings)
 
 
 # ---------------------------------------------------------------- what a warning invalidates
@@ -725,8 +726,7 @@ def test_every_number_of_the_page_stands_in_its_file(done: Search) -> None:
 def test_a_search_shows_itself(done: Search) -> None:
     assert "<svg" in done._repr_html_()
     assert repr(done).startswith("<Search for waf>")
-    # Twenty trials, and the points drawn at random behind them.
-    assert len(done.to_pandas()) == len(done.trials) == 24
+    assert len(done.to_pandas()) == len(done.trials) == 20
     assert same(done, Search.read(done.folder or ""))
 
 

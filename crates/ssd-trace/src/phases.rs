@@ -9,12 +9,42 @@ use ssd_core::host::source::{Source, SourceError};
 use ssd_core::rng::Stream;
 use ssd_core::units::{Nanos, SECTOR_BYTES};
 
-/// An update of one page.
-#[derive(Clone, Copy)]
-struct Update {
-    page: u32,
+/// What an update is beside its page: by default a write of the first stream.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+struct Kind {
     stream: u8,
     is_trim: bool,
+}
+
+/// Updates of one page each, in order.
+#[derive(Default)]
+struct Updates {
+    pages: Vec<u32>,
+    /// Empty while all are of the default kind: long traces have neither streams nor TRIMs, and are held once a run.
+    kinds: Vec<Kind>,
+}
+
+impl Updates {
+    fn push(&mut self, page: u32, kind: Kind) {
+        if kind != Kind::default() && self.kinds.is_empty() {
+            self.kinds.resize(self.pages.len(), Kind::default());
+        }
+        if kind != Kind::default() || !self.kinds.is_empty() {
+            self.kinds.push(kind);
+        }
+        self.pages.push(page);
+    }
+
+    fn kind(&self, at: usize) -> Kind {
+        self.kinds.get(at).copied().unwrap_or_default()
+    }
+
+    fn swap(&mut self, a: usize, b: usize) {
+        self.pages.swap(a, b);
+        if !self.kinds.is_empty() {
+            self.kinds.swap(a, b);
+        }
+    }
 }
 
 /// The updates of a trace, page by page, each page shifted cyclically by a phase of its own.
@@ -23,7 +53,7 @@ struct Update {
 /// `(t + phase) mod n`. Every loop has the same order. Reads and flushes, which change no page, are left out,
 /// and so are TRIMs of parts of pages.
 pub(crate) struct Phased {
-    updates: Vec<Update>,
+    updates: Updates,
     sectors_per_page: u32,
     next: usize,
     round: u32,
@@ -42,7 +72,7 @@ impl Phased {
         seed: u64,
     ) -> Result<Phased, SourceError> {
         let sectors_per_page = page_bytes / SECTOR_BYTES as u32;
-        let mut recorded: Vec<Update> = Vec::new();
+        let (mut recorded, mut written) = (Updates::default(), 0_u64);
         while let Some(TimedRequest { request, .. }) = source.next_request()? {
             let is_trim = match request.op {
                 Op::Write => false,
@@ -54,15 +84,16 @@ impl Phased {
                     return Err(SourceError(text.to_owned()));
                 }
             };
-            let of_page = |page| Update { page, stream: request.stream, is_trim };
-            recorded.extend(pages(&request, sectors_per_page).map(of_page));
+            for page in pages(&request, sectors_per_page) {
+                recorded.push(page, Kind { stream: request.stream, is_trim });
+                written += u64::from(!is_trim);
+            }
         }
-        let written = recorded.iter().filter(|update| !update.is_trim).count() as u64;
         if written == 0 {
             let text = "workload.phases = \"independent\": the trace writes no page, so there is nothing to shift";
             return Err(SourceError(text.to_owned()));
         }
-        if u32::try_from(recorded.len()).is_err() {
+        if u32::try_from(recorded.pages.len()).is_err() {
             let text = "workload.phases = \"independent\": the trace updates pages 2^32 times or more; cut it with \
                         workload.from, workload.until or workload.requests";
             return Err(SourceError(text.to_owned()));
@@ -76,7 +107,7 @@ impl Phased {
 
 /// The updates of a loop of `written` page writes, each moved by the phase of its page. A TRIM stays before the write
 /// that follows it.
-fn shifted(mut updates: Vec<Update>, written: u64, seed: u64) -> Vec<Update> {
+fn shifted(mut updates: Updates, written: u64, seed: u64) -> Updates {
     // Traces are long, so this is a counting sort of narrow numbers, in place.
     let mut targets = places(&updates, written, seed);
     let mut next = vec![0_u32; written as usize + 1];
@@ -100,22 +131,22 @@ fn shifted(mut updates: Vec<Update>, written: u64, seed: u64) -> Vec<Update> {
 }
 
 /// Where in the loop each update is moved to.
-fn places(recorded: &[Update], written: u64, seed: u64) -> Vec<u32> {
+fn places(recorded: &Updates, written: u64, seed: u64) -> Vec<u32> {
     // One phase a page, drawn in the order in which the pages first occur. No phase is as large as `NONE`.
     const NONE: u32 = u32::MAX;
-    let pages = recorded.iter().map(|update| update.page as usize + 1).max().unwrap_or(0);
+    let pages = recorded.pages.iter().max().map_or(0, |&page| page as usize + 1);
     let (mut random, mut phases) = (Stream::new(seed, "workload.phases"), vec![NONE; pages]);
     let mut before = 0;
-    let place = |update: &Update| {
-        let phase = &mut phases[update.page as usize];
+    let place = |(at, &page): (usize, &u32)| {
+        let phase = &mut phases[page as usize];
         if *phase == NONE {
             *phase = random.below(written) as u32;
         }
         let place = (before + u64::from(*phase)) % written;
-        before += u64::from(!update.is_trim);
+        before += u64::from(!recorded.kind(at).is_trim);
         place as u32
     };
-    recorded.iter().map(place).collect()
+    recorded.pages.iter().enumerate().map(place).collect()
 }
 
 /// The pages that a write touches, or a TRIM covers.
@@ -131,13 +162,14 @@ fn pages(request: &Request, sectors_per_page: u32) -> std::ops::Range<u32> {
 
 impl Source for Phased {
     fn next_request(&mut self) -> Result<Option<TimedRequest>, SourceError> {
-        if self.next == self.updates.len() {
+        if self.next == self.updates.pages.len() {
             if self.round + 1 >= self.loops {
                 return Ok(None);
             }
             (self.round, self.next) = (self.round + 1, 0);
         }
-        let Update { page, stream, is_trim } = self.updates[self.next];
+        let (page, Kind { stream, is_trim }) =
+            (self.updates.pages[self.next], self.updates.kind(self.next));
         self.next += 1;
         let op = if is_trim { Op::Trim } else { Op::Write };
         let sector = u64::from(page) * u64::from(self.sectors_per_page);
@@ -146,7 +178,7 @@ impl Source for Phased {
     }
 
     fn expected(&self) -> Option<u64> {
-        Some(self.updates.len() as u64 * u64::from(self.loops))
+        Some(self.updates.pages.len() as u64 * u64::from(self.loops))
     }
 }
 
@@ -253,6 +285,32 @@ mod tests {
                 }
             }
             assert_eq!(updates(phased(&requests, 1, seed).unwrap()), expected);
+        }
+    }
+
+    #[test]
+    fn every_update_keeps_its_stream() {
+        // The first updates have no stream: kinds are noted from the first other one on.
+        for first in [0, 1, 50] {
+            let mut recorded = requests(first);
+            for request in recorded.iter_mut().skip(first as usize) {
+                request.stream = (request.sector % 5) as u8;
+            }
+            let of_page = |op, page, stream| (page, op == Op::Trim, stream);
+            let mut before: Vec<(u64, bool, u8)> = recorded
+                .iter()
+                .filter(|r| matches!(r.op, Op::Write | Op::Trim))
+                .flat_map(|r| pages(r, PAGE).map(|page| of_page(r.op, u64::from(page), r.stream)))
+                .collect();
+            let mut source = phased(&recorded, 1, 3).unwrap();
+            let mut after = Vec::new();
+            while let Some(TimedRequest { request: r, .. }) = source.next_request().unwrap() {
+                after.push(of_page(r.op, r.sector / u64::from(PAGE), r.stream));
+            }
+            before.sort_unstable();
+            after.sort_unstable();
+            assert_eq!(before, after);
+            assert!(after.iter().any(|one| one.2 > 0));
         }
     }
 

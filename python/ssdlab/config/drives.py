@@ -186,6 +186,8 @@ FIGURES = {
     "timing": ("read", "program", "erase"),
 }
 """Keys that a drive with a name states, by table: what the program assumes is another drive."""
+SIZES = ("over_provisioning", "user_capacity")
+"""Keys of `[device]` of which it states one."""
 
 
 def _lacking(text: str) -> list[str]:
@@ -196,12 +198,14 @@ def _lacking(text: str) -> list[str]:
         return []  # The resolver says what is wrong, and in which line.
     if "preset" in tables:
         return []
-    return [
+    lacking = [
         f"{table}.{key}"
         for table, keys in FIGURES.items()
         for key in keys
         if key not in tables.get(table, {})
     ]
+    sized = {*SIZES} & {*tables.get("device", {})}
+    return lacking if sized else [*lacking, " or ".join(f"device.{key}" for key in SIZES)]
 
 
 @dataclass(frozen=True)
@@ -261,6 +265,15 @@ def _listed(keys: list[str]) -> str:
     shown = ", ".join(keys[:NAMED])
     more = len(keys) - NAMED
     return f"{shown} and {more} more" if more > 0 else shown
+
+
+CHANGED = (" other values of ", " (changed;")
+"""What notes say of a configuration that is not the drive itself."""
+
+
+def is_changed(note: str) -> bool:
+    """Whether a configuration differs from the drive that its note names."""
+    return any(words in note for words in CHANGED)
 
 
 def title_of(note: str) -> str:

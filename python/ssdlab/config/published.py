@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import json
 import re
+from difflib import get_close_matches
 from typing import Any
 
 from ssdlab import _core
 from ssdlab.errors import ConfigError
 
 _HEAD = re.compile(r"^[ \t]*\[[ \t]*published[ \t]*\][ \t]*(?:#.*)?$", re.MULTILINE)
+KEYS = ("title", "user_gb", "raw", "rated", "unknown")
+"""What the table may say of a drive."""
 
 
 def configuration(text: str) -> str:
@@ -42,4 +45,10 @@ def published(name: str, text: str) -> dict[str, Any]:
             " behind all other tables"
         )
         raise ConfigError([message])
-    return dict(tables["published"])
+    found = dict(tables["published"])
+    for key in found:
+        if key not in KEYS:
+            near = get_close_matches(key, KEYS, 1)
+            hint = f"; did you mean `{near[0]}`?" if near else f"; there are {', '.join(KEYS)}"
+            raise ConfigError([f"{name}: [published] no such key: `{key}`{hint}"])
+    return found

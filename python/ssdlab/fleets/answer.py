@@ -93,35 +93,42 @@ def differences(done: Fleet, volumes: set[Value] | None = None) -> list[Differen
 
 def text_of(done: Fleet) -> str:
     """The answer in one paragraph: nothing of a drive on which most results are invalid."""
-    found, few = [], {drive: done.few_measured(drive) for drive in done.drives}
+    found, answered = [], {drive for drive in done.drives if not done.few_measured(drive)}
     for drive in done.drives:
-        rows = done.of(drive)
-        if few[drive]:
-            found.append(f"There is no answer for {drive}: {few[drive]}.")
-        elif not rows:
-            found.append(f"No volume on {drive} has an outcome.")
-        else:
-            on = f"On {drive}" if len(done.drives) > 1 else f"Over {counted(len(rows), 'volume')}"
-            spreads = [_spread(rows, name) for name in done.metrics if name in RANKED]
-            found.append(f"{on}: {'; '.join(one for one in spreads if one)}.")
-    if few[done.drives[0]]:
+        found.append(_of_drive(done, drive))
+        if drive in answered and (apart := done.unsteady(drive)):
+            found.append(f"{apart}.")
+    if done.drives[0] not in answered:
         return " ".join(found)
     found += _suffering(done)
     for one in differences(done):
-        if one.metric in RANKED:
+        if one.metric in RANKED and one.drive in answered:
             found.append(_compared(one))
-    found += _by_class(done)
+    found += _by_class(done, answered)
     return " ".join(found)
 
 
-def _by_class(done: Fleet) -> Iterator[str]:
+def _of_drive(done: Fleet, drive: str) -> str:
+    """How the outcomes on a drive are distributed, or why there is no answer."""
+    rows, few = done.of(drive), done.few_measured(drive)
+    if few:
+        return f"There is no answer for {drive}: {few}."
+    if not rows:
+        return f"No volume on {drive} has a valid result."
+    volumes = f"ver {counted(len(rows), 'volume')}"
+    on = f"On {drive}, o{volumes}" if len(done.drives) > 1 else f"O{volumes}"
+    spreads = [_spread(rows, name) for name in done.metrics if name in RANKED]
+    return f"{on}: {'; '.join(one for one in spreads if one)}."
+
+
+def _by_class(done: Fleet, drives: set[str]) -> Iterator[str]:
     """The verdicts of the classes of similar volumes, if there are several."""
     classes = similar(done)
     if len(classes) < 2:
         return
     for name, volumes in classes.items():
         for one in differences(done, volumes):
-            if one.metric == "waf" and one.is_clear:
+            if one.metric == "waf" and one.is_clear and one.drive in drives:
                 verdict = _compared(one)
                 text = f"{counted(len(volumes), 'volume')} {name}"
                 yield f"{text}: {verdict[0].lower()}{verdict[1:]}"
@@ -135,7 +142,8 @@ def _spread(rows: list[Row], name: str) -> str:
     mid, end = quantiles(values, [1.0] * len(values), ends)
     below = "below" if name in GOOD else "above"
     middle, bound = cell(name, float(mid)), cell(name, float(end))
-    return f"{TITLES[name]} has a median of {middle}, a tenth of the volumes is {below} {bound}"
+    of = "" if len(values) == len(rows) else f" ({counted(len(values), 'volume')})"
+    return f"{TITLES[name]}{of} has a median of {middle}, a tenth of the volumes is {below} {bound}"
 
 
 def _suffering(done: Fleet) -> Iterator[str]:

@@ -26,6 +26,8 @@ MORE = ("gc_share", "capacity_bytes", "host_bytes_written", "steady", "why_not_s
 MEASURED, UNSTEADY, INVALID = "measured", "not steady", "invalid"
 ENDED = (MEASURED, UNSTEADY, INVALID)
 """The groups of volumes whose run completed; only the first one has valid numbers."""
+SHORT = ("not in steady state", "no GC happened")
+"""How the warnings begin that only say that a volume writes too little."""
 FAILED, NO_RUN = "failed", "not run"
 TITLES = {one.name: one.title for one in columns() if one.title} | {
     "gc_share": "share of programs by GC"
@@ -149,11 +151,33 @@ class Fleet(Table):
         return [row for row in self.rows if row["drive"] == drive and row["group"] == group]
 
     def few_measured(self, drive: str) -> str:
-        """How many of the volumes that ran on a drive have a valid result, if fewer than half."""
-        ran = sum(len(self.of(drive, group)) for group in ENDED)
-        valid = len(self.of(drive))
+        """How few volumes on a drive have a valid result, if more are invalid; else empty.
+
+        A volume that is not steady is no error: it writes too little.
+        """
+        valid, invalid = len(self.of(drive)), len(self.of(drive, INVALID))
+        if valid >= invalid:
+            return ""
         verb = "has" if valid == 1 else "have"
-        return f"only {valid:,} of {ran:,} volumes {verb} a valid result" if 2 * valid < ran else ""
+        beside = (
+            f", beside {unsteady:,} not steady"
+            if (unsteady := len(self.of(drive, UNSTEADY)))
+            else ""
+        )
+        return f"only {valid:,} of {valid + invalid:,} volumes {verb} a valid result{beside}"
+
+    def unsteady(self, drive: str) -> str:
+        """How many volumes on a drive are not steady, and how much they write; empty if none is."""
+        several = self.of(drive, UNSTEADY)
+        if not several:
+            return ""
+        ran = [row for group in ENDED for row in self.of(drive, group)]
+        part, whole = (sum(numbers(rows, "volume_bytes_written")) for rows in (several, ran))
+        share = f", with {100 * part / whole:.0f} % of the bytes written," if whole else ""
+        which = f"{len(several):,} of {counted(len(ran), 'volume')}{share}"
+        verb = "is" if len(several) == 1 else "are"
+        why = f"{FLEET['csv']} has the reasons"
+        return f"{which} did not reach a steady state and {verb} apart ({why})"
 
     @cached_property
     def metrics(self) -> tuple[str, ...]:
@@ -232,12 +256,6 @@ class Fleet(Table):
             for by_name in alike(invalid):
                 which, why = _volumes([*by_name]), next(iter(by_name.values()))
                 found.append(f"Invalid{on}, and left out, {which}: {why}")
-            unsteady = [str(row["volume"]) for row in self.of(drive, UNSTEADY)]
-            if unsteady:
-                found.append(
-                    f"Not in a steady state{on}, and apart in the distributions,"
-                    f" {_volumes(unsteady)}: the reason of each is in {FLEET['csv']}."
-                )
         for reason, titles in self.failed().items():
             found.append(f"{counted(len(titles), 'run')} failed ({named(titles, 'run')}): {reason}")
         return found
@@ -265,10 +283,11 @@ def _group(volume: Volume, one: Outcome | None) -> tuple[str, str]:
         return NO_RUN, ""
     if one.error:
         return FAILED, one.error
-    if not one.more.get("steady"):
+    first = one.warnings[0] if one.invalidating else ""
+    if not one.more.get("steady") and (not first or first.startswith(SHORT)):
         return UNSTEADY, str(one.more.get("why_not_steady") or "")
-    if one.invalidating:
-        return INVALID, one.warnings[0]
+    if first:
+        return INVALID, first
     return MEASURED, ""
 
 

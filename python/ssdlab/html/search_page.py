@@ -109,14 +109,15 @@ def _effects(done: Search) -> str:
         head = ["key", "", "share", "from", "to"]
         if rows and not any(goal.name in one.point for one in done.drawn):
             parts.append(table(head, rows, f"Keys that decide the {goal.title}"))
+    sentences = "".join(map(paragraph, done.decided))
     if not parts:
-        return "".join(map(paragraph, done.decided))
+        return sentences
     note = (
         f"The share of the variance that each key decides, with its 95 % interval, over the"
         f" {counted(len(done.drawn), 'point')} that were drawn at random: where the sampler has"
         " looked is no measure of what decides. Keys whose influence is uncertain are left out."
     )
-    return f'<p class="note">{note}</p>{"".join(parts)}'
+    return f'{sentences}<p class="note">{note}</p>{"".join(parts)}'
 
 
 def points_table(done: Search, most: int = MOST_ROWS) -> str:

@@ -2,8 +2,9 @@
 
 This is an analysis of variance with the keys taken one after the other, the key that explains most
 first. A key is named only if its share exceeds the largest share that chance gives any remaining
-key (a permutation test), so keys that do not matter are left out. Intervals come from the
-jackknife. Callers must leave out points that a sampler chose for their results: such points do not
+key (a permutation test), so keys that do not matter are left out; a limit says how
+much they may decide all the same. Intervals come from the jackknife, over points and over seeds.
+Callers must leave out points that a sampler chose for their results: such points do not
 show what decides.
 """
 
@@ -31,6 +32,10 @@ GROUPS = 4
 WORDS = 6
 """Up to this many different numbers, each is a group of its own."""
 PERMUTATIONS = 199
+ALL = 0.995
+"""A limit that says nothing."""
+MOST_NAMED = 5
+"""Keys that a sentence names."""
 CHANCE = 0.05
 """The probability that a key is named although none decides anything."""
 BLOCKS = 50
@@ -50,42 +55,123 @@ class Effect:
     """Upper end of the interval."""
 
 
-def effects(points: Sequence[Mapping[str, Value]], values: Sequence[float]) -> list[Effect]:
-    """The keys that decide `values`, by descending share.
+@dataclass(frozen=True)
+class Decided:
+    """What decides a number."""
+
+    effects: tuple[Effect, ...] = ()
+    """The keys that decide it, by descending share."""
+    limit: float | None = None
+    """The most that any other key may decide, at 95 %; None: there is none, or too few points."""
+    points: int = 0
+    seeds: int = 1
+
+    def text(self, where: str) -> str:
+        """It in words; empty if there are too few points to say anything."""
+        if self.points < LEAST_POINTS:
+            return ""
+        by = "one seed" if self.seeds == 1 else f"{self.seeds} seeds"
+        which = effects_text(self.effects[:MOST_NAMED]) or "no key has a clear effect,"
+        text = f"{which} {where} with {by}"
+        if self.limit is None:
+            return text
+        if self.limit >= ALL:
+            return f"{text}; too few points to tell what other keys decide"
+        other = "any other key" if self.effects else "any key"
+        return f"{text}; {other} decides at most {100 * self.limit:.0f} %"
+
+
+def decided(points: Sequence[Mapping[str, Value]], values: Sequence[Sequence[float]]) -> Decided:
+    """The keys that decide a number, of which `values` has one for each point and seed.
 
     A point need not have every key. A key is judged among the points that have it.
     """
     import numpy as np  # slow to import
 
+    seeds = len(values[0]) if values else 1
     if len(points) < LEAST_POINTS:
-        return []
-    y = np.array(values, dtype=float)
-    y = np.log(y) if y.min() > 0 else y
+        return Decided((), None, len(points), seeds)
+    numbers = np.array(values, dtype=float)
+    is_positive = numbers.min() > 0
+
+    def scaled(of_seeds: Numbers) -> Numbers:
+        means: Numbers = of_seeds.mean(axis=1)
+        return np.log(means, out=means) if is_positive else means
+
+    y = scaled(numbers)
+    without = [scaled(np.delete(numbers, seed, axis=1)) for seed in range(seeds) if seeds > 1]
     names = dict.fromkeys(key for point in points for key in point)
     designs = {name: _groups([point.get(name) for point in points]) for name in names}
     designs = {name: one for name, one in designs.items() if one.shape[1] > 1}
     order = [*_forward(designs, y)]
-    shares = _shares([designs[name] for name in order], y)
+    shares = _intervals([designs[name] for name in order], y, without)
+    found = [Effect(name, *one) for name, one in zip(order, shares, strict=True)]
+    first = [designs.pop(name) for name in order]
+    ends = [_intervals([*first, one], y, without)[-1][2] for one in designs.values()]
+    found.sort(key=lambda one: -one.share)
+    return Decided(tuple(found), max(ends, default=None), len(points), seeds)
+
+
+def effects(points: Sequence[Mapping[str, Value]], values: Sequence[float]) -> list[Effect]:
+    """The keys that decide `values`, one for each point, by descending share."""
+    return [*decided(points, [[one] for one in values]).effects]
+
+
+def _intervals(
+    designs: Sequence[Numbers], y: Numbers, without: Sequence[Numbers]
+) -> list[tuple[float, float, float]]:
+    """The share of each key, after those before it, and its interval.
+
+    `without`: the values without each of the seeds.
+    """
+    import numpy as np
+
     blocks = min(len(y), BLOCKS)
     place = np.arange(len(y)) % blocks
     parts = [place != block for block in range(blocks)]
-    left_out = [_shares([designs[name][rows] for name in order], y[rows]) for rows in parts]
+    left_out = [[_shares([one[rows] for one in designs], y[rows]) for rows in parts]]
+    left_out += [[_shares(designs, one) for one in without]] if without else []
     found = []
-    for at, name in enumerate(order):
-        several = np.array([one[at] for one in left_out])
-        error = math.sqrt((blocks - 1) / blocks * float(((several - several.mean()) ** 2).sum()))
-        half = _core.student_t_95(blocks - 1) * error
-        share = min(max(shares[at], 0.0), 1.0)
-        found.append(Effect(name, share, max(share - half, 0.0), min(share + half, 1.0)))
-    return sorted(found, key=lambda one: -one.share)
+    for at, share in enumerate(_shares(designs, y)):
+        half = _half([[one[at] for one in several] for several in left_out])
+        low, high = max(share - half, 0.0), min(max(share, 0.0) + half, 1.0)
+        found.append((min(max(share, 0.0), 1.0), low, high))
+    return found
 
 
-def effects_of(points: Points, metric: str) -> list[Effect]:
-    """The keys that decide a column over the points of a sweep that have it."""
+def _half(left_out: Sequence[Sequence[float]]) -> float:
+    """Half of the 95 % interval of a number, by the jackknife over each of several causes.
+
+    `left_out`: for each cause the number without each of its parts in turn. The variances add up,
+    with the degrees of freedom of Satterthwaite.
+    """
+    variances = [(len(one) - 1) / len(one) * _squares(one) for one in left_out]
+    total = math.fsum(variances)
+    if total == 0:
+        return 0.0
+    shares = (v * v / (len(one) - 1) for v, one in zip(variances, left_out, strict=True))
+    freedom = max(1, int(total * total / math.fsum(shares)))
+    return float(_core.student_t_95(freedom)) * math.sqrt(total)
+
+
+def _squares(values: Sequence[float]) -> float:
+    """The sum of the squared distances to the mean."""
+    mean = math.fsum(values) / len(values)
+    return math.fsum((one - mean) ** 2 for one in values)
+
+
+def decided_of(points: Points, metric: str) -> Decided:
+    """What decides a column over the points of a sweep that have it."""
     named = [key.name for key in points.keys]
-    every = [(points.settings[i], points.summary(i, metric)) for i in range(len(points.labels))]
-    known = [(setting, one.mean) for setting, one in every if one is not None]
-    return effects([dict(zip(named, at, strict=True)) for at, _ in known], [v for _, v in known])
+    settings = [dict(zip(named, values, strict=True)) for values in points.settings]
+    known = [
+        (settings[i], [float(str(row[metric])) for row in rows])
+        for i, rows in enumerate(points.runs)
+        if points.summary(i, metric) is not None
+    ]
+    most = max((len(values) for _, values in known), default=1)
+    whole = [(setting, values) for setting, values in known if len(values) == most]
+    return decided([setting for setting, _ in whole], [values for _, values in whole])
 
 
 def _groups(column: Sequence[Value]) -> Numbers:

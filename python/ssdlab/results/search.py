@@ -14,7 +14,7 @@ from ssdlab.display.numbers import Value, shown
 from ssdlab.results import search_answer
 from ssdlab.results.answer import left_out
 from ssdlab.results.drawing import drawer
-from ssdlab.results.effects import LEAST_POINTS, Effect, effects, effects_text
+from ssdlab.results.effects import Decided, Effect, decided
 from ssdlab.results.frames import Table
 from ssdlab.results.intervals import Ratio
 from ssdlab.results.points import Points, Row
@@ -83,6 +83,8 @@ class Tried:
     """Rungs on which it was not ranked, since a run had not reached a steady state."""
     drawn: bool = False
     """Whether the point was drawn without regard to results."""
+    by_seed: tuple[tuple[float, ...], ...] = ()
+    """The objectives with each seed, if there are several."""
 
     @property
     def label(self) -> str:
@@ -239,21 +241,25 @@ class Search(Table):
 
         The other points are biased by the sampler. Keys without a clear effect are left out.
         """
+        return tuple([*one.effects] for one in self._judged)
+
+    @cached_property
+    def _judged(self) -> tuple[Decided, ...]:
         points = [one.point for one in self.drawn]
-        values = [one.values or () for one in self.drawn]
-        return tuple(effects(points, [v[i] for v in values]) for i in range(len(self.goals)))
+        values = [one.by_seed or (one.values or (),) for one in self.drawn]
+        each = range(len(self.goals))
+        return tuple(decided(points, [[of[i] for of in one] for one in values]) for i in each)
 
     @property
     def decided(self) -> Iterator[str]:
         """The keys that decide each objective, in words."""
-        for goal, several in zip(self.goals, self.effects, strict=True):
+        for goal, judged in zip(self.goals, self._judged, strict=True):
             if any(goal.name in one.point for one in self.drawn):
                 continue  # the objective is itself a key
-            where = f"of the {goal.title}, over {counted(len(self.drawn), 'random point')}"
-            if several:
-                yield f"{effects_text(several[:MOST_REASONS])} {where}"
-            elif len(self.drawn) >= LEAST_POINTS:
-                yield f"no key has a clear effect, {where}"
+            kind = "valid" if len(self.trials) == self.size else "random"
+            where = f"of the {goal.title}, over {counted(len(self.drawn), f'{kind} point')}"
+            if text := judged.text(where):
+                yield text
 
     @cached_property
     def points(self) -> Points:
@@ -469,7 +475,8 @@ def excess_text(share: float) -> str:
 def tried_of(values: Mapping[str, Any]) -> Tried:
     """What `asdict` made of a point that was tried."""
     numbers = None if values["values"] is None else tuple(values["values"])
-    return Tried(**{**values, "values": numbers})
+    by_seed = tuple(map(tuple, values.get("by_seed", ())))
+    return Tried(**{**values, "values": numbers, "by_seed": by_seed})
 
 
 def _tested(values: Mapping[str, Any]) -> Tested:

@@ -120,6 +120,8 @@ class SparePlan:
     refused: Mapping[str, str] = field(default_factory=dict)
     failures: Mapping[str, str] = field(default_factory=dict)
     interrupted: bool = False
+    drive_title: str = ""
+    """What the drive is called, if not `drive_name`."""
     drive_file: str = ""
     """The drive of the answer as a file."""
     folder: Path | None = None
@@ -187,7 +189,7 @@ class SparePlan:
         """What was asked."""
         load = self.lifetime.daily_bytes
         writes = "" if load is None else f", {_decimal(load)} written a day"
-        drive = self.drive_name.removeprefix(DRIVE)
+        drive = self.drive_title or self.drive_name.removeprefix(DRIVE)
         return f"{self.name} on {drive} of {_decimal(self.lifetime.user_bytes)}{writes}"
 
     def rows(self) -> list[tuple[str, str]]:

@@ -16,7 +16,7 @@ from ssdlab.display.numbers import Value, shown
 from ssdlab.results import warned
 from ssdlab.results.answer import TITLES, of_points, of_seeds
 from ssdlab.results.drawing import Drawing, drawer
-from ssdlab.results.effects import effects_of, effects_text
+from ssdlab.results.effects import decided_of
 from ssdlab.results.frames import Table
 from ssdlab.results.points import Points, Row
 from ssdlab.results.report import Report
@@ -337,10 +337,9 @@ class Sweep(Table):
         if len(points.keys) < 2 or self.seed_keys:
             return
         for metric, title in TITLES.items():
-            found = effects_of(points, metric)
-            if found:
-                where = f"of the {title}, over {counted(len(points.labels), 'point')}"
-                yield f"{effects_text(found)} {where}"
+            found = decided_of(points, metric)
+            if found.effects:
+                yield found.text(f"of the {title}, over {counted(found.points, 'point')}")
 
     def _different(self, key: str) -> int:
         return len(set(map(str, self.space.columns[key])))

@@ -198,6 +198,8 @@ def ask(
     pages = own if capacity is None else capacity_bytes(capacity) // page
     if abs(pages / own - 1) < NEAR:
         pages = own
+    if capacity is None:
+        trials.check_room(plan)
     if pages < plan.pages:
         raise ConfigError(
             [
@@ -233,8 +235,8 @@ def _check_lifetime(plan: trials.Plan) -> None:
         raise ConfigError([f"{argument('years')}: {lifetime.endurance.text}"])
     if lifetime.daily_bytes is None:
         message = (
-            f"{argument('years')}: {plan.trace} has no times, so what the host writes in a day is"
-            f" unknown: {argument(set='wear.daily_writes=500GB')}"
+            f"{argument('years')}: the requests of {plan.trace} span no time, so what the host"
+            f" writes in a day is unknown: {argument(set='wear.daily_writes=500GB')}"
         )
         raise ConfigError([message])
 
@@ -341,6 +343,7 @@ class _Search:
             bounds=self.asked.bounds,
             steps=tuple(steps),
             refused=plan.refused,
+            drive_title=trials.called(plan),
         )
 
     def _tried(self, provision: float, folder: Path | None) -> tuple[Step, Trial, dict[str, str]]:

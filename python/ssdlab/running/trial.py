@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ssdlab import _core
-from ssdlab.config.drives import title_of
+from ssdlab.config.drives import is_changed, own_title, title_of
 from ssdlab.config.endurance import Endurance, endurance, raw_bytes
 from ssdlab.config.files import plain_name
 from ssdlab.config.given import typed
@@ -282,13 +282,7 @@ def run_trial(
 
     Raises `ConfigError` if the trace touches more than the drive has.
     """
-    page, own = plan.drive["device.page_bytes"], plan.drive["device.user_pages"]
-    if plan.pages > own:
-        message = (
-            f"{argument('drive')}: it has {size(own * page)}, and the trace touches"
-            f" {size(plan.pages * page)}: expected a drive with as much or more"
-        )
-        raise ConfigError([message])
+    check_room(plan)
     runs = Runs(plan, runner, progress, seeds, budget_s)
     if out is None:
         return runs.trial(None)
@@ -619,17 +613,37 @@ def _mismatch(latency: Comparison, recorded: Mapping[str, Predicted]) -> str:
     return ""
 
 
+def check_room(plan: Plan) -> None:
+    """Raise `ConfigError` if the trace touches more than the drive has."""
+    page, own = plan.drive["device.page_bytes"], plan.drive["device.user_pages"]
+    if plan.pages > own:
+        message = (
+            f"{argument('drive')}: it has {size(own * page)}, and the trace touches"
+            f" {size(plan.pages * page)}: expected a drive with as much or more"
+        )
+        raise ConfigError([message])
+
+
+def called(plan: Plan) -> str:
+    """The drive by its name: of a file its title, or the file and the drive that it changes."""
+    file, note = plan.drive.file, plan.drive["run.drive"]
+    name = (plan.drive_name or DRIVE).removeprefix(PREFIX)
+    if file is None or not note:
+        return name
+    if own_title(name, file.read_text(encoding="utf-8")) or not is_changed(note):
+        return title_of(note)
+    return f"{file.name}, changed from {title_of(note)}"
+
+
 def _drive(plan: Plan) -> str:
     """The drive in words."""
     device: Mapping[str, int] = plan.drive.values["device"]
     pool = scale.Pool.of(plan.drive)
-    is_file = plan.drive.file is not None
-    name = title_of(plan.drive["run.drive"]) if is_file else ""
-    name = name or (plan.drive_name or DRIVE).removeprefix(PREFIX)
     bytes_ = device["user_pages"] * device["page_bytes"]
     units = "superblocks" if pool.members > 1 else "blocks a pool"
+    dies = device["channels"] * device["chips_per_channel"]
     return (
-        f"{name} ({bytes_ / 1e9:,.0f} GB, {device['channels'] * device['chips_per_channel']} dies,"
+        f"{called(plan)} ({bytes_ / 1e9:,.0f} GB, {dies} dies,"
         f" {pool.blocks:,} {units}, OP {percent(pool.over_provisioning)})"
     )
 

@@ -30,9 +30,12 @@ class Judge:
         self.design = design
         self.runs = runs
 
-    def _runs(self, who: Who, rung: Rung, case: Case | None = None) -> list[Run]:
+    def _runs(
+        self, who: Who, rung: Rung, case: Case | None = None, seed: int | None = None
+    ) -> list[Run]:
         cases = self.design.train if case is None else (case,)
-        return self.runs.of(who, cases, self.design.seeds[: rung.seeds], rung.divisor)
+        seeds = self.design.seeds[: rung.seeds] if seed is None else (seed,)
+        return self.runs.of(who, cases, seeds, rung.divisor)
 
     def refer(self, rung: Rung) -> None:
         """Run the references as far as points run on a rung. Raises `ConfigError` if one cannot."""
@@ -100,7 +103,16 @@ class Judge:
             excess[constraint.text] = over
         why = self.invalid(who) if rung == self.design.rungs[-1] else ""
         state: State = "invalid" if why else "completed"
-        return Tried(-1, point, state, tuple(values), excess, at, self._numbers(runs), why)
+        numbers, by_seed = self._numbers(runs), self._by_seed(who, rung)
+        return Tried(-1, point, state, tuple(values), excess, at, numbers, why, by_seed=by_seed)
+
+    def _by_seed(self, who: Who, rung: Rung) -> tuple[tuple[float, ...], ...]:
+        """The objectives with each seed, if there are several and all have them."""
+        seeds, objectives = self.design.seeds[: rung.seeds], self.design.objectives
+        values = [[self._value(who, rung, one, seed) for one in objectives] for seed in seeds]
+        known = [tuple(one for one in of if one is not None) for of in values]
+        is_whole = all(len(of) == len(objectives) for of in known)
+        return tuple(known) if is_whole and len(seeds) > 1 else ()
 
     def _without(self, point: Mapping[str, object], metric: Metric, at: int) -> Tried:
         why = f"a run has no {metric.name}" + ("" if metric.is_key else f": {FEW}")
@@ -119,16 +131,18 @@ class Judge:
                 found[name] = values[0]
         return found
 
-    def _value(self, who: Who, rung: Rung, objective: Objective) -> float | None:
+    def _value(
+        self, who: Who, rung: Rung, objective: Objective, seed: int | None = None
+    ) -> float | None:
         """An objective: the mean over the seeds; over several traces the ratio to the baseline."""
         cases, metric = self.design.train, objective.metric
-        means = [self.runs.mean(self._runs(who, rung, case), metric) for case in cases]
+        means = [self.runs.mean(self._runs(who, rung, case, seed), metric) for case in cases]
         if len(cases) == 1:
             return means[0]
         base = reference(BASELINE)
         ratios = []
         for case, mean in zip(cases, means, strict=True):
-            of = self.runs.mean(self._runs(base, rung, case), metric)
+            of = self.runs.mean(self._runs(base, rung, case, seed), metric)
             if of is None or of <= 0:
                 message = f"{metric.name}: the baseline has none on {case.name}, so no ratio to it"
                 raise ConfigError([message])

@@ -127,7 +127,11 @@ class Chosen:
             more = f"{' '.join(missing)}: {install(*missing)}"
             raise ConfigError([f"{argument(sampler=name)}: needs {more}"])
         with quiet():
-            return getattr(found.samplers, SAMPLERS[name])(**how)
+            made = getattr(found.samplers, SAMPLERS[name])(**how)
+        if name == "grid":
+            # At its last point it would stop the loop of Optuna, but Optuna runs no loop here.
+            made.after_trial = lambda *_: None
+        return made
 
     def _grid(self) -> dict[str, list[object]]:
         if not self.space.finite:

@@ -32,6 +32,7 @@ from ssdlab.searching.sampling import (
     MOST_REPEATS,
     PRUNERS,
     SAMPLERS,
+    UNBIASED,
     Asked,
     Chosen,
     Sampling,
@@ -50,7 +51,7 @@ MOST_TESTED = 8
 """Points of a front that are tested."""
 DRAWN, OF_TRIALS = 24, 4
 """Points drawn at random that tell what decides. Those that the first rounds lack are drawn after
-the last one, at most one for so many trials."""
+the last one: at most one of so many trials."""
 
 
 @dataclass(frozen=True)
@@ -250,7 +251,7 @@ class _Going:
             self.results.setdefault(one.user_attrs["point"], tried_of(one.user_attrs["tried"]))
         judge.refer(self.design.rungs[-1])
         while not self.runs.interrupted:
-            left = self.how.trials - len(self.results)
+            left = self.how.trials - self._lacking - len(self.results)
             self.ending = self._spent(begun, left)
             if self.ending:
                 break
@@ -261,16 +262,23 @@ class _Going:
                 break
             self._round(judge, asked, whole=new == self.how.parallel)
         if not self.runs.interrupted and not self._is_budget_spent(begun):
-            self._draw(judge)
+            self._draw(judge, self._lacking)
 
-    def _draw(self, judge: Judge) -> None:
+    @property
+    def _lacking(self) -> int:
+        """How many trials are left for points that are drawn at random after the last round."""
+        size = self.design.space.size
+        if self.how.sampler in UNBIASED or (size is not None and size <= self.how.trials):
+            return 0
+        ran = sum(one.drawn and one.state == "completed" for one in self.results.values())
+        return min(max(DRAWN - ran, 0), self.how.trials // OF_TRIALS)
+
+    def _draw(self, judge: Judge, more: int) -> None:
         """Draw more points at random, of which the sampler never hears: they tell what decides.
 
         Points that have been tried are drawn like any others, and cost nothing.
         """
         drawn = {name for name, one in self.results.items() if one.drawn}
-        ran = sum(one.drawn and one.state == "completed" for one in self.results.values())
-        more = min(DRAWN - ran, self.how.trials // OF_TRIALS)
         stream, points = random.Random(f"{self.how.seed} what decides"), dict[str, Point]()
         for _ in range(MOST_REPEATS * more):
             point = self.design.space.drawn(stream)
@@ -290,7 +298,7 @@ class _Going:
         """Why no round begins; empty: one does."""
         size = self.design.space.size
         if left <= 0:
-            return f"{self.how.trials:,} points have been tried ({argument('trials')})"
+            return f"all {self.how.trials:,} trials are spent ({argument('trials')})"
         if size is not None and len(self.results) >= size:
             return "every point of the space has been tried"
         return "the budget is spent" if self._is_budget_spent(begun) else ""
