@@ -1,22 +1,25 @@
 """`ssdlab serve`: a drive that programs use, killed and started again."""
 
 import json
+import os
 import random
 import re
 import signal
 import socket
 import stat
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import ssdlab
 from nbd_client import FLUSH, FUA, NO_HOLE, TRIM, WRITE, ZEROES, Client, RefusedError
 from running import COMMAND, HANG_S, nothing_left, refused, ssdlab_command
-from ssdlab.running.served import answered_signals
+from ssdlab.running.served import Address, answered_signals
+from ssdlab.running.served import served as served_drive
 
 PAGE = 4096
 DRIVE = """\
@@ -188,6 +191,42 @@ def test_a_second_signal_is_a_power_cut() -> None:
     assert signal.getsignal(signal.SIGINT) is before
 
 
+def test_a_server_that_stops_has_no_priority_over_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    policies = [os.sched_getscheduler(0)]
+
+    def serve(*_args: object, ready: Callable[[str], None], **callbacks: Any) -> str:
+        ready("{}")
+        policies.append(os.sched_getscheduler(0))
+        signal.raise_signal(signal.SIGTERM)
+        with pytest.raises(KeyboardInterrupt):
+            callbacks["progress"]("workload", 0, None)
+        policies.append(os.sched_getscheduler(0))
+        return "{}"
+
+    monkeypatch.setattr("ssdlab._core.serve", serve)
+    (tmp_path / "tiny.toml").write_text(DRIVE)
+    said: list[dict[str, Any]] = []
+    served_drive(
+        ssdlab.load_config(tmp_path / "tiny.toml"),
+        Address(unix=tmp_path / "socket"),
+        state=None,
+        record=None,
+        scale=1.0,
+        most_log=1 << 20,
+        ready=said.append,
+        status=said.append,
+        stops=lambda: None,
+        progress=False,
+    )
+    before, serving, stopping = policies
+    if not said[0]["real_time"]:
+        pytest.skip("real-time priority is not permitted")
+    assert serving == os.SCHED_FIFO
+    assert stopping == before
+
+
 def test_a_recorded_session_runs_again_to_the_nanosecond(tmp_path: Path) -> None:
     draw = random.Random(9)
     with served("--nbd", "127.0.0.1:0", "--record", "rec", "--json", cwd=tmp_path) as server:
@@ -273,6 +312,7 @@ def test_a_bad_client_is_cut_off_and_the_others_are_served(tmp_path: Path) -> No
         ([*UNIX, "--set", "run.mode=functional"], ["run.mode"]),
         ([*UNIX, "--set", 'power.cut={ every = "1 s" }'], ["power.cut"]),
         ([*UNIX, "--state", "d", "--set", "wear.endurance=10"], ["wear.endurance"]),
+        (["--nbd", "unix:file", "--state", "a/b"], ["file", "in use"]),
     ],
 )
 def test_what_cannot_be_served_is_refused(
@@ -283,3 +323,12 @@ def test_what_cannot_be_served_is_refused(
     done = ssdlab_command("serve", "tiny.toml", *options, cwd=tmp_path)
     refused(done, 2, *words)
     nothing_left(tmp_path, "file", "tiny.toml")
+
+
+def test_a_start_that_fails_leaves_nothing(tmp_path: Path) -> None:
+    (tmp_path / "tiny.toml").write_text(DRIVE)
+    options = [*UNIX, "--state", "a/b", "--record", "missing/record"]
+    done = ssdlab_command("serve", "tiny.toml", *options, cwd=tmp_path)
+    assert done.returncode != 0
+    assert "missing/record" in done.stderr
+    nothing_left(tmp_path, "tiny.toml")

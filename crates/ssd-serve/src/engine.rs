@@ -3,6 +3,7 @@
 //! It knows bytes and simulated time, but neither a protocol nor a clock. A request of a client becomes one or more
 //! requests of the machine, each in an instant of its own.
 
+use crate::disk::Disk;
 use crate::log::{Log, pages_of};
 use crate::slots::{NONE, Slots};
 use crate::versions::{Survivors, Versions};
@@ -18,9 +19,11 @@ use ssd_trace::config::RunConfig;
 use ssd_trace::write::TraceWriter;
 use std::io;
 
+mod answers;
 mod restart;
 mod room;
 
+use answers::Promises;
 pub use restart::Mounted;
 use restart::restored;
 
@@ -76,6 +79,7 @@ pub struct Numbers {
 pub struct Engine {
     config: RunConfig,
     ssd: Ssd,
+    disk: Disk,
     slots: Slots,
     versions: Versions,
     /// Where requests are logged, if the drive has a state.
@@ -91,6 +95,7 @@ pub struct Engine {
     /// Why the drive does not go on.
     failure: Option<Refusal>,
     done: Vec<Completion>,
+    promises: Promises,
     sectors_of_page: u64,
 }
 
@@ -120,7 +125,7 @@ impl Engine {
     /// The drive of `config` in the state of `snapshot`; the data of its pages are in `slots`, as `table` says.
     ///
     /// # Errors
-    /// The snapshot is not of this drive.
+    /// The snapshot is not of this drive, or the system has no thread for its disk.
     pub fn new(
         config: &RunConfig,
         snapshot: &DeviceSnapshot,
@@ -133,8 +138,10 @@ impl Engine {
         let cuts = !config.power.is_off();
         Ok(Engine {
             sectors_of_page: u64::from(config.device.page_bytes) / SECTOR_BYTES,
+            promises: Promises::new(&config),
             config,
             ssd,
+            disk: Disk::start().map_err(|error| error.to_string())?,
             slots,
             versions: Versions::new(table, cuts),
             log: None,
@@ -217,28 +224,6 @@ impl Engine {
         for completion in self.done[before..].iter().filter(|c| c.op == Op::Trim) {
             self.versions.trim_done(completion.id.0);
         }
-    }
-
-    /// The requests of the machine that have completed since the last call. A client may hear of them.
-    ///
-    /// # Errors
-    /// The log cannot be written: nobody may hear of anything.
-    pub fn completions(&mut self) -> io::Result<std::vec::Drain<'_, Completion>> {
-        if !self.done.is_empty() {
-            self.mark()?;
-        }
-        Ok(self.done.drain(..))
-    }
-
-    /// Whether requests have completed since the last call of [`Engine::completions`].
-    #[must_use]
-    pub fn has_completions(&self) -> bool {
-        !self.done.is_empty()
-    }
-
-    fn mark(&mut self) -> io::Result<()> {
-        let now = self.ssd.now().0;
-        self.log.as_mut().map_or(Ok(()), |log| log.mark(now))
     }
 
     /// Read `length` bytes from `offset` on, at time `at` or as soon as possible after it.
@@ -349,49 +334,6 @@ impl Engine {
         Ok(Numbers { first, count })
     }
 
-    /// The bytes from `from` to `to`, which are `data` or zeros, with what else is in their pages, in slots of their
-    /// own: all of them or none.
-    fn store(&mut self, (from, to): (u64, u64), data: Option<&[u8]>) -> Result<Vec<u32>, Refusal> {
-        let page = self.page_bytes();
-        let mut slots = Vec::with_capacity(((to - from) / page + 2) as usize);
-        let mut whole = vec![0; page as usize];
-        for lpn in from / page..=(to - 1) / page {
-            let (start, end) = (from.max(lpn * page), to.min((lpn + 1) * page));
-            let bytes = data.map(|data| &data[(start - from) as usize..(end - from) as usize]);
-            let is_whole = end - start == page;
-            let added = match (is_whole, bytes) {
-                (true, None) => Ok(NONE),
-                (true, Some(bytes)) => self.slots.add(bytes),
-                (false, _) => {
-                    let old = self.slots.read(self.versions.newest(lpn as u32), 0, &mut whole);
-                    let part = (start - lpn * page) as usize..(end - lpn * page) as usize;
-                    match bytes {
-                        Some(bytes) => whole[part].copy_from_slice(bytes),
-                        None => whole[part].fill(0),
-                    }
-                    old.and_then(|()| self.slots.add(&whole))
-                }
-            };
-            match added {
-                Ok(slot) => slots.push(slot),
-                Err(error) => {
-                    self.give_back(&slots);
-                    return Err(error.into());
-                }
-            }
-        }
-        Ok(slots)
-    }
-
-    /// What was stored in `slots` is not wanted: on a full disk its room is needed for the log.
-    fn give_back(&mut self, slots: &[u32]) {
-        for &slot in slots.iter().filter(|&&slot| slot != NONE) {
-            self.slots.free(slot);
-            // The client hears of the first error.
-            let _ = self.slots.punch(slot);
-        }
-    }
-
     fn sweep_if_due(&mut self) -> Result<(), Refusal> {
         if self.versions.is_sweep_due() { Ok(self.sweep()?) } else { Ok(()) }
     }
@@ -423,6 +365,7 @@ impl Engine {
         // It is in the log: a drive without it would be another.
         let id = submitted.inspect_err(|error| self.failure = Some(Refusal::from(error)))?.0;
         self.last = at;
+        self.promises.submitted(id, request);
         match request.op {
             Op::Write => {
                 let (first, pages) = pages_of(request, self.sectors_of_page).expect("it has pages");
@@ -440,9 +383,7 @@ impl Engine {
                 for lpn in first..end as u32 {
                     let until = self.sequence + 1;
                     if let Some(slot) = self.versions.replace(lpn, NONE, until, Some(id)) {
-                        self.slots.free(slot);
-                        // The room comes back in any case, at the latest when the slot is used again.
-                        let _ = self.slots.punch(slot);
+                        self.slots.give_back(slot, &mut self.disk);
                     }
                 }
             }

@@ -15,7 +15,7 @@ use ssd_trace::write::{Columnar, Options, TraceWriter, WriteError};
 use std::io;
 use std::net::SocketAddr;
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Where clients come.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -197,7 +197,7 @@ fn written(error: WriteError) -> StateError {
 }
 
 /// Begin a recording of a drive in the state of `snapshot`.
-fn record(folder: &PathBuf, snapshot: &DeviceSnapshot) -> Result<Box<dyn TraceWriter>, StateError> {
+fn record(folder: &Path, snapshot: &DeviceSnapshot) -> Result<Box<dyn TraceWriter>, StateError> {
     let failed = |error: io::Error| match error.kind() {
         io::ErrorKind::AlreadyExists => StateError::Refused(format!(
             "--record {}: it exists; give a new name",
@@ -206,6 +206,16 @@ fn record(folder: &PathBuf, snapshot: &DeviceSnapshot) -> Result<Box<dyn TraceWr
         _ => StateError::File(format!("{}: {error}", folder.display())),
     };
     std::fs::create_dir(folder).map_err(failed)?;
+    begin_recording(folder, snapshot).inspect_err(|_| {
+        // The recording has not begun; half of one is of no use.
+        let _ = std::fs::remove_dir_all(folder);
+    })
+}
+
+fn begin_recording(
+    folder: &Path,
+    snapshot: &DeviceSnapshot,
+) -> Result<Box<dyn TraceWriter>, StateError> {
     let saved =
         snapshots::save(snapshot, &folder.join(START), false, &mut |_| ControlFlow::Continue(()));
     saved.map_err(|error| StateError::File(error.to_string()))?;
@@ -259,6 +269,9 @@ pub fn serve(
         engine.record_to(record(path, &snapshot)?);
     }
     drop(snapshot);
+    if let Some(folder) = &mut folder {
+        folder.keep();
+    }
     let bytes = engine.bytes();
     let recovered = mounted.map(|mounted| Recovered {
         requests: mounted.requests,

@@ -75,6 +75,8 @@ def served(
 
         def stage(name: str, done: int, total: int | None) -> None:
             if signals.stop:
+                # Bringing a large drive to rest takes a while and is not urgent.
+                shows.close()
                 raise KeyboardInterrupt
             # A server has no end that it comes nearer to.
             if callback is not None and name != "workload":

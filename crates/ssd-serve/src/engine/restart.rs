@@ -113,12 +113,13 @@ impl Engine {
     /// Bring the drive, which has finished, to rest; its state, and the writer of the recording, which is complete.
     ///
     /// # Errors
-    /// The drive has failed.
+    /// The drive or the disk has failed.
     pub fn rest(&mut self) -> Result<(DeviceSnapshot, Option<Box<dyn TraceWriter>>), String> {
         self.idle();
         if let Some(why) = &self.failure {
             return Err(why.to_string());
         }
+        self.settle().map_err(|error| error.to_string())?;
         let snapshot = self.ssd.snapshot().map_err(|error| error.to_string())?;
         Ok((snapshot, self.record.take()))
     }
@@ -142,7 +143,7 @@ impl Engine {
     /// # Errors
     /// The disk fails.
     pub fn use_slots(&mut self) -> io::Result<()> {
-        self.slots.keep_only(self.versions.table())
+        self.slots.keep_only(self.versions.table(), &self.disk)
     }
 
     /// The slots and their table, for the drive that follows after a rest.

@@ -2,6 +2,7 @@
 
 #[path = "../../../cases.rs"]
 mod cases;
+mod disk;
 mod engine;
 mod nbd;
 mod pace;
