@@ -12,6 +12,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError, URLError
+from urllib.parse import urlsplit
+from urllib.request import Request, urlopen
 
 import pytest
 
@@ -62,6 +65,15 @@ class Served:
         place = int(port[1]) if port else self.folder / "drive.sock"
         self.clients.append(Client(place, structured=structured))
         return self.clients[-1]
+
+    def page(self) -> str:
+        """The address of its page."""
+        assert self.process.stderr is not None
+        while not (found := re.search(r"its page: (\S+)", self.said)):
+            line = self.process.stderr.readline()
+            assert line, f"it has ended: {self.said}"
+            self.said += line
+        return found[1]
 
     def status(self) -> str:
         """The summary so far, after SIGUSR1."""
@@ -196,12 +208,17 @@ def test_a_server_that_stops_has_no_priority_over_others(
 ) -> None:
     policies = [os.sched_getscheduler(0)]
 
-    def serve(*_args: object, ready: Callable[[str], None], **callbacks: Any) -> str:
+    def serve(
+        *_: object,
+        ready: Callable[[str], None],
+        progress: Callable[[str, int, None], None],
+        **_options: object,
+    ) -> str:
         ready("{}")
         policies.append(os.sched_getscheduler(0))
         signal.raise_signal(signal.SIGTERM)
         with pytest.raises(KeyboardInterrupt):
-            callbacks["progress"]("workload", 0, None)
+            progress("workload", 0, None)
         policies.append(os.sched_getscheduler(0))
         return "{}"
 
@@ -332,3 +349,39 @@ def test_a_start_that_fails_leaves_nothing(tmp_path: Path) -> None:
     assert done.returncode != 0
     assert "missing/record" in done.stderr
     nothing_left(tmp_path, "tiny.toml")
+
+
+def test_the_page_shows_the_drive_to_who_has_its_address(tmp_path: Path) -> None:
+    with served(*UNIX, "--page", cwd=tmp_path) as server:
+        client = server.client()
+        address = server.page()
+        for page in range(300):
+            client.write(page * PAGE, bytes([page % 256]) * PAGE)
+        with urlopen(address, timeout=HANG_S) as answer:
+            text = answer.read().decode()
+        assert "The slowest requests" in text
+        assert 'src="' not in text, "it needs other files"
+        port = urlsplit(address).port
+        events = address.replace("/?", "/events?")
+        with urlopen(events, timeout=HANG_S) as answer:
+            while True:
+                sections = json.loads(answer.readline().decode().removeprefix("data: "))
+                assert answer.readline() == b"\n"
+                if "write\u00a0of\u00a04\u00a0KiB" in sections["slow"]:
+                    break
+        assert set(sections) == {"now", "course", "latency", "slow", "blocks"}
+        refusals = [
+            (address + "x", "127.0.0.1", 403),
+            (f"http://127.0.0.1:{port}/", "127.0.0.1", 403),
+            (address, "evil.example", 403),
+            (address.replace("/?", "/other?"), "127.0.0.1", 404),
+        ]
+        for url, host, code in refusals:
+            with pytest.raises(HTTPError) as error:
+                urlopen(Request(url, headers={"Host": f"{host}:{port}"}), timeout=HANG_S)
+            assert error.value.code == code
+            error.value.close()
+        text = server.stop()
+        assert "slow: " in text
+    with pytest.raises(URLError):
+        urlopen(address, timeout=HANG_S)

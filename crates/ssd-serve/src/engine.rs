@@ -7,6 +7,7 @@ use crate::disk::Disk;
 use crate::log::{Log, pages_of};
 use crate::slots::{NONE, Slots};
 use crate::versions::{Survivors, Versions};
+use crate::view::{Channel, Slow, Slowest, channels};
 use ssd_core::ftl::map::Entry;
 use ssd_core::ftl::snapshot::DeviceSnapshot;
 use ssd_core::host::device::{Device as _, DeviceError};
@@ -96,6 +97,7 @@ pub struct Engine {
     failure: Option<Refusal>,
     done: Vec<Completion>,
     promises: Promises,
+    slowest: Slowest,
     sectors_of_page: u64,
 }
 
@@ -116,7 +118,8 @@ impl Survivors for Flash<'_> {
 fn endless(config: &RunConfig) -> RunConfig {
     let mut config = config.clone();
     config.metrics.op_log = false;
-    config.metrics.request_log = false;
+    // The engine empties it all the time.
+    config.metrics.request_log = true;
     config.metrics.interval_ns = 0;
     config
 }
@@ -139,6 +142,7 @@ impl Engine {
         Ok(Engine {
             sectors_of_page: u64::from(config.device.page_bytes) / SECTOR_BYTES,
             promises: Promises::new(&config),
+            slowest: Slowest::default(),
             config,
             ssd,
             disk: Disk::start().map_err(|error| error.to_string())?,
@@ -207,6 +211,18 @@ impl Engine {
         report_of(&self.config, &self.ssd, commit)
     }
 
+    /// The slowest requests, the slowest one first.
+    #[must_use]
+    pub fn slowest(&self) -> Vec<Slow> {
+        self.slowest.in_order()
+    }
+
+    /// The blocks of each channel.
+    #[must_use]
+    pub fn channels(&self) -> Vec<Channel> {
+        channels(&self.ssd)
+    }
+
     /// The time of the next event.
     #[must_use]
     pub fn next_event(&self) -> Option<u64> {
@@ -221,6 +237,7 @@ impl Engine {
                 self.failure = Some(Refusal::from(&error));
             }
         }
+        self.slowest.update(&mut self.ssd);
         for completion in self.done[before..].iter().filter(|c| c.op == Op::Trim) {
             self.versions.trim_done(completion.id.0);
         }

@@ -4,7 +4,8 @@
 //! `versions` which of them a power cut could bring back) and the `log` from which both come back after a kill. `disk` writes
 //! both, in a thread of its own.
 //! `state` is the folder in which they lie. `connection` turns what a client sends into requests of the drive, and
-//! `server` waits for sockets and for events, on the clock of `pace`. `session` is all of it in order.
+//! `server` waits for sockets and for events, on the clock of `pace`. `session` is all of it in order, and `view` what a
+//! drive looks like at a moment.
 
 pub mod connection;
 pub mod disk;
@@ -17,3 +18,4 @@ pub mod session;
 pub mod slots;
 pub mod state;
 pub mod versions;
+pub mod view;

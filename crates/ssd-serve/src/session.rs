@@ -5,6 +5,7 @@ use crate::nbd::handshake::Export;
 use crate::pace::{Scale, Stops, VALID_NS};
 use crate::server::{Attendant, Listener, Served, Server};
 use crate::state::{Folder, StateError, new_drive, served, without_state};
+use crate::view::{Channel, Slow};
 use serde::Serialize;
 use ssd_core::ftl::snapshot::DeviceSnapshot;
 use ssd_core::metrics::report::{Recovery, Report};
@@ -105,6 +106,10 @@ pub struct Summary {
     pub late: Late,
     /// How the log was folded.
     pub folds: Folds,
+    /// The slowest requests since the log was folded, the slowest one first.
+    pub slowest: Vec<Slow>,
+    /// The blocks of each channel.
+    pub channels: Vec<Channel>,
     /// The reports of the drive up to each fold of the log.
     pub earlier: Vec<Report>,
     /// The report of the drive, since the log was folded.
@@ -135,8 +140,34 @@ struct Session<'a> {
 
 impl Session<'_> {
     fn summary(&self, engine: &Engine, served: &Served) -> Summary {
-        let report = engine.report(self.order.commit.clone());
-        summary(served, self.earlier.clone(), self.fold_failure.clone(), report)
+        let (replies, [p50_ns, p99_ns, p999_ns, max_ns]) = served.lateness.percentiles();
+        let drive_ns = |wall: u64| (wall as f64 / served.scale) as u64;
+        Summary {
+            scale: served.scale,
+            stops: served.stops,
+            requests: served.replies,
+            folds: Folds {
+                count: self.earlier.len() as u64,
+                longest_ns: served.longest_fold,
+                fold_failure: self.fold_failure.clone(),
+            },
+            earlier: self.earlier.clone(),
+            clients: served.clients,
+            clients_refused: served.refused.0,
+            refused_because: served.refused.1.clone(),
+            late: Late {
+                replies,
+                p50_ns,
+                p99_ns,
+                p999_ns,
+                max_ns,
+                valid_within_ns: VALID_NS,
+                is_valid: p99_ns.map(|wall| drive_ns(wall) <= VALID_NS),
+            },
+            slowest: engine.slowest(),
+            channels: engine.channels(),
+            report: engine.report(self.order.commit.clone()),
+        }
     }
 }
 
@@ -306,35 +337,4 @@ pub fn serve(
         requests.finish().map_err(written)?;
     }
     Ok(summary)
-}
-
-fn summary(
-    served: &Served,
-    earlier: Vec<Report>,
-    fold_failure: Option<String>,
-    report: Report,
-) -> Summary {
-    let (replies, [p50_ns, p99_ns, p999_ns, max_ns]) = served.lateness.percentiles();
-    let scale = served.scale;
-    let drive_ns = |wall: u64| (wall as f64 / scale) as u64;
-    Summary {
-        scale,
-        stops: served.stops,
-        requests: served.replies,
-        folds: Folds { count: earlier.len() as u64, longest_ns: served.longest_fold, fold_failure },
-        earlier,
-        clients: served.clients,
-        clients_refused: served.refused.0,
-        refused_because: served.refused.1.clone(),
-        late: Late {
-            replies,
-            p50_ns,
-            p99_ns,
-            p999_ns,
-            max_ns,
-            valid_within_ns: VALID_NS,
-            is_valid: p99_ns.map(|wall| drive_ns(wall) <= VALID_NS),
-        },
-        report,
-    }
 }

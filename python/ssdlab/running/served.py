@@ -20,6 +20,7 @@ from ssdlab.config.resolve import Config, load_config
 from ssdlab.display.progress import shown
 from ssdlab.errors import ConfigError, ServerError, translated
 from ssdlab.running.fitted import fitted
+from ssdlab.running.served_page import LivePage
 
 # Real-time priority, of 1 to 99: above all ordinary programs, below what the system needs.
 PRIORITY = 5
@@ -45,13 +46,15 @@ def served(
     status: Callable[[dict[str, Any]], object],
     stops: Callable[[], object],
     progress: bool,
+    page: bool = False,
 ) -> dict[str, Any]:
     """Serve the drive of `config` until Ctrl-C or SIGTERM; the summary.
 
     Without `scale`, it follows how late replies are. Beyond `most_log` bytes the log of the state
     is folded. `ready` is called with what was recovered when clients may come, `status` with the
     summary so far after SIGUSR1, `stops` when no more clients are served and the drive comes to
-    rest; a second Ctrl-C then kills the process. Raises `ConfigError` for what cannot be served,
+    rest; a second Ctrl-C then kills the process. With `page` the drive is shown in a page, whose
+    address `ready` hears. Raises `ConfigError` for what cannot be served,
     `ServerError` for a drive that fails, `OutputError` for a file.
     """
     if config["run.mode"] != "timed":
@@ -61,14 +64,28 @@ def served(
     memory.check([loaded])
     with translated(), answered_signals(stops) as signals, ExitStack() as shows:
         callback = shows.enter_context(shown(loaded.name, progress))
-
+        live: LivePage | None = None
         is_real_time = False
 
         def is_ready(said: str) -> None:
-            nonlocal is_real_time
+            nonlocal is_real_time, live
             shows.close()
+            if page:
+                live = LivePage(loaded.name)
+                shows.callback(live.close)
             is_real_time = shows.enter_context(_real_time())
-            ready({**json.loads(said), "real_time": is_real_time})
+            more = {"real_time": is_real_time, "page": live and live.address}
+            ready({**json.loads(said), **more})
+
+        def asks() -> bool:
+            return signals.status or (live is not None and live.is_due())
+
+        def hear(summary: str) -> None:
+            seen = whole(summary)
+            if live is not None:
+                live.show(seen)
+            if signals.asks():
+                status(seen)
 
         def whole(summary: str) -> dict[str, Any]:
             return {"real_time": is_real_time, **json.loads(summary)}
@@ -95,8 +112,8 @@ def served(
                 temporary=Path(tempfile.gettempdir()),
                 commit=_core.__commit__,
                 ready=is_ready,
-                asks=signals.asks,
-                hear=lambda summary: status(whole(summary)),
+                asks=asks,
+                hear=hear,
                 progress=stage,
             )
         except _core.StuckError as error:

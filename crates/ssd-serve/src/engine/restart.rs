@@ -4,6 +4,7 @@ use super::{Engine, Flash};
 use crate::log::Record;
 use crate::slots::Slots;
 use crate::versions::Versions;
+use crate::view::Slowest;
 use ssd_core::ftl::snapshot::DeviceSnapshot;
 use ssd_core::host::device::{Device as _, DeviceError};
 use ssd_core::host::request::{Op, Request};
@@ -131,6 +132,7 @@ impl Engine {
     /// The snapshot is not of this drive, or the disk fails.
     pub fn begin_again(&mut self, snapshot: &DeviceSnapshot) -> Result<(), String> {
         self.ssd = restored(&self.config, snapshot)?;
+        self.slowest = Slowest::default();
         let table = self.versions.table().to_vec();
         self.versions = Versions::new(table, !self.config.power.is_off());
         (self.sequence, self.last) = (snapshot.counters().sequence, 0);

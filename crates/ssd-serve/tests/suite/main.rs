@@ -9,3 +9,4 @@ mod pace;
 mod rig;
 mod server;
 mod state;
+mod view;
