@@ -1,7 +1,7 @@
 //! The disk under the drive: a thread of its own that carries out what it is told, in order.
 //!
-//! Whoever tells it does not wait. What it is told has a place in the order, and once the disk has come to that place,
-//! everything up to there is with the kernel and outlives the process. A kill loses an end of the order and nothing else.
+//! Whoever tells it does not wait. What it is told has a place in the order. Once the disk has come to a place,
+//! everything before it is with the kernel and outlives the process. A kill loses an end of the order and nothing else.
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::fs::{FallocateFlags, Timespec, fallocate};

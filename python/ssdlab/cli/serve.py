@@ -119,10 +119,13 @@ def serve(
         progress=not quiet,
         page=page,
     )
-    text = json.dumps(summary, indent=2, ensure_ascii=False) + "\n"
-    put_result(json_, quiet, lambda: text, lambda: _text(summary))
+    put_result(json_, quiet, lambda: _json(summary), lambda: _text(summary))
     if record is not None and not quiet:
         say(f"recorded; to run it again: ssdlab run {record / 'run.toml'}")
+
+
+def _json(summary: dict[str, Any]) -> str:
+    return json.dumps(summary, indent=2, ensure_ascii=False) + "\n"
 
 
 def _factor(scale: str) -> float | None:

@@ -64,31 +64,10 @@ def served(
     memory.check([loaded])
     with translated(), answered_signals(stops) as signals, ExitStack() as shows:
         callback = shows.enter_context(shown(loaded.name, progress))
-        live: LivePage | None = None
-        is_real_time = False
+        session = _Session(signals, shows, status)
 
         def is_ready(said: str) -> None:
-            nonlocal is_real_time, live
-            shows.close()
-            if page:
-                live = LivePage(loaded.name)
-                shows.callback(live.close)
-            is_real_time = shows.enter_context(_real_time())
-            more = {"real_time": is_real_time, "page": live and live.address}
-            ready({**json.loads(said), **more})
-
-        def asks() -> bool:
-            return signals.status or (live is not None and live.is_due())
-
-        def hear(summary: str) -> None:
-            seen = whole(summary)
-            if live is not None:
-                live.show(seen)
-            if signals.asks():
-                status(seen)
-
-        def whole(summary: str) -> dict[str, Any]:
-            return {"real_time": is_real_time, **json.loads(summary)}
+            ready(json.loads(said) | session.begin(loaded.name if page else None))
 
         def stage(name: str, done: int, total: int | None) -> None:
             if signals.stop:
@@ -112,15 +91,51 @@ def served(
                 temporary=Path(tempfile.gettempdir()),
                 commit=_core.__commit__,
                 ready=is_ready,
-                asks=asks,
-                hear=hear,
+                asks=session.asks,
+                hear=session.hear,
                 progress=stage,
             )
         except _core.StuckError as error:
             raise ServerError(str(error)) from None
     if record is not None:
         _write_run(loaded, record, with_state=state is not None)
-    return whole(summary)
+    return session.whole(summary)
+
+
+@dataclass
+class _Session:
+    """What a server asks while it serves, and who hears of it."""
+
+    signals: Signals
+    shows: ExitStack
+    status: Callable[[dict[str, Any]], object]
+    page: LivePage | None = None
+    is_real_time: bool = False
+
+    def begin(self, page: str | None) -> dict[str, Any]:
+        """Clients may come; with a page of this name, if there is to be one."""
+        self.shows.close()
+        if page is not None:
+            self.page = LivePage(page)
+            self.shows.callback(self.page.close)
+        self.is_real_time = self.shows.enter_context(_real_time())
+        return {"real_time": self.is_real_time, "page": self.page and self.page.address}
+
+    def whole(self, summary: str) -> dict[str, Any]:
+        """The summary with what is known here."""
+        return {"real_time": self.is_real_time, **json.loads(summary)}
+
+    def asks(self) -> bool:
+        """Whether somebody wants to hear of the drive."""
+        return self.signals.status or (self.page is not None and self.page.is_due())
+
+    def hear(self, said: str) -> None:
+        """Pass the summary on to those who want it."""
+        summary = self.whole(said)
+        if self.page is not None:
+            self.page.show(summary)
+        if self.signals.asks():
+            self.status(summary)
 
 
 @dataclass

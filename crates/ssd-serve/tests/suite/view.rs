@@ -18,7 +18,8 @@ fn the_slowest_requests_and_the_blocks_are_known() {
     let mut has_collected = false;
     for i in 0..6 * pages {
         let begun = engine.ssd().now().0;
-        let numbers = engine.write(begun, i * 7919 % pages * 4096, &[7; 4096], false).expect("room");
+        let numbers =
+            engine.write(begun, i * 7919 % pages * 4096, &[7; 4096], false).expect("room");
         finish(&mut engine, numbers);
         latencies.push(engine.ssd().now().0 - begun);
         has_collected |= engine.channels().iter().any(|channel| channel.is_collecting);
