@@ -1,22 +1,28 @@
 """`ssdlab serve`: a drive that programs use, killed and started again."""
 
 import json
+import os
 import random
 import re
 import signal
 import socket
 import stat
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError, URLError
+from urllib.parse import urlsplit
+from urllib.request import Request, urlopen
 
 import pytest
 
+import ssdlab
 from nbd_client import FLUSH, FUA, NO_HOLE, TRIM, WRITE, ZEROES, Client, RefusedError
 from running import COMMAND, HANG_S, nothing_left, refused, ssdlab_command
-from ssdlab.running.served import answered_signals
+from ssdlab.running.served import Address, answered_signals
+from ssdlab.running.served import served as served_drive
 
 PAGE = 4096
 DRIVE = """\
@@ -59,6 +65,15 @@ class Served:
         place = int(port[1]) if port else self.folder / "drive.sock"
         self.clients.append(Client(place, structured=structured))
         return self.clients[-1]
+
+    def page(self) -> str:
+        """The address of its page."""
+        assert self.process.stderr is not None
+        while not (found := re.search(r"its page: (\S+)", self.said)):
+            line = self.process.stderr.readline()
+            assert line, f"it has ended: {self.said}"
+            self.said += line
+        return found[1]
 
     def status(self) -> str:
         """The summary so far, after SIGUSR1."""
@@ -188,6 +203,47 @@ def test_a_second_signal_is_a_power_cut() -> None:
     assert signal.getsignal(signal.SIGINT) is before
 
 
+def test_a_server_that_stops_has_no_priority_over_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    policies = [os.sched_getscheduler(0)]
+
+    def serve(
+        *_: object,
+        ready: Callable[[str], None],
+        progress: Callable[[str, int, None], None],
+        **_options: object,
+    ) -> str:
+        ready("{}")
+        policies.append(os.sched_getscheduler(0))
+        signal.raise_signal(signal.SIGTERM)
+        with pytest.raises(KeyboardInterrupt):
+            progress("workload", 0, None)
+        policies.append(os.sched_getscheduler(0))
+        return "{}"
+
+    monkeypatch.setattr("ssdlab._core.serve", serve)
+    (tmp_path / "tiny.toml").write_text(DRIVE)
+    said: list[dict[str, Any]] = []
+    served_drive(
+        ssdlab.load_config(tmp_path / "tiny.toml"),
+        Address(unix=tmp_path / "socket"),
+        state=None,
+        record=None,
+        scale=1.0,
+        most_log=1 << 20,
+        ready=said.append,
+        status=said.append,
+        stops=lambda: None,
+        progress=False,
+    )
+    before, serving, stopping = policies
+    if not said[0]["real_time"]:
+        pytest.skip("real-time priority is not permitted")
+    assert serving == os.SCHED_FIFO
+    assert stopping == before
+
+
 def test_a_recorded_session_runs_again_to_the_nanosecond(tmp_path: Path) -> None:
     draw = random.Random(9)
     with served("--nbd", "127.0.0.1:0", "--record", "rec", "--json", cwd=tmp_path) as server:
@@ -273,6 +329,7 @@ def test_a_bad_client_is_cut_off_and_the_others_are_served(tmp_path: Path) -> No
         ([*UNIX, "--set", "run.mode=functional"], ["run.mode"]),
         ([*UNIX, "--set", 'power.cut={ every = "1 s" }'], ["power.cut"]),
         ([*UNIX, "--state", "d", "--set", "wear.endurance=10"], ["wear.endurance"]),
+        (["--nbd", "unix:file", "--state", "a/b"], ["file", "in use"]),
     ],
 )
 def test_what_cannot_be_served_is_refused(
@@ -283,3 +340,48 @@ def test_what_cannot_be_served_is_refused(
     done = ssdlab_command("serve", "tiny.toml", *options, cwd=tmp_path)
     refused(done, 2, *words)
     nothing_left(tmp_path, "file", "tiny.toml")
+
+
+def test_a_start_that_fails_leaves_nothing(tmp_path: Path) -> None:
+    (tmp_path / "tiny.toml").write_text(DRIVE)
+    options = [*UNIX, "--state", "a/b", "--record", "missing/record"]
+    done = ssdlab_command("serve", "tiny.toml", *options, cwd=tmp_path)
+    assert done.returncode != 0
+    assert "missing/record" in done.stderr
+    nothing_left(tmp_path, "tiny.toml")
+
+
+def test_the_page_shows_the_drive_to_who_has_its_address(tmp_path: Path) -> None:
+    with served(*UNIX, "--page", cwd=tmp_path) as server:
+        client = server.client()
+        address = server.page()
+        for page in range(300):
+            client.write(page * PAGE, bytes([page % 256]) * PAGE)
+        with urlopen(address, timeout=HANG_S) as answer:
+            text = answer.read().decode()
+        assert "The slowest requests" in text
+        assert 'src="' not in text, "it needs other files"
+        port = urlsplit(address).port
+        events = address.replace("/?", "/events?")
+        with urlopen(events, timeout=HANG_S) as answer:
+            while True:
+                sections = json.loads(answer.readline().decode().removeprefix("data: "))
+                assert answer.readline() == b"\n"
+                if "write\u00a0of\u00a04\u00a0KiB" in sections["slow"]:
+                    break
+        assert set(sections) == {"now", "course", "latency", "slow", "blocks"}
+        refusals = [
+            (address + "x", "127.0.0.1", 403),
+            (f"http://127.0.0.1:{port}/", "127.0.0.1", 403),
+            (address, "evil.example", 403),
+            (address.replace("/?", "/other?"), "127.0.0.1", 404),
+        ]
+        for url, host, code in refusals:
+            with pytest.raises(HTTPError) as error:
+                urlopen(Request(url, headers={"Host": f"{host}:{port}"}), timeout=HANG_S)
+            assert error.value.code == code
+            error.value.close()
+        text = server.stop()
+        assert "slow: " in text
+    with pytest.raises(URLError):
+        urlopen(address, timeout=HANG_S)

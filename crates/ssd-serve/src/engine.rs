@@ -3,9 +3,11 @@
 //! It knows bytes and simulated time, but neither a protocol nor a clock. A request of a client becomes one or more
 //! requests of the machine, each in an instant of its own.
 
+use crate::disk::Disk;
 use crate::log::{Log, pages_of};
 use crate::slots::{NONE, Slots};
 use crate::versions::{Survivors, Versions};
+use crate::view::{Channel, Slow, Slowest, channels};
 use ssd_core::ftl::map::Entry;
 use ssd_core::ftl::snapshot::DeviceSnapshot;
 use ssd_core::host::device::{Device as _, DeviceError};
@@ -18,9 +20,11 @@ use ssd_trace::config::RunConfig;
 use ssd_trace::write::TraceWriter;
 use std::io;
 
+mod answers;
 mod restart;
 mod room;
 
+use answers::Promises;
 pub use restart::Mounted;
 use restart::restored;
 
@@ -76,6 +80,7 @@ pub struct Numbers {
 pub struct Engine {
     config: RunConfig,
     ssd: Ssd,
+    disk: Disk,
     slots: Slots,
     versions: Versions,
     /// Where requests are logged, if the drive has a state.
@@ -91,6 +96,8 @@ pub struct Engine {
     /// Why the drive does not go on.
     failure: Option<Refusal>,
     done: Vec<Completion>,
+    promises: Promises,
+    slowest: Slowest,
     sectors_of_page: u64,
 }
 
@@ -111,7 +118,8 @@ impl Survivors for Flash<'_> {
 fn endless(config: &RunConfig) -> RunConfig {
     let mut config = config.clone();
     config.metrics.op_log = false;
-    config.metrics.request_log = false;
+    // The engine empties it all the time.
+    config.metrics.request_log = true;
     config.metrics.interval_ns = 0;
     config
 }
@@ -120,7 +128,7 @@ impl Engine {
     /// The drive of `config` in the state of `snapshot`; the data of its pages are in `slots`, as `table` says.
     ///
     /// # Errors
-    /// The snapshot is not of this drive.
+    /// The snapshot is not of this drive, or the system has no thread for its disk.
     pub fn new(
         config: &RunConfig,
         snapshot: &DeviceSnapshot,
@@ -133,8 +141,11 @@ impl Engine {
         let cuts = !config.power.is_off();
         Ok(Engine {
             sectors_of_page: u64::from(config.device.page_bytes) / SECTOR_BYTES,
+            promises: Promises::new(&config),
+            slowest: Slowest::default(),
             config,
             ssd,
+            disk: Disk::start().map_err(|error| error.to_string())?,
             slots,
             versions: Versions::new(table, cuts),
             log: None,
@@ -200,6 +211,18 @@ impl Engine {
         report_of(&self.config, &self.ssd, commit)
     }
 
+    /// The slowest requests, the slowest one first.
+    #[must_use]
+    pub fn slowest(&self) -> Vec<Slow> {
+        self.slowest.in_order()
+    }
+
+    /// The blocks of each channel.
+    #[must_use]
+    pub fn channels(&self) -> Vec<Channel> {
+        channels(&self.ssd)
+    }
+
     /// The time of the next event.
     #[must_use]
     pub fn next_event(&self) -> Option<u64> {
@@ -214,31 +237,10 @@ impl Engine {
                 self.failure = Some(Refusal::from(&error));
             }
         }
+        self.slowest.update(&mut self.ssd);
         for completion in self.done[before..].iter().filter(|c| c.op == Op::Trim) {
             self.versions.trim_done(completion.id.0);
         }
-    }
-
-    /// The requests of the machine that have completed since the last call. A client may hear of them.
-    ///
-    /// # Errors
-    /// The log cannot be written: nobody may hear of anything.
-    pub fn completions(&mut self) -> io::Result<std::vec::Drain<'_, Completion>> {
-        if !self.done.is_empty() {
-            self.mark()?;
-        }
-        Ok(self.done.drain(..))
-    }
-
-    /// Whether requests have completed since the last call of [`Engine::completions`].
-    #[must_use]
-    pub fn has_completions(&self) -> bool {
-        !self.done.is_empty()
-    }
-
-    fn mark(&mut self) -> io::Result<()> {
-        let now = self.ssd.now().0;
-        self.log.as_mut().map_or(Ok(()), |log| log.mark(now))
     }
 
     /// Read `length` bytes from `offset` on, at time `at` or as soon as possible after it.
@@ -349,49 +351,6 @@ impl Engine {
         Ok(Numbers { first, count })
     }
 
-    /// The bytes from `from` to `to`, which are `data` or zeros, with what else is in their pages, in slots of their
-    /// own: all of them or none.
-    fn store(&mut self, (from, to): (u64, u64), data: Option<&[u8]>) -> Result<Vec<u32>, Refusal> {
-        let page = self.page_bytes();
-        let mut slots = Vec::with_capacity(((to - from) / page + 2) as usize);
-        let mut whole = vec![0; page as usize];
-        for lpn in from / page..=(to - 1) / page {
-            let (start, end) = (from.max(lpn * page), to.min((lpn + 1) * page));
-            let bytes = data.map(|data| &data[(start - from) as usize..(end - from) as usize]);
-            let is_whole = end - start == page;
-            let added = match (is_whole, bytes) {
-                (true, None) => Ok(NONE),
-                (true, Some(bytes)) => self.slots.add(bytes),
-                (false, _) => {
-                    let old = self.slots.read(self.versions.newest(lpn as u32), 0, &mut whole);
-                    let part = (start - lpn * page) as usize..(end - lpn * page) as usize;
-                    match bytes {
-                        Some(bytes) => whole[part].copy_from_slice(bytes),
-                        None => whole[part].fill(0),
-                    }
-                    old.and_then(|()| self.slots.add(&whole))
-                }
-            };
-            match added {
-                Ok(slot) => slots.push(slot),
-                Err(error) => {
-                    self.give_back(&slots);
-                    return Err(error.into());
-                }
-            }
-        }
-        Ok(slots)
-    }
-
-    /// What was stored in `slots` is not wanted: on a full disk its room is needed for the log.
-    fn give_back(&mut self, slots: &[u32]) {
-        for &slot in slots.iter().filter(|&&slot| slot != NONE) {
-            self.slots.free(slot);
-            // The client hears of the first error.
-            let _ = self.slots.punch(slot);
-        }
-    }
-
     fn sweep_if_due(&mut self) -> Result<(), Refusal> {
         if self.versions.is_sweep_due() { Ok(self.sweep()?) } else { Ok(()) }
     }
@@ -423,6 +382,7 @@ impl Engine {
         // It is in the log: a drive without it would be another.
         let id = submitted.inspect_err(|error| self.failure = Some(Refusal::from(error)))?.0;
         self.last = at;
+        self.promises.submitted(id, request);
         match request.op {
             Op::Write => {
                 let (first, pages) = pages_of(request, self.sectors_of_page).expect("it has pages");
@@ -440,9 +400,7 @@ impl Engine {
                 for lpn in first..end as u32 {
                     let until = self.sequence + 1;
                     if let Some(slot) = self.versions.replace(lpn, NONE, until, Some(id)) {
-                        self.slots.free(slot);
-                        // The room comes back in any case, at the latest when the slot is used again.
-                        let _ = self.slots.punch(slot);
+                        self.slots.give_back(slot, &mut self.disk);
                     }
                 }
             }

@@ -2,10 +2,12 @@
 //!
 //! `nbd` is the protocol over bytes. `engine` is the drive: the machine, the data of its pages (`slots`, and in
 //! `versions` which of them a power cut could bring back) and the `log` from which both come back after a kill.
-//! `state` is the folder in which they lie. `connection` turns what a client sends into requests of the drive, and
-//! `server` waits for sockets and for events, on the clock of `pace`. `session` is all of it in order.
+//! `disk` writes both, in a thread of its own. `state` is the folder in which they lie. `connection` turns what a
+//! client sends into requests of the drive, and `server` waits for sockets and for events, on the clock of `pace`.
+//! `session` is all of it in order, and `view` what a drive looks like at a moment.
 
 pub mod connection;
+pub mod disk;
 pub mod engine;
 pub mod log;
 pub mod nbd;
@@ -15,3 +17,4 @@ pub mod session;
 pub mod slots;
 pub mod state;
 pub mod versions;
+pub mod view;

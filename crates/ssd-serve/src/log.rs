@@ -3,13 +3,14 @@
 //! Little endian. A request has 24 bytes, and after those of a write 4 bytes a page, which say where its data are. A
 //! mark has 24 bytes. What a kill has cut off at the end was never acted on.
 
+use crate::disk::Disk;
 use crate::slots::NONE;
 use rustix::fs::{FallocateFlags, fallocate};
 use ssd_core::host::request::{Op, Request};
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufReader, Read as _};
-use std::os::unix::fs::FileExt as _;
 use std::path::Path;
+use std::sync::Arc;
 
 const RECORD_BYTES: usize = 24;
 const REQUEST: u8 = 1;
@@ -39,11 +40,11 @@ pub enum Record {
 
 /// A log that is being written.
 pub struct Log {
-    file: File,
-    /// Bytes in the file, and bytes that the disk holds ready.
+    file: Arc<File>,
+    /// Bytes in the file when the disk has done what it was told, and bytes that the disk holds ready.
     length: u64,
     reserved: u64,
-    /// Records that are not in the file yet.
+    /// Records that the disk has not been told.
     waiting: Vec<u8>,
     /// Bytes of the generation to which the log belongs, without the log.
     generation: u64,
@@ -69,7 +70,7 @@ impl Log {
     pub fn create(path: &Path, generation: u64) -> io::Result<Log> {
         let file = OpenOptions::new().write(true).create(true).truncate(true).open(path)?;
         Ok(Log {
-            file,
+            file: Arc::new(file),
             length: 0,
             reserved: 0,
             waiting: Vec::new(),
@@ -95,7 +96,7 @@ impl Log {
         self.generation + SNAPSHOT_BYTES * self.pages.min(self.slots)
     }
 
-    /// Append a request; it reaches the file with the next [`Log::mark`].
+    /// Append a request; it goes to the file with the next [`Log::mark`].
     ///
     /// # Errors
     /// There is no room on the disk: nothing has been appended. A request that needs none for data may use what is
@@ -162,16 +163,15 @@ impl Log {
         let _ = self.hold(0);
     }
 
-    /// Note that simulated time has come to `at`: everything so far is in the file then.
+    /// Note that simulated time has come to `at`. Everything so far is in the file when `disk` has come to here.
     ///
     /// # Errors
-    /// The file cannot be written.
-    pub fn mark(&mut self, at: u64) -> io::Result<()> {
+    /// The disk has failed.
+    pub fn mark(&mut self, at: u64, disk: &mut Disk) -> io::Result<()> {
         self.waiting.extend(header(MARK, at, &Request::new(Op::Read, 0, 0)));
-        self.file.write_all_at(&self.waiting, self.length)?;
-        self.length += self.waiting.len() as u64;
-        self.waiting.clear();
-        Ok(())
+        let (from, bytes) = (self.length, std::mem::take(&mut self.waiting));
+        self.length += bytes.len() as u64;
+        disk.write(&self.file, from, bytes.into())
     }
 }
 

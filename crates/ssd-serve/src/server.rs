@@ -323,8 +323,7 @@ impl Server {
 
     /// Answer the requests that have completed.
     fn answer(&mut self) -> io::Result<()> {
-        let completions: Vec<_> = self.engine.completions()?.collect();
-        for completion in completions {
+        for completion in self.engine.completions()? {
             let id = completion.id.0;
             let Some((&first, pending)) = self.pending.range_mut(..=id).next_back() else {
                 continue;
@@ -443,11 +442,18 @@ impl Server {
             events.set(PollFlags::OUT, !connection.output().is_empty());
             all.push(PollFd::new(socket, events));
         }
+        all.extend(self.engine.bell().map(|bell| PollFd::from_borrowed_fd(bell, PollFlags::IN)));
+        // The disk may have come so far before it was asked to ring.
+        let time = if self.engine.has_completions() { Timespec::default() } else { time };
         match poll(&mut all, Some(&time)) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
-        Ok(all.iter().map(|fd| !fd.revents().is_empty()).collect())
+        let mut ready: Vec<bool> = all.iter().map(|fd| !fd.revents().is_empty()).collect();
+        if ready.drain(1 + self.clients.len()..).any(|rings| rings) {
+            self.engine.silence();
+        }
+        Ok(ready)
     }
 }
 

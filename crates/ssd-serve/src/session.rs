@@ -5,6 +5,7 @@ use crate::nbd::handshake::Export;
 use crate::pace::{Scale, Stops, VALID_NS};
 use crate::server::{Attendant, Listener, Served, Server};
 use crate::state::{Folder, StateError, new_drive, served, without_state};
+use crate::view::{Channel, Slow};
 use serde::Serialize;
 use ssd_core::ftl::snapshot::DeviceSnapshot;
 use ssd_core::metrics::report::{Recovery, Report};
@@ -15,7 +16,7 @@ use ssd_trace::write::{Columnar, Options, TraceWriter, WriteError};
 use std::io;
 use std::net::SocketAddr;
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Where clients come.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -105,6 +106,10 @@ pub struct Summary {
     pub late: Late,
     /// How the log was folded.
     pub folds: Folds,
+    /// The slowest requests since the log was folded, the slowest one first.
+    pub slowest: Vec<Slow>,
+    /// The blocks of each channel.
+    pub channels: Vec<Channel>,
     /// The reports of the drive up to each fold of the log.
     pub earlier: Vec<Report>,
     /// The report of the drive, since the log was folded.
@@ -135,8 +140,34 @@ struct Session<'a> {
 
 impl Session<'_> {
     fn summary(&self, engine: &Engine, served: &Served) -> Summary {
-        let report = engine.report(self.order.commit.clone());
-        summary(served, self.earlier.clone(), self.fold_failure.clone(), report)
+        let (replies, [p50_ns, p99_ns, p999_ns, max_ns]) = served.lateness.percentiles();
+        let drive_ns = |wall: u64| (wall as f64 / served.scale) as u64;
+        Summary {
+            scale: served.scale,
+            stops: served.stops,
+            requests: served.replies,
+            folds: Folds {
+                count: self.earlier.len() as u64,
+                longest_ns: served.longest_fold,
+                fold_failure: self.fold_failure.clone(),
+            },
+            earlier: self.earlier.clone(),
+            clients: served.clients,
+            clients_refused: served.refused.0,
+            refused_because: served.refused.1.clone(),
+            late: Late {
+                replies,
+                p50_ns,
+                p99_ns,
+                p999_ns,
+                max_ns,
+                valid_within_ns: VALID_NS,
+                is_valid: p99_ns.map(|wall| drive_ns(wall) <= VALID_NS),
+            },
+            slowest: engine.slowest(),
+            channels: engine.channels(),
+            report: engine.report(self.order.commit.clone()),
+        }
     }
 }
 
@@ -197,7 +228,7 @@ fn written(error: WriteError) -> StateError {
 }
 
 /// Begin a recording of a drive in the state of `snapshot`.
-fn record(folder: &PathBuf, snapshot: &DeviceSnapshot) -> Result<Box<dyn TraceWriter>, StateError> {
+fn record(folder: &Path, snapshot: &DeviceSnapshot) -> Result<Box<dyn TraceWriter>, StateError> {
     let failed = |error: io::Error| match error.kind() {
         io::ErrorKind::AlreadyExists => StateError::Refused(format!(
             "--record {}: it exists; give a new name",
@@ -206,6 +237,16 @@ fn record(folder: &PathBuf, snapshot: &DeviceSnapshot) -> Result<Box<dyn TraceWr
         _ => StateError::File(format!("{}: {error}", folder.display())),
     };
     std::fs::create_dir(folder).map_err(failed)?;
+    begin_recording(folder, snapshot).inspect_err(|_| {
+        // The recording has not begun; half of one is of no use.
+        let _ = std::fs::remove_dir_all(folder);
+    })
+}
+
+fn begin_recording(
+    folder: &Path,
+    snapshot: &DeviceSnapshot,
+) -> Result<Box<dyn TraceWriter>, StateError> {
     let saved =
         snapshots::save(snapshot, &folder.join(START), false, &mut |_| ControlFlow::Continue(()));
     saved.map_err(|error| StateError::File(error.to_string()))?;
@@ -259,6 +300,9 @@ pub fn serve(
         engine.record_to(record(path, &snapshot)?);
     }
     drop(snapshot);
+    if let Some(folder) = &mut folder {
+        folder.keep();
+    }
     let bytes = engine.bytes();
     let recovered = mounted.map(|mounted| Recovered {
         requests: mounted.requests,
@@ -293,35 +337,4 @@ pub fn serve(
         requests.finish().map_err(written)?;
     }
     Ok(summary)
-}
-
-fn summary(
-    served: &Served,
-    earlier: Vec<Report>,
-    fold_failure: Option<String>,
-    report: Report,
-) -> Summary {
-    let (replies, [p50_ns, p99_ns, p999_ns, max_ns]) = served.lateness.percentiles();
-    let scale = served.scale;
-    let drive_ns = |wall: u64| (wall as f64 / scale) as u64;
-    Summary {
-        scale,
-        stops: served.stops,
-        requests: served.replies,
-        folds: Folds { count: earlier.len() as u64, longest_ns: served.longest_fold, fold_failure },
-        earlier,
-        clients: served.clients,
-        clients_refused: served.refused.0,
-        refused_because: served.refused.1.clone(),
-        late: Late {
-            replies,
-            p50_ns,
-            p99_ns,
-            p999_ns,
-            max_ns,
-            valid_within_ns: VALID_NS,
-            is_valid: p99_ns.map(|wall| drive_ns(wall) <= VALID_NS),
-        },
-        report,
-    }
 }

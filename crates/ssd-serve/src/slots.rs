@@ -1,21 +1,35 @@
 //! The data of pages: a sparse file of slots, one page each.
 
-use rustix::fs::{FallocateFlags, fallocate};
+use crate::disk::{Disk, Range, punch};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
+use std::sync::Arc;
 
 /// No slot: the page reads as zeros.
 pub const NONE: u32 = u32::MAX;
 
-/// A file of slots.
+/// When fewer slots are ready, as many more are made ready.
+const STOCK: usize = 256;
+
+/// A file of slots. A slot that is ready has room on the disk, so that writing to it does not fail for want of it.
 pub struct Slots {
-    file: File,
+    file: Arc<File>,
     page_bytes: usize,
-    /// Slots below `end` that hold nothing of interest; the last one is used first.
-    free: Vec<u32>,
+    /// Slots that hold nothing of interest and are ready; the first one is used first, so that the file stays short.
+    ready: BTreeSet<u32>,
+    /// Slots that hold nothing of interest and take no room.
+    holes: BTreeSet<u32>,
     end: u32,
+    /// Slots that the disk is making ready.
+    coming: Vec<u32>,
+    /// The last attempt to make slots ready has failed.
+    is_full: bool,
+    /// What is on its way to the disk, by slot, with its place in the order of the disk; and the places in order.
+    waiting: BTreeMap<u32, (u64, Arc<[u8]>)>,
+    places: VecDeque<(u64, u32)>,
 }
 
 impl Slots {
@@ -27,46 +41,129 @@ impl Slots {
         assert!(page_bytes > 0, "pages without bytes");
         let mut options = OpenOptions::new();
         let file = options.read(true).write(true).create(true).truncate(false).open(path)?;
-        Ok(Slots { file, page_bytes, free: Vec::new(), end: 0 })
+        Ok(Slots {
+            file: Arc::new(file),
+            page_bytes,
+            ready: BTreeSet::new(),
+            holes: BTreeSet::new(),
+            end: 0,
+            coming: Vec::new(),
+            is_full: false,
+            waiting: BTreeMap::new(),
+            places: VecDeque::new(),
+        })
     }
 
     /// From now on these slots are of interest, and no others.
     ///
     /// # Errors
-    /// The room of the others cannot be given back.
-    pub fn keep_only(&mut self, used: &[u32]) -> io::Result<()> {
+    /// The disk fails.
+    pub fn keep_only(&mut self, used: &[u32], disk: &Disk) -> io::Result<()> {
+        disk.settle()?;
+        while disk.held().is_some() {}
         let used = || used.iter().filter(|&&slot| slot != NONE);
         self.end = used().max().map_or(0, |&slot| slot + 1);
         let mut is_used = vec![false; self.end as usize];
         used().for_each(|&slot| is_used[slot as usize] = true);
-        self.file.set_len(self.at(self.end))?;
-        self.free = (0..self.end).rev().filter(|&slot| !is_used[slot as usize]).collect();
-        self.free.iter().try_for_each(|&slot| self.punch(slot))
+        self.file.set_len(self.range(self.end).at)?;
+        self.holes = (0..self.end).filter(|&slot| !is_used[slot as usize]).collect();
+        (self.ready, self.coming, self.is_full) = (BTreeSet::new(), Vec::new(), false);
+        (self.waiting, self.places) = (BTreeMap::new(), VecDeque::new());
+        self.runs(self.holes.iter().copied()).into_iter().try_for_each(|run| punch(&self.file, run))
     }
 
-    fn at(&self, slot: u32) -> u64 {
-        u64::from(slot) * self.page_bytes as u64
+    fn range(&self, slot: u32) -> Range {
+        let bytes = self.page_bytes as u64;
+        Range { at: u64::from(slot) * bytes, bytes }
     }
 
-    /// Write a page to a slot of its own.
+    /// The ranges of slots that ascend: those next to each other have one.
+    fn runs(&self, slots: impl Iterator<Item = u32>) -> Vec<Range> {
+        let mut runs: Vec<Range> = Vec::new();
+        for range in slots.map(|slot| self.range(slot)) {
+            match runs.last_mut().filter(|last| last.at + last.bytes == range.at) {
+                Some(last) => last.bytes += range.bytes,
+                None => runs.push(range),
+            }
+        }
+        runs
+    }
+
+    /// Let the disk write a page to a slot of its own.
     ///
     /// # Errors
     /// There is no room for it, or the disk fails. Nothing has changed.
-    pub fn add(&mut self, page: &[u8]) -> io::Result<u32> {
+    pub fn add(&mut self, page: &[u8], disk: &mut Disk) -> io::Result<u32> {
         assert_eq!(page.len(), self.page_bytes, "it is not a page");
-        let slot = self.free.last().copied().unwrap_or(self.end);
-        if slot == NONE {
-            return Err(io::ErrorKind::StorageFull.into());
+        self.take_held(disk);
+        if self.ready.len() < STOCK && self.coming.is_empty() && !self.is_full {
+            self.make_ready(STOCK, disk);
         }
-        if let Err(error) = self.file.write_all_at(page, self.at(slot)) {
-            // A part of the page takes room now.
-            let _ = self.punch(slot);
-            return Err(error);
+        let slot = match self.ready.pop_first() {
+            Some(slot) => slot,
+            None => self.next_ready(disk)?,
+        };
+        let page: Arc<[u8]> = page.into();
+        while let Some(&(place, slot)) = self.places.front().filter(|&&(at, _)| at <= disk.done()) {
+            self.places.pop_front();
+            if self.waiting.get(&slot).is_some_and(|waits| waits.0 == place) {
+                self.waiting.remove(&slot);
+            }
         }
-        if self.free.pop().is_none() {
-            self.end += 1;
-        }
+        let place = disk.place() + 1;
+        self.waiting.insert(slot, (place, Arc::clone(&page)));
+        self.places.push_back((place, slot));
+        disk.write(&self.file, self.range(slot).at, page)?;
         Ok(slot)
+    }
+
+    /// Wait until a slot is ready.
+    fn next_ready(&mut self, disk: &mut Disk) -> io::Result<u32> {
+        let mut why = io::Error::from(io::ErrorKind::StorageFull);
+        // What is being made ready, or else a single one: on a full disk there may be room for no more.
+        for _ in 0..2 {
+            if self.coming.is_empty() {
+                self.make_ready(1, disk);
+            }
+            disk.settle()?;
+            if let Some(error) = self.take_held(disk) {
+                why = error;
+            }
+            if let Some(slot) = self.ready.pop_first() {
+                return Ok(slot);
+            }
+        }
+        Err(why)
+    }
+
+    /// Let the disk make `count` slots ready, or fewer.
+    fn make_ready(&mut self, count: usize, disk: &mut Disk) {
+        while let Some(slot) = self.holes.pop_first() {
+            self.coming.push(slot);
+            if self.coming.len() == count {
+                break;
+            }
+        }
+        if self.coming.is_empty() {
+            let end = self.end.saturating_add(count as u32).min(NONE);
+            self.coming = (self.end..end).collect();
+            self.end = end;
+        }
+        if !self.coming.is_empty() {
+            let runs = self.runs(self.coming.iter().copied());
+            disk.hold(&self.file, runs, self.page_bytes as u64);
+        }
+    }
+
+    /// Take the slots that the disk has made ready. Returns why there are none, if it has failed.
+    fn take_held(&mut self, disk: &Disk) -> Option<io::Error> {
+        let held = disk.held()?;
+        let mut slots = std::mem::take(&mut self.coming);
+        let lacking = slots.split_off(held.as_ref().map_or(0, |&count| count));
+        self.is_full = !lacking.is_empty();
+        self.holes.extend(lacking);
+        self.ready.extend(slots);
+        held.err()
     }
 
     /// Read from byte `from` of the page in `slot` on.
@@ -80,33 +177,38 @@ impl Slots {
             return Ok(());
         }
         debug_assert!(slot < self.end, "there is no slot {slot}");
-        self.file.read_exact_at(bytes, self.at(slot) + from as u64)
+        if let Some((_, page)) = self.waiting.get(&slot) {
+            bytes.copy_from_slice(&page[from..from + bytes.len()]);
+            return Ok(());
+        }
+        self.file.read_exact_at(bytes, self.range(slot).at + from as u64)
     }
 
     /// The data in `slot` are of no interest any more; its room will be used again.
     pub fn free(&mut self, slot: u32) {
-        debug_assert!(slot < self.end && !self.free.contains(&slot), "slot {slot} is free");
-        self.free.push(slot);
+        debug_assert!(slot < self.end && !self.ready.contains(&slot), "slot {slot} is free");
+        self.ready.insert(slot);
     }
 
-    /// Give the room of at most `most` free slots back to the disk.
+    /// The data in `slot` are of no interest any more; the disk gets its room back.
+    pub fn give_back(&mut self, slot: u32, disk: &mut Disk) {
+        debug_assert!(slot < self.end && !self.holes.contains(&slot), "slot {slot} is a hole");
+        self.holes.insert(slot);
+        self.is_full = false;
+        disk.punch(&self.file, self.range(slot));
+    }
+
+    /// Give the room of at most `most` free slots back to the disk, and wait until it has it.
     ///
     /// # Errors
     /// The disk fails.
-    pub fn punch_free(&self, most: usize) -> io::Result<()> {
-        self.free.iter().take(most).try_for_each(|&slot| self.punch(slot))
-    }
-
-    /// Give the room of a free slot back to the disk.
-    ///
-    /// # Errors
-    /// The disk fails.
-    pub fn punch(&self, slot: u32) -> io::Result<()> {
-        let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-        match fallocate(&self.file, hole, self.at(slot), self.page_bytes as u64) {
-            // A file system without holes keeps the room for the next page.
-            Ok(()) | Err(rustix::io::Errno::OPNOTSUPP) => Ok(()),
-            Err(error) => Err(error.into()),
+    pub fn give_back_ready(&mut self, most: usize, disk: &mut Disk) -> io::Result<()> {
+        for _ in 0..most {
+            let Some(slot) = self.ready.pop_last() else { break };
+            self.give_back(slot, disk);
         }
+        // They are for the log.
+        self.is_full = true;
+        disk.settle()
     }
 }

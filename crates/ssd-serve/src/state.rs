@@ -14,6 +14,7 @@ use ssd_core::metrics::report::RESULTS_VERSION;
 use ssd_run::{Caller, PushDriver, PushError, load_snapshot};
 use ssd_trace::config::RunConfig;
 use ssd_trace::snapshots::{self, LoadError, SaveError};
+use std::ffi::OsStr;
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::ops::ControlFlow;
@@ -57,6 +58,8 @@ struct Header {
 pub struct Folder {
     path: PathBuf,
     generation: u64,
+    /// The folders that were made for a new drive, which go with it if it is never served.
+    new: Option<Vec<PathBuf>>,
     _lock: File,
 }
 
@@ -137,6 +140,9 @@ impl Folder {
     /// Another server uses it, or it is none of ours.
     pub fn open(path: &Path) -> Result<Folder, StateError> {
         let shown = path.display();
+        let missing = path.ancestors().take_while(|folder| !folder.as_os_str().is_empty());
+        let made: Vec<_> =
+            missing.take_while(|folder| !folder.exists()).map(Path::to_owned).collect();
         fs::create_dir_all(path).map_err(|error| match error.kind() {
             io::ErrorKind::AlreadyExists => {
                 StateError::Refused(format!("--state {shown}: it is a file: give a folder"))
@@ -171,7 +177,13 @@ impl Folder {
             Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
             Err(error) => return Err(file_error(&current)(error)),
         };
-        Ok(Folder { path: path.to_owned(), generation, _lock: lock })
+        let new = (generation == 0).then_some(made);
+        Ok(Folder { path: path.to_owned(), generation, new, _lock: lock })
+    }
+
+    /// The drive is served: from now on its folder outlives this process, even if it is new.
+    pub fn keep(&mut self) {
+        self.new = None;
     }
 
     fn file(&self, generation: u64, kind: &str) -> PathBuf {
@@ -422,6 +434,21 @@ impl Folder {
     }
 }
 
+impl Drop for Folder {
+    /// A new drive that was never served leaves nothing behind.
+    fn drop(&mut self) {
+        let Some(made) = &self.new else { return };
+        let files = fs::read_dir(&self.path).into_iter().flatten().flatten();
+        // What cannot be removed is no hindrance to the next server.
+        for name in files.map(|file| file.file_name()).filter(|name| is_own(name)) {
+            let _ = fs::remove_file(self.path.join(name));
+        }
+        for folder in made {
+            let _ = fs::remove_dir(folder);
+        }
+    }
+}
+
 fn write_through(path: &Path, bytes: &[u8]) -> io::Result<()> {
     fs::write(path, bytes)?;
     File::open(path)?.sync_all()
@@ -431,13 +458,19 @@ fn write_through(path: &Path, bytes: &[u8]) -> io::Result<()> {
 fn is_ours(path: &Path) -> io::Result<bool> {
     for entry in fs::read_dir(path)? {
         let name = entry?.file_name();
-        let name = name.to_str().unwrap_or_default();
-        let begun = name.strip_prefix("1.").is_some_and(|kind| {
-            ["snap", "slots", "toml", "json", "log"].iter().any(|own| kind.starts_with(own))
-        });
-        if !begun && name != "lock" && name != "current.new" && !name.starts_with('.') {
+        let is_hidden = name.as_encoded_bytes().starts_with(b".");
+        if !is_hidden && (!is_own(&name) || name == "pages") {
             return Ok(false);
         }
     }
     Ok(true)
+}
+
+/// Whether this is the name of a file of a new drive.
+fn is_own(name: &OsStr) -> bool {
+    let name = name.to_str().unwrap_or_default();
+    let begun = name.strip_prefix("1.").is_some_and(|kind| {
+        ["snap", "slots", "toml", "json", "log"].iter().any(|own| kind.starts_with(own))
+    });
+    begun || ["lock", "current", "current.new", "pages"].contains(&name)
 }

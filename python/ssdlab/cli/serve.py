@@ -17,6 +17,7 @@ from ssdlab.cli.options import ConfigArgument, Json, Quiet, Seed, Sets
 from ssdlab.cli.terminal import put_result, say
 from ssdlab.display.numbers import duration, size
 from ssdlab.errors import ConfigError
+from ssdlab.html.live_page import PARTS
 from ssdlab.running.served import Address, served
 
 app = typer.Typer()
@@ -38,6 +39,14 @@ LogLimit = Annotated[
         metavar="SIZE",
         help="Size of the log in the folder of --state at which the drive comes to rest and is"
         " saved. After a kill the log is run again.",
+    ),
+]
+
+Page = Annotated[
+    bool,
+    typer.Option(
+        "--page",
+        help="Show the drive in a page of this machine's loopback, whose address is printed.",
     ),
 ]
 
@@ -73,6 +82,7 @@ def serve(
             " session to the nanosecond.",
         ),
     ] = None,
+    page: Page = False,
     sets: Sets = None,
     seed: Seed = None,
     json_: Json = None,
@@ -93,6 +103,8 @@ def serve(
     def ready(said: dict[str, Any]) -> None:
         if not quiet:
             _say_ready(loaded.name, address, said)
+        if said["page"]:
+            say(f"its page: {said['page']}")
 
     summary = served(
         loaded,
@@ -105,11 +117,15 @@ def serve(
         status=lambda summary: say(_text(summary)),
         stops=lambda: None if quiet else _say_stops(),
         progress=not quiet,
+        page=page,
     )
-    text = json.dumps(summary, indent=2, ensure_ascii=False) + "\n"
-    put_result(json_, quiet, lambda: text, lambda: _text(summary))
+    put_result(json_, quiet, lambda: _json(summary), lambda: _text(summary))
     if record is not None and not quiet:
         say(f"recorded; to run it again: ssdlab run {record / 'run.toml'}")
+
+
+def _json(summary: dict[str, Any]) -> str:
+    return json.dumps(summary, indent=2, ensure_ascii=False) + "\n"
 
 
 def _factor(scale: str) -> float | None:
@@ -204,4 +220,15 @@ def _text(summary: dict[str, Any]) -> str:
     if summary["clients_refused"]:
         because = summary["refused_because"]
         lines.append(f"{summary['clients_refused']:,} clients cut off, the last one: {because}")
+    lines += _slowest(summary["slowest"])
     return "\n".join(lines) + "\n\n" + _core.summary(json.dumps(summary["report"]))
+
+
+def _slowest(slowest: list[dict[str, Any]]) -> list[str]:
+    """What the slowest requests waited for."""
+    lines = []
+    for one in slowest[:3]:
+        known = [f"{duration(one[key])} {name}" for key, name in PARTS if one[key]]
+        what = f"{one['op']} of {size(512 * one['sectors'])}, request {one['id']:,}"
+        lines.append(f"slow: {duration(one['latency_ns'])}, {what}: {', '.join(known)}")
+    return lines

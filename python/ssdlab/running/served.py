@@ -20,6 +20,7 @@ from ssdlab.config.resolve import Config, load_config
 from ssdlab.display.progress import shown
 from ssdlab.errors import ConfigError, ServerError, translated
 from ssdlab.running.fitted import fitted
+from ssdlab.running.served_page import LivePage
 
 # Real-time priority, of 1 to 99: above all ordinary programs, below what the system needs.
 PRIORITY = 5
@@ -45,13 +46,15 @@ def served(
     status: Callable[[dict[str, Any]], object],
     stops: Callable[[], object],
     progress: bool,
+    page: bool = False,
 ) -> dict[str, Any]:
     """Serve the drive of `config` until Ctrl-C or SIGTERM; the summary.
 
     Without `scale`, it follows how late replies are. Beyond `most_log` bytes the log of the state
     is folded. `ready` is called with what was recovered when clients may come, `status` with the
     summary so far after SIGUSR1, `stops` when no more clients are served and the drive comes to
-    rest; a second Ctrl-C then kills the process. Raises `ConfigError` for what cannot be served,
+    rest; a second Ctrl-C then kills the process. With `page` the drive is shown in a page, whose
+    address `ready` hears. Raises `ConfigError` for what cannot be served,
     `ServerError` for a drive that fails, `OutputError` for a file.
     """
     if config["run.mode"] != "timed":
@@ -61,20 +64,15 @@ def served(
     memory.check([loaded])
     with translated(), answered_signals(stops) as signals, ExitStack() as shows:
         callback = shows.enter_context(shown(loaded.name, progress))
-
-        is_real_time = False
+        session = _Session(signals, shows, status)
 
         def is_ready(said: str) -> None:
-            nonlocal is_real_time
-            shows.close()
-            is_real_time = shows.enter_context(_real_time())
-            ready({**json.loads(said), "real_time": is_real_time})
-
-        def whole(summary: str) -> dict[str, Any]:
-            return {"real_time": is_real_time, **json.loads(summary)}
+            ready(json.loads(said) | session.begin(loaded.name if page else None))
 
         def stage(name: str, done: int, total: int | None) -> None:
             if signals.stop:
+                # Bringing a large drive to rest takes a while and is not urgent.
+                shows.close()
                 raise KeyboardInterrupt
             # A server has no end that it comes nearer to.
             if callback is not None and name != "workload":
@@ -93,15 +91,51 @@ def served(
                 temporary=Path(tempfile.gettempdir()),
                 commit=_core.__commit__,
                 ready=is_ready,
-                asks=signals.asks,
-                hear=lambda summary: status(whole(summary)),
+                asks=session.asks,
+                hear=session.hear,
                 progress=stage,
             )
         except _core.StuckError as error:
             raise ServerError(str(error)) from None
     if record is not None:
         _write_run(loaded, record, with_state=state is not None)
-    return whole(summary)
+    return session.whole(summary)
+
+
+@dataclass
+class _Session:
+    """What a server asks while it serves, and who hears of it."""
+
+    signals: Signals
+    shows: ExitStack
+    status: Callable[[dict[str, Any]], object]
+    page: LivePage | None = None
+    is_real_time: bool = False
+
+    def begin(self, page: str | None) -> dict[str, Any]:
+        """Clients may come; with a page of this name, if there is to be one."""
+        self.shows.close()
+        if page is not None:
+            self.page = LivePage(page)
+            self.shows.callback(self.page.close)
+        self.is_real_time = self.shows.enter_context(_real_time())
+        return {"real_time": self.is_real_time, "page": self.page and self.page.address}
+
+    def whole(self, summary: str) -> dict[str, Any]:
+        """The summary with what is known here."""
+        return {"real_time": self.is_real_time, **json.loads(summary)}
+
+    def asks(self) -> bool:
+        """Whether somebody wants to hear of the drive."""
+        return self.signals.status or (self.page is not None and self.page.is_due())
+
+    def hear(self, said: str) -> None:
+        """Pass the summary on to those who want it."""
+        summary = self.whole(said)
+        if self.page is not None:
+            self.page.show(summary)
+        if self.signals.asks():
+            self.status(summary)
 
 
 @dataclass

@@ -4,6 +4,7 @@ use super::{Engine, Flash};
 use crate::log::Record;
 use crate::slots::Slots;
 use crate::versions::Versions;
+use crate::view::Slowest;
 use ssd_core::ftl::snapshot::DeviceSnapshot;
 use ssd_core::host::device::{Device as _, DeviceError};
 use ssd_core::host::request::{Op, Request};
@@ -113,12 +114,13 @@ impl Engine {
     /// Bring the drive, which has finished, to rest; its state, and the writer of the recording, which is complete.
     ///
     /// # Errors
-    /// The drive has failed.
+    /// The drive or the disk has failed.
     pub fn rest(&mut self) -> Result<(DeviceSnapshot, Option<Box<dyn TraceWriter>>), String> {
         self.idle();
         if let Some(why) = &self.failure {
             return Err(why.to_string());
         }
+        self.settle().map_err(|error| error.to_string())?;
         let snapshot = self.ssd.snapshot().map_err(|error| error.to_string())?;
         Ok((snapshot, self.record.take()))
     }
@@ -130,6 +132,7 @@ impl Engine {
     /// The snapshot is not of this drive, or the disk fails.
     pub fn begin_again(&mut self, snapshot: &DeviceSnapshot) -> Result<(), String> {
         self.ssd = restored(&self.config, snapshot)?;
+        self.slowest = Slowest::default();
         let table = self.versions.table().to_vec();
         self.versions = Versions::new(table, !self.config.power.is_off());
         (self.sequence, self.last) = (snapshot.counters().sequence, 0);
@@ -142,7 +145,7 @@ impl Engine {
     /// # Errors
     /// The disk fails.
     pub fn use_slots(&mut self) -> io::Result<()> {
-        self.slots.keep_only(self.versions.table())
+        self.slots.keep_only(self.versions.table(), &self.disk)
     }
 
     /// The slots and their table, for the drive that follows after a rest.

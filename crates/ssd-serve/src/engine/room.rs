@@ -2,6 +2,7 @@
 
 use super::{Engine, Flash, Refusal};
 use crate::log::Log;
+use crate::slots::NONE;
 use ssd_core::host::request::Request;
 use std::io;
 
@@ -26,6 +27,47 @@ impl Engine {
         }
     }
 
+    /// The bytes from `from` to `to`, which are `data` or zeros, with what else is in their pages, in slots of their
+    /// own: all of them or none.
+    fn store(&mut self, (from, to): (u64, u64), data: Option<&[u8]>) -> Result<Vec<u32>, Refusal> {
+        let page = self.page_bytes();
+        let mut slots = Vec::with_capacity(((to - from) / page + 2) as usize);
+        let mut whole = vec![0; page as usize];
+        for lpn in from / page..=(to - 1) / page {
+            let (start, end) = (from.max(lpn * page), to.min((lpn + 1) * page));
+            let bytes = data.map(|data| &data[(start - from) as usize..(end - from) as usize]);
+            let is_whole = end - start == page;
+            let added = match (is_whole, bytes) {
+                (true, None) => Ok(NONE),
+                (true, Some(bytes)) => self.slots.add(bytes, &mut self.disk),
+                (false, _) => {
+                    let old = self.slots.read(self.versions.newest(lpn as u32), 0, &mut whole);
+                    let part = (start - lpn * page) as usize..(end - lpn * page) as usize;
+                    match bytes {
+                        Some(bytes) => whole[part].copy_from_slice(bytes),
+                        None => whole[part].fill(0),
+                    }
+                    old.and_then(|()| self.slots.add(&whole, &mut self.disk))
+                }
+            };
+            match added {
+                Ok(slot) => slots.push(slot),
+                Err(error) => {
+                    self.give_back(&slots);
+                    return Err(error.into());
+                }
+            }
+        }
+        Ok(slots)
+    }
+
+    /// What was stored in `slots` is not wanted: on a full disk its room is needed for the log.
+    pub(super) fn give_back(&mut self, slots: &[u32]) {
+        for &slot in slots.iter().filter(|&&slot| slot != NONE) {
+            self.slots.give_back(slot, &mut self.disk);
+        }
+    }
+
     /// Log a request. A full disk gets the room of some free slots back, if the log needs it.
     pub(super) fn log(&mut self, at: u64, request: &Request, slots: &[u32]) -> io::Result<()> {
         let log = self.log.as_mut().expect("a drive with a state");
@@ -33,7 +75,7 @@ impl Engine {
             return Ok(());
         }
         self.sweep()?;
-        self.slots.punch_free(ROOM_FOR_LOG)?;
+        self.slots.give_back_ready(ROOM_FOR_LOG, &mut self.disk)?;
         let appended = self.log.as_mut().expect("a drive with a state").append(at, request, slots);
         self.wants_room |= appended.is_err();
         appended

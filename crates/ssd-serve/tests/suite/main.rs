@@ -2,9 +2,11 @@
 
 #[path = "../../../cases.rs"]
 mod cases;
+mod disk;
 mod engine;
 mod nbd;
 mod pace;
 mod rig;
 mod server;
 mod state;
+mod view;

@@ -2,6 +2,7 @@
 
 use ssd_core::config::{Input, load};
 use ssd_core::ftl::snapshot::DeviceSnapshot;
+use ssd_core::host::request::Completion;
 use ssd_run::Unattended;
 use ssd_serve::engine::{Engine, Mounted, Numbers};
 use ssd_serve::state::{Folder, StateError, served};
@@ -57,6 +58,7 @@ pub(crate) type Opened = (Folder, Engine, DeviceSnapshot, Option<Mounted>);
 pub(crate) fn open(folder: &Path, config: &RunConfig) -> Result<Opened, StateError> {
     let mut state = Folder::open(folder)?;
     let (engine, snapshot, mounted) = state.drive(config, &mut Unattended)?;
+    state.keep();
     Ok((state, engine, snapshot, mounted))
 }
 
@@ -67,15 +69,23 @@ pub(crate) fn fold(state: &mut Folder, config: &RunConfig, engine: &mut Engine) 
     state.fold(config, &snapshot, engine).expect("there is room");
 }
 
+/// What has completed, when the disk has everything.
+pub(crate) fn completions(engine: &mut Engine) -> Vec<Completion> {
+    let mut done = engine.completions().expect("the disk works");
+    engine.settle().expect("the disk works");
+    done.extend(engine.completions().expect("the disk works"));
+    done
+}
+
 /// Run until the last of `numbers` has completed.
 pub(crate) fn finish(engine: &mut Engine, numbers: Numbers) {
     let mut left = numbers.count;
     while left > 0 {
         let at = engine.next_event().expect("something is left to do");
         engine.run(at);
-        let done = engine.completions().expect("the log can be written");
+        let done = completions(engine);
         let own = |id: u64| (numbers.first..numbers.first + numbers.count).contains(&id);
-        left -= done.filter(|c| own(c.id.0)).count() as u64;
+        left -= done.iter().filter(|c| own(c.id.0)).count() as u64;
     }
 }
 

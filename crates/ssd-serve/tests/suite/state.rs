@@ -4,6 +4,33 @@ use crate::rig::{Temporary, everything, finish, fold, open, with_state};
 use ssd_serve::state::{Folder, StateError, served};
 use std::fs;
 
+#[test]
+fn a_new_drive_that_is_never_served_leaves_nothing() {
+    let (folder, config) = (Temporary::new(), with_state(&[]));
+    let path = folder.0.join("some/folder");
+    let state = Folder::open(&path).expect("a new folder");
+    assert!(path.join("lock").exists());
+    drop(state);
+    let mut state = Folder::open(&path).expect("a new folder");
+    let opened = state.drive(&config, &mut ssd_run::Unattended).expect("a new drive");
+    assert!(path.join("current").exists());
+    drop((opened, state));
+    assert_eq!(fs::read_dir(&folder.0).expect("the folder").count(), 0);
+    // A folder that was there stays, and so does what somebody else has put into it.
+    fs::create_dir_all(&path).expect("a folder");
+    drop(Folder::open(&path).expect("an empty folder"));
+    assert_eq!(fs::read_dir(&path).expect("the folder").count(), 0);
+    let state = Folder::open(&path).expect("an empty folder");
+    fs::write(path.join("letter.txt"), b"dear").expect("a file");
+    drop(state);
+    assert_eq!(fs::read_dir(&path).expect("the folder").count(), 1);
+    fs::remove_file(path.join("letter.txt")).expect("the file");
+    // A drive that has been served stays, whatever becomes of the next server.
+    drop(open(&path, &config).expect("a new drive"));
+    drop(Folder::open(&path).expect("a drive"));
+    assert!(path.join("current").exists());
+}
+
 /// Why a drive with these settings is not opened in `folder`.
 fn refused(folder: &Temporary, sets: &[(&str, &str)]) -> String {
     match open(&folder.0, &with_state(sets)) {

@@ -1,0 +1,278 @@
+//! The disk under the drive: a thread of its own that carries out what it is told, in order.
+//!
+//! Whoever tells it does not wait. What it is told has a place in the order. Once the disk has come to a place,
+//! everything before it is with the kernel and outlives the process. A kill loses an end of the order and nothing else.
+
+use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+use rustix::fs::{FallocateFlags, Timespec, fallocate};
+use rustix::io::Errno;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::FileExt as _;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, OnceLock};
+use std::thread::JoinHandle;
+
+/// Most bytes that wait to be written; beyond them whoever writes waits, too.
+const MOST_BYTES: u64 = 64 << 20;
+
+/// A range of a file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Range {
+    /// Its first byte.
+    pub at: u64,
+    /// Its bytes.
+    pub bytes: u64,
+}
+
+/// What the disk is told.
+enum Order {
+    Write(Arc<File>, u64, Arc<[u8]>),
+    Punch(Arc<File>, Range),
+    Hold(Arc<File>, Vec<Range>, u64),
+}
+
+/// What both threads know.
+struct Shared {
+    /// Everything before this place has been done.
+    done: AtomicU64,
+    /// Bytes that have been written.
+    bytes: AtomicU64,
+    /// The place at which somebody is to be woken.
+    awaited: AtomicU64,
+    /// Why nothing more is done.
+    failure: OnceLock<io::Error>,
+    bell: OwnedFd,
+}
+
+/// A disk.
+pub struct Disk {
+    orders: Option<Sender<Order>>,
+    /// How much of what was to be held there is room for.
+    held: Receiver<io::Result<usize>>,
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+    place: u64,
+    bytes: u64,
+}
+
+impl Disk {
+    /// A disk that has nothing to do.
+    ///
+    /// # Errors
+    /// The system has no more threads or files.
+    pub fn start() -> io::Result<Disk> {
+        let (orders, received) = channel();
+        let (holds, held) = channel();
+        let shared = Arc::new(Shared {
+            done: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
+            awaited: AtomicU64::new(u64::MAX),
+            failure: OnceLock::new(),
+            bell: eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?,
+        });
+        let theirs = Arc::clone(&shared);
+        let work = move || {
+            while let Ok(order) = received.recv() {
+                theirs.carry_out(&order, &holds);
+            }
+        };
+        let thread = std::thread::Builder::new().name("disk".into()).spawn(work)?;
+        let (orders, thread) = (Some(orders), Some(thread));
+        Ok(Disk { orders, held, shared, thread, place: 0, bytes: 0 })
+    }
+
+    fn tell(&mut self, order: Order) {
+        // A thread that has gone has failed, which whoever waits for it hears.
+        let _ = self.orders.as_ref().expect("it has not ended").send(order);
+        self.place += 1;
+    }
+
+    /// Write `bytes` to `file` from byte `at` on, for which there is room.
+    ///
+    /// # Errors
+    /// The disk has failed.
+    pub fn write(&mut self, file: &Arc<File>, at: u64, bytes: Arc<[u8]>) -> io::Result<()> {
+        self.bytes += bytes.len() as u64;
+        self.tell(Order::Write(Arc::clone(file), at, bytes));
+        while self.bytes - self.shared.bytes.load(Ordering::SeqCst) > MOST_BYTES {
+            self.wait(self.done() + 1)?;
+        }
+        Ok(())
+    }
+
+    /// Give the room of a range of `file` back.
+    pub fn punch(&mut self, file: &Arc<File>, range: Range) {
+        self.tell(Order::Punch(Arc::clone(file), range));
+    }
+
+    /// Hold room for these ranges of `file`, which are holes, in units of so many bytes. [`Disk::held`] says for how
+    /// many units there was some.
+    pub fn hold(&mut self, file: &Arc<File>, ranges: Vec<Range>, unit: u64) {
+        self.tell(Order::Hold(Arc::clone(file), ranges, unit));
+    }
+
+    /// The answer to the oldest [`Disk::hold`] that has not been heard, if there is one: the number of units at the
+    /// front that are held, or why not even the first one is.
+    #[must_use]
+    pub fn held(&self) -> Option<io::Result<usize>> {
+        self.held.try_recv().ok()
+    }
+
+    /// The place behind everything that it has been told.
+    #[must_use]
+    pub fn place(&self) -> u64 {
+        self.place
+    }
+
+    /// The place to which it has come.
+    #[must_use]
+    pub fn done(&self) -> u64 {
+        self.shared.done.load(Ordering::SeqCst)
+    }
+
+    /// Why it does nothing more, if it has failed.
+    ///
+    /// # Errors
+    /// That.
+    pub fn check(&self) -> io::Result<()> {
+        match self.shared.failure.get() {
+            None => Ok(()),
+            Some(error) => Err(io::Error::new(error.kind(), error.to_string())),
+        }
+    }
+
+    /// What becomes readable when the disk comes to `place`, or fails. Ask [`Disk::done`] before waiting for it.
+    pub fn bell(&self, place: u64) -> BorrowedFd<'_> {
+        self.shared.awaited.store(place, Ordering::SeqCst);
+        self.shared.bell.as_fd()
+    }
+
+    /// The bell has been heard.
+    pub fn silence(&self) {
+        // It may not have rung.
+        let _ = rustix::io::read(&self.shared.bell, &mut [0u8; 8]);
+    }
+
+    /// Wait until the disk has come to `place`.
+    ///
+    /// # Errors
+    /// The disk has failed.
+    pub fn wait(&self, place: u64) -> io::Result<()> {
+        loop {
+            let bell = self.bell(place);
+            self.check()?;
+            if self.done() >= place {
+                return Ok(());
+            }
+            // The thread may have panicked, which rings no bell.
+            let second = Timespec { tv_sec: 1, tv_nsec: 0 };
+            match poll(&mut [PollFd::from_borrowed_fd(bell, PollFlags::IN)], Some(&second)) {
+                Ok(_) | Err(Errno::INTR) => self.silence(),
+                Err(error) => return Err(error.into()),
+            }
+            if self.thread.as_ref().is_none_or(JoinHandle::is_finished) {
+                return Err(io::Error::other("the thread that writes has ended"));
+            }
+        }
+    }
+
+    /// Wait until everything has been done.
+    ///
+    /// # Errors
+    /// The disk has failed.
+    pub fn settle(&self) -> io::Result<()> {
+        self.wait(self.place)
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        drop(self.orders.take());
+        if let Some(thread) = self.thread.take() {
+            // A panic of the thread has been printed.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Shared {
+    fn carry_out(&self, order: &Order, holds: &Sender<io::Result<usize>>) {
+        if self.failure.get().is_some() {
+            return;
+        }
+        let carried_out = match order {
+            Order::Write(file, at, bytes) => {
+                let written = file.write_all_at(bytes, *at);
+                self.bytes.fetch_add(bytes.len() as u64, Ordering::SeqCst);
+                written
+            }
+            Order::Punch(file, range) => punch(file, *range),
+            Order::Hold(file, ranges, unit) => {
+                // Nobody listens any more at the end.
+                let _ = holds.send(hold(file, ranges, *unit));
+                Ok(())
+            }
+        };
+        let place = match carried_out {
+            Ok(()) => self.done.fetch_add(1, Ordering::SeqCst) + 1,
+            Err(error) => {
+                let _ = self.failure.set(error);
+                u64::MAX
+            }
+        };
+        if place >= self.awaited.load(Ordering::SeqCst) {
+            self.awaited.store(u64::MAX, Ordering::SeqCst);
+            // It rings already if this is not possible.
+            let _ = rustix::io::write(&self.bell, &1u64.to_ne_bytes());
+        }
+    }
+}
+
+/// Give the room of a range back.
+///
+/// # Errors
+/// The disk fails.
+pub fn punch(file: &File, range: Range) -> io::Result<()> {
+    let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+    match fallocate(file, hole, range.at, range.bytes) {
+        // A file system without holes keeps the room for what comes next.
+        Ok(()) | Err(Errno::OPNOTSUPP | Errno::NODEV) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Hold room for ranges in units of so many bytes: for how many units there is some.
+fn hold(file: &File, ranges: &[Range], unit: u64) -> io::Result<usize> {
+    let mut held = 0;
+    for &range in ranges {
+        if allocate(file, range).is_ok() {
+            held += (range.bytes / unit) as usize;
+            continue;
+        }
+        for at in (range.at..range.at + range.bytes).step_by(unit as usize) {
+            if let Err(error) = allocate(file, Range { at, bytes: unit }) {
+                return if held == 0 { Err(error) } else { Ok(held) };
+            }
+            held += 1;
+        }
+    }
+    Ok(held)
+}
+
+/// Give a range room of its own, or leave it as it is.
+fn allocate(file: &File, range: Range) -> io::Result<()> {
+    let allocated = match fallocate(file, FallocateFlags::empty(), range.at, range.bytes) {
+        Err(Errno::OPNOTSUPP | Errno::NODEV) => {
+            file.write_all_at(&vec![0; range.bytes as usize], range.at)
+        }
+        other => other.map_err(io::Error::from),
+    };
+    if allocated.is_err() {
+        // A part of it may take room now.
+        punch(file, range)?;
+    }
+    allocated
+}

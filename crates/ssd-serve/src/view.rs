@@ -1,0 +1,140 @@
+//! What a drive looks like at a moment: its blocks, and which requests took longest.
+
+use serde::Serialize;
+use ssd_core::ftl::blocks::BlockState;
+use ssd_core::metrics::parts::Parts;
+use ssd_core::sim::request::RequestRecord;
+use ssd_core::sim::ssd::Ssd;
+use ssd_core::units::{BlockId, PlaneId, PoolId};
+use std::collections::BTreeMap;
+
+/// So many slowest requests are known.
+const SLOWEST: usize = 10;
+
+/// Blocks of a channel are seen in at most so many groups.
+const GROUPS: usize = 64;
+
+/// A request that took long.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Slow {
+    /// Its number.
+    pub id: u64,
+    /// What it did.
+    pub op: &'static str,
+    /// First sector.
+    pub sector: u64,
+    /// Sectors.
+    pub sectors: u32,
+    /// When it arrived, ns of the drive's time.
+    pub arrival_ns: u64,
+    /// From its arrival to its completion by the drive.
+    pub latency_ns: u64,
+    /// See [`Parts::queue_ns`].
+    pub queue_ns: u64,
+    /// See [`Parts::chip_ns`].
+    pub chip_ns: u64,
+    /// See [`Parts::transfer_ns`].
+    pub transfer_ns: u64,
+    /// See [`Parts::gc_wait_ns`].
+    pub gc_wait_ns: u64,
+    /// See [`Parts::metadata_ns`].
+    pub metadata_ns: u64,
+}
+
+/// The slowest requests, by latency and number.
+#[derive(Default)]
+pub(crate) struct Slowest {
+    all: BTreeMap<(u64, u64), Slow>,
+    /// Where the machine hands over what it has noted.
+    records: Vec<RequestRecord>,
+}
+
+impl Slowest {
+    /// Look at what `ssd` has completed since the last time.
+    pub(crate) fn update(&mut self, ssd: &mut Ssd) {
+        ssd.drain_requests(&mut self.records);
+        for record in self.records.drain(..) {
+            let latency = record.parts.total();
+            let least = self.all.first_key_value().map_or(0, |(&(ns, _), _)| ns);
+            if self.all.len() < SLOWEST || latency > least {
+                self.all.insert((latency, record.id), slow(&record));
+                if self.all.len() > SLOWEST {
+                    self.all.pop_first();
+                }
+            }
+        }
+    }
+
+    /// The slowest one first.
+    pub(crate) fn in_order(&self) -> Vec<Slow> {
+        self.all.values().rev().cloned().collect()
+    }
+}
+
+fn slow(record: &RequestRecord) -> Slow {
+    let Parts { queue_ns, chip_ns, transfer_ns, gc_wait_ns, metadata_ns } = record.parts;
+    Slow {
+        id: record.id,
+        op: record.request.op.name(),
+        sector: record.request.sector,
+        sectors: record.request.sectors,
+        arrival_ns: record.arrival.0,
+        latency_ns: record.parts.total(),
+        queue_ns,
+        chip_ns,
+        transfer_ns,
+        gc_wait_ns,
+        metadata_ns,
+    }
+}
+
+/// The blocks of a channel.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Channel {
+    /// Erased blocks.
+    pub free: u64,
+    /// Blocks that can be used.
+    pub blocks: u64,
+    /// A block of it is being collected.
+    pub is_collecting: bool,
+    /// The share of valid pages in groups of written blocks, in the order of their numbers; `None`: none is written.
+    pub valid: Vec<Option<f64>>,
+}
+
+/// The blocks of each channel. A block across several channels is one of the first of them.
+#[must_use]
+pub(crate) fn channels(ssd: &Ssd) -> Vec<Channel> {
+    let (blocks, geo) = (&ssd.core.ftl.blocks, &ssd.core.ftl.geo);
+    let mut of_channel: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    for pool in 0..blocks.pools() {
+        let first = PlaneId(geo.planes_of_pool(PoolId(pool)).start);
+        of_channel.entry(geo.channel_of(first).0).or_default().push(pool);
+    }
+    let seen = of_channel.into_values().map(|pools| {
+        let all: Vec<_> = pools.iter().flat_map(|&pool| blocks.of_pool(PoolId(pool))).collect();
+        let state = |block: &BlockId| blocks.state[block.at()];
+        let is = |wanted: &[BlockState]| {
+            all.iter().filter(|block| wanted.contains(&state(block))).count()
+        };
+        let bad = is(&[BlockState::Bad]);
+        let share = |group: &[BlockId]| {
+            let written = group.iter().filter(|block| {
+                matches!(
+                    state(block),
+                    BlockState::Open | BlockState::Sealed | BlockState::Collecting
+                )
+            });
+            let valid: Vec<u64> =
+                written.map(|block| u64::from(blocks.valid[block.at()])).collect();
+            let pages = valid.len() as u64 * u64::from(blocks.pages_per_block);
+            (pages > 0).then(|| valid.iter().sum::<u64>() as f64 / pages as f64)
+        };
+        Channel {
+            free: is(&[BlockState::Free]) as u64,
+            blocks: (all.len() - bad) as u64,
+            is_collecting: is(&[BlockState::Collecting, BlockState::Erasing]) > 0,
+            valid: all.chunks(all.len().div_ceil(GROUPS)).map(share).collect(),
+        }
+    });
+    seen.collect()
+}

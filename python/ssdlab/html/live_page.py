@@ -1,0 +1,192 @@
+"""The page of a drive that is being served: what it has done so far, and what it does now."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from ssdlab.display.numbers import duration, on_page, size
+from ssdlab.html.page import Section, document, figures, number, script_data, table
+from ssdlab.html.plot import Axis, Curve, Figure, Floats, Heat, Missing, Plot
+from ssdlab.html.svg import style
+
+PARTS = (
+    ("queue_ns", "other requests"),
+    ("chip_ns", "flash"),
+    ("transfer_ns", "transfer"),
+    ("gc_wait_ns", "collection"),
+    ("metadata_ns", "metadata"),
+)
+"""What a request waits for, as in `latency_parts` of a report."""
+PERCENTILES = ("p50", "p90", "p99", "p99_9", "max")
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The summary of a session at a moment, `at` seconds after the first one."""
+
+    at: float
+    summary: dict[str, Any]
+
+
+def live_page(name: str, samples: Sequence[Sample], events: str) -> str:
+    """The whole page, which then takes what has changed from the address `events`."""
+    lead = '<p class="lead">a served drive · <span id="live" role="status">live</span></p>'
+    page = document(name, lead, live_sections(samples))
+    script = script_data(json.dumps(events), "events") + f"<script>{style('live.js')}</script>"
+    return page.replace("</body>", f"{script}</body>")
+
+
+def live_sections(samples: Sequence[Sample]) -> list[Section]:
+    """The parts of the page."""
+    now = samples[-1].summary
+    return [
+        Section("now", "Now", _cards(samples)),
+        Section("course", "The last minutes", figures([_rate(samples), _waf(samples)])),
+        Section("latency", "Latency", _latencies(now["report"])),
+        Section("slow", "The slowest requests", _slowest(now["slowest"])),
+        Section("blocks", "Blocks", _channels(now["channels"]) + figures([_map(now["channels"])])),
+    ]
+
+
+def _card(name: str, main: str, more: str = "") -> str:
+    rest = f"<small>{more}</small>" if more else ""
+    return f"<div><dt>{escape(name)}</dt><dd>{main}{rest}</dd></div>"
+
+
+def _time(ns: float | None) -> str:
+    return "–" if ns is None else on_page(duration(ns))
+
+
+def _rates(samples: Sequence[Sample]) -> tuple[Floats, Floats]:
+    """Moments, and requests answered a second of wall time up to each of them."""
+    at = np.array([sample.at for sample in samples])
+    count = np.array([float(sample.summary["requests"]) for sample in samples])
+    steps = np.maximum(np.diff(at), 1e-3)
+    return at[1:], np.diff(count) / steps
+
+
+def _cards(samples: Sequence[Sample]) -> str:
+    summary = samples[-1].summary
+    report, late, channels = summary["report"], summary["late"], summary["channels"]
+    rates = _rates(samples)[1]
+    free, blocks = (sum(channel[key] for channel in channels) for key in ("free", "blocks"))
+    collecting = sum(channel["is_collecting"] for channel in channels)
+    valid = {
+        True: "valid",
+        False: '<strong class="bad">not valid</strong>',
+        None: "too few replies",
+    }
+    stops = summary["stops"]
+    cards = [
+        _card("requests a second", f"{rates[-1]:,.0f}" if rates.size else "–", _totals(summary)),
+        _card("write amplification", number("waf.total", report["waf"]["total"])),
+        _card("erased blocks", f"{free:,}", f"of {blocks:,}"),
+        _card("channels that collect", f"{collecting}", f"of {len(channels)}"),
+        _card("replies late, p99", _time(late["p99_ns"]), valid[late["is_valid"]]),
+        _card("clock stopped", f"{stops['count']:,} times", f"{_time(stops['ns'])} in all"),
+        _card("scale", f"{summary['scale']:.4g}", "wall time for the drive's time"),
+        _card("priority", "real-time" if summary["real_time"] else "ordinary"),
+    ]
+    return f'<dl class="cards">{"".join(cards)}</dl>'
+
+
+def _totals(summary: dict[str, Any]) -> str:
+    return f"{summary['requests']:,} of {summary['clients']:,} clients"
+
+
+def _latencies(report: dict[str, Any]) -> str:
+    rows = []
+    for op, values in report["latency"].items():
+        if values["count"]:
+            cells = [number(f"latency.{op}.{key}", values[key]) for key in ("count", *PERCENTILES)]
+            rows.append((op, cells))
+    if not rows:
+        return "<p>No request has completed.</p>"
+    head = ["", "count", *(key.replace("_", ".") for key in PERCENTILES)]
+    return table(head, rows, "Latencies of the drive since the log was folded, without lateness")
+
+
+def _slowest(slowest: Sequence[dict[str, Any]]) -> str:
+    if not slowest:
+        return "<p>No request has completed.</p>"
+    rows = [
+        (
+            str(one["id"]),
+            [
+                escape(f"{one['op']} of {size(512 * one['sectors'])}").replace(" ", "\u00a0"),
+                _time(one["arrival_ns"]),
+                _time(one["latency_ns"]),
+                *(_time(one[key]) for key, _ in PARTS),
+            ],
+        )
+        for one in slowest
+    ]
+    head = ["request", "what", "arrived at", "latency", *(name for _, name in PARTS)]
+    return table(head, rows, "What the slowest requests waited for, in the drive's time")
+
+
+def _channels(channels: Sequence[dict[str, Any]]) -> str:
+    collecting = [str(i) for i, channel in enumerate(channels) if channel["is_collecting"]]
+    names = ", ".join(collecting) or "none"
+    return f"<p>Channels that collect now: {names}.</p>"
+
+
+def _map(channels: Sequence[dict[str, Any]]) -> Figure:
+    title = "Valid pages of the blocks"
+    columns = max(len(channel["valid"]) for channel in channels)
+    cells = np.full((len(channels), columns), np.nan)
+    for row, channel in enumerate(channels):
+        known = [np.nan if share is None else share for share in channel["valid"]]
+        cells[row, : len(known)] = known
+    if np.isnan(cells).all():
+        return Missing("map", title, "No block is written.")
+    return Heat(
+        "map",
+        title,
+        "Share of valid pages in groups of blocks, by number. Where all are erased it is blank.",
+        tuple(map(str, range(columns))),
+        tuple(map(str, range(len(channels)))),
+        "group of blocks",
+        "channel",
+        cells,
+        "gc.mean_victim_invalid_ratio",
+        np.zeros(cells.shape, dtype=bool),
+    )
+
+
+def _since(samples: Sequence[Sample]) -> Axis:
+    return Axis("time before now", "ns", low=1e9 * (samples[0].at - samples[-1].at), high=0.0)
+
+
+def _before(samples: Sequence[Sample], at: Floats) -> Floats:
+    return 1e9 * (at - samples[-1].at)
+
+
+def _rate(samples: Sequence[Sample]) -> Figure:
+    at, rates = _rates(samples)
+    title = "Requests answered a second"
+    if not at.size:
+        return Missing("rate", title, "It is drawn after the second look at the drive.")
+    curve = Curve("requests", _before(samples, at), rates, 0)
+    y = Axis("requests a second", "count", low=0.0)
+    return Plot("rate", title, "Of wall time.", _since(samples), y, (curve,))
+
+
+def _waf(samples: Sequence[Sample]) -> Figure:
+    at = np.array([sample.at for sample in samples])
+    total = [sample.summary["report"]["waf"]["total"] for sample in samples]
+    values = np.array([np.nan if value is None else value for value in total], dtype=float)
+    title = "Write amplification"
+    if at.size < 2 or np.isnan(values).all():
+        return Missing("waf", title, "It is drawn when the drive has been written to.")
+    curve = Curve("write amplification", _before(samples, at), values, 1)
+    caption = "Since the server started, or since the log was folded."
+    return Plot(
+        "waf", title, caption, _since(samples), Axis("write amplification", "ratio"), (curve,)
+    )
