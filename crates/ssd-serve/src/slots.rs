@@ -145,7 +145,7 @@ impl Slots {
             }
         }
         if self.coming.is_empty() {
-            let end = self.end.saturating_add(count as u32).min(NONE);
+            let end = self.end.saturating_add(count as u32);
             self.coming = (self.end..end).collect();
             self.end = end;
         }

@@ -19,20 +19,25 @@ pub(crate) fn word(text: &str) -> String {
     }
 }
 
+/// What messages call standard input.
+pub(crate) const STANDARD_INPUT: &str = "standard input";
+
 /// `file`, as messages call it, as a word of a command.
 fn path(file: &str) -> String {
-    word(if file == "standard input" { "-" } else { file })
+    word(if file == STANDARD_INPUT { "-" } else { file })
 }
 
-/// The command that reads `file` with `options`.
+/// The command that reads `file` with `options`; dots stand for the command that writes standard input.
 pub(crate) fn command(file: &str, options: &str) -> String {
-    format!("ssdlab trace info {} {options}", path(file))
+    let input = if file == STANDARD_INPUT { "... | " } else { "" };
+    format!("{input}ssdlab trace info {} {options}", path(file))
 }
 
 /// The options that set the keys of `workload` other than `key`, each followed by a blank, for a command that also
 /// sets `key`.
 pub(crate) fn given(workload: &Workload, key: &str) -> String {
-    let Workload { format, columns, unit, time_unit, action, volume, sort, .. } = workload;
+    let Workload { format, columns, unit, time_unit, action, volume, sort, skip_bad, .. } =
+        workload;
     let volume = match Chosen::of(*volume) {
         Chosen::One(volume) => Some(volume),
         _ => None,
@@ -49,6 +54,7 @@ pub(crate) fn given(workload: &Workload, key: &str) -> String {
         ("action", (*action != 'Q').then(|| set("action", action))),
         ("volume", volume.map(|volume| set("volume", &volume))),
         ("sort", sort.then(|| "--sort".to_owned())),
+        ("skip_bad", skip_bad.then(|| set("skip_bad", skip_bad))),
     ];
     let kept = all.into_iter().filter(|(name, _)| *name != key);
     kept.filter_map(|(_, option)| Some(option? + " ")).collect()

@@ -1,6 +1,6 @@
 //! Bytes of a trace, as they lie in a file or come from standard input.
 
-use crate::read::commands::with_name;
+use crate::read::commands::{STANDARD_INPUT, with_name};
 use crate::read::records::Part;
 use crate::read::unpack::unpacked;
 use ssd_core::host::source::SourceError;
@@ -18,7 +18,7 @@ const LOOK_EVERY: u64 = 1 << 18;
 
 /// Name of a trace in messages: that of the file which [`open`] opens.
 pub(crate) fn display_name(path: &str) -> String {
-    if path == "-" { "standard input".to_owned() } else { file_of(path) }
+    if path == "-" { STANDARD_INPUT.to_owned() } else { file_of(path) }
 }
 
 /// The file at `path`, or the first of those that blktrace calls `PATH.blktrace.N`, as `blkparse -i PATH`

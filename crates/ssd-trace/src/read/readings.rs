@@ -11,6 +11,9 @@ use std::sync::Arc;
 /// Most readings that a message lists.
 const LISTED: usize = 6;
 
+/// Largest share of lines that a command skips.
+const FEW_BAD: f64 = 0.1;
+
 /// What the beginning of a file is in one reading.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Counts {
@@ -96,6 +99,21 @@ impl Counts {
             unit::beyond_any_rate(self.reads + self.writes, bytes, self.duration_ns())
                 .map(|rate| format!("{}, more than any device carries", bandwidth(rate)))
         })
+    }
+
+    /// The options that skip the lines that do not fit, if they are few.
+    fn skipping(&self) -> String {
+        let share = self.bad as f64 / (self.requests() + self.others + self.bad) as f64;
+        if self.bad == 0 || share > FEW_BAD {
+            return String::new();
+        }
+        // The default allows 1 %.
+        let most = if share < 0.01 {
+            String::new()
+        } else {
+            format!(" --set workload.max_bad={:.2}", share + 0.01)
+        };
+        format!(" --set workload.skip_bad=true{most}")
     }
 
     /// "0 reads, 4 writes, 16 KiB over a span of 3.1 GiB in 265 us (58.9 MiB/s)".
@@ -247,6 +265,9 @@ pub(crate) fn choices(file: &str, mut readings: Vec<Reading>, whole: bool) -> St
 /// As [`choices`], with all of them, although some may be the same.
 pub(crate) fn all_choices(file: &str, readings: Vec<Reading>, whole: bool) -> String {
     let of = if whole { "" } else { ", in its first lines" };
-    let each = |reading: Reading| (reading.options, format!("{}{of}", reading.counts.summary()));
+    let each = |reading: Reading| {
+        let Reading { counts, options, .. } = reading;
+        (options + &counts.skipping(), format!("{}{of}", counts.summary()))
+    };
     one_of(file, &readings.into_iter().map(each).collect::<Vec<_>>())
 }

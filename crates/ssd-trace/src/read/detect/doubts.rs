@@ -41,7 +41,9 @@ impl File<'_> {
             TraceFormat::Alibaba => self.microseconds_are_certain(how, first()),
             TraceFormat::BlockEvent => self.sectors_are_certain(how),
             TraceFormat::Midas => self.addresses_are_certain(how),
-            TraceFormat::Spc => self.seconds_are_certain(how),
+            TraceFormat::Spc => {
+                self.seconds_are_certain(how).and_then(|()| self.spc_sectors_are_certain(how))
+            }
             _ => Ok(()),
         }
     }
@@ -126,14 +128,29 @@ impl File<'_> {
         Err(self.doubt(what, own.into_iter().chain(others).collect()))
     }
 
+    /// Whether all addresses, in this column, look like numbers of bytes.
+    fn addresses_are_bytes(&self, column: usize) -> bool {
+        let address = |line: &&[u8]| cells_of(line).get(column)?.parse().ok();
+        let addresses: Vec<u64> = self.head.lines.iter().filter_map(address).collect();
+        addresses.iter().all(|address| address.is_multiple_of(SECTOR_BYTES))
+            && addresses.iter().any(|&address| address > 0)
+    }
+
+    /// Refuses SPC's columns if all addresses look like numbers of bytes, where the format has sectors.
+    fn spc_sectors_are_certain(&self, how: &ReadAs) -> Result<(), SourceError> {
+        if self.head.lines.len() < 3 || !self.addresses_are_bytes(1) {
+            return Ok(());
+        }
+        let own = self.as_format(TraceFormat::Spc, how);
+        let in_bytes = self.with_columns("time=5:s,op=4,offset=2:B,size=3:B,volume=1");
+        let what = "the columns are those of an SPC trace, whose addresses are sectors, but all of its addresses are \
+                    multiples of 512, as those in bytes are";
+        Err(self.doubt(what, in_bytes.into_iter().chain(own).collect()))
+    }
+
     /// Refuses MiDAS's columns if all addresses look like numbers of bytes, where the format has pages.
     fn addresses_are_certain(&self, how: &ReadAs) -> Result<(), SourceError> {
-        let addresses =
-            self.head.lines.iter().filter_map(|line| cells_of(line).get(2)?.parse().ok());
-        let addresses: Vec<u64> = addresses.collect();
-        let is_bytes = addresses.iter().all(|address| address.is_multiple_of(512))
-            && addresses.iter().any(|&address| address > 0);
-        if !is_bytes {
+        if !self.addresses_are_bytes(2) {
             return Ok(());
         }
         let in_unit = |unit: &str| {

@@ -8,6 +8,7 @@ mod fio;
 mod json;
 pub(crate) mod rewriting;
 mod texts;
+mod times;
 
 pub(crate) use binary::unmarked;
 pub(crate) use fio::without_files;

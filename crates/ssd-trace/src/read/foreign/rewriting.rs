@@ -1,14 +1,19 @@
 //! Text that can be read once a filter has rewritten it: the filter, and what it makes of the first lines.
 
+use super::times::{
+    with_a_date, with_padded_nanoseconds, with_seconds, with_year_first, without_colons,
+};
 use super::{Rewrite, Rewriting, awk, json};
 use crate::read::formats::mapping::{separated, separated_by};
+use crate::read::guess::is_names;
 
 /// Forms that are never tables of requests as they stand.
-pub(crate) const FORMS: [Rewrite; 3] = [with_newlines, json::table, with_one_based_lengths];
+pub(crate) const FORMS: [Rewrite; 4] =
+    [with_newlines, json::table, with_one_based_lengths, with_name_of_rows];
 
 /// Notations of numbers and times that are never read as they are: 1,024 is one number with a thousands separator and
 /// another with a decimal comma.
-pub(crate) const NOTATIONS: [Rewrite; 13] = [
+pub(crate) const NOTATIONS: [Rewrite; 15] = [
     with_marked_hexadecimal,
     with_padded_nanoseconds,
     |bytes| {
@@ -31,6 +36,12 @@ pub(crate) const NOTATIONS: [Rewrite; 13] = [
         with_year_first(bytes, what, b"/.", 2)
     },
     with_a_date,
+    with_seconds,
+    |bytes| {
+        let what = "colons follow its times; remove them";
+        let filter = r"sed -E 's/([0-9][.][0-9]+):( |$)/\1\2/' FILE";
+        notation(what, filter, bytes, without_colons(bytes))
+    },
     |bytes| {
         let what = "its sizes are in KB or MB, which are taken as KiB or MiB here; write them so";
         let filter = r"perl -pe 's/(?<![\w.])(\d+) ?([KMG])B\b/$1\u$2iB/gi' FILE";
@@ -100,38 +111,6 @@ pub(super) fn notation(
     let (what, filter) = (what.to_owned(), filter.to_owned());
     let columns = None;
     (rewritten != bytes).then_some(Rewriting { what, filter, bytes: rewritten, columns })
-}
-
-/// Times as seconds and nanoseconds of which the latter have no leading zeros: they are in order as pairs, but not as
-/// decimals.
-fn with_padded_nanoseconds(bytes: &[u8]) -> Option<Rewriting> {
-    let is_part = |letter: char| letter == '.' || letter.is_ascii_digit();
-    let padded = |line: &[u8]| {
-        let text = std::str::from_utf8(line).ok()?;
-        let word = text.trim_start_matches(|letter: char| !is_part(letter));
-        let word = &word[..word.find(|letter| !is_part(letter)).unwrap_or(word.len())];
-        let (seconds, nanoseconds) = word.split_once('.').filter(|(_, part)| part.len() <= 9)?;
-        let pair = (seconds.parse::<u64>().ok()?, nanoseconds.parse::<u64>().ok()?);
-        let text = text.replacen(word, &format!("{seconds}.{nanoseconds:0>9}"), 1);
-        Some((pair, word.parse::<f64>().ok()?, text.into_bytes()))
-    };
-    let (mut pairs, mut decimals, mut all) = (Vec::new(), Vec::new(), Vec::new());
-    for line in bytes.split_inclusive(|&byte| byte == b'\n') {
-        match padded(line) {
-            Some((pair, decimal, text)) => {
-                pairs.push(pair);
-                decimals.push(decimal);
-                all.extend(text);
-            }
-            None if line.ends_with(b"\n") => return None,
-            None => all.extend(line),
-        }
-    }
-    let is_it = pairs.is_sorted() && !decimals.is_sorted();
-    let what = "its times are seconds and nanoseconds without leading zeros, as blkparse -f %T.%t prints them; add \
-                the zeros";
-    let filter = r#"perl -pe 's/(\d+)\.(\d{1,9})/sprintf "%d.%09d", $1, $2/e' FILE"#;
-    is_it.then(|| notation(what, filter, bytes, all))?
 }
 
 /// The text with the digits of numbers such as 1.5e+03 written out.
@@ -261,8 +240,28 @@ fn with_one_based_lengths(bytes: &[u8]) -> Option<Rewriting> {
     })
 }
 
+/// A name for the first column, which R's write.table leaves without one.
+fn with_name_of_rows(bytes: &[u8]) -> Option<Rewriting> {
+    let lines = bytes.split(|&byte| byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
+    let mut lines = lines.take(16);
+    let first = lines.next()?;
+    let (separator, names) = separated(first)?;
+    let width = |line: &[u8]| separated_by(line, separator).len();
+    let mut widths: Vec<usize> = lines.map(width).collect();
+    // The last line may be cut.
+    if widths.len() > 1 {
+        widths.pop();
+    }
+    let is_wider = !widths.is_empty() && widths.iter().all(|&width| width == names.len() + 1);
+    let separator = char::from(separator);
+    let what = "its first column has no name (write.table in R); give it one";
+    let filter = format!("sed '1s/^/row{}/' FILE", separator.escape_default());
+    let named = [format!("row{separator}").as_bytes(), bytes].concat();
+    (is_wider && is_names(first)).then(|| notation(what, &filter, bytes, named))?
+}
+
 /// Hexadecimal numbers with 0x before them: in a column with letters, and in the next one if its numbers are whole
-/// sectors only so.
+/// sectors or pages only so.
 fn with_marked_hexadecimal(bytes: &[u8]) -> Option<Rewriting> {
     let table = Table::of(bytes)?;
     let body = table.body();
@@ -272,16 +271,18 @@ fn with_marked_hexadecimal(bytes: &[u8]) -> Option<Rewriting> {
     let has_letter = |cell: &str| cell.bytes().any(|byte| byte.is_ascii_alphabetic());
     let has_digit = |cell: &str| cell.bytes().any(|byte| byte.is_ascii_digit());
     let column = |at: usize| body.iter().map(move |row| row[at].as_str());
-    let in_sectors = |cell: &str, base: u32| {
-        u64::from_str_radix(cell, base).is_ok_and(|number| number.is_multiple_of(512) && number > 0)
+    let is_multiple = |cell: &str, base: u32, of: u64| {
+        u64::from_str_radix(cell, base).is_ok_and(|number| number.is_multiple_of(of) && number > 0)
     };
     let is_certain = |at: usize| {
         column(at).any(|cell| has_letter(cell) && has_digit(cell))
             && column(at).all(|cell| is_hexadecimal(cell) || cell == "0")
     };
     let is_alike = |at: usize| {
-        let fits = |base: u32| column(at).all(|cell| in_sectors(cell, base));
-        at > 0 && is_certain(at - 1) && fits(16) && !fits(10)
+        let fits = |base: u32, of: u64| column(at).all(|cell| is_multiple(cell, base, of));
+        // Lengths are whole sectors in bytes, or whole pages in sectors.
+        let is_so = [512, 8].into_iter().any(|of| fits(16, of) && !fits(10, of));
+        at > 0 && is_certain(at - 1) && is_so
     };
     let all = 0..table.rows[0].len();
     let columns: Vec<usize> = all.filter(|&at| is_certain(at) || is_alike(at)).collect();
@@ -320,77 +321,10 @@ fn with_binary_units(bytes: &[u8]) -> Vec<u8> {
     done
 }
 
-/// Three numbers at `at` with one of the `marks` between them, and where they end.
-fn numbers_at(text: &[u8], mut at: usize, marks: &[u8]) -> Option<([u32; 3], usize)> {
-    let mut numbers = [0; 3];
-    for (index, number) in numbers.iter_mut().enumerate() {
-        if index > 0 {
-            text.get(at).filter(|byte| marks.contains(byte))?;
-            at += 1;
-        }
-        let digits = text[at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
-        *number = std::str::from_utf8(&text[at..at + digits.min(4)]).ok()?.parse().ok()?;
-        at += digits;
-    }
-    Some((numbers, at))
-}
-
 /// The lines of `bytes`, of which `change` rewrites some.
 pub(super) fn by_line(bytes: &[u8], mut change: impl FnMut(&[u8]) -> Option<Vec<u8>>) -> Vec<u8> {
     let lines = bytes.split_inclusive(|&byte| byte == b'\n');
     lines.flat_map(|line| change(line).unwrap_or_else(|| line.to_vec())).collect()
-}
-
-/// Dates with the year last, and the number of the month, 1 or 2, as dates that are read.
-fn with_year_first(bytes: &[u8], what: &str, marks: &[u8], month: usize) -> Option<Rewriting> {
-    let mut fits = true;
-    let rewritten = by_line(bytes, |line| {
-        let mut starts =
-            (0..line.len()).filter(|&at| at == 0 || !line[at - 1].is_ascii_alphanumeric());
-        let (at, numbers, end) = starts.find_map(|at| {
-            let (numbers, end) = numbers_at(line, at, marks)?;
-            let is_date = numbers[2] > 1969 && matches!(line.get(end), Some(b' ' | b'T'));
-            is_date.then_some((at, numbers, end))
-        })?;
-        let (year, month, day) = (numbers[2], numbers[month - 1], numbers[2 - month]);
-        fits &= (1..=12).contains(&month);
-        Some(
-            [&line[..at], format!("{year}-{month:02}-{day:02}T").as_bytes(), &line[end + 1..]]
-                .concat(),
-        )
-    });
-    let filter = format!(
-        r#"perl -pe 's#(\d+)[{}](\d+)[{}](\d{{4}})[ T]#sprintf "%d-%02d-%02dT", $3, ${month}, ${}#e' FILE"#,
-        String::from_utf8_lossy(marks),
-        String::from_utf8_lossy(marks),
-        3 - month
-    );
-    notation(what, &filter, bytes, rewritten).filter(|_| fits)
-}
-
-/// Times of day with a date before them, the next one after midnight.
-fn with_a_date(bytes: &[u8]) -> Option<Rewriting> {
-    let (mut day, mut latest) = (1, None);
-    let rewritten = by_line(bytes, |line| {
-        let starts = |at: usize| match line[..at] {
-            [.., before, b' '] => !before.is_ascii_digit(),
-            [.., before] => !before.is_ascii_digit() && !matches!(before, b':' | b'T'),
-            [] => true,
-        };
-        let (at, hour) = (0..line.len()).filter(|&at| starts(at)).find_map(|at| {
-            let ([hour, minute, second], _) = numbers_at(line, at, b":")?;
-            let is_time =
-                line[at..].starts_with(format!("{hour:02}:{minute:02}:{second:02}").as_bytes());
-            is_time.then_some((at, hour))
-        })?;
-        // A request may be late by a little, before or after midnight.
-        let before = latest.replace(hour).unwrap_or(hour);
-        day += i32::from(hour + 12 < before) - i32::from(hour > before + 12);
-        Some([&line[..at], format!("2000-01-{day:02}T").as_bytes(), &line[at..]].concat())
-    });
-    let what = "its times of day have no date; put any date before them";
-    let filter = r#"perl -pe 's{(?<![\d:T])(?<!\d )(\d\d)(?=:\d\d:\d\d)}{$h //= $1; $d += ($1 + 12 < $h) - ($1 > $h + 12); $h = $1; sprintf "2000-01-%02dT%s", $d + 1, $1}e' FILE"#;
-    notation(what, filter, bytes, rewritten)
 }
 
 /// `bytes` without the `mark` between groups of three digits, if a number there has two of them: one may be a decimal

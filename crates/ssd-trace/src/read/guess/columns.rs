@@ -1,10 +1,11 @@
 //! The columns of a request by their names, and the mappings that these leave open.
 
-use super::rows::Rows;
+use super::rows::{Rows, is_latency};
 use super::{
     OFFSETS, OPS, SIZES, TIMES, VOLUMES, is_pasted, letters_of, quoted, unit_named, unit_of_time,
     values,
 };
+use ssd_core::units::SECTOR_BYTES;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
@@ -105,6 +106,20 @@ impl Columns {
         [self].into_iter().chain(others.into_iter().filter(is_apart)).collect()
     }
 
+    /// These columns, with the first of several columns of operations whose words are known.
+    pub(super) fn with_known_words(self, names: &[String], rows: &Rows) -> Columns {
+        let is_known = |op: &Named| {
+            op.letters.starts_with("is")
+                || values::meanings(rows.column(op.at)).iter().any(String::is_empty)
+        };
+        let known = all_named(names, &OPS).into_iter().find(is_known);
+        if is_known(&self.op) {
+            self
+        } else {
+            Columns { op: known.unwrap_or_else(|| self.op.clone()), ..self }
+        }
+    }
+
     /// The column of the volumes: the one that has most of them.
     fn volume(&self, rows: &Rows) -> String {
         let used = [self.op.at, self.offset.at, self.size.at];
@@ -138,7 +153,8 @@ impl Columns {
                 let others: Vec<usize> = others.collect();
                 let has_unit = |at: &usize| unit_of_time(&rows.names[*at]).is_some();
                 let certain: Vec<usize> = others.iter().copied().filter(has_unit).collect();
-                if !certain.is_empty() {
+                // The ends of requests are not their arrivals.
+                if !certain.is_empty() && !certain.iter().any(|&at| is_latency(&rows.names[at])) {
                     return certain.into_iter().flat_map(of_values).collect();
                 }
                 others.into_iter().flat_map(of_values).chain([String::new()]).collect()
@@ -174,12 +190,27 @@ impl Columns {
             ["block", "blk", "lba"].iter().any(|part| column.letters.contains(part))
         };
         let blocks = is_block(&self.offset) || is_block(&self.size);
+        let numbers = |column: &Named| rows.numbers(column.at).unwrap_or_default();
+        let sizes = numbers(&self.size);
+        let are_multiples = |of: u64| sizes.iter().all(|size| size.is_multiple_of(of));
         let mut all = match (self.offset.unit, self.size.unit) {
             (Some(offset), Some(size)) => vec![(offset, size)],
             (Some(offset), None) => vec![(offset, "B"), (offset, "512B")],
             (None, Some(size)) => vec![("B", size), ("512B", size)],
             (None, None) => vec![("B", "B"), ("512B", "512B"), ("512B", "B")],
         };
+        if (self.offset.unit, self.size.unit) == (Some("B"), None) && !are_multiples(SECTOR_BYTES) {
+            all.push(("B", "1KiB"));
+        }
+        // Where blocks of 4 KiB begin at any number, it counts them.
+        let residues: BTreeSet<u64> =
+            numbers(&self.offset).into_iter().map(|start| start % 8).collect();
+        if (self.offset.unit, self.size.unit) == (Some("512B"), Some("B"))
+            && are_multiples(4096)
+            && residues.len() > 2
+        {
+            all.push(("4KiB", "B"));
+        }
         if blocks && self.size.unit.is_none() {
             // Blocks are those of a device, or of a file system.
             all.push(("4KiB", "4KiB"));
@@ -194,7 +225,8 @@ impl Columns {
     /// The mappings of these columns, in all units and with all meanings that are open, the likeliest first.
     pub(super) fn mappings(&self, rows: &Rows) -> Vec<String> {
         let place = |at: usize| place_of(&rows.names, at);
-        let events = rows.events(Some(self.op.at), place);
+        let request = [self.op.at, self.offset.at, self.size.at];
+        let events = rows.events(Some(self.op.at), Some(request), place);
         let volume = self.volume(rows);
         let Columns { op, offset, size, .. } = self;
         let (op, offset, size) = (&op.place, &offset.place, &size.place);

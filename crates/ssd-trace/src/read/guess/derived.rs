@@ -52,8 +52,9 @@ const DISCARDS: [&str; 6] = ["isdiscard", "istrim", "isunmap", "discard", "trim"
 /// A flag that is set, in awk.
 const SET: &str = "/^(1|true|t|yes|y)$/";
 
-/// Units of addresses and lengths above a sector, with the bytes of one.
-const LARGE_UNITS: [(&str, u64); 3] = [("1KiB", 1 << 10), ("1MiB", 1 << 20), ("1GiB", 1 << 30)];
+/// Units of addresses and lengths above a sector, with the bytes of one, binary and decimal.
+const LARGE_UNITS: [(&str, u64, u64); 3] =
+    [("1KiB", 1 << 10, 1000), ("1MiB", 1 << 20, 1_000_000), ("1GiB", 1 << 30, 1_000_000_000)];
 
 /// A table whose names have been found.
 struct Table<'a> {
@@ -237,19 +238,26 @@ impl Table<'_> {
     fn whole_sectors(&self) -> Option<Change> {
         let Columns { offset, size, is_end, .. } = &self.columns;
         let in_bytes = |column: &Named| {
-            let (_, bytes) =
-                LARGE_UNITS.into_iter().find(|(unit, _)| Some(*unit) == column.unit)?;
+            let (_, bytes, decimal) =
+                LARGE_UNITS.into_iter().find(|(unit, ..)| Some(*unit) == column.unit)?;
             let has_decimals = self.rows.column(column.at).any(|cell| cell.contains('.'));
+            let are_sectors = |bytes: u64| {
+                self.rows.column(column.at).all(|cell| {
+                    let sectors = cell.parse::<f64>().unwrap_or(f64::NAN) * bytes as f64 / 512.0;
+                    (sectors - sectors.round()).abs() < 1e-6
+                })
+            };
+            let bytes = if !are_sectors(bytes) && are_sectors(decimal) { decimal } else { bytes };
             has_decimals.then_some((column.at + 1, bytes))
         };
         let all: Vec<(usize, u64)> = [offset, size].into_iter().filter_map(in_bytes).collect();
-        let (first, _) = all.first().filter(|_| !is_end)?;
+        let (first, bytes) = all.first().filter(|_| !is_end)?;
         let each = |of: &dyn Fn(&(usize, u64)) -> String| {
             all.iter().map(of).collect::<Vec<_>>().join("; ")
         };
         Some(Change {
             what: format!(
-                "its column {} has decimals; convert it to bytes, in whole sectors",
+                "its column {} has decimals; convert it to bytes, in whole sectors ({bytes} bytes to a unit)",
                 self.named(*first)
             ),
             title: each(&|(column, _)| {

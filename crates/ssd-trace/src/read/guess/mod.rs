@@ -112,7 +112,7 @@ const SIZES: [&str; 23] = [
     "objectsize",
     "objsize",
 ];
-const VOLUMES: [&str; 27] = [
+const VOLUMES: [&str; 40] = [
     "volume",
     "volumeid",
     "disk",
@@ -140,6 +140,19 @@ const VOLUMES: [&str; 27] = [
     "hostname",
     "partition",
     "minor",
+    "drive",
+    "driveid",
+    "host",
+    "hostid",
+    "member",
+    "raiddisk",
+    "ssd",
+    "ssdid",
+    "namespace",
+    "namespaceid",
+    "tenant",
+    "tenantid",
+    "bdev",
 ];
 
 /// How words begin in the names of columns with durations, or with the ends of requests.
@@ -185,6 +198,7 @@ pub(crate) fn is_names(line: &[u8]) -> bool {
 fn below(names: &[String], above: usize, head: &Head<'_>, action: u8) -> Vec<Reading> {
     let Some(columns) = Columns::of(names) else { return Vec::new() };
     let rows = Rows::below(names, &head.lines[above + 1..]);
+    let columns = columns.with_known_words(names, &rows);
     let skip = if above > 0 { format!(",skip={above}") } else { String::new() };
     let mut different: Vec<Reading> = Vec::new();
     for (rival, columns) in columns.with_rivals(names, &rows).into_iter().enumerate() {
@@ -267,6 +281,7 @@ fn unit_named(cell: &str, known: &[&str]) -> Option<Option<&'static str>> {
         ("mb", "1MiB"),
         ("gib", "1GiB"),
         ("gb", "1GiB"),
+        ("100ns", "100ns"),
         ("us", "us"),
         ("ms", "ms"),
         ("ns", "ns"),
@@ -305,6 +320,7 @@ fn unit_of_time(name: &str) -> Option<&'static str> {
         "ms" | "msec" | "msecs" | "millisecond" | "milliseconds" => Some("ms"),
         "us" | "usec" | "usecs" | "microsecond" | "microseconds" => Some("us"),
         "ns" | "nsec" | "nsecs" | "nanosecond" | "nanoseconds" => Some("ns"),
+        "100ns" | "filetime" => Some("100ns"),
         _ => None,
     }
 }

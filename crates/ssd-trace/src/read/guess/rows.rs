@@ -56,11 +56,15 @@ pub(super) struct Times {
 impl Rows {
     /// Of the `lines`, if at least half of them are rows.
     pub(super) fn of(lines: &[&[u8]]) -> Option<Rows> {
+        // The last of the comments may have the names.
+        let comments = lines.iter().take_while(|line| line.starts_with(b"#")).count();
+        let before = comments.saturating_sub(1);
+        let lines = &lines[before..];
         let all: Vec<Vec<String>> = lines.iter().take(LINES).map(|line| cells_of(line)).collect();
         let mut widths: BTreeMap<usize, usize> = BTreeMap::new();
         all.iter().for_each(|cells| *widths.entry(cells.len()).or_default() += 1);
         let (&width, _) = widths.iter().max_by_key(|(width, count)| (**count, **width))?;
-        let above = all.iter().position(|cells| cells.len() == width)?;
+        let above = before + all.iter().position(|cells| cells.len() == width)?;
         let lines = all.len();
         let mut rows: Vec<Vec<String>> =
             all.into_iter().filter(|cells| cells.len() == width).collect();
@@ -170,12 +174,11 @@ impl Rows {
 
     /// Columns whose names are none that are known, but which may be times: their values are in order.
     pub(super) fn other_times(&self) -> Vec<usize> {
-        let is_other = |at: usize| {
-            let name = &self.names[at];
-            !name.is_empty() && !is_latency(name)
-        };
         let columns = (0..self.width()).filter(|&at| self.has_dates(at) || self.ascends(at));
-        columns.filter(|&at| !self.is_count(at) && is_other(at)).collect()
+        let named = columns.filter(|&at| !self.is_count(at) && !self.names[at].is_empty());
+        let (ends, others): (Vec<usize>, Vec<usize>) =
+            named.partition(|&at| is_latency(&self.names[at]));
+        if others.is_empty() { ends } else { others }
     }
 
     /// What to say of a column that may hold volumes, if there is one: `used` are those of the other fields.
@@ -217,9 +220,33 @@ impl Rows {
         (0..self.width()).find(unread).filter(|_| self.time(false).is_none())
     }
 
+    /// The two words of a column if the rows of both have the same requests, but for a few at the end.
+    fn two_events(&self, at: usize, request: [usize; 3]) -> Option<Vec<&str>> {
+        let words: Vec<&str> = self.column(at).collect::<BTreeSet<&str>>().into_iter().collect();
+        let [first, second] = words[..] else { return None };
+        let is_plain = |word: &str| {
+            !word.is_empty()
+                && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+        };
+        let requests = |word: &str| {
+            let rows = self.rows.iter().filter(|row| row[at] == word);
+            rows.map(|row| request.map(|column| row[column].as_str())).collect::<Vec<_>>()
+        };
+        let (of_first, of_second) = (requests(first), requests(second));
+        let common = of_first.iter().filter(|request| of_second.contains(request)).count();
+        let rest = (of_first.len() - common).max(of_second.len().saturating_sub(common));
+        (is_plain(first) && is_plain(second) && common > 2 && rest < 3).then_some(words)
+    }
+
     /// What to say of a column with several actions, as blkparse prints them, or events of a request, if there is
-    /// one; `place` writes its column, and that of the operations is `op`.
-    pub(super) fn events(&self, op: Option<usize>, place: impl Fn(usize) -> String) -> Vec<String> {
+    /// one; `place` writes its column, and that of the operations is `op`. A column of two words, of which each has the
+    /// same requests, is one of events, too: `request` are the columns of operation, address and length.
+    pub(super) fn events(
+        &self,
+        op: Option<usize>,
+        request: Option<[usize; 3]>,
+        place: impl Fn(usize) -> String,
+    ) -> Vec<String> {
         let of = |at: usize| self.column(at).collect::<BTreeSet<&str>>();
         let is_action = |cell: &&str| cell.len() == 1 && "QMFGSRDCPUTIXABaf".contains(*cell);
         let is_event = |cell: &&str| EVENTS.contains(&cell.to_ascii_lowercase().as_str());
@@ -234,8 +261,13 @@ impl Rows {
             if is_several { cells.into_iter().collect() } else { Vec::new() }
         };
         let columns = (0..self.width()).filter(|&at| Some(at) != op);
-        let all = columns.map(|at| (at, usable(at))).find(|(_, words)| !words.is_empty());
-        let Some((at, words)) = all else { return vec![String::new()] };
+        let all = columns.clone().map(|at| (at, usable(at))).find(|(_, words)| !words.is_empty());
+        let twice = || {
+            let request = request?;
+            let mut free = columns.filter(|at| !request.contains(at));
+            free.find_map(|at| Some((at, self.two_events(at, request)?)))
+        };
+        let Some((at, words)) = all.or_else(twice) else { return vec![String::new()] };
         words.iter().map(|word| format!(",event={}:{word}", place(at))).collect()
     }
 }

@@ -272,7 +272,7 @@ fn of_rows(rows: &Rows, times: Option<&Times>, head: &Head<'_>, action: u8) -> V
     };
     let skip = if rows.above > 0 { format!(",skip={}", rows.above) } else { String::new() };
     let (ranges, operations, events) =
-        (rows.ranges(at), rows.operations(at), rows.events(None, |at| (at + 1).to_string()));
+        (rows.ranges(at), rows.operations(at), rows.events(None, None, |at| (at + 1).to_string()));
     let none = Range::default();
     let open =
         Choice { rank: 0, range: &none, units: [""; 2], time: "", op: "", words: "", event: "" };

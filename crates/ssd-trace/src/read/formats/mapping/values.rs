@@ -52,7 +52,11 @@ impl Number {
 /// Digits of a number that no program rounds further.
 const ALL_DIGITS: usize = 15;
 
-/// Whether `text` is a number as spreadsheets round it: 1.28166E+17. One that has all its digits is none.
+/// Digits that awk and `%g` leave of a number.
+const DIGITS_OF_AWK: usize = 6;
+
+/// Whether `text` is a number as spreadsheets round it: 1.28166E+17. One that has all its digits is none. With a small
+/// letter, programs write all digits, except awk and `%g`.
 pub(crate) fn is_rounded(text: &[u8]) -> bool {
     let Some(at) = text.iter().position(|byte| matches!(byte, b'e' | b'E')) else { return false };
     let (digits, exponent) = (&text[..at], &text[at + 1..]);
@@ -63,7 +67,9 @@ pub(crate) fn is_rounded(text: &[u8]) -> bool {
     let whole: Vec<u8> = digits.iter().filter(|byte| byte.is_ascii_digit()).copied().collect();
     let marks = usize::from(mark.is_some());
     let is_exact = |exponent: usize| exponent <= decimals || whole.len() >= ALL_DIGITS;
+    let is_short = text[at] == b'E' || whole.len() == DIGITS_OF_AWK;
     number(exponent)
+        && is_short
         && exponent.len() <= 2
         && number(&whole)
         && whole.len() + marks == digits.len()

@@ -1,0 +1,150 @@
+//! Notations of times that a filter rewrites.
+
+use super::Rewriting;
+use super::rewriting::{by_line, notation};
+
+/// Times as seconds and nanoseconds of which the latter have no leading zeros: they are in order as pairs, but not as
+/// decimals.
+pub(super) fn with_padded_nanoseconds(bytes: &[u8]) -> Option<Rewriting> {
+    let is_part = |letter: char| letter == '.' || letter.is_ascii_digit();
+    let padded = |line: &[u8]| {
+        let text = std::str::from_utf8(line).ok()?;
+        let word = text.trim_start_matches(|letter: char| !is_part(letter));
+        let word = &word[..word.find(|letter| !is_part(letter)).unwrap_or(word.len())];
+        let (seconds, nanoseconds) = word.split_once('.').filter(|(_, part)| part.len() <= 9)?;
+        let pair = (seconds.parse::<u64>().ok()?, nanoseconds.parse::<u64>().ok()?);
+        let text = text.replacen(word, &format!("{seconds}.{nanoseconds:0>9}"), 1);
+        Some((pair, word.parse::<f64>().ok()?, text.into_bytes()))
+    };
+    let (mut pairs, mut decimals, mut all) = (Vec::new(), Vec::new(), Vec::new());
+    for line in bytes.split_inclusive(|&byte| byte == b'\n') {
+        match padded(line) {
+            Some((pair, decimal, text)) => {
+                pairs.push(pair);
+                decimals.push(decimal);
+                all.extend(text);
+            }
+            None if line.ends_with(b"\n") => return None,
+            None => all.extend(line),
+        }
+    }
+    let is_it = pairs.is_sorted() && !decimals.is_sorted();
+    let what = "its times are seconds and nanoseconds without leading zeros, as blkparse -f %T.%t prints them; add \
+                the zeros";
+    let filter = r#"perl -pe 's/(\d+)\.(\d{1,9})/sprintf "%d.%09d", $1, $2/e' FILE"#;
+    is_it.then(|| notation(what, filter, bytes, all))?
+}
+
+/// Three numbers at `at` with one of the `marks` between them, and where they end.
+fn numbers_at(text: &[u8], mut at: usize, marks: &[u8]) -> Option<([u32; 3], usize)> {
+    let mut numbers = [0; 3];
+    for (index, number) in numbers.iter_mut().enumerate() {
+        if index > 0 {
+            text.get(at).filter(|byte| marks.contains(byte))?;
+            at += 1;
+        }
+        let digits = text[at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+        *number = std::str::from_utf8(&text[at..at + digits.min(4)]).ok()?.parse().ok()?;
+        at += digits;
+    }
+    Some((numbers, at))
+}
+
+/// Dates with the year last, and the number of the month, 1 or 2, as dates that are read.
+pub(super) fn with_year_first(
+    bytes: &[u8],
+    what: &str,
+    marks: &[u8],
+    month: usize,
+) -> Option<Rewriting> {
+    let mut fits = true;
+    let rewritten = by_line(bytes, |line| {
+        let mut starts =
+            (0..line.len()).filter(|&at| at == 0 || !line[at - 1].is_ascii_alphanumeric());
+        let (at, numbers, end) = starts.find_map(|at| {
+            let (numbers, end) = numbers_at(line, at, marks)?;
+            let is_date = numbers[2] > 1969 && matches!(line.get(end), Some(b' ' | b'T'));
+            is_date.then_some((at, numbers, end))
+        })?;
+        let (year, month, day) = (numbers[2], numbers[month - 1], numbers[2 - month]);
+        fits &= (1..=12).contains(&month);
+        Some(
+            [&line[..at], format!("{year}-{month:02}-{day:02}T").as_bytes(), &line[end + 1..]]
+                .concat(),
+        )
+    });
+    let filter = format!(
+        r#"perl -pe 's#(\d+)[{}](\d+)[{}](\d{{4}})[ T]#sprintf "%d-%02d-%02dT", $3, ${month}, ${}#e' FILE"#,
+        String::from_utf8_lossy(marks),
+        String::from_utf8_lossy(marks),
+        3 - month
+    );
+    notation(what, &filter, bytes, rewritten).filter(|_| fits)
+}
+
+/// Times of day with a date before them, the next one after midnight.
+pub(super) fn with_a_date(bytes: &[u8]) -> Option<Rewriting> {
+    let (mut day, mut latest) = (1, None);
+    let rewritten = by_line(bytes, |line| {
+        let starts = |at: usize| match line[..at] {
+            [.., before, b' '] => !before.is_ascii_digit(),
+            [.., before] => !before.is_ascii_digit() && !matches!(before, b':' | b'T'),
+            [] => true,
+        };
+        let (at, hour) = (0..line.len()).filter(|&at| starts(at)).find_map(|at| {
+            let ([hour, minute, second], _) = numbers_at(line, at, b":")?;
+            let is_time =
+                line[at..].starts_with(format!("{hour:02}:{minute:02}:{second:02}").as_bytes());
+            is_time.then_some((at, hour))
+        })?;
+        // A request may be late by a little, before or after midnight.
+        let before = latest.replace(hour).unwrap_or(hour);
+        day += i32::from(hour + 12 < before) - i32::from(hour > before + 12);
+        Some([&line[..at], format!("2000-01-{day:02}T").as_bytes(), &line[at..]].concat())
+    });
+    let what = "its times of day have no date; put any date before them";
+    let filter = r#"perl -pe 's{(?<![\d:T])(?<!\d )(\d\d)(?=:\d\d:\d\d)}{$h //= $1; $d += ($1 + 12 < $h) - ($1 > $h + 12); $h = $1; sprintf "2000-01-%02dT%s", $d + 1, $1}e' FILE"#;
+    notation(what, filter, bytes, rewritten)
+}
+
+/// The text without the colons behind times in seconds, where most lines have one.
+pub(super) fn without_colons(bytes: &[u8]) -> Vec<u8> {
+    let mut count = 0;
+    let rewritten = by_line(bytes, |line| {
+        let is_end = |at: usize| matches!(line.get(at + 1), None | Some(b' ' | b'\n'));
+        let is_time = |at: usize| {
+            let digits = line[..at].iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
+            let before = &line[..at - digits];
+            digits > 0 && matches!(before, [.., b'0'..=b'9', b'.'])
+        };
+        let at = (0..line.len()).find(|&at| line[at] == b':' && is_end(at) && is_time(at))?;
+        count += 1;
+        Some([&line[..at], &line[at + 1..]].concat())
+    });
+    let lines = bytes.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()).count();
+    if 2 * count > lines { rewritten } else { bytes.to_vec() }
+}
+
+/// Seconds for durations such as `0 days 00:00:01.5`, as pandas writes them.
+pub(super) fn with_seconds(bytes: &[u8]) -> Option<Rewriting> {
+    let rewritten = by_line(bytes, |line| {
+        let text = std::str::from_utf8(line).ok()?;
+        let (before, after) = text.split_once(" days ")?;
+        let start = before.trim_end_matches(|letter: char| letter.is_ascii_digit()).len();
+        let end = after.find(|letter: char| !letter.is_ascii_digit() && !":.".contains(letter));
+        let (time, rest) = after.split_at(end.unwrap_or(after.len()));
+        let mut parts = time.split(':');
+        let mut number = || parts.next()?.parse::<u64>().ok().filter(|&number| number < 1 << 32);
+        let (hours, minutes) = (number()?, number()?);
+        let seconds = parts.next()?;
+        let (whole, decimals) = seconds.split_once('.').unwrap_or((seconds, "0"));
+        let days = before[start..].parse::<u64>().ok().filter(|&days| days < 1 << 32)?;
+        let whole =
+            ((days * 24 + hours) * 60 + minutes) * 60 + u64::from(whole.parse::<u32>().ok()?);
+        Some(format!("{}{whole}.{decimals}{rest}", &before[..start]).into_bytes())
+    });
+    let what =
+        "its times are durations in days, hours, minutes and seconds; convert them to seconds";
+    let filter = r#"perl -pe 's{(\d+) days (\d+):(\d+):(\d+)(?:[.](\d+))?}{(($1 * 24 + $2) * 60 + $3) * 60 + $4 . "." . ($5 // 0)}e' FILE"#;
+    notation(what, filter, bytes, rewritten)
+}
