@@ -77,8 +77,8 @@ impl File<'_> {
         Err(self.doubt(&what, readings))
     }
 
-    /// Refuses output of blkparse if its lengths are more likely bytes, which `blkparse -f` prints, too (`%N`): all of them
-    /// would be multiples of 256 KiB, but no request begins at a multiple of its length, or where another ends.
+    /// Refuses output of blkparse if its lengths are more likely bytes, which `blkparse -f` prints, too (`%N`): all of
+    /// them would be multiples of 256 KiB, but no request begins at a multiple of its length, or where another ends.
     fn sectors_are_certain(&self, how: &ReadAs) -> Result<(), SourceError> {
         let action = self.workload.action;
         let range = |line: &&[u8]| {

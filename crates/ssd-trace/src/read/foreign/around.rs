@@ -1,8 +1,7 @@
 //! Text around requests, and forms in which other programs wrap them, with the filters that leave the requests.
 
 use super::json::Cursor;
-use super::rewriting::{by_line, notation};
-use super::{Rewrite, Rewriting};
+use super::{Rewrite, Rewriting, by_line, notation};
 use std::collections::BTreeSet;
 
 /// What is left out whatever the format is.
@@ -137,7 +136,10 @@ fn of_inserts(bytes: &[u8]) -> Option<Rewriting> {
         is_inserted = !line.trim_end().ends_with(';');
     }
     let what = "the file is SQL; keep the rows that it inserts";
-    let filter = r#"perl -lne 'next unless /insert into/i .. /;\s*$/; for (/\(([^()]*,[^()]*)\)/g) { s/^\s+|\s+$//g; s/\s*,\s*/,/g; s/[\x27\x22`]//g; print unless !/\d/ && $s{$_}++ }' FILE"#;
+    let filter = concat!(
+        r"perl -lne 'next unless /insert into/i .. /;\s*$/; for (/\(([^()]*,[^()]*)\)/g) { s/^\s+|\s+$//g; ",
+        r"s/\s*,\s*/,/g; s/[\x27\x22`]//g; print unless !/\d/ && $s{$_}++ }' FILE"
+    );
     (!rows.is_empty()).then(|| notation(what, filter, bytes, rows.into_bytes()))?
 }
 

@@ -48,3 +48,16 @@ pub(crate) fn named(bytes: &[u8]) -> Option<String> {
             .to_owned()
     })
 }
+
+/// The text `rewritten`, unless it is the same.
+fn notation(what: &str, filter: &str, bytes: &[u8], rewritten: Vec<u8>) -> Option<Rewriting> {
+    let (what, filter) = (what.to_owned(), filter.to_owned());
+    let columns = None;
+    (rewritten != bytes).then_some(Rewriting { what, filter, bytes: rewritten, columns })
+}
+
+/// The lines of `bytes`, of which `change` rewrites some.
+fn by_line(bytes: &[u8], mut change: impl FnMut(&[u8]) -> Option<Vec<u8>>) -> Vec<u8> {
+    let lines = bytes.split_inclusive(|&byte| byte == b'\n');
+    lines.flat_map(|line| change(line).unwrap_or_else(|| line.to_vec())).collect()
+}

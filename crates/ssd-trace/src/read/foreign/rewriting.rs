@@ -3,7 +3,7 @@
 use super::times::{
     with_a_date, with_padded_nanoseconds, with_seconds, with_year_first, without_colons,
 };
-use super::{Rewrite, Rewriting, awk, json};
+use super::{Rewrite, Rewriting, awk, json, notation};
 use crate::read::formats::mapping::{separated, separated_by};
 use crate::read::guess::is_names;
 
@@ -100,17 +100,6 @@ pub(crate) fn of_form(bytes: &[u8]) -> Option<&'static str> {
     } else {
         None
     }
-}
-
-pub(super) fn notation(
-    what: &str,
-    filter: &str,
-    bytes: &[u8],
-    rewritten: Vec<u8>,
-) -> Option<Rewriting> {
-    let (what, filter) = (what.to_owned(), filter.to_owned());
-    let columns = None;
-    (rewritten != bytes).then_some(Rewriting { what, filter, bytes: rewritten, columns })
 }
 
 /// The text with the digits of numbers such as 1.5e+03 written out.
@@ -319,12 +308,6 @@ fn with_binary_units(bytes: &[u8]) -> Vec<u8> {
         }
     }
     done
-}
-
-/// The lines of `bytes`, of which `change` rewrites some.
-pub(super) fn by_line(bytes: &[u8], mut change: impl FnMut(&[u8]) -> Option<Vec<u8>>) -> Vec<u8> {
-    let lines = bytes.split_inclusive(|&byte| byte == b'\n');
-    lines.flat_map(|line| change(line).unwrap_or_else(|| line.to_vec())).collect()
 }
 
 /// `bytes` without the `mark` between groups of three digits, if a number there has two of them: one may be a decimal

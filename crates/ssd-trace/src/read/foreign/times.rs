@@ -1,7 +1,6 @@
 //! Notations of times that a filter rewrites.
 
-use super::Rewriting;
-use super::rewriting::{by_line, notation};
+use super::{Rewriting, by_line, notation};
 
 /// Times as seconds and nanoseconds of which the latter have no leading zeros: they are in order as pairs, but not as
 /// decimals.
@@ -103,7 +102,10 @@ pub(super) fn with_a_date(bytes: &[u8]) -> Option<Rewriting> {
         Some([&line[..at], format!("2000-01-{day:02}T").as_bytes(), &line[at..]].concat())
     });
     let what = "its times of day have no date; put any date before them";
-    let filter = r#"perl -pe 's{(?<![\d:T])(?<!\d )(\d\d)(?=:\d\d:\d\d)}{$h //= $1; $d += ($1 + 12 < $h) - ($1 > $h + 12); $h = $1; sprintf "2000-01-%02dT%s", $d + 1, $1}e' FILE"#;
+    let filter = concat!(
+        r"perl -pe 's{(?<![\d:T])(?<!\d )(\d\d)(?=:\d\d:\d\d)}{$h //= $1; $d += ($1 + 12 < $h) - ($1 > $h + 12); ",
+        r#"$h = $1; sprintf "2000-01-%02dT%s", $d + 1, $1}e' FILE"#
+    );
     notation(what, filter, bytes, rewritten)
 }
 
@@ -145,6 +147,9 @@ pub(super) fn with_seconds(bytes: &[u8]) -> Option<Rewriting> {
     });
     let what =
         "its times are durations in days, hours, minutes and seconds; convert them to seconds";
-    let filter = r#"perl -pe 's{(\d+) days (\d+):(\d+):(\d+)(?:[.](\d+))?}{(($1 * 24 + $2) * 60 + $3) * 60 + $4 . "." . ($5 // 0)}e' FILE"#;
+    let filter = concat!(
+        r"perl -pe 's{(\d+) days (\d+):(\d+):(\d+)(?:[.](\d+))?}",
+        r#"{(($1 * 24 + $2) * 60 + $3) * 60 + $4 . "." . ($5 // 0)}e' FILE"#
+    );
     notation(what, filter, bytes, rewritten)
 }

@@ -97,7 +97,8 @@ impl Table<'_> {
             let unit = unit_of_time(name);
             let rest = unit.map_or(name.as_str(), |_| without_unit(name));
             if INTERVALS.contains(&letters_of(rest).as_str()) {
-                return Some(self.sum(column, "seems to hold the time since the previous request, not the time of arrival"));
+                let why = "seems to hold the time since the previous request, not the time of arrival";
+                return Some(self.sum(column, why));
             }
             let letters = letters_of(name);
             let is_time = |rest: &str| rest.is_empty() || TIMES.contains(&rest);
@@ -280,8 +281,8 @@ impl Table<'_> {
             return None;
         }
         Some(Change {
-            what: "its addresses are cylinders, heads and sectors; calculate sectors from them (255 heads and 63 sectors \
-                   a track here; use those of the disk)"
+            what: "its addresses are cylinders, heads and sectors; calculate sectors from them (255 heads and 63 \
+                   sectors a track here; use those of the disk)"
                 .to_owned(),
             title: format!("${sector} = \"lba\"; ${head} = \"h\"; ${cylinder} = \"c\""),
             statement: format!("${sector} += (${cylinder} * 255 + ${head}) * 63 - 1"),
