@@ -227,7 +227,9 @@ print(len(found), sum(one.requests for one in found))
 
 def test_a_split_has_few_files_open(tmp_path: Path) -> None:
     count = 1100
-    lines = (f"{i % count},W,{i * 4096},4096,{i}\n" for i in range(3 * count))
+    lines = (
+        f"{i % count},W,{i * 4096},4096,{2_000_000_000_000_000 + i}\n" for i in range(3 * count)
+    )
     (tmp_path / "all.csv").write_text("".join(lines))
     words = [sys.executable, "-c", SPLIT, "all.csv", "volumes"]
     done = subprocess.run(words, capture_output=True, text=True, cwd=tmp_path, check=False)

@@ -180,7 +180,7 @@ def test_doubled_records_are_warned_of(folder: Path) -> None:
     (folder / "d.csv").write_text(TWO_VOLUMES.replace("7,R,512,512", "419,W,0,4096"))
     written = ssdlab.Trace(folder / "d.csv").convert(folder / "d.ssdtrace")
     assert written.requests == 3
-    assert "repeat an identical one" in written.warnings[0]
+    assert "an identical one less than 1 ms earlier" in written.warnings[0]
     written = ssdlab.Trace(folder / "d.csv").convert(
         folder / "d.ssdtrace", set={"workload.dedup": True}, force=True
     )

@@ -139,6 +139,9 @@ impl Disk {
     /// That.
     pub fn check(&self) -> io::Result<()> {
         match self.shared.failure.get() {
+            None if self.thread.as_ref().is_some_and(JoinHandle::is_finished) => {
+                Err(io::Error::other("the thread that writes has ended"))
+            }
             None => Ok(()),
             Some(error) => Err(io::Error::new(error.kind(), error.to_string())),
         }
@@ -209,7 +212,11 @@ impl Shared {
                 self.bytes.fetch_add(bytes.len() as u64, Ordering::SeqCst);
                 written
             }
-            Order::Punch(file, range) => punch(file, *range),
+            Order::Punch(file, range) => {
+                // Room that cannot be given back is held, which is no failure: some file systems need room for it.
+                let _ = punch(file, *range);
+                Ok(())
+            }
             Order::Hold(file, ranges, unit) => {
                 // Nobody listens any more at the end.
                 let _ = holds.send(hold(file, ranges, *unit));

@@ -1,7 +1,7 @@
 //! The log: the requests that the drive got, with their arrivals, and how far its time has come.
 //!
 //! Little endian. A request has 24 bytes, and after those of a write 4 bytes a page, which say where its data are. A
-//! mark has 24 bytes. What a kill has cut off at the end was never acted on.
+//! mark has 24 bytes. What a kill has cut off at the end was promised to nobody.
 
 use crate::disk::Disk;
 use crate::slots::NONE;

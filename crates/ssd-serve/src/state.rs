@@ -14,10 +14,11 @@ use ssd_core::metrics::report::RESULTS_VERSION;
 use ssd_run::{Caller, PushDriver, PushError, load_snapshot};
 use ssd_trace::config::RunConfig;
 use ssd_trace::snapshots::{self, LoadError, SaveError};
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::ops::ControlFlow;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 /// The layout of the folder.
@@ -166,6 +167,12 @@ impl Folder {
                 return Err(StateError::Refused(why));
             }
             Err(TryLockError::Error(error)) => return Err(file_error(&name)(error)),
+        }
+        // A server that has just left an empty folder removes its lock.
+        let locked = lock.metadata().map_err(file_error(&name))?.ino();
+        if fs::metadata(&name).map(|named| named.ino()).ok() != Some(locked) {
+            let why = format!("--state {shown}: another server was leaving it: start again");
+            return Err(StateError::Refused(why));
         }
         let generation = match fs::read_to_string(&current) {
             Ok(text) => text.trim().parse().map_err(|_| {
@@ -440,9 +447,12 @@ impl Drop for Folder {
         let Some(made) = &self.new else { return };
         let files = fs::read_dir(&self.path).into_iter().flatten().flatten();
         // What cannot be removed is no hindrance to the next server.
-        for name in files.map(|file| file.file_name()).filter(|name| is_own(name)) {
+        let is_other = |name: &OsString| is_own(name) && name != "lock";
+        for name in files.map(|file| file.file_name()).filter(is_other) {
             let _ = fs::remove_file(self.path.join(name));
         }
+        // Without it another server may begin here.
+        let _ = fs::remove_file(self.path.join("lock"));
         for folder in made {
             let _ = fs::remove_dir(folder);
         }

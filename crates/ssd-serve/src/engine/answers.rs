@@ -51,6 +51,7 @@ impl Engine {
     pub fn completions(&mut self) -> io::Result<Vec<Completion>> {
         self.disk.check()?;
         if self.log.is_none() {
+            self.promises.fua.clear();
             return Ok(std::mem::take(&mut self.done));
         }
         if !self.done.is_empty() {

@@ -1,5 +1,6 @@
 //! The end of a drive, by rest or by a kill, and its beginning after that.
 
+use super::answers::Promises;
 use super::{Engine, Flash};
 use crate::log::Record;
 use crate::slots::Slots;
@@ -137,6 +138,8 @@ impl Engine {
         self.versions = Versions::new(table, !self.config.power.is_off());
         (self.sequence, self.last) = (snapshot.counters().sequence, 0);
         self.wants_room = false;
+        // The numbers of requests begin again, too.
+        self.promises = Promises::new(&self.config);
         self.use_slots().map_err(|error| error.to_string())
     }
 
