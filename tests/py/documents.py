@@ -98,7 +98,9 @@ class Scratch:
             for command, shown in _commands(block.text):
                 told = self._shell(command)
                 checker = doctest.OutputChecker()
-                if shown and not checker.check_output(shown, told, doctest.ELLIPSIS):
+                # Dots on the first line stand for lines that may be missing, such as progress.
+                output = "\n" + told if shown.startswith("...\n") else told
+                if shown and not checker.check_output(shown, output, doctest.ELLIPSIS):
                     example = doctest.Example(command, shown)
                     difference = checker.output_difference(example, told, doctest.REPORT_NDIFF)
                     raise AssertionError(f"$ {command}\n{difference}")

@@ -77,7 +77,10 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "traces").symlink_to(ROOT / "traces")
     (folder / "small.toml").write_text(SMALL_TOML.replace("4000", "40_000"))
     (folder / "mine.csv").write_text("fill,waf\n0.5,1.3\n0.8,2.1\n1.0,4.0\n")
-    lines = (f"{i % 3},W,{4096 * (i * 7 % 5000)},4096,{1000 * i}\n" for i in range(60_000))
+    lines = (
+        f"{i % 3},W,{4096 * (i * 7 % 5000)},4096,{2_000_000_000_000_000 + 1000 * i}\n"
+        for i in range(60_000)
+    )
     volumes = "".join(lines).encode()
     (folder / "volumes.csv").write_bytes(volumes)
     (folder / "volumes.csv.gz").write_bytes(gzip.compress(volumes))

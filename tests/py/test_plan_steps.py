@@ -24,7 +24,8 @@ WAF = Bound("waf", 2.0)
 
 def search_of(provision: float, steps: tuple[float, ...], *bounds: Bound) -> spare_plan._Search:
     """A search that has run nothing."""
-    trial = SimpleNamespace(trace="t.csv", drive_name="", lifetime=LIFE, refused={})
+    drive = load_config("modern-tlc")
+    trial = SimpleNamespace(trace="t.csv", drive=drive, drive_name="", lifetime=LIFE, refused={})
     asked: Any = SimpleNamespace(trial=trial, bounds=bounds, provision=provision, steps=steps)
     runner: Any = None
     return spare_plan._Search(asked, runner, progress=False, seeds=None, budget_s=1.0)

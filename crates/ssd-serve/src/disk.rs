@@ -140,7 +140,7 @@ impl Disk {
     pub fn check(&self) -> io::Result<()> {
         match self.shared.failure.get() {
             None if self.thread.as_ref().is_some_and(JoinHandle::is_finished) => {
-                Err(io::Error::other("the thread that writes has ended"))
+                Err(io::Error::other("the writer thread has ended"))
             }
             None => Ok(()),
             Some(error) => Err(io::Error::new(error.kind(), error.to_string())),
@@ -213,7 +213,8 @@ impl Shared {
                 written
             }
             Order::Punch(file, range) => {
-                // Room that cannot be given back is held, which is no failure: some file systems need room for it.
+                // Space that cannot be given back stays allocated. That is no failure: some file systems need room
+                // to punch a hole.
                 let _ = punch(file, *range);
                 Ok(())
             }

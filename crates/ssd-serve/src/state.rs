@@ -171,7 +171,7 @@ impl Folder {
         // A server that has just left an empty folder removes its lock.
         let locked = lock.metadata().map_err(file_error(&name))?.ino();
         if fs::metadata(&name).map(|named| named.ino()).ok() != Some(locked) {
-            let why = format!("--state {shown}: another server was leaving it: start again");
+            let why = format!("--state {shown}: another server has just removed it: try again");
             return Err(StateError::Refused(why));
         }
         let generation = match fs::read_to_string(&current) {

@@ -14,6 +14,7 @@ from ssdlab.display.numbers import duration, on_page, size
 from ssdlab.html.page import Section, document, figures, number, script_data, table
 from ssdlab.html.plot import Axis, Curve, Figure, Floats, Heat, Missing, Plot
 from ssdlab.html.svg import style
+from ssdlab.results.text import counted
 
 PARTS = (
     ("queue_ns", "other requests"),
@@ -90,14 +91,14 @@ def _cards(samples: Sequence[Sample]) -> str:
         _card("channels that collect", f"{collecting}", f"of {len(channels)}"),
         _card("replies late, p99", _time(late["p99_ns"]), valid[late["is_valid"]]),
         _card("clock stopped", f"{stops['count']:,} times", f"{_time(stops['ns'])} in all"),
-        _card("scale", f"{summary['scale']:.4g}", "wall time for the drive's time"),
+        _card("scale", f"{summary['scale']:.4g}", "seconds of wall time per second of the drive's"),
         _card("priority", "real-time" if summary["real_time"] else "ordinary"),
     ]
     return f'<dl class="cards">{"".join(cards)}</dl>'
 
 
 def _totals(summary: dict[str, Any]) -> str:
-    return f"{summary['requests']:,} of {summary['clients']:,} clients"
+    return f"{summary['requests']:,} in all, from {counted(summary['clients'], 'client')}"
 
 
 def _latencies(report: dict[str, Any]) -> str:
@@ -109,7 +110,11 @@ def _latencies(report: dict[str, Any]) -> str:
     if not rows:
         return "<p>No request has completed.</p>"
     head = ["", "count", *(key.replace("_", ".") for key in PERCENTILES)]
-    return table(head, rows, "Latencies of the drive since the log was folded, without lateness")
+    return table(
+        head,
+        rows,
+        "Latencies of the drive since the server started, or the log was folded; without lateness",
+    )
 
 
 def _slowest(slowest: Sequence[dict[str, Any]]) -> str:
@@ -149,7 +154,7 @@ def _map(channels: Sequence[dict[str, Any]]) -> Figure:
     return Heat(
         "map",
         title,
-        "Share of valid pages in groups of blocks, by number. Where all are erased it is blank.",
+        "Share of valid pages in groups of consecutive blocks. Blank: none of them is written.",
         tuple(map(str, range(columns))),
         tuple(map(str, range(len(channels)))),
         "group of blocks",
@@ -170,12 +175,12 @@ def _before(samples: Sequence[Sample], at: Floats) -> Floats:
 
 def _rate(samples: Sequence[Sample]) -> Figure:
     at, rates = _rates(samples)
-    title = "Requests answered a second"
+    title = "Requests answered per second"
     if not at.size:
-        return Missing("rate", title, "It is drawn after the second look at the drive.")
+        return Missing("rate", title, "The curve appears once the drive has been sampled twice.")
     curve = Curve("requests", _before(samples, at), rates, 0)
     y = Axis("requests a second", "count", low=0.0)
-    return Plot("rate", title, "Of wall time.", _since(samples), y, (curve,))
+    return Plot("rate", title, "Per second of wall time.", _since(samples), y, (curve,))
 
 
 def _waf(samples: Sequence[Sample]) -> Figure:

@@ -66,13 +66,14 @@ class Decided:
     points: int = 0
     seeds: int = 1
 
-    def text(self, where: str) -> str:
-        """It in words; empty if there are too few points to say anything."""
+    def text(self, title: str, points: str) -> str:
+        """It in words, of the number `title`, over these `points`; empty if they are too few."""
         if self.points < LEAST_POINTS:
             return ""
         by = "one seed" if self.seeds == 1 else f"{self.seeds} seeds"
-        which = effects_text(self.effects[:MOST_NAMED]) or "no key has a clear effect,"
-        text = f"{which} {where} with {by}"
+        named = effects_text(self.effects[:MOST_NAMED])
+        which = f"{named} of the {title}" if named else f"no key has a clear effect on the {title}"
+        text = f"{which}, over {points} with {by}"
         if self.limit is None:
             return text
         if self.limit >= ALL:

@@ -257,8 +257,8 @@ class Search(Table):
             if any(goal.name in one.point for one in self.drawn):
                 continue  # the objective is itself a key
             kind = "valid" if len(self.trials) == self.size else "random"
-            where = f"of the {goal.title}, over {counted(len(self.drawn), f'{kind} point')}"
-            if text := judged.text(where):
+            points = counted(len(self.drawn), f"{kind} point")
+            if text := judged.text(goal.title, points):
                 yield text
 
     @cached_property

@@ -339,7 +339,7 @@ class Sweep(Table):
         for metric, title in TITLES.items():
             found = decided_of(points, metric)
             if found.effects:
-                yield found.text(f"of the {title}, over {counted(found.points, 'point')}")
+                yield found.text(title, counted(found.points, "point"))
 
     def _different(self, key: str) -> int:
         return len(set(map(str, self.space.columns[key])))

@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// Most readings that a message lists.
 const LISTED: usize = 6;
 
-/// Largest share of lines that a command skips.
+/// Largest share of bad lines for which a command offers to skip them.
 const FEW_BAD: f64 = 0.1;
 
 /// What the beginning of a file is in one reading.

@@ -4,7 +4,7 @@ use super::json::Cursor;
 use super::{Rewrite, Rewriting, by_line, notation};
 use std::collections::BTreeSet;
 
-/// What is left out whatever the format is.
+/// Rewrites that are tried whatever the format is.
 pub(crate) const AROUND: [Rewrite; 7] = [
     without_status_lines,
     of_printed_json,

@@ -135,7 +135,7 @@ pub(super) fn table(bytes: &[u8]) -> Option<Rewriting> {
     let paths: Vec<String> = names.iter().map(|name| format!(".{name}")).collect();
     Some(Rewriting {
         what: if has_long_numbers {
-            "the file is JSON with numbers that jq rounds before version 1.7; convert it to a table"
+            "the file is JSON with long numbers, which jq rounds before version 1.7; convert it to a table"
                 .to_owned()
         } else {
             "the file is JSON; convert it to a table".to_owned()

@@ -43,7 +43,7 @@ pub(crate) const NOTATIONS: [Rewrite; 15] = [
         notation(what, filter, bytes, without_colons(bytes))
     },
     |bytes| {
-        let what = "its sizes are in KB or MB, which are taken as KiB or MiB here; write them so";
+        let what = "its sizes are in KB, MB or GB, taken here as KiB, MiB or GiB; write them with those units";
         let filter = r"perl -pe 's/(?<![\w.])(\d+) ?([KMG])B\b/$1\u$2iB/gi' FILE";
         notation(what, filter, bytes, with_binary_units(bytes))
     },

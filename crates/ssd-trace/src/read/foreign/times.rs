@@ -101,7 +101,7 @@ pub(super) fn with_a_date(bytes: &[u8]) -> Option<Rewriting> {
         day += i32::from(hour + 12 < before) - i32::from(hour > before + 12);
         Some([&line[..at], format!("2000-01-{day:02}T").as_bytes(), &line[at..]].concat())
     });
-    let what = "its times of day have no date; put any date before them";
+    let what = "its times of day have no date; put one before them (the next day after midnight)";
     let filter = concat!(
         r"perl -pe 's{(?<![\d:T])(?<!\d )(\d\d)(?=:\d\d:\d\d)}{$h //= $1; $d += ($1 + 12 < $h) - ($1 > $h + 12); ",
         r#"$h = $1; sprintf "2000-01-%02dT%s", $d + 1, $1}e' FILE"#

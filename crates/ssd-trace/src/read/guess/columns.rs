@@ -202,7 +202,7 @@ impl Columns {
         if (self.offset.unit, self.size.unit) == (Some("B"), None) && !are_multiples(SECTOR_BYTES) {
             all.push(("B", "1KiB"));
         }
-        // Where blocks of 4 KiB begin at any number, it counts them.
+        // If lengths are whole blocks of 4 KiB but addresses are not, the addresses may count such blocks.
         let residues: BTreeSet<u64> =
             numbers(&self.offset).into_iter().map(|start| start % 8).collect();
         if (self.offset.unit, self.size.unit) == (Some("512B"), Some("B"))
@@ -255,7 +255,7 @@ fn meaning_of_flag<'a>(letters: &str, cells: impl Iterator<Item = &'a str>) -> O
     };
     let cells: BTreeSet<String> = cells.map(str::to_ascii_lowercase).collect();
     let is_known = |cell: &String| NO.contains(&&cell[..]) || YES.contains(&&cell[..]);
-    // Rows below may have the opposite of what these have.
+    // Later rows may have the opposite value.
     let pairs =
         NO.into_iter().zip(YES).filter(|(no, yes)| cells.contains(*no) || cells.contains(*yes));
     let (noes, yeses): (Vec<&str>, Vec<&str>) = pairs.unzip();

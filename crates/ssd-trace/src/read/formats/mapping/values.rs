@@ -55,8 +55,8 @@ const ALL_DIGITS: usize = 15;
 /// Digits that awk and `%g` leave of a number.
 const DIGITS_OF_AWK: usize = 6;
 
-/// Whether `text` is a number as spreadsheets round it: 1.28166E+17. One that has all its digits is none. With a small
-/// letter, programs write all digits, except awk and `%g`.
+/// Whether `text` is a number as spreadsheets round it: 1.28166E+17. One that has all its digits is none. With a
+/// lower-case e, programs write all digits, except awk and `%g`.
 pub(crate) fn is_rounded(text: &[u8]) -> bool {
     let Some(at) = text.iter().position(|byte| matches!(byte, b'e' | b'E')) else { return false };
     let (digits, exponent) = (&text[..at], &text[at + 1..]);
