@@ -8,6 +8,7 @@ import os
 import platform
 import re
 import shlex
+import stat
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -83,9 +84,13 @@ def unfit(file: Path) -> str:
 
     A link may lead out of the store, and a pipe may block its reader for ever.
     """
-    if file.is_symlink():
+    try:
+        mode = file.lstat().st_mode  # once: another process may remove it meanwhile
+    except (FileNotFoundError, NotADirectoryError):
+        return ""
+    if stat.S_ISLNK(mode):
         return A_LINK
-    return NO_FILE if file.exists() and not file.is_file() else ""
+    return "" if stat.S_ISREG(mode) else NO_FILE
 
 
 def opened(file: Path) -> BinaryIO:
@@ -264,11 +269,11 @@ class Files:
             why = unfit(part)
             if why:
                 return why
-            stat = part.stat()
-            state = stat.st_size, stat.st_mtime_ns, stat.st_ino
+            known = part.stat()
+            state = known.st_size, known.st_mtime_ns, known.st_ino
             if self._sound.get(entry.name) == state:
                 return ""
-            if (stat.st_size, digest(part)) != (entry.bytes, entry.sha256):
+            if (known.st_size, digest(part)) != (entry.bytes, entry.sha256):
                 return "is damaged: its contents are not those that were written (SHA-256)"
         except FileNotFoundError:
             return MISSING
