@@ -1,7 +1,7 @@
-//! The disk under the drive: a thread of its own that carries out what it is told, in order.
+//! The disk under the drive: a thread of its own that carries out orders in sequence.
 //!
-//! Whoever tells it does not wait. What it is told has a place in the order. Once the disk has come to a place,
-//! everything before it is with the kernel and outlives the process. A kill loses an end of the order and nothing else.
+//! Callers do not wait for it unless too many bytes are queued. Each order has a place in the sequence. Once the disk
+//! has come to a place, everything before it is with the kernel and outlives the process. A kill loses only the tail.
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::fs::{FallocateFlags, Timespec, fallocate};
@@ -27,7 +27,7 @@ pub struct Range {
     pub bytes: u64,
 }
 
-/// What the disk is told.
+/// What the disk has to do.
 enum Order {
     Write(Arc<File>, u64, Arc<[u8]>),
     Punch(Arc<File>, Range),
@@ -121,7 +121,7 @@ impl Disk {
         self.held.try_recv().ok()
     }
 
-    /// The place behind everything that it has been told.
+    /// The place behind all orders so far.
     #[must_use]
     pub fn place(&self) -> u64 {
         self.place
@@ -170,14 +170,11 @@ impl Disk {
             if self.done() >= place {
                 return Ok(());
             }
-            // The thread may have panicked, which rings no bell.
+            // The thread may have panicked, which rings no bell: the check looks for it.
             let second = Timespec { tv_sec: 1, tv_nsec: 0 };
             match poll(&mut [PollFd::from_borrowed_fd(bell, PollFlags::IN)], Some(&second)) {
                 Ok(_) | Err(Errno::INTR) => self.silence(),
                 Err(error) => return Err(error.into()),
-            }
-            if self.thread.as_ref().is_none_or(JoinHandle::is_finished) {
-                return Err(io::Error::other("the thread that writes has ended"));
             }
         }
     }

@@ -41,10 +41,10 @@ pub enum Record {
 /// A log that is being written.
 pub struct Log {
     file: Arc<File>,
-    /// Bytes in the file when the disk has done what it was told, and bytes that the disk holds ready.
+    /// Bytes in the file when the disk has carried out its orders, and bytes that the disk holds ready.
     length: u64,
     reserved: u64,
-    /// Records that the disk has not been told.
+    /// Records not yet handed to the disk.
     waiting: Vec<u8>,
     /// Bytes of the generation to which the log belongs, without the log.
     generation: u64,

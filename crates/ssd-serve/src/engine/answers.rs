@@ -33,7 +33,8 @@ impl Promises {
         }
     }
 
-    fn is_promise(&mut self, completion: &Completion) -> bool {
+    /// Whether the reply promises anything; a number with FUA is forgotten.
+    fn take_promise(&mut self, completion: &Completion) -> bool {
         match completion.op {
             Op::Flush | Op::Trim => true,
             Op::Write => !self.is_volatile || self.fua.remove(&completion.id.0),
@@ -64,7 +65,7 @@ impl Engine {
         let place = self.disk.place();
         let mut heard = Vec::new();
         for completion in self.done.drain(..) {
-            if self.promises.is_promise(&completion) {
+            if self.promises.take_promise(&completion) {
                 self.promises.waiting.push_back((place, completion));
             } else {
                 heard.push(completion);

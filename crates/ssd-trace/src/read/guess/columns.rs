@@ -2,8 +2,8 @@
 
 use super::rows::{Rows, is_latency};
 use super::{
-    OFFSETS, OPS, SIZES, TIMES, VOLUMES, is_pasted, letters_of, quoted, unit_named, unit_of_time,
-    values,
+    NO, OFFSETS, OPS, SIZES, TIMES, VOLUMES, YES, is_pasted, letters_of, quoted, unit_named,
+    unit_of_time, values,
 };
 use ssd_core::units::SECTOR_BYTES;
 use std::cmp::Reverse;
@@ -26,10 +26,6 @@ const ENDS: [&str; 10] = [
 const STARTS: [&str; 4] = ["start", "begin", "first", "from"];
 /// Names of columns with the size of a sector.
 const SECTOR_SIZES: [&str; 3] = ["sectorsize", "lbasize", "sectorbytes"];
-
-/// What a flag says, in lower case: each with its opposite.
-pub(super) const NO: [&str; 5] = ["0", "false", "f", "no", "n"];
-pub(super) const YES: [&str; 5] = ["1", "true", "t", "yes", "y"];
 
 /// A column that was recognised: as it is named, and what its name says of the unit.
 #[derive(Clone)]

@@ -1,10 +1,10 @@
 //! Columns from which a filter has to derive a field: intervals between requests, minutes, parts of a time, flags of
 //! discards, cylinders.
 
-use super::columns::{NO, Named, YES};
+use super::columns::Named;
 use super::rows::{LINES, Rows, is_latency};
 use super::values::LONGEST;
-use super::{Columns, HEADER, TIMES, letters_of, unit_of_time};
+use super::{Columns, HEADER, NO, TIMES, YES, letters_of, unit_of_time};
 use crate::read::foreign::awk;
 use crate::read::formats::Head;
 use crate::read::formats::mapping::{Meaning, Words, separated};
@@ -49,8 +49,6 @@ const LONG_UNITS: [(&str, &str, u32); 6] = [
 
 /// Names of columns that say which of the requests are discards.
 const DISCARDS: [&str; 6] = ["isdiscard", "istrim", "isunmap", "discard", "trim", "unmap"];
-/// A flag that is set, in awk.
-const SET: &str = "/^(1|true|t|yes|y)$/";
 
 /// Units of addresses and lengths above a sector, with the bytes of one, binary and decimal.
 const LARGE_UNITS: [(&str, u64, u64); 3] =
@@ -167,10 +165,10 @@ impl Table<'_> {
         if is_known && (is_set || is_all) {
             return None;
         }
-        let is_flagged = |column: usize| format!("tolower(${column}) ~ {SET}");
-        let (flagged, with) = (is_flagged(flag), is_flagged(op));
+        let is_flagged = |column: usize| format!("tolower(${column}) ~ /^({})$/", YES.join("|"));
+        let (flagged, is_op_set) = (is_flagged(flag), is_flagged(op));
         let of_flags = |set: &str, other: &str| {
-            format!("${op} = {flagged} ? \"discard\" : {with} ? \"{set}\" : \"{other}\"")
+            format!("${op} = {flagged} ? \"discard\" : {is_op_set} ? \"{set}\" : \"{other}\"")
         };
         Some(Change {
             what: format!(

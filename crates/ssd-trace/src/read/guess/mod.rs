@@ -159,6 +159,10 @@ const VOLUMES: [&str; 40] = [
 const LATENCIES: [&str; 10] =
     ["lat", "resp", "serv", "svc", "complet", "end", "finish", "duration", "queue", "qtime"];
 
+/// What a flag says, in lower case: each with its opposite, the numbers first.
+const NO: [&str; 5] = ["0", "false", "f", "no", "n"];
+const YES: [&str; 5] = ["1", "true", "t", "yes", "y"];
+
 /// Lines among which names are searched.
 const HEADER: usize = 8;
 

@@ -1,7 +1,7 @@
 //! The columns of a table from its values alone: readings to choose from, of which none is certain.
 
 use super::rows::{LINES, Rows, Times};
-use super::{OFFSETS, SIZES, reading};
+use super::{NO, OFFSETS, SIZES, YES, reading};
 use crate::read::formats::Head;
 use crate::read::formats::mapping::Words;
 use crate::read::readings::{Reading, of_distinct_times};
@@ -25,8 +25,8 @@ const CODES: [[&[&str]; 3]; 9] = [
     [&["08", "28", "88", "a8"], &["0a", "2a", "8a", "aa"], &["42"]],
     [&["40", "136"], &["42", "138"], &["66"]],
     [&["2", "0x2", "0x02"], &["1", "0x1", "0x01"], &["9", "0x9", "0x09"]],
-    [&["false", "f", "no", "n"], &["true", "t", "yes", "y"], &[]],
-    [&["true", "t", "yes", "y"], &["false", "f", "no", "n"], &[]],
+    [NO.split_at(1).1, YES.split_at(1).1, &[]],
+    [YES.split_at(1).1, NO.split_at(1).1, &[]],
 ];
 
 /// What to add to a mapping whose column of operations has these `cells`, one for each way to read them: nothing if
