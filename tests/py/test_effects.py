@@ -11,7 +11,7 @@ import pytest
 import search_proofs as proofs
 import ssdlab
 from ssdlab.display.numbers import Value
-from ssdlab.results.effects import decided, effects
+from ssdlab.results.effects import Effect, decided
 
 SPACE: dict[str, Any] = {
     "gc.victim": ["greedy", "fifo", "random", "cost-benefit"],
@@ -28,6 +28,11 @@ ZIPF = {
     "device.over_provisioning": 0.5,
 }
 """Most points are valid with these: the others are not judged."""
+
+
+def effects(points: Sequence[Point], values: Sequence[float]) -> list[Effect]:
+    """The keys that decide `values`, one for each point."""
+    return [*decided(points, [[one] for one in values]).effects]
 
 
 def literal_shares(points: Sequence[Point], values: Sequence[float]) -> dict[str, float]:

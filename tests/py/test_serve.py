@@ -8,6 +8,7 @@ import signal
 import socket
 import stat
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -385,3 +386,11 @@ def test_the_page_shows_the_drive_to_who_has_its_address(tmp_path: Path) -> None
         assert "slow: " in text
     with pytest.raises(URLError):
         urlopen(address, timeout=HANG_S)
+
+
+def test_the_verb_loads_nothing_that_draws() -> None:
+    script = "import sys, ssdlab.cli.serve; print('numpy' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "False\n"

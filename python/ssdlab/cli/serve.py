@@ -17,7 +17,7 @@ from ssdlab.cli.options import ConfigArgument, Json, Quiet, Seed, Sets
 from ssdlab.cli.terminal import put_result, say
 from ssdlab.display.numbers import duration, size
 from ssdlab.errors import ConfigError
-from ssdlab.html.live_page import PARTS
+from ssdlab.results.text import PARTS
 from ssdlab.running.served import Address, served
 
 app = typer.Typer()

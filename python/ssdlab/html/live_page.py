@@ -14,16 +14,8 @@ from ssdlab.display.numbers import duration, on_page, size
 from ssdlab.html.page import Section, document, figures, number, script_data, table
 from ssdlab.html.plot import Axis, Curve, Figure, Floats, Heat, Missing, Plot
 from ssdlab.html.svg import style
-from ssdlab.results.text import counted
+from ssdlab.results.text import PARTS, counted
 
-PARTS = (
-    ("queue_ns", "other requests"),
-    ("chip_ns", "flash"),
-    ("transfer_ns", "transfer"),
-    ("gc_wait_ns", "collection"),
-    ("metadata_ns", "metadata"),
-)
-"""What a request waits for, as in `latency_parts` of a report."""
 PERCENTILES = ("p50", "p90", "p99", "p99_9", "max")
 
 

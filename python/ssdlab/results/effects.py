@@ -113,11 +113,6 @@ def decided(points: Sequence[Mapping[str, Value]], values: Sequence[Sequence[flo
     return Decided(tuple(found), max(ends, default=None), len(points), seeds)
 
 
-def effects(points: Sequence[Mapping[str, Value]], values: Sequence[float]) -> list[Effect]:
-    """The keys that decide `values`, one for each point, by descending share."""
-    return [*decided(points, [[one] for one in values]).effects]
-
-
 def _intervals(
     designs: Sequence[Numbers], y: Numbers, without: Sequence[Numbers]
 ) -> list[tuple[float, float, float]]:

@@ -9,6 +9,14 @@ WIDTH = 80
 """Columns of a terminal."""
 EXAMPLES = 3
 """Points that are named where several share a text."""
+PARTS = (
+    ("queue_ns", "other requests"),
+    ("chip_ns", "flash"),
+    ("transfer_ns", "transfer"),
+    ("gc_wait_ns", "collection"),
+    ("metadata_ns", "metadata"),
+)
+"""What a request waits for, as in `latency_parts` of a report."""
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
