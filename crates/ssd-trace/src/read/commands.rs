@@ -60,7 +60,7 @@ pub(crate) fn given(workload: &Workload, key: &str) -> String {
     kept.filter_map(|(_, option)| Some(option? + " ")).collect()
 }
 
-/// `text` with the name of the file in place of the word FILE. A filter in it gets the unpacked file.
+/// `text` with the name of the file in place of the word FILE.
 pub(crate) fn with_name(file: &str, text: &str) -> String {
     let name = path(file);
     let word = |word: &str| match word.split_once("FILE") {
@@ -69,18 +69,9 @@ pub(crate) fn with_name(file: &str, text: &str) -> String {
         }
         _ => word.to_owned(),
     };
-    let of_unpacked = || {
-        let (before, after) = text.split_once(" FILE | ")?;
-        let starts = FILTERS.iter().filter_map(|tool| before.rfind(&format!(": {tool} ")));
-        let (before, filter) = before.split_at(starts.max()? + 2);
-        Some(format!("{before}{} | {after}", behind_unpacking(file, &format!("{filter} FILE"))?))
-    };
-    let text = of_unpacked().unwrap_or_else(|| text.to_owned());
     text.split(' ').map(word).collect::<Vec<String>>().join(" ")
 }
 
-/// The programs of filters.
-const FILTERS: [&str; 6] = ["awk", "sed", "perl", "jq", "grep", "tr"];
 /// The first bytes of packed files, and the commands that unpack them.
 const UNPACK: [(&[u8], &str); 6] = [
     (b"\x1f\x8b", "gzip -dc <"),
@@ -120,39 +111,41 @@ fn unpacking_of(file: &str) -> Option<String> {
     Some(format!("{command} {}", path(file)))
 }
 
-/// A `filter` of FILE behind the command that unpacks `file`, if it is packed.
-fn behind_unpacking(file: &str, filter: &str) -> Option<String> {
-    let filter = filter.replacen(" < FILE", "", 1).replacen(" FILE", "", 1);
-    Some(format!("{} | {filter}", unpacking_of(file)?))
+/// The `filters` of FILE, one behind the other, as a command for `file`, which is unpacked first if it is packed.
+pub(crate) fn filter_of<'a>(file: &str, filters: impl Iterator<Item = &'a str>) -> String {
+    let mut command = unpacking_of(file).unwrap_or_default();
+    for filter in filters {
+        command = if command.is_empty() {
+            with_name(file, filter)
+        } else {
+            let filter = filter.replacen(" < FILE", "", 1).replacen(" FILE", "", 1);
+            format!("{command} | {filter}")
+        };
+    }
+    command
 }
 
-/// A `filter` of FILE as a command for `file`, which is unpacked first if it is packed.
-pub(crate) fn filter_of(file: &str, filter: &str) -> String {
-    behind_unpacking(file, filter).unwrap_or_else(|| with_name(file, filter))
-}
-
-/// The words that introduce a list of commands.
-const SAY: &str = "choose one of these commands";
+/// The words that introduce a list of commands, and a single one.
+const SAY: [&str; 2] = ["choose one of these commands", "use this command"];
 
 /// `message` for a trace that is being merged: the options of a merge apply to all of its traces.
 pub(crate) fn of_merge(message: &str) -> String {
-    message.replace(
-        SAY,
-        "a merge reads all of its files with the same options: if no options suit all of them, convert this \
-         file first (ssdlab trace convert FILE OUT), with the options of one of these commands",
-    )
+    let many = "a merge reads all of its files with the same options: if no options suit all of them, convert this file \
+                first (ssdlab trace convert FILE OUT), with the options of one of these commands";
+    message
+        .replace(SAY[0], many)
+        .replace(SAY[1], &many.replace("one of these commands", "this command"))
 }
 
-/// The list of commands at the end of `message`, changed to read the output of `filter` instead of the file.
-pub(crate) fn behind(file: &str, filter: &str, message: &str) -> Option<String> {
-    let (_, list) = message.split_once(SAY)?;
-    let (own, piped) = (command(file, ""), format!("{filter} | ssdlab trace info - "));
-    Some(format!("{SAY}{}", list.replace(&format!("\n  {own}"), &format!("\n  {piped}"))))
+/// The end of a message: the commands that settle a doubt, one per line, each with what it would read. `command` makes
+/// them from options.
+pub(crate) fn list(choices: &[(String, String)], command: impl Fn(&str) -> String) -> String {
+    let line = |(options, gives): &(String, String)| format!("\n  {}  # {gives}", command(options));
+    let say = SAY[usize::from(choices.len() == 1)];
+    format!("{say}:{}", choices.iter().map(line).collect::<String>())
 }
 
-/// The end of a message: the commands that settle a doubt, one per line, each with what it would read.
+/// The [`list`] of commands that read `file`.
 pub(crate) fn one_of(file: &str, choices: &[(String, String)]) -> String {
-    let line =
-        |(options, gives): &(String, String)| format!("\n  {}  # {gives}", command(file, options));
-    format!("{SAY}:{}", choices.iter().map(line).collect::<String>())
+    list(choices, |options| command(file, options))
 }

@@ -2,19 +2,22 @@
 
 mod columns;
 mod doubts;
+mod refusal;
+mod unaligned;
 
 pub(crate) use columns::insisted;
 
 use crate::config::{TimeUnit, Workload};
 use crate::read::columnar::MAGIC;
-use crate::read::commands::{behind, command, filter_of, with_name};
-use crate::read::foreign::{self, Rewrite, Rewriting, around, rewriting};
+use crate::read::commands::command;
+use crate::read::foreign::{self, Rewrite, Rewriting, around, logs, rewriting};
 use crate::read::formats::mapping::{cells_of, is_rounded};
 use crate::read::formats::{self, Head, Mapping, ReadAs, TimeRule, TraceFormat, Unit};
 use crate::read::guess;
 use crate::read::input::{Whole, unreadable};
 use crate::read::lines::shown;
-use crate::read::readings::{self, Reading};
+use crate::read::readings::Reading;
+use refusal::Refusal;
 use ssd_core::config::Word;
 use ssd_core::host::source::SourceError;
 use std::io::{Cursor, Read};
@@ -26,6 +29,8 @@ const HEAD: u64 = 64 << 10;
 const LINES: usize = 64;
 /// Per cent of these lines. More than this must be records of the format.
 const MOST: u32 = 50;
+/// Filters that a file may need, one behind the other.
+const FILTERS: usize = 2;
 /// Bad lines that a message shows.
 const SHOWN: usize = 3;
 
@@ -63,14 +68,10 @@ pub(crate) fn format_of<R: Read>(
     let found = {
         let lines = lines_of(&bytes, count as u64 == HEAD);
         let head = Head { bytes: &bytes, lines: &lines };
-        let file = File {
-            name: file,
-            workload,
-            head: &head,
-            whole: (count as u64) < HEAD,
-            is_rewritten: false,
-        };
-        file.found(said, columns)?
+        let whole = (count as u64) < HEAD;
+        let file =
+            File { name: file, workload, head: &head, whole, filters: &[], is_notated: false };
+        file.found(said, columns).map_err(|refusal| refusal.error(file.name))?
     };
     let (format, how, notes) = found;
     let found_out = workload.format == TraceFormat::Auto;
@@ -121,18 +122,16 @@ struct File<'a> {
     head: &'a Head<'a>,
     /// Whether the head is the whole file.
     whole: bool,
-    /// Whether a filter has rewritten the head.
-    is_rewritten: bool,
+    /// The filters that have rewritten the head, in their order.
+    filters: &'a [String],
+    /// The last of them has rewritten the notation of numbers.
+    is_notated: bool,
 }
 
 type Found = (TraceFormat, ReadAs, Vec<String>);
 
 impl File<'_> {
-    fn found(
-        &self,
-        said: TraceFormat,
-        columns: Option<Arc<Mapping>>,
-    ) -> Result<Found, SourceError> {
+    fn found(&self, said: TraceFormat, columns: Option<Arc<Mapping>>) -> Result<Found, Refusal> {
         if let Some(columns) = columns {
             let how = ReadAs { columns: Some(columns), ..self.how(said)? };
             return self.mapped(said, how);
@@ -167,7 +166,7 @@ impl File<'_> {
     }
 
     /// Detects the format, which is not set.
-    fn detected(&self) -> Result<TraceFormat, SourceError> {
+    fn detected(&self) -> Result<TraceFormat, Refusal> {
         let Head { bytes, lines } = *self.head;
         if bytes.starts_with(&MAGIC) {
             return Ok(TraceFormat::Ssdtrace);
@@ -197,45 +196,45 @@ impl File<'_> {
         }
     }
 
-    /// The error for a file that is known not to be a trace. The name of the file replaces `FILE` in `text`.
-    fn foreign(&self, text: &str) -> SourceError {
-        SourceError(format!("{}: {}", self.name, with_name(self.name, text)))
+    /// The refusal of a file that can be read, or read differently, once one of `all` has rewritten it.
+    fn rewritten(&self, all: &[Rewrite]) -> Option<Refusal> {
+        self.rewritten_as(all, false)
     }
 
-    /// The error for a file with several readings: what is in doubt, and the commands of which each settles it.
-    fn doubt(&self, what: &str, readings: Vec<Reading>) -> SourceError {
-        let choices = readings::choices(self.name, readings, self.whole);
-        SourceError(format!("{}: {what}; {choices}", self.name))
-    }
-
-    /// The message about a file that can be read, or read differently, once one of `all` has rewritten it.
-    fn rewritten(&self, all: &[Rewrite]) -> Option<SourceError> {
-        if self.is_rewritten {
+    /// As [`File::rewritten`]; `is_notated`: `all` rewrite notations of numbers.
+    fn rewritten_as(&self, all: &[Rewrite], is_notated: bool) -> Option<Refusal> {
+        // Two notations of numbers may contradict each other.
+        if self.filters.len() == FILTERS || self.is_notated {
             return None;
         }
-        all.iter()
-            .find_map(|rewrite| {
-                let Rewriting { what, filter, bytes, columns } = rewrite(self.head.bytes)?;
-                let lines = lines_of(&bytes, !self.whole);
-                let head = Head { bytes: &bytes, lines: &lines };
-                head.lines.first()?;
-                let filter = filter_of(self.name, &filter);
-                let file = File { head: &head, is_rewritten: true, ..*self };
-                let Err(error) = file.found(TraceFormat::Auto, None) else {
-                    return Some(format!("{what}: {filter} | ssdlab trace info -"));
-                };
-                if let Some(columns) = columns.filter(|columns| file.has(columns)) {
-                    let options = format!("--columns {columns}");
-                    return Some(format!("{what}: {filter} | ssdlab trace info - {options}"));
+        all.iter().find_map(|rewrite| {
+            let Rewriting { what, filter, bytes, columns } = rewrite(self.head.bytes)?;
+            let lines = lines_of(&bytes, !self.whole);
+            let head = Head { bytes: &bytes, lines: &lines };
+            head.lines.first()?;
+            let command = |options: &str| {
+                Some(Refusal::Filtered(format!("{what}: {}", self.behind(&filter, options))))
+            };
+            let filters = [self.filters, &[filter.clone()]].concat();
+            let file = File { head: &head, filters: &filters, is_notated, ..*self };
+            let refusal = match file.found(TraceFormat::Auto, None) {
+                Ok(_) => return command(""),
+                Err(refusal) => refusal,
+            };
+            if let Some(columns) = columns.iter().find(|columns| file.has(columns)) {
+                return command(&format!("--columns {columns}"));
+            }
+            let choices = match refusal {
+                Refusal::Doubt(_, choices) => choices,
+                Refusal::Filtered(next) => {
+                    return Some(Refusal::Filtered(format!("{what}; {next}")));
                 }
-                let list = behind(self.name, &filter, &error.0)?;
-                let own = guess::values::of(self.head, self.workload.action as u8);
-                let is_own = |first: &str| {
-                    own.first().is_some_and(|own| first.contains(&format!(" {}  #", own.options)))
-                };
-                (!list.lines().nth(1).is_some_and(is_own)).then(|| format!("{what}; {list}"))
-            })
-            .map(|text| SourceError(format!("{}: {text}", self.name)))
+                Refusal::Error(_) => return None,
+            };
+            let own = guess::values::of(self.head, self.workload.action as u8);
+            let is_own = own.first().is_some_and(|own| choices[0].0 == own.options);
+            (!is_own).then(|| self.doubt_behind(&what, &filter, &choices))
+        })
     }
 
     /// Whether it is a table of requests with these columns.
@@ -247,74 +246,81 @@ impl File<'_> {
     }
 
     /// Handles a file that matches no format.
-    fn of_no_format(&self, first: &[u8]) -> Result<TraceFormat, SourceError> {
+    fn of_no_format(&self, first: &[u8]) -> Result<TraceFormat, Refusal> {
         if guess::is_oracle_general(self.head.bytes) {
             let what = "binary records of libCacheSim (oracleGeneral), which state neither operations nor the unit \
                         of addresses";
             return Err(self.doubt(what, guess::of_oracle_general(self.head)));
         }
         if let Some(text) = foreign::unmarked(self.name, self.head.bytes) {
-            return Err(SourceError(format!("{}: {text}", self.name)));
+            return Err(self.refused(&text));
+        }
+        if let Some(refusal) = self.rewritten(&[logs::known, logs::of_ends]) {
+            return Err(refusal);
         }
         if let Some(text) = foreign::named_text(self.head.bytes) {
             return Err(self.foreign(&text));
         }
         if let Some(text) = self.rounded() {
-            return Err(SourceError(format!("{}: {text}", self.name)));
+            return Err(self.refused(&text));
         }
-        if let Some(error) = self.rewritten(&rewriting::FORMS) {
-            return Err(error);
+        if let Some(refusal) = self.rewritten(&rewriting::FORMS) {
+            return Err(refusal);
+        }
+        if let Some(filter) = rewriting::of_json(self.head.bytes) {
+            return Err(self.filtered(&filter));
         }
         if let Some(text) = rewriting::of_form(self.head.bytes) {
-            return Err(self.foreign(text));
+            return Err(self.refused(text));
         }
         // The names of its columns may be those of its format.
-        let action = self.workload.action as u8;
-        if let Some(text) = guess::unaligned::of(self.name, self.head, self.whole, action) {
-            return Err(SourceError(text));
+        if let Some(refusal) = self.unaligned() {
+            return Err(refusal);
         }
+        let action = self.workload.action as u8;
         let named = guess::of(self.head, action);
         let is_derived = || guess::derived::of(self.head).is_some();
-        if named.iter().any(|reading| reading.counts.fit()) || is_derived() {
+        if named.iter().any(|reading| reading.counts.bad == 0) || is_derived() {
             return Ok(TraceFormat::Table);
         }
-        if let Some(error) =
-            self.other_times(first).filter(|_| named.is_empty() && !self.is_rewritten)
+        if let Some(refusal) =
+            self.other_times(first).filter(|_| named.is_empty() && self.filters.is_empty())
         {
-            return Err(error);
+            return Err(refusal);
         }
-        if let Some(error) = self.rewritten(&rewriting::NOTATIONS) {
-            return Err(error);
+        if let Some(refusal) = self.rewritten_as(&rewriting::NOTATIONS, true) {
+            return Err(refusal);
         }
         if !named.is_empty() {
             return Ok(TraceFormat::Table);
         }
-        if let Some(error) = self.impossible_names() {
-            return Err(error);
+        if let Some(refusal) = self.impossible_names() {
+            return Err(refusal);
         }
-        if let Some(error) = self.no_rows() {
-            return Err(error);
+        if let Some(refusal) = self.no_rows() {
+            return Err(refusal);
+        }
+        if let Some(refusal) = self.rewritten(&[logs::labelled]) {
+            return Err(refusal);
         }
         let below = self.nearest_below();
         let readings = guess::values::of(self.head, action);
         if below.is_none() && !readings.is_empty() {
             let unread: String =
                 guess::values::unread(self.head).iter().map(|text| format!("{text}; ")).collect();
-            return Err(SourceError(format!(
-                "{}: its first lines match no known format (it begins {}); {}as a table it may be read in these \
-                 ways, or with other columns (--columns); {}",
-                self.name,
-                shown(first),
-                unread,
-                readings::choices(self.name, readings, self.whole)
-            )));
+            let what = format!(
+                "its first lines match no known format (it begins {}); {unread}as a table it may be read in these \
+                 ways, or with other columns (--columns)",
+                shown(first)
+            );
+            return Err(self.doubt(what, readings));
         }
         // The nearest format reports what is wrong with the line.
         nearest(first).or(below).ok_or_else(|| self.unknown(first))
     }
 
     /// The error for a table whose columns have known names, but numbers that no device has in any unit.
-    fn impossible_names(&self) -> Option<SourceError> {
+    fn impossible_names(&self) -> Option<Refusal> {
         let mut readings = guess::of_names(self.head, self.workload.action as u8);
         let why = readings.first()?.counts.implausible()?;
         readings.iter_mut().for_each(|reading| reading.options.insert_str(0, "--format table "));
@@ -322,16 +328,15 @@ impl File<'_> {
             "the names of its columns are those of a table of requests, but its numbers are impossible: {why}; \
              correct them, or insist on a reading"
         );
-        Some(self.doubt(&what, readings))
+        Some(self.doubt(what, readings))
     }
 
     /// The error for names of columns with no rows below them.
-    fn no_rows(&self) -> Option<SourceError> {
+    fn no_rows(&self) -> Option<Refusal> {
         let [names] = self.head.lines[..] else { return None };
         guess::is_names(names).then(|| {
-            SourceError(format!(
-                "{}: there is no request below the names of its columns, {}",
-                self.name,
+            self.refused(&format!(
+                "there is no request below the names of its columns, {}",
                 shown(names)
             ))
         })
@@ -385,13 +390,12 @@ impl File<'_> {
 
     /// The message when no format fits.
     #[cold]
-    fn unknown(&self, first: &[u8]) -> SourceError {
+    fn unknown(&self, first: &[u8]) -> Refusal {
         let all: Vec<&str> = formats::ALL.iter().map(|info| info.format.word()).collect();
         let example = command(self.name, "--columns time=1:us,op=2,offset=3:512B,size=4");
-        SourceError(format!(
-            "{}: its first lines match no known format (it begins {}); if it is a table, name its columns, as \
-             in {example}; or set workload.format (--format) to one of these to see what it expects: {}",
-            self.name,
+        self.refused(&format!(
+            "its first lines match no known format (it begins {}); if it is a table, name its columns, as in \
+             {example}; or set workload.format (--format) to one of these to see what it expects: {}",
             shown(first),
             all.join(", ")
         ))

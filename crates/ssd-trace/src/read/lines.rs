@@ -33,6 +33,11 @@ pub(crate) trait Pieces<P> {
     /// Number of the one returned last, from 1.
     fn number(&self) -> u64;
 
+    /// Whether the one returned last ends where the stream does, with nothing to mark its end.
+    fn is_unended(&self) -> bool {
+        false
+    }
+
     /// Its position, for messages.
     fn place(&self) -> String;
 
@@ -51,12 +56,15 @@ pub(crate) struct Lines<R> {
     /// Bytes after `start` that are known to hold no newline.
     searched: usize,
     number: u64,
+    /// The line returned last had no newline.
+    is_unended: bool,
 }
 
 impl<R: Read> Lines<R> {
     pub(crate) fn new(reader: R) -> Lines<R> {
         let buffer = vec![0; BUFFER];
-        Lines { reader, buffer, head: Vec::new(), start: 0, end: 0, searched: 0, number: 0 }
+        let head = Vec::new();
+        Lines { reader, buffer, head, start: 0, end: 0, searched: 0, number: 0, is_unended: false }
     }
 
     /// The next line; a last one without a newline counts.
@@ -76,6 +84,7 @@ impl<R: Read> Lines<R> {
             if self.refill()? == 0 {
                 let (from, to) = (self.start, self.end);
                 self.start = self.end;
+                self.is_unended |= from < to;
                 return Ok(if from == to { None } else { Some(self.hand_out(from, to)) });
             }
         }
@@ -140,6 +149,10 @@ impl<P, R: Read> Pieces<P> for Lines<R> {
     #[inline(always)]
     fn number(&self) -> u64 {
         self.number
+    }
+
+    fn is_unended(&self) -> bool {
+        self.is_unended
     }
 
     fn place(&self) -> String {

@@ -1,6 +1,5 @@
 //! The readings of an ambiguous file: what its beginning would be under each, as commands to paste.
 
-use crate::read::commands::one_of;
 use crate::read::formats::{self, Cut, Format, Head, Line, Mapping, ReadAs, TraceFormat, Work};
 use crate::read::unit;
 use ssd_core::host::request::Op;
@@ -249,8 +248,8 @@ pub(crate) fn of_distinct_times(mut readings: Vec<Reading>) -> Vec<Reading> {
     readings
 }
 
-/// The end of a message: one command per reading, with the numbers of the file's beginning.
-pub(crate) fn choices(file: &str, mut readings: Vec<Reading>, whole: bool) -> String {
+/// One choice per reading, with the numbers of the file's beginning: those that differ, the likeliest first.
+pub(crate) fn choices(mut readings: Vec<Reading>, whole: bool) -> Vec<(String, String)> {
     let mut different: Vec<Reading> = Vec::new();
     readings.sort_by_key(|reading| !(reading.is_sorted || reading.counts.is_possible()));
     for reading in readings {
@@ -259,15 +258,15 @@ pub(crate) fn choices(file: &str, mut readings: Vec<Reading>, whole: bool) -> St
         }
     }
     different.truncate(LISTED);
-    all_choices(file, different, whole)
+    all_choices(different, whole)
 }
 
 /// As [`choices`], with all of them, although some may be the same.
-pub(crate) fn all_choices(file: &str, readings: Vec<Reading>, whole: bool) -> String {
+pub(crate) fn all_choices(readings: Vec<Reading>, whole: bool) -> Vec<(String, String)> {
     let of = if whole { "" } else { ", in its first lines" };
     let each = |reading: Reading| {
         let Reading { counts, options, .. } = reading;
         (options + &counts.skipping(), format!("{}{of}", counts.summary()))
     };
-    one_of(file, &readings.into_iter().map(each).collect::<Vec<_>>())
+    readings.into_iter().map(each).collect()
 }

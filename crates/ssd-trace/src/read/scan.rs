@@ -149,7 +149,10 @@ impl Scan<'_, '_> {
             let number = pieces.number() + 1;
             let text = match pieces.next_piece(parser) {
                 Ok(Some(text)) => text,
-                Ok(None) => return Ok(()),
+                Ok(None) => {
+                    events.tally.is_unended = pieces.is_unended();
+                    return Ok(());
+                }
                 Err(error) => {
                     let place = format!("{} {number}", I::NOUN);
                     return Err(unreadable(self.file, &place, &error));
@@ -267,7 +270,8 @@ impl Scan<'_, '_> {
     /// The message for a line whose bytes are no longer there.
     #[cold]
     fn short(&self, noun: &str, number: u64, reject: &Reject) -> String {
-        format!("{}, {noun} {number}: expected {}; {SKIP_REMEDY}", self.file, reject.expected)
+        let said = format!("{}, {noun} {number}: expected {}", self.file, reject.expected);
+        if self.skip_bad { said } else { format!("{said}; {SKIP_REMEDY}") }
     }
 
     /// The message for a trace that is out of order, `first` that for the first such line.
@@ -477,7 +481,11 @@ impl Scan<'_, '_> {
             );
         }
         let said = format!("{file}, {place}: expected {expected} at byte {column}, found {found}");
-        if reject.late { said } else { format!("{said}; correct the {noun}, or {SKIP_REMEDY}") }
+        if reject.late || self.skip_bad {
+            said
+        } else {
+            format!("{said}; correct the {noun}, or {SKIP_REMEDY}")
+        }
     }
 }
 

@@ -36,6 +36,8 @@ pub(crate) struct Tally {
     pub(crate) late: Late,
     /// Events that were sorted.
     pub(crate) sorted: u64,
+    /// The last line has no newline.
+    pub(crate) is_unended: bool,
     /// Statistics of addresses and lengths.
     pub(crate) shape: Shape,
     /// With [`Chosen::All`]: which there are.

@@ -130,9 +130,10 @@ pub(crate) struct Shape {
     short: u64,
     /// Requests by their address modulo [`BLOCK`].
     places: [u64; BLOCK as usize],
-    /// All lengths together, and the longest.
+    /// All lengths together, the longest and the last.
     length: u64,
     longest: u64,
+    last: u64,
     /// First address and last end.
     span: Option<(u64, u64)>,
     /// First and last time, nanoseconds.
@@ -163,6 +164,7 @@ impl Shape {
         self.places[(start % BLOCK) as usize] += 1;
         self.length += length;
         self.longest = self.longest.max(length);
+        self.last = length;
         let (first, end) = self.span.unwrap_or((start, start));
         self.span = Some((first.min(start), end.max(start + length)));
         let (earliest, latest) = self.times.unwrap_or((at, at));
@@ -184,6 +186,13 @@ impl Shape {
             rate: (seconds > 0.0).then(|| total / seconds),
             total,
         }
+    }
+
+    /// Whether the last length is the only one that is not whole blocks.
+    pub(crate) fn ends_oddly(&self) -> bool {
+        self.requests >= FEW
+            && self.whole_blocks + 1 == self.requests
+            && !self.last.is_multiple_of(BLOCK)
     }
 
     /// Why the unit is not certain: the numbers fit sectors and another unit; `None` if they do not.

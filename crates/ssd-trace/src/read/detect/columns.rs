@@ -1,20 +1,21 @@
 //! Tables: whether the columns that are set, or those that names give, fit the file.
 
+use super::refusal::Refusal;
 use super::{File, Found, LINES, SHOWN};
 use crate::config::{TimeUnit, TraceUnit, Workload};
 use crate::read::commands::{command, word};
+use crate::read::foreign::Filter;
 use crate::read::formats::mapping::{Size, TIME_UNITS};
 use crate::read::formats::{self, Mapping, ReadAs, TraceFormat};
 use crate::read::guess;
 use crate::read::lines::shown;
-use crate::read::readings::{self, Reading, of_distinct_times};
+use crate::read::readings::{Reading, of_distinct_times};
 use ssd_core::config::Word;
-use ssd_core::host::source::SourceError;
 use std::sync::Arc;
 
 impl File<'_> {
     /// Checks that the columns that are set fit the file.
-    pub(super) fn mapped(&self, format: TraceFormat, how: ReadAs) -> Result<Found, SourceError> {
+    pub(super) fn mapped(&self, format: TraceFormat, how: ReadAs) -> Result<Found, Refusal> {
         let named = how.columns.as_ref().expect("it is mapped");
         self.units_are_given_once(named)?;
         if let Some(column) = &named.time
@@ -34,11 +35,7 @@ impl File<'_> {
             // Calendar dates need no unit.
             let is_certain = Reading::of(String::new(), format, &how, self.head).is_some();
             if !is_certain && !readings.is_empty() {
-                return Err(SourceError(format!(
-                    "{}: workload.columns names no unit for the time; {}",
-                    self.name,
-                    readings::choices(self.name, readings, self.whole)
-                )));
+                return Err(self.doubt("workload.columns names no unit for the time", readings));
             }
         }
         if format == TraceFormat::Table {
@@ -51,7 +48,7 @@ impl File<'_> {
     }
 
     /// Refuses a unit beside columns that have their own.
-    fn units_are_given_once(&self, columns: &Mapping) -> Result<(), SourceError> {
+    fn units_are_given_once(&self, columns: &Mapping) -> Result<(), Refusal> {
         let Workload { unit, time_unit, .. } = self.workload;
         let time = columns.time.as_ref().is_some_and(|time| time.unit.is_some());
         let size = match &columns.size {
@@ -66,16 +63,15 @@ impl File<'_> {
             return Ok(());
         };
         let (key, option, what) = twice;
-        Err(SourceError(format!(
-            "{}: workload.columns gives the unit of {what}, and so does workload.{key}; leave out {option}, or the \
-             unit in {}",
-            self.name,
+        Err(self.refused(&format!(
+            "workload.columns gives the unit of {what}, and so does workload.{key}; leave out {option}, or the unit \
+             in {}",
             word(&columns.text)
         )))
     }
 
     /// Refuses columns that give numbers no device has, and lists columns that give possible ones.
-    fn numbers_are_possible(&self, format: TraceFormat, how: &ReadAs) -> Result<(), SourceError> {
+    fn numbers_are_possible(&self, format: TraceFormat, how: &ReadAs) -> Result<(), Refusal> {
         let own = Reading::of_some(String::new(), format, how, self.head);
         let Some(why) = own.and_then(|own| own.counts.implausible()) else { return Ok(()) };
         let columns = how.columns.as_ref().expect("it is mapped");
@@ -99,20 +95,18 @@ impl File<'_> {
             readings.extend(guess::values::of(self.head, self.workload.action as u8));
         }
         readings.retain(|reading| reading.counts.is_possible());
-        let rest = if readings.is_empty() {
-            "no other unit fits either: correct the columns".to_owned()
-        } else {
-            readings::choices(self.name, readings, self.whole)
-        };
-        Err(SourceError(format!(
-            "{}: workload.columns fits its lines, but not its numbers: {why} (to read them anyway: \
-             {}); {rest}",
-            self.name,
+        let what = format!(
+            "workload.columns fits its lines, but not its numbers: {why} (to read them anyway: {})",
             command(self.name, &(insisted(format, how) + &others)),
-        )))
+        );
+        Err(if readings.is_empty() {
+            self.refused(&format!("{what}; no other unit fits either: correct the columns"))
+        } else {
+            self.doubt(what, readings)
+        })
     }
 
-    fn some_line_fits(&self, how: &ReadAs) -> Result<(), SourceError> {
+    fn some_line_fits(&self, how: &ReadAs) -> Result<(), Refusal> {
         let all = formats::table::bad(how, self.head);
         if all.records > 0 || all.bad.is_empty() {
             return Ok(());
@@ -124,31 +118,34 @@ impl File<'_> {
         if let Some(text) = how.columns.as_ref().and_then(|columns| {
             columns.missing_names(&self.head.lines[..self.head.lines.len().min(LINES)])
         }) {
-            return Err(SourceError(format!("{}: workload.columns: {text}", self.name)));
+            return Err(self.refused(&format!("workload.columns: {text}")));
         }
-        Err(SourceError(format!(
-            "{}: workload.columns fits none of its first {} lines: {}; correct the columns",
-            self.name,
+        Err(self.refused(&format!(
+            "workload.columns fits none of its first {} lines: {}; correct the columns",
             all.bad.len(),
             shown.join("; ")
         )))
     }
 
     /// The error for a table in which all times are the same number, which may be intervals.
-    fn all_at_once(&self, readings: &[Reading]) -> Option<SourceError> {
+    fn all_at_once(&self, readings: &[Reading]) -> Option<Refusal> {
         let first = readings.first().filter(|first| first.has_times())?;
         let is_constant =
             |reading: &Reading| reading.counts.requests() > 2 && !reading.has_duration();
         let filter = guess::derived::of_constant_time(self.head)
             .filter(|_| readings.iter().all(is_constant))?;
         let insisted = command(self.name, &first.options);
-        Some(self.foreign(&format!("{filter}; if all requests arrive at once: {insisted}")))
+        let Filter { what, filter, options } = filter;
+        let command = self.behind(&filter, options);
+        Some(
+            self.refused(&format!("{what}: {command}; if all requests arrive at once: {insisted}")),
+        )
     }
 
     /// Reads a table by the names of its columns.
-    pub(super) fn guessed(&self, how: ReadAs) -> Result<Found, SourceError> {
-        if let Some(text) = guess::derived::of(self.head) {
-            return Err(self.foreign(&text));
+    pub(super) fn guessed(&self, how: ReadAs) -> Result<Found, Refusal> {
+        if let Some(filter) = guess::derived::of(self.head) {
+            return Err(self.filtered(&filter));
         }
         let mut readings = guess::of(self.head, self.workload.action as u8);
         if let Some(error) = self.all_at_once(&readings) {
@@ -157,12 +154,10 @@ impl File<'_> {
         if readings.len() > 1 {
             let unordered = readings.iter_mut().filter(|reading| reading.counts.descents > 0);
             unordered.for_each(Reading::sort);
-            return Err(SourceError(format!(
-                "{}: a table, but its column names do not say {}; {}",
-                self.name,
-                what_names_leave_open(&readings),
-                readings::choices(self.name, readings, self.whole)
-            )));
+            let open = what_names_leave_open(&readings);
+            return Err(
+                self.doubt(format!("a table, but its column names do not say {open}"), readings)
+            );
         }
         let Some(reading) = readings.pop() else { return Err(self.unknown(self.head.lines[0])) };
         let mut note = format!(

@@ -1,6 +1,7 @@
 //! Doubts about a detected format: several that fit, names that contradict it, times in another unit.
 
 use super::File;
+use super::refusal::Refusal;
 use crate::config::{TimeUnit, TraceUnit};
 use crate::read::formats::mapping::{TIME_UNITS, cells_of};
 use crate::read::formats::{self, ReadAs, TimeRule, TraceFormat, Unit};
@@ -8,7 +9,6 @@ use crate::read::guess;
 use crate::read::lines::shown;
 use crate::read::readings::{self, Reading, of_distinct_times};
 use ssd_core::config::Word;
-use ssd_core::host::source::SourceError;
 use ssd_core::units::SECTOR_BYTES;
 use std::collections::BTreeSet;
 
@@ -27,7 +27,7 @@ impl File<'_> {
         &self,
         format: TraceFormat,
         how: &ReadAs,
-    ) -> Result<(), SourceError> {
+    ) -> Result<(), Refusal> {
         if how.time_ns.is_some() {
             return Ok(());
         }
@@ -49,11 +49,7 @@ impl File<'_> {
     }
 
     /// Refuses Alibaba's columns if the times of its traces, microseconds since 1970, would be before 2001.
-    fn microseconds_are_certain(
-        &self,
-        how: &ReadAs,
-        first_ns: Option<u64>,
-    ) -> Result<(), SourceError> {
+    fn microseconds_are_certain(&self, how: &ReadAs, first_ns: Option<u64>) -> Result<(), Refusal> {
         let Some(first_ns) = first_ns.filter(|&first_ns| first_ns < CALENDAR_NS) else {
             return Ok(());
         };
@@ -74,12 +70,12 @@ impl File<'_> {
         let what = format!(
             "the columns are those of Alibaba's traces, whose times are microseconds since 1970, but {what}"
         );
-        Err(self.doubt(&what, readings))
+        Err(self.doubt(what, readings))
     }
 
     /// Refuses output of blkparse if its lengths are more likely bytes, which `blkparse -f` prints, too (`%N`): all of
     /// them would be multiples of 256 KiB, but no request begins at a multiple of its length, or where another ends.
-    fn sectors_are_certain(&self, how: &ReadAs) -> Result<(), SourceError> {
+    fn sectors_are_certain(&self, how: &ReadAs) -> Result<(), Refusal> {
         let action = self.workload.action;
         let range = |line: &&[u8]| {
             let cells = cells_of(line);
@@ -109,7 +105,7 @@ impl File<'_> {
     }
 
     /// Refuses SPC's columns if none of its times has decimals, which those in seconds have.
-    fn seconds_are_certain(&self, how: &ReadAs) -> Result<(), SourceError> {
+    fn seconds_are_certain(&self, how: &ReadAs) -> Result<(), Refusal> {
         let times = self.head.lines.iter().filter_map(|line| cells_of(line).pop());
         let mut times: Vec<String> = times.collect();
         if times.iter().any(|time| time.contains('.')) {
@@ -137,7 +133,7 @@ impl File<'_> {
     }
 
     /// Refuses SPC's columns if all addresses look like numbers of bytes, where the format has sectors.
-    fn spc_sectors_are_certain(&self, how: &ReadAs) -> Result<(), SourceError> {
+    fn spc_sectors_are_certain(&self, how: &ReadAs) -> Result<(), Refusal> {
         if self.head.lines.len() < 3 || !self.addresses_are_bytes(1) {
             return Ok(());
         }
@@ -149,7 +145,7 @@ impl File<'_> {
     }
 
     /// Refuses MiDAS's columns if all addresses look like numbers of bytes, where the format has pages.
-    fn addresses_are_certain(&self, how: &ReadAs) -> Result<(), SourceError> {
+    fn addresses_are_certain(&self, how: &ReadAs) -> Result<(), Refusal> {
         if !self.addresses_are_bytes(2) {
             return Ok(());
         }
@@ -198,7 +194,7 @@ impl File<'_> {
         &self,
         first: &[u8],
         alike: &[TraceFormat],
-    ) -> Result<TraceFormat, SourceError> {
+    ) -> Result<TraceFormat, Refusal> {
         let reading = |&format: &TraceFormat| {
             let how = self.how(format).ok()?;
             Some((format, self.as_format(format, &how)?))
@@ -218,24 +214,29 @@ impl File<'_> {
             });
             readings.extend(in_bytes.filter(|reading| reading.counts.bad == 0));
         }
+        // Other simulators' copies have other units of time.
+        if let Some(&format) = formats.iter().find(|&&format| varies(format)) {
+            let in_units =
+                ["100ns", "us"].into_iter().filter_map(|unit| self.in_unit(format, unit));
+            readings.extend(of_distinct_times(in_units.collect()));
+        }
         let quoted: Vec<String> =
             formats.iter().map(|format| format!("{:?}", format.word())).collect();
-        Err(SourceError(format!(
-            "{}: its first lines may be of format {} (workload.format; it begins {}); {}",
-            self.name,
+        let what = format!(
+            "its first lines may be of format {} (workload.format; it begins {})",
             quoted.join(" or "),
-            shown(first),
-            readings::all_choices(self.name, readings, self.whole)
-        )))
+            shown(first)
+        );
+        Err(Refusal::Doubt(what, readings::all_choices(readings, self.whole)))
     }
 
     /// The error for a file that fits a format only with its times in another unit.
     #[cold]
-    pub(super) fn other_times(&self, first: &[u8]) -> Option<SourceError> {
+    pub(super) fn other_times(&self, first: &[u8]) -> Option<Refusal> {
         if self.workload.time_unit != TimeUnit::Auto {
             return None;
         }
-        let varies = formats::ALL.iter().filter(|info| matches!(info.time, TimeRule::Varies(_)));
+        let varies = formats::ALL.iter().filter(|info| varies(info.format));
         // MQSim's traces do not state the unit of time, so MQSim comes first; an equal reading as DiskSim is left out.
         let mut varies: Vec<TraceFormat> = varies.map(|info| info.format).collect();
         varies.sort_by_key(|&format| format != TraceFormat::Mqsim);
@@ -243,24 +244,32 @@ impl File<'_> {
             varies.into_iter().flat_map(|format| self.in_units(format)).collect();
         readings.retain(|reading| reading.counts.is_possible());
         (!readings.is_empty()).then(|| {
-            SourceError(format!(
-                "{}: its first lines match no known format in its usual unit of time (it begins {}); {}",
-                self.name,
-                shown(first),
-                readings::choices(self.name, readings, self.whole)
-            ))
+            let what = format!(
+                "its first lines match no known format in its usual unit of time (it begins {})",
+                shown(first)
+            );
+            self.doubt(what, readings)
         })
     }
 
     /// The readings of a format with each unit of time.
     fn in_units(&self, format: TraceFormat) -> Vec<Reading> {
-        let reading = |&(name, ns): &(&str, u64)| {
-            let how = ReadAs { time_ns: Some(ns), ..self.how(format).ok()? };
-            let options = format!("--format {} --time-unit {name}", format.word());
-            Reading::of(options, format, &how, self.head)
-        };
-        of_distinct_times(TIME_UNITS.iter().rev().filter_map(reading).collect())
+        let units = TIME_UNITS.iter().rev().filter_map(|(name, _)| self.in_unit(format, name));
+        of_distinct_times(units.collect())
     }
+
+    /// The reading of a format with this unit of time.
+    fn in_unit(&self, format: TraceFormat, unit: &str) -> Option<Reading> {
+        let &(_, ns) = TIME_UNITS.iter().find(|(name, _)| *name == unit)?;
+        let how = ReadAs { time_ns: Some(ns), ..self.how(format).ok()? };
+        let options = format!("--format {} --time-unit {unit}", format.word());
+        Reading::of(options, format, &how, self.head)
+    }
+}
+
+/// Whether files of the format have times in several units.
+fn varies(format: TraceFormat) -> bool {
+    formats::info(format).is_some_and(|info| matches!(info.time, TimeRule::Varies(_)))
 }
 
 /// The unit, seconds or milliseconds, in which a time since 1970 falls between 2001 and 2096.

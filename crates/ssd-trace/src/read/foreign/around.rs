@@ -2,11 +2,14 @@
 
 use super::json::Cursor;
 use super::{Rewrite, Rewriting, by_line, notation};
+use crate::read::formats::{self, Head, TraceFormat};
 use std::collections::BTreeSet;
 
 /// Rewrites that are tried whatever the format is.
-pub(crate) const AROUND: [Rewrite; 7] = [
+pub(crate) const AROUND: [Rewrite; 9] = [
+    without_comments,
     without_status_lines,
+    of_tuples,
     of_printed_json,
     without_stacks,
     without_differences,
@@ -15,8 +18,49 @@ pub(crate) const AROUND: [Rewrite; 7] = [
     of_pairs,
 ];
 
-/// The columns that bpftrace's scripts print most often.
-const OF_BPFTRACE: &str = "time=1:ns,op=2,offset=3:512B,size=4";
+/// Lines from which a format is recognised below comments.
+const LINES: usize = 64;
+
+/// The columns that bpftrace's scripts print most often, some with the device in the second.
+const OF_BPFTRACE: &[&str] = &[
+    "time=1:ns,op=2,offset=3:512B,size=4",
+    "time=1:ns,op=3,offset=4:512B,size=5,volume=2",
+    "time=1:ns,op=2,offset=3:512B,size=4:512B",
+    "time=1:ns,op=3,offset=4:512B,size=5:512B,volume=2",
+];
+
+/// The requests of a known format below comments, which it does not have.
+fn without_comments(bytes: &[u8]) -> Option<Rewriting> {
+    if !bytes.starts_with(b"#") {
+        return None;
+    }
+    let rewritten = lines_without(bytes, |line| line.starts_with(b"#"));
+    let lines: Vec<&[u8]> = rewritten.split(|&byte| byte == b'\n').collect();
+    // The last line may be cut.
+    let lines = &lines[..lines.len().saturating_sub(1).min(LINES)];
+    let shares = formats::detect(&Head { bytes: &rewritten, lines });
+    let is_known =
+        shares.iter().any(|&(format, share)| format != TraceFormat::Table && share == 100);
+    let what = "comments stand above the requests; remove them";
+    is_known.then(|| notation(what, "grep -v '^#' FILE", bytes, rewritten))?
+}
+
+/// The rows of a table that Python has printed as tuples or lists.
+fn of_tuples(bytes: &[u8]) -> Option<Rewriting> {
+    let text = std::str::from_utf8(bytes).ok()?;
+    if !text.starts_with(['(', '[']) {
+        return None;
+    }
+    let is_bracket = |letter: char| "()[]".contains(letter);
+    let rows = text.split(is_bracket).filter(|row| row.contains(',') && row.trim() != ",");
+    let rows: String = rows
+        .map(|row| row.replace(['\'', '"'], "").trim_matches([',', ' ', '\n']).to_owned() + "\n")
+        .collect();
+    let what =
+        "its rows are in brackets, as Python prints tuples and lists; write one row per line";
+    let filter = r#"perl -0777 -ne 's/[\x27"]//g; print "$1\n" while /[(\[]\s*([^()\[\],]+,[^()\[\]]*?),?\s*[)\]]/g' FILE"#;
+    (!rows.is_empty()).then(|| notation(what, filter, bytes, rows.into_bytes()))?
+}
 
 /// The text without what bpftrace prints before and after the lines of a script.
 fn without_status_lines(bytes: &[u8]) -> Option<Rewriting> {
@@ -30,7 +74,7 @@ fn without_status_lines(bytes: &[u8]) -> Option<Rewriting> {
     let what = "bpftrace has printed other lines around the requests; remove those lines";
     let filter = r"grep -vE '^(Attaching |Tracing |Lost |@|\[|$)' FILE";
     let rewritten = notation(what, filter, bytes, lines_without(bytes, is_status))?;
-    Some(Rewriting { columns: Some(OF_BPFTRACE), ..rewritten })
+    Some(Rewriting { columns: OF_BPFTRACE, ..rewritten })
 }
 
 /// The lines that bpftrace has printed as JSON (`-f json`).
@@ -50,7 +94,7 @@ fn of_printed_json(bytes: &[u8]) -> Option<Rewriting> {
     let what = "the file is JSON of bpftrace (-f json); keep what its script has printed";
     let filter = r#"jq -rj 'select(.type == "printf").data' FILE"#;
     let rewritten = notation(what, filter, bytes, printed).filter(|text| !text.bytes.is_empty())?;
-    Some(Rewriting { columns: Some(OF_BPFTRACE), ..rewritten })
+    Some(Rewriting { columns: OF_BPFTRACE, ..rewritten })
 }
 
 /// The events of perf script without the stacks below them.

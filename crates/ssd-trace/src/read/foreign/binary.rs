@@ -32,7 +32,12 @@ const KNOWN: [(&[u8], &str, &str); 32] = [
     (b"ARROW1", "an Arrow file", "convert it to CSV or Parquet"),
     (b"ORC", "an ORC file", "convert it to CSV or Parquet"),
     (b"Obj\x01", "an Avro file", "convert it to CSV or Parquet"),
-    (b"\x93NUMPY", "a NumPy array", "convert it to CSV: numpy.savetxt"),
+    (
+        b"\x93NUMPY",
+        "a NumPy array",
+        "convert it to CSV: python3 -c 'import sys, numpy as n; a = n.load(sys.argv[1]); a = a if hasattr(a, \"dtype\") else a[a.files[0]]; n.savetxt(sys.stdout, a, \"%s\", \
+         \",\", header=\",\".join(a.dtype.names or ()), comments=\"\")' FILE | ssdlab trace info -",
+    ),
     (
         b"\x17\x08\x44tracing",
         "a recording of trace-cmd",

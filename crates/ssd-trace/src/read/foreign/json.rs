@@ -147,6 +147,6 @@ pub(super) fn table(bytes: &[u8]) -> Option<Rewriting> {
             paths.join(",")
         ),
         bytes: format!("{}\n{table}", names.join(",")).into_bytes(),
-        columns: None,
+        columns: &[],
     })
 }

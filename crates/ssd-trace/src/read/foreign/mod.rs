@@ -6,6 +6,7 @@ pub(crate) mod awk;
 mod binary;
 mod fio;
 mod json;
+pub(crate) mod logs;
 pub(crate) mod rewriting;
 mod texts;
 mod times;
@@ -18,6 +19,16 @@ pub(crate) use texts::named_text;
 const RECORD: &str =
     "record the requests of the device: blktrace -d /dev/DEVICE -w 60 -o - | blkparse -i - > OUT";
 
+/// A filter for FILE that makes a trace of it, whose effect on its first bytes is not calculated.
+pub(crate) struct Filter {
+    /// Why it is needed.
+    pub(crate) what: String,
+    /// The command, which reads FILE and writes to standard output.
+    pub(crate) filter: String,
+    /// The options that read its output.
+    pub(crate) options: &'static str,
+}
+
 /// A filter that makes text readable.
 pub(crate) struct Rewriting {
     /// What is to be rewritten.
@@ -26,8 +37,8 @@ pub(crate) struct Rewriting {
     pub(crate) filter: String,
     /// What the command makes of the bytes.
     pub(crate) bytes: Vec<u8>,
-    /// The columns that this most likely has.
-    pub(crate) columns: Option<&'static str>,
+    /// The columns that this may have; the first that fit are right.
+    pub(crate) columns: &'static [&'static str],
 }
 
 /// Finds what a filter makes of bytes, if they have what it rewrites.
@@ -52,7 +63,7 @@ pub(crate) fn named(bytes: &[u8]) -> Option<String> {
 /// The text `rewritten`, unless it is the same.
 fn notation(what: &str, filter: &str, bytes: &[u8], rewritten: Vec<u8>) -> Option<Rewriting> {
     let (what, filter) = (what.to_owned(), filter.to_owned());
-    let columns = None;
+    let columns = &[][..];
     (rewritten != bytes).then_some(Rewriting { what, filter, bytes: rewritten, columns })
 }
 

@@ -3,13 +3,19 @@
 use super::times::{
     with_a_date, with_padded_nanoseconds, with_seconds, with_year_first, without_colons,
 };
-use super::{Rewrite, Rewriting, awk, json, notation};
+use super::{Filter, Rewrite, Rewriting, awk, json, notation};
 use crate::read::formats::mapping::{separated, separated_by};
-use crate::read::guess::is_names;
+use crate::read::guess::{is_field, is_names};
 
 /// Forms that are never tables of requests as they stand.
-pub(crate) const FORMS: [Rewrite; 4] =
-    [with_newlines, json::table, with_one_based_lengths, with_name_of_rows];
+pub(crate) const FORMS: [Rewrite; 6] = [
+    with_newlines,
+    json::table,
+    with_one_based_lengths,
+    with_name_of_rows,
+    with_units_in_names,
+    with_operation_of_lengths,
+];
 
 /// Notations of numbers and times that are never read as they are: 1,024 is one number with a thousands separator and
 /// another with a decimal comma.
@@ -80,16 +86,21 @@ pub(crate) const NOTATIONS: [Rewrite; 15] = [
     },
 ];
 
-/// The message about JSON, XML and tables with lengths of NVMe that [`FORMS`] do not make readable.
+/// A template of the filter for JSON that [`FORMS`] do not make readable.
+pub(crate) fn of_json(bytes: &[u8]) -> Option<Filter> {
+    bytes.windows(2).any(|part| part == b"{\"").then(|| Filter {
+        what: "the file is JSON; convert it to a table, with the names of its fields in place of TIME, OP, OFFSET and \
+               SIZE"
+            .to_owned(),
+        filter: "jq -r '[.TIME, .OP, .OFFSET, .SIZE] | @csv' FILE".to_owned(),
+        options: "--columns time=1:us,op=2,offset=3,size=4",
+    })
+}
+
+/// The message about XML and tables with lengths of NVMe that [`FORMS`] do not make readable.
 pub(crate) fn of_form(bytes: &[u8]) -> Option<&'static str> {
     let has = |word: &str| bytes.windows(word.len()).any(|part| part == word.as_bytes());
-    if has("{\"") {
-        Some(
-            "the file is JSON; convert it to a table, with the names of its fields in place of TIME, OP, OFFSET and \
-             SIZE: jq -r '[.TIME, .OP, .OFFSET, .SIZE] | @csv' FILE | ssdlab trace info - --columns \
-             time=1:us,op=2,offset=3,size=4",
-        )
-    } else if has(",nlb") {
+    if has(",nlb") {
         Some(
             "the file is a table with the NLB field of NVMe, which is zero-based; add 1 to it, in decimal",
         )
@@ -197,7 +208,7 @@ impl<'a> Table<'a> {
             change(at, row);
             bytes += &(row.join(&char::from(separator).to_string()) + "\n");
         }
-        let (what, bytes, columns) = (what.to_owned(), bytes.into_bytes(), None);
+        let (what, bytes, columns) = (what.to_owned(), bytes.into_bytes(), &[][..]);
         Some(Rewriting { what, filter, bytes, columns })
     }
 
@@ -247,6 +258,83 @@ fn with_name_of_rows(bytes: &[u8]) -> Option<Rewriting> {
     let filter = format!("sed '1s/^/row{}/' FILE", separator.escape_default());
     let named = [format!("row{separator}").as_bytes(), bytes].concat();
     (is_wider && is_names(first)).then(|| notation(what, &filter, bytes, named))?
+}
+
+/// Units from the second line of a table in the names above them.
+fn with_units_in_names(bytes: &[u8]) -> Option<Rewriting> {
+    let table = Table::of(bytes)?;
+    let [names, units, ..] = &table.rows[..] else { return None };
+    let plain =
+        |cell: &String| -> String { cell.chars().filter(char::is_ascii_alphanumeric).collect() };
+    let units: Vec<String> = units.iter().map(plain).collect();
+    let is_unit = |unit: &str| {
+        !unit.is_empty() && is_field(&format!("time_{unit}")) || is_field(&format!("size_{unit}"))
+    };
+    let is_fit = |unit: &String| unit.is_empty() || is_unit(unit);
+    if !table.has_names || !units.iter().all(is_fit) || units.iter().all(String::is_empty) {
+        return None;
+    }
+    let separator = char::from(table.separator);
+    let join = |(name, unit): (&String, &String)| {
+        if unit.is_empty() { name.clone() } else { format!("{name}_{unit}") }
+    };
+    let names: Vec<String> = names.iter().zip(&units).map(join).collect();
+    let mut rewritten = names.join(&separator.to_string()) + "\n";
+    for line in &table.lines[2..] {
+        rewritten += &(String::from_utf8_lossy(line).into_owned() + "\n");
+    }
+    let option = if separator == ' ' {
+        String::new()
+    } else {
+        format!("-F'{}' ", separator.escape_default())
+    };
+    let filter = format!(
+        r#"awk {option}'NR == 1 {{ split($0, n); next }} NR == 2 {{ for (i = 1; i <= NF; i++) {{ u = $i; gsub(/[^A-Za-z0-9]/, "", u); printf "%s%s%s", n[i], u == "" ? "" : "_" u, i < NF ? "{}" : "\n" }} next }} 1' FILE"#,
+        separator.escape_default()
+    );
+    notation(
+        "its second line has the units; join them to the names",
+        &filter,
+        bytes,
+        rewritten.into_bytes(),
+    )
+}
+
+/// The operation from the lengths of what is read and written, where a request has one of them.
+fn with_operation_of_lengths(bytes: &[u8]) -> Option<Rewriting> {
+    let table = Table::of(bytes)?;
+    let named = |verb: &str| {
+        table.rows[0].iter().position(|cell| {
+            let letters: String = cell.chars().filter(char::is_ascii_alphabetic).collect();
+            let letters = letters.to_ascii_lowercase();
+            letters.strip_prefix(verb).or(letters.strip_suffix(verb)).is_some_and(is_field)
+        })
+    };
+    let (read, write) = (named("read")?, named("write").or_else(|| named("written"))?);
+    let number = |row: &[String], at: usize| row[at].parse::<u64>().ok();
+    let is_one = |row: &Vec<String>| {
+        matches!((number(row, read), number(row, write)), (Some(0), Some(_)) | (Some(_), Some(0)))
+    };
+    if !table.has_names || !table.body().iter().all(is_one) {
+        return None;
+    }
+    let name: String =
+        table.rows[0][write].to_ascii_lowercase().replace("written", "").replace("write", "");
+    let size = name.trim_matches(['_', ' ', '-']).to_owned();
+    let (r, w) = (read + 1, write + 1);
+    let title = format!("${r} = \"op\"; ${w} = \"{size}\"");
+    let statement =
+        format!("if (${w} > 0) ${r} = \"write\"; else {{ ${w} = ${r}; ${r} = \"read\" }}");
+    let what = "it has a column of lengths for reads and another for writes; make an operation and a length of them";
+    table.rewritten(what, [&title, &statement], |at, row| {
+        if at == 0 {
+            (row[read], row[write]) = ("op".to_owned(), size.clone());
+        } else if row[write] == "0" {
+            row[write] = std::mem::replace(&mut row[read], "read".to_owned());
+        } else {
+            row[read] = "write".to_owned();
+        }
+    })
 }
 
 /// Hexadecimal numbers with 0x before them: in a column with letters, and in the next one if its numbers are whole

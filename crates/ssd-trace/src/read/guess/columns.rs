@@ -183,7 +183,7 @@ impl Columns {
     /// Units of address and length that their names leave open.
     fn units(&self, rows: &Rows) -> Vec<(&'static str, &'static str)> {
         let is_block = |column: &Named| {
-            ["block", "blk", "lba"].iter().any(|part| column.letters.contains(part))
+            ["block", "blk", "lba", "obj"].iter().any(|part| column.letters.contains(part))
         };
         let blocks = is_block(&self.offset) || is_block(&self.size);
         let numbers = |column: &Named| rows.numbers(column.at).unwrap_or_default();
@@ -205,6 +205,9 @@ impl Columns {
             && are_multiples(4096)
             && residues.len() > 2
         {
+            all.push(("4KiB", "B"));
+        }
+        if self.offset.letters.contains("obj") && self.size.unit.is_none() {
             all.push(("4KiB", "B"));
         }
         if blocks && self.size.unit.is_none() {

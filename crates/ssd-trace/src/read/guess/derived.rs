@@ -5,7 +5,7 @@ use super::columns::Named;
 use super::rows::{LINES, Rows, is_latency};
 use super::values::LONGEST;
 use super::{Columns, HEADER, NO, TIMES, YES, letters_of, unit_of_time};
-use crate::read::foreign::awk;
+use crate::read::foreign::{Filter, awk};
 use crate::read::formats::Head;
 use crate::read::formats::mapping::{Meaning, Words, separated};
 use crate::read::lines::shown;
@@ -37,15 +37,20 @@ const INTERVALS: [&str; 23] = [
     "sleep",
     "step",
 ];
-/// Ends of the names of columns in larger units of time, with the seconds of one.
-const LONG_UNITS: [(&str, &str, u32); 6] = [
-    ("minutes", "minutes", 60),
-    ("minute", "minutes", 60),
-    ("mins", "minutes", 60),
-    ("min", "minutes", 60),
-    ("hours", "hours", 3600),
-    ("hour", "hours", 3600),
+/// Ends of the names of columns in other units of time, what these are, and what makes seconds of them.
+const OTHER_UNITS: [(&str, &str, &str); 9] = [
+    ("minutes", "minutes", "*= 60"),
+    ("minute", "minutes", "*= 60"),
+    ("mins", "minutes", "*= 60"),
+    ("min", "minutes", "*= 60"),
+    ("hours", "hours", "*= 3600"),
+    ("hour", "hours", "*= 3600"),
+    ("jiffies", "jiffies (4 ms each here, HZ=250)", "/= 250"),
+    ("tsc", "cycles of a processor (2.5 GHz here; use its own rate)", "/= 2500000000"),
+    ("cycles", "cycles of a processor (2.5 GHz here; use its own rate)", "/= 2500000000"),
 ];
+/// Times of a clock with 32 bits are below this.
+const WRAP: u64 = 1 << 32;
 
 /// Names of columns that say which of the requests are discards.
 const DISCARDS: [&str; 6] = ["isdiscard", "istrim", "isunmap", "discard", "trim", "unmap"];
@@ -102,14 +107,14 @@ impl Table<'_> {
             let is_time = |rest: &str| rest.is_empty() || TIMES.contains(&rest);
             // `min` alone is rather the least of something.
             let ends = |end: &str| letters != "min" && letters.strip_suffix(end).is_some_and(is_time);
-            let (_, unit, seconds) = LONG_UNITS.into_iter().find(|(end, ..)| ends(end))?;
+            let (_, unit, change) = OTHER_UNITS.into_iter().find(|(end, ..)| ends(end))?;
             Some(Change {
                 what: format!(
                     "its column {} seems to hold {unit}, which is not a unit of --columns; convert them to seconds",
                     self.named(column)
                 ),
                 title: format!("${column} = \"time_s\""),
-                statement: format!("${column} *= {seconds}"),
+                statement: format!("${column} {change}"),
                 decimals: Some(9),
             })
         })
@@ -143,6 +148,26 @@ impl Table<'_> {
             title: format!("${seconds} = \"time_s\"; ${rest} = \"rest\""),
             statement: format!("${seconds} = sprintf(\"%d.%0{digits}d\", ${seconds}, ${rest})"),
             decimals: Some(9),
+        })
+    }
+
+    /// The time without the jumps back of a clock with 32 bits.
+    fn unwrapped(&self) -> Option<Change> {
+        let Named { at, .. } = self.columns.time.as_ref()?;
+        let times = self.rows.numbers(*at)?;
+        let is_jump = |pair: &[u64]| pair[0] > WRAP / 4 * 3 && pair[1] < WRAP / 4;
+        let has_jump = times.windows(2).any(is_jump) && times.iter().all(|time| *time < WRAP);
+        let column = at + 1;
+        has_jump.then(|| Change {
+            what: format!(
+                "its column {} jumps back, as a clock with 32 bits does; add 2^32 after each jump",
+                self.named(column)
+            ),
+            title: String::new(),
+            statement: format!(
+                "if (${column} + 2147483648 < p) w += {WRAP}; p = ${column}; ${column} += w"
+            ),
+            decimals: Some(0),
         })
     }
 
@@ -323,10 +348,11 @@ fn without_unit(name: &str) -> &str {
 }
 
 /// What to do with a table that lacks a field, but has columns from which it can be derived: the command that does.
-pub(crate) fn of(head: &Head<'_>) -> Option<String> {
+pub(crate) fn of(head: &Head<'_>) -> Option<Filter> {
     by_filter(head, |table| {
         let all = [
             Table::joined_time,
+            Table::unwrapped,
             Table::time,
             Table::discards,
             Table::geometry,
@@ -338,7 +364,7 @@ pub(crate) fn of(head: &Head<'_>) -> Option<String> {
 }
 
 /// What to do with a table whose times are all the same, if they may be intervals.
-pub(crate) fn of_constant_time(head: &Head<'_>) -> Option<String> {
+pub(crate) fn of_constant_time(head: &Head<'_>) -> Option<Filter> {
     by_filter(head, |table| {
         let at = table.columns.time.as_ref()?.at;
         let first: f64 = table.rows.column(at).next()?.parse().ok()?;
@@ -352,7 +378,7 @@ pub(crate) fn of_constant_time(head: &Head<'_>) -> Option<String> {
 }
 
 /// The change that `derive` finds for the table in `head`, as a message with its command.
-fn by_filter(head: &Head<'_>, derive: impl Fn(&Table<'_>) -> Option<Change>) -> Option<String> {
+fn by_filter(head: &Head<'_>, derive: impl Fn(&Table<'_>) -> Option<Change>) -> Option<Filter> {
     let mut lines = (1..).zip(head.lines.iter().take(HEADER));
     let (line, separator, names, columns) = lines.find_map(|(line, text)| {
         let (separator, names) = separated(text)?;
@@ -364,5 +390,5 @@ fn by_filter(head: &Head<'_>, derive: impl Fn(&Table<'_>) -> Option<Change>) -> 
         derive(&Table { names: &names, columns, rows })?;
     let table = awk::Table { separator, lines: head.lines, names: line };
     let filter = table.filter(&title, &statement, decimals)?;
-    Some(format!("{what}: {filter} | ssdlab trace info -"))
+    Some(Filter { what, filter, options: "" })
 }

@@ -3,7 +3,6 @@
 mod columns;
 pub(crate) mod derived;
 mod rows;
-pub(crate) mod unaligned;
 pub(crate) mod values;
 
 use crate::read::commands::word;

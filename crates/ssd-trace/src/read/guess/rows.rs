@@ -1,6 +1,7 @@
 //! The rows of a table whose columns are to be guessed, and what its columns look like.
 
 use super::{LATENCIES, TIMES, VOLUMES, unit_named};
+use crate::read::formats::Head;
 use crate::read::formats::mapping::{bytes_of, cells_of, date, time, whole};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -54,8 +55,13 @@ pub(super) struct Times {
 }
 
 impl Rows {
-    /// Of the `lines`, if at least half of them are rows.
-    pub(super) fn of(lines: &[&[u8]]) -> Option<Rows> {
+    /// Of `head`, if at least half of its lines are rows.
+    pub(super) fn of(head: &Head<'_>) -> Option<Rows> {
+        let lines = match head.lines {
+            // A last line without a newline may be cut.
+            [lines @ .., _] if lines.len() > 1 && !head.bytes.ends_with(b"\n") => lines,
+            lines => lines,
+        };
         // The last of the comments may have the names.
         let comments = lines.iter().take_while(|line| line.starts_with(b"#")).count();
         let before = comments.saturating_sub(1);

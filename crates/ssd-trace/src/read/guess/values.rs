@@ -34,8 +34,15 @@ const CODES: [[&[&str]; 3]; 9] = [
 pub(super) fn meanings<'a>(cells: impl Iterator<Item = &'a str>) -> Vec<String> {
     let cells: BTreeSet<&str> = cells.collect();
     let known = Words::default();
-    if cells.iter().all(|cell| known.meaning(cell.as_bytes()).is_some()) {
-        return vec![String::new()];
+    let unknown: Vec<&str> =
+        cells.iter().copied().filter(|cell| known.meaning(cell.as_bytes()).is_none()).collect();
+    match unknown[..] {
+        [] => return vec![String::new()],
+        // Beside reads and writes, a T is a TRIM.
+        [word] if word.eq_ignore_ascii_case("t") && cells.len() > 2 => {
+            return vec![format!(",discard={word}")];
+        }
+        _ => {}
     }
     // Codes have no case.
     let cells: BTreeSet<String> = cells.into_iter().map(str::to_ascii_lowercase).collect();
@@ -218,7 +225,7 @@ impl Rows {
 
 /// What is said of columns that none of the readings has: times in another notation, and volumes.
 pub(crate) fn unread(head: &Head<'_>) -> Vec<String> {
-    let Some(rows) = Rows::of(head.lines) else { return Vec::new() };
+    let Some(rows) = Rows::of(head) else { return Vec::new() };
     let time = rows.time(false).map(|times| times.at);
     let of_times = rows.unread_times().map(|at| {
         format!(
@@ -236,7 +243,7 @@ pub(crate) fn unread(head: &Head<'_>) -> Vec<String> {
 
 /// The readings of a table, the likeliest first.
 pub(crate) fn of(head: &Head<'_>, action: u8) -> Vec<Reading> {
-    let Some(rows) = Rows::of(head.lines) else { return Vec::new() };
+    let Some(rows) = Rows::of(head) else { return Vec::new() };
     let of_times = |sort: bool| {
         let times = rows.time(sort)?;
         Some((of_rows(&rows, Some(&times), head, action), times)).filter(|(all, _)| !all.is_empty())
@@ -305,9 +312,10 @@ fn of_rows(rows: &Rows, times: Option<&Times>, head: &Head<'_>, action: u8) -> V
     let all = all.into_iter().take(READINGS);
     let all = all.filter_map(|(_, columns)| reading(&columns, head, action));
     let mut all: Vec<Reading> = of_distinct_times(all.filter(is_possible).collect());
-    // A command that fails at a line is no choice where another reads all of them.
+    // A command that fails at a line is no choice where another reads all of them, but for one that is cut.
+    let cut = u64::from(!head.bytes.ends_with(b"\n"));
     if all.iter().any(|reading| reading.counts.bad == 0) {
-        all.retain(|reading| reading.counts.bad == 0);
+        all.retain(|reading| reading.counts.bad <= cut);
     }
     if sort {
         all.iter_mut().for_each(Reading::sort);

@@ -15,9 +15,9 @@ pub(crate) enum Meaning {
 /// Words that everybody knows, in lower case. Numbers are not among them: 0 is a read in some files, a
 /// write in others.
 const KNOWN: [(Op, &[&str]); 4] = [
-    (Op::Read, &["r", "read", "rd", "reads", "diskread", "read10"]),
-    (Op::Write, &["w", "write", "wr", "writes", "diskwrite", "write10"]),
-    (Op::Trim, &["d", "discard", "trim", "unmap", "deallocate"]),
+    (Op::Read, &["r", "read", "rd", "reads", "diskread", "nvme_cmd_read"]),
+    (Op::Write, &["w", "write", "wr", "writes", "diskwrite", "nvme_cmd_write"]),
+    (Op::Trim, &["d", "discard", "trim", "unmap", "deallocate", "nvme_cmd_dsm"]),
     (Op::Flush, &["f", "flush", "sync", "datasync", "fsync", "diskflush"]),
 ];
 
@@ -56,8 +56,9 @@ impl Words {
         if let Some(&(_, meaning)) = given {
             return Some(meaning);
         }
+        let plain = without_length(word);
         let known = |(_, words): &&(Op, &[&str])| {
-            words.iter().any(|known| known.as_bytes().eq_ignore_ascii_case(word))
+            words.iter().any(|known| known.as_bytes().eq_ignore_ascii_case(plain))
         };
         if let Some(&(op, _)) = KNOWN.iter().find(known) {
             return Some(Meaning::Request(op, 0));
@@ -71,6 +72,15 @@ impl Words {
         };
         Some(Meaning::Request(op, rwbs.flags))
     }
+}
+
+/// The word `READ` of a command of SCSI, such as `READ_10`, `READ(16)` or `read10`.
+fn without_length(word: &[u8]) -> &[u8] {
+    let word = word.strip_suffix(b")").unwrap_or(word);
+    let lengths: [&[u8]; 4] = [b"10", b"12", b"16", b"6"];
+    let stem = lengths.iter().find_map(|length| word.strip_suffix(*length));
+    let stem = stem.map(|stem| stem.strip_suffix(b"_").or(stem.strip_suffix(b"(")).unwrap_or(stem));
+    stem.filter(|stem| stem.len() > 3).unwrap_or(word)
 }
 
 #[cfg(test)]
@@ -92,7 +102,11 @@ mod tests {
         assert_eq!(op("0"), Some(Meaning::Request(Op::Write, 0)));
         assert_eq!(op("X"), Some(Meaning::Ignored));
         assert_eq!(op("Discard"), Some(Meaning::Request(Op::Trim, 0)));
+        for word in ["READ_10", "read(16)", "Read10", "read"] {
+            assert_eq!(op(word), Some(Meaning::Request(Op::Read, 0)));
+        }
         assert_eq!(op("2"), None);
+        assert_eq!(op("r10"), None);
         assert_eq!(op(""), None);
     }
 }

@@ -1,0 +1,78 @@
+//! Why a file is not read, with the commands that read it.
+
+use super::File;
+use crate::read::commands::{filter_of, list, one_of, with_name};
+use crate::read::foreign::Filter;
+use crate::read::readings::{self, Reading};
+use ssd_core::host::source::SourceError;
+
+/// Why a file is not read.
+pub(super) enum Refusal {
+    /// Nothing else is to be said.
+    Error(SourceError),
+    /// It has several readings: what is in doubt, and the choices, each with what it gives.
+    Doubt(String, Vec<(String, String)>),
+    /// It can be read behind a filter: why, and the commands.
+    Filtered(String),
+}
+
+impl Refusal {
+    /// As the error for `file`.
+    pub(super) fn error(self, file: &str) -> SourceError {
+        match self {
+            Refusal::Error(error) => error,
+            Refusal::Filtered(text) => SourceError(format!("{file}: {text}")),
+            Refusal::Doubt(what, choices) => {
+                SourceError(format!("{file}: {what}; {}", one_of(file, &choices)))
+            }
+        }
+    }
+}
+
+impl From<SourceError> for Refusal {
+    fn from(error: SourceError) -> Refusal {
+        Refusal::Error(error)
+    }
+}
+
+impl File<'_> {
+    /// The refusal of the file for this reason.
+    pub(super) fn refused(&self, why: &str) -> Refusal {
+        Refusal::Error(SourceError(format!("{}: {why}", self.name)))
+    }
+
+    /// The refusal of a file that is known not to be a trace. The name of the file replaces `FILE` in `text`.
+    pub(super) fn foreign(&self, text: &str) -> Refusal {
+        self.refused(&with_name(self.name, text))
+    }
+
+    /// The refusal of a file that can be read behind a filter.
+    pub(super) fn filtered(&self, Filter { what, filter, options }: &Filter) -> Refusal {
+        Refusal::Filtered(format!("{what}: {}", self.behind(filter, options)))
+    }
+
+    /// The command that reads the output of a `filter` of FILE with these options.
+    pub(super) fn behind(&self, filter: &str, options: &str) -> String {
+        let space = if options.is_empty() { "" } else { " " };
+        let filters = self.filters.iter().map(String::as_str).chain([filter]);
+        format!("{} | ssdlab trace info -{space}{options}", filter_of(self.name, filters))
+    }
+
+    /// The refusal of a file with several readings: what is in doubt, and the commands of which each settles it.
+    pub(super) fn doubt(&self, what: impl Into<String>, readings: Vec<Reading>) -> Refusal {
+        Refusal::Doubt(what.into(), readings::choices(readings, self.whole))
+    }
+
+    /// The refusal of a file with several readings behind a filter.
+    pub(super) fn doubt_behind(
+        &self,
+        what: &str,
+        filter: &str,
+        choices: &[(String, String)],
+    ) -> Refusal {
+        Refusal::Filtered(format!(
+            "{what}; {}",
+            list(choices, |options| self.behind(filter, options))
+        ))
+    }
+}
