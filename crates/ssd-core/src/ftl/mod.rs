@@ -110,6 +110,11 @@ impl Ftl {
         Ftl::with_plugs(config, &Plugs::default())
     }
 
+    /// Whether power may be cut.
+    pub(crate) fn may_lose_power(&self) -> bool {
+        self.floors.is_some()
+    }
+
     /// The same with external policies.
     #[must_use]
     pub fn with_plugs(config: &Config, plugs: &Plugs) -> Ftl {

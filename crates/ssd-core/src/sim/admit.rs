@@ -134,6 +134,50 @@ impl Core {
         let parts = Parts { transfer_ns: parts.transfer_ns + ns, ..*parts };
         self.ends_with(Timer::Answered, Nanos(self.array.now.0 + ns), slot, parts);
     }
+
+    /// Whether the admission of a page notes more than its place: contents, what a power cut may leave, a way through
+    /// link and buffer, or that somebody watches queues.
+    fn notes_what_is_written(&self) -> bool {
+        let keeps = self.ledger.content.is_some() || self.ftl.may_lose_power();
+        keeps || self.watches_queues || !self.front.writes_go_straight
+    }
+
+    /// Serve a read from the controller: its page is in flight or unmapped.
+    pub(crate) fn serve(&mut self, slot: OpSlot) {
+        let lpn = self.array.ops[slot].lpn;
+        debug_assert!(self.array.ops[slot].kind().is_read(), "{lpn:?} is not read");
+        debug_assert_eq!(self.array.ops[slot].ppn, Ppn::NONE, "{lpn:?} has been read from flash");
+        match self.ftl.owners.newest(lpn) {
+            Entry::Unmapped => self.ledger.measured.host.unmapped_pages_read += 1,
+            Entry::Slot(newest) if self.is_trim(newest) => {
+                self.ledger.measured.host.unmapped_pages_read += 1;
+            }
+            Entry::Slot(_) => self.ledger.measured.host.controller_pages_read += 1,
+            Entry::Page(_) => unreachable!("a page on flash is not served by the controller"),
+        }
+        self.check_served(slot);
+        let delay = self.array.times.controller_ns;
+        self.array.ops[slot].parts.transfer_ns += delay;
+        self.array.set_timer(Nanos(self.array.now.0 + delay), Timer::Served(slot));
+    }
+
+    /// A request without page operations completes after the controller's time.
+    pub(super) fn finish_later(&mut self, request: RequestSlot) {
+        debug_assert!(!self.front.requests.at(request).parts.is_done(), "it has no part to end");
+        let (now, transfer_ns) = (self.array.now, self.array.times.controller_ns);
+        let queue_ns = (now - self.front.requests.at(request).arrival).0;
+        let parts = Parts { queue_ns, transfer_ns, ..Parts::default() };
+        self.part_ends_at(Nanos(now.0 + transfer_ns), request, parts);
+    }
+
+    /// The controller ends a part of `request` at time `at`; `parts` say where its time went until then.
+    pub(super) fn part_ends_at(&mut self, at: Nanos, request: RequestSlot, parts: Parts) {
+        // The part of a write may be its flush.
+        let writes = self.ftl.may_lose_power()
+            && self.front.requests.at(request).request.op == HostOp::Write;
+        let timer = if writes { Timer::WentOut } else { Timer::Served };
+        self.ends_with(timer, at, request, parts);
+    }
 }
 
 impl Ssd {
@@ -149,7 +193,8 @@ impl Ssd {
         if self.core.ledger.warmup_ends_with(id) {
             self.core.restart_measurement();
         }
-        let again = if FULL && self.power.is_some() { self.outside_since(id) } else { None };
+        let again =
+            if FULL && self.core.ftl.may_lose_power() { self.outside_since(id) } else { None };
         if FULL && again.is_some() {
             self.core.ledger.measured.arrive_again(self.core.array.now);
         } else {
@@ -161,7 +206,7 @@ impl Ssd {
         let outside = again.map_or(waited, |since| self.core.array.now - since);
         self.core.ledger.measured.in_system.waited_outside(outside.0);
         if FULL
-            && self.power.is_some()
+            && self.core.ftl.may_lose_power()
             && let Some(data) = data
         {
             self.keep_brought(id, data);
@@ -199,7 +244,7 @@ impl Ssd {
             }
             HostOp::Trim => {
                 let slot = self.core.front.requests.insert(arrived, (Join::of(1 + own), 0));
-                if FULL && self.power.is_some() {
+                if FULL && self.core.ftl.may_lose_power() {
                     self.trim_with_record(slot, pages, again.is_some());
                 } else {
                     self.trim_pages(slot, pages);
@@ -242,7 +287,7 @@ impl Ssd {
             return self.admit_to_groups(slot, pages, request, data);
         }
         let straight = is_of_whole_pages(&self.core.ftl.geo, request)
-            && !(FULL && self.notes_what_is_written());
+            && !(FULL && self.core.notes_what_is_written());
         for part in 0..pages.count {
             let lpn = Lpn(pages.first + part);
             let part = Part { request: slot, number: part };
@@ -257,7 +302,7 @@ impl Ssd {
                 self.admit_write(part, lpn, (request, pages.count), data);
             }
         }
-        if FULL && self.power.is_some() {
+        if FULL && self.core.ftl.may_lose_power() {
             self.checkpoint_if_due();
         }
     }
@@ -270,7 +315,7 @@ impl Ssd {
         } else {
             (0..pages.count).for_each(|i| self.trim(Lpn(pages.first + i)));
         }
-        self.finish_later(slot);
+        self.core.finish_later(slot);
     }
 
     /// One part of the request in `slot` completes when every write admitted so far is on flash.
@@ -300,15 +345,8 @@ impl Ssd {
         } else if on_flash.is_some() {
             self.core.enqueue(slot, R_HOST);
         } else {
-            self.serve(slot);
+            self.core.serve(slot);
         }
-    }
-
-    /// Whether the admission of a page notes more than its place: contents, what a power cut may leave, a way through
-    /// link and buffer, or that somebody watches queues.
-    fn notes_what_is_written(&self) -> bool {
-        let keeps = self.core.ledger.content.is_some() || self.power.is_some();
-        keeps || self.core.watches_queues || !self.core.front.writes_go_straight
     }
 
     #[inline(never)]
@@ -356,7 +394,7 @@ impl Ssd {
             debug_assert!(self.core.ftl.owners.is_newest(lpn, slot), "{lpn:?} is not admitted");
             self.core.wake_readers(page);
         }
-        if self.power.is_some() {
+        if self.core.ftl.may_lose_power() {
             self.core.ftl.note_floor(slot, old, self.core.front.sequence);
         }
         if self.core.front.writes_go_straight {
@@ -383,7 +421,7 @@ impl Ssd {
             "{lpn:?} has been trimmed"
         );
         if let Some(page) = committed {
-            self.page_left(page);
+            self.core.page_left(page);
         }
         if let Some(content) = &mut self.core.ledger.content {
             content.trim(lpn);
@@ -392,49 +430,5 @@ impl Ssd {
             self.trim_held(slot);
         }
         true
-    }
-
-    /// Serve a read from the controller: its page is in flight or unmapped.
-    pub(crate) fn serve(&mut self, slot: OpSlot) {
-        let lpn = self.core.array.ops[slot].lpn;
-        debug_assert!(self.core.array.ops[slot].kind().is_read(), "{lpn:?} is not read");
-        debug_assert_eq!(
-            self.core.array.ops[slot].ppn,
-            Ppn::NONE,
-            "{lpn:?} has been read from flash"
-        );
-        match self.core.ftl.owners.newest(lpn) {
-            Entry::Unmapped => self.core.ledger.measured.host.unmapped_pages_read += 1,
-            Entry::Slot(newest) if self.is_trim(newest) => {
-                self.core.ledger.measured.host.unmapped_pages_read += 1;
-            }
-            Entry::Slot(_) => self.core.ledger.measured.host.controller_pages_read += 1,
-            Entry::Page(_) => unreachable!("a page on flash is not served by the controller"),
-        }
-        self.core.check_served(slot);
-        let delay = self.core.array.times.controller_ns;
-        self.core.array.ops[slot].parts.transfer_ns += delay;
-        self.core.array.set_timer(Nanos(self.core.array.now.0 + delay), Timer::Served(slot));
-    }
-
-    /// A request without page operations completes after the controller's time.
-    pub(super) fn finish_later(&mut self, request: RequestSlot) {
-        debug_assert!(
-            !self.core.front.requests.at(request).parts.is_done(),
-            "it has no part to end"
-        );
-        let (now, transfer_ns) = (self.core.array.now, self.core.array.times.controller_ns);
-        let queue_ns = (now - self.core.front.requests.at(request).arrival).0;
-        let parts = Parts { queue_ns, transfer_ns, ..Parts::default() };
-        self.part_ends_at(Nanos(now.0 + transfer_ns), request, parts);
-    }
-
-    /// The controller ends a part of `request` at time `at`; `parts` say where its time went until then.
-    pub(super) fn part_ends_at(&mut self, at: Nanos, request: RequestSlot, parts: Parts) {
-        // The part of a write may be its flush.
-        let writes = self.power.is_some()
-            && self.core.front.requests.at(request).request.op == HostOp::Write;
-        let timer = if writes { Timer::WentOut } else { Timer::Served };
-        self.core.ends_with(timer, at, request, parts);
     }
 }

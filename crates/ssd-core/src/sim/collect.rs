@@ -203,6 +203,46 @@ impl Core {
         debug_assert!(self.gc.collects(pool), "{slot:?} moves a page of {pool:?} without a job");
         self.advance::<FULL>(pool, Some(slot));
     }
+
+    /// A GC page is in the controller and decoded: program it, or drop it if it no longer has an owner.
+    #[inline(always)]
+    pub(crate) fn gc_decoded<const FULL: bool>(&mut self, slot: OpSlot, moved: Moved) {
+        debug_assert!(self.gc.collects(moved.pool), "{moved:?} has no job");
+        if !self.ftl.owners.is_valid(moved.source) {
+            return self.drop_page(slot, moved);
+        }
+        if FULL && moved.in_buffer {
+            self.program_from_buffer(slot);
+            return;
+        }
+        let own = self.array.ops[slot].plane;
+        let stream = self.frontier_of_copy::<FULL>(own, moved);
+        debug_assert_eq!(own, self.ftl.geo.plane_of(moved.source));
+        let plane = if FULL && self.ftl.space.copies_in_turn() && !moved.levels {
+            self.ftl.space.copy_plane_in_turn(own, stream)
+        } else {
+            self.ftl.space.copy_plane(own, stream, &self.ftl.blocks)
+        };
+        let plane = plane.expect("the pool keeps room for its job");
+        debug_assert_eq!(self.ftl.geo.pool_of(plane), moved.pool, "a copy leaves its pool");
+        self.enqueue_for_job::<FULL>(slot, plane, W_GC, |op| {
+            op.work = Work::GcWrite(Moved { in_buffer: false, ..moved });
+            op.plane = plane;
+        });
+    }
+
+    /// The chip of `pool` has failed before the erase of its victim has begun: the job ends without it.
+    #[inline(never)]
+    pub(crate) fn job_is_off(&mut self, pool: PoolId) {
+        assert!(self.ftl.pool_is_dead(pool), "the job of {pool:?} ends before its erase");
+        let job = self.gc.job(pool);
+        // A pool with parity has one plane.
+        job.erases = Join::default();
+        let victim = job.victim;
+        self.ftl.give_up_erase(victim);
+        self.gc.job_ends(pool, &self.ftl.geo, &mut self.array);
+        self.wake_pool(pool);
+    }
 }
 
 impl Ssd {
@@ -332,46 +372,6 @@ impl Ssd {
         if self.recovers {
             self.reads_avoid_collection(pool);
         }
-    }
-
-    /// A GC page is in the controller and decoded: program it, or drop it if it no longer has an owner.
-    #[inline(always)]
-    pub(crate) fn gc_decoded<const FULL: bool>(&mut self, slot: OpSlot, moved: Moved) {
-        debug_assert!(self.core.gc.collects(moved.pool), "{moved:?} has no job");
-        if !self.core.ftl.owners.is_valid(moved.source) {
-            return self.core.drop_page(slot, moved);
-        }
-        if FULL && moved.in_buffer {
-            self.program_from_buffer(slot);
-            return;
-        }
-        let own = self.core.array.ops[slot].plane;
-        let stream = self.core.frontier_of_copy::<FULL>(own, moved);
-        debug_assert_eq!(own, self.core.ftl.geo.plane_of(moved.source));
-        let plane = if FULL && self.core.ftl.space.copies_in_turn() && !moved.levels {
-            self.core.ftl.space.copy_plane_in_turn(own, stream)
-        } else {
-            self.core.ftl.space.copy_plane(own, stream, &self.core.ftl.blocks)
-        };
-        let plane = plane.expect("the pool keeps room for its job");
-        debug_assert_eq!(self.core.ftl.geo.pool_of(plane), moved.pool, "a copy leaves its pool");
-        self.core.enqueue_for_job::<FULL>(slot, plane, W_GC, |op| {
-            op.work = Work::GcWrite(Moved { in_buffer: false, ..moved });
-            op.plane = plane;
-        });
-    }
-
-    /// The chip of `pool` has failed before the erase of its victim has begun: the job ends without it.
-    #[inline(never)]
-    pub(crate) fn job_is_off(&mut self, pool: PoolId) {
-        assert!(self.core.ftl.pool_is_dead(pool), "the job of {pool:?} ends before its erase");
-        let job = self.core.gc.job(pool);
-        // A pool with parity has one plane.
-        job.erases = Join::default();
-        let victim = job.victim;
-        self.core.ftl.give_up_erase(victim);
-        self.core.gc.job_ends(pool, &self.core.ftl.geo, &mut self.core.array);
-        self.core.wake_pool(pool);
     }
 
     /// One flash block of the victim has been erased.

@@ -106,6 +106,50 @@ impl Core {
         }
         deliver(content, &mut self.front.requests, part, lpn, &payload, &self.ftl.geo);
     }
+
+    /// The page of the operation in `slot` is on flash from now on.
+    #[inline(always)]
+    pub(super) fn program_ends<const FULL: bool>(&mut self, slot: OpSlot, lpn: Lpn, ppn: Ppn) {
+        debug_assert!(self.ftl.flash.is_torn(ppn), "{ppn:?} is not being programmed");
+        self.ftl.flash.end_program(ppn, lpn);
+        if FULL && self.ftl.flash.keeps_contents() {
+            self.store_contents(slot);
+        }
+    }
+
+    #[inline(never)]
+    fn store_contents(&mut self, slot: OpSlot) {
+        debug_assert!(self.ftl.flash.keeps_contents(), "contents are not kept");
+        let op = &self.array.ops[slot];
+        match (op.work, &self.ledger.content) {
+            (Work::GcWrite(moved) | Work::GcCopyback(moved), _) => {
+                self.ftl.flash.copy(moved.source, op.ppn);
+                if self.ftl.may_lose_power() {
+                    self.ftl.flash.set_sequence(op.ppn, op.sequence);
+                }
+            }
+            (_, Some(content)) => {
+                self.ftl.flash.store(op.ppn, op.sequence, content.of_slot(slot));
+            }
+            (_, None) => self.ftl.flash.store(op.ppn, op.sequence, &Payload::default()),
+        }
+        self.check_contents();
+    }
+
+    /// A GC page has been read: decode it, then program it.
+    #[inline(always)]
+    fn gc_read_ends<const FULL: bool>(&mut self, slot: OpSlot, moved: Moved) {
+        debug_assert_eq!(self.array.ops[slot].ppn, moved.source, "another page was read");
+        if FULL && self.gc.watches_way && self.gc_read_is_judged(slot) {
+            return;
+        }
+        let ecc = self.gc.ecc_ns;
+        if !FULL || ecc == 0 {
+            self.gc_decoded::<FULL>(slot, moved);
+        } else {
+            self.array.set_timer(Nanos(self.array.now.0 + ecc), Timer::Decoded(slot));
+        }
+    }
 }
 
 impl Ssd {
@@ -157,15 +201,15 @@ impl Ssd {
         let page = u64::from(lpn.0) << 32 | u64::from(ppn.0);
         self.core.ledger.note(self.core.array.now, page, op.kind() as u64);
         match work {
-            Work::GcRead(moved) => self.gc_read_ends::<FULL>(slot, moved),
+            Work::GcRead(moved) => self.core.gc_read_ends::<FULL>(slot, moved),
             Work::GcWrite(moved) | Work::GcCopyback(moved) => {
-                self.program_ends::<FULL>(slot, lpn, ppn);
+                self.core.program_ends::<FULL>(slot, lpn, ppn);
                 self.commit_copy::<FULL>(slot, (lpn, ppn), moved);
             }
             Work::Erase { pool, .. } => self.erase_ends(slot, pool),
             Work::HostWrite { part, .. } => {
                 let parts = self.core.parts_of(slot, [held_ns, array_ns, bus_ns]);
-                self.program_ends::<FULL>(slot, lpn, ppn);
+                self.core.program_ends::<FULL>(slot, lpn, ppn);
                 self.commit_host::<FULL>(slot, (lpn, ppn, plane));
                 if FULL && self.core.front.buffer.is_some() && !self.core.array.ops[slot].copies() {
                     self.held_is_on_flash(slot, &parts);
@@ -181,7 +225,7 @@ impl Ssd {
             }
             Work::GroupWrite { update, .. } => {
                 let parts = self.core.parts_of(slot, [held_ns, array_ns, bus_ns]);
-                self.program_ends::<true>(slot, lpn, ppn);
+                self.core.program_ends::<true>(slot, lpn, ppn);
                 self.group_write_ends(slot, update, &parts);
             }
             Work::RebuildWrite { recovery, .. } => self.rebuild_write_ends(slot, recovery),
@@ -231,35 +275,6 @@ impl Ssd {
         }
     }
 
-    /// The page of the operation in `slot` is on flash from now on.
-    #[inline(always)]
-    pub(super) fn program_ends<const FULL: bool>(&mut self, slot: OpSlot, lpn: Lpn, ppn: Ppn) {
-        debug_assert!(self.core.ftl.flash.is_torn(ppn), "{ppn:?} is not being programmed");
-        self.core.ftl.flash.end_program(ppn, lpn);
-        if FULL && self.core.ftl.flash.keeps_contents() {
-            self.store_contents(slot);
-        }
-    }
-
-    #[inline(never)]
-    fn store_contents(&mut self, slot: OpSlot) {
-        debug_assert!(self.core.ftl.flash.keeps_contents(), "contents are not kept");
-        let op = &self.core.array.ops[slot];
-        match (op.work, &self.core.ledger.content) {
-            (Work::GcWrite(moved) | Work::GcCopyback(moved), _) => {
-                self.core.ftl.flash.copy(moved.source, op.ppn);
-                if self.power.is_some() {
-                    self.core.ftl.flash.set_sequence(op.ppn, op.sequence);
-                }
-            }
-            (_, Some(content)) => {
-                self.core.ftl.flash.store(op.ppn, op.sequence, content.of_slot(slot));
-            }
-            (_, None) => self.core.ftl.flash.store(op.ppn, op.sequence, &Payload::default()),
-        }
-        self.core.check_contents();
-    }
-
     /// The host's page has been programmed: the map switches if it is still the newest admitted write.
     #[inline(always)]
     fn commit_host<const FULL: bool>(
@@ -275,7 +290,7 @@ impl Ssd {
         if FULL && self.has_heirs(slot) {
             return self.commit_with_heirs(slot, (lpn, ppn, plane));
         }
-        let claim = if FULL && self.power.is_some() {
+        let claim = if FULL && self.core.ftl.may_lose_power() {
             self.core.claim_under_cuts(slot, lpn, ppn)
         } else {
             self.core.ftl.claim(lpn, slot, ppn)
@@ -310,7 +325,7 @@ impl Ssd {
         let relocated = self.core.ftl.relocate(source, target, lpn);
         if relocated {
             if FULL {
-                if self.power.is_some() {
+                if self.core.ftl.may_lose_power() {
                     self.page_moved(pool, source, target);
                 }
                 self.core.wake_readers(source);
@@ -442,21 +457,6 @@ impl Ssd {
     fn flush_has_ended(&mut self) {
         if self.core.front.buffer.is_some() {
             self.let_in(0);
-        }
-    }
-
-    /// A GC page has been read: decode it, then program it.
-    #[inline(always)]
-    fn gc_read_ends<const FULL: bool>(&mut self, slot: OpSlot, moved: Moved) {
-        debug_assert_eq!(self.core.array.ops[slot].ppn, moved.source, "another page was read");
-        if FULL && self.core.gc.watches_way && self.gc_read_is_judged(slot) {
-            return;
-        }
-        let ecc = self.core.gc.ecc_ns;
-        if !FULL || ecc == 0 {
-            self.gc_decoded::<FULL>(slot, moved);
-        } else {
-            self.core.array.set_timer(Nanos(self.core.array.now.0 + ecc), Timer::Decoded(slot));
         }
     }
 

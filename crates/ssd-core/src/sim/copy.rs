@@ -8,6 +8,7 @@
 //! has been programmed, whatever has become of the source by then.
 
 use super::array::op::{Op, OpKind, Part, Work};
+use super::core::Core;
 use super::front::{Pages, copies};
 use super::join::Join;
 use super::ssd::Ssd;
@@ -99,11 +100,11 @@ impl Ssd {
             let (part, lpn) = (Part { request: slot, number }, Lpn(pages.first + number));
             self.copy_page(part, lpn, source, request.stream);
         }
-        if self.power.is_some() {
+        if self.core.ftl.may_lose_power() {
             self.write_records();
             self.ends_when_recorded(slot, self.core.array.now);
         } else {
-            self.finish_later(slot);
+            self.core.finish_later(slot);
         }
     }
 
@@ -111,7 +112,7 @@ impl Ssd {
     fn count_copy(&mut self, request: RequestSlot, of: fn(&mut RemapCounts) -> &mut u64) {
         let measured = &mut self.core.ledger.measured;
         *of(&mut measured.remap) += 1;
-        if self.power.is_some() {
+        if self.core.ftl.may_lose_power() {
             let counted = &mut self.copies.as_mut().expect("the device copies").counted;
             let (since, counts) = counted.entry(request).or_default();
             if *since != measured.since {
@@ -125,7 +126,10 @@ impl Ssd {
     /// Power is cut, and the copy in `request` is in the device no longer: what it has been counted as is taken back,
     /// as it counts when it is submitted again.
     pub(super) fn forget_copy(&mut self, request: RequestSlot) {
-        debug_assert!(self.power.is_some(), "{request:?} is taken from a device with power");
+        debug_assert!(
+            self.core.ftl.may_lose_power(),
+            "{request:?} is taken from a device with power"
+        );
         let copies = self.copies.as_mut().expect("the device copies");
         let Some((since, counts)) = copies.counted.remove(&request) else { return };
         let measured = &mut self.core.ledger.measured;
@@ -140,8 +144,8 @@ impl Ssd {
     /// `lpn` is the copy of a page without data.
     fn unmap_with_record(&mut self, lpn: Lpn) {
         debug_assert!(self.copies.is_some(), "{lpn:?} is the destination of no copy");
-        self.core.front.sequence += u64::from(self.power.is_some());
-        if self.unmap(lpn) && self.power.is_some() {
+        self.core.front.sequence += u64::from(self.core.ftl.may_lose_power());
+        if self.unmap(lpn) && self.core.ftl.may_lose_power() {
             let sequence = self.core.front.sequence;
             self.core.ftl.add_record(Record::Trim { first: lpn, pages: 1, sequence });
         }
@@ -182,7 +186,7 @@ impl Ssd {
     fn share_page(&mut self, lpn: Lpn, page: Ppn) {
         debug_assert!(self.core.ftl.owners.is_valid(page), "{lpn:?} is to share old data");
         let shared = self.core.ftl.share(lpn, page);
-        if self.power.is_some() {
+        if self.core.ftl.may_lose_power() {
             // In the mode `copy` the page of its own gets a higher one, so that a mount prefers it.
             self.core.front.sequence += 1;
             let sequence = self.core.front.sequence;
@@ -197,20 +201,11 @@ impl Ssd {
             "{lpn:?} is elsewhere"
         );
         if let Some(before) = shared.before {
-            self.page_left(before);
+            self.core.page_left(before);
         }
         if let Entry::Slot(older) = shared.newest {
             self.trim_held(older);
         }
-    }
-
-    /// An owner has left `page`, which may have others.
-    pub(crate) fn page_left(&mut self, page: Ppn) {
-        debug_assert!(!self.core.ftl.flash.is_torn(page), "{page:?} had an owner and is torn");
-        if !self.core.ftl.owners.is_valid(page) {
-            self.core.page_disowned(page);
-        }
-        self.core.wake_readers(page);
     }
 
     /// `lpn`, which shares the page of its source, gets one of its own.
@@ -233,18 +228,7 @@ impl Ssd {
         debug_assert_eq!(under, Some(page), "{lpn:?} does not keep the page of its source");
         debug_assert!(self.core.ftl.owners.is_newest(lpn, slot), "{lpn:?} is not admitted");
         self.core.front.requests.get(part.request).parts.add(1);
-        self.read_for_copy(slot);
-    }
-
-    /// The copy in `slot`, whose page is that of its source, reads it.
-    fn read_for_copy(&mut self, slot: OpSlot) {
-        debug_assert!(self.core.array.ops[slot].copies(), "{slot:?} is no copy");
-        debug_assert!(self.core.array.ops[slot].sequence > 0, "{slot:?} has not been admitted");
-        if let Some(content) = &self.core.ledger.content {
-            let expected = content.of_slot(slot).digest;
-            self.core.array.ops.detail(slot).expected = expected;
-        }
-        self.core.enqueue(slot, R_HOST);
+        self.core.read_for_copy(slot);
     }
 
     /// `lpn` inherits the page of `source`, whose newest data are in `slot`.
@@ -261,7 +245,7 @@ impl Ssd {
         let mut op = self.core.host_op(Work::HostCopy { part, root, stream }, lpn, PlaneId(0));
         let copies = self.copies.as_mut().expect("the device copies");
         let copy = copies.mode == RemapMode::Copy;
-        if copy || self.power.is_some() {
+        if copy || self.core.ftl.may_lose_power() {
             self.core.front.sequence += 1;
         }
         // That of its record, if it gets one.
@@ -270,7 +254,7 @@ impl Ssd {
             self.core.front.sequence += 1;
             power.numbered_again();
         }
-        if copy || self.power.is_some() {
+        if copy || self.core.ftl.may_lose_power() {
             op.sequence = self.core.front.sequence;
         }
         let heir = self.core.array.ops.insert(op);
@@ -284,14 +268,14 @@ impl Ssd {
         if let Some(page) = self.core.ftl.admit(lpn, heir) {
             self.core.wake_readers(page);
         }
-        if self.power.is_some() {
+        if self.core.ftl.may_lose_power() {
             self.core.ftl.note_floor(heir, older, shares);
         }
         debug_assert!(self.core.ftl.owners.is_newest(lpn, heir), "{lpn:?} is not admitted");
         debug_assert_ne!(root, heir, "{lpn:?} waits for itself");
         match older {
             // It may have been acknowledged, and the copy has not: a cut must not lose both.
-            Entry::Slot(older) if self.power.is_some() => self.put_out(older),
+            Entry::Slot(older) if self.core.ftl.may_lose_power() => self.put_out(older),
             Entry::Slot(older) => self.trim_held(older),
             Entry::Page(_) | Entry::Unmapped => {}
         }
@@ -313,7 +297,7 @@ impl Ssd {
         let live: Vec<bool> = heirs.iter().map(live).collect();
         debug_assert!(!live.is_empty(), "a list of no heirs");
         debug_assert!(!self.core.ftl.flash.is_torn(page), "{page:?} is being programmed");
-        let (claim, left) = if self.power.is_some() {
+        let (claim, left) = if self.core.ftl.may_lose_power() {
             let number = |&(lpn, heir): &(Lpn, OpSlot)| {
                 // The page of its own, if it gets one, has the next one.
                 (lpn, heir, self.core.array.ops[heir].sequence - u64::from(under))
@@ -329,13 +313,13 @@ impl Ssd {
             "{page:?} has heirs and is not valid"
         );
         if let Claim::Committed(Some(before)) = claim {
-            self.page_left(before);
+            self.core.page_left(before);
         }
-        left.into_iter().for_each(|before| self.page_left(before));
+        left.into_iter().for_each(|before| self.core.page_left(before));
         if self.core.gc.agenda.watches_releases() {
             self.core.released(None, page);
         }
-        if self.power.is_some() {
+        if self.core.ftl.may_lose_power() {
             self.write_records();
         }
         let pool = self.core.ftl.geo.pool_of(plane);
@@ -343,7 +327,7 @@ impl Ssd {
         self.core.gc.agenda.page_written(pool, opened);
         for ((_, heir), live) in heirs.into_iter().zip(live) {
             if live && under {
-                self.inherited_for_copy(heir, page);
+                self.core.inherited_for_copy(heir, page);
             } else {
                 if live {
                     self.count_copy(self.core.array.ops[heir].part().request, |counts| {
@@ -382,18 +366,6 @@ impl Ssd {
         self.count_copy(self.core.array.ops[slot].part().request, |counts| &mut counts.copied);
     }
 
-    /// The copy in `heir` has the page of its source under its slot: it may be read.
-    fn inherited_for_copy(&mut self, heir: OpSlot, page: Ppn) {
-        let (now, plane) = (self.core.array.now, self.core.ftl.geo.plane_of(page));
-        debug_assert_eq!(self.core.ftl.owners.under(heir), Some(page), "{heir:?} has another page");
-        let op: &mut Op = &mut self.core.array.ops[heir];
-        debug_assert_eq!(op.kind(), OpKind::HostCopy, "{heir:?} inherits nothing");
-        op.work = Work::RmwRead { part: op.part(), stream: op.stream(), copies: true };
-        op.parts.queue_ns += (now - op.queued).0;
-        op.plane = plane;
-        self.read_for_copy(heir);
-    }
-
     /// Every page that waits does so for a write under way.
     pub(super) fn audit_copies(&self) -> Result<(), String> {
         let Some(copies) = &self.copies else { return Ok(()) };
@@ -411,5 +383,39 @@ impl Ssd {
             }
         }
         Ok(())
+    }
+}
+
+impl Core {
+    /// An owner has left `page`, which may have others.
+    pub(crate) fn page_left(&mut self, page: Ppn) {
+        debug_assert!(!self.ftl.flash.is_torn(page), "{page:?} had an owner and is torn");
+        if !self.ftl.owners.is_valid(page) {
+            self.page_disowned(page);
+        }
+        self.wake_readers(page);
+    }
+
+    /// The copy in `slot`, whose page is that of its source, reads it.
+    fn read_for_copy(&mut self, slot: OpSlot) {
+        debug_assert!(self.array.ops[slot].copies(), "{slot:?} is no copy");
+        debug_assert!(self.array.ops[slot].sequence > 0, "{slot:?} has not been admitted");
+        if let Some(content) = &self.ledger.content {
+            let expected = content.of_slot(slot).digest;
+            self.array.ops.detail(slot).expected = expected;
+        }
+        self.enqueue(slot, R_HOST);
+    }
+
+    /// The copy in `heir` has the page of its source under its slot: it may be read.
+    fn inherited_for_copy(&mut self, heir: OpSlot, page: Ppn) {
+        let (now, plane) = (self.array.now, self.ftl.geo.plane_of(page));
+        debug_assert_eq!(self.ftl.owners.under(heir), Some(page), "{heir:?} has another page");
+        let op: &mut Op = &mut self.array.ops[heir];
+        debug_assert_eq!(op.kind(), OpKind::HostCopy, "{heir:?} inherits nothing");
+        op.work = Work::RmwRead { part: op.part(), stream: op.stream(), copies: true };
+        op.parts.queue_ns += (now - op.queued).0;
+        op.plane = plane;
+        self.read_for_copy(heir);
     }
 }

@@ -36,27 +36,22 @@ impl Core {
         }
         self.array.times.gc_program_bus_ns
     }
-}
 
-impl Ssd {
     /// A GC page has been read and checked by the ECC engine: true if the selective path, which has waited
     /// for the verdict, continues with it.
     #[inline(never)]
     pub(crate) fn gc_read_is_judged(&mut self, slot: OpSlot) -> bool {
-        debug_assert!(self.core.gc.watches_way, "a page on its way meets nothing");
-        debug_assert!(
-            matches!(self.core.array.ops[slot].work, Work::GcRead(_)),
-            "no page was read"
-        );
-        let in_error = self.core.array.way.page_errors.as_mut().is_some_and(|errors| errors.next());
-        self.core.ledger.measured.controller.in_error += u64::from(in_error);
-        if self.core.gc.path != GcPath::Selective {
+        debug_assert!(self.gc.watches_way, "a page on its way meets nothing");
+        debug_assert!(matches!(self.array.ops[slot].work, Work::GcRead(_)), "no page was read");
+        let in_error = self.array.way.page_errors.as_mut().is_some_and(|errors| errors.next());
+        self.ledger.measured.controller.in_error += u64::from(in_error);
+        if self.gc.path != GcPath::Selective {
             return false;
         }
-        if let Work::GcRead(moved) = &mut self.core.array.ops[slot].work {
+        if let Work::GcRead(moved) = &mut self.array.ops[slot].work {
             moved.in_buffer = !in_error;
         }
-        let moved = *self.core.array.ops[slot].moved();
+        let moved = *self.array.ops[slot].moved();
         self.gc_decoded::<true>(slot, moved);
         true
     }
@@ -65,25 +60,24 @@ impl Ssd {
     /// copy has to go to another unit or no new operation may start.
     #[inline(never)]
     pub(crate) fn program_from_buffer(&mut self, slot: OpSlot) {
-        let source = self.core.array.ops[slot].moved().source;
+        let source = self.array.ops[slot].moved().source;
         debug_assert!(
-            self.core.ftl.owners.is_valid(source),
+            self.ftl.owners.is_valid(source),
             "{source:?} is programmed without an owner"
         );
-        let op = &mut self.core.array.ops[slot];
+        let op = &mut self.array.ops[slot];
         op.becomes_gc_write(true);
-        op.queued = self.core.array.now;
-        if self.core.array.quiescing {
-            self.core.enqueue(slot, W_GC);
+        op.queued = self.array.now;
+        if self.array.quiescing {
+            self.enqueue(slot, W_GC);
             return;
         }
-        let unit = self.core.ftl.geo.unit_of(op.plane).at();
-        assert!(
-            self.core.array.units[unit].running == OpSlot::NONE,
-            "unit {unit} has another task"
-        );
-        self.core.array.units[unit].load.all += 1;
-        let moved = *self.core.array.ops[slot].moved();
+        let unit = self.ftl.geo.unit_of(op.plane).at();
+        assert!(self.array.units[unit].running == OpSlot::NONE, "unit {unit} has another task");
+        self.array.units[unit].load.all += 1;
+        let moved = *self.array.ops[slot].moved();
         self.start_gc_write::<true>(unit, slot, moved);
     }
 }
+
+impl Ssd {}

@@ -105,7 +105,7 @@ impl Ssd {
             }
             _ => {
                 let moved = *self.core.array.ops[slot].moved();
-                self.gc_decoded::<true>(slot, moved);
+                self.core.gc_decoded::<true>(slot, moved);
             }
         }
     }

@@ -24,6 +24,21 @@ impl Core {
         debug_assert!(start <= read, "it was read before it began");
         read.min(now)
     }
+
+    /// Admission number of the data that the operation in `slot`, which has ended, has read or programmed.
+    fn sequence_of(&self, slot: OpSlot) -> u64 {
+        let op = &self.array.ops[slot];
+        match op.work {
+            Work::HostWrite { .. } | Work::GroupWrite { .. } | Work::RebuildWrite { .. } => {
+                op.sequence
+            }
+            // The number of the owner that the copy carries, which may not be the one of its source.
+            Work::GcWrite(_) | Work::GcCopyback(_) if self.ftl.may_lose_power() => op.sequence,
+            Work::GcWrite(moved) | Work::GcCopyback(moved) => self.ftl.flash.sequence(moved.source),
+            Work::Erase { .. } | Work::MetadataProgram { .. } | Work::MetadataErase { .. } => 0,
+            _ => self.ftl.flash.sequence(op.ppn),
+        }
+    }
 }
 
 impl Ssd {
@@ -48,23 +63,6 @@ impl Ssd {
         while also != OpSlot::NONE {
             self.log_operation(also, ended.since, phases, cut_off);
             also = self.core.array.ops[also].next;
-        }
-    }
-
-    /// Admission number of the data that the operation in `slot`, which has ended, has read or programmed.
-    fn sequence_of(&self, slot: OpSlot) -> u64 {
-        let op = &self.core.array.ops[slot];
-        match op.work {
-            Work::HostWrite { .. } | Work::GroupWrite { .. } | Work::RebuildWrite { .. } => {
-                op.sequence
-            }
-            // The number of the owner that the copy carries, which may not be the one of its source.
-            Work::GcWrite(_) | Work::GcCopyback(_) if self.power.is_some() => op.sequence,
-            Work::GcWrite(moved) | Work::GcCopyback(moved) => {
-                self.core.ftl.flash.sequence(moved.source)
-            }
-            Work::Erase { .. } | Work::MetadataProgram { .. } | Work::MetadataErase { .. } => 0,
-            _ => self.core.ftl.flash.sequence(op.ppn),
         }
     }
 
@@ -97,7 +95,7 @@ impl Ssd {
                 _ => self.core.ftl.geo.place(at),
             },
             lpn: op.lpn.0,
-            sequence: self.sequence_of(slot),
+            sequence: self.core.sequence_of(slot),
             request,
             queued: op.queued,
             start,

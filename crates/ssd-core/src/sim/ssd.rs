@@ -121,7 +121,7 @@ impl Ssd {
             self.core.ledger.keeps_more_than_numbers() || self.core.ftl.flash.keeps_contents();
         let own = !self.plugs.any() && self.core.front.writes_go_straight && self.copies.is_none();
         let own = own && !self.core.gc.agenda.watches_requests() && self.core.ftl.lost.is_none();
-        let own = own && self.power.is_none() && !self.core.ftl.separates();
+        let own = own && !self.core.ftl.may_lose_power() && !self.core.ftl.separates();
         let own = own && self.core.front.firmware.is_none();
         one_plane && own && !keeps && self.core.array.is_plain() && self.core.gc.is_plain()
     }
@@ -402,7 +402,7 @@ impl Device for Ssd {
         match self.machine {
             Loop::Plain => self.run::<false, false>(limit, done),
             Loop::Groups => self.run::<false, true>(limit, done),
-            Loop::Full if self.power.is_some() => self.run_with_cuts(limit, done),
+            Loop::Full if self.core.ftl.may_lose_power() => self.run_with_cuts(limit, done),
             Loop::Full => self.run::<true, true>(limit, done),
         }
     }

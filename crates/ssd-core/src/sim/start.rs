@@ -128,6 +128,189 @@ impl Core {
         self.array.ops[slot].plane = plane;
         self.enqueue(slot, queue);
     }
+
+    #[inline(always)]
+    pub(super) fn start_gc_read<const FULL: bool>(
+        &mut self,
+        unit: usize,
+        slot: OpSlot,
+        moved: Moved,
+    ) -> bool {
+        debug_assert_eq!(self.array.ops[slot].kind(), OpKind::GcRead, "{slot:?} moves no page");
+        if !self.source_is_read::<FULL>(unit, slot, moved) {
+            return false;
+        }
+        if FULL && self.gc.watches_way {
+            self.gc_read_starts(unit, slot);
+        }
+        let times = (self.array.times.read_ns, self.array.times.gc_read_bus_ns);
+        self.begin::<FULL>(unit, (slot, OpKind::GcRead), times);
+        true
+    }
+
+    /// The read of the page that `slot` moves is about to start on `unit`, unless the page has been overwritten
+    /// or trimmed while it waited: then its move ends.
+    #[inline(always)]
+    pub(super) fn source_is_read<const FULL: bool>(
+        &mut self,
+        unit: usize,
+        slot: OpSlot,
+        moved: Moved,
+    ) -> bool {
+        let Moved { pool, source, levels, .. } = moved;
+        let plane = self.ftl.geo.plane_of(source);
+        debug_assert_eq!(self.ftl.geo.unit_of(plane).at(), unit, "{source:?} is on another unit");
+        debug_assert!(self.gc.collects(pool), "{pool:?} moves {source:?} without a job");
+        if !self.ftl.owners.is_valid(source) {
+            self.leave_queue(unit, slot);
+            self.end_page::<FULL>(slot, pool);
+            return false;
+        }
+        if FULL {
+            self.gc.step_begins(pool, &self.ftl.geo, &mut self.array);
+            if self.ftl.may_lose_power() {
+                self.name_heir(slot, source);
+            }
+        }
+        self.array.ops[slot].ppn = source;
+        let cause = if FULL { job_cause(levels) } else { Cause::Gc };
+        self.ledger.measured.flash.reads[cause.at()] += 1;
+        self.gc.pages_read[cause.at()] += 1;
+        true
+    }
+
+    /// The copy of `source` in `slot` carries an owner that the page has now, with the number of its data.
+    #[inline(never)]
+    fn name_heir(&mut self, slot: OpSlot, source: Ppn) {
+        debug_assert!(self.ftl.owners.is_valid(source), "{source:?} has no owner");
+        debug_assert!(self.ftl.may_lose_power(), "no mount looks for the owner");
+        let lpn = self.ftl.heir(source);
+        let sequence = self.ftl.owner_sequence(lpn, source);
+        let op = &mut self.array.ops[slot];
+        (op.lpn, op.sequence) = (lpn, sequence);
+    }
+
+    #[inline(never)]
+    pub(super) fn start_copyback(&mut self, unit: usize, slot: OpSlot, moved: Moved) -> bool {
+        debug_assert_eq!(
+            self.array.ops[slot].kind(),
+            OpKind::GcCopyback,
+            "{slot:?} is no copy-back"
+        );
+        if !self.source_is_read::<true>(unit, slot, moved) {
+            return false;
+        }
+        let plane = self.array.ops[slot].plane;
+        debug_assert_eq!(
+            self.ftl.geo.plane_of(moved.source),
+            plane,
+            "a copy-back leaves its plane"
+        );
+        if self.ftl.space.has_page(plane, self.frontier_of_copy::<true>(plane, moved)) {
+            self.bind_copy::<true>(slot, moved, plane);
+            let times = (self.array.times.read_ns + self.array.times.program_ns, 0);
+            self.begin::<true>(unit, (slot, OpKind::GcCopyback), times);
+            return true;
+        }
+        // The plane has no page left for a copy-back: use the controller path.
+        self.array.ops[slot].becomes_gc_read();
+        if self.gc.watches_way {
+            self.gc_read_starts(unit, slot);
+        }
+        let times = (self.array.times.read_ns, self.array.times.gc_read_bus_ns);
+        self.begin::<true>(unit, (slot, OpKind::GcRead), times);
+        true
+    }
+
+    #[inline(always)]
+    pub(crate) fn start_gc_write<const FULL: bool>(
+        &mut self,
+        unit: usize,
+        slot: OpSlot,
+        moved: Moved,
+    ) -> bool {
+        debug_assert!(self.gc.collects(moved.pool), "{moved:?} has no job");
+        debug_assert_eq!(self.array.ops[slot].kind(), OpKind::GcWrite, "{slot:?} is no copy");
+        if FULL && self.ftl.pool_is_dead(moved.pool) {
+            self.leave_queue(unit, slot);
+            self.drop_page(slot, moved);
+            return false;
+        }
+        let own = if FULL { self.array.ops[slot].plane } else { PlaneId(unit as u32) };
+        let stream = self.frontier_of_copy::<FULL>(own, moved);
+        let plane = if self.copy_may_bind(own, stream) {
+            own
+        } else {
+            let plane = self.other_plane_for_copy(slot, stream);
+            if self.ftl.geo.unit_of(plane).at() != unit {
+                self.pass_on(unit, slot, plane, W_GC);
+                return false;
+            }
+            plane
+        };
+        self.bind_copy::<FULL>(slot, moved, plane);
+        let mut bus_ns = self.array.times.gc_program_bus_ns;
+        if FULL && self.gc.watches_way {
+            bus_ns = self.copy_bus_ns(slot);
+        }
+        if FULL && self.array.multi_plane {
+            let mut taken = vec![plane];
+            while let Some((other, plane)) = self.next_for_multi_plane(unit, W_GC, &taken) {
+                let moved = *self.array.ops[other].moved();
+                self.bind_copy::<FULL>(other, moved, plane);
+                taken.push(plane);
+                bus_ns += self.array.times.gc_program_bus_ns;
+                self.array.units[unit].also.push(&mut self.array.ops, other);
+            }
+        }
+        let times = (self.array.times.program_ns, bus_ns);
+        self.begin::<FULL>(unit, (slot, OpKind::GcWrite), times);
+        true
+    }
+
+    #[inline(always)]
+    pub(super) fn bind_copy<const FULL: bool>(
+        &mut self,
+        slot: OpSlot,
+        moved: Moved,
+        plane: PlaneId,
+    ) {
+        let Moved { pool, levels, .. } = moved;
+        let (stream, cause) = if FULL {
+            (self.frontier_of_copy::<true>(plane, moved), job_cause(levels))
+        } else {
+            (self.ftl.space.gc_stream(), Cause::Gc)
+        };
+        debug_assert!(
+            self.gc.pages_read[cause.at()] > 0,
+            "{pool:?} programs a page that it has not read"
+        );
+        debug_assert_eq!(self.ftl.geo.pool_of(plane), pool, "a copy leaves its pool");
+        let ppn = self.ftl.bind_copy(plane, stream);
+        let op = &mut self.array.ops[slot];
+        (op.plane, op.ppn) = (plane, ppn);
+        if FULL {
+            // If all owners have left since it was read, the copy carries one that the page had then: the record of
+            // its TRIM stays as long as the copy is under way.
+            if !self.ftl.may_lose_power() {
+                op.lpn = self.ftl.heir(moved.source);
+            } else if self.ftl.owners.is_valid(moved.source) {
+                self.name_heir(slot, moved.source);
+            }
+        }
+        self.ftl.space.job_pages_done(pool, stream, 1);
+        if FULL {
+            if self.ftl.separates() {
+                self.ftl.note_moved_page(moved.source);
+                if !levels {
+                    self.ftl.note_class(moved.class, stream);
+                }
+            }
+            self.wake_movers(pool);
+        }
+        self.ledger.measured.flash.programs[cause.at()] += 1;
+        self.gc.pages_read[cause.at()] -= 1;
+    }
 }
 
 impl Ssd {
@@ -141,10 +324,10 @@ impl Ssd {
         work: Work,
     ) -> bool {
         match work {
-            Work::GcRead(moved) => self.start_gc_read::<FULL>(unit, slot, moved),
-            Work::GcWrite(moved) => self.start_gc_write::<FULL>(unit, slot, moved),
+            Work::GcRead(moved) => self.core.start_gc_read::<FULL>(unit, slot, moved),
+            Work::GcWrite(moved) => self.core.start_gc_write::<FULL>(unit, slot, moved),
             Work::Erase { .. } => self.start_erase(unit, slot),
-            Work::GcCopyback(moved) => self.start_copyback(unit, slot, moved),
+            Work::GcCopyback(moved) => self.core.start_copyback(unit, slot, moved),
             Work::MetadataProgram { .. } => self.start_metadata(unit, slot, false),
             Work::MetadataErase { .. } => self.start_metadata(unit, slot, true),
             _ => unreachable!("{:?} is queued as if for a job", self.core.array.ops[slot].kind()),
@@ -172,7 +355,7 @@ impl Ssd {
         if self.core.ftl.pool_is_dead(pool) {
             self.core.leave_queue(unit, slot);
             self.core.array.ops.remove(slot);
-            self.job_is_off(pool);
+            self.core.job_is_off(pool);
             return false;
         }
         self.core.ftl.flash.begin_erase(block, plane);
@@ -304,196 +487,5 @@ impl Ssd {
         } else {
             self.core.ftl.prefetch_page(lpn);
         }
-    }
-
-    #[inline(always)]
-    pub(super) fn start_gc_read<const FULL: bool>(
-        &mut self,
-        unit: usize,
-        slot: OpSlot,
-        moved: Moved,
-    ) -> bool {
-        debug_assert_eq!(
-            self.core.array.ops[slot].kind(),
-            OpKind::GcRead,
-            "{slot:?} moves no page"
-        );
-        if !self.source_is_read::<FULL>(unit, slot, moved) {
-            return false;
-        }
-        if FULL && self.core.gc.watches_way {
-            self.core.gc_read_starts(unit, slot);
-        }
-        let times = (self.core.array.times.read_ns, self.core.array.times.gc_read_bus_ns);
-        self.core.begin::<FULL>(unit, (slot, OpKind::GcRead), times);
-        true
-    }
-
-    /// The read of the page that `slot` moves is about to start on `unit`, unless the page has been overwritten
-    /// or trimmed while it waited: then its move ends.
-    #[inline(always)]
-    pub(super) fn source_is_read<const FULL: bool>(
-        &mut self,
-        unit: usize,
-        slot: OpSlot,
-        moved: Moved,
-    ) -> bool {
-        let Moved { pool, source, levels, .. } = moved;
-        let plane = self.core.ftl.geo.plane_of(source);
-        debug_assert_eq!(
-            self.core.ftl.geo.unit_of(plane).at(),
-            unit,
-            "{source:?} is on another unit"
-        );
-        debug_assert!(self.core.gc.collects(pool), "{pool:?} moves {source:?} without a job");
-        if !self.core.ftl.owners.is_valid(source) {
-            self.core.leave_queue(unit, slot);
-            self.core.end_page::<FULL>(slot, pool);
-            return false;
-        }
-        if FULL {
-            self.core.gc.step_begins(pool, &self.core.ftl.geo, &mut self.core.array);
-            if self.power.is_some() {
-                self.name_heir(slot, source);
-            }
-        }
-        self.core.array.ops[slot].ppn = source;
-        let cause = if FULL { job_cause(levels) } else { Cause::Gc };
-        self.core.ledger.measured.flash.reads[cause.at()] += 1;
-        self.core.gc.pages_read[cause.at()] += 1;
-        true
-    }
-
-    /// The copy of `source` in `slot` carries an owner that the page has now, with the number of its data.
-    #[inline(never)]
-    fn name_heir(&mut self, slot: OpSlot, source: Ppn) {
-        debug_assert!(self.core.ftl.owners.is_valid(source), "{source:?} has no owner");
-        debug_assert!(self.power.is_some(), "no mount looks for the owner");
-        let lpn = self.core.ftl.heir(source);
-        let sequence = self.core.ftl.owner_sequence(lpn, source);
-        let op = &mut self.core.array.ops[slot];
-        (op.lpn, op.sequence) = (lpn, sequence);
-    }
-
-    #[inline(never)]
-    pub(super) fn start_copyback(&mut self, unit: usize, slot: OpSlot, moved: Moved) -> bool {
-        debug_assert_eq!(
-            self.core.array.ops[slot].kind(),
-            OpKind::GcCopyback,
-            "{slot:?} is no copy-back"
-        );
-        if !self.source_is_read::<true>(unit, slot, moved) {
-            return false;
-        }
-        let plane = self.core.array.ops[slot].plane;
-        debug_assert_eq!(
-            self.core.ftl.geo.plane_of(moved.source),
-            plane,
-            "a copy-back leaves its plane"
-        );
-        if self.core.ftl.space.has_page(plane, self.core.frontier_of_copy::<true>(plane, moved)) {
-            self.bind_copy::<true>(slot, moved, plane);
-            let times = (self.core.array.times.read_ns + self.core.array.times.program_ns, 0);
-            self.core.begin::<true>(unit, (slot, OpKind::GcCopyback), times);
-            return true;
-        }
-        // The plane has no page left for a copy-back: use the controller path.
-        self.core.array.ops[slot].becomes_gc_read();
-        if self.core.gc.watches_way {
-            self.core.gc_read_starts(unit, slot);
-        }
-        let times = (self.core.array.times.read_ns, self.core.array.times.gc_read_bus_ns);
-        self.core.begin::<true>(unit, (slot, OpKind::GcRead), times);
-        true
-    }
-
-    #[inline(always)]
-    pub(crate) fn start_gc_write<const FULL: bool>(
-        &mut self,
-        unit: usize,
-        slot: OpSlot,
-        moved: Moved,
-    ) -> bool {
-        debug_assert!(self.core.gc.collects(moved.pool), "{moved:?} has no job");
-        debug_assert_eq!(self.core.array.ops[slot].kind(), OpKind::GcWrite, "{slot:?} is no copy");
-        if FULL && self.core.ftl.pool_is_dead(moved.pool) {
-            self.core.leave_queue(unit, slot);
-            self.core.drop_page(slot, moved);
-            return false;
-        }
-        let own = if FULL { self.core.array.ops[slot].plane } else { PlaneId(unit as u32) };
-        let stream = self.core.frontier_of_copy::<FULL>(own, moved);
-        let plane = if self.core.copy_may_bind(own, stream) {
-            own
-        } else {
-            let plane = self.core.other_plane_for_copy(slot, stream);
-            if self.core.ftl.geo.unit_of(plane).at() != unit {
-                self.core.pass_on(unit, slot, plane, W_GC);
-                return false;
-            }
-            plane
-        };
-        self.bind_copy::<FULL>(slot, moved, plane);
-        let mut bus_ns = self.core.array.times.gc_program_bus_ns;
-        if FULL && self.core.gc.watches_way {
-            bus_ns = self.core.copy_bus_ns(slot);
-        }
-        if FULL && self.core.array.multi_plane {
-            let mut taken = vec![plane];
-            while let Some((other, plane)) = self.core.next_for_multi_plane(unit, W_GC, &taken) {
-                let moved = *self.core.array.ops[other].moved();
-                self.bind_copy::<FULL>(other, moved, plane);
-                taken.push(plane);
-                bus_ns += self.core.array.times.gc_program_bus_ns;
-                self.core.array.units[unit].also.push(&mut self.core.array.ops, other);
-            }
-        }
-        let times = (self.core.array.times.program_ns, bus_ns);
-        self.core.begin::<FULL>(unit, (slot, OpKind::GcWrite), times);
-        true
-    }
-
-    #[inline(always)]
-    pub(super) fn bind_copy<const FULL: bool>(
-        &mut self,
-        slot: OpSlot,
-        moved: Moved,
-        plane: PlaneId,
-    ) {
-        let Moved { pool, levels, .. } = moved;
-        let (stream, cause) = if FULL {
-            (self.core.frontier_of_copy::<true>(plane, moved), job_cause(levels))
-        } else {
-            (self.core.ftl.space.gc_stream(), Cause::Gc)
-        };
-        debug_assert!(
-            self.core.gc.pages_read[cause.at()] > 0,
-            "{pool:?} programs a page that it has not read"
-        );
-        debug_assert_eq!(self.core.ftl.geo.pool_of(plane), pool, "a copy leaves its pool");
-        let ppn = self.core.ftl.bind_copy(plane, stream);
-        let op = &mut self.core.array.ops[slot];
-        (op.plane, op.ppn) = (plane, ppn);
-        if FULL {
-            // If all owners have left since it was read, the copy carries one that the page had then: the record of
-            // its TRIM stays as long as the copy is under way.
-            if self.power.is_none() {
-                op.lpn = self.core.ftl.heir(moved.source);
-            } else if self.core.ftl.owners.is_valid(moved.source) {
-                self.name_heir(slot, moved.source);
-            }
-        }
-        self.core.ftl.space.job_pages_done(pool, stream, 1);
-        if FULL {
-            if self.core.ftl.separates() {
-                self.core.ftl.note_moved_page(moved.source);
-                if !levels {
-                    self.core.ftl.note_class(moved.class, stream);
-                }
-            }
-            self.core.wake_movers(pool);
-        }
-        self.core.ledger.measured.flash.programs[cause.at()] += 1;
-        self.core.gc.pages_read[cause.at()] -= 1;
     }
 }

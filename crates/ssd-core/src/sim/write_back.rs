@@ -100,6 +100,32 @@ impl Core {
             self.check_served(slot);
         }
     }
+
+    /// Whether the newest of `lpn` is that it has been trimmed.
+    fn is_trimmed(&self, lpn: Lpn) -> bool {
+        match self.ftl.owners.newest(lpn) {
+            Entry::Unmapped => true,
+            Entry::Slot(newest) => self.is_trim(newest),
+            Entry::Page(_) => false,
+        }
+    }
+
+    /// For its request the page in `slot` is done when it has crossed the SRAM.
+    fn acknowledge(&mut self, slot: OpSlot) {
+        debug_assert!(
+            self.array.ops[slot].sequence > 0,
+            "{slot:?} is acknowledged, and is no write"
+        );
+        debug_assert!(
+            !self.held(slot).fua || self.is_trimmed(self.array.ops[slot].lpn),
+            "the data have to be on flash first"
+        );
+        let op = &mut self.array.ops[slot];
+        let (request, mut parts) = (op.part().request, std::mem::take(&mut op.parts));
+        parts.transfer_ns += self.array.times.controller_ns;
+        let at = Nanos(self.array.now.0 + self.array.times.controller_ns);
+        self.part_ends_at(at, request, parts);
+    }
 }
 
 impl Ssd {
@@ -162,22 +188,13 @@ impl Ssd {
         }
     }
 
-    /// Whether the newest of `lpn` is that it has been trimmed.
-    fn is_trimmed(&self, lpn: Lpn) -> bool {
-        match self.core.ftl.owners.newest(lpn) {
-            Entry::Unmapped => true,
-            Entry::Slot(newest) => self.is_trim(newest),
-            Entry::Page(_) => false,
-        }
-    }
-
     /// The page in `slot` leaves the buffer if it is kept there; returns whether it was, and is not programmed.
     fn forget_kept(&mut self, slot: OpSlot) -> bool {
         let sequence = self.core.array.ops[slot].sequence;
         if self.raid.is_some()
             && self.core.front.buffer.as_ref().is_some_and(|buffer| buffer.keeps(sequence))
             && self.core.must_be_on_flash(slot)
-            && !self.is_trimmed(self.core.array.ops[slot].lpn)
+            && !self.core.is_trimmed(self.core.array.ops[slot].lpn)
         {
             let left =
                 self.core.front.buffer.as_mut().is_some_and(|buffer| buffer.put_out(sequence));
@@ -197,7 +214,7 @@ impl Ssd {
     fn drop_held(&mut self, slot: OpSlot) {
         let held = self.core.held(slot);
         let (epoch, lpn) = (held.epoch, self.core.array.ops[slot].lpn);
-        if self.raid.is_none() || !self.is_trimmed(lpn) {
+        if self.raid.is_none() || !self.core.is_trimmed(lpn) {
             assert!(
                 !self.core.front.epochs.ended(epoch),
                 "a flush waits for a page that is dropped"
@@ -219,7 +236,7 @@ impl Ssd {
             && self.core.held(slot).fua;
         if waits && self.core.buffer_keeps(slot) {
             self.note_time_in_buffer(slot);
-            self.acknowledge(slot);
+            self.core.acknowledge(slot);
         }
         if self.core.front.buffer.is_some() {
             let kept = self.forget_kept(slot);
@@ -260,11 +277,11 @@ impl Ssd {
             buffer.stop_waiting();
             self.core.count_room_wait(next, gc_wait_ns);
             if !held.fua || drop {
-                self.acknowledge(next.slot);
+                self.core.acknowledge(next.slot);
             }
             let buffer = self.core.front.buffer.as_mut().expect("seen");
             if drop {
-                let trimmed = self.is_trimmed(lpn);
+                let trimmed = self.core.is_trimmed(lpn);
                 let buffer = self.core.front.buffer.as_mut().expect("seen");
                 if let Entry::Slot(newer) = newest
                     && self.core.array.ops[newer].passes_buffer()
@@ -300,7 +317,7 @@ impl Ssd {
     /// Whether the page in `slot`, which waits, is not to enter: newer data or a TRIM have replaced it.
     fn needs_no_room(&self, slot: OpSlot) -> bool {
         let lpn = self.core.array.ops[slot].lpn;
-        let is_void = self.raid.is_some() && self.is_trimmed(lpn);
+        let is_void = self.raid.is_some() && self.core.is_trimmed(lpn);
         !self.core.ftl.owners.is_newest(lpn, slot) && (is_void || !self.is_waited_for(slot))
     }
 
@@ -313,7 +330,7 @@ impl Ssd {
         );
         self.core.must_be_on_flash(slot)
             || self.has_heirs(slot)
-            || (copied_over && self.power.is_some())
+            || (copied_over && self.core.ftl.may_lose_power())
     }
 
     /// Pages beyond the threshold leave at the end of the instant; those given up may have been the last that a flush
@@ -326,23 +343,6 @@ impl Ssd {
         if self.core.front.epochs.flush_waits() {
             self.complete_flushes();
         }
-    }
-
-    /// For its request the page in `slot` is done when it has crossed the SRAM.
-    fn acknowledge(&mut self, slot: OpSlot) {
-        debug_assert!(
-            self.core.array.ops[slot].sequence > 0,
-            "{slot:?} is acknowledged, and is no write"
-        );
-        debug_assert!(
-            !self.core.held(slot).fua || self.is_trimmed(self.core.array.ops[slot].lpn),
-            "the data have to be on flash first"
-        );
-        let op = &mut self.core.array.ops[slot];
-        let (request, mut parts) = (op.part().request, std::mem::take(&mut op.parts));
-        parts.transfer_ns += self.core.array.times.controller_ns;
-        let at = Nanos(self.core.array.now.0 + self.core.array.times.controller_ns);
-        self.part_ends_at(at, request, parts);
     }
 
     /// The page in `slot` goes to flash.
@@ -373,7 +373,7 @@ impl Ssd {
         let Some(buffer) = &mut self.core.front.buffer else { return };
         debug_assert_ne!(sequence, 0, "{slot:?} has not been admitted");
         if buffer.put_out(sequence) {
-            let for_others = self.has_heirs(slot) || self.power.is_some();
+            let for_others = self.has_heirs(slot) || self.core.ftl.may_lose_power();
             debug_assert!(for_others, "{slot:?} is evicted for nobody");
             self.evict(slot);
         }

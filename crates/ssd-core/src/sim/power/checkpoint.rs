@@ -195,7 +195,7 @@ impl Ssd {
 
     /// The pages of writes and copies that are not on flash, with their admission numbers.
     fn pages_under_way(&self) -> Vec<(Lpn, u64)> {
-        debug_assert!(self.power.is_some(), "nobody asks");
+        debug_assert!(self.core.ftl.may_lose_power(), "nobody asks");
         self.core
             .array
             .ops

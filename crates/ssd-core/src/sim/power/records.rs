@@ -177,7 +177,7 @@ impl Ssd {
             metadata_ns: (now - since).0 + (end.0 - now.0 - controller),
             ..Parts::default()
         };
-        self.part_ends_at(end, request, parts);
+        self.core.part_ends_at(end, request, parts);
     }
 
     /// Whether the erase in `slot`, taken from a queue of `unit`, has to wait for records: then it is queued again when

@@ -12,6 +12,7 @@ use crate::metrics::counters::Parts;
 use crate::nand::flash::Payload;
 use crate::sim::array::event::Timer;
 use crate::sim::array::op::{Op, OpKind, Work};
+use crate::sim::core::Core;
 use crate::sim::front::{Pages, byte_range};
 use crate::sim::ssd::Ssd;
 use crate::units::{Lpn, OpSlot, PlaneId, RequestSlot, UpdateSlot};
@@ -219,14 +220,8 @@ impl Ssd {
         match self.core.ftl.owners.newest(lpn) {
             Entry::Unmapped => self.core.ftl.is_lost(lpn),
             Entry::Page(_) => true,
-            Entry::Slot(slot) => !self.is_trim(slot),
+            Entry::Slot(slot) => !self.core.is_trim(slot),
         }
-    }
-
-    /// Whether the newest of an LPN, which is in `slot`, is that it has been trimmed.
-    pub(in crate::sim) fn is_trim(&self, slot: OpSlot) -> bool {
-        debug_assert_ne!(slot, OpSlot::NONE, "nothing is no TRIM");
-        self.core.array.ops[slot].kind() == OpKind::GroupTrim
     }
 
     /// Whether `group`, of which no update is under way, has no data beside `trimmed`.
@@ -256,5 +251,13 @@ impl Ssd {
             self.page_of_group_is_replaced(lpn, committed);
         }
         self.all_trimmed(&newest);
+    }
+}
+
+impl Core {
+    /// Whether the newest of an LPN, which is in `slot`, is that it has been trimmed.
+    pub(in crate::sim) fn is_trim(&self, slot: OpSlot) -> bool {
+        debug_assert_ne!(slot, OpSlot::NONE, "nothing is no TRIM");
+        self.array.ops[slot].kind() == OpKind::GroupTrim
     }
 }

@@ -207,7 +207,7 @@ impl Ssd {
             self.core.array.ops[op].plane,
         );
         assert_ne!(ppn, Ppn::NONE, "{lpn:?} was programmed nowhere");
-        self.program_ends::<true>(op, lpn, ppn);
+        self.core.program_ends::<true>(op, lpn, ppn);
         self.core.array.ops.remove(op);
         let group = self.core.ftl.parity_groups().group_of(lpn);
         if self.core.ftl.is_dead(plane) {

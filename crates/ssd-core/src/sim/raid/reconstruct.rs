@@ -151,7 +151,7 @@ impl Ssd {
         if self.core.ftl.owners.newest(lpn) == Entry::Unmapped && self.core.ftl.is_lost(lpn) {
             self.recover(slot);
         } else {
-            self.serve(slot);
+            self.core.serve(slot);
         }
     }
 

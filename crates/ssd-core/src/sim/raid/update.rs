@@ -361,7 +361,7 @@ impl Ssd {
     /// The TRIM of `lpn` in `slot` commits with its update.
     #[inline(never)]
     fn page_of_group_is_trimmed(&mut self, lpn: Lpn, slot: OpSlot) {
-        debug_assert!(self.is_trim(slot), "{lpn:?} is written");
+        debug_assert!(self.core.is_trim(slot), "{lpn:?} is written");
         self.page_is_found(lpn);
         let before = self.core.ftl.trim_in_group(lpn, slot);
         self.page_of_group_is_replaced(lpn, before);
