@@ -10,13 +10,13 @@ pub(crate) use columns::insisted;
 use crate::config::{TimeUnit, Workload};
 use crate::read::columnar::MAGIC;
 use crate::read::commands::command;
-use crate::read::foreign::{self, Rewrite, Rewriting, around, logs, rewriting};
+use crate::read::foreign::{self, Rewrite, Rewriting, around, labelled, logs, rewriting};
 use crate::read::formats::mapping::{cells_of, is_rounded};
 use crate::read::formats::{self, Head, Mapping, ReadAs, TimeRule, TraceFormat, Unit};
 use crate::read::guess;
 use crate::read::input::{Whole, unreadable};
 use crate::read::lines::shown;
-use crate::read::readings::Reading;
+use crate::read::readings::{self, Reading};
 use refusal::Refusal;
 use ssd_core::config::Word;
 use ssd_core::host::source::SourceError;
@@ -207,22 +207,38 @@ impl File<'_> {
         if self.filters.len() == FILTERS || self.is_notated {
             return None;
         }
+        let ended = match self.head.bytes.iter().rposition(|&byte| byte == b'\n') {
+            // The last line may be cut.
+            Some(end) if !self.whole => &self.head.bytes[..=end],
+            _ => self.head.bytes,
+        };
         all.iter().find_map(|rewrite| {
-            let Rewriting { what, filter, bytes, columns } = rewrite(self.head.bytes)?;
-            let lines = lines_of(&bytes, !self.whole);
+            let Rewriting { what, filter, bytes, columns } = rewrite(ended)?;
+            let lines = lines_of(&bytes, false);
             let head = Head { bytes: &bytes, lines: &lines };
             head.lines.first()?;
             let command = |options: &str| {
                 Some(Refusal::Filtered(format!("{what}: {}", self.behind(&filter, options))))
             };
-            let filters = [self.filters, &[filter.clone()]].concat();
+            let filters = [self.filters, std::slice::from_ref(&filter)].concat();
             let file = File { head: &head, filters: &filters, is_notated, ..*self };
             let refusal = match file.found(TraceFormat::Auto, None) {
                 Ok(_) => return command(""),
                 Err(refusal) => refusal,
             };
-            if let Some(columns) = columns.iter().find(|columns| file.has(columns)) {
+            // A single one is certain.
+            if let [columns] = columns {
                 return command(&format!("--columns {columns}"));
+            }
+            let readings = columns.iter().filter_map(|columns| file.with_columns(columns));
+            let is_possible =
+                |reading: &Reading| reading.counts.bad == 0 && reading.counts.is_possible();
+            let readings: Vec<Reading> = readings.filter(is_possible).collect();
+            if let [reading] = &readings[..] {
+                return command(&reading.options);
+            } else if !readings.is_empty() {
+                let choices = readings::choices(readings, self.whole);
+                return Some(self.doubt_behind(&what, &filter, &choices));
             }
             let choices = match refusal {
                 Refusal::Doubt(_, choices) => choices,
@@ -231,56 +247,49 @@ impl File<'_> {
                 }
                 Refusal::Error(_) => return None,
             };
-            let own = guess::values::of(self.head, self.workload.action as u8);
-            let is_own = own.first().is_some_and(|own| choices[0].0 == own.options);
+            let mut own = guess::values::of(self.head, self.workload.action as u8);
+            own.retain(|own| own.counts.bad == 0);
+            let first = choices.first().map(|(options, _)| options);
+            let is_own = own.first().is_some_and(|own| first == Some(&own.options));
             (!is_own).then(|| self.doubt_behind(&what, &filter, &choices))
         })
     }
 
-    /// Whether it is a table of requests with these columns.
-    fn has(&self, columns: &str) -> bool {
-        let how =
-            ReadAs { columns: Mapping::parse(columns).ok().map(Arc::new), ..ReadAs::default() };
-        Reading::of(String::new(), TraceFormat::Table, &how, self.head)
-            .is_some_and(|reading| reading.counts.bad == 0 && reading.counts.is_possible())
+    /// The refusal of a file that is known not to be a trace, or not as it stands.
+    fn known(&self) -> Option<Refusal> {
+        if guess::is_oracle_general(self.head.bytes) {
+            let what = "binary records of libCacheSim (oracleGeneral), which state neither operations nor the unit \
+                        of addresses";
+            return Some(self.doubt(what, guess::of_oracle_general(self.head)));
+        }
+        let bytes = self.head.bytes;
+        foreign::unmarked(self.name, bytes)
+            .map(|text| self.refused(&text))
+            .or_else(|| self.rewritten(&[logs::known, logs::of_ends]))
+            .or_else(|| foreign::named_text(bytes).map(|text| self.foreign(&text)))
+            .or_else(|| self.rounded().map(|text| self.refused(&text)))
+            .or_else(|| self.rewritten(&rewriting::FORMS))
+            .or_else(|| rewriting::of_json(bytes).map(|filter| self.filtered(&filter)))
+            .or_else(|| rewriting::of_form(bytes).map(|text| self.refused(text)))
+            // The names of its columns may be those of its format.
+            .or_else(|| self.unaligned())
     }
 
     /// Handles a file that matches no format.
     fn of_no_format(&self, first: &[u8]) -> Result<TraceFormat, Refusal> {
-        if guess::is_oracle_general(self.head.bytes) {
-            let what = "binary records of libCacheSim (oracleGeneral), which state neither operations nor the unit \
-                        of addresses";
-            return Err(self.doubt(what, guess::of_oracle_general(self.head)));
-        }
-        if let Some(text) = foreign::unmarked(self.name, self.head.bytes) {
-            return Err(self.refused(&text));
-        }
-        if let Some(refusal) = self.rewritten(&[logs::known, logs::of_ends]) {
-            return Err(refusal);
-        }
-        if let Some(text) = foreign::named_text(self.head.bytes) {
-            return Err(self.foreign(&text));
-        }
-        if let Some(text) = self.rounded() {
-            return Err(self.refused(&text));
-        }
-        if let Some(refusal) = self.rewritten(&rewriting::FORMS) {
-            return Err(refusal);
-        }
-        if let Some(filter) = rewriting::of_json(self.head.bytes) {
-            return Err(self.filtered(&filter));
-        }
-        if let Some(text) = rewriting::of_form(self.head.bytes) {
-            return Err(self.refused(text));
-        }
-        // The names of its columns may be those of its format.
-        if let Some(refusal) = self.unaligned() {
+        if let Some(refusal) = self.known() {
             return Err(refusal);
         }
         let action = self.workload.action as u8;
         let named = guess::of(self.head, action);
         let is_derived = || guess::derived::of(self.head).is_some();
-        if named.iter().any(|reading| reading.counts.bad == 0) || is_derived() {
+        let all_fail = !named.is_empty() && named.iter().all(|reading| reading.counts.bad > 0);
+        if let Some(refusal) =
+            self.rewritten_as(&[rewriting::with_digits], true).filter(|_| all_fail)
+        {
+            return Err(refusal);
+        }
+        if named.iter().any(|reading| reading.counts.fit()) || is_derived() {
             return Ok(TraceFormat::Table);
         }
         if let Some(refusal) =
@@ -300,7 +309,7 @@ impl File<'_> {
         if let Some(refusal) = self.no_rows() {
             return Err(refusal);
         }
-        if let Some(refusal) = self.rewritten(&[logs::labelled]) {
+        if let Some(refusal) = self.rewritten(&[labelled::labelled]) {
             return Err(refusal);
         }
         let below = self.nearest_below();

@@ -100,13 +100,7 @@ pub(crate) fn each_event(
     if found_out {
         warnings.extend(tally.waits.doubt(file));
     }
-    if tally.is_unended && tally.shape.ends_oddly() {
-        warnings.push(
-            "its last line has no newline, and its request alone is not a multiple of 4 KiB: the file may have been \
-             cut there"
-                .to_owned(),
-        );
-    }
+    warnings.extend(tally.doubt_of_end());
     if let Some(skips) = &tally.skips {
         warnings
             .push(format!("events are missing, as blkparse reports at its end: Skips: {skips}"));

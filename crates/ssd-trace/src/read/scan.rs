@@ -9,7 +9,7 @@ use crate::read::formats::{
 };
 use crate::read::input::{self, Step, Watch, unreadable};
 use crate::read::lines::{Lines, Pieces, Text};
-use crate::read::order::{COUNTED, Late, Track, Tracks};
+use crate::read::order::{COUNTED, Track, Tracks};
 use crate::read::records::{Part, Records};
 use crate::read::sort::{Entry, Room, Sorter};
 use crate::read::tally::Tally;
@@ -127,7 +127,7 @@ impl Scan<'_, '_> {
         name: &dyn Fn(u64) -> String,
     ) -> Result<Tally, SourceError> {
         if let Some(first) = events.late {
-            return Err(self.unsorted(&first, &events.tally.late));
+            return Err(self.unsorted(&first, &events.tally));
         }
         if let Some(sorter) = events.sorter.take() {
             self.sorted(sorter, &mut events, clock, noun, take)?;
@@ -276,12 +276,13 @@ impl Scan<'_, '_> {
 
     /// The message for a trace that is out of order, `first` that for the first such line.
     #[cold]
-    fn unsorted(&self, first: &str, late: &Late) -> SourceError {
+    fn unsorted(&self, first: &str, tally: &Tally) -> SourceError {
+        let (late, cut) = (&tally.late, tally.cut());
         let told = late.told();
         let seams = late.seams().map_or(String::new(), |seams| format!("; {seams}"));
         SourceError(format!(
             "{first}; {told}; to read all of them in order of time, set workload.sort = true (--sort); \
-             workload.skip_bad = true would drop {}{seams}",
+             workload.skip_bad = true would drop {}{seams}{cut}",
             late.these()
         ))
     }
@@ -361,6 +362,7 @@ impl Scan<'_, '_> {
         }
         if self.look {
             tally.shape.add(&event);
+            tally.event_line = tally.lines;
         }
         if self.volume == Chosen::All {
             self.place(&mut event, tally)?;

@@ -38,6 +38,8 @@ pub(crate) struct Tally {
     pub(crate) sorted: u64,
     /// The last line has no newline.
     pub(crate) is_unended: bool,
+    /// The line of the last event.
+    pub(crate) event_line: u64,
     /// Statistics of addresses and lengths.
     pub(crate) shape: Shape,
     /// With [`Chosen::All`]: which there are.
@@ -50,6 +52,25 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
+    /// What to say if the last line has no newline, and a length unlike all others.
+    pub(super) fn doubt_of_end(&self) -> Option<String> {
+        let is_odd = self.is_unended && self.event_line == self.lines && self.shape.ends_oddly();
+        is_odd.then(|| {
+            "its last line has no newline, and its request alone is not a multiple of 4 KiB: the file may have been \
+             cut there"
+                .to_owned()
+        })
+    }
+
+    /// What to say if only the last line is early and has no newline.
+    pub(super) fn cut(&self) -> &'static str {
+        if self.is_unended && self.late.events == 1 {
+            "; its last line has no newline: the file may have been cut there"
+        } else {
+            ""
+        }
+    }
+
     /// A pause that says `number`.
     pub(super) fn wait(&mut self, number: u64) {
         self.header_lines += 1;

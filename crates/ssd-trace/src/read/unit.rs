@@ -190,7 +190,7 @@ impl Shape {
 
     /// Whether the last length is the only one that is not whole blocks.
     pub(crate) fn ends_oddly(&self) -> bool {
-        self.requests >= FEW
+        self.requests > 3
             && self.whole_blocks + 1 == self.requests
             && !self.last.is_multiple_of(BLOCK)
     }

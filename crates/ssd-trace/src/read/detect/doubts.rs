@@ -4,7 +4,7 @@ use super::File;
 use super::refusal::Refusal;
 use crate::config::{TimeUnit, TraceUnit};
 use crate::read::formats::mapping::{TIME_UNITS, cells_of};
-use crate::read::formats::{self, ReadAs, TimeRule, TraceFormat, Unit};
+use crate::read::formats::{self, Head, ReadAs, TimeRule, TraceFormat, Unit};
 use crate::read::guess;
 use crate::read::lines::shown;
 use crate::read::readings::{self, Reading, of_distinct_times};
@@ -31,7 +31,10 @@ impl File<'_> {
         if how.time_ns.is_some() {
             return Ok(());
         }
-        let first = || Reading::of(String::new(), format, how, self.head)?.counts.first_ns;
+        // The last line may be cut.
+        let few = self.head.lines.len().div_ceil(2);
+        let few = Head { lines: &self.head.lines[..few], ..*self.head };
+        let first = || Reading::of(String::new(), format, how, &few)?.counts.first_ns;
         match format {
             TraceFormat::Tencent if first().is_some_and(|first| first < CALENDAR_NS) => {
                 let what = "the columns are those of Tencent's traces, whose times are seconds since 1970, but the \
@@ -166,7 +169,7 @@ impl File<'_> {
     }
 
     /// The reading as a table with these columns.
-    fn with_columns(&self, columns: &str) -> Option<Reading> {
+    pub(super) fn with_columns(&self, columns: &str) -> Option<Reading> {
         guess::reading(columns, self.head, self.workload.action as u8)
     }
 
@@ -222,6 +225,9 @@ impl File<'_> {
         }
         let quoted: Vec<String> =
             formats.iter().map(|format| format!("{:?}", format.word())).collect();
+        if readings.is_empty() {
+            return Err(self.unknown(first));
+        }
         let what = format!(
             "its first lines may be of format {} (workload.format; it begins {})",
             quoted.join(" or "),

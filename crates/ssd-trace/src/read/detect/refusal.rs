@@ -60,7 +60,9 @@ impl File<'_> {
 
     /// The refusal of a file with several readings: what is in doubt, and the commands of which each settles it.
     pub(super) fn doubt(&self, what: impl Into<String>, readings: Vec<Reading>) -> Refusal {
-        Refusal::Doubt(what.into(), readings::choices(readings, self.whole))
+        let choices = readings::choices(readings, self.whole);
+        debug_assert!(!choices.is_empty(), "a doubt without a choice");
+        Refusal::Doubt(what.into(), choices)
     }
 
     /// The refusal of a file with several readings behind a filter.

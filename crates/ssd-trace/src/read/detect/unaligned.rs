@@ -18,7 +18,8 @@ const TABLES: [(TraceFormat, usize, &str); 3] = [
 ];
 
 impl File<'_> {
-    /// The refusal of such a table: the command that extends its requests to whole sectors, and its readings in sectors.
+    /// The refusal of such a table: the command that extends its requests to whole sectors, and its readings in
+    /// sectors.
     pub(super) fn unaligned(&self) -> Option<Refusal> {
         let (head, action) = (self.head, self.workload.action as u8);
         let is_named = !guess::of_names(head, action).is_empty();

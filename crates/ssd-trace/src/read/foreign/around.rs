@@ -1,13 +1,21 @@
 //! Text around requests, and forms in which other programs wrap them, with the filters that leave the requests.
 
 use super::json::Cursor;
+use super::pattern::{bytes_of, characters};
+use super::times;
 use super::{Rewrite, Rewriting, by_line, notation};
 use crate::read::formats::{self, Head, TraceFormat};
+use crate::read::guess::is_names;
+use regex_lite::Regex;
 use std::collections::BTreeSet;
 
 /// Rewrites that are tried whatever the format is.
-pub(crate) const AROUND: [Rewrite; 9] = [
+pub(crate) const AROUND: [Rewrite; 13] = [
+    without_zeros,
     without_comments,
+    times::with_24_hours,
+    times::with_numbers_of_months,
+    times::with_marks,
     without_status_lines,
     of_tuples,
     of_printed_json,
@@ -29,6 +37,15 @@ const OF_BPFTRACE: &[&str] = &[
     "time=1:ns,op=3,offset=4:512B,size=5:512B,volume=2",
 ];
 
+/// Text without the zero bytes behind it, as a crash leaves them.
+fn without_zeros(bytes: &[u8]) -> Option<Rewriting> {
+    let end = bytes.iter().rposition(|&byte| byte != 0)? + 1;
+    let text = &bytes[..end];
+    let what = "zero bytes stand behind its text, as after a crash; remove them";
+    let is_text = !text.contains(&0) && text.contains(&b'\n');
+    is_text.then(|| notation(what, r"tr -d '\000' < FILE", bytes, text.to_vec()))?
+}
+
 /// The requests of a known format below comments, which it does not have.
 fn without_comments(bytes: &[u8]) -> Option<Rewriting> {
     if !bytes.starts_with(b"#") {
@@ -41,25 +58,26 @@ fn without_comments(bytes: &[u8]) -> Option<Rewriting> {
     let shares = formats::detect(&Head { bytes: &rewritten, lines });
     let is_known =
         shares.iter().any(|&(format, share)| format != TraceFormat::Table && share == 100);
+    let comments = bytes.split(|&byte| byte == b'\n').take_while(|line| line.starts_with(b"#"));
+    // The names of its columns may say something else.
+    let is_named = comments.last().is_some_and(|line| is_names(&line[1..]));
     let what = "comments stand above the requests; remove them";
-    is_known.then(|| notation(what, "grep -v '^#' FILE", bytes, rewritten))?
+    (is_known && !is_named).then(|| notation(what, "grep -av '^#' FILE", bytes, rewritten))?
 }
 
 /// The rows of a table that Python has printed as tuples or lists.
 fn of_tuples(bytes: &[u8]) -> Option<Rewriting> {
-    let text = std::str::from_utf8(bytes).ok()?;
-    if !text.starts_with(['(', '[']) {
+    if !bytes.starts_with(b"(") && !bytes.starts_with(b"[") {
         return None;
     }
-    let is_bracket = |letter: char| "()[]".contains(letter);
-    let rows = text.split(is_bracket).filter(|row| row.contains(',') && row.trim() != ",");
-    let rows: String = rows
-        .map(|row| row.replace(['\'', '"'], "").trim_matches([',', ' ', '\n']).to_owned() + "\n")
-        .collect();
+    let row = r"[(\[]\s*([^()\[\],]+,[^()\[\]]*?),?\s*[)\]]";
+    let text = characters(bytes).replace(['\'', '"'], "");
+    let rows = Regex::new(row).expect("it is a pattern");
+    let rows: String = rows.captures_iter(&text).map(|row| row[1].to_owned() + "\n").collect();
     let what =
         "its rows are in brackets, as Python prints tuples and lists; write one row per line";
-    let filter = r#"perl -0777 -ne 's/[\x27"]//g; print "$1\n" while /[(\[]\s*([^()\[\],]+,[^()\[\]]*?),?\s*[)\]]/g' FILE"#;
-    (!rows.is_empty()).then(|| notation(what, filter, bytes, rows.into_bytes()))?
+    let filter = format!(r#"perl -0777 -ne 's/[\x27"]//g; print "$1\n" while /{row}/g' < FILE"#);
+    (!rows.is_empty()).then(|| notation(what, &filter, bytes, bytes_of(&rows)))?
 }
 
 /// The text without what bpftrace prints before and after the lines of a script.
@@ -68,11 +86,11 @@ fn without_status_lines(bytes: &[u8]) -> Option<Rewriting> {
         return None;
     }
     let is_status = |line: &[u8]| {
-        let starts: [&[u8]; 5] = [b"Attaching ", b"Tracing ", b"Lost ", b"@", b"["];
+        let starts: [&[u8]; 6] = [b"Attaching ", b"Tracing ", b"Lost ", b"^C", b"@", b"["];
         line.is_empty() || starts.iter().any(|start| line.starts_with(start))
     };
     let what = "bpftrace has printed other lines around the requests; remove those lines";
-    let filter = r"grep -vE '^(Attaching |Tracing |Lost |@|\[|$)' FILE";
+    let filter = r"grep -avE '^(Attaching |Tracing |Lost |\^C|@|\[|$)' FILE";
     let rewritten = notation(what, filter, bytes, lines_without(bytes, is_status))?;
     Some(Rewriting { columns: OF_BPFTRACE, ..rewritten })
 }
@@ -182,7 +200,7 @@ fn of_inserts(bytes: &[u8]) -> Option<Rewriting> {
     let what = "the file is SQL; keep the rows that it inserts";
     let filter = concat!(
         r"perl -lne 'next unless /insert into/i .. /;\s*$/; for (/\(([^()]*,[^()]*)\)/g) { s/^\s+|\s+$//g; ",
-        r"s/\s*,\s*/,/g; s/[\x27\x22`]//g; print unless !/\d/ && $s{$_}++ }' FILE"
+        r"s/\s*,\s*/,/g; s/[\x27\x22`]//g; print unless !/\d/ && $s{$_}++ }' < FILE"
     );
     (!rows.is_empty()).then(|| notation(what, filter, bytes, rows.into_bytes()))?
 }
@@ -220,7 +238,7 @@ fn of_pairs(bytes: &[u8]) -> Option<Rewriting> {
         table += &(values.join(",") + "\n");
     }
     let what = "its lines are pairs of names and values; convert them to a table";
-    let filter = r#"perl -lne '@k or print join ",", @k = /(\w+)=/g; print join ",", /\w=([^\s,;]+)/g' FILE"#;
+    let filter = r#"perl -lne '@k or print join ",", @k = /(\w+)=/g; print join ",", /\w=([^\s,;]+)/g' < FILE"#;
     (names.len() > 2).then(|| notation(what, filter, bytes, table.into_bytes()))?
 }
 

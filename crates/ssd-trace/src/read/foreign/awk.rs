@@ -58,6 +58,6 @@ impl Table<'_> {
 }
 
 /// Whether a cell in quotes contains the separator.
-fn cuts_quotes(line: &[u8], separator: u8) -> bool {
+pub(super) fn cuts_quotes(line: &[u8], separator: u8) -> bool {
     line.split(|&byte| byte == b'"').skip(1).step_by(2).any(|cell| cell.contains(&separator))
 }

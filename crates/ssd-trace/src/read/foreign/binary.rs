@@ -35,8 +35,11 @@ const KNOWN: [(&[u8], &str, &str); 32] = [
     (
         b"\x93NUMPY",
         "a NumPy array",
-        "convert it to CSV: python3 -c 'import sys, numpy as n; a = n.load(sys.argv[1]); a = a if hasattr(a, \"dtype\") else a[a.files[0]]; n.savetxt(sys.stdout, a, \"%s\", \
-         \",\", header=\",\".join(a.dtype.names or ()), comments=\"\")' FILE | ssdlab trace info -",
+        concat!(
+            "convert it to CSV: python3 -c 'import sys, numpy as n; a = n.load(sys.argv[1]); ",
+            "a = a if hasattr(a, \"dtype\") else a[a.files[0]]; n.savetxt(sys.stdout, a, \"%s\", \",\", ",
+            "header=\",\".join(a.dtype.names or ()), comments=\"\")' FILE | ssdlab trace info -"
+        ),
     ),
     (
         b"\x17\x08\x44tracing",

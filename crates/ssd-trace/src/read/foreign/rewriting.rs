@@ -5,7 +5,7 @@ use super::times::{
 };
 use super::{Filter, Rewrite, Rewriting, awk, json, notation};
 use crate::read::formats::mapping::{separated, separated_by};
-use crate::read::guess::{is_field, is_names};
+use crate::read::guess::{is_field, is_length, is_names, is_operation};
 
 /// Forms that are never tables of requests as they stand.
 pub(crate) const FORMS: [Rewrite; 6] = [
@@ -22,15 +22,10 @@ pub(crate) const FORMS: [Rewrite; 6] = [
 pub(crate) const NOTATIONS: [Rewrite; 15] = [
     with_marked_hexadecimal,
     with_padded_nanoseconds,
-    |bytes| {
-        let what = "its numbers have exponents; write their digits out";
-        let written = r#"my $n = sprintf "%.9f", $&; $n =~ s{[.]?0+$}{}; $n"#;
-        let filter = format!(r"perl -pe 's/(?<![\w.])\d+([.]\d+)?e[-+]\d+/{written}/gie' FILE");
-        notation(what, &filter, bytes, without_exponents(bytes))
-    },
+    with_digits,
     |bytes| {
         let what = "its quoted numbers have a decimal comma; replace it with a point";
-        let filter = r#"perl -pe 's/"(\d+),(\d+)"/$1.$2/g' FILE"#;
+        let filter = r#"perl -pe 's/"(\d+),(\d+)"/$1.$2/g' < FILE"#;
         notation(what, filter, bytes, with_quoted_points(bytes))
     },
     |bytes| {
@@ -41,8 +36,8 @@ pub(crate) const NOTATIONS: [Rewrite; 15] = [
         let what = "its dates have the day first; write the year first";
         with_year_first(bytes, what, b"/.", 2)
     },
-    with_a_date,
     with_seconds,
+    with_a_date,
     |bytes| {
         let what = "colons follow its times; remove them";
         let filter = r"sed -E 's/([0-9][.][0-9]+):( |$)/\1\2/' FILE";
@@ -50,14 +45,14 @@ pub(crate) const NOTATIONS: [Rewrite; 15] = [
     },
     |bytes| {
         let what = "its sizes are in KB, MB or GB, taken here as KiB, MiB or GiB; write them with those units";
-        let filter = r"perl -pe 's/(?<![\w.])(\d+) ?([KMG])B\b/$1\u$2iB/gi' FILE";
+        let filter = r"perl -pe 's/(?<![\w.])(\d+) ?([KMG])B\b/$1\u$2iB/gi' < FILE";
         notation(what, filter, bytes, with_binary_units(bytes))
     },
     |bytes| {
         let what = "its numbers have thousands separators; remove them";
         notation(
             what,
-            r#"perl -pe 's/"\d[\d,]*"/$&=~tr|,||dr/ge' FILE"#,
+            r#"perl -pe 's/"\d[\d,]*"/$&=~tr|,||dr/ge' < FILE"#,
             bytes,
             without_thousands(bytes),
         )
@@ -70,18 +65,18 @@ pub(crate) const NOTATIONS: [Rewrite; 15] = [
         let what =
             "its numbers have points as thousands separators and a decimal comma; replace both";
         let filter =
-            r"perl -pe 's/(?<![\w.])\d{1,3}([.]\d{3})+(?![\w.])/$&=~tr|.||dr/ge; tr/,/./' FILE";
+            r"perl -pe 's/(?<![\w.])\d{1,3}([.]\d{3})+(?![\w.])/$&=~tr|.||dr/ge; tr/,/./' < FILE";
         let plain = without_groups(bytes, b'.');
         plain.contains(&b',').then(|| notation(what, filter, bytes, with_points(&plain)))?
     },
     |bytes| {
         let what = "its numbers have points as thousands separators; remove them";
-        let filter = r"perl -pe 's/(?<![\w.])\d{1,3}([.]\d{3})+(?![\w.])/$&=~tr|.||dr/ge' FILE";
+        let filter = r"perl -pe 's/(?<![\w.])\d{1,3}([.]\d{3})+(?![\w.])/$&=~tr|.||dr/ge' < FILE";
         notation(what, filter, bytes, without_groups(bytes, b'.'))
     },
     |bytes| {
         let what = "its numbers have commas as thousands separators; remove them";
-        let filter = r"perl -pe 's/(?<![\w,])\d{1,3}([,]\d{3})+(?![\w,])/$&=~tr|,||dr/ge' FILE";
+        let filter = r"perl -pe 's/(?<![\w,])\d{1,3}([,]\d{3})+(?![\w,])/$&=~tr|,||dr/ge' < FILE";
         notation(what, filter, bytes, without_groups(bytes, b','))
     },
 ];
@@ -111,6 +106,14 @@ pub(crate) fn of_form(bytes: &[u8]) -> Option<&'static str> {
     } else {
         None
     }
+}
+
+/// The digits of numbers with exponents, such as R and spreadsheets write.
+pub(crate) fn with_digits(bytes: &[u8]) -> Option<Rewriting> {
+    let what = "its numbers have exponents; write their digits out";
+    let written = r#"my $n = sprintf "%.9f", $&; $n =~ s{[.]?0+$}{}; $n"#;
+    let filter = format!(r"perl -pe 's/(?<![\w.])\d+([.]\d+)?e[-+]\d+/{written}/gie' < FILE");
+    notation(what, &filter, bytes, without_exponents(bytes))
 }
 
 /// The text with the digits of numbers such as 1.5e+03 written out.
@@ -274,67 +277,90 @@ fn with_units_in_names(bytes: &[u8]) -> Option<Rewriting> {
     if !table.has_names || !units.iter().all(is_fit) || units.iter().all(String::is_empty) {
         return None;
     }
+    let has_quoted = |line: &&[u8]| awk::cuts_quotes(line, table.separator);
+    if table.lines.iter().any(has_quoted) {
+        return None;
+    }
     let separator = char::from(table.separator);
     let join = |(name, unit): (&String, &String)| {
         if unit.is_empty() { name.clone() } else { format!("{name}_{unit}") }
     };
     let names: Vec<String> = names.iter().zip(&units).map(join).collect();
-    let mut rewritten = names.join(&separator.to_string()) + "\n";
+    let mut rewritten = (names.join(&separator.to_string()) + "\n").into_bytes();
     for line in &table.lines[2..] {
-        rewritten += &(String::from_utf8_lossy(line).into_owned() + "\n");
+        rewritten.extend(line.iter().filter(|byte| !b"\"\r".contains(byte)).chain(b"\n"));
     }
-    let option = if separator == ' ' {
-        String::new()
-    } else {
-        format!("-F'{}' ", separator.escape_default())
-    };
-    let filter = format!(
-        r#"awk {option}'NR == 1 {{ split($0, n); next }} NR == 2 {{ for (i = 1; i <= NF; i++) {{ u = $i; gsub(/[^A-Za-z0-9]/, "", u); printf "%s%s%s", n[i], u == "" ? "" : "_" u, i < NF ? "{}" : "\n" }} next }} 1' FILE"#,
-        separator.escape_default()
+    let mark = separator.escape_default();
+    let option = if separator == ' ' { String::new() } else { format!("-F'{mark}' ") };
+    let join = format!(
+        concat!(
+            r#"for (i = 1; i <= NF; i++) {{ u = $i; gsub(/[^A-Za-z0-9]/, "", u); "#,
+            r#"printf "%s%s%s", t[i], u == "" ? "" : "_" u, i < NF ? "{mark}" : "\n" }}"#
+        ),
+        mark = mark
     );
-    notation(
-        "its second line has the units; join them to the names",
-        &filter,
-        bytes,
-        rewritten.into_bytes(),
-    )
+    let filter = format!(
+        concat!(
+            r#"awk {option}'{{ gsub(/["\r]/, "") }} !NF {{ next }} ++n == 1 {{ split($0, t); next }} "#,
+            "n == 2 {{ {join} next }} 1' FILE"
+        ),
+        option = option,
+        join = join
+    );
+    let what = "its second line has the units; join them to the names";
+    notation(what, &filter, bytes, rewritten)
 }
 
-/// The operation from the lengths of what is read and written, where a request has one of them.
+/// The operation from the lengths of what is read and written.
 fn with_operation_of_lengths(bytes: &[u8]) -> Option<Rewriting> {
     let table = Table::of(bytes)?;
+    let letters = |cell: &String| -> String {
+        let letters = cell.chars().filter(char::is_ascii_alphabetic);
+        letters.collect::<String>().to_ascii_lowercase()
+    };
     let named = |verb: &str| {
-        table.rows[0].iter().position(|cell| {
-            let letters: String = cell.chars().filter(char::is_ascii_alphabetic).collect();
-            let letters = letters.to_ascii_lowercase();
-            letters.strip_prefix(verb).or(letters.strip_suffix(verb)).is_some_and(is_field)
-        })
+        let length = |cell: &String| {
+            let letters = letters(cell);
+            let length = letters.strip_prefix(verb).or(letters.strip_suffix(verb));
+            length.filter(|length| is_length(length)).map(str::to_owned)
+        };
+        let mut all = table.rows[0].iter().enumerate();
+        all.find_map(|(at, cell)| Some((at, length(cell)?)))
     };
-    let (read, write) = (named("read")?, named("write").or_else(|| named("written"))?);
-    let number = |row: &[String], at: usize| row[at].parse::<u64>().ok();
-    let is_one = |row: &Vec<String>| {
-        matches!((number(row, read), number(row, write)), (Some(0), Some(_)) | (Some(_), Some(0)))
-    };
-    if !table.has_names || !table.body().iter().all(is_one) {
+    let (read, _) = named("read")?;
+    let (write, length) = named("write").or_else(|| named("written"))?;
+    let is_number = |cell: &String| cell.parse::<u64>().is_ok();
+    let are_numbers = |row: &Vec<String>| is_number(&row[read]) && is_number(&row[write]);
+    let has_operation = table.rows[0].iter().any(|cell| is_operation(cell));
+    if !table.has_names || has_operation || !table.body().iter().all(are_numbers) {
         return None;
     }
-    let name: String =
-        table.rows[0][write].to_ascii_lowercase().replace("written", "").replace("write", "");
-    let size = name.trim_matches(['_', ' ', '-']).to_owned();
     let (r, w) = (read + 1, write + 1);
-    let title = format!("${r} = \"op\"; ${w} = \"{size}\"");
-    let statement =
-        format!("if (${w} > 0) ${r} = \"write\"; else {{ ${w} = ${r}; ${r} = \"read\" }}");
+    let title = format!("${r} = \"op\"; ${w} = \"{length}\"");
+    let statement = format!(
+        "r = ${r}; w = ${w}; if (r > 0) {{ ${r} = \"read\"; ${w} = r; if (w > 0) print }} if (w > 0) {{ ${r} = \
+         \"write\"; ${w} = w }}"
+    );
     let what = "it has a column of lengths for reads and another for writes; make an operation and a length of them";
-    table.rewritten(what, [&title, &statement], |at, row| {
+    let mut rows = Vec::new();
+    for (at, row) in table.rows.iter().enumerate() {
+        let mut push = |operation: &str, length: &str| {
+            let mut row = row.clone();
+            (row[read], row[write]) = (operation.to_owned(), length.to_owned());
+            rows.push(row);
+        };
         if at == 0 {
-            (row[read], row[write]) = ("op".to_owned(), size.clone());
-        } else if row[write] == "0" {
-            row[write] = std::mem::replace(&mut row[read], "read".to_owned());
-        } else {
-            row[read] = "write".to_owned();
+            push("op", &length);
+            continue;
         }
-    })
+        if row[read] != "0" {
+            push("read", &row[read]);
+        }
+        if row[write] != "0" {
+            push("write", &row[write]);
+        }
+    }
+    Table { rows, ..table }.rewritten(what, [&title, &statement], |_, _| ())
 }
 
 /// Hexadecimal numbers with 0x before them: in a column with letters, and in the next one if its numbers are whole

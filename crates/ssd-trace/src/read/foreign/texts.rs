@@ -77,11 +77,16 @@ const LACKING: [Lacking; 6] = [
 ];
 
 /// Words in other text, what it is, and what to do with it.
-const TEXTS: [(&[&str], &str, &str); 5] = [
+const TEXTS: [(&[&str], &str, &str); 6] = [
     (
         &["\"fio version\"", ": (groupid="],
         "output of fio, which has results but no requests",
         "record them while the job runs: fio --write_iolog=OUT",
+    ),
+    (
+        &["<<<<<<< "],
+        "text with conflict marks of a version control system",
+        "settle the conflict first",
     ),
     (
         &["Histogram: "],

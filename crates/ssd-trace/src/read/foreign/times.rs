@@ -1,6 +1,8 @@
 //! Notations of times that a filter rewrites.
 
+use super::pattern::{bytes_of, characters};
 use super::{Rewriting, by_line, notation};
+use regex_lite::{Captures, Regex};
 
 /// Times as seconds and nanoseconds of which the latter have no leading zeros: they are in order as pairs, but not as
 /// decimals.
@@ -30,7 +32,7 @@ pub(super) fn with_padded_nanoseconds(bytes: &[u8]) -> Option<Rewriting> {
     let is_it = pairs.is_sorted() && !decimals.is_sorted();
     let what = "its times are seconds and nanoseconds without leading zeros, as blkparse -f %T.%t prints them; add \
                 the zeros";
-    let filter = r#"perl -pe 's/(\d+)\.(\d{1,9})/sprintf "%d.%09d", $1, $2/e' FILE"#;
+    let filter = r#"perl -pe 's/(\d+)\.(\d{1,9})/sprintf "%d.%09d", $1, $2/e' < FILE"#;
     is_it.then(|| notation(what, filter, bytes, all))?
 }
 
@@ -73,7 +75,7 @@ pub(super) fn with_year_first(
         )
     });
     let filter = format!(
-        r#"perl -pe 's#(\d+)[{}](\d+)[{}](\d{{4}})[ T]#sprintf "%d-%02d-%02dT", $3, ${month}, ${}#e' FILE"#,
+        r#"perl -pe 's#(\d+)[{}](\d+)[{}](\d{{4}})[ T]#sprintf "%d-%02d-%02dT", $3, ${month}, ${}#e' < FILE"#,
         String::from_utf8_lossy(marks),
         String::from_utf8_lossy(marks),
         3 - month
@@ -104,7 +106,7 @@ pub(super) fn with_a_date(bytes: &[u8]) -> Option<Rewriting> {
     let what = "its times of day have no date; put one before them (the next day after midnight)";
     let filter = concat!(
         r"perl -pe 's{(?<![\d:T])(?<!\d )(\d\d)(?=:\d\d:\d\d)}{$h //= $1; $d += ($1 + 12 < $h) - ($1 > $h + 12); ",
-        r#"$h = $1; sprintf "2000-01-%02dT%s", $d + 1, $1}e' FILE"#
+        r#"$h = $1; sprintf "2000-01-%02dT%s", $d + 1, $1}e' < FILE"#
     );
     notation(what, filter, bytes, rewritten)
 }
@@ -149,7 +151,65 @@ pub(super) fn with_seconds(bytes: &[u8]) -> Option<Rewriting> {
         "its times are durations in days, hours, minutes and seconds; convert them to seconds";
     let filter = concat!(
         r"perl -pe 's{(\d+) days (\d+):(\d+):(\d+)(?:[.](\d+))?}",
-        r#"{(($1 * 24 + $2) * 60 + $3) * 60 + $4 . "." . ($5 // 0)}e' FILE"#
+        r#"{(($1 * 24 + $2) * 60 + $3) * 60 + $4 . "." . ($5 // 0)}e' < FILE"#
     );
     notation(what, filter, bytes, rewritten)
+}
+
+/// Times of day with AM and PM, as hours from 0 to 23.
+pub(super) fn with_24_hours(bytes: &[u8]) -> Option<Rewriting> {
+    let times = Regex::new(r"(\d+)(:\d\d:\d\d(?:[.]\d+)?) ?([AP])M\b").expect("it is a pattern");
+    let text = characters(bytes);
+    let rewritten = times.replace_all(&text, |time: &Captures<'_>| {
+        let hour: u64 = time[1].parse().unwrap_or(0);
+        format!("{:02}{}", hour % 12 + if &time[3] == "P" { 12 } else { 0 }, &time[2])
+    });
+    let what = "its times have AM and PM; write hours from 0 to 23";
+    let filter = concat!(
+        r"perl -pe 's{(\d+)(:\d\d:\d\d(?:[.]\d+)?) ?([AP])M\b}",
+        r#"{sprintf "%02d%s", $1 % 12 + 12 * ($3 eq "P"), $2}ge' < FILE"#
+    );
+    notation(what, filter, bytes, bytes_of(&rewritten))
+}
+
+/// Dates such as 14/Nov/2023:13:59:59, as web servers write them, with the numbers of the months.
+pub(super) fn with_numbers_of_months(bytes: &[u8]) -> Option<Rewriting> {
+    const MONTHS: &str = "JanFebMarAprMayJunJulAugSepOctNovDec";
+    let dates = Regex::new(r"(\d\d)/([A-Z][a-z][a-z])/(\d{4})[: ]").expect("it is a pattern");
+    let text = characters(bytes);
+    let rewritten = dates.replace_all(&text, |date: &Captures<'_>| {
+        let month = MONTHS.find(&date[2]).map_or(0, |at| at / 3 + 1);
+        format!("{}-{month:02}-{}T", &date[3], &date[1])
+    });
+    let what = "its dates have the names of months; write their numbers, the year first";
+    let filter = format!(
+        concat!(
+            r"perl -pe 's{{(\d\d)/([A-Z][a-z][a-z])/(\d{{4}})[: ]}}",
+            r#"{{sprintf "%s-%02d-%sT", $3, index("{months}", $2) / 3 + 1, $1}}ge' < FILE"#
+        ),
+        months = MONTHS
+    );
+    notation(what, &filter, bytes, bytes_of(&rewritten))
+}
+
+/// Dates of digits only, such as 20231114135959995, with their marks. They have to begin the lines.
+pub(super) fn with_marks(bytes: &[u8]) -> Option<Rewriting> {
+    const DATE: &str =
+        r"^((?:19|20)\d\d)(0\d|1[0-2])([0-2]\d|3[01])([01]\d|2[0-3])([0-5]\d)([0-5]\d)(\d{1,9})\b";
+    let date = Regex::new(DATE).expect("it is a pattern");
+    let mut count = 0;
+    let rewritten = by_line(bytes, |line| {
+        let line = characters(line);
+        let line = date.replace(&line, |part: &Captures<'_>| {
+            count += 1;
+            let [year, month, day, hour, minute, second, rest] =
+                [1, 2, 3, 4, 5, 6, 7].map(|at| &part[at]);
+            format!("{year}-{month}-{day}T{hour}:{minute}:{second}.{rest}")
+        });
+        Some(bytes_of(&line))
+    });
+    let lines = bytes.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()).count();
+    let what = "its times are dates of digits only; put marks between their parts";
+    let filter = format!(r"perl -pe 's/{DATE}/$1-$2-$3T$4:$5:$6.$7/' < FILE");
+    (count > 1 && count + 1 >= lines).then(|| notation(what, &filter, bytes, rewritten))?
 }

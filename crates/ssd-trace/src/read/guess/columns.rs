@@ -54,7 +54,10 @@ impl Columns {
     pub(super) fn of(names: &[String]) -> Option<Columns> {
         let first = |known: &[&str]| all_named(names, known).into_iter().next();
         Some(Columns {
-            time: first(&TIMES),
+            // `start_sector` is no start in sectors.
+            time: all_named(names, &TIMES)
+                .into_iter()
+                .find(|time| time.unit.is_none_or(|unit| unit.ends_with('s'))),
             op: first(&OPS)?,
             offset: first(&OFFSETS)?,
             size: first(&SIZES)?,

@@ -154,7 +154,8 @@ impl Table<'_> {
     /// The time without the jumps back of a clock with 32 bits.
     fn unwrapped(&self) -> Option<Change> {
         let Named { at, .. } = self.columns.time.as_ref()?;
-        let times = self.rows.numbers(*at)?;
+        let is_plain = |cell: &str| cell.bytes().all(|byte| byte.is_ascii_digit());
+        let times = self.rows.numbers(*at).filter(|_| self.rows.column(*at).all(is_plain))?;
         let is_jump = |pair: &[u64]| pair[0] > WRAP / 4 * 3 && pair[1] < WRAP / 4;
         let has_jump = times.windows(2).any(is_jump) && times.iter().all(|time| *time < WRAP);
         let column = at + 1;
@@ -165,7 +166,9 @@ impl Table<'_> {
             ),
             title: String::new(),
             statement: format!(
-                "if (${column} + 2147483648 < p) w += {WRAP}; p = ${column}; ${column} += w"
+                "if (p - ${column} > {half}) w += {WRAP}; if (w > 0 && ${column} - p > {half}) w -= {WRAP}; p = \
+                 ${column}; ${column} += w",
+                half = WRAP / 2
             ),
             decimals: Some(0),
         })

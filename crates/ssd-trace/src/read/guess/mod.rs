@@ -304,6 +304,16 @@ pub(crate) fn is_field(name: &str) -> bool {
     all.iter().any(|known| unit_named(name, known).is_some())
 }
 
+/// Whether a column of this name may hold the lengths of requests.
+pub(crate) fn is_length(name: &str) -> bool {
+    unit_named(name, &SIZES).is_some()
+}
+
+/// Whether a column of this name may hold operations.
+pub(crate) fn is_operation(name: &str) -> bool {
+    unit_named(name, &OPS).is_some()
+}
+
 /// What the bare name of an address or a length says.
 fn unit_of_name(letters: &str) -> Option<&'static str> {
     match letters {

@@ -57,11 +57,7 @@ pub(super) struct Times {
 impl Rows {
     /// Of `head`, if at least half of its lines are rows.
     pub(super) fn of(head: &Head<'_>) -> Option<Rows> {
-        let lines = match head.lines {
-            // A last line without a newline may be cut.
-            [lines @ .., _] if lines.len() > 1 && !head.bytes.ends_with(b"\n") => lines,
-            lines => lines,
-        };
+        let lines = ended_lines(head);
         // The last of the comments may have the names.
         let comments = lines.iter().take_while(|line| line.starts_with(b"#")).count();
         let before = comments.saturating_sub(1);
@@ -166,7 +162,10 @@ impl Rows {
         if let Some(at) = columns.clone().find(|&at| self.has_dates(at)) {
             return Some(Times { at, units: self.units_of(at), sort });
         }
-        let all: Vec<usize> = columns.filter(|&at| self.ascends(at)).collect();
+        let mut all: Vec<usize> = columns.filter(|&at| self.ascends(at)).collect();
+        if all.iter().any(|&at| !self.is_count(at)) {
+            all.retain(|&at| !self.is_count(at));
+        }
         let with_name = all.iter().find(|&&at| self.is_named(at, &TIMES));
         let with_name = with_name.or_else(|| all.iter().find(|&&at| self.has_decimals(at)));
         let at = if sort { 0 } else { *with_name.or(all.first())? };
@@ -275,6 +274,14 @@ impl Rows {
         };
         let Some((at, words)) = all.or_else(twice) else { return vec![String::new()] };
         words.iter().map(|word| format!(",event={}:{word}", place(at))).collect()
+    }
+}
+
+/// The lines of `head` but for a last one without a newline, which may be cut.
+pub(super) fn ended_lines<'a>(head: &Head<'a>) -> &'a [&'a [u8]] {
+    match head.lines {
+        [lines @ .., last] if lines.len() > 1 && head.bytes.ends_with(last) => lines,
+        lines => lines,
     }
 }
 

@@ -1,10 +1,11 @@
 //! The columns of a table from its values alone: readings to choose from, of which none is certain.
 
-use super::rows::{LINES, Rows, Times};
+use super::rows::{LINES, Rows, Times, ended_lines};
 use super::{NO, OFFSETS, SIZES, YES, reading};
 use crate::read::formats::Head;
-use crate::read::formats::mapping::Words;
+use crate::read::formats::mapping::{Meaning, Words};
 use crate::read::readings::{Reading, of_distinct_times};
+use ssd_core::host::request::Op;
 use std::collections::BTreeSet;
 
 /// Ways to read operations, and readings in all, that are tried.
@@ -36,10 +37,13 @@ pub(super) fn meanings<'a>(cells: impl Iterator<Item = &'a str>) -> Vec<String> 
     let known = Words::default();
     let unknown: Vec<&str> =
         cells.iter().copied().filter(|cell| known.meaning(cell.as_bytes()).is_none()).collect();
+    let has = |op: Op| {
+        let is = |cell: &&str| known.meaning(cell.as_bytes()) == Some(Meaning::Request(op, 0));
+        cells.iter().any(is)
+    };
     match unknown[..] {
         [] => return vec![String::new()],
-        // Beside reads and writes, a T is a TRIM.
-        [word] if word.eq_ignore_ascii_case("t") && cells.len() > 2 => {
+        [word] if word.eq_ignore_ascii_case("t") && has(Op::Read) && has(Op::Write) => {
             return vec![format!(",discard={word}")];
         }
         _ => {}
@@ -312,10 +316,15 @@ fn of_rows(rows: &Rows, times: Option<&Times>, head: &Head<'_>, action: u8) -> V
     let all = all.into_iter().take(READINGS);
     let all = all.filter_map(|(_, columns)| reading(&columns, head, action));
     let mut all: Vec<Reading> = of_distinct_times(all.filter(is_possible).collect());
-    // A command that fails at a line is no choice where another reads all of them, but for one that is cut.
-    let cut = u64::from(!head.bytes.ends_with(b"\n"));
+    // A command that fails at a line is no choice where another reads all of them, unless that line is cut.
     if all.iter().any(|reading| reading.counts.bad == 0) {
-        all.retain(|reading| reading.counts.bad <= cut);
+        let ended = Head { lines: ended_lines(head), ..*head };
+        let fails = |reading: &Reading| {
+            let text = reading.columns.as_ref().map_or("", |columns| &columns.text);
+            let ended = (reading.counts.bad > 0).then(|| self::reading(text, &ended, action));
+            ended.is_some_and(|ended| ended.is_none_or(|ended| ended.counts.bad > 0))
+        };
+        all.retain(|reading| !fails(reading));
     }
     if sort {
         all.iter_mut().for_each(Reading::sort);

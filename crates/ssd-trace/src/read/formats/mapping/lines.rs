@@ -51,6 +51,8 @@ pub(crate) struct Table {
     lines: usize,
     /// A line of cells was read, or names.
     started: bool,
+    /// The line with the names of its columns.
+    title: Vec<u8>,
     names: Vec<Vec<u8>>,
     last_name: usize,
 }
@@ -68,6 +70,7 @@ impl Table {
             cells: Vec::new(),
             lines: 0,
             started: false,
+            title: Vec::new(),
             names: Vec::new(),
             last_name: 0,
         };
@@ -101,6 +104,10 @@ impl Table {
         let parsed = self.record(line, columns);
         if parsed.is_err() && !self.started && self.is_names(line, columns) {
             self.started = true;
+            return Ok(Line::Header);
+        }
+        // Joined files repeat the names.
+        if parsed.is_err() && !self.title.is_empty() && self.title == line {
             return Ok(Line::Header);
         }
         self.started |= parsed.is_ok();
@@ -137,6 +144,7 @@ impl Table {
             self.columns = self.resolved(&cells);
             if self.columns.is_some() {
                 self.started = true;
+                line.clone_into(&mut self.title);
                 return true;
             }
         }

@@ -16,7 +16,19 @@ pub(crate) enum Meaning {
 /// write in others.
 const KNOWN: [(Op, &[&str]); 4] = [
     (Op::Read, &["r", "read", "rd", "reads", "diskread", "nvme_cmd_read"]),
-    (Op::Write, &["w", "write", "wr", "writes", "diskwrite", "nvme_cmd_write"]),
+    (
+        Op::Write,
+        &[
+            "w",
+            "write",
+            "wr",
+            "writes",
+            "diskwrite",
+            "nvme_cmd_write",
+            "write_zeroes",
+            "writezeroes",
+        ],
+    ),
     (Op::Trim, &["d", "discard", "trim", "unmap", "deallocate", "nvme_cmd_dsm"]),
     (Op::Flush, &["f", "flush", "sync", "datasync", "fsync", "diskflush"]),
 ];

@@ -1,0 +1,168 @@
+//! Logs of any program whose lines name the addresses and lengths of requests.
+
+use super::Rewriting;
+use super::logs::with_dates;
+use super::pattern::{Pattern, characters};
+use regex_lite::Captures;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Times of a log, each with the cell for it: calendar times and times of day, perhaps with a decimal comma, and
+/// numbers; none if the last is reached.
+const TIMES: [(&str, &str); 8] = [
+    (r"^\W*(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d),(\d+)(?:Z|\b)", "$1.$2"),
+    (r"^\W*(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d+)?)(?:Z|[^.\w]|$)", "$1"),
+    (r"^\W*(?:[A-Z][a-z][a-z] +\d+ )?(\d\d:\d\d:\d\d),(\d+)\b", "$1.$2"),
+    (r"^\W*(?:[A-Z][a-z][a-z] +\d+ )?(\d\d:\d\d:\d\d(?:\.\d+)?)(?:[^.:\w]|$)", "$1"),
+    (r"^(?:<\d+>)?\W*(\d+\.\d+|\d+)(?:[^.:\w-]|: |$)", "$1"),
+    (r"^.*?\b(?:time|timestamp|ts)(?:_[mun]?s)?\W{1,3}(\d+(?:\.\d+)?)\b", "$1"),
+    (r"^.*?[^.\w](\d+\.\d{3,9})(?:[^.\w]|$)", "$1"),
+    ("", ""),
+];
+/// The operation in a line of a log, without one that is over.
+const OPERATION: &str = concat!(
+    r"(?:\b|_)p?(read|write|trim|discard|unmap)",
+    r"(?:v|_(?:rq|req|request|start|begin|submit|issue|enter|cmd|command))?[^a-z0-9_]"
+);
+/// A number in a line of a log.
+const NUMBER: &str = r"\W{1,3}(0x[0-9a-f]+|\d+)\b";
+/// Names of addresses and of lengths in logs, each with the name of its column.
+const ADDRESSES: [(&str, &str); 9] = [
+    ("offset", "offset"),
+    ("off", "offset"),
+    ("slba", "lba"),
+    ("lba", "lba"),
+    ("sector", "sector"),
+    ("address", "offset"),
+    ("addr", "offset"),
+    ("lpn", "lpn"),
+    ("pos", "offset"),
+];
+const LENGTHS: [(&str, &str); 16] = [
+    ("length", "size"),
+    ("len", "size"),
+    ("size", "size"),
+    ("bytes", "bytes"),
+    ("nlb", "nlb"),
+    ("nr_sectors", "sectors"),
+    ("nr_sector", "sectors"),
+    ("nsectors", "sectors"),
+    ("sectors", "sectors"),
+    ("count", "count"),
+    ("blocks", "blocks"),
+    ("nblocks", "blocks"),
+    ("nblk", "blocks"),
+    ("num_blocks", "blocks"),
+    ("npages", "pages"),
+    ("pages", "pages"),
+];
+/// A length as blkparse prints it, behind the address.
+const PLUS: (&str, &str) = ("+", "size");
+
+/// Groups of a pattern.
+#[derive(Clone, Copy)]
+struct Groups {
+    operation: usize,
+    /// The name of the address, and the address behind it.
+    address: usize,
+    /// The name of the length, and the length behind it.
+    length: usize,
+}
+
+/// A table of the requests in such a log.
+pub(crate) fn labelled(bytes: &[u8]) -> Option<Rewriting> {
+    let text = characters(bytes);
+    let lower = text.to_ascii_lowercase();
+    let count = lower.lines().filter(|line| !line.trim().is_empty()).count();
+    // The names in the text suffice.
+    let labels = |known: &[(&'static str, &str)]| {
+        let names = known.iter().map(|(name, _)| *name);
+        let names: Vec<&str> = names.filter(|name| lower.contains(name)).collect();
+        (!names.is_empty()).then(|| format!(r"\b({}){NUMBER}", names.join("|")))
+    };
+    let (address, length) = (labels(&ADDRESSES)?, labels(&LENGTHS));
+    let both = length.map(|length| {
+        [(format!("{address}.*?{length}"), [1, 3]), (format!("{length}.*?{address}"), [3, 1])]
+    });
+    let plus = (format!(r"{address} (\+) (\d+)\b"), [1, 3]);
+    let orders: Vec<(String, [usize; 2])> = both.into_iter().flatten().chain([plus]).collect();
+    for (time, of_time) in TIMES {
+        for (numbers, [address, length]) in &orders {
+            let request = format!("(?i){time}.*?{OPERATION}.*?{numbers}");
+            let operation = time.matches('(').count() - time.matches("(?").count() + 1;
+            let groups =
+                Groups { operation, address: operation + address, length: operation + length };
+            let found =
+                Pattern { title: "", request: &request, row: "" }.requests(text.split('\n'));
+            if found.len() < 2 || 2 * found.len() < count || !has_order(&found, of_time) {
+                continue;
+            }
+            return table(&text, &found, (&request, of_time), groups);
+        }
+    }
+    None
+}
+
+/// The table of the requests that have been `found`, with the cell `of_time`.
+fn table(
+    text: &str,
+    found: &[Captures<'_>],
+    (request, of_time): (&str, &str),
+    groups: Groups,
+) -> Option<Rewriting> {
+    let Groups { operation, address, length } = groups;
+    let label = |caught: &Captures<'_>| [address, length].map(|at| caught[at].to_lowercase());
+    let names = label(&found[0]);
+    // Lines with other names may have other units.
+    if found.iter().any(|caught| label(caught) != names) || tells_ends(found, groups) {
+        return None;
+    }
+    let column = |name: &str| {
+        let mut known = ADDRESSES.iter().chain(&LENGTHS).chain([&PLUS]);
+        known.find(|(known, _)| *known == name).map_or("size", |(_, column)| *column)
+    };
+    let [of_address, of_length] = [column(&names[0]), column(&names[1])];
+    // NVMe counts the blocks of a command from 0; other programs may have added 1.
+    let blocks = found.iter().map(|caught| caught[length + 1].parse::<u64>().ok());
+    let blocks: Option<Vec<u64>> = blocks.collect();
+    let is_zero_based = of_length == "nlb" && blocks?.iter().all(|blocks| blocks % 8 == 7);
+    let of_length = if of_length == "nlb" { "blocks" } else { of_length };
+    let number = format!("${}", length + 1);
+    let number = if is_zero_based { format!("{{{number} + 1}}") } else { number };
+    let comma = if of_time.is_empty() { "" } else { "," };
+    let time = if of_time.is_empty() { "" } else { "time" };
+    let title = format!("{time}{comma}op,{of_address},{of_length}");
+    let row = format!("{of_time}{comma}${operation},${},{number}", address + 1);
+    let pattern = Pattern { title: &title, request, row: &row };
+    let without = if of_time.is_empty() { ", without times" } else { "" };
+    Some(with_dates(Rewriting {
+        what: format!("the file is a log; make a table of its requests{without}"),
+        filter: pattern.filter(),
+        bytes: pattern.table(text),
+        columns: &[],
+    }))
+}
+
+/// Whether the first group may be a time: numbers at the start of lines may be those of threads.
+fn has_order(found: &[Captures<'_>], of_time: &str) -> bool {
+    let numbers: Option<Vec<f64>> = found
+        .iter()
+        .map(|caught| caught.get(1).and_then(|part| part.as_str().parse().ok()))
+        .collect();
+    of_time != "$1" || numbers.is_none_or(|numbers| numbers.is_sorted())
+}
+
+/// Whether the log also tells when requests are done: most of them come twice, in lines of two kinds.
+fn tells_ends(found: &[Captures<'_>], groups: Groups) -> bool {
+    let mut kinds: BTreeMap<String, usize> = BTreeMap::new();
+    let mut requests: BTreeSet<[&str; 3]> = BTreeSet::new();
+    for caught in found {
+        let Groups { operation, address, length } = groups;
+        let part = |group: usize| caught.get(group).map_or("", |part| part.as_str());
+        requests.insert([operation, address + 1, length + 1].map(part));
+        let line = part(0).replacen(part(operation), "", 1);
+        let kind: String = line.chars().filter(char::is_ascii_alphabetic).collect();
+        *kinds.entry(kind).or_default() += 1;
+    }
+    let most = kinds.values().copied().max().unwrap_or(0);
+    4 * requests.len() <= 3 * found.len() && 3 * most < 2 * found.len()
+}
