@@ -492,6 +492,19 @@ def serve(
     returns true, all as JSON. Raises `ConfigError`, `OSError`, `StuckError`.
     """
 
+def served_why(
+    config: str,
+    folder: Path | str,
+    generation: int | None,
+    id: int,
+    progress: Callable[[str, int, int | None], object] | None,
+) -> str:
+    """Why a request of a drive that was served took its time, as JSON.
+
+    `folder` is the state of the drive, in this generation, or a recording. Raises `ConfigError`,
+    `OSError`.
+    """
+
 def run(
     config: str,
     *,

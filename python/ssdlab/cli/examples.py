@@ -43,6 +43,8 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "ssdlab serve modern-tlc --nbd unix:drive.sock --state drive",
         "ssdlab serve drive:samsung-pm9a3 --nbd 127.0.0.1:10809 --scale 20 --record session",
     ),
+    "serve status": ("ssdlab serve status drive", "ssdlab serve status drive --smart --json"),
+    "serve why": ("ssdlab serve why 1234 drive",),
     "reproduce": ("ssdlab reproduce adaptive-channel --quick",),
     "report": ("ssdlab report runs/demo --plots figures --picture png",),
     "export": ("ssdlab export runs/demo/greedy/seed-1 --to parquet",),

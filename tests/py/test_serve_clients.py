@@ -1,0 +1,118 @@
+"""Programs of others use a served drive over NBD; each is skipped where it is absent."""
+
+import json
+import random
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from running import HANG_S
+from served_drive import PAGE, UNIX, Served, served
+
+URI = "nbd+unix:///tiny?socket=drive.sock"
+PACKAGES = {
+    "nbdinfo": "libnbd-bin",
+    "nbdcopy": "libnbd-bin",
+    "qemu-io": "qemu-utils",
+    "qemu-img": "qemu-utils",
+    "fio": "fio",
+}
+"""Where Debian has the programs."""
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Served]:
+    """A server of a new drive."""
+    new = ("--set", "precondition.fill=0", "--set", "precondition.overwrite=0")
+    with served(*UNIX, "--state", "drive", *new, cwd=tmp_path) as server:
+        yield server
+        server.stop()
+
+
+def client(server: Served, *words: str) -> str:
+    """What a client prints that succeeds."""
+    if shutil.which(words[0]) is None:
+        pytest.skip(f"no {words[0]}: apt-get install {PACKAGES[words[0]]}")
+    done = subprocess.run(
+        words, cwd=server.folder, capture_output=True, text=True, timeout=HANG_S, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_nbdinfo_sees_what_the_server_offers(server: Served) -> None:
+    export = json.loads(client(server, "nbdinfo", "--json", URI))["exports"][0]
+    assert export["export-name"] == "tiny"
+    assert export["contexts"] == ["base:allocation"]
+    offers = ("can_flush", "can_fua", "can_multi_conn", "can_trim", "can_zero", "can_df")
+    assert all(export[name] for name in offers)
+    assert not export["is_read_only"]
+    assert export["block_size_preferred"] == PAGE
+    size = int(client(server, "nbdinfo", "--size", URI))
+    assert size == export["export-size"]
+    server.client().write(0, bytes(PAGE))
+    extents = json.loads(client(server, "nbdinfo", "--map", "--json", URI))
+    assert [(one["length"], one["type"]) for one in extents] == [(PAGE, 0), (size - PAGE, 3)]
+
+
+def test_nbdcopy_brings_back_what_it_has_brought(server: Served) -> None:
+    data = random.Random(6).randbytes(int(client(server, "nbdinfo", "--size", URI)))
+    (server.folder / "in").write_bytes(data)
+    client(server, "nbdcopy", "--connections=4", "--requests=16", "--flush", "in", URI)
+    client(server, "nbdcopy", "--connections=4", "--requests=16", URI, "out")
+    assert (server.folder / "out").read_bytes() == data
+    client(server, "qemu-img", "compare", "-f", "raw", "-F", "raw", "in", URI)
+
+
+def test_qemu_io_finds_its_patterns(server: Served) -> None:
+    commands = [
+        "write -P 7 0 64k",
+        "write -P 9 1000 3000",
+        "read -P 9 1000 3000",
+        "read -P 7 4000 1024",
+        "discard 16k 32k",
+        "read -P 0 16k 32k",
+        "write -z 100 5000",
+        "read -P 0 100 5000",
+        "write -z -u 48k 16k",
+        "read -P 0 48k 16k",
+        "write -f -P 3 60k 8k",
+        "flush",
+        "read -P 3 60k 8k",
+    ]
+    words = [word for command in commands for word in ("-c", command)]
+    said = client(server, "qemu-io", "-f", "raw", *words, URI)
+    assert "Pattern verification failed" not in said
+    assert said.count("read ") == 6
+
+
+def test_fio_verifies_what_it_has_written_and_trimmed_over_four_connections(
+    server: Served,
+) -> None:
+    said = client(
+        server,
+        "fio",
+        "--name=verify",
+        "--ioengine=nbd",
+        f"--uri={URI}",
+        "--rw=randwrite",
+        "--verify=crc32c",
+        "--verify_fatal=1",
+        "--trim_percentage=30",
+        "--trim_backlog=16",
+        "--trim_verify_zero=1",
+        f"--bs={PAGE}",
+        "--size=1m",
+        "--offset_increment=1m",
+        "--numjobs=4",
+        "--iodepth=8",
+        "--output-format=json",
+    )
+    jobs = json.loads(said[said.index("{") :])["jobs"]
+    assert len(jobs) == 4
+    assert all(job["error"] == 0 for job in jobs)
+    for kind in ("read", "write", "trim"):
+        assert all(job[kind]["total_ios"] > 0 for job in jobs), kind
