@@ -89,21 +89,18 @@ def test_qemu_io_finds_its_patterns(server: Served) -> None:
     assert said.count("read ") == 6
 
 
-def test_fio_verifies_what_it_has_written_and_trimmed_over_four_connections(
-    server: Served,
-) -> None:
+# Of several jobs that trim and write at random, fio 3.33 lets the first one alone write.
+@pytest.mark.parametrize("kind", ["randrw", "trimwrite"])
+def test_fio_verifies_what_it_has_written_over_four_connections(server: Served, kind: str) -> None:
     said = client(
         server,
         "fio",
         "--name=verify",
         "--ioengine=nbd",
         f"--uri={URI}",
-        "--rw=randwrite",
+        f"--rw={kind}",
         "--verify=crc32c",
         "--verify_fatal=1",
-        "--trim_percentage=30",
-        "--trim_backlog=16",
-        "--trim_verify_zero=1",
         f"--bs={PAGE}",
         "--size=1m",
         "--offset_increment=1m",
@@ -114,5 +111,5 @@ def test_fio_verifies_what_it_has_written_and_trimmed_over_four_connections(
     jobs = json.loads(said[said.index("{") :])["jobs"]
     assert len(jobs) == 4
     assert all(job["error"] == 0 for job in jobs)
-    for kind in ("read", "write", "trim"):
-        assert all(job[kind]["total_ios"] > 0 for job in jobs), kind
+    for name in ("read", "write", *(["trim"] if kind == "trimwrite" else [])):
+        assert all(job[name]["total_ios"] > 0 for job in jobs), name

@@ -20,7 +20,7 @@ from ssdlab.display.numbers import duration, size
 from ssdlab.display.progress import shown
 from ssdlab.errors import ConfigError
 from ssdlab.results.served import smart_log, smart_text, status_text, why_text
-from ssdlab.results.text import PARTS
+from ssdlab.results.text import PARTS, counted
 from ssdlab.running.served import Address, served
 from ssdlab.running.served_past import status, why
 
@@ -266,19 +266,20 @@ def _text(summary: dict[str, Any]) -> str:
     known = [("p50", "p50_ns"), ("p99", "p99_ns"), ("p99.9", "p999_ns"), ("max", "max_ns")]
     times = [f"{name} {duration(late[key])}" for name, key in known if late[key] is not None]
     lines = [
-        f"{summary['requests']:,} requests of {summary['clients']:,} clients answered",
+        f"{counted(summary['requests'], 'request')} of"
+        f" {counted(summary['clients'], 'client')} answered",
         f"replies late by {', '.join(times)}" if times else "no reply",
     ]
     lines += _verdict(summary)
     stops, folds = summary["stops"], summary["folds"]
     if stops["count"]:
         lines.append(
-            f"the server was behind and stopped the drive's clock {stops['count']:,} times,"
-            f" for {duration(stops['ns'])} in all"
+            "the server was behind and stopped the drive's clock"
+            f" {counted(stops['count'], 'time')}, for {duration(stops['ns'])} in all"
         )
     if folds["count"]:
         lines.append(
-            f"the log was folded {folds['count']:,} times, for at most"
+            f"the log was folded {counted(folds['count'], 'time')}, for at most"
             f" {duration(folds['longest_ns'])}; the report is of the time since"
         )
     if why := folds["fold_failure"]:
