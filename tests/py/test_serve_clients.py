@@ -5,10 +5,12 @@ import random
 import shutil
 import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from nbd_client import FLUSH
 from running import HANG_S
 from served_drive import PAGE, UNIX, Served, served
 
@@ -19,6 +21,10 @@ PACKAGES = {
     "qemu-io": "qemu-utils",
     "qemu-img": "qemu-utils",
     "fio": "fio",
+    "nbdfuse": "libnbd-bin fuse3",
+    "mkfs.ext4": "e2fsprogs",
+    "e2fsck": "e2fsprogs",
+    "debugfs": "e2fsprogs",
 }
 """Where Debian has the programs."""
 
@@ -32,10 +38,16 @@ def server(tmp_path: Path) -> Iterator[Served]:
         server.stop()
 
 
+def need(*names: str) -> None:
+    """Skip the test if a program is absent."""
+    for name in names:
+        if shutil.which(name) is None:
+            pytest.skip(f"no {name}: apt-get install {PACKAGES[name]}")
+
+
 def client(server: Served, *words: str) -> str:
     """What a client prints that succeeds."""
-    if shutil.which(words[0]) is None:
-        pytest.skip(f"no {words[0]}: apt-get install {PACKAGES[words[0]]}")
+    need(words[0])
     done = subprocess.run(
         words, cwd=server.folder, capture_output=True, text=True, timeout=HANG_S, check=False
     )
@@ -113,3 +125,44 @@ def test_fio_verifies_what_it_has_written_over_four_connections(server: Served, 
     assert all(job["error"] == 0 for job in jobs)
     for name in ("read", "write", *(["trim"] if kind == "trimwrite" else [])):
         assert all(job[name]["total_ios"] > 0 for job in jobs), name
+
+
+@contextmanager
+def as_file(server: Served) -> Iterator[Path]:
+    """The drive as a file."""
+    need("nbdfuse")
+    path = server.folder / "disk"
+    path.touch()
+    fuse = subprocess.Popen(
+        ["nbdfuse", str(path), URI], cwd=server.folder, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        while path.stat().st_size == 0:
+            if fuse.poll() is not None:
+                assert fuse.stderr is not None
+                pytest.skip(f"no FUSE: {fuse.stderr.read()}")
+        yield path
+    finally:
+        fuse.terminate()
+        fuse.communicate(timeout=HANG_S)
+
+
+def test_a_file_system_survives_a_kill_of_its_drive(tmp_path: Path) -> None:
+    need("mkfs.ext4", "e2fsck", "debugfs")
+    options = (*UNIX, "--state", "drive", "--set", "precondition.fill=0")
+    data = random.Random(8).randbytes(300_000)
+    (tmp_path / "files").mkdir()
+    (tmp_path / "files/data").write_bytes(data)
+    with served(*options, "--set", "precondition.overwrite=0", cwd=tmp_path) as server:
+        with as_file(server) as disk:
+            client(server, "mkfs.ext4", "-q", "-d", "files", str(disk))
+            assert "data" in client(server, "debugfs", "-R", "ls -l /", str(disk))
+        server.client().ask(FLUSH)
+        server.kill()
+    with served(*options, "--set", "precondition.overwrite=0", cwd=tmp_path) as server:
+        assert "was killed" in server.said
+        with as_file(server) as disk:
+            client(server, "e2fsck", "-fn", str(disk))
+            client(server, "debugfs", "-R", "dump /data back", str(disk))
+        server.stop()
+    assert (tmp_path / "back").read_bytes() == data
