@@ -44,6 +44,10 @@ class _Serve(TyperGroup):
             return super().make_context(info_name, args, parent, **extra)
         return verb.make_context(f"{info_name} {args[0]}", args[1:], parent, **extra)
 
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:  # noqa: ANN401 - of Click, without types
+        """Without the verbs, which do not follow a configuration."""
+        return super().collect_usage_pieces(ctx)[:-1]
+
 
 app = typer.Typer(name="serve", cls=_Serve, invoke_without_command=True)
 
