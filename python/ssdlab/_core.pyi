@@ -64,6 +64,7 @@ __all__ = [
     "report_schema",
     "run",
     "serve",
+    "served_why",
     "snapshot_info",
     "student_t_95",
     "summary",

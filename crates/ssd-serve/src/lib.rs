@@ -4,8 +4,8 @@
 //! `versions` which of them a power cut could bring back) and the `log` from which both come back after a kill.
 //! `disk` writes both, in a thread of its own. `state` is the folder in which they lie. `connection` turns what a
 //! client sends into requests of the drive, and `server` waits for sockets and for events, on the clock of `pace`.
-//! `session` is all of it in order, `view` what a drive looks like at a moment, and `life` what it has done since it was
-//! first served. `why` runs what was served again, to see what a request waited for.
+//! `session` is all of it in order, `view` what a drive looks like at a moment, and `life` what it has done since it
+//! was first served. `why` runs what was served again, to see what a request waited for.
 
 pub mod connection;
 pub mod disk;

@@ -102,10 +102,7 @@ def served(
             raise ServerError(str(error)) from None
         if record is not None:
             _write_run(loaded, record, with_state=state is not None)
-        whole = session.whole(summary)
-        for folder in folders:
-            (folder / SUMMARY).write_text(json.dumps(whole) + "\n", encoding="utf-8")
-        return whole
+        return session.end(summary)
 
 
 @dataclass
@@ -137,6 +134,13 @@ class _Session:
     def whole(self, summary: str) -> dict[str, Any]:
         """The summary with what is known here."""
         return {"real_time": self.is_real_time, **json.loads(summary)}
+
+    def end(self, said: str) -> dict[str, Any]:
+        """The summary of the whole session, which stays in its folders."""
+        summary = self.whole(said)
+        for folder in self.folders:
+            (folder / SUMMARY).write_text(json.dumps(summary) + "\n", encoding="utf-8")
+        return summary
 
     def asks(self) -> bool:
         """Whether somebody wants to hear of the drive."""
