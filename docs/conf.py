@@ -50,6 +50,7 @@ NAVIGATION = {
         "docs/cluster",
         "docs/results-store",
         "docs/serve",
+        "docs/serve-recipes",
         "docs/fleet",
         "docs/search",
         "docs/exports",

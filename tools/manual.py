@@ -77,10 +77,11 @@ def manual() -> str:
 def verbs(command: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:  # noqa: ANN401
     """Every verb with its words, those of groups too."""
     for name, inner in command.commands.items():
+        # A group may be a verb itself.
+        if getattr(inner, "invoke_without_command", True):
+            yield " ".join((*words, name)), inner
         if hasattr(inner, "commands"):
             yield from verbs(inner, (*words, name))
-        else:
-            yield " ".join((*words, name)), inner
 
 
 def verb(words: str, command: Any) -> Iterator[str]:  # noqa: ANN401 - of Click, without types

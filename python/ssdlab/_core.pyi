@@ -64,6 +64,7 @@ __all__ = [
     "report_schema",
     "run",
     "serve",
+    "served_why",
     "snapshot_info",
     "student_t_95",
     "summary",
@@ -490,6 +491,19 @@ def serve(
     Without `scale` it follows lateness. Beyond `most_log` bytes the log of the state is folded.
     `ready` is called with what was recovered, and `hear` with the summary so far when `asks`
     returns true, all as JSON. Raises `ConfigError`, `OSError`, `StuckError`.
+    """
+
+def served_why(
+    config: str,
+    folder: Path | str,
+    generation: int | None,
+    id: int,
+    progress: Callable[[str, int, int | None], object] | None,
+) -> str:
+    """Why a request of a drive that was served took its time, as JSON.
+
+    `folder` is the state of the drive, in this generation, or a recording. Raises `ConfigError`,
+    `OSError`.
     """
 
 def run(

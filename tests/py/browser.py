@@ -80,14 +80,14 @@ class Page:
                 return result
 
     def opened(
-        self, file: Path, width: int = 1400, height: int = 900, *, touch: bool = False
+        self, file: Path | str, width: int = 1400, height: int = 900, *, touch: bool = False
     ) -> None:
-        """Opens `file` in a window of this size, with a mouse or as on a telephone."""
+        """Opens a file or an address in a window of this size: with a mouse, or a telephone."""
         size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": touch}
         self.call("Emulation.setDeviceMetricsOverride", **size)
         self.call("Emulation.setTouchEmulationEnabled", enabled=touch, maxTouchPoints=1)
         self.seen.clear()
-        self.call("Page.navigate", url=file.as_uri())
+        self.call("Page.navigate", url=file if isinstance(file, str) else file.as_uri())
         while "Page.loadEventFired" not in self.seen:
             self._message()
 

@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use ssd_serve::pace::Scale;
 use ssd_serve::session::{Address, Audience, Order, Ready, Summary, serve as serve_drive};
 use ssd_serve::state::StateError;
+use ssd_serve::why::{Past, why};
 use ssd_trace::config::RunConfig;
 use std::path::PathBuf;
 
@@ -49,6 +50,38 @@ impl Audience for Hearing {
         let called = Python::attach(|py| self.hear.call1(py, (json(summary),)).map(drop));
         self.value(called);
     }
+}
+
+fn raised(error: StateError, bridge: &mut Bridge) -> PyErr {
+    match error {
+        StateError::Refused(why) => refused(why),
+        StateError::File(why) => PyOSError::new_err(why),
+        StateError::Failed(why) => crate::StuckError::new_err(why),
+        StateError::Interrupted => bridge.interrupt(),
+    }
+}
+
+/// Why request `id` of a drive took its time, as JSON: of generation `generation` of the state `folder`, or else of the
+/// recording there. `config` is that of its run, resolved (JSON). Raises `ConfigError` for what is not there, `OSError`
+/// for a file.
+#[pyfunction]
+#[pyo3(signature = (config, folder, generation, id, progress))]
+pub(crate) fn served_why(
+    py: Python<'_>,
+    config: &str,
+    folder: PathBuf,
+    generation: Option<u64>,
+    id: u64,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<String> {
+    let config: RunConfig = crate::parsed("config", config)?;
+    let past = match generation {
+        Some(generation) => Past::State(folder, generation),
+        None => Past::Recording(folder),
+    };
+    let mut bridge = Bridge::new(progress);
+    let why = py.detach(|| why(&config, &past, id, &mut bridge));
+    why.map(|why| json(&why)).map_err(|error| raised(error, &mut bridge))
 }
 
 /// Serve the drive of a resolved configuration (JSON) until Ctrl-C; the summary, as JSON. `ready` is called with what
@@ -97,12 +130,7 @@ pub(crate) fn serve(
     if let Some(error) = hearing.raised {
         return Err(error);
     }
-    let summary = done.map_err(|error| match error {
-        StateError::Refused(why) => refused(why),
-        StateError::File(why) => PyOSError::new_err(why),
-        StateError::Failed(why) => crate::StuckError::new_err(why),
-        StateError::Interrupted => bridge.interrupt(),
-    })?;
+    let summary = done.map_err(|error| raised(error, &mut bridge))?;
     match bridge.raised {
         // Ctrl-C is how a server ends.
         Some(error) if !error.is_instance_of::<PyKeyboardInterrupt>(py) => Err(error),

@@ -4,10 +4,11 @@
 //! requests of the machine, each in an instant of its own.
 
 use crate::disk::Disk;
+use crate::life::{Life, Worn, worn};
 use crate::log::{Log, pages_of};
 use crate::slots::{NONE, Slots};
 use crate::versions::{Survivors, Versions};
-use crate::view::{Channel, Slow, Slowest, channels};
+use crate::view::{Channel, Slow, Slowest, Space, channels};
 use ssd_core::ftl::map::Entry;
 use ssd_core::ftl::snapshot::DeviceSnapshot;
 use ssd_core::host::device::{Device as _, DeviceError};
@@ -98,6 +99,10 @@ pub struct Engine {
     done: Vec<Completion>,
     promises: Promises,
     slowest: Slowest,
+    /// What it had done when the log began, and of that which the machine does not count since then.
+    life: Life,
+    /// When the first request arrived of those that are under way.
+    busy_since: u64,
     sectors_of_page: u64,
 }
 
@@ -143,6 +148,8 @@ impl Engine {
             sectors_of_page: u64::from(config.device.page_bytes) / SECTOR_BYTES,
             promises: Promises::new(&config),
             slowest: Slowest::default(),
+            life: Life::default(),
+            busy_since: 0,
             config,
             ssd,
             disk: Disk::start().map_err(|error| error.to_string())?,
@@ -162,6 +169,34 @@ impl Engine {
     pub fn log_to(&mut self, log: Log) {
         self.log = Some(log);
         self.hold_room();
+    }
+
+    /// The drive had done so much before.
+    pub fn continue_life(&mut self, life: Life) {
+        self.life = life;
+    }
+
+    /// What it has done since it was first served.
+    #[must_use]
+    pub fn life(&self) -> Life {
+        self.life.with(&self.ssd, self.page_bytes())
+    }
+
+    /// How worn it is.
+    #[must_use]
+    pub fn worn(&self) -> Worn {
+        worn(&self.config, &self.ssd)
+    }
+
+    /// What takes room.
+    #[must_use]
+    pub fn space(&self) -> Space {
+        Space {
+            drive_bytes: self.bytes(),
+            mapped_bytes: self.ssd.core.ftl.owners.mapped() * self.page_bytes(),
+            stored_bytes: self.slots.used() * self.page_bytes(),
+            log_bytes: self.log_bytes(),
+        }
     }
 
     /// Bytes of the log.
@@ -238,8 +273,16 @@ impl Engine {
             }
         }
         self.slowest.update(&mut self.ssd);
+        self.note_busy(before);
         for completion in self.done[before..].iter().filter(|c| c.op == Op::Trim) {
             self.versions.trim_done(completion.id.0);
+        }
+    }
+
+    /// Completions from number `before` on are new.
+    fn note_busy(&mut self, before: usize) {
+        if let Some(last) = self.done[before..].last().filter(|_| self.ssd.outstanding() == 0) {
+            self.life.busy_ns += last.at.0 - self.busy_since;
         }
     }
 
@@ -378,10 +421,14 @@ impl Engine {
 
     /// The machine gets the request that arrives at `at`.
     fn hand_over(&mut self, at: u64, request: &Request, slots: &[u32]) -> Result<u64, DeviceError> {
+        if self.ssd.outstanding() == 0 {
+            self.busy_since = at;
+        }
         let submitted = self.ssd.submit(Nanos(at), request, None);
         // It is in the log: a drive without it would be another.
         let id = submitted.inspect_err(|error| self.failure = Some(Refusal::from(error)))?.0;
         self.last = at;
+        self.life.request(request);
         self.promises.submitted(id, request);
         match request.op {
             Op::Write => {
@@ -397,12 +444,10 @@ impl Engine {
                 let per_page = self.sectors_of_page;
                 let first = request.sector.div_ceil(per_page) as u32;
                 let end = (request.sector + u64::from(request.sectors)) / per_page;
-                for lpn in first..end as u32 {
-                    let until = self.sequence + 1;
-                    if let Some(slot) = self.versions.replace(lpn, NONE, until, Some(id)) {
-                        self.slots.give_back(slot, &mut self.disk);
-                    }
-                }
+                let (until, pages) = (self.sequence + 1, first..end as u32);
+                let replace = |lpn| self.versions.replace(lpn, NONE, until, Some(id));
+                let freed = pages.filter_map(replace).collect();
+                self.slots.give_back(freed, &mut self.disk);
             }
             _ => {}
         }

@@ -4,11 +4,13 @@
 //! `versions` which of them a power cut could bring back) and the `log` from which both come back after a kill.
 //! `disk` writes both, in a thread of its own. `state` is the folder in which they lie. `connection` turns what a
 //! client sends into requests of the drive, and `server` waits for sockets and for events, on the clock of `pace`.
-//! `session` is all of it in order, and `view` what a drive looks like at a moment.
+//! `session` is all of it in order, `view` what a drive looks like at a moment, and `life` what it has done since it
+//! was first served. `why` runs what was served again, to see what a request waited for.
 
 pub mod connection;
 pub mod disk;
 pub mod engine;
+pub mod life;
 pub mod log;
 pub mod nbd;
 pub mod pace;
@@ -18,3 +20,4 @@ pub mod slots;
 pub mod state;
 pub mod versions;
 pub mod view;
+pub mod why;

@@ -3,6 +3,7 @@
 
 use serde::Serialize;
 use ssd_core::metrics::histogram::Histogram;
+use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 /// How far the server may be behind an event of the drive before its clock stops, wall time.
@@ -117,6 +118,31 @@ impl Pace {
         self.stops
     }
 }
+
+/// Replies a second of wall time, of late.
+#[derive(Clone, Default)]
+pub struct Rate(VecDeque<(Duration, u64)>);
+
+impl Rate {
+    /// At wall time `at` there have been so many replies.
+    pub fn look(&mut self, at: Duration, replies: u64) {
+        self.0.push_back((at, replies));
+        while self.0.get(1).is_some_and(|second| at - second.0 >= RATE_OVER) {
+            self.0.pop_front();
+        }
+    }
+
+    /// The rate over the last second or so; `None`: it has not been looked at twice.
+    #[must_use]
+    pub fn per_second(&self) -> Option<f64> {
+        let (first, last) = (self.0.front()?, self.0.back()?);
+        let seconds = (last.0 - first.0).as_secs_f64();
+        (seconds > 0.0).then(|| (last.1 - first.1) as f64 / seconds)
+    }
+}
+
+/// The time over which a rate is known.
+const RATE_OVER: Duration = Duration::from_secs(1);
 
 /// Replies on which [`Scale::Auto`] decides.
 const ENOUGH: u64 = 2000;

@@ -3,7 +3,7 @@
 use crate::connection::{Connection, Ticket};
 use crate::engine::{Engine, Numbers};
 use crate::nbd::handshake::Export;
-use crate::pace::{Lateness, Pace, Scale, Stops, scale_for};
+use crate::pace::{Lateness, Pace, Rate, Scale, Stops, scale_for};
 use crate::state::StateError;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::Timespec;
@@ -181,6 +181,10 @@ pub struct Served {
     pub stops: Stops,
     /// The longest pause for a fold of the log, ns of wall time.
     pub longest_fold: u64,
+    /// Replies a second, of late.
+    pub rate: Rate,
+    /// For how long it has served.
+    pub time: Duration,
 }
 
 /// What the server asks while it serves.
@@ -282,7 +286,8 @@ impl Server {
             self.wait(wait.min(LOOK_EVERY)).map_err(ended)?;
             let now = self.pace.elapsed();
             if now.saturating_sub(looked) >= LOOK_EVERY {
-                looked = now;
+                (looked, self.served.time) = (now, now);
+                self.served.rate.look(now, self.served.replies);
                 self.rescale();
                 (self.served.scale, self.served.stops) = (self.pace.scale(), self.pace.stops());
                 if attendant.look(&self.engine, &self.served).is_break() {

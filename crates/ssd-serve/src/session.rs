@@ -1,11 +1,12 @@
 //! A session of a server, from the drive as it was to the drive at rest.
 
 use crate::engine::Engine;
+use crate::life::{Life, Worn};
 use crate::nbd::handshake::Export;
 use crate::pace::{Scale, Stops, VALID_NS};
 use crate::server::{Attendant, Listener, Served, Server};
 use crate::state::{Folder, StateError, new_drive, served, without_state};
-use crate::view::{Channel, Slow};
+use crate::view::{Channel, Slow, Space};
 use serde::Serialize;
 use ssd_core::ftl::snapshot::DeviceSnapshot;
 use ssd_core::metrics::report::{Recovery, Report};
@@ -98,6 +99,10 @@ pub struct Summary {
     pub refused_because: Option<String>,
     /// Requests that were answered after the drive had completed them.
     pub requests: u64,
+    /// For how long it was served, ns of wall time.
+    pub served_ns: u64,
+    /// Replies a second of wall time, over the last second or so.
+    pub replies_per_s: Option<f64>,
     /// Wall time passed so many times as fast as that of the drive, in the end.
     pub scale: f64,
     /// When the clock of the drive stopped, because the server was behind.
@@ -108,6 +113,12 @@ pub struct Summary {
     pub folds: Folds,
     /// The slowest requests since the log was folded, the slowest one first.
     pub slowest: Vec<Slow>,
+    /// What takes room.
+    pub space: Space,
+    /// What the drive has done since it was first served.
+    pub life: Life,
+    /// How worn it is.
+    pub worn: Worn,
     /// The blocks of each channel.
     pub channels: Vec<Channel>,
     /// The reports of the drive up to each fold of the log.
@@ -143,6 +154,11 @@ impl Session<'_> {
         let (replies, [p50_ns, p99_ns, p999_ns, max_ns]) = served.lateness.percentiles();
         let drive_ns = |wall: u64| (wall as f64 / served.scale) as u64;
         Summary {
+            served_ns: served.time.as_nanos() as u64,
+            replies_per_s: served.rate.per_second(),
+            space: engine.space(),
+            life: engine.life(),
+            worn: engine.worn(),
             scale: served.scale,
             stops: served.stops,
             requests: served.replies,

@@ -72,6 +72,13 @@ impl Slots {
         self.runs(self.holes.iter().copied()).into_iter().try_for_each(|run| punch(&self.file, run))
     }
 
+    /// Slots whose data are of interest, or were not yet let go.
+    #[must_use]
+    pub fn used(&self) -> u64 {
+        let free = self.ready.len() + self.holes.len() + self.coming.len();
+        u64::from(self.end) - free as u64
+    }
+
     fn range(&self, slot: u32) -> Range {
         let bytes = self.page_bytes as u64;
         Range { at: u64::from(slot) * bytes, bytes }
@@ -190,12 +197,19 @@ impl Slots {
         self.ready.insert(slot);
     }
 
-    /// The data in `slot` are of no interest any more; the disk gets its room back.
-    pub fn give_back(&mut self, slot: u32, disk: &mut Disk) {
-        debug_assert!(slot < self.end && !self.holes.contains(&slot), "slot {slot} is a hole");
-        self.holes.insert(slot);
-        self.is_full = false;
-        disk.punch(&self.file, self.range(slot));
+    /// The data in `slots` are of no interest any more; the disk gets their room back, in one piece where they lie next
+    /// to each other.
+    pub fn give_back(&mut self, mut slots: Vec<u32>, disk: &mut Disk) {
+        slots.sort_unstable();
+        debug_assert!(slots.is_sorted_by(|a, b| a < b), "a slot is given back twice");
+        for run in self.runs(slots.iter().copied()) {
+            disk.punch(&self.file, run);
+        }
+        for slot in slots {
+            let is_new = slot < self.end && self.holes.insert(slot);
+            debug_assert!(is_new, "slot {slot} is a hole");
+            self.is_full = false;
+        }
     }
 
     /// Give the room of at most `most` free slots back to the disk, and wait until it has it.
@@ -203,10 +217,8 @@ impl Slots {
     /// # Errors
     /// The disk fails.
     pub fn give_back_ready(&mut self, most: usize, disk: &mut Disk) -> io::Result<()> {
-        for _ in 0..most {
-            let Some(slot) = self.ready.pop_last() else { break };
-            self.give_back(slot, disk);
-        }
+        let slots = (0..most).map_while(|_| self.ready.pop_last()).collect();
+        self.give_back(slots, disk);
         // They are for the log.
         self.is_full = true;
         disk.settle()

@@ -4,9 +4,9 @@
 //! and `lock` belongs to the server that uses the folder.
 
 use crate::engine::{Engine, Mounted};
+use crate::life::Life;
 use crate::log::{self, Log};
 use crate::slots::{NONE, Slots};
-use serde::{Deserialize, Serialize};
 use ssd_core::config::{PowerCut, digest, to_toml};
 use ssd_core::ftl::separation::{UNFORESEEN, foresees};
 use ssd_core::ftl::snapshot::DeviceSnapshot;
@@ -21,8 +21,9 @@ use std::ops::ControlFlow;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-/// The layout of the folder.
-const FORM: u32 = 1;
+mod header;
+
+pub(crate) use header::Header;
 
 /// Why a drive cannot be served.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -41,20 +42,6 @@ pub enum StateError {
     Interrupted,
 }
 
-/// What a generation belongs to.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-struct Header {
-    form: u32,
-    /// Its number.
-    generation: u64,
-    /// The results version of the simulator that runs the log.
-    results: u64,
-    /// The digest of the configuration.
-    config: String,
-    pages: u32,
-    page_bytes: u32,
-}
-
 /// A folder that this process has locked.
 pub struct Folder {
     path: PathBuf,
@@ -64,7 +51,7 @@ pub struct Folder {
     _lock: File,
 }
 
-fn file_error(path: &Path) -> impl Fn(io::Error) -> StateError + '_ {
+pub(crate) fn file_error(path: &Path) -> impl Fn(io::Error) -> StateError + '_ {
     move |error| StateError::File(format!("{}: {error}", path.display()))
 }
 
@@ -211,9 +198,9 @@ impl Folder {
         if self.generation == 0 {
             let snapshot = new_drive(config, caller)?;
             let table = vec![NONE; config.device.user_pages as usize];
-            self.write_generation(config, &snapshot, &table)?;
+            self.write_generation(config, &snapshot, &table, Life::default())?;
         }
-        let header = self.header()?;
+        let header = Header::read(&self.file(self.generation, "json"))?;
         let log = self.file(self.generation, "log");
         let killed = fs::metadata(&log).map_err(file_error(&log))?.len() > 0;
         self.check(&header, config, killed)?;
@@ -222,14 +209,17 @@ impl Folder {
         let slots = slots.map_err(file_error(&pages))?;
         let mut engine =
             Engine::new(config, &snapshot, slots, table).map_err(StateError::Refused)?;
+        engine.continue_life(header.life);
         let mut mounted = None;
         if killed {
             mounted = Some(self.run_again(&mut engine, caller)?);
             let at_rest = engine.rest().map_err(StateError::Failed)?;
             snapshot = at_rest.0;
-            self.write_generation(config, &snapshot, engine.table())?;
+            let life = engine.life().ended(true);
+            self.write_generation(config, &snapshot, engine.table(), life)?;
             let (slots, table) = engine.into_data();
             engine = Engine::new(config, &snapshot, slots, table).map_err(StateError::Refused)?;
+            engine.continue_life(life);
         }
         engine.use_slots().map_err(file_error(&pages))?;
         self.remove_others().map_err(file_error(&self.path))?;
@@ -245,21 +235,6 @@ impl Folder {
             bytes += fs::metadata(self.file(self.generation, kind))?.len();
         }
         Log::create(&self.file(self.generation, "log"), bytes)
-    }
-
-    fn header(&self) -> Result<Header, StateError> {
-        let path = self.file(self.generation, "json");
-        let text = fs::read_to_string(&path).map_err(file_error(&path))?;
-        let header: Result<Header, _> = serde_json::from_str(&text);
-        let header = header.map_err(|e| StateError::Refused(format!("{}: {e}", path.display())))?;
-        if header.form != FORM {
-            return Err(StateError::Refused(format!(
-                "{}: the layout of the folder has version {}, this program has {FORM}: use the program that made it",
-                path.display(),
-                header.form
-            )));
-        }
-        Ok(header)
     }
 
     /// Whether a drive of `config` can go on from here.
@@ -352,7 +327,7 @@ impl Folder {
         snapshot: &DeviceSnapshot,
         engine: &Engine,
     ) -> Result<(), StateError> {
-        self.write_generation(config, snapshot, engine.table())?;
+        self.write_generation(config, snapshot, engine.table(), engine.life().ended(false))?;
         self.remove_others().map_err(file_error(&self.path))
     }
 
@@ -367,7 +342,8 @@ impl Folder {
         snapshot: &DeviceSnapshot,
         engine: &mut Engine,
     ) -> Result<(), StateError> {
-        if let Err(error) = self.write_generation(config, snapshot, engine.table()) {
+        let written = self.write_generation(config, snapshot, engine.table(), engine.life());
+        if let Err(error) = written {
             // Half a generation takes room.
             let _ = self.remove_others();
             engine.hold_room();
@@ -389,20 +365,14 @@ impl Folder {
         config: &RunConfig,
         snapshot: &DeviceSnapshot,
         table: &[u32],
+        life: Life,
     ) -> Result<(), StateError> {
         if self.generation > 0 {
             let log = self.file(self.generation, "log");
             log::release(&log).map_err(file_error(&log))?;
         }
         let next = self.generation + 1;
-        let header = Header {
-            form: FORM,
-            generation: next,
-            results: RESULTS_VERSION,
-            config: digest(config),
-            pages: config.device.user_pages,
-            page_bytes: config.device.page_bytes,
-        };
+        let header = Header::of(config, next, life);
         let slots: Vec<u8> = table.iter().flat_map(|slot| slot.to_le_bytes()).collect();
         let saved = snapshots::save(snapshot, &self.file(next, "snap"), true, &mut |_| {
             ControlFlow::Continue(())

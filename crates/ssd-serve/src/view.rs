@@ -14,6 +14,19 @@ const SLOWEST: usize = 10;
 /// Blocks of a channel are seen in at most so many groups.
 const GROUPS: usize = 64;
 
+/// What takes room: of the drive, and on the disk of the server.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct Space {
+    /// Size of the drive.
+    pub drive_bytes: u64,
+    /// Logical pages with data on flash.
+    pub mapped_bytes: u64,
+    /// Data on the disk of the server, older ones that a power cut could bring back included.
+    pub stored_bytes: u64,
+    /// The log.
+    pub log_bytes: u64,
+}
+
 /// A request that took long.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Slow {
@@ -71,7 +84,7 @@ impl Slowest {
     }
 }
 
-fn slow(record: &RequestRecord) -> Slow {
+pub(crate) fn slow(record: &RequestRecord) -> Slow {
     let Parts { queue_ns, chip_ns, transfer_ns, gc_wait_ns, metadata_ns } = record.parts;
     Slow {
         id: record.id,

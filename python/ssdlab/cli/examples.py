@@ -43,6 +43,8 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "ssdlab serve modern-tlc --nbd unix:drive.sock --state drive",
         "ssdlab serve drive:samsung-pm9a3 --nbd 127.0.0.1:10809 --scale 20 --record session",
     ),
+    "serve status": ("ssdlab serve status drive", "ssdlab serve status drive --smart --json"),
+    "serve why": ("ssdlab serve why 1234 drive",),
     "reproduce": ("ssdlab reproduce adaptive-channel --quick",),
     "report": ("ssdlab report runs/demo --plots figures --picture png",),
     "export": ("ssdlab export runs/demo/greedy/seed-1 --to parquet",),
@@ -94,9 +96,18 @@ def add_examples(app: typer.Typer) -> None:
     """Show the examples below the help of every verb of `app`."""
     group = [app.info.name] if isinstance(app.info.name, str) else []
     for command in app.registered_commands:
-        examples = EXAMPLES.get(" ".join([*group, command.name or ""]), ())
-        if examples:
-            head = f"Example{'s' * (len(examples) > 1)}:"
-            # A paragraph of help is a line, which the terminal breaks where it ends.
-            before = " ".join((command.epilog or "").split())
-            command.epilog = "\n\n".join([*filter(None, [before]), head, *examples])
+        epilog = _epilog(" ".join([*group, command.name or ""]), command.epilog)
+        command.epilog = epilog or command.epilog
+    # A group may be a verb itself.
+    app.info.epilog = _epilog(" ".join(group), app.info.epilog) or app.info.epilog
+
+
+def _epilog(verb: str, before: str | None) -> str | None:
+    """What stands below the help of a verb with examples."""
+    examples = EXAMPLES.get(verb, ())
+    if not examples:
+        return None
+    head = f"Example{'s' * (len(examples) > 1)}:"
+    # A paragraph of help is a line, which the terminal breaks where it ends.
+    line = " ".join((before or "").split())
+    return "\n\n".join([*filter(None, [line]), head, *examples])

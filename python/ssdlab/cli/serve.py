@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from urllib.parse import quote
 
 import typer
+from typer.core import TyperGroup
 
 import ssdlab
 from ssdlab import _core
@@ -16,11 +17,41 @@ from ssdlab.cli.arguments import set_values, size_bytes
 from ssdlab.cli.options import ConfigArgument, Json, Quiet, Seed, Sets
 from ssdlab.cli.terminal import put_result, say
 from ssdlab.display.numbers import duration, size
+from ssdlab.display.progress import shown
 from ssdlab.errors import ConfigError
-from ssdlab.results.text import PARTS
+from ssdlab.results.served import smart_log, smart_text, status_text, why_text
+from ssdlab.results.text import PARTS, counted
 from ssdlab.running.served import Address, served
+from ssdlab.running.served_past import status, why
 
-app = typer.Typer()
+
+class _Serve(TyperGroup):
+    """`serve` itself, beside the verbs for a drive that is served."""
+
+    allow_extra_args = False
+    allow_interspersed_args = True
+
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: Any = None,  # noqa: ANN401 - of Click, without types
+        **extra: Any,  # noqa: ANN401 - of Click, without types
+    ) -> Any:  # noqa: ANN401 - of Click, without types
+        """That of the verb, if the first word is one; or else that of a drive to serve."""
+        verb = self.commands.get(args[0]) if args else None
+        if verb is None:
+            return super().make_context(info_name, args, parent, **extra)
+        return verb.make_context(f"{info_name} {args[0]}", args[1:], parent, **extra)
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:  # noqa: ANN401 - of Click, without types
+        """Without the verbs, which do not follow a configuration."""
+        return super().collect_usage_pieces(ctx)[:-1]
+
+
+app = typer.Typer(name="serve", cls=_Serve, invoke_without_command=True)
+
+Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of --state or --record.")]
 
 Scale = Annotated[
     str,
@@ -51,7 +82,7 @@ Page = Annotated[
 ]
 
 
-@app.command("serve")
+@app.callback()
 def serve(
     config: ConfigArgument,
     nbd: Annotated[
@@ -122,6 +153,45 @@ def serve(
     put_result(json_, quiet, lambda: _json(summary), lambda: _text(summary))
     if record is not None and not quiet:
         say(f"recorded; to run it again: ssdlab run {record / 'run.toml'}")
+
+
+@app.command("status")
+def serve_status(
+    folder: Folder,
+    smart: Annotated[
+        bool,
+        typer.Option(
+            "--smart",
+            help="Only the counters since the drive was first served, in the layout of"
+            " `nvme smart-log`, and the bytes written to flash.",
+        ),
+    ] = False,
+    json_: Json = None,
+) -> None:
+    """Show how a drive is that is being served, or was when its server stopped."""
+    summary = status(folder)
+    if smart:
+        name = summary["report"]["config"]["run"]["name"]
+        put_result(
+            json_, False, lambda: _json(smart_log(summary)), lambda: smart_text(name, summary)
+        )
+        return
+    put_result(json_, False, lambda: _json(summary), lambda: status_text(summary) + _text(summary))
+
+
+@app.command("why")
+def serve_why(
+    request: Annotated[
+        int, typer.Argument(metavar="ID", min=0, help="Number of the request, from 0 on.")
+    ],
+    folder: Folder,
+    json_: Json = None,
+    quiet: Quiet = False,
+) -> None:
+    """Say what a request to a served drive waited for."""
+    with shown(f"request {request}", not quiet) as progress:
+        said = why(folder, request, progress)
+    put_result(json_, quiet, lambda: _json(said), lambda: why_text(said))
 
 
 def _json(summary: dict[str, Any]) -> str:
@@ -200,19 +270,20 @@ def _text(summary: dict[str, Any]) -> str:
     known = [("p50", "p50_ns"), ("p99", "p99_ns"), ("p99.9", "p999_ns"), ("max", "max_ns")]
     times = [f"{name} {duration(late[key])}" for name, key in known if late[key] is not None]
     lines = [
-        f"{summary['requests']:,} requests of {summary['clients']:,} clients answered",
+        f"{counted(summary['requests'], 'request')} of"
+        f" {counted(summary['clients'], 'client')} answered",
         f"replies late by {', '.join(times)}" if times else "no reply",
     ]
     lines += _verdict(summary)
     stops, folds = summary["stops"], summary["folds"]
     if stops["count"]:
         lines.append(
-            f"the server was behind and stopped the drive's clock {stops['count']:,} times,"
-            f" for {duration(stops['ns'])} in all"
+            "the server was behind and stopped the drive's clock"
+            f" {counted(stops['count'], 'time')}, for {duration(stops['ns'])} in all"
         )
     if folds["count"]:
         lines.append(
-            f"the log was folded {folds['count']:,} times, for at most"
+            f"the log was folded {counted(folds['count'], 'time')}, for at most"
             f" {duration(folds['longest_ns'])}; the report is of the time since"
         )
     if why := folds["fold_failure"]:

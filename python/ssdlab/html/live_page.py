@@ -82,7 +82,7 @@ def _cards(samples: Sequence[Sample]) -> str:
         _card("erased blocks", f"{free:,}", f"of {blocks:,}"),
         _card("channels that collect", f"{collecting}", f"of {len(channels)}"),
         _card("replies late, p99", _time(late["p99_ns"]), valid[late["is_valid"]]),
-        _card("clock stopped", f"{stops['count']:,} times", f"{_time(stops['ns'])} in all"),
+        _card("clock stopped", counted(stops["count"], "time"), f"{_time(stops['ns'])} in all"),
         _card("scale", f"{summary['scale']:.4g}", "seconds of wall time per second of the drive's"),
         _card("priority", "real-time" if summary["real_time"] else "ordinary"),
     ]

@@ -10,7 +10,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from ssdlab.config.resolve import Config, load_config
 from ssdlab.display.progress import shown
 from ssdlab.errors import ConfigError, ServerError, translated
 from ssdlab.running.fitted import fitted
+from ssdlab.running.served_door import SUMMARY, Door
 from ssdlab.running.served_page import LivePage
 
 # Real-time priority, of 1 to 99: above all ordinary programs, below what the system needs.
@@ -62,9 +63,11 @@ def served(
         raise ConfigError([message])
     loaded = fitted(config)
     memory.check([loaded])
-    with translated(), answered_signals(stops) as signals, ExitStack() as shows:
+    ends = ExitStack()
+    with ends, translated(), answered_signals(stops) as signals, ExitStack() as shows:
         callback = shows.enter_context(shown(loaded.name, progress))
-        session = _Session(signals, shows, status)
+        folders = [folder for folder in (state, record) if folder is not None]
+        session = _Session(signals, shows, ends, status, folders)
 
         def is_ready(said: str) -> None:
             ready(json.loads(said) | session.begin(loaded.name if page else None))
@@ -97,9 +100,9 @@ def served(
             )
         except _core.StuckError as error:
             raise ServerError(str(error)) from None
-    if record is not None:
-        _write_run(loaded, record, with_state=state is not None)
-    return session.whole(summary)
+        if record is not None:
+            _write_run(loaded, record, with_state=state is not None)
+        return session.end(summary)
 
 
 @dataclass
@@ -108,13 +111,20 @@ class _Session:
 
     signals: Signals
     shows: ExitStack
+    ends: ExitStack
     status: Callable[[dict[str, Any]], object]
+    folders: list[Path]
+    doors: list[Door] = field(default_factory=list)
     page: LivePage | None = None
     is_real_time: bool = False
 
     def begin(self, page: str | None) -> dict[str, Any]:
         """Clients may come; with a page of this name, if there is to be one."""
         self.shows.close()
+        self.doors = [Door(folder) for folder in self.folders]
+        for door in self.doors:
+            # Whoever asks while the drive comes to rest hears of its end.
+            self.ends.callback(door.close)
         if page is not None:
             self.page = LivePage(page)
             self.shows.callback(self.page.close)
@@ -125,15 +135,25 @@ class _Session:
         """The summary with what is known here."""
         return {"real_time": self.is_real_time, **json.loads(summary)}
 
+    def end(self, said: str) -> dict[str, Any]:
+        """The summary of the whole session, which stays in its folders."""
+        summary = self.whole(said)
+        for folder in self.folders:
+            (folder / SUMMARY).write_text(json.dumps(summary) + "\n", encoding="utf-8")
+        return summary
+
     def asks(self) -> bool:
         """Whether somebody wants to hear of the drive."""
-        return self.signals.status or (self.page is not None and self.page.is_due())
+        is_asked = self.signals.status or any(door.is_asked for door in self.doors)
+        return is_asked or (self.page is not None and self.page.is_due())
 
     def hear(self, said: str) -> None:
         """Pass the summary on to those who want it."""
         summary = self.whole(said)
         if self.page is not None:
             self.page.show(summary)
+        for door in self.doors:
+            door.answer(summary)
         if self.signals.asks():
             self.status(summary)
 
@@ -201,9 +221,12 @@ def _real_time() -> Iterator[bool]:
 def _write_run(config: Config, record: Path, *, with_state: bool) -> None:
     """Write the configuration that runs the recorded session again."""
     path = record / "run.toml"
-    # What the configuration says of another workload would change the requests.
+    # What the configuration, or its preset, says of another workload would change the requests.
     text = re.sub(
-        r"^\[workload\]\n.*?(?=^\[|\Z)", "", config.toml(), flags=re.DOTALL | re.MULTILINE
+        r"^preset = .*?\n|^\[workload\]\n.*?(?=^\[|\Z)",
+        "",
+        config.toml(),
+        flags=re.DOTALL | re.MULTILINE,
     )
     path.write_text(text, encoding="utf-8")
     values: dict[str, object] = {

@@ -78,12 +78,18 @@ impl Engine {
         let requests = self.ssd.submitted();
         self.failure = None;
         self.done.clear();
+        if self.ssd.outstanding() > 0 {
+            self.life.busy_ns += self.ssd.now().0 - self.busy_since;
+        }
+        let busy_ns = self.life.busy_ns;
         self.ssd.power_cut()?;
         let recovery = self.ssd.mount(false)?;
         // What capacitors have saved goes to flash.
         self.last = self.last.max(self.ssd.now().0) + 1;
         self.ssd.submit(Nanos(self.last), &Request::new(Op::Flush, 0, 0), None)?;
         self.idle();
+        // This flush was no request of a client.
+        self.life.busy_ns = busy_ns;
         self.failure.as_ref().map_or(Ok(()), |why| Err(DeviceError::Power(why.to_string())))?;
         let pages_lost = self.versions.recover(&Flash(&self.ssd));
         Ok(Mounted { recovery, pages_lost, requests })
@@ -103,11 +109,13 @@ impl Engine {
     /// The drive has failed.
     pub fn finish(&mut self) -> Result<(), String> {
         self.flush(0).map_err(|refusal| refusal.to_string())?;
+        let before = self.done.len();
         while self.ssd.outstanding() > 0 {
             // What is left to do in the instant of the last completion belongs to the rest.
             let run = self.ssd.run_until(Nanos::NEVER, &mut self.done);
             run.map_err(|error| error.to_string())?;
         }
+        self.note_busy(before);
         self.done.clear();
         Ok(())
     }
@@ -132,6 +140,7 @@ impl Engine {
     /// # Errors
     /// The snapshot is not of this drive, or the disk fails.
     pub fn begin_again(&mut self, snapshot: &DeviceSnapshot) -> Result<(), String> {
+        self.life = self.life();
         self.ssd = restored(&self.config, snapshot)?;
         self.slowest = Slowest::default();
         let table = self.versions.table().to_vec();

@@ -63,9 +63,8 @@ impl Engine {
 
     /// What was stored in `slots` is not wanted: on a full disk its room is needed for the log.
     pub(super) fn give_back(&mut self, slots: &[u32]) {
-        for &slot in slots.iter().filter(|&&slot| slot != NONE) {
-            self.slots.give_back(slot, &mut self.disk);
-        }
+        let stored = slots.iter().copied().filter(|&slot| slot != NONE).collect();
+        self.slots.give_back(stored, &mut self.disk);
     }
 
     /// Log a request. A full disk gets the room of some free slots back, if the log needs it.
@@ -81,11 +80,14 @@ impl Engine {
         appended
     }
 
-    /// Let go older data that no cut brings back. What is used again was free at a time that the log knows.
+    /// Let go older data that no cut brings back. What is used again was free at a time that the log knows. If nothing
+    /// is, the log does not grow: on a full disk every refused request sweeps.
     pub(super) fn sweep(&mut self) -> io::Result<()> {
-        self.mark()?;
         let freed = self.versions.sweep(&Flash(&self.ssd));
-        freed.iter().for_each(|&slot| self.slots.free(slot));
+        if !freed.is_empty() {
+            self.mark()?;
+        }
+        freed.into_iter().for_each(|slot| self.slots.free(slot));
         Ok(())
     }
 

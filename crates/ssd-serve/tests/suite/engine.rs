@@ -447,6 +447,27 @@ fn a_log_holds_room_for_what_takes_its_place() {
 }
 
 #[test]
+fn what_is_refused_takes_no_room_in_the_log() {
+    let (folder, config) = (Temporary::new(), with_state(&[]));
+    let (_state, mut engine, _, _) = open(&folder.0, &config).expect("a new drive");
+    let written = engine.write(1, 0, &[1; 4096], false).expect("there is room");
+    finish(&mut engine, written);
+    // No disk has room for a generation like this.
+    let log = Log::create(&folder.0.join("1.log"), 1 << 60).expect("a log");
+    engine.log_to(log);
+    let mut bytes = Vec::new();
+    for i in 1..200u64 {
+        let refused = engine.write(i * 10_000_000, 4096, &[2; 4096], false);
+        assert!(matches!(refused, Err(Refusal::NoRoom(_))), "{refused:?}");
+        assert!(completions(&mut engine).is_empty());
+        bytes.push(engine.log_bytes());
+    }
+    assert_eq!(bytes[198], bytes[0], "refused requests fill the log");
+    let read = engine.read(1, 0, 4096).expect("the log holds room for it");
+    finish(&mut engine, read);
+}
+
+#[test]
 fn a_drive_without_a_block_left_has_no_room_for_writes() {
     let (folder, config) = (Temporary::new(), config(&[("wear.endurance", "2")]));
     let snapshot = new_drive(&config, &mut ssd_run::Unattended).expect("a new drive");

@@ -4,9 +4,11 @@
 mod cases;
 mod disk;
 mod engine;
+mod life;
 mod nbd;
 mod pace;
 mod rig;
 mod server;
 mod state;
 mod view;
+mod why;

@@ -1,7 +1,7 @@
 //! The clock of the drive.
 #![allow(clippy::disallowed_methods, reason = "a served drive runs on wall time")]
 
-use ssd_serve::pace::{Pace, VALID_NS, scale_for};
+use ssd_serve::pace::{Pace, Rate, VALID_NS, scale_for};
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -41,4 +41,21 @@ fn the_scale_follows_lateness_upwards() {
     assert_eq!(scale_for(3 * VALID_NS, 1.0), Some(3.0));
     assert_eq!(scale_for(300 * VALID_NS, 1.0), Some(4.0));
     assert_eq!(scale_for(3 * VALID_NS, 3.0), None);
+}
+
+#[test]
+fn the_rate_is_that_of_the_last_second() {
+    let mut rate = Rate::default();
+    assert_eq!(rate.per_second(), None);
+    rate.look(Duration::ZERO, 0);
+    assert_eq!(rate.per_second(), None);
+    for looks in 1..=40 {
+        // 2 replies a look in the first second, then 10.
+        let replies = if looks <= 20 { 2 * looks } else { 40 + 10 * (looks - 20) };
+        rate.look(Duration::from_millis(50 * looks), replies);
+        if looks == 20 {
+            assert_eq!(rate.per_second(), Some(40.0));
+        }
+    }
+    assert_eq!(rate.per_second(), Some(200.0));
 }

@@ -1,0 +1,93 @@
+//! What a drive has done since it was first served, counted as real drives count it.
+
+use serde::{Deserialize, Serialize};
+use ssd_core::config::Config;
+use ssd_core::host::device::Device as _;
+use ssd_core::host::request::{Op, Request};
+use ssd_core::sim::ssd::Ssd;
+use ssd_core::units::SECTOR_BYTES;
+
+/// Counts that outlive a server.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Life {
+    /// Bytes of the sectors that reads named.
+    pub host_read_bytes: u64,
+    /// Bytes of the sectors that writes named.
+    pub host_written_bytes: u64,
+    /// Reads.
+    pub reads: u64,
+    /// Writes.
+    pub writes: u64,
+    /// Bytes of the flash pages that were read, for any cause.
+    pub media_read_bytes: u64,
+    /// Bytes of the flash pages that were programmed, for any cause.
+    pub media_written_bytes: u64,
+    /// For how long a request was under way, ns of the drive's time.
+    pub busy_ns: u64,
+    /// For how long it was served, ns of the drive's time.
+    pub on_ns: u64,
+    /// How often a server of it has ended.
+    pub ends: u64,
+    /// How often that was a power cut.
+    pub cuts: u64,
+}
+
+impl Life {
+    /// The drive gets a request.
+    pub(crate) fn request(&mut self, request: &Request) {
+        let bytes = u64::from(request.sectors) * SECTOR_BYTES;
+        let counts = match request.op {
+            Op::Read => Some((&mut self.reads, &mut self.host_read_bytes)),
+            Op::Write => Some((&mut self.writes, &mut self.host_written_bytes)),
+            _ => None,
+        };
+        if let Some((requests, total)) = counts {
+            (*requests, *total) = (*requests + 1, *total + bytes);
+        }
+    }
+
+    /// With what `ssd`, whose pages have so many bytes, has counted since it was started.
+    pub(crate) fn with(self, ssd: &Ssd, page: u64) -> Life {
+        let flash = &ssd.measured().flash;
+        Life {
+            media_read_bytes: self.media_read_bytes + page * flash.reads.iter().sum::<u64>(),
+            media_written_bytes: self.media_written_bytes + page * flash.all_programs(),
+            on_ns: self.on_ns + ssd.now().0,
+            ..self
+        }
+    }
+
+    /// The server has ended, with a power `cut` or without one.
+    #[must_use]
+    pub fn ended(self, cut: bool) -> Life {
+        Life { ends: self.ends + 1, cuts: self.cuts + u64::from(cut), ..self }
+    }
+}
+
+/// How worn a drive is, in percent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct Worn {
+    /// Erases of a block, on average, of those that it endures.
+    pub used: u64,
+    /// Spare blocks that are left.
+    pub spare: u64,
+}
+
+/// How worn `ssd` is. Without `wear.endurance` it does not wear.
+pub(crate) fn worn(config: &Config, ssd: &Ssd) -> Worn {
+    let blocks = &ssd.core.ftl.blocks;
+    let endurance = u64::from(config.wear.endurance);
+    if endurance == 0 {
+        return Worn { used: 0, spare: 100 };
+    }
+    let erases = ssd.erases();
+    let total: u64 = erases.iter().map(|&count| u64::from(count)).sum();
+    let used = 100 * total / (erases.len() as u64 * endurance);
+    let bad = (0..blocks.pools())
+        .flat_map(|pool| blocks.of_pool(ssd_core::units::PoolId(pool)))
+        .filter(|&block| blocks.is_bad(block))
+        .count() as u64;
+    let pages = u64::from(ssd.core.ftl.geo.user_pages);
+    let spare = blocks.len() as u64 - pages.div_ceil(u64::from(blocks.pages_per_block));
+    Worn { used, spare: 100 * spare.saturating_sub(bad) / spare.max(1) }
+}

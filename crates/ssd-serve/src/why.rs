@@ -1,0 +1,323 @@
+//! Why a request took as long as it did: what was served is run again until the request has completed.
+
+use crate::log::{self, Record};
+use crate::session::START;
+use crate::state::{Header, StateError};
+use crate::view::{Slow, slow};
+use serde::Serialize;
+use ssd_core::config::{BusyUnit, digest};
+use ssd_core::ftl::snapshot::DeviceSnapshot;
+use ssd_core::host::device::Device as _;
+use ssd_core::host::request::Request;
+use ssd_core::metrics::report::RESULTS_VERSION;
+use ssd_core::nand::geometry::PageAddress;
+use ssd_core::sim::log::OpRecord;
+use ssd_core::sim::request::RequestRecord;
+use ssd_core::sim::ssd::Ssd;
+use ssd_core::units::Nanos;
+use ssd_run::{Caller, Stage, load_snapshot};
+use ssd_trace::config::RunConfig;
+use ssd_trace::snapshots::LoadError;
+use std::path::PathBuf;
+
+/// What was served: a folder that has the log of its requests, or all of them.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Past {
+    /// The state of a drive, and its generation.
+    State(PathBuf, u64),
+    /// A recording.
+    Recording(PathBuf),
+}
+
+/// Why a request took its time.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Why {
+    /// The request and the parts of its latency.
+    pub request: Slow,
+    /// Its operations on flash that ended before it completed, in order of their start.
+    pub operations: Vec<Operation>,
+    /// What the unit did for which the last of them waited; without operations of its own, what ended on flash while
+    /// the request waited.
+    pub before: Vec<Operation>,
+}
+
+/// An operation on flash.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Operation {
+    /// `read`, `program` or `erase`.
+    pub op: &'static str,
+    /// Why it happened.
+    pub cause: &'static str,
+    /// Channel.
+    pub channel: u32,
+    /// Chip on its channel.
+    pub chip: u32,
+    /// Plane in its chip.
+    pub plane: u32,
+    /// Block in its plane.
+    pub block: u32,
+    /// The request for which it was made.
+    pub request: Option<u64>,
+    /// When it was queued, ns of the drive's time.
+    pub queued_ns: u64,
+    /// When its unit was taken.
+    pub start_ns: u64,
+    /// When its unit was released.
+    pub end_ns: u64,
+}
+
+impl Operation {
+    fn of(record: &OpRecord) -> Operation {
+        let PageAddress { channel, chip, plane, block, .. } = record.place;
+        Operation {
+            op: record.op.name(),
+            cause: record.cause.name(),
+            channel,
+            chip,
+            plane,
+            block,
+            request: record.request,
+            queued_ns: record.queued.0,
+            start_ns: record.start.0,
+            end_ns: record.end.0,
+        }
+    }
+}
+
+/// Why request `id` of `past` took its time, on the drive of `config`.
+///
+/// # Errors
+/// There is no such request, it had not completed, or its past cannot be run again.
+pub fn why(
+    config: &RunConfig,
+    past: &Past,
+    id: u64,
+    caller: &mut dyn Caller,
+) -> Result<Why, StateError> {
+    let history = History::open(config, past)?;
+    let mut known = 0;
+    history.each(&mut |event| {
+        known += u64::from(matches!(event, Event::Request(..)));
+        Ok(true)
+    })?;
+    if id >= known {
+        return Err(StateError::Refused(unknown(id, known, past)));
+    }
+    let loaded = load_snapshot(&history.snapshot, Some(config), caller);
+    let (snapshot, _) = loaded.map_err(|error| match error {
+        LoadError::Refused(why) => StateError::Refused(why),
+        LoadError::Interrupted => StateError::Interrupted,
+    })?;
+    let mut witness = Witness::new(config, &snapshot, id)?;
+    history.each(&mut |event| {
+        if witness.submitted.is_multiple_of(65_536)
+            && caller.progress(Stage::Workload, witness.submitted, Some(id)).is_break()
+        {
+            return Err(StateError::Interrupted);
+        }
+        witness.see(&event)
+    })?;
+    if past.is_complete() {
+        witness.run(u64::MAX);
+    }
+    witness.answer(config.timing.busy_unit)
+}
+
+/// There is no request `id`, of so many.
+fn unknown(id: u64, known: u64, past: &Past) -> String {
+    let (what, folder) = match past {
+        Past::State(folder, _) => ("the log", folder),
+        Past::Recording(folder) => ("the recording", folder),
+    };
+    let folder = folder.display();
+    if known == 0 {
+        return format!(
+            "request {id}: {what} in {folder} has no requests. It begins anew when a server starts, stops or folds \
+             it; --record keeps the requests of a whole session"
+        );
+    }
+    let last = known - 1;
+    format!("request {id}: {what} in {folder} has requests 0 to {last}; the nearest one is {last}")
+}
+
+/// What a drive got, and how far its time has come.
+enum Event {
+    Request(u64, Request),
+    Mark(u64),
+}
+
+/// What is run again.
+struct History<'a> {
+    config: &'a RunConfig,
+    snapshot: PathBuf,
+    /// The log; a recording is what the workload of the configuration says.
+    log: Option<PathBuf>,
+}
+
+impl Past {
+    /// Everything that was begun was completed.
+    fn is_complete(&self) -> bool {
+        matches!(self, Past::Recording(_))
+    }
+}
+
+impl History<'_> {
+    fn open<'a>(config: &'a RunConfig, past: &Past) -> Result<History<'a>, StateError> {
+        match past {
+            Past::State(folder, generation) => {
+                let file = |kind: &str| folder.join(format!("{generation}.{kind}"));
+                let header = Header::read(&file("json"))?;
+                if header.results != RESULTS_VERSION || header.config != digest(config) {
+                    return Err(StateError::Refused(format!(
+                        "{}: it was served by another version of the program, with results {}; this one has \
+                         {RESULTS_VERSION}: ask that one",
+                        folder.display(),
+                        header.results
+                    )));
+                }
+                Ok(History { config, snapshot: file("snap"), log: Some(file("log")) })
+            }
+            Past::Recording(folder) => {
+                Ok(History { config, snapshot: folder.join(START), log: None })
+            }
+        }
+    }
+
+    /// Call `see` with everything in order, until it returns false.
+    fn each(
+        &self,
+        see: &mut dyn FnMut(Event) -> Result<bool, StateError>,
+    ) -> Result<(), StateError> {
+        let device = &self.config.device;
+        let Some(path) = &self.log else {
+            let opened =
+                ssd_trace::open(&self.config.workload, device.page_bytes, device.user_pages, 0);
+            let mut source = opened.map_err(|error| StateError::Refused(error.to_string()))?.source;
+            loop {
+                let next = source.next_request();
+                let next = next.map_err(|error| StateError::Refused(error.to_string()))?;
+                let Some(timed) = next else { return Ok(()) };
+                if !see(Event::Request(timed.at.0, timed.request))? {
+                    return Ok(());
+                }
+            }
+        };
+        let mut ended = Ok(());
+        let sectors = u64::from(device.page_bytes) / ssd_core::units::SECTOR_BYTES;
+        let read = log::read(path, sectors, &mut |record| {
+            let seen = see(match record {
+                Record::Request { at, request, .. } => Event::Request(at, request),
+                Record::Mark(at) => Event::Mark(at),
+            });
+            match seen {
+                Ok(true) => return Ok(()),
+                Ok(false) => {}
+                Err(error) => ended = Err(error),
+            }
+            Err(STOPPED.into())
+        });
+        match read {
+            Err(why) if why != STOPPED => Err(StateError::Refused(why)),
+            _ => ended,
+        }
+    }
+}
+
+/// No more of the log is needed.
+const STOPPED: &str = "stopped";
+
+/// A machine that is run again until a request has completed.
+struct Witness {
+    ssd: Ssd,
+    id: u64,
+    submitted: u64,
+    failure: Option<String>,
+    found: Option<RequestRecord>,
+    requests: Vec<RequestRecord>,
+    /// Operations that ended after the request had arrived.
+    operations: Vec<OpRecord>,
+}
+
+impl Witness {
+    fn new(config: &RunConfig, snapshot: &DeviceSnapshot, id: u64) -> Result<Witness, StateError> {
+        let mut config = config.clone();
+        (config.metrics.op_log, config.metrics.request_log) = (true, true);
+        config.metrics.interval_ns = 0;
+        let mut ssd = Ssd::restore(&config, snapshot).map_err(StateError::Refused)?;
+        ssd.measure(0, config.splits());
+        Ok(Witness {
+            ssd,
+            id,
+            submitted: 0,
+            failure: None,
+            found: None,
+            requests: Vec::new(),
+            operations: Vec::new(),
+        })
+    }
+
+    /// Whether more is to be seen.
+    fn see(&mut self, event: &Event) -> Result<bool, StateError> {
+        match event {
+            Event::Mark(at) => self.run(*at),
+            Event::Request(at, request) => {
+                self.run(at.saturating_sub(1));
+                if self.failure.is_none() && self.found.is_none() {
+                    let submitted = self.ssd.submit(Nanos(*at), request, None);
+                    self.failure = submitted.err().map(|error| error.to_string());
+                    self.submitted += 1;
+                }
+            }
+        }
+        Ok(self.failure.is_none() && self.found.is_none())
+    }
+
+    /// Run through time `to`, or until the request has completed and so has every operation that began before that.
+    fn run(&mut self, to: u64) {
+        while self.failure.is_none() && !self.has_all() {
+            let limit = if self.found.is_some() { u64::MAX } else { to };
+            let Some(at) = self.ssd.next_event().filter(|at| at.0 <= limit) else { return };
+            let run = self.ssd.run_until(at, &mut Vec::new());
+            self.failure = run.err().map(|error| error.to_string());
+            self.ssd.drain_requests(&mut self.requests);
+            let found = self.requests.drain(..).find(|record| record.id == self.id);
+            self.found = self.found.take().or(found);
+            self.ssd.drain_operations(&mut self.operations);
+            if self.submitted <= self.id {
+                self.operations.clear();
+            }
+        }
+    }
+
+    fn has_all(&self) -> bool {
+        let last = self.operations.last().map(|operation| operation.start);
+        self.found.as_ref().is_some_and(|found| last > Some(found.completion))
+    }
+
+    fn answer(self, unit: BusyUnit) -> Result<Why, StateError> {
+        let Some(found) = self.found else {
+            let why = self.failure.unwrap_or_else(|| "it was under way at the end".into());
+            let why = format!("request {}: it has not completed: {why}", self.id);
+            return Err(StateError::Refused(why));
+        };
+        let all: Vec<Operation> = self.operations.iter().map(Operation::of).collect();
+        let ended = |one: &&Operation| one.end_ns <= found.completion.0;
+        let own = |one: &&Operation| one.request == Some(self.id);
+        let operations: Vec<_> = all.iter().filter(ended).filter(own).cloned().collect();
+        let last = operations.iter().max_by_key(|one| one.end_ns);
+        let waited = |one: &&Operation| match last {
+            None => one.end_ns > found.arrival.0 && ended(one),
+            Some(last) => {
+                let same_chip = unit == BusyUnit::Channel || one.chip == last.chip;
+                let same_plane = unit != BusyUnit::Plane || one.plane == last.plane;
+                one.channel == last.channel
+                    && same_chip
+                    && same_plane
+                    && one.end_ns > last.queued_ns
+                    && one.end_ns <= last.start_ns
+            }
+        };
+        let before = all.iter().filter(waited).cloned().collect();
+        Ok(Why { request: slow(&found), operations, before })
+    }
+}

@@ -1,0 +1,162 @@
+"""Results of a served drive as text: its status, its SMART log, and why a request took its time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from ssdlab.display.numbers import ABSENT, duration, rate, size
+from ssdlab.results.text import PARTS, table
+
+UNIT = 512_000
+"""Bytes of a data unit of NVMe: a thousand of 512 bytes."""
+MINUTE_NS, HOUR_NS = 60 * 10**9, 3600 * 10**9
+HALF = 1 << 64
+MOST_ROWS = 8
+SPARE_THRESHOLD = 10
+"""Percent of spare blocks below which real drives warn."""
+SMART_NAMES = {
+    "critical_warning": "critical_warning\t\t\t",
+    "temperature": "temperature\t\t\t\t",
+    "avail_spare": "available_spare\t\t\t\t",
+    "spare_thresh": "available_spare_threshold\t\t",
+    "percent_used": "percentage_used\t\t\t\t",
+    "endurance_grp_critical_warning_summary": "endurance group critical warning summary",
+    "data_units_read": "Data Units Read\t\t\t\t",
+    "data_units_written": "Data Units Written\t\t\t",
+    "host_read_commands": "host_read_commands\t\t\t",
+    "host_write_commands": "host_write_commands\t\t\t",
+    "controller_busy_time": "controller_busy_time\t\t\t",
+    "power_cycles": "power_cycles\t\t\t\t",
+    "power_on_hours": "power_on_hours\t\t\t\t",
+    "unsafe_shutdowns": "unsafe_shutdowns\t\t\t",
+    "media_errors": "media_errors\t\t\t\t",
+    "num_err_log_entries": "num_err_log_entries\t\t\t",
+    "warning_temp_time": "Warning Temperature Time\t\t",
+    "critical_comp_time": "Critical Composite Temperature Time\t",
+    "thm_temp1_trans_count": "Thermal Management T1 Trans Count\t",
+    "thm_temp2_trans_count": "Thermal Management T2 Trans Count\t",
+    "thm_temp1_total_time": "Thermal Management T1 Total Time\t",
+    "thm_temp2_total_time": "Thermal Management T2 Total Time\t",
+}
+"""The keys of `nvme smart-log -o json`, and what its text calls them."""
+MEDIA = {
+    "Physical media units written": "media_written_bytes",
+    "Physical media units read": "media_read_bytes",
+}
+"""The keys of `nvme ocp smart-add-log`, which are in bytes, and ours."""
+
+
+def smart_log(summary: dict[str, Any]) -> dict[str, Any]:
+    """The counters of a drive under the keys of `nvme smart-log`, and those of its flash.
+
+    What the model does not have (temperatures, errors) is 0.
+    """
+    life, worn = summary["life"], summary["worn"]
+    log: dict[str, Any] = dict.fromkeys(SMART_NAMES, 0)
+    log |= {
+        "avail_spare": worn["spare"],
+        "spare_thresh": SPARE_THRESHOLD,
+        "percent_used": min(worn["used"], 255),
+        "critical_warning": int(worn["spare"] < SPARE_THRESHOLD),
+        "data_units_read": -(-life["host_read_bytes"] // UNIT),
+        "data_units_written": -(-life["host_written_bytes"] // UNIT),
+        "host_read_commands": life["reads"],
+        "host_write_commands": life["writes"],
+        "controller_busy_time": life["busy_ns"] // MINUTE_NS,
+        "power_cycles": life["ends"] + 1,
+        "power_on_hours": life["on_ns"] // HOUR_NS,
+        "unsafe_shutdowns": life["cuts"],
+    }
+    for name, key in MEDIA.items():
+        log[name] = {"hi": life[key] // HALF, "lo": life[key] % HALF}
+    return log
+
+
+def smart_text(name: str, summary: dict[str, Any]) -> str:
+    """The same as `nvme smart-log` and `nvme ocp smart-add-log` print it."""
+    log = smart_log(summary)
+    shown = {key: str(log[key]) for key in SMART_NAMES}
+    for key in ("avail_spare", "spare_thresh", "percent_used"):
+        shown[key] += "%"
+    for key in ("data_units_read", "data_units_written"):
+        shown[key] += f" ({_decimal(log[key] * UNIT)})"
+    shown["temperature"] = f"{log['temperature'] - 273}\u00b0C ({log['temperature']} Kelvin)"
+    lines = [f"Smart Log for NVME device:{name} namespace-id:ffffffff"]
+    lines += [f"{SMART_NAMES[key]}: {value}" for key, value in shown.items()]
+    lines.append("SMART Cloud Attributes :- ")
+    for key in MEDIA:
+        lines.append(f"  {key:<28} -   \t        {log[key]['hi']} {log[key]['lo']}")
+    return "\n".join(lines) + "\n"
+
+
+def _decimal(bytes_: float) -> str:
+    units = ["B", "kB", "MB", "GB", "TB", "PB", "EB"]
+    while bytes_ >= 1000 and len(units) > 1:
+        bytes_ /= 1000
+        del units[0]
+    return f"{bytes_:.2f} {units[0]}"
+
+
+def status_text(summary: dict[str, Any]) -> str:
+    """How the drive is at this moment, before the summary."""
+    space, channels = summary["space"], summary["channels"]
+    free, blocks = (sum(channel[key] for channel in channels) for key in ("free", "blocks"))
+    collecting = sum(channel["is_collecting"] for channel in channels)
+    per_s = summary["replies_per_s"]
+    now = f", {rate(per_s)} requests/s" if summary["is_running"] and per_s is not None else ""
+    lines = [
+        f"{'running' if summary['is_running'] else 'stopped'},"
+        f" served for {duration(summary['served_ns'])}{now}",
+        f"{size(space['mapped_bytes'])} of {size(space['drive_bytes'])} written; on the disk of the"
+        f" server {size(space['stored_bytes'])} of data and {size(space['log_bytes'])} of log",
+        f"{free:,} of {blocks:,} blocks erased, {collecting} of {len(channels)} channels collect",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def why_text(said: dict[str, Any]) -> str:
+    """The parts of the latency of a request, and what it waited for."""
+    asked, operations = said["request"], said["operations"]
+    what = f"{asked['op']} of {size(512 * asked['sectors'])} at {size(512 * asked['sector'])}"
+    lines = [
+        f"request {asked['id']:,}: {what}",
+        f"arrived at {duration(asked['arrival_ns'])} and took {duration(asked['latency_ns'])}:",
+        *table(["", ""], [[f"  {name}", duration(asked[key])] for key, name in PARTS])[1:],
+    ]
+    last = max(operations, key=lambda one: one["end_ns"], default=None)
+    begin, end = asked["arrival_ns"], asked["arrival_ns"] + asked["latency_ns"]
+    if last is None:
+        lines.append("it needed no flash operation of its own; meanwhile there ended on flash:")
+    else:
+        begin, end = last["queued_ns"], last["start_ns"]
+        lines.append(
+            f"the last of its {len(operations):,} flash operations, a {last['op']} for"
+            f" {last['cause']}, waited {duration(end - begin)} for {_place(last)};"
+            + (" meanwhile this did:" if said["before"] else " nothing came before it")
+        )
+    return "\n".join(lines + _groups(said["before"], begin)) + "\n"
+
+
+def _place(one: dict[str, Any]) -> str:
+    return f"channel {one['channel']}, chip {one['chip']}, plane {one['plane']}"
+
+
+def _groups(before: list[dict[str, Any]], begin: int) -> list[str]:
+    """What came first, by what it was for: a row for each kind, cause and block."""
+    counts: Counter[tuple[str, ...]] = Counter()
+    times: Counter[tuple[str, ...]] = Counter()
+    for one in before:
+        key = (one["op"], one["cause"], _place(one), str(one["block"]))
+        counts[key] += 1
+        times[key] += one["end_ns"] - max(one["start_ns"], begin)
+    if not counts:
+        return []
+    rows = [
+        [f"  {op} for {cause}", place, block, f"{counts[op, cause, place, block]:,}", duration(ns)]
+        for (op, cause, place, block), ns in times.most_common(MOST_ROWS)
+    ]
+    if (others := len(times) - MOST_ROWS) > 0:
+        ns = sum(times.values()) - sum(ns for _, ns in times.most_common(MOST_ROWS))
+        rows.append([f"  {others:,} more", ABSENT, ABSENT, ABSENT, duration(ns)])
+    return table(["  operation", "unit", "block", "count", "time"], rows)

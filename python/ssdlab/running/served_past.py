@@ -1,0 +1,90 @@
+"""What became of a served drive, from its folder: that of `--state` or of `--record`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from ssdlab import _core
+from ssdlab.config.resolve import load_config
+from ssdlab.display.progress import Callback
+from ssdlab.errors import ConfigError, OutputError, translated
+from ssdlab.running.served_door import SUMMARY, ask
+
+CURRENT = "current"
+"""The number of the generation of a state."""
+
+
+def status(folder: Path) -> dict[str, Any]:
+    """The summary of the server of `folder` so far, or of the last one if it was stopped.
+
+    `is_running` says which. Raises `ConfigError` for a folder of something else, and if the server
+    was killed.
+    """
+    _check(folder)
+    if (summary := ask(folder)) is not None:
+        return {"is_running": True, **summary}
+    path = folder / SUMMARY
+    if not path.exists():
+        message = (
+            f"{folder}: no server runs, and the last one was killed before it left a summary:"
+            f" serve the drive again, or ask for a request: ssdlab serve why 0 {folder}"
+        )
+        raise ConfigError([message])
+    return {"is_running": False, **json.loads(path.read_text(encoding="utf-8"))}
+
+
+def why(folder: Path, number: int, progress: Callback | None) -> dict[str, Any]:
+    """Why request `number` of the drive in `folder` took its time.
+
+    What was served is run again up to that request. Raises `ConfigError` if there is no such
+    request, `OutputError` for a file.
+    """
+    _check(folder)
+    if not (folder / CURRENT).exists():
+        return _of_recording(folder, number, progress)
+    while True:
+        generation = (folder / CURRENT).read_text(encoding="utf-8").strip()
+        try:
+            return _of_state(folder, int(generation), number, progress)
+        except (ConfigError, OutputError):
+            # A server that runs may have folded the log meanwhile.
+            if (folder / CURRENT).read_text(encoding="utf-8").strip() == generation:
+                raise
+
+
+def _check(folder: Path) -> None:
+    if not any((folder / name).exists() for name in (CURRENT, _core.SERVED_START)):
+        message = (
+            f"{folder}: expected the folder that --state or --record of `ssdlab serve` has written"
+        )
+        raise ConfigError([message])
+
+
+def _of_state(
+    folder: Path, generation: int, number: int, progress: Callback | None
+) -> dict[str, Any]:
+    config = load_config(folder / f"{generation}.toml")
+    with translated():
+        answer = _core.served_why(config.text, folder, generation, number, progress)
+    said: dict[str, Any] = json.loads(answer)
+    return said
+
+
+def _of_recording(folder: Path, number: int, progress: Callback | None) -> dict[str, Any]:
+    path = folder / "run.toml"
+    if not path.exists():
+        message = f"{folder}: the recording is complete once its server has been stopped"
+        raise ConfigError([message])
+    # The folder may have been moved since.
+    moved = {
+        "workload.trace": str(folder / _core.SERVED_REQUESTS),
+        "precondition.snapshot": str(folder / _core.SERVED_START),
+    }
+    config = load_config(path, set=moved)
+    with translated():
+        said: dict[str, Any] = json.loads(
+            _core.served_why(config.text, folder, None, number, progress)
+        )
+    return said
