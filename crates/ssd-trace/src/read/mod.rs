@@ -31,4 +31,5 @@ pub(crate) mod sort;
 pub(crate) mod tally;
 mod unit;
 pub(crate) mod unpack;
+pub(crate) mod updates;
 mod volumes;
