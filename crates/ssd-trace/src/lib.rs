@@ -29,7 +29,7 @@ pub use generate::synthetic::Synthetic;
 pub use generate::{app, fio, keys, stand_in, synthetic};
 pub use read::estimate::memory_bytes;
 pub use read::facts::TraceFacts;
-pub use read::footprint::footprint_pages;
+pub use read::footprint::{Totals, footprint_pages, totals};
 pub use read::input::Step;
 pub use read::kept::Kept;
 pub use read::replay::TraceSource;
