@@ -18,7 +18,6 @@ pub mod config;
 mod device;
 mod generate;
 mod papers;
-mod phases;
 mod read;
 pub mod snapshots;
 mod week;
@@ -39,7 +38,8 @@ use crate::config::{ArrivalKind, Origin, PatternKeys, Phases, Workload};
 use crate::read::formats::TraceFormat;
 use generate::copies::Copying;
 use generate::like;
-use phases::Phased;
+use read::phases::Phased;
+
 use ssd_core::config::Word as _;
 use ssd_core::host::source::{Source, SourceError};
 use std::io::{self, Read};

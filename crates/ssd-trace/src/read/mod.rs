@@ -21,6 +21,7 @@ mod lines;
 mod order;
 pub(crate) mod page_runs;
 mod page_set;
+pub(crate) mod phases;
 pub mod raw;
 mod reading;
 mod readings;
