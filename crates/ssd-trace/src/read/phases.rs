@@ -164,7 +164,9 @@ mod tests {
     fn updates_come_where_their_page_is_shifted_to() {
         for seed in 0..20 {
             let recorded = requests(seed);
-            let updates_of = |r: &Request| pages(r, PAGE).map(|page| (r.op, u64::from(page)));
+            let updates_of = |&request: &Request| {
+                pages(&request, PAGE).map(move |page| (request.op, u64::from(page)))
+            };
             let updating = recorded.iter().filter(|r| matches!(r.op, Op::Write | Op::Trim));
             let as_is: Vec<(Op, u64)> = updating.flat_map(updates_of).collect();
             let written = as_is.iter().filter(|&&(op, _)| op == Op::Write).count() as u64;
