@@ -76,6 +76,7 @@ __all__ = [
     "trace_merge",
     "trace_requests",
     "trace_split",
+    "trace_totals",
 ]
 
 _Bytes: TypeAlias = bytes | bytearray | memoryview
@@ -542,6 +543,17 @@ def footprint_pages(
     config: str, *, progress: Callable[[int, int | None], object] | None = None
 ) -> int:
     """Pages of the device that the trace of a resolved configuration (JSON) touches."""
+
+def trace_totals(
+    config: str,
+    most_page_writes: int,
+    *,
+    progress: Callable[[int, int | None], object] | None = None,
+) -> str:
+    """The sums of the trace of a resolved configuration (JSON), as JSON.
+
+    Those of its beginning, if it writes more than `most_page_writes` pages.
+    """
 
 def last_time_ns(config: str) -> int:
     """The largest simulated time of the device of a resolved configuration (JSON), in ns."""

@@ -9,7 +9,7 @@ import pytest
 import ssdlab
 from running import ssdlab_command
 from ssdlab.config.resolve import set_text
-from ssdlab.running.fitted import footprint_pages
+from ssdlab.running.fitted import footprint_pages, totals
 
 FORM = {
     "device.fit": "trace",
@@ -56,6 +56,21 @@ def test_a_trace_that_is_read_in_another_way_gets_another_device(tmp_path: Path)
         columns = f"time=1:us,op=2,offset={column}:4KiB,size=5"
         config = ssdlab.load_config(trace=file, set={"workload.columns": columns})
         assert footprint_pages(config) == pages
+
+
+@pytest.mark.parametrize("name", ["mysql", "varmail"])
+def test_the_sums_of_a_trace_are_those_of_its_statistics(name: str) -> None:
+    file = Path(__file__).parents[2] / "traces" / f"{name}.trace.zst"
+    info = ssdlab.Trace(file).info()
+    found = totals(ssdlab.load_config(trace=file), 1 << 40)
+    assert not found.is_cut
+    assert (found.requests, found.duration_ns) == (info.requests, info.duration_ns)
+    assert found.page_writes == info.updates.page_writes
+    assert found.bytes_written == info.ops.write.bytes
+    assert found.pages == info.footprint.pages_touched
+    cut = totals(ssdlab.load_config(trace=file), found.page_writes - 1)
+    assert cut.is_cut
+    assert cut.requests <= found.requests
 
 
 def test_a_run_and_a_device_are_fitted_too(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from running import STEADY, refused, ssdlab_command
+from running import STEADY, refused, signalled_at, ssdlab_command
 
 DAY_TICKS = 24 * 36_000_000_000
 """Of 100 ns, as MSR's traces have them."""
@@ -28,6 +28,9 @@ def lines(name: str) -> Iterator[str]:
             yield line(1000 * i, "Write", 1)
         if name == "wide":
             yield line(1000 * i, "Write", stream.randrange(2**32))
+        if name in ("large", "larger"):
+            place = stream.randrange(150_000_000 if name == "large" else 2**31)
+            yield line(10_000_000 * i, "Write", place).replace(",4096,100", f",{1 << 30},100")
         if name == "days":
             yield line(30 * DAY_TICKS // 2000 * i, "Write", stream.randrange(500))
 
@@ -35,7 +38,7 @@ def lines(name: str) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("odd")
-    for name in ("one", "reads", "page", "wide", "days"):
+    for name in ("one", "reads", "page", "wide", "large", "larger", "days"):
         (made / f"{name}.csv").write_text("".join(lines(name)))
     return made
 
@@ -93,3 +96,40 @@ def test_a_trace_that_touches_more_than_the_drive_is_refused(folder: Path) -> No
         words = [*verb, "wide.csv", "--drive", "small.toml", "--out", "m"]
         refused(ssdlab_command(*words, cwd=folder), 2, told)
         assert not (folder / "m").exists()
+
+
+@pytest.mark.parametrize("name", ["large", "larger"])
+def test_a_trace_that_writes_more_than_a_trial_can_names_the_part_that_it_takes(
+    name: str, folder: Path
+) -> None:
+    part = "--set workload.until=1024.000s"
+    for verb in (("try",), ("plan", "--waf", "2")):
+        done = ssdlab_command(*verb, f"{name}.csv", "--out", "l", cwd=folder)
+        told = f"{name}.csv: the first 1,025 requests write 1.00 TiB"
+        refused(done, 2, told, "take", f"use a part of it, such as {part}")
+        assert not (folder / "l").exists()
+    if name == "larger":
+        words = ["try", "larger.csv", "--out", "l", *part.split()]
+        done = ssdlab_command(*words, cwd=folder)
+        refused(done, 2, "--drive: it has 895 GiB, and the trace touches")
+
+
+def test_a_trace_beyond_any_device_is_refused_before_it_fills_the_memory(tmp_path: Path) -> None:
+    lines = (f"{at},{'R' if at else 'W'},{at << 21},{1 << 21}" for at in range(20_000))
+    (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
+    columns = "time=1:s,op=2,offset=3:sectors,size=4:sectors"
+    words = ["try", "t.csv", "--columns", columns, "--out", "o"]
+    done = ssdlab_command(*words, cwd=tmp_path)
+    refused(done, 2, "the trace touches 2^32 pages or more, which is more than any device has")
+
+
+@pytest.mark.parametrize("stage", ["precondition", "reading"])
+def test_an_interrupt_of_the_first_runs_leaves_no_verdict(stage: str, folder: Path) -> None:
+    sets = ["--set", "precondition.overwrite=1000", "--set", "workload.until=20s"]
+    words = ["try", "large.csv", *sets, "--no-html", "--out", f"i-{stage}"]
+    done = signalled_at(stage, words, folder)
+    refused(done, 130, "interrupted", out_is_empty=stage == "reading")
+    if stage == "precondition":
+        assert "no verdict: interrupted: 12 of 12 predictions are missing" in done.stdout
+    else:
+        assert not (folder / f"i-{stage}").exists()

@@ -100,7 +100,6 @@ TRACE_ARROWS = {
     "snapshots": {"write"},
     "device": set[str](),
     "papers": set[str](),
-    "phases": set[str](),
     "week": {"papers"},
     "whole_pages": set[str](),
 }

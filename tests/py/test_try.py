@@ -24,7 +24,7 @@ from ssdlab.running.compare_runs import Finished, run_into
 from ssdlab.running.runner import Planned
 
 if TYPE_CHECKING:
-    from ssdlab.traces.info import Info
+    from ssdlab.running.fitted import Totals
 
 FEW: dict[str, dict[str, object]] = {
     "greedy": trial.POLICIES["greedy"],
@@ -129,7 +129,7 @@ def test_the_longest_first_screen_has_twelve_lines(drive: str, overloads: bool) 
         name="varmail",
         trace="traces/varmail.trace.zst",
         drive_name="" if drive == trial.DRIVE else drive,
-        drive=trial._drive(trial.Plan(config, drive, "", cast("Info", None), 0, {}, {}, rated)),
+        drive=trial._drive(trial.Plan(config, drive, "", cast("Totals", None), {}, {}, rated)),
         read="",
         form=Form(1, 683, 352, shape.blocks, shape.pages, {}),
         rankings={"recorded": ranked(2.4, 1.9, 2.7), "independent": ranked(4.1, 3.8, 3.1)},
@@ -210,11 +210,11 @@ def test_the_runs_are_those_of_the_drive_without_time(trace: Path) -> None:
         assert one.config["workload.loops"] == before + measured
         # With independent phases a request is the write of a page.
         recorded = one.label.endswith(", recorded")
-        of_loop = plan.info.requests if recorded else plan.info.updates.page_writes
+        of_loop = plan.read.requests if recorded else plan.read.page_writes
         assert one.config["workload.warmup_requests"] == before * of_loop
     # Four times the pages before, twice in the measurement: a loop writes 156,000.
-    writes = plan.info.updates.page_writes
-    assert writes < plan.info.requests
+    writes = plan.read.page_writes
+    assert writes < plan.read.requests
     assert (before, measured) == (-(-4 * PAGES // writes), -(-2 * PAGES // writes))
 
 

@@ -297,6 +297,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(panics::last_panic, module)?)?;
     module.add_function(wrap_pyfunction!(trace_info::trace_info, module)?)?;
     module.add_function(wrap_pyfunction!(trace_info::footprint_pages, module)?)?;
+    module.add_function(wrap_pyfunction!(trace_info::trace_totals, module)?)?;
     module.add_function(wrap_pyfunction!(trace_info::fitted, module)?)?;
     module.add_class::<traces_kept::Traces>()?;
     module.add_function(wrap_pyfunction!(traces_kept::trace_memory_bytes, module)?)?;

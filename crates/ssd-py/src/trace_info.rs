@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 use serde_json::json;
 use ssd_core::host::source::SourceError;
 use ssd_run::fit;
+use ssd_trace::Totals;
 use ssd_trace::config::RunConfig;
 use ssd_trace::info::{Collector, Options};
 use ssd_trace::raw::{Stopped, each_request};
@@ -56,6 +57,31 @@ pub(crate) fn footprint_pages(
     config: &str,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<u64> {
+    Ok(totals(py, config, u64::MAX, progress)?.pages)
+}
+
+/// The sums of the trace that a resolved configuration (JSON) names, as JSON; of its beginning, if it writes more than
+/// `most_page_writes` pages.
+///
+/// `progress` and errors are those of `footprint_pages`.
+#[pyfunction]
+#[pyo3(signature = (config, most_page_writes, *, progress=None))]
+pub(crate) fn trace_totals(
+    py: Python<'_>,
+    config: &str,
+    most_page_writes: u64,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<String> {
+    let totals = totals(py, config, most_page_writes, progress)?;
+    Ok(json!(totals).to_string())
+}
+
+fn totals(
+    py: Python<'_>,
+    config: &str,
+    most_page_writes: u64,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Totals> {
     let config: RunConfig = crate::parsed("config", config)?;
     fit::readable_twice(&config).map_err(|e| crate::WorkloadError::new_err(e.to_string()))?;
     let (workload, page_bytes) = (config.workload, config.kernel.device.page_bytes);
@@ -66,8 +92,8 @@ pub(crate) fn footprint_pages(
             ended |= go_on.is_break();
             go_on
         };
-        match ssd_trace::footprint_pages(&workload, page_bytes, &mut noted) {
-            Ok(pages) => Ok(Some(pages)),
+        match ssd_trace::totals(&workload, page_bytes, most_page_writes, &mut noted) {
+            Ok(totals) => Ok(Some(totals)),
             Err(_) if ended => Ok(None),
             Err(error) => Err(refused(&error)),
         }

@@ -18,7 +18,6 @@ pub mod config;
 mod device;
 mod generate;
 mod papers;
-mod phases;
 mod read;
 pub mod snapshots;
 mod week;
@@ -29,7 +28,7 @@ pub use generate::synthetic::Synthetic;
 pub use generate::{app, fio, keys, stand_in, synthetic};
 pub use read::estimate::memory_bytes;
 pub use read::facts::TraceFacts;
-pub use read::footprint::footprint_pages;
+pub use read::footprint::{Totals, footprint_pages, totals};
 pub use read::input::Step;
 pub use read::kept::Kept;
 pub use read::replay::TraceSource;
@@ -39,7 +38,8 @@ use crate::config::{ArrivalKind, Origin, PatternKeys, Phases, Workload};
 use crate::read::formats::TraceFormat;
 use generate::copies::Copying;
 use generate::like;
-use phases::Phased;
+use read::phases::Phased;
+
 use ssd_core::config::Word as _;
 use ssd_core::host::source::{Source, SourceError};
 use std::io::{self, Read};
@@ -121,10 +121,11 @@ fn open_as_is(
     match workload.kind.origin() {
         Origin::Trace if workload.phases == Phases::Independent => {
             let loop_of = Workload { loops: 1, ..workload.clone() };
-            let opened = open_trace(&loop_of, page_bytes, user_pages, kept, watch)?;
-            let source = Phased::new(opened.source, page_bytes, workload.loops, seed)?;
-            let facts = opened.facts.map(|facts| TraceFacts { loops: workload.loops, ..facts });
-            Ok(OpenedSource { source: Box::new(source), facts, hosting: None })
+            let (source, facts) = read_trace(&loop_of, page_bytes, user_pages, kept, watch)?;
+            let form = (page_bytes, workload.loops);
+            let source = Box::new(Phased::new(source, form, seed, kept, watch)?);
+            let facts = Some(TraceFacts { loops: workload.loops, ..facts });
+            Ok(OpenedSource { source, facts, hosting: None })
         }
         Origin::Trace => open_trace(workload, page_bytes, user_pages, kept, watch),
         Origin::Shares => made(Synthetic::new(workload, page_bytes, user_pages, seed)?),
@@ -198,10 +199,20 @@ fn open_trace(
     kept: Option<&Kept>,
     watch: &mut dyn FnMut(Step) -> ControlFlow<()>,
 ) -> Result<OpenedSource, SourceError> {
+    let (source, facts) = read_trace(workload, page_bytes, user_pages, kept, watch)?;
+    Ok(OpenedSource { source: Box::new(source), facts: Some(facts), hosting: None })
+}
+
+fn read_trace(
+    workload: &Workload,
+    page_bytes: u32,
+    user_pages: u32,
+    kept: Option<&Kept>,
+    watch: &mut dyn FnMut(Step) -> ControlFlow<()>,
+) -> Result<(TraceSource, TraceFacts), SourceError> {
     let Some(path) = &workload.trace else {
         let remedy = "name a file in workload.trace (\"-\" for standard input)";
         return Err(SourceError(format!("workload.kind = \"trace\" needs a trace; {remedy}")));
     };
-    let (source, facts) = TraceSource::open(path, workload, page_bytes, user_pages, kept, watch)?;
-    Ok(OpenedSource { source: Box::new(source), facts: Some(facts), hosting: None })
+    TraceSource::open(path, workload, page_bytes, user_pages, kept, watch)
 }

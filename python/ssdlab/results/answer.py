@@ -98,7 +98,7 @@ def of_points(points: Points) -> list[str]:
     """
     sentences, why, few, points = [], points.invalid, points.partly_invalid, points.valid
     if why and len(points.labels) == 1:
-        return [alone(points), *left_out(why, len(why) + 1)]
+        return [alone(points), *_minority(few), *left_out(why, len(why) + 1)]
     for key, title in TITLES.items():
         found = ((i, points.summary(i, key)) for i in range(len(points.labels)))
         known = {i: one for i, one in found if one is not None}
@@ -123,9 +123,19 @@ def of_points(points: Points) -> list[str]:
         sentences.append(_begun(f"{text}."))
     if sentences and all(len(runs) < 2 for runs in points.runs):
         sentences.append(f"{ONE_SEED[0].upper()}{ONE_SEED[1:]}.")
-    if few:
-        sentences.append(f"Fewer than half of the seeds are invalid at {named(few)}.")
-    return sentences + left_out(why, len(why) + len(points.labels))
+    return [*sentences, *_minority(few), *left_out(why, len(why) + len(points.labels))]
+
+
+def _minority(few: Mapping[str, Sequence[str]]) -> list[str]:
+    """How many seeds are invalid at points that are ranked all the same; `few` as in `Points`."""
+    seeds = [why for of in few.values() for why in of]
+    wrong = [why for why in seeds if why]
+    if not wrong:
+        return []
+    verb = "is" if len(wrong) == 1 else "are"
+    # The advice behind the semicolon is for a majority of invalid seeds.
+    why = wrong[0].partition(";")[0]
+    return [f"{len(wrong)} of {len(seeds)} seeds at {named([*few])} {verb} invalid ({why})."]
 
 
 def _by_work(done: Comparison) -> Iterator[tuple[str, Comparison]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeAlias
 
@@ -87,8 +87,8 @@ class Points:
     why_invalid: tuple[str, ...] = ()
     """A warning that invalidates half of the seeds of each point, or nothing; empty: all are valid.
     """
-    partly_invalid: tuple[str, ...] = ()
-    """The points of which fewer seeds are invalid."""
+    partly_invalid: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """For the points of which fewer seeds are invalid, the warning of each seed, or nothing."""
 
     @staticmethod
     def of(

@@ -180,9 +180,9 @@ class Sweep(Table):
             if not one.error:
                 seeds[one.point].append(one.warnings[0] if one.invalidating else "")
         why = tuple(map(warned.majority, seeds.values()))
-        partly = (any(of) and not text for of, text in zip(seeds.values(), why, strict=True))
+        every = zip(labels, seeds.values(), why, strict=True)
+        few = {label: of for label, of, text in every if any(of) and not text}
         found = Points.of(labels, given, runs.values(), self.log)  # type: ignore[arg-type]
-        few = tuple(label for label, is_few in zip(labels, partly, strict=True) if is_few)
         return replace(found, why_invalid=why, partly_invalid=few)
 
     @cached_property

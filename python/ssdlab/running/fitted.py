@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ssdlab import _core
 from ssdlab.config.resolve import Config
 from ssdlab.display.progress import Callback
-from ssdlab.errors import translated
+from ssdlab.errors import as_given, translated
 from ssdlab.running.moved import NOTHING, Moved
 
 NOT_READING = ("fit", "loops", "time_scale", "warmup_requests", "whole_pages", "copy", "phases")
@@ -47,8 +48,50 @@ def all_fitted(
     ]
 
 
+@dataclass(frozen=True)
+class Totals:
+    """A trace in sums."""
+
+    file: str
+    format: str
+    pages: int
+    """Pages of the device that it touches."""
+    requests: int
+    page_writes: int
+    """4 KiB pages written, as often as they are."""
+    bytes_written: int
+    duration_ns: int
+    is_cut: bool
+    """Whether the trace writes more than was allowed: then these are the sums of its beginning."""
+
+
 def footprint_pages(config: Config, progress: Callback | None = None) -> int:
     """Pages of the device that the trace of `config` touches; a file is read once."""
+    which, told = _reading(config, progress)
+    if which not in _known:
+        with translated():
+            _known[which] = _core.footprint_pages(config.text, progress=told)
+    return _known[which]
+
+
+def totals(config: Config, most_page_writes: int, progress: Callback | None = None) -> Totals:
+    """The trace of `config` in sums, which serve `footprint_pages`, too.
+
+    Reading ends where it writes more than `most_page_writes` pages.
+    """
+    which, told = _reading(config, progress)
+    with translated():
+        text = _core.trace_totals(config.text, most_page_writes, progress=told)
+    found = Totals(**json.loads(text))
+    if not found.is_cut:
+        _known[which] = found.pages
+    return replace(found, file=as_given(found.file))
+
+
+def _reading(
+    config: Config, progress: Callback | None
+) -> tuple[str, Callable[[int, int | None], object]]:
+    """What identifies the reading of a trace, and what is to be called with its progress."""
     workload = config.values["workload"]
     path = str(workload["trace"])
     try:
@@ -58,15 +101,11 @@ def footprint_pages(config: Config, progress: Callback | None = None) -> int:
         version = []  # told when it is opened
     keys = {key: value for key, value in workload.items() if key not in NOT_READING}
     place = str(Path(path).absolute())
-    which = json.dumps([place, version, config["device.page_bytes"], keys])
-    if which not in _known:
 
-        def told(done: int, to_sort: int | None) -> None:
-            if progress and to_sort is None:
-                progress("reading", done, version[1] if version else None)
-            elif progress:
-                progress("sorting", done, to_sort)
+    def told(done: int, to_sort: int | None) -> None:
+        if progress and to_sort is None:
+            progress("reading", done, version[1] if version else None)
+        elif progress:
+            progress("sorting", done, to_sort)
 
-        with translated():
-            _known[which] = _core.footprint_pages(config.text, progress=told)
-    return _known[which]
+    return json.dumps([place, version, config["device.page_bytes"], keys]), told

@@ -8,7 +8,6 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ssdlab import _core
 from ssdlab.config.drives import is_changed, own_title, title_of
@@ -19,6 +18,7 @@ from ssdlab.config.resolve import DRIVE as PREFIX
 from ssdlab.config.resolve import Config, ConfigLike, load_config
 from ssdlab.display.argument import argument
 from ssdlab.display.numbers import duration, percent, ratio, size
+from ssdlab.display.progress import display
 from ssdlab.errors import ConfigError, Interrupted, WorkloadError
 from ssdlab.results.comparison import Comparison
 from ssdlab.results.folder import draft, keep_with_page
@@ -30,14 +30,10 @@ from ssdlab.results.text import counted
 from ssdlab.results.trial import APART, JSON, PACED, SUMMARY, Form, Spare, Trial
 from ssdlab.running import scale
 from ssdlab.running.compare_runs import Enough, check_seeds, repeated, run_into
-from ssdlab.running.fitted import NOT_READING, fitted, footprint_pages
+from ssdlab.running.fitted import Totals, fitted, totals
 from ssdlab.running.kept import maker_of
 from ssdlab.running.runner import Planned, Runner
 from ssdlab.store.store import Store
-from ssdlab.traces.trace import Trace
-
-if TYPE_CHECKING:
-    from ssdlab.traces.info import Info
 
 POLICIES: dict[str, dict[str, object]] = {
     "greedy": {"gc.victim": "greedy"},
@@ -52,6 +48,10 @@ DRIVE = "tlc-960gb"
 """The default drive."""
 BEFORE, MEASURED = 4, 2
 """Pages that a trial writes before and in the measurement, in multiples of those of the trace."""
+PAGE_BYTES = 4096
+"""Of the pages in which the writes of a trace are counted."""
+MOST_OF_PASS = 1 << 28
+"""Most of these that one pass of the trace may write: a run then takes minutes."""
 MOST_WRITTEN = 25_000_000
 """Most pages that a run writes, unless one pass of the trace writes more."""
 LONGER = (1, 2, 4)
@@ -83,9 +83,8 @@ class Plan:
     drive_name: str
     """The name that the caller gave; empty for `DRIVE`."""
     trace: str
-    info: Info
-    pages: int
-    """Pages of the drive that the trace touches."""
+    read: Totals
+    """The trace in sums."""
     policies: Mapping[str, Mapping[str, object]]
     given: Mapping[str, object]
     """Further keys of all runs."""
@@ -95,15 +94,20 @@ class Plan:
     """Policies that this drive does not take, and why."""
 
     @property
+    def pages(self) -> int:
+        """Pages of the drive that the trace touches."""
+        return self.read.pages
+
+    @property
     def lifetime(self) -> Lifetime:
         """The flash of the drive, and what the host writes to it in a day.
 
         That is `wear.daily_writes`, or what it writes at the recorded rate.
         """
-        device, info = self.drive.values["device"], self.info
+        device, read = self.drive.values["device"], self.read
         daily = self.drive.values["wear"].get("daily_writes_bytes")
-        if daily is None and info.duration_ns:
-            daily = info.ops.write.bytes * 86_400e9 / self.span_ns
+        if daily is None and read.duration_ns:
+            daily = read.bytes_written * 86_400e9 / self.span_ns
         user = device["user_pages"] * device["page_bytes"]
         return Lifetime(self.endurance, raw_bytes(self.drive), user, daily)
 
@@ -133,7 +137,7 @@ class Plan:
         if before + measured > self.passes and small.keys.get("run.mode") != "functional":
             before, measured = max(1, self.passes - 1), min(1, self.passes - 1)
         phases = more.get("workload.phases", "recorded")
-        of_loop = self.info.requests if phases == "recorded" else self.info.updates.page_writes
+        of_loop = self.read.requests if phases == "recorded" else self.read.page_writes
         # The device is made of the drive as `given` has it, so its keys come last.
         keys = {
             **scale.PRECONDITION,
@@ -160,11 +164,18 @@ class Plan:
 
         1 and 0 where it is too long for that: then a fifth of it comes before the measurement.
         """
-        written = self.info.updates.page_writes
+        written = self.read.page_writes
         before = math.ceil(longer * BEFORE * self.pages / written)
         measured = math.ceil(longer * MEASURED * self.pages / written)
         most = longer * MOST_WRITTEN // written
         return (before, measured) if before + measured <= most else (1, max(0, most - 1))
+
+    def lengths(self) -> list[int]:
+        """Those of `LONGER` that are different runs: a trace may be too long for more loops."""
+        by_loops: dict[tuple[int, int], int] = {}
+        for longer in LONGER:
+            by_loops.setdefault(self.loops(longer), longer)
+        return list(by_loops.values())
 
     def interval(self, loops: int) -> str:
         """Sample period of a timed run: `SAMPLES` rows at most for so many loops."""
@@ -175,7 +186,7 @@ class Plan:
     def span_ns(self) -> float:
         """How long one pass of the trace takes at the recorded times."""
         factor: float = self.drive["workload.time_scale"]
-        return self.info.duration_ns * factor
+        return self.read.duration_ns * factor
 
     @property
     def passes(self) -> int:
@@ -185,7 +196,7 @@ class Plan:
     def is_periodic(self, longer: int) -> bool:
         """Whether whole loops are measured, after so many that the device repeats itself."""
         before, measured = self.loops(longer)
-        return measured > 0 and before * self.info.updates.page_writes >= BEFORE * self.pages
+        return measured > 0 and before * self.read.page_writes >= BEFORE * self.pages
 
 
 def _label(policy: str, phases: str) -> str:
@@ -240,16 +251,13 @@ def plan_trial(
 ) -> Plan:
     """What `try_trace` runs: the trace is read, nothing is simulated."""
     given = dict(set or {})
-    info = Trace(trace).info(set=_of_reading(given), progress=progress)
-    if not info.updates.page_writes:
-        raise WorkloadError(f"{trace}: the trace writes nothing: there is nothing to collect")
     name = json.dumps(plain_name(trace), ensure_ascii=False)
     config = load_config(drive, trace=trace, set={"run.name": name, **given})
-    pages = footprint_pages(config)
+    read = _read_whole(config, progress)
     named = "" if drive == DRIVE else drive.name if isinstance(drive, Config) else str(drive)
     wear = {key: value for key, value in given.items() if key.startswith("wear.")}
     rated = endurance(drive, load_config(drive, trace=trace, set=wear))
-    plan = Plan(config, named, str(trace), info, pages, policies or POLICIES, given, rated)
+    plan = Plan(config, named, str(trace), read, policies or POLICIES, given, rated)
     refusals = {label: plan.refusal(label) for label in plan.policies}
     accepted = {label: plan.policies[label] for label, why in refusals.items() if not why}
     if not accepted:
@@ -258,14 +266,26 @@ def plan_trial(
     return replace(plan, policies=accepted, refused=refused)
 
 
-def _of_reading(keys: Mapping[str, object]) -> dict[str, object]:
-    """The keys that say how the file is read."""
-    parts = {key: key.partition(".") for key in keys}
-    return {
-        key: keys[key]
-        for key, (table, _, name) in parts.items()
-        if table == "workload" and name not in NOT_READING
-    }
+def _read_whole(config: Config, progress: bool) -> Totals:
+    """The trace in sums. Raises `WorkloadError` if it writes nothing, or more than a trial can."""
+    trace = str(config["workload.trace"])
+    if progress:
+        with display() as shown:
+            read = totals(config, MOST_OF_PASS, shown.run(trace))
+    else:
+        read = totals(config, MOST_OF_PASS)
+    if not read.page_writes:
+        raise WorkloadError(f"{read.file}: the trace writes nothing: there is nothing to collect")
+    if read.is_cut:
+        until_ms = (config["workload.from_ns"] + read.duration_ns) // 1_000_000
+        keys = f"workload.until={until_ms / 1000:.3f}s"
+        part = f", such as {argument(set=keys)}" if until_ms else ""
+        raise WorkloadError(
+            f"{read.file}: the first {counted(read.requests, 'request')} write"
+            f" {size(read.bytes_written)}, and a trial takes traces that write"
+            f" {size(MOST_OF_PASS * PAGE_BYTES)} at most: use a part of it{part}"
+        )
+    return read
 
 
 def run_trial(
@@ -329,7 +349,9 @@ class Runs:
         first, lengths = self._first_seed(folder)
         hopeless = bool([*self._hopeless(lengths)])
         halved, more = (
-            (Comparison({}), Comparison({})) if hopeless else self._further(folder, first, lengths)
+            self._further(folder, first, lengths)
+            if lengths and not hopeless
+            else (Comparison({}), Comparison({}))
         )
         rankings = {}
         for phases in ORDERS:
@@ -350,10 +372,10 @@ class Runs:
             trace=self.plan.trace,
             drive_name=self.plan.drive_name,
             drive=_drive(self.plan),
-            read=_read(self.plan.info, self.plan.pages * self.plan.drive["device.page_bytes"]),
+            read=_read(self.plan.read, self.plan.drive["device.page_bytes"]),
             form=_form(self.plan),
             rankings=rankings,
-            doubts=(*self._hopeless(lengths), *_unclear(rankings)),
+            doubts=(*self._hopeless(lengths), *self._missing(rankings), *_unclear(rankings)),
             unpredicted=self.unsettled,
             lifetime=self.plan.lifetime,
             refused=self.plan.refused,
@@ -466,6 +488,18 @@ class Runs:
                 why = self.unsettled.get(label, "its run did not finish")
                 yield f"{label}: the baseline has no prediction: {why}"
 
+    def _missing(self, rankings: Mapping[str, Ranking]) -> Iterator[str]:
+        """How many predictions an interrupt has prevented."""
+        labels = [(phases, policy) for phases in rankings for policy in self.plan.policies]
+        missing = [
+            policy
+            for phases, policy in labels
+            if policy not in rankings[phases].predicted
+            and _label(policy, phases) not in self.unsettled
+        ]
+        if self.interrupted and missing:
+            yield f"interrupted: {len(missing)} of {len(labels)} predictions are missing"
+
     @property
     def _baseline(self) -> str:
         return next(iter(self.plan.policies))
@@ -475,7 +509,7 @@ class Runs:
         reports: dict[str, Report] = {}
         lengths = dict.fromkeys((run.label for run in self.plan.functional_runs(1, 1)), LONGER[0])
         settled: set[str] = set()
-        for longer in LONGER:
+        for longer in self.plan.lengths():
             runs = [run for run in self.plan.functional_runs(1, longer) if run.label not in settled]
             if not runs or self.interrupted:
                 break
@@ -489,7 +523,9 @@ class Runs:
             reports |= done
             lengths |= {run.label: longer for run in runs}
         self.unsettled = {
-            label: _unsettled(report) for label, report in reports.items() if label not in settled
+            label: _unsettled(report)
+            for label, report in reports.items()
+            if label not in settled and (report.completed or not self.interrupted)
         }
         return reports, {label: lengths[label] for label in lengths if label in settled}
 
@@ -648,13 +684,12 @@ def _drive(plan: Plan) -> str:
     )
 
 
-def _read(info: Info, touched: int) -> str:
+def _read(read: Totals, page_bytes: int) -> str:
     """How the trace was read, and what it does."""
-    source = info.source
     return (
-        f"{source.file}: {source.format}, {info.requests:,} requests, which touch {size(touched)}"
-        " and"
-        f" write {size(info.ops.write.bytes)} in {duration(info.duration_ns)}"
+        f"{read.file}: {read.format}, {read.requests:,} requests, which touch"
+        f" {size(read.pages * page_bytes)} and write {size(read.bytes_written)}"
+        f" in {duration(read.duration_ns)}"
     )
 
 

@@ -1,49 +1,143 @@
-//! How many pages of a device a trace touches.
+//! What a trace does to a device, in sums: the pages that it touches, and what it writes.
 
 use crate::config::Workload;
+use crate::read::formats::Event;
 use crate::read::input::{self, Step, Watch};
 use crate::read::page_set::PageSet;
 use crate::read::reading;
+use crate::read::scan::Refusal;
 use crate::read::volumes::Chosen;
-use ssd_core::host::request::Op;
+use serde::Serialize;
+use ssd_core::config::Word as _;
+use ssd_core::host::request::{Op, flags};
 use ssd_core::host::source::SourceError;
 use ssd_core::units::SECTOR_BYTES;
 use std::ops::ControlFlow;
+
+/// Sectors of the pages in which writes are counted, 4 KiB: those of the statistics of a trace ([`crate::info`]).
+const COUNTED_SECTORS: u64 = 8;
+/// Chunks of the set of pages after which these are counted again.
+const COUNT_EVERY: usize = 1 << 20;
+
+/// A trace in sums.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Totals {
+    /// Name of the file.
+    pub file: String,
+    /// Its format, as in `workload.format`.
+    pub format: &'static str,
+    /// Pages of the device that reads and writes touch.
+    pub pages: u64,
+    /// Requests; a copy is one.
+    pub requests: u64,
+    /// 4 KiB pages written, as often as they are.
+    pub page_writes: u64,
+    /// Bytes written.
+    pub bytes_written: u64,
+    /// From the first arrival to the last, nanoseconds.
+    pub duration_ns: u64,
+    /// Whether the trace writes more than was allowed: then these are the sums of its beginning.
+    pub is_cut: bool,
+}
 
 /// Pages of `page_bytes` bytes (a multiple of 512) that the reads and writes of the trace of `workload` touch: what a
 /// device needs for it with `workload.fit = "compact"`. `watch` receives the progress, and `Break` ends it.
 ///
 /// # Errors
-/// No trace is named, it cannot be read, or it touches no page; also if `watch` has ended it.
+/// No trace is named, it cannot be read, or it touches no page, or more than any device has; also if `watch` has
+/// ended it.
 pub fn footprint_pages(
     workload: &Workload,
     page_bytes: u32,
     watch: &mut dyn FnMut(Step) -> ControlFlow<()>,
 ) -> Result<u64, SourceError> {
+    totals(workload, page_bytes, u64::MAX, watch).map(|totals| totals.pages)
+}
+
+/// The sums of the trace of `workload`, whose touched pages are of `page_bytes` bytes; or, if it writes more than
+/// `most_page_writes` pages, of its beginning.
+///
+/// # Errors
+/// As [`footprint_pages`].
+pub fn totals(
+    workload: &Workload,
+    page_bytes: u32,
+    most_page_writes: u64,
+    watch: &mut dyn FnMut(Step) -> ControlFlow<()>,
+) -> Result<Totals, SourceError> {
     let path = workload.trace.as_deref().unwrap_or_default();
     let file = input::display_name(path);
     let sectors_per_page = u64::from(page_bytes) / SECTOR_BYTES;
     assert!(sectors_per_page > 0, "a page has at least a sector");
-    let mut touched = PageSet::default();
-    let volume = Chosen::of(workload.volume);
-    reading::each_event(
-        &file,
-        input::open(path)?,
-        &Watch::new(watch),
-        workload,
-        volume,
-        |event, _| {
-            if matches!(event.op, Op::Read | Op::Write) {
-                let last = event.sector + u64::from(event.sectors).max(1) - 1;
-                touched.add(event.sector / sectors_per_page, last / sectors_per_page);
+    let mut sums = Sums { sectors_per_page, ..Sums::default() };
+    let (volume, watch) = (Chosen::of(workload.volume), Watch::new(watch));
+    let read =
+        reading::each_event(&file, input::open(path)?, &watch, workload, volume, |event, at| {
+            sums.add(event, at)?;
+            if sums.totals.page_writes > most_page_writes {
+                sums.totals.is_cut = true;
+                return Err(Refusal::Trace(SourceError(String::new())));
             }
             Ok(())
-        },
-    )?;
-    match touched.finish().pages() {
-        0 => {
-            Err(SourceError(format!("{file}: no page is read or written; use a longer time range")))
+        });
+    match read {
+        Ok(found) => sums.totals.format = found.format.word(),
+        Err(_) if sums.totals.is_cut => {}
+        Err(error) => return Err(error),
+    }
+    sums.totals.pages = sums.touched.finish().pages();
+    if sums.totals.pages == 0 {
+        return Err(SourceError(format!(
+            "{file}: no page is read or written; use a longer time range"
+        )));
+    }
+    Ok(Totals { file, ..sums.totals })
+}
+
+#[derive(Default)]
+struct Sums {
+    totals: Totals,
+    touched: PageSet,
+    sectors_per_page: u64,
+    first_ns: Option<u64>,
+    /// Chunks of the set at which its pages are counted next.
+    next_count: usize,
+}
+
+impl Sums {
+    #[inline(always)]
+    fn add(&mut self, event: &Event, at: u64) -> Result<(), Refusal> {
+        let Event { sector, sectors, op, .. } = *event;
+        if matches!(op, Op::Read | Op::Write) {
+            let last = sector + u64::from(sectors).max(1) - 1;
+            self.touched.add(sector / self.sectors_per_page, last / self.sectors_per_page);
+            if self.touched.chunks() >= self.next_count {
+                self.count()?;
+            }
         }
-        pages => Ok(pages),
+        let (is_part, totals) = (event.flags & flags::COPY != 0, &mut self.totals);
+        if is_part && op == Op::Read {
+            return Ok(());
+        }
+        totals.requests += 1;
+        totals.duration_ns = at - *self.first_ns.get_or_insert(at);
+        if op == Op::Write && !is_part && sectors > 0 {
+            let end = sector + u64::from(sectors);
+            totals.page_writes += end.div_ceil(COUNTED_SECTORS) - sector / COUNTED_SECTORS;
+            totals.bytes_written += u64::from(sectors) * SECTOR_BYTES;
+        }
+        Ok(())
+    }
+
+    /// Refuses a trace that touches more pages than a device can have, before they take all the memory.
+    #[cold]
+    fn count(&mut self) -> Result<(), Refusal> {
+        self.next_count = self.touched.chunks() + COUNT_EVERY;
+        if self.touched.count() <= u64::from(u32::MAX) {
+            return Ok(());
+        }
+        let text = "the trace touches 2^32 pages or more, which is more than any device has; use a part of it \
+                    (workload.from, workload.until) or larger pages (device.page_size)";
+        Err(Refusal::Trace(SourceError(text.to_owned())))
     }
 }

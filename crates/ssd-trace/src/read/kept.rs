@@ -11,6 +11,7 @@ use crate::read::input::{self, Step, Watch};
 use crate::read::page_set::PageSet;
 use crate::read::reading::{self, Found};
 use crate::read::scan::Refusal;
+use crate::read::updates::SharedUpdates;
 use crate::read::volumes::Chosen;
 use ssd_core::host::request::Op;
 use ssd_core::host::source::SourceError;
@@ -193,6 +194,8 @@ pub struct Kept {
     clock: fn() -> i64,
     shelf: Mutex<Shelf>,
     changed: Condvar,
+    /// Made of traces that are kept.
+    pub(crate) updates: SharedUpdates,
 }
 
 impl Kept {
@@ -200,7 +203,8 @@ impl Kept {
     /// read by every run as if there were no cache. `clock` tells the seconds since 1970.
     #[must_use]
     pub fn new(bound_bytes: u64, clock: fn() -> i64) -> Kept {
-        Kept { bound_bytes, clock, shelf: Mutex::default(), changed: Condvar::new() }
+        let (shelf, changed) = (Mutex::default(), Condvar::new());
+        Kept { bound_bytes, clock, shelf, changed, updates: SharedUpdates::default() }
     }
 
     /// How often a file was read to its end, or to an error, so as to keep it.

@@ -47,6 +47,17 @@ impl PageSet {
         }
     }
 
+    /// Chunks that hold a page.
+    #[inline(always)]
+    pub(crate) fn chunks(&self) -> usize {
+        self.chunks.len()
+    }
+
+    /// Number of pages.
+    pub(crate) fn count(&self) -> u64 {
+        self.chunks.iter().flatten().map(|word| u64::from(word.bits.count_ones())).sum()
+    }
+
     /// Position of chunk `number`, which is created if necessary.
     #[inline(always)]
     fn chunk(&mut self, number: u64) -> usize {
@@ -160,6 +171,7 @@ mod tests {
                 set.add(first, first + length);
                 plain.extend(first..=first + length);
             }
+            prop_assert_eq!(set.count(), plain.len() as u64);
             let set = set.finish();
             prop_assert_eq!(set.pages(), plain.len() as u64);
             let sorted: Vec<u64> = plain.iter().copied().collect();

@@ -10,6 +10,7 @@ use crate::read::kept::{Kept, Whole};
 use crate::read::reading::{self, Found};
 use crate::read::scan::Refusal;
 use crate::read::tally::Tally;
+use crate::read::updates::Key;
 use crate::read::volumes::Chosen;
 use ssd_core::config::Word;
 use ssd_core::host::copy::SourceRange;
@@ -28,6 +29,7 @@ const LATEST: u64 = 1 << 62;
 ///
 /// Time 0 is `from_ns` of the trace. Loop `i` starts `i` times the length of one loop later, which
 /// is the time of the last request; all arrivals are then multiplied by `time_scale`.
+#[derive(Clone)]
 pub struct TraceSource {
     /// May be those of the whole trace, which others replay, too.
     records: Arc<Vec<Record>>,
@@ -220,6 +222,12 @@ impl TraceSource {
     /// They are a part of a trace that is kept.
     pub(crate) fn into_records(self) -> Vec<Record> {
         Arc::into_inner(self.records).expect("it was read for this source alone")
+    }
+
+    /// What the shifted updates of its requests depend on.
+    pub(crate) fn key_of_updates(&self, sectors_per_page: u32, seed: u64) -> Key {
+        let (records, range) = (Arc::downgrade(&self.records), self.first..self.end);
+        Key { records, range, sectors_per_page, seed }
     }
 
     /// Whether the last arrival is within the range of times.

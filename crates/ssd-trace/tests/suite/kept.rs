@@ -9,7 +9,7 @@
 use crate::folder::{self, Folder};
 use crate::workloads::{drain, workload};
 use ssd_core::host::request::{Op, TimedRequest};
-use ssd_trace::config::{AllVolumes, Fit, VolumeKey, Workload, WorkloadKind};
+use ssd_trace::config::{AllVolumes, Fit, Phases, VolumeKey, Workload, WorkloadKind};
 use ssd_trace::formats::TraceFormat;
 use ssd_trace::write::{Columnar, Options};
 use ssd_trace::{Kept, OpenedSource};
@@ -152,6 +152,41 @@ fn threads_that_want_a_trace_at_once_read_it_once() {
         }
     });
     assert_eq!((kept.readings(), kept.bytes()), (1, 500 * 24));
+}
+
+#[test]
+fn runs_that_share_independent_updates_get_those_of_a_run_alone() {
+    let (_folder, path) = file(&msr(false));
+    let (kept, start) = (Kept::new(1 << 20, late), Barrier::new(12));
+    let of = |volume, phases, until_ns, loops| {
+        let volume = Some(VolumeKey::One(volume));
+        Workload { volume, phases, until_ns, loops, fit: Fit::Compact, ..of(&path) }
+    };
+    let reads = [
+        of(0, Phases::Independent, None, 1),
+        of(0, Phases::Independent, None, 3),
+        of(1, Phases::Independent, None, 2),
+        of(0, Phases::Independent, Some(300_000_000), 2),
+        of(0, Phases::Independent, Some(500_000_000), 2),
+        of(0, Phases::Recorded, None, 2),
+    ];
+    let open = |read: &Workload, seed, kept| {
+        let mut nobody = |_| Continue(());
+        told(ssd_trace::open_watched(read, DEVICE.0, DEVICE.1, seed, kept, &mut nobody)).unwrap()
+    };
+    std::thread::scope(|scope| {
+        for (seed, read) in
+            [1, 2].into_iter().flat_map(|seed| reads.iter().map(move |read| (seed, read)))
+        {
+            let (kept, start, open) = (&kept, &start, &open);
+            scope.spawn(move || {
+                start.wait();
+                for _ in 0..20 {
+                    assert_eq!(open(read, seed, Some(kept)), open(read, seed, None), "{read:?}");
+                }
+            });
+        }
+    });
 }
 
 #[test]

@@ -4,56 +4,20 @@
 //! together. On a drive that many such applications share, their bursts mix. Independent phases are the limit of that
 //! mixture: every page keeps the intervals between its updates, but starts at its own point of the loop.
 
+use crate::read::input::{Step, Watch};
+use crate::read::kept::Kept;
+use crate::read::replay::TraceSource;
+use crate::read::updates::{Kind, Updates};
 use ssd_core::host::request::{Op, Request, TimedRequest};
 use ssd_core::host::source::{Source, SourceError};
-use ssd_core::rng::Stream;
 use ssd_core::units::{Nanos, SECTOR_BYTES};
+use std::ops::ControlFlow;
+use std::sync::Arc;
 
-/// What an update is beside its page: by default a write of the first stream.
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
-struct Kind {
-    stream: u8,
-    is_trim: bool,
-}
-
-/// Updates of one page each, in order.
-#[derive(Default)]
-struct Updates {
-    pages: Vec<u32>,
-    /// Empty while all are of the default kind: long traces have neither streams nor TRIMs, and are held once a run.
-    kinds: Vec<Kind>,
-}
-
-impl Updates {
-    fn push(&mut self, page: u32, kind: Kind) {
-        if kind != Kind::default() && self.kinds.is_empty() {
-            self.kinds.resize(self.pages.len(), Kind::default());
-        }
-        if kind != Kind::default() || !self.kinds.is_empty() {
-            self.kinds.push(kind);
-        }
-        self.pages.push(page);
-    }
-
-    fn kind(&self, at: usize) -> Kind {
-        self.kinds.get(at).copied().unwrap_or_default()
-    }
-
-    fn swap(&mut self, a: usize, b: usize) {
-        self.pages.swap(a, b);
-        if !self.kinds.is_empty() {
-            self.kinds.swap(a, b);
-        }
-    }
-}
-
-/// The updates of a trace, page by page, each page shifted cyclically by a phase of its own.
-///
-/// Time is counted in pages written: an update that follows `t` of the `n` page writes of a loop is moved to
-/// `(t + phase) mod n`. Every loop has the same order. Reads and flushes, which change no page, are left out,
-/// and so are TRIMs of parts of pages.
+/// The updates of a trace, page by page, each page shifted cyclically by a phase of its own ([`Updates`]). Every loop
+/// has the same order.
 pub(crate) struct Phased {
-    updates: Updates,
+    updates: Arc<Updates>,
     sectors_per_page: u32,
     next: usize,
     round: u32,
@@ -62,114 +26,40 @@ pub(crate) struct Phased {
 
 impl Phased {
     /// The updates of one loop, `source`, on pages of `page_bytes`, repeated `loops` times; `seed` draws the phases.
+    /// Another run that has taken the same trace from `kept` shares them.
     ///
     /// # Errors
-    /// `source` fails, holds copies, or updates no page.
+    /// `source` holds copies or updates no page, or `watch` has ended it.
     pub(crate) fn new(
-        mut source: Box<dyn Source + Send>,
-        page_bytes: u32,
-        loops: u32,
+        source: TraceSource,
+        (page_bytes, loops): (u32, u32),
         seed: u64,
+        kept: Option<&Kept>,
+        watch: &mut dyn FnMut(Step) -> ControlFlow<()>,
     ) -> Result<Phased, SourceError> {
-        let sectors_per_page = page_bytes / SECTOR_BYTES as u32;
-        let (mut recorded, mut written) = (Updates::default(), 0_u64);
-        while let Some(TimedRequest { request, .. }) = source.next_request()? {
-            let is_trim = match request.op {
-                Op::Write => false,
-                Op::Trim => true,
-                Op::Read | Op::Flush => continue,
-                Op::Copy => {
-                    let text = "workload.phases = \"independent\": the trace holds copies, which tie pages to \
-                                one another; set workload.phases = \"recorded\"";
-                    return Err(SourceError(text.to_owned()));
-                }
-            };
-            for page in pages(&request, sectors_per_page) {
-                recorded.push(page, Kind { stream: request.stream, is_trim });
-                written += u64::from(!is_trim);
-            }
-        }
-        if written == 0 {
-            let text = "workload.phases = \"independent\": the trace writes no page, so there is nothing to shift";
-            return Err(SourceError(text.to_owned()));
-        }
-        if u32::try_from(recorded.pages.len()).is_err() {
-            let text = "workload.phases = \"independent\": the trace updates pages 2^32 times or more; cut it with \
-                        workload.from, workload.until or workload.requests";
-            return Err(SourceError(text.to_owned()));
-        }
-        // It may have a copy of the trace.
-        drop(source);
-        let updates = shifted(recorded, written, seed);
-        Ok(Phased { updates, sectors_per_page, next: 0, round: 0, loops })
+        let (sectors_per_page, watch) = (page_bytes / SECTOR_BYTES as u32, Watch::new(watch));
+        let make = || Updates::shifted(&source, sectors_per_page, seed, &watch);
+        let updates = match kept {
+            Some(kept) => kept.updates.get(source.key_of_updates(sectors_per_page, seed), make)?,
+            None => Arc::new(make()?),
+        };
+        Ok(Phased::of(updates, sectors_per_page, loops))
     }
-}
 
-/// The updates of a loop of `written` page writes, each moved by the phase of its page. A TRIM stays before the write
-/// that follows it.
-fn shifted(mut updates: Updates, written: u64, seed: u64) -> Updates {
-    // Traces are long, so this is a counting sort of narrow numbers, in place.
-    let mut targets = places(&updates, written, seed);
-    let mut next = vec![0_u32; written as usize + 1];
-    targets.iter().for_each(|&place| next[place as usize + 1] += 1);
-    for place in 1..next.len() {
-        next[place] += next[place - 1];
+    fn of(updates: Arc<Updates>, sectors_per_page: u32, loops: u32) -> Phased {
+        Phased { updates, sectors_per_page, next: 0, round: 0, loops }
     }
-    for target in &mut targets {
-        let place = *target as usize;
-        *target = next[place];
-        next[place] += 1;
-    }
-    for at in 0..targets.len() {
-        while targets[at] as usize != at {
-            let target = targets[at] as usize;
-            updates.swap(at, target);
-            targets.swap(at, target);
-        }
-    }
-    updates
-}
-
-/// Where in the loop each update is moved to.
-fn places(recorded: &Updates, written: u64, seed: u64) -> Vec<u32> {
-    // One phase a page, drawn in the order in which the pages first occur. No phase is as large as `NONE`.
-    const NONE: u32 = u32::MAX;
-    let pages = recorded.pages.iter().max().map_or(0, |&page| page as usize + 1);
-    let (mut random, mut phases) = (Stream::new(seed, "workload.phases"), vec![NONE; pages]);
-    let mut before = 0;
-    let place = |(at, &page): (usize, &u32)| {
-        let phase = &mut phases[page as usize];
-        if *phase == NONE {
-            *phase = random.below(written) as u32;
-        }
-        let place = (before + u64::from(*phase)) % written;
-        before += u64::from(!recorded.kind(at).is_trim);
-        place as u32
-    };
-    recorded.pages.iter().enumerate().map(place).collect()
-}
-
-/// The pages that a write touches, or a TRIM covers.
-fn pages(request: &Request, sectors_per_page: u32) -> std::ops::Range<u32> {
-    let page = u64::from(sectors_per_page);
-    let end = request.sector + u64::from(request.sectors);
-    let (first, end) = match request.op {
-        Op::Trim => (request.sector.div_ceil(page), end / page),
-        _ => (request.sector / page, end.div_ceil(page)),
-    };
-    first as u32..end as u32
 }
 
 impl Source for Phased {
     fn next_request(&mut self) -> Result<Option<TimedRequest>, SourceError> {
-        if self.next == self.updates.pages.len() {
+        if self.next == self.updates.len() {
             if self.round + 1 >= self.loops {
                 return Ok(None);
             }
             (self.round, self.next) = (self.round + 1, 0);
         }
-        let (page, Kind { stream, is_trim }) =
-            (self.updates.pages[self.next], self.updates.kind(self.next));
+        let (page, Kind { stream, is_trim }) = self.updates.at(self.next);
         self.next += 1;
         let op = if is_trim { Op::Trim } else { Op::Write };
         let sector = u64::from(page) * u64::from(self.sectors_per_page);
@@ -178,17 +68,20 @@ impl Source for Phased {
     }
 
     fn expected(&self) -> Option<u64> {
-        Some(self.updates.pages.len() as u64 * u64::from(self.loops))
+        Some(self.updates.len() as u64 * u64::from(self.loops))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::read::updates::pages;
+    use ssd_core::rng::Stream;
     use std::collections::{BTreeMap, VecDeque};
 
     const PAGE: u32 = 8;
 
+    #[derive(Clone)]
     struct Listed(VecDeque<Request>);
 
     impl Source for Listed {
@@ -198,7 +91,10 @@ mod tests {
     }
 
     fn phased(requests: &[Request], loops: u32, seed: u64) -> Result<Phased, SourceError> {
-        Phased::new(Box::new(Listed(requests.iter().copied().collect())), PAGE * 512, loops, seed)
+        let (round, mut nobody) =
+            (Listed(requests.iter().copied().collect()), |_| ControlFlow::Continue(()));
+        let updates = Updates::shifted(&round, PAGE, seed, &Watch::new(&mut nobody))?;
+        Ok(Phased::of(Arc::new(updates), PAGE, loops))
     }
 
     fn updates(mut source: Phased) -> Vec<(Op, u64)> {
@@ -267,24 +163,26 @@ mod tests {
     #[test]
     fn updates_come_where_their_page_is_shifted_to() {
         for seed in 0..20 {
-            let mut random = Stream::new(seed, "pages");
-            let pages: Vec<u64> = (0..200).map(|_| random.below(30)).collect();
-            let requests: Vec<Request> =
-                pages.iter().map(|page| Request::new(Op::Write, page * 8, 8)).collect();
-            let mut phases = [None; 30];
-            let mut drawn = Stream::new(seed, "workload.phases");
-            for &page in &pages {
-                phases[page as usize].get_or_insert_with(|| drawn.below(200));
+            let recorded = requests(seed);
+            let updates_of = |&request: &Request| {
+                pages(&request, PAGE).map(move |page| (request.op, u64::from(page)))
+            };
+            let updating = recorded.iter().filter(|r| matches!(r.op, Op::Write | Op::Trim));
+            let as_is: Vec<(Op, u64)> = updating.flat_map(updates_of).collect();
+            let written = as_is.iter().filter(|&&(op, _)| op == Op::Write).count() as u64;
+            let (mut phases, mut drawn) = ([None; 50], Stream::new(seed, "workload.phases"));
+            let (mut before, mut places) = (0, Vec::new());
+            for &(op, page) in &as_is {
+                let phase = *phases[page as usize].get_or_insert_with(|| drawn.below(written));
+                places.push((before + phase) % written);
+                before += u64::from(op == Op::Write);
             }
-            let mut expected = Vec::new();
-            for place in 0..200 {
-                for (at, &page) in pages.iter().enumerate() {
-                    if (at as u64 + phases[page as usize].unwrap()) % 200 == place {
-                        expected.push((Op::Write, page));
-                    }
-                }
-            }
-            assert_eq!(updates(phased(&requests, 1, seed).unwrap()), expected);
+            let shifted_to = |place| {
+                let here = (0..as_is.len()).filter(|&at| places[at] == place);
+                here.map(|at| as_is[at]).collect::<Vec<_>>()
+            };
+            let expected: Vec<(Op, u64)> = (0..written).flat_map(&shifted_to).collect();
+            assert_eq!(updates(phased(&recorded, 1, seed).unwrap()), expected);
         }
     }
 
