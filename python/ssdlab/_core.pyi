@@ -501,11 +501,7 @@ def served_why(
     id: int,
     progress: Callable[[str, int, int | None], object] | None,
 ) -> str:
-    """Why a request of a drive that was served took its time, as JSON.
-
-    `folder` is the state of the drive, in this generation, or a recording. Raises `ConfigError`,
-    `OSError`.
-    """
+    """Why a request of a served drive took its time, as JSON; `folder`: its state, or a recording."""
 
 def run(
     config: str,
@@ -550,10 +546,7 @@ def trace_totals(
     *,
     progress: Callable[[int, int | None], object] | None = None,
 ) -> str:
-    """The sums of the trace of a resolved configuration (JSON), as JSON.
-
-    Those of its beginning, if it writes more than `most_page_writes` pages.
-    """
+    """The sums of a trace, as JSON; if it writes more pages than the most, those of its beginning."""
 
 def last_time_ns(config: str) -> int:
     """The largest simulated time of the device of a resolved configuration (JSON), in ns."""
