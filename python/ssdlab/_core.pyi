@@ -501,7 +501,7 @@ def served_why(
     id: int,
     progress: Callable[[str, int, int | None], object] | None,
 ) -> str:
-    """Why a request of a served drive took its time, as JSON; `folder`: its state, or a recording."""
+    """Why a request of a served drive took its time, as JSON; `folder`: state or recording."""
 
 def run(
     config: str,
@@ -546,7 +546,7 @@ def trace_totals(
     *,
     progress: Callable[[int, int | None], object] | None = None,
 ) -> str:
-    """The sums of a trace, as JSON; if it writes more pages than the most, those of its beginning."""
+    """The sums of a trace, or of its beginning if it writes more than the most pages, as JSON."""
 
 def last_time_ns(config: str) -> int:
     """The largest simulated time of the device of a resolved configuration (JSON), in ns."""

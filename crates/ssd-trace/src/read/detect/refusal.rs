@@ -60,9 +60,12 @@ impl File<'_> {
 
     /// The refusal of a file with several readings: what is in doubt, and the commands of which each settles it.
     pub(super) fn doubt(&self, what: impl Into<String>, readings: Vec<Reading>) -> Refusal {
-        let choices = readings::choices(readings, self.whole);
-        debug_assert!(!choices.is_empty(), "a doubt without a choice");
-        Refusal::Doubt(what.into(), choices)
+        let (what, choices) = (what.into(), readings::choices(readings, self.whole));
+        if choices.is_empty() {
+            return self
+                .refused(&format!("{what}; no reading fits, so name its columns (--columns)"));
+        }
+        Refusal::Doubt(what, choices)
     }
 
     /// The refusal of a file with several readings behind a filter.
