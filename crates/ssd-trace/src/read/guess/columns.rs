@@ -25,7 +25,18 @@ const ENDS: [&str; 10] = [
 /// Names of columns with the starts of requests, beside their ends.
 const STARTS: [&str; 4] = ["start", "begin", "first", "from"];
 /// Names of columns with the size of a sector.
-const SECTOR_SIZES: [&str; 3] = ["sectorsize", "lbasize", "sectorbytes"];
+const SECTOR_SIZES: [&str; 10] = [
+    "sectorsize",
+    "lbasize",
+    "sectorbytes",
+    "sectsize",
+    "physsector",
+    "logicalblocksize",
+    "blocksize",
+    "pagesize",
+    "pagebytes",
+    "pagesizekb",
+];
 
 /// A column that was recognised: as it is named, and what its name says of the unit.
 #[derive(Clone)]
@@ -178,9 +189,13 @@ impl Columns {
         let at = rows.names.iter().position(is_size)?;
         let sizes: BTreeSet<&str> = rows.column(at).collect();
         let [size] = sizes.into_iter().collect::<Vec<&str>>()[..] else { return None };
-        [("4096", "4KiB"), ("2048", "2KiB"), ("8192", "8KiB"), ("16384", "16KiB")]
-            .into_iter()
-            .find_map(|(text, unit)| (text == size).then_some(unit))
+        match size {
+            "2048" | "2" => Some("2KiB"),
+            "4096" | "4" => Some("4KiB"),
+            "8192" | "8" => Some("8KiB"),
+            "16384" | "16" => Some("16KiB"),
+            _ => None,
+        }
     }
 
     /// Units of address and length that their names leave open.
@@ -218,7 +233,8 @@ impl Columns {
             all.push(("4KiB", "4KiB"));
         }
         if let Some(sector) = self.stated_sector(rows) {
-            let of = |unit: &'static str| if unit == "512B" { sector } else { unit };
+            let of =
+                |unit: &'static str| if matches!(unit, "512B" | "4KiB") { sector } else { unit };
             all.extend(all.clone().into_iter().map(|(offset, size)| (of(offset), of(size))));
         }
         all

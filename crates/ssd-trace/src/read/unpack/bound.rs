@@ -34,7 +34,7 @@ impl<R: Read> Read for Bounded<R> {
         if self.count > FROM && self.count / MOST > self.packed.get() {
             return Err(told(format!(
                 "an archive bomb: {} of the file unpacked to {}, more than {MOST} times as much; if you \
-                 trust the file: {} FILE | ssdlab trace info -",
+                 trust the file: {} | ssdlab trace info -",
                 size(self.packed.get() as f64),
                 size(self.count as f64),
                 self.command

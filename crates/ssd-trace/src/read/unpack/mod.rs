@@ -69,11 +69,11 @@ impl Layer {
     /// The command that unpacks a file to standard output.
     fn command(self) -> &'static str {
         match self {
-            Layer::Zstd => "zstd -dc",
-            Layer::Gzip => "gzip -dc",
-            Layer::Bzip2 => "bzip2 -dc",
-            Layer::Xz => "xz -dc",
-            Layer::Lz4 => "lz4 -dc",
+            Layer::Zstd => "zstd -dc FILE",
+            Layer::Gzip => "gzip -dc FILE",
+            Layer::Bzip2 => "bzip2 -dc FILE",
+            Layer::Xz => "xz -dc FILE",
+            Layer::Lz4 => "lz4 -dc FILE",
             Layer::Zip => zip::Zip::COMMAND,
             Layer::Tar => tar::Tar::COMMAND,
         }
