@@ -130,6 +130,6 @@ def test_an_interrupt_of_the_first_runs_leaves_no_verdict(stage: str, folder: Pa
     done = signalled_at(stage, words, folder)
     refused(done, 130, "interrupted", out_is_empty=stage == "reading")
     if stage == "precondition":
-        assert "no verdict: interrupted: 12 of 12 predictions are missing" in done.stdout
+        assert "no verdict: 12 of 12 predictions are missing" in done.stdout
     else:
         assert not (folder / f"i-{stage}").exists()

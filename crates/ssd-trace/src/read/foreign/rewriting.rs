@@ -341,7 +341,7 @@ fn with_operation_of_lengths(bytes: &[u8]) -> Option<Rewriting> {
         "r = ${r}; w = ${w}; if (r > 0) {{ ${r} = \"read\"; ${w} = r; if (w > 0) print }} if (w > 0) {{ ${r} = \
          \"write\"; ${w} = w }}"
     );
-    let what = "it has a column of lengths for reads and another for writes; make an operation and a length of them";
+    let what = "it has one column of lengths for reads and another for writes; convert them to an operation and a length";
     let mut rows = Vec::new();
     for (at, row) in table.rows.iter().enumerate() {
         let mut push = |operation: &str, length: &str| {
