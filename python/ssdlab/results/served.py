@@ -1,4 +1,4 @@
-"""Results of a served drive as text: status, SMART log, and why a request took as long as it did."""
+"""A served drive as text: its status, its SMART log, why a request took as long as it did."""
 
 from __future__ import annotations
 
@@ -110,7 +110,8 @@ def status_text(summary: dict[str, Any]) -> str:
         f" served for {duration(summary['served_ns'])}{now}",
         f"{size(space['mapped_bytes'])} of {size(space['drive_bytes'])} written; on the disk of the"
         f" server {size(space['stored_bytes'])} of data and {size(space['log_bytes'])} of log",
-        f"{free:,} of {blocks:,} blocks erased, {collecting} of {len(channels)} channels collecting",
+        f"{free:,} of {blocks:,} blocks erased,"
+        f" {collecting} of {len(channels)} channels collecting",
     ]
     return "\n".join(lines) + "\n"
 

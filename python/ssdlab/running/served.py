@@ -20,8 +20,8 @@ from ssdlab.config.resolve import Config, load_config
 from ssdlab.display.progress import shown
 from ssdlab.errors import ConfigError, ServerError, translated
 from ssdlab.running.fitted import fitted
-from ssdlab.running.served_socket import SUMMARY, StatusSocket
 from ssdlab.running.served_page import LivePage
+from ssdlab.running.served_socket import SUMMARY, StatusSocket
 
 # Real-time priority, of 1 to 99: above all ordinary programs, below what the system needs.
 PRIORITY = 5
