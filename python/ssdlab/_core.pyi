@@ -501,7 +501,7 @@ def served_why(
     id: int,
     progress: Callable[[str, int, int | None], object] | None,
 ) -> str:
-    """Why a request of a served drive took its time, as JSON; `folder`: state or recording."""
+    """Why a request took as long as it did, as JSON; `folder`: state or recording."""
 
 def run(
     config: str,

@@ -128,11 +128,11 @@ def test_the_log_says_what_each_request_waited_for(tmp_path: Path) -> None:
         done = ssdlab_command("serve", "why", str(slowest[0]["id"]), "drive", cwd=tmp_path)
         assert done.stdout == why_text(answers[0])
         assert "collection" in done.stdout
-        assert "meanwhile this did:" in done.stdout
+        assert "meanwhile that plane, chip or channel did:" in done.stdout
         done = ssdlab_command("serve", "why", "5000", "drive", cwd=tmp_path)
         refused(done, 2, "request 5000", "0 to 4000", "the nearest one is 4000")
         done = ssdlab_command("serve", "why", "5", "rec", cwd=tmp_path)
-        refused(done, 2, "rec", "complete once its server has been stopped")
+        refused(done, 2, "rec", "expected run.toml, which the server writes when it is stopped")
         server.stop()
     done = ssdlab_command("serve", "why", "5", "drive", cwd=tmp_path)
     refused(done, 2, "has no requests", "--record")
@@ -185,19 +185,19 @@ def test_a_recorded_session_leaves_the_workload_of_its_preset(
     assert json.loads((tmp_path / "rec/summary.json").read_text()) == {"real_time": False}
 
 
-def test_a_folder_without_a_door_is_served_all_the_same(
+def test_a_folder_without_a_socket_is_served_all_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from ssdlab.running.served_door import Door, ask
+    from ssdlab.running.served_socket import StatusSocket, ask
 
     deep = tmp_path / ("d" * 100) / ("e" * 100)
     deep.mkdir(parents=True)
     assert ask(deep) is None
-    door = Door(deep)
+    socket = StatusSocket(deep)
     try:
         assert (deep / "status").is_socket()
     finally:
-        door.close()
+        socket.close()
     assert ask(deep) is None
-    monkeypatch.setattr("ssdlab.running.served_door.DOOR", "no/such/folder")
-    Door(deep).close()
+    monkeypatch.setattr("ssdlab.running.served_socket.SOCKET", "no/such/folder")
+    StatusSocket(deep).close()

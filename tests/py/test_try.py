@@ -210,11 +210,11 @@ def test_the_runs_are_those_of_the_drive_without_time(trace: Path) -> None:
         assert one.config["workload.loops"] == before + measured
         # With independent phases a request is the write of a page.
         recorded = one.label.endswith(", recorded")
-        of_loop = plan.read.requests if recorded else plan.read.page_writes
+        of_loop = plan.totals.requests if recorded else plan.totals.page_writes
         assert one.config["workload.warmup_requests"] == before * of_loop
     # Four times the pages before, twice in the measurement: a loop writes 156,000.
-    writes = plan.read.page_writes
-    assert writes < plan.read.requests
+    writes = plan.totals.page_writes
+    assert writes < plan.totals.requests
     assert (before, measured) == (-(-4 * PAGES // writes), -(-2 * PAGES // writes))
 
 

@@ -258,7 +258,7 @@ def test_more_seeds_do_not_take_points_from_a_sweep(wrong: int, is_ranked: bool)
     space = Space({OP: ("0.1", "0.2", "0.3")}, drawn=False)
     done = Sweep("x", space, tuple(outcomes), len(outcomes))
     assert ("0.3" in done.points.invalid) != is_ranked
-    told = f"1 of 4 seeds at 0.3 is invalid ({SHORT.partition(';')[0]})."
+    told = f"1 of 4 runs at 0.3 is invalid ({SHORT.partition(';')[0]})."
     assert (told in done.answer) == is_ranked
     assert ("lowest at 0.3 (1.015)" in done.answer) == is_ranked
     assert ("Not ranked: 0.3" in done.answer) != is_ranked

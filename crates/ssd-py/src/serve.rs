@@ -61,9 +61,9 @@ fn raised(error: StateError, bridge: &mut Bridge) -> PyErr {
     }
 }
 
-/// Why request `id` of a drive took its time, as JSON: of generation `generation` of the state `folder`, or else of the
-/// recording there. `config` is that of its run, resolved (JSON). Raises `ConfigError` for what is not there, `OSError`
-/// for a file.
+/// Why request `id` of a drive took as long as it did, as JSON: of generation `generation` of the state `folder`, or
+/// else of the recording there. `config` is that of its run, resolved (JSON). Raises `ConfigError` for what is not
+/// there, `OSError` for a file.
 #[pyfunction]
 #[pyo3(signature = (config, folder, generation, id, progress))]
 pub(crate) fn served_why(

@@ -99,9 +99,9 @@ pub struct Engine {
     done: Vec<Completion>,
     promises: Promises,
     slowest: Slowest,
-    /// What it had done when the log began, and of that which the machine does not count since then.
+    /// What the drive had done when the log began, plus what it has done since and the machine does not count.
     life: Life,
-    /// When the first request arrived of those that are under way.
+    /// When the drive last became busy: the arrival of a request while none was under way.
     busy_since: u64,
     sectors_of_page: u64,
 }

@@ -67,9 +67,9 @@ impl Life {
 /// How worn a drive is, in percent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct Worn {
-    /// Erases of a block, on average, of those that it endures.
+    /// Mean erases of a block, in percent of `wear.endurance`.
     pub used: u64,
-    /// Spare blocks that are left.
+    /// Spare blocks that are left, in percent of those at the start.
     pub spare: u64,
 }
 

@@ -119,7 +119,7 @@ impl Pace {
     }
 }
 
-/// Replies a second of wall time, of late.
+/// Recent rate of replies, per second of wall time.
 #[derive(Clone, Default)]
 pub struct Rate(VecDeque<(Duration, u64)>);
 

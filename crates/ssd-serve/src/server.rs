@@ -181,7 +181,7 @@ pub struct Served {
     pub stops: Stops,
     /// The longest pause for a fold of the log, ns of wall time.
     pub longest_fold: u64,
-    /// Replies a second, of late.
+    /// Recent rate of replies, per second of wall time.
     pub rate: Rate,
     /// For how long it has served.
     pub time: Duration,

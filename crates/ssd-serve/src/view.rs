@@ -19,9 +19,9 @@ const GROUPS: usize = 64;
 pub struct Space {
     /// Size of the drive.
     pub drive_bytes: u64,
-    /// Logical pages with data on flash.
+    /// Bytes of the logical pages that have data on flash.
     pub mapped_bytes: u64,
-    /// Data on the disk of the server, older ones that a power cut could bring back included.
+    /// Bytes of data on the disk of the server, including older data that a power cut could bring back.
     pub stored_bytes: u64,
     /// The log.
     pub log_bytes: u64,

@@ -29,7 +29,7 @@ pub enum Past {
     Recording(PathBuf),
 }
 
-/// Why a request took its time.
+/// Why a request took as long as it did.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Why {
     /// The request and the parts of its latency.
@@ -84,7 +84,7 @@ impl Operation {
     }
 }
 
-/// Why request `id` of `past` took its time, on the drive of `config`.
+/// Why request `id` of `past` took as long as it did, on the drive of `config`.
 ///
 /// # Errors
 /// There is no such request, it had not completed, or its past cannot be run again.
@@ -169,8 +169,8 @@ impl History<'_> {
                 let header = Header::read(&file("json"))?;
                 if header.results != RESULTS_VERSION || header.config != digest(config) {
                     return Err(StateError::Refused(format!(
-                        "{}: it was served by another version of the program, with results {}; this one has \
-                         {RESULTS_VERSION}: ask that one",
+                        "{}: expected the configuration in {generation}.toml as the server wrote it, and results \
+                         version {RESULTS_VERSION}; the log has results version {}: use the program that served it",
                         folder.display(),
                         header.results
                     )));

@@ -38,7 +38,7 @@ class _Serve(TyperGroup):
         parent: Any = None,  # noqa: ANN401 - of Click, without types
         **extra: Any,  # noqa: ANN401 - of Click, without types
     ) -> Any:  # noqa: ANN401 - of Click, without types
-        """That of the verb, if the first word is one; or else that of a drive to serve."""
+        """The context of the verb if the first word is one, or else of a drive to serve."""
         verb = self.commands.get(args[0]) if args else None
         if verb is None:
             return super().make_context(info_name, args, parent, **extra)
@@ -168,7 +168,7 @@ def serve_status(
     ] = False,
     json_: Json = None,
 ) -> None:
-    """Show how a drive is that is being served, or was when its server stopped."""
+    """Show the status of a served drive, or its last status if its server has stopped."""
     summary = status(folder)
     if smart:
         name = summary["report"]["config"]["run"]["name"]
@@ -182,7 +182,7 @@ def serve_status(
 @app.command("why")
 def serve_why(
     request: Annotated[
-        int, typer.Argument(metavar="ID", min=0, help="Number of the request, from 0 on.")
+        int, typer.Argument(metavar="ID", min=0, help="Number of the request, counted from 0.")
     ],
     folder: Folder,
     json_: Json = None,

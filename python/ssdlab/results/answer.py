@@ -135,7 +135,7 @@ def _minority(few: Mapping[str, Sequence[str]]) -> list[str]:
     verb = "is" if len(wrong) == 1 else "are"
     # The advice behind the semicolon is for a majority of invalid seeds.
     why = wrong[0].partition(";")[0]
-    return [f"{len(wrong)} of {len(seeds)} seeds at {named([*few])} {verb} invalid ({why})."]
+    return [f"{len(wrong)} of {len(seeds)} runs at {named([*few])} {verb} invalid ({why})."]
 
 
 def _by_work(done: Comparison) -> Iterator[tuple[str, Comparison]]:

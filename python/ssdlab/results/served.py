@@ -1,4 +1,4 @@
-"""Results of a served drive as text: its status, its SMART log, and why a request took its time."""
+"""A served drive as text: its status, its SMART log, why a request took as long as it did."""
 
 from __future__ import annotations
 
@@ -110,7 +110,8 @@ def status_text(summary: dict[str, Any]) -> str:
         f" served for {duration(summary['served_ns'])}{now}",
         f"{size(space['mapped_bytes'])} of {size(space['drive_bytes'])} written; on the disk of the"
         f" server {size(space['stored_bytes'])} of data and {size(space['log_bytes'])} of log",
-        f"{free:,} of {blocks:,} blocks erased, {collecting} of {len(channels)} channels collect",
+        f"{free:,} of {blocks:,} blocks erased,"
+        f" {collecting} of {len(channels)} channels collecting",
     ]
     return "\n".join(lines) + "\n"
 
@@ -124,32 +125,39 @@ def why_text(said: dict[str, Any]) -> str:
         f"arrived at {duration(asked['arrival_ns'])} and took {duration(asked['latency_ns'])}:",
         *table(["", ""], [[f"  {name}", duration(asked[key])] for key, name in PARTS])[1:],
     ]
-    last = max(operations, key=lambda one: one["end_ns"], default=None)
+    last = max(operations, key=lambda operation: operation["end_ns"], default=None)
     begin, end = asked["arrival_ns"], asked["arrival_ns"] + asked["latency_ns"]
     if last is None:
-        lines.append("it needed no flash operation of its own; meanwhile there ended on flash:")
+        lines.append(
+            "it needed no flash operation of its own; "
+            + ("these ended while it waited:" if said["before"] else "none ended while it waited")
+        )
     else:
         begin, end = last["queued_ns"], last["start_ns"]
         lines.append(
-            f"the last of its {len(operations):,} flash operations, a {last['op']} for"
+            f"its {'last' if len(operations) > 1 else 'only'} flash operation, a {last['op']} for"
             f" {last['cause']}, waited {duration(end - begin)} for {_place(last)};"
-            + (" meanwhile this did:" if said["before"] else " nothing came before it")
+            + (
+                " meanwhile that plane, chip or channel did:"
+                if said["before"]
+                else " nothing ran there before it"
+            )
         )
     return "\n".join(lines + _groups(said["before"], begin)) + "\n"
 
 
-def _place(one: dict[str, Any]) -> str:
-    return f"channel {one['channel']}, chip {one['chip']}, plane {one['plane']}"
+def _place(operation: dict[str, Any]) -> str:
+    return "channel {channel}, chip {chip}, plane {plane}".format_map(operation)
 
 
 def _groups(before: list[dict[str, Any]], begin: int) -> list[str]:
     """What came first, by what it was for: a row for each kind, cause and block."""
     counts: Counter[tuple[str, ...]] = Counter()
     times: Counter[tuple[str, ...]] = Counter()
-    for one in before:
-        key = (one["op"], one["cause"], _place(one), str(one["block"]))
+    for operation in before:
+        key = (operation["op"], operation["cause"], _place(operation), str(operation["block"]))
         counts[key] += 1
-        times[key] += one["end_ns"] - max(one["start_ns"], begin)
+        times[key] += operation["end_ns"] - max(operation["start_ns"], begin)
     if not counts:
         return []
     rows = [

@@ -180,10 +180,10 @@ class Sweep(Table):
             if not one.error:
                 seeds[one.point].append(one.warnings[0] if one.invalidating else "")
         why = tuple(map(warned.majority, seeds.values()))
-        every = zip(labels, seeds.values(), why, strict=True)
-        few = {label: of for label, of, text in every if any(of) and not text}
+        points = zip(labels, seeds.values(), why, strict=True)
+        minority = {label: of for label, of, text in points if any(of) and not text}
         found = Points.of(labels, given, runs.values(), self.log)  # type: ignore[arg-type]
-        return replace(found, why_invalid=why, partly_invalid=few)
+        return replace(found, why_invalid=why, partly_invalid=minority)
 
     @cached_property
     def numbers(self) -> list[int]:

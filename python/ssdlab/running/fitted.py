@@ -58,7 +58,7 @@ class Totals:
     """Pages of the device that it touches."""
     requests: int
     page_writes: int
-    """4 KiB pages written, as often as they are."""
+    """Writes of 4 KiB pages; a page that is written twice counts twice."""
     bytes_written: int
     duration_ns: int
     is_cut: bool
@@ -67,10 +67,10 @@ class Totals:
 
 def footprint_pages(config: Config, progress: Callback | None = None) -> int:
     """Pages of the device that the trace of `config` touches; a file is read once."""
-    which, told = _reading(config, progress)
+    which, report = _reading(config, progress)
     if which not in _known:
         with translated():
-            _known[which] = _core.footprint_pages(config.text, progress=told)
+            _known[which] = _core.footprint_pages(config.text, progress=report)
     return _known[which]
 
 
@@ -79,9 +79,9 @@ def totals(config: Config, most_page_writes: int, progress: Callback | None = No
 
     Reading ends where it writes more than `most_page_writes` pages.
     """
-    which, told = _reading(config, progress)
+    which, report = _reading(config, progress)
     with translated():
-        text = _core.trace_totals(config.text, most_page_writes, progress=told)
+        text = _core.trace_totals(config.text, most_page_writes, progress=report)
     found = Totals(**json.loads(text))
     if not found.is_cut:
         _known[which] = found.pages
@@ -102,10 +102,10 @@ def _reading(
     keys = {key: value for key, value in workload.items() if key not in NOT_READING}
     place = str(Path(path).absolute())
 
-    def told(done: int, to_sort: int | None) -> None:
+    def report(done: int, to_sort: int | None) -> None:
         if progress and to_sort is None:
             progress("reading", done, version[1] if version else None)
         elif progress:
             progress("sorting", done, to_sort)
 
-    return json.dumps([place, version, config["device.page_bytes"], keys]), told
+    return json.dumps([place, version, config["device.page_bytes"], keys]), report

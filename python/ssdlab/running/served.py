@@ -20,8 +20,8 @@ from ssdlab.config.resolve import Config, load_config
 from ssdlab.display.progress import shown
 from ssdlab.errors import ConfigError, ServerError, translated
 from ssdlab.running.fitted import fitted
-from ssdlab.running.served_door import SUMMARY, Door
 from ssdlab.running.served_page import LivePage
+from ssdlab.running.served_socket import SUMMARY, StatusSocket
 
 # Real-time priority, of 1 to 99: above all ordinary programs, below what the system needs.
 PRIORITY = 5
@@ -114,17 +114,17 @@ class _Session:
     ends: ExitStack
     status: Callable[[dict[str, Any]], object]
     folders: list[Path]
-    doors: list[Door] = field(default_factory=list)
+    sockets: list[StatusSocket] = field(default_factory=list)
     page: LivePage | None = None
     is_real_time: bool = False
 
     def begin(self, page: str | None) -> dict[str, Any]:
         """Clients may come; with a page of this name, if there is to be one."""
         self.shows.close()
-        self.doors = [Door(folder) for folder in self.folders]
-        for door in self.doors:
+        self.sockets = [StatusSocket(folder) for folder in self.folders]
+        for socket in self.sockets:
             # Whoever asks while the drive comes to rest hears of its end.
-            self.ends.callback(door.close)
+            self.ends.callback(socket.close)
         if page is not None:
             self.page = LivePage(page)
             self.shows.callback(self.page.close)
@@ -144,7 +144,7 @@ class _Session:
 
     def asks(self) -> bool:
         """Whether somebody wants to hear of the drive."""
-        is_asked = self.signals.status or any(door.is_asked for door in self.doors)
+        is_asked = self.signals.status or any(socket.is_asked for socket in self.sockets)
         return is_asked or (self.page is not None and self.page.is_due())
 
     def hear(self, said: str) -> None:
@@ -152,8 +152,8 @@ class _Session:
         summary = self.whole(said)
         if self.page is not None:
             self.page.show(summary)
-        for door in self.doors:
-            door.answer(summary)
+        for socket in self.sockets:
+            socket.answer(summary)
         if self.signals.asks():
             self.status(summary)
 

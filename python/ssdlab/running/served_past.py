@@ -10,7 +10,7 @@ from ssdlab import _core
 from ssdlab.config.resolve import load_config
 from ssdlab.display.progress import Callback
 from ssdlab.errors import ConfigError, OutputError, translated
-from ssdlab.running.served_door import SUMMARY, ask
+from ssdlab.running.served_socket import SUMMARY, ask
 
 CURRENT = "current"
 """The number of the generation of a state."""
@@ -28,15 +28,17 @@ def status(folder: Path) -> dict[str, Any]:
     path = folder / SUMMARY
     if not path.exists():
         message = (
-            f"{folder}: no server runs, and the last one was killed before it left a summary:"
-            f" serve the drive again, or ask for a request: ssdlab serve why 0 {folder}"
+            f"{folder}: no server answers, and the last one left no summary, because it was killed"
+            " or failed"
         )
+        if (folder / CURRENT).exists():
+            message += f"; to ask for a request: ssdlab serve why 0 {folder}"
         raise ConfigError([message])
     return {"is_running": False, **json.loads(path.read_text(encoding="utf-8"))}
 
 
 def why(folder: Path, number: int, progress: Callback | None) -> dict[str, Any]:
-    """Why request `number` of the drive in `folder` took its time.
+    """Why request `number` of the drive in `folder` took as long as it did.
 
     What was served is run again up to that request. Raises `ConfigError` if there is no such
     request, `OutputError` for a file.
@@ -75,7 +77,10 @@ def _of_state(
 def _of_recording(folder: Path, number: int, progress: Callback | None) -> dict[str, Any]:
     path = folder / "run.toml"
     if not path.exists():
-        message = f"{folder}: the recording is complete once its server has been stopped"
+        message = (
+            f"{folder}: expected run.toml, which the server writes when it is stopped with Ctrl-C;"
+            " if it was killed, record the session again"
+        )
         raise ConfigError([message])
     # The folder may have been moved since.
     moved = {

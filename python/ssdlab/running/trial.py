@@ -83,7 +83,7 @@ class Plan:
     drive_name: str
     """The name that the caller gave; empty for `DRIVE`."""
     trace: str
-    read: Totals
+    totals: Totals
     """The trace in sums."""
     policies: Mapping[str, Mapping[str, object]]
     given: Mapping[str, object]
@@ -96,7 +96,7 @@ class Plan:
     @property
     def pages(self) -> int:
         """Pages of the drive that the trace touches."""
-        return self.read.pages
+        return self.totals.pages
 
     @property
     def lifetime(self) -> Lifetime:
@@ -104,10 +104,10 @@ class Plan:
 
         That is `wear.daily_writes`, or what it writes at the recorded rate.
         """
-        device, read = self.drive.values["device"], self.read
+        device, sums = self.drive.values["device"], self.totals
         daily = self.drive.values["wear"].get("daily_writes_bytes")
-        if daily is None and read.duration_ns:
-            daily = read.bytes_written * 86_400e9 / self.span_ns
+        if daily is None and sums.duration_ns:
+            daily = sums.bytes_written * 86_400e9 / self.span_ns
         user = device["user_pages"] * device["page_bytes"]
         return Lifetime(self.endurance, raw_bytes(self.drive), user, daily)
 
@@ -137,7 +137,7 @@ class Plan:
         if before + measured > self.passes and small.keys.get("run.mode") != "functional":
             before, measured = max(1, self.passes - 1), min(1, self.passes - 1)
         phases = more.get("workload.phases", "recorded")
-        of_loop = self.read.requests if phases == "recorded" else self.read.page_writes
+        of_loop = self.totals.requests if phases == "recorded" else self.totals.page_writes
         # The device is made of the drive as `given` has it, so its keys come last.
         keys = {
             **scale.PRECONDITION,
@@ -164,7 +164,7 @@ class Plan:
 
         1 and 0 where it is too long for that: then a fifth of it comes before the measurement.
         """
-        written = self.read.page_writes
+        written = self.totals.page_writes
         before = math.ceil(longer * BEFORE * self.pages / written)
         measured = math.ceil(longer * MEASURED * self.pages / written)
         most = longer * MOST_WRITTEN // written
@@ -186,7 +186,7 @@ class Plan:
     def span_ns(self) -> float:
         """How long one pass of the trace takes at the recorded times."""
         factor: float = self.drive["workload.time_scale"]
-        return self.read.duration_ns * factor
+        return self.totals.duration_ns * factor
 
     @property
     def passes(self) -> int:
@@ -196,7 +196,7 @@ class Plan:
     def is_periodic(self, longer: int) -> bool:
         """Whether whole loops are measured, after so many that the device repeats itself."""
         before, measured = self.loops(longer)
-        return measured > 0 and before * self.read.page_writes >= BEFORE * self.pages
+        return measured > 0 and before * self.totals.page_writes >= BEFORE * self.pages
 
 
 def _label(policy: str, phases: str) -> str:
@@ -253,11 +253,11 @@ def plan_trial(
     given = dict(set or {})
     name = json.dumps(plain_name(trace), ensure_ascii=False)
     config = load_config(drive, trace=trace, set={"run.name": name, **given})
-    read = _read_whole(config, progress)
+    sums = _read_whole(config, progress)
     named = "" if drive == DRIVE else drive.name if isinstance(drive, Config) else str(drive)
     wear = {key: value for key, value in given.items() if key.startswith("wear.")}
     rated = endurance(drive, load_config(drive, trace=trace, set=wear))
-    plan = Plan(config, named, str(trace), read, policies or POLICIES, given, rated)
+    plan = Plan(config, named, str(trace), sums, policies or POLICIES, given, rated)
     refusals = {label: plan.refusal(label) for label in plan.policies}
     accepted = {label: plan.policies[label] for label, why in refusals.items() if not why}
     if not accepted:
@@ -271,21 +271,21 @@ def _read_whole(config: Config, progress: bool) -> Totals:
     trace = str(config["workload.trace"])
     if progress:
         with display() as shown:
-            read = totals(config, MOST_OF_PASS, shown.run(trace))
+            sums = totals(config, MOST_OF_PASS, shown.run(trace))
     else:
-        read = totals(config, MOST_OF_PASS)
-    if not read.page_writes:
-        raise WorkloadError(f"{read.file}: the trace writes nothing: there is nothing to collect")
-    if read.is_cut:
-        until_ms = (config["workload.from_ns"] + read.duration_ns) // 1_000_000
+        sums = totals(config, MOST_OF_PASS)
+    if not sums.page_writes:
+        raise WorkloadError(f"{sums.file}: the trace writes nothing: there is nothing to collect")
+    if sums.is_cut:
+        until_ms = (config["workload.from_ns"] + sums.duration_ns) // 1_000_000
         keys = f"workload.until={until_ms / 1000:.3f}s"
         part = f", such as {argument(set=keys)}" if until_ms else ""
         raise WorkloadError(
-            f"{read.file}: the first {counted(read.requests, 'request')} write"
-            f" {size(read.bytes_written)}, and a trial takes traces that write"
-            f" {size(MOST_OF_PASS * PAGE_BYTES)} at most: use a part of it{part}"
+            f"{sums.file}: the first {counted(sums.requests, 'request')} write more than"
+            f" {MOST_OF_PASS:,} pages of {size(PAGE_BYTES)} ({size(MOST_OF_PASS * PAGE_BYTES)}),"
+            f" which is the most that a trial takes: use a part of it{part}"
         )
-    return read
+    return sums
 
 
 def run_trial(
@@ -372,7 +372,7 @@ class Runs:
             trace=self.plan.trace,
             drive_name=self.plan.drive_name,
             drive=_drive(self.plan),
-            read=_read(self.plan.read, self.plan.drive["device.page_bytes"]),
+            read=_read(self.plan.totals, self.plan.drive["device.page_bytes"]),
             form=_form(self.plan),
             rankings=rankings,
             doubts=(*self._hopeless(lengths), *self._missing(rankings), *_unclear(rankings)),
@@ -498,7 +498,10 @@ class Runs:
             and _label(policy, phases) not in self.unsettled
         ]
         if self.interrupted and missing:
-            yield f"interrupted: {len(missing)} of {len(labels)} predictions are missing"
+            yield (
+                f"{len(missing)} of {len(labels)} predictions are missing, because the trial was"
+                " interrupted"
+            )
 
     @property
     def _baseline(self) -> str:
@@ -684,12 +687,12 @@ def _drive(plan: Plan) -> str:
     )
 
 
-def _read(read: Totals, page_bytes: int) -> str:
+def _read(sums: Totals, page_bytes: int) -> str:
     """How the trace was read, and what it does."""
     return (
-        f"{read.file}: {read.format}, {read.requests:,} requests, which touch"
-        f" {size(read.pages * page_bytes)} and write {size(read.bytes_written)}"
-        f" in {duration(read.duration_ns)}"
+        f"{sums.file}: {sums.format}, {sums.requests:,} requests, which touch"
+        f" {size(sums.pages * page_bytes)} and write {size(sums.bytes_written)}"
+        f" in {duration(sums.duration_ns)}"
     )
 
 

@@ -30,7 +30,7 @@ pub struct Totals {
     pub pages: u64,
     /// Requests; a copy is one.
     pub requests: u64,
-    /// 4 KiB pages written, as often as they are.
+    /// Writes of 4 KiB pages; a page that is written twice counts twice.
     pub page_writes: u64,
     /// Bytes written.
     pub bytes_written: u64,
@@ -71,15 +71,26 @@ pub fn totals(
     assert!(sectors_per_page > 0, "a page has at least a sector");
     let mut sums = Sums { sectors_per_page, ..Sums::default() };
     let (volume, watch) = (Chosen::of(workload.volume), Watch::new(watch));
-    let read =
-        reading::each_event(&file, input::open(path)?, &watch, workload, volume, |event, at| {
-            sums.add(event, at)?;
+    let read = reading::each_event(
+        &file,
+        input::open(path)?,
+        &watch,
+        workload,
+        volume,
+        |event, at| {
+            if sums.add(event, at).is_break() {
+                return Err(Refusal::Trace(SourceError(format!(
+                    "{file}: the trace touches 2^32 pages or more, which is more than any device has; use a part of \
+                     it (--set workload.until=TIME) or larger pages (--set device.page_size=SIZE)"
+                ))));
+            }
             if sums.totals.page_writes > most_page_writes {
                 sums.totals.is_cut = true;
                 return Err(Refusal::Trace(SourceError(String::new())));
             }
             Ok(())
-        });
+        },
+    );
     match read {
         Ok(found) => sums.totals.format = found.format.word(),
         Err(_) if sums.totals.is_cut => {}
@@ -105,8 +116,9 @@ struct Sums {
 }
 
 impl Sums {
+    /// Adds an event; `Break` if the trace touches more pages than a device can have.
     #[inline(always)]
-    fn add(&mut self, event: &Event, at: u64) -> Result<(), Refusal> {
+    fn add(&mut self, event: &Event, at: u64) -> ControlFlow<()> {
         let Event { sector, sectors, op, .. } = *event;
         if matches!(op, Op::Read | Op::Write) {
             let last = sector + u64::from(sectors).max(1) - 1;
@@ -117,7 +129,7 @@ impl Sums {
         }
         let (is_part, totals) = (event.flags & flags::COPY != 0, &mut self.totals);
         if is_part && op == Op::Read {
-            return Ok(());
+            return ControlFlow::Continue(());
         }
         totals.requests += 1;
         totals.duration_ns = at - *self.first_ns.get_or_insert(at);
@@ -126,18 +138,16 @@ impl Sums {
             totals.page_writes += end.div_ceil(COUNTED_SECTORS) - sector / COUNTED_SECTORS;
             totals.bytes_written += u64::from(sectors) * SECTOR_BYTES;
         }
-        Ok(())
+        ControlFlow::Continue(())
     }
 
-    /// Refuses a trace that touches more pages than a device can have, before they take all the memory.
+    /// `Break` if the trace touches more pages than a device can have, before they take all the memory.
     #[cold]
-    fn count(&mut self) -> Result<(), Refusal> {
+    fn count(&mut self) -> ControlFlow<()> {
         self.next_count = self.touched.chunks() + COUNT_EVERY;
         if self.touched.count() <= u64::from(u32::MAX) {
-            return Ok(());
+            return ControlFlow::Continue(());
         }
-        let text = "the trace touches 2^32 pages or more, which is more than any device has; use a part of it \
-                    (workload.from, workload.until) or larger pages (device.page_size)";
-        Err(Refusal::Trace(SourceError(text.to_owned())))
+        ControlFlow::Break(())
     }
 }

@@ -52,12 +52,12 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// What to say if the last line has no newline, and a length unlike all others.
+    /// What to say if the last line has no newline and alone has a length that is not a multiple of 4 KiB.
     pub(super) fn doubt_of_end(&self) -> Option<String> {
         let is_odd = self.is_unended && self.event_line == self.lines && self.shape.ends_oddly();
         is_odd.then(|| {
-            "its last line has no newline, and its request alone is not a multiple of 4 KiB: the file may have been \
-             cut there"
+            "its last line has no newline, and only there the length is not a multiple of 4 KiB: the file may have \
+             been cut there"
                 .to_owned()
         })
     }

@@ -8,7 +8,7 @@ use ssd_core::host::source::SourceError;
 
 /// Why a file is not read.
 pub(super) enum Refusal {
-    /// Nothing else is to be said.
+    /// A complete message, to which nothing is added.
     Error(SourceError),
     /// It has several readings: what is in doubt, and the choices, each with what it gives.
     Doubt(String, Vec<(String, String)>),

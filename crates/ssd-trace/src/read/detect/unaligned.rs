@@ -61,7 +61,7 @@ impl File<'_> {
             Some(if in_sectors.is_empty() {
                 self.refused(&what)
             } else {
-                self.doubt(format!("{what}; if they count sectors"), in_sectors)
+                self.doubt(format!("{what}; its numbers may also be sectors"), in_sectors)
             })
         })
     }

@@ -41,7 +41,7 @@ const OF_BPFTRACE: &[&str] = &[
 fn without_zeros(bytes: &[u8]) -> Option<Rewriting> {
     let end = bytes.iter().rposition(|&byte| byte != 0)? + 1;
     let text = &bytes[..end];
-    let what = "zero bytes stand behind its text, as after a crash; remove them";
+    let what = "zero bytes follow its text, as after a crash; remove them";
     let is_text = !text.contains(&0) && text.contains(&b'\n');
     is_text.then(|| notation(what, r"tr -d '\000' < FILE", bytes, text.to_vec()))?
 }
@@ -61,7 +61,7 @@ fn without_comments(bytes: &[u8]) -> Option<Rewriting> {
     let comments = bytes.split(|&byte| byte == b'\n').take_while(|line| line.starts_with(b"#"));
     // The names of its columns may say something else.
     let is_named = comments.last().is_some_and(|line| is_names(&line[1..]));
-    let what = "comments stand above the requests; remove them";
+    let what = "comment lines precede the requests; remove them";
     (is_known && !is_named).then(|| notation(what, "grep -av '^#' FILE", bytes, rewritten))?
 }
 

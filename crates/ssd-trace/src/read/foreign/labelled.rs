@@ -18,7 +18,7 @@ const TIMES: [(&str, &str); 8] = [
     (r"^.*?[^.\w](\d+\.\d{3,9})(?:[^.\w]|$)", "$1"),
     ("", ""),
 ];
-/// The operation in a line of a log, without one that is over.
+/// The operation in a line of a log; the words for completions do not match.
 const OPERATION: &str = concat!(
     r"(?:\b|_)p?(read|write|trim|discard|unmap)",
     r"(?:v|_(?:rq|req|request|start|begin|submit|issue|enter|cmd|command))?[^a-z0-9_]"
@@ -91,29 +91,29 @@ pub(crate) fn labelled(bytes: &[u8]) -> Option<Rewriting> {
             let operation = time.matches('(').count() - time.matches("(?").count() + 1;
             let groups =
                 Groups { operation, address: operation + address, length: operation + length };
-            let found =
+            let requests =
                 Pattern { title: "", request: &request, row: "" }.requests(text.split('\n'));
-            if found.len() < 2 || 2 * found.len() < count || !has_order(&found, of_time) {
+            if requests.len() < 2 || 2 * requests.len() < count || !has_order(&requests, of_time) {
                 continue;
             }
-            return table(&text, &found, (&request, of_time), groups);
+            return table(&text, &requests, (&request, of_time), groups);
         }
     }
     None
 }
 
-/// The table of the requests that have been `found`, with the cell `of_time`.
+/// The table of these `requests`, with the cell `of_time`.
 fn table(
     text: &str,
-    found: &[Captures<'_>],
+    requests: &[Captures<'_>],
     (request, of_time): (&str, &str),
     groups: Groups,
 ) -> Option<Rewriting> {
     let Groups { operation, address, length } = groups;
     let label = |caught: &Captures<'_>| [address, length].map(|at| caught[at].to_lowercase());
-    let names = label(&found[0]);
+    let names = label(&requests[0]);
     // Lines with other names may have other units.
-    if found.iter().any(|caught| label(caught) != names) || tells_ends(found, groups) {
+    if requests.iter().any(|caught| label(caught) != names) || tells_ends(requests, groups) {
         return None;
     }
     let column = |name: &str| {
@@ -122,7 +122,7 @@ fn table(
     };
     let [of_address, of_length] = [column(&names[0]), column(&names[1])];
     // NVMe counts the blocks of a command from 0; other programs may have added 1.
-    let blocks = found.iter().map(|caught| caught[length + 1].parse::<u64>().ok());
+    let blocks = requests.iter().map(|caught| caught[length + 1].parse::<u64>().ok());
     let blocks: Option<Vec<u64>> = blocks.collect();
     let is_zero_based = of_length == "nlb" && blocks?.iter().all(|blocks| blocks % 8 == 7);
     let of_length = if of_length == "nlb" { "blocks" } else { of_length };
@@ -143,8 +143,8 @@ fn table(
 }
 
 /// Whether the first group may be a time: numbers at the start of lines may be those of threads.
-fn has_order(found: &[Captures<'_>], of_time: &str) -> bool {
-    let numbers: Option<Vec<f64>> = found
+fn has_order(requests: &[Captures<'_>], of_time: &str) -> bool {
+    let numbers: Option<Vec<f64>> = requests
         .iter()
         .map(|caught| caught.get(1).and_then(|part| part.as_str().parse().ok()))
         .collect();
@@ -152,17 +152,17 @@ fn has_order(found: &[Captures<'_>], of_time: &str) -> bool {
 }
 
 /// Whether the log also tells when requests are done: most of them come twice, in lines of two kinds.
-fn tells_ends(found: &[Captures<'_>], groups: Groups) -> bool {
+fn tells_ends(requests: &[Captures<'_>], groups: Groups) -> bool {
     let mut kinds: BTreeMap<String, usize> = BTreeMap::new();
-    let mut requests: BTreeSet<[&str; 3]> = BTreeSet::new();
-    for caught in found {
+    let mut distinct: BTreeSet<[&str; 3]> = BTreeSet::new();
+    for caught in requests {
         let Groups { operation, address, length } = groups;
         let part = |group: usize| caught.get(group).map_or("", |part| part.as_str());
-        requests.insert([operation, address + 1, length + 1].map(part));
+        distinct.insert([operation, address + 1, length + 1].map(part));
         let line = part(0).replacen(part(operation), "", 1);
         let kind: String = line.chars().filter(char::is_ascii_alphabetic).collect();
         *kinds.entry(kind).or_default() += 1;
     }
     let most = kinds.values().copied().max().unwrap_or(0);
-    4 * requests.len() <= 3 * found.len() && 3 * most < 2 * found.len()
+    4 * distinct.len() <= 3 * requests.len() && 3 * most < 2 * requests.len()
 }

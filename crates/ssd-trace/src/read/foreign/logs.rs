@@ -51,7 +51,7 @@ const LOGS: [(&[&str], Log); 14] = [
     (
         &["BDEV_IO_START"],
         Log {
-            what: "text of spdk_trace; convert it to a table (blocks of 512 B here)",
+            what: "text of spdk_trace; convert it to a table (blocks are taken as 512 B)",
             request: concat!(
                 r"^ *\d+:\s*([0-9.]+)\s.*BDEV_IO_START\s+(?:size:\s*\d+)?.*type:\s*([1-3]),?\s",
                 r".*offset:\s*(\w+)\s+len:\s*(\w+)"
@@ -63,7 +63,7 @@ const LOGS: [(&[&str], Log); 14] = [
     (
         &["BDEV_IO_START"],
         Log {
-            what: "text of spdk_trace; convert it to a table (blocks of 512 B here)",
+            what: "text of spdk_trace; convert it to a table (blocks are taken as 512 B)",
             request: r"^ *\d+:\s*([0-9.]+)\s.*BDEV_IO_START\s+size:\s*(\d+)\s.*type:\s*([1-3]),?\s.*offset:\s*(\w+)",
             row: "$1,$3,$4,$2",
             columns: &["time=1:us,op=2,offset=3:512B,size=4:512B,read=1,write=2,discard=3"],
@@ -105,7 +105,7 @@ const LOGS: [(&[&str], Log); 14] = [
     (
         &[":pci_nvme_read ", ":pci_nvme_write "],
         Log {
-            what: "a log of QEMU's trace events; convert it to a table (blocks of 512 B here)",
+            what: "a log of QEMU's trace events; convert it to a table (blocks are taken as 512 B)",
             request: r"^\d+\@([\d.]+):pci_nvme_(read|write) .*count (\d+) lba (0x\w+)",
             row: "$1,$2,$4,$3",
             columns: &["time=1:s,op=2,offset=3:512B,size=4"],
@@ -132,8 +132,8 @@ const LOGS: [(&[&str], Log); 14] = [
     (
         &["nvme_setup_cmd: "],
         Log {
-            what: "text of ftrace with NVMe commands, whose lengths are zero-based; convert it to a table (blocks of \
-                   512 B here)",
+            what: "text of ftrace with NVMe commands, whose lengths are zero-based; convert it to a table (blocks are \
+                   taken as 512 B)",
             request: r" ([0-9.]+): nvme_setup_cmd: .*nvme_cmd_(read|write) slba=(\d+), len=(\d+)",
             row: "$1,$2,$3,{$4 + 1}",
             columns: IN_SECTORS,
@@ -142,7 +142,7 @@ const LOGS: [(&[&str], Log); 14] = [
     (
         &["scsi_dispatch_cmd_start: "],
         Log {
-            what: "text of ftrace with SCSI commands; convert it to a table (blocks of 512 B here)",
+            what: "text of ftrace with SCSI commands; convert it to a table (blocks are taken as 512 B)",
             request: r" ([0-9.]+): scsi_dispatch_cmd_start: .*cmnd=\(([A-Z]+)_\d+ lba=(\d+) txlen=(\d+) ",
             row: "$1,$2,$3,$4",
             columns: IN_SECTORS,
@@ -151,8 +151,8 @@ const LOGS: [(&[&str], Log); 14] = [
     (
         &["ufshcd_command: "],
         Log {
-            what: "text of ftrace with UFS commands; convert it to a table (blocks of 4 KiB here; older kernels print \
-               sectors, 512B)",
+            what: "text of ftrace with UFS commands; convert it to a table (blocks are taken as 4 KiB; older kernels \
+                   print sectors, 512B)",
             request: r" ([0-9.]+): ufshcd_command: send.* size: (\d+), .*LBA: (\d+), .*opcode: \S+ \(([A-Z]+)",
             row: "$1,$4,$3,$2",
             columns: &["time=1:s,op=2,offset=3:4KiB,size=4"],
@@ -199,7 +199,7 @@ pub(crate) fn known(bytes: &[u8]) -> Option<Rewriting> {
     named.into_iter().find_map(|(_, log)| log.table(&text))
 }
 
-/// A table of the requests in one with their ends, if all of its lines are such.
+/// A table of the requests in a file in which every line has a time, a first sector and an end sector.
 pub(crate) fn of_ends(bytes: &[u8]) -> Option<Rewriting> {
     let text = std::str::from_utf8(bytes).ok()?;
     let cells = |line: &str| -> Vec<u64> {

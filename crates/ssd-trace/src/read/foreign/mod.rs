@@ -39,7 +39,7 @@ pub(crate) struct Rewriting {
     pub(crate) filter: String,
     /// What the command makes of the bytes.
     pub(crate) bytes: Vec<u8>,
-    /// The columns that this may have; the first that fit are right.
+    /// The columns that this may have: a single one is certain; of several, all that fit are offered.
     pub(crate) columns: &'static [&'static str],
 }
 

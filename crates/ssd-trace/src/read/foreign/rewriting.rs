@@ -232,8 +232,8 @@ fn with_one_based_lengths(bytes: &[u8]) -> Option<Rewriting> {
     }
     let title = format!("${} = \"lba\"; ${} = \"sectors\"", start + 1, length + 1);
     let statement = format!("${} += 1", length + 1);
-    let what = "the file is a table with the NLB field of NVMe, which is zero-based; add 1 to it (blocks of 512 B \
-                here)";
+    let what = "the file is a table with the NLB field of NVMe, which is zero-based; add 1 to it (blocks are taken \
+                as 512 B)";
     table.rewritten(what, [&title, &statement], |at, row| {
         if at == 0 {
             (row[start], row[length]) = ("lba".to_owned(), "sectors".to_owned());
@@ -341,7 +341,8 @@ fn with_operation_of_lengths(bytes: &[u8]) -> Option<Rewriting> {
         "r = ${r}; w = ${w}; if (r > 0) {{ ${r} = \"read\"; ${w} = r; if (w > 0) print }} if (w > 0) {{ ${r} = \
          \"write\"; ${w} = w }}"
     );
-    let what = "it has a column of lengths for reads and another for writes; make an operation and a length of them";
+    let what = "it has one column of lengths for reads and another for writes; convert them to an operation and a \
+                length";
     let mut rows = Vec::new();
     for (at, row) in table.rows.iter().enumerate() {
         let mut push = |operation: &str, length: &str| {

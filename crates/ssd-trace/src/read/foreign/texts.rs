@@ -85,8 +85,8 @@ const TEXTS: [(&[&str], &str, &str); 6] = [
     ),
     (
         &["<<<<<<< "],
-        "text with conflict marks of a version control system",
-        "settle the conflict first",
+        "text with conflict markers of a version control system",
+        "resolve the conflict first",
     ),
     (
         &["Histogram: "],

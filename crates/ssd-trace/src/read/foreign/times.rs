@@ -181,7 +181,7 @@ pub(super) fn with_numbers_of_months(bytes: &[u8]) -> Option<Rewriting> {
         let month = MONTHS.find(&date[2]).map_or(0, |at| at / 3 + 1);
         format!("{}-{month:02}-{}T", &date[3], &date[1])
     });
-    let what = "its dates have the names of months; write their numbers, the year first";
+    let what = "its dates have month names; write the month as a number, and the year first";
     let filter = format!(
         concat!(
             r"perl -pe 's{{(\d\d)/([A-Z][a-z][a-z])/(\d{{4}})[: ]}}",
@@ -209,7 +209,7 @@ pub(super) fn with_marks(bytes: &[u8]) -> Option<Rewriting> {
         Some(bytes_of(&line))
     });
     let lines = bytes.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()).count();
-    let what = "its times are dates of digits only; put marks between their parts";
+    let what = "its times are dates of digits only; insert the separators";
     let filter = format!(r"perl -pe 's/{DATE}/$1-$2-$3T$4:$5:$6.$7/' < FILE");
     (count > 1 && count + 1 >= lines).then(|| notation(what, &filter, bytes, rewritten))?
 }

@@ -45,11 +45,11 @@ const OTHER_UNITS: [(&str, &str, &str); 9] = [
     ("min", "minutes", "*= 60"),
     ("hours", "hours", "*= 3600"),
     ("hour", "hours", "*= 3600"),
-    ("jiffies", "jiffies (4 ms each here, HZ=250)", "/= 250"),
-    ("tsc", "cycles of a processor (2.5 GHz here; use its own rate)", "/= 2500000000"),
-    ("cycles", "cycles of a processor (2.5 GHz here; use its own rate)", "/= 2500000000"),
+    ("jiffies", "jiffies (taken as 4 ms, HZ=250)", "/= 250"),
+    ("tsc", "processor cycles (taken as 2.5 GHz; use your own rate)", "/= 2500000000"),
+    ("cycles", "processor cycles (taken as 2.5 GHz; use your own rate)", "/= 2500000000"),
 ];
-/// Times of a clock with 32 bits are below this.
+/// Times of a 32-bit clock are below this.
 const WRAP: u64 = 1 << 32;
 
 /// Names of columns that say which of the requests are discards.
@@ -151,7 +151,7 @@ impl Table<'_> {
         })
     }
 
-    /// The time without the jumps back of a clock with 32 bits.
+    /// The time without the jumps back of a 32-bit clock.
     fn unwrapped(&self) -> Option<Change> {
         let Named { at, .. } = self.columns.time.as_ref()?;
         let is_plain = |cell: &str| cell.bytes().all(|byte| byte.is_ascii_digit());
@@ -161,7 +161,7 @@ impl Table<'_> {
         let column = at + 1;
         has_jump.then(|| Change {
             what: format!(
-                "its column {} jumps back, as a clock with 32 bits does; add 2^32 after each jump",
+                "its column {} jumps back, as a 32-bit clock does when it wraps around; add 2^32 after each jump",
                 self.named(column)
             ),
             title: String::new(),
@@ -350,7 +350,7 @@ fn without_unit(name: &str) -> &str {
     words.trim_end_matches(|letter: char| letter.is_ascii_alphanumeric())
 }
 
-/// What to do with a table that lacks a field, but has columns from which it can be derived: the command that does.
+/// The filter for a table that lacks a field but has columns from which it can be derived.
 pub(crate) fn of(head: &Head<'_>) -> Option<Filter> {
     by_filter(head, |table| {
         let all = [
@@ -380,7 +380,7 @@ pub(crate) fn of_constant_time(head: &Head<'_>) -> Option<Filter> {
     })
 }
 
-/// The change that `derive` finds for the table in `head`, as a message with its command.
+/// The change that `derive` finds for the table in `head`, as a filter.
 fn by_filter(head: &Head<'_>, derive: impl Fn(&Table<'_>) -> Option<Change>) -> Option<Filter> {
     let mut lines = (1..).zip(head.lines.iter().take(HEADER));
     let (line, separator, names, columns) = lines.find_map(|(line, text)| {

@@ -86,7 +86,7 @@ impl Words {
     }
 }
 
-/// The word `READ` of a command of SCSI, such as `READ_10`, `READ(16)` or `read10`.
+/// The name of a SCSI command without its length: `READ` for `READ_10`, `READ(16)` or `read10`.
 fn without_length(word: &[u8]) -> &[u8] {
     let word = word.strip_suffix(b")").unwrap_or(word);
     let lengths: [&[u8]; 4] = [b"10", b"12", b"16", b"6"];

@@ -1,4 +1,4 @@
-"""The door at which the status of a served drive is asked for: a socket in its folder."""
+"""The socket in the folder of a served drive that tells its status."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-DOOR = "status"
-"""The socket."""
+SOCKET = "status"
+"""Name of the socket in the folder."""
 SUMMARY = "summary.json"
-"""What a server has left that was stopped."""
+"""The summary that a stopped server leaves."""
 LOST_S = 30.0
-"""Whoever does not take the answer in this time has gone."""
+"""Time in seconds after which a client that has not taken its answer is dropped."""
 
 
 @contextmanager
@@ -25,12 +25,12 @@ def _address(folder: Path) -> Iterator[str]:
     """A short name of the socket: the path of one has at most 107 bytes."""
     opened = os.open(folder, os.O_PATH | os.O_DIRECTORY)
     try:
-        yield f"/proc/self/fd/{opened}/{DOOR}"
+        yield f"/proc/self/fd/{opened}/{SOCKET}"
     finally:
         os.close(opened)
 
 
-class Door:
+class StatusSocket:
     """Answers those who ask, one after the other, in a thread that never delays the drive."""
 
     def __init__(self, folder: Path) -> None:
@@ -38,7 +38,7 @@ class Door:
         self.is_asked = False
         self.answers: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         self.socket = socket.socket(socket.AF_UNIX)
-        for name in (DOOR, SUMMARY):  # Those of the last server.
+        for name in (SOCKET, SUMMARY):  # Those of the last server.
             (folder / name).unlink(missing_ok=True)
         with suppress(OSError), _address(folder) as address:  # A file system without sockets.
             before = os.umask(0o177)
@@ -68,8 +68,8 @@ class Door:
             self.answers.put(json.dumps(summary).encode())
 
     def close(self) -> None:
-        """Nobody asks any more; who has asked hears nothing."""
-        (self.folder / DOOR).unlink(missing_ok=True)
+        """Close the socket; a client that still waits gets an empty answer."""
+        (self.folder / SOCKET).unlink(missing_ok=True)
         self.answers.put(b"")
         with suppress(OSError):
             self.socket.shutdown(socket.SHUT_RDWR)
@@ -79,11 +79,11 @@ class Door:
 
 def ask(folder: Path) -> dict[str, Any] | None:
     """The summary so far from the server of the drive in `folder`; `None`: there is none."""
-    with suppress(ConnectionError, FileNotFoundError), socket.socket(socket.AF_UNIX) as door:
+    with suppress(ConnectionError, FileNotFoundError), socket.socket(socket.AF_UNIX) as client:
         with _address(folder) as address:
-            door.connect(address)
-        with door.makefile("rb") as answer:
-            # A server that stops closes the door without a word.
+            client.connect(address)
+        with client.makefile("rb") as answer:
+            # A server that stops gives an empty answer.
             if said := answer.read():
                 summary: dict[str, Any] = json.loads(said)
                 return summary
