@@ -168,7 +168,10 @@ fn a_bomb_is_not_unpacked() {
         (zstd::encode_all(&vec![0; 100 << 20][..], 1).unwrap(), "zstd -dc FILE"),
         (gzip(&zeros), "gzip -dc FILE"),
         (packed, "gzip -dc FILE"),
-        ([zip("a", &vec![0; 100 << 20], true, false), END.to_vec()].concat(), "file: unzip -p FILE | ssdlab"),
+        (
+            [zip("a", &vec![0; 100 << 20], true, false), END.to_vec()].concat(),
+            "file: unzip -p FILE | ssdlab",
+        ),
     ] {
         let error = read(&bomb).unwrap_err();
         assert!(error.contains("an archive bomb") && error.contains(command), "{error}");
