@@ -58,9 +58,7 @@ def why(folder: Path, number: int, progress: Callback | None) -> dict[str, Any]:
 
 def _check(folder: Path) -> None:
     if not any((folder / name).exists() for name in (CURRENT, _core.SERVED_START)):
-        message = (
-            f"{folder}: expected the folder that --state or --record of `ssdlab serve` has written"
-        )
+        message = f"{folder}: expected the state of a served drive, or a recording of one"
         raise ConfigError([message])
 
 

@@ -77,7 +77,7 @@ fn a_request_that_is_not_there_is_refused_with_those_that_are() {
         Err(StateError::Refused(why)) => why,
         other => panic!("{other:?}"),
     };
-    assert!(why.contains("another version"), "{why}");
+    assert!(why.contains("as the server wrote it"), "{why}");
     drop(open(&folder.0, &config).expect("it mounts"));
     let why =
         match ssd_serve::why::why(&config, &Past::State(folder.0.clone(), 2), 0, &mut Unattended) {

@@ -10,6 +10,9 @@ use std::sync::Arc;
 /// Most readings that a message lists.
 const LISTED: usize = 6;
 
+/// A trace is hardly longer: 208 days, at which the statistics of pages end.
+const LONGEST_NS: u64 = 208 * 86_400_000_000_000;
+
 /// Largest share of bad lines for which a command offers to skip them.
 const FEW_BAD: f64 = 0.1;
 
@@ -251,7 +254,10 @@ pub(crate) fn of_distinct_times(mut readings: Vec<Reading>) -> Vec<Reading> {
 /// One choice per reading, with the numbers of the file's beginning: those that differ, the likeliest first.
 pub(crate) fn choices(mut readings: Vec<Reading>, whole: bool) -> Vec<(String, String)> {
     let mut different: Vec<Reading> = Vec::new();
-    readings.sort_by_key(|reading| !(reading.is_sorted || reading.counts.is_possible()));
+    readings.sort_by_key(|reading| {
+        let is_likely = reading.is_sorted || reading.counts.is_possible();
+        (!is_likely, reading.counts.duration_ns() > LONGEST_NS)
+    });
     for reading in readings {
         if !different.iter().any(|other| other.counts == reading.counts) {
             different.push(reading);

@@ -2,8 +2,8 @@
 
 use super::json::Cursor;
 use super::pattern::{bytes_of, characters};
-use super::times;
 use super::{Rewrite, Rewriting, by_line, notation};
+use super::{dates, times};
 use crate::read::formats::{self, Head, TraceFormat};
 use crate::read::guess::is_names;
 use regex_lite::Regex;
@@ -14,8 +14,8 @@ pub(crate) const AROUND: [Rewrite; 13] = [
     without_zeros,
     without_comments,
     times::with_24_hours,
-    times::with_numbers_of_months,
-    times::with_marks,
+    dates::with_numbers_of_months,
+    dates::with_marks,
     without_status_lines,
     of_tuples,
     of_printed_json,
@@ -29,13 +29,29 @@ pub(crate) const AROUND: [Rewrite; 13] = [
 /// Lines from which a format is recognised below comments.
 const LINES: usize = 64;
 
-/// The columns that bpftrace's scripts print most often, some with the device in the second.
+/// The columns that bpftrace's scripts print most often.
 const OF_BPFTRACE: &[&str] = &[
     "time=1:ns,op=2,offset=3:512B,size=4",
-    "time=1:ns,op=3,offset=4:512B,size=5,volume=2",
     "time=1:ns,op=2,offset=3:512B,size=4:512B",
+    "time=1:ns,op=3,offset=4:512B,size=5",
+    "time=1:ns,op=3,offset=4:512B,size=5:512B",
+];
+/// The same with the device in the second.
+const OF_DEVICES: &[&str] = &[
+    "time=1:ns,op=3,offset=4:512B,size=5,volume=2",
     "time=1:ns,op=3,offset=4:512B,size=5:512B,volume=2",
 ];
+
+/// The columns of lines that bpftrace has printed.
+fn columns_of_bpftrace(lines: &[u8]) -> &'static [&'static str] {
+    let line = lines.split(|&byte| byte == b'\n').next().unwrap_or_default();
+    let second = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).nth(1);
+    // Its number, in one or two parts; a name may be that of a process.
+    let is_device = |word: &[u8]| {
+        word.len() > 2 && word.iter().all(|byte| byte.is_ascii_digit() || b":,".contains(byte))
+    };
+    if second.is_some_and(is_device) { OF_DEVICES } else { OF_BPFTRACE }
+}
 
 /// Text without the zero bytes behind it, as a crash leaves them.
 fn without_zeros(bytes: &[u8]) -> Option<Rewriting> {
@@ -92,7 +108,7 @@ fn without_status_lines(bytes: &[u8]) -> Option<Rewriting> {
     let what = "bpftrace has printed other lines around the requests; remove those lines";
     let filter = r"grep -avE '^(Attaching |Tracing |Lost |\^C|@|\[|$)' FILE";
     let rewritten = notation(what, filter, bytes, lines_without(bytes, is_status))?;
-    Some(Rewriting { columns: OF_BPFTRACE, ..rewritten })
+    Some(Rewriting { columns: columns_of_bpftrace(&rewritten.bytes), ..rewritten })
 }
 
 /// The lines that bpftrace has printed as JSON (`-f json`).
@@ -112,7 +128,7 @@ fn of_printed_json(bytes: &[u8]) -> Option<Rewriting> {
     let what = "the file is JSON of bpftrace (-f json); keep what its script has printed";
     let filter = r#"jq -rj 'select(.type == "printf").data' FILE"#;
     let rewritten = notation(what, filter, bytes, printed).filter(|text| !text.bytes.is_empty())?;
-    Some(Rewriting { columns: OF_BPFTRACE, ..rewritten })
+    Some(Rewriting { columns: columns_of_bpftrace(&rewritten.bytes), ..rewritten })
 }
 
 /// The events of perf script without the stacks below them.

@@ -4,6 +4,7 @@
 pub(crate) mod around;
 pub(crate) mod awk;
 mod binary;
+mod dates;
 mod fio;
 mod json;
 pub(crate) mod labelled;

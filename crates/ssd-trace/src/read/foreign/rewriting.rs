@@ -1,8 +1,7 @@
 //! Text that can be read once a filter has rewritten it: the filter, and what it makes of the first lines.
 
-use super::times::{
-    with_a_date, with_padded_nanoseconds, with_seconds, with_year_first, without_colons,
-};
+use super::dates::with_year_first;
+use super::times::{with_a_date, with_padded_nanoseconds, with_seconds, without_colons};
 use super::{Filter, Rewrite, Rewriting, awk, json, notation};
 use crate::read::formats::mapping::{separated, separated_by};
 use crate::read::guess::{is_field, is_length, is_names, is_operation};
@@ -19,7 +18,7 @@ pub(crate) const FORMS: [Rewrite; 6] = [
 
 /// Notations of numbers and times that are never read as they are: 1,024 is one number with a thousands separator and
 /// another with a decimal comma.
-pub(crate) const NOTATIONS: [Rewrite; 15] = [
+pub(crate) const NOTATIONS: [Rewrite; 16] = [
     with_marked_hexadecimal,
     with_padded_nanoseconds,
     with_digits,
@@ -73,6 +72,12 @@ pub(crate) const NOTATIONS: [Rewrite; 15] = [
         let what = "its numbers have points as thousands separators; remove them";
         let filter = r"perl -pe 's/(?<![\w.])\d{1,3}([.]\d{3})+(?![\w.])/$&=~tr|.||dr/ge' < FILE";
         notation(what, filter, bytes, without_groups(bytes, b'.'))
+    },
+    |bytes| {
+        let what = "its numbers have apostrophes as thousands separators; remove them";
+        let filter =
+            r"perl -pe 's/(?<![\w.])\d{1,3}(\x27\d{3})+(?![\w.])/$&=~tr|\x27||dr/ge' < FILE";
+        notation(what, filter, bytes, without_groups(bytes, b'\''))
     },
     |bytes| {
         let what = "its numbers have commas as thousands separators; remove them";

@@ -1,4 +1,4 @@
-//! Notations of times that a filter rewrites.
+//! Notations of times that a filter rewrites, but for those of dates.
 
 use super::pattern::{bytes_of, characters};
 use super::{Rewriting, by_line, notation};
@@ -37,7 +37,7 @@ pub(super) fn with_padded_nanoseconds(bytes: &[u8]) -> Option<Rewriting> {
 }
 
 /// Three numbers at `at` with one of the `marks` between them, and where they end.
-fn numbers_at(text: &[u8], mut at: usize, marks: &[u8]) -> Option<([u32; 3], usize)> {
+pub(super) fn numbers_at(text: &[u8], mut at: usize, marks: &[u8]) -> Option<([u32; 3], usize)> {
     let mut numbers = [0; 3];
     for (index, number) in numbers.iter_mut().enumerate() {
         if index > 0 {
@@ -49,38 +49,6 @@ fn numbers_at(text: &[u8], mut at: usize, marks: &[u8]) -> Option<([u32; 3], usi
         at += digits;
     }
     Some((numbers, at))
-}
-
-/// Dates with the year last, and the number of the month, 1 or 2, as dates that are read.
-pub(super) fn with_year_first(
-    bytes: &[u8],
-    what: &str,
-    marks: &[u8],
-    month: usize,
-) -> Option<Rewriting> {
-    let mut fits = true;
-    let rewritten = by_line(bytes, |line| {
-        let mut starts =
-            (0..line.len()).filter(|&at| at == 0 || !line[at - 1].is_ascii_alphanumeric());
-        let (at, numbers, end) = starts.find_map(|at| {
-            let (numbers, end) = numbers_at(line, at, marks)?;
-            let is_date = numbers[2] > 1969 && matches!(line.get(end), Some(b' ' | b'T'));
-            is_date.then_some((at, numbers, end))
-        })?;
-        let (year, month, day) = (numbers[2], numbers[month - 1], numbers[2 - month]);
-        fits &= (1..=12).contains(&month);
-        Some(
-            [&line[..at], format!("{year}-{month:02}-{day:02}T").as_bytes(), &line[end + 1..]]
-                .concat(),
-        )
-    });
-    let filter = format!(
-        r#"perl -pe 's#(\d+)[{}](\d+)[{}](\d{{4}})[ T]#sprintf "%d-%02d-%02dT", $3, ${month}, ${}#e' < FILE"#,
-        String::from_utf8_lossy(marks),
-        String::from_utf8_lossy(marks),
-        3 - month
-    );
-    notation(what, &filter, bytes, rewritten).filter(|_| fits)
 }
 
 /// Times of day with a date before them, the next one after midnight.
@@ -170,46 +138,4 @@ pub(super) fn with_24_hours(bytes: &[u8]) -> Option<Rewriting> {
         r#"{sprintf "%02d%s", $1 % 12 + 12 * ($3 eq "P"), $2}ge' < FILE"#
     );
     notation(what, filter, bytes, bytes_of(&rewritten))
-}
-
-/// Dates such as 14/Nov/2023:13:59:59, as web servers write them, with the numbers of the months.
-pub(super) fn with_numbers_of_months(bytes: &[u8]) -> Option<Rewriting> {
-    const MONTHS: &str = "JanFebMarAprMayJunJulAugSepOctNovDec";
-    let dates = Regex::new(r"(\d\d)/([A-Z][a-z][a-z])/(\d{4})[: ]").expect("it is a pattern");
-    let text = characters(bytes);
-    let rewritten = dates.replace_all(&text, |date: &Captures<'_>| {
-        let month = MONTHS.find(&date[2]).map_or(0, |at| at / 3 + 1);
-        format!("{}-{month:02}-{}T", &date[3], &date[1])
-    });
-    let what = "its dates have month names; write the month as a number, and the year first";
-    let filter = format!(
-        concat!(
-            r"perl -pe 's{{(\d\d)/([A-Z][a-z][a-z])/(\d{{4}})[: ]}}",
-            r#"{{sprintf "%s-%02d-%sT", $3, index("{months}", $2) / 3 + 1, $1}}ge' < FILE"#
-        ),
-        months = MONTHS
-    );
-    notation(what, &filter, bytes, bytes_of(&rewritten))
-}
-
-/// Dates of digits only, such as 20231114135959995, with their marks. They have to begin the lines.
-pub(super) fn with_marks(bytes: &[u8]) -> Option<Rewriting> {
-    const DATE: &str =
-        r"^((?:19|20)\d\d)(0\d|1[0-2])([0-2]\d|3[01])([01]\d|2[0-3])([0-5]\d)([0-5]\d)(\d{1,9})\b";
-    let date = Regex::new(DATE).expect("it is a pattern");
-    let mut count = 0;
-    let rewritten = by_line(bytes, |line| {
-        let line = characters(line);
-        let line = date.replace(&line, |part: &Captures<'_>| {
-            count += 1;
-            let [year, month, day, hour, minute, second, rest] =
-                [1, 2, 3, 4, 5, 6, 7].map(|at| &part[at]);
-            format!("{year}-{month}-{day}T{hour}:{minute}:{second}.{rest}")
-        });
-        Some(bytes_of(&line))
-    });
-    let lines = bytes.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()).count();
-    let what = "its times are dates of digits only; insert the separators";
-    let filter = format!(r"perl -pe 's/{DATE}/$1-$2-$3T$4:$5:$6.$7/' < FILE");
-    (count > 1 && count + 1 >= lines).then(|| notation(what, &filter, bytes, rewritten))?
 }

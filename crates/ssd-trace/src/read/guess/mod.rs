@@ -36,9 +36,10 @@ const TIMES: [&str; 18] = [
     "inittime",
     "optime",
 ];
-const OPS: [&str; 19] = [
+const OPS: [&str; 20] = [
     "op",
     "operation",
+    "reqop",
     "type",
     "iotype",
     "optype",
@@ -86,7 +87,7 @@ const OFFSETS: [&str; 27] = [
     "objectid",
     "objid",
 ];
-const SIZES: [&str; 23] = [
+const SIZES: [&str; 25] = [
     "size",
     "length",
     "len",
@@ -95,6 +96,8 @@ const SIZES: [&str; 23] = [
     "requestsize",
     "reqsize",
     "nsectors",
+    "nbytes",
+    "nrbytes",
     "nrsectors",
     "sectors",
     "count",
@@ -275,6 +278,7 @@ fn unit_named(cell: &str, known: &[&str]) -> Option<Option<&'static str>> {
         ("sector", "512B"),
         ("bytes", "B"),
         ("byte", "B"),
+        ("4kblocks", "4KiB"),
         ("4kib", "4KiB"),
         ("4kb", "4KiB"),
         ("4k", "4KiB"),
@@ -284,6 +288,9 @@ fn unit_named(cell: &str, known: &[&str]) -> Option<Option<&'static str>> {
         ("mb", "1MiB"),
         ("gib", "1GiB"),
         ("gb", "1GiB"),
+        ("512b", "512B"),
+        ("512", "512B"),
+        ("k", "1KiB"),
         ("100ns", "100ns"),
         ("us", "us"),
         ("ms", "ms"),
@@ -319,7 +326,7 @@ fn unit_of_name(letters: &str) -> Option<&'static str> {
     match letters {
         "lba" | "lbn" | "sector" | "startsector" | "startlba" | "firstsector" | "nsectors"
         | "nrsectors" | "sectors" | "numsectors" => Some("512B"),
-        "bytes" | "byteoffset" | "sizebytes" => Some("B"),
+        "bytes" | "byteoffset" | "sizebytes" | "nbytes" | "nrbytes" => Some("B"),
         "lpn" | "page" | "pages" | "npages" => Some("4KiB"),
         _ => None,
     }

@@ -17,11 +17,13 @@ const PAIRS: usize = 2;
 pub(super) const LONGEST: u64 = 1 << 30;
 /// Numbers below are those of devices, threads and the like.
 const FEW: u64 = 16;
-/// Codes of reads, writes and discards: small numbers, those of SCSI (in three notations), those of NVMe, and flags.
-const CODES: [[&[&str]; 3]; 9] = [
+/// Codes of reads, writes and discards: small numbers, those of Linux (0, 1 and 3), of SCSI (in three notations) and of
+/// NVMe, and flags.
+const CODES: [[&[&str]; 3]; 10] = [
     [&["0"], &["1"], &["2"]],
     [&["1"], &["0"], &["2"]],
     [&["1"], &["2"], &["3"]],
+    [&["0"], &["1"], &["3"]],
     [&["0x08", "0x28", "0x88", "0xa8"], &["0x0a", "0x2a", "0x8a", "0xaa"], &["0x42"]],
     [&["08", "28", "88", "a8"], &["0a", "2a", "8a", "aa"], &["42"]],
     [&["40", "136"], &["42", "138"], &["66"]],

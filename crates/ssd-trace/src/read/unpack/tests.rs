@@ -44,7 +44,7 @@ fn tar(name: &str, kind: u8, bytes: &[u8]) -> Vec<u8> {
 fn zip(name: &str, bytes: &[u8], deflated: bool, described: bool) -> Vec<u8> {
     let packed = if deflated {
         let mut encoder =
-            flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::fast());
+            flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::best());
         encoder.write_all(bytes).unwrap();
         encoder.finish().unwrap()
     } else {
