@@ -143,7 +143,7 @@ def test_the_log_says_what_each_request_waited_for(tmp_path: Path) -> None:
     for verb in (["status"], ["why", "0"]):
         for folder in (".", "nowhere"):
             done = ssdlab_command("serve", *verb, folder, cwd=tmp_path)
-            refused(done, 2, folder, "--state or --record")
+            refused(done, 2, folder, "the state of a served drive, or a recording")
 
 
 def test_a_request_without_an_operation_of_its_own_is_explained_by_what_ended_meanwhile() -> None:
