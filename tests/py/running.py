@@ -57,7 +57,7 @@ STEADY: dict[str, object] = {
 }
 """Small runs without time, which no warning invalidates."""
 
-SMALL_TOML = """\
+SMALL_DEVICE = """\
 [device]
 channels = 2
 chips_per_channel = 2
@@ -65,6 +65,9 @@ planes_per_chip = 1
 blocks_per_plane = 32
 pages_per_block = 16
 over_provisioning = 0.25
+"""
+SMALL_TOML = f"""\
+{SMALL_DEVICE}\
 [precondition]
 fill = 1
 overwrite = 1

@@ -8,19 +8,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from nbd_client import Client
-from running import COMMAND, HANG_S
+from running import COMMAND, HANG_S, SMALL_DEVICE
 
 PAGE = 4096
-DRIVE = """\
+DRIVE = f"""\
 [run]
 name = "tiny"
-[device]
-channels = 2
-chips_per_channel = 2
-planes_per_chip = 1
-blocks_per_plane = 32
-pages_per_block = 16
-over_provisioning = 0.25
+{SMALL_DEVICE}\
 [workload]
 requests = 10
 warmup_requests = 5

@@ -39,7 +39,6 @@ use crate::read::formats::TraceFormat;
 use generate::copies::Copying;
 use generate::like;
 use read::phases::Phased;
-
 use ssd_core::config::Word as _;
 use ssd_core::host::source::{Source, SourceError};
 use std::io::{self, Read};

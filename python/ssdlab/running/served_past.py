@@ -34,7 +34,7 @@ def status(folder: Path) -> dict[str, Any]:
         if (folder / CURRENT).exists():
             message += f"; to ask for a request: ssdlab serve why 0 {folder}"
         raise ConfigError([message])
-    return {"is_running": False, **json.loads(path.read_text(encoding="utf-8"))}
+    return {"is_running": False, **_parsed(path.read_text(encoding="utf-8"))}
 
 
 def why(folder: Path, number: int, progress: Callback | None) -> dict[str, Any]:
@@ -67,9 +67,7 @@ def _of_state(
 ) -> dict[str, Any]:
     config = load_config(folder / f"{generation}.toml")
     with translated():
-        answer = _core.served_why(config.text, folder, generation, number, progress)
-    said: dict[str, Any] = json.loads(answer)
-    return said
+        return _parsed(_core.served_why(config.text, folder, generation, number, progress))
 
 
 def _of_recording(folder: Path, number: int, progress: Callback | None) -> dict[str, Any]:
@@ -87,7 +85,9 @@ def _of_recording(folder: Path, number: int, progress: Callback | None) -> dict[
     }
     config = load_config(path, set=moved)
     with translated():
-        said: dict[str, Any] = json.loads(
-            _core.served_why(config.text, folder, None, number, progress)
-        )
-    return said
+        return _parsed(_core.served_why(config.text, folder, None, number, progress))
+
+
+def _parsed(answer: str) -> dict[str, Any]:
+    parsed: dict[str, Any] = json.loads(answer)
+    return parsed

@@ -13,7 +13,7 @@ use crate::read::commands::command;
 use crate::read::foreign::{self, Rewrite, Rewriting, around, labelled, logs, rewriting};
 use crate::read::formats::mapping::{cells_of, is_rounded};
 use crate::read::formats::{self, Head, Mapping, ReadAs, TimeRule, TraceFormat, Unit};
-use crate::read::guess;
+use crate::read::guess::{self, LINES};
 use crate::read::input::{Whole, unreadable};
 use crate::read::lines::shown;
 use crate::read::readings::{self, Reading};
@@ -25,8 +25,6 @@ use std::sync::Arc;
 
 /// Bytes of the head that are examined.
 const HEAD: u64 = 64 << 10;
-/// Lines of the head from which the format is detected.
-const LINES: usize = 64;
 /// Per cent of these lines. More than this must be records of the format.
 const MOST: u32 = 50;
 /// Filters that a file may need, one behind the other.
@@ -220,16 +218,16 @@ impl File<'_> {
             let command = |options: &str| {
                 Some(Refusal::Filtered(format!("{what}: {}", self.behind(&filter, options))))
             };
+            // A single one is certain.
+            if let [columns] = columns {
+                return command(&format!("--columns {columns}"));
+            }
             let filters = [self.filters, std::slice::from_ref(&filter)].concat();
             let file = File { head: &head, filters: &filters, is_notated, ..*self };
             let refusal = match file.found(TraceFormat::Auto, None) {
                 Ok(_) => return command(""),
                 Err(refusal) => refusal,
             };
-            // A single one is certain.
-            if let [columns] = columns {
-                return command(&format!("--columns {columns}"));
-            }
             let readings = columns.iter().filter_map(|columns| file.with_columns(columns));
             let is_possible =
                 |reading: &Reading| reading.counts.bad == 0 && reading.counts.is_possible();
@@ -284,9 +282,7 @@ impl File<'_> {
         let named = guess::of(self.head, action);
         let is_derived = || guess::derived::of(self.head).is_some();
         let all_fail = !named.is_empty() && named.iter().all(|reading| reading.counts.bad > 0);
-        if let Some(refusal) =
-            self.rewritten_as(&[rewriting::with_digits], true).filter(|_| all_fail)
-        {
+        if all_fail && let Some(refusal) = self.rewritten_as(&[rewriting::with_digits], true) {
             return Err(refusal);
         }
         if named.iter().any(|reading| reading.counts.fit()) || is_derived() {

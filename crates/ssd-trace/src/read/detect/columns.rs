@@ -1,13 +1,13 @@
 //! Tables: whether the columns that are set, or those that names give, fit the file.
 
 use super::refusal::Refusal;
-use super::{File, Found, LINES, SHOWN};
+use super::{File, Found, SHOWN};
 use crate::config::{TimeUnit, TraceUnit, Workload};
 use crate::read::commands::{command, word};
 use crate::read::foreign::Filter;
 use crate::read::formats::mapping::{Size, TIME_UNITS};
 use crate::read::formats::{self, Mapping, ReadAs, TraceFormat};
-use crate::read::guess;
+use crate::read::guess::{self, LINES};
 use crate::read::lines::shown;
 use crate::read::readings::{Reading, of_distinct_times};
 use ssd_core::config::Word;

@@ -5,7 +5,7 @@ use super::pattern::{bytes_of, characters};
 use super::{Rewrite, Rewriting, by_line, notation};
 use super::{dates, times};
 use crate::read::formats::{self, Head, TraceFormat};
-use crate::read::guess::is_names;
+use crate::read::guess::{LINES, is_names};
 use regex_lite::Regex;
 use std::collections::BTreeSet;
 
@@ -26,9 +26,6 @@ pub(crate) const AROUND: [Rewrite; 13] = [
     of_pairs,
 ];
 
-/// Lines from which a format is recognised below comments.
-const LINES: usize = 64;
-
 /// The columns that bpftrace's scripts print most often.
 const OF_BPFTRACE: &[&str] = &[
     "time=1:ns,op=2,offset=3:512B,size=4",
@@ -36,7 +33,7 @@ const OF_BPFTRACE: &[&str] = &[
     "time=1:ns,op=3,offset=4:512B,size=5",
     "time=1:ns,op=3,offset=4:512B,size=5:512B",
 ];
-/// The same with the device in the second.
+/// As [`OF_BPFTRACE`], with the device in the second column.
 const OF_DEVICES: &[&str] = &[
     "time=1:ns,op=3,offset=4:512B,size=5,volume=2",
     "time=1:ns,op=3,offset=4:512B,size=5:512B,volume=2",

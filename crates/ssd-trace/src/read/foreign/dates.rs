@@ -1,6 +1,6 @@
 //! Notations of dates that a filter rewrites, the year first.
 
-use super::pattern::{bytes_of, characters};
+use super::pattern::{bytes_of, characters, replaced};
 use super::times::numbers_at;
 use super::{Rewriting, by_line, notation};
 use regex_lite::{Captures, Regex};
@@ -40,9 +40,7 @@ pub(super) fn with_year_first(
 /// Dates such as 14/Nov/2023:13:59:59, as web servers write them, with the numbers of the months.
 pub(super) fn with_numbers_of_months(bytes: &[u8]) -> Option<Rewriting> {
     const MONTHS: &str = "JanFebMarAprMayJunJulAugSepOctNovDec";
-    let dates = Regex::new(r"(\d\d)/([A-Z][a-z][a-z])/(\d{4})[: ]").expect("it is a pattern");
-    let text = characters(bytes);
-    let rewritten = dates.replace_all(&text, |date: &Captures<'_>| {
+    let rewritten = replaced(bytes, r"(\d\d)/([A-Z][a-z][a-z])/(\d{4})[: ]", |date| {
         let month = MONTHS.find(&date[2]).map_or(0, |at| at / 3 + 1);
         format!("{}-{month:02}-{}T", &date[3], &date[1])
     });
@@ -54,7 +52,7 @@ pub(super) fn with_numbers_of_months(bytes: &[u8]) -> Option<Rewriting> {
         ),
         months = MONTHS
     );
-    notation(what, &filter, bytes, bytes_of(&rewritten))
+    notation(what, &filter, bytes, rewritten)
 }
 
 /// Dates of digits only, such as 20231114135959995, with their marks. They have to begin the lines.

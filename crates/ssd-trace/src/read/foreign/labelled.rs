@@ -2,7 +2,7 @@
 
 use super::Rewriting;
 use super::logs::with_dates;
-use super::pattern::{Pattern, characters};
+use super::pattern::{self, Pattern, characters};
 use regex_lite::Captures;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -84,19 +84,22 @@ pub(crate) fn labelled(bytes: &[u8]) -> Option<Rewriting> {
         [(format!("{address}.*?{length}"), [1, 3]), (format!("{length}.*?{address}"), [3, 1])]
     });
     let plus = (format!(r"{address} (\+) (\d+)\b"), [1, 3]);
-    let orders: Vec<(String, [usize; 2])> = both.into_iter().flatten().chain([plus]).collect();
+    let mut orders: Vec<(String, [usize; 2])> = both.into_iter().flatten().chain([plus]).collect();
+    let is_log = |requests: &[Captures<'_>]| requests.len() > 1 && 2 * requests.len() >= count;
+    // A line without such a request has none with a time either.
+    orders.retain(|(numbers, _)| {
+        is_log(&pattern::requests(&format!("(?i){OPERATION}.*?{numbers}"), &text))
+    });
     for (time, of_time) in TIMES {
         for (numbers, [address, length]) in &orders {
             let request = format!("(?i){time}.*?{OPERATION}.*?{numbers}");
             let operation = time.matches('(').count() - time.matches("(?").count() + 1;
             let groups =
                 Groups { operation, address: operation + address, length: operation + length };
-            let requests =
-                Pattern { title: "", request: &request, row: "" }.requests(text.split('\n'));
-            if requests.len() < 2 || 2 * requests.len() < count || !has_order(&requests, of_time) {
-                continue;
+            let requests = pattern::requests(&request, &text);
+            if is_log(&requests) && has_order(&requests, of_time) {
+                return table(&requests, (&request, of_time), groups);
             }
-            return table(&text, &requests, (&request, of_time), groups);
         }
     }
     None
@@ -104,7 +107,6 @@ pub(crate) fn labelled(bytes: &[u8]) -> Option<Rewriting> {
 
 /// The table of these `requests`, with the cell `of_time`.
 fn table(
-    text: &str,
     requests: &[Captures<'_>],
     (request, of_time): (&str, &str),
     groups: Groups,
@@ -137,7 +139,7 @@ fn table(
     Some(with_dates(Rewriting {
         what: format!("the file is a log; make a table of its requests{without}"),
         filter: pattern.filter(),
-        bytes: pattern.table(text),
+        bytes: pattern.table(requests),
         columns: &[],
     }))
 }

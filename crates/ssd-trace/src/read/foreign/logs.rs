@@ -1,7 +1,7 @@
 //! Logs in which some lines have a request, with the filters that make a table of these.
 
 use super::Rewriting;
-use super::pattern::{Pattern, characters};
+use super::pattern::{Pattern, characters, requests};
 use super::times::with_a_date;
 
 /// A log of a program.
@@ -20,7 +20,7 @@ impl Log {
     /// The table in `text`, if it has any row.
     fn table(&self, text: &str) -> Option<Rewriting> {
         let pattern = Pattern { title: "", request: self.request, row: self.row };
-        let bytes = pattern.table(text);
+        let bytes = pattern.table(&requests(self.request, text));
         let (what, filter) = (format!("the file is {}", self.what), pattern.filter());
         let table = Rewriting { what, filter, bytes, columns: self.columns };
         (!table.bytes.is_empty()).then(|| with_dates(table))

@@ -15,6 +15,23 @@ pub(super) struct Pattern<'a> {
     pub(super) row: &'a str,
 }
 
+/// What the pattern `request` finds in each line of the [`characters`] of a file.
+pub(super) fn requests<'t>(request: &str, text: &'t str) -> Vec<Captures<'t>> {
+    let request = Regex::new(request).expect("it is a pattern");
+    let lines = text.split('\n').filter(|line| line.len() <= LONGEST);
+    lines.filter_map(|line| request.captures(line)).collect()
+}
+
+/// The bytes of a file in which `with` replaces what `pattern` finds.
+pub(super) fn replaced(
+    bytes: &[u8],
+    pattern: &str,
+    with: impl Fn(&Captures<'_>) -> String,
+) -> Vec<u8> {
+    let pattern = Regex::new(pattern).expect("it is a pattern");
+    bytes_of(&pattern.replace_all(&characters(bytes), with))
+}
+
 /// The text with a character for each byte, as Perl sees it.
 pub(super) fn characters(bytes: &[u8]) -> String {
     bytes.iter().map(|&byte| char::from(byte)).collect()
@@ -26,17 +43,9 @@ pub(super) fn bytes_of(text: &str) -> Vec<u8> {
 }
 
 impl Pattern<'_> {
-    /// What it finds in each line.
-    pub(super) fn requests<'t>(&self, lines: impl Iterator<Item = &'t str>) -> Vec<Captures<'t>> {
-        let request = Regex::new(self.request).expect("it is a pattern");
-        let lines = lines.filter(|line| line.len() <= LONGEST);
-        lines.filter_map(|line| request.captures(line)).collect()
-    }
-
-    /// The table of the requests in [`characters`].
-    pub(super) fn table(&self, text: &str) -> Vec<u8> {
-        let rows = self.requests(text.split('\n'));
-        let rows = rows.iter().map(|caught| filled(self.row, caught));
+    /// The table of these [`requests`].
+    pub(super) fn table(&self, requests: &[Captures<'_>]) -> Vec<u8> {
+        let rows = requests.iter().map(|caught| filled(self.row, caught));
         let title = Some(self.title.to_owned()).filter(|title| !title.is_empty());
         let table: String = title.into_iter().chain(rows).map(|row| row + "\n").collect();
         bytes_of(&table)

@@ -1,8 +1,7 @@
 //! Notations of times that a filter rewrites, but for those of dates.
 
-use super::pattern::{bytes_of, characters};
+use super::pattern::replaced;
 use super::{Rewriting, by_line, notation};
-use regex_lite::{Captures, Regex};
 
 /// Times as seconds and nanoseconds of which the latter have no leading zeros: they are in order as pairs, but not as
 /// decimals.
@@ -126,9 +125,8 @@ pub(super) fn with_seconds(bytes: &[u8]) -> Option<Rewriting> {
 
 /// Times of day with AM and PM, as hours from 0 to 23.
 pub(super) fn with_24_hours(bytes: &[u8]) -> Option<Rewriting> {
-    let times = Regex::new(r"(\d+)(:\d\d:\d\d(?:[.]\d+)?) ?([AP])M\b").expect("it is a pattern");
-    let text = characters(bytes);
-    let rewritten = times.replace_all(&text, |time: &Captures<'_>| {
+    let pattern = r"(\d+)(:\d\d:\d\d(?:[.]\d+)?) ?([AP])M\b";
+    let rewritten = replaced(bytes, pattern, |time| {
         let hour: u64 = time[1].parse().unwrap_or(0);
         format!("{:02}{}", hour % 12 + if &time[3] == "P" { 12 } else { 0 }, &time[2])
     });
@@ -137,5 +135,5 @@ pub(super) fn with_24_hours(bytes: &[u8]) -> Option<Rewriting> {
         r"perl -pe 's{(\d+)(:\d\d:\d\d(?:[.]\d+)?) ?([AP])M\b}",
         r#"{sprintf "%02d%s", $1 % 12 + 12 * ($3 eq "P"), $2}ge' < FILE"#
     );
-    notation(what, filter, bytes, bytes_of(&rewritten))
+    notation(what, filter, bytes, rewritten)
 }

@@ -2,9 +2,9 @@
 //! discards, cylinders.
 
 use super::columns::Named;
-use super::rows::{LINES, Rows, is_latency};
+use super::rows::{Rows, is_latency};
 use super::values::LONGEST;
-use super::{Columns, HEADER, NO, TIMES, YES, letters_of, unit_of_time};
+use super::{Columns, HEADER, LINES, NO, TIMES, YES, letters_of, unit_of_time};
 use crate::read::foreign::{Filter, awk};
 use crate::read::formats::Head;
 use crate::read::formats::mapping::{Meaning, Words, separated};

@@ -165,6 +165,8 @@ const LATENCIES: [&str; 10] =
 const NO: [&str; 5] = ["0", "false", "f", "no", "n"];
 const YES: [&str; 5] = ["1", "true", "t", "yes", "y"];
 
+/// Lines of the head from which a format, or the columns of a table, are recognised.
+pub(crate) const LINES: usize = 64;
 /// Lines among which names are searched.
 const HEADER: usize = 8;
 

@@ -1,12 +1,10 @@
 //! The rows of a table whose columns are to be guessed, and what its columns look like.
 
-use super::{LATENCIES, TIMES, VOLUMES, unit_named};
+use super::{LATENCIES, LINES, TIMES, VOLUMES, unit_named};
 use crate::read::formats::Head;
 use crate::read::formats::mapping::{bytes_of, cells_of, date, time, whole};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Lines that are looked at.
-pub(super) const LINES: usize = 64;
 /// A table of more columns is not looked at.
 const COLUMNS: usize = 64;
 /// Most volumes in the lines that are looked at.

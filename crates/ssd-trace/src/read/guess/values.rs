@@ -1,7 +1,7 @@
 //! The columns of a table from its values alone: readings to choose from, of which none is certain.
 
-use super::rows::{LINES, Rows, Times, ended_lines};
-use super::{NO, OFFSETS, SIZES, YES, reading};
+use super::rows::{Rows, Times, ended_lines};
+use super::{LINES, NO, OFFSETS, SIZES, YES, reading};
 use crate::read::formats::Head;
 use crate::read::formats::mapping::{Meaning, Words};
 use crate::read::readings::{Reading, of_distinct_times};
