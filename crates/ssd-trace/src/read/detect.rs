@@ -10,7 +10,9 @@ pub(crate) use columns::insisted;
 use crate::config::{TimeUnit, Workload};
 use crate::read::columnar::MAGIC;
 use crate::read::commands::command;
-use crate::read::foreign::{self, Rewrite, Rewriting, around, labelled, logs, rewriting};
+use crate::read::foreign::{
+    self, Rewrite, Rewriting, around, labelled, logs, notations, rewriting,
+};
 use crate::read::formats::mapping::{cells_of, is_rounded};
 use crate::read::formats::{self, Head, Mapping, ReadAs, TimeRule, TraceFormat, Unit};
 use crate::read::guess::{self, LINES};
@@ -282,7 +284,7 @@ impl File<'_> {
         let named = guess::of(self.head, action);
         let is_derived = || guess::derived::of(self.head).is_some();
         let all_fail = !named.is_empty() && named.iter().all(|reading| reading.counts.bad > 0);
-        if all_fail && let Some(refusal) = self.rewritten_as(&[rewriting::with_digits], true) {
+        if all_fail && let Some(refusal) = self.rewritten_as(&[notations::with_digits], true) {
             return Err(refusal);
         }
         if named.iter().any(|reading| reading.counts.fit()) || is_derived() {
@@ -293,7 +295,7 @@ impl File<'_> {
         {
             return Err(refusal);
         }
-        if let Some(refusal) = self.rewritten_as(&rewriting::NOTATIONS, true) {
+        if let Some(refusal) = self.rewritten_as(&notations::NOTATIONS, true) {
             return Err(refusal);
         }
         if !named.is_empty() {

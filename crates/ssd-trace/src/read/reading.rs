@@ -2,9 +2,9 @@
 //! in the time range.
 
 use crate::config::{TraceUnit, Workload};
-use crate::read::commands::{command, given, one_of};
+use crate::read::commands::{command, given, one_of, word};
 use crate::read::detect::{self, Detected};
-use crate::read::formats::{self, Event, Format, TraceFormat, Work};
+use crate::read::formats::{self, Event, Format, ReadAs, TraceFormat, Work};
 use crate::read::input::{Watch, Watched, unreadable};
 use crate::read::readings;
 use crate::read::scan::{Refusal, Scan};
@@ -59,7 +59,7 @@ pub(crate) fn each_event(
     let open = formats::unit_varies(format) && workload.unit == TraceUnit::Auto;
     let scan = Scan {
         file,
-        given: given(workload, "volume"),
+        workload,
         how,
         skip_bad,
         volume,
@@ -80,7 +80,7 @@ pub(crate) fn each_event(
     if taken == 0 {
         return Err(nothing(file, &tally, format, workload));
     }
-    refuse_loss(file, &tally, workload.max_bad)?;
+    refuse_loss(file, &tally, workload)?;
     if found_out && let Some(text) = tally.shape.impossible() {
         let reading = command(file, &detect::insisted(format, &scan.how));
         return Err(SourceError(if scan.how.columns.is_some() {
@@ -96,11 +96,12 @@ pub(crate) fn each_event(
             )
         }));
     }
-    let mut warnings = tally.shape.warnings(format, workload.unit);
+    let in_pages = in_pages(format, workload, &scan.how);
+    let mut warnings = tally.shape.warnings(format, in_pages.as_deref());
     if found_out {
         warnings.extend(tally.waits.doubt(file));
     }
-    warnings.extend(tally.doubt_of_end());
+    warnings.extend(tally.doubt_of_end(format));
     if let Some(skips) = &tally.skips {
         warnings
             .push(format!("events are missing, as blkparse reports at its end: Skips: {skips}"));
@@ -112,6 +113,16 @@ pub(crate) fn each_event(
     let warnings = warnings.into_iter().map(|text| format!("{file}: {text}"));
     let warnings = notes.into_iter().chain(warnings).collect();
     Ok(Found { format, tally, outside, units, warnings })
+}
+
+/// The options that read a trace in pages of 4 KiB instead of sectors, where its unit is not set and may be another.
+fn in_pages(format: TraceFormat, workload: &Workload, how: &ReadAs) -> Option<String> {
+    match &how.columns {
+        None => (formats::unit_varies(format) && workload.unit == TraceUnit::Auto)
+            .then(|| "--unit pages".to_owned()),
+        Some(columns) => (workload.columns.is_none() && columns.text.contains(":512B"))
+            .then(|| format!("--columns {}", word(&columns.text.replace(":512B", ":4KiB")))),
+    }
 }
 
 /// A pass with the parser of a format.
@@ -143,9 +154,9 @@ fn run_as(
     formats::with(format, Pass { scan, reader, take }).expect("the format has a parser")
 }
 
-/// Refuses a trace that has lost more than the share `most` of its lines.
-fn refuse_loss(file: &str, tally: &Tally, most: f64) -> Result<(), SourceError> {
-    let (skipped, lines) = (tally.skipped_lines, tally.lines);
+/// Refuses a trace that has lost more of its lines than `workload.max_bad` allows.
+fn refuse_loss(file: &str, tally: &Tally, workload: &Workload) -> Result<(), SourceError> {
+    let (skipped, lines, most) = (tally.skipped_lines, tally.lines, workload.max_bad);
     if skipped as f64 <= most * lines as f64 {
         return Ok(());
     }
@@ -156,14 +167,15 @@ fn refuse_loss(file: &str, tally: &Tally, most: f64) -> Result<(), SourceError> 
         String::new()
     };
     let first = tally.first_skipped.as_deref().unwrap_or("not recorded");
+    let share = (skipped as f64 / lines as f64 * 1000.0).ceil() / 1000.0;
     Err(SourceError(format!(
         "{file}: {} of {} lines ({:.1} %) were skipped{late}; workload.max_bad = {most} allows {:.1} %; \
-         correct them, or accept a trace without them (workload.max_bad = {:.3}); the first: {first}",
+         correct them, or accept a trace without them: {}; the first: {first}",
         count(skipped),
         count(lines),
         100.0 * skipped as f64 / lines as f64,
         100.0 * most,
-        (skipped as f64 / lines as f64 * 1000.0).ceil() / 1000.0,
+        command(file, &format!("{}--set workload.max_bad={share:.3}", given(workload, ""))),
     )))
 }
 

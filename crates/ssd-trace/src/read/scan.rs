@@ -1,11 +1,14 @@
 //! A whole trace: every line is an event, a part of the format, a part of blkparse's report, blank, or an
 //! error.
 
+mod messages;
+
+use crate::config::Workload;
 use crate::read::blkparse_report::{has_report, is_report, skips, starts_report};
 use crate::read::columnar::Reader;
-use crate::read::commands::one_of;
+use crate::read::commands::{given, one_of};
 use crate::read::formats::{
-    Clock, Cut, DISCARD_PIECE, Event, Format, Line, ReadAs, Reject, TraceFormat,
+    Clock, Cut, DISCARD_PIECE, Event, Flaw, Format, Line, ReadAs, Reject, TraceFormat,
 };
 use crate::read::input::{self, Step, Watch, unreadable};
 use crate::read::lines::{Lines, Pieces, Text};
@@ -20,8 +23,6 @@ use std::ops::ControlFlow;
 
 /// Requests of a trace file that are read at a time.
 const BATCH: usize = 4096;
-/// Remedy for an unwanted line.
-const SKIP_REMEDY: &str = "set workload.skip_bad = true to count and skip such lines";
 /// Sorted events between two progress reports.
 const LOOK_EVERY: u64 = 1 << 14;
 /// Volumes that are listed in a message.
@@ -41,8 +42,8 @@ pub(crate) enum Refusal {
 pub(crate) struct Scan<'a, 'w> {
     /// Name in messages.
     pub(crate) file: &'a str,
-    /// Options that commands in messages repeat.
-    pub(crate) given: String,
+    /// What is set: commands in messages repeat it.
+    pub(crate) workload: &'a Workload,
     /// How the file is read.
     pub(crate) how: ReadAs,
     /// Count and skip lines that cannot be used.
@@ -110,7 +111,8 @@ impl Scan<'_, '_> {
     fn unit_is_certain(&self, tally: &Tally) -> Result<(), SourceError> {
         if !self.watch.stopped()
             && let Some(page_bytes) = self.unit_of_pages
-            && let Some(doubt) = tally.shape.doubt(self.file, &self.given, page_bytes)
+            && let Some(doubt) =
+                tally.shape.doubt(self.file, &given(self.workload, "volume"), page_bytes)
         {
             return Err(SourceError(format!("{}: {doubt}", self.file)));
         }
@@ -165,7 +167,7 @@ impl Scan<'_, '_> {
                     continue;
                 }
                 Err(Refusal::Trace(error)) => return Err(error),
-                Err(Refusal::Late(latest)) => late(latest),
+                Err(Refusal::Late(latest)) => messages::late(latest),
                 Err(Refusal::Line(reject)) => reject,
             };
             in_summary |= has_report::<P>() && starts_report(text.bytes);
@@ -175,7 +177,8 @@ impl Scan<'_, '_> {
                 continue;
             }
             let counting = events.late.is_some();
-            if counting && (events.tally.late.first + COUNTED < number || !reject.late) {
+            if counting && (events.tally.late.first + COUNTED < number || reject.flaw != Flaw::Late)
+            {
                 return Ok(());
             }
             if counting {
@@ -183,7 +186,7 @@ impl Scan<'_, '_> {
             }
             let bad = text.bytes.to_vec();
             let message = self.message::<P, I>(&pieces, &bad, &reject, &events.tally);
-            if reject.late && !self.skip_bad {
+            if reject.flaw == Flaw::Late && !self.skip_bad {
                 events.late = Some(message);
                 continue;
             }
@@ -265,26 +268,6 @@ impl Scan<'_, '_> {
             ControlFlow::Continue(()) => Ok(()),
             ControlFlow::Break(error) => Err(error),
         }
-    }
-
-    /// The message for a line whose bytes are no longer there.
-    #[cold]
-    fn short(&self, noun: &str, number: u64, reject: &Reject) -> String {
-        let said = format!("{}, {noun} {number}: expected {}", self.file, reject.expected);
-        if self.skip_bad { said } else { format!("{said}; {SKIP_REMEDY}") }
-    }
-
-    /// The message for a trace that is out of order, `first` that for the first such line.
-    #[cold]
-    fn unsorted(&self, first: &str, tally: &Tally) -> SourceError {
-        let (late, cut) = (&tally.late, tally.cut());
-        let told = late.told();
-        let seams = late.seams().map_or(String::new(), |seams| format!("; {seams}"));
-        SourceError(format!(
-            "{first}; {told}; to read all of them in order of time, set workload.sort = true (--sort); \
-             workload.skip_bad = true would drop {}{seams}{cut}",
-            late.these()
-        ))
     }
 
     /// Counts a bad line, or refuses the trace for it.
@@ -448,7 +431,8 @@ impl Scan<'_, '_> {
         }
         let more = if all > LISTED { format!(", here the first {LISTED}") } else { String::new() };
         let file = self.file;
-        let choices = one_of(file, &tally.volumes.choices(&self.given, LISTED, name));
+        let choices =
+            one_of(file, &tally.volumes.choices(&given(self.workload, "volume"), LISTED, name));
         let what = if known {
             format!("the trace has {all} volumes")
         } else {
@@ -456,44 +440,4 @@ impl Scan<'_, '_> {
         };
         Err(SourceError(format!("{file}: {what} (workload.volume){more}; {choices}")))
     }
-
-    /// The message for a bad line (or record).
-    #[cold]
-    fn message<P: Format, I: Pieces<P>>(
-        &self,
-        pieces: &I,
-        bad: &[u8],
-        reject: &Reject,
-        tally: &Tally,
-    ) -> String {
-        let (file, place, noun, found) = (self.file, pieces.place(), I::NOUN, I::shown(bad));
-        let (expected, column) = (&reject.expected, reject.column + 1);
-        let good =
-            tally.chosen + tally.sorted + tally.header_lines + tally.others.iter().sum::<u64>();
-        if good == 0
-            && tally.skipped_lines == 0
-            && P::new(&ReadAs { action: 0, ..self.how.clone() }).parse(bad).is_err()
-        {
-            return format!(
-                "{file}, {place}: this is not {}: expected {}, found {found}; give a trace of that \
-                 format, plain or compressed, or set workload.format to the format of the file \
-                 ({noun} read as far as byte {column}: expected {expected})",
-                P::INFO.title,
-                P::INFO.form,
-            );
-        }
-        let said = format!("{file}, {place}: expected {expected} at byte {column}, found {found}");
-        if reject.late || self.skip_bad {
-            said
-        } else {
-            format!("{said}; correct the {noun}, or {SKIP_REMEDY}")
-        }
-    }
-}
-
-/// Why an event earlier than one of time `latest` is not taken.
-#[cold]
-fn late(latest: u64) -> Reject {
-    let expected = format!("a time not before that of an event above it, {latest} ns");
-    Reject { late: true, ..Reject::new(expected, 0) }
 }

@@ -1,6 +1,6 @@
 //! What is counted over a whole trace file.
 
-use crate::read::formats::Waits;
+use crate::read::formats::{TraceFormat, Waits};
 use crate::read::order::Late;
 use crate::read::unit::Shape;
 use crate::read::volumes::{Tenants, Volumes};
@@ -52,10 +52,18 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// What to say if the last line has no newline and alone has a length that is not a multiple of 4 KiB.
-    pub(super) fn doubt_of_end(&self) -> Option<String> {
-        let is_odd = self.is_unended && self.event_line == self.lines && self.shape.ends_oddly();
-        is_odd.then(|| {
+    /// What to say if the last line has no newline and alone has a length that is not a multiple of 4 KiB, or if only a
+    /// program writes the `format`.
+    pub(super) fn doubt_of_end(&self, format: TraceFormat) -> Option<String> {
+        if !self.is_unended || self.event_line != self.lines {
+            return None;
+        }
+        if matches!(format, TraceFormat::FioV2 | TraceFormat::FioV2Clock | TraceFormat::FioV3) {
+            let text = "its last line has no newline, but fio ends all lines: the file may have been cut there, perhaps \
+                        within a number";
+            return Some(text.to_owned());
+        }
+        self.shape.ends_oddly().then(|| {
             "its last line has no newline, and only there the length is not a multiple of 4 KiB: the file may have \
              been cut there"
                 .to_owned()

@@ -269,7 +269,9 @@ impl Shape {
     }
 
     /// Anomalies of the numbers of a trace in `format`, read in `unit`.
-    pub(crate) fn warnings(&self, format: TraceFormat, unit: TraceUnit) -> Vec<String> {
+    ///
+    /// `in_pages`: how to read them in pages of 4 KiB, if that is another reading.
+    pub(crate) fn warnings(&self, format: TraceFormat, in_pages: Option<&str>) -> Vec<String> {
         let mut all = Vec::new();
         if formats::counts_sectors(format) && self.is_like_bytes() {
             all.push(format!(
@@ -278,8 +280,15 @@ impl Shape {
                 self.read(SECTOR).summary()
             ));
         }
-        if formats::unit_varies(format) && unit == TraceUnit::Auto && self.requests >= FEW {
-            all.extend(self.warning_of_pages());
+        if let Some(in_pages) = in_pages.filter(|_| self.requests >= FEW) {
+            all.extend(self.warning_of_pages(in_pages));
+        }
+        if self.requests > 1 && self.duration_ns() == 0 {
+            all.push(
+                "all of its requests arrive at the same time; to keep a fixed number of them outstanding instead, \
+                 run it with --pace closed"
+                    .to_owned(),
+            );
         }
         let read = self.read(SECTOR);
         if let Some(text) = self.impossible() {
@@ -308,14 +317,15 @@ impl Shape {
 
 impl Shape {
     /// Why lengths, or all numbers, may be in pages although they are read in sectors.
-    fn warning_of_pages(&self) -> Option<String> {
+    fn warning_of_pages(&self, in_pages: &str) -> Option<String> {
         let few = 8 * self.whole_blocks < self.requests
             && 2 * self.short > self.requests
             && !self.has_half_blocks();
         let what = if few && 2 * self.most_common_place() >= self.requests {
             "the lengths may be in pages and the addresses in sectors, as in traces of FlashSim"
+                .to_owned()
         } else if self.could_be_pages() {
-            "addresses and lengths may be in pages (--unit pages)"
+            format!("addresses and lengths may be in pages ({in_pages})")
         } else {
             return None;
         };

@@ -111,20 +111,33 @@ impl File<'_> {
         if all.records > 0 || all.bad.is_empty() {
             return Ok(());
         }
-        let each = |(line, reject): &(&[u8], formats::Reject)| {
-            format!("{} (expected {} at byte {})", shown(line), reject.expected, reject.column + 1)
+        let few = &all.bad[..all.bad.len().min(SHOWN)];
+        let why = |reject: &formats::Reject| {
+            format!("expected {} at byte {}", reject.expected, reject.column + 1)
         };
-        let shown: Vec<String> = all.bad.iter().take(SHOWN).map(each).collect();
+        let is_alike = few.iter().all(|(_, reject)| why(reject) == why(&few[0].1));
+        let each = |(line, reject): &(&[u8], formats::Reject)| {
+            if is_alike { shown(line) } else { format!("{} ({})", shown(line), why(reject)) }
+        };
+        let lines: Vec<String> = few.iter().map(each).collect();
+        let common = if is_alike { format!(" ({})", why(&few[0].1)) } else { String::new() };
         if let Some(text) = how.columns.as_ref().and_then(|columns| {
             columns.missing_names(&self.head.lines[..self.head.lines.len().min(LINES)])
         }) {
             return Err(self.refused(&format!("workload.columns: {text}")));
         }
-        Err(self.refused(&format!(
-            "workload.columns fits none of its first {} lines: {}; correct the columns",
+        let what = format!(
+            "workload.columns fits none of its first {} lines: {}{common}; correct the columns",
             all.bad.len(),
-            shown.join("; ")
-        )))
+            lines.join("; ")
+        );
+        let action = self.workload.action as u8;
+        let named = guess::of(self.head, action);
+        let readings = if named.is_empty() { guess::values::of(self.head, action) } else { named };
+        if readings.is_empty() {
+            return Err(self.refused(&what));
+        }
+        Err(self.doubt(format!("{what}, which may be these"), readings))
     }
 
     /// The error for a table in which all times are the same number, which may be intervals.

@@ -80,7 +80,8 @@ fn without_comments(bytes: &[u8]) -> Option<Rewriting> {
 
 /// The rows of a table that Python has printed as tuples or lists.
 fn of_tuples(bytes: &[u8]) -> Option<Rewriting> {
-    if !bytes.starts_with(b"(") && !bytes.starts_with(b"[") {
+    let is_list = bytes.strip_prefix(b"[").is_some_and(|rest| !rest.trim_ascii().starts_with(b"{"));
+    if !bytes.starts_with(b"(") && !is_list {
         return None;
     }
     let row = r"[(\[]\s*([^()\[\],]+,[^()\[\]]*?),?\s*[)\]]";

@@ -9,13 +9,17 @@ const FIELDS: [usize; 2] = [3, 8];
 /// Digits of numbers that are exact in floating point.
 const EXACT: usize = 15;
 
+/// Objects in objects in which fields are looked for.
+const DEEPEST: usize = 4;
+
 /// A position in JSON.
 pub(super) struct Cursor<'a> {
     text: &'a [u8],
     at: usize,
 }
 
-/// The fields of an object: names, and values as text unless they are nested.
+/// The fields of an object: names, and values as text unless they are lists. The fields of an object within have its name
+/// and a point before their own.
 pub(super) type Object = Vec<(String, Option<String>)>;
 
 impl Cursor<'_> {
@@ -51,11 +55,11 @@ impl Cursor<'_> {
         None
     }
 
-    /// A value; nested ones are passed over.
+    /// A value; lists are passed over.
     fn value(&mut self) -> Option<Option<String>> {
         match self.peek()? {
             b'"' => self.string().map(Some),
-            b'{' | b'[' => {
+            b'[' => {
                 let mut depth = 0;
                 loop {
                     match self.peek()? {
@@ -82,17 +86,55 @@ impl Cursor<'_> {
         }
     }
 
+    /// Goes to the first object of a list, if the text is one, or an object with one; where that is, as jq says it.
+    fn list(&mut self) -> Option<String> {
+        let start = self.at;
+        if self.take(b'[') {
+            return Some("[]".to_owned());
+        }
+        let mut is_next = self.take(b'{');
+        while is_next {
+            let name = self.string()?;
+            if !self.take(b':') {
+                break;
+            }
+            let value = self.at;
+            if self.take(b'[') && self.peek() == Some(b'{') && is_plain(&name) {
+                return Some(format!(".{name}[]"));
+            }
+            self.at = value;
+            let is_object = self.peek() == Some(b'{');
+            if is_object { self.object().map(|_| ()) } else { self.value().map(|_| ()) }?;
+            is_next = self.take(b',');
+        }
+        self.at = start;
+        Some(String::new())
+    }
+
     pub(super) fn object(&mut self) -> Option<Object> {
+        self.object_within(0)
+    }
+
+    /// An object in so many others.
+    fn object_within(&mut self, depth: usize) -> Option<Object> {
         let mut fields = Vec::new();
-        if !self.take(b'{') {
+        if depth > DEEPEST || !self.take(b'{') {
             return None;
+        }
+        if self.take(b'}') {
+            return Some(fields);
         }
         loop {
             let name = self.string()?;
             if !self.take(b':') {
                 return None;
             }
-            fields.push((name, self.value()?));
+            if self.peek()? == b'{' {
+                let within = self.object_within(depth + 1)?.into_iter();
+                fields.extend(within.map(|(inner, value)| (format!("{name}.{inner}"), value)));
+            } else {
+                fields.push((name, self.value()?));
+            }
             match self.peek()? {
                 b',' => self.at += 1,
                 b'}' => {
@@ -105,20 +147,27 @@ impl Cursor<'_> {
     }
 }
 
-/// The table of lines of objects, or of a list of them: below their names, the fields of requests in the first one.
+/// Whether jq takes the name of a field as it is, with the points between names.
+fn is_plain(name: &str) -> bool {
+    name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.".contains(&byte))
+}
+
+/// The table of lines of objects, or of a list of them, perhaps in a field of an object: below their names, the fields of
+/// requests in the first one.
 pub(super) fn table(bytes: &[u8]) -> Option<Rewriting> {
     let mut cursor = Cursor::of(bytes);
-    let is_list = cursor.take(b'[');
+    let list = cursor.list()?;
     let mut objects = Vec::new();
     while let Some(object) = cursor.object() {
         objects.push(object);
         cursor.take(b',');
     }
-    let is_plain =
-        |name: &str| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
     let names = objects.first()?.iter().filter(|(name, value)| value.is_some() && is_plain(name));
-    let names: Vec<&str> =
-        names.map(|(name, _)| name.as_str()).filter(|name| is_field(name)).collect();
+    let is_used = |name: &&str| {
+        let (outer, inner) = name.split_once('.').unwrap_or((name, name));
+        [*name, inner, outer].into_iter().any(is_field) || inner == "nlb"
+    };
+    let names: Vec<&str> = names.map(|(name, _)| name.as_str()).filter(is_used).collect();
     if !(FIELDS[0]..=FIELDS[1]).contains(&names.len()) {
         return None;
     }
@@ -131,7 +180,8 @@ pub(super) fn table(bytes: &[u8]) -> Option<Rewriting> {
     let has_long_numbers = table
         .split('"')
         .any(|cell| cell.len() > EXACT && cell.bytes().all(|byte| byte.is_ascii_digit()));
-    let strings: Vec<String> = names.iter().map(|name| format!("\"{name}\"")).collect();
+    let titles: Vec<String> = names.iter().map(|name| name.replace('.', "_")).collect();
+    let strings: Vec<String> = titles.iter().map(|title| format!("\"{title}\"")).collect();
     let paths: Vec<String> = names.iter().map(|name| format!(".{name}")).collect();
     Some(Rewriting {
         what: if has_long_numbers {
@@ -141,12 +191,11 @@ pub(super) fn table(bytes: &[u8]) -> Option<Rewriting> {
             "the file is JSON; convert it to a table".to_owned()
         },
         filter: format!(
-            "jq -rn '[{}], (inputs{} | [{}]) | @csv' FILE",
+            "jq -rn '[{}], (inputs{list} | [{}]) | @csv' FILE",
             strings.join(","),
-            if is_list { "[]" } else { "" },
             paths.join(",")
         ),
-        bytes: format!("{}\n{table}", names.join(",")).into_bytes(),
+        bytes: format!("{}\n{table}", titles.join(",")).into_bytes(),
         columns: &[],
     })
 }

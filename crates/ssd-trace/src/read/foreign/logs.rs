@@ -38,7 +38,7 @@ pub(super) fn with_dates(table: Rewriting) -> Rewriting {
 const IN_SECTORS: &[&str] = &["time=1:s,op=2,offset=3:512B,size=4:512B"];
 
 /// Logs, each with words of which its text has one.
-const LOGS: [(&[&str], Log); 14] = [
+const LOGS: [(&[&str], Log); 15] = [
     (
         &["# tracer: blk"],
         Log {
@@ -156,6 +156,18 @@ const LOGS: [(&[&str], Log); 14] = [
             request: r" ([0-9.]+): ufshcd_command: send.* size: (\d+), .*LBA: (\d+), .*opcode: \S+ \(([A-Z]+)",
             row: "$1,$4,$3,$2",
             columns: &["time=1:s,op=2,offset=3:4KiB,size=4"],
+        },
+    ),
+    (
+        &["\"SCSI: "],
+        Log {
+            what: "packets of iSCSI, as Wireshark exports them; convert it to a table (blocks are taken as 512 B)",
+            request: concat!(
+                r#"^"\d+","([0-9.]+)",.*"SCSI: (Read|Write|Unmap)\(\d+\) LUN: (\w+) "#,
+                r"\(LBA: (0x[0-9a-f]+), Len: (\d+)\)"
+            ),
+            row: "$1,$2,$4,$5,$3",
+            columns: &["time=1:s,op=2,offset=3:512B,size=4:512B,volume=5"],
         },
     ),
     (

@@ -9,6 +9,7 @@ mod fio;
 mod json;
 pub(crate) mod labelled;
 pub(crate) mod logs;
+pub(crate) mod notations;
 mod pattern;
 pub(crate) mod rewriting;
 mod texts;

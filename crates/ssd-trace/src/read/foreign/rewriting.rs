@@ -1,89 +1,20 @@
 //! Text that can be read once a filter has rewritten it: the filter, and what it makes of the first lines.
 
-use super::dates::with_year_first;
-use super::times::{with_a_date, with_padded_nanoseconds, with_seconds, without_colons};
+use super::pattern::characters;
 use super::{Filter, Rewrite, Rewriting, awk, json, notation};
 use crate::read::formats::mapping::{separated, separated_by};
 use crate::read::guess::{is_field, is_length, is_names, is_operation};
 
 /// Forms that are never tables of requests as they stand.
-pub(crate) const FORMS: [Rewrite; 6] = [
+pub(crate) const FORMS: [Rewrite; 8] = [
     with_newlines,
+    with_utf8,
     json::table,
     with_one_based_lengths,
     with_name_of_rows,
     with_units_in_names,
     with_operation_of_lengths,
-];
-
-/// Notations of numbers and times that are never read as they are: 1,024 is one number with a thousands separator and
-/// another with a decimal comma.
-pub(crate) const NOTATIONS: [Rewrite; 16] = [
-    with_marked_hexadecimal,
-    with_padded_nanoseconds,
-    with_digits,
-    |bytes| {
-        let what = "its quoted numbers have a decimal comma; replace it with a point";
-        let filter = r#"perl -pe 's/"(\d+),(\d+)"/$1.$2/g' < FILE"#;
-        notation(what, filter, bytes, with_quoted_points(bytes))
-    },
-    |bytes| {
-        let what = "its dates have the month first (if the day is first, swap $1 and $2); write the year first";
-        with_year_first(bytes, what, b"/", 1)
-    },
-    |bytes| {
-        let what = "its dates have the day first; write the year first";
-        with_year_first(bytes, what, b"/.", 2)
-    },
-    with_seconds,
-    with_a_date,
-    |bytes| {
-        let what = "colons follow its times; remove them";
-        let filter = r"sed -E 's/([0-9][.][0-9]+):( |$)/\1\2/' FILE";
-        notation(what, filter, bytes, without_colons(bytes))
-    },
-    |bytes| {
-        let what = "its sizes are in KB, MB or GB, taken here as KiB, MiB or GiB; write them with those units";
-        let filter = r"perl -pe 's/(?<![\w.])(\d+) ?([KMG])B\b/$1\u$2iB/gi' < FILE";
-        notation(what, filter, bytes, with_binary_units(bytes))
-    },
-    |bytes| {
-        let what = "its numbers have thousands separators; remove them";
-        notation(
-            what,
-            r#"perl -pe 's/"\d[\d,]*"/$&=~tr|,||dr/ge' < FILE"#,
-            bytes,
-            without_thousands(bytes),
-        )
-    },
-    |bytes| {
-        let what = "its numbers have a decimal comma; replace it with a point";
-        notation(what, "sed s/,/./g FILE", bytes, with_points(bytes))
-    },
-    |bytes| {
-        let what =
-            "its numbers have points as thousands separators and a decimal comma; replace both";
-        let filter =
-            r"perl -pe 's/(?<![\w.])\d{1,3}([.]\d{3})+(?![\w.])/$&=~tr|.||dr/ge; tr/,/./' < FILE";
-        let plain = without_groups(bytes, b'.');
-        plain.contains(&b',').then(|| notation(what, filter, bytes, with_points(&plain)))?
-    },
-    |bytes| {
-        let what = "its numbers have points as thousands separators; remove them";
-        let filter = r"perl -pe 's/(?<![\w.])\d{1,3}([.]\d{3})+(?![\w.])/$&=~tr|.||dr/ge' < FILE";
-        notation(what, filter, bytes, without_groups(bytes, b'.'))
-    },
-    |bytes| {
-        let what = "its numbers have apostrophes as thousands separators; remove them";
-        let filter =
-            r"perl -pe 's/(?<![\w.])\d{1,3}(\x27\d{3})+(?![\w.])/$&=~tr|\x27||dr/ge' < FILE";
-        notation(what, filter, bytes, without_groups(bytes, b'\''))
-    },
-    |bytes| {
-        let what = "its numbers have commas as thousands separators; remove them";
-        let filter = r"perl -pe 's/(?<![\w,])\d{1,3}([,]\d{3})+(?![\w,])/$&=~tr|,||dr/ge' < FILE";
-        notation(what, filter, bytes, without_groups(bytes, b','))
-    },
+    with_joined_times,
 ];
 
 /// A template of the filter for JSON that [`FORMS`] do not make readable.
@@ -113,61 +44,23 @@ pub(crate) fn of_form(bytes: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// The digits of numbers with exponents, such as R and spreadsheets write.
-pub(crate) fn with_digits(bytes: &[u8]) -> Option<Rewriting> {
-    let what = "its numbers have exponents; write their digits out";
-    let written = r#"my $n = sprintf "%.9f", $&; $n =~ s{[.]?0+$}{}; $n"#;
-    let filter = format!(r"perl -pe 's/(?<![\w.])\d+([.]\d+)?e[-+]\d+/{written}/gie' < FILE");
-    notation(what, &filter, bytes, without_exponents(bytes))
-}
-
-/// The text with the digits of numbers such as 1.5e+03 written out.
-fn without_exponents(bytes: &[u8]) -> Vec<u8> {
-    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b".+-".contains(&byte);
-    let mut done = Vec::with_capacity(bytes.len());
-    for word in bytes.chunk_by(|&a, &b| is_part(a) == is_part(b)) {
-        let text = std::str::from_utf8(word).unwrap_or_default();
-        let has_exponent = ["e+", "e-", "E+", "E-"].iter().any(|mark| text.contains(mark));
-        match text.parse::<f64>() {
-            Ok(number) if has_exponent && word[0].is_ascii_digit() && number < 1e20 => {
-                let digits = format!("{number:.9}");
-                done.extend(digits.trim_end_matches('0').trim_end_matches('.').bytes());
-            }
-            _ => done.extend(word),
-        }
-    }
-    done
-}
-
-/// The text with a point for the comma of quoted numbers, if the commas of some cannot separate thousands.
-fn with_quoted_points(bytes: &[u8]) -> Vec<u8> {
-    let (mut done, mut is_decimal) = (Vec::with_capacity(bytes.len()), false);
-    let mut rest = bytes;
-    let is_number = |part: &[u8]| !part.is_empty() && part.iter().all(u8::is_ascii_digit);
-    while let Some(start) = rest.iter().position(|&byte| byte == b'"') {
-        done.extend(&rest[..start]);
-        rest = &rest[start + 1..];
-        let end = rest.iter().position(|&byte| byte == b'"').unwrap_or(rest.len());
-        let parts: Vec<&[u8]> = rest[..end].split(|&byte| byte == b',').collect();
-        match parts[..] {
-            [whole, decimals] if is_number(whole) && is_number(decimals) => {
-                is_decimal |= decimals.len() != 3 || whole == b"0";
-                done.extend([whole, b".", decimals].concat());
-            }
-            _ => done.extend([b"\"", &rest[..end], b"\""].concat()),
-        }
-        rest = rest.get(end + 1..).unwrap_or_default();
-    }
-    done.extend(rest);
-    if is_decimal { done } else { bytes.to_vec() }
-}
-
 /// Lines that a carriage return ends.
 fn with_newlines(bytes: &[u8]) -> Option<Rewriting> {
     let lines = bytes.iter().map(|&byte| if byte == b'\r' { b'\n' } else { byte }).collect();
     let what = "carriage returns end its lines; replace them with newlines";
     let has_newlines = bytes.contains(&b'\n');
     notation(what, r"tr '\r' '\n' < FILE", bytes, lines).filter(|_| !has_newlines)
+}
+
+/// Text of one byte a character, as older programs for Windows write it.
+fn with_utf8(bytes: &[u8]) -> Option<Rewriting> {
+    let is_text = |byte: &u8| !byte.is_ascii_control() || matches!(byte, b'\t' | b'\n' | b'\r');
+    // The last character may be cut.
+    let is_other = std::str::from_utf8(bytes).is_err_and(|error| error.error_len().is_some());
+    let what = "its characters are not those of UTF-8; convert them";
+    let text = characters(bytes).into_bytes();
+    let rewritten = notation(what, "iconv -f ISO-8859-1 -t UTF-8 FILE", bytes, text);
+    rewritten.filter(|_| is_other && bytes.iter().all(is_text))
 }
 
 /// A table of text: lines of cells between the same separators.
@@ -235,16 +128,69 @@ fn with_one_based_lengths(bytes: &[u8]) -> Option<Rewriting> {
     if !table.has_names || !table.body().iter().all(is_number) {
         return None;
     }
-    let title = format!("${} = \"lba\"; ${} = \"sectors\"", start + 1, length + 1);
-    let statement = format!("${} += 1", length + 1);
-    let what = "the file is a table with the NLB field of NVMe, which is zero-based; add 1 to it (blocks are taken \
-                as 512 B)";
-    table.rewritten(what, [&title, &statement], |at, row| {
+    // A column may state the size of a block as a power of 2.
+    let are_pages = named("lbads").is_some_and(|at| table.body().iter().all(|row| row[at] == "12"));
+    let ([address, number], block) = if are_pages {
+        (["lpn", "pages"], "blocks are of 4 KiB, as the column lbads says")
+    } else {
+        (
+            ["lba", "sectors"],
+            "blocks are taken as 512 B; for 4 KiB, write lpn and pages instead of lba and sectors",
+        )
+    };
+    // Lengths are hardly ever odd, and none is 0.
+    let lengths = || table.body().iter().filter_map(|row| row[length].parse::<u64>().ok());
+    let even = lengths().filter(|length| length.is_multiple_of(2)).count();
+    let is_one_based = lengths().all(|length| length > 0) && 2 * even > table.body().len();
+    let (what, more) = if is_one_based {
+        ("whose numbers are mostly even, so that they seem to count from 1; call it a length", 0)
+    } else {
+        ("which is zero-based; add 1 to it", 1)
+    };
+    let what = format!("the file is a table with the NLB field of NVMe, {what} ({block})");
+    let title = format!("${} = \"{address}\"; ${} = \"{number}\"", start + 1, length + 1);
+    let statement = format!("${} += {more}", length + 1);
+    table.rewritten(&what, [&title, &statement], |at, row| {
         if at == 0 {
-            (row[start], row[length]) = ("lba".to_owned(), "sectors".to_owned());
+            (row[start], row[length]) = (address.to_owned(), number.to_owned());
         } else if let Ok(number) = row[length].parse::<u64>() {
-            row[length] = (number + 1).to_string();
+            row[length] = (number + more).to_string();
         }
+    })
+}
+
+/// Seconds with decimals from a table without names, in which the rest of the seconds follows them in a column of its
+/// own.
+fn with_joined_times(bytes: &[u8]) -> Option<Rewriting> {
+    let table = Table::of(bytes)?;
+    let numbers = |at: usize| -> Option<Vec<u64>> {
+        table.body().iter().map(|row| row[at].parse().ok()).collect()
+    };
+    let columns: Vec<Option<Vec<u64>>> = (0..table.rows[0].len()).map(numbers).collect();
+    // An address and a length are needed beside them.
+    if table.has_names || columns.iter().flatten().count() < 4 {
+        return None;
+    }
+    let digits = |at: usize| {
+        let (seconds, rest) = (columns[at].as_ref()?, columns.get(at + 1)?.as_ref()?);
+        let pairs: Vec<(u64, u64)> = seconds.iter().copied().zip(rest.iter().copied()).collect();
+        let common =
+            pairs.windows(2).filter(|pair| pair[0].0 == pair[1].0 && pair[0].1 < pair[1].1);
+        let is_one_time = pairs.is_sorted() && !rest.is_sorted() && common.count() > 1;
+        let largest = rest.iter().max()?;
+        [6, 9].into_iter().find(|digits| *largest < 10u64.pow(*digits)).filter(|_| is_one_time)
+    };
+    let (at, digits) = (0..columns.len()).find_map(|at| Some((at, digits(at)?)))?;
+    let (first, second) = (at + 1, at + 2);
+    let unit = if digits == 6 { "microseconds" } else { "nanoseconds" };
+    let what = format!(
+        "its columns {first} and {second} seem to be seconds and {unit} of one time; join them"
+    );
+    let statement =
+        format!("${first} = sprintf(\"%d.%0{digits}d\", ${first}, ${second}); ${second} = \"-\"");
+    table.rewritten(&what, ["", &statement], |_, row| {
+        row[at] = format!("{}.{:0>2$}", row[at], row[at + 1], digits as usize);
+        row[at + 1] = "-".to_owned();
     })
 }
 
@@ -371,7 +317,7 @@ fn with_operation_of_lengths(bytes: &[u8]) -> Option<Rewriting> {
 
 /// Hexadecimal numbers with 0x before them: in a column with letters, and in the next one if its numbers are whole
 /// sectors or pages only so.
-fn with_marked_hexadecimal(bytes: &[u8]) -> Option<Rewriting> {
+pub(super) fn with_marked_hexadecimal(bytes: &[u8]) -> Option<Rewriting> {
     let table = Table::of(bytes)?;
     let body = table.body();
     let is_hexadecimal = |cell: &str| {
@@ -407,78 +353,4 @@ fn with_marked_hexadecimal(bytes: &[u8]) -> Option<Rewriting> {
             columns.iter().for_each(|&at| row[at].insert_str(0, "0x"));
         }
     })
-}
-
-/// The text with `16KiB` for `16KB`, `16kb` and `16 KB`.
-fn with_binary_units(bytes: &[u8]) -> Vec<u8> {
-    let mut done: Vec<u8> = Vec::with_capacity(bytes.len());
-    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"._".contains(&byte);
-    let is_number = |part: &[u8]| !part.is_empty() && part.iter().all(u8::is_ascii_digit);
-    for word in bytes.chunk_by(|&a, &b| is_part(a) == is_part(b)) {
-        let (number, unit) = word.split_at(word.len().saturating_sub(2));
-        let unit = unit.to_ascii_uppercase();
-        let before = done.strip_suffix(b" ").unwrap_or_default();
-        let digits = before.iter().rev().take_while(|&&byte| is_part(byte)).count();
-        let is_behind = number.is_empty() && is_number(&before[before.len() - digits..]);
-        if matches!(&unit[..], b"KB" | b"MB" | b"GB") && (is_behind || is_number(number)) {
-            done.truncate(done.len() - usize::from(is_behind));
-            done.extend([number, &unit[..1], b"iB"].concat());
-        } else {
-            done.extend(word);
-        }
-    }
-    done
-}
-
-/// `bytes` without the `mark` between groups of three digits, if a number there has two of them: one may be a decimal
-/// point.
-fn without_groups(bytes: &[u8], mark: u8) -> Vec<u8> {
-    let is_part = |byte: u8| byte == mark || byte == b'_' || byte.is_ascii_alphanumeric();
-    let is_grouped = |word: &[u8]| {
-        let mut groups = word.split(|&byte| byte == mark);
-        let digits = |group: &[u8]| group.iter().all(u8::is_ascii_digit);
-        groups.next().is_some_and(|first| (1..=3).contains(&first.len()) && digits(first))
-            && groups.all(|group| group.len() == 3 && digits(group))
-    };
-    let (mut all, mut is_certain) = (Vec::with_capacity(bytes.len()), false);
-    for word in bytes.chunk_by(|&a, &b| is_part(a) == is_part(b)) {
-        let marks = word.iter().filter(|&&byte| byte == mark).count();
-        if marks > 0 && is_grouped(word) {
-            is_certain |= marks > 1;
-            all.extend(word.iter().filter(|&&byte| byte != mark));
-        } else {
-            all.extend(word);
-        }
-    }
-    // A comma may separate cells unless something else does.
-    let has_other = mark != b',' || bytes.iter().any(|byte| matches!(byte, b';' | b'\t' | b' '));
-    if is_certain && has_other { all } else { bytes.to_vec() }
-}
-
-fn without_thousands(bytes: &[u8]) -> Vec<u8> {
-    let mut parts = bytes.split(|&byte| byte == b'"');
-    let mut done = parts.next().unwrap_or_default().to_vec();
-    for part in parts {
-        done.push(b'"');
-        let number =
-            !part.is_empty() && part.iter().all(|byte| byte.is_ascii_digit() || *byte == b',');
-        // After a closing quote, a comma separates cells.
-        let number = number && part[0] != b',' && part[part.len() - 1] != b',';
-        let groups: Vec<&[u8]> = part.split(|&byte| byte == b',').collect();
-        let is_grouped = groups[1..].iter().all(|group| group.len() == 3) && groups[0] != b"0";
-        if number && groups.len() > 1 && !is_grouped {
-            // The comma of this number is a decimal one.
-            return bytes.to_vec();
-        }
-        done.extend(part.iter().filter(|&&byte| !(number && byte == b',')));
-    }
-    done
-}
-
-fn with_points(bytes: &[u8]) -> Vec<u8> {
-    // A comma may separate cells unless something else does.
-    if !bytes.iter().any(|byte| matches!(byte, b';' | b'\t')) {
-        return bytes.to_vec();
-    }
-    bytes.iter().map(|&byte| if byte == b',' { b'.' } else { byte }).collect()
 }

@@ -125,6 +125,7 @@ pub(crate) fn named_text(bytes: &[u8]) -> Option<String> {
     let (what, remedy) = of_word
         .or_else(|| fio::named(bytes))
         .or_else(|| block_cache(bytes))
+        .or_else(|| flash_operations(bytes))
         .or_else(|| values_of_btt(bytes))?;
     Some(format!("the file is {what}; {remedy}"))
 }
@@ -140,6 +141,21 @@ fn block_cache(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
     (cells.len() == 21 && fits).then_some((
         "a trace of RocksDB's block cache, whose blocks are those of files, not of a device",
         RECORD,
+    ))
+}
+
+/// What a trace of flash operations is: its names have the block and the page of a channel, chip or die.
+fn flash_operations(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
+    let first = bytes.split(|&byte| byte == b'\n').next()?.to_ascii_lowercase();
+    let names: Vec<&[u8]> =
+        first.split(|byte| !byte.is_ascii_alphabetic()).filter(|name| !name.is_empty()).collect();
+    let has = |name: &&str| names.contains(&name.as_bytes());
+    let is_flash = ["block", "page"].iter().all(has)
+        && ["channel", "chan", "ch", "chip", "die", "lun", "plane", "way", "ce"].iter().any(has)
+        && !["lba", "lpn", "lpa", "sector", "offset"].iter().any(has);
+    is_flash.then_some((
+        "a trace of flash operations, below the translation layer that ssdlab simulates",
+        "record the requests of the host above it, by their logical addresses",
     ))
 }
 

@@ -97,14 +97,26 @@ pub struct Reject {
     pub expected: Cow<'static, str>,
     /// Byte of the line, from 0, at which it was expected.
     pub column: usize,
-    /// The line is good except for its time, which is before one above it.
-    pub late: bool,
+    /// What kind of flaw it is.
+    pub flaw: Flaw,
+}
+
+/// A kind of flaw in a line.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub enum Flaw {
+    /// Its text.
+    #[default]
+    Text,
+    /// Only its time, which is before one above it.
+    Late,
+    /// Its operation, a word without a meaning.
+    Operation(Box<str>),
 }
 
 impl Reject {
     /// Expected `expected` at byte `column`.
     pub(crate) fn new(expected: impl Into<Cow<'static, str>>, column: usize) -> Reject {
-        Reject { expected: expected.into(), column, late: false }
+        Reject { expected: expected.into(), column, flaw: Flaw::Text }
     }
 }
 

@@ -150,9 +150,8 @@ impl Columns {
             format!("time={place}{colon}{unit},")
         };
         let of_values = |at: usize| {
-            let (name, place) = (&rows.names[at], place_of(&rows.names, at));
-            let units = unit_of_time(name).map_or(rows.units_of(at).to_vec(), |unit| vec![unit]);
-            units.into_iter().map(|unit| with(&place, unit)).collect::<Vec<String>>()
+            let place = place_of(&rows.names, at);
+            rows.units_of(at).iter().map(|unit| with(&place, unit)).collect::<Vec<String>>()
         };
         match &self.time {
             Some(Named { place, unit: Some(unit), .. }) => vec![with(place, unit)],

@@ -337,14 +337,14 @@ fn unit_of_name(letters: &str) -> Option<&'static str> {
 /// The unit of time that is the last word of a name.
 fn unit_of_time(name: &str) -> Option<&'static str> {
     let mut words = name.split(|letter: char| !letter.is_ascii_alphanumeric());
-    match words.rfind(|word| !word.is_empty())?.to_ascii_lowercase().as_str() {
-        "s" | "sec" | "secs" | "second" | "seconds" => Some("s"),
-        "ms" | "msec" | "msecs" | "millisecond" | "milliseconds" => Some("ms"),
-        "us" | "usec" | "usecs" | "microsecond" | "microseconds" => Some("us"),
-        "ns" | "nsec" | "nsecs" | "nanosecond" | "nanoseconds" => Some("ns"),
-        "100ns" | "filetime" => Some("100ns"),
-        _ => None,
-    }
+    Some(match words.rfind(|word| !word.is_empty())?.to_ascii_lowercase().as_str() {
+        "s" | "sec" | "secs" | "second" | "seconds" => "s",
+        "ms" | "msec" | "msecs" | "millisecond" | "milliseconds" => "ms",
+        "us" | "usec" | "usecs" | "microsecond" | "microseconds" => "us",
+        "ns" | "nsec" | "nsecs" | "nanosecond" | "nanoseconds" => "ns",
+        "100ns" | "filetime" => "100ns",
+        _ => return None,
+    })
 }
 
 /// Bytes of a record of libCacheSim's oracleGeneral.

@@ -1,8 +1,8 @@
 //! The rows of a table whose columns are to be guessed, and what its columns look like.
 
-use super::{LATENCIES, LINES, TIMES, VOLUMES, unit_named};
+use super::{LATENCIES, LINES, TIMES, VOLUMES, unit_named, unit_of_time};
 use crate::read::formats::Head;
-use crate::read::formats::mapping::{bytes_of, cells_of, date, time, whole};
+use crate::read::formats::mapping::{bytes_of, cells_of, stated_time, time, whole};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A table of more columns is not looked at.
@@ -47,7 +47,7 @@ pub(super) struct Rows {
 /// A column of times, with its units, the likeliest first.
 pub(super) struct Times {
     pub(super) at: usize,
-    pub(super) units: &'static [&'static str],
+    pub(super) units: Vec<&'static str>,
     /// They are not in order.
     pub(super) sort: bool,
 }
@@ -102,7 +102,7 @@ impl Rows {
     }
 
     pub(super) fn has_dates(&self, at: usize) -> bool {
-        self.column(at).all(|cell| date(cell.as_bytes()).is_some())
+        self.column(at).all(|cell| stated_time(cell.as_bytes()).is_some())
     }
 
     pub(super) fn has_times(&self, at: usize) -> bool {
@@ -131,16 +131,21 @@ impl Rows {
     }
 
     /// Units of the times in a column, the likeliest first; "" stands for dates.
-    pub(super) fn units_of(&self, at: usize) -> &'static [&'static str] {
+    pub(super) fn units_of(&self, at: usize) -> Vec<&'static str> {
+        if let Some(unit) = self.names.get(at).and_then(|name| unit_of_time(name))
+            && self.has_times(at)
+        {
+            return vec![unit];
+        }
         if self.has_dates(at) {
-            return &[""];
+            return vec![""];
         }
         if !self.has_times(at) {
-            return &["s", "ms", "us", "100ns", "ns", ""];
+            return vec!["s", "ms", "us", "100ns", "ns", ""];
         }
         let first = self.values(at).into_iter().fold(f64::INFINITY, f64::min);
         // Times since 1970, or since 1601 in Windows, tell their unit.
-        match (self.has_decimals(at), first) {
+        let units: &[&str] = match (self.has_decimals(at), first) {
             (true, 1e9..4e9) => &["s"],
             (true, 1e12..4e12) => &["ms"],
             (true, 1e15..4e15) => &["us"],
@@ -151,7 +156,8 @@ impl Rows {
             (false, 1e12..=1e13) => &["ms", "us", "ns"],
             (false, 1e9..=4e9) => &["s", "us", "ns"],
             (false, _) => &["us", "ms", "ns", "s"],
-        }
+        };
+        units.to_vec()
     }
 
     /// The column of times, if there is one; `sort`: the first, if its times differ but are not in order.

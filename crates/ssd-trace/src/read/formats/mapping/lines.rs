@@ -2,7 +2,7 @@
 
 use super::ops::Meaning;
 use super::{Column, Mapping, Operation, Place, SEPARATORS, Size, bytes_of, values};
-use crate::read::formats::{Event, Line, Range, Reject, in_sectors};
+use crate::read::formats::{Event, Flaw, Line, Range, Reject, in_sectors};
 use ssd_core::host::request::Op;
 use std::borrow::Cow;
 use std::ops::Range as Span;
@@ -106,8 +106,9 @@ impl Table {
             self.started = true;
             return Ok(Line::Header);
         }
-        // Joined files repeat the names.
-        if parsed.is_err() && !self.title.is_empty() && self.title == line {
+        // Joined files repeat the names, perhaps behind a mark of UTF-8.
+        let unmarked = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
+        if parsed.is_err() && !self.title.is_empty() && self.title == unmarked {
             return Ok(Line::Header);
         }
         self.started |= parsed.is_ok();
@@ -301,9 +302,9 @@ impl Table {
         };
         let (text, start) = self.cell(line, at, "the time")?;
         let Some(unit) = unit.or(self.units.time_ns) else {
-            let expected = "a unit for the time, such as time=1:us or --time-unit us, or a date such as \
-                            2016-02-22 17:03:00.123";
-            return values::date(text).ok_or_else(|| Reject::new(expected, start));
+            let expected = "a unit for the time, such as time=1:us or --time-unit us, or a time that states it, such as \
+                            1.46s or 2016-02-22 17:03:00.123";
+            return values::stated_time(text).ok_or_else(|| Reject::new(expected, start));
         };
         values::time(text, unit).map_err(|expected| Reject::new(expected, start))
     }
@@ -415,7 +416,8 @@ fn unknown_op(word: &[u8], at: usize) -> Reject {
     } else {
         "other words need their meaning, such as read=RD,write=WR,ignore=X"
     };
-    Reject::new(format!("an operation, such as R, W or read ({how})"), at)
+    let flaw = Flaw::Operation(String::from_utf8_lossy(word).into());
+    Reject { flaw, ..Reject::new(format!("an operation, such as R, W or read ({how})"), at) }
 }
 
 /// An event that is no request.

@@ -13,7 +13,7 @@ mod values;
 pub(crate) use lines::{cells_of, separated, separated_by};
 pub(crate) use ops::{Meaning, Words};
 pub use values::Number;
-pub(crate) use values::{date, is_rounded, time, whole};
+pub(crate) use values::{is_rounded, stated_time, time, whole};
 
 use crate::read::lines::shown;
 use ssd_core::config::text::error::did_you_mean;
@@ -308,6 +308,17 @@ impl Mapping {
         };
         mapping.check()?;
         Ok(mapping)
+    }
+
+    /// The text of this mapping if the operation `word` is to be ignored; `None` if a mapping cannot say that word.
+    pub(crate) fn ignoring(&self, word: &str) -> Option<String> {
+        let is_plain = !word.is_empty() && !word.contains([',', '|', '=', '"', '\n', '\r']);
+        let mut ignored = vec![word];
+        let parts = Parts::of(&self.text).ok()?;
+        ignored.extend(parts.get("ignore"));
+        let others = self.text.split(',').filter(|part| !part.trim().starts_with("ignore="));
+        let others: Vec<&str> = others.collect();
+        is_plain.then(|| format!("{},ignore={}", others.join(","), ignored.join("|")))
     }
 
     /// What is read, by the name of its field.

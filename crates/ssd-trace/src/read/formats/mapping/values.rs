@@ -132,6 +132,37 @@ pub(crate) fn date(text: &[u8]) -> Option<u64> {
     seconds.checked_add_signed(-east)?.checked_mul(1_000_000_000)?.checked_add(fraction)
 }
 
+/// Units of [`lasting`], the longer names first, in nanoseconds.
+const UNITS: [(&str, u64); 8] = [
+    ("ms", 1_000_000),
+    ("us", 1000),
+    ("\u{b5}s", 1000),
+    ("\u{3bc}s", 1000),
+    ("ns", 1),
+    ("s", 1_000_000_000),
+    ("m", 60_000_000_000),
+    ("h", 3_600_000_000_000),
+];
+
+/// A duration with its units, such as "1.46s" or "2m3.5s", in nanoseconds. `None` for other texts.
+fn lasting(text: &[u8]) -> Option<u64> {
+    let mut rest = std::str::from_utf8(text).ok()?;
+    let mut ns = 0u64;
+    while !rest.is_empty() {
+        let end = rest.find(|letter: char| !letter.is_ascii_digit() && letter != '.')?;
+        let (number, behind) = rest.split_at(end);
+        let (name, unit_ns) = UNITS.iter().find(|(name, _)| behind.starts_with(name))?;
+        ns = ns.checked_add(time(number.as_bytes(), *unit_ns).ok()?)?;
+        rest = &behind[name.len()..];
+    }
+    (!text.is_empty()).then_some(ns)
+}
+
+/// A time that states its unit, nanoseconds: a [`date`], or a duration such as "1.46s".
+pub(crate) fn stated_time(text: &[u8]) -> Option<u64> {
+    date(text).or_else(|| lasting(text))
+}
+
 /// Three numbers of so many digits, with a separator between them.
 fn fields(cursor: &mut Cursor<'_>, digits: [usize; 3], separator: u8) -> Option<[u64; 3]> {
     let mut values = [0; 3];
@@ -254,6 +285,29 @@ mod tests {
             (".5", second, None),
         ] {
             assert_eq!(time(text.as_bytes(), unit).ok(), ns, "{text}");
+        }
+    }
+
+    #[test]
+    fn durations_have_their_units() {
+        for (text, ns) in [
+            ("1.46s", Some(1_460_000_000)),
+            ("300ms", Some(300_000_000)),
+            ("12.5us", Some(12_500)),
+            ("12.5\u{b5}s", Some(12_500)),
+            ("7ns", Some(7)),
+            ("1h2m3.5s", Some(3_723_500_000_000)),
+            ("0s", Some(0)),
+            ("1.46", None),
+            ("s", None),
+            ("", None),
+            ("1.46 s", None),
+            ("-1s", None),
+            ("1s5", None),
+            ("18446744074s", None),
+            ("4KiB", None),
+        ] {
+            assert_eq!(stated_time(text.as_bytes()), ns, "{text}");
         }
     }
 

@@ -1,0 +1,241 @@
+//! Notations of numbers and times that a filter rewrites.
+
+use super::dates::with_year_first;
+use super::pattern::replaced;
+use super::rewriting::with_marked_hexadecimal;
+use super::times::{with_a_date, with_padded_nanoseconds, with_seconds, without_colons};
+use super::{Rewrite, Rewriting, notation};
+
+/// Notations of numbers and times that are never read as they are: 1,024 is one number with a thousands separator and
+/// another with a decimal comma.
+pub(crate) const NOTATIONS: [Rewrite; 19] = [
+    with_marked_hexadecimal,
+    with_padded_nanoseconds,
+    with_digits,
+    |bytes| {
+        let what = "its quoted numbers have a decimal comma; replace it with a point";
+        let filter = r#"perl -pe 's/"(\d+),(\d+)"/$1.$2/g' < FILE"#;
+        notation(what, filter, bytes, with_quoted_points(bytes))
+    },
+    |bytes| {
+        let what = "its dates have the month first (if the day is first, swap $1 and $2); write the year first";
+        with_year_first(bytes, what, b"/", 1)
+    },
+    |bytes| {
+        let what = "its dates have the day first; write the year first";
+        with_year_first(bytes, what, b"/.", 2)
+    },
+    with_seconds,
+    with_a_date,
+    |bytes| {
+        let what = "colons follow its times; remove them";
+        let filter = r"sed -E 's/([0-9][.][0-9]+):( |$)/\1\2/' FILE";
+        notation(what, filter, bytes, without_colons(bytes))
+    },
+    |bytes| {
+        let what = "its sizes are in KB, MB or GB, taken here as KiB, MiB or GiB; write them with those units";
+        let filter = r"perl -pe 's/(?<![\w.])(\d+) ?([KMG])B\b/$1\u$2iB/gi' < FILE";
+        notation(what, filter, bytes, with_binary_units(bytes))
+    },
+    |bytes| {
+        let what = "its numbers have thousands separators; remove them";
+        notation(
+            what,
+            r#"perl -pe 's/"\d[\d,]*"/$&=~tr|,||dr/ge' < FILE"#,
+            bytes,
+            without_thousands(bytes),
+        )
+    },
+    |bytes| {
+        let what = "its numbers have a decimal comma; replace it with a point";
+        notation(what, "sed s/,/./g FILE", bytes, with_points(bytes))
+    },
+    |bytes| {
+        let what =
+            "its numbers have points as thousands separators and a decimal comma; replace both";
+        let filter =
+            r"perl -pe 's/(?<![\w.])\d{1,3}([.]\d{3})+(?![\w.])/$&=~tr|.||dr/ge; tr/,/./' < FILE";
+        let plain = without_groups(bytes, b'.');
+        plain.contains(&b',').then(|| notation(what, filter, bytes, with_points(&plain)))?
+    },
+    |bytes| {
+        let what = "its numbers have points as thousands separators; remove them";
+        let filter = r"perl -pe 's/(?<![\w.])\d{1,3}([.]\d{3})+(?![\w.])/$&=~tr|.||dr/ge' < FILE";
+        notation(what, filter, bytes, without_groups(bytes, b'.'))
+    },
+    |bytes| {
+        let what =
+            "its numbers have blanks as thousands separators and a decimal comma; replace both";
+        let filter =
+            r"perl -pe 's/(?<=\d)(\xe2\x80\xaf|\xc2\xa0| )(?=\d{3}(?!\d))//g; tr/,/./' < FILE";
+        let plain = without_blanks(bytes)?;
+        plain.contains(&b',').then(|| notation(what, filter, bytes, with_points(&plain)))?
+    },
+    |bytes| {
+        let what = "its numbers have blanks as thousands separators; remove them";
+        let filter = r"perl -pe 's/(?<=\d)(\xe2\x80\xaf|\xc2\xa0| )(?=\d{3}(?!\d))//g' < FILE";
+        notation(what, filter, bytes, without_blanks(bytes)?)
+    },
+    |bytes| {
+        let what = "its addresses and lengths are joined with +; separate them with a blank";
+        let filter = r"perl -pe 's/(\s)(\d+)[+](\d+)(\s)/$1$2 $3$4/' < FILE";
+        let rewritten = replaced(bytes, r"(?m)([ \t])(\d+)[+](\d+)([ \t\r]|$)", |range| {
+            format!("{}{} {}{}", &range[1], &range[2], &range[3], &range[4])
+        });
+        notation(what, filter, bytes, rewritten)
+    },
+    |bytes| {
+        let what = "its numbers have apostrophes as thousands separators; remove them";
+        let filter =
+            r"perl -pe 's/(?<![\w.])\d{1,3}(\x27\d{3})+(?![\w.])/$&=~tr|\x27||dr/ge' < FILE";
+        notation(what, filter, bytes, without_groups(bytes, b'\''))
+    },
+    |bytes| {
+        let what = "its numbers have commas as thousands separators; remove them";
+        let filter = r"perl -pe 's/(?<![\w,])\d{1,3}([,]\d{3})+(?![\w,])/$&=~tr|,||dr/ge' < FILE";
+        notation(what, filter, bytes, without_groups(bytes, b','))
+    },
+];
+
+/// The digits of numbers with exponents, such as R and spreadsheets write.
+pub(crate) fn with_digits(bytes: &[u8]) -> Option<Rewriting> {
+    let what = "its numbers have exponents; write their digits out";
+    let written = r#"my $n = sprintf "%.9f", $&; $n =~ s{[.]?0+$}{}; $n"#;
+    let filter = format!(r"perl -pe 's/(?<![\w.])\d+([.]\d+)?e[-+]\d+/{written}/gie' < FILE");
+    notation(what, &filter, bytes, without_exponents(bytes))
+}
+
+/// The text with the digits of numbers such as 1.5e+03 written out.
+fn without_exponents(bytes: &[u8]) -> Vec<u8> {
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b".+-".contains(&byte);
+    let mut done = Vec::with_capacity(bytes.len());
+    for word in bytes.chunk_by(|&a, &b| is_part(a) == is_part(b)) {
+        let text = std::str::from_utf8(word).unwrap_or_default();
+        let has_exponent = ["e+", "e-", "E+", "E-"].iter().any(|mark| text.contains(mark));
+        match text.parse::<f64>() {
+            Ok(number) if has_exponent && word[0].is_ascii_digit() && number < 1e20 => {
+                let digits = format!("{number:.9}");
+                done.extend(digits.trim_end_matches('0').trim_end_matches('.').bytes());
+            }
+            _ => done.extend(word),
+        }
+    }
+    done
+}
+
+/// The text with a point for the comma of quoted numbers, if the commas of some cannot separate thousands.
+fn with_quoted_points(bytes: &[u8]) -> Vec<u8> {
+    let (mut done, mut is_decimal) = (Vec::with_capacity(bytes.len()), false);
+    let mut rest = bytes;
+    let is_number = |part: &[u8]| !part.is_empty() && part.iter().all(u8::is_ascii_digit);
+    while let Some(start) = rest.iter().position(|&byte| byte == b'"') {
+        done.extend(&rest[..start]);
+        rest = &rest[start + 1..];
+        let end = rest.iter().position(|&byte| byte == b'"').unwrap_or(rest.len());
+        let parts: Vec<&[u8]> = rest[..end].split(|&byte| byte == b',').collect();
+        match parts[..] {
+            [whole, decimals] if is_number(whole) && is_number(decimals) => {
+                is_decimal |= decimals.len() != 3 || whole == b"0";
+                done.extend([whole, b".", decimals].concat());
+            }
+            _ => done.extend([b"\"", &rest[..end], b"\""].concat()),
+        }
+        rest = rest.get(end + 1..).unwrap_or_default();
+    }
+    done.extend(rest);
+    if is_decimal { done } else { bytes.to_vec() }
+}
+
+/// The text with `16KiB` for `16KB`, `16kb` and `16 KB`.
+fn with_binary_units(bytes: &[u8]) -> Vec<u8> {
+    let mut done: Vec<u8> = Vec::with_capacity(bytes.len());
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"._".contains(&byte);
+    let is_number = |part: &[u8]| !part.is_empty() && part.iter().all(u8::is_ascii_digit);
+    for word in bytes.chunk_by(|&a, &b| is_part(a) == is_part(b)) {
+        let (number, unit) = word.split_at(word.len().saturating_sub(2));
+        let unit = unit.to_ascii_uppercase();
+        let before = done.strip_suffix(b" ").unwrap_or_default();
+        let digits = before.iter().rev().take_while(|&&byte| is_part(byte)).count();
+        let is_behind = number.is_empty() && is_number(&before[before.len() - digits..]);
+        if matches!(&unit[..], b"KB" | b"MB" | b"GB") && (is_behind || is_number(number)) {
+            done.truncate(done.len() - usize::from(is_behind));
+            done.extend([number, &unit[..1], b"iB"].concat());
+        } else {
+            done.extend(word);
+        }
+    }
+    done
+}
+
+/// `bytes` without the blanks, perhaps no-break spaces, that stand between a digit and three others, if something else
+/// separates its cells.
+fn without_blanks(bytes: &[u8]) -> Option<Vec<u8>> {
+    const BLANKS: [&[u8]; 3] = [b"\xe2\x80\xaf", b"\xc2\xa0", b" "];
+    let is_digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
+    let is_group = |at: usize| (at..at + 3).all(is_digit) && !is_digit(at + 3);
+    let (mut done, mut at) = (Vec::with_capacity(bytes.len()), 0);
+    while at < bytes.len() {
+        let blank = BLANKS.iter().find(|blank| bytes[at..].starts_with(blank));
+        let length = blank.map_or(0, |blank| blank.len());
+        if length > 0 && at > 0 && is_digit(at - 1) && is_group(at + length) {
+            at += length;
+        } else {
+            done.push(bytes[at]);
+            at += 1;
+        }
+    }
+    bytes.iter().any(|byte| matches!(byte, b';' | b'\t')).then_some(done)
+}
+
+/// `bytes` without the `mark` between groups of three digits, if a number there has two of them: one may be a decimal
+/// point.
+fn without_groups(bytes: &[u8], mark: u8) -> Vec<u8> {
+    let is_part = |byte: u8| byte == mark || byte == b'_' || byte.is_ascii_alphanumeric();
+    let is_grouped = |word: &[u8]| {
+        let mut groups = word.split(|&byte| byte == mark);
+        let digits = |group: &[u8]| group.iter().all(u8::is_ascii_digit);
+        groups.next().is_some_and(|first| (1..=3).contains(&first.len()) && digits(first))
+            && groups.all(|group| group.len() == 3 && digits(group))
+    };
+    let (mut all, mut is_certain) = (Vec::with_capacity(bytes.len()), false);
+    for word in bytes.chunk_by(|&a, &b| is_part(a) == is_part(b)) {
+        let marks = word.iter().filter(|&&byte| byte == mark).count();
+        if marks > 0 && is_grouped(word) {
+            is_certain |= marks > 1;
+            all.extend(word.iter().filter(|&&byte| byte != mark));
+        } else {
+            all.extend(word);
+        }
+    }
+    // A comma may separate cells unless something else does.
+    let has_other = mark != b',' || bytes.iter().any(|byte| matches!(byte, b';' | b'\t' | b' '));
+    if is_certain && has_other { all } else { bytes.to_vec() }
+}
+
+fn without_thousands(bytes: &[u8]) -> Vec<u8> {
+    let mut parts = bytes.split(|&byte| byte == b'"');
+    let mut done = parts.next().unwrap_or_default().to_vec();
+    for part in parts {
+        done.push(b'"');
+        let number =
+            !part.is_empty() && part.iter().all(|byte| byte.is_ascii_digit() || *byte == b',');
+        // After a closing quote, a comma separates cells.
+        let number = number && part[0] != b',' && part[part.len() - 1] != b',';
+        let groups: Vec<&[u8]> = part.split(|&byte| byte == b',').collect();
+        let is_grouped = groups[1..].iter().all(|group| group.len() == 3) && groups[0] != b"0";
+        if number && groups.len() > 1 && !is_grouped {
+            // The comma of this number is a decimal one.
+            return bytes.to_vec();
+        }
+        done.extend(part.iter().filter(|&&byte| !(number && byte == b',')));
+    }
+    done
+}
+
+fn with_points(bytes: &[u8]) -> Vec<u8> {
+    // A comma may separate cells unless something else does.
+    if !bytes.iter().any(|byte| matches!(byte, b';' | b'\t')) {
+        return bytes.to_vec();
+    }
+    bytes.iter().map(|&byte| if byte == b',' { b'.' } else { byte }).collect()
+}

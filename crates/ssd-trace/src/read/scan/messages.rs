@@ -1,0 +1,89 @@
+//! Messages about lines that are not taken.
+
+use super::Scan;
+use crate::read::commands::{command, given, one_of, word};
+use crate::read::formats::{Flaw, Format, ReadAs, Reject};
+use crate::read::lines::Pieces;
+use crate::read::tally::Tally;
+use ssd_core::host::source::SourceError;
+
+impl Scan<'_, '_> {
+    /// The message for a line whose bytes are no longer there.
+    #[cold]
+    pub(super) fn short(&self, noun: &str, number: u64, reject: &Reject) -> String {
+        let said = format!("{}, {noun} {number}: expected {}", self.file, reject.expected);
+        if self.skip_bad { said } else { format!("{said}; {}", self.skipping()) }
+    }
+
+    /// The message for a trace that is out of order, `first` that for the first such line.
+    #[cold]
+    pub(super) fn unsorted(&self, first: &str, tally: &Tally) -> SourceError {
+        let (late, cut) = (&tally.late, tally.cut());
+        let told = late.told();
+        let seams = late.seams().map_or(String::new(), |seams| format!("; {seams}"));
+        SourceError(format!(
+            "{first}; {told}; to read all of them in order of time, set workload.sort = true (--sort); \
+             workload.skip_bad = true would drop {}{seams}{cut}",
+            late.these()
+        ))
+    }
+
+    /// The message for a bad line (or record).
+    #[cold]
+    pub(super) fn message<P: Format, I: Pieces<P>>(
+        &self,
+        pieces: &I,
+        bad: &[u8],
+        reject: &Reject,
+        tally: &Tally,
+    ) -> String {
+        let (file, place, noun, found) = (self.file, pieces.place(), I::NOUN, I::shown(bad));
+        let (expected, column) = (&reject.expected, reject.column + 1);
+        let good =
+            tally.chosen + tally.sorted + tally.header_lines + tally.others.iter().sum::<u64>();
+        if good == 0
+            && tally.skipped_lines == 0
+            && P::new(&ReadAs { action: 0, ..self.how.clone() }).parse(bad).is_err()
+        {
+            return format!(
+                "{file}, {place}: this is not {}: expected {}, found {found}; give a trace of that \
+                 format, plain or compressed, or set workload.format to the format of the file \
+                 ({noun} read as far as byte {column}: expected {expected})",
+                P::INFO.title,
+                P::INFO.form,
+            );
+        }
+        let said = format!("{file}, {place}: expected {expected} at byte {column}, found {found}");
+        if reject.flaw == Flaw::Late || self.skip_bad {
+            return said;
+        }
+        let ignored = match (&reject.flaw, &self.how.columns) {
+            (Flaw::Operation(operation), Some(columns)) => columns.ignoring(operation),
+            _ => None,
+        };
+        let Some(columns) = ignored else {
+            return format!("{said}; correct the {noun}, or {}", self.skipping());
+        };
+        let options = format!("{}--columns {}", given(self.workload, "columns"), word(&columns));
+        let ignoring = (options, "such lines are no requests".to_owned());
+        format!("{said}; {}", one_of(file, &[ignoring, self.skipped()]))
+    }
+
+    /// The options that skip bad lines, and what they do.
+    fn skipped(&self) -> (String, String) {
+        let options = format!("{}--set workload.skip_bad=true", given(self.workload, ""));
+        (options, "such lines are counted and skipped".to_owned())
+    }
+
+    /// What to do to skip bad lines.
+    fn skipping(&self) -> String {
+        format!("count and skip such lines: {}", command(self.file, &self.skipped().0))
+    }
+}
+
+/// Why an event earlier than one of time `latest` is not taken.
+#[cold]
+pub(super) fn late(latest: u64) -> Reject {
+    let expected = format!("a time not before that of an event above it, {latest} ns");
+    Reject { flaw: Flaw::Late, ..Reject::new(expected, 0) }
+}
