@@ -68,7 +68,8 @@ Any other table can be read if `--columns` (`workload.columns`) names its column
 
 - `time=COLUMN:UNIT` is the arrival, in ns, 100ns, us, ms or s. A calendar date needs no unit
   (`2016-02-22 17:03:00.123`, or with `T`); it is UTC unless `Z` or an offset such as `+01:00`
-  follows. Without a time, every request arrives at time 0, in the order of the file.
+  follows. Nor does a time with its own unit (`1.46s`, `2m3.5s`). Without a time, every request
+  arrives at time 0, in the order of the file.
 - `op=COLUMN` is the operation. `op=read`, `op=write` or `op=discard` applies to all requests.
 - `offset=COLUMN:UNIT` and `size=COLUMN:UNIT` are in `B` (the default), `sectors`, or a size such as
   `512B` or `4KiB`. `size=4KiB` applies to all requests.
@@ -76,7 +77,8 @@ Any other table can be read if `--columns` (`workload.columns`) names its column
 - `event=COLUMN:WORD`: only lines with this word in that column are requests. The others are only
   counted.
 - `read=A|B`, `write=...`, `discard=...`, `flush=...` and `ignore=...` define words for operations
-  in addition to the usual ones. Numeric codes need them, as in `read=0,write=1`.
+  in addition to the usual ones. Numeric codes need them, as in `read=0,write=1`. Write zeroes is
+  a write: `discard=write_zeroes` makes it a discard.
 - `separator=WORD` is comma, semicolon, tab, bar, colon or blanks. By default it is detected in the
   first line. `skip=N` skips the first N lines.
 - `record=N` is the length of a binary record.
@@ -93,8 +95,8 @@ requests: times in minutes or hours, or as intervals; ends of requests in place 
 cylinders and heads; flags of discards beside the operations; fractions of MB; numbers with
 thousands separators, with a decimal comma, or in hexadecimal without `0x`; dates in other
 notations; JSON, SQL, pairs of names and values, and tables as databases or Markdown print them;
-NVMe's zero-based lengths; lines that end with a carriage return only; and the output of tools that
-record no requests.
+NVMe's zero-based lengths; lines that end with a carriage return only; text that is neither UTF-8
+nor UTF-16; and the output of tools that record no requests.
 
 A file whose lines consist of numbers only is read as the format that it fits, and a warning says
 what its columns and codes then mean.
