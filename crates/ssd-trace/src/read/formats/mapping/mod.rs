@@ -312,7 +312,9 @@ impl Mapping {
 
     /// The text of this mapping if the operation `word` is to be ignored; `None` if a mapping cannot say that word.
     pub(crate) fn ignoring(&self, word: &str) -> Option<String> {
-        let is_plain = !word.is_empty() && !word.contains([',', '|', '=', '"', '\n', '\r']);
+        // Bytes that are no UTF-8 have been replaced.
+        let is_said = |letter: char| !letter.is_control() && !",|=\"\u{fffd}".contains(letter);
+        let is_plain = !word.is_empty() && word.chars().all(is_said);
         let mut ignored = vec![word];
         let parts = Parts::of(&self.text).ok()?;
         ignored.extend(parts.get("ignore"));
