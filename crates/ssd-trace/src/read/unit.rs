@@ -283,7 +283,7 @@ impl Shape {
         if let Some(in_pages) = in_pages.filter(|_| self.requests >= FEW) {
             all.extend(self.warning_of_pages(in_pages));
         }
-        if self.requests > 1 && self.duration_ns() == 0 {
+        if self.requests >= FEW && self.duration_ns() == 0 {
             all.push(
                 "all of its requests arrive at the same time; to keep a fixed number of them outstanding instead, \
                  run it with --pace closed"

@@ -132,7 +132,7 @@ fn a_loss_of_more_than_one_line_in_a_hundred_is_refused_unless_said() {
     assert_eq!(facts.lines_told().loss, None);
     let two = format!("{good}bad\nbad\n");
     let parts =
-        ["t: 2 of 101 lines (2.0 %) were skipped", "max_bad = 0.01", "max_bad = 0.020", "line 100"];
+        ["t: 2 of 101 lines (2.0 %) were skipped", "max_bad = 0.01", "max_bad=0.020", "line 100"];
     refuse(two.as_bytes(), &skipping, &parts);
     let allowed = Workload { max_bad: 0.02, ..skipping.clone() };
     let (_, facts) = read(two.as_bytes(), &allowed).unwrap();
@@ -140,7 +140,7 @@ fn a_loss_of_more_than_one_line_in_a_hundred_is_refused_unless_said() {
     assert_eq!(facts.lines_told().loss.as_deref(), Some(loss));
     // Where the lines are late, sorting is named before the loss is allowed.
     let late = lines(&[&[1_000_000], &(0..98).collect::<Vec<u64>>()[..]].concat());
-    let parts = ["98 of 99 lines (99.0 %)", "98 of 99 requests are earlier", "--sort", "max_bad ="];
+    let parts = ["98 of 99 lines (99.0 %)", "98 of 99 requests are earlier", "--sort", "max_bad="];
     refuse(late.as_bytes(), &skipping, &parts);
     // Sorted, nothing is lost.
     let (requests, facts) = read(late.as_bytes(), &Workload { sort: true, ..skipping }).unwrap();
