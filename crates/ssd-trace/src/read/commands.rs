@@ -22,9 +22,13 @@ pub(crate) fn word(text: &str) -> String {
 /// What messages call standard input.
 pub(crate) const STANDARD_INPUT: &str = "standard input";
 
-/// `file`, as messages call it, as a word of a command.
+/// `file`, as messages call it, as a word of a command: not one that looks like an option, or like an assignment of awk.
 fn path(file: &str) -> String {
-    word(if file == STANDARD_INPUT { "-" } else { file })
+    if file == STANDARD_INPUT {
+        return "-".to_owned();
+    }
+    let is_bare = file.starts_with('-') || (file.contains('=') && !file.contains('/'));
+    word(&format!("{}{file}", if is_bare { "./" } else { "" }))
 }
 
 /// The command that reads `file` with `options`; dots stand for the command that writes standard input.

@@ -227,7 +227,11 @@ impl File<'_> {
             let filters = [self.filters, std::slice::from_ref(&filter)].concat();
             let file = File { head: &head, filters: &filters, is_notated, ..*self };
             let refusal = match file.found(TraceFormat::Auto, None) {
-                Ok(_) => return command(""),
+                // The nearest format may have been named for what it says of the lines.
+                Ok((format, how, _)) => {
+                    let counts = Reading::counts_of(format, &how, &head)?;
+                    return if counts.fit() { command("") } else { None };
+                }
                 Err(refusal) => refusal,
             };
             let readings = columns.iter().filter_map(|columns| file.with_columns(columns));
@@ -305,6 +309,12 @@ impl File<'_> {
             return Err(refusal);
         }
         if let Some(refusal) = self.no_rows() {
+            return Err(refusal);
+        }
+        // Lines that are skipped may be those.
+        if !self.workload.skip_bad
+            && let Some(refusal) = self.rewritten(&[rewriting::with_utf8])
+        {
             return Err(refusal);
         }
         if let Some(refusal) = self.rewritten(&[labelled::labelled]) {

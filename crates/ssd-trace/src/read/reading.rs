@@ -17,6 +17,10 @@ use ssd_core::metrics::numbers::count;
 use std::collections::BTreeMap;
 use std::io::Read;
 
+/// The warning of a trace without any time.
+const AT_ONCE: &str = "all of its requests arrive at the same time; to keep a fixed number of them outstanding instead, \
+                       run it with --pace closed";
+
 /// What was read.
 pub(crate) struct Found {
     /// The format, detected if it was not set.
@@ -98,6 +102,10 @@ pub(crate) fn each_event(
     }
     let in_pages = in_pages(format, workload, &scan.how);
     let mut warnings = tally.shape.warnings(format, in_pages.as_deref());
+    let is_timed = scan.how.columns.as_ref().is_none_or(|columns| columns.time.is_some());
+    if is_timed && tally.shape.is_at_once() {
+        warnings.push(AT_ONCE.to_owned());
+    }
     if found_out {
         warnings.extend(tally.waits.doubt(file));
     }
@@ -120,7 +128,7 @@ fn in_pages(format: TraceFormat, workload: &Workload, how: &ReadAs) -> Option<St
     match &how.columns {
         None => (formats::unit_varies(format) && workload.unit == TraceUnit::Auto)
             .then(|| "--unit pages".to_owned()),
-        Some(columns) => (workload.columns.is_none() && columns.text.contains(":512B"))
+        Some(columns) => (workload.columns.is_none() && columns.is_in_sectors())
             .then(|| format!("--columns {}", word(&columns.text.replace(":512B", ":4KiB")))),
     }
 }
@@ -170,7 +178,7 @@ fn refuse_loss(file: &str, tally: &Tally, workload: &Workload) -> Result<(), Sou
     let share = (skipped as f64 / lines as f64 * 1000.0).ceil() / 1000.0;
     Err(SourceError(format!(
         "{file}: {} of {} lines ({:.1} %) were skipped{late}; workload.max_bad = {most} allows {:.1} %; \
-         correct them, or accept a trace without them: {}; the first: {first}",
+         the first: {first}; correct them, or accept a trace without them: {}",
         count(skipped),
         count(lines),
         100.0 * skipped as f64 / lines as f64,

@@ -283,13 +283,6 @@ impl Shape {
         if let Some(in_pages) = in_pages.filter(|_| self.requests >= FEW) {
             all.extend(self.warning_of_pages(in_pages));
         }
-        if self.requests >= FEW && self.duration_ns() == 0 {
-            all.push(
-                "all of its requests arrive at the same time; to keep a fixed number of them outstanding instead, \
-                 run it with --pace closed"
-                    .to_owned(),
-            );
-        }
         let read = self.read(SECTOR);
         if let Some(text) = self.impossible() {
             all.push(format!("{text}; is the trace in another unit or format?"));
@@ -307,6 +300,11 @@ impl Shape {
             ));
         }
         all
+    }
+
+    /// Whether many requests arrive at one time, and none at another.
+    pub(crate) fn is_at_once(&self) -> bool {
+        self.requests >= FEW && self.duration_ns() == 0
     }
 
     /// Why no device has the addresses; `None` if one may.

@@ -112,15 +112,15 @@ impl File<'_> {
             return Ok(());
         }
         let few = &all.bad[..all.bad.len().min(SHOWN)];
-        let why = |reject: &formats::Reject| {
-            format!("expected {} at byte {}", reject.expected, reject.column + 1)
-        };
-        let is_alike = few.iter().all(|(_, reject)| why(reject) == why(&few[0].1));
+        let expected = &few[0].1.expected;
+        let is_alike = few.iter().all(|(_, reject)| reject.expected == *expected);
         let each = |(line, reject): &(&[u8], formats::Reject)| {
-            if is_alike { shown(line) } else { format!("{} ({})", shown(line), why(reject)) }
+            let why =
+                if is_alike { String::new() } else { format!("expected {} ", reject.expected) };
+            format!("{} ({why}at byte {})", shown(line), reject.column + 1)
         };
         let lines: Vec<String> = few.iter().map(each).collect();
-        let common = if is_alike { format!(" ({})", why(&few[0].1)) } else { String::new() };
+        let common = if is_alike { format!(", expected {expected}") } else { String::new() };
         if let Some(text) = how.columns.as_ref().and_then(|columns| {
             columns.missing_names(&self.head.lines[..self.head.lines.len().min(LINES)])
         }) {
@@ -137,7 +137,7 @@ impl File<'_> {
         if readings.is_empty() {
             return Err(self.refused(&what));
         }
-        Err(self.doubt(format!("{what}, which may be these"), readings))
+        Err(self.doubt(format!("{what}; these fit"), readings))
     }
 
     /// The error for a table in which all times are the same number, which may be intervals.
@@ -178,7 +178,8 @@ impl File<'_> {
             self.name, reading.options
         );
         if !reading.has_times() {
-            note += "; no column is known to be a time, so all requests arrive at once";
+            note += "; no column is known to be a time, so all requests arrive at once (--pace closed keeps a fixed \
+                     number of them outstanding instead)";
         }
         let unused = reading
             .columns

@@ -1,10 +1,13 @@
 //! JSON whose objects are requests: the table that jq makes of it.
 
 use super::Rewriting;
-use crate::read::guess::is_field;
+use crate::read::guess::{is_field, is_needed_field};
 
 /// Fewest and most fields of an object that make a request.
 const FIELDS: [usize; 2] = [3, 8];
+
+/// The name of NVMe's lengths.
+const NLB: &str = "nlb";
 
 /// Digits of numbers that are exact in floating point.
 const EXACT: usize = 15;
@@ -16,15 +19,17 @@ const DEEPEST: usize = 4;
 pub(super) struct Cursor<'a> {
     text: &'a [u8],
     at: usize,
+    /// Lists of objects: their paths, and the positions of the first objects.
+    lists: Vec<(String, usize)>,
 }
 
-/// The fields of an object: names, and values as text unless they are lists. The fields of an object within have its name
-/// and a point before their own.
+/// The fields of an object: names, and values as text unless they are lists or deep. The fields of an object within have
+/// its name and a point before their own.
 pub(super) type Object = Vec<(String, Option<String>)>;
 
 impl Cursor<'_> {
     pub(super) fn of(text: &[u8]) -> Cursor<'_> {
-        Cursor { text, at: 0 }
+        Cursor { text, at: 0, lists: Vec::new() }
     }
 
     fn peek(&mut self) -> Option<u8> {
@@ -55,11 +60,11 @@ impl Cursor<'_> {
         None
     }
 
-    /// A value; lists are passed over.
+    /// A value; one with others within is passed over.
     fn value(&mut self) -> Option<Option<String>> {
         match self.peek()? {
             b'"' => self.string().map(Some),
-            b'[' => {
+            b'{' | b'[' => {
                 let mut depth = 0;
                 loop {
                     match self.peek()? {
@@ -86,39 +91,14 @@ impl Cursor<'_> {
         }
     }
 
-    /// Goes to the first object of a list, if the text is one, or an object with one; where that is, as jq says it.
-    fn list(&mut self) -> Option<String> {
-        let start = self.at;
-        if self.take(b'[') {
-            return Some("[]".to_owned());
-        }
-        let mut is_next = self.take(b'{');
-        while is_next {
-            let name = self.string()?;
-            if !self.take(b':') {
-                break;
-            }
-            let value = self.at;
-            if self.take(b'[') && self.peek() == Some(b'{') && is_plain(&name) {
-                return Some(format!(".{name}[]"));
-            }
-            self.at = value;
-            let is_object = self.peek() == Some(b'{');
-            if is_object { self.object().map(|_| ()) } else { self.value().map(|_| ()) }?;
-            is_next = self.take(b',');
-        }
-        self.at = start;
-        Some(String::new())
-    }
-
     pub(super) fn object(&mut self) -> Option<Object> {
-        self.object_within(0)
+        self.object_within("", 0)
     }
 
-    /// An object in so many others.
-    fn object_within(&mut self, depth: usize) -> Option<Object> {
+    /// An object in so many others, which have the names in `path`.
+    fn object_within(&mut self, path: &str, depth: usize) -> Option<Object> {
         let mut fields = Vec::new();
-        if depth > DEEPEST || !self.take(b'{') {
+        if !self.take(b'{') {
             return None;
         }
         if self.take(b'}') {
@@ -129,11 +109,17 @@ impl Cursor<'_> {
             if !self.take(b':') {
                 return None;
             }
-            if self.peek()? == b'{' {
-                let within = self.object_within(depth + 1)?.into_iter();
-                fields.extend(within.map(|(inner, value)| (format!("{name}.{inner}"), value)));
+            let is_within = self.peek()? == b'{' && depth < DEEPEST;
+            if is_within {
+                let within = self.object_within(&format!("{path}{name}."), depth + 1)?.into_iter();
+                let named = within.map(|(inner, value)| (format!("{name}.{inner}"), value));
+                fields.extend(named.filter(|_| is_plain(&name)));
             } else {
-                fields.push((name, self.value()?));
+                if is_plain(&name) {
+                    self.note_list(&format!("{path}{name}"));
+                }
+                let value = self.value()?;
+                fields.extend(is_plain(&name).then_some((name, value)));
             }
             match self.peek()? {
                 b',' => self.at += 1,
@@ -145,29 +131,76 @@ impl Cursor<'_> {
             }
         }
     }
+
+    /// Notes a list of objects that begins here.
+    fn note_list(&mut self, path: &str) {
+        let start = self.at;
+        if self.take(b'[') && self.peek() == Some(b'{') && path.split('.').all(is_plain) {
+            self.lists.push((path.to_owned(), self.at));
+        }
+        self.at = start;
+    }
+
+    /// Goes to the first object of the list that is the text, or the only one in the object that is the text, if this has
+    /// no fields of requests itself. Returns the path of the list, for jq; none if the text is no list.
+    fn enter_list(&mut self) -> Option<String> {
+        if self.take(b'[') {
+            return Some("[]".to_owned());
+        }
+        let start = self.at;
+        let object = self.object();
+        let is_whole = object.is_none() || self.peek().is_none();
+        let has_request = object.is_some_and(|object| {
+            object.iter().any(|(name, value)| value.is_some() && is_needed_field(name))
+        });
+        self.at = start;
+        let [(path, first)] = &std::mem::take(&mut self.lists)[..] else { return None };
+        if !is_whole || has_request {
+            return None;
+        }
+        self.at = *first;
+        Some(format!(".{path}[]?"))
+    }
 }
 
-/// Whether jq takes the name of a field as it is, with the points between names.
+/// Whether jq takes the name of a field without quotes.
 fn is_plain(name: &str) -> bool {
-    name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.".contains(&byte))
+    name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}
+
+/// The names of the columns for the fields of requests at these paths: those of the fields, with the one of their object if
+/// the field names a part of a time, or if two are alike.
+fn titles(paths: &[&str]) -> Vec<String> {
+    let last = |path: &str| path.rsplit('.').next().unwrap_or_default().to_owned();
+    let is_alone = |name: &str| paths.iter().filter(|path| last(path) == *name).count() == 1;
+    let title = |path: &&str| {
+        let name = last(path);
+        let is_title = is_alone(&name) && (is_field(&name) || name == NLB);
+        if is_title { name } else { path.replace('.', "_") }
+    };
+    paths.iter().map(title).collect()
 }
 
 /// The table of lines of objects, or of a list of them, perhaps in a field of an object: below their names, the fields of
 /// requests in the first one.
 pub(super) fn table(bytes: &[u8]) -> Option<Rewriting> {
     let mut cursor = Cursor::of(bytes);
-    let list = cursor.list()?;
+    let list = cursor.enter_list().unwrap_or_default();
     let mut objects = Vec::new();
     while let Some(object) = cursor.object() {
         objects.push(object);
         cursor.take(b',');
     }
-    let names = objects.first()?.iter().filter(|(name, value)| value.is_some() && is_plain(name));
-    let is_used = |name: &&str| {
-        let (outer, inner) = name.split_once('.').unwrap_or((name, name));
-        [*name, inner, outer].into_iter().any(is_field) || inner == "nlb"
+    let is_used = |path: &&str| {
+        let (object, name) = path.rsplit_once('.').unwrap_or(("", path));
+        // What a device is says nothing of its requests.
+        let is_of_device = is_field(object) && !is_needed_field(object);
+        let is_part = is_needed_field(&format!("{object}_{name}"));
+        !is_of_device && (is_field(name) || name == NLB || is_part)
     };
-    let names: Vec<&str> = names.map(|(name, _)| name.as_str()).filter(is_used).collect();
+    let fields = objects.first()?.iter().filter(|(_, value)| value.is_some());
+    let names: Vec<&str> = fields.map(|(name, _)| name.as_str()).filter(is_used).collect();
     if !(FIELDS[0]..=FIELDS[1]).contains(&names.len()) {
         return None;
     }
@@ -180,7 +213,7 @@ pub(super) fn table(bytes: &[u8]) -> Option<Rewriting> {
     let has_long_numbers = table
         .split('"')
         .any(|cell| cell.len() > EXACT && cell.bytes().all(|byte| byte.is_ascii_digit()));
-    let titles: Vec<String> = names.iter().map(|name| name.replace('.', "_")).collect();
+    let titles = titles(&names);
     let strings: Vec<String> = titles.iter().map(|title| format!("\"{title}\"")).collect();
     let paths: Vec<String> = names.iter().map(|name| format!(".{name}")).collect();
     Some(Rewriting {

@@ -161,12 +161,13 @@ const LOGS: [(&[&str], Log); 15] = [
     (
         &["\"SCSI: "],
         Log {
-            what: "packets of iSCSI, as Wireshark exports them; convert it to a table (blocks are taken as 512 B)",
+            what: "packets of iSCSI, as Wireshark exports them; convert their reads and writes to a table (blocks are \
+                   taken as 512 B)",
             request: concat!(
-                r#"^"\d+","([0-9.]+)",.*"SCSI: (Read|Write|Unmap)\(\d+\) LUN: (\w+) "#,
+                r#"^"\d+","([0-9.]+)","[^"]*","([^"]*)",.*"SCSI: (Read|Write)\(\d+\) LUN: (\w+) "#,
                 r"\(LBA: (0x[0-9a-f]+), Len: (\d+)\)"
             ),
-            row: "$1,$2,$4,$5,$3",
+            row: "$1,$3,$5,$6,$2/$4",
             columns: &["time=1:s,op=2,offset=3:512B,size=4:512B,volume=5"],
         },
     ),

@@ -78,10 +78,9 @@ pub(crate) const NOTATIONS: [Rewrite; 19] = [
     },
     |bytes| {
         let what = "its addresses and lengths are joined with +; separate them with a blank";
-        let filter = r"perl -pe 's/(\s)(\d+)[+](\d+)(\s)/$1$2 $3$4/' < FILE";
-        let rewritten = replaced(bytes, r"(?m)([ \t])(\d+)[+](\d+)([ \t\r]|$)", |range| {
-            format!("{}{} {}{}", &range[1], &range[2], &range[3], &range[4])
-        });
+        let filter = r"perl -pe 's/([ \t]\d+)[+](\d)/$1 $2/g' < FILE";
+        let rewritten =
+            replaced(bytes, r"([ \t]\d+)[+](\d)", |range| format!("{} {}", &range[1], &range[2]));
         notation(what, filter, bytes, rewritten)
     },
     |bytes| {

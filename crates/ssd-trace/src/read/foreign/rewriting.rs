@@ -6,9 +6,8 @@ use crate::read::formats::mapping::{separated, separated_by};
 use crate::read::guess::{is_field, is_length, is_names, is_operation};
 
 /// Forms that are never tables of requests as they stand.
-pub(crate) const FORMS: [Rewrite; 8] = [
+pub(crate) const FORMS: [Rewrite; 7] = [
     with_newlines,
-    with_utf8,
     json::table,
     with_one_based_lengths,
     with_name_of_rows,
@@ -53,11 +52,11 @@ fn with_newlines(bytes: &[u8]) -> Option<Rewriting> {
 }
 
 /// Text of one byte a character, as older programs for Windows write it.
-fn with_utf8(bytes: &[u8]) -> Option<Rewriting> {
+pub(crate) fn with_utf8(bytes: &[u8]) -> Option<Rewriting> {
     let is_text = |byte: &u8| !byte.is_ascii_control() || matches!(byte, b'\t' | b'\n' | b'\r');
     // The last character may be cut.
     let is_other = std::str::from_utf8(bytes).is_err_and(|error| error.error_len().is_some());
-    let what = "its characters are not those of UTF-8; convert them";
+    let what = "its text is not UTF-8; convert it (taken as Latin-1)";
     let text = characters(bytes).into_bytes();
     let rewritten = notation(what, "iconv -f ISO-8859-1 -t UTF-8 FILE", bytes, text);
     rewritten.filter(|_| is_other && bytes.iter().all(is_text))
@@ -95,15 +94,17 @@ impl<'a> Table<'a> {
 
     /// The table as awk rewrites it: `title` changes the names, `statement` the rows below, and `change` does the same
     /// to the cells of the row with this number.
+    /// Numbers that awk calculates have so many `decimals`.
     fn rewritten(
         self,
         what: &str,
         [title, statement]: [&str; 2],
+        decimals: Option<usize>,
         change: impl Fn(usize, &mut [String]),
     ) -> Option<Rewriting> {
         let Table { separator, lines, mut rows, has_names } = self;
         let table = awk::Table { separator, lines: &lines, names: usize::from(has_names) };
-        let filter = table.filter(title, statement, None)?;
+        let filter = table.filter(title, statement, decimals)?;
         let mut bytes = String::new();
         for (at, row) in rows.iter_mut().enumerate() {
             change(at, row);
@@ -119,6 +120,9 @@ impl<'a> Table<'a> {
     }
 }
 
+/// Sizes of a block of NVMe, as powers of 2.
+const BLOCK_SIZES: std::ops::RangeInclusive<u32> = 9..=16;
+
 /// The field NLB of NVMe, which counts from 0, as a number of sectors.
 fn with_one_based_lengths(bytes: &[u8]) -> Option<Rewriting> {
     let table = Table::of(bytes)?;
@@ -128,33 +132,51 @@ fn with_one_based_lengths(bytes: &[u8]) -> Option<Rewriting> {
     if !table.has_names || !table.body().iter().all(is_number) {
         return None;
     }
-    // A column may state the size of a block as a power of 2.
-    let are_pages = named("lbads").is_some_and(|at| table.body().iter().all(|row| row[at] == "12"));
-    let ([address, number], block) = if are_pages {
-        (["lpn", "pages"], "blocks are of 4 KiB, as the column lbads says")
-    } else {
-        (
-            ["lba", "sectors"],
-            "blocks are taken as 512 B; for 4 KiB, write lpn and pages instead of lba and sectors",
-        )
-    };
-    // Lengths are hardly ever odd, and none is 0.
     let lengths = || table.body().iter().filter_map(|row| row[length].parse::<u64>().ok());
-    let even = lengths().filter(|length| length.is_multiple_of(2)).count();
-    let is_one_based = lengths().all(|length| length > 0) && 2 * even > table.body().len();
-    let (what, more) = if is_one_based {
-        ("whose numbers are mostly even, so that they seem to count from 1; call it a length", 0)
-    } else {
-        ("which is zero-based; add 1 to it", 1)
+    let exponent = named("lbads").filter(|&at| {
+        let is_size =
+            |row: &Vec<String>| row[at].parse().is_ok_and(|size| BLOCK_SIZES.contains(&size));
+        table.body().iter().all(is_size)
+    });
+    let (start_at, length_at) = (start + 1, length + 1);
+    let (blocks, statement) = match exponent {
+        Some(at) => (
+            "the column lbads says how large the blocks are",
+            format!(
+                "b = 2 ^ (${} - 9); ${start_at} *= b; ${length_at} = (${length_at} + 1) * b",
+                at + 1
+            ),
+        ),
+        None => (
+            "blocks are taken as 512 B; for 4 KiB, write lpn and pages instead of lba and sectors",
+            format!("${length_at} += 1"),
+        ),
     };
-    let what = format!("the file is a table with the NLB field of NVMe, {what} ({block})");
-    let title = format!("${} = \"{address}\"; ${} = \"{number}\"", start + 1, length + 1);
-    let statement = format!("${} += {more}", length + 1);
-    table.rewritten(&what, [&title, &statement], |at, row| {
+    // Blocks are read and written in powers of 2 or multiples of 4 KiB, so that even numbers hardly count from 0.
+    let even = lengths().filter(|length| length.is_multiple_of(2)).count();
+    let is_doubtful = lengths().all(|length| length > 0) && 2 * even > table.body().len();
+    let doubt = if is_doubtful {
+        "; most of its numbers are even, so if they count from 1, leave out the addition"
+    } else {
+        ""
+    };
+    let what = format!(
+        "the file is a table with the NLB field of NVMe, which is zero-based; add 1 to it ({blocks}{doubt})"
+    );
+    let title = format!("${start_at} = \"lba\"; ${length_at} = \"sectors\"");
+    table.rewritten(&what, [&title, &statement], Some(0), |at, row| {
         if at == 0 {
-            (row[start], row[length]) = (address.to_owned(), number.to_owned());
-        } else if let Ok(number) = row[length].parse::<u64>() {
-            row[length] = (number + more).to_string();
+            (row[start], row[length]) = ("lba".to_owned(), "sectors".to_owned());
+            return;
+        }
+        let shift = exponent.map_or(0, |at| row[at].parse::<u32>().unwrap_or(9) - 9);
+        let scaled = |cell: &str, more: u64| {
+            let number = cell.parse::<u64>().unwrap_or(0).saturating_add(more);
+            number.saturating_mul(1 << shift).to_string()
+        };
+        row[length] = scaled(&row[length], 1);
+        if shift > 0 {
+            row[start] = scaled(&row[start], 0);
         }
     })
 }
@@ -174,11 +196,15 @@ fn with_joined_times(bytes: &[u8]) -> Option<Rewriting> {
     let digits = |at: usize| {
         let (seconds, rest) = (columns[at].as_ref()?, columns.get(at + 1)?.as_ref()?);
         let pairs: Vec<(u64, u64)> = seconds.iter().copied().zip(rest.iter().copied()).collect();
-        let common =
-            pairs.windows(2).filter(|pair| pair[0].0 == pair[1].0 && pair[0].1 < pair[1].1);
-        let is_one_time = pairs.is_sorted() && !rest.is_sorted() && common.count() > 1;
-        let largest = rest.iter().max()?;
-        [6, 9].into_iter().find(|digits| *largest < 10u64.pow(*digits)).filter(|_| is_one_time)
+        let is_common = |pair: &&[(u64, u64)]| pair[0].0 == pair[1].0 && pair[0].1 < pair[1].1;
+        let is_one_time = pairs.is_sorted()
+            && !rest.is_sorted()
+            && pairs.windows(2).filter(is_common).count() > 1;
+        // Process numbers, milliseconds and addresses hardly come near the end of a second, and not beyond it.
+        let largest = *rest.iter().max()?;
+        let is_near =
+            |digits: &u32| (5 * 10u64.pow(*digits - 1)..10u64.pow(*digits)).contains(&largest);
+        [6, 9].into_iter().find(is_near).filter(|_| is_one_time)
     };
     let (at, digits) = (0..columns.len()).find_map(|at| Some((at, digits(at)?)))?;
     let (first, second) = (at + 1, at + 2);
@@ -188,7 +214,7 @@ fn with_joined_times(bytes: &[u8]) -> Option<Rewriting> {
     );
     let statement =
         format!("${first} = sprintf(\"%d.%0{digits}d\", ${first}, ${second}); ${second} = \"-\"");
-    table.rewritten(&what, ["", &statement], |_, row| {
+    table.rewritten(&what, ["", &statement], None, |_, row| {
         row[at] = format!("{}.{:0>2$}", row[at], row[at + 1], digits as usize);
         row[at + 1] = "-".to_owned();
     })
@@ -312,7 +338,7 @@ fn with_operation_of_lengths(bytes: &[u8]) -> Option<Rewriting> {
             push("write", &row[write]);
         }
     }
-    Table { rows, ..table }.rewritten(what, [&title, &statement], |_, _| ())
+    Table { rows, ..table }.rewritten(what, [&title, &statement], None, |_, _| ())
 }
 
 /// Hexadecimal numbers with 0x before them: in a column with letters, and in the next one if its numbers are whole
@@ -348,7 +374,7 @@ pub(super) fn with_marked_hexadecimal(bytes: &[u8]) -> Option<Rewriting> {
     let statement = marks.collect::<Vec<String>>().join("; ");
     let what = "it has hexadecimal numbers without 0x; put 0x before them";
     let has_names = table.has_names;
-    table.rewritten(what, ["", &statement], |at, row| {
+    table.rewritten(what, ["", &statement], None, |at, row| {
         if at > 0 || !has_names {
             columns.iter().for_each(|&at| row[at].insert_str(0, "0x"));
         }

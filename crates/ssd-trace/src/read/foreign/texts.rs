@@ -1,6 +1,8 @@
 //! Text of tools that record no requests, or print them in a form that is no table.
 
 use super::{RECORD, fio};
+use crate::read::formats::mapping::cells_of;
+use crate::read::guess::{is_address, is_length};
 
 /// What several tools print instead of requests, and their outputs: words in them, and what they are.
 type Lacking = (&'static str, &'static [(&'static [&'static str], &'static str)]);
@@ -144,15 +146,19 @@ fn block_cache(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
     ))
 }
 
-/// What a trace of flash operations is: its names have the block and the page of a channel, chip or die.
+/// What a trace of flash operations is: its names have the block and the page of a channel, chip or die, and neither
+/// another address nor a length.
 fn flash_operations(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
-    let first = bytes.split(|&byte| byte == b'\n').next()?.to_ascii_lowercase();
-    let names: Vec<&[u8]> =
-        first.split(|byte| !byte.is_ascii_alphabetic()).filter(|name| !name.is_empty()).collect();
-    let has = |name: &&str| names.contains(&name.as_bytes());
+    let names = cells_of(bytes.split(|&byte| byte == b'\n').next()?);
+    let names: Vec<String> = names.iter().map(|name| name.to_ascii_lowercase()).collect();
+    let has = |name: &&str| names.iter().any(|other| other == name);
+    let is_place = |name: &&String| matches!(name.as_str(), "block" | "page");
     let is_flash = ["block", "page"].iter().all(has)
-        && ["channel", "chan", "ch", "chip", "die", "lun", "plane", "way", "ce"].iter().any(has)
-        && !["lba", "lpn", "lpa", "sector", "offset"].iter().any(has);
+        && ["channel", "chan", "chip", "die", "plane", "way", "ce"].iter().any(has)
+        && !names
+            .iter()
+            .filter(|name| !is_place(name))
+            .any(|name| is_length(name) || is_address(name));
     is_flash.then_some((
         "a trace of flash operations, below the translation layer that ssdlab simulates",
         "record the requests of the host above it, by their logical addresses",

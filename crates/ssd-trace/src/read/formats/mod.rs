@@ -97,19 +97,19 @@ pub struct Reject {
     pub expected: Cow<'static, str>,
     /// Byte of the line, from 0, at which it was expected.
     pub column: usize,
-    /// What kind of flaw it is.
+    /// What messages and the order of events have to know of it.
     pub flaw: Flaw,
 }
 
-/// A kind of flaw in a line.
+/// A flaw of a line.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum Flaw {
-    /// Its text.
+    /// The line cannot be read.
     #[default]
     Text,
-    /// Only its time, which is before one above it.
+    /// Only its time is wrong: it is before one above it.
     Late,
-    /// Its operation, a word without a meaning.
+    /// This word for its operation has no meaning in the columns.
     Operation(Box<str>),
 }
 

@@ -246,9 +246,14 @@ fn quoted(name: &str) -> String {
     if name.contains([',', ':', '=']) { format!("\"{name}\"") } else { name.to_owned() }
 }
 
+/// A name with u for the micro sign, of which there are two.
+fn plain(name: &str) -> String {
+    name.replace(['\u{b5}', '\u{3bc}'], "u")
+}
+
 /// The letters and digits of a name, in lower case.
 fn letters_of(cell: &str) -> String {
-    let letters: String = cell.chars().filter(char::is_ascii_alphanumeric).collect();
+    let letters: String = plain(cell).chars().filter(char::is_ascii_alphanumeric).collect();
     letters.to_ascii_lowercase()
 }
 
@@ -309,8 +314,20 @@ fn unit_named(cell: &str, known: &[&str]) -> Option<Option<&'static str>> {
 
 /// Whether a column of this name may be a field of a request.
 pub(crate) fn is_field(name: &str) -> bool {
-    let all: [&[&str]; 5] = [&TIMES, &OPS, &OFFSETS, &SIZES, &VOLUMES];
-    all.iter().any(|known| unit_named(name, known).is_some())
+    is_needed_field(name) || unit_named(name, &VOLUMES).is_some()
+}
+
+/// Whether a column of this name may be the time, the operation, the address or the length of a request.
+pub(crate) fn is_needed_field(name: &str) -> bool {
+    let others: [&[&str]; 2] = [&TIMES, &OPS];
+    is_length(name)
+        || is_address(name)
+        || others.iter().any(|known| unit_named(name, known).is_some())
+}
+
+/// Whether a column of this name may hold the addresses of requests.
+pub(crate) fn is_address(name: &str) -> bool {
+    unit_named(name, &OFFSETS).is_some()
 }
 
 /// Whether a column of this name may hold the lengths of requests.
@@ -336,6 +353,7 @@ fn unit_of_name(letters: &str) -> Option<&'static str> {
 
 /// The unit of time that is the last word of a name.
 fn unit_of_time(name: &str) -> Option<&'static str> {
+    let name = plain(name);
     let mut words = name.split(|letter: char| !letter.is_ascii_alphanumeric());
     Some(match words.rfind(|word| !word.is_empty())?.to_ascii_lowercase().as_str() {
         "s" | "sec" | "secs" | "second" | "seconds" => "s",

@@ -2,7 +2,7 @@
 
 use super::{LATENCIES, LINES, TIMES, VOLUMES, unit_named, unit_of_time};
 use crate::read::formats::Head;
-use crate::read::formats::mapping::{bytes_of, cells_of, stated_time, time, whole};
+use crate::read::formats::mapping::{bytes_of, cells_of, date, stated_time, time, whole};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A table of more columns is not looked at.
@@ -102,16 +102,27 @@ impl Rows {
     }
 
     pub(super) fn has_dates(&self, at: usize) -> bool {
+        self.column(at).all(|cell| date(cell.as_bytes()).is_some())
+    }
+
+    /// Whether all times in a column state their units: dates, or durations such as 1.46s.
+    pub(super) fn has_stated_times(&self, at: usize) -> bool {
         self.column(at).all(|cell| stated_time(cell.as_bytes()).is_some())
+            && self.column(at).any(|cell| cell.bytes().any(|byte| byte.is_ascii_alphabetic()))
+            || self.has_dates(at)
     }
 
     pub(super) fn has_times(&self, at: usize) -> bool {
         self.column(at).all(|cell| time(cell.as_bytes(), 1).is_ok())
     }
 
-    /// The values of a column; one that is no number is not a number.
+    /// The values of a column, durations in nanoseconds; one that is no number is not a number.
     fn values(&self, at: usize) -> Vec<f64> {
-        self.column(at).map(|cell| cell.parse::<f64>().unwrap_or(f64::NAN)).collect()
+        let value = |cell: &str| {
+            let duration = || stated_time(cell.as_bytes()).map(|ns| ns as f64);
+            cell.parse::<f64>().ok().or_else(duration).unwrap_or(f64::NAN)
+        };
+        self.column(at).map(value).collect()
     }
 
     fn has_decimals(&self, at: usize) -> bool {
@@ -121,7 +132,9 @@ impl Rows {
     /// Whether a column has times in order that are not all the same.
     pub(super) fn ascends(&self, at: usize) -> bool {
         let times = self.values(at);
-        self.has_times(at) && times.is_sorted() && times.first() < times.last()
+        (self.has_times(at) || self.has_stated_times(at))
+            && times.is_sorted()
+            && times.first() < times.last()
     }
 
     /// Whether a column numbers the rows.
@@ -137,7 +150,7 @@ impl Rows {
         {
             return vec![unit];
         }
-        if self.has_dates(at) {
+        if self.has_stated_times(at) {
             return vec![""];
         }
         if !self.has_times(at) {
@@ -171,7 +184,9 @@ impl Rows {
             all.retain(|&at| !self.is_count(at));
         }
         let with_name = all.iter().find(|&&at| self.is_named(at, &TIMES));
-        let with_name = with_name.or_else(|| all.iter().find(|&&at| self.has_decimals(at)));
+        let is_decimal = |at: &&usize| self.has_decimals(**at) && self.has_times(**at);
+        let with_name = with_name.or_else(|| all.iter().find(is_decimal));
+        let with_name = with_name.or_else(|| all.iter().find(|&&at| self.has_times(at)));
         let at = if sort { 0 } else { *with_name.or(all.first())? };
         let mut times = self.values(at);
         times.sort_by(f64::total_cmp);

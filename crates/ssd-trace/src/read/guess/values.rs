@@ -170,7 +170,7 @@ impl Rows {
         for (at, all) in columns {
             codes.extend(all.into_iter().map(|words| ((at + 1).to_string(), words)));
         }
-        let plain = |at: usize| self.has_times(at) || self.has_dates(at);
+        let plain = |at: usize| self.has_times(at) || self.has_stated_times(at);
         if codes.is_empty() && (0..self.width()).all(plain) {
             // Nothing says what they are, as in files that have one kind of request each.
             return ["write", "read"].map(|op| (op.to_owned(), String::new())).into();

@@ -12,7 +12,7 @@ impl Scan<'_, '_> {
     #[cold]
     pub(super) fn short(&self, noun: &str, number: u64, reject: &Reject) -> String {
         let said = format!("{}, {noun} {number}: expected {}", self.file, reject.expected);
-        if self.skip_bad { said } else { format!("{said}; {}", self.skipping()) }
+        if self.skip_bad { said } else { format!("{said}; {}", self.skip_remedy()) }
     }
 
     /// The message for a trace that is out of order, `first` that for the first such line.
@@ -58,26 +58,29 @@ impl Scan<'_, '_> {
             return said;
         }
         let ignored = match (&reject.flaw, &self.how.columns) {
-            (Flaw::Operation(operation), Some(columns)) => columns.ignoring(operation),
+            // The word may have been cut.
+            (Flaw::Operation(operation), Some(columns)) if !pieces.is_unended() => {
+                columns.ignoring(operation)
+            }
             _ => None,
         };
         let Some(columns) = ignored else {
-            return format!("{said}; correct the {noun}, or {}", self.skipping());
+            return format!("{said}; correct the {noun}, or {}", self.skip_remedy());
         };
         let options = format!("{}--columns {}", given(self.workload, "columns"), word(&columns));
-        let ignoring = (options, "such lines are no requests".to_owned());
-        format!("{said}; {}", one_of(file, &[ignoring, self.skipped()]))
+        let ignoring = (options, "if such lines are no requests".to_owned());
+        format!("{said}; correct the {noun}, or {}", one_of(file, &[ignoring, self.skip_options()]))
     }
 
     /// The options that skip bad lines, and what they do.
-    fn skipped(&self) -> (String, String) {
+    fn skip_options(&self) -> (String, String) {
         let options = format!("{}--set workload.skip_bad=true", given(self.workload, ""));
-        (options, "such lines are counted and skipped".to_owned())
+        (options, "to count and skip such lines".to_owned())
     }
 
-    /// What to do to skip bad lines.
-    fn skipping(&self) -> String {
-        format!("count and skip such lines: {}", command(self.file, &self.skipped().0))
+    /// The command that does so.
+    fn skip_remedy(&self) -> String {
+        format!("count and skip such lines: {}", command(self.file, &self.skip_options().0))
     }
 }
 

@@ -13,7 +13,7 @@ mod values;
 pub(crate) use lines::{cells_of, separated, separated_by};
 pub(crate) use ops::{Meaning, Words};
 pub use values::Number;
-pub(crate) use values::{is_rounded, stated_time, time, whole};
+pub(crate) use values::{date, is_rounded, stated_time, time, whole};
 
 use crate::read::lines::shown;
 use ssd_core::config::text::error::did_you_mean;
@@ -310,17 +310,24 @@ impl Mapping {
         Ok(mapping)
     }
 
+    /// Whether addresses and lengths are in sectors.
+    pub(crate) fn is_in_sectors(&self) -> bool {
+        let in_sectors = |unit: Option<u64>| unit == Some(ssd_core::units::SECTOR_BYTES);
+        in_sectors(self.offset.unit)
+            && matches!(&self.size, Size::Of(column) if in_sectors(column.unit))
+    }
+
     /// The text of this mapping if the operation `word` is to be ignored; `None` if a mapping cannot say that word.
     pub(crate) fn ignoring(&self, word: &str) -> Option<String> {
         // Bytes that are no UTF-8 have been replaced.
         let is_said = |letter: char| !letter.is_control() && !",|=\"\u{fffd}".contains(letter);
         let is_plain = !word.is_empty() && word.chars().all(is_said);
-        let mut ignored = vec![word];
         let parts = Parts::of(&self.text).ok()?;
-        ignored.extend(parts.get("ignore"));
-        let others = self.text.split(',').filter(|part| !part.trim().starts_with("ignore="));
-        let others: Vec<&str> = others.collect();
-        is_plain.then(|| format!("{},ignore={}", others.join(","), ignored.join("|")))
+        let words = parts.get("ignore").map_or(String::new(), |words| format!("|{words}"));
+        let is_other =
+            |part: &&str| part.split('=').next().is_none_or(|key| key.trim() != "ignore");
+        let others: Vec<&str> = split(&self.text).into_iter().filter(is_other).collect();
+        is_plain.then(|| format!("{},ignore={word}{words}", others.join(",")))
     }
 
     /// What is read, by the name of its field.

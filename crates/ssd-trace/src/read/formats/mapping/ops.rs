@@ -15,7 +15,7 @@ pub(crate) enum Meaning {
 /// Words that everybody knows, in lower case. Numbers are not among them: 0 is a read in some files, a
 /// write in others.
 const KNOWN: [(Op, &[&str]); 4] = [
-    (Op::Read, &["r", "read", "rd", "reads", "get", "diskread", "nvme_cmd_read"]),
+    (Op::Read, &["r", "read", "rd", "reads", "diskread", "nvme_cmd_read"]),
     (
         Op::Write,
         &[
@@ -23,8 +23,6 @@ const KNOWN: [(Op, &[&str]); 4] = [
             "write",
             "wr",
             "writes",
-            "set",
-            "put",
             "diskwrite",
             "nvme_cmd_write",
             "write_zeroes",

@@ -132,35 +132,45 @@ pub(crate) fn date(text: &[u8]) -> Option<u64> {
     seconds.checked_add_signed(-east)?.checked_mul(1_000_000_000)?.checked_add(fraction)
 }
 
-/// Units of [`lasting`], the longer names first, in nanoseconds.
-const UNITS: [(&str, u64); 8] = [
+/// Units in durations, the longer ones first, in nanoseconds.
+const DURATION_UNITS: [(&str, u64); 8] = [
+    ("h", 3_600_000_000_000),
+    ("m", 60_000_000_000),
+    ("s", 1_000_000_000),
     ("ms", 1_000_000),
     ("us", 1000),
     ("\u{b5}s", 1000),
     ("\u{3bc}s", 1000),
     ("ns", 1),
-    ("s", 1_000_000_000),
-    ("m", 60_000_000_000),
-    ("h", 3_600_000_000_000),
 ];
 
-/// A duration with its units, such as "1.46s" or "2m3.5s", in nanoseconds. `None` for other texts.
-fn lasting(text: &[u8]) -> Option<u64> {
-    let mut rest = std::str::from_utf8(text).ok()?;
-    let mut ns = 0u64;
-    while !rest.is_empty() {
-        let end = rest.find(|letter: char| !letter.is_ascii_digit() && letter != '.')?;
-        let (number, behind) = rest.split_at(end);
-        let (name, unit_ns) = UNITS.iter().find(|(name, _)| behind.starts_with(name))?;
-        ns = ns.checked_add(time(number.as_bytes(), *unit_ns).ok()?)?;
-        rest = &behind[name.len()..];
+/// A duration with its units, the longer ones first, such as "1.46s" or "2m3.5s", or 0, in nanoseconds. `None` for other
+/// texts.
+fn duration(text: &[u8]) -> Option<u64> {
+    if text == b"0" {
+        return Some(0);
     }
-    (!text.is_empty()).then_some(ns)
+    let mut rest = std::str::from_utf8(text).ok().filter(|text| !text.is_empty())?;
+    let (mut ns, mut longer) = (0u64, u64::MAX);
+    while !rest.is_empty() {
+        let number =
+            rest.trim_start_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
+        let name = number.trim_start_matches(|letter: char| !letter.is_ascii_digit());
+        let (unit, value) =
+            (&number[..number.len() - name.len()], &rest[..rest.len() - number.len()]);
+        let (_, unit_ns) = DURATION_UNITS.iter().find(|(name, _)| *name == unit)?;
+        if *unit_ns >= longer {
+            return None;
+        }
+        ns = ns.checked_add(time(value.as_bytes(), *unit_ns).ok()?)?;
+        (rest, longer) = (name, *unit_ns);
+    }
+    Some(ns)
 }
 
 /// A time that states its unit, nanoseconds: a [`date`], or a duration such as "1.46s".
 pub(crate) fn stated_time(text: &[u8]) -> Option<u64> {
-    date(text).or_else(|| lasting(text))
+    date(text).or_else(|| duration(text))
 }
 
 /// Three numbers of so many digits, with a separator between them.
@@ -298,7 +308,10 @@ mod tests {
             ("7ns", Some(7)),
             ("1h2m3.5s", Some(3_723_500_000_000)),
             ("0s", Some(0)),
+            ("0", Some(0)),
             ("1.46", None),
+            ("1s1s", None),
+            ("3s1h", None),
             ("s", None),
             ("", None),
             ("1.46 s", None),
