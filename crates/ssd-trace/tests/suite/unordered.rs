@@ -132,7 +132,7 @@ fn a_loss_of_more_than_one_line_in_a_hundred_is_refused_unless_said() {
     assert_eq!(facts.lines_told().loss, None);
     let two = format!("{good}bad\nbad\n");
     let parts =
-        ["t: 2 of 101 lines (2.0 %) were skipped", "max_bad = 0.01", "max_bad=0.020", "line 100"];
+        ["t: 2 of 101 lines (2.0 %) were skipped", "max_bad = 0.01", "line 100", "max_bad=0.020"];
     refuse(two.as_bytes(), &skipping, &parts);
     let allowed = Workload { max_bad: 0.02, ..skipping.clone() };
     let (_, facts) = read(two.as_bytes(), &allowed).unwrap();
