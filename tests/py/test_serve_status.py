@@ -55,15 +55,22 @@ def test_the_status_is_that_of_the_server_and_then_that_of_its_end(tmp_path: Pat
     for folder in folders:
         assert not (tmp_path / folder / "status").exists()
         stopped = said("status", folder, cwd=tmp_path)
-        assert not stopped["is_running"]
+        assert (stopped["is_running"], stopped["was_killed"]) == (False, False)
         assert stopped["life"]["writes"] == 4000
     text = ssdlab_command("serve", "status", "drive", cwd=tmp_path).stdout
     assert text.startswith("stopped, served for")
     with served(*UNIX, "--state", "drive", cwd=tmp_path) as server:
         work(server, 80)
         server.kill()
-    done = ssdlab_command("serve", "status", "drive", cwd=tmp_path)
-    refused(done, 2, "drive", "was killed", "ssdlab serve why 0 drive")
+    killed = said("status", "drive", cwd=tmp_path)
+    assert (killed["is_running"], killed["was_killed"]) == (False, True)
+    # That is what it was soon after it began: its requests are in the log.
+    assert 4000 <= killed["life"]["writes"] <= 4080
+    assert killed["space"]["log_bytes"] > 24 * 81
+    assert said("why", "80", "drive", cwd=tmp_path)["request"]["op"] == "flush"
+    text = ssdlab_command("serve", "status", "drive", cwd=tmp_path).stdout
+    assert text.startswith("killed, or failed; this is from when it had served for")
+    assert re.search(r"^the next server runs its log of .* again and mounts", text, re.MULTILINE)
     with served(*UNIX, "--state", "drive", cwd=tmp_path):
         smart = said("status", "drive", "--smart", cwd=tmp_path)
         assert smart["host_write_commands"] == 4080
@@ -133,9 +140,11 @@ def test_the_log_says_what_each_request_waited_for(tmp_path: Path) -> None:
         refused(done, 2, "request 5000", "0 to 4000", "the nearest one is 4000")
         done = ssdlab_command("serve", "why", "5", "rec", cwd=tmp_path)
         refused(done, 2, "rec", "expected run.toml, which the server writes when it is stopped")
+        assert "ssdlab serve why 5 DIR" in done.stderr
         server.stop()
     done = ssdlab_command("serve", "why", "5", "drive", cwd=tmp_path)
-    refused(done, 2, "has no requests", "--record")
+    again = "ssdlab serve drive/2.toml --nbd unix:drive.sock --state drive --record NEW"
+    refused(done, 2, "has no requests", again)
     # A recording has them all, wherever it is.
     shutil.move(tmp_path / "rec", tmp_path / "moved")
     again = said("why", str(slowest[0]["id"]), "moved", cwd=tmp_path)
@@ -182,7 +191,10 @@ def test_a_recorded_session_leaves_the_workload_of_its_preset(
     again = ssdlab.load_config(tmp_path / "rec/run.toml")
     assert again["workload.warmup_requests"] == 0
     assert again["device"] == config["device"]
-    assert json.loads((tmp_path / "rec/summary.json").read_text()) == {"real_time": False}
+    assert json.loads((tmp_path / "rec/summary.json").read_text()) == {
+        "is_over": True,
+        "real_time": False,
+    }
 
 
 def test_a_folder_without_a_socket_is_served_all_the_same(

@@ -126,15 +126,18 @@ pub fn why(
 /// There is no request `id`, of so many.
 fn unknown(id: u64, known: u64, past: &Past) -> String {
     let (what, folder) = match past {
-        Past::State(folder, _) => ("the log", folder),
-        Past::Recording(folder) => ("the recording", folder),
+        Past::State(folder, _) => ("the log", folder.display()),
+        Past::Recording(folder) => ("the recording", folder.display()),
     };
-    let folder = folder.display();
     if known == 0 {
-        return format!(
-            "request {id}: {what} in {folder} has no requests. It begins anew when a server starts, stops or folds \
-             it; --record keeps the requests of a whole session"
-        );
+        let empty = format!("request {id}: {what} in {folder} has no requests");
+        return match past {
+            Past::Recording(_) => empty,
+            Past::State(_, generation) => format!(
+                "{empty}. It begins anew when a server starts, stops or folds it; to keep the requests of a whole \
+                 session: ssdlab serve {folder}/{generation}.toml --nbd unix:drive.sock --state {folder} --record NEW"
+            ),
+        };
     }
     let last = known - 1;
     format!("request {id}: {what} in {folder} has requests 0 to {last}; the nearest one is {last}")

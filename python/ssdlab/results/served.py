@@ -105,9 +105,15 @@ def status_text(summary: dict[str, Any]) -> str:
     collecting = sum(channel["is_collecting"] for channel in channels)
     per_s = summary["replies_per_s"]
     now = f", {rate(per_s)} requests/s" if summary["is_running"] and per_s is not None else ""
+    served = f"served for {duration(summary['served_ns'])}"
+    if summary["was_killed"]:
+        first = f"killed, or failed; this is from when it had {served}"
+        if log := space["log_bytes"]:
+            first += f"\nthe next server runs its log of {size(log)} again and mounts the drive"
+    else:
+        first = f"{'running' if summary['is_running'] else 'stopped'}, {served}{now}"
     lines = [
-        f"{'running' if summary['is_running'] else 'stopped'},"
-        f" served for {duration(summary['served_ns'])}{now}",
+        first,
         f"{size(space['mapped_bytes'])} of {size(space['drive_bytes'])} written; on the disk of the"
         f" server {size(space['stored_bytes'])} of data and {size(space['log_bytes'])} of log",
         f"{free:,} of {blocks:,} blocks erased,"

@@ -9,7 +9,7 @@ import signal
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from ssdlab.display.progress import shown
 from ssdlab.errors import ConfigError, ServerError, translated
 from ssdlab.running.fitted import fitted
 from ssdlab.running.served_page import LivePage
-from ssdlab.running.served_socket import SUMMARY, StatusSocket
+from ssdlab.running.served_socket import StatusSocket, leave_summary
 
 # Real-time priority, of 1 to 99: above all ordinary programs, below what the system needs.
 PRIORITY = 5
@@ -117,6 +117,7 @@ class _Session:
     sockets: list[StatusSocket] = field(default_factory=list)
     page: LivePage | None = None
     is_real_time: bool = False
+    has_begun: bool = False
 
     def begin(self, page: str | None) -> dict[str, Any]:
         """Clients may come; with a page of this name, if there is to be one."""
@@ -139,17 +140,22 @@ class _Session:
         """The summary of the whole session, which stays in its folders."""
         summary = self.whole(said)
         for folder in self.folders:
-            (folder / SUMMARY).write_text(json.dumps(summary) + "\n", encoding="utf-8")
+            leave_summary(folder, summary, is_over=True)
         return summary
 
     def asks(self) -> bool:
         """Whether somebody wants to hear of the drive."""
         is_asked = self.signals.status or any(socket.is_asked for socket in self.sockets)
-        return is_asked or (self.page is not None and self.page.is_due())
+        is_due = self.page is not None and self.page.is_due()
+        return not self.has_begun or is_asked or is_due
 
     def hear(self, said: str) -> None:
-        """Pass the summary on to those who want it."""
+        """Pass the summary on to those who want it, and leave it to whoever finds a dead server."""
         summary = self.whole(said)
+        self.has_begun = True
+        for folder in self.folders:
+            with suppress(OSError):  # A full disk is no reason to end a server.
+                leave_summary(folder, summary, is_over=False)
         if self.page is not None:
             self.page.show(summary)
         for socket in self.sockets:

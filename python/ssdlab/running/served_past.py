@@ -10,31 +10,28 @@ from ssdlab import _core
 from ssdlab.config.resolve import load_config
 from ssdlab.display.progress import Callback
 from ssdlab.errors import ConfigError, OutputError, translated
-from ssdlab.running.served_socket import SUMMARY, ask
+from ssdlab.running.served_socket import ask, left_summary
 
 CURRENT = "current"
 """The number of the generation of a state."""
 
 
 def status(folder: Path) -> dict[str, Any]:
-    """The summary of the server of `folder` so far, or of the last one if it was stopped.
+    """The summary of the server of `folder` so far, or the last one of a server that has ended.
 
-    `is_running` says which. Raises `ConfigError` for a folder of something else, and if the server
-    was killed.
+    `is_running` and `was_killed` say which. Raises `ConfigError` for a folder of something else,
+    and if the server was killed before it served.
     """
     _check(folder)
     if (summary := ask(folder)) is not None:
-        return {"is_running": True, **summary}
-    path = folder / SUMMARY
-    if not path.exists():
-        message = (
-            f"{folder}: no server answers, and the last one left no summary, because it was killed"
-            " or failed"
-        )
-        if (folder / CURRENT).exists():
-            message += f"; to ask for a request: ssdlab serve why 0 {folder}"
+        return {"is_running": True, "was_killed": False, **summary}
+    if (left := left_summary(folder)) is None:
+        message = f"{folder}: no server answers, and the last one was killed before it served"
         raise ConfigError([message])
-    return {"is_running": False, **_parsed(path.read_text(encoding="utf-8"))}
+    is_over, summary = left
+    if not is_over and (generation := _generation(folder)) is not None:
+        summary["space"]["log_bytes"] = (folder / f"{generation}.log").stat().st_size
+    return {"is_running": False, "was_killed": not is_over, **summary}
 
 
 def why(folder: Path, number: int, progress: Callback | None) -> dict[str, Any]:
@@ -44,15 +41,15 @@ def why(folder: Path, number: int, progress: Callback | None) -> dict[str, Any]:
     request, `OutputError` for a file.
     """
     _check(folder)
-    if not (folder / CURRENT).exists():
-        return _of_recording(folder, number, progress)
     while True:
-        generation = (folder / CURRENT).read_text(encoding="utf-8").strip()
+        generation = _generation(folder)
+        if generation is None:
+            return _of_recording(folder, number, progress)
         try:
-            return _of_state(folder, int(generation), number, progress)
+            return _of_state(folder, generation, number, progress)
         except (ConfigError, OutputError):
             # A server that runs may have folded the log meanwhile.
-            if (folder / CURRENT).read_text(encoding="utf-8").strip() == generation:
+            if _generation(folder) == generation:
                 raise
 
 
@@ -60,6 +57,12 @@ def _check(folder: Path) -> None:
     if not any((folder / name).exists() for name in (CURRENT, _core.SERVED_START)):
         message = f"{folder}: expected the state of a served drive, or a recording of one"
         raise ConfigError([message])
+
+
+def _generation(folder: Path) -> int | None:
+    """The generation of a state; `None`: it is a recording."""
+    path = folder / CURRENT
+    return int(path.read_text(encoding="utf-8")) if path.exists() else None
 
 
 def _of_state(
@@ -74,8 +77,10 @@ def _of_recording(folder: Path, number: int, progress: Callback | None) -> dict[
     path = folder / "run.toml"
     if not path.exists():
         message = (
-            f"{folder}: expected run.toml, which the server writes when it is stopped with Ctrl-C;"
-            " if it was killed, record the session again"
+            f"{folder}: expected run.toml, which the server writes when it is stopped with Ctrl-C."
+            f" It was killed: if it had --state DIR, ask there: ssdlab serve why {number} DIR;"
+            " otherwise record another session and stop it with Ctrl-C: ssdlab serve CONFIG --nbd"
+            " unix:drive.sock --record NEW"
         )
         raise ConfigError([message])
     # The folder may have been moved since.

@@ -15,7 +15,7 @@ from typing import Any
 SOCKET = "status"
 """Name of the socket in the folder."""
 SUMMARY = "summary.json"
-"""The summary that a stopped server leaves."""
+"""The last summary of a server: that of its end, or the last one before it was killed."""
 LOST_S = 30.0
 """Time in seconds after which a client that has not taken its answer is dropped."""
 
@@ -75,6 +75,23 @@ class StatusSocket:
             self.socket.shutdown(socket.SHUT_RDWR)
         self.thread.join()
         self.socket.close()
+
+
+def leave_summary(folder: Path, summary: dict[str, Any], *, is_over: bool) -> None:
+    """Leave a summary in `folder`, whole or not at all."""
+    new = folder / f"{SUMMARY}.new"
+    new.write_text(json.dumps({"is_over": is_over, **summary}) + "\n", encoding="utf-8")
+    new.replace(folder / SUMMARY)
+
+
+def left_summary(folder: Path) -> tuple[bool, dict[str, Any]] | None:
+    """What the last server has left: whether that is from its end, and the summary."""
+    try:
+        summary: dict[str, Any] = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    # Without the key it is of an older version, which left the summary of its end alone.
+    return summary.pop("is_over", True), summary
 
 
 def ask(folder: Path) -> dict[str, Any] | None:
