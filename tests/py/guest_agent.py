@@ -1,0 +1,399 @@
+"""What runs in a guest: programs on its drive, and what of their work has to outlive the drive.
+
+The first process of the guest. It reads calls from a serial line, one JSON array per line with the
+name of a function and its arguments, and answers with what the function has returned.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import fcntl
+import json
+import mmap
+import os
+import random
+import re
+import signal
+import sqlite3
+import struct
+import subprocess
+import termios
+import threading
+import time
+import traceback
+import tty
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+DRIVES = {"/dev/nvme0n1": "p", "/dev/vda": ""}
+"""What the drive may be called, and what comes before the number of a partition."""
+REREAD_PARTITIONS = 0x125F
+WAIT_S = 600
+MAKE = {"ext4": ["mkfs.ext4", "-q", "-F"], "xfs": ["mkfs.xfs", "-q"], "btrfs": ["mkfs.btrfs", "-q"]}
+CHECK = {
+    "ext4": ["e2fsck", "-fn"],
+    "xfs": ["xfs_repair", "-n"],
+    "btrfs": ["btrfs", "check", "--check-data-csum"],
+}
+JOURNAL = {"ext4": ("wal", "full"), "xfs": ("delete", "extra"), "btrfs": ("wal", "full")}
+"""How SQLite keeps its journal on each file system, and how it synchronises: without `extra`, the
+end of a commit by deletion may be lost."""
+MOST_OF_ROW = 6_000
+"""Bytes of a row at most: enough for pages of overflow, and a thousand kills fit."""
+LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+def run(*words: str, **options: object) -> str:
+    """What a program prints that succeeds."""
+    done = subprocess.run(words, capture_output=True, text=True, check=False, **options)  # type: ignore[call-overload]
+    assert done.returncode == 0, f"{words}: {done.returncode}\n{done.stdout}{done.stderr}"
+    return str(done.stdout)
+
+
+def mount(what: str, where: str, kind: str) -> None:
+    """Mount a file system."""
+    Path(where).mkdir(parents=True, exist_ok=True)
+    if LIBC.mount(what.encode(), where.encode(), kind.encode(), 0, None):
+        raise OSError(ctypes.get_errno(), f"mount {what}")
+
+
+def unmount(where: str) -> None:
+    """Unmount it."""
+    if LIBC.umount2(where.encode(), 0):
+        raise OSError(ctypes.get_errno(), f"umount {where}")
+
+
+def durable(path: Path) -> None:
+    """Force a file or folder to the drive."""
+    opened = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
+
+
+def contents(version: int) -> bytes:
+    """The contents of a file, or of a row, of this version."""
+    draw = random.Random(version)
+    return draw.randbytes(draw.choice((100, 3_000, 5_000, 70_000)))
+
+
+def drive() -> str:
+    """What the drive is called."""
+    return next(name for name in DRIVES if Path(name).exists())
+
+
+class Files:
+    """Files that change; what was forced to the drive has to be there."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.version, self.draw = folder, 0, random.Random(folder.name)
+        self.possible: dict[str, list[int]] = {}
+        """The versions that a file may have: the one that is durable, and later ones. 0: none."""
+
+    def step(self) -> None:
+        """Change a file and force that to the drive."""
+        name, self.version = f"file-{self.draw.randrange(40)}", self.version + 1
+        path, new = self.folder / name, self.folder / f"{name}.new"
+        removes = self.draw.random() < 0.2
+        version = 0 if removes else self.version
+        self.possible.setdefault(name, [0]).append(version)
+        if removes:
+            path.unlink(missing_ok=True)
+        elif self.draw.random() < 0.5:
+            new.write_bytes(contents(version))
+            durable(new)
+            new.rename(path)
+        else:
+            path.unlink(missing_ok=True)
+            # Between these two there is no file, or a part of it.
+            self.possible[name].append(-1)
+            path.write_bytes(contents(version))
+            durable(path)
+        durable(self.folder)
+        self.possible[name] = [version]
+
+    def check(self) -> int:
+        """Whether everything is as it may be; how many files there are."""
+        for name, possible in self.possible.items():
+            path = self.folder / name
+            data = path.read_bytes() if path.exists() else None
+            known = [None if version <= 0 else contents(version) for version in possible]
+            at = max((i for i, one in enumerate(known) if one == data), default=None)
+            assert at is not None or -1 in possible, f"{path}: it is none of {possible}"
+            if at is None:
+                # A part of a file that was never forced to the drive.
+                path.unlink()
+                at = possible.index(-1)
+            durable(self.folder)
+            self.possible[name] = [max(possible[at], 0)]
+        return sum(1 for _ in self.folder.glob("file-*"))
+
+
+class Rows:
+    """Rows of a database of SQLite; what was committed has to be there."""
+
+    def __init__(self, folder: Path, journal: tuple[str, str]) -> None:
+        self.path, self.journal, self.committed = folder / "rows.db", journal, 0
+        self.database: sqlite3.Connection | None = None
+
+    def open(self) -> sqlite3.Connection:
+        """The database."""
+        if self.database is None:
+            self.database = sqlite3.connect(
+                self.path, isolation_level=None, check_same_thread=False
+            )
+            mode, synchronous = self.journal
+            self.database.execute(f"pragma journal_mode={mode}")
+            self.database.execute(f"pragma synchronous={synchronous}")
+            self.database.execute("create table if not exists t (k integer primary key, v blob)")
+        return self.database
+
+    def step(self) -> None:
+        """Commit a row."""
+        row = self.committed + 1
+        self.open().execute("insert into t values (?, ?)", (row, contents(row)[:MOST_OF_ROW]))
+        self.committed = row
+
+    def check(self) -> int:
+        """Whether every row is there that was committed; how many they are."""
+        database = self.open()
+        assert database.execute("pragma integrity_check").fetchall() == [("ok",)]
+        rows = 0
+        for key, value in database.execute("select k, v from t order by k"):
+            rows += 1
+            assert (key, value) == (rows, contents(rows)[:MOST_OF_ROW]), (
+                f"{self.path}: row {rows} is {key}"
+            )
+        # The last one may be there although the program never heard of it.
+        assert rows - self.committed in (0, 1), f"{self.path}: {rows} rows of {self.committed}"
+        self.committed = rows
+        self.close()
+        return rows
+
+    def close(self) -> None:
+        """Close the database, which fails if its drive does."""
+        if self.database is not None:
+            with suppress(sqlite3.Error):
+                self.database.close()
+            self.database = None
+
+
+class FileSystem:
+    """A file system in a partition, with files and a database."""
+
+    def __init__(self, number: int, kind: str) -> None:
+        self.kind, self.folder = kind, f"/mnt/{kind}"
+        self.partition = f"{drive()}{DRIVES[drive()]}{number}"
+        self.files = Files(Path(self.folder))
+        self.rows = Rows(Path(self.folder), JOURNAL[kind])
+        run(*MAKE[kind], self.partition)
+
+    def mount(self) -> None:
+        """Mount it, which recovers it after a cut."""
+        mount(self.partition, self.folder, self.kind)
+
+    def check(self) -> None:
+        """Check it without changing it."""
+        run(*CHECK[self.kind], self.partition)
+
+
+SYSTEMS: list[FileSystem] = []
+
+
+def partition(kinds: list[str], megabytes: list[int]) -> None:
+    """Write a table of partitions, and make file systems of these kinds and sizes."""
+    table, start = b"", 2048
+    for size in megabytes:
+        sectors = size << 11
+        table += struct.pack("<B3xB3xII", 0, 0x83, start, sectors)
+        start += sectors
+    with Path(drive()).open("r+b") as whole:
+        whole.write(bytes(446) + table.ljust(64, b"\0") + b"\x55\xaa")
+        whole.flush()
+        os.fsync(whole.fileno())
+        fcntl.ioctl(whole, REREAD_PARTITIONS)
+    SYSTEMS[:] = [FileSystem(number, kind) for number, kind in enumerate(kinds, 1)]
+
+
+def until_failure(step: Callable[[], None], steps: list[int]) -> None:
+    """Repeat a step until the drive fails."""
+    count = 0
+    try:
+        while True:
+            step()
+            count += 1
+    except (OSError, sqlite3.Error) as error:
+        is_full = "full" in str(error) or getattr(error, "errno", None) == errno.ENOSPC
+        if not is_full:
+            steps.append(count)
+
+
+def work() -> list[int]:
+    """Work on all file systems at once until the drive is gone: the steps that were completed."""
+    steps: list[int] = []
+    mounted = []
+    with suppress(OSError):
+        for system in SYSTEMS:
+            system.mount()
+            mounted.append(system)
+    parts = [part.step for system in mounted for part in (system.files, system.rows)]
+    threads = [threading.Thread(target=until_failure, args=(part, steps)) for part in parts]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(steps) == len(parts), "a step failed although the drive had not: it is full"
+    for system in mounted:
+        system.rows.close()
+        unmount(system.folder)
+    return steps
+
+
+def wait_for_drive() -> None:
+    """Wait until the drive answers again."""
+    until = time.monotonic() + WAIT_S
+    while True:
+        # Not from the memory of this machine.
+        opened = os.open(drive(), os.O_RDONLY | os.O_DIRECT)
+        try:
+            with suppress(OSError), mmap.mmap(-1, mmap.PAGESIZE) as page:
+                os.readv(opened, [page])
+                return
+        finally:
+            os.close(opened)
+        assert time.monotonic() < until, "the drive does not come back"
+        time.sleep(0.05)
+
+
+def check() -> list[int]:
+    """Recover all file systems, and check them and what is in them: files and rows of each."""
+    wait_for_drive()
+    found = []
+    for system in SYSTEMS:
+        system.mount()
+        found += [system.files.check(), system.rows.check()]
+        unmount(system.folder)
+        system.check()
+    return found
+
+
+class Postgres:
+    """A database of PostgreSQL on the first file system."""
+
+    folder = "/mnt/ext4/postgres"
+    transactions = 0
+
+    def run(self, *words: str) -> str:
+        """What one of its programs prints."""
+        return run(*words, user=70, group=70, cwd="/tmp")
+
+    def query(self, text: str) -> str:
+        """The answer to a query."""
+        return self.run("psql", "-h", "/tmp", "-AtXc", text, "postgres").strip()
+
+    def start(self) -> None:
+        """Start it, which recovers it after a cut."""
+        options = "-k /tmp -c listen_addresses= -c shared_buffers=16MB -c max_wal_size=64MB"
+        self.run(
+            "pg_ctl", "-D", self.folder, "-o", options, "-l", "/tmp/log", "-t", str(WAIT_S), "start"
+        )
+
+    def stop(self) -> None:
+        """Stop it, and wait for the last of its processes."""
+        self.run("pg_ctl", "-D", self.folder, "-t", str(WAIT_S), "stop")
+        kill_all()
+
+
+POSTGRES = Postgres()
+
+
+def postgres_make(scale: int) -> None:
+    """Make a database."""
+    SYSTEMS[0].mount()
+    Path(POSTGRES.folder).mkdir()
+    os.chown(POSTGRES.folder, 70, 70)
+    POSTGRES.run("initdb", "-D", POSTGRES.folder, "--wal-segsize=1", "-U", "postgres")
+    POSTGRES.start()
+    POSTGRES.run("pgbench", "-h", "/tmp", "-U", "postgres", "-i", "-s", str(scale), "postgres")
+    POSTGRES.query("create extension amcheck")
+    POSTGRES.stop()
+    unmount(SYSTEMS[0].folder)
+
+
+def postgres_work(clients: int) -> int:
+    """Run transactions until the drive is gone: how many were acknowledged."""
+    words = ["pgbench", "-h", "/tmp", "-U", "postgres", "-n", "-c", str(clients), "-T", "3600"]
+    try:
+        SYSTEMS[0].mount()
+    except OSError:
+        return 0
+    with suppress(AssertionError):  # The drive may be gone before it has started.
+        POSTGRES.start()
+    done = subprocess.run(
+        [*words, "postgres"], user=70, group=70, capture_output=True, text=True, check=False
+    )
+    said = re.search(r"transactions actually processed: (\d+)", done.stdout)
+    acknowledged = int(said[1]) if said else 0
+    POSTGRES.transactions += acknowledged
+    kill_all()
+    unmount(SYSTEMS[0].folder)
+    return acknowledged
+
+
+def kill_all() -> None:
+    """Kill all other processes."""
+    with suppress(ProcessLookupError):
+        os.kill(-1, signal.SIGKILL)
+    with suppress(ChildProcessError):
+        while True:
+            os.wait()
+
+
+def postgres_check() -> list[int]:
+    """Recover the database and check it: transactions that are there, and acknowledged ones."""
+    wait_for_drive()
+    SYSTEMS[0].mount()
+    POSTGRES.start()
+    said = POSTGRES.run(
+        "pg_amcheck", "-h", "/tmp", "-U", "postgres", "--heapallindexed", "postgres"
+    )
+    assert not said, said
+    tables = ("accounts", "tellers", "branches")
+    sums = [POSTGRES.query(f"select sum({one[0]}balance) from pgbench_{one}") for one in tables]
+    sums.append(POSTGRES.query("select coalesce(sum(delta), 0) from pgbench_history"))
+    assert len({*sums}) == 1, sums
+    there = int(POSTGRES.query("select count(*) from pgbench_history"))
+    acknowledged = POSTGRES.transactions
+    assert there >= acknowledged, f"{there} transactions of {acknowledged}"
+    POSTGRES.transactions = there
+    POSTGRES.stop()
+    unmount(SYSTEMS[0].folder)
+    SYSTEMS[0].check()
+    return [there, acknowledged]
+
+
+def main() -> None:
+    """Begin, and answer calls."""
+    for what, where in (("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev")):
+        mount(what, where, what)
+    for module in sorted(Path("/modules").iterdir()):
+        with module.open("rb") as file:
+            finit_module = 313
+            assert not LIBC.syscall(finit_module, file.fileno(), b"", 0), module
+    line = os.open("/dev/ttyS1", os.O_RDWR | os.O_NOCTTY)
+    tty.setraw(line)
+    termios.tcflush(line, termios.TCIFLUSH)
+    with os.fdopen(line, "r", closefd=False) as calls:
+        os.write(line, b'\n{"value": null}\n')
+        for call in calls:
+            name, *values = json.loads(call)
+            try:
+                answer = {"value": globals()[name](*values)}
+            except Exception:
+                answer = {"error": traceback.format_exc()}
+            text = json.dumps(answer).encode() + b"\n"
+            while text:
+                text = text[os.write(line, text) :]
