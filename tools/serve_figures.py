@@ -1,0 +1,215 @@
+"""Measure `ssdlab serve`: what a request costs, how late replies are, what a client measures.
+
+Prints the lines of the table in docs/serve.md. The clients are fio, with its engine `nbd`, and
+valgrind counts instructions (Debian packages `fio`, `valgrind`). Everything takes ten minutes; a
+machine that does other things makes replies later and a request dearer, and leaves instructions as
+they are.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+SSDLAB = [sys.executable, "-m", "ssdlab"]
+TICK = 1 / os.sysconf("SC_CLK_TCK")
+PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999}
+NEW = ("precondition.fill=0", "precondition.overwrite=0")
+WORN = ("precondition.fill=1", "precondition.overwrite=1")
+LARGE = ("device.blocks_per_plane=1400", "device.pages_per_block=768", "device.user_capacity=2TB")
+
+
+@dataclass
+class Server:
+    """A server, and what it has said in the end."""
+
+    folder: Path
+    process: subprocess.Popen[str]
+    summary: dict[str, Any]
+
+    def cpu_s(self) -> float:
+        """Processor time so far."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return TICK * (int(fields[11]) + int(fields[12]))
+
+    def memory(self, name: str) -> int:
+        """Bytes of memory: `VmRSS` now, `VmHWM` at most so far."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        found = re.search(rf"^{name}:\s+(\d+) kB", status, re.MULTILINE)
+        assert found
+        return 1024 * int(found[1])
+
+    def fio(self, *options: str) -> None:
+        """Run fio on it."""
+        uri = f"--uri=nbd+unix:///?socket={self.folder / 'socket'}"
+        words = ["fio", "--name=f", "--ioengine=nbd", uri, *options]
+        subprocess.run(words, cwd=self.folder, check=True, stdout=subprocess.DEVNULL)
+
+
+@contextmanager
+def serving(
+    *options: str, sets: tuple[str, ...] = WORN, under: tuple[str, ...] = ()
+) -> Iterator[Server]:
+    """A server of the preset modern-tlc."""
+    with tempfile.TemporaryDirectory(prefix="ssdlab-serve-figures-") as name:
+        folder = Path(name)
+        keys = [word for one in sets for word in ("--set", one)]
+        words = [*under, *SSDLAB, "serve", "modern-tlc", "--nbd", "unix:socket", "--json", *keys]
+        with (folder / "said").open("w") as said:
+            process = subprocess.Popen(
+                [*words, *options],
+                cwd=folder,
+                stdout=subprocess.PIPE,
+                stderr=said,
+                text=True,
+                preexec_fn=deny_real_time if under else None,
+            )
+        while "Ctrl-C stops it" not in (text := (folder / "said").read_text()):
+            if process.poll() is not None:
+                sys.exit(text)
+            time.sleep(0.1)
+        server = Server(folder, process, {})
+        try:
+            yield server
+            process.send_signal(signal.SIGINT)
+            server.summary = json.loads(process.communicate()[0])
+        finally:
+            process.kill()
+            process.wait()
+
+
+def deny_real_time() -> None:
+    """Deny this process real-time priority: counting would take a processor from everybody else."""
+    drop_from_the_bound, scheduling = 24, 23  # CAP_SYS_NICE
+    ctypes.CDLL(None).prctl(drop_from_the_bound, scheduling, 0, 0, 0)
+
+
+def cost() -> None:
+    """Processor time of a request, and its instructions."""
+    for name, options in JOBS.items():
+        with serving() as server:
+            before = server.cpu_s()
+            server.fio(*options, "--iodepth=32", "--time_based", "--runtime=20")
+            spent = server.cpu_s() - before
+        requests = server.summary["requests"]
+        each, rate = 1e6 * spent / requests, requests / spent / 1e3
+        print(f"{name}: {each:.2f} us of a processor, {rate:.0f} thousand a second and processor")
+        served, simulated = counted(options)
+        print(f"  {served:,} instructions of the server, {simulated:,} of them to simulate it")
+
+
+JOBS = {
+    "read of 4 KiB": ("--rw=randread", "--bs=4k"),
+    "write of 16 KiB": ("--rw=randwrite", "--bs=16k"),
+}
+
+
+def counted(options: tuple[str, ...], requests: int = 20_000) -> tuple[int, int]:
+    """Instructions of a request: of the server, and of `ssdlab run` for what it has recorded.
+
+    The difference between two sessions, of which one has twice as many requests.
+    """
+    totals = []
+    for number in (requests, 2 * requests):
+        with tempfile.TemporaryDirectory(prefix="ssdlab-serve-figures-") as name:
+            record = Path(name) / "record"
+            counts = Path(name) / "counts"
+            valgrind = ("valgrind", "--tool=callgrind", f"--callgrind-out-file={counts}", "-q")
+            with serving("--record", str(record), under=valgrind) as server:
+                server.fio(*options, "--iodepth=32", f"--number_ios={number}")
+            served = total_of(counts)
+            again = [*valgrind, *SSDLAB, "run", str(record / "run.toml"), "--out", f"{name}/run"]
+            subprocess.run(again, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            totals.append((served, total_of(counts)))
+    (first, again_first), (second, again_second) = totals
+    return (second - first) // requests, (again_second - again_first) // requests
+
+
+def total_of(counts: Path) -> int:
+    """Instructions that callgrind has counted."""
+    found = re.search(r"^(?:summary|totals): (\d+)", counts.read_text(), re.MULTILINE)
+    assert found, counts
+    return int(found[1])
+
+
+def late() -> None:
+    """How late replies are."""
+    with serving("--state", "drive", sets=NEW) as server:
+        mixed = ("--rw=randrw", "--bs=4k", "--iodepth=8", "--rate_iops=1500", "--size=2G")
+        server.fio(*mixed, "--time_based", "--runtime=30")
+    late = server.summary["late"]
+    times = ", ".join(
+        f"{name} {late[f'{name}_ns'] / 1e3:.1f} us" for name in ("p50", "p99", "p999")
+    )
+    priority = "with" if server.summary["real_time"] else "without"
+    print(f"late, {priority} real-time priority: {times}; {late['replies']:,} replies")
+
+
+def scaled() -> None:
+    """Percentiles that a client measures at a scale of 20, and those of the drive."""
+    scale = 20
+    with serving("--scale", str(scale)) as server:
+        log = f"--write_lat_log={server.folder / 'log'}"
+        job = ("--rw=randrw", "--bs=16k", "--iodepth=8", "--time_based", "--runtime=90")
+        server.fio(*job, log, "--log_avg_msec=0")
+        lines = (server.folder / "log_lat.1.log").read_text().splitlines()
+    rows = [[int(word) for word in line.split(",")[1:3]] for line in lines]
+    for direction, name in enumerate(("read", "write")):
+        times = sorted(ns / scale for ns, kind in rows if kind == direction)
+        drive = server.summary["report"]["latency"][name]
+        for percentile, share in PERCENTILES.items():
+            measured = times[int(share * len(times))] / 1e3
+            simulated = drive[percentile.replace(".", "_")] / 1e3
+            print(f"{name}, {percentile}: {measured:.1f} us measured / {scale},", end=" ")
+            print(f"{simulated:.1f} us simulated, {measured / simulated - 1:+.1%}")
+
+
+def memory() -> None:
+    """Memory of a drive of 2 TB."""
+    began = time.monotonic()
+    with serving("--state", "drive", sets=(*NEW, *LARGE)) as server:
+        took = time.monotonic() - began
+        now, most = server.memory("VmRSS"), server.memory("VmHWM")
+        server.fio("--rw=randwrite", "--bs=16k", "--iodepth=32", "--time_based", "--runtime=20")
+        later = server.memory("VmRSS")
+    pages = server.summary["space"]["drive_bytes"] // (16 << 10)
+    print(
+        f"2 TB: {now / 1e9:.2f} GB when served, {most / 1e9:.2f} GB at most before that,", end=" "
+    )
+    print(
+        f"{later / 1e9:.2f} GB after writes; {8 * pages / 1e9:.2f} GB are 8 bytes a page;", end=" "
+    )
+    print(f"served after {took:.0f} s")
+
+
+FIGURES: dict[str, Callable[[], None]] = {
+    "cost": cost,
+    "late": late,
+    "scaled": scaled,
+    "memory": memory,
+}
+
+
+def main() -> None:
+    """Measure what is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("figures", nargs="*", metavar="|".join(FIGURES), help="[default: all]")
+    for name in parser.parse_args().figures or FIGURES:
+        FIGURES[name]()
+
+
+if __name__ == "__main__":
+    main()
