@@ -22,7 +22,7 @@ pub(crate) fn word(text: &str) -> String {
 /// What messages call standard input.
 pub(crate) const STANDARD_INPUT: &str = "standard input";
 
-/// `file`, as messages call it, as a word of a command: not one that looks like an option, or like an assignment of awk.
+/// `file`, as messages call it, as a word of a command. It must not look like an option, or like an assignment of awk.
 fn path(file: &str) -> String {
     if file == STANDARD_INPUT {
         return "-".to_owned();

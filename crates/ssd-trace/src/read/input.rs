@@ -35,6 +35,14 @@ pub(crate) fn open(path: &str) -> Result<Box<dyn Read>, SourceError> {
     if path == "-" {
         return Ok(Box::new(io::stdin().lock()));
     }
+    // Nobody can stop the opening of a named pipe. Those of the shell, `<(...)`, are open already.
+    let is_special = std::fs::metadata(path).is_ok_and(|it| !it.is_file() && !it.is_dir());
+    if is_special && !path.starts_with("/dev/") && !path.starts_with("/proc/") {
+        let command = with_name(path, "cat FILE | ssdlab trace info -");
+        return Err(SourceError(format!(
+            "{path}: is a pipe or another special file; read it from standard input: {command}"
+        )));
+    }
     match File::open(file_of(path)) {
         Ok(file) => Ok(Box::new(file)),
         Err(error) => Err(SourceError(format!("{path}: cannot open the trace: {error}"))),

@@ -18,8 +18,8 @@ use std::collections::BTreeMap;
 use std::io::Read;
 
 /// The warning of a trace without any time.
-const AT_ONCE: &str = "all of its requests arrive at the same time; to keep a fixed number of them outstanding instead, \
-                       run it with --pace closed";
+const AT_ONCE: &str = "all of its requests arrive at the same time; to keep a fixed number of them outstanding \
+                       instead, run it with --pace closed";
 
 /// What was read.
 pub(crate) struct Found {
@@ -126,6 +126,10 @@ pub(crate) fn each_event(
 /// The options that read a trace in pages of 4 KiB instead of sectors, where its unit is not set and may be another.
 fn in_pages(format: TraceFormat, workload: &Workload, how: &ReadAs) -> Option<String> {
     match &how.columns {
+        None if format == TraceFormat::Fiu => {
+            let columns = "separator=blanks,time=1:ns,op=6,offset=4:4KiB,size=5:4KiB";
+            Some(format!("--columns {columns}"))
+        }
         None => (formats::unit_varies(format) && workload.unit == TraceUnit::Auto)
             .then(|| "--unit pages".to_owned()),
         Some(columns) => (workload.columns.is_none() && columns.is_in_sectors())

@@ -6,6 +6,9 @@ use crate::read::unit::Shape;
 use crate::read::volumes::{Tenants, Volumes};
 use std::collections::BTreeMap;
 
+/// Requests of a file that is hardly written by hand, without the last newline.
+const MANY: u64 = 16;
+
 /// Counts over the whole file.
 #[derive(Default)]
 pub(crate) struct Tally {
@@ -52,22 +55,23 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// What to say if the last line has no newline and alone has a length that is not a multiple of 4 KiB, or if only a
-    /// program writes the `format`.
+    /// What to say if the last line has no newline: it may have been cut within a number, and be read all the same.
     pub(super) fn doubt_of_end(&self, format: TraceFormat) -> Option<String> {
         if !self.is_unended || self.event_line != self.lines {
             return None;
         }
         if matches!(format, TraceFormat::FioV2 | TraceFormat::FioV2Clock | TraceFormat::FioV3) {
-            let text = "its last line has no newline, but fio ends all lines: the file may have been cut there, perhaps \
-                        within a number";
+            let text = "its last line has no newline, but fio ends all lines: the file may have been cut there, \
+                        perhaps within a number";
             return Some(text.to_owned());
         }
-        self.shape.ends_oddly().then(|| {
-            "its last line has no newline, and only there the length is not a multiple of 4 KiB: the file may have \
-             been cut there"
-                .to_owned()
-        })
+        if self.shape.ends_oddly() {
+            let text = "its last line has no newline, and only there the length is not a multiple of 4 KiB: the file \
+                        may have been cut there";
+            return Some(text.to_owned());
+        }
+        (self.chosen >= MANY)
+            .then(|| "its last line has no newline: the file may have been cut there".to_owned())
     }
 
     /// What to say if only the last line is early and has no newline.

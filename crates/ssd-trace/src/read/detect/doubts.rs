@@ -180,6 +180,7 @@ impl File<'_> {
             TraceFormat::Disksim => "an odd flag is a read, an even one a write",
             TraceFormat::Ssdsim => "1 is a read, 0 a write",
             TraceFormat::Midas => "0 is a read, 1 a write, 3 a TRIM",
+            TraceFormat::Tencent => "0 is a read, 1 a write",
             _ => return None,
         };
         let info = formats::info(format)?;

@@ -23,8 +23,8 @@ pub(super) struct Cursor<'a> {
     lists: Vec<(String, usize)>,
 }
 
-/// The fields of an object: names, and values as text unless they are lists or deep. The fields of an object within have
-/// its name and a point before their own.
+/// The fields of an object: names, and values as text unless they are lists or deep. The fields of an object within
+/// have its name and a point before their own.
 pub(super) type Object = Vec<(String, Option<String>)>;
 
 impl Cursor<'_> {
@@ -141,8 +141,8 @@ impl Cursor<'_> {
         self.at = start;
     }
 
-    /// Goes to the first object of the list that is the text, or the only one in the object that is the text, if this has
-    /// no fields of requests itself. Returns the path of the list, for jq; none if the text is no list.
+    /// Goes to the first object of a list: the text itself, or the only one in the object that is the text, if this
+    /// object has no fields of requests. Returns the path of the list for jq; `None` if there is no such list.
     fn enter_list(&mut self) -> Option<String> {
         if self.take(b'[') {
             return Some("[]".to_owned());
@@ -169,8 +169,8 @@ fn is_plain(name: &str) -> bool {
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-/// The names of the columns for the fields of requests at these paths: those of the fields, with the one of their object if
-/// the field names a part of a time, or if two are alike.
+/// The names of the columns for the fields at these paths: those of the fields, behind that of their object if the
+/// field is a part of a time, or if two are alike.
 fn titles(paths: &[&str]) -> Vec<String> {
     let last = |path: &str| path.rsplit('.').next().unwrap_or_default().to_owned();
     let is_alone = |name: &str| paths.iter().filter(|path| last(path) == *name).count() == 1;
@@ -182,8 +182,8 @@ fn titles(paths: &[&str]) -> Vec<String> {
     paths.iter().map(title).collect()
 }
 
-/// The table of lines of objects, or of a list of them, perhaps in a field of an object: below their names, the fields of
-/// requests in the first one.
+/// The table of lines of objects, or of a list of them, perhaps in a field of an object. The fields of requests in the
+/// first object are its columns.
 pub(super) fn table(bytes: &[u8]) -> Option<Rewriting> {
     let mut cursor = Cursor::of(bytes);
     let list = cursor.enter_list().unwrap_or_default();

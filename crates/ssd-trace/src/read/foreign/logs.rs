@@ -38,7 +38,7 @@ pub(super) fn with_dates(table: Rewriting) -> Rewriting {
 const IN_SECTORS: &[&str] = &["time=1:s,op=2,offset=3:512B,size=4:512B"];
 
 /// Logs, each with words of which its text has one.
-const LOGS: [(&[&str], Log); 15] = [
+const LOGS: [(&[&str], Log); 16] = [
     (
         &["# tracer: blk"],
         Log {
@@ -168,6 +168,15 @@ const LOGS: [(&[&str], Log); 15] = [
                 r"\(LBA: (0x[0-9a-f]+), Len: (\d+)\)"
             ),
             row: "$1,$3,$5,$6,$2/$4",
+            columns: &["time=1:s,op=2,offset=3:512B,size=4:512B,volume=5"],
+        },
+    ),
+    (
+        &[" block "],
+        Log {
+            what: "text of the kernel's block_dump; convert it to a table",
+            request: r"^\[ *([0-9.]+)\] .*: (READ|WRITE) block (\d+) on (\w+) \((\d+) sectors\)",
+            row: "$1,$2,$3,$5,$4",
             columns: &["time=1:s,op=2,offset=3:512B,size=4:512B,volume=5"],
         },
     ),

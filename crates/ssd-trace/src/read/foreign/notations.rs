@@ -1,6 +1,6 @@
 //! Notations of numbers and times that a filter rewrites.
 
-use super::dates::with_year_first;
+use super::dates::{with_hyphens, with_year_first};
 use super::pattern::replaced;
 use super::rewriting::with_marked_hexadecimal;
 use super::times::{with_a_date, with_padded_nanoseconds, with_seconds, without_colons};
@@ -8,7 +8,7 @@ use super::{Rewrite, Rewriting, notation};
 
 /// Notations of numbers and times that are never read as they are: 1,024 is one number with a thousands separator and
 /// another with a decimal comma.
-pub(crate) const NOTATIONS: [Rewrite; 19] = [
+pub(crate) const NOTATIONS: [Rewrite; 20] = [
     with_marked_hexadecimal,
     with_padded_nanoseconds,
     with_digits,
@@ -25,6 +25,7 @@ pub(crate) const NOTATIONS: [Rewrite; 19] = [
         let what = "its dates have the day first; write the year first";
         with_year_first(bytes, what, b"/.", 2)
     },
+    with_hyphens,
     with_seconds,
     with_a_date,
     |bytes| {

@@ -81,10 +81,14 @@ impl Columns {
     pub(super) fn with_ends(names: &[String]) -> Option<Columns> {
         let first = |known: &[&str]| all_named(names, known).into_iter().next();
         let size = first(&ENDS)?;
-        let start = first(&STARTS);
+        // One in seconds is that of a time.
+        let is_address = |start: &Named| start.unit.is_none_or(|unit| !unit.ends_with('s'));
+        let start = first(&STARTS).filter(is_address);
         let offset = match first(&OFFSETS) {
             // A start beside an address is that of a time.
-            Some(_) if start.is_some() => return None,
+            Some(offset) if start.as_ref().is_some_and(|start| start.at != offset.at) => {
+                return None;
+            }
             Some(offset) => offset,
             None => start?,
         };

@@ -120,6 +120,25 @@ impl Table<'_> {
         })
     }
 
+    /// The time from the days since 1900 that a spreadsheet has made of dates: decimals between 2000 and 2099.
+    fn days(&self) -> Option<Change> {
+        let Named { at, unit: None, .. } = self.columns.time.as_ref()? else { return None };
+        let is_day = |cell: &str| {
+            let decimals = cell.split_once('.').map_or(0, |(_, decimals)| decimals.len());
+            decimals > 4 && cell.parse().is_ok_and(|day: f64| (36526.0..73051.0).contains(&day))
+        };
+        let column = at + 1;
+        (self.rows.rows.len() > 1 && self.rows.column(*at).all(is_day)).then(|| Change {
+            what: format!(
+                "its column {} seems to hold the days that a spreadsheet makes of dates; convert them to seconds",
+                self.named(column)
+            ),
+            title: format!("${column} = \"time_s\""),
+            statement: format!("${column} *= 86400"),
+            decimals: Some(9),
+        })
+    }
+
     /// The time as the sum of the intervals in a column.
     fn sum(&self, column: usize, why: &str) -> Change {
         let name = unit_of_time(&self.names[column - 1])
@@ -356,6 +375,7 @@ pub(crate) fn of(head: &Head<'_>) -> Option<Filter> {
         let all = [
             Table::joined_time,
             Table::unwrapped,
+            Table::days,
             Table::time,
             Table::discards,
             Table::geometry,

@@ -58,7 +58,7 @@ const OPS: [&str; 20] = [
     "dir",
     "d",
 ];
-const OFFSETS: [&str; 27] = [
+const OFFSETS: [&str; 28] = [
     "offset",
     "byteoffset",
     "address",
@@ -69,6 +69,7 @@ const OFFSETS: [&str; 27] = [
     "startsector",
     "startlba",
     "firstsector",
+    "firstlba",
     "startoffset",
     "blockaddress",
     "startaddress",
@@ -343,8 +344,8 @@ pub(crate) fn is_operation(name: &str) -> bool {
 /// What the bare name of an address or a length says.
 fn unit_of_name(letters: &str) -> Option<&'static str> {
     match letters {
-        "lba" | "lbn" | "sector" | "startsector" | "startlba" | "firstsector" | "nsectors"
-        | "nrsectors" | "sectors" | "numsectors" => Some("512B"),
+        "lba" | "lbn" | "sector" | "startsector" | "startlba" | "firstsector" | "firstlba"
+        | "nsectors" | "nrsectors" | "sectors" | "numsectors" => Some("512B"),
         "bytes" | "byteoffset" | "sizebytes" | "nbytes" | "nrbytes" => Some("B"),
         "lpn" | "page" | "pages" | "npages" => Some("4KiB"),
         _ => None,

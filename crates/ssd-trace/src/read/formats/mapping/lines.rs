@@ -302,8 +302,8 @@ impl Table {
         };
         let (text, start) = self.cell(line, at, "the time")?;
         let Some(unit) = unit.or(self.units.time_ns) else {
-            let expected = "a unit for the time, such as time=1:us or --time-unit us, or a time that states it, such as \
-                            1.46s or 2016-02-22 17:03:00.123";
+            let expected = "a unit for the time, such as time=1:us or --time-unit us, or a time that states it, such \
+                            as 1.46s or 2016-02-22 17:03:00.123";
             return values::stated_time(text).ok_or_else(|| Reject::new(expected, start));
         };
         values::time(text, unit).map_err(|expected| Reject::new(expected, start))

@@ -417,6 +417,15 @@ impl Mapping {
                 _ => {}
             }
         }
+        if let Operation::Always(_) = self.op
+            && self.words != Words::default()
+        {
+            return Err(
+                "op is the same for all requests, so words for operations say nothing; give the number of the \
+                 column of operations, or leave out the words"
+                    .to_owned(),
+            );
+        }
         if self.record.is_some()
             && (self.separator.is_some() || self.event.is_some() || self.skip > 0)
         {

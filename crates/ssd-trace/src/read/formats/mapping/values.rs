@@ -144,8 +144,8 @@ const DURATION_UNITS: [(&str, u64); 8] = [
     ("ns", 1),
 ];
 
-/// A duration with its units, the longer ones first, such as "1.46s" or "2m3.5s", or 0, in nanoseconds. `None` for other
-/// texts.
+/// A duration with its units, the longer ones first, such as "1.46s" or "2m3.5s", or 0, in nanoseconds. `None` for
+/// other texts.
 fn duration(text: &[u8]) -> Option<u64> {
     if text == b"0" {
         return Some(0);
