@@ -7,6 +7,7 @@ use super::collector::Collector;
 use super::core::Core;
 use super::front::{Pages, byte_range, is_of_whole_pages, pages_of};
 use super::join::Join;
+use super::raid::parts_of_write;
 use super::ssd::Ssd;
 use crate::ftl::Ftl;
 use crate::ftl::gc::Demand;
@@ -269,7 +270,7 @@ impl Ssd {
     ) {
         let request = arrived.2;
         let by_group = GROUPS && self.raid.is_some() && self.core.front.buffer.is_none();
-        let parts = if by_group { self.parts_of_write(pages) } else { pages.count };
+        let parts = if by_group { parts_of_write(&self.core, pages) } else { pages.count };
         let own = if FULL { self.core.front.own_parts() } else { 0 };
         let slot = if FULL && !self.core.front.writes_go_straight {
             let slot = self.core.front.requests.insert(arrived, (Join::of(own), 0));

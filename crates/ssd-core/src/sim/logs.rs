@@ -133,6 +133,30 @@ impl Ssd {
         }
     }
 
+    /// Number of the request behind the host operation in `slot`; a page is rebuilt for none.
+    #[inline(never)]
+    pub(crate) fn request_of(&self, slot: OpSlot) -> Option<u64> {
+        let op = &self.core.array.ops[slot];
+        debug_assert!(op.kind().is_host(), "{:?} serves no request", op.kind());
+        if let (Some(update), Some(raid)) = (op.update(), &self.raid) {
+            let data = matches!(op.work, Work::GroupWrite { parity: false, .. });
+            return Some(match raid.behind(update) {
+                Ok(request) => self.core.front.requests.at(request).id,
+                Err(page) => self.core.held(if data { slot } else { page }).request,
+            });
+        }
+        if let (Some(recovery), Some(raid)) = (op.recovery(), &self.raid) {
+            let reader = raid.recoveries.first_reader(recovery)?;
+            return Some(
+                self.core.front.requests.at(self.core.array.ops[reader].part().request).id,
+            );
+        }
+        Some(match &self.core.front.buffer {
+            Some(buffer) if op.passes_buffer() => buffer.held(slot).request,
+            _ => self.core.front.requests.at(op.part().request).id,
+        })
+    }
+
     /// Return the records of cuts and mounts, in order.
     pub fn drain_power(&mut self, out: &mut Vec<PowerRecord>) {
         if let Some(log) = &mut self.core.ledger.operations {

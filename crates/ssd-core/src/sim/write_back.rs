@@ -8,6 +8,7 @@
 use super::array::op::{OpKind, Work};
 use super::core::Core;
 use super::join::Join;
+use super::raid::{awaits_pages_of_group, note_time_in_buffer};
 use super::ssd::Ssd;
 use crate::ftl::map::Entry;
 use crate::host::device::DeviceError;
@@ -30,7 +31,7 @@ impl Core {
         sectors((0, 512 << self.ftl.geo.sector_shift))
     }
 
-    fn held(&self, slot: OpSlot) -> BufferedPage {
+    pub(super) fn held(&self, slot: OpSlot) -> BufferedPage {
         *self.front.buffer.as_ref().expect("there is a buffer").held(slot)
     }
 
@@ -235,7 +236,7 @@ impl Ssd {
             && self.core.array.ops[slot].passes_buffer()
             && self.core.held(slot).fua;
         if waits && self.core.buffer_keeps(slot) {
-            self.note_time_in_buffer(slot);
+            note_time_in_buffer(&mut self.core, slot);
             self.core.acknowledge(slot);
         }
         if self.core.front.buffer.is_some() {
@@ -269,7 +270,8 @@ impl Ssd {
             let is_waited_for = self.is_waited_for(next.slot);
             // Only the newest data of a page are kept.
             let goes = is_waited_for
-                && (newest != Entry::Slot(next.slot) || !self.others_of_group_come(next.slot));
+                && (newest != Entry::Slot(next.slot)
+                    || !awaits_pages_of_group(&self.core, next.slot));
             let buffer = self.core.front.buffer.as_mut().expect("seen");
             if !drop && !buffer.has_room() {
                 break;
@@ -416,30 +418,6 @@ impl Ssd {
         if self.core.front.epochs.flush_waits() {
             self.complete_flushes();
         }
-    }
-
-    /// Number of the request behind the host operation in `slot`; a page is rebuilt for none.
-    #[inline(never)]
-    pub(crate) fn request_of(&self, slot: OpSlot) -> Option<u64> {
-        let op = &self.core.array.ops[slot];
-        debug_assert!(op.kind().is_host(), "{:?} serves no request", op.kind());
-        if let (Some(update), Some(raid)) = (op.update(), &self.raid) {
-            let data = matches!(op.work, Work::GroupWrite { parity: false, .. });
-            return Some(match raid.behind(update) {
-                Ok(request) => self.core.front.requests.at(request).id,
-                Err(page) => self.core.held(if data { slot } else { page }).request,
-            });
-        }
-        if let (Some(recovery), Some(raid)) = (op.recovery(), &self.raid) {
-            let reader = raid.recoveries.first_reader(recovery)?;
-            return Some(
-                self.core.front.requests.at(self.core.array.ops[reader].part().request).id,
-            );
-        }
-        Some(match &self.core.front.buffer {
-            Some(buffer) if op.passes_buffer() => buffer.held(slot).request,
-            _ => self.core.front.requests.at(op.part().request).id,
-        })
     }
 
     /// Pages of writes in the buffer, those on their way to flash included.

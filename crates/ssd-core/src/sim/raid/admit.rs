@@ -3,6 +3,7 @@
 //! Its pages are admitted at once, as without parity: from here on reads see the new data, in the controller. The
 //! committed page of each stays valid under its slot until the update commits, because the parity covers it.
 
+use super::lost::restore_page;
 use super::{Cause, Changed, Update};
 use crate::ftl::map::Entry;
 use crate::ftl::raid::{Change, GroupId, Homes};
@@ -18,14 +19,6 @@ use crate::sim::ssd::Ssd;
 use crate::units::{Lpn, OpSlot, PlaneId, RequestSlot, UpdateSlot};
 
 impl Ssd {
-    /// Parts of a write of `pages`: the groups that it touches or, without parity, its pages.
-    pub(in crate::sim) fn parts_of_write(&self, pages: Pages) -> u32 {
-        let Some(groups) = self.core.ftl.groups.as_deref() else { return pages.count };
-        assert!(pages.count > 0, "a write of nothing");
-        let last = Lpn(pages.first + pages.count - 1);
-        groups.group_of(last).0 - groups.group_of(Lpn(pages.first)).0 + 1
-    }
-
     /// A new update of `group`, for `request` or for pages that leave the write buffer now.
     pub(super) fn new_update(
         &mut self,
@@ -63,7 +56,7 @@ impl Ssd {
                 let at = (lpn, position, home);
                 let page = self.admit_to_group((update, class), at, request, data);
                 if self.core.front.link.is_some() {
-                    self.page_of_group_comes_in(page, lpn.0 == pages.first, request);
+                    send_over_link(&mut self.core, page, lpn.0 == pages.first, request);
                     self.raid_update(update).pages_in.add(1);
                 }
             }
@@ -148,23 +141,6 @@ impl Ssd {
         content.admit(slot, lpn, payload);
     }
 
-    /// The page in `slot` crosses the link; `first`: of its request.
-    fn page_of_group_comes_in(&mut self, slot: OpSlot, first: bool, request: &Request) {
-        debug_assert!(self.core.array.ops[slot].update().is_some(), "{slot:?} is in no group");
-        let (range, _) = byte_range(&self.core.ftl.geo, request, self.core.array.ops[slot].lpn);
-        let link = self.core.front.link.as_mut().expect("the caller has checked");
-        let (begin, end) =
-            link.carry(self.core.array.now, Toward::Device, (range.1 - range.0) as u64);
-        if first {
-            link.write_from = begin;
-        }
-        assert!(end >= link.write_from, "a page has crossed before its write began to");
-        let op = &mut self.core.array.ops[slot];
-        op.parts.queue_ns += (link.write_from - self.core.array.now).0;
-        op.parts.transfer_ns += (end - link.write_from).0;
-        self.core.array.set_timer(end, Timer::CameIn(slot));
-    }
-
     /// The TRIM of `pages`, in request slot `slot`, is admitted. Groups without data left are dropped at once, unless
     /// an update is under way; the others are parts of the request, as their parity has to be programmed.
     #[inline(never)]
@@ -172,7 +148,8 @@ impl Ssd {
         assert!(!self.core.front.requests.at(slot).parts.is_done(), "the request has ended");
         let mut left = pages.first..pages.first + pages.count;
         while let Some((group, lpns)) = self.core.ftl.parity_groups().take_part(&mut left) {
-            let trimmed: Vec<Lpn> = lpns.map(Lpn).filter(|&lpn| self.holds_data(lpn)).collect();
+            let trimmed: Vec<Lpn> =
+                lpns.map(Lpn).filter(|&lpn| holds_data(&self.core, lpn)).collect();
             if trimmed.is_empty() {
                 continue;
             }
@@ -214,16 +191,6 @@ impl Ssd {
         }
     }
 
-    /// Whether the newest admitted state of `lpn` is data.
-    fn holds_data(&self, lpn: Lpn) -> bool {
-        debug_assert!(lpn.0 < self.core.ftl.geo.user_pages, "{lpn:?} is not the host's");
-        match self.core.ftl.owners.newest(lpn) {
-            Entry::Unmapped => self.core.ftl.is_lost(lpn),
-            Entry::Page(_) => true,
-            Entry::Slot(slot) => !self.core.is_trim(slot),
-        }
-    }
-
     /// Whether `group`, of which no update is under way, has no data beside `trimmed`.
     fn leaves_nothing(&self, group: GroupId, trimmed: &[Lpn]) -> bool {
         let raid = self.raid.as_ref().expect("a device with parity");
@@ -246,7 +213,7 @@ impl Ssd {
         for &lpn in trimmed.iter().chain([&parity]) {
             let (before, committed) = self.core.ftl.trim(lpn);
             newest.push(before);
-            let found = self.page_is_found(lpn);
+            let found = restore_page(&mut self.core, lpn);
             assert_ne!(committed.is_some(), found, "a group at rest holds its data");
             self.page_of_group_is_replaced(lpn, committed);
         }
@@ -259,5 +226,39 @@ impl Core {
     pub(in crate::sim) fn is_trim(&self, slot: OpSlot) -> bool {
         debug_assert_ne!(slot, OpSlot::NONE, "nothing is no TRIM");
         self.array.ops[slot].kind() == OpKind::GroupTrim
+    }
+}
+
+/// Parts of a write of `pages`: the groups that it touches or, without parity, its pages.
+pub(in crate::sim) fn parts_of_write(core: &Core, pages: Pages) -> u32 {
+    let Some(groups) = core.ftl.groups.as_deref() else { return pages.count };
+    assert!(pages.count > 0, "a write of nothing");
+    let last = Lpn(pages.first + pages.count - 1);
+    groups.group_of(last).0 - groups.group_of(Lpn(pages.first)).0 + 1
+}
+
+/// The page in `slot` crosses the link; `first`: of its request.
+fn send_over_link(core: &mut Core, slot: OpSlot, first: bool, request: &Request) {
+    debug_assert!(core.array.ops[slot].update().is_some(), "{slot:?} is in no group");
+    let (range, _) = byte_range(&core.ftl.geo, request, core.array.ops[slot].lpn);
+    let link = core.front.link.as_mut().expect("the caller has checked");
+    let (begin, end) = link.carry(core.array.now, Toward::Device, (range.1 - range.0) as u64);
+    if first {
+        link.write_from = begin;
+    }
+    assert!(end >= link.write_from, "a page has crossed before its write began to");
+    let op = &mut core.array.ops[slot];
+    op.parts.queue_ns += (link.write_from - core.array.now).0;
+    op.parts.transfer_ns += (end - link.write_from).0;
+    core.array.set_timer(end, Timer::CameIn(slot));
+}
+
+/// Whether the newest admitted state of `lpn` is data.
+fn holds_data(core: &Core, lpn: Lpn) -> bool {
+    debug_assert!(lpn.0 < core.ftl.geo.user_pages, "{lpn:?} is not the host's");
+    match core.ftl.owners.newest(lpn) {
+        Entry::Unmapped => core.ftl.is_lost(lpn),
+        Entry::Page(_) => true,
+        Entry::Slot(slot) => !core.is_trim(slot),
     }
 }

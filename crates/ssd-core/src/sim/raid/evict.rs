@@ -15,29 +15,12 @@ use crate::ftl::map::Entry;
 use crate::ftl::raid::{Change, GroupId};
 use crate::metrics::counters::Parts;
 use crate::sim::array::op::{OpKind, Work};
+use crate::sim::core::Core;
 use crate::sim::front::pages_of;
 use crate::sim::ssd::Ssd;
 use crate::units::{Lpn, OpSlot, UpdateSlot};
 
 impl Ssd {
-    /// The group of the page in `slot`, which the buffer holds.
-    fn group_of_held(&self, slot: OpSlot) -> GroupId {
-        let op = &self.core.array.ops[slot];
-        debug_assert!(op.passes_buffer(), "{slot:?} is in no buffer");
-        self.core.ftl.parity_groups().group_of(op.lpn)
-    }
-
-    /// Whether pages of the request of `slot` in the same group have not entered.
-    pub(in crate::sim) fn others_of_group_come(&self, slot: OpSlot) -> bool {
-        let Some(groups) = self.core.ftl.groups.as_deref() else { return false };
-        let op = &self.core.array.ops[slot];
-        let request = &self.core.front.requests.at(op.part().request).request;
-        let pages = pages_of(&self.core.ftl.geo, request);
-        let (next, end) = (Lpn(op.lpn.0 + 1), pages.first + pages.count);
-        debug_assert!(next.0 <= end, "{:?} is no page of its request", op.lpn);
-        next.0 < end && groups.group_of(next) == groups.group_of(op.lpn)
-    }
-
     /// The page in `slot`, which has been put out, goes to flash at the end of the instant.
     pub(in crate::sim) fn leaves_with_group(&mut self, slot: OpSlot) {
         debug_assert!(self.raid.is_some(), "{slot:?} is in no group");
@@ -49,7 +32,7 @@ impl Ssd {
     pub(in crate::sim) fn rest_of_group_leaves(&mut self, lpn: Lpn) {
         debug_assert!(self.core.front.buffer.is_some(), "{lpn:?} came to no buffer");
         let Some(groups) = self.core.ftl.groups.as_deref() else { return };
-        for other in self.kept_of(groups.group_of(lpn)) {
+        for other in buffered_pages_of(&self.core, groups.group_of(lpn)) {
             if self.core.must_be_on_flash(other) {
                 let sequence = self.core.array.ops[other].sequence;
                 let left =
@@ -58,23 +41,6 @@ impl Ssd {
                 self.leaves_with_group(other);
             }
         }
-    }
-
-    /// Pages of `group` that the buffer keeps, in order.
-    fn kept_of(&self, group: GroupId) -> Vec<OpSlot> {
-        let groups = self.core.ftl.parity_groups();
-        let buffer = self.core.front.buffer.as_ref().expect("pages leave a buffer");
-        let data = (0..groups.data_pages()).map(|position| groups.page(group, position));
-        let slots = data.filter_map(|lpn| match self.core.ftl.owners.newest(lpn) {
-            Entry::Slot(slot) => Some(slot),
-            _ => None,
-        });
-        slots
-            .filter(|&slot| {
-                let op = &self.core.array.ops[slot];
-                op.passes_buffer() && buffer.keeps(op.sequence)
-            })
-            .collect()
     }
 
     /// The end of an instant: what was put out leaves, and what is beyond the threshold.
@@ -99,24 +65,24 @@ impl Ssd {
         let Some(buffer) = &mut self.core.front.buffer else { return };
         let mut leaving = buffer.take_leaving();
         while let Some(&first) = leaving.first() {
-            let group = self.group_of_held(first);
+            let group = group_of_buffered(&self.core, first);
             let pages;
             (pages, leaving) =
-                leaving.into_iter().partition(|&slot| self.group_of_held(slot) == group);
+                leaving.into_iter().partition(|&slot| group_of_buffered(&self.core, slot) == group);
             self.write_group(group, pages);
         }
     }
 
     /// The page in `slot`, which has been put out, leaves now.
     pub(in crate::sim) fn evict_with_group(&mut self, slot: OpSlot) {
-        self.write_group(self.group_of_held(slot), vec![slot]);
+        self.write_group(group_of_buffered(&self.core, slot), vec![slot]);
     }
 
     /// `pages`, which have been put out, and all that the buffer keeps of their group are one update; two versions of
     /// a page are two, the older one first.
     fn write_group(&mut self, group: GroupId, mut pages: Vec<OpSlot>) {
         assert!(!pages.is_empty(), "nothing of {group:?} leaves");
-        for slot in self.kept_of(group) {
+        for slot in buffered_pages_of(&self.core, group) {
             let sequence = self.core.array.ops[slot].sequence;
             if self.core.front.buffer.as_mut().is_some_and(|buffer| buffer.put_out(sequence)) {
                 pages.push(slot);
@@ -153,8 +119,8 @@ impl Ssd {
     /// The page in `slot` is written by `update`.
     fn page_leaves(&mut self, update: UpdateSlot, slot: OpSlot) {
         self.core.ledger.measured.buffer.evicted += 1;
-        self.note_time_in_buffer(slot);
-        if self.must_end_on_flash(slot) {
+        note_time_in_buffer(&mut self.core, slot);
+        if must_end_on_flash(&self.core, slot) {
             let parts = self.core.array.ops[slot].parts;
             let raid = self.raid.as_deref_mut().expect("a device with parity");
             raid.before_update.insert(slot, parts);
@@ -173,24 +139,6 @@ impl Ssd {
         let of = self.raid_update(update);
         of.changes.add(position, change);
         of.pages.push(Changed { lpn, slot, change, home, stream });
-    }
-
-    /// Where the time of a write with FUA went until now, while the page in `slot` is in the buffer.
-    pub(in crate::sim) fn note_time_in_buffer(&mut self, slot: OpSlot) {
-        if !self.must_end_on_flash(slot) {
-            return;
-        }
-        let request = self.core.array.ops[slot].part().request;
-        let since = self.core.array.now - self.core.front.requests.at(request).arrival;
-        let parts = &mut self.core.array.ops[slot].parts;
-        assert!(parts.total() <= since.0, "{slot:?} has waited for longer than it is there");
-        parts.queue_ns += since.0 - parts.total();
-    }
-
-    /// Whether the write of the page in `slot`, which the buffer holds, has FUA.
-    fn must_end_on_flash(&self, slot: OpSlot) -> bool {
-        debug_assert!(self.core.array.ops[slot].passes_buffer(), "{slot:?} is in no buffer");
-        self.core.front.buffer.as_ref().is_some_and(|buffer| buffer.held(slot).fua)
     }
 
     /// The update of `pages`, whose time went to `parts`, has committed: they have left the buffer.
@@ -247,4 +195,57 @@ impl Ssd {
             }
         }
     }
+}
+
+/// The group of the page in `slot`, which the buffer holds.
+fn group_of_buffered(core: &Core, slot: OpSlot) -> GroupId {
+    let op = &core.array.ops[slot];
+    debug_assert!(op.passes_buffer(), "{slot:?} is in no buffer");
+    core.ftl.parity_groups().group_of(op.lpn)
+}
+
+/// Whether pages of the request of `slot` in the same group have not entered.
+pub(in crate::sim) fn awaits_pages_of_group(core: &Core, slot: OpSlot) -> bool {
+    let Some(groups) = core.ftl.groups.as_deref() else { return false };
+    let op = &core.array.ops[slot];
+    let request = &core.front.requests.at(op.part().request).request;
+    let pages = pages_of(&core.ftl.geo, request);
+    let (next, end) = (Lpn(op.lpn.0 + 1), pages.first + pages.count);
+    debug_assert!(next.0 <= end, "{:?} is no page of its request", op.lpn);
+    next.0 < end && groups.group_of(next) == groups.group_of(op.lpn)
+}
+
+/// Pages of `group` that the buffer keeps, in order.
+fn buffered_pages_of(core: &Core, group: GroupId) -> Vec<OpSlot> {
+    let groups = core.ftl.parity_groups();
+    let buffer = core.front.buffer.as_ref().expect("pages leave a buffer");
+    let data = (0..groups.data_pages()).map(|position| groups.page(group, position));
+    let slots = data.filter_map(|lpn| match core.ftl.owners.newest(lpn) {
+        Entry::Slot(slot) => Some(slot),
+        _ => None,
+    });
+    slots
+        .filter(|&slot| {
+            let op = &core.array.ops[slot];
+            op.passes_buffer() && buffer.keeps(op.sequence)
+        })
+        .collect()
+}
+
+/// Where the time of a write with FUA went until now, while the page in `slot` is in the buffer.
+pub(in crate::sim) fn note_time_in_buffer(core: &mut Core, slot: OpSlot) {
+    if !must_end_on_flash(core, slot) {
+        return;
+    }
+    let request = core.array.ops[slot].part().request;
+    let since = core.array.now - core.front.requests.at(request).arrival;
+    let parts = &mut core.array.ops[slot].parts;
+    assert!(parts.total() <= since.0, "{slot:?} has waited for longer than it is there");
+    parts.queue_ns += since.0 - parts.total();
+}
+
+/// Whether the write of the page in `slot`, which the buffer holds, has FUA.
+fn must_end_on_flash(core: &Core, slot: OpSlot) -> bool {
+    debug_assert!(core.array.ops[slot].passes_buffer(), "{slot:?} is in no buffer");
+    core.front.buffer.as_ref().is_some_and(|buffer| buffer.held(slot).fua)
 }

@@ -9,14 +9,16 @@
 //!
 //! Two lost pages of one group cannot be restored: the run ends, and names the pages of the host.
 
+use super::lost::{degradation, note_lost_pages};
 use super::rebuild::Rebuild;
 use super::{Changed, Stage};
 use crate::config::Config;
 use crate::host::device::DeviceError;
-use crate::metrics::degraded::{Degraded, FailedChip};
+use crate::metrics::degraded::FailedChip;
 use crate::nand::geometry::Geometry;
 use crate::sched::order::{R_HOST, W_HOST};
 use crate::sim::array::op::{OpKind, Work};
+use crate::sim::core::Core;
 use crate::sim::dispatch::Found;
 use crate::sim::join::Join;
 use crate::sim::ssd::{Ssd, fail};
@@ -55,11 +57,6 @@ impl Ssd {
         raid.failures.as_deref_mut().expect("chips may fail")
     }
 
-    pub(super) fn degraded(&mut self) -> &mut Degraded {
-        debug_assert!(self.core.ftl.lost.is_some(), "no chip may fail");
-        self.core.ledger.measured.degraded.get_or_insert_default()
-    }
-
     /// The chip of entry `number` of `raid.fail` fails.
     #[inline(never)]
     pub(in crate::sim) fn chip_fails(&mut self, number: u32) {
@@ -70,17 +67,17 @@ impl Ssd {
             return;
         }
         let group = self.core.ftl.chips_of_group(chip);
-        let degraded = self.degraded();
+        let degraded = degradation(&mut self.core);
         let place = degraded.chips.len();
         degraded.chips.push(FailedChip { chip, failed: now, replaced: None, group });
         let (lost, whole) = self.core.ftl.chip_fails(&planes);
-        self.degraded().pages_lost += lost;
+        degradation(&mut self.core).pages_lost += lost;
         let failures = self.failures();
         if failures.spares > 0 {
             failures.spares -= 1;
             failures.awaited.push((chip, place));
         }
-        let reads = self.take_waiting(&planes, R_HOST);
+        let reads = remove_all_queued(&mut self.core, &planes, R_HOST);
         let mut ready = self.give_up_programs(&planes);
         ready.extend(self.give_up_landed(&planes));
         self.give_up_rebuilds(&planes);
@@ -88,7 +85,7 @@ impl Ssd {
         raid.recount_foreign(&self.core.ftl, &self.core.array);
         ready.sort_unstable();
         ready.dedup();
-        self.note_degraded();
+        note_lost_pages(&mut self.core);
         self.core.note_room();
         self.core.array.wake_all();
         for plane in planes {
@@ -112,47 +109,6 @@ impl Ssd {
             if of.stage == Stage::Programming && of.steps.is_done() {
                 self.commit_update(update);
             }
-        }
-    }
-
-    /// Take the operations that wait in `queue` for the failed chip of `planes` out of it.
-    fn take_waiting(&mut self, planes: &[PlaneId], queue: usize) -> Vec<OpSlot> {
-        debug_assert!(
-            planes.iter().all(|&plane| self.core.ftl.is_dead(plane)),
-            "{planes:?} have a chip"
-        );
-        let mut taken = Vec::new();
-        for unit in self.units_of(planes) {
-            let (mut before, mut slot) = (OpSlot::NONE, self.core.array.units[unit].head(queue));
-            while slot != OpSlot::NONE {
-                let (next, plane) =
-                    (self.core.array.ops[slot].next, self.core.array.ops[slot].plane);
-                if planes.contains(&plane) {
-                    self.take_out(unit, queue, Found { before, slot, plane });
-                    taken.push(slot);
-                } else {
-                    before = slot;
-                }
-                slot = next;
-            }
-        }
-        taken
-    }
-
-    fn units_of(&self, planes: &[PlaneId]) -> Vec<usize> {
-        debug_assert!(!planes.is_empty(), "units of no plane");
-        let mut units: Vec<usize> =
-            planes.iter().map(|&plane| self.core.ftl.geo.unit_of(plane).at()).collect();
-        units.dedup();
-        units
-    }
-
-    /// Take `found` out of `queue`, whatever runs on `unit`.
-    pub(super) fn take_out(&mut self, unit: usize, queue: usize, found: Found) {
-        debug_assert_ne!(self.core.array.units[unit].running, found.slot, "{:?} runs", found.slot);
-        self.core.take(unit, queue, found);
-        if self.core.array.leave_queue(unit, found.slot) {
-            self.core.gc.note_idle(unit, &mut self.core.array);
         }
     }
 
@@ -182,7 +138,7 @@ impl Ssd {
             "{planes:?} have a chip"
         );
         let mut updates = Vec::new();
-        for slot in self.take_waiting(planes, W_HOST) {
+        for slot in remove_all_queued(&mut self.core, planes, W_HOST) {
             match self.core.array.ops[slot].work {
                 Work::GroupWrite { update, .. } => {
                     let (plane, stream) =
@@ -247,7 +203,7 @@ impl Ssd {
         debug_assert_eq!(op.kind(), OpKind::GroupWrite, "{slot:?} writes no page of a group");
         let from = op.plane;
         (op.ppn, op.plane) = (Ppn::NONE, home);
-        self.degraded().not_programmed += 1;
+        degradation(&mut self.core).not_programmed += 1;
         self.raid.as_deref_mut().expect("parity").foreign_goes(from, home);
     }
 
@@ -270,7 +226,7 @@ impl Ssd {
         });
         let left_out = (before - written.len()) as u64;
         if left_out > 0 {
-            self.degraded().not_programmed += left_out;
+            degradation(&mut self.core).not_programmed += left_out;
         }
         let of = self.raid_update(update);
         (of.pages, of.steps) = (pages, Join::of(written.len() as u32));
@@ -306,17 +262,6 @@ impl Ssd {
         self.begin_update(update);
     }
 
-    /// `lpn` is on flash or trimmed from now on. Returns whether it was lost.
-    #[inline]
-    pub(super) fn page_is_found(&mut self, lpn: Lpn) -> bool {
-        debug_assert!(lpn.0 < self.core.ftl.geo.logical_pages, "{lpn:?} is beyond the device");
-        let found = self.core.ftl.found(lpn);
-        if found {
-            self.note_degraded();
-        }
-        found
-    }
-
     /// The update commits `lpn`, data or parity, in `slot`, which is not on flash. Returns the page before it.
     #[cold]
     pub(super) fn page_commits_as_lost(&mut self, lpn: Lpn, slot: OpSlot) -> Option<Ppn> {
@@ -335,21 +280,11 @@ impl Ssd {
     fn page_is_lost(&mut self, lpn: Lpn, whole: bool) {
         debug_assert!(self.core.ftl.is_lost(lpn), "{lpn:?} is not lost");
         self.failures().rebuild.look_at(lpn);
-        self.note_degraded();
+        note_lost_pages(&mut self.core);
         self.core.note_room();
         if !whole {
             self.data_are_lost();
         }
-    }
-
-    /// How many pages are lost, or which chips are missing, has changed.
-    pub(super) fn note_degraded(&mut self) {
-        let lost = self.core.ftl.lost.as_deref().expect("chips may fail");
-        let (left, misses, now) = (lost.count(), lost.misses_a_chip(), self.core.array.now);
-        debug_assert!(left <= u64::from(self.core.ftl.geo.logical_pages), "{left} pages are lost");
-        let degraded = self.degraded();
-        degraded.pages_left = left;
-        degraded.set(now, left > 0 || misses);
     }
 
     /// Whether a group has lost two pages: the run ends, and no update and no reconstruction begins any more. What
@@ -383,7 +318,7 @@ impl Ssd {
         let gone: Vec<Lpn> = lost.iter().copied().filter(is_gone).collect();
         assert!(!gone.is_empty(), "two pages of a group are lost, and none is the host's");
         let at_ns = self.core.array.now.0;
-        let degraded = self.degraded();
+        let degraded = degradation(&mut self.core);
         let chips: Vec<String> = degraded.chips.iter().map(|c| c.chip.to_string()).collect();
         degraded.gone = gone.clone();
         let mut some: Vec<String> =
@@ -430,7 +365,7 @@ impl Ssd {
         let awaited = std::mem::take(&mut self.failures().awaited);
         for (chip, place) in awaited {
             let planes = self.core.ftl.geo.planes_of_chip(chip);
-            if self.is_quiet_chip(&planes) {
+            if is_chip_idle(&self.core, &planes) {
                 self.spare_comes(&planes, place);
             } else {
                 self.failures().awaited.push((chip, place));
@@ -439,26 +374,13 @@ impl Ssd {
         self.rebuild_goes_on();
     }
 
-    /// Whether nothing runs or waits on `planes`.
-    fn is_quiet_chip(&self, planes: &[PlaneId]) -> bool {
-        debug_assert!(!planes.is_empty(), "a chip without planes");
-        let runs = |plane: &PlaneId| {
-            let unit = &self.core.array.units[self.core.ftl.geo.unit_of(*plane).at()];
-            let queued = (0..4).flat_map(|queue| self.core.array.ops.linked(unit.head(queue)));
-            let mut all = queued.chain(unit.executed(&self.core.array.ops));
-            all.any(|slot| self.core.array.ops[slot].plane == *plane)
-                || self.core.gc.collects(self.core.ftl.geo.pool_of(*plane))
-        };
-        !planes.iter().any(runs)
-    }
-
     /// A spare takes the place of the failed chip of `planes`.
     fn spare_comes(&mut self, planes: &[PlaneId], place: usize) {
-        assert!(self.is_quiet_chip(planes), "something is under way on {planes:?}");
+        assert!(is_chip_idle(&self.core, planes), "something is under way on {planes:?}");
         let now = self.core.array.now;
         self.core.ftl.replace_chip(planes);
-        self.degraded().chips[place].replaced = Some(now);
-        self.note_degraded();
+        degradation(&mut self.core).chips[place].replaced = Some(now);
+        note_lost_pages(&mut self.core);
         self.failures().rebuild.look_at(Lpn(0));
         for &plane in planes {
             let pool = self.core.ftl.geo.pool_of(plane);
@@ -466,4 +388,54 @@ impl Ssd {
             self.core.wake_pool(pool);
         }
     }
+}
+
+/// Take the operations that wait in `queue` for the failed chip of `planes` out of it.
+fn remove_all_queued(core: &mut Core, planes: &[PlaneId], queue: usize) -> Vec<OpSlot> {
+    debug_assert!(planes.iter().all(|&plane| core.ftl.is_dead(plane)), "{planes:?} have a chip");
+    let mut taken = Vec::new();
+    for unit in units_of(core, planes) {
+        let (mut before, mut slot) = (OpSlot::NONE, core.array.units[unit].head(queue));
+        while slot != OpSlot::NONE {
+            let (next, plane) = (core.array.ops[slot].next, core.array.ops[slot].plane);
+            if planes.contains(&plane) {
+                remove_queued(core, unit, queue, Found { before, slot, plane });
+                taken.push(slot);
+            } else {
+                before = slot;
+            }
+            slot = next;
+        }
+    }
+    taken
+}
+
+fn units_of(core: &Core, planes: &[PlaneId]) -> Vec<usize> {
+    debug_assert!(!planes.is_empty(), "units of no plane");
+    let mut units: Vec<usize> =
+        planes.iter().map(|&plane| core.ftl.geo.unit_of(plane).at()).collect();
+    units.dedup();
+    units
+}
+
+/// Take `found` out of `queue`, whatever runs on `unit`.
+pub(super) fn remove_queued(core: &mut Core, unit: usize, queue: usize, found: Found) {
+    debug_assert_ne!(core.array.units[unit].running, found.slot, "{:?} runs", found.slot);
+    core.take(unit, queue, found);
+    if core.array.leave_queue(unit, found.slot) {
+        core.gc.note_idle(unit, &mut core.array);
+    }
+}
+
+/// Whether nothing runs or waits on `planes`.
+fn is_chip_idle(core: &Core, planes: &[PlaneId]) -> bool {
+    debug_assert!(!planes.is_empty(), "a chip without planes");
+    let runs = |plane: &PlaneId| {
+        let unit = &core.array.units[core.ftl.geo.unit_of(*plane).at()];
+        let queued = (0..4).flat_map(|queue| core.array.ops.linked(unit.head(queue)));
+        let mut all = queued.chain(unit.executed(&core.array.ops));
+        all.any(|slot| core.array.ops[slot].plane == *plane)
+            || core.gc.collects(core.ftl.geo.pool_of(*plane))
+    };
+    !planes.iter().any(runs)
 }

@@ -8,11 +8,15 @@ mod evict;
 mod fail;
 mod kept;
 mod lines;
+mod lost;
 mod rebuild;
 mod reconstruct;
 mod recoveries;
 mod redirect;
 mod update;
+
+pub(super) use admit::parts_of_write;
+pub(super) use evict::{awaits_pages_of_group, note_time_in_buffer};
 
 use super::join::Join;
 use crate::config::Config;

@@ -7,7 +7,9 @@
 //! pages are under way, and they begin no faster than `raid.rebuild_rate` allows. Pages of which newer data are in the
 //! controller are left to the update that writes them.
 
+use super::lost::{degradation, note_lost_pages};
 use super::recoveries::Step;
+use super::update::note_committed;
 use crate::config::Config;
 use crate::ftl::map::Entry;
 use crate::host::device::{Device as _, DeviceError};
@@ -86,7 +88,7 @@ impl Ssd {
         }
         self.step()?;
         let after = self.core.array.now - before;
-        self.degraded().after_requests += after.0;
+        degradation(&mut self.core).after_requests += after.0;
         Ok(true)
     }
 
@@ -221,10 +223,10 @@ impl Ssd {
             );
             self.core.ftl.land(ppn);
             self.core.ftl.restore_in_group(lpn, ppn);
-            self.page_of_group_commits(ppn);
+            note_committed(&mut self.core, ppn);
             self.failures().rebuild.under_way -= 1;
-            self.degraded().rebuilt += 1;
-            self.note_degraded();
+            degradation(&mut self.core).rebuilt += 1;
+            note_lost_pages(&mut self.core);
         }
         self.core.note_room();
         self.recovery_ends(group);

@@ -9,6 +9,7 @@
 //! waits for ever. Data that are newer than the committed ones are in the controller, and reads of them come from
 //! there. Reads of a page that is being reconstructed join the reconstruction.
 
+use super::fail::remove_queued;
 use super::recoveries::{Recovery, Step};
 use super::{Raid, Stage};
 use crate::ftl::Ftl;
@@ -118,7 +119,7 @@ impl Ssd {
                     Entry::Slot(_) | Entry::Unmapped => false,
                 };
             if avoids {
-                self.take_out(unit, R_HOST, Found { before, slot, plane });
+                remove_queued(&mut self.core, unit, R_HOST, Found { before, slot, plane });
                 // The others of its group are on other chips: nothing joins this queue.
                 self.recover(slot);
             } else {

@@ -166,7 +166,7 @@ impl Ssd {
     pub(in crate::sim) fn redirect_writes(&mut self) {
         debug_assert!(self.redirection_is_due(), "no program has been queued");
         let mut all: Vec<Chip> = Vec::new();
-        while let Some(plane) = self.loads_mut().changed.pop().map(PlaneId) {
+        while let Some(plane) = loads_mut(&mut self.core).changed.pop().map(PlaneId) {
             if !self.chips().policy.warns(&self.chip(plane, u64::MAX)) {
                 continue;
             }
@@ -204,14 +204,6 @@ impl Ssd {
         raid.and_then(|raid| raid.chips.as_mut()).expect("there is a redirection")
     }
 
-    fn loads(&self) -> &ChipLoads {
-        self.core.loads.as_deref().expect("there is a redirection")
-    }
-
-    fn loads_mut(&mut self) -> &mut ChipLoads {
-        self.core.loads.as_deref_mut().expect("there is a redirection")
-    }
-
     /// The chip of `plane`, which expects its next request at `next_arrival_ns`.
     fn chip(&self, plane: PlaneId, next_arrival_ns: u64) -> Chip {
         let (geo, chips) = (&self.core.ftl.geo, self.chips());
@@ -231,9 +223,9 @@ impl Ssd {
             number,
             group: number / groups.chips(),
             left,
-            waiting: u64::from(self.loads().waiting(plane)) + self.planned(plane),
+            waiting: u64::from(loads(&self.core).waiting(plane)) + self.planned(plane),
             collects: self.core.gc.collects(pool) || self.core.ftl.is_dead(plane),
-            completion_ns: self.loads().completion(plane).max(self.core.array.now).0,
+            completion_ns: loads(&self.core).completion(plane).max(self.core.array.now).0,
             next_arrival_ns,
             foreign: chips.foreign[plane.at()],
             pages: u64::from(geo.blocks_per_pool) * u64::from(geo.pages_per_block),
@@ -268,7 +260,7 @@ impl Ssd {
                     let pages = reads.map(|p| groups.page(update.group, p));
                     let planes = pages
                         .filter_map(|lpn| self.core.ftl.owners.committed(lpn))
-                        .map(|page| self.loads().completion(self.core.ftl.geo.plane_of(page)));
+                        .map(|page| loads(&self.core).completion(self.core.ftl.geo.plane_of(page)));
                     planes.max().unwrap_or(now).max(now)
                 }
                 Stage::Programming | Stage::WaitsForReads => unreachable!("{slot:?} programs"),
@@ -321,7 +313,7 @@ impl Ssd {
         self.core.ftl.space.let_go(plane, stream);
         self.core.ftl.space.hold(target, stream);
         let (now, program_ns) = (self.core.array.now, self.core.array.times.program_ns);
-        self.loads_mut().leaves(plane, (now, program_ns));
+        loads_mut(&mut self.core).leaves(plane, (now, program_ns));
         self.chips_mut().foreign[target.at()] += 1;
         self.core.ledger.measured.raid.redirected += 1;
         let unit = self.core.ftl.geo.unit_of(plane).at();
@@ -332,6 +324,14 @@ impl Ssd {
         self.core.enqueue(slot, W_HOST);
         self.core.note_room();
     }
+}
+
+fn loads(core: &Core) -> &ChipLoads {
+    core.loads.as_deref().expect("there is a redirection")
+}
+
+fn loads_mut(core: &mut Core) -> &mut ChipLoads {
+    core.loads.as_deref_mut().expect("there is a redirection")
 }
 
 #[cfg(test)]

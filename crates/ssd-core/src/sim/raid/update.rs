@@ -8,6 +8,7 @@
 //!   other; a pool that an earlier update waits for is not taken from by a later one;
 //! - the pages it replaces, old parity included, stay valid until all new ones are programmed.
 
+use super::lost::restore_page;
 use super::{Parity, Raid, Stage, Update};
 use crate::ftl::raid::lost::Lost;
 use crate::ftl::raid::verify::mix;
@@ -16,6 +17,7 @@ use crate::metrics::counters::{Parts, RaidCounts};
 use crate::nand::flash::Payload;
 use crate::sched::order::{R_HOST, W_HOST};
 use crate::sim::array::op::{Op, Work};
+use crate::sim::core::Core;
 use crate::sim::join::Join;
 use crate::sim::ssd::Ssd;
 use crate::units::{Lpn, Nanos, OpSlot, Ppn, UpdateSlot};
@@ -349,9 +351,9 @@ impl Ssd {
         let before = if ppn == Ppn::NONE {
             self.page_commits_as_lost(lpn, slot)
         } else {
-            self.page_is_found(lpn);
+            restore_page(&mut self.core, lpn);
             let before = self.core.ftl.claim_in_group(lpn, slot, ppn);
-            self.page_of_group_commits(ppn);
+            note_committed(&mut self.core, ppn);
             before
         };
         self.page_of_group_is_replaced(lpn, before);
@@ -362,7 +364,7 @@ impl Ssd {
     #[inline(never)]
     fn page_of_group_is_trimmed(&mut self, lpn: Lpn, slot: OpSlot) {
         debug_assert!(self.core.is_trim(slot), "{lpn:?} is written");
-        self.page_is_found(lpn);
+        restore_page(&mut self.core, lpn);
         let before = self.core.ftl.trim_in_group(lpn, slot);
         self.page_of_group_is_replaced(lpn, before);
         self.core.array.ops.remove(slot);
@@ -372,22 +374,9 @@ impl Ssd {
     #[inline(never)]
     fn parity_is_dropped(&mut self, lpn: Lpn) {
         debug_assert!(self.core.ftl.parity_groups().is_parity(lpn), "{lpn:?} holds data");
-        self.page_is_found(lpn);
+        restore_page(&mut self.core, lpn);
         let (_, before) = self.core.ftl.trim(lpn);
         self.page_of_group_is_replaced(lpn, before);
-    }
-
-    /// `ppn` is committed: its block may be full now, and the demand of its pool may have changed.
-    #[inline]
-    pub(super) fn page_of_group_commits(&mut self, ppn: Ppn) {
-        assert!(self.core.ftl.owners.is_valid(ppn), "{ppn:?} has no owner");
-        self.core.ftl.settle_landed(ppn);
-        let pool = self.core.ftl.geo.pool_of(self.core.ftl.geo.plane_of(ppn));
-        if self.core.gc.agenda.watches_releases() {
-            self.core.gc.agenda.page_released(pool);
-        }
-        let opened = self.core.ftl.space.take_opened(pool);
-        self.core.gc.agenda.page_written(pool, opened);
     }
 
     /// `lpn` has been overwritten or trimmed, and `before` was its page.
@@ -427,4 +416,17 @@ fn positions(mut set: u64) -> impl Iterator<Item = u32> {
         set &= set.wrapping_sub(1);
         next
     })
+}
+
+/// `ppn` is committed: its block may be full now, and the demand of its pool may have changed.
+#[inline]
+pub(super) fn note_committed(core: &mut Core, ppn: Ppn) {
+    assert!(core.ftl.owners.is_valid(ppn), "{ppn:?} has no owner");
+    core.ftl.settle_landed(ppn);
+    let pool = core.ftl.geo.pool_of(core.ftl.geo.plane_of(ppn));
+    if core.gc.agenda.watches_releases() {
+        core.gc.agenda.page_released(pool);
+    }
+    let opened = core.ftl.space.take_opened(pool);
+    core.gc.agenda.page_written(pool, opened);
 }
