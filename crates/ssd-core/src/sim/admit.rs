@@ -139,7 +139,7 @@ impl Core {
     /// Whether the admission of a page notes more than its place: contents, what a power cut may leave, a way through
     /// link and buffer, or that somebody watches queues.
     fn notes_what_is_written(&self) -> bool {
-        let keeps = self.ledger.content.is_some() || self.ftl.may_lose_power();
+        let keeps = self.ftl.flash.keeps_contents() || self.ftl.may_lose_power();
         keeps || self.watches_queues || !self.front.writes_go_straight
     }
 
@@ -156,7 +156,6 @@ impl Core {
             Entry::Slot(_) => self.ledger.measured.host.controller_pages_read += 1,
             Entry::Page(_) => unreachable!("a page on flash is not served by the controller"),
         }
-        self.check_served(slot);
         let delay = self.array.times.controller_ns;
         self.array.ops[slot].parts.transfer_ns += delay;
         self.array.set_timer(Nanos(self.array.now.0 + delay), Timer::Served(slot));
@@ -346,8 +345,17 @@ impl Ssd {
         } else if on_flash.is_some() {
             self.core.enqueue(slot, R_HOST);
         } else {
-            self.core.serve(slot);
+            self.serve(slot);
         }
+    }
+
+    /// Serve a read from the controller: its page is in flight or unmapped.
+    pub(super) fn serve(&mut self, slot: OpSlot) {
+        debug_assert!(self.core.array.ops[slot].kind().is_read(), "{slot:?} is not read");
+        if let Some(contents) = &mut self.contents {
+            contents.read_is_served(&mut self.core, slot);
+        }
+        self.core.serve(slot);
     }
 
     #[inline(never)]
@@ -359,7 +367,7 @@ impl Ssd {
         data: Option<&[u8]>,
     ) {
         let old = self.core.ftl.owners.newest(lpn);
-        let (range, at) = byte_range(&self.core.ftl.geo, request, lpn);
+        let (range, _) = byte_range(&self.core.ftl.geo, request, lpn);
         let partial = range != (0, 512 << self.core.ftl.geo.sector_shift);
         self.core.front.sequence += 1;
         let stream = self.core.ftl.class_of_write(lpn, request.stream, pages);
@@ -381,15 +389,8 @@ impl Ssd {
             op.plane = self.core.place::<true>(lpn, stream);
         }
         let slot = self.core.array.ops.insert(op);
-        if let Some(content) = &mut self.core.ledger.content {
-            self.core.array.ops.detail(slot).expected = content.expected(lpn);
-            let before = match old {
-                Entry::Unmapped if self.core.ftl.is_lost(lpn) => self.core.ftl.reconstructed(lpn),
-                _ => content.before(old, &self.core.ftl.flash),
-            };
-            let data = data.map(|d| &d[at..at + range.1 - range.0]);
-            let payload = content.compose(lpn, self.core.front.sequence, range, &before, data);
-            content.admit(slot, lpn, payload);
+        if let Some(contents) = &mut self.contents {
+            contents.write_arrives(&self.core, slot, request, data);
         }
         if let Some(page) = self.core.ftl.admit(lpn, slot) {
             debug_assert!(self.core.ftl.owners.is_newest(lpn, slot), "{lpn:?} is not admitted");
@@ -424,8 +425,8 @@ impl Ssd {
         if let Some(page) = committed {
             self.core.page_left(page);
         }
-        if let Some(content) = &mut self.core.ledger.content {
-            content.trim(lpn);
+        if let Some(contents) = &mut self.contents {
+            contents.trim(lpn);
         }
         if let Entry::Slot(slot) = old {
             self.trim_held(slot);

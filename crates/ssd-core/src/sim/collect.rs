@@ -9,7 +9,7 @@ use super::collector::Job;
 use super::collector::turn::InTurn;
 use super::core::Core;
 use super::join::Join;
-use super::ssd::{Ssd, fail};
+use super::ssd::Ssd;
 use crate::config::GcPath;
 use crate::ftl::Choice;
 use crate::ftl::blocks::BlockState;
@@ -297,7 +297,7 @@ impl Ssd {
         let at_its_end = self.core.gc.agenda.is_starved(pool) && self.core.ftl.is_worn_out(pool);
         if at_its_end && at_reserve() && self.host_waits_for(pool) {
             let end = super::no_room::worn_out(&self.core.ftl, pool);
-            fail(&mut self.core.failure, end);
+            self.core.fail(end);
         }
     }
 

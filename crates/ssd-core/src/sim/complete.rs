@@ -2,14 +2,12 @@
 
 use super::array::Ended;
 use super::array::event::Timer;
-use super::array::op::{Moved, OpKind, Part, Work, job_cause};
+use super::array::op::{Moved, OpKind, Work, job_cause};
+use super::contents;
 use super::core::Core;
-use super::ssd::{Ssd, fail};
-use crate::ftl::map::Entry;
+use super::ssd::Ssd;
 use crate::ftl::owners::Claim;
-use crate::host::device::DeviceError;
 use crate::metrics::counters::{Cause, Parts};
-use crate::nand::flash::Payload;
 use crate::sched::order::W_HOST;
 use crate::units::{Lpn, Nanos, OpSlot, PlaneId, PoolId, Ppn, RequestSlot};
 
@@ -27,14 +25,6 @@ impl Core {
             transfer_ns: before.transfer_ns + bus_ns,
             gc_wait_ns: before.gc_wait_ns,
             metadata_ns: before.metadata_ns,
-        }
-    }
-
-    /// The run ends if the store of page contents has failed.
-    fn check_contents(&mut self) {
-        if let Some(why) = self.ftl.flash.failure() {
-            let error = DeviceError::Contents(why.to_string());
-            fail(&mut self.failure, error);
         }
     }
 
@@ -57,85 +47,6 @@ impl Core {
         }
     }
 
-    /// A read of flash returns: check that its data are the newest admitted.
-    #[inline(always)]
-    fn check_read(&mut self, slot: OpSlot) {
-        if self.ledger.content.is_some() {
-            self.check_data(slot);
-        }
-    }
-
-    #[inline(never)]
-    fn check_data(&mut self, slot: OpSlot) {
-        let Some(content) = &mut self.ledger.content else { return };
-        let expected = self.array.ops.detail(slot).expected;
-        let op = &self.array.ops[slot];
-        debug_assert!(op.kind().is_read(), "{:?} has read nothing", op.kind());
-        if op.reads_rest() {
-            return;
-        }
-        let digest = self.ftl.flash.digest(op.ppn);
-        if digest != expected {
-            let error = DeviceError::Data(format!(
-                "LPN {} read from page {} has digest {:016x}, newest admitted is {:016x}",
-                op.lpn.0, op.ppn.0, digest, expected
-            ));
-            fail(&mut self.failure, error);
-        }
-        if op.kind() == OpKind::HostRead {
-            let (part, lpn) = (op.part(), op.lpn);
-            let payload = self.ftl.flash.payload(op.ppn);
-            deliver(content, &mut self.front.requests, part, lpn, &payload, &self.ftl.geo);
-            self.check_contents();
-        }
-    }
-
-    /// The controller serves a read: check that its data are the newest admitted.
-    pub(crate) fn check_served(&mut self, slot: OpSlot) {
-        let Some(content) = &mut self.ledger.content else { return };
-        debug_assert!(self.array.ops[slot].kind().is_read(), "{slot:?} reads nothing");
-        let (lpn, part) = (self.array.ops[slot].lpn, self.array.ops[slot].part());
-        let payload = match self.ftl.owners.newest(lpn) {
-            Entry::Slot(newer) => content.of_slot(newer).clone(),
-            _ => Payload::default(),
-        };
-        if payload.digest != content.expected(lpn) {
-            let error =
-                format!("LPN {} served by the controller is not the newest admitted", lpn.0);
-            fail(&mut self.failure, DeviceError::Data(error));
-        }
-        deliver(content, &mut self.front.requests, part, lpn, &payload, &self.ftl.geo);
-    }
-
-    /// The page of the operation in `slot` is on flash from now on.
-    #[inline(always)]
-    pub(super) fn program_ends<const FULL: bool>(&mut self, slot: OpSlot, lpn: Lpn, ppn: Ppn) {
-        debug_assert!(self.ftl.flash.is_torn(ppn), "{ppn:?} is not being programmed");
-        self.ftl.flash.end_program(ppn, lpn);
-        if FULL && self.ftl.flash.keeps_contents() {
-            self.store_contents(slot);
-        }
-    }
-
-    #[inline(never)]
-    fn store_contents(&mut self, slot: OpSlot) {
-        debug_assert!(self.ftl.flash.keeps_contents(), "contents are not kept");
-        let op = &self.array.ops[slot];
-        match (op.work, &self.ledger.content) {
-            (Work::GcWrite(moved) | Work::GcCopyback(moved), _) => {
-                self.ftl.flash.copy(moved.source, op.ppn);
-                if self.ftl.may_lose_power() {
-                    self.ftl.flash.set_sequence(op.ppn, op.sequence);
-                }
-            }
-            (_, Some(content)) => {
-                self.ftl.flash.store(op.ppn, op.sequence, content.of_slot(slot));
-            }
-            (_, None) => self.ftl.flash.store(op.ppn, op.sequence, &Payload::default()),
-        }
-        self.check_contents();
-    }
-
     /// A GC page has been read: decode it, then program it.
     #[inline(always)]
     fn gc_read_ends<const FULL: bool>(&mut self, slot: OpSlot, moved: Moved) {
@@ -153,6 +64,16 @@ impl Core {
 }
 
 impl Ssd {
+    /// The page of the operation in `slot` is on flash from now on.
+    #[inline(always)]
+    pub(super) fn program_ends<const FULL: bool>(&mut self, slot: OpSlot, lpn: Lpn, ppn: Ppn) {
+        debug_assert!(self.core.ftl.flash.is_torn(ppn), "{ppn:?} is not being programmed");
+        self.core.ftl.flash.end_program(ppn, lpn);
+        if FULL && self.core.ftl.flash.keeps_contents() {
+            contents::store(self.contents.as_deref(), &mut self.core, slot);
+        }
+    }
+
     /// The operation on `unit`, and those that ran with it, end.
     #[inline(never)]
     pub(crate) fn operation_ends<const FULL: bool>(&mut self, unit: usize) {
@@ -203,13 +124,13 @@ impl Ssd {
         match work {
             Work::GcRead(moved) => self.core.gc_read_ends::<FULL>(slot, moved),
             Work::GcWrite(moved) | Work::GcCopyback(moved) => {
-                self.core.program_ends::<FULL>(slot, lpn, ppn);
+                self.program_ends::<FULL>(slot, lpn, ppn);
                 self.commit_copy::<FULL>(slot, (lpn, ppn), moved);
             }
             Work::Erase { pool, .. } => self.erase_ends(slot, pool),
             Work::HostWrite { part, .. } => {
                 let parts = self.core.parts_of(slot, [held_ns, array_ns, bus_ns]);
-                self.core.program_ends::<FULL>(slot, lpn, ppn);
+                self.program_ends::<FULL>(slot, lpn, ppn);
                 self.commit_host::<FULL>(slot, (lpn, ppn, plane));
                 if FULL && self.core.front.buffer.is_some() && !self.core.array.ops[slot].copies() {
                     self.held_is_on_flash(slot, &parts);
@@ -225,7 +146,7 @@ impl Ssd {
             }
             Work::GroupWrite { update, .. } => {
                 let parts = self.core.parts_of(slot, [held_ns, array_ns, bus_ns]);
-                self.core.program_ends::<true>(slot, lpn, ppn);
+                self.program_ends::<true>(slot, lpn, ppn);
                 self.group_write_ends(slot, update, &parts);
             }
             Work::RebuildWrite { recovery, .. } => self.rebuild_write_ends(slot, recovery),
@@ -258,7 +179,9 @@ impl Ssd {
     fn host_read_ends(&mut self, slot: OpSlot, held_ns: u64, array_ns: u64, bus_ns: u64) {
         debug_assert!(self.core.array.ops[slot].ppn != Ppn::NONE, "{slot:?} has read no page");
         let parts = self.core.parts_of(slot, [held_ns, array_ns, bus_ns]);
-        self.core.check_read(slot);
+        if let Some(contents) = &mut self.contents {
+            contents.read_ends(&mut self.core, slot);
+        }
         self.page_is_read(slot, &parts);
     }
 
@@ -266,7 +189,9 @@ impl Ssd {
     fn rmw_read_ends(&mut self, slot: OpSlot, held_ns: u64, array_ns: u64, bus_ns: u64) {
         debug_assert!(self.core.array.ops[slot].ppn != Ppn::NONE, "{slot:?} has read no page");
         let parts = self.core.parts_of(slot, [held_ns, array_ns, bus_ns]);
-        self.core.check_read(slot);
+        if let Some(contents) = &mut self.contents {
+            contents.read_ends(&mut self.core, slot);
+        }
         self.core.array.ops[slot].parts = parts;
         if self.core.array.times.host_ecc_ns > 0 {
             self.core.decode(slot, &parts);
@@ -291,7 +216,13 @@ impl Ssd {
             return self.commit_with_heirs(slot, (lpn, ppn, plane));
         }
         let claim = if FULL && self.core.ftl.may_lose_power() {
-            self.core.claim_under_cuts(slot, lpn, ppn)
+            let claim = self.core.claim_under_cuts(slot, lpn, ppn);
+            if matches!(claim, Claim::Committed(_))
+                && let Some(contents) = &mut self.contents
+            {
+                contents.page_commits_below(&self.core, lpn, ppn);
+            }
+            claim
         } else {
             self.core.ftl.claim(lpn, slot, ppn)
         };
@@ -470,22 +401,4 @@ impl Ssd {
         self.core.array.ops.remove(slot);
         self.member_erased(pool);
     }
-}
-
-/// Give the bytes and the digest of one page read to its request.
-pub(super) fn deliver(
-    content: &mut super::ledger::content::Content,
-    requests: &mut super::front::request::Requests,
-    part: Part,
-    lpn: Lpn,
-    page: &Payload,
-    geo: &crate::nand::geometry::Geometry,
-) {
-    let request = requests.get(part.request);
-    assert!(!request.parts.is_done(), "data of request {} come after its end", request.id);
-    let mixed = (page.digest ^ u64::from(part.number)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    request.digest = request.digest.wrapping_add(mixed);
-    let r = &request.request;
-    let (range, at) = super::front::byte_range(geo, r, lpn);
-    content.deliver(request.id, r.sectors as usize * 512, at, range, page);
 }

@@ -170,8 +170,8 @@ impl Ssd {
             }
             Entry::Page(page) => {
                 self.share_page(lpn, page);
-                if let Some(content) = &mut self.core.ledger.content {
-                    content.copied(lpn, source);
+                if let Some(contents) = &mut self.contents {
+                    contents.copy(lpn, source);
                 }
                 match mode {
                     RemapMode::Copy => self.copy_later(part, lpn, stream),
@@ -220,15 +220,15 @@ impl Ssd {
         }
         op.sequence = self.core.front.sequence;
         let slot = self.core.array.ops.insert(op);
-        if let Some(content) = &mut self.core.ledger.content {
-            content.carry(slot, self.core.ftl.flash.payload(page));
+        if let Some(contents) = &mut self.contents {
+            contents.carry(slot, self.core.ftl.flash.payload(page));
         }
         let under = self.core.ftl.admit(lpn, slot);
         self.core.ftl.note_floor(slot, Entry::Page(page), self.core.front.sequence);
         debug_assert_eq!(under, Some(page), "{lpn:?} does not keep the page of its source");
         debug_assert!(self.core.ftl.owners.is_newest(lpn, slot), "{lpn:?} is not admitted");
         self.core.front.requests.get(part.request).parts.add(1);
-        self.core.read_for_copy(slot);
+        self.read_for_copy(slot);
     }
 
     /// `lpn` inherits the page of `source`, whose newest data are in `slot`.
@@ -260,9 +260,9 @@ impl Ssd {
         let heir = self.core.array.ops.insert(op);
         copies.heirs.entry(root).or_default().push(heir);
         self.put_out(root);
-        if let Some(content) = &mut self.core.ledger.content {
-            content.carry(heir, content.of_slot(slot).clone());
-            content.copied(lpn, source);
+        if let Some(contents) = &mut self.contents {
+            contents.carry(heir, contents.payload(slot).clone());
+            contents.copy(lpn, source);
         }
         self.core.front.requests.get(part.request).parts.add(1);
         if let Some(page) = self.core.ftl.admit(lpn, heir) {
@@ -327,7 +327,8 @@ impl Ssd {
         self.core.gc.agenda.page_written(pool, opened);
         for ((_, heir), live) in heirs.into_iter().zip(live) {
             if live && under {
-                self.core.inherited_for_copy(heir, page);
+                self.core.inherit_for_copy(heir, page);
+                self.read_for_copy(heir);
             } else {
                 if live {
                     self.count_copy(self.core.array.ops[heir].part().request, |counts| {
@@ -337,6 +338,16 @@ impl Ssd {
                 self.end_unprogrammed(heir);
             }
         }
+    }
+
+    /// The copy in `slot`, whose page is that of its source, reads it.
+    fn read_for_copy(&mut self, slot: OpSlot) {
+        debug_assert!(self.core.array.ops[slot].copies(), "{slot:?} is no copy");
+        debug_assert!(self.core.array.ops[slot].sequence > 0, "{slot:?} has not been admitted");
+        if let Some(contents) = &mut self.contents {
+            contents.expect_own(slot);
+        }
+        self.core.enqueue(slot, R_HOST);
     }
 
     /// The page of the copy in `slot` has its data, or has newer ones.
@@ -396,19 +407,8 @@ impl Core {
         self.wake_readers(page);
     }
 
-    /// The copy in `slot`, whose page is that of its source, reads it.
-    fn read_for_copy(&mut self, slot: OpSlot) {
-        debug_assert!(self.array.ops[slot].copies(), "{slot:?} is no copy");
-        debug_assert!(self.array.ops[slot].sequence > 0, "{slot:?} has not been admitted");
-        if let Some(content) = &self.ledger.content {
-            let expected = content.of_slot(slot).digest;
-            self.array.ops.detail(slot).expected = expected;
-        }
-        self.enqueue(slot, R_HOST);
-    }
-
     /// The copy in `heir` has the page of its source under its slot: it may be read.
-    fn inherited_for_copy(&mut self, heir: OpSlot, page: Ppn) {
+    fn inherit_for_copy(&mut self, heir: OpSlot, page: Ppn) {
         let (now, plane) = (self.array.now, self.ftl.geo.plane_of(page));
         debug_assert_eq!(self.ftl.owners.under(heir), Some(page), "{heir:?} has another page");
         let op: &mut Op = &mut self.array.ops[heir];
@@ -416,6 +416,5 @@ impl Core {
         op.work = Work::RmwRead { part: op.part(), stream: op.stream(), copies: true };
         op.parts.queue_ns += (now - op.queued).0;
         op.plane = plane;
-        self.read_for_copy(heir);
     }
 }

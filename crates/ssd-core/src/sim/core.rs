@@ -66,7 +66,7 @@ impl Core {
             front,
             array,
             gc,
-            ledger,
+            ledger: _,
             loads,
             watches_queues: _,
             groups_due,
@@ -85,7 +85,6 @@ impl Core {
         anew.take_over(array);
         *array = anew;
         *gc = Collector::new(config, ftl, plugs);
-        ledger.content = None;
         *loads = ChipLoads::new(config, &ftl.geo);
         (*failure, *groups_due, *room_changed) = (None, false, false);
         debug_assert_eq!(self.array.now, now, "a cut takes no time");
@@ -139,6 +138,12 @@ impl Core {
         let program = program && self.array.ops[slot].kind() == OpKind::GroupWrite;
         loads.queued(plane, (self.array.now, ns), program);
         self.groups_due = true;
+    }
+
+    /// The run ends at this instant, with the first error of all.
+    #[cold]
+    pub(super) fn fail(&mut self, error: DeviceError) {
+        self.failure.get_or_insert_with(|| Box::new(error));
     }
 
     /// A program of a page of a group that has waited on `plane` starts, or is given up.

@@ -7,6 +7,7 @@ mod array;
 mod collect;
 mod collector;
 mod complete;
+mod contents;
 mod copy;
 pub mod core;
 mod crossing;

@@ -2,6 +2,7 @@
 //! (`instant`).
 
 use super::array::event::Timer;
+use super::contents::Contents;
 use super::copy::Copies;
 use super::core::Core;
 use super::power::Power;
@@ -23,6 +24,8 @@ pub use super::ledger::MAX_SAMPLES;
 pub struct Ssd {
     /// What the route and the features stand on.
     pub core: Core,
+    /// What the pages hold, if the device knows it.
+    pub(super) contents: Option<Box<Contents>>,
     /// Updates of parity groups, if the device has them.
     pub(crate) raid: Option<Box<Raid>>,
     /// Copies under way, if the device answers them.
@@ -74,6 +77,7 @@ impl Ssd {
         ftl.blocks.now = Nanos::ZERO;
         ftl.begin_run(&config.gc.victim, plugs);
         let mut ssd = Ssd {
+            contents: Contents::new(config, &ftl),
             raid: Raid::new(config, &ftl),
             copies: Copies::new(config),
             power: Power::new(config, &ftl, sequence),
@@ -117,8 +121,7 @@ impl Ssd {
     fn is_plain(&self) -> bool {
         let geo = &self.core.ftl.geo;
         let one_plane = geo.planes_per_unit() == 1 && geo.planes_per_pool() == 1;
-        let keeps =
-            self.core.ledger.keeps_more_than_numbers() || self.core.ftl.flash.keeps_contents();
+        let keeps = self.core.ledger.operations.is_some() || self.core.ftl.flash.keeps_contents();
         let own = !self.plugs.any() && self.core.front.writes_go_straight && self.copies.is_none();
         let own = own && !self.core.gc.agenda.watches_requests() && self.core.ftl.lost.is_none();
         let own = own && !self.core.ftl.may_lose_power() && !self.core.ftl.separates();
@@ -443,12 +446,6 @@ impl Device for Ssd {
     }
 
     fn take_data(&mut self, id: RequestId) -> Option<Vec<u8>> {
-        self.core.ledger.content.as_mut()?.take(id)
+        self.contents.as_mut()?.take(id)
     }
-}
-
-/// The run ends at this instant, with the first error of all.
-#[cold]
-pub(super) fn fail(failure: &mut Option<Box<DeviceError>>, error: DeviceError) {
-    failure.get_or_insert_with(|| Box::new(error));
 }

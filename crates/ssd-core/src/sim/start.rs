@@ -387,16 +387,18 @@ impl Ssd {
             return false;
         }
         if FULL
-            && let Some(content) = &self.core.ledger.content
+            && let Some(contents) = &mut self.contents
             && self.core.array.ops[slot].kind() == OpKind::HostRead
         {
-            let expected = content.expected(self.core.array.ops[slot].lpn);
-            self.core.array.ops.detail(slot).expected = expected;
+            contents.read_starts(&self.core, slot);
         }
         let op = &mut self.core.array.ops[slot];
         (op.ppn, op.plane) = (ppn, plane);
         if FULL && self.core.front.buffer.is_some() && op.kind() == OpKind::HostRead {
-            self.core.note_rest_read(slot);
+            let is_rest = self.core.note_rest_read(slot);
+            if is_rest && let Some(contents) = &mut self.contents {
+                contents.read_is_served(&mut self.core, slot);
+            }
         }
         let (kind, cause) = (self.core.array.ops[slot].kind(), self.core.array.ops[slot].cause());
         self.core.ledger.measured.flash.reads[cause.at()] += 1;

@@ -89,17 +89,17 @@ impl Core {
     }
 
     /// The read in `slot` is about to read its page from flash, perhaps only the rest of a page of which the
-    /// buffer holds a part. Its data are complete only together with what the buffer holds now.
-    pub(crate) fn note_rest_read(&mut self, slot: OpSlot) {
+    /// buffer holds a part. Its data are complete only together with what the buffer holds now: returns whether they
+    /// are.
+    pub(crate) fn note_rest_read(&mut self, slot: OpSlot) -> bool {
         debug_assert_eq!(self.array.ops[slot].kind(), OpKind::HostRead, "{slot:?} serves no read");
         let (lpn, ppn) = (self.array.ops[slot].lpn, self.array.ops[slot].ppn);
         debug_assert!(self.ftl.owners.is_valid(ppn), "{lpn:?} is read from {ppn:?}, overwritten");
-        if self.ftl.owners.newest(lpn) != Entry::Page(ppn) {
-            if let Work::HostRead { rest, .. } = &mut self.array.ops[slot].work {
-                *rest = ppn;
-            }
-            self.check_served(slot);
+        let is_rest = self.ftl.owners.newest(lpn) != Entry::Page(ppn);
+        if is_rest && let Work::HostRead { rest, .. } = &mut self.array.ops[slot].work {
+            *rest = ppn;
         }
+        is_rest
     }
 
     /// Whether the newest of `lpn` is that it has been trimmed.
@@ -163,9 +163,8 @@ impl Ssd {
                 true => 0,
                 false => whole,
             };
-            if lacks_rest && self.core.ledger.content.is_some() {
-                let on_flash = self.core.array.ops.detail(older).expected;
-                self.core.array.ops.detail(slot).expected = on_flash;
+            if lacks_rest && let Some(contents) = &mut self.contents {
+                contents.expect_same(slot, older);
             }
         }
         let on_flash = self.core.ftl.owners.under(slot).is_some() || self.core.ftl.is_lost(lpn);

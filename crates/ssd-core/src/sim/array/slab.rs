@@ -3,15 +3,13 @@
 use super::op::{Op, Phases, Work};
 use crate::units::{Lpn, Nanos, OpSlot, PlaneId, PoolId, Ppn};
 
-/// What only logs and data modes need to know about an operation, kept apart to keep [`Op`] small.
+/// What only logs need to know about an operation, kept apart to keep [`Op`] small.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Detail {
     /// Phases on unit and bus.
     pub(crate) phases: Phases,
     /// Its row in the operation log.
     pub(crate) row: u64,
-    /// Digest the host must see.
-    pub(crate) expected: u64,
 }
 
 /// Slab of operations with a free list.
@@ -61,7 +59,7 @@ impl Slab {
         self.free.push(slot);
     }
 
-    /// What logs and data modes know about the operation in `slot`.
+    /// What logs know about the operation in `slot`.
     pub(crate) fn detail(&mut self, slot: OpSlot) -> &mut Detail {
         debug_assert!(slot.at() < self.ops.len(), "{slot:?} is no operation");
         if self.details.len() <= slot.at() {

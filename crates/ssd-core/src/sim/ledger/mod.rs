@@ -1,8 +1,7 @@
-//! The ledger: what has been measured, the logs, the digest of all events, and what every read must return.
+//! The ledger: what has been measured, the logs, and the digest of all events.
 //!
 //! It counts what happens and decides nothing.
 
-pub(crate) mod content;
 pub mod log;
 pub mod power_log;
 
@@ -16,17 +15,15 @@ use crate::metrics::counters::Parts;
 use crate::metrics::series::Gauges;
 use crate::nand::geometry::Geometry;
 use crate::units::Nanos;
-use content::Content;
 use log::OpLog;
 use std::collections::BTreeMap;
 
 /// Most rows of the time series.
 pub const MAX_SAMPLES: usize = 1 << 20;
 
-/// Measurements, logs and contents of a run.
+/// Measurements and logs of a run.
 pub(crate) struct Ledger {
     pub(crate) measured: Measurements,
-    pub(crate) content: Option<Content>,
     pub(crate) operations: Option<OpLog>,
     pub(crate) requests: Option<Vec<RequestRecord>>,
     /// By number of a copy under way: its source ranges (with a request log).
@@ -49,7 +46,6 @@ impl Ledger {
         assert!(ftl.clock <= sequence, "{} pages were bound, {sequence} admitted", ftl.clock);
         Ledger {
             measured: Measurements::new(interval, false),
-            content: Content::new(config, ftl),
             operations: config.metrics.op_log.then(OpLog::default),
             requests: config.metrics.request_log.then(Vec::new),
             copied_from: BTreeMap::new(),
@@ -81,11 +77,6 @@ impl Ledger {
     pub(crate) fn quiet_until(&self) -> Nanos {
         debug_assert!(self.next_sample > Nanos::ZERO, "a row is due before the run begins");
         Nanos(self.next_sample.0 - 1)
-    }
-
-    /// Whether it keeps contents, or a log of operations.
-    pub(crate) fn keeps_more_than_numbers(&self) -> bool {
-        self.content.is_some() || self.operations.is_some()
     }
 
     /// Append the row of the series that is due.

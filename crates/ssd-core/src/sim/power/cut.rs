@@ -92,6 +92,7 @@ impl Ssd {
         // By name, so that the compiler asks of every field whether it survives.
         let Ssd {
             core,
+            contents,
             raid: _,
             copies,
             power,
@@ -103,6 +104,7 @@ impl Ssd {
         } = self;
         let config = &power.as_ref().expect("a device whose power may be cut").config;
         core.lose_power(config, plugs);
+        *contents = None;
         *copies = Copies::new(config);
         *mid_instant = false;
     }
@@ -158,14 +160,14 @@ impl Ssd {
             })
             .map(|slot| {
                 let (op, held) = (&self.core.array.ops[slot], buffer.held(slot));
-                let content = self.core.ledger.content.as_ref();
+                let contents = self.contents.as_ref();
                 SavedPage {
                     lpn: op.lpn,
                     sequence: op.sequence,
                     sectors: held.sectors,
                     stream: op.stream(),
                     request: held.request,
-                    payload: content.map_or(Payload::default(), |c| c.of_slot(slot).clone()),
+                    payload: contents.map_or(Payload::default(), |c| c.payload(slot).clone()),
                     bound: op.kind() == OpKind::HostWrite && op.ppn != Ppn::NONE,
                 }
             })

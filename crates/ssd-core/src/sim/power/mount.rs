@@ -14,8 +14,8 @@ use crate::nand::nvram::Record;
 use crate::nand::timing::Times;
 use crate::sim::array::op::{Op, Part, Work};
 use crate::sim::collector::Collector;
+use crate::sim::contents::Contents;
 use crate::sim::front::pages_of;
-use crate::sim::ledger::content::Content;
 use crate::sim::ssd::Ssd;
 use crate::units::{Lpn, Nanos, PlaneId, RequestSlot, UnitId};
 
@@ -153,7 +153,7 @@ impl Ssd {
         debug_assert!(power.writing.is_none(), "a checkpoint has survived");
         debug_assert!(power.unrecorded.is_empty(), "a request has survived");
         self.core.gc = Collector::new(config, &self.core.ftl, &self.plugs);
-        self.core.ledger.content = Content::new(config, &self.core.ftl);
+        self.contents = Contents::new(config, &self.core.ftl);
         (0..self.core.array.units.len())
             .for_each(|unit| self.core.gc.arm_idle_timer(unit, &mut self.core.array));
         self.take_saved_pages();
@@ -188,9 +188,8 @@ impl Ssd {
             let old = self.core.ftl.owners.newest(page.lpn);
             debug_assert!(!matches!(old, Entry::Slot(_)), "{page:?} is saved twice");
             let whole = self.core.whole_page();
-            if let Some(content) = &mut self.core.ledger.content {
-                self.core.array.ops.detail(slot).expected = content.expected(page.lpn);
-                content.admit(slot, page.lpn, page.payload);
+            if let Some(contents) = &mut self.contents {
+                contents.restore_saved(slot, page.lpn, page.payload);
             }
             self.core.ftl.admit(page.lpn, slot);
             self.core.ftl.note_floor(slot, old, page.sequence);
@@ -243,10 +242,10 @@ impl Ssd {
     /// The digest of the newest data of `lpn`, if they are in the controller and contents are kept.
     #[must_use]
     pub fn buffered_digest(&self, lpn: Lpn) -> Option<u64> {
-        let content = self.core.ledger.content.as_ref()?;
+        let contents = self.contents.as_ref()?;
         debug_assert!(lpn.0 < self.core.ftl.geo.user_pages, "{lpn:?} is beyond the device");
         match self.core.ftl.owners.newest(lpn) {
-            Entry::Slot(slot) => Some(content.of_slot(slot).digest),
+            Entry::Slot(slot) => Some(contents.payload(slot).digest),
             _ => None,
         }
     }

@@ -43,13 +43,9 @@ impl Core {
     pub(crate) fn claim_under_cuts(&mut self, slot: OpSlot, lpn: Lpn, ppn: Ppn) -> Claim {
         let sequence = self.array.ops[slot].sequence;
         let claim = self.ftl.claim_under_cuts(lpn, slot, ppn, sequence);
-        let Entry::Slot(newer) = self.ftl.owners.newest(lpn) else { return claim };
-        if let Claim::Committed(before) = claim {
-            // What is missing of a newer partial write is read from this page, unless it is being read already.
-            let waits = self.array.ops[newer].ppn == Ppn::NONE;
-            if waits && self.ledger.content.is_some() {
-                self.array.ops.detail(newer).expected = self.ftl.flash.digest(ppn);
-            }
+        if let Claim::Committed(before) = claim
+            && matches!(self.ftl.owners.newest(lpn), Entry::Slot(_))
+        {
             before.into_iter().for_each(|page| self.wake_readers(page));
         }
         claim

@@ -93,7 +93,7 @@ impl Ssd {
         request: &Request,
         data: Option<&[u8]>,
     ) -> OpSlot {
-        let (range, at) = byte_range(&self.core.ftl.geo, request, lpn);
+        let (range, _) = byte_range(&self.core.ftl.geo, request, lpn);
         let partial = range != (0, 512 << self.core.ftl.geo.sector_shift);
         self.core.front.sequence += 1;
         assert!(lpn.0 < self.core.ftl.geo.user_pages, "{lpn:?} is not the host's");
@@ -107,9 +107,8 @@ impl Ssd {
         let sequence = self.core.front.sequence;
         let op = Op { sequence, parts, ..Op::new(work, lpn, home, self.core.array.now) };
         let slot = self.core.array.ops.insert(op);
-        if self.core.ledger.content.is_some() {
-            let data = data.map(|d| &d[at..at + range.1 - range.0]);
-            self.contents_come((slot, lpn), sequence, range, data);
+        if let Some(contents) = &mut self.contents {
+            contents.write_arrives(&self.core, slot, request, data);
         }
         if let Some(page) = self.core.ftl.admit(lpn, slot) {
             self.core.wake_readers(page);
@@ -120,25 +119,6 @@ impl Ssd {
         of.changes.add(position, change);
         of.pages.push(Changed { lpn, slot, change, home, stream });
         slot
-    }
-
-    /// The write of bytes `range` of `lpn` in `slot` brings `data`, in a mode that knows contents.
-    #[inline(never)]
-    fn contents_come(
-        &mut self,
-        (slot, lpn): (OpSlot, Lpn),
-        sequence: u64,
-        range: (usize, usize),
-        data: Option<&[u8]>,
-    ) {
-        let content = self.core.ledger.content.as_mut().expect("the caller has checked");
-        debug_assert!(range.0 < range.1, "nothing of {lpn:?} is written");
-        let before = match self.core.ftl.owners.newest(lpn) {
-            Entry::Unmapped if self.core.ftl.is_lost(lpn) => self.core.ftl.reconstructed(lpn),
-            old => content.before(old, &self.core.ftl.flash),
-        };
-        let payload = content.compose(lpn, sequence, range, &before, data);
-        content.admit(slot, lpn, payload);
     }
 
     /// The TRIM of `pages`, in request slot `slot`, is admitted. Groups without data left are dropped at once, unless
@@ -154,8 +134,8 @@ impl Ssd {
                 continue;
             }
             self.core.ledger.measured.host.pages_trimmed += trimmed.len() as u64;
-            if let Some(content) = &mut self.core.ledger.content {
-                trimmed.iter().for_each(|&lpn| content.trim(lpn));
+            if let Some(contents) = &mut self.contents {
+                trimmed.iter().for_each(|&lpn| contents.trim(lpn));
             }
             let trimmed = self.trim_buffered(group, trimmed);
             if trimmed.is_empty() {
@@ -174,8 +154,8 @@ impl Ssd {
                 let (home, position) = (groups.home(lpn), groups.position(lpn));
                 let op = Op::new(Work::GroupTrim { update }, lpn, home, self.core.array.now);
                 let trim = self.core.array.ops.insert(op);
-                if let Some(content) = &mut self.core.ledger.content {
-                    content.carry(trim, Payload::default());
+                if let Some(contents) = &mut self.contents {
+                    contents.carry(trim, Payload::default());
                 }
                 before.push(self.core.ftl.owners.newest(lpn));
                 if let Some(page) = self.core.ftl.admit(lpn, trim) {

@@ -21,7 +21,7 @@ use crate::sim::array::op::{OpKind, Work};
 use crate::sim::core::Core;
 use crate::sim::dispatch::Found;
 use crate::sim::join::Join;
-use crate::sim::ssd::{Ssd, fail};
+use crate::sim::ssd::Ssd;
 use crate::units::{Lpn, Nanos, OpSlot, PlaneId, Ppn, UpdateSlot};
 
 /// Most LPNs in the text of an error.
@@ -333,7 +333,7 @@ impl Ssd {
             some: some.join(", "),
             lpns: gone.iter().map(|lpn| lpn.0).collect(),
         };
-        fail(&mut self.core.failure, error);
+        self.core.fail(error);
     }
 
     /// An operation has ended: a failed chip may be quiet now.

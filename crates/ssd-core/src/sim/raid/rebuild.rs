@@ -193,8 +193,8 @@ impl Ssd {
         let sequence = lost.sequence(lpn);
         let work = Work::RebuildWrite { recovery: slot, stream };
         let op = self.core.array.ops.insert(Op { sequence, ..Op::new(work, lpn, plane, now) });
-        if let Some(content) = &mut self.core.ledger.content {
-            content.carry(op, page);
+        if let Some(contents) = &mut self.contents {
+            contents.carry(op, page);
         }
         self.core.enqueue(op, W_HOST);
         true
@@ -209,7 +209,7 @@ impl Ssd {
             self.core.array.ops[op].plane,
         );
         assert_ne!(ppn, Ppn::NONE, "{lpn:?} was programmed nowhere");
-        self.core.program_ends::<true>(op, lpn, ppn);
+        self.program_ends::<true>(op, lpn, ppn);
         self.core.array.ops.remove(op);
         let group = self.core.ftl.parity_groups().group_of(lpn);
         if self.core.ftl.is_dead(plane) {

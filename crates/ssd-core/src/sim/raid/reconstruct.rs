@@ -22,10 +22,9 @@ use crate::nand::flash::Payload;
 use crate::sched::order::R_HOST;
 use crate::sim::array::event::Timer;
 use crate::sim::array::op::{Op, Work};
-use crate::sim::complete::deliver;
 use crate::sim::dispatch::Found;
 use crate::sim::join::Join;
-use crate::sim::ssd::{Ssd, fail};
+use crate::sim::ssd::Ssd;
 use crate::units::{Lpn, Nanos, OpSlot, PlaneId, PoolId, Ppn, RecoverySlot, UpdateSlot};
 
 impl Raid {
@@ -152,7 +151,7 @@ impl Ssd {
         if self.core.ftl.owners.newest(lpn) == Entry::Unmapped && self.core.ftl.is_lost(lpn) {
             self.recover(slot);
         } else {
-            self.core.serve(slot);
+            self.serve(slot);
         }
     }
 
@@ -175,7 +174,9 @@ impl Ssd {
             // The page is in the controller.
             let page = joined.sum.clone();
             self.core.ledger.measured.raid.reconstructed += 1;
-            self.deliver_page(slot, &page);
+            if let Some(contents) = &mut self.contents {
+                contents.deliver(&mut self.core, slot, &page);
+            }
             let delay = self.core.array.times.controller_ns;
             self.core.array.ops[slot].parts.transfer_ns += delay;
             return self.core.array.set_timer(Nanos(now.0 + delay), Timer::Served(slot));
@@ -274,8 +275,8 @@ impl Ssd {
                 reads.push((other, self.core.ftl.geo.plane_of(page)));
             }
         }
-        let expected = self.core.ledger.content.as_ref().filter(|_| !groups.is_parity(lpn));
-        let expected = expected.map(|content| content.expected(lpn));
+        let contents = self.contents.as_ref().filter(|_| !groups.is_parity(lpn));
+        let expected = contents.map(|contents| contents.newest(lpn));
         let recovery = self.raid.as_deref_mut().expect("parity").recoveries.get(slot);
         recovery.steps = Join::of(reads.len() as u32);
         (recovery.expected, recovery.readers) = (expected, readers);
@@ -381,7 +382,7 @@ impl Ssd {
                 page.digest,
                 expected.unwrap_or(0)
             );
-            fail(&mut self.core.failure, DeviceError::Data(error));
+            self.core.fail(DeviceError::Data(error));
         }
         let programs = target.is_some() && self.program_rebuilt(slot);
         self.core.ledger.measured.raid.reconstructed += readers.len() as u64;
@@ -396,7 +397,9 @@ impl Ssd {
                 op.queue_ns += (now - since).0;
             }
             let parts = self.core.array.ops[reader].parts;
-            self.deliver_page(reader, &page);
+            if let Some(contents) = &mut self.contents {
+                contents.deliver(&mut self.core, reader, &page);
+            }
             self.page_goes_out(reader, &parts);
         }
         if !programs {
@@ -419,12 +422,12 @@ impl Ssd {
                 return Err(format!("{group:?} has lost two pages, and the run goes on"));
             }
             last = Some(group);
-            let Some(content) = &self.core.ledger.content else { continue };
+            let Some(contents) = &self.contents else { continue };
             let newest = self.core.ftl.owners.newest(lpn);
             if newest != Entry::Unmapped || groups.is_parity(lpn) {
                 continue;
             }
-            let (is, expected) = (self.core.ftl.reconstructed(lpn).digest, content.expected(lpn));
+            let (is, expected) = (self.core.ftl.reconstructed(lpn).digest, contents.newest(lpn));
             if is != expected {
                 return Err(format!(
                     "{lpn:?} is lost, and its group holds {is:016x} instead of {expected:016x}"
@@ -432,15 +435,6 @@ impl Ssd {
             }
         }
         Ok(())
-    }
-
-    /// The request of the read in `slot` gets `page`.
-    fn deliver_page(&mut self, slot: OpSlot, page: &Payload) {
-        debug_assert!(self.core.array.ops[slot].kind().is_read(), "{slot:?} reads nothing");
-        let (lpn, part) = (self.core.array.ops[slot].lpn, self.core.array.ops[slot].part());
-        if let Some(content) = &mut self.core.ledger.content {
-            deliver(content, &mut self.core.front.requests, part, lpn, page, &self.core.ftl.geo);
-        }
     }
 
     /// The reconstruction that has locked `group` is over: the next update goes, or the next reconstruction.

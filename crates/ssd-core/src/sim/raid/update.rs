@@ -243,9 +243,9 @@ impl Ssd {
         let op = Op { sequence, parts, ..Op::new(work, lpn, home, now) };
         let parity = self.core.array.ops.insert(op);
         of.parity.slot = parity;
-        if let Some(content) = &mut self.core.ledger.content {
-            of.data().for_each(|page| mix(&mut sum, content.of_slot(page.slot)));
-            content.carry(parity, sum);
+        if let Some(contents) = &mut self.contents {
+            of.data().for_each(|page| mix(&mut sum, contents.payload(page.slot)));
+            contents.carry(parity, sum);
         }
         let pages = std::mem::take(&mut of.pages);
         raid.programs(update);

@@ -1,0 +1,307 @@
+//! A feature: with `run.data` the device knows the contents of its pages, and checks every read.
+//!
+//! `newest` is kept apart from map and flash: it knows only the order of admission. A read is compared
+//! with it at the instant of its translation, which is when it must see the newest admitted data.
+//!
+//! The route calls the hooks where pages are admitted, trimmed, programmed and read. Power cuts have theirs in
+//! `power`. Parity and copies say what their pages hold with [`Contents::carry`].
+
+mod power;
+
+use crate::config::{Config, DataMode};
+use crate::ftl::Ftl;
+use crate::ftl::map::Entry;
+use crate::host::device::DeviceError;
+use crate::host::request::{Request, RequestId};
+use crate::nand::flash::Payload;
+use crate::sim::array::op::{OpKind, Work};
+use crate::sim::core::Core;
+use crate::sim::front::byte_range;
+use crate::units::{Lpn, OpSlot};
+use std::collections::BTreeMap;
+
+/// Contents of the pages in flight, and a shadow of all admitted data.
+pub(crate) struct Contents {
+    mode: DataMode,
+    page_bytes: usize,
+    /// Digest of the newest admitted data of each page; 0: unmapped.
+    newest: Vec<u64>,
+    /// By operation slot.
+    operations: Vec<Page>,
+    /// Read data, incomplete or ready, by request number.
+    reads: BTreeMap<u64, Vec<u8>>,
+}
+
+/// What is known of the page of an operation.
+#[derive(Clone, Default)]
+struct Page {
+    /// What it programs.
+    payload: Payload,
+    /// The digest that its read must find on flash.
+    expected: u64,
+}
+
+/// FNV-1a over bytes, never 0 (0 means "unmapped").
+fn digest_of(bytes: &[u8]) -> u64 {
+    let fold = |h: u64, b: &u8| (h ^ u64::from(*b)).wrapping_mul(0x0000_0100_0000_01b3);
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, fold) | 1
+}
+
+impl Contents {
+    /// For a preconditioned device; `None` without a data mode.
+    pub(super) fn new(config: &Config, ftl: &Ftl) -> Option<Box<Contents>> {
+        let mode = config.run.data;
+        if mode == DataMode::None {
+            return None;
+        }
+        let digest = |lpn: u32| ftl.owners.committed(Lpn(lpn)).map_or(0, |p| ftl.flash.digest(p));
+        let newest: Vec<u64> = (0..ftl.geo.user_pages).map(digest).collect();
+        let of_parity = || {
+            let parity = (ftl.geo.user_pages..ftl.geo.logical_pages).map(Lpn);
+            parity.filter(|&lpn| ftl.owners.committed(lpn).is_some()).count() as u64
+        };
+        debug_assert_eq!(
+            newest.iter().filter(|&&digest| digest != 0).count() as u64 + of_parity(),
+            ftl.owners.mapped(),
+            "a valid page has no digest"
+        );
+        Some(Box::new(Contents {
+            mode,
+            page_bytes: config.device.page_bytes as usize,
+            newest,
+            operations: Vec::new(),
+            reads: BTreeMap::new(),
+        }))
+    }
+
+    /// The write in `slot` of a page of `request`, which may bring `data`, is about to be admitted.
+    #[inline(never)]
+    pub(super) fn write_arrives(
+        &mut self,
+        core: &Core,
+        slot: OpSlot,
+        request: &Request,
+        data: Option<&[u8]>,
+    ) {
+        let (lpn, sequence) = (core.array.ops[slot].lpn, core.array.ops[slot].sequence);
+        debug_assert_eq!(sequence, core.front.sequence, "{lpn:?} is written by another operation");
+        let before = match core.ftl.owners.newest(lpn) {
+            Entry::Unmapped if core.ftl.is_lost(lpn) => core.ftl.reconstructed(lpn),
+            Entry::Unmapped => Payload::default(),
+            Entry::Page(ppn) => core.ftl.flash.payload(ppn),
+            Entry::Slot(older) => self.payload(older).clone(),
+        };
+        let (range, at) = byte_range(&core.ftl.geo, request, lpn);
+        let data = data.map(|data| &data[at..at + range.1 - range.0]);
+        let payload = self.compose(lpn, sequence, range, &before, data);
+        self.page(slot).expected = self.newest(lpn);
+        self.admit(slot, lpn, payload);
+    }
+
+    /// The read in `slot` is translated: it must return what is newest now.
+    pub(super) fn read_starts(&mut self, core: &Core, slot: OpSlot) {
+        debug_assert_eq!(core.array.ops[slot].kind(), OpKind::HostRead, "{slot:?} serves no read");
+        self.page(slot).expected = self.newest(core.array.ops[slot].lpn);
+    }
+
+    /// The read in `slot` returns from flash: its data must be the expected ones. They go to its request.
+    #[inline(never)]
+    pub(super) fn read_ends(&mut self, core: &mut Core, slot: OpSlot) {
+        let expected = self.page(slot).expected;
+        let op = &core.array.ops[slot];
+        debug_assert!(op.kind().is_read(), "{:?} has read nothing", op.kind());
+        if op.reads_rest() {
+            return;
+        }
+        let (lpn, ppn, kind) = (op.lpn, op.ppn, op.kind());
+        let digest = core.ftl.flash.digest(ppn);
+        if digest != expected {
+            core.fail(DeviceError::Data(format!(
+                "LPN {} read from page {} has digest {digest:016x}, newest admitted is {expected:016x}",
+                lpn.0, ppn.0
+            )));
+        }
+        if kind == OpKind::HostRead {
+            let payload = core.ftl.flash.payload(ppn);
+            self.deliver(core, slot, &payload);
+            check_store(core);
+        }
+    }
+
+    /// The controller serves the read in `slot`: its data must be the newest admitted.
+    pub(super) fn read_is_served(&mut self, core: &mut Core, slot: OpSlot) {
+        debug_assert!(core.array.ops[slot].kind().is_read(), "{slot:?} reads nothing");
+        let lpn = core.array.ops[slot].lpn;
+        let payload = match core.ftl.owners.newest(lpn) {
+            Entry::Slot(newer) => self.payload(newer).clone(),
+            _ => Payload::default(),
+        };
+        if payload.digest != self.newest(lpn) {
+            let error =
+                format!("LPN {} served by the controller is not the newest admitted", lpn.0);
+            core.fail(DeviceError::Data(error));
+        }
+        self.deliver(core, slot, &payload);
+    }
+
+    /// The request of the read in `slot` gets the bytes and the digest of `page`.
+    pub(super) fn deliver(&mut self, core: &mut Core, slot: OpSlot, page: &Payload) {
+        debug_assert!(core.array.ops[slot].kind().is_read(), "{slot:?} reads nothing");
+        let (lpn, part) = (core.array.ops[slot].lpn, core.array.ops[slot].part());
+        let request = core.front.requests.get(part.request);
+        assert!(!request.parts.is_done(), "data of request {} come after its end", request.id);
+        let mixed = (page.digest ^ u64::from(part.number)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        request.digest = request.digest.wrapping_add(mixed);
+        let (range, at) = byte_range(&core.ftl.geo, &request.request, lpn);
+        let size = request.request.sectors as usize * 512;
+        self.copy_bytes((request.id, size), at, range, page);
+    }
+
+    /// The payload of a page write: `data` over bytes `range` of a page that held `old`.
+    fn compose(
+        &self,
+        lpn: Lpn,
+        sequence: u64,
+        range: (usize, usize),
+        old: &Payload,
+        data: Option<&[u8]>,
+    ) -> Payload {
+        let stamp = crate::nand::flash::fill_digest(lpn, sequence);
+        assert!(range.0 < range.1 && range.1 <= self.page_bytes, "bytes {range:?} of a page");
+        debug_assert!(
+            data.is_none_or(|d| d.len() == range.1 - range.0),
+            "data for bytes {range:?}"
+        );
+        let whole = range == (0, self.page_bytes);
+        if self.mode == DataMode::Digest {
+            let mixed = old.digest ^ stamp ^ (range.0 as u64) << 32 ^ range.1 as u64;
+            let digest = if whole { stamp } else { mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1 };
+            return Payload { digest, bytes: None };
+        }
+        let mut page = match &old.bytes {
+            Some(bytes) => bytes.clone(),
+            None => vec![0; self.page_bytes].into_boxed_slice(),
+        };
+        let target = &mut page[range.0..range.1];
+        match data {
+            Some(data) => target.copy_from_slice(data),
+            None => {
+                target.iter_mut().zip(stamp.to_le_bytes().iter().cycle()).for_each(|(t, s)| *t = *s)
+            }
+        }
+        Payload { digest: digest_of(&page), bytes: Some(page) }
+    }
+
+    /// What is known of the page of the operation in `slot`.
+    fn page(&mut self, slot: OpSlot) -> &mut Page {
+        debug_assert_ne!(slot, OpSlot::NONE, "no operation has a page");
+        if self.operations.len() <= slot.at() {
+            self.operations.resize(slot.at() + 1, Page::default());
+        }
+        &mut self.operations[slot.at()]
+    }
+
+    /// What the operation in `slot` programs.
+    pub(super) fn payload(&self, slot: OpSlot) -> &Payload {
+        &self.operations[slot.at()].payload
+    }
+
+    /// The write in `slot` reads the rest of its page where the one in `older` was to read it.
+    pub(super) fn expect_same(&mut self, slot: OpSlot, older: OpSlot) {
+        debug_assert_ne!(slot, older, "{slot:?} is older than itself");
+        self.page(slot).expected = self.page(older).expected;
+    }
+
+    /// The copy in `slot` reads the data that it programs.
+    pub(super) fn expect_own(&mut self, slot: OpSlot) {
+        let page = self.page(slot);
+        debug_assert_ne!(page.payload.digest, 0, "{slot:?} copies nothing");
+        page.expected = page.payload.digest;
+    }
+
+    /// Operation `slot` carries the newest data of `lpn` from now on.
+    fn admit(&mut self, slot: OpSlot, lpn: Lpn, payload: Payload) {
+        assert_ne!(payload.digest, 0, "{lpn:?} is written and counts as unmapped");
+        assert_eq!(self.mode.keeps_bytes(), payload.bytes.is_some(), "{lpn:?} in another mode");
+        self.newest[lpn.at()] = payload.digest;
+        self.carry(slot, payload);
+    }
+
+    /// Operation `slot` carries `payload`, which is no newest data of the host: a parity, or nothing.
+    pub(super) fn carry(&mut self, slot: OpSlot, payload: Payload) {
+        debug_assert_ne!(slot, OpSlot::NONE, "nothing carries a payload");
+        self.page(slot).payload = payload;
+    }
+
+    /// `lpn` is unmapped from now on.
+    pub(super) fn trim(&mut self, lpn: Lpn) {
+        debug_assert_ne!(self.newest[lpn.at()], 0, "{lpn:?} has no data to trim");
+        self.newest[lpn.at()] = 0;
+    }
+
+    /// `lpn` has the newest data of `source` from now on.
+    pub(super) fn copy(&mut self, lpn: Lpn, source: Lpn) {
+        debug_assert_ne!(lpn, source, "a page is copied to itself");
+        debug_assert_ne!(self.newest[source.at()], 0, "{source:?} has no data to copy");
+        self.newest[lpn.at()] = self.newest[source.at()];
+    }
+
+    /// The digest of the newest admitted data of `lpn`, which a read translated now must return; 0: unmapped.
+    pub(super) fn newest(&self, lpn: Lpn) -> u64 {
+        self.newest[lpn.at()]
+    }
+
+    /// Bytes `range` of the page read go to bytes `at..` of the data of request `id`, of `size` bytes.
+    fn copy_bytes(
+        &mut self,
+        (id, size): (u64, usize),
+        at: usize,
+        range: (usize, usize),
+        page: &Payload,
+    ) {
+        if !self.mode.keeps_bytes() {
+            return;
+        }
+        assert!(range.0 < range.1 && range.1 <= self.page_bytes, "bytes {range:?} of a page");
+        let data = self.reads.entry(id).or_insert_with(|| vec![0; size]);
+        assert_eq!(data.len(), size, "request {id} has another size");
+        assert!(at + range.1 - range.0 <= size, "bytes {range:?} of request {id} at {at}");
+        if let Some(bytes) = &page.bytes {
+            data[at..at + range.1 - range.0].copy_from_slice(&bytes[range.0..range.1]);
+        }
+    }
+
+    /// The data of a completed read, once.
+    pub(super) fn take(&mut self, id: RequestId) -> Option<Vec<u8>> {
+        self.reads.remove(&id.0)
+    }
+}
+
+/// The page of the operation in `slot` has been programmed: its contents are stored and, without a data mode, the
+/// number of its data.
+#[inline(never)]
+pub(super) fn store(contents: Option<&Contents>, core: &mut Core, slot: OpSlot) {
+    debug_assert!(core.ftl.flash.keeps_contents(), "contents are not kept");
+    let op = &core.array.ops[slot];
+    match (op.work, contents) {
+        (Work::GcWrite(moved) | Work::GcCopyback(moved), _) => {
+            core.ftl.flash.copy(moved.source, op.ppn);
+            if core.ftl.may_lose_power() {
+                core.ftl.flash.set_sequence(op.ppn, op.sequence);
+            }
+        }
+        (_, Some(contents)) => {
+            core.ftl.flash.store(op.ppn, op.sequence, contents.payload(slot));
+        }
+        (_, None) => core.ftl.flash.store(op.ppn, op.sequence, &Payload::default()),
+    }
+    check_store(core);
+}
+
+/// The run ends if the store of page contents has failed.
+fn check_store(core: &mut Core) {
+    if let Some(why) = core.ftl.flash.failure() {
+        let error = DeviceError::Contents(why.to_string());
+        core.fail(error);
+    }
+}

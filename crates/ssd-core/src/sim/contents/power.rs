@@ -1,0 +1,27 @@
+//! Contents and power cuts: what capacitors save is known again after the mount.
+
+use super::Contents;
+use crate::ftl::map::Entry;
+use crate::nand::flash::Payload;
+use crate::sim::core::Core;
+use crate::units::{Lpn, OpSlot, Ppn};
+
+impl Contents {
+    /// `page` has become the committed one of `lpn` under newer data: if those are part of a page, they read the rest
+    /// from it, unless it is being read already.
+    pub(crate) fn page_commits_below(&mut self, core: &Core, lpn: Lpn, page: Ppn) {
+        debug_assert!(core.ftl.may_lose_power(), "{page:?} was programmed for nobody");
+        if let Entry::Slot(newer) = core.ftl.owners.newest(lpn)
+            && core.array.ops[newer].ppn == Ppn::NONE
+        {
+            self.page(newer).expected = core.ftl.flash.digest(page);
+        }
+    }
+
+    /// `payload`, which capacitors have saved, is the newest of `lpn` again, in `slot`.
+    pub(crate) fn restore_saved(&mut self, slot: OpSlot, lpn: Lpn, payload: Payload) {
+        debug_assert_ne!(payload.digest, 0, "nothing of {lpn:?} was saved");
+        self.page(slot).expected = self.newest(lpn);
+        self.admit(slot, lpn, payload);
+    }
+}
