@@ -213,9 +213,10 @@ SIM_PARTS: dict[str, set[str]] = {
     "array": set(),
     "front": {"join"},
     "collector": {"array", "join"},
-    "ledger": {"array", "front"},
+    "ledger": {"front"},
     "core": {"array", "front", "collector", "ledger"},
     "contents": {"array", "front", "core"},
+    "logs": {"array", "front", "core"},
 }
 
 

@@ -83,8 +83,8 @@ impl Ssd {
             "two operations ran"
         );
         debug_assert!(ended.since <= self.core.array.now, "an operation ends before it began");
-        if FULL && self.core.ledger.operations.is_some() {
-            self.log_operations(ended);
+        if FULL && self.logs.operations.is_some() {
+            self.log_operations(ended, false);
         }
         self.ended::<FULL>(ended.slot, ended);
         if FULL && ended.also != OpSlot::NONE {
@@ -354,7 +354,10 @@ impl Ssd {
             }
             return;
         };
-        self.core.ledger.completed(now, request, parts, &self.core.ftl.geo);
+        self.core.ledger.completed(now, request, parts);
+        if let Some(log) = &mut self.logs.requests {
+            log.request_completes(now, request, parts, &self.core.ftl.geo);
+        }
         if self.core.front.epochs.flush_waits() {
             self.complete_flushes();
         }

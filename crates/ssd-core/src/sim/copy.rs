@@ -88,9 +88,8 @@ impl Ssd {
         let sources = copies::sources(&self.core.ftl.geo, mode, request, data, counts);
         let sources = sources.expect("it has been accepted");
         assert_eq!(sources.len(), pages.count as usize, "request {id} has other sources");
-        if self.core.ledger.requests.is_some() {
-            let ranges = data.and_then(copy::decode).unwrap_or_default();
-            self.core.ledger.copied_from.insert(id, ranges);
+        if let Some(log) = &mut self.logs.requests {
+            log.copy_arrives(id, data.and_then(copy::decode).unwrap_or_default());
         }
         let epoch = self.core.front.epochs.write_arrives();
         let parts = Join::of(1 + self.core.front.own_parts());

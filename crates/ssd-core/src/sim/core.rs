@@ -33,6 +33,8 @@ pub struct Core {
     pub(super) groups_due: bool,
     /// Something has happened that may have made room for updates of parity groups.
     pub(super) room_changed: bool,
+    /// With a log: units on which a program has started at this instant from a page buffer, outside of dispatch.
+    pub(super) started: Vec<usize>,
     /// Why the run ends at this instant.
     pub(crate) failure: Option<Box<DeviceError>>,
 }
@@ -52,6 +54,7 @@ impl Core {
             loads,
             groups_due: false,
             room_changed: false,
+            started: Vec::new(),
             failure: None,
             gc,
             ftl,
@@ -71,8 +74,10 @@ impl Core {
             watches_queues: _,
             groups_due,
             room_changed,
+            started,
             failure,
         } = self;
+        debug_assert!(started.is_empty(), "power is cut within an instant");
         let now = array.now;
         *front = front.after_cut(Front::new(
             config,

@@ -3,7 +3,6 @@
 
 use super::array::op::Work;
 use super::core::Core;
-use super::ssd::Ssd;
 use crate::config::GcPath;
 use crate::sched::order::W_GC;
 use crate::units::OpSlot;
@@ -76,8 +75,8 @@ impl Core {
         assert!(self.array.units[unit].running == OpSlot::NONE, "unit {unit} has another task");
         self.array.units[unit].load.all += 1;
         let moved = *self.array.ops[slot].moved();
-        self.start_gc_write::<true>(unit, slot, moved);
+        if self.start_gc_write::<true>(unit, slot, moved) && self.array.ops.keeps_phases() {
+            self.started.push(unit);
+        }
     }
 }
-
-impl Ssd {}

@@ -186,7 +186,11 @@ impl Ssd {
             if queue >= R_GC {
                 self.core.has_turn::<FULL>(unit, queue);
                 let (slot, work) = self.core.array.take_first(unit, queue);
-                return self.start_for_job::<FULL>(unit, slot, work);
+                let started = self.start_for_job::<FULL>(unit, slot, work);
+                if FULL && started {
+                    self.log_start(unit);
+                }
+                return started;
             }
             if let Some(found) = self.core.first_startable::<FULL>(unit, queue) {
                 break (queue, found);
@@ -208,6 +212,9 @@ impl Ssd {
             self.core.array.units[unit].running != OpSlot::NONE,
             "unit {unit} is not as it was said"
         );
+        if FULL && started {
+            self.log_start(unit);
+        }
         started
     }
 

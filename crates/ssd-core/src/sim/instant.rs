@@ -132,6 +132,9 @@ impl Ssd {
             } else {
                 self.rare_event(resource);
             }
+            if FULL && !self.core.started.is_empty() {
+                self.log_starts_from_buffers();
+            }
         }
         false
     }

@@ -22,11 +22,11 @@ mod logs;
 mod no_room;
 pub mod power;
 mod raid;
+mod recording;
 pub mod ssd;
 mod start;
 mod wake;
 mod write_back;
 
 pub use array::last_time;
-pub use front::request;
-pub use ledger::{log, power_log};
+pub use logs::{operations as log, power as power_log, requests as request};

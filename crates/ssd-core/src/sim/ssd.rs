@@ -5,11 +5,16 @@ use super::array::event::Timer;
 use super::contents::Contents;
 use super::copy::Copies;
 use super::core::Core;
+use super::logs::Logs;
+use super::logs::operations::OpRecord;
+use super::logs::power::PowerRecord;
+use super::logs::requests::RequestRecord;
 use super::power::Power;
 use super::raid::Raid;
 use crate::config::{Config, GroupReads};
 use crate::ftl::Ftl;
 use crate::ftl::plugs::{Fault, Plugs};
+use crate::ftl::reclaim::UnitRecord;
 use crate::ftl::snapshot::DeviceSnapshot;
 use crate::host::device::{Device, DeviceError};
 use crate::host::request::{Completion, Op as HostOp, Request, RequestId};
@@ -26,6 +31,7 @@ pub struct Ssd {
     pub core: Core,
     /// What the pages hold, if the device knows it.
     pub(super) contents: Option<Box<Contents>>,
+    pub(super) logs: Logs,
     /// Updates of parity groups, if the device has them.
     pub(crate) raid: Option<Box<Raid>>,
     /// Copies under way, if the device answers them.
@@ -78,6 +84,7 @@ impl Ssd {
         ftl.begin_run(&config.gc.victim, plugs);
         let mut ssd = Ssd {
             contents: Contents::new(config, &ftl),
+            logs: Logs::new(config),
             raid: Raid::new(config, &ftl),
             copies: Copies::new(config),
             power: Power::new(config, &ftl, sequence),
@@ -121,7 +128,7 @@ impl Ssd {
     fn is_plain(&self) -> bool {
         let geo = &self.core.ftl.geo;
         let one_plane = geo.planes_per_unit() == 1 && geo.planes_per_pool() == 1;
-        let keeps = self.core.ledger.operations.is_some() || self.core.ftl.flash.keeps_contents();
+        let keeps = self.logs.operations.is_some() || self.core.ftl.flash.keeps_contents();
         let own = !self.plugs.any() && self.core.front.writes_go_straight && self.copies.is_none();
         let own = own && !self.core.gc.agenda.watches_requests() && self.core.ftl.lost.is_none();
         let own = own && !self.core.ftl.may_lose_power() && !self.core.ftl.separates();
@@ -153,7 +160,8 @@ impl Ssd {
         );
         self.core.ftl.audit()?;
         self.core.front.audit()?;
-        self.core.ledger.audit(&self.core.ftl, self.core.front.submitted)?;
+        self.core.ledger.audit(&self.core.ftl)?;
+        self.logs.audit(self.core.front.submitted)?;
         self.power.as_ref().map_or(Ok(()), |power| power.audit())?;
         self.core.array.audit()?;
         self.core.array.audit_way(self.core.gc.pages_read.iter().sum())?;
@@ -244,6 +252,33 @@ impl Ssd {
     #[must_use]
     pub fn pages_in_flight(&self, cause: Cause) -> u64 {
         self.core.gc.pages_read[cause.at()]
+    }
+
+    /// Return the records of cuts and mounts, in order.
+    pub fn drain_power(&mut self, out: &mut Vec<PowerRecord>) {
+        if let Some(log) = &mut self.logs.power {
+            log.drain(out);
+        }
+    }
+
+    /// Return the reclaim units opened and collected, in order.
+    pub fn drain_units(&mut self, out: &mut Vec<UnitRecord>) {
+        debug_assert!(out.iter().all(|unit| unit.at <= self.core.array.now), "a unit of later");
+        out.append(&mut self.core.ftl.take_units());
+    }
+
+    /// Return the operation records that are complete, in order of start.
+    pub fn drain_operations(&mut self, out: &mut Vec<OpRecord>) {
+        if let Some(log) = &mut self.logs.operations {
+            log.drain(out);
+        }
+    }
+
+    /// Return the records of completed requests, in order of completion.
+    pub fn drain_requests(&mut self, out: &mut Vec<RequestRecord>) {
+        if let Some(log) = &mut self.logs.requests {
+            log.drain(out);
+        }
     }
 
     /// Whether no flash operation is queued or running.

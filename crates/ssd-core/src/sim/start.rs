@@ -74,38 +74,10 @@ impl Core {
         (mut array_ns, bus_ns): (u64, u64),
     ) {
         debug_assert_eq!(self.array.ops[op.0].kind(), op.1, "another kind begins");
-        if FULL {
-            if self.ledger.operations.is_some() {
-                self.open_rows(unit, op.0);
-            }
-            if self.array.way.read_errors.is_some() && op.1.is_read() {
-                array_ns += self.retries_ns(op.0);
-            }
+        if FULL && self.array.way.read_errors.is_some() && op.1.is_read() {
+            array_ns += self.retries_ns(op.0);
         }
         self.array.begin::<FULL>(&self.ftl.geo, unit, op, (array_ns, bus_ns));
-    }
-
-    /// Rows in the log for the operation in slot `first` and those that run with it.
-    #[inline(never)]
-    pub(super) fn open_rows(&mut self, unit: usize, first: OpSlot) {
-        let mut next = first;
-        debug_assert!(self.ledger.operations.is_some(), "there is no log");
-        while next != OpSlot::NONE {
-            let slot = next;
-            next = if slot == first {
-                self.array.units[unit].also.head()
-            } else {
-                self.array.ops[slot].next
-            };
-            let copyback = self.array.ops[slot].kind() == OpKind::GcCopyback;
-            let log = self.ledger.operations.as_mut().expect("only with a log");
-            let row = log.open();
-            if copyback {
-                log.open();
-            }
-            let detail = self.array.ops.detail(slot);
-            (detail.row, detail.phases) = (row, super::array::op::Phases::default());
-        }
     }
 
     /// Remove an operation from its queue without running it.

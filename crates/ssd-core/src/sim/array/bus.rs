@@ -176,7 +176,7 @@ impl Array {
         debug_assert!(matches!(stage, Stage::Reading | Stage::WaitOut), "unit {unit}: {stage:?}");
         self.units[unit].stage = Stage::Last;
         if FULL && self.ops.keeps_phases() && end > self.now {
-            let phases = &mut self.ops.detail(self.units[unit].running).phases;
+            let phases = self.ops.phases(self.units[unit].running);
             (phases.bus_start, phases.bus_end) = (self.now, end);
         }
         self.events.schedule(self.buses.len() + unit, end, Lane::Bus);
@@ -188,7 +188,7 @@ impl Array {
         debug_assert!(bus_end <= end, "the array of unit {unit} ends before it begins");
         debug_assert!(self.ops.keeps_phases(), "nobody wants the phases of unit {unit}");
         let data = Nanos(self.now.0 + self.times.command_ns);
-        let phases = &mut self.ops.detail(self.units[unit].running).phases;
+        let phases = self.ops.phases(self.units[unit].running);
         if bus_end > data {
             (phases.bus_start, phases.bus_end) = (data, bus_end);
         }

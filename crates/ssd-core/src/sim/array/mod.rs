@@ -18,7 +18,7 @@ use crate::nand::timing::Times;
 use crate::sched::order::{Choices, Order, OrderPolicy};
 use crate::units::{Nanos, OpSlot, PlaneId, PoolId, UnitId};
 use event::{Events, Timer, Timers, limit};
-use op::{Op, OpKind, Work};
+use op::{Op, OpKind, Phases, Work};
 use slab::Slab;
 use unit::{Activity, Bus, Service, Stage, Unit};
 use way::Way;
@@ -331,6 +331,9 @@ impl Array {
         if self.activity.watched {
             self.activity_begins(geo, slot);
         }
+        if self.ops.keeps_phases() {
+            *self.ops.phases(slot) = Phases::default();
+        }
         if self.times.serial {
             self.begin_serial(geo, unit, slot);
         } else {
@@ -362,7 +365,7 @@ impl Array {
         let lane = u.lane;
         if self.ops.keeps_phases() {
             let start = self.now;
-            let phases = &mut self.ops.detail(slot).phases;
+            let phases = self.ops.phases(slot);
             (phases.array_start, phases.array_end) = (start, end);
         }
         let resource = self.unit_resource(unit);

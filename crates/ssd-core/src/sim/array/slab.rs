@@ -3,27 +3,19 @@
 use super::op::{Op, Phases, Work};
 use crate::units::{Lpn, Nanos, OpSlot, PlaneId, PoolId, Ppn};
 
-/// What only logs need to know about an operation, kept apart to keep [`Op`] small.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Detail {
-    /// Phases on unit and bus.
-    pub(crate) phases: Phases,
-    /// Its row in the operation log.
-    pub(crate) row: u64,
-}
-
 /// Slab of operations with a free list.
 pub(crate) struct Slab {
     ops: Vec<Op>,
     free: Vec<OpSlot>,
-    details: Vec<Detail>,
+    /// Phases on unit and bus, which only the log needs: kept apart to keep [`Op`] small.
+    phases: Vec<Phases>,
     logs: bool,
 }
 
 impl Slab {
     /// Without operations; `logs`: the phases of all are wanted.
     pub(crate) fn new(logs: bool) -> Slab {
-        Slab { ops: Vec::new(), free: Vec::new(), details: Vec::new(), logs }
+        Slab { ops: Vec::new(), free: Vec::new(), phases: Vec::new(), logs }
     }
 
     /// Whether the phases of operations are wanted.
@@ -59,13 +51,13 @@ impl Slab {
         self.free.push(slot);
     }
 
-    /// What logs know about the operation in `slot`.
-    pub(crate) fn detail(&mut self, slot: OpSlot) -> &mut Detail {
+    /// The phases of the operation in `slot`.
+    pub(crate) fn phases(&mut self, slot: OpSlot) -> &mut Phases {
         debug_assert!(slot.at() < self.ops.len(), "{slot:?} is no operation");
-        if self.details.len() <= slot.at() {
-            self.details.resize(self.ops.len(), Detail::default());
+        if self.phases.len() <= slot.at() {
+            self.phases.resize(self.ops.len(), Phases::default());
         }
-        &mut self.details[slot.at()]
+        &mut self.phases[slot.at()]
     }
 
     /// The operations linked from `first` on, which may be `NONE`.

@@ -186,7 +186,7 @@ impl Array {
             let (slot, since, end) =
                 (u.running, u.service.since, Nanos(self.now.0 + u.service.wants_ns));
             if self.ops.keeps_phases() {
-                let phases = &mut self.ops.detail(slot).phases;
+                let phases = self.ops.phases(slot);
                 (phases.array_start, phases.array_end) = (since, end);
             }
             let resource = self.unit_resource(unit);

@@ -4,7 +4,7 @@
 //! are known.
 
 pub(crate) mod copies;
-pub mod request;
+pub(crate) mod request;
 
 use crate::config::Config;
 use crate::ftl::place::{Layout, Placements};

@@ -1,7 +1,6 @@
 //! Requests in the device, and the epochs between flushes.
 
 use crate::host::request::{Op, Request};
-use crate::metrics::counters::Parts;
 use crate::sim::join::Join;
 use crate::units::{Nanos, RequestSlot};
 use std::collections::VecDeque;
@@ -19,29 +18,6 @@ pub(crate) struct InFlight {
     /// Epoch of a write (see [`Epochs`]).
     pub(crate) epoch: u64,
     live: bool,
-}
-
-/// One line of the request log.
-#[derive(Clone, Debug)]
-pub struct RequestRecord {
-    /// Number.
-    pub id: u64,
-    /// The request.
-    pub request: Request,
-    /// First page touched.
-    pub lpn: u32,
-    /// Pages touched.
-    pub pages: u32,
-    /// Arrival.
-    pub arrival: Nanos,
-    /// Completion.
-    pub completion: Nanos,
-    /// Where its time went.
-    pub parts: Parts,
-    /// Digest of the data read (digest and bytes mode).
-    pub digest: u64,
-    /// First pages and lengths of the source ranges of a copy.
-    pub sources: Vec<(u32, u32)>,
 }
 
 /// Slab of requests.

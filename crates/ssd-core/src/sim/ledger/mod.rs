@@ -1,33 +1,22 @@
-//! The ledger: what has been measured, the logs, and the digest of all events.
+//! The ledger: what has been measured, and the digest of all events.
 //!
 //! It counts what happens and decides nothing.
 
-pub mod log;
-pub mod power_log;
-
-use super::front::request::{InFlight, RequestRecord};
+use super::front::request::InFlight;
 use crate::config::Config;
 use crate::ftl::Ftl;
-use crate::host::copy::SourceRange;
 use crate::host::device::DeviceError;
 use crate::metrics::Measurements;
 use crate::metrics::counters::Parts;
 use crate::metrics::series::Gauges;
-use crate::nand::geometry::Geometry;
 use crate::units::Nanos;
-use log::OpLog;
-use std::collections::BTreeMap;
 
 /// Most rows of the time series.
 pub const MAX_SAMPLES: usize = 1 << 20;
 
-/// Measurements and logs of a run.
+/// Measurements of a run.
 pub(crate) struct Ledger {
     pub(crate) measured: Measurements,
-    pub(crate) operations: Option<OpLog>,
-    pub(crate) requests: Option<Vec<RequestRecord>>,
-    /// By number of a copy under way: its source ranges (with a request log).
-    pub(crate) copied_from: BTreeMap<u64, Vec<SourceRange>>,
     /// Of all events so far: equal runs have equal digests.
     pub(crate) event_digest: u64,
     /// Requests before this one do not count in the statistics.
@@ -46,9 +35,6 @@ impl Ledger {
         assert!(ftl.clock <= sequence, "{} pages were bound, {sequence} admitted", ftl.clock);
         Ledger {
             measured: Measurements::new(interval, false),
-            operations: config.metrics.op_log.then(OpLog::default),
-            requests: config.metrics.request_log.then(Vec::new),
-            copied_from: BTreeMap::new(),
             event_digest: 0xcbf2_9ce4_8422_2325,
             warmup: 0,
             starts_with: u64::MAX,
@@ -97,7 +83,6 @@ impl Ledger {
 
     /// Leave `warmup` requests out of the statistics; `split` keeps the latencies of volumes and streams apart.
     pub(crate) fn measure(&mut self, warmup: u64, split: bool) {
-        assert!(self.requests.as_ref().is_none_or(Vec::is_empty), "requests have completed");
         self.warmup = warmup;
         self.starts_with = if warmup > 0 { warmup } else { u64::MAX };
         self.measured = Measurements::new(Nanos(self.measured.series.interval_ns), split);
@@ -138,25 +123,18 @@ impl Ledger {
         pairs.map(|(now, before)| now - before).collect()
     }
 
-    /// What it has counted is possible on the device `ftl`, to which `submitted` requests have been submitted.
-    pub(crate) fn audit(&self, ftl: &Ftl, submitted: u64) -> Result<(), String> {
+    /// What it has counted is possible on the device `ftl`.
+    pub(crate) fn audit(&self, ftl: &Ftl) -> Result<(), String> {
         let pairs = ftl.blocks.erases.iter().zip(&self.erases_before);
         if let Some(block) = pairs.into_iter().position(|(now, before)| now < before) {
             return Err(format!("block {block} has lost erases since the measurement started"));
-        }
-        if self.copied_from.keys().any(|&id| id >= submitted) {
-            return Err("a copy that has not been submitted has source ranges".to_string());
-        }
-        let logged = self.requests.as_ref().map_or(0, Vec::len) as u64;
-        if logged > submitted {
-            return Err(format!("{logged} requests are logged, {submitted} submitted"));
         }
         Ok(())
     }
 
     /// A request completes at `now`; `parts`: where its time went.
     #[inline(always)]
-    pub(crate) fn completed(&mut self, now: Nanos, r: &InFlight, parts: &Parts, geo: &Geometry) {
+    pub(crate) fn completed(&mut self, now: Nanos, r: &InFlight, parts: &Parts) {
         debug_assert!(r.arrival <= now, "request {} completes before it arrives", r.id);
         debug_assert!(r.parts.is_done(), "request {} completes with parts left", r.id);
         let latency = now - r.arrival;
@@ -176,29 +154,5 @@ impl Ledger {
             self.measured.complete_unmeasured(now);
         }
         self.note(now, r.id, r.digest);
-        if self.requests.is_some() {
-            self.log_request(now, r, parts, geo);
-        }
-    }
-
-    #[inline(never)]
-    fn log_request(&mut self, now: Nanos, r: &InFlight, parts: &Parts, geo: &Geometry) {
-        let pages = super::front::pages_of(geo, &r.request);
-        debug_assert!(pages.first + pages.count <= geo.user_pages, "pages {pages:?}");
-        let page = |sectors: u64| (sectors >> geo.sector_shift) as u32;
-        let ranges = self.copied_from.remove(&r.id).unwrap_or_default();
-        let sources = ranges.iter().map(|range| (page(range.sector), page(range.sectors)));
-        let record = RequestRecord {
-            id: r.id,
-            request: r.request,
-            lpn: pages.first,
-            pages: pages.count,
-            arrival: r.arrival,
-            completion: now,
-            parts: *parts,
-            digest: r.digest,
-            sources: sources.collect(),
-        };
-        self.requests.as_mut().expect("the caller has checked").push(record);
     }
 }

@@ -93,6 +93,7 @@ impl Ssd {
         let Ssd {
             core,
             contents,
+            logs: _,
             raid: _,
             copies,
             power,

@@ -2,7 +2,6 @@
 
 mod checkpoint;
 mod cut;
-mod log;
 mod mount;
 mod records;
 mod run;

@@ -130,7 +130,9 @@ impl Ssd {
             mapped_pages: found.mapped,
         };
         self.core.ledger.measured.recoveries.push(recovery.clone());
-        self.log_mount(&found, &recovery);
+        if let Some(log) = &mut self.logs.power {
+            log.mount_ends(&self.core, &found, &recovery);
+        }
         let end = Nanos(since.0 + recovery.time);
         debug_assert!(end >= self.core.array.now, "a mount ends before it began");
         debug_assert!(recovery.mapped_pages <= u64::from(self.core.ftl.geo.user_pages), "too many");

@@ -1,0 +1,120 @@
+//! The log of power: cuts, mounts, and what each mount reads and erases.
+
+use crate::ftl::recover::Found;
+use crate::metrics::report::Recovery;
+use crate::nand::geometry::PageAddress;
+use crate::sim::core::Core;
+use crate::units::{Nanos, PlaneId};
+
+/// What a line of the log of power is about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PowerEvent {
+    /// Power is cut.
+    Cut,
+    /// A mount reads pages of the checkpoint on a plane.
+    Checkpoint,
+    /// A mount reads out-of-band data of pages on a plane.
+    Scan,
+    /// A mount reads such data of pages of the checkpoint once more.
+    Compare,
+    /// A mount erases a flash block.
+    Erase,
+    /// A mount, after what it has read and erased.
+    Mount,
+}
+
+impl PowerEvent {
+    /// Name in the log.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            PowerEvent::Cut => "cut",
+            PowerEvent::Checkpoint => "checkpoint",
+            PowerEvent::Scan => "scan",
+            PowerEvent::Compare => "compare",
+            PowerEvent::Erase => "erase",
+            PowerEvent::Mount => "mount",
+        }
+    }
+}
+
+/// One line of the log of power.
+#[derive(Clone, Copy, Debug)]
+pub struct PowerRecord {
+    /// What it is about.
+    pub event: PowerEvent,
+    /// Time of the cut, or of the mount it belongs to.
+    pub start: Nanos,
+    /// When the mount ended.
+    pub end: Nanos,
+    /// The plane; of an erase the flash block.
+    pub place: Option<PageAddress>,
+    /// Pages read.
+    pub pages: Option<u64>,
+    /// Power was cut again before the mount ended.
+    pub interrupted: bool,
+}
+
+/// Records that have not been drained.
+#[derive(Default)]
+pub(crate) struct PowerLog {
+    records: Vec<PowerRecord>,
+}
+
+impl PowerLog {
+    /// Power is cut at `now`.
+    pub(crate) fn power_is_cut(&mut self, now: Nanos) {
+        self.push(PowerRecord {
+            event: PowerEvent::Cut,
+            start: now,
+            end: now,
+            place: None,
+            pages: None,
+            interrupted: false,
+        });
+    }
+
+    /// What a mount has `found`, and how it ended.
+    pub(crate) fn mount_ends(&mut self, core: &Core, found: &Found, recovery: &Recovery) {
+        debug_assert!(recovery.cut_at <= core.array.now.0, "a mount before its cut");
+        let geo = &core.ftl.geo;
+        let mount = PowerRecord {
+            event: PowerEvent::Mount,
+            start: Nanos(recovery.cut_at),
+            end: Nanos(recovery.cut_at + recovery.time),
+            place: None,
+            pages: None,
+            interrupted: recovery.interrupted,
+        };
+        let each = recovery.checkpoint_pages / u64::from(geo.planes);
+        let checkpoint = vec![each; geo.planes as usize];
+        let reads = [
+            (PowerEvent::Checkpoint, &checkpoint),
+            (PowerEvent::Scan, &found.scanned),
+            (PowerEvent::Compare, &found.compared),
+        ];
+        for (event, by_plane) in reads {
+            for (plane, &pages) in (0..).map(PlaneId).zip(by_plane) {
+                if pages > 0 {
+                    let place = Some(geo.place_on(plane, (0, 0)));
+                    self.push(PowerRecord { event, place, pages: Some(pages), ..mount });
+                }
+            }
+        }
+        for &(block, plane) in &found.erased_blocks {
+            let place = Some(geo.place(geo.page_on(block, plane, 0)));
+            self.push(PowerRecord { event: PowerEvent::Erase, place, ..mount });
+        }
+        self.push(mount);
+    }
+
+    fn push(&mut self, record: PowerRecord) {
+        debug_assert!(record.start <= record.end, "backwards: {record:?}");
+        self.records.push(record);
+    }
+
+    /// Return the records of cuts and mounts, in order.
+    pub(crate) fn drain(&mut self, out: &mut Vec<PowerRecord>) {
+        out.append(&mut self.records);
+    }
+}

@@ -1,0 +1,99 @@
+//! What the route gives to the logs: operations that start and end, and what a record has of other features.
+
+use super::array::Ended;
+use super::array::op::Work;
+use super::logs::operations::End;
+use super::ssd::Ssd;
+use crate::nand::geometry::PageAddress;
+use crate::units::{OpSlot, Ppn};
+
+impl Ssd {
+    /// Operations have started on `unit`.
+    pub(super) fn log_start(&mut self, unit: usize) {
+        debug_assert_ne!(self.core.array.units[unit].running, OpSlot::NONE, "unit {unit} is idle");
+        if let Some(log) = &mut self.logs.operations {
+            log.operations_start(&self.core, unit);
+        }
+    }
+
+    /// Programs have started from page buffers at this instant.
+    #[inline(never)]
+    pub(super) fn log_starts_from_buffers(&mut self) {
+        for unit in std::mem::take(&mut self.core.started) {
+            self.log_start(unit);
+        }
+    }
+
+    /// Write the records of operations that have ended or, with `cut_off`, that a power cut ends now.
+    #[inline(never)]
+    pub(super) fn log_operations(&mut self, ended: Ended, cut_off: bool) {
+        debug_assert!(ended.since <= self.core.array.now, "it begins after its end");
+        let phases = *self.core.array.ops.phases(ended.slot);
+        let (mut slot, mut next) = (ended.slot, ended.also);
+        while slot != OpSlot::NONE {
+            let is_host = self.core.array.ops[slot].kind().is_host();
+            let request = if is_host { self.request_of(slot) } else { None };
+            let place = self.place_of(slot);
+            let end = End { start: ended.since, phases, place, request, cut_off };
+            if let Some(log) = &mut self.logs.operations {
+                log.operation_ends(&self.core, slot, &end);
+            }
+            (slot, next) = match next {
+                OpSlot::NONE => (next, next),
+                other => (other, self.core.array.ops[other].next),
+            };
+        }
+    }
+
+    /// Power is cut now: the operations under way are logged as far as they have come.
+    pub(super) fn log_cut(&mut self) {
+        if self.logs.operations.is_some() {
+            for unit in 0..self.core.array.units.len() {
+                if let Some(under_way) = self.core.array.under_way(unit) {
+                    self.log_operations(under_way, true);
+                }
+            }
+        }
+        if let Some(log) = &mut self.logs.power {
+            log.power_is_cut(self.core.array.now);
+        }
+    }
+
+    /// The address at which the operation in `slot` works.
+    fn place_of(&self, slot: OpSlot) -> PageAddress {
+        let op = &self.core.array.ops[slot];
+        match op.work {
+            Work::MetadataProgram { step } => self.metadata_place(slot, step, false),
+            Work::MetadataErase { step } => self.metadata_place(slot, step, true),
+            Work::Erase { first, .. } => self.core.ftl.geo.place(first),
+            _ => {
+                debug_assert_ne!(op.ppn, Ppn::NONE, "{slot:?} works on no page");
+                self.core.ftl.geo.place(op.ppn)
+            }
+        }
+    }
+
+    /// Number of the request behind the host operation in `slot`; a page is rebuilt for none.
+    #[inline(never)]
+    pub(crate) fn request_of(&self, slot: OpSlot) -> Option<u64> {
+        let op = &self.core.array.ops[slot];
+        debug_assert!(op.kind().is_host(), "{:?} serves no request", op.kind());
+        if let (Some(update), Some(raid)) = (op.update(), &self.raid) {
+            let data = matches!(op.work, Work::GroupWrite { parity: false, .. });
+            return Some(match raid.behind(update) {
+                Ok(request) => self.core.front.requests.at(request).id,
+                Err(page) => self.core.held(if data { slot } else { page }).request,
+            });
+        }
+        if let (Some(recovery), Some(raid)) = (op.recovery(), &self.raid) {
+            let reader = raid.recoveries.first_reader(recovery)?;
+            return Some(
+                self.core.front.requests.at(self.core.array.ops[reader].part().request).id,
+            );
+        }
+        Some(match &self.core.front.buffer {
+            Some(buffer) if op.passes_buffer() => buffer.held(slot).request,
+            _ => self.core.front.requests.at(op.part().request).id,
+        })
+    }
+}
