@@ -317,7 +317,10 @@ impl Ssd {
                 Timer::Decoded(slot) => self.page_is_decoded(slot),
                 Timer::Idle(unit) => self.core.gc.idle_units.push(unit),
                 Timer::ChipFails(number) => self.chip_fails(number),
-                Timer::Rebuild => self.rebuild_is_due(),
+                Timer::Rebuild => {
+                    let (raid, core) = self.parity();
+                    raid.rebuild_timer_fires(core);
+                }
                 Timer::Recorded(slot) => self.core.erase_may_start(slot),
             }
         }

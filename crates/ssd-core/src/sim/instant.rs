@@ -7,6 +7,7 @@
 use super::array::unit::Stage;
 use super::core::Core;
 use super::front::Arrival;
+use super::raid::redirection_is_due;
 use super::ssd::{Audits, Ssd, policy_error};
 use crate::host::device::DeviceError;
 use crate::host::request::Completion;
@@ -148,8 +149,9 @@ impl Ssd {
         if !self.core.gc.idle_units.is_empty() {
             self.core.gc.idle_timers(&self.core.ftl.geo, &mut self.core.array);
         }
-        if GROUPS && self.core.groups_due && self.redirection_is_due() {
-            self.redirect_writes();
+        if GROUPS && self.core.groups_due && redirection_is_due(&self.core) {
+            let (raid, core) = self.parity();
+            raid.redirect_writes(core);
         }
         if self.core.gc.something_to_consider() {
             self.consider_collection();
@@ -157,7 +159,8 @@ impl Ssd {
         loop {
             while GROUPS && self.core.groups_due && self.core.room_changed {
                 self.let_updates_in();
-                self.redirect_new_writes();
+                let (raid, core) = self.parity();
+                raid.redirect_new_writes(core);
                 self.consider_collection();
             }
             while let Some(unit) = self.core.array.ready.pop() {
@@ -170,7 +173,7 @@ impl Ssd {
             self.consider_collection();
         }
         if GROUPS && self.core.groups_due {
-            self.core.groups_due = self.redirection_is_due();
+            self.core.groups_due = redirection_is_due(&self.core);
         }
 
         debug_assert!(self.core.gc.idle_units.is_empty(), "an idle timer was not heeded");

@@ -10,7 +10,7 @@ use super::logs::operations::OpRecord;
 use super::logs::power::PowerRecord;
 use super::logs::requests::RequestRecord;
 use super::power::Power;
-use super::raid::Raid;
+use super::raid::{Raid, has_lost_data};
 use crate::config::{Config, GroupReads};
 use crate::ftl::Ftl;
 use crate::ftl::plugs::{Fault, Plugs};
@@ -166,7 +166,7 @@ impl Ssd {
         self.core.array.audit()?;
         self.core.array.audit_way(self.core.gc.pages_read.iter().sum())?;
         self.core.gc.audit(&self.core.ftl)?;
-        if !self.data_are_gone() {
+        if !has_lost_data(&self.core) {
             self.raid.as_ref().map_or(Ok(()), |raid| raid.audit(&self.core))?;
         }
         self.audit_lost()?;

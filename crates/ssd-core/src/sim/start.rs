@@ -421,7 +421,8 @@ impl Ssd {
         let op = &mut self.core.array.ops[slot];
         let (stream, lpn) = (self.core.ftl.space.host_stream(op.stream()), op.lpn);
         if GROUPS && matches!(op.kind(), OpKind::GroupWrite | OpKind::RebuildWrite) {
-            return self.bind_in_group(slot, plane, stream);
+            let (raid, core) = self.parity();
+            return raid.bind_page(core, slot, plane, stream);
         }
         debug_assert_eq!(op.kind(), OpKind::HostWrite, "{lpn:?} is bound and not written");
         debug_assert!(lpn.0 < self.core.ftl.geo.logical_pages, "{lpn:?} is beyond the device");
@@ -436,30 +437,5 @@ impl Ssd {
         let cause = if FULL { self.core.array.ops[slot].cause() } else { Cause::Host };
         self.core.ledger.measured.flash.programs[cause.at()] += 1;
         self.core.ledger.measured.note_write();
-    }
-
-    /// The same of a page of a parity group, for which room is held.
-    #[inline(never)]
-    fn bind_in_group(&mut self, slot: OpSlot, plane: PlaneId, stream: u32) {
-        let op = &mut self.core.array.ops[slot];
-        let (cause, lpn) = (op.cause(), op.lpn);
-        assert!(lpn.0 < self.core.ftl.geo.logical_pages, "{lpn:?} is beyond the device");
-        op.plane = plane;
-        op.ppn = self.core.ftl.bind_group(plane, stream, cause != Cause::Host);
-        let recovery = op.recovery();
-        let raid = self.raid.as_deref_mut().expect("a device with parity");
-        match recovery {
-            Some(recovery) => raid.recoveries.is_bound(recovery),
-            None => self.core.program_leaves(plane),
-        }
-        self.core.ledger.measured.flash.programs[cause.at()] += 1;
-        // The commit will need what is prefetched.
-        if cause == Cause::Host {
-            self.core.ftl.owners.prefetch(lpn);
-            self.core.ftl.prefetch_claim(slot);
-            self.core.ledger.measured.note_write();
-        } else {
-            self.core.ftl.prefetch_page(lpn);
-        }
     }
 }

@@ -8,7 +8,7 @@
 use super::array::op::{OpKind, Work};
 use super::core::Core;
 use super::join::Join;
-use super::raid::{awaits_pages_of_group, note_time_in_buffer};
+use super::raid::{awaits_pages_of_group, evict_later, evict_rest_of_group, note_time_in_buffer};
 use super::ssd::Ssd;
 use crate::ftl::map::Entry;
 use crate::host::device::DeviceError;
@@ -199,7 +199,7 @@ impl Ssd {
             let left =
                 self.core.front.buffer.as_mut().is_some_and(|buffer| buffer.put_out(sequence));
             assert!(left, "{slot:?} is kept and does not leave");
-            self.leaves_with_group(slot);
+            evict_later(&mut self.core, slot);
             return false;
         }
         let kept = self.core.front.buffer.as_mut().is_some_and(|buffer| buffer.forget(sequence));
@@ -294,7 +294,7 @@ impl Ssd {
                 *(if trimmed { &mut counts.trimmed } else { &mut counts.coalesced }) += 1;
                 self.drop_held(next.slot);
                 if is_waited_for {
-                    self.rest_of_group_leaves(lpn);
+                    evict_rest_of_group(&mut self.core, lpn);
                 }
             } else if goes {
                 buffer.enter(next.slot);
@@ -352,7 +352,7 @@ impl Ssd {
         let kind = self.core.array.ops[slot].kind();
         assert!(matches!(kind, OpKind::HostWrite | OpKind::RmwRead), "{kind:?} was buffered");
         if self.raid.is_some() {
-            return self.leaves_with_group(slot);
+            return evict_later(&mut self.core, slot);
         }
         self.core.ledger.measured.buffer.evicted += 1;
         let lpn = self.core.array.ops[slot].lpn;

@@ -4,7 +4,7 @@
 //! committed page of each stays valid under its slot until the update commits, because the parity covers it.
 
 use super::lost::restore_page;
-use super::{Cause, Changed, Update};
+use super::{Cause, Changed, Raid, Update};
 use crate::ftl::map::Entry;
 use crate::ftl::raid::{Change, GroupId, Homes};
 use crate::host::link::Toward;
@@ -19,22 +19,6 @@ use crate::sim::ssd::Ssd;
 use crate::units::{Lpn, OpSlot, PlaneId, RequestSlot, UpdateSlot};
 
 impl Ssd {
-    /// A new update of `group`, for `request` or for pages that leave the write buffer now.
-    pub(super) fn new_update(
-        &mut self,
-        (group, homes): (GroupId, Homes),
-        request: Option<RequestSlot>,
-    ) -> UpdateSlot {
-        let now = self.core.array.now;
-        let groups = self.core.ftl.parity_groups();
-        let parity_home = groups.home_at(homes, groups.data_pages());
-        let from = request.map_or(now, |slot| self.core.front.requests.at(slot).arrival);
-        let parts = Parts { queue_ns: (now - from).0, ..Parts::default() };
-        let raid = self.raid.as_mut().expect("a device with parity");
-        let cause = Cause { request, from };
-        raid.insert((group, parity_home), (cause, self.core.front.sequence), (now, parts))
-    }
-
     /// The write `request` of `pages`, in request slot `slot`, is admitted.
     #[inline(never)]
     pub(in crate::sim) fn admit_to_groups(
@@ -49,7 +33,8 @@ impl Ssd {
         while let Some((group, lpns)) = self.core.ftl.parity_groups().take_part(&mut left) {
             let groups = self.core.ftl.parity_groups();
             let (homes, first) = (groups.homes(group), groups.position(Lpn(lpns.start)));
-            let update = self.new_update((group, homes), Some(slot));
+            let (raid, core) = self.parity();
+            let update = raid.new_update(core, (group, homes), Some(slot));
             for (position, lpn) in (first..).zip(lpns.map(Lpn)) {
                 let home = self.core.ftl.parity_groups().home_at(homes, position);
                 let class = self.core.ftl.class_of_write(lpn, request.stream, pages.count);
@@ -60,22 +45,10 @@ impl Ssd {
                     self.raid_update(update).pages_in.add(1);
                 }
             }
-            self.name_parity(update, group, (request.stream, pages.count));
+            let (raid, core) = self.parity();
+            raid.name_parity(core, update, group, (request.stream, pages.count));
             self.update_goes_on(update);
         }
-    }
-
-    /// The parity of `group` gets its stream or class, after the pages that `update` changes.
-    pub(super) fn name_parity(
-        &mut self,
-        update: UpdateSlot,
-        group: GroupId,
-        (stream, pages): (u8, u32),
-    ) {
-        let parity = self.core.ftl.parity_groups().parity(group);
-        debug_assert!(parity.0 >= self.core.ftl.geo.user_pages, "{parity:?} is the host's");
-        let class = self.core.ftl.class_of_write(parity, stream, pages);
-        self.raid_update(update).parity.stream = class;
     }
 
     pub(super) fn raid_update(&mut self, update: UpdateSlot) -> &mut Update {
@@ -141,12 +114,14 @@ impl Ssd {
             if trimmed.is_empty() {
                 continue;
             }
-            if self.leaves_nothing(group, &trimmed) {
+            let (raid, core) = self.parity();
+            if raid.is_left_empty(core, group, &trimmed) {
                 self.drop_group(group, &trimmed);
                 continue;
             }
             let homes = self.core.ftl.parity_groups().homes(group);
-            let update = self.new_update((group, homes), Some(slot));
+            let (raid, core) = self.parity();
+            let update = raid.new_update(core, (group, homes), Some(slot));
             self.core.front.requests.get(slot).parts.add(1);
             let mut before = Vec::new();
             for lpn in trimmed {
@@ -165,23 +140,11 @@ impl Ssd {
                 of.changes.add(position, Change::Trim);
                 of.pages.push(Changed { lpn, slot: trim, change: Change::Trim, home, stream: 0 });
             }
-            self.name_parity(update, group, (0, pages.count));
+            let (raid, core) = self.parity();
+            raid.name_parity(core, update, group, (0, pages.count));
             self.all_trimmed(&before);
             self.update_goes_on(update);
         }
-    }
-
-    /// Whether `group`, of which no update is under way, has no data beside `trimmed`.
-    fn leaves_nothing(&self, group: GroupId, trimmed: &[Lpn]) -> bool {
-        let raid = self.raid.as_ref().expect("a device with parity");
-        let groups = self.core.ftl.parity_groups();
-        let stays = |lpn: Lpn| {
-            let data = !groups.is_parity(lpn) && !trimmed.contains(&lpn);
-            data && self.core.ftl.holds(lpn)
-        };
-        debug_assert!(trimmed.iter().all(|&lpn| groups.group_of(lpn) == group), "of another group");
-        let locked = raid.is_locked(group) || raid.recoveries.active(group).is_some();
-        !locked && !groups.pages(group).any(stays)
     }
 
     /// All data of `group`, and its parity with them, are unmapped.
@@ -195,7 +158,8 @@ impl Ssd {
             newest.push(before);
             let found = restore_page(&mut self.core, lpn);
             assert_ne!(committed.is_some(), found, "a group at rest holds its data");
-            self.page_of_group_is_replaced(lpn, committed);
+            let (raid, core) = self.parity();
+            raid.release_page(core, lpn, committed);
         }
         self.all_trimmed(&newest);
     }
@@ -240,5 +204,49 @@ fn holds_data(core: &Core, lpn: Lpn) -> bool {
         Entry::Unmapped => core.ftl.is_lost(lpn),
         Entry::Page(_) => true,
         Entry::Slot(slot) => !core.is_trim(slot),
+    }
+}
+
+impl Raid {
+    /// A new update of `group`, for `request` or for pages that leave the write buffer now.
+    pub(super) fn new_update(
+        &mut self,
+        core: &mut Core,
+        (group, homes): (GroupId, Homes),
+        request: Option<RequestSlot>,
+    ) -> UpdateSlot {
+        let now = core.array.now;
+        let groups = core.ftl.parity_groups();
+        let parity_home = groups.home_at(homes, groups.data_pages());
+        let from = request.map_or(now, |slot| core.front.requests.at(slot).arrival);
+        let parts = Parts { queue_ns: (now - from).0, ..Parts::default() };
+        let cause = Cause { request, from };
+        self.insert((group, parity_home), (cause, core.front.sequence), (now, parts))
+    }
+
+    /// The parity of `group` gets its stream or class, after the pages that `update` changes.
+    pub(super) fn name_parity(
+        &mut self,
+        core: &mut Core,
+        update: UpdateSlot,
+        group: GroupId,
+        (stream, pages): (u8, u32),
+    ) {
+        let parity = core.ftl.parity_groups().parity(group);
+        debug_assert!(parity.0 >= core.ftl.geo.user_pages, "{parity:?} is the host's");
+        let class = core.ftl.class_of_write(parity, stream, pages);
+        self.get(update).parity.stream = class;
+    }
+
+    /// Whether `group`, of which no update is under way, has no data beside `trimmed`.
+    fn is_left_empty(&self, core: &Core, group: GroupId, trimmed: &[Lpn]) -> bool {
+        let groups = core.ftl.parity_groups();
+        let stays = |lpn: Lpn| {
+            let data = !groups.is_parity(lpn) && !trimmed.contains(&lpn);
+            data && core.ftl.holds(lpn)
+        };
+        debug_assert!(trimmed.iter().all(|&lpn| groups.group_of(lpn) == group), "of another group");
+        let locked = self.is_locked(group) || self.recoveries.active(group).is_some();
+        !locked && !groups.pages(group).any(stays)
     }
 }

@@ -10,7 +10,7 @@
 //! - pages of one write with FUA in one group leave when the last of them has entered;
 //! - a page that is trimmed before it has left is not programmed, whoever waits for it: nothing of it is left to keep.
 
-use super::Changed;
+use super::{Changed, Raid};
 use crate::ftl::map::Entry;
 use crate::ftl::raid::{Change, GroupId};
 use crate::metrics::counters::Parts;
@@ -21,28 +21,6 @@ use crate::sim::ssd::Ssd;
 use crate::units::{Lpn, OpSlot, UpdateSlot};
 
 impl Ssd {
-    /// The page in `slot`, which has been put out, goes to flash at the end of the instant.
-    pub(in crate::sim) fn leaves_with_group(&mut self, slot: OpSlot) {
-        debug_assert!(self.raid.is_some(), "{slot:?} is in no group");
-        self.core.front.buffer.as_mut().expect("it was held").leaves_later(slot);
-        self.core.note_room();
-    }
-
-    /// A page of `lpn` that others waited for does not come: pages of its group that must be on flash leave.
-    pub(in crate::sim) fn rest_of_group_leaves(&mut self, lpn: Lpn) {
-        debug_assert!(self.core.front.buffer.is_some(), "{lpn:?} came to no buffer");
-        let Some(groups) = self.core.ftl.groups.as_deref() else { return };
-        for other in buffered_pages_of(&self.core, groups.group_of(lpn)) {
-            if self.core.must_be_on_flash(other) {
-                let sequence = self.core.array.ops[other].sequence;
-                let left =
-                    self.core.front.buffer.as_mut().is_some_and(|buffer| buffer.put_out(sequence));
-                assert!(left, "{other:?} is not kept");
-                self.leaves_with_group(other);
-            }
-        }
-    }
-
     /// The end of an instant: what was put out leaves, and what is beyond the threshold.
     pub(super) fn evict_groups(&mut self) {
         if self.core.front.buffer.is_none() {
@@ -98,9 +76,11 @@ impl Ssd {
                     self.leave_together(update, group);
                 }
                 let homes = self.core.ftl.parity_groups().homes(group);
-                update = self.new_update((group, homes), None);
+                let (raid, core) = self.parity();
+                update = raid.new_update(core, (group, homes), None);
             }
-            self.page_leaves(update, slot);
+            let (raid, core) = self.parity();
+            raid.evict_page(core, update, slot);
         }
         self.leave_together(update, group);
     }
@@ -112,33 +92,9 @@ impl Ssd {
         // With separation the class of a page is known, and not the stream in which it came; with handles they are one.
         let unknown = self.core.ftl.separates() && self.core.ftl.handles().is_none();
         let stream = if unknown { 0 } else { first };
-        self.name_parity(update, group, (stream, count));
+        let (raid, core) = self.parity();
+        raid.name_parity(core, update, group, (stream, count));
         self.update_goes_on(update);
-    }
-
-    /// The page in `slot` is written by `update`.
-    fn page_leaves(&mut self, update: UpdateSlot, slot: OpSlot) {
-        self.core.ledger.measured.buffer.evicted += 1;
-        note_time_in_buffer(&mut self.core, slot);
-        if must_end_on_flash(&self.core, slot) {
-            let parts = self.core.array.ops[slot].parts;
-            let raid = self.raid.as_deref_mut().expect("a device with parity");
-            raid.before_update.insert(slot, parts);
-        }
-        let op = &mut self.core.array.ops[slot];
-        debug_assert!(op.passes_buffer(), "{slot:?} is in no buffer");
-        let (lpn, stream) = (op.lpn, op.stream());
-        let change = match op.kind() {
-            OpKind::RmwRead => Change::Part,
-            _ => Change::Whole,
-        };
-        let home = self.core.ftl.parity_groups().home(lpn);
-        op.work = Work::GroupWrite { update, stream, parity: false };
-        (op.plane, op.parts) = (home, Parts::default());
-        let position = self.core.ftl.parity_groups().position(lpn);
-        let of = self.raid_update(update);
-        of.changes.add(position, change);
-        of.pages.push(Changed { lpn, slot, change, home, stream });
     }
 
     /// The update of `pages`, whose time went to `parts`, has committed: they have left the buffer.
@@ -248,4 +204,50 @@ pub(in crate::sim) fn note_time_in_buffer(core: &mut Core, slot: OpSlot) {
 fn must_end_on_flash(core: &Core, slot: OpSlot) -> bool {
     debug_assert!(core.array.ops[slot].passes_buffer(), "{slot:?} is in no buffer");
     core.front.buffer.as_ref().is_some_and(|buffer| buffer.held(slot).fua)
+}
+
+impl Raid {
+    /// The page in `slot` is written by `update`.
+    fn evict_page(&mut self, core: &mut Core, update: UpdateSlot, slot: OpSlot) {
+        core.ledger.measured.buffer.evicted += 1;
+        note_time_in_buffer(core, slot);
+        if must_end_on_flash(core, slot) {
+            let parts = core.array.ops[slot].parts;
+            self.before_update.insert(slot, parts);
+        }
+        let op = &mut core.array.ops[slot];
+        debug_assert!(op.passes_buffer(), "{slot:?} is in no buffer");
+        let (lpn, stream) = (op.lpn, op.stream());
+        let change = match op.kind() {
+            OpKind::RmwRead => Change::Part,
+            _ => Change::Whole,
+        };
+        let home = core.ftl.parity_groups().home(lpn);
+        op.work = Work::GroupWrite { update, stream, parity: false };
+        (op.plane, op.parts) = (home, Parts::default());
+        let position = core.ftl.parity_groups().position(lpn);
+        let of = self.get(update);
+        of.changes.add(position, change);
+        of.pages.push(Changed { lpn, slot, change, home, stream });
+    }
+}
+
+/// The page in `slot`, which has been put out, goes to flash at the end of the instant.
+pub(in crate::sim) fn evict_later(core: &mut Core, slot: OpSlot) {
+    core.front.buffer.as_mut().expect("it was held").leaves_later(slot);
+    core.note_room();
+}
+
+/// A page of `lpn` that others waited for does not come: pages of its group that must be on flash leave.
+pub(in crate::sim) fn evict_rest_of_group(core: &mut Core, lpn: Lpn) {
+    debug_assert!(core.front.buffer.is_some(), "{lpn:?} came to no buffer");
+    let Some(groups) = core.ftl.groups.as_deref() else { return };
+    for other in buffered_pages_of(core, groups.group_of(lpn)) {
+        if core.must_be_on_flash(other) {
+            let sequence = core.array.ops[other].sequence;
+            let left = core.front.buffer.as_mut().is_some_and(|buffer| buffer.put_out(sequence));
+            assert!(left, "{other:?} is not kept");
+            evict_later(core, other);
+        }
+    }
 }

@@ -9,11 +9,10 @@
 //!
 //! Two lost pages of one group cannot be restored: the run ends, and names the pages of the host.
 
-use super::lost::{degradation, note_lost_pages};
+use super::lost::{degradation, end_with_loss, has_lost_data, note_lost_pages};
 use super::rebuild::Rebuild;
-use super::{Changed, Stage};
+use super::{Changed, Raid, Stage};
 use crate::config::Config;
-use crate::host::device::DeviceError;
 use crate::metrics::degraded::FailedChip;
 use crate::nand::geometry::Geometry;
 use crate::sched::order::{R_HOST, W_HOST};
@@ -23,9 +22,6 @@ use crate::sim::dispatch::Found;
 use crate::sim::join::Join;
 use crate::sim::ssd::Ssd;
 use crate::units::{Lpn, Nanos, OpSlot, PlaneId, Ppn, UpdateSlot};
-
-/// Most LPNs in the text of an error.
-const MOST_NAMED: usize = 8;
 
 /// What is known of failed chips.
 pub(super) struct Failures {
@@ -51,19 +47,13 @@ impl Failures {
 }
 
 impl Ssd {
-    pub(super) fn failures(&mut self) -> &mut Failures {
-        debug_assert!(self.core.ftl.lost.is_some(), "no chip may fail");
-        let raid = self.raid.as_deref_mut().expect("a device with parity");
-        raid.failures.as_deref_mut().expect("chips may fail")
-    }
-
     /// The chip of entry `number` of `raid.fail` fails.
     #[inline(never)]
     pub(in crate::sim) fn chip_fails(&mut self, number: u32) {
-        let (now, chip) = (self.core.array.now, self.failures().chips[number as usize]);
+        let (now, chip) = (self.core.array.now, self.parity().0.failures().chips[number as usize]);
         let planes = self.core.ftl.geo.planes_of_chip(chip);
         assert!(!planes.is_empty(), "chip {chip} has no plane");
-        if self.data_are_gone() || planes.iter().any(|&plane| self.core.ftl.is_dead(plane)) {
+        if has_lost_data(&self.core) || planes.iter().any(|&plane| self.core.ftl.is_dead(plane)) {
             return;
         }
         let group = self.core.ftl.chips_of_group(chip);
@@ -72,15 +62,17 @@ impl Ssd {
         degraded.chips.push(FailedChip { chip, failed: now, replaced: None, group });
         let (lost, whole) = self.core.ftl.chip_fails(&planes);
         degradation(&mut self.core).pages_lost += lost;
-        let failures = self.failures();
+        let failures = self.parity().0.failures();
         if failures.spares > 0 {
             failures.spares -= 1;
             failures.awaited.push((chip, place));
         }
         let reads = remove_all_queued(&mut self.core, &planes, R_HOST);
         let mut ready = self.give_up_programs(&planes);
-        ready.extend(self.give_up_landed(&planes));
-        self.give_up_rebuilds(&planes);
+        let (raid, core) = self.parity();
+        ready.extend(raid.give_up_landed(core, &planes));
+        let (raid, core) = self.parity();
+        raid.give_up_rebuilds(core, &planes);
         let raid = self.raid.as_deref_mut().expect("a device with parity");
         raid.recount_foreign(&self.core.ftl, &self.core.array);
         ready.sort_unstable();
@@ -92,7 +84,7 @@ impl Ssd {
             self.core.gc.agenda.consider(self.core.ftl.geo.pool_of(plane));
         }
         if !whole {
-            self.data_are_lost();
+            end_with_loss(&mut self.core);
         }
         for slot in reads {
             match self.core.read_target(slot) {
@@ -112,25 +104,6 @@ impl Ssd {
         }
     }
 
-    /// Rebuilds whose room was held on the failed chip of `planes` will not be programmed.
-    fn give_up_rebuilds(&mut self, planes: &[PlaneId]) {
-        debug_assert!(
-            planes.iter().all(|&plane| self.core.ftl.is_dead(plane)),
-            "{planes:?} have a chip"
-        );
-        let raid = self.raid.as_deref_mut().expect("a device with parity");
-        let slots: Vec<_> = raid.recoveries.slots().collect();
-        for slot in slots {
-            let recovery = raid.recoveries.get(slot);
-            if let Some(plane) = recovery.target.filter(|plane| planes.contains(plane))
-                && std::mem::take(&mut recovery.holds)
-            {
-                let stream = self.core.ftl.space.host_stream(recovery.class);
-                self.core.ftl.space.let_go(plane, stream);
-            }
-        }
-    }
-
     /// Programs that wait for the failed chip of `planes` are given up. Returns their updates.
     fn give_up_programs(&mut self, planes: &[PlaneId]) -> Vec<UpdateSlot> {
         debug_assert!(
@@ -145,7 +118,8 @@ impl Ssd {
                         (self.core.array.ops[slot].plane, self.core.array.ops[slot].stream());
                     self.core.ftl.space.let_go(plane, self.core.ftl.space.host_stream(stream));
                     self.core.program_leaves(plane);
-                    self.page_goes_nowhere(slot);
+                    let (raid, core) = self.parity();
+                    raid.give_up_page(core, slot);
                     let parts = self.core.array.ops[slot].parts;
                     let of = self.raid_update(update);
                     of.parts = parts;
@@ -154,7 +128,8 @@ impl Ssd {
                 }
                 Work::RebuildWrite { recovery, .. } => {
                     self.core.array.ops.remove(slot);
-                    self.rebuild_is_off(recovery);
+                    let (raid, core) = self.parity();
+                    raid.give_up_rebuild(core, recovery);
                     let raid = self.raid.as_deref_mut().expect("a device with parity");
                     let lpn = raid.recoveries.get(recovery).lpn;
                     let group = self.core.ftl.parity_groups().group_of(lpn);
@@ -164,78 +139,6 @@ impl Ssd {
             }
         }
         updates
-    }
-
-    /// Pages of updates under way that have been programmed on the failed chip of `planes` are given up. Returns the
-    /// updates.
-    fn give_up_landed(&mut self, planes: &[PlaneId]) -> Vec<UpdateSlot> {
-        debug_assert!(
-            planes.iter().all(|&plane| self.core.ftl.is_dead(plane)),
-            "{planes:?} have a chip"
-        );
-        let raid = self.raid.as_deref().expect("a device with parity");
-        let firsts: Vec<UpdateSlot> = raid.lines.firsts().collect();
-        let mut updates = Vec::new();
-        for update in firsts {
-            let of = self.raid.as_deref().expect("a device with parity").at(update);
-            if of.stage != Stage::Programming {
-                continue;
-            }
-            let slots: Vec<OpSlot> =
-                of.data().map(|page| page.slot).chain([of.parity.slot]).collect();
-            for slot in slots.into_iter().filter(|&slot| slot != OpSlot::NONE) {
-                let (plane, ppn) = (self.core.array.ops[slot].plane, self.core.array.ops[slot].ppn);
-                let landed = ppn != Ppn::NONE && !self.core.ftl.flash.is_torn(ppn);
-                if landed && planes.contains(&plane) {
-                    self.core.ftl.abandon(ppn, true);
-                    self.page_goes_nowhere(slot);
-                    updates.push(update);
-                }
-            }
-        }
-        updates
-    }
-
-    /// The page of an update in `slot` is not on flash and will not be: its chip is gone.
-    pub(super) fn page_goes_nowhere(&mut self, slot: OpSlot) {
-        let home = self.core.ftl.parity_groups().home(self.core.array.ops[slot].lpn);
-        let op = &mut self.core.array.ops[slot];
-        debug_assert_eq!(op.kind(), OpKind::GroupWrite, "{slot:?} writes no page of a group");
-        let from = op.plane;
-        (op.ppn, op.plane) = (Ppn::NONE, home);
-        degradation(&mut self.core).not_programmed += 1;
-        self.raid.as_deref_mut().expect("parity").foreign_goes(from, home);
-    }
-
-    /// `update` programs those of `pages`, and its `parity`, whose chips are there; no parity if its plan was made
-    /// without one. Returns whether that is none: the caller commits it.
-    pub(super) fn program_what_is_left(
-        &mut self,
-        update: UpdateSlot,
-        parity: OpSlot,
-        pages: Vec<Changed>,
-    ) -> bool {
-        debug_assert_ne!(parity, OpSlot::NONE, "{update:?} has no parity");
-        let all = pages.iter().filter(|page| page.is_written()).map(|page| page.slot);
-        let mut written: Vec<OpSlot> = all.chain([parity]).collect();
-        let before = written.len();
-        let without_parity = self.raid_update(update).plan.without_parity;
-        written.retain(|&slot| {
-            let is_left_out = without_parity && slot == parity;
-            !is_left_out && !self.core.ftl.is_dead(self.core.array.ops[slot].plane)
-        });
-        let left_out = (before - written.len()) as u64;
-        if left_out > 0 {
-            degradation(&mut self.core).not_programmed += left_out;
-        }
-        let of = self.raid_update(update);
-        (of.pages, of.steps) = (pages, Join::of(written.len() as u32));
-        let (parts, nothing) = (of.parts, written.is_empty());
-        for slot in written {
-            self.core.array.ops[slot].parts = parts;
-            self.core.enqueue(slot, W_HOST);
-        }
-        nothing
     }
 
     /// A read in `slot` for `update` finds that its page is gone.
@@ -262,131 +165,32 @@ impl Ssd {
         self.begin_update(update);
     }
 
-    /// The update commits `lpn`, data or parity, in `slot`, which is not on flash. Returns the page before it.
-    #[cold]
-    pub(super) fn page_commits_as_lost(&mut self, lpn: Lpn, slot: OpSlot) -> Option<Ppn> {
-        assert_eq!(self.core.array.ops[slot].ppn, Ppn::NONE, "{lpn:?} is on flash");
-        let sequence = self.core.array.ops[slot].sequence;
-        let (before, whole) = if self.core.ftl.parity_groups().is_parity(lpn) {
-            let (_, before) = self.core.ftl.trim(lpn);
-            (before, self.core.ftl.lose(lpn, sequence))
-        } else {
-            self.core.ftl.lose_in_group(lpn, slot, sequence)
-        };
-        self.page_is_lost(lpn, whole);
-        before
-    }
-
-    fn page_is_lost(&mut self, lpn: Lpn, whole: bool) {
-        debug_assert!(self.core.ftl.is_lost(lpn), "{lpn:?} is not lost");
-        self.failures().rebuild.look_at(lpn);
-        note_lost_pages(&mut self.core);
-        self.core.note_room();
-        if !whole {
-            self.data_are_lost();
-        }
-    }
-
-    /// Whether a group has lost two pages: the run ends, and no update and no reconstruction begins any more. What
-    /// has begun may end, after the error, too (for complete logs).
-    pub(in crate::sim) fn data_are_gone(&self) -> bool {
-        debug_assert!(
-            self.raid.is_some() || self.core.ftl.lost.is_none(),
-            "chips without parity fail"
-        );
-        self.core
-            .ledger
-            .measured
-            .degraded
-            .as_deref()
-            .is_some_and(|degraded| !degraded.gone.is_empty())
-    }
-
-    /// Two pages of a group are lost: the run ends.
-    #[cold]
-    fn data_are_lost(&mut self) {
-        if self.data_are_gone() {
-            return;
-        }
-        let (groups, lost) = (self.core.ftl.parity_groups(), self.core.ftl.lost.as_deref());
-        let lost: Vec<Lpn> = lost.expect("chips may fail").pages(Lpn(0)).collect();
-        let mut of_group = std::collections::BTreeMap::new();
-        for &lpn in &lost {
-            *of_group.entry(groups.group_of(lpn)).or_insert(0) += 1;
-        }
-        let is_gone = |lpn: &Lpn| !groups.is_parity(*lpn) && of_group[&groups.group_of(*lpn)] > 1;
-        let gone: Vec<Lpn> = lost.iter().copied().filter(is_gone).collect();
-        assert!(!gone.is_empty(), "two pages of a group are lost, and none is the host's");
-        let at_ns = self.core.array.now.0;
-        let degraded = degradation(&mut self.core);
-        let chips: Vec<String> = degraded.chips.iter().map(|c| c.chip.to_string()).collect();
-        degraded.gone = gone.clone();
-        let mut some: Vec<String> =
-            gone.iter().take(MOST_NAMED).map(|lpn| lpn.0.to_string()).collect();
-        if gone.len() > MOST_NAMED {
-            some.push("...".to_string());
-        }
-        let error = DeviceError::DataLost {
-            at_ns,
-            chips: chips.join(", "),
-            count: gone.len() as u64,
-            some: some.join(", "),
-            lpns: gone.iter().map(|lpn| lpn.0).collect(),
-        };
-        self.core.fail(error);
-    }
-
     /// An operation has ended: a failed chip may be quiet now.
     #[inline(always)]
     pub(in crate::sim) fn note_end<const FULL: bool>(&mut self) {
         debug_assert!(FULL || self.core.ftl.lost.is_none(), "a plain loop in which chips fail");
-        if FULL && self.spare_is_awaited() {
+        if FULL && self.raid.as_deref().is_some_and(Raid::awaits_spare) {
             self.core.note_room();
         }
-    }
-
-    /// Whether a failed chip waits for its spare.
-    #[inline]
-    pub(in crate::sim) fn spare_is_awaited(&self) -> bool {
-        debug_assert!(
-            self.raid.is_some() || self.core.ftl.lost.is_none(),
-            "chips without parity fail"
-        );
-        let failures = self.raid.as_deref().and_then(|raid| raid.failures.as_deref());
-        failures.is_some_and(|failures| !failures.awaited.is_empty())
     }
 
     /// Something has happened that may let a spare in, or a page be rebuilt.
     pub(super) fn failure_goes_on(&mut self) {
         debug_assert!(self.raid.is_some(), "a device without parity");
-        if self.core.ftl.lost.is_none() || self.data_are_gone() {
+        if self.core.ftl.lost.is_none() || has_lost_data(&self.core) {
             return;
         }
-        let awaited = std::mem::take(&mut self.failures().awaited);
+        let awaited = std::mem::take(&mut self.parity().0.failures().awaited);
         for (chip, place) in awaited {
             let planes = self.core.ftl.geo.planes_of_chip(chip);
             if is_chip_idle(&self.core, &planes) {
-                self.spare_comes(&planes, place);
+                let (raid, core) = self.parity();
+                raid.install_spare(core, &planes, place);
             } else {
-                self.failures().awaited.push((chip, place));
+                self.parity().0.failures().awaited.push((chip, place));
             }
         }
-        self.rebuild_goes_on();
-    }
-
-    /// A spare takes the place of the failed chip of `planes`.
-    fn spare_comes(&mut self, planes: &[PlaneId], place: usize) {
-        assert!(is_chip_idle(&self.core, planes), "something is under way on {planes:?}");
-        let now = self.core.array.now;
-        self.core.ftl.replace_chip(planes);
-        degradation(&mut self.core).chips[place].replaced = Some(now);
-        note_lost_pages(&mut self.core);
-        self.failures().rebuild.look_at(Lpn(0));
-        for &plane in planes {
-            let pool = self.core.ftl.geo.pool_of(plane);
-            self.core.gc.agenda.consider(pool);
-            self.core.wake_pool(pool);
-        }
+        self.continue_rebuild();
     }
 }
 
@@ -438,4 +242,151 @@ fn is_chip_idle(core: &Core, planes: &[PlaneId]) -> bool {
             || core.gc.collects(core.ftl.geo.pool_of(*plane))
     };
     !planes.iter().any(runs)
+}
+
+impl Raid {
+    pub(super) fn failures(&mut self) -> &mut Failures {
+        self.failures.as_deref_mut().expect("chips may fail")
+    }
+
+    /// Whether a failed chip waits for its spare.
+    #[inline]
+    pub(super) fn awaits_spare(&self) -> bool {
+        self.failures.as_ref().is_some_and(|failures| !failures.awaited.is_empty())
+    }
+
+    /// Rebuilds whose room was held on the failed chip of `planes` will not be programmed.
+    fn give_up_rebuilds(&mut self, core: &mut Core, planes: &[PlaneId]) {
+        debug_assert!(
+            planes.iter().all(|&plane| core.ftl.is_dead(plane)),
+            "{planes:?} have a chip"
+        );
+        let slots: Vec<_> = self.recoveries.slots().collect();
+        for slot in slots {
+            let recovery = self.recoveries.get(slot);
+            if let Some(plane) = recovery.target.filter(|plane| planes.contains(plane))
+                && std::mem::take(&mut recovery.holds)
+            {
+                let stream = core.ftl.space.host_stream(recovery.class);
+                core.ftl.space.let_go(plane, stream);
+            }
+        }
+    }
+
+    /// Pages of updates under way that have been programmed on the failed chip of `planes` are given up. Returns the
+    /// updates.
+    fn give_up_landed(&mut self, core: &mut Core, planes: &[PlaneId]) -> Vec<UpdateSlot> {
+        debug_assert!(
+            planes.iter().all(|&plane| core.ftl.is_dead(plane)),
+            "{planes:?} have a chip"
+        );
+        let firsts: Vec<UpdateSlot> = self.lines.firsts().collect();
+        let mut updates = Vec::new();
+        for update in firsts {
+            let of = self.at(update);
+            if of.stage != Stage::Programming {
+                continue;
+            }
+            let slots: Vec<OpSlot> =
+                of.data().map(|page| page.slot).chain([of.parity.slot]).collect();
+            for slot in slots.into_iter().filter(|&slot| slot != OpSlot::NONE) {
+                let (plane, ppn) = (core.array.ops[slot].plane, core.array.ops[slot].ppn);
+                let landed = ppn != Ppn::NONE && !core.ftl.flash.is_torn(ppn);
+                if landed && planes.contains(&plane) {
+                    core.ftl.abandon(ppn, true);
+                    self.give_up_page(core, slot);
+                    updates.push(update);
+                }
+            }
+        }
+        updates
+    }
+
+    /// The page of an update in `slot` is not on flash and will not be: its chip is gone.
+    pub(super) fn give_up_page(&mut self, core: &mut Core, slot: OpSlot) {
+        let home = core.ftl.parity_groups().home(core.array.ops[slot].lpn);
+        let op = &mut core.array.ops[slot];
+        debug_assert_eq!(op.kind(), OpKind::GroupWrite, "{slot:?} writes no page of a group");
+        let from = op.plane;
+        (op.ppn, op.plane) = (Ppn::NONE, home);
+        degradation(core).not_programmed += 1;
+        self.foreign_goes(from, home);
+    }
+
+    /// `update` programs those of `pages`, and its `parity`, whose chips are there; no parity if its plan was made
+    /// without one. Returns whether that is none: the caller commits it.
+    pub(super) fn program_what_is_left(
+        &mut self,
+        core: &mut Core,
+        update: UpdateSlot,
+        parity: OpSlot,
+        pages: Vec<Changed>,
+    ) -> bool {
+        debug_assert_ne!(parity, OpSlot::NONE, "{update:?} has no parity");
+        let all = pages.iter().filter(|page| page.is_written()).map(|page| page.slot);
+        let mut written: Vec<OpSlot> = all.chain([parity]).collect();
+        let before = written.len();
+        let without_parity = self.get(update).plan.without_parity;
+        written.retain(|&slot| {
+            let is_left_out = without_parity && slot == parity;
+            !is_left_out && !core.ftl.is_dead(core.array.ops[slot].plane)
+        });
+        let left_out = (before - written.len()) as u64;
+        if left_out > 0 {
+            degradation(core).not_programmed += left_out;
+        }
+        let of = self.get(update);
+        (of.pages, of.steps) = (pages, Join::of(written.len() as u32));
+        let (parts, nothing) = (of.parts, written.is_empty());
+        for slot in written {
+            core.array.ops[slot].parts = parts;
+            core.enqueue(slot, W_HOST);
+        }
+        nothing
+    }
+
+    /// The update commits `lpn`, data or parity, in `slot`, which is not on flash. Returns the page before it.
+    #[cold]
+    pub(super) fn commit_as_lost(
+        &mut self,
+        core: &mut Core,
+        lpn: Lpn,
+        slot: OpSlot,
+    ) -> Option<Ppn> {
+        assert_eq!(core.array.ops[slot].ppn, Ppn::NONE, "{lpn:?} is on flash");
+        let sequence = core.array.ops[slot].sequence;
+        let (before, whole) = if core.ftl.parity_groups().is_parity(lpn) {
+            let (_, before) = core.ftl.trim(lpn);
+            (before, core.ftl.lose(lpn, sequence))
+        } else {
+            core.ftl.lose_in_group(lpn, slot, sequence)
+        };
+        self.note_loss(core, lpn, whole);
+        before
+    }
+
+    fn note_loss(&mut self, core: &mut Core, lpn: Lpn, whole: bool) {
+        debug_assert!(core.ftl.is_lost(lpn), "{lpn:?} is not lost");
+        self.failures().rebuild.look_at(lpn);
+        note_lost_pages(core);
+        core.note_room();
+        if !whole {
+            end_with_loss(core);
+        }
+    }
+
+    /// A spare takes the place of the failed chip of `planes`.
+    fn install_spare(&mut self, core: &mut Core, planes: &[PlaneId], place: usize) {
+        assert!(is_chip_idle(core, planes), "something is under way on {planes:?}");
+        let now = core.array.now;
+        core.ftl.replace_chip(planes);
+        degradation(core).chips[place].replaced = Some(now);
+        note_lost_pages(core);
+        self.failures().rebuild.look_at(Lpn(0));
+        for &plane in planes {
+            let pool = core.ftl.geo.pool_of(plane);
+            core.gc.agenda.consider(pool);
+            core.wake_pool(pool);
+        }
+    }
 }

@@ -1,8 +1,12 @@
 //! Lost pages in the report: how many are left, and since when a page or a chip is missing.
 
+use crate::host::device::DeviceError;
 use crate::metrics::degraded::Degraded;
 use crate::sim::core::Core;
 use crate::units::Lpn;
+
+/// Most LPNs in the text of an error.
+const MOST_NAMED: usize = 8;
 
 /// What is measured of failed chips.
 pub(super) fn degradation(core: &mut Core) -> &mut Degraded {
@@ -29,4 +33,43 @@ pub(super) fn restore_page(core: &mut Core, lpn: Lpn) -> bool {
         note_lost_pages(core);
     }
     was_lost
+}
+
+/// Whether a group has lost two pages: the run ends, and no update and no reconstruction begins any more. What
+/// has begun may end, after the error, too (for complete logs).
+pub(in crate::sim) fn has_lost_data(core: &Core) -> bool {
+    core.ledger.measured.degraded.as_deref().is_some_and(|degraded| !degraded.gone.is_empty())
+}
+
+/// Two pages of a group are lost: the run ends.
+#[cold]
+pub(super) fn end_with_loss(core: &mut Core) {
+    if has_lost_data(core) {
+        return;
+    }
+    let (groups, lost) = (core.ftl.parity_groups(), core.ftl.lost.as_deref());
+    let lost: Vec<Lpn> = lost.expect("chips may fail").pages(Lpn(0)).collect();
+    let mut of_group = std::collections::BTreeMap::new();
+    for &lpn in &lost {
+        *of_group.entry(groups.group_of(lpn)).or_insert(0) += 1;
+    }
+    let is_gone = |lpn: &Lpn| !groups.is_parity(*lpn) && of_group[&groups.group_of(*lpn)] > 1;
+    let gone: Vec<Lpn> = lost.iter().copied().filter(is_gone).collect();
+    assert!(!gone.is_empty(), "two pages of a group are lost, and none is the host's");
+    let at_ns = core.array.now.0;
+    let degraded = degradation(core);
+    let chips: Vec<String> = degraded.chips.iter().map(|c| c.chip.to_string()).collect();
+    degraded.gone = gone.clone();
+    let mut some: Vec<String> = gone.iter().take(MOST_NAMED).map(|lpn| lpn.0.to_string()).collect();
+    if gone.len() > MOST_NAMED {
+        some.push("...".to_string());
+    }
+    let error = DeviceError::DataLost {
+        at_ns,
+        chips: chips.join(", "),
+        count: gone.len() as u64,
+        some: some.join(", "),
+        lpns: gone.iter().map(|lpn| lpn.0).collect(),
+    };
+    core.fail(error);
 }

@@ -6,9 +6,9 @@
 mod admit;
 mod evict;
 mod fail;
-mod kept;
 mod lines;
 mod lost;
+mod read_buffer;
 mod rebuild;
 mod reconstruct;
 mod recoveries;
@@ -16,7 +16,11 @@ mod redirect;
 mod update;
 
 pub(super) use admit::parts_of_write;
-pub(super) use evict::{awaits_pages_of_group, note_time_in_buffer};
+pub(super) use evict::{
+    awaits_pages_of_group, evict_later, evict_rest_of_group, note_time_in_buffer,
+};
+pub(super) use lost::has_lost_data;
+pub(super) use redirect::redirection_is_due;
 
 use super::join::Join;
 use crate::config::Config;
@@ -25,10 +29,11 @@ use crate::ftl::raid::{Change, Changes, GroupId, MOST_CHIPS, Method, Plan};
 use crate::metrics::counters::Parts;
 use crate::nand::flash::Payload;
 use crate::sim::core::Core;
+use crate::sim::ssd::Ssd;
 use crate::units::{Lpn, Nanos, OpSlot, PlaneId, PoolId, Ppn, RequestSlot, UpdateSlot};
 use fail::Failures;
-use kept::KeptPages;
 use lines::Lines;
+use read_buffer::ReadBuffer;
 use recoveries::Recoveries;
 use redirect::Chips;
 use std::collections::{BTreeMap, VecDeque};
@@ -117,7 +122,7 @@ pub(crate) struct Raid {
     waiting: VecDeque<UpdateSlot>,
     /// Pools that an update before the one examined waits for.
     wanted: Vec<bool>,
-    kept: KeptPages,
+    read_buffer: ReadBuffer,
     /// Pages of writes with FUA that updates write: where the time of their requests went until they left the buffer.
     before_update: BTreeMap<OpSlot, Parts>,
     /// Updates so far.
@@ -127,6 +132,15 @@ pub(crate) struct Raid {
     pub(super) recoveries: Recoveries,
     /// If chips may fail.
     failures: Option<Box<Failures>>,
+}
+
+impl Ssd {
+    /// What a hook of parity gets: its state, and the core.
+    #[inline]
+    pub(super) fn parity(&mut self) -> (&mut Raid, &mut Core) {
+        debug_assert!(self.core.ftl.groups.is_some(), "groups without a layout");
+        (self.raid.as_deref_mut().expect("a device with parity"), &mut self.core)
+    }
 }
 
 impl Raid {
@@ -144,7 +158,7 @@ impl Raid {
             lines: Lines::new(),
             waiting: VecDeque::new(),
             wanted: vec![false; ftl.geo.pools as usize],
-            kept: KeptPages::new(config.raid.read_buffer_pages as usize),
+            read_buffer: ReadBuffer::new(config.raid.read_buffer_pages as usize),
             before_update: BTreeMap::new(),
             count: 0,
             chips: Chips::new(config, ftl),
@@ -228,7 +242,7 @@ impl Raid {
     }
 
     /// `before`, which held `lpn`, is invalid.
-    fn is_replaced(&mut self, ftl: &Ftl, lpn: Lpn, before: Ppn) {
+    fn note_replaced(&mut self, ftl: &Ftl, lpn: Lpn, before: Ppn) {
         debug_assert!(!ftl.owners.is_valid(before), "{before:?} of {lpn:?} is valid");
         if let Some(chips) = &mut self.chips {
             chips.released(ftl, lpn, before);
@@ -283,7 +297,7 @@ impl Raid {
             return Err(format!("the rebuild waits for room in {pool:?}, and no page is lost"));
         }
         self.recoveries.audit(self, ftl)?;
-        self.kept.audit()
+        self.read_buffer.audit()
     }
 }
 

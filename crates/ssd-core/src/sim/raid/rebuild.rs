@@ -7,7 +7,8 @@
 //! pages are under way, and they begin no faster than `raid.rebuild_rate` allows. Pages of which newer data are in the
 //! controller are left to the update that writes them.
 
-use super::lost::{degradation, note_lost_pages};
+use super::Raid;
+use super::lost::{degradation, has_lost_data, note_lost_pages};
 use super::recoveries::Step;
 use super::update::note_committed;
 use crate::config::Config;
@@ -16,6 +17,7 @@ use crate::host::device::{Device as _, DeviceError};
 use crate::sched::order::W_HOST;
 use crate::sim::array::event::Timer;
 use crate::sim::array::op::{Op, Work};
+use crate::sim::core::Core;
 use crate::sim::ssd::Ssd;
 use crate::units::{Lpn, Nanos, OpSlot, PlaneId, PoolId, Ppn, RecoverySlot};
 
@@ -65,14 +67,8 @@ impl Ssd {
     /// Whether pages are being rebuilt, or will be: no page that is left waits for a chip that nothing replaces.
     #[must_use]
     pub fn rebuilds(&self) -> bool {
-        let failures = self.raid.as_deref().and_then(|raid| raid.failures.as_deref());
-        let Some(failures) = failures.filter(|f| f.rebuild.enabled && !self.data_are_gone()) else {
-            return false;
-        };
-        debug_assert!(self.core.ftl.lost.is_some(), "chips may fail");
-        failures.rebuild.under_way > 0
-            || self.spare_is_awaited()
-            || self.next_to_rebuild(Lpn(0)).is_some()
+        let raid = self.raid.as_deref().filter(|_| !has_lost_data(&self.core));
+        raid.is_some_and(|raid| raid.rebuilds(&self.core))
     }
 
     /// Every request has completed: run the next instant of the rebuild. False: it has ended, or its pool will have no
@@ -92,88 +88,15 @@ impl Ssd {
         Ok(true)
     }
 
-    /// The timer of the rebuild has fired.
-    pub(in crate::sim) fn rebuild_is_due(&mut self) {
-        debug_assert!(self.failures().rebuild.timer, "a timer that was not set has fired");
-        self.failures().rebuild.timer = false;
-        self.core.note_room();
-    }
-
     /// Pages are rebuilt as far as room, window and rate allow.
-    pub(super) fn rebuild_goes_on(&mut self) {
-        let now = self.core.array.now;
+    pub(super) fn continue_rebuild(&mut self) {
         // The page that found no room may have been overwritten or trimmed meanwhile.
-        self.failures().rebuild.lacks = None;
+        self.parity().0.failures().rebuild.lacks = None;
         loop {
-            let rebuild = &mut self.failures().rebuild;
-            debug_assert!(rebuild.under_way <= rebuild.window, "too many pages are rebuilt");
-            if !rebuild.enabled || rebuild.under_way >= rebuild.window {
-                return;
-            }
-            let from = rebuild.from;
-            let Some(lpn) = self.next_to_rebuild(from) else { return };
-            let rebuild = &mut self.failures().rebuild;
-            if now < rebuild.next_at {
-                if !std::mem::replace(&mut rebuild.timer, true) {
-                    let at = rebuild.next_at;
-                    self.core.array.set_timer(at, Timer::Rebuild);
-                }
-                return;
-            }
-            let plane = self.core.ftl.parity_groups().home(lpn);
-            if !self.has_room_to_rebuild(plane, self.core.ftl.class_of_rebuilt(lpn)) {
-                return;
-            }
-            let rebuild = &mut self.failures().rebuild;
-            rebuild.under_way += 1;
-            rebuild.next_at = Nanos(now.0 + rebuild.interval.0);
-            rebuild.from = Lpn(lpn.0 + 1);
+            let (raid, core) = self.parity();
+            let Some((lpn, plane)) = raid.begin_rebuild(core) else { return };
             self.new_recovery(lpn, None, Some(plane));
         }
-    }
-
-    /// Whether `plane` has room for a rebuilt page of this class. If not, it
-    /// comes when a block of the pool has been collected.
-    fn has_room_to_rebuild(&mut self, plane: PlaneId, class: u8) -> bool {
-        debug_assert!(!self.core.ftl.is_dead(plane), "{plane:?} is missing");
-        let fits = self.core.ftl.space.can_hold(plane, self.core.ftl.space.host_stream(class));
-        if !fits {
-            let pool = self.core.ftl.geo.pool_of(plane);
-            self.failures().rebuild.lacks = Some(pool);
-            self.core.gc.agenda.consider(pool);
-        }
-        fits
-    }
-
-    /// The reconstruction in `slot` has locked its group: if it is a rebuild, it takes the room for its page. If there
-    /// is none, or the chip is gone, it answers its readers only, and the page is tried again later.
-    pub(super) fn rebuild_takes_room(&mut self, slot: RecoverySlot) {
-        let recovery = self.raid.as_deref_mut().expect("parity").recoveries.get(slot);
-        assert!(!recovery.holds, "{slot:?} has taken room before it locked its group");
-        let Some(plane) = recovery.target else { return };
-        let class = self.core.ftl.class_of_rebuilt(recovery.lpn);
-        if !self.core.ftl.is_dead(plane) && self.has_room_to_rebuild(plane, class) {
-            self.core.ftl.space.hold(plane, self.core.ftl.space.host_stream(class));
-            let recovery = self.raid.as_deref_mut().expect("parity").recoveries.get(slot);
-            (recovery.holds, recovery.class) = (true, class);
-        } else {
-            self.rebuild_is_off(slot);
-            self.raid.as_deref_mut().expect("parity").recoveries.get(slot).target = None;
-        }
-    }
-
-    /// The first lost page from `from` on that can be programmed and is not being so.
-    fn next_to_rebuild(&self, from: Lpn) -> Option<Lpn> {
-        debug_assert!(from.0 <= self.core.ftl.geo.logical_pages, "{from:?} is beyond the device");
-        let raid = self.raid.as_deref().expect("a device with parity");
-        let groups = self.core.ftl.parity_groups();
-        let lost = self.core.ftl.lost.as_deref().expect("chips may fail");
-        let mut pages = lost.pages(from);
-        pages.find(|&lpn| {
-            self.core.ftl.owners.newest(lpn) == Entry::Unmapped
-                && !self.core.ftl.is_dead(groups.home(lpn))
-                && !raid.recoveries.rebuilds(groups.group_of(lpn), lpn)
-        })
     }
 
     /// The page of the rebuild in `slot` is known: it is programmed. False: its chip is gone.
@@ -182,7 +105,8 @@ impl Ssd {
         let recovery = self.raid.as_deref_mut().expect("parity").recoveries.get(slot);
         assert!(recovery.target.is_some(), "{slot:?} is no rebuild");
         if !recovery.holds {
-            self.rebuild_is_off(slot);
+            let (raid, core) = self.parity();
+            raid.give_up_rebuild(core, slot);
             return false;
         }
         let lost = self.core.ftl.lost.as_deref().expect("chips may fail");
@@ -214,7 +138,8 @@ impl Ssd {
         let group = self.core.ftl.parity_groups().group_of(lpn);
         if self.core.ftl.is_dead(plane) {
             self.core.ftl.abandon(ppn, false);
-            self.rebuild_is_off(slot);
+            let (raid, core) = self.parity();
+            raid.give_up_rebuild(core, slot);
         } else {
             debug_assert_eq!(
                 self.core.ftl.parity_groups().home(lpn),
@@ -224,30 +149,120 @@ impl Ssd {
             self.core.ftl.land(ppn);
             self.core.ftl.restore_in_group(lpn, ppn);
             note_committed(&mut self.core, ppn);
-            self.failures().rebuild.under_way -= 1;
+            self.parity().0.failures().rebuild.under_way -= 1;
             degradation(&mut self.core).rebuilt += 1;
             note_lost_pages(&mut self.core);
         }
         self.core.note_room();
         self.recovery_ends(group);
     }
+}
+
+impl Raid {
+    /// Whether a page is being rebuilt, or will be.
+    fn rebuilds(&self, core: &Core) -> bool {
+        let failures = self.failures.as_deref();
+        let Some(rebuild) = failures.map(|failures| &failures.rebuild) else { return false };
+        debug_assert!(core.ftl.lost.is_some(), "chips may fail");
+        let is_under_way = rebuild.under_way > 0 || self.awaits_spare();
+        rebuild.enabled && (is_under_way || self.next_to_rebuild(core, Lpn(0)).is_some())
+    }
+
+    /// The next page to be rebuilt, with its plane, if room, window and rate allow one.
+    fn begin_rebuild(&mut self, core: &mut Core) -> Option<(Lpn, PlaneId)> {
+        let now = core.array.now;
+        let rebuild = &self.failures().rebuild;
+        debug_assert!(rebuild.under_way <= rebuild.window, "too many pages are rebuilt");
+        if !rebuild.enabled || rebuild.under_way >= rebuild.window {
+            return None;
+        }
+        let from = rebuild.from;
+        let lpn = self.next_to_rebuild(core, from)?;
+        let rebuild = &mut self.failures().rebuild;
+        if now < rebuild.next_at {
+            if !std::mem::replace(&mut rebuild.timer, true) {
+                core.array.set_timer(rebuild.next_at, Timer::Rebuild);
+            }
+            return None;
+        }
+        let plane = core.ftl.parity_groups().home(lpn);
+        let class = core.ftl.class_of_rebuilt(lpn);
+        if !self.has_room_to_rebuild(core, plane, class) {
+            return None;
+        }
+        let rebuild = &mut self.failures().rebuild;
+        rebuild.under_way += 1;
+        rebuild.next_at = Nanos(now.0 + rebuild.interval.0);
+        rebuild.from = Lpn(lpn.0 + 1);
+        Some((lpn, plane))
+    }
+
+    /// The timer of the rebuild has fired.
+    pub(in crate::sim) fn rebuild_timer_fires(&mut self, core: &mut Core) {
+        debug_assert!(self.failures().rebuild.timer, "a timer that was not set has fired");
+        self.failures().rebuild.timer = false;
+        core.note_room();
+    }
+
+    /// Whether `plane` has room for a rebuilt page of this class. If not, it
+    /// comes when a block of the pool has been collected.
+    fn has_room_to_rebuild(&mut self, core: &mut Core, plane: PlaneId, class: u8) -> bool {
+        debug_assert!(!core.ftl.is_dead(plane), "{plane:?} is missing");
+        let fits = core.ftl.space.can_hold(plane, core.ftl.space.host_stream(class));
+        if !fits {
+            let pool = core.ftl.geo.pool_of(plane);
+            self.failures().rebuild.lacks = Some(pool);
+            core.gc.agenda.consider(pool);
+        }
+        fits
+    }
+
+    /// The reconstruction in `slot` has locked its group: if it is a rebuild, it takes the room for its page. If there
+    /// is none, or the chip is gone, it answers its readers only, and the page is tried again later.
+    pub(super) fn hold_room_to_rebuild(&mut self, core: &mut Core, slot: RecoverySlot) {
+        let recovery = self.recoveries.get(slot);
+        assert!(!recovery.holds, "{slot:?} has taken room before it locked its group");
+        let Some(plane) = recovery.target else { return };
+        let class = core.ftl.class_of_rebuilt(recovery.lpn);
+        if !core.ftl.is_dead(plane) && self.has_room_to_rebuild(core, plane, class) {
+            core.ftl.space.hold(plane, core.ftl.space.host_stream(class));
+            let recovery = self.recoveries.get(slot);
+            (recovery.holds, recovery.class) = (true, class);
+        } else {
+            self.give_up_rebuild(core, slot);
+            self.recoveries.get(slot).target = None;
+        }
+    }
+
+    /// The first lost page from `from` on that can be programmed and is not being so.
+    fn next_to_rebuild(&self, core: &Core, from: Lpn) -> Option<Lpn> {
+        debug_assert!(from.0 <= core.ftl.geo.logical_pages, "{from:?} is beyond the device");
+        let groups = core.ftl.parity_groups();
+        let lost = core.ftl.lost.as_deref().expect("chips may fail");
+        let mut pages = lost.pages(from);
+        pages.find(|&lpn| {
+            core.ftl.owners.newest(lpn) == Entry::Unmapped
+                && !core.ftl.is_dead(groups.home(lpn))
+                && !self.recoveries.rebuilds(groups.group_of(lpn), lpn)
+        })
+    }
 
     /// The reconstruction in `slot` ends without its page: if it was a rebuild, its room is let go, and it is tried
     /// again if the page is still lost.
-    pub(super) fn rebuild_is_off(&mut self, slot: RecoverySlot) {
-        let recovery = self.raid.as_deref_mut().expect("parity").recoveries.get(slot);
+    pub(super) fn give_up_rebuild(&mut self, core: &mut Core, slot: RecoverySlot) {
+        let recovery = self.recoveries.get(slot);
         let (lpn, class) = (recovery.lpn, recovery.class);
         let holds = std::mem::take(&mut recovery.holds);
         let Some(plane) = recovery.target else { return };
         if holds {
-            let stream = self.core.ftl.space.host_stream(class);
-            self.core.ftl.space.let_go(plane, stream);
+            let stream = core.ftl.space.host_stream(class);
+            core.ftl.space.let_go(plane, stream);
         }
         let rebuild = &mut self.failures().rebuild;
         assert!(rebuild.under_way > 0, "{lpn:?} is not being rebuilt");
         rebuild.under_way -= 1;
         rebuild.look_at(lpn);
-        self.core.note_room();
+        core.note_room();
     }
 }
 
@@ -267,10 +282,10 @@ mod tests {
         c.raid.spares = 1;
         let mut ssd = Ssd::new(&c, Ftl::new(&c), 0);
         // The last lost page found no room, and was trimmed then.
-        ssd.failures().rebuild.lacks = Some(PoolId(1));
+        ssd.parity().0.failures().rebuild.lacks = Some(PoolId(1));
         let waits = |ssd: &Ssd| ssd.raid.as_ref().unwrap().waits_for(&ssd.core.ftl, PoolId(1));
         assert!(waits(&ssd) && ssd.audit().is_err());
-        ssd.rebuild_goes_on();
+        ssd.continue_rebuild();
         assert!(!waits(&ssd));
         ssd.audit().unwrap();
     }

@@ -10,6 +10,7 @@
 //! there. Reads of a page that is being reconstructed join the reconstruction.
 
 use super::fail::remove_queued;
+use super::lost::has_lost_data;
 use super::recoveries::{Recovery, Step};
 use super::{Raid, Stage};
 use crate::ftl::Ftl;
@@ -22,6 +23,7 @@ use crate::nand::flash::Payload;
 use crate::sched::order::R_HOST;
 use crate::sim::array::event::Timer;
 use crate::sim::array::op::{Op, Work};
+use crate::sim::core::Core;
 use crate::sim::dispatch::Found;
 use crate::sim::join::Join;
 use crate::sim::ssd::Ssd;
@@ -64,35 +66,10 @@ impl Ssd {
             // What the write buffer lacks of a page is read where it is.
             Some(page) if raid.recoveries.around_collection => {
                 self.core.ftl.owners.newest(lpn) == Entry::Page(page)
-                    && self.is_better_computed(lpn, page)
+                    && raid.is_better_computed(&self.core, lpn, page)
             }
             Some(_) => false,
         }
-    }
-
-    /// Whether the chip of `page`, which holds `lpn`, collects, and the page can be computed now: the group is not
-    /// locked, and none of its other chips collects.
-    fn is_better_computed(&self, lpn: Lpn, page: Ppn) -> bool {
-        let collects = |page: Ppn| {
-            let unit = self.core.ftl.geo.unit_of(self.core.ftl.geo.plane_of(page));
-            let mut pools = self.core.ftl.geo.pools_of_unit(unit);
-            pools.any(|pool| self.core.gc.collects(PoolId(pool)))
-        };
-        if !collects(page) {
-            return false;
-        }
-        let (groups, raid) = (self.core.ftl.parity_groups(), self.raid.as_deref().expect("parity"));
-        let group = groups.group_of(lpn);
-        debug_assert!(!self.core.ftl.is_lost(lpn), "{lpn:?} is on flash and lost");
-        if let Some(active) = raid.recoveries.active(group) {
-            return raid.recoveries.all[active.at()].lpn == lpn;
-        }
-        let mut others = groups.pages(group).filter(|&other| other != lpn);
-        !raid.is_shut(&self.core.ftl, group)
-            && others.all(|other| match self.core.ftl.owners.committed(other) {
-                Some(page) => !collects(page),
-                None => !self.core.ftl.is_lost(other),
-            })
     }
 
     /// A job of collection has begun on the chip of `pool`: the reads of the host that wait there are computed, as far
@@ -100,25 +77,17 @@ impl Ssd {
     #[inline(never)]
     pub(in crate::sim) fn reads_avoid_collection(&mut self, pool: PoolId) {
         debug_assert!(self.core.gc.collects(pool), "{pool:?} does not collect");
-        let Some(raid) = self.raid.as_deref() else { return };
-        if !raid.recoveries.around_collection {
+        if !self.raid.as_deref().is_some_and(|raid| raid.recoveries.around_collection) {
             return;
         }
         let plane = self.core.ftl.geo.planes_of_pool(pool).next().expect("a pool has planes");
         let unit = self.core.ftl.geo.unit_of(PlaneId(plane)).at();
         let (mut before, mut slot) = (OpSlot::NONE, self.core.array.units[unit].head(R_HOST));
         while slot != OpSlot::NONE {
-            let Op { next, plane, lpn, .. } = self.core.array.ops[slot];
-            let avoids = matches!(self.core.array.ops[slot].work, Work::HostRead { .. })
-                && match self.core.ftl.owners.newest(lpn) {
-                    Entry::Page(page) => {
-                        self.core.ftl.geo.unit_of(self.core.ftl.geo.plane_of(page)).at() == unit
-                            && self.is_better_computed(lpn, page)
-                    }
-                    Entry::Slot(_) | Entry::Unmapped => false,
-                };
-            if avoids {
-                remove_queued(&mut self.core, unit, R_HOST, Found { before, slot, plane });
+            let (raid, core) = self.parity();
+            let Op { next, plane, .. } = core.array.ops[slot];
+            if raid.avoids_collection(core, unit, slot) {
+                remove_queued(core, unit, R_HOST, Found { before, slot, plane });
                 // The others of its group are on other chips: nothing joins this queue.
                 self.recover(slot);
             } else {
@@ -215,7 +184,7 @@ impl Ssd {
     /// The first reconstruction of `group` that waits begins, if nothing has locked the group.
     fn begin_recovery_of(&mut self, group: GroupId) {
         debug_assert!(self.core.ftl.groups.is_some(), "{group:?} of a device without parity");
-        if !self.recovers || self.data_are_gone() {
+        if !self.recovers || has_lost_data(&self.core) {
             return;
         }
         loop {
@@ -257,10 +226,12 @@ impl Ssd {
         if !is_wanted || failed {
             self.raid.as_deref_mut().expect("parity").recoveries.get(slot).failed = true;
             readers.into_iter().for_each(|(reader, since)| self.read_again(reader, since));
-            self.rebuild_is_off(slot);
+            let (raid, core) = self.parity();
+            raid.give_up_rebuild(core, slot);
             return false;
         }
-        self.rebuild_takes_room(slot);
+        let (raid, core) = self.parity();
+        raid.hold_room_to_rebuild(core, slot);
         let recovery = self.raid.as_deref_mut().expect("parity").recoveries.get(slot);
         let target = recovery.target;
         if target.is_none() && readers.is_empty() {
@@ -370,7 +341,8 @@ impl Ssd {
         let group = self.core.ftl.parity_groups().group_of(lpn);
         if failed {
             readers.into_iter().for_each(|(reader, since)| self.read_again(reader, since));
-            self.rebuild_is_off(slot);
+            let (raid, core) = self.parity();
+            raid.give_up_rebuild(core, slot);
             return self.recovery_ends(group);
         }
         debug_assert!(began <= now, "{slot:?} began in the future");
@@ -409,7 +381,7 @@ impl Ssd {
 
     /// Every lost page can be computed, and is what the host has written; no group has lost two.
     pub(in crate::sim) fn audit_lost(&self) -> Result<(), String> {
-        let gone = self.data_are_gone();
+        let gone = has_lost_data(&self.core);
         let Some(lost) = self.core.ftl.lost.as_deref().filter(|_| !gone) else { return Ok(()) };
         assert!(self.raid.is_some(), "pages are lost without parity");
         let groups = self.core.ftl.parity_groups();
@@ -469,5 +441,45 @@ impl Ssd {
         if let Some(next) = next {
             self.update_goes_on(next);
         }
+    }
+}
+
+impl Raid {
+    /// Whether the operation in `slot`, which waits on `unit`, is a read of a page there that is better computed.
+    fn avoids_collection(&self, core: &Core, unit: usize, slot: OpSlot) -> bool {
+        let op = &core.array.ops[slot];
+        let Work::HostRead { .. } = op.work else { return false };
+        match core.ftl.owners.newest(op.lpn) {
+            Entry::Page(page) => {
+                core.ftl.geo.unit_of(core.ftl.geo.plane_of(page)).at() == unit
+                    && self.is_better_computed(core, op.lpn, page)
+            }
+            Entry::Slot(_) | Entry::Unmapped => false,
+        }
+    }
+
+    /// Whether the chip of `page`, which holds `lpn`, collects, and the page can be computed now: the group is not
+    /// locked, and none of its other chips collects.
+    fn is_better_computed(&self, core: &Core, lpn: Lpn, page: Ppn) -> bool {
+        let collects = |page: Ppn| {
+            let unit = core.ftl.geo.unit_of(core.ftl.geo.plane_of(page));
+            let mut pools = core.ftl.geo.pools_of_unit(unit);
+            pools.any(|pool| core.gc.collects(PoolId(pool)))
+        };
+        if !collects(page) {
+            return false;
+        }
+        let groups = core.ftl.parity_groups();
+        let group = groups.group_of(lpn);
+        debug_assert!(!core.ftl.is_lost(lpn), "{lpn:?} is on flash and lost");
+        if let Some(active) = self.recoveries.active(group) {
+            return self.recoveries.all[active.at()].lpn == lpn;
+        }
+        let mut others = groups.pages(group).filter(|&other| other != lpn);
+        !self.is_shut(&core.ftl, group)
+            && others.all(|other| match core.ftl.owners.committed(other) {
+                Some(page) => !collects(page),
+                None => !core.ftl.is_lost(other),
+            })
     }
 }

@@ -111,7 +111,7 @@ impl Recoveries {
     }
 
     /// The page of a rebuild is about to be programmed: its room is not held any more.
-    pub(crate) fn is_bound(&mut self, slot: RecoverySlot) {
+    pub(crate) fn note_bound(&mut self, slot: RecoverySlot) {
         let recovery = self.get(slot);
         assert!(std::mem::take(&mut recovery.holds), "{slot:?} is programmed without room");
     }

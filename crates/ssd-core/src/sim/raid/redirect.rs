@@ -143,45 +143,45 @@ impl Raid {
     }
 }
 
-impl Ssd {
-    /// Whether programs have been added to chips since the redirection last looked.
-    #[inline(always)]
-    pub(in crate::sim) fn redirection_is_due(&self) -> bool {
-        debug_assert!(
-            self.raid.is_some() || !self.core.groups_due,
-            "groups that are not there are due"
-        );
-        self.core.loads.as_ref().is_some_and(|loads| !loads.changed.is_empty())
-    }
+impl Ssd {}
 
+fn loads(core: &Core) -> &ChipLoads {
+    core.loads.as_deref().expect("there is a redirection")
+}
+
+fn loads_mut(core: &mut Core) -> &mut ChipLoads {
+    core.loads.as_deref_mut().expect("there is a redirection")
+}
+
+impl Raid {
     /// Redirect if programs have been added to chips.
-    pub(in crate::sim) fn redirect_new_writes(&mut self) {
-        if self.redirection_is_due() {
-            self.redirect_writes();
+    pub(in crate::sim) fn redirect_new_writes(&mut self, core: &mut Core) {
+        if redirection_is_due(core) {
+            self.redirect_writes(core);
         }
     }
 
     /// Pages that wait on chips that warn are offered to the redirection, oldest first.
     #[inline(never)]
-    pub(in crate::sim) fn redirect_writes(&mut self) {
-        debug_assert!(self.redirection_is_due(), "no program has been queued");
+    pub(in crate::sim) fn redirect_writes(&mut self, core: &mut Core) {
+        debug_assert!(redirection_is_due(core), "no program has been queued");
         let mut all: Vec<Chip> = Vec::new();
-        while let Some(plane) = loads_mut(&mut self.core).changed.pop().map(PlaneId) {
-            if !self.chips().policy.warns(&self.chip(plane, u64::MAX)) {
+        while let Some(plane) = loads_mut(core).changed.pop().map(PlaneId) {
+            if !self.redirection().policy.warns(&self.chip(core, plane, u64::MAX)) {
                 continue;
             }
             if all.is_empty() {
-                all = self.every_chip();
+                all = self.every_chip(core);
             }
-            let unit = self.core.ftl.geo.unit_of(plane).at();
-            let (mut before, mut slot) = (OpSlot::NONE, self.core.array.units[unit].head(W_HOST));
-            while slot != OpSlot::NONE && self.chips().policy.warns(&all[plane.at()]) {
-                let next = self.core.array.ops[slot].next;
-                match self.other_chip(slot, &all) {
+            let unit = core.ftl.geo.unit_of(plane).at();
+            let (mut before, mut slot) = (OpSlot::NONE, core.array.units[unit].head(W_HOST));
+            while slot != OpSlot::NONE && self.redirection().policy.warns(&all[plane.at()]) {
+                let next = core.array.ops[slot].next;
+                match self.other_chip(core, slot, &all) {
                     Some(target) => {
-                        self.core.take(unit, W_HOST, Found { before, slot, plane });
-                        self.redirect(slot, target);
-                        let (from, to) = (self.chip(plane, 0), self.chip(target, 0));
+                        core.take(unit, W_HOST, Found { before, slot, plane });
+                        self.redirect(core, slot, target);
+                        let (from, to) = (self.chip(core, plane, 0), self.chip(core, target, 0));
                         all[plane.at()] =
                             Chip { next_arrival_ns: all[plane.at()].next_arrival_ns, ..from };
                         all[target.at()] =
@@ -194,26 +194,24 @@ impl Ssd {
         }
     }
 
-    fn chips(&self) -> &Chips {
-        debug_assert!(self.raid.is_some(), "a device without parity");
-        self.raid.as_ref().and_then(|raid| raid.chips.as_ref()).expect("there is a redirection")
+    fn redirection(&self) -> &Chips {
+        self.chips.as_ref().expect("there is a redirection")
     }
 
-    fn chips_mut(&mut self) -> &mut Chips {
-        let raid = self.raid.as_deref_mut();
-        raid.and_then(|raid| raid.chips.as_mut()).expect("there is a redirection")
+    fn redirection_mut(&mut self) -> &mut Chips {
+        self.chips.as_mut().expect("there is a redirection")
     }
 
     /// The chip of `plane`, which expects its next request at `next_arrival_ns`.
-    fn chip(&self, plane: PlaneId, next_arrival_ns: u64) -> Chip {
-        let (geo, chips) = (&self.core.ftl.geo, self.chips());
-        let groups = self.core.ftl.parity_groups();
+    fn chip(&self, core: &Core, plane: PlaneId, next_arrival_ns: u64) -> Chip {
+        let (geo, chips) = (&core.ftl.geo, self.redirection());
+        let groups = core.ftl.parity_groups();
         let pool = geo.pool_of(plane);
-        let left = match self.core.gc.agenda.blocks_left(&self.core.ftl.space_view(pool)) {
+        let left = match core.gc.agenda.blocks_left(&core.ftl.space_view(pool)) {
             None => u64::MAX,
             Some(0) => 0,
             Some(blocks) => {
-                let open = u64::from(self.core.ftl.space.least_open(plane));
+                let open = u64::from(core.ftl.space.least_open(plane));
                 open + u64::from(blocks - 1) * u64::from(geo.pages_per_block) + 1
             }
         };
@@ -223,9 +221,9 @@ impl Ssd {
             number,
             group: number / groups.chips(),
             left,
-            waiting: u64::from(loads(&self.core).waiting(plane)) + self.planned(plane),
-            collects: self.core.gc.collects(pool) || self.core.ftl.is_dead(plane),
-            completion_ns: loads(&self.core).completion(plane).max(self.core.array.now).0,
+            waiting: u64::from(loads(core).waiting(plane)) + self.planned(plane),
+            collects: core.gc.collects(pool) || core.ftl.is_dead(plane),
+            completion_ns: loads(core).completion(plane).max(core.array.now).0,
             next_arrival_ns,
             foreign: chips.foreign[plane.at()],
             pages: u64::from(geo.blocks_per_pool) * u64::from(geo.pages_per_block),
@@ -234,24 +232,24 @@ impl Ssd {
 
     /// Programs on `plane` of updates that read or wait for room, if the policy counts them.
     fn planned(&self, plane: PlaneId) -> u64 {
-        let (raid, chips) = (self.raid.as_deref().expect("parity"), self.chips());
+        let chips = self.redirection();
         if !chips.policy.counts_planned() {
             return 0;
         }
-        let begun = chips.by_age.values().map(|&slot| raid.at(slot));
+        let begun = chips.by_age.values().map(|&slot| self.at(slot));
         let begun = begun.filter(|update| update.stage != Stage::InLine);
         begun.map(|update| update.homes().filter(|&home| home == plane).count() as u64).sum()
     }
 
     /// Every chip, by plane, with the estimated arrival of the next request that waits in the controller for it.
-    fn every_chip(&self) -> Vec<Chip> {
-        let (raid, chips) = (self.raid.as_deref().expect("parity"), self.chips());
-        let groups = self.core.ftl.parity_groups();
-        let (now, times) = (self.core.array.now, &self.core.array.times);
-        let mut next = vec![u64::MAX; self.core.ftl.geo.planes as usize];
+    fn every_chip(&self, core: &Core) -> Vec<Chip> {
+        let chips = self.redirection();
+        let groups = core.ftl.parity_groups();
+        let (now, times) = (core.array.now, &core.array.times);
+        let mut next = vec![u64::MAX; core.ftl.geo.planes as usize];
         debug_assert!(chips.queue > 0, "no update counts as waiting");
         for &slot in chips.by_age.values().take(chips.queue) {
-            let update = raid.at(slot);
+            let update = self.at(slot);
             let at = match update.stage {
                 Stage::WaitsForRoom => now,
                 Stage::InLine => Nanos(now.0 + times.read_ns + times.program_ns),
@@ -259,8 +257,8 @@ impl Ssd {
                     let reads = (0..groups.chips()).filter(|&p| update.plan.reads(p));
                     let pages = reads.map(|p| groups.page(update.group, p));
                     let planes = pages
-                        .filter_map(|lpn| self.core.ftl.owners.committed(lpn))
-                        .map(|page| loads(&self.core).completion(self.core.ftl.geo.plane_of(page)));
+                        .filter_map(|lpn| core.ftl.owners.committed(lpn))
+                        .map(|page| loads(core).completion(core.ftl.geo.plane_of(page)));
                     planes.max().unwrap_or(now).max(now)
                 }
                 Stage::Programming | Stage::WaitsForReads => unreachable!("{slot:?} programs"),
@@ -271,67 +269,62 @@ impl Ssd {
                 *next = at.0.min(*next);
             }
         }
-        (0..self.core.ftl.geo.planes).map(|p| self.chip(PlaneId(p), next[p as usize])).collect()
+        (0..core.ftl.geo.planes).map(|p| self.chip(core, PlaneId(p), next[p as usize])).collect()
     }
 
     /// The chip that takes the page in `slot`, if one does.
-    fn other_chip(&self, slot: OpSlot, all: &[Chip]) -> Option<PlaneId> {
-        let (op, groups) = (&self.core.array.ops[slot], self.core.ftl.parity_groups());
+    fn other_chip(&self, core: &Core, slot: OpSlot, all: &[Chip]) -> Option<PlaneId> {
+        let (op, groups) = (&core.array.ops[slot], core.ftl.parity_groups());
         if op.plane != groups.home(op.lpn) {
             return None;
         }
-        let raid = self.raid.as_deref().expect("a device with parity");
-        let update = raid.at(op.update()?);
+        let update = self.at(op.update()?);
         assert_eq!(update.stage, Stage::Programming, "{slot:?} waits before its update programs");
         let members = update.data().map(|page| page.slot);
-        let members =
-            members.chain([update.parity.slot]).map(|slot| self.core.array.ops[slot].plane);
-        let committed =
-            groups.pages(update.group).filter_map(|lpn| self.core.ftl.owners.committed(lpn));
-        let members = members.chain(committed.map(|page| self.core.ftl.geo.plane_of(page)));
+        let members = members.chain([update.parity.slot]).map(|slot| core.array.ops[slot].plane);
+        let committed = groups.pages(update.group).filter_map(|lpn| core.ftl.owners.committed(lpn));
+        let members = members.chain(committed.map(|page| core.ftl.geo.plane_of(page)));
         let members: Vec<u32> = members.map(|plane| groups.chip_of(plane)).collect();
         let write = Write {
             group: groups.chip_of(op.plane) / groups.chips(),
             members: &members,
-            takes_ns: self.core.array.times.program_ns,
+            takes_ns: core.array.times.program_ns,
         };
-        let target = PlaneId(self.chips().policy.target(&write, all)? as u32);
-        let stream = self.core.ftl.space.host_stream(op.stream());
-        self.core.ftl.space.can_hold(target, stream).then_some(target)
+        let target = PlaneId(self.redirection().policy.target(&write, all)? as u32);
+        let stream = core.ftl.space.host_stream(op.stream());
+        core.ftl.space.can_hold(target, stream).then_some(target)
     }
 
     /// The page in `slot`, taken out of its queue, is written on `target`.
-    fn redirect(&mut self, slot: OpSlot, target: PlaneId) {
+    fn redirect(&mut self, core: &mut Core, slot: OpSlot, target: PlaneId) {
         debug_assert_eq!(
-            self.core.array.ops[slot].kind(),
+            core.array.ops[slot].kind(),
             OpKind::GroupWrite,
             "{slot:?} writes nothing"
         );
-        let op = &self.core.array.ops[slot];
-        let (plane, stream) = (op.plane, self.core.ftl.space.host_stream(op.stream()));
+        let op = &core.array.ops[slot];
+        let (plane, stream) = (op.plane, core.ftl.space.host_stream(op.stream()));
         assert_ne!(plane, target, "{slot:?} is redirected to its own chip");
-        self.core.ftl.space.let_go(plane, stream);
-        self.core.ftl.space.hold(target, stream);
-        let (now, program_ns) = (self.core.array.now, self.core.array.times.program_ns);
-        loads_mut(&mut self.core).leaves(plane, (now, program_ns));
-        self.chips_mut().foreign[target.at()] += 1;
-        self.core.ledger.measured.raid.redirected += 1;
-        let unit = self.core.ftl.geo.unit_of(plane).at();
-        if self.core.array.leave_queue(unit, slot) {
-            self.core.gc.note_idle(unit, &mut self.core.array);
+        core.ftl.space.let_go(plane, stream);
+        core.ftl.space.hold(target, stream);
+        let (now, program_ns) = (core.array.now, core.array.times.program_ns);
+        loads_mut(core).leaves(plane, (now, program_ns));
+        self.redirection_mut().foreign[target.at()] += 1;
+        core.ledger.measured.raid.redirected += 1;
+        let unit = core.ftl.geo.unit_of(plane).at();
+        if core.array.leave_queue(unit, slot) {
+            core.gc.note_idle(unit, &mut core.array);
         }
-        self.core.array.ops[slot].plane = target;
-        self.core.enqueue(slot, W_HOST);
-        self.core.note_room();
+        core.array.ops[slot].plane = target;
+        core.enqueue(slot, W_HOST);
+        core.note_room();
     }
 }
 
-fn loads(core: &Core) -> &ChipLoads {
-    core.loads.as_deref().expect("there is a redirection")
-}
-
-fn loads_mut(core: &mut Core) -> &mut ChipLoads {
-    core.loads.as_deref_mut().expect("there is a redirection")
+/// Whether programs have been added to chips since the redirection last looked.
+#[inline(always)]
+pub(in crate::sim) fn redirection_is_due(core: &Core) -> bool {
+    core.loads.as_ref().is_some_and(|loads| !loads.changed.is_empty())
 }
 
 #[cfg(test)]

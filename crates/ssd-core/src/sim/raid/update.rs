@@ -8,19 +8,19 @@
 //!   other; a pool that an earlier update waits for is not taken from by a later one;
 //! - the pages it replaces, old parity included, stay valid until all new ones are programmed.
 
-use super::lost::restore_page;
+use super::lost::{has_lost_data, restore_page};
 use super::{Parity, Raid, Stage, Update};
 use crate::ftl::raid::lost::Lost;
 use crate::ftl::raid::verify::mix;
 use crate::ftl::raid::{MOST_CHIPS, Method};
-use crate::metrics::counters::{Parts, RaidCounts};
+use crate::metrics::counters::{Cause, Parts, RaidCounts};
 use crate::nand::flash::Payload;
 use crate::sched::order::{R_HOST, W_HOST};
 use crate::sim::array::op::{Op, Work};
 use crate::sim::core::Core;
 use crate::sim::join::Join;
 use crate::sim::ssd::Ssd;
-use crate::units::{Lpn, Nanos, OpSlot, Ppn, UpdateSlot};
+use crate::units::{Lpn, Nanos, OpSlot, PlaneId, Ppn, UpdateSlot};
 
 impl Ssd {
     /// The page in `slot` of `update` has crossed the link.
@@ -48,7 +48,7 @@ impl Ssd {
 
     /// `update` has locked its group: it reads.
     pub(super) fn begin_update(&mut self, update: UpdateSlot) {
-        if self.core.ftl.lost.is_some() && self.data_are_gone() {
+        if self.core.ftl.lost.is_some() && has_lost_data(&self.core) {
             return;
         }
         let now = self.core.array.now;
@@ -57,13 +57,16 @@ impl Ssd {
         let of = &raid.updates[update.at()];
         assert_eq!(of.stage, Stage::InLine, "{update:?} begins twice");
         let group = of.group;
-        let has = |lpn| raid.kept.has(lpn);
-        let kept = raid.kept.keeps().then_some(&has as &dyn Fn(Lpn) -> bool);
-        let plan = self.core.ftl.plan_group(group, of.changes, kept);
+        let has = |lpn| raid.read_buffer.contains(lpn);
+        let buffered = raid.read_buffer.is_enabled().then_some(&has as &dyn Fn(Lpn) -> bool);
+        let plan = self.core.ftl.plan_group(group, of.changes, buffered);
         let mut sum = Payload::default();
         for position in positions(plan.sources & !plan.reads) {
             let lpn = groups.page(group, position);
-            mix(&mut sum, raid.kept.payload(lpn).expect("a source is read, or kept"));
+            mix(
+                &mut sum,
+                raid.read_buffer.payload(lpn).expect("a source is read, or in the buffer"),
+            );
         }
         let of = &mut raid.updates[update.at()];
         of.parts.queue_ns += (now - of.since).0;
@@ -100,9 +103,9 @@ impl Ssd {
             if of.plan.has_source(self.core.ftl.parity_groups().position(lpn)) {
                 mix(&mut of.sum, &page);
             }
-            raid.kept.keep(lpn, &page);
+            raid.read_buffer.insert(lpn, &page);
         } else {
-            raid.kept.keep(lpn, &Payload::default());
+            raid.read_buffer.insert(lpn, &Payload::default());
         }
         if self.core.array.times.host_ecc_ns > 0 {
             self.core.decode(slot, parts);
@@ -144,7 +147,7 @@ impl Ssd {
             return self.commit_update(update);
         }
         (of.stage, of.since) = (Stage::WaitsForRoom, now);
-        if raid.waiting.is_empty() && self.hold_room(update) {
+        if raid.waiting.is_empty() && raid.hold_room(&mut self.core, update) {
             if self.program_update(update) {
                 self.commit_update(update);
             }
@@ -153,28 +156,6 @@ impl Ssd {
             raid.waiting.push_back(update);
             self.core.note_room();
         }
-    }
-
-    /// Hold room for every page of `update`, or none.
-    #[inline]
-    fn hold_room(&mut self, update: UpdateSlot) -> bool {
-        let of = self.raid.as_deref().expect("a device with parity").at(update);
-        assert_eq!(of.stage, Stage::WaitsForRoom, "{update:?} holds room out of turn");
-        let lost = self.core.ftl.lost.as_deref();
-        let mut fits = true;
-        for (plane, stream) in of.places().filter(|&(plane, _)| !Lost::misses(lost, plane)) {
-            if !self.core.ftl.space.can_hold(plane, self.core.ftl.space.host_stream(stream)) {
-                self.core.gc.agenda.consider(self.core.ftl.geo.pool_of(plane));
-                fits = false;
-            }
-        }
-        debug_assert!(of.homes().count() <= MOST_CHIPS, "{update:?} programs too many pages");
-        if fits {
-            for (plane, stream) in of.places().filter(|&(plane, _)| !Lost::misses(lost, plane)) {
-                self.core.ftl.space.hold(plane, self.core.ftl.space.host_stream(stream));
-            }
-        }
-        fits
     }
 
     /// Room may have come: updates that wait for some take it, first come first served in each pool.
@@ -197,7 +178,8 @@ impl Ssd {
             let lost = self.core.ftl.lost.as_deref();
             // A missing chip has no room that anybody waits for.
             let behind = raid.at(update).homes().any(|p| !Lost::misses(lost, p) && is_wanted(p));
-            if !behind && self.hold_room(update) {
+            let raid = self.raid.as_deref().expect("a device with parity");
+            if !behind && raid.hold_room(&mut self.core, update) {
                 if self.program_update(update) {
                     over.push(update);
                 }
@@ -250,7 +232,8 @@ impl Ssd {
         let pages = std::mem::take(&mut of.pages);
         raid.programs(update);
         if self.core.ftl.lost.is_some() {
-            return self.program_what_is_left(update, parity, pages);
+            let (raid, core) = self.parity();
+            return raid.program_what_is_left(core, update, parity, pages);
         }
         for page in pages.iter().filter(|page| page.is_written()) {
             self.core.array.ops[page.slot].parts = parts;
@@ -273,7 +256,8 @@ impl Ssd {
         assert_ne!(ppn, Ppn::NONE, "{update:?} has programmed nothing");
         if self.core.ftl.is_dead(self.core.array.ops[slot].plane) {
             self.core.ftl.abandon(ppn, false);
-            self.page_goes_nowhere(slot);
+            let (raid, core) = self.parity();
+            raid.give_up_page(core, slot);
         } else {
             self.core.ftl.land(ppn);
         }
@@ -319,16 +303,20 @@ impl Ssd {
         assert!(!pages.is_empty(), "{update:?} changes nothing");
         for page in &pages {
             if page.is_written() {
-                self.page_of_group_is_on_flash(page.lpn, page.slot);
+                let (raid, core) = self.parity();
+                raid.commit_page(core, page.lpn, page.slot);
             } else {
-                self.page_of_group_is_trimmed(page.lpn, page.slot);
+                let (raid, core) = self.parity();
+                raid.commit_trim(core, page.lpn, page.slot);
             }
         }
         let lpn = self.core.ftl.parity_groups().parity(group);
         if method == Method::Drop {
-            self.parity_is_dropped(lpn);
+            let (raid, core) = self.parity();
+            raid.drop_parity(core, lpn);
         } else {
-            self.page_of_group_is_on_flash(lpn, parity);
+            let (raid, core) = self.parity();
+            raid.commit_page(core, lpn, parity);
         }
         if self.core.front.buffer.is_some() {
             self.pages_are_on_flash(&pages, &parts);
@@ -340,62 +328,6 @@ impl Ssd {
             self.part_ends(request, &parts);
         }
         self.update_is_over(group, next);
-    }
-
-    /// The page of `lpn`, data or parity, in `slot` commits with its update. Not inlined: the caller's loop and the
-    /// parity would each have all of it, and the code of an update would not fit into a cache of instructions.
-    #[inline(never)]
-    fn page_of_group_is_on_flash(&mut self, lpn: Lpn, slot: OpSlot) {
-        let ppn = self.core.array.ops[slot].ppn;
-        debug_assert!(self.core.array.ops[slot].update().is_some(), "{lpn:?} is in no update");
-        let before = if ppn == Ppn::NONE {
-            self.page_commits_as_lost(lpn, slot)
-        } else {
-            restore_page(&mut self.core, lpn);
-            let before = self.core.ftl.claim_in_group(lpn, slot, ppn);
-            note_committed(&mut self.core, ppn);
-            before
-        };
-        self.page_of_group_is_replaced(lpn, before);
-        self.core.array.ops.remove(slot);
-    }
-
-    /// The TRIM of `lpn` in `slot` commits with its update.
-    #[inline(never)]
-    fn page_of_group_is_trimmed(&mut self, lpn: Lpn, slot: OpSlot) {
-        debug_assert!(self.core.is_trim(slot), "{lpn:?} is written");
-        restore_page(&mut self.core, lpn);
-        let before = self.core.ftl.trim_in_group(lpn, slot);
-        self.page_of_group_is_replaced(lpn, before);
-        self.core.array.ops.remove(slot);
-    }
-
-    /// No data are left in the group of the parity `lpn`.
-    #[inline(never)]
-    fn parity_is_dropped(&mut self, lpn: Lpn) {
-        debug_assert!(self.core.ftl.parity_groups().is_parity(lpn), "{lpn:?} holds data");
-        restore_page(&mut self.core, lpn);
-        let (_, before) = self.core.ftl.trim(lpn);
-        self.page_of_group_is_replaced(lpn, before);
-    }
-
-    /// `lpn` has been overwritten or trimmed, and `before` was its page.
-    #[inline]
-    pub(super) fn page_of_group_is_replaced(&mut self, lpn: Lpn, before: Option<Ppn>) {
-        if let Some(before) = before {
-            debug_assert_ne!(
-                self.core.ftl.owners.committed(lpn),
-                Some(before),
-                "{lpn:?} has not moved"
-            );
-            self.core.page_disowned(before);
-            self.core.wake_readers(before);
-        }
-        let raid = self.raid.as_deref_mut().expect("a device with parity");
-        raid.kept.forget(lpn);
-        if let Some(before) = before {
-            raid.is_replaced(&self.core.ftl, lpn, before);
-        }
     }
 }
 
@@ -429,4 +361,109 @@ pub(super) fn note_committed(core: &mut Core, ppn: Ppn) {
     }
     let opened = core.ftl.space.take_opened(pool);
     core.gc.agenda.page_written(pool, opened);
+}
+
+impl Raid {
+    /// The page of a group in `slot`, for which room is held, is bound on `plane` and about to be programmed.
+    #[inline(never)]
+    pub(in crate::sim) fn bind_page(
+        &mut self,
+        core: &mut Core,
+        slot: OpSlot,
+        plane: PlaneId,
+        stream: u32,
+    ) {
+        let op = &mut core.array.ops[slot];
+        let (cause, lpn) = (op.cause(), op.lpn);
+        assert!(lpn.0 < core.ftl.geo.logical_pages, "{lpn:?} is beyond the device");
+        op.plane = plane;
+        op.ppn = core.ftl.bind_group(plane, stream, cause != Cause::Host);
+        let recovery = op.recovery();
+        match recovery {
+            Some(recovery) => self.recoveries.note_bound(recovery),
+            None => core.program_leaves(plane),
+        }
+        core.ledger.measured.flash.programs[cause.at()] += 1;
+        // The commit will need what is prefetched.
+        if cause == Cause::Host {
+            core.ftl.owners.prefetch(lpn);
+            core.ftl.prefetch_claim(slot);
+            core.ledger.measured.note_write();
+        } else {
+            core.ftl.prefetch_page(lpn);
+        }
+    }
+
+    /// Hold room for every page of `update`, or none.
+    #[inline]
+    fn hold_room(&self, core: &mut Core, update: UpdateSlot) -> bool {
+        let of = self.at(update);
+        assert_eq!(of.stage, Stage::WaitsForRoom, "{update:?} holds room out of turn");
+        let lost = core.ftl.lost.as_deref();
+        let mut fits = true;
+        for (plane, stream) in of.places().filter(|&(plane, _)| !Lost::misses(lost, plane)) {
+            if !core.ftl.space.can_hold(plane, core.ftl.space.host_stream(stream)) {
+                core.gc.agenda.consider(core.ftl.geo.pool_of(plane));
+                fits = false;
+            }
+        }
+        debug_assert!(of.homes().count() <= MOST_CHIPS, "{update:?} programs too many pages");
+        if fits {
+            for (plane, stream) in of.places().filter(|&(plane, _)| !Lost::misses(lost, plane)) {
+                core.ftl.space.hold(plane, core.ftl.space.host_stream(stream));
+            }
+        }
+        fits
+    }
+
+    /// The page of `lpn`, data or parity, in `slot` commits with its update. Not inlined: the caller's loop and the
+    /// parity would each have all of it, and the code of an update would not fit into a cache of instructions.
+    #[inline(never)]
+    fn commit_page(&mut self, core: &mut Core, lpn: Lpn, slot: OpSlot) {
+        let ppn = core.array.ops[slot].ppn;
+        debug_assert!(core.array.ops[slot].update().is_some(), "{lpn:?} is in no update");
+        let before = if ppn == Ppn::NONE {
+            self.commit_as_lost(core, lpn, slot)
+        } else {
+            restore_page(core, lpn);
+            let before = core.ftl.claim_in_group(lpn, slot, ppn);
+            note_committed(core, ppn);
+            before
+        };
+        self.release_page(core, lpn, before);
+        core.array.ops.remove(slot);
+    }
+
+    /// The TRIM of `lpn` in `slot` commits with its update.
+    #[inline(never)]
+    fn commit_trim(&mut self, core: &mut Core, lpn: Lpn, slot: OpSlot) {
+        debug_assert!(core.is_trim(slot), "{lpn:?} is written");
+        restore_page(core, lpn);
+        let before = core.ftl.trim_in_group(lpn, slot);
+        self.release_page(core, lpn, before);
+        core.array.ops.remove(slot);
+    }
+
+    /// No data are left in the group of the parity `lpn`.
+    #[inline(never)]
+    fn drop_parity(&mut self, core: &mut Core, lpn: Lpn) {
+        debug_assert!(core.ftl.parity_groups().is_parity(lpn), "{lpn:?} holds data");
+        restore_page(core, lpn);
+        let (_, before) = core.ftl.trim(lpn);
+        self.release_page(core, lpn, before);
+    }
+
+    /// `lpn` has been overwritten or trimmed, and `before` was its page.
+    #[inline]
+    pub(super) fn release_page(&mut self, core: &mut Core, lpn: Lpn, before: Option<Ppn>) {
+        if let Some(before) = before {
+            debug_assert_ne!(core.ftl.owners.committed(lpn), Some(before), "{lpn:?} has not moved");
+            core.page_disowned(before);
+            core.wake_readers(before);
+        }
+        self.read_buffer.remove(lpn);
+        if let Some(before) = before {
+            self.note_replaced(&core.ftl, lpn, before);
+        }
+    }
 }

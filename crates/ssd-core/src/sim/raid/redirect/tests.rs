@@ -17,7 +17,8 @@ fn redirecting(planned: bool, queue: u32) -> Ssd {
 /// What is estimated of each chip: when its operations have ended (CT), when the next request arrives (AT), and the
 /// programs that wait (C_w).
 fn estimates(ssd: &Ssd) -> Vec<(u64, u64, u64)> {
-    let all = ssd.every_chip();
+    let raid = ssd.raid.as_deref().expect("parity");
+    let all = raid.every_chip(&ssd.core);
     all.iter().map(|chip| (chip.completion_ns, chip.next_arrival_ns, chip.waiting)).collect()
 }
 

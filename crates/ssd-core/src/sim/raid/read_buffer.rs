@@ -1,19 +1,19 @@
-//! The pages that were read last for the update of a parity.
+//! The buffer of the read module: the pages that were read last for updates of parity.
 //!
-//! Paper: Liang et al., IEICE Electronics Express 2018, section 4.2: the buffer of the read module limits the reads
-//! induced by duplicates. Where it is silent, decided: it keeps a number of pages, those read last, until they are
-//! overwritten; pages written do not enter it.
+//! Paper: Liang et al., IEICE Electronics Express 2018, section 4.2: this buffer limits the reads induced by
+//! duplicates. Where the paper is silent, decided: the buffer has room for a fixed number of pages, holds those that
+//! were read last until they are overwritten, and takes no pages that are written.
 //!
-//! Pages are found by their number in a table of chains, as three quarters of the questions are about pages that are
-//! not kept: search trees took a tenth of a run. Nothing depends on the order of the chains.
+//! Pages are looked up by number in a hash table with chains. Three quarters of the lookups find nothing, and search
+//! trees took a tenth of a run. No result depends on the order of the chains.
 
 use crate::nand::flash::Payload;
 use crate::units::Lpn;
 
-/// No place.
+/// The number of no place.
 const NONE: u32 = u32::MAX;
 
-/// A page that is kept, or the place of one that is no more.
+/// A page in the buffer, or the place of one that has left it.
 #[derive(Debug)]
 struct Page {
     lpn: Lpn,
@@ -25,8 +25,8 @@ struct Page {
     newer: u32,
 }
 
-/// A number of pages with their contents.
-pub(super) struct KeptPages {
+/// The pages with their contents.
+pub(super) struct ReadBuffer {
     most: usize,
     /// Places of pages, by what their numbers are mixed to.
     chains: Vec<u32>,
@@ -36,17 +36,17 @@ pub(super) struct KeptPages {
     newest: u32,
 }
 
-impl KeptPages {
-    pub(super) fn new(most: usize) -> KeptPages {
+impl ReadBuffer {
+    pub(super) fn new(most: usize) -> ReadBuffer {
         assert!(most < NONE as usize / 4, "{most} pages have no places");
         let chains = vec![NONE; (2 * most).next_power_of_two().max(2)];
         let (places, free) = (Vec::new(), Vec::new());
-        KeptPages { most, chains, places, free, oldest: NONE, newest: NONE }
+        ReadBuffer { most, chains, places, free, oldest: NONE, newest: NONE }
     }
 
-    /// Whether it keeps any.
+    /// Whether it has room for any page.
     #[inline]
-    pub(super) fn keeps(&self) -> bool {
+    pub(super) fn is_enabled(&self) -> bool {
         debug_assert!(self.most > 0 || self.places.is_empty(), "pages without room");
         self.most > 0
     }
@@ -70,19 +70,19 @@ impl KeptPages {
 
     /// `lpn` has been read and holds `payload`.
     #[inline]
-    pub(super) fn keep(&mut self, lpn: Lpn, payload: &Payload) {
-        debug_assert_ne!(lpn, Lpn::NONE, "no page is kept");
-        if self.keeps() {
-            self.put(lpn, payload);
+    pub(super) fn insert(&mut self, lpn: Lpn, payload: &Payload) {
+        debug_assert_ne!(lpn, Lpn::NONE, "no page is inserted");
+        if self.is_enabled() {
+            self.insert_newest(lpn, payload);
         }
     }
 
     #[inline(never)]
-    fn put(&mut self, lpn: Lpn, payload: &Payload) {
-        self.forget(lpn);
+    fn insert_newest(&mut self, lpn: Lpn, payload: &Payload) {
+        self.remove(lpn);
         if self.count() == self.most {
             assert_ne!(self.oldest, NONE, "it is full of nothing");
-            self.take_out(self.oldest);
+            self.unlink(self.oldest);
         }
         let chain = self.chain_of(lpn);
         let (beside, older) = (self.chains[chain], self.newest);
@@ -103,21 +103,21 @@ impl KeptPages {
             NONE => self.oldest = at,
             older => self.places[older as usize].newer = at,
         }
-        debug_assert!(self.count() <= self.most, "more pages are kept than fit");
+        debug_assert!(self.count() <= self.most, "it holds more pages than fit");
     }
 
     /// `lpn` has been overwritten or trimmed.
     #[inline]
-    pub(super) fn forget(&mut self, lpn: Lpn) {
-        debug_assert!(self.count() <= self.most, "more pages are kept than fit");
-        if self.keeps()
+    pub(super) fn remove(&mut self, lpn: Lpn) {
+        debug_assert!(self.count() <= self.most, "it holds more pages than fit");
+        if self.is_enabled()
             && let Some(at) = self.place_of(lpn)
         {
-            self.take_out(at);
+            self.unlink(at);
         }
     }
 
-    fn take_out(&mut self, at: u32) {
+    fn unlink(&mut self, at: u32) {
         let Page { lpn, beside, older, newer, .. } = self.places[at as usize];
         let chain = self.chain_of(lpn);
         if self.chains[chain] == at {
@@ -138,7 +138,7 @@ impl KeptPages {
             newer => self.places[newer as usize].older = older,
         }
         self.free.push(at);
-        debug_assert!(self.place_of(lpn).is_none(), "{lpn:?} was kept twice");
+        debug_assert!(self.place_of(lpn).is_none(), "{lpn:?} was in it twice");
     }
 
     #[inline]
@@ -148,14 +148,14 @@ impl KeptPages {
     }
 
     #[inline]
-    pub(super) fn has(&self, lpn: Lpn) -> bool {
-        debug_assert!(self.count() <= self.most, "more pages are kept than fit");
-        self.keeps() && self.place_of(lpn).is_some()
+    pub(super) fn contains(&self, lpn: Lpn) -> bool {
+        debug_assert!(self.count() <= self.most, "it holds more pages than fit");
+        self.is_enabled() && self.place_of(lpn).is_some()
     }
 
-    /// The contents of a page that is kept.
+    /// The contents of a page in the buffer.
     pub(super) fn payload(&self, lpn: Lpn) -> Option<&Payload> {
-        debug_assert!(self.keeps(), "{lpn:?} is not kept");
+        debug_assert!(self.is_enabled(), "a buffer without room has no {lpn:?}");
         self.place_of(lpn).map(|at| &self.places[at as usize].payload)
     }
 
@@ -171,7 +171,11 @@ impl KeptPages {
             self.chains.iter().map(|&first| follow(first, |page| page.beside).count()).sum();
         let counts = [found.count(), back, chained];
         if counts != [self.count(); 3] || self.count() > self.most {
-            return Err(format!("{} of {} pages are kept, {counts:?}", self.count(), self.most));
+            return Err(format!(
+                "{} of {} pages are in the read buffer, {counts:?}",
+                self.count(),
+                self.most
+            ));
         }
         Ok(())
     }
@@ -182,41 +186,41 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_pages_read_last_are_kept_until_they_are_overwritten() {
+    fn it_holds_the_pages_read_last_until_they_are_overwritten() {
         let page = |digest| Payload { digest, bytes: None };
-        let mut kept = KeptPages::new(2);
+        let mut buffer = ReadBuffer::new(2);
         for (lpn, digest) in [(1, 10), (2, 20), (1, 11), (3, 30)] {
-            kept.keep(Lpn(lpn), &page(digest));
+            buffer.insert(Lpn(lpn), &page(digest));
         }
-        assert_eq!([1, 2, 3].map(|lpn| kept.has(Lpn(lpn))), [true, false, true]);
-        assert_eq!(kept.payload(Lpn(1)), Some(&page(11)));
-        kept.forget(Lpn(1));
-        assert!(!kept.has(Lpn(1)));
-        kept.audit().unwrap();
-        let mut none = KeptPages::new(0);
-        none.keep(Lpn(1), &page(1));
-        assert!(!none.has(Lpn(1)));
+        assert_eq!([1, 2, 3].map(|lpn| buffer.contains(Lpn(lpn))), [true, false, true]);
+        assert_eq!(buffer.payload(Lpn(1)), Some(&page(11)));
+        buffer.remove(Lpn(1));
+        assert!(!buffer.contains(Lpn(1)));
+        buffer.audit().unwrap();
+        let mut none = ReadBuffer::new(0);
+        none.insert(Lpn(1), &page(1));
+        assert!(!none.contains(Lpn(1)));
     }
 
     #[test]
-    fn it_keeps_what_a_list_would() {
+    fn it_holds_what_a_list_would() {
         let mut rng = crate::rng::Stream::new(11, "kept");
-        let (mut kept, mut naive) = (KeptPages::new(13), Vec::<(u32, u64)>::new());
+        let (mut buffer, mut naive) = (ReadBuffer::new(13), Vec::<(u32, u64)>::new());
         for step in 0..20_000u64 {
             let lpn = rng.below(40) as u32 * 1_000;
             naive.retain(|(of, _)| *of != lpn);
             if rng.below(4) == 0 {
-                kept.forget(Lpn(lpn));
+                buffer.remove(Lpn(lpn));
             } else {
-                kept.keep(Lpn(lpn), &Payload { digest: step, bytes: None });
+                buffer.insert(Lpn(lpn), &Payload { digest: step, bytes: None });
                 naive.push((lpn, step));
                 naive.drain(..naive.len().saturating_sub(13));
             }
-            kept.audit().unwrap();
+            buffer.audit().unwrap();
             for of in (0..40).map(|of| of * 1_000) {
                 let page = naive.iter().find(|(lpn, _)| *lpn == of).map(|(_, digest)| *digest);
-                assert_eq!(kept.has(Lpn(of)), page.is_some());
-                assert_eq!(kept.payload(Lpn(of)).map(|payload| payload.digest), page);
+                assert_eq!(buffer.contains(Lpn(of)), page.is_some());
+                assert_eq!(buffer.payload(Lpn(of)).map(|payload| payload.digest), page);
             }
         }
     }
