@@ -193,8 +193,8 @@ impl Ssd {
         if self.core.ledger.warmup_ends_with(id) {
             self.core.restart_measurement();
         }
-        let again =
-            if FULL && self.core.ftl.may_lose_power() { self.outside_since(id) } else { None };
+        let power = self.power.as_ref().filter(|_| FULL);
+        let again = power.and_then(|power| power.outside_since(id));
         if FULL && again.is_some() {
             self.core.ledger.measured.arrive_again(self.core.array.now);
         } else {
@@ -206,10 +206,10 @@ impl Ssd {
         let outside = again.map_or(waited, |since| self.core.array.now - since);
         self.core.ledger.measured.in_system.waited_outside(outside.0);
         if FULL
-            && self.core.ftl.may_lose_power()
+            && let Some(power) = &mut self.power
             && let Some(data) = data
         {
-            self.keep_brought(id, data);
+            power.keep_data(id, data);
         }
         let pages = pages_of(&self.core.ftl.geo, request);
         debug_assert!(
@@ -302,8 +302,8 @@ impl Ssd {
                 self.admit_write(part, lpn, (request, pages.count), data);
             }
         }
-        if FULL && self.core.ftl.may_lose_power() {
-            self.checkpoint_if_due();
+        if FULL && let Some(power) = &mut self.power {
+            power.checkpoint_if_due(&mut self.core);
         }
     }
 

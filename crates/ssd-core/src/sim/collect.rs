@@ -384,7 +384,9 @@ impl Ssd {
         }
         let victim = job.victim;
         self.core.ftl.finish_erase(victim);
-        self.victim_erased(victim);
+        if let Some(power) = &mut self.power {
+            power.forget_victim(&self.core, victim);
+        }
         let job = self.core.gc.job_ends(pool, &self.core.ftl.geo, &mut self.core.array);
         if !job.levels {
             let took = (self.core.array.now - job.since).0;

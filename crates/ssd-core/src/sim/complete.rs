@@ -170,7 +170,11 @@ impl Ssd {
                 self.recovery_read_ends(slot, recovery, &parts);
             }
             Work::RebuildWrite { recovery, .. } => self.rebuild_write_ends(slot, recovery),
-            Work::MetadataProgram { .. } | Work::MetadataErase { .. } => self.metadata_ends(slot),
+            Work::MetadataProgram { .. } | Work::MetadataErase { .. } => {
+                if let Some(power) = &mut self.power {
+                    power.end_metadata(&mut self.core, slot);
+                }
+            }
             _ => unreachable!("{:?} is on no unit", op.lpn),
         }
     }
@@ -256,8 +260,8 @@ impl Ssd {
         let relocated = self.core.ftl.relocate(source, target, lpn);
         if relocated {
             if FULL {
-                if self.core.ftl.may_lose_power() {
-                    self.page_moved(pool, source, target);
+                if let Some(power) = &mut self.power {
+                    power.note_moved(&mut self.core, pool, source, target);
                 }
                 self.core.wake_readers(source);
                 self.core.gc.held.hold(pool, target);
@@ -380,8 +384,10 @@ impl Ssd {
     /// so far.
     pub(super) fn ends_after_others(&mut self, slot: RequestSlot) {
         let now = self.core.array.now;
-        if self.power.as_ref().is_some_and(|power| power.lacks_records(now)) {
-            return self.ends_when_recorded(slot, now);
+        if let Some(power) = &mut self.power
+            && power.lacks_records(now)
+        {
+            return power.end_when_recorded(&mut self.core, slot, now);
         }
         let arrival = self.core.front.requests.at(slot).arrival;
         debug_assert!(arrival <= now, "a request ends before it arrives");

@@ -99,9 +99,10 @@ impl Ssd {
             let (part, lpn) = (Part { request: slot, number }, Lpn(pages.first + number));
             self.copy_page(part, lpn, source, request.stream);
         }
-        if self.core.ftl.may_lose_power() {
-            self.write_records();
-            self.ends_when_recorded(slot, self.core.array.now);
+        if let Some(power) = &mut self.power {
+            power.write_records(&mut self.core);
+            let now = self.core.array.now;
+            power.end_when_recorded(&mut self.core, slot, now);
         } else {
             self.core.finish_later(slot);
         }
@@ -190,7 +191,8 @@ impl Ssd {
             self.core.front.sequence += 1;
             let sequence = self.core.front.sequence;
             self.core.ftl.record_owner(lpn, page, sequence);
-            if let Some(source) = self.moved_from(page) {
+            let moved_from = self.power.as_ref().and_then(|power| power.moved_from(page));
+            if let Some(source) = moved_from {
                 self.core.ftl.record_owner_too(lpn, source, sequence);
             }
         }
@@ -215,7 +217,7 @@ impl Ssd {
         let mut op = self.core.host_op(work, lpn, self.core.ftl.geo.plane_of(page));
         self.core.front.sequence += 1;
         if let Some(power) = &mut self.power {
-            power.numbered_again();
+            power.count_second_number();
         }
         op.sequence = self.core.front.sequence;
         let slot = self.core.array.ops.insert(op);
@@ -251,7 +253,7 @@ impl Ssd {
         let shares = self.core.front.sequence;
         if let Some(power) = self.power.as_mut().filter(|_| copy) {
             self.core.front.sequence += 1;
-            power.numbered_again();
+            power.count_second_number();
         }
         if copy || self.core.ftl.may_lose_power() {
             op.sequence = self.core.front.sequence;
@@ -318,8 +320,8 @@ impl Ssd {
         if self.core.gc.agenda.watches_releases() {
             self.core.released(None, page);
         }
-        if self.core.ftl.may_lose_power() {
-            self.write_records();
+        if let Some(power) = &mut self.power {
+            power.write_records(&mut self.core);
         }
         let pool = self.core.ftl.geo.pool_of(plane);
         let opened = self.core.ftl.space.take_opened(pool);

@@ -237,7 +237,7 @@ impl Ssd {
         let op = &self.core.array.ops[slot];
         match op.work {
             Work::MetadataProgram { .. } | Work::MetadataErase { .. } => {
-                self.checkpoint_is_urgent()
+                self.power.as_ref().is_some_and(|power| power.checkpoint_is_urgent(&self.core))
             }
             _ => self.core.gc.is_foreground(op.pool()),
         }

@@ -62,10 +62,14 @@ impl Ssd {
     /// The address at which the operation in `slot` works.
     fn place_of(&self, slot: OpSlot) -> PageAddress {
         let op = &self.core.array.ops[slot];
-        match op.work {
-            Work::MetadataProgram { step } => self.metadata_place(slot, step, false),
-            Work::MetadataErase { step } => self.metadata_place(slot, step, true),
-            Work::Erase { first, .. } => self.core.ftl.geo.place(first),
+        match (op.work, &self.power) {
+            (Work::MetadataProgram { step }, Some(power)) => {
+                power.metadata_place(&self.core, slot, (step, false))
+            }
+            (Work::MetadataErase { step }, Some(power)) => {
+                power.metadata_place(&self.core, slot, (step, true))
+            }
+            (Work::Erase { first, .. }, _) => self.core.ftl.geo.place(first),
             _ => {
                 debug_assert_ne!(op.ppn, Ppn::NONE, "{slot:?} works on no page");
                 self.core.ftl.geo.place(op.ppn)

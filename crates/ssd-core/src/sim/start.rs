@@ -3,6 +3,7 @@
 use super::array::op::{Moved, OpKind, Work, job_cause};
 use super::core::Core;
 use super::dispatch::Found;
+use super::power::start_metadata;
 use super::ssd::Ssd;
 use crate::ftl::blocks::BlockState;
 use crate::metrics::counters::Cause;
@@ -300,8 +301,8 @@ impl Ssd {
             Work::GcWrite(moved) => self.core.start_gc_write::<FULL>(unit, slot, moved),
             Work::Erase { .. } => self.start_erase(unit, slot),
             Work::GcCopyback(moved) => self.core.start_copyback(unit, slot, moved),
-            Work::MetadataProgram { .. } => self.start_metadata(unit, slot, false),
-            Work::MetadataErase { .. } => self.start_metadata(unit, slot, true),
+            Work::MetadataProgram { .. } => start_metadata(&mut self.core, unit, slot, false),
+            Work::MetadataErase { .. } => start_metadata(&mut self.core, unit, slot, true),
             _ => unreachable!("{:?} is queued as if for a job", self.core.array.ops[slot].kind()),
         }
     }
@@ -321,7 +322,9 @@ impl Ssd {
             unit,
             "{block:?} is erased on another unit"
         );
-        if self.erase_waits(unit, slot) {
+        if let Some(power) = &mut self.power
+            && power.defer_erase(&mut self.core, unit, slot)
+        {
             return false;
         }
         if self.core.ftl.pool_is_dead(pool) {

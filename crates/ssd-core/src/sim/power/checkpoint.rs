@@ -11,7 +11,7 @@ use crate::metrics::counters::Cause;
 use crate::nand::geometry::{Geometry, PageAddress};
 use crate::sched::order::W_GC;
 use crate::sim::array::op::{Op, OpKind, Work};
-use crate::sim::ssd::Ssd;
+use crate::sim::core::Core;
 use crate::units::{Lpn, OpSlot, PlaneId};
 
 /// The two areas.
@@ -129,7 +129,7 @@ impl Power {
     }
 
     /// A page of a copy gets a second admission number.
-    pub(in crate::sim) fn numbered_again(&mut self) {
+    pub(in crate::sim) fn count_second_number(&mut self) {
         debug_assert!(self.off_since.is_none(), "a page is admitted without power");
         self.area.again += 1;
     }
@@ -151,75 +151,49 @@ impl Power {
     }
 }
 
-impl Ssd {
+impl Power {
     /// Begin a checkpoint if one is due and none is being written.
-    pub(crate) fn checkpoint_if_due(&mut self) {
-        let Some(power) = &self.power else { return };
-        if power.writing.is_some() || power.off_since.is_some() {
+    pub(crate) fn checkpoint_if_due(&mut self, core: &mut Core) {
+        if self.writing.is_some() || self.off_since.is_some() {
             return;
         }
-        let crowded = power.nvram.is_crowded() || !power.backlog.is_empty();
-        if power.interval_is_over(self.core.front.sequence) || crowded {
-            self.begin_checkpoint();
+        let crowded = self.nvram.is_crowded() || !self.backlog.is_empty();
+        if self.interval_is_over(core.front.sequence) || crowded {
+            self.begin_checkpoint(core);
         }
     }
 
     #[inline(never)]
-    fn begin_checkpoint(&mut self) {
-        let under_way = self.pages_under_way();
-        assert!(!self.is_off(), "a checkpoint without power");
-        let power = self.power.as_mut().expect("the caller has checked");
-        let half = if power.area.current.is_some() { 1 - power.area.half } else { 0 };
-        assert!(power.writing.is_none(), "two checkpoints at a time");
-        let admitted = power.admitted(self.core.front.sequence);
-        assert!(power.checkpointed <= admitted, "pages are admitted backwards");
-        let before = std::mem::replace(&mut power.checkpointed, admitted);
-        let planes = self.core.ftl.geo.planes;
-        let mut image = Image::of(&self.core.ftl, &power.moved);
-        let records = power.nvram.records().chain(power.backlog.iter().copied());
-        image.end_later(&under_way, &records.collect::<Vec<_>>(), power.area.current.as_deref());
-        let pages = power.area.pages_of(&image);
-        let steps = (power.area.begin(half, pages), pages);
-        power.writing = Some(Box::new(Writing {
+    fn begin_checkpoint(&mut self, core: &mut Core) {
+        let under_way = pages_under_way(core);
+        assert!(self.off_since.is_none(), "a checkpoint without power");
+        let half = if self.area.current.is_some() { 1 - self.area.half } else { 0 };
+        assert!(self.writing.is_none(), "two checkpoints at a time");
+        let admitted = self.admitted(core.front.sequence);
+        assert!(self.checkpointed <= admitted, "pages are admitted backwards");
+        let before = std::mem::replace(&mut self.checkpointed, admitted);
+        let planes = core.ftl.geo.planes;
+        let mut image = Image::of(&core.ftl, &self.moved);
+        let records = self.nvram.records().chain(self.backlog.iter().copied());
+        image.end_later(&under_way, &records.collect::<Vec<_>>(), self.area.current.as_deref());
+        let pages = self.area.pages_of(&image);
+        let steps = (self.area.begin(half, pages), pages);
+        self.writing = Some(Box::new(Writing {
             image,
             half,
             before,
-            records: power.nvram.len(),
-            backlog: power.backlog.len(),
+            records: self.nvram.len(),
+            backlog: self.backlog.len(),
             steps,
             left: vec![steps; planes as usize],
             running: 0,
         }));
-        (0..planes).map(PlaneId).for_each(|plane| self.continue_checkpoint(plane));
-    }
-
-    /// The pages of writes and copies that are not on flash, with their admission numbers.
-    fn pages_under_way(&self) -> Vec<(Lpn, u64)> {
-        debug_assert!(self.core.ftl.may_lose_power(), "nobody asks");
-        self.core
-            .array
-            .ops
-            .live()
-            .flat_map(|op| match op.work {
-                Work::HostWrite { .. } | Work::RmwRead { .. } => {
-                    [Some((op.lpn, op.sequence)), None]
-                }
-                Work::GcRead(moved) | Work::GcWrite(moved) | Work::GcCopyback(moved) => {
-                    // Of a page with several owners the copy carries any, or the LPN of the page if all have left.
-                    let flash = &self.core.ftl.flash;
-                    let carried = (flash.lpn(moved.source), flash.sequence(moved.source));
-                    [Some(carried), Some((op.lpn, op.sequence))]
-                }
-                _ => [None, None],
-            })
-            .flatten()
-            .collect()
+        (0..planes).map(PlaneId).for_each(|plane| self.continue_checkpoint(core, plane));
     }
 
     /// The next operation of the checkpoint on `plane`.
-    fn continue_checkpoint(&mut self, plane: PlaneId) {
-        let power = self.power.as_mut().expect("a checkpoint is being written");
-        let writing = power.writing.as_mut().expect("a checkpoint is being written");
+    fn continue_checkpoint(&mut self, core: &mut Core, plane: PlaneId) {
+        let writing = self.writing.as_mut().expect("a checkpoint is being written");
         let (erases, pages) = &mut writing.left[plane.at()];
         let work = if *erases > 0 {
             *erases -= 1;
@@ -230,77 +204,93 @@ impl Ssd {
         } else {
             return;
         };
-        assert!(writing.running < self.core.ftl.geo.planes, "two operations on {plane:?}");
+        assert!(writing.running < core.ftl.geo.planes, "two operations on {plane:?}");
         writing.running += 1;
-        let op = Op::new(work, Lpn::NONE, plane, self.core.array.now);
-        let slot = self.core.array.ops.insert(op);
-        self.core.enqueue(slot, W_GC);
-    }
-
-    /// An operation of the checkpoint begins.
-    #[inline(never)]
-    pub(crate) fn start_metadata(&mut self, unit: usize, slot: OpSlot, erase: bool) -> bool {
-        debug_assert_eq!(
-            self.core.ftl.geo.unit_of(self.core.array.ops[slot].plane).at(),
-            unit,
-            "another unit"
-        );
-        debug_assert!(!self.is_off(), "a checkpoint without power");
-        let flash = &mut self.core.ledger.measured.flash;
-        let times = &self.core.array.times;
-        let times = if erase {
-            flash.erases[Cause::Metadata.at()] += 1;
-            (times.erase_ns, 0)
-        } else {
-            flash.programs[Cause::Metadata.at()] += 1;
-            (times.program_ns, times.gc_local_bus_ns)
-        };
-        let kind = if erase { OpKind::MetadataErase } else { OpKind::MetadataProgram };
-        self.core.begin::<true>(unit, (slot, kind), times);
-        true
+        let op = Op::new(work, Lpn::NONE, plane, core.array.now);
+        let slot = core.array.ops.insert(op);
+        core.enqueue(slot, W_GC);
     }
 
     /// An operation of the checkpoint ends; the checkpoint counts from its last one on.
     #[inline(never)]
-    pub(crate) fn metadata_ends(&mut self, slot: OpSlot) {
-        let plane = self.core.array.ops[slot].plane;
-        debug_assert!(!self.core.array.ops[slot].kind().is_host(), "{slot:?} is the host's");
-        self.core.array.ops.remove(slot);
-        let power = self.power.as_mut().expect("a checkpoint is being written");
-        power.writing.as_mut().expect("a checkpoint is being written").running -= 1;
-        self.continue_checkpoint(plane);
-        let power = self.power.as_mut().expect("seen");
-        if power.writing.as_ref().is_some_and(|writing| writing.running > 0) {
+    pub(crate) fn end_metadata(&mut self, core: &mut Core, slot: OpSlot) {
+        let plane = core.array.ops[slot].plane;
+        debug_assert!(!core.array.ops[slot].kind().is_host(), "{slot:?} is the host's");
+        core.array.ops.remove(slot);
+        self.writing.as_mut().expect("a checkpoint is being written").running -= 1;
+        self.continue_checkpoint(core, plane);
+        if self.writing.as_ref().is_some_and(|writing| writing.running > 0) {
             return;
         }
         let Writing { image, half, records, backlog, .. } =
-            *power.writing.take().expect("a checkpoint is being written");
-        debug_assert!(records <= power.nvram.len(), "records went before their checkpoint");
-        power.area.end(half, image);
-        power.nvram.clean(records);
+            *self.writing.take().expect("a checkpoint is being written");
+        debug_assert!(records <= self.nvram.len(), "records went before their checkpoint");
+        self.area.end(half, image);
+        self.nvram.clean(records);
         // Those that were written meanwhile have been counted among the ones that had found no room.
-        debug_assert!(backlog <= power.backlog.len(), "the backlog shrinks without a checkpoint");
-        power.backlog.drain(..backlog);
-        power.passed += backlog as u64;
-        self.core.ledger.measured.power.checkpoints += 1;
-        self.records_have_room();
+        debug_assert!(backlog <= self.backlog.len(), "the backlog shrinks without a checkpoint");
+        self.backlog.drain(..backlog);
+        self.passed += backlog as u64;
+        core.ledger.measured.power.checkpoints += 1;
+        self.release_recorded(core);
     }
 
     /// Whether a checkpoint goes before the host on a unit: records wait for it, or the next one is due already.
-    pub(crate) fn checkpoint_is_urgent(&self) -> bool {
-        let Some(power) = &self.power else { return false };
-        debug_assert!(power.off_since.is_none(), "an operation waits without power");
-        !power.backlog.is_empty() || power.interval_is_over(self.core.front.sequence)
+    pub(crate) fn checkpoint_is_urgent(&self, core: &Core) -> bool {
+        debug_assert!(self.off_since.is_none(), "an operation waits without power");
+        !self.backlog.is_empty() || self.interval_is_over(core.front.sequence)
     }
 
     /// Where an operation of the checkpoint is, by its number on the plane, for the log.
-    pub(crate) fn metadata_place(&self, slot: OpSlot, step: u32, erase: bool) -> PageAddress {
-        let op = &self.core.array.ops[slot];
+    pub(crate) fn metadata_place(
+        &self,
+        core: &Core,
+        slot: OpSlot,
+        (step, erase): (u32, bool),
+    ) -> PageAddress {
+        let op = &core.array.ops[slot];
         debug_assert!(op.cause() == Cause::Metadata, "{slot:?} is no step of one");
-        let power = self.power.as_ref().expect("it has checkpoints");
-        let half = power.writing.as_ref().map_or(power.area.half, |writing| writing.half);
-        let blocks = power.config.device.blocks_per_plane;
-        let within = power.area.place(half, step, erase, blocks);
-        self.core.ftl.geo.place_on(op.plane, within)
+        let half = self.writing.as_ref().map_or(self.area.half, |writing| writing.half);
+        let blocks = self.config.device.blocks_per_plane;
+        let within = self.area.place(half, step, erase, blocks);
+        core.ftl.geo.place_on(op.plane, within)
     }
+}
+
+/// The pages of writes and copies that are not on flash, with their admission numbers.
+fn pages_under_way(core: &Core) -> Vec<(Lpn, u64)> {
+    debug_assert!(core.ftl.may_lose_power(), "nobody asks");
+    core.array
+        .ops
+        .live()
+        .flat_map(|op| match op.work {
+            Work::HostWrite { .. } | Work::RmwRead { .. } => [Some((op.lpn, op.sequence)), None],
+            Work::GcRead(moved) | Work::GcWrite(moved) | Work::GcCopyback(moved) => {
+                // Of a page with several owners the copy carries any, or the LPN of the page if all have left.
+                let flash = &core.ftl.flash;
+                let carried = (flash.lpn(moved.source), flash.sequence(moved.source));
+                [Some(carried), Some((op.lpn, op.sequence))]
+            }
+            _ => [None, None],
+        })
+        .flatten()
+        .collect()
+}
+
+/// An operation of the checkpoint begins.
+#[inline(never)]
+pub(crate) fn start_metadata(core: &mut Core, unit: usize, slot: OpSlot, erase: bool) -> bool {
+    debug_assert_eq!(core.ftl.geo.unit_of(core.array.ops[slot].plane).at(), unit, "another unit");
+    let flash = &mut core.ledger.measured.flash;
+    let times = &core.array.times;
+    let times = if erase {
+        flash.erases[Cause::Metadata.at()] += 1;
+        (times.erase_ns, 0)
+    } else {
+        flash.programs[Cause::Metadata.at()] += 1;
+        (times.program_ns, times.gc_local_bus_ns)
+    };
+    let kind = if erase { OpKind::MetadataErase } else { OpKind::MetadataProgram };
+    core.begin::<true>(unit, (slot, kind), times);
+    true
 }

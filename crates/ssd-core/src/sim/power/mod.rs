@@ -6,11 +6,14 @@ mod mount;
 mod records;
 mod run;
 
+pub(super) use checkpoint::start_metadata;
+
 use crate::config::{Config, PowerCut};
 use crate::ftl::Ftl;
 use crate::ftl::recover::image::Image;
 use crate::host::request::Request;
 use crate::nand::nvram::{Nvram, Record};
+use crate::sim::core::Core;
 use crate::sim::ssd::Ssd;
 use crate::units::{BlockId, Nanos, OpSlot, PoolId, Ppn, RequestSlot};
 use checkpoint::{Area, Writing};
@@ -73,6 +76,14 @@ pub(crate) struct Power {
     schedule: Schedule,
 }
 
+impl Ssd {
+    /// What a hook of power cuts gets: their state, and the core.
+    pub(super) fn power_cuts(&mut self) -> (&mut Power, &mut Core) {
+        debug_assert!(self.core.ftl.may_lose_power(), "cuts of a device with power");
+        (self.power.as_deref_mut().expect("a device whose power may be cut"), &mut self.core)
+    }
+}
+
 impl Power {
     /// Of the device `ftl`, to which `sequence` pages have been admitted; `None` if its power is never cut. A device
     /// whose pages alone do not tell its state, as after TRIMs, starts with a checkpoint.
@@ -124,48 +135,40 @@ impl Power {
     }
 }
 
-impl Ssd {
+impl Power {
     /// `target` has the owners of `source`, a page of a victim in `pool`.
-    pub(crate) fn page_moved(&mut self, pool: PoolId, source: Ppn, target: Ppn) {
-        debug_assert!(!self.is_off(), "a page moves without power");
-        let given_up = self.core.ftl.space.spares(pool) == 0;
-        if given_up && let Some(power) = &mut self.power {
-            debug_assert!(power.moved.iter().all(|pair| pair.0 != source), "{source:?} has moved");
-            power.moved.push((source, target));
+    pub(super) fn note_moved(&mut self, core: &mut Core, pool: PoolId, source: Ppn, target: Ppn) {
+        debug_assert!(self.off_since.is_none(), "a page moves without power");
+        if core.ftl.space.spares(pool) == 0 {
+            debug_assert!(self.moved.iter().all(|pair| pair.0 != source), "{source:?} has moved");
+            self.moved.push((source, target));
         }
-        self.write_records();
+        self.write_records(core);
     }
 
     /// The page of a victim from which the owners of `page` have moved, if it is still needed.
-    pub(crate) fn moved_from(&self, page: Ppn) -> Option<Ppn> {
-        debug_assert!(!self.core.ftl.flash.is_torn(page), "{page:?} is being programmed");
-        let mut moved = self.power.as_ref()?.moved.iter();
+    pub(super) fn moved_from(&self, page: Ppn) -> Option<Ppn> {
+        debug_assert_ne!(page, Ppn::NONE, "no page has moved nowhere");
+        let mut moved = self.moved.iter();
         moved.find(|&&(_, target)| target == page).map(|&(source, _)| source)
     }
 
-    /// `victim` has been erased.
-    pub(crate) fn victim_erased(&mut self, victim: BlockId) {
-        let geo = &self.core.ftl.geo;
-        if let Some(power) = &mut self.power {
-            power.moved.retain(|&(source, _)| geo.block_of(source) != victim);
-        }
+    /// `victim` has been erased: nobody needs its pages.
+    pub(super) fn forget_victim(&mut self, core: &Core, victim: BlockId) {
+        self.moved.retain(|&(source, _)| core.ftl.geo.block_of(source) != victim);
     }
 
     /// Request `id`, which arrives, brings `data`: it comes again with them if power is cut before it completes.
     #[cold]
     #[inline(never)]
-    pub(crate) fn keep_brought(&mut self, id: u64, data: &[u8]) {
-        debug_assert!(id < self.core.front.submitted, "request {id} has not been submitted");
-        if let Some(power) = &mut self.power {
-            power.brought.insert(id, data.into());
-        }
+    pub(super) fn keep_data(&mut self, id: u64, data: &[u8]) {
+        self.brought.insert(id, data.into());
     }
 
     /// If request `id` arrives again after a power cut: since when it has been in no device.
-    pub(crate) fn outside_since(&self, id: u64) -> Option<Nanos> {
-        debug_assert!(id < self.core.front.submitted, "request {id} has not been submitted");
-        let repeated = &self.power.as_ref()?.repeated;
-        let at = repeated.binary_search_by_key(&id, |&(id, _)| id).ok()?;
-        Some(repeated[at].1)
+    pub(super) fn outside_since(&self, id: u64) -> Option<Nanos> {
+        debug_assert!(self.off_since.is_none(), "request {id} arrives without power");
+        let at = self.repeated.binary_search_by_key(&id, |&(id, _)| id).ok()?;
+        Some(self.repeated[at].1)
     }
 }

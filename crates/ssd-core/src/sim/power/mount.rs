@@ -58,7 +58,8 @@ impl Ssd {
         let recovery = self.mount_until(None)?;
         debug_assert!(!recovery.interrupted, "nothing has cut it off");
         self.accept_requests(repeat)?;
-        self.schedule_next_cut();
+        let now = self.core.array.now;
+        self.power_cuts().0.schedule_next_cut(now);
         Ok(recovery)
     }
 
@@ -159,7 +160,9 @@ impl Ssd {
         (0..self.core.array.units.len())
             .for_each(|unit| self.core.gc.arm_idle_timer(unit, &mut self.core.array));
         self.take_saved_pages();
-        self.write_records();
+        if let Some(power) = &mut self.power {
+            power.write_records(&mut self.core);
+        }
         self.core.ftl.audit().map_err(DeviceError::Power)?;
         if repeat {
             self.repeat_requests();

@@ -96,76 +96,77 @@ impl Ssd {
             if !repeated {
                 self.core.ledger.measured.host.pages_trimmed += trimmed;
             }
-            let power = self.power.as_mut().expect("the caller has checked");
+            let (power, core) = self.power_cuts();
             power.backlog.push_back(Record::Trim { first, pages: pages.count, sequence });
             // A checkpoint that begins now has its effect.
-            self.write_records();
-            let waits = self.power.as_ref().is_some_and(|power| !power.backlog.is_empty());
-            self.core.ledger.measured.power.trims_waited += u64::from(waits);
+            power.write_records(core);
+            let waits = !power.backlog.is_empty();
+            core.ledger.measured.power.trims_waited += u64::from(waits);
         }
-        self.ends_when_recorded(slot, self.core.array.now);
+        let (power, core) = self.power_cuts();
+        power.end_when_recorded(core, slot, core.array.now);
     }
+}
 
+impl Power {
     /// Records are written; those that find no room wait for the end of a checkpoint.
-    pub(crate) fn write_records(&mut self) {
-        let records = self.core.ftl.take_records();
-        let Some(power) = &mut self.power else { return };
-        debug_assert!(power.off_since.is_none(), "records are written without power");
-        power.backlog.extend(records);
-        while let Some(record) = power.backlog.front() {
-            if !power.nvram.has_room(record.bytes()) {
+    pub(crate) fn write_records(&mut self, core: &mut Core) {
+        let records = core.ftl.take_records();
+        debug_assert!(self.off_since.is_none(), "records are written without power");
+        self.backlog.extend(records);
+        while let Some(record) = self.backlog.front() {
+            if !self.nvram.has_room(record.bytes()) {
                 break;
             }
-            power.nvram.write(self.core.array.now, *record);
-            let counts = &mut self.core.ledger.measured.power;
+            self.nvram.write(core.array.now, *record);
+            let counts = &mut core.ledger.measured.power;
             match record {
                 Record::Trim { .. } => counts.trim_records += 1,
                 Record::Share { .. } => counts.owner_records += 1,
             }
-            power.backlog.pop_front();
-            power.passed += 1;
+            self.backlog.pop_front();
+            self.passed += 1;
         }
-        self.core.ledger.measured.power.nvram_peak = power.nvram.peak();
-        self.checkpoint_if_due();
+        core.ledger.measured.power.nvram_peak = self.nvram.peak();
+        self.checkpoint_if_due(core);
     }
 
     /// A checkpoint has made room: what has waited for records goes on.
-    pub(super) fn records_have_room(&mut self) {
-        self.write_records();
-        while let Some(power) = &mut self.power {
-            let passed = power.passed;
-            let Some(next) = power.unrecorded.pop_front_if(|next| next.passed <= passed) else {
-                break;
-            };
-            self.ends_when_written(next.request, next.since);
+    pub(super) fn release_recorded(&mut self, core: &mut Core) {
+        self.write_records(core);
+        let passed = self.passed;
+        while let Some(next) = self.unrecorded.pop_front_if(|next| next.passed <= passed) {
+            self.end_when_written(core, next.request, next.since);
         }
-        let Some(power) = &mut self.power else { return };
-        if power.backlog.is_empty() {
-            debug_assert!(power.unrecorded.is_empty(), "a request waits for no record");
-            let erases = std::mem::take(&mut power.erases);
-            erases.into_iter().for_each(|slot| self.core.erase_may_start(slot));
+        if self.backlog.is_empty() {
+            debug_assert!(self.unrecorded.is_empty(), "a request waits for no record");
+            let erases = std::mem::take(&mut self.erases);
+            erases.into_iter().for_each(|slot| core.erase_may_start(slot));
         }
     }
 
     /// A part of the request in `slot` completes when the records so far survive a cut: pages that it found unmapped
     /// may be so by one of them. It has waited for room since `since`.
-    pub(crate) fn ends_when_recorded(&mut self, request: RequestSlot, since: Nanos) {
-        debug_assert!(since <= self.core.array.now, "it waits from the future");
-        let power = self.power.as_mut().expect("a device whose power may be cut");
-        if power.backlog.is_empty() {
-            return self.ends_when_written(request, since);
+    pub(crate) fn end_when_recorded(
+        &mut self,
+        core: &mut Core,
+        request: RequestSlot,
+        since: Nanos,
+    ) {
+        debug_assert!(since <= core.array.now, "it waits from the future");
+        if self.backlog.is_empty() {
+            return self.end_when_written(core, request, since);
         }
-        let passed = power.passed + power.backlog.len() as u64;
-        power.unrecorded.push_back(Unrecorded { request, since, passed });
+        let passed = self.passed + self.backlog.len() as u64;
+        self.unrecorded.push_back(Unrecorded { request, since, passed });
     }
 
     /// The same; the records of the request have found room.
-    fn ends_when_written(&mut self, request: RequestSlot, since: Nanos) {
-        let now = self.core.array.now;
-        let power = self.power.as_ref().expect("a device whose power may be cut");
-        let controller = self.core.array.times.controller_ns;
-        let end = Nanos(now.0 + controller).max(power.nvram.safe_at());
-        let arrival = self.core.front.requests.at(request).arrival;
+    fn end_when_written(&mut self, core: &mut Core, request: RequestSlot, since: Nanos) {
+        let now = core.array.now;
+        let controller = core.array.times.controller_ns;
+        let end = Nanos(now.0 + controller).max(self.nvram.safe_at());
+        let arrival = core.front.requests.at(request).arrival;
         debug_assert!(arrival <= since && since <= now, "it waits from the future");
         let parts = Parts {
             queue_ns: (since - arrival).0,
@@ -173,27 +174,26 @@ impl Ssd {
             metadata_ns: (now - since).0 + (end.0 - now.0 - controller),
             ..Parts::default()
         };
-        self.core.part_ends_at(end, request, parts);
+        core.part_ends_at(end, request, parts);
     }
 
     /// Whether the erase in `slot`, taken from a queue of `unit`, has to wait for records: then it is queued again when
     /// they survive a cut.
-    pub(crate) fn erase_waits(&mut self, unit: usize, slot: OpSlot) -> bool {
-        let Some(power) = &mut self.power else { return false };
-        let safe = power.nvram.safe_at();
-        if !power.backlog.is_empty() {
-            power.erases.push(slot);
-            self.core.leave_queue(unit, slot);
-            self.core.ledger.measured.power.erases_waited += 1;
+    pub(crate) fn defer_erase(&mut self, core: &mut Core, unit: usize, slot: OpSlot) -> bool {
+        let safe = self.nvram.safe_at();
+        if !self.backlog.is_empty() {
+            self.erases.push(slot);
+            core.leave_queue(unit, slot);
+            core.ledger.measured.power.erases_waited += 1;
             return true;
         }
-        debug_assert_eq!(self.core.array.units[unit].running, OpSlot::NONE, "unit {unit} is busy");
-        if safe <= self.core.array.now {
+        debug_assert_eq!(core.array.units[unit].running, OpSlot::NONE, "unit {unit} is busy");
+        if safe <= core.array.now {
             return false;
         }
-        self.core.leave_queue(unit, slot);
-        self.core.ledger.measured.power.erases_waited += 1;
-        self.core.array.set_timer(safe, Timer::Recorded(slot));
+        core.leave_queue(unit, slot);
+        core.ledger.measured.power.erases_waited += 1;
+        core.array.set_timer(safe, Timer::Recorded(slot));
         true
     }
 }

@@ -1,5 +1,6 @@
 //! Runs with cuts: power is cut when the configuration says so, the device mounts, and the run continues.
 
+use super::Power;
 use crate::config::{Config, PowerCut};
 use crate::host::device::{Device as _, DeviceError};
 use crate::host::request::Completion;
@@ -62,12 +63,12 @@ impl Ssd {
                 cut == Nanos::NEVER || (limit == Nanos::NEVER && self.next_event().is_none());
             if none || cut > limit {
                 let reached = self.run::<true, true>(limit, done)?;
-                self.note_completions(&done[before..]);
+                self.power_cuts().0.note_completions(&done[before..]);
                 return Ok(reached);
             }
             self.run::<true, true>(cut, done)?;
             if done.len() > before {
-                self.note_completions(&done[before..]);
+                self.power_cuts().0.note_completions(&done[before..]);
                 return Ok(self.core.array.now);
             }
             debug_assert!(self.next_event().is_none_or(|next| next > cut), "an event is missed");
@@ -76,27 +77,11 @@ impl Ssd {
         }
     }
 
-    /// The host sees these completions.
-    fn note_completions(&mut self, done: &[Completion]) {
-        debug_assert!(done.is_sorted_by_key(|c| c.at), "completions out of order");
-        let Some(power) = &mut self.power else { return };
-        for completion in done {
-            power.brought.remove(&completion.id.0);
-            power.schedule.barren = 0;
-        }
-    }
-
     /// The next time at which the configuration cuts power.
     #[must_use]
     pub fn next_cut(&self) -> Option<Nanos> {
         let next = self.power.as_ref().map(|power| power.schedule.next);
         next.filter(|&at| at != Nanos::NEVER)
-    }
-
-    /// Schedule the next cut after a mount. Cuts that were due before its end are skipped, because power was off.
-    pub(super) fn schedule_next_cut(&mut self) {
-        let now = self.core.array.now;
-        self.power.as_mut().expect("it has been mounted").schedule.draw(now);
     }
 
     /// Power is cut now, and the device mounts; cuts at given times may come before it has.
@@ -125,7 +110,24 @@ impl Ssd {
         }
         self.accept_requests(true)?;
         debug_assert!(!self.is_off(), "the device has not been mounted");
-        self.schedule_next_cut();
+        let now = self.core.array.now;
+        self.power_cuts().0.schedule_next_cut(now);
         Ok(())
+    }
+}
+
+impl Power {
+    /// The host sees these completions.
+    fn note_completions(&mut self, done: &[Completion]) {
+        debug_assert!(done.is_sorted_by_key(|c| c.at), "completions out of order");
+        for completion in done {
+            self.brought.remove(&completion.id.0);
+            self.schedule.barren = 0;
+        }
+    }
+
+    /// Schedule the next cut after a mount. Cuts that were due before its end are skipped, because power was off.
+    pub(super) fn schedule_next_cut(&mut self, now: Nanos) {
+        self.schedule.draw(now);
     }
 }
