@@ -138,7 +138,7 @@ impl Core {
 
     /// Whether the admission of a page notes more than its place: contents, what a power cut may leave, a way through
     /// link and buffer, or that somebody watches queues.
-    fn notes_what_is_written(&self) -> bool {
+    fn tracks_written_pages(&self) -> bool {
         let keeps = self.ftl.flash.keeps_contents() || self.ftl.may_lose_power();
         keeps || self.watches_queues || !self.front.writes_go_straight
     }
@@ -287,7 +287,7 @@ impl Ssd {
             return self.admit_to_groups(slot, pages, request, data);
         }
         let straight = is_of_whole_pages(&self.core.ftl.geo, request)
-            && !(FULL && self.core.notes_what_is_written());
+            && !(FULL && self.core.tracks_written_pages());
         for part in 0..pages.count {
             let lpn = Lpn(pages.first + part);
             let part = Part { request: slot, number: part };
@@ -353,7 +353,7 @@ impl Ssd {
     pub(super) fn serve(&mut self, slot: OpSlot) {
         debug_assert!(self.core.array.ops[slot].kind().is_read(), "{slot:?} is not read");
         if let Some(contents) = &mut self.contents {
-            contents.read_is_served(&mut self.core, slot);
+            contents.check_served(&mut self.core, slot);
         }
         self.core.serve(slot);
     }
@@ -390,7 +390,7 @@ impl Ssd {
         }
         let slot = self.core.array.ops.insert(op);
         if let Some(contents) = &mut self.contents {
-            contents.write_arrives(&self.core, slot, request, data);
+            contents.admit_write(&self.core, slot, request, data);
         }
         if let Some(page) = self.core.ftl.admit(lpn, slot) {
             debug_assert!(self.core.ftl.owners.is_newest(lpn, slot), "{lpn:?} is not admitted");

@@ -88,7 +88,7 @@ impl Ssd {
         }
         self.ended::<FULL>(ended.slot, ended);
         if FULL && ended.also != OpSlot::NONE {
-            self.others_ended(unit, ended);
+            self.end_others(unit, ended);
         }
         if ended.host {
             self.core.gc.note_idle(unit, &mut self.core.array);
@@ -98,7 +98,7 @@ impl Ssd {
 
     /// So have the operations that ran with it.
     #[inline(never)]
-    fn others_ended(&mut self, unit: usize, ended: Ended) {
+    fn end_others(&mut self, unit: usize, ended: Ended) {
         let mut also = ended.also;
         while also != OpSlot::NONE {
             let next = self.core.array.ops[also].next;
@@ -133,7 +133,7 @@ impl Ssd {
                 self.program_ends::<FULL>(slot, lpn, ppn);
                 self.commit_host::<FULL>(slot, (lpn, ppn, plane));
                 if FULL && self.core.front.buffer.is_some() && !self.core.array.ops[slot].copies() {
-                    self.held_is_on_flash(slot, &parts);
+                    self.release_held(slot, &parts);
                 } else {
                     self.finish_part_of(part.request, slot, &parts);
                 }
@@ -160,7 +160,8 @@ impl Ssd {
         }
     }
 
-    /// The same of work that few devices have: in line, it would cost the registers of the others.
+    /// Handles the kinds of operations that few devices have. It stays out of line, so that the common path keeps its
+    /// registers.
     #[inline(never)]
     fn rare_operation_ends(&mut self, slot: OpSlot, times: [u64; 3]) {
         let op = &self.core.array.ops[slot];
@@ -184,7 +185,7 @@ impl Ssd {
         debug_assert!(self.core.array.ops[slot].ppn != Ppn::NONE, "{slot:?} has read no page");
         let parts = self.core.parts_of(slot, [held_ns, array_ns, bus_ns]);
         if let Some(contents) = &mut self.contents {
-            contents.read_ends(&mut self.core, slot);
+            contents.check_read(&mut self.core, slot);
         }
         self.page_is_read(slot, &parts);
     }
@@ -194,7 +195,7 @@ impl Ssd {
         debug_assert!(self.core.array.ops[slot].ppn != Ppn::NONE, "{slot:?} has read no page");
         let parts = self.core.parts_of(slot, [held_ns, array_ns, bus_ns]);
         if let Some(contents) = &mut self.contents {
-            contents.read_ends(&mut self.core, slot);
+            contents.check_read(&mut self.core, slot);
         }
         self.core.array.ops[slot].parts = parts;
         if self.core.array.times.host_ecc_ns > 0 {
@@ -224,7 +225,7 @@ impl Ssd {
             if matches!(claim, Claim::Committed(_))
                 && let Some(contents) = &mut self.contents
             {
-                contents.page_commits_below(&self.core, lpn, ppn);
+                contents.expect_page_below(&self.core, lpn, ppn);
             }
             claim
         } else {
@@ -292,7 +293,7 @@ impl Ssd {
         op.becomes_host_write();
         op.plane = plane;
         if op.copies() {
-            self.copy_has_been_read(slot);
+            self.count_read_copy(slot);
         }
         if let Some(page) = self.core.ftl.owners.under(slot) {
             // Its page is complete now: reads do not need the rest of it from flash.
@@ -311,7 +312,7 @@ impl Ssd {
                 Timer::WentOut(slot) => {
                     let parts = self.core.array.ops[slot].parts;
                     self.finish_part(slot, &parts);
-                    self.flush_has_ended();
+                    self.admit_after_flush();
                 }
                 Timer::Answered(slot) => {
                     let parts = self.core.array.ops[slot].parts;
@@ -338,7 +339,7 @@ impl Ssd {
         self.finish_part_of(owner, slot, parts);
     }
 
-    /// The same; `owner` is the request.
+    /// One page operation of the request `owner` has finished; `parts`: where its time went.
     #[inline(always)]
     fn finish_part_of(&mut self, owner: RequestSlot, slot: OpSlot, parts: &Parts) {
         debug_assert_eq!(
@@ -363,7 +364,7 @@ impl Ssd {
         };
         self.core.ledger.completed(now, request, parts);
         if let Some(log) = &mut self.logs.requests {
-            log.request_completes(now, request, parts, &self.core.ftl.geo);
+            log.log_request(now, request, parts, &self.core.ftl.geo);
         }
         if self.core.front.epochs.flush_waits() {
             self.complete_flushes();
@@ -376,13 +377,13 @@ impl Ssd {
             let waits = !self.core.front.requests.at(slot).parts.is_done();
             assert!(waits, "the request of a flush has completed before it");
             // A write that it covers may have been replaced by a copy or a TRIM, whose record is not written yet.
-            self.ends_after_others(slot);
+            self.end_after_others(slot);
         }
     }
 
     /// A part of the request in `slot` that has waited for other requests ends, where power may be cut with the records
     /// so far.
-    pub(super) fn ends_after_others(&mut self, slot: RequestSlot) {
+    pub(super) fn end_after_others(&mut self, slot: RequestSlot) {
         let now = self.core.array.now;
         if let Some(power) = &mut self.power
             && power.lacks_records(now)
@@ -392,12 +393,12 @@ impl Ssd {
         let arrival = self.core.front.requests.at(slot).arrival;
         debug_assert!(arrival <= now, "a request ends before it arrives");
         self.part_ends(slot, &Parts { queue_ns: (now - arrival).0, ..Parts::default() });
-        self.flush_has_ended();
+        self.admit_after_flush();
     }
 
     /// Pages of a write may have waited for its flush.
     #[inline(never)]
-    fn flush_has_ended(&mut self) {
+    fn admit_after_flush(&mut self) {
         if self.core.front.buffer.is_some() {
             self.let_in(0);
         }

@@ -89,7 +89,7 @@ impl Ssd {
         let sources = sources.expect("it has been accepted");
         assert_eq!(sources.len(), pages.count as usize, "request {id} has other sources");
         if let Some(log) = &mut self.logs.requests {
-            log.copy_arrives(id, data.and_then(copy::decode).unwrap_or_default());
+            log.note_copy(id, data.and_then(copy::decode).unwrap_or_default());
         }
         let epoch = self.core.front.epochs.write_arrives();
         let parts = Join::of(1 + self.core.front.own_parts());
@@ -357,12 +357,12 @@ impl Ssd {
         debug_assert!(op.copies() || op.kind() == OpKind::HostCopy, "{slot:?} is no copy");
         let request = op.part().request;
         self.core.array.ops.remove(slot);
-        self.ends_after_others(request);
+        self.end_after_others(request);
     }
 
     /// The copy in `slot` finds its page gone when it is to read it: newer data, or a TRIM, have replaced it.
     #[inline(never)]
-    pub(super) fn copy_is_replaced(&mut self, slot: OpSlot) {
+    pub(super) fn drop_replaced_copy(&mut self, slot: OpSlot) {
         debug_assert!(!self.has_heirs(slot), "pages wait for the copy in {slot:?}");
         debug_assert!(
             !self.core.ftl.owners.is_newest(self.core.array.ops[slot].lpn, slot),
@@ -373,7 +373,7 @@ impl Ssd {
 
     /// The copy in `slot` has been read, and is programmed next.
     #[inline(never)]
-    pub(super) fn copy_has_been_read(&mut self, slot: OpSlot) {
+    pub(super) fn count_read_copy(&mut self, slot: OpSlot) {
         debug_assert!(self.core.array.ops[slot].copies(), "{slot:?} is no copy");
         self.count_copy(self.core.array.ops[slot].part().request, |counts| &mut counts.copied);
     }

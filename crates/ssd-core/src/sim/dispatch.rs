@@ -66,7 +66,7 @@ impl Core {
         self.search(unit, queue)
     }
 
-    /// The same, by a search.
+    /// The first operation of a queue of the host that may start now, found by a search.
     #[inline(never)]
     pub(super) fn search(&mut self, unit: usize, queue: usize) -> Option<Found> {
         debug_assert!(queue == R_HOST || queue == W_HOST, "queue {queue} is not the host's");
@@ -142,7 +142,7 @@ impl Core {
         target
     }
 
-    /// The same, without side effects.
+    /// The answer of [`Core::write_may_start`], without its side effects.
     #[inline]
     pub(crate) fn write_target(&self, unit: usize, slot: OpSlot) -> Option<PlaneId> {
         let op = &self.array.ops[slot];

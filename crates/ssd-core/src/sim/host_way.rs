@@ -64,7 +64,7 @@ impl Ssd {
     /// The page in `slot` has crossed the link.
     pub(crate) fn page_is_in(&mut self, slot: OpSlot) {
         if let Some(update) = self.core.array.ops[slot].update() {
-            return self.page_of_group_is_in(slot, update);
+            return self.receive_page_of_group(slot, update);
         }
         let kind = self.core.array.ops[slot].kind();
         debug_assert!(matches!(kind, OpKind::HostWrite | OpKind::RmwRead), "a {kind:?} comes in");
@@ -97,11 +97,11 @@ impl Ssd {
             OpKind::RmwRead => self.rmw_becomes_write(slot),
             OpKind::GroupRead => {
                 let update = self.core.array.ops[slot].update().expect("a read for an update");
-                self.page_of_group_is_read(slot, update, &parts);
+                self.receive_source(slot, update, &parts);
             }
             OpKind::RecoveryRead => {
                 let recovery = self.core.array.ops[slot].recovery().expect("a read for one");
-                self.page_of_recovery_is_read(slot, recovery, &parts);
+                self.receive_recovery_page(slot, recovery, &parts);
             }
             _ => {
                 let moved = *self.core.array.ops[slot].moved();

@@ -12,7 +12,7 @@ impl Ssd {
     pub(super) fn log_start(&mut self, unit: usize) {
         debug_assert_ne!(self.core.array.units[unit].running, OpSlot::NONE, "unit {unit} is idle");
         if let Some(log) = &mut self.logs.operations {
-            log.operations_start(&self.core, unit);
+            log.open_rows(&self.core, unit);
         }
     }
 
@@ -55,7 +55,7 @@ impl Ssd {
             }
         }
         if let Some(log) = &mut self.logs.power {
-            log.power_is_cut(self.core.array.now);
+            log.log_cut(self.core.array.now);
         }
     }
 

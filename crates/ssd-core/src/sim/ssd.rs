@@ -62,7 +62,7 @@ pub(super) struct Audits {
 pub(super) enum Loop {
     /// Without what most configurations do not use ([`Ssd::is_plain`]).
     Plain,
-    /// The same with parity groups.
+    /// As `Plain`, and with parity groups.
     Groups,
     /// Everything.
     Full,
@@ -75,7 +75,7 @@ impl Ssd {
         Ssd::with_plugs(config, ftl, sequence, &Plugs::default())
     }
 
-    /// The same with external policies.
+    /// As [`Ssd::new`], with external policies.
     #[must_use]
     pub fn with_plugs(config: &Config, mut ftl: Ftl, sequence: u64, plugs: &Plugs) -> Ssd {
         plugs.begin();

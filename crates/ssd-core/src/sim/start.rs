@@ -288,7 +288,7 @@ impl Core {
 
 impl Ssd {
     /// Bind the operation in `slot`, taken from a queue of `unit`, and begin it. False: it has been passed on, or
-    /// needs no flash. The same for the other kinds below.
+    /// needs no flash. The functions for the other kinds below return the same.
     #[inline(always)]
     pub(super) fn start_for_job<const FULL: bool>(
         &mut self,
@@ -365,14 +365,14 @@ impl Ssd {
             && let Some(contents) = &mut self.contents
             && self.core.array.ops[slot].kind() == OpKind::HostRead
         {
-            contents.read_starts(&self.core, slot);
+            contents.expect_newest(&self.core, slot);
         }
         let op = &mut self.core.array.ops[slot];
         (op.ppn, op.plane) = (ppn, plane);
         if FULL && self.core.front.buffer.is_some() && op.kind() == OpKind::HostRead {
             let is_rest = self.core.note_rest_read(slot);
             if is_rest && let Some(contents) = &mut self.contents {
-                contents.read_is_served(&mut self.core, slot);
+                contents.check_served(&mut self.core, slot);
             }
         }
         let (kind, cause) = (self.core.array.ops[slot].kind(), self.core.array.ops[slot].cause());

@@ -181,7 +181,7 @@ impl Ssd {
         let held = BufferedPage { sectors: here, epoch, request, fua, inside, owner };
         self.core.front.buffer.as_mut().expect("there is a buffer").admit(slot, held);
         if let Entry::Slot(older) = old {
-            let kept = self.forget_kept(older);
+            let kept = self.drop_buffered(older);
             self.core.ledger.measured.buffer.coalesced += u64::from(kept);
             // There is room now, or it has waited for room and needs none.
             self.let_in(0);
@@ -189,7 +189,7 @@ impl Ssd {
     }
 
     /// The page in `slot` leaves the buffer if it is kept there; returns whether it was, and is not programmed.
-    fn forget_kept(&mut self, slot: OpSlot) -> bool {
+    fn drop_buffered(&mut self, slot: OpSlot) -> bool {
         let sequence = self.core.array.ops[slot].sequence;
         if self.raid.is_some()
             && self.core.front.buffer.as_ref().is_some_and(|buffer| buffer.keeps(sequence))
@@ -239,7 +239,7 @@ impl Ssd {
             self.core.acknowledge(slot);
         }
         if self.core.front.buffer.is_some() {
-            let kept = self.forget_kept(slot);
+            let kept = self.drop_buffered(slot);
             self.core.ledger.measured.buffer.trimmed += u64::from(kept);
             self.let_in(0);
         }
@@ -395,7 +395,7 @@ impl Ssd {
 
     /// The page in `slot` has been programmed; the parts in its operation say where its time went.
     #[inline(never)]
-    pub(crate) fn held_is_on_flash(&mut self, slot: OpSlot, parts: &Parts) {
+    pub(crate) fn release_held(&mut self, slot: OpSlot, parts: &Parts) {
         let held = self.core.held(slot);
         debug_assert!(
             !self.core.ftl.flash.is_torn(self.core.array.ops[slot].ppn),

@@ -76,7 +76,7 @@ impl Contents {
 
     /// The write in `slot` of a page of `request`, which may bring `data`, is about to be admitted.
     #[inline(never)]
-    pub(super) fn write_arrives(
+    pub(super) fn admit_write(
         &mut self,
         core: &Core,
         slot: OpSlot,
@@ -95,18 +95,18 @@ impl Contents {
         let data = data.map(|data| &data[at..at + range.1 - range.0]);
         let payload = self.compose(lpn, sequence, range, &before, data);
         self.page(slot).expected = self.newest(lpn);
-        self.admit(slot, lpn, payload);
+        self.carry_newest(slot, lpn, payload);
     }
 
     /// The read in `slot` is translated: it must return what is newest now.
-    pub(super) fn read_starts(&mut self, core: &Core, slot: OpSlot) {
+    pub(super) fn expect_newest(&mut self, core: &Core, slot: OpSlot) {
         debug_assert_eq!(core.array.ops[slot].kind(), OpKind::HostRead, "{slot:?} serves no read");
         self.page(slot).expected = self.newest(core.array.ops[slot].lpn);
     }
 
     /// The read in `slot` returns from flash: its data must be the expected ones. They go to its request.
     #[inline(never)]
-    pub(super) fn read_ends(&mut self, core: &mut Core, slot: OpSlot) {
+    pub(super) fn check_read(&mut self, core: &mut Core, slot: OpSlot) {
         let expected = self.page(slot).expected;
         let op = &core.array.ops[slot];
         debug_assert!(op.kind().is_read(), "{:?} has read nothing", op.kind());
@@ -129,7 +129,7 @@ impl Contents {
     }
 
     /// The controller serves the read in `slot`: its data must be the newest admitted.
-    pub(super) fn read_is_served(&mut self, core: &mut Core, slot: OpSlot) {
+    pub(super) fn check_served(&mut self, core: &mut Core, slot: OpSlot) {
         debug_assert!(core.array.ops[slot].kind().is_read(), "{slot:?} reads nothing");
         let lpn = core.array.ops[slot].lpn;
         let payload = match core.ftl.owners.newest(lpn) {
@@ -220,7 +220,7 @@ impl Contents {
     }
 
     /// Operation `slot` carries the newest data of `lpn` from now on.
-    fn admit(&mut self, slot: OpSlot, lpn: Lpn, payload: Payload) {
+    fn carry_newest(&mut self, slot: OpSlot, lpn: Lpn, payload: Payload) {
         assert_ne!(payload.digest, 0, "{lpn:?} is written and counts as unmapped");
         assert_eq!(self.mode.keeps_bytes(), payload.bytes.is_some(), "{lpn:?} in another mode");
         self.newest[lpn.at()] = payload.digest;

@@ -9,7 +9,7 @@ use crate::units::{Lpn, OpSlot, Ppn};
 impl Contents {
     /// `page` has become the committed one of `lpn` under newer data: if those are part of a page, they read the rest
     /// from it, unless it is being read already.
-    pub(crate) fn page_commits_below(&mut self, core: &Core, lpn: Lpn, page: Ppn) {
+    pub(crate) fn expect_page_below(&mut self, core: &Core, lpn: Lpn, page: Ppn) {
         debug_assert!(core.ftl.may_lose_power(), "{page:?} was programmed for nobody");
         if let Entry::Slot(newer) = core.ftl.owners.newest(lpn)
             && core.array.ops[newer].ppn == Ppn::NONE
@@ -22,6 +22,6 @@ impl Contents {
     pub(crate) fn restore_saved(&mut self, slot: OpSlot, lpn: Lpn, payload: Payload) {
         debug_assert_ne!(payload.digest, 0, "nothing of {lpn:?} was saved");
         self.page(slot).expected = self.newest(lpn);
-        self.admit(slot, lpn, payload);
+        self.carry_newest(slot, lpn, payload);
     }
 }

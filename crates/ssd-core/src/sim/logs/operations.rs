@@ -107,7 +107,7 @@ pub(crate) struct OperationLog {
 impl OperationLog {
     /// Operations start on `unit`: each has a row, a copy-back two.
     #[inline(never)]
-    pub(crate) fn operations_start(&mut self, core: &Core, unit: usize) {
+    pub(crate) fn open_rows(&mut self, core: &Core, unit: usize) {
         let running = &core.array.units[unit];
         let mut slot = running.running;
         let mut next = running.also.head();
@@ -160,7 +160,7 @@ impl OperationLog {
             return self.close(row, record);
         };
         // A copy-back is a read and a program on one plane, one after the other.
-        let between = copyback_is_read(core, end);
+        let between = end_of_copyback_read(core, end);
         let read = OpRecord {
             op: FlashOp::Read,
             place: core.ftl.geo.place(source),
@@ -213,7 +213,7 @@ pub(crate) struct End {
 }
 
 /// When the read of a copy-back has ended, or was cut off.
-fn copyback_is_read(core: &Core, end: &End) -> Nanos {
+fn end_of_copyback_read(core: &Core, end: &End) -> Nanos {
     let (now, program_ns) = (core.array.now, core.array.times.program_ns);
     if !end.cut_off {
         debug_assert!(now.0 >= program_ns, "its program began before time");

@@ -63,7 +63,7 @@ pub(crate) struct PowerLog {
 
 impl PowerLog {
     /// Power is cut at `now`.
-    pub(crate) fn power_is_cut(&mut self, now: Nanos) {
+    pub(crate) fn log_cut(&mut self, now: Nanos) {
         self.push(PowerRecord {
             event: PowerEvent::Cut,
             start: now,
@@ -75,7 +75,7 @@ impl PowerLog {
     }
 
     /// What a mount has `found`, and how it ended.
-    pub(crate) fn mount_ends(&mut self, core: &Core, found: &Found, recovery: &Recovery) {
+    pub(crate) fn log_mount(&mut self, core: &Core, found: &Found, recovery: &Recovery) {
         debug_assert!(recovery.cut_at <= core.array.now.0, "a mount before its cut");
         let geo = &core.ftl.geo;
         let mount = PowerRecord {

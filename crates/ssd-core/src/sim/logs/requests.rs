@@ -42,20 +42,14 @@ pub(crate) struct RequestLog {
 
 impl RequestLog {
     /// Copy `id` of these source ranges arrives.
-    pub(crate) fn copy_arrives(&mut self, id: u64, ranges: Vec<SourceRange>) {
+    pub(crate) fn note_copy(&mut self, id: u64, ranges: Vec<SourceRange>) {
         debug_assert!(!ranges.is_empty(), "copy {id} has no source");
         self.copied_from.insert(id, ranges);
     }
 
     /// Request `r` completes at `now`; `parts`: where its time went.
     #[inline(never)]
-    pub(crate) fn request_completes(
-        &mut self,
-        now: Nanos,
-        r: &InFlight,
-        parts: &Parts,
-        geo: &Geometry,
-    ) {
+    pub(crate) fn log_request(&mut self, now: Nanos, r: &InFlight, parts: &Parts, geo: &Geometry) {
         let pages = pages_of(geo, &r.request);
         debug_assert!(pages.first + pages.count <= geo.user_pages, "pages {pages:?}");
         let page = |sectors: u64| (sectors >> geo.sector_shift) as u32;

@@ -39,7 +39,7 @@ pub(super) struct Writing {
     before: u64,
     /// Records that it makes unnecessary.
     records: usize,
-    /// The same of those that had found no room.
+    /// Records in the backlog that it makes unnecessary.
     backlog: usize,
     /// Erases and pages on each plane.
     steps: (u32, u32),

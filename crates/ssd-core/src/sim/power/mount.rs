@@ -132,7 +132,7 @@ impl Ssd {
         };
         self.core.ledger.measured.recoveries.push(recovery.clone());
         if let Some(log) = &mut self.logs.power {
-            log.mount_ends(&self.core, &found, &recovery);
+            log.log_mount(&self.core, &found, &recovery);
         }
         let end = Nanos(since.0 + recovery.time);
         debug_assert!(end >= self.core.array.now, "a mount ends before it began");

@@ -145,7 +145,7 @@ impl Power {
         }
     }
 
-    /// A part of the request in `slot` completes when the records so far survive a cut: pages that it found unmapped
+    /// A part of `request` completes when the records so far survive a cut: pages that it found unmapped
     /// may be so by one of them. It has waited for room since `since`.
     pub(crate) fn end_when_recorded(
         &mut self,
@@ -161,7 +161,7 @@ impl Power {
         self.unrecorded.push_back(Unrecorded { request, since, passed });
     }
 
-    /// The same; the records of the request have found room.
+    /// A part of `request`, whose records have found room, completes when they survive a cut.
     fn end_when_written(&mut self, core: &mut Core, request: RequestSlot, since: Nanos) {
         let now = core.array.now;
         let controller = core.array.times.controller_ns;

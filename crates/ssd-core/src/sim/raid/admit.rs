@@ -47,7 +47,7 @@ impl Ssd {
             }
             let (raid, core) = self.parity();
             raid.name_parity(core, update, group, (request.stream, pages.count));
-            self.update_goes_on(update);
+            self.begin_if_first(update);
         }
     }
 
@@ -81,7 +81,7 @@ impl Ssd {
         let op = Op { sequence, parts, ..Op::new(work, lpn, home, self.core.array.now) };
         let slot = self.core.array.ops.insert(op);
         if let Some(contents) = &mut self.contents {
-            contents.write_arrives(&self.core, slot, request, data);
+            contents.admit_write(&self.core, slot, request, data);
         }
         if let Some(page) = self.core.ftl.admit(lpn, slot) {
             self.core.wake_readers(page);
@@ -142,8 +142,8 @@ impl Ssd {
             }
             let (raid, core) = self.parity();
             raid.name_parity(core, update, group, (0, pages.count));
-            self.all_trimmed(&before);
-            self.update_goes_on(update);
+            self.trim_all_buffered(&before);
+            self.begin_if_first(update);
         }
     }
 
@@ -161,7 +161,7 @@ impl Ssd {
             let (raid, core) = self.parity();
             raid.release_page(core, lpn, committed);
         }
-        self.all_trimmed(&newest);
+        self.trim_all_buffered(&newest);
     }
 }
 

@@ -94,12 +94,12 @@ impl Ssd {
         let stream = if unknown { 0 } else { first };
         let (raid, core) = self.parity();
         raid.name_parity(core, update, group, (stream, count));
-        self.update_goes_on(update);
+        self.begin_if_first(update);
     }
 
     /// The update of `pages`, whose time went to `parts`, has committed: they have left the buffer.
     #[inline(never)]
-    pub(super) fn pages_are_on_flash(&mut self, pages: &[Changed], parts: &Parts) {
+    pub(super) fn release_buffered(&mut self, pages: &[Changed], parts: &Parts) {
         for page in pages.iter().filter(|page| page.is_written()) {
             let buffer = self.core.front.buffer.as_mut().expect("they were held");
             let held = *buffer.held(page.slot);
@@ -137,13 +137,13 @@ impl Ssd {
                 newest
             })
             .collect();
-        self.all_trimmed(&newest);
+        self.trim_all_buffered(&newest);
         on_flash
     }
 
     /// Pages of a group have been trimmed, whose newest data were at `newest`. That makes room in the buffer, so all of
     /// them have to be trimmed before: what enters next may be one of them.
-    pub(super) fn all_trimmed(&mut self, newest: &[Entry]) {
+    pub(super) fn trim_all_buffered(&mut self, newest: &[Entry]) {
         debug_assert!(self.raid.is_some(), "pages of no group");
         for &entry in newest {
             if let Entry::Slot(held) = entry {

@@ -133,7 +133,7 @@ impl Ssd {
                     let raid = self.raid.as_deref_mut().expect("a device with parity");
                     let lpn = raid.recoveries.get(recovery).lpn;
                     let group = self.core.ftl.parity_groups().group_of(lpn);
-                    self.recovery_ends(group);
+                    self.end_recovery(group);
                 }
                 _ => unreachable!("{slot:?} writes no page of a group"),
             }
@@ -149,12 +149,12 @@ impl Ssd {
         assert_eq!(of.stage, Stage::Reading, "{update:?} does not read");
         of.reads_again = true;
         if of.steps.part_ends() {
-            self.update_has_read(update);
+            self.finish_reads(update);
         }
     }
 
     /// A page that `update` was to read is gone: it begins anew, and keeps the lock of its group.
-    pub(super) fn update_reads_again(&mut self, update: UpdateSlot) {
+    pub(super) fn restart_update(&mut self, update: UpdateSlot) {
         let now = self.core.array.now;
         let of = self.raid_update(update);
         (of.reads_again, of.stage, of.sum) = (false, Stage::InLine, Default::default());
@@ -175,7 +175,7 @@ impl Ssd {
     }
 
     /// Something has happened that may let a spare in, or a page be rebuilt.
-    pub(super) fn failure_goes_on(&mut self) {
+    pub(super) fn advance_failures(&mut self) {
         debug_assert!(self.raid.is_some(), "a device without parity");
         if self.core.ftl.lost.is_none() || has_lost_data(&self.core) {
             return;
@@ -310,12 +310,12 @@ impl Raid {
         let from = op.plane;
         (op.ppn, op.plane) = (Ppn::NONE, home);
         degradation(core).not_programmed += 1;
-        self.foreign_goes(from, home);
+        self.uncount_foreign(from, home);
     }
 
     /// `update` programs those of `pages`, and its `parity`, whose chips are there; no parity if its plan was made
     /// without one. Returns whether that is none: the caller commits it.
-    pub(super) fn program_what_is_left(
+    pub(super) fn program_remaining(
         &mut self,
         core: &mut Core,
         update: UpdateSlot,

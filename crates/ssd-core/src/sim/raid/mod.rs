@@ -189,7 +189,7 @@ impl Raid {
         of.parity = Parity { slot: OpSlot::NONE, home: parity_home, stream: 0 };
         of.reads_again = false;
         if let Some(chips) = &mut self.chips {
-            chips.update_comes(self.count, slot);
+            chips.add_update(self.count, slot);
         }
         self.lines.enter(slot, group);
         slot
@@ -237,7 +237,7 @@ impl Raid {
         let age = self.at(slot).age;
         debug_assert_eq!(self.at(slot).stage, Stage::Programming, "{slot:?} waits");
         if let Some(chips) = &mut self.chips {
-            chips.update_programs(age);
+            chips.remove_update(age);
         }
     }
 
@@ -336,7 +336,7 @@ impl Update {
         self.places().map(|(plane, _)| plane)
     }
 
-    /// The same with the streams, or classes, of the pages.
+    /// Where it programs if nothing is redirected: the planes, with the streams or classes of the pages.
     fn places(&self) -> impl Iterator<Item = (PlaneId, u8)> + '_ {
         debug_assert!(self.stage != Stage::InLine, "it is not known what is programmed");
         // One loop over data and parity, whose body is in the code once: `chain` would have two.

@@ -154,7 +154,7 @@ impl Ssd {
             note_lost_pages(&mut self.core);
         }
         self.core.note_room();
-        self.recovery_ends(group);
+        self.end_recovery(group);
     }
 }
 

@@ -108,7 +108,7 @@ impl Ssd {
             Work::HostRead { .. } => self.serve_or_recover(slot),
             Work::GroupRead { update } => self.group_read_fails(slot, update),
             Work::RecoveryRead { recovery, .. } => self.recovery_read_fails(slot, recovery),
-            Work::RmwRead { copies: true, .. } => self.copy_is_replaced(slot),
+            Work::RmwRead { copies: true, .. } => self.drop_replaced_copy(slot),
             _ => self.rmw_becomes_write(slot),
         }
     }
@@ -294,12 +294,12 @@ impl Ssd {
         if self.core.array.times.host_ecc_ns > 0 {
             self.core.decode(slot, parts);
         } else {
-            self.page_of_recovery_is_read(slot, of, parts);
+            self.receive_recovery_page(slot, of, parts);
         }
     }
 
     /// The page that `slot` has read for the reconstruction `of` is in the controller.
-    pub(in crate::sim) fn page_of_recovery_is_read(
+    pub(in crate::sim) fn receive_recovery_page(
         &mut self,
         slot: OpSlot,
         of: RecoverySlot,
@@ -315,7 +315,7 @@ impl Ssd {
         assert_eq!(recovery.step, Step::Reading, "{of:?} does not read");
         recovery.parts = *parts;
         if recovery.steps.part_ends() {
-            self.recovery_has_read(of);
+            self.finish_recovery_reads(of);
         }
     }
 
@@ -327,12 +327,12 @@ impl Ssd {
         assert_eq!(recovery.step, Step::Reading, "{of:?} does not read");
         recovery.failed = true;
         if recovery.steps.part_ends() {
-            self.recovery_has_read(of);
+            self.finish_recovery_reads(of);
         }
     }
 
     /// All other pages have been read for the reconstruction in `slot`.
-    fn recovery_has_read(&mut self, slot: RecoverySlot) {
+    fn finish_recovery_reads(&mut self, slot: RecoverySlot) {
         let now = self.core.array.now;
         let recovery = self.raid.as_deref_mut().expect("parity").recoveries.get(slot);
         assert!(recovery.step == Step::Reading && recovery.steps.is_done(), "{slot:?} reads");
@@ -343,7 +343,7 @@ impl Ssd {
             readers.into_iter().for_each(|(reader, since)| self.read_again(reader, since));
             let (raid, core) = self.parity();
             raid.give_up_rebuild(core, slot);
-            return self.recovery_ends(group);
+            return self.end_recovery(group);
         }
         debug_assert!(began <= now, "{slot:?} began in the future");
         let page = recovery.sum.clone();
@@ -375,7 +375,7 @@ impl Ssd {
             self.page_goes_out(reader, &parts);
         }
         if !programs {
-            self.recovery_ends(group);
+            self.end_recovery(group);
         }
     }
 
@@ -410,15 +410,15 @@ impl Ssd {
     }
 
     /// The reconstruction that has locked `group` is over: the next update goes, or the next reconstruction.
-    pub(super) fn recovery_ends(&mut self, group: GroupId) {
+    pub(super) fn end_recovery(&mut self, group: GroupId) {
         let raid = self.raid.as_deref_mut().expect("a device with parity");
         let strict = self.core.ftl.lost.is_some();
         assert!(!(strict && raid.has_begun(group)), "{group:?} was read while it was updated");
         raid.recoveries.release(group);
         if let Some(first) = raid.lines.first(group) {
             match raid.at(first).stage {
-                Stage::InLine => self.update_goes_on(first),
-                Stage::WaitsForReads => self.update_has_waited_for_reads(first),
+                Stage::InLine => self.begin_if_first(first),
+                Stage::WaitsForReads => self.commit_after_reads(first),
                 _ => {}
             }
         }
@@ -427,7 +427,7 @@ impl Ssd {
 
     /// The update that had locked `group` is over: a reconstruction that waits goes, or `next`, the next update.
     #[inline]
-    pub(super) fn update_is_over(&mut self, group: GroupId, next: Option<UpdateSlot>) {
+    pub(super) fn release_group(&mut self, group: GroupId, next: Option<UpdateSlot>) {
         debug_assert!(
             !self.raid.as_ref().is_some_and(|r| r.has_begun(group)),
             "{group:?} is locked"
@@ -439,7 +439,7 @@ impl Ssd {
             }
         }
         if let Some(next) = next {
-            self.update_goes_on(next);
+            self.begin_if_first(next);
         }
     }
 }

@@ -47,13 +47,13 @@ impl Chips {
     }
 
     /// Update number `age`, in `slot`, has come.
-    pub(super) fn update_comes(&mut self, age: u64, slot: UpdateSlot) {
+    pub(super) fn add_update(&mut self, age: u64, slot: UpdateSlot) {
         let before = self.by_age.insert(age, slot);
         assert!(before.is_none(), "two updates have number {age}");
     }
 
     /// It programs from now on, or is over.
-    pub(super) fn update_programs(&mut self, age: u64) {
+    pub(super) fn remove_update(&mut self, age: u64) {
         let was = self.by_age.remove(&age);
         assert!(was.is_some(), "update {age} programs twice");
     }
@@ -135,7 +135,7 @@ impl Raid {
     }
 
     /// A page at home on `home` that was under way to `from` does not go there.
-    pub(super) fn foreign_goes(&mut self, from: PlaneId, home: PlaneId) {
+    pub(super) fn uncount_foreign(&mut self, from: PlaneId, home: PlaneId) {
         if let Some(chips) = self.chips.as_mut().filter(|_| from != home) {
             assert!(chips.foreign[from.at()] > 0, "a page on {from:?} was not counted");
             chips.foreign[from.at()] -= 1;

@@ -24,19 +24,19 @@ use crate::units::{Lpn, Nanos, OpSlot, PlaneId, Ppn, UpdateSlot};
 
 impl Ssd {
     /// The page in `slot` of `update` has crossed the link.
-    pub(in crate::sim) fn page_of_group_is_in(&mut self, slot: OpSlot, update: UpdateSlot) {
+    pub(in crate::sim) fn receive_page_of_group(&mut self, slot: OpSlot, update: UpdateSlot) {
         let (now, parts) = (self.core.array.now, self.core.array.ops[slot].parts);
         let of = self.raid_update(update);
         assert_eq!(of.stage, Stage::InLine, "{update:?} has begun without its data");
         (of.parts, of.since) = (parts, now);
         if of.pages_in.part_ends() {
-            self.update_goes_on(update);
+            self.begin_if_first(update);
         }
     }
 
     /// `update` begins if it is first in line and its data are there.
     #[inline]
-    pub(super) fn update_goes_on(&mut self, update: UpdateSlot) {
+    pub(super) fn begin_if_first(&mut self, update: UpdateSlot) {
         debug_assert_eq!(self.raid_update(update).stage, Stage::InLine, "{update:?} has begun");
         let raid = self.raid.as_ref().expect("a device with parity");
         let of = raid.at(update);
@@ -81,7 +81,7 @@ impl Ssd {
             self.core.insert_and_enqueue(op, R_HOST);
         }
         if plan.reads == 0 {
-            self.update_has_read(update);
+            self.finish_reads(update);
         }
     }
 
@@ -110,13 +110,13 @@ impl Ssd {
         if self.core.array.times.host_ecc_ns > 0 {
             self.core.decode(slot, parts);
         } else {
-            self.page_of_group_is_read(slot, update, parts);
+            self.receive_source(slot, update, parts);
         }
     }
 
     /// The page that `slot` has read is in the controller.
     #[inline]
-    pub(in crate::sim) fn page_of_group_is_read(
+    pub(in crate::sim) fn receive_source(
         &mut self,
         slot: OpSlot,
         update: UpdateSlot,
@@ -127,18 +127,18 @@ impl Ssd {
         assert_eq!(of.stage, Stage::Reading, "{update:?} does not read");
         of.parts = *parts;
         if of.steps.part_ends() {
-            self.update_has_read(update);
+            self.finish_reads(update);
         }
     }
 
     /// `update` knows its parity: it programs as soon as there is room for all of its pages.
-    pub(super) fn update_has_read(&mut self, update: UpdateSlot) {
+    pub(super) fn finish_reads(&mut self, update: UpdateSlot) {
         let now = self.core.array.now;
         let raid = self.raid.as_deref_mut().expect("a device with parity");
         let of = &mut raid.updates[update.at()];
         assert!(of.stage == Stage::Reading && of.steps.is_done(), "{update:?} has pages to read");
         if of.reads_again {
-            return self.update_reads_again(update);
+            return self.restart_update(update);
         }
         if of.plan.method == Method::Drop {
             of.stage = Stage::Programming;
@@ -161,7 +161,7 @@ impl Ssd {
     /// Room may have come: updates that wait for some take it, first come first served in each pool.
     #[inline(never)]
     pub(in crate::sim) fn let_updates_in(&mut self) {
-        self.failure_goes_on();
+        self.advance_failures();
         self.evict_groups();
         let raid = self.raid.as_deref_mut().expect("a device with parity");
         self.core.room_changed = false;
@@ -233,7 +233,7 @@ impl Ssd {
         raid.programs(update);
         if self.core.ftl.lost.is_some() {
             let (raid, core) = self.parity();
-            return raid.program_what_is_left(core, update, parity, pages);
+            return raid.program_remaining(core, update, parity, pages);
         }
         for page in pages.iter().filter(|page| page.is_written()) {
             self.core.array.ops[page.slot].parts = parts;
@@ -284,7 +284,7 @@ impl Ssd {
     }
 
     /// The reconstruction for which `update` has waited is over: it commits.
-    pub(super) fn update_has_waited_for_reads(&mut self, update: UpdateSlot) {
+    pub(super) fn commit_after_reads(&mut self, update: UpdateSlot) {
         let now = self.core.array.now;
         let of = self.raid_update(update);
         assert_eq!(of.stage, Stage::WaitsForReads, "{update:?} has not waited");
@@ -319,7 +319,7 @@ impl Ssd {
             raid.commit_page(core, lpn, parity);
         }
         if self.core.front.buffer.is_some() {
-            self.pages_are_on_flash(&pages, &parts);
+            self.release_buffered(&pages, &parts);
         }
         let raid = self.raid.as_deref_mut().expect("a device with parity");
         raid.updates[update.at()].pages = pages;
@@ -327,7 +327,7 @@ impl Ssd {
         if let Some(request) = request {
             self.part_ends(request, &parts);
         }
-        self.update_is_over(group, next);
+        self.release_group(group, next);
     }
 }
 
