@@ -31,6 +31,7 @@ pub struct Ssd {
     pub core: Core,
     /// What the pages hold, if the device knows it.
     pub(super) contents: Option<Box<Contents>>,
+    /// The logs that the run keeps.
     pub(super) logs: Logs,
     /// Updates of parity groups, if the device has them.
     pub(crate) raid: Option<Box<Raid>>,
