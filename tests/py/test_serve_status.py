@@ -140,7 +140,7 @@ def test_the_log_says_what_each_request_waited_for(tmp_path: Path) -> None:
         refused(done, 2, "request 5000", "0 to 4000", "the nearest one is 4000")
         done = ssdlab_command("serve", "why", "5", "rec", cwd=tmp_path)
         refused(done, 2, "rec", "expected run.toml, which the server writes when it is stopped")
-        assert "ssdlab serve why 5 DIR" in done.stderr
+        assert "ssdlab serve why 5 STATE" in done.stderr
         server.stop()
     done = ssdlab_command("serve", "why", "5", "drive", cwd=tmp_path)
     again = "ssdlab serve drive/2.toml --nbd unix:drive.sock --state drive --record NEW"

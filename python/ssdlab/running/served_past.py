@@ -78,9 +78,9 @@ def _of_recording(folder: Path, number: int, progress: Callback | None) -> dict[
     if not path.exists():
         message = (
             f"{folder}: expected run.toml, which the server writes when it is stopped with Ctrl-C."
-            f" It was killed: if it had --state DIR, ask there: ssdlab serve why {number} DIR;"
-            " otherwise record another session and stop it with Ctrl-C: ssdlab serve CONFIG --nbd"
-            " unix:drive.sock --record NEW"
+            " It was killed. If it had a state, ask there, in place of this recording:"
+            f" ssdlab serve why {number} STATE; otherwise record another session, and stop the"
+            " server with Ctrl-C"
         )
         raise ConfigError([message])
     # The folder may have been moved since.

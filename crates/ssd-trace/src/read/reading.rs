@@ -100,9 +100,23 @@ pub(crate) fn each_event(
             )
         }));
     }
-    let in_pages = in_pages(format, workload, &scan.how);
+    let warnings = doubts(file, workload, (format, found_out), &scan.how, &tally);
+    let warnings = warnings.into_iter().map(|text| format!("{file}: {text}"));
+    let warnings = notes.into_iter().chain(warnings).collect();
+    Ok(Found { format, tally, outside, units, warnings })
+}
+
+/// What a reader of the results should know about a trace in `format`, which may have been found out.
+fn doubts(
+    file: &str,
+    workload: &Workload,
+    (format, found_out): (TraceFormat, bool),
+    how: &ReadAs,
+    tally: &Tally,
+) -> Vec<String> {
+    let in_pages = in_pages(format, workload, how);
     let mut warnings = tally.shape.warnings(format, in_pages.as_deref());
-    let is_timed = scan.how.columns.as_ref().is_none_or(|columns| columns.time.is_some());
+    let is_timed = how.columns.as_ref().is_none_or(|columns| columns.time.is_some());
     if is_timed && tally.shape.is_at_once() {
         warnings.push(AT_ONCE.to_owned());
     }
@@ -114,13 +128,11 @@ pub(crate) fn each_event(
         warnings
             .push(format!("events are missing, as blkparse reports at its end: Skips: {skips}"));
     }
-    if sort && tally.late.events > 0 {
+    if workload.sort && tally.late.events > 0 {
         warnings.push(format!("sorted: {}", tally.late.told()));
         warnings.extend(tally.late.seams());
     }
-    let warnings = warnings.into_iter().map(|text| format!("{file}: {text}"));
-    let warnings = notes.into_iter().chain(warnings).collect();
-    Ok(Found { format, tally, outside, units, warnings })
+    warnings
 }
 
 /// The options that read a trace in pages of 4 KiB instead of sectors, where its unit is not set and may be another.
