@@ -261,7 +261,8 @@ impl Server {
     /// # Errors
     /// The log of the drive cannot be written, or the system fails.
     pub fn run(mut self, attendant: &mut dyn Attendant) -> Result<(Engine, Served), StateError> {
-        let mut looked = Duration::ZERO;
+        // The first look is before the first request, so that even a server that dies soon has left its summary.
+        let mut looked: Option<Duration> = None;
         self.fold_at = attendant.most_log();
         if self.fold_at < u64::MAX {
             self.fold_from = Duration::ZERO;
@@ -285,8 +286,8 @@ impl Server {
             let wait = if waits { Duration::ZERO } else { next.unwrap_or(LOOK_EVERY) };
             self.wait(wait.min(LOOK_EVERY)).map_err(ended)?;
             let now = self.pace.elapsed();
-            if now.saturating_sub(looked) >= LOOK_EVERY {
-                (looked, self.served.time) = (now, now);
+            if looked.is_none_or(|looked| now.saturating_sub(looked) >= LOOK_EVERY) {
+                (looked, self.served.time) = (Some(now), now);
                 self.served.rate.look(now, self.served.replies);
                 self.rescale();
                 (self.served.scale, self.served.stops) = (self.pace.scale(), self.pace.stops());
