@@ -66,10 +66,10 @@ warning, in traces of any length.
 Any other table can be read if `--columns` (`workload.columns`) names its columns, as in
 `--columns time=2:us,op=3,offset=5:512B,size=4`:
 
-- `time=COLUMN:UNIT` is the arrival, in ns, 100ns, us, ms or s. A calendar date needs no unit
-  (`2016-02-22 17:03:00.123`, or with `T`); it is UTC unless `Z` or an offset such as `+01:00`
-  follows. Nor does a time with its own unit (`1.46s`, `2m3.5s`). Without a time, every request
-  arrives at time 0, in the order of the file.
+- `time=COLUMN:UNIT` is the arrival, in ns, 100ns, us, ms or s. A calendar date
+  (`2016-02-22 17:03:00.123`, or with `T`) and a time with its own units (`1.46s`, `2m3.5s`; h, m,
+  s, ms, us or ns) need none here. A date is UTC unless `Z` or an offset such as `+01:00` follows.
+  Without a time, every request arrives at time 0, in the order of the file.
 - `op=COLUMN` is the operation. `op=read`, `op=write` or `op=discard` applies to all requests.
 - `offset=COLUMN:UNIT` and `size=COLUMN:UNIT` are in `B` (the default), `sectors`, or a size such as
   `512B` or `4KiB`. `size=4KiB` applies to all requests.
@@ -77,8 +77,8 @@ Any other table can be read if `--columns` (`workload.columns`) names its column
 - `event=COLUMN:WORD`: only lines with this word in that column are requests. The others are only
   counted.
 - `read=A|B`, `write=...`, `discard=...`, `flush=...` and `ignore=...` define words for operations
-  in addition to the usual ones. Numeric codes need them, as in `read=0,write=1`. Write zeroes is
-  a write: `discard=write_zeroes` makes it a discard.
+  in addition to the usual ones. Numeric codes need them, as in `read=0,write=1`. A
+  Write Zeroes command counts as a write; `discard=write_zeroes` makes it a discard.
 - `separator=WORD` is comma, semicolon, tab, bar, colon or blanks. By default it is detected in the
   first line. `skip=N` skips the first N lines.
 - `record=N` is the length of a binary record.

@@ -69,8 +69,8 @@ def test_the_status_is_that_of_the_server_and_then_that_of_its_end(tmp_path: Pat
     assert killed["space"]["log_bytes"] > 24 * 81
     assert said("why", "80", "drive", cwd=tmp_path)["request"]["op"] == "flush"
     text = ssdlab_command("serve", "status", "drive", cwd=tmp_path).stdout
-    assert text.startswith("killed, or failed; this is from when it had served for")
-    assert re.search(r"^the next server runs its log of .* again and mounts", text, re.MULTILINE)
+    assert text.startswith("killed or failed; this summary is from after it had served for")
+    assert re.search(r"^the next server will run its log of .* again and mount", text, re.MULTILINE)
     with served(*UNIX, "--state", "drive", cwd=tmp_path):
         smart = said("status", "drive", "--smart", cwd=tmp_path)
         assert smart["host_write_commands"] == 4080

@@ -600,6 +600,7 @@ BREAKS: list[tuple[Rule, str, str]] = [
     (_part_complaints, f"{SIM}/core.rs", "use super::raid::Raid;"),
     (_part_complaints, f"{SIM}/core.rs", "use super::contents::Contents;"),
     (_part_complaints, f"{SIM}/contents/mod.rs", "use crate::sim::ssd::Ssd;"),
+    (_part_complaints, f"{SIM}/logs/mod.rs", "use crate::sim::ssd::Ssd;"),
     (_package_complaints, f"{PACKAGE}/novel.py", ""),
     (_package_complaints, f"{PACKAGE}/results.py", ""),
     (_package_complaints, f"{PACKAGE}/novel/a.py", ""),

@@ -107,9 +107,9 @@ def status_text(summary: dict[str, Any]) -> str:
     now = f", {rate(per_s)} requests/s" if summary["is_running"] and per_s is not None else ""
     served = f"served for {duration(summary['served_ns'])}"
     if summary["was_killed"]:
-        first = f"killed, or failed; this is from when it had {served}"
+        first = f"killed or failed; this summary is from after it had {served}"
         if log := space["log_bytes"]:
-            first += f"\nthe next server runs its log of {size(log)} again and mounts the drive"
+            first += f"\nthe next server will run its log of {size(log)} again and mount the drive"
     else:
         first = f"{'running' if summary['is_running'] else 'stopped'}, {served}{now}"
     lines = [

@@ -117,7 +117,7 @@ class _Session:
     sockets: list[StatusSocket] = field(default_factory=list)
     page: LivePage | None = None
     is_real_time: bool = False
-    has_begun: bool = False
+    has_left_summary: bool = False
 
     def begin(self, page: str | None) -> dict[str, Any]:
         """Clients may come; with a page of this name, if there is to be one."""
@@ -144,15 +144,15 @@ class _Session:
         return summary
 
     def asks(self) -> bool:
-        """Whether somebody wants to hear of the drive."""
+        """Whether somebody wants to hear of the drive, or no summary has been left yet."""
         is_asked = self.signals.status or any(socket.is_asked for socket in self.sockets)
         is_due = self.page is not None and self.page.is_due()
-        return not self.has_begun or is_asked or is_due
+        return not self.has_left_summary or is_asked or is_due
 
     def hear(self, said: str) -> None:
         """Pass the summary on to those who want it, and leave it to whoever finds a dead server."""
         summary = self.whole(said)
-        self.has_begun = True
+        self.has_left_summary = True
         for folder in self.folders:
             with suppress(OSError):  # A full disk is no reason to end a server.
                 leave_summary(folder, summary, is_over=False)

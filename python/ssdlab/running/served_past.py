@@ -10,7 +10,7 @@ from ssdlab import _core
 from ssdlab.config.resolve import load_config
 from ssdlab.display.progress import Callback
 from ssdlab.errors import ConfigError, OutputError, translated
-from ssdlab.running.served_socket import ask, left_summary
+from ssdlab.running.served_socket import ask, read_summary
 
 CURRENT = "current"
 """The number of the generation of a state."""
@@ -25,7 +25,7 @@ def status(folder: Path) -> dict[str, Any]:
     _check(folder)
     if (summary := ask(folder)) is not None:
         return {"is_running": True, "was_killed": False, **summary}
-    if (left := left_summary(folder)) is None:
+    if (left := read_summary(folder)) is None:
         message = f"{folder}: no server answers, and the last one was killed before it served"
         raise ConfigError([message])
     is_over, summary = left
@@ -78,9 +78,9 @@ def _of_recording(folder: Path, number: int, progress: Callback | None) -> dict[
     if not path.exists():
         message = (
             f"{folder}: expected run.toml, which the server writes when it is stopped with Ctrl-C."
-            " It was killed. If it had a state, ask there, in place of this recording:"
-            f" ssdlab serve why {number} STATE; otherwise record another session, and stop the"
-            " server with Ctrl-C"
+            " The server still runs, or it was killed. If the drive has a state, ask that instead:"
+            f" ssdlab serve why {number} STATE. Otherwise stop the server with Ctrl-C, or record"
+            " another session"
         )
         raise ConfigError([message])
     # The folder may have been moved since.

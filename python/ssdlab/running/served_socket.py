@@ -84,7 +84,7 @@ def leave_summary(folder: Path, summary: dict[str, Any], *, is_over: bool) -> No
     new.replace(folder / SUMMARY)
 
 
-def left_summary(folder: Path) -> tuple[bool, dict[str, Any]] | None:
+def read_summary(folder: Path) -> tuple[bool, dict[str, Any]] | None:
     """What the last server has left: whether that is from its end, and the summary."""
     try:
         summary: dict[str, Any] = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))

@@ -96,7 +96,7 @@ impl Ssd {
         self.note_end::<FULL>();
     }
 
-    /// So have the operations that ran with it.
+    /// The operations that ran together with the first one on `unit` end.
     #[inline(never)]
     fn end_others(&mut self, unit: usize, ended: Ended) {
         let mut also = ended.also;
@@ -160,7 +160,7 @@ impl Ssd {
         }
     }
 
-    /// Handles the kinds of operations that few devices have. It stays out of line, so that the common path keeps its
+    /// An operation of a kind that few devices have ends. It stays out of line, so that the common path keeps its
     /// registers.
     #[inline(never)]
     fn rare_operation_ends(&mut self, slot: OpSlot, times: [u64; 3]) {
@@ -396,7 +396,7 @@ impl Ssd {
         self.admit_after_flush();
     }
 
-    /// Pages of a write may have waited for its flush.
+    /// A flush has ended: pages of writes that waited for it enter.
     #[inline(never)]
     fn admit_after_flush(&mut self) {
         if self.core.front.buffer.is_some() {

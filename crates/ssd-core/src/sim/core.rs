@@ -33,8 +33,9 @@ pub struct Core {
     pub(super) groups_due: bool,
     /// Something has happened that may have made room for updates of parity groups.
     pub(super) room_changed: bool,
-    /// With a log: units on which a program has started at this instant from a page buffer, outside of dispatch.
-    pub(super) started: Vec<usize>,
+    /// Units on which a program has started from a page buffer at this instant, outside of dispatch; noted only with a
+    /// log.
+    pub(super) buffer_starts: Vec<usize>,
     /// Why the run ends at this instant.
     pub(crate) failure: Option<Box<DeviceError>>,
 }
@@ -54,7 +55,7 @@ impl Core {
             loads,
             groups_due: false,
             room_changed: false,
-            started: Vec::new(),
+            buffer_starts: Vec::new(),
             failure: None,
             gc,
             ftl,
@@ -74,10 +75,10 @@ impl Core {
             watches_queues: _,
             groups_due,
             room_changed,
-            started,
+            buffer_starts,
             failure,
         } = self;
-        debug_assert!(started.is_empty(), "power is cut within an instant");
+        debug_assert!(buffer_starts.is_empty(), "power is cut within an instant");
         let now = array.now;
         *front = front.after_cut(Front::new(
             config,

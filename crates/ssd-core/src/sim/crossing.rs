@@ -76,7 +76,7 @@ impl Core {
         self.array.units[unit].load.all += 1;
         let moved = *self.array.ops[slot].moved();
         if self.start_gc_write::<true>(unit, slot, moved) && self.array.ops.keeps_phases() {
-            self.started.push(unit);
+            self.buffer_starts.push(unit);
         }
     }
 }

@@ -133,7 +133,7 @@ impl Ssd {
             } else {
                 self.rare_event(resource);
             }
-            if FULL && !self.core.started.is_empty() {
+            if FULL && !self.core.buffer_starts.is_empty() {
                 self.log_starts_from_buffers();
             }
         }

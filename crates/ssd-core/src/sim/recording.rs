@@ -2,7 +2,7 @@
 
 use super::array::Ended;
 use super::array::op::Work;
-use super::logs::operations::End;
+use super::logs::operations::OperationEnd;
 use super::ssd::Ssd;
 use crate::nand::geometry::PageAddress;
 use crate::units::{OpSlot, Ppn};
@@ -19,7 +19,7 @@ impl Ssd {
     /// Programs have started from page buffers at this instant.
     #[inline(never)]
     pub(super) fn log_starts_from_buffers(&mut self) {
-        for unit in std::mem::take(&mut self.core.started) {
+        for unit in std::mem::take(&mut self.core.buffer_starts) {
             self.log_start(unit);
         }
     }
@@ -34,9 +34,9 @@ impl Ssd {
             let is_host = self.core.array.ops[slot].kind().is_host();
             let request = if is_host { self.request_of(slot) } else { None };
             let place = self.place_of(slot);
-            let end = End { start: ended.since, phases, place, request, cut_off };
+            let end = OperationEnd { start: ended.since, phases, place, request, cut_off };
             if let Some(log) = &mut self.logs.operations {
-                log.operation_ends(&self.core, slot, &end);
+                log.log_operation(&self.core, slot, &end);
             }
             (slot, next) = match next {
                 OpSlot::NONE => (next, next),

@@ -89,8 +89,8 @@ impl Core {
     }
 
     /// The read in `slot` is about to read its page from flash, perhaps only the rest of a page of which the
-    /// buffer holds a part. Its data are complete only together with what the buffer holds now: returns whether they
-    /// are.
+    /// buffer holds a part. Returns whether flash holds only the rest of the page: then its data are complete only
+    /// together with what the buffer holds now.
     pub(crate) fn note_rest_read(&mut self, slot: OpSlot) -> bool {
         debug_assert_eq!(self.array.ops[slot].kind(), OpKind::HostRead, "{slot:?} serves no read");
         let (lpn, ppn) = (self.array.ops[slot].lpn, self.array.ops[slot].ppn);

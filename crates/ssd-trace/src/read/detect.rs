@@ -227,7 +227,7 @@ impl File<'_> {
             let filters = [self.filters, std::slice::from_ref(&filter)].concat();
             let file = File { head: &head, filters: &filters, is_notated, ..*self };
             let refusal = match file.found(TraceFormat::Auto, None) {
-                // The nearest format may have been named for what it says of the lines.
+                // A format that is only the nearest one does not fit the lines.
                 Ok((format, how, _)) => {
                     let counts = Reading::counts_of(format, &how, &head)?;
                     return if counts.fit() { command("") } else { None };
@@ -311,7 +311,7 @@ impl File<'_> {
         if let Some(refusal) = self.no_rows() {
             return Err(refusal);
         }
-        // Lines that are skipped may be those.
+        // With skip_bad, the bytes that are not UTF-8 may be in lines that are skipped.
         if !self.workload.skip_bad
             && let Some(refusal) = self.rewritten(&[rewriting::with_utf8])
         {

@@ -73,7 +73,7 @@ pub fn totals(
     let (volume, watch) = (Chosen::of(workload.volume), Watch::new(watch));
     let read = reading::each_event(
         &file,
-        input::open(path)?,
+        input::open(path, &watch)?,
         &watch,
         workload,
         volume,

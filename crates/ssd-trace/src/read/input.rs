@@ -10,9 +10,14 @@ use std::fs::File;
 use std::io::{self, Chain, Cursor, ErrorKind, Read};
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 
 /// Suffixes of the names of files of blktrace.
 const PACKED: [&str; 6] = ["", ".gz", ".zst", ".bz2", ".xz", ".lz4"];
+/// Time between two looks at whether the wait for the writer of a pipe is still wanted.
+const OPENING: Duration = Duration::from_millis(100);
 /// Bytes of a file between two progress reports.
 const LOOK_EVERY: u64 = 1 << 18;
 
@@ -30,22 +35,32 @@ pub(crate) fn file_of(path: &str) -> String {
     missing.then(first).flatten().unwrap_or_else(|| path.to_owned())
 }
 
-/// Opens `path`; "-" is standard input.
-pub(crate) fn open(path: &str) -> Result<Box<dyn Read>, SourceError> {
+/// Opens `path`; "-" is standard input. `watch` may end the wait for the writer of a named pipe.
+pub(crate) fn open(path: &str, watch: &Watch<'_>) -> Result<Box<dyn Read>, SourceError> {
     if path == "-" {
         return Ok(Box::new(io::stdin().lock()));
     }
-    // Nobody can stop the opening of a named pipe. Those of the shell, `<(...)`, are open already.
-    let is_special = std::fs::metadata(path).is_ok_and(|it| !it.is_file() && !it.is_dir());
-    if is_special && !path.starts_with("/dev/") && !path.starts_with("/proc/") {
-        let command = with_name(path, "cat FILE | ssdlab trace info -");
-        return Err(SourceError(format!(
-            "{path}: is a pipe or another special file; read it from standard input: {command}"
-        )));
-    }
-    match File::open(file_of(path)) {
+    let file = file_of(path);
+    let is_special =
+        std::fs::metadata(&file).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir());
+    let opened = if is_special { open_in_thread(file, watch) } else { File::open(file) };
+    match opened {
         Ok(file) => Ok(Box::new(file)),
         Err(error) => Err(SourceError(format!("{path}: cannot open the trace: {error}"))),
+    }
+}
+
+/// Opens a special file in a thread of its own, since no signal interrupts the opening of a named pipe. If `watch` ends
+/// the wait, the thread waits on.
+fn open_in_thread(file: String, watch: &Watch<'_>) -> io::Result<File> {
+    let (sender, receiver) = mpsc::channel();
+    // Nobody may be left to hear of it.
+    thread::spawn(move || drop(sender.send(File::open(file))));
+    loop {
+        match receiver.recv_timeout(OPENING) {
+            Ok(opened) => return opened,
+            Err(_) => watch.at(Step::Read(0))?,
+        }
     }
 }
 
@@ -94,8 +109,9 @@ pub(crate) fn other_cpus(path: &str) -> Result<Vec<Part<'static>>, SourceError> 
         }
     }
     let part = |path: String| {
-        let bytes =
-            unpacked(open(&path)?).map_err(|error| unreadable(&path, "record 1", &error))?;
+        let file = File::open(&path)
+            .map_err(|error| SourceError(format!("{path}: cannot open the trace: {error}")))?;
+        let bytes = unpacked(file).map_err(|error| unreadable(&path, "record 1", &error))?;
         Ok((path, bytes))
     };
     found.into_values().map(part).collect()

@@ -126,8 +126,12 @@ fn read(
 ) -> Result<VolumesReading, Stopped> {
     let path = workload.trace.as_deref().unwrap_or("-");
     let file = input::display_name(path);
-    let raw = input::open(path).map_err(Stopped::Refused)?;
     let (mut taken, watch) = (0u64, Watch::new(&mut progress));
+    let raw = match input::open(path, &watch) {
+        Ok(raw) => raw,
+        Err(_) if watch.stopped() => return Err(Stopped::Interrupted),
+        Err(error) => return Err(Stopped::Refused(error)),
+    };
     let mut numbers = Numbers::default();
     let read = reading::each_event(&file, raw, &watch, workload, volume, |event, at| {
         taken += 1;

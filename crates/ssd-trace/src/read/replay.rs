@@ -76,7 +76,7 @@ impl TraceSource {
         }
         TraceSource::read_watched(
             &file,
-            input::open(path)?,
+            input::open(path, &watch)?,
             &watch,
             workload,
             (page_bytes, user_pages),

@@ -61,8 +61,8 @@ impl Tally {
             return None;
         }
         if matches!(format, TraceFormat::FioV2 | TraceFormat::FioV2Clock | TraceFormat::FioV3) {
-            let text = "its last line has no newline, but fio ends all lines: the file may have been cut there, \
-                        perhaps within a number";
+            let text = "its last line has no newline, but fio ends every line with one: the file may have been cut \
+                        there, perhaps within a number";
             return Some(text.to_owned());
         }
         if self.shape.ends_oddly() {

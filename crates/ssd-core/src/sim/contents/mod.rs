@@ -26,8 +26,8 @@ pub(crate) struct Contents {
     page_bytes: usize,
     /// Digest of the newest admitted data of each page; 0: unmapped.
     newest: Vec<u64>,
-    /// By operation slot.
-    operations: Vec<Page>,
+    /// Pages, by operation slot.
+    pages: Vec<Page>,
     /// Read data, incomplete or ready, by request number.
     reads: BTreeMap<u64, Vec<u8>>,
 }
@@ -69,7 +69,7 @@ impl Contents {
             mode,
             page_bytes: config.device.page_bytes as usize,
             newest,
-            operations: Vec::new(),
+            pages: Vec::new(),
             reads: BTreeMap::new(),
         }))
     }
@@ -195,15 +195,15 @@ impl Contents {
     /// What is known of the page of the operation in `slot`.
     fn page(&mut self, slot: OpSlot) -> &mut Page {
         debug_assert_ne!(slot, OpSlot::NONE, "no operation has a page");
-        if self.operations.len() <= slot.at() {
-            self.operations.resize(slot.at() + 1, Page::default());
+        if self.pages.len() <= slot.at() {
+            self.pages.resize(slot.at() + 1, Page::default());
         }
-        &mut self.operations[slot.at()]
+        &mut self.pages[slot.at()]
     }
 
     /// What the operation in `slot` programs.
     pub(super) fn payload(&self, slot: OpSlot) -> &Payload {
-        &self.operations[slot.at()].payload
+        &self.pages[slot.at()].payload
     }
 
     /// The write in `slot` reads the rest of its page where the one in `older` was to read it.
@@ -277,8 +277,8 @@ impl Contents {
     }
 }
 
-/// The page of the operation in `slot` has been programmed: its contents are stored and, without a data mode, the
-/// number of its data.
+/// The page of the operation in `slot` has been programmed: store its contents. Without a data mode only the admission
+/// number of its data is stored.
 #[inline(never)]
 pub(super) fn store(contents: Option<&Contents>, core: &mut Core, slot: OpSlot) {
     debug_assert!(core.ftl.flash.keeps_contents(), "contents are not kept");

@@ -7,8 +7,8 @@ use crate::sim::core::Core;
 use crate::units::{Lpn, OpSlot, Ppn};
 
 impl Contents {
-    /// `page` has become the committed one of `lpn` under newer data: if those are part of a page, they read the rest
-    /// from it, unless it is being read already.
+    /// `page` has become the committed page of `lpn`, under a newer write. If that covers only a part of the page, it
+    /// reads the rest from `page`, unless it is reading already.
     pub(crate) fn expect_page_below(&mut self, core: &Core, lpn: Lpn, page: Ppn) {
         debug_assert!(core.ftl.may_lose_power(), "{page:?} was programmed for nobody");
         if let Entry::Slot(newer) = core.ftl.owners.newest(lpn)

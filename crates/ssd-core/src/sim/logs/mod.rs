@@ -1,8 +1,7 @@
 //! A feature: the logs of operations, of power and of requests (`metrics.op_log`, `metrics.request_log`).
 //!
-//! The route calls them where an operation starts and ends, where a request completes, and where power is cut. What
-//! a record has of another feature, such as the request behind the update of a parity group, the route looks up
-//! (`recording`).
+//! The route calls them where an operation starts and ends, where a request completes, and where power is cut. The
+//! route looks up what a record needs from another feature, such as the request behind a group update (`recording`).
 
 pub mod operations;
 pub mod power;

@@ -128,8 +128,8 @@ impl OperationLog {
     }
 
     /// The operation in `slot` has ended, or power is cut.
-    pub(crate) fn operation_ends(&mut self, core: &Core, slot: OpSlot, end: &End) {
-        let &End { start, ref phases, place, request, cut_off } = end;
+    pub(crate) fn log_operation(&mut self, core: &Core, slot: OpSlot, end: &OperationEnd) {
+        let &OperationEnd { start, ref phases, place, request, cut_off } = end;
         let (now, op) = (core.array.now, &core.array.ops[slot]);
         debug_assert!(start <= now, "an operation ends before it began");
         let until_now = |times: Option<(Nanos, Nanos)>| {
@@ -203,7 +203,7 @@ impl OperationLog {
 }
 
 /// What the route knows of an operation that ends.
-pub(crate) struct End {
+pub(crate) struct OperationEnd {
     /// When it took its unit.
     pub(crate) start: Nanos,
     pub(crate) phases: Phases,
@@ -213,7 +213,7 @@ pub(crate) struct End {
 }
 
 /// When the read of a copy-back has ended, or was cut off.
-fn end_of_copyback_read(core: &Core, end: &End) -> Nanos {
+fn end_of_copyback_read(core: &Core, end: &OperationEnd) -> Nanos {
     let (now, program_ns) = (core.array.now, core.array.times.program_ns);
     if !end.cut_off {
         debug_assert!(now.0 >= program_ns, "its program began before time");

@@ -1,4 +1,4 @@
-//! Lost pages in the report: how many are left, and since when a page or a chip is missing.
+//! Lost pages: what the report says of them, and the end of the run when a group has lost two.
 
 use crate::host::device::DeviceError;
 use crate::metrics::degraded::Degraded;

@@ -17,7 +17,6 @@ use crate::sim::array::loads::ChipLoads;
 use crate::sim::array::op::OpKind;
 use crate::sim::core::Core;
 use crate::sim::dispatch::Found;
-use crate::sim::ssd::Ssd;
 use crate::units::{Lpn, Nanos, OpSlot, PlaneId, Ppn, UpdateSlot};
 use std::collections::BTreeMap;
 
@@ -142,8 +141,6 @@ impl Raid {
         }
     }
 }
-
-impl Ssd {}
 
 fn loads(core: &Core) -> &ChipLoads {
     core.loads.as_deref().expect("there is a redirection")

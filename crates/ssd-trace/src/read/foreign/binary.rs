@@ -4,7 +4,7 @@ use super::RECORD;
 use crate::read::commands::command;
 
 /// First bytes of a kind of file, what it is, and what to do with it.
-const KNOWN: [(&[u8], &str, &str); 32] = [
+const KNOWN: [(&[u8], &str, &str); 33] = [
     (
         b"PAR1",
         "a Parquet file",
@@ -71,6 +71,11 @@ const KNOWN: [(&[u8], &str, &str); 32] = [
         b"/annex/objects/",
         "a git-annex pointer to the file",
         "fetch the file itself: git annex get FILE",
+    ),
+    (
+        b"\x03\x09\0\0\0\0\0\0",
+        "output of btrecord for btreplay",
+        "use the recording from which it was made: NAME.blktrace.0 for NAME.replay.0",
     ),
     (b"\x89PNG", "a picture", "pass the trace itself"),
     (b"\xff\xd8\xff", "a picture", "pass the trace itself"),

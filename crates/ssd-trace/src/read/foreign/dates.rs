@@ -55,7 +55,7 @@ pub(super) fn with_numbers_of_months(bytes: &[u8]) -> Option<Rewriting> {
     notation(what, &filter, bytes, rewritten)
 }
 
-/// Dates with the year first, such as 2024/03/05 10:00:00 and 20240305T100000, with the marks that are read.
+/// Dates with the year first, such as 2024/03/05 10:00:00 and 20240305T100000, with the separators that are read.
 pub(super) fn with_hyphens(bytes: &[u8]) -> Option<Rewriting> {
     const SLASHES: &str = r"\b(\d{4})/(\d\d)/(\d\d)[ T]";
     const PLAIN: &str = r"\b(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)";
@@ -64,7 +64,7 @@ pub(super) fn with_hyphens(bytes: &[u8]) -> Option<Rewriting> {
     let rewritten = replaced(&slashes, PLAIN, |part| {
         format!("{}-{}-{}T{}:{}:{}", &part[1], &part[2], &part[3], &part[4], &part[5], &part[6])
     });
-    let what = "its dates have other marks; write hyphens and colons";
+    let what = "its dates have slashes or no separators; write them with hyphens and colons";
     let filter =
         format!("perl -pe 's#{SLASHES}#$1-$2-$3T#g; s#{PLAIN}#$1-$2-$3T$4:$5:$6#g' < FILE");
     notation(what, &filter, bytes, rewritten)

@@ -12,7 +12,7 @@ const NLB: &str = "nlb";
 /// Digits of numbers that are exact in floating point.
 const EXACT: usize = 15;
 
-/// Objects in objects in which fields are looked for.
+/// Most levels of nested objects in which fields are looked for.
 const DEEPEST: usize = 4;
 
 /// A position in JSON.
@@ -60,7 +60,7 @@ impl Cursor<'_> {
         None
     }
 
-    /// A value; one with others within is passed over.
+    /// A value; nested ones are skipped.
     fn value(&mut self) -> Option<Option<String>> {
         match self.peek()? {
             b'"' => self.string().map(Some),
@@ -95,7 +95,7 @@ impl Cursor<'_> {
         self.object_within("", 0)
     }
 
-    /// An object in so many others, which have the names in `path`.
+    /// An object at `depth`, below the objects named in `path`.
     fn object_within(&mut self, path: &str, depth: usize) -> Option<Object> {
         let mut fields = Vec::new();
         if !self.take(b'{') {
@@ -132,7 +132,7 @@ impl Cursor<'_> {
         }
     }
 
-    /// Notes a list of objects that begins here.
+    /// Note a list of objects that begins here.
     fn note_list(&mut self, path: &str) {
         let start = self.at;
         if self.take(b'[') && self.peek() == Some(b'{') && path.split('.').all(is_plain) {

@@ -38,7 +38,7 @@ pub(super) fn with_dates(table: Rewriting) -> Rewriting {
 const IN_SECTORS: &[&str] = &["time=1:s,op=2,offset=3:512B,size=4:512B"];
 
 /// Logs, each with words of which its text has one.
-const LOGS: [(&[&str], Log); 16] = [
+const LOGS: [(&[&str], Log); 17] = [
     (
         &["# tracer: blk"],
         Log {
@@ -169,6 +169,19 @@ const LOGS: [(&[&str], Log); 16] = [
             ),
             row: "$1,$3,$5,$6,$2/$4",
             columns: &["time=1:s,op=2,offset=3:512B,size=4:512B,volume=5"],
+        },
+    ),
+    (
+        &["Event Name, "],
+        Log {
+            what: "output of tracerpt; convert its events of disks to a table",
+            // Of the data of an event: disk, flags, size, and behind a reserved field the address.
+            request: concat!(
+                r"^ *DiskIo, +(Read|Write),(?:[^,]*,){14} *(\d+),(?:[^,]*,){2} *(\d+), *0x\w+, *(0x\w+),",
+                r" *\w+, *(0x\w+)"
+            ),
+            row: "$2,$1,$5,$4,$3",
+            columns: &["time=1:100ns,op=2,offset=3,size=4,volume=5"],
         },
     ),
     (

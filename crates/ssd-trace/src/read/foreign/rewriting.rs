@@ -6,8 +6,9 @@ use crate::read::formats::mapping::{separated, separated_by};
 use crate::read::guess::{is_field, is_length, is_names, is_operation};
 
 /// Forms that are never tables of requests as they stand.
-pub(crate) const FORMS: [Rewrite; 7] = [
+pub(crate) const FORMS: [Rewrite; 8] = [
     with_newlines,
+    without_column_numbers,
     json::table,
     with_one_based_lengths,
     with_name_of_rows,
@@ -49,6 +50,16 @@ fn with_newlines(bytes: &[u8]) -> Option<Rewriting> {
     let what = "carriage returns end its lines; replace them with newlines";
     let has_newlines = bytes.contains(&b'\n');
     notation(what, r"tr '\r' '\n' < FILE", bytes, lines).filter(|_| !has_newlines)
+}
+
+/// The rows without the numbers of the columns above them, which pandas writes where columns have no names.
+fn without_column_numbers(bytes: &[u8]) -> Option<Rewriting> {
+    let end = bytes.iter().position(|&byte| byte == b'\n')? + 1;
+    let (_, cells) = separated(&bytes[..end])?;
+    let is_number = |(at, cell): (usize, &String)| *cell == at.to_string();
+    let what = "its first line numbers the columns; remove it";
+    let are_numbers = cells.len() > 3 && cells.iter().enumerate().all(is_number);
+    are_numbers.then(|| notation(what, "sed 1d FILE", bytes, bytes[end..].to_vec()))?
 }
 
 /// Text of one byte a character, as older programs for Windows write it.
@@ -94,7 +105,7 @@ impl<'a> Table<'a> {
 
     /// The table as awk rewrites it: `title` changes the names, `statement` the rows below, and `change` does the same
     /// to the cells of the row with this number.
-    /// Numbers that awk calculates have so many `decimals`.
+    /// awk prints the numbers that it computes with this many `decimals`.
     fn rewritten(
         self,
         what: &str,
@@ -152,7 +163,7 @@ fn with_one_based_lengths(bytes: &[u8]) -> Option<Rewriting> {
             format!("${length_at} += 1"),
         ),
     };
-    // Blocks are read and written in powers of 2 or multiples of 4 KiB, so that even numbers hardly count from 0.
+    // Most requests have an even number of blocks, so zero-based lengths are mostly odd.
     let even = lengths().filter(|length| length.is_multiple_of(2)).count();
     let is_doubtful = lengths().all(|length| length > 0) && 2 * even > table.body().len();
     let doubt = if is_doubtful {

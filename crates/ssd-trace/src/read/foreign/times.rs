@@ -61,19 +61,23 @@ pub(super) fn with_a_date(bytes: &[u8]) -> Option<Rewriting> {
         };
         let (at, hour) = (0..line.len()).filter(|&at| starts(at)).find_map(|at| {
             let ([hour, minute, second], _) = numbers_at(line, at, b":")?;
-            let is_time =
-                line[at..].starts_with(format!("{hour:02}:{minute:02}:{second:02}").as_bytes());
+            let rest = format!(":{minute:02}:{second:02}");
+            let is_time = [format!("{hour:02}{rest}"), format!("{hour}{rest}")]
+                .iter()
+                .any(|time| line[at..].starts_with(time.as_bytes()));
             is_time.then_some((at, hour))
         })?;
         // A request may be late by a little, before or after midnight.
         let before = latest.replace(hour).unwrap_or(hour);
         day += i32::from(hour + 12 < before) - i32::from(hour > before + 12);
-        Some([&line[..at], format!("2000-01-{day:02}T").as_bytes(), &line[at..]].concat())
+        let digits = line[at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let date = format!("2000-01-{day:02}T{hour:02}");
+        Some([&line[..at], date.as_bytes(), &line[at + digits..]].concat())
     });
     let what = "its times of day have no date; put one before them (the next day after midnight)";
     let filter = concat!(
-        r"perl -pe 's{(?<![\d:T])(?<!\d )(\d\d)(?=:\d\d:\d\d)}{$h //= $1; $d += ($1 + 12 < $h) - ($1 > $h + 12); ",
-        r#"$h = $1; sprintf "2000-01-%02dT%s", $d + 1, $1}e' < FILE"#
+        r"perl -pe 's{(?<![\d:T])(?<!\d )(\d\d?)(?=:\d\d:\d\d)}{$h //= $1; $d += ($1 + 12 < $h) - ($1 > $h + 12); ",
+        r#"$h = $1; sprintf "2000-01-%02dT%02d", $d + 1, $1}e' < FILE"#
     );
     notation(what, filter, bytes, rewritten)
 }

@@ -81,7 +81,7 @@ impl Columns {
     pub(super) fn with_ends(names: &[String]) -> Option<Columns> {
         let first = |known: &[&str]| all_named(names, known).into_iter().next();
         let size = first(&ENDS)?;
-        // One in seconds is that of a time.
+        // A start with a unit of time is a time, not an address.
         let is_address = |start: &Named| start.unit.is_none_or(|unit| !unit.ends_with('s'));
         let start = first(&STARTS).filter(is_address);
         let offset = match first(&OFFSETS) {

@@ -88,7 +88,7 @@ const OFFSETS: [&str; 28] = [
     "objectid",
     "objid",
 ];
-const SIZES: [&str; 25] = [
+const SIZES: [&str; 27] = [
     "size",
     "length",
     "len",
@@ -97,6 +97,8 @@ const SIZES: [&str; 25] = [
     "requestsize",
     "reqsize",
     "nsectors",
+    "nsect",
+    "nrsector",
     "nbytes",
     "nrbytes",
     "nrsectors",
@@ -345,7 +347,9 @@ pub(crate) fn is_operation(name: &str) -> bool {
 fn unit_of_name(letters: &str) -> Option<&'static str> {
     match letters {
         "lba" | "lbn" | "sector" | "startsector" | "startlba" | "firstsector" | "firstlba"
-        | "nsectors" | "nrsectors" | "sectors" | "numsectors" => Some("512B"),
+        | "nsectors" | "nsect" | "nrsector" | "nrsectors" | "sectors" | "numsectors" => {
+            Some("512B")
+        }
         "bytes" | "byteoffset" | "sizebytes" | "nbytes" | "nrbytes" => Some("B"),
         "lpn" | "page" | "pages" | "npages" => Some("4KiB"),
         _ => None,

@@ -23,8 +23,9 @@ impl Scan<'_, '_> {
         let seams = late.seams().map_or(String::new(), |seams| format!("; {seams}"));
         SourceError(format!(
             "{first}; {told}; to read all of them in order of time, set workload.sort = true (--sort); \
-             workload.skip_bad = true would drop {}{seams}{cut}",
-            late.these()
+             workload.skip_bad = true would drop {}{seams}{cut}; to sort: {}",
+            late.these(),
+            command(self.file, &format!("{}--sort", given(self.workload, "")))
         ))
     }
 
@@ -78,7 +79,7 @@ impl Scan<'_, '_> {
         (options, "to count and skip such lines".to_owned())
     }
 
-    /// The command that does so.
+    /// The command that skips bad lines.
     fn skip_remedy(&self) -> String {
         format!("count and skip such lines: {}", command(self.file, &self.skip_options().0))
     }

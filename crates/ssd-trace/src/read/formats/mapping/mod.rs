@@ -421,7 +421,7 @@ impl Mapping {
             && self.words != Words::default()
         {
             return Err(
-                "op is the same for all requests, so words for operations say nothing; give the number of the \
+                "op is the same for all requests, so words for operations have no effect; give the number of the \
                  column of operations, or leave out the words"
                     .to_owned(),
             );
