@@ -52,6 +52,7 @@ pub(crate) fn open(path: &str, watch: &Watch<'_>) -> Result<Box<dyn Read>, Sourc
 
 /// Opens a special file in a thread of its own, since no signal interrupts the opening of a named pipe. If `watch` ends
 /// the wait, the thread waits on.
+#[expect(clippy::disallowed_methods, reason = "the thread only waits; it simulates nothing")]
 fn open_in_thread(file: String, watch: &Watch<'_>) -> io::Result<File> {
     let (sender, receiver) = mpsc::channel();
     // Nobody may be left to hear of it.

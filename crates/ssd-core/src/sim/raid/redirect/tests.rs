@@ -5,6 +5,7 @@ use crate::host::device::Device as _;
 use crate::host::request::Op;
 use crate::plug::{PolicySpec, Value};
 use crate::rng::Stream;
+use crate::sim::ssd::Ssd;
 
 fn redirecting(planned: bool, queue: u32) -> Ssd {
     device(|c| {
