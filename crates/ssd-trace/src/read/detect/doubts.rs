@@ -224,6 +224,10 @@ impl File<'_> {
                 ["100ns", "us"].into_iter().filter_map(|unit| self.in_unit(format, unit));
             readings.extend(of_distinct_times(in_units.collect()));
         }
+        // No device has the numbers of the others.
+        if readings.iter().any(|reading| reading.counts.is_plausible()) {
+            readings.retain(|reading| reading.counts.is_plausible());
+        }
         let quoted: Vec<String> =
             formats.iter().map(|format| format!("{:?}", format.word())).collect();
         if readings.is_empty() {
