@@ -6,6 +6,7 @@ use super::logs::operations::OperationEnd;
 use super::ssd::Ssd;
 use crate::nand::geometry::PageAddress;
 use crate::units::{OpSlot, Ppn};
+use std::iter;
 
 impl Ssd {
     /// Operations have started on `unit`.
@@ -29,8 +30,7 @@ impl Ssd {
     pub(super) fn log_operations(&mut self, ended: Ended, cut_off: bool) {
         debug_assert!(ended.since <= self.core.array.now, "it begins after its end");
         let phases = *self.core.array.ops.phases(ended.slot);
-        let (mut slot, mut next) = (ended.slot, ended.also);
-        while slot != OpSlot::NONE {
+        for slot in iter::once(ended.slot).chain(self.core.array.ops.linked(ended.also)) {
             let is_host = self.core.array.ops[slot].kind().is_host();
             let request = if is_host { self.request_of(slot) } else { None };
             let place = self.place_of(slot);
@@ -38,10 +38,6 @@ impl Ssd {
             if let Some(log) = &mut self.logs.operations {
                 log.log_operation(&self.core, slot, &end);
             }
-            (slot, next) = match next {
-                OpSlot::NONE => (next, next),
-                other => (other, self.core.array.ops[other].next),
-            };
         }
     }
 

@@ -108,10 +108,7 @@ impl OperationLog {
     /// Operations start on `unit`: each has a row, a copy-back two.
     #[inline(never)]
     pub(crate) fn open_rows(&mut self, core: &Core, unit: usize) {
-        let running = &core.array.units[unit];
-        let mut slot = running.running;
-        let mut next = running.also.head();
-        while slot != OpSlot::NONE {
+        for slot in core.array.units[unit].executed(&core.array.ops) {
             let row = self.open();
             if core.array.ops[slot].kind() == OpKind::GcCopyback {
                 self.open();
@@ -120,10 +117,6 @@ impl OperationLog {
                 self.row_of.resize(slot.at() + 1, 0);
             }
             self.row_of[slot.at()] = row;
-            (slot, next) = match next {
-                OpSlot::NONE => (next, next),
-                other => (other, core.array.ops[other].next),
-            };
         }
     }
 

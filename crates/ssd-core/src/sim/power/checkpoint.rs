@@ -149,9 +149,7 @@ impl Power {
         let written = (admitted - self.checkpointed) * u64::from(self.config.device.page_bytes);
         interval > 0 && written >= interval
     }
-}
 
-impl Power {
     /// Begin a checkpoint if one is due and none is being written.
     pub(crate) fn checkpoint_if_due(&mut self, core: &mut Core) {
         if self.writing.is_some() || self.off_since.is_some() {

@@ -133,9 +133,7 @@ impl Power {
         }
         Ok(())
     }
-}
 
-impl Power {
     /// `target` has the owners of `source`, a page of a victim in `pool`.
     pub(super) fn note_moved(&mut self, core: &mut Core, pool: PoolId, source: Ppn, target: Ppn) {
         debug_assert!(self.off_since.is_none(), "a page moves without power");

@@ -173,9 +173,9 @@ impl Core {
     }
 }
 
-/// Parts of a write of `pages`: the groups that it touches or, without parity, its pages.
+/// Parts of a write of `pages` on a device with parity: the groups that it touches.
 pub(in crate::sim) fn parts_of_write(core: &Core, pages: Pages) -> u32 {
-    let Some(groups) = core.ftl.groups.as_deref() else { return pages.count };
+    let groups = core.ftl.parity_groups();
     assert!(pages.count > 0, "a write of nothing");
     let last = Lpn(pages.first + pages.count - 1);
     groups.group_of(last).0 - groups.group_of(Lpn(pages.first)).0 + 1

@@ -187,7 +187,7 @@ impl Raid {
         }
         let plane = core.ftl.parity_groups().home(lpn);
         let class = core.ftl.class_of_rebuilt(lpn);
-        if !self.has_room_to_rebuild(core, plane, class) {
+        if !self.find_room_to_rebuild(core, plane, class) {
             return None;
         }
         let rebuild = &mut self.failures().rebuild;
@@ -204,9 +204,9 @@ impl Raid {
         core.note_room();
     }
 
-    /// Whether `plane` has room for a rebuilt page of this class. If not, it
-    /// comes when a block of the pool has been collected.
-    fn has_room_to_rebuild(&mut self, core: &mut Core, plane: PlaneId, class: u8) -> bool {
+    /// Look for room for a rebuilt page of this class on `plane`. If there is none, ask for the collection of a block of
+    /// the pool. Returns whether there is room.
+    fn find_room_to_rebuild(&mut self, core: &mut Core, plane: PlaneId, class: u8) -> bool {
         debug_assert!(!core.ftl.is_dead(plane), "{plane:?} is missing");
         let fits = core.ftl.space.can_hold(plane, core.ftl.space.host_stream(class));
         if !fits {
@@ -224,7 +224,7 @@ impl Raid {
         assert!(!recovery.holds, "{slot:?} has taken room before it locked its group");
         let Some(plane) = recovery.target else { return };
         let class = core.ftl.class_of_rebuilt(recovery.lpn);
-        if !core.ftl.is_dead(plane) && self.has_room_to_rebuild(core, plane, class) {
+        if !core.ftl.is_dead(plane) && self.find_room_to_rebuild(core, plane, class) {
             core.ftl.space.hold(plane, core.ftl.space.host_stream(class));
             let recovery = self.recoveries.get(slot);
             (recovery.holds, recovery.class) = (true, class);
