@@ -48,9 +48,9 @@ class Server:
     def memory(self, name: str) -> int:
         """Bytes of memory: `VmRSS` now, `VmHWM` at most so far."""
         status = Path(f"/proc/{self.process.pid}/status").read_text()
-        found = re.search(rf"^{name}:\s+(\d+) kB", status, re.MULTILINE)
-        assert found
-        return 1024 * int(found[1])
+        size = re.search(rf"^{name}:\s+(\d+) kB", status, re.MULTILINE)
+        assert size
+        return 1024 * int(size[1])
 
     def fio(self, *options: str) -> None:
         """Run fio on it."""
@@ -66,7 +66,7 @@ def serving(
     """A server of the preset modern-tlc."""
     with tempfile.TemporaryDirectory(prefix="ssdlab-serve-figures-") as name:
         folder = Path(name)
-        keys = [word for one in sets for word in ("--set", one)]
+        keys = [word for key in sets for word in ("--set", key)]
         words = [*under, *SSDLAB, "serve", "modern-tlc", "--nbd", "unix:socket", "--json", *keys]
         with (folder / "said").open("w") as said:
             process = subprocess.Popen(
@@ -91,13 +91,15 @@ def serving(
             process.wait()
 
 
+PR_CAPBSET_DROP, CAP_SYS_NICE = 24, 23
+
+
 def deny_real_time() -> None:
     """Deny this process real-time priority: counting would take a processor from everybody else."""
-    drop_from_the_bound, scheduling = 24, 23  # CAP_SYS_NICE
-    ctypes.CDLL(None).prctl(drop_from_the_bound, scheduling, 0, 0, 0)
+    ctypes.CDLL(None).prctl(PR_CAPBSET_DROP, CAP_SYS_NICE, 0, 0, 0)
 
 
-def cost() -> None:
+def measure_cost() -> None:
     """Processor time of a request, and its instructions."""
     for name, options in JOBS.items():
         with serving() as server:
@@ -107,7 +109,7 @@ def cost() -> None:
         requests = server.summary["requests"]
         each, rate = 1e6 * spent / requests, requests / spent / 1e3
         print(f"{name}: {each:.2f} us of a processor, {rate:.0f} thousand a second and processor")
-        served, simulated = counted(options)
+        served, simulated = count_instructions(options)
         print(f"  {served:,} instructions of the server, {simulated:,} of them to simulate it")
 
 
@@ -117,7 +119,7 @@ JOBS = {
 }
 
 
-def counted(options: tuple[str, ...], requests: int = 20_000) -> tuple[int, int]:
+def count_instructions(options: tuple[str, ...], requests: int = 20_000) -> tuple[int, int]:
     """Instructions of a request: of the server, and of `ssdlab run` for what it has recorded.
 
     The difference between two sessions, of which one has twice as many requests.
@@ -140,12 +142,12 @@ def counted(options: tuple[str, ...], requests: int = 20_000) -> tuple[int, int]
 
 def total_of(counts: Path) -> int:
     """Instructions that callgrind has counted."""
-    found = re.search(r"^(?:summary|totals): (\d+)", counts.read_text(), re.MULTILINE)
-    assert found, counts
-    return int(found[1])
+    total = re.search(r"^(?:summary|totals): (\d+)", counts.read_text(), re.MULTILINE)
+    assert total, counts
+    return int(total[1])
 
 
-def late() -> None:
+def measure_lateness() -> None:
     """How late replies are."""
     with serving("--state", "drive", sets=NEW) as server:
         mixed = ("--rw=randrw", "--bs=4k", "--iodepth=8", "--rate_iops=1500", "--size=2G")
@@ -158,7 +160,7 @@ def late() -> None:
     print(f"late, {priority} real-time priority: {times}; {late['replies']:,} replies")
 
 
-def scaled() -> None:
+def measure_scale() -> None:
     """Percentiles that a client measures at a scale of 20, and those of the drive."""
     scale = 20
     with serving("--scale", str(scale)) as server:
@@ -177,7 +179,7 @@ def scaled() -> None:
             print(f"{simulated:.1f} us simulated, {measured / simulated - 1:+.1%}")
 
 
-def memory() -> None:
+def measure_memory() -> None:
     """Memory of a drive of 2 TB."""
     began = time.monotonic()
     with serving("--state", "drive", sets=(*NEW, *LARGE)) as server:
@@ -196,10 +198,10 @@ def memory() -> None:
 
 
 FIGURES: dict[str, Callable[[], None]] = {
-    "cost": cost,
-    "late": late,
-    "scaled": scaled,
-    "memory": memory,
+    "cost": measure_cost,
+    "late": measure_lateness,
+    "scaled": measure_scale,
+    "memory": measure_memory,
 }
 
 

@@ -66,14 +66,15 @@ def modules(image: Path, *names: str) -> list[Path]:
     """The files of kernel modules and of those that they depend on, in the order of loading."""
     folder = KERNEL / "lib/modules" / image.name.removeprefix("vmlinuz-")
     files = {path.stem.replace("-", "_"): path for path in folder.rglob("*.ko")}
-    found: list[Path] = []
+    ordered: list[Path] = []
     for name in names:
         path = files[name]
         depends = re.search(rb"\0depends=([^\0]*)\0", path.read_bytes())
         assert depends, path
         needed = filter(None, depends[1].decode().replace("-", "_").split(","))
-        found += [one for one in (*modules(image, *needed), path) if one not in found]
-    return found
+        more = (*modules(image, *needed), path)
+        ordered += [module for module in more if module not in ordered]
+    return ordered
 
 
 def libraries(programs: Iterable[Path]) -> set[Path]:
@@ -82,7 +83,7 @@ def libraries(programs: Iterable[Path]) -> set[Path]:
     return {Path(path) for path in re.findall(r"(/\S+) \(0x", done.stdout)}
 
 
-def below(folder: Path) -> Iterable[Path]:
+def files_below(folder: Path) -> Iterable[Path]:
     """The files of a folder, without what is needless."""
     for where, folders, files in os.walk(folder):
         folders[:] = [name for name in folders if name not in NEEDLESS]
@@ -120,12 +121,12 @@ class Archive:
         path.write_bytes(b"".join(self.parts))
 
 
-def root(path: Path, image: Path, programs: Iterable[Path], folders: Iterable[Path]) -> None:
+def write_root(path: Path, image: Path, programs: Iterable[Path], folders: Iterable[Path]) -> None:
     """Write the root of a guest with `programs` and all files of `folders`."""
     python = Path(sys.executable).resolve()
-    files = {python, *programs, *below(Path(sysconfig.get_path("stdlib")))}
+    files = {python, *programs, *files_below(Path(sysconfig.get_path("stdlib")))}
     for folder in folders:
-        files |= {*below(folder)}
+        files |= {*files_below(folder)}
     binaries = [file for file in files if os.access(file, os.X_OK) or file.suffix == ".so"]
     archive = Archive()
     for name in ("proc", "sys", "dev", "tmp", "run", "mnt", "etc"):
@@ -142,10 +143,10 @@ def root(path: Path, image: Path, programs: Iterable[Path], folders: Iterable[Pa
 
 def program(name: str, places: str | None = None) -> Path:
     """Where a program is; without it the test is skipped."""
-    found = shutil.which(name, path=places or f"{os.environ['PATH']}:/usr/sbin:/sbin")
-    if found is None:
+    path = shutil.which(name, path=places or f"{os.environ['PATH']}:/usr/sbin:/sbin")
+    if path is None:
         pytest.skip(f"no {name}: apt-get install {PACKAGES[name]}")
-    return Path(found)
+    return Path(path)
 
 
 class Guest:
@@ -155,7 +156,7 @@ class Guest:
         self, folder: Path, device: str, programs: Iterable[Path], folders: Iterable[Path] = ()
     ) -> None:
         self.console, image = folder / "console", kernel()
-        root(folder / "root", image, programs, folders)
+        write_root(folder / "root", image, programs, folders)
         options = {
             "-accel": "tcg",
             "-cpu": "qemu64,+rdrand",  # Without it the guest has no random numbers at its start.

@@ -65,7 +65,7 @@ def unmount(where: str) -> None:
         raise OSError(ctypes.get_errno(), f"umount {where}")
 
 
-def durable(path: Path) -> None:
+def synchronise(path: Path) -> None:
     """Force a file or folder to the drive."""
     opened = os.open(path, os.O_RDONLY)
     try:
@@ -104,15 +104,15 @@ class Files:
             path.unlink(missing_ok=True)
         elif self.draw.random() < 0.5:
             new.write_bytes(contents(version))
-            durable(new)
+            synchronise(new)
             new.rename(path)
         else:
             path.unlink(missing_ok=True)
             # Between these two there is no file, or a part of it.
             self.possible[name].append(-1)
             path.write_bytes(contents(version))
-            durable(path)
-        durable(self.folder)
+            synchronise(path)
+        synchronise(self.folder)
         self.possible[name] = [version]
 
     def check(self) -> int:
@@ -121,13 +121,13 @@ class Files:
             path = self.folder / name
             data = path.read_bytes() if path.exists() else None
             known = [None if version <= 0 else contents(version) for version in possible]
-            at = max((i for i, one in enumerate(known) if one == data), default=None)
+            at = max((i for i, version in enumerate(known) if version == data), default=None)
             assert at is not None or -1 in possible, f"{path}: it is none of {possible}"
             if at is None:
                 # A part of a file that was never forced to the drive.
                 path.unlink()
                 at = possible.index(-1)
-            durable(self.folder)
+            synchronise(self.folder)
             self.possible[name] = [max(possible[at], 0)]
         return sum(1 for _ in self.folder.glob("file-*"))
 
@@ -218,7 +218,7 @@ def partition(kinds: list[str], megabytes: list[int]) -> None:
     SYSTEMS[:] = [FileSystem(number, kind) for number, kind in enumerate(kinds, 1)]
 
 
-def until_failure(step: Callable[[], None], steps: list[int]) -> None:
+def repeat_until_failure(step: Callable[[], None], steps: list[int]) -> None:
     """Repeat a step until the drive fails."""
     count = 0
     try:
@@ -240,7 +240,7 @@ def work() -> list[int]:
             system.mount()
             mounted.append(system)
     parts = [part.step for system in mounted for part in (system.files, system.rows)]
-    threads = [threading.Thread(target=until_failure, args=(part, steps)) for part in parts]
+    threads = [threading.Thread(target=repeat_until_failure, args=(part, steps)) for part in parts]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -271,13 +271,13 @@ def wait_for_drive() -> None:
 def check() -> list[int]:
     """Recover all file systems, and check them and what is in them: files and rows of each."""
     wait_for_drive()
-    found = []
+    counts = []
     for system in SYSTEMS:
         system.mount()
-        found += [system.files.check(), system.rows.check()]
+        counts += [system.files.check(), system.rows.check()]
         unmount(system.folder)
         system.check()
-    return found
+    return counts
 
 
 class Postgres:
@@ -310,7 +310,7 @@ class Postgres:
 POSTGRES = Postgres()
 
 
-def postgres_make(scale: int) -> None:
+def make_postgres(scale: int) -> None:
     """Make a database."""
     SYSTEMS[0].mount()
     Path(POSTGRES.folder).mkdir()
@@ -323,7 +323,7 @@ def postgres_make(scale: int) -> None:
     unmount(SYSTEMS[0].folder)
 
 
-def postgres_work(clients: int) -> int:
+def run_postgres(clients: int) -> int:
     """Run transactions until the drive is gone: how many were acknowledged."""
     words = ["pgbench", "-h", "/tmp", "-U", "postgres", "-n", "-c", str(clients), "-T", "3600"]
     try:
@@ -352,7 +352,7 @@ def kill_all() -> None:
             os.wait()
 
 
-def postgres_check() -> list[int]:
+def check_postgres() -> list[int]:
     """Recover the database and check it: transactions that are there, and acknowledged ones."""
     wait_for_drive()
     SYSTEMS[0].mount()
@@ -362,7 +362,9 @@ def postgres_check() -> list[int]:
     )
     assert not said, said
     tables = ("accounts", "tellers", "branches")
-    sums = [POSTGRES.query(f"select sum({one[0]}balance) from pgbench_{one}") for one in tables]
+    sums = [
+        POSTGRES.query(f"select sum({table[0]}balance) from pgbench_{table}") for table in tables
+    ]
     sums.append(POSTGRES.query("select coalesce(sum(delta), 0) from pgbench_history"))
     assert len({*sums}) == 1, sums
     there = int(POSTGRES.query("select count(*) from pgbench_history"))

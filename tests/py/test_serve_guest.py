@@ -39,7 +39,7 @@ DEVICE = "nvme,serial=ssdlab,write-cache=off"
 FILE_SYSTEMS = ("mkfs.ext4", "e2fsck", "mkfs.xfs", "xfs_repair", "mkfs.btrfs", "btrfs")
 
 
-class Killed:
+class KilledDrive:
     """A guest on a drive whose server is killed."""
 
     def __init__(self, folder: Path, guest: Callable[[], Guest]) -> None:
@@ -67,29 +67,29 @@ class Killed:
 
 
 @contextmanager
-def killed(folder: Path, guest: Callable[[], Guest]) -> Iterator[Killed]:
+def killed_drive(folder: Path, guest: Callable[[], Guest]) -> Iterator[KilledDrive]:
     """The same, which ends with the test."""
-    both = Killed(folder, guest)
+    drive = KilledDrive(folder, guest)
     try:
-        yield both
-        both.guest.end()
-        assert "requests of" in both.server.stop()
+        yield drive
+        drive.guest.end()
+        assert "requests of" in drive.server.stop()
     finally:
-        both.guest.end()
-        both.server.kill()
+        drive.guest.end()
+        drive.server.kill()
 
 
 def test_file_systems_and_sqlite_survive_kills(tmp_path: Path) -> None:
     programs = [program(name) for name in FILE_SYSTEMS]
-    steps, found = 0, []
-    with killed(tmp_path, lambda: Guest(tmp_path, DEVICE, programs)) as both:
-        both.guest.call("partition", ["ext4", "xfs", "btrfs"], [300, 320, 300])
+    steps, counts = 0, []
+    with killed_drive(tmp_path, lambda: Guest(tmp_path, DEVICE, programs)) as drive:
+        drive.guest.call("partition", ["ext4", "xfs", "btrfs"], [300, 320, 300])
         for _ in range(KILLS):
-            done = both.kill_during("work", most_s=3)
+            done = drive.kill_during("work", most_s=3)
             assert isinstance(done, list)
             steps += sum(done)
-            found = both.guest.call("check")
-    print(f"{KILLS} kills in {steps:,} changes of files and rows, which are {found} in the end")
+            counts = drive.guest.call("check")
+    print(f"{KILLS} kills in {steps:,} changes of files and rows, which are {counts} in the end")
 
 
 def test_postgresql_survives_kills(tmp_path: Path) -> None:
@@ -98,10 +98,10 @@ def test_postgresql_survives_kills(tmp_path: Path) -> None:
     version = postgres.parent.parent.name
     folders = [postgres.parent.parent, Path("/usr/share/postgresql") / version]
     programs = [*map(program, FILE_SYSTEMS[:2]), postgres, Path("/bin/sh")]
-    with killed(tmp_path, lambda: Guest(tmp_path, DEVICE, programs, folders)) as both:
-        both.guest.call("partition", ["ext4"], [900])
-        both.guest.call("postgres_make", 1)
+    with killed_drive(tmp_path, lambda: Guest(tmp_path, DEVICE, programs, folders)) as drive:
+        drive.guest.call("partition", ["ext4"], [900])
+        drive.guest.call("make_postgres", 1)
         for _ in range(KILLS):
-            both.kill_during("postgres_work", 4, most_s=15)
-            there, acknowledged = both.guest.call("postgres_check")
+            drive.kill_during("run_postgres", 4, most_s=15)
+            there, acknowledged = drive.guest.call("check_postgres")
     print(f"{KILLS} kills in {there:,} transactions, {acknowledged:,} of them acknowledged")
