@@ -204,8 +204,8 @@ impl Raid {
         core.note_room();
     }
 
-    /// Look for room for a rebuilt page of this class on `plane`. If there is none, ask for the collection of a block of
-    /// the pool. Returns whether there is room.
+    /// Look for room for a rebuilt page of this class on `plane`, and ask for the collection of a block of the pool if
+    /// there is none. Returns whether there is room.
     fn find_room_to_rebuild(&mut self, core: &mut Core, plane: PlaneId, class: u8) -> bool {
         debug_assert!(!core.ftl.is_dead(plane), "{plane:?} is missing");
         let fits = core.ftl.space.can_hold(plane, core.ftl.space.host_stream(class));
