@@ -25,6 +25,9 @@ BROWSER = next((path for path in map(shutil.which, NAMES) if path), None)
 Point: TypeAlias = "tuple[float, float]"
 SANDBOX = ["--no-sandbox"] if hasattr(os, "getuid") and os.getuid() == 0 else []
 """Root has no sandbox."""
+STEADY_SCROLL = "--disable-features=ResamplingScrollEvents"
+"""Otherwise the browser guesses where a finger is at each frame, by the machine's clock, and a
+swipe whose times come from `Page.clock` scrolls less than it moves."""
 KEYS = {"Escape": 27, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40, "Tab": 9}
 """Codes of keys that type nothing."""
 NOISE = ("Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded")
@@ -189,11 +192,20 @@ def page(profile: Path, options: Sequence[str] = ()) -> Iterator[Page]:
     """A browser with a page of its own, which ends with the block."""
     assert BROWSER is not None
     to_browser, to_us = os.pipe(), os.pipe()
-    words = ["--headless=new", "--disable-gpu", *SANDBOX, "--remote-debugging-pipe", *options]
+    words = ["--headless=new", "--disable-gpu", STEADY_SCROLL, *SANDBOX, "--remote-debugging-pipe"]
     # The browser reads commands from descriptor 3 and answers on 4.
     shell = f'exec 3<&{to_browser[0]} 4>&{to_us[1]}; exec "$0" "$@"'
     process = subprocess.Popen(
-        ["bash", "-c", shell, BROWSER, *words, f"--user-data-dir={profile}", "about:blank"],
+        [
+            "bash",
+            "-c",
+            shell,
+            BROWSER,
+            *words,
+            *options,
+            f"--user-data-dir={profile}",
+            "about:blank",
+        ],
         pass_fds=(to_browser[0], to_us[1]),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
