@@ -84,19 +84,20 @@ Any other table can be read if `--columns` (`workload.columns`) names its column
 - `record=N` is the length of a binary record.
 
 A COLUMN is a number, counted from 1, or from -1 backwards from the last column. It may also be a
-name in the header, in quotes if it contains `,`, `:` or `=`. In a binary record it is a type and a
-byte offset, as in `u64@4` (`u8` to `u64`, `i8` to `i64`, followed by `be` if the highest byte comes
-first). If a table matches no known format, but its header allows exactly one reading of time,
-operation, offset and size, ssdlab uses that reading and says so in a warning. If units, words, the
-time or the event that counts remain open, it refuses the table and lists all readings. It also
-refuses a table without such a header, and lists the readings that its values allow, the likeliest
-first. ssdlab refuses the following, with a command that converts the file to a table or records the
-requests: times in minutes or hours, or as intervals; ends of requests in place of their lengths;
-cylinders and heads; flags of discards beside the operations; fractions of MB; numbers with
-thousands separators, with a decimal comma, or in hexadecimal without `0x`; dates in other
-notations; JSON, SQL, pairs of names and values, and tables as databases or Markdown print them;
-NVMe's zero-based lengths; lines that end with a carriage return only; text that is neither UTF-8
-nor UTF-16; and the output of tools that record no requests.
+name in the header that no other column has, in quotes if it contains `,`, `:` or `=`. In a binary
+record it is a type and a byte offset, as in `u64@4` (`u8` to `u64`, `i8` to `i64`, followed by `be`
+if the highest byte comes first). If a table matches no known format, but its header allows exactly
+one reading of time, operation, offset and size, ssdlab uses that reading and says so in a warning.
+If units, words, the time or the event that counts remain open, it refuses the table and lists all
+readings. It also refuses a table without such a header, and lists the readings that its values
+allow, the likeliest first. ssdlab refuses the following, with a command that converts the file to a
+table or records the requests: times in minutes, hours or processor cycles, as minutes and seconds,
+before 0, or as intervals; ends of requests in place of their lengths; cylinders and heads; flags of
+discards beside the operations; fractions of MB; numbers with thousands separators, with a decimal
+comma, or in hexadecimal without `0x`; dates in other notations; JSON, SQL, HTML, pairs of names and
+values, and tables as databases or Markdown print them; NVMe's zero-based lengths; lines that end
+with a carriage return only; text that is neither UTF-8 nor UTF-16; and the output of tools that
+record no requests.
 
 A file whose lines consist of numbers only is read as the format that it fits, and a warning says
 what its columns and codes then mean.

@@ -70,6 +70,12 @@ def test_commands_of_a_message_can_be_pasted(folder: Path) -> None:
         assert info["ops"]["write"]["requests"] == 10
         durations.add(info["duration_ns"])
     assert durations == {19_000, 19_000_000_000}
+    hint = "`trace info` shows what is read; give the options that fit to `ssdlab"
+    done = ssdlab_command("trace", "info", "a trace", cwd=folder)
+    assert hint not in done.stderr
+    for verb in (["trace", "convert", "a trace", "--to", "msr", "out"], ["try", "a trace"]):
+        done = ssdlab_command(*verb, cwd=folder)
+        refused(done, 2, "10 reads, 10 writes, 80 KiB", hint)
 
 
 def test_a_guess_is_stated(folder: Path) -> None:
@@ -90,6 +96,10 @@ def test_columns_that_cannot_be(folder: Path) -> None:
     ):
         done = ssdlab_command("trace", "info", "mine.csv", "--columns", columns, cwd=folder)
         refused(done, 2, part)
+    reversed_words = COLUMNS + ",read=W,write=R"
+    done = ssdlab_command("trace", "info", "mine.csv", "--columns", reversed_words, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert 'take "w" for a read, although it usually means a write' in done.stdout
 
 
 def test_every_verb_reads_parquet(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

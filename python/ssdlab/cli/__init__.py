@@ -18,7 +18,7 @@ from typing import Annotated
 import typer
 
 from ssdlab import versions
-from ssdlab.cli.ending import explained
+from ssdlab.cli.ending import advice, explained
 from ssdlab.cli.terminal import discard, put, say
 from ssdlab.cli.verbs import Verbs
 from ssdlab.display.argument import on_the_command_line
@@ -68,7 +68,7 @@ def main() -> None:
         code, message = explained(error)
         if "--debug" in sys.argv:
             traceback.print_exception(error)
-        say(message)
+        say(message + advice(message, sys.argv[1:]))
     try:
         sys.stdout.flush()
     except OSError:

@@ -86,6 +86,17 @@ def results_in(folder: Path, wanted: Path) -> str:
     return f"results in {folder}{kept}"
 
 
+def advice(message: str, words: Sequence[str]) -> str:
+    """What to do with the commands of a message, if the one that failed is another one.
+
+    `words` are those behind `ssdlab`.
+    """
+    verb = " ".join(words[: 2 if words[:1] == ["trace"] else 1])
+    if verb == "trace info" or "ssdlab trace info " not in message:
+        return ""
+    return f"\n`trace info` shows what is read; give the options that fit to `ssdlab {verb}`, too."
+
+
 def explained(error: BaseException) -> tuple[int, str]:
     """Exit code and message of an exception."""
     if isinstance(error, ConfigError):

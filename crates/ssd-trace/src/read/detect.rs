@@ -177,6 +177,9 @@ impl File<'_> {
         if let Some(text) = foreign::without_files(lines).filter(|_| !self.workload.skip_bad) {
             return Err(self.foreign(&text));
         }
+        if let Some(refusal) = self.rewritten(&[around::with_summed_times]) {
+            return Err(refusal);
+        }
         let few = &lines[..lines.len().min(LINES)];
         let shares = formats::detect(&Head { bytes, lines: few });
         let is_readable = |share: u32| share == 100 || (self.workload.skip_bad && share > MOST);

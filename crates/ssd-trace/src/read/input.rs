@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io::{self, Chain, Cursor, ErrorKind, Read};
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::sync::mpsc;
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
@@ -60,7 +60,10 @@ fn open_in_thread(file: String, watch: &Watch<'_>) -> io::Result<File> {
     loop {
         match receiver.recv_timeout(OPENING) {
             Ok(opened) => return opened,
-            Err(_) => watch.at(Step::Read(0))?,
+            Err(RecvTimeoutError::Timeout) => watch.at(Step::Read(0))?,
+            Err(RecvTimeoutError::Disconnected) => {
+                unreachable!("the thread sends before it ends")
+            }
         }
     }
 }

@@ -203,8 +203,10 @@ impl Reading {
 
     /// Reads it in order of time.
     pub(crate) fn sort(&mut self) {
-        self.options.push_str(" --sort");
-        self.is_sorted = true;
+        if !self.is_sorted {
+            self.options.push_str(" --sort");
+            self.is_sorted = true;
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use crate::read::volumes::{Tenants, Volumes};
 use std::collections::BTreeMap;
 
 /// Requests of a file that is hardly written by hand, without the last newline.
-const MANY: u64 = 16;
+const FEWEST: u64 = 16;
 
 /// Counts over the whole file.
 #[derive(Default)]
@@ -70,7 +70,7 @@ impl Tally {
                         may have been cut there";
             return Some(text.to_owned());
         }
-        (self.chosen >= MANY)
+        (self.chosen >= FEWEST)
             .then(|| "its last line has no newline: the file may have been cut there".to_owned())
     }
 

@@ -1,12 +1,12 @@
 //! Tables: whether the columns that are set, or those that names give, fit the file.
 
 use super::refusal::Refusal;
-use super::{File, Found, SHOWN};
+use super::{File, Found, SHOWN, lines_of};
 use crate::config::{TimeUnit, TraceUnit, Workload};
-use crate::read::commands::{command, word};
-use crate::read::foreign::Filter;
+use crate::read::commands::{command, given, word};
+use crate::read::foreign::{Filter, Rewriting, notations};
 use crate::read::formats::mapping::{Size, TIME_UNITS};
-use crate::read::formats::{self, Mapping, ReadAs, TraceFormat};
+use crate::read::formats::{self, Head, Mapping, ReadAs, TraceFormat};
 use crate::read::guess::{self, LINES};
 use crate::read::lines::shown;
 use crate::read::readings::{Reading, of_distinct_times};
@@ -44,7 +44,9 @@ impl File<'_> {
         if self.workload.format == TraceFormat::Auto {
             self.numbers_are_possible(format, &how)?;
         }
-        Ok((format, how, Vec::new()))
+        let oddity = how.columns.as_ref().and_then(|columns| columns.words.oddity());
+        let notes = oddity.map(|text| format!("{}: {text}", self.name)).into_iter().collect();
+        Ok((format, how, notes))
     }
 
     /// Refuses a unit beside columns that have their own.
@@ -122,9 +124,12 @@ impl File<'_> {
         let lines: Vec<String> = few.iter().map(each).collect();
         let common = if is_alike { format!(", expected {expected}") } else { String::new() };
         if let Some(text) = how.columns.as_ref().and_then(|columns| {
-            columns.missing_names(&self.head.lines[..self.head.lines.len().min(LINES)])
+            columns.unclear_names(&self.head.lines[..self.head.lines.len().min(LINES)])
         }) {
             return Err(self.refused(&format!("workload.columns: {text}")));
+        }
+        if let Some(refusal) = self.notated(how) {
+            return Err(refusal);
         }
         let what = format!(
             "workload.columns fits none of its first {} lines: {}{common}; correct the columns",
@@ -133,11 +138,28 @@ impl File<'_> {
         );
         let action = self.workload.action as u8;
         let named = guess::of(self.head, action);
-        let readings = if named.is_empty() { guess::values::of(self.head, action) } else { named };
+        let mut readings =
+            if named.is_empty() { guess::values::of(self.head, action) } else { named };
+        if self.workload.sort {
+            readings.iter_mut().for_each(Reading::sort);
+        }
         if readings.is_empty() {
             return Err(self.refused(&what));
         }
         Err(self.doubt(format!("{what}; these fit"), readings))
+    }
+
+    /// The refusal of a table that the columns fit once its numbers are rewritten.
+    fn notated(&self, how: &ReadAs) -> Option<Refusal> {
+        notations::NOTATIONS.iter().find_map(|rewrite| {
+            let Rewriting { what, filter, bytes, .. } = rewrite(self.head.bytes)?;
+            let lines = lines_of(&bytes, !self.whole);
+            let all = formats::table::bad(how, &Head { bytes: &bytes, lines: &lines });
+            let options = given(self.workload, "");
+            (all.records > 0 && all.bad.is_empty()).then(|| {
+                Refusal::Filtered(format!("{what}: {}", self.behind(&filter, options.trim_end())))
+            })
+        })
     }
 
     /// The error for a table in which all times are the same number, which may be intervals.

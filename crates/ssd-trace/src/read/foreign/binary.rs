@@ -4,7 +4,7 @@ use super::RECORD;
 use crate::read::commands::command;
 
 /// First bytes of a kind of file, what it is, and what to do with it.
-const KNOWN: [(&[u8], &str, &str); 33] = [
+const KNOWN: [(&[u8], &str, &str); 32] = [
     (
         b"PAR1",
         "a Parquet file",
@@ -85,7 +85,6 @@ const KNOWN: [(&[u8], &str, &str); 33] = [
     (b"conectix", "a disk image (VHD)", RECORD),
     (b"\x7fELF", "a program", "pass the trace that it recorded"),
     (b"%PDF", "a PDF document", "pass the trace itself"),
-    (b"<!DOCTYPE html", "an HTML page, perhaps from a failed download", "download the file again"),
 ];
 
 /// The mark of RocksDB's own traces, behind the time, type and length of their first record.

@@ -38,7 +38,22 @@ pub(super) fn with_dates(table: Rewriting) -> Rewriting {
 const IN_SECTORS: &[&str] = &["time=1:s,op=2,offset=3:512B,size=4:512B"];
 
 /// Logs, each with words of which its text has one.
-const LOGS: [(&[&str], Log); 17] = [
+const LOGS: [(&[&str], Log); 18] = [
+    (
+        &["block_rq_issue: "],
+        Log {
+            what: "text of ftrace or perf with times of a clock that counts (trace_clock); convert it to a table, with \
+                   the unit of that clock",
+            request: r"\] +(?:\S+ +)?(\d+): +(?:block:)?block_rq_issue: +(\d+,\d+) (\w+) \d+ \(\S*\) (\d+) \+ (\d+)",
+            row: "$1 $3 $4 $5 $2",
+            columns: &[
+                "time=1:ns,op=2,offset=3:512B,size=4:512B,volume=5",
+                "time=1:us,op=2,offset=3:512B,size=4:512B,volume=5",
+                "time=1:ms,op=2,offset=3:512B,size=4:512B,volume=5",
+                "op=2,offset=3:512B,size=4:512B,volume=5",
+            ],
+        },
+    ),
     (
         &["# tracer: blk"],
         Log {

@@ -6,6 +6,7 @@ pub(crate) mod awk;
 mod binary;
 mod dates;
 mod fio;
+mod html;
 mod json;
 pub(crate) mod labelled;
 pub(crate) mod logs;

@@ -3,12 +3,14 @@
 use super::dates::{with_hyphens, with_year_first};
 use super::pattern::replaced;
 use super::rewriting::with_marked_hexadecimal;
-use super::times::{with_a_date, with_padded_nanoseconds, with_seconds, without_colons};
+use super::times::{
+    with_a_date, with_hours, with_padded_nanoseconds, with_seconds, without_colons,
+};
 use super::{Rewrite, Rewriting, notation};
 
 /// Notations of numbers and times that are never read as they are: 1,024 is one number with a thousands separator and
 /// another with a decimal comma.
-pub(crate) const NOTATIONS: [Rewrite; 20] = [
+pub(crate) const NOTATIONS: [Rewrite; 21] = [
     with_marked_hexadecimal,
     with_padded_nanoseconds,
     with_digits,
@@ -28,6 +30,7 @@ pub(crate) const NOTATIONS: [Rewrite; 20] = [
     with_hyphens,
     with_seconds,
     with_a_date,
+    with_hours,
     |bytes| {
         let what = "colons follow its times; remove them";
         let filter = r"sed -E 's/([0-9][.][0-9]+):( |$)/\1\2/' FILE";

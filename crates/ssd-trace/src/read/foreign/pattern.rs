@@ -26,7 +26,7 @@ pub(super) fn requests<'t>(request: &str, text: &'t str) -> Vec<Captures<'t>> {
 pub(super) fn replaced(
     bytes: &[u8],
     pattern: &str,
-    with: impl Fn(&Captures<'_>) -> String,
+    with: impl FnMut(&Captures<'_>) -> String,
 ) -> Vec<u8> {
     let pattern = Regex::new(pattern).expect("it is a pattern");
     bytes_of(&pattern.replace_all(&characters(bytes), with))

@@ -6,7 +6,7 @@ use crate::read::formats::mapping::{separated, separated_by};
 use crate::read::guess::{is_field, is_length, is_names, is_operation};
 
 /// Forms that are never tables of requests as they stand.
-pub(crate) const FORMS: [Rewrite; 8] = [
+pub(crate) const FORMS: [Rewrite; 9] = [
     with_newlines,
     without_column_numbers,
     json::table,
@@ -15,6 +15,7 @@ pub(crate) const FORMS: [Rewrite; 8] = [
     with_units_in_names,
     with_operation_of_lengths,
     with_joined_times,
+    with_times_from_zero,
 ];
 
 /// A template of the filter for JSON that [`FORMS`] do not make readable.
@@ -228,6 +229,26 @@ fn with_joined_times(bytes: &[u8]) -> Option<Rewriting> {
     table.rewritten(&what, ["", &statement], None, |_, row| {
         row[at] = format!("{}.{:0>2$}", row[at], row[at + 1], digits as usize);
         row[at + 1] = "-".to_owned();
+    })
+}
+
+/// Times from the first one, which is negative: they count from an event within the trace.
+fn with_times_from_zero(bytes: &[u8]) -> Option<Rewriting> {
+    let table = Table::of(bytes)?;
+    let numbers = |at: usize| -> Option<Vec<f64>> {
+        table.body().iter().map(|row| row[at].parse().ok()).collect()
+    };
+    let is_it = |times: &Vec<f64>| times.len() > 1 && times[0] < 0.0 && times.is_sorted();
+    let columns = (0..table.rows[0].len()).filter_map(|at| Some((at, numbers(at)?)));
+    let (at, times) = columns.into_iter().find(|(_, times)| is_it(times))?;
+    let column = at + 1;
+    let what = format!("its column {column} has times before 0; let the first one be 0");
+    let statement = format!("if (!s++) z = ${column}; ${column} -= z");
+    let names = usize::from(table.has_names);
+    table.rewritten(&what, ["", &statement], Some(9), |number, row| {
+        if number >= names {
+            row[at] = format!("{:.9}", times[number - names] - times[0]);
+        }
     })
 }
 

@@ -1,6 +1,6 @@
 //! Text of tools that record no requests, or print them in a form that is no table.
 
-use super::{RECORD, fio};
+use super::{RECORD, fio, html};
 use crate::read::formats::mapping::cells_of;
 use crate::read::guess::{is_address, is_length};
 
@@ -127,9 +127,16 @@ pub(crate) fn named_text(bytes: &[u8]) -> Option<String> {
     let (what, remedy) = of_word
         .or_else(|| fio::named(bytes))
         .or_else(|| block_cache(bytes))
+        .or_else(|| page(bytes))
         .or_else(|| flash_operations(bytes))
         .or_else(|| values_of_btt(bytes))?;
     Some(format!("the file is {what}; {remedy}"))
+}
+
+/// What a page without requests is.
+fn page(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
+    let what = "an HTML page without requests, perhaps from a failed download";
+    html::is_page(bytes).then_some((what, "download the file again"))
 }
 
 /// What a trace of RocksDB's block cache is, in the form of block_cache_trace_analyzer: 21 columns, the name of the

@@ -82,6 +82,29 @@ pub(super) fn with_a_date(bytes: &[u8]) -> Option<Rewriting> {
     notation(what, filter, bytes, rewritten)
 }
 
+/// Times of minutes and seconds, as times of a day.
+pub(super) fn with_hours(bytes: &[u8]) -> Option<Rewriting> {
+    let pattern = r"(?m)(^|[\s,;|])(\d+):([0-5]\d(?:[.]\d+)?)([\s,;|]|$)";
+    let mut times = Vec::new();
+    let rewritten = replaced(bytes, pattern, |time| {
+        let minutes = time[2].parse::<u64>().unwrap_or(0);
+        times.push((minutes, time[3].to_owned()));
+        let (hour, minute) = (minutes / 60, minutes % 60);
+        format!("{}2000-01-01T{hour:02}:{minute:02}:{}{}", &time[1], &time[3], &time[4])
+    });
+    let lines = bytes.split(|&byte| byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
+    let lines = lines.count();
+    // Numbers of devices look like such times, and are hardly in order.
+    let are_times = times.is_sorted() && times.first() < times.last();
+    let is_all = times.len() == lines || times.len() + 1 == lines;
+    let what =
+        "its times are minutes and seconds; write them with hours, and with a date before them";
+    let filter = format!(
+        r#"perl -pe 's{{{pattern}}}{{sprintf "%s2000-01-01T%02d:%02d:%s%s", $1, $2 / 60, $2 % 60, $3, $4}}e' < FILE"#,
+    );
+    (are_times && is_all).then(|| notation(what, &filter, bytes, rewritten))?
+}
+
 /// The text without the colons behind times in seconds, where most lines have one.
 pub(super) fn without_colons(bytes: &[u8]) -> Vec<u8> {
     let mut count = 0;

@@ -183,7 +183,13 @@ impl Columns {
         }
         let known = [values::meanings(cells()), values::meanings_of_two(cells())];
         // Most words may be known.
-        known.into_iter().find(|all| !all.is_empty()).unwrap_or_else(|| vec![String::new()])
+        let mut all =
+            known.into_iter().find(|all| !all.is_empty()).unwrap_or_else(|| vec![String::new()]);
+        // The opcodes of NVMe come first.
+        all.sort_by_key(|words| {
+            self.op.letters == "opcode" && !words.starts_with(",read=2,write=1")
+        });
+        all
     }
 
     /// The size of a sector that a column of the table states, if it is not 512 B.

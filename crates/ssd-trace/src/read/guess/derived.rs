@@ -37,17 +37,49 @@ const INTERVALS: [&str; 23] = [
     "sleep",
     "step",
 ];
-/// Ends of the names of columns in other units of time, what these are, and what makes seconds of them.
-const OTHER_UNITS: [(&str, &str, &str); 9] = [
-    ("minutes", "minutes", "*= 60"),
-    ("minute", "minutes", "*= 60"),
-    ("mins", "minutes", "*= 60"),
-    ("min", "minutes", "*= 60"),
-    ("hours", "hours", "*= 3600"),
-    ("hour", "hours", "*= 3600"),
-    ("jiffies", "jiffies (taken as 4 ms, HZ=250)", "/= 250"),
-    ("tsc", "processor cycles (taken as 2.5 GHz; use your own rate)", "/= 2500000000"),
-    ("cycles", "processor cycles (taken as 2.5 GHz; use your own rate)", "/= 2500000000"),
+/// A unit of time that no option has.
+struct OtherUnit {
+    /// How names with it end.
+    ends: &'static [&'static str],
+    what: &'static str,
+    /// What makes seconds of it, in awk.
+    change: &'static str,
+    /// Decimals of these seconds.
+    decimals: usize,
+    /// A name is that of a time if one of its words is the unit.
+    is_clock: bool,
+}
+
+/// Such units.
+const OTHER_UNITS: [OtherUnit; 4] = [
+    OtherUnit {
+        ends: &["minutes", "minute", "mins", "min"],
+        what: "minutes",
+        change: "*= 60",
+        decimals: 9,
+        is_clock: false,
+    },
+    OtherUnit {
+        ends: &["hours", "hour"],
+        what: "hours",
+        change: "*= 3600",
+        decimals: 9,
+        is_clock: false,
+    },
+    OtherUnit {
+        ends: &["jiffies", "jif"],
+        what: "jiffies (taken as 4 ms, HZ=250)",
+        change: "/= 250",
+        decimals: 3,
+        is_clock: true,
+    },
+    OtherUnit {
+        ends: &["tsc", "cycles"],
+        what: "processor cycles (taken as 2.5 GHz; use your own rate)",
+        change: "/= 2500000000",
+        decimals: 9,
+        is_clock: true,
+    },
 ];
 /// Times of a 32-bit clock are below this.
 const WRAP: u64 = 1 << 32;
@@ -106,18 +138,33 @@ impl Table<'_> {
             let letters = letters_of(name);
             let is_time = |rest: &str| rest.is_empty() || TIMES.contains(&rest);
             // `min` alone is rather the least of something.
-            let ends = |end: &str| letters != "min" && letters.strip_suffix(end).is_some_and(is_time);
-            let (_, unit, change) = OTHER_UNITS.into_iter().find(|(end, ..)| ends(end))?;
+            let ends = |end: &&str| {
+                letters != "min" && letters.strip_suffix(*end).is_some_and(is_time)
+            };
+            let OtherUnit { what, change, decimals, .. } = OTHER_UNITS
+                .into_iter()
+                .find(|unit| unit.ends.iter().any(ends))
+                .or_else(|| self.clock_in(column))?;
             Some(Change {
                 what: format!(
-                    "its column {} seems to hold {unit}, which is not a unit of --columns; convert them to seconds",
+                    "its column {} seems to hold {what}, which is not a unit of --columns; convert them to seconds",
                     self.named(column)
                 ),
                 title: format!("${column} = \"time_s\""),
                 statement: format!("${column} {change}"),
-                decimals: Some(9),
+                decimals: Some(decimals),
             })
         })
+    }
+
+    /// The unit of a column of times that has the name of a clock among its words.
+    fn clock_in(&self, column: usize) -> Option<OtherUnit> {
+        let name = self.names[column - 1].to_ascii_lowercase();
+        let words: Vec<&str> = name.split(|letter: char| !letter.is_ascii_alphanumeric()).collect();
+        let times = self.rows.numbers(column - 1)?;
+        let is_time = !is_latency(&name) && times.is_sorted();
+        let has = |unit: &OtherUnit| words.iter().any(|word| unit.ends.contains(word));
+        OTHER_UNITS.into_iter().find(|unit| is_time && unit.is_clock && has(unit))
     }
 
     /// The time from the days since 1900 that a spreadsheet has made of dates: decimals between 2000 and 2099.

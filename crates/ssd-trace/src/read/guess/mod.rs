@@ -250,13 +250,13 @@ fn quoted(name: &str) -> String {
 }
 
 /// A name with u for the micro sign, of which there are two.
-fn plain(name: &str) -> String {
+fn with_letter_u(name: &str) -> String {
     name.replace(['\u{b5}', '\u{3bc}'], "u")
 }
 
 /// The letters and digits of a name, in lower case.
 fn letters_of(cell: &str) -> String {
-    let letters: String = plain(cell).chars().filter(char::is_ascii_alphanumeric).collect();
+    let letters: String = with_letter_u(cell).chars().filter(char::is_ascii_alphanumeric).collect();
     letters.to_ascii_lowercase()
 }
 
@@ -358,7 +358,7 @@ fn unit_of_name(letters: &str) -> Option<&'static str> {
 
 /// The unit of time that is the last word of a name.
 fn unit_of_time(name: &str) -> Option<&'static str> {
-    let name = plain(name);
+    let name = with_letter_u(name);
     let mut words = name.split(|letter: char| !letter.is_ascii_alphanumeric());
     Some(match words.rfind(|word| !word.is_empty())?.to_ascii_lowercase().as_str() {
         "s" | "sec" | "secs" | "second" | "seconds" => "s",

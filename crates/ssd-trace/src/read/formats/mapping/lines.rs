@@ -160,7 +160,8 @@ impl Table {
             Place::At(number) if *number > 0 => Some(number - 1),
             Place::At(number) => Some(*number),
             Place::Named(wanted) => {
-                let at = names.iter().position(|name| is_name(name, wanted))?;
+                let mut all = names.iter().enumerate().filter(|(_, name)| is_name(name, wanted));
+                let (at, _) = all.next().filter(|_| all.next().is_none())?;
                 let behind = self.separator == Some(b' ') && spare.is_some_and(|spare| at > spare);
                 let number = if behind { at as i64 - names.len() as i64 } else { at as i64 };
                 i32::try_from(number).ok()

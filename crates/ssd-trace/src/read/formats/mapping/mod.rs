@@ -318,7 +318,7 @@ impl Mapping {
     }
 
     /// The text of this mapping if the operation `word` is to be ignored; `None` if a mapping cannot say that word.
-    pub(crate) fn ignoring(&self, word: &str) -> Option<String> {
+    pub(crate) fn text_without(&self, word: &str) -> Option<String> {
         // Bytes that are no UTF-8 have been replaced.
         let is_said = |letter: char| !letter.is_control() && !",|=\"\u{fffd}".contains(letter);
         let is_plain = !word.is_empty() && word.chars().all(is_said);
@@ -374,8 +374,8 @@ impl Mapping {
         split(&self.text).into_iter().map(part).collect::<Vec<_>>().join(",")
     }
 
-    /// Which names of columns are missing among those above a table, if others are there.
-    pub(crate) fn missing_names(&self, lines: &[&[u8]]) -> Option<String> {
+    /// Which names of columns are missing among those above a table, if others are there, or stand there twice.
+    pub(crate) fn unclear_names(&self, lines: &[&[u8]]) -> Option<String> {
         let places = self.places();
         let wanted: Vec<&str> = places.iter().filter_map(|(_, place)| place.name()).collect();
         let has = |names: &[String], wanted: &str| {
@@ -383,6 +383,16 @@ impl Mapping {
         };
         let known = |names: &Vec<String>| wanted.iter().filter(|wanted| has(names, wanted)).count();
         let names = lines.iter().rev().map(|line| cells_of(line)).max_by_key(known)?;
+        let places = |wanted: &str| -> Vec<String> {
+            let all = names.iter().enumerate();
+            let all = all.filter(|(_, name)| lines::is_name(name.as_bytes(), wanted));
+            all.map(|(at, _)| (at + 1).to_string()).collect()
+        };
+        let several = wanted.iter().map(|wanted| (wanted, places(wanted)));
+        if let Some((name, places)) = several.into_iter().find(|(_, places)| places.len() > 1) {
+            let places = places.join(" and ");
+            return Some(format!("columns {places} are named {name:?}; give the number of one"));
+        }
         if !(1..wanted.len()).contains(&known(&names)) {
             return None;
         }

@@ -61,6 +61,24 @@ impl Words {
         Ok(Words { given })
     }
 
+    /// What is odd about them: words for reads that usually mean writes, or the reverse.
+    pub(crate) fn oddity(&self) -> Option<String> {
+        let usual = Words::default();
+        self.given.iter().find_map(|(word, meaning)| {
+            let said = [*meaning, usual.meaning(word.as_bytes())?].map(|meaning| match meaning {
+                Meaning::Request(Op::Read, _) => Some("read"),
+                Meaning::Request(Op::Write, _) => Some("write"),
+                _ => None,
+            });
+            let [Some(said), Some(usual)] = said else { return None };
+            (said != usual).then(|| {
+                format!(
+                    "the columns take {word:?} for a {said}, although it usually means a {usual}"
+                )
+            })
+        })
+    }
+
     /// The meaning of a word; `None` if it has none.
     pub(crate) fn meaning(&self, word: &[u8]) -> Option<Meaning> {
         let given =
@@ -114,6 +132,7 @@ mod tests {
         assert_eq!(op("0"), Some(Meaning::Request(Op::Write, 0)));
         assert_eq!(op("X"), Some(Meaning::Ignored));
         assert_eq!(op("Discard"), Some(Meaning::Request(Op::Trim, 0)));
+        assert!(words.oddity().unwrap().contains("\"w\" for a read"));
         for word in ["READ_10", "read(16)", "Read10", "read"] {
             assert_eq!(op(word), Some(Meaning::Request(Op::Read, 0)));
         }
