@@ -70,12 +70,15 @@ def test_commands_of_a_message_can_be_pasted(folder: Path) -> None:
         assert info["ops"]["write"]["requests"] == 10
         durations.add(info["duration_ns"])
     assert durations == {19_000, 19_000_000_000}
-    hint = "`trace info` shows what is read; give the options that fit to `ssdlab"
-    done = ssdlab_command("trace", "info", "a trace", cwd=folder)
-    assert hint not in done.stderr
+    done = ssdlab_command("--debug", "trace", "info", "a trace", cwd=folder)
+    assert "takes the same options" not in done.stderr
     for verb in (["trace", "convert", "a trace", "--to", "msr", "out"], ["try", "a trace"]):
         done = ssdlab_command(*verb, cwd=folder)
-        refused(done, 2, "10 reads, 10 writes, 80 KiB", hint)
+        name = "try" if verb[0] == "try" else "trace convert"
+        refused(done, 2, "10 reads, 10 writes, 80 KiB", f"`ssdlab {name}` takes the same options.")
+    (folder / "names").write_text("<pre>\n0.5 W 4096 8\n0.6 R 8192 8\n</pre>\n")
+    done = ssdlab_command("try", "names", cwd=folder)
+    refused(done, 2, "perl", "For `ssdlab try`, write what the filter prints to a file")
 
 
 def test_a_guess_is_stated(folder: Path) -> None:
@@ -99,7 +102,7 @@ def test_columns_that_cannot_be(folder: Path) -> None:
     reversed_words = COLUMNS + ",read=W,write=R"
     done = ssdlab_command("trace", "info", "mine.csv", "--columns", reversed_words, cwd=folder)
     assert done.returncode == 0, done.stderr
-    assert 'take "w" for a read, although it usually means a write' in done.stdout
+    assert 'say that "w" is a read, although it usually means a write' in done.stdout
 
 
 def test_every_verb_reads_parquet(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -87,14 +87,17 @@ def results_in(folder: Path, wanted: Path) -> str:
 
 
 def advice(message: str, words: Sequence[str]) -> str:
-    """What to do with the commands of a message, if the one that failed is another one.
+    """How the commands of a message serve the command that failed, if that is another one.
 
     `words` are those behind `ssdlab`.
     """
-    verb = " ".join(words[: 2 if words[:1] == ["trace"] else 1])
-    if verb == "trace info" or "ssdlab trace info " not in message:
+    names = [word for word in words if not word.startswith("-")]
+    verb = " ".join(names[: 2 if names[:1] == ["trace"] else 1])
+    if verb in ("trace info", "trace merge") or "ssdlab trace info " not in message:
         return ""
-    return f"\n`trace info` shows what is read; give the options that fit to `ssdlab {verb}`, too."
+    if " | ssdlab trace info -" in message:
+        return f"\nFor `ssdlab {verb}`, write what the filter prints to a file, and give it that file."
+    return f"\n`ssdlab {verb}` takes the same options."
 
 
 def explained(error: BaseException) -> tuple[int, str]:

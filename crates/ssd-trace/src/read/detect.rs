@@ -140,6 +140,12 @@ impl File<'_> {
             return Ok((said, self.how(said)?, Vec::new()));
         }
         let format = self.detected()?;
+        if format == TraceFormat::Tracepoint
+            && !self.workload.sort
+            && let Some(refusal) = self.rewritten(&[around::with_summed_times])
+        {
+            return Err(refusal);
+        }
         let how = self.how(format)?;
         if format == TraceFormat::Table || self.names_contradict(format, &how) {
             return self.guessed(self.how(TraceFormat::Table)?);
@@ -176,9 +182,6 @@ impl File<'_> {
         }
         if let Some(text) = foreign::without_files(lines).filter(|_| !self.workload.skip_bad) {
             return Err(self.foreign(&text));
-        }
-        if let Some(refusal) = self.rewritten(&[around::with_summed_times]) {
-            return Err(refusal);
         }
         let few = &lines[..lines.len().min(LINES)];
         let shares = formats::detect(&Head { bytes, lines: few });

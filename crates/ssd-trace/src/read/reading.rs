@@ -4,7 +4,7 @@
 use crate::config::{TraceUnit, Workload};
 use crate::read::commands::{command, given, one_of, word};
 use crate::read::detect::{self, Detected};
-use crate::read::formats::{self, Event, Format, ReadAs, TraceFormat, UnitRule, Work};
+use crate::read::formats::{self, Event, Format, ReadAs, TraceFormat, Work};
 use crate::read::input::{Watch, Watched, unreadable};
 use crate::read::readings;
 use crate::read::scan::{Refusal, Scan};
@@ -60,8 +60,7 @@ pub(crate) fn each_event(
     let units = how.units(format);
     let until = workload.until_ns.unwrap_or(u64::MAX);
     let (mut taken, mut outside) = (0u64, 0u64);
-    let open =
-        formats::unit_rule(format) == Some(UnitRule::Varies) && workload.unit == TraceUnit::Auto;
+    let open = formats::unit_varies(format) && workload.unit == TraceUnit::Auto;
     let scan = Scan {
         file,
         workload,
@@ -143,8 +142,7 @@ fn in_pages(format: TraceFormat, workload: &Workload, how: &ReadAs) -> Option<St
             let columns = "separator=blanks,time=1:ns,op=6,offset=4:4KiB,size=5:4KiB";
             Some(format!("--columns {columns}"))
         }
-        None => (formats::unit_rule(format) == Some(UnitRule::Varies)
-            && workload.unit == TraceUnit::Auto)
+        None => (formats::unit_varies(format) && workload.unit == TraceUnit::Auto)
             .then(|| "--unit pages".to_owned()),
         Some(columns) => (workload.columns.is_none() && columns.is_in_sectors())
             .then(|| format!("--columns {}", word(&columns.text.replace(":512B", ":4KiB")))),

@@ -14,7 +14,7 @@
 use crate::config::{TraceUnit, Workload};
 use crate::read::commands::one_of;
 use crate::read::formats::mapping::TIME_UNITS;
-use crate::read::formats::{self, Event, ReadAs, TimeRule, TraceFormat, Unit, UnitRule};
+use crate::read::formats::{self, Event, ReadAs, TimeRule, TraceFormat, Unit};
 use ssd_core::config::Word;
 use ssd_core::config::text::quantity::show_size;
 use ssd_core::host::request::Op;
@@ -34,9 +34,6 @@ const LONG: u64 = 2048;
 /// are multiples of it, or addresses that are the same modulo it, or are longer than it (logs that append
 /// records of any size); requests in pages have none of this.
 const BLOCK: u64 = 8;
-/// Sectors of requests that are hardly ever the longest of a device. As numbers of sectors, 512 and 1,024 are 256 KiB
-/// and 512 KiB.
-const SHORTEST: u64 = 2;
 /// Fewer requests do not show multiples of a block.
 const FEW: u64 = 16;
 /// Largest mean size of requests that buses carry: SCSI ends at 32 MiB with sectors of 512 B.
@@ -276,14 +273,7 @@ impl Shape {
     /// `in_pages`: how to read them in pages of 4 KiB, if that is another reading.
     pub(crate) fn warnings(&self, format: TraceFormat, in_pages: Option<&str>) -> Vec<String> {
         let mut all = Vec::new();
-        let rule = formats::unit_rule(format);
-        if rule == Some(UnitRule::Bytes) && self.requests >= FEW && self.longest <= SHORTEST {
-            all.push(format!(
-                "no request is longer than 1 KiB, as in a copy that counts sectors; the format counts bytes: {}",
-                self.read(SECTOR).summary()
-            ));
-        }
-        if rule == Some(UnitRule::Sectors) && self.is_like_bytes() {
+        if formats::counts_sectors(format) && self.is_like_bytes() {
             all.push(format!(
                 "addresses and lengths are multiples of 512 sectors (256 KiB), as in a copy that \
                  counts bytes; the format counts sectors: {}",

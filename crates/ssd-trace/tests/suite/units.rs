@@ -187,15 +187,6 @@ fn formats_that_define_their_unit_keep_it() {
         "{:?}",
         facts.warnings()
     );
-    // 256 KiB and 512 KiB, as numbers of sectors.
-    let in_sectors: String = (0..20)
-        .map(|at| {
-            let time = 128_166_372_003_061_629u64 + at;
-            format!("{time},hm,1,Write,{},{},2212\n", at * 1536, 512 + at % 2 * 512)
-        })
-        .collect();
-    let (_, facts) = read(&in_sectors, &of(TraceFormat::Msr, TraceUnit::Auto)).unwrap();
-    assert!(facts.notes[0].contains("as in a copy that counts sectors"), "{:?}", facts.notes);
     // More than any device could do: 1 GiB each nanosecond.
     let fast: String =
         (0..2000).map(|at| format!("{}.000000000 ; 8 ; 2097152 ; W\n", at / 1000)).collect();

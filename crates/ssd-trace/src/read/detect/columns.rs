@@ -3,13 +3,13 @@
 use super::refusal::Refusal;
 use super::{File, Found, SHOWN, lines_of};
 use crate::config::{TimeUnit, TraceUnit, Workload};
-use crate::read::commands::{command, given, word};
+use crate::read::commands::{command, list, word};
 use crate::read::foreign::{Filter, Rewriting, notations};
 use crate::read::formats::mapping::{Size, TIME_UNITS};
 use crate::read::formats::{self, Head, Mapping, ReadAs, TraceFormat};
 use crate::read::guess::{self, LINES};
 use crate::read::lines::shown;
-use crate::read::readings::{Reading, of_distinct_times};
+use crate::read::readings::{self, Reading, of_distinct_times};
 use ssd_core::config::Word;
 use std::sync::Arc;
 
@@ -128,9 +128,6 @@ impl File<'_> {
         }) {
             return Err(self.refused(&format!("workload.columns: {text}")));
         }
-        if let Some(refusal) = self.notated(how) {
-            return Err(refusal);
-        }
         let what = format!(
             "workload.columns fits none of its first {} lines: {}{common}; correct the columns",
             all.bad.len(),
@@ -140,6 +137,11 @@ impl File<'_> {
         let named = guess::of(self.head, action);
         let mut readings =
             if named.is_empty() { guess::values::of(self.head, action) } else { named };
+        if !readings.iter().any(Reading::has_times)
+            && let Some(refusal) = self.notated(how)
+        {
+            return Err(refusal);
+        }
         if self.workload.sort {
             readings.iter_mut().for_each(Reading::sort);
         }
@@ -149,16 +151,34 @@ impl File<'_> {
         Err(self.doubt(format!("{what}; these fit"), readings))
     }
 
-    /// The refusal of a table that the columns fit once its numbers are rewritten.
+    /// The refusal of a table that the columns fit once a filter has rewritten its numbers.
     fn notated(&self, how: &ReadAs) -> Option<Refusal> {
-        notations::NOTATIONS.iter().find_map(|rewrite| {
-            let Rewriting { what, filter, bytes, .. } = rewrite(self.head.bytes)?;
+        let columns = how.columns.as_ref()?;
+        let texts = [columns.text.clone(), columns.without_time_unit()];
+        let mut whats = Vec::new();
+        let mut choices = Vec::new();
+        for rewrite in notations::NOTATIONS {
+            let Some(Rewriting { what, filter, bytes, .. }) = rewrite(self.head.bytes) else {
+                continue;
+            };
             let lines = lines_of(&bytes, !self.whole);
-            let all = formats::table::bad(how, &Head { bytes: &bytes, lines: &lines });
-            let options = given(self.workload, "");
-            (all.records > 0 && all.bad.is_empty()).then(|| {
-                Refusal::Filtered(format!("{what}: {}", self.behind(&filter, options.trim_end())))
-            })
+            let head = Head { bytes: &bytes, lines: &lines };
+            let fits = |text: &String| {
+                let reading = guess::reading(text, &head, how.action)?;
+                (reading.counts.bad == 0 && reading.counts.is_possible()).then_some(reading)
+            };
+            let Some(reading) = texts.iter().find_map(fits) else { continue };
+            let command = self.behind(&filter, &reading.options);
+            let gives = readings::choices(vec![reading], self.whole).pop()?.1;
+            // The one that does least comes first.
+            if choices.iter().all(|(_, others)| *others != gives) {
+                whats.push(what);
+                choices.push((command, gives));
+            }
+        }
+        (!choices.is_empty()).then(|| {
+            let commands = list(&choices, str::to_owned);
+            Refusal::Filtered(format!("{}; {commands}", whats.join(", or ")))
         })
     }
 

@@ -4,7 +4,7 @@ use super::File;
 use super::refusal::Refusal;
 use crate::config::{TimeUnit, TraceUnit};
 use crate::read::formats::mapping::{TIME_UNITS, cells_of};
-use crate::read::formats::{self, Head, ReadAs, TimeRule, TraceFormat, Unit, UnitRule};
+use crate::read::formats::{self, Head, ReadAs, TimeRule, TraceFormat, Unit};
 use crate::read::guess;
 use crate::read::lines::shown;
 use crate::read::readings::{self, Reading, of_distinct_times};
@@ -210,9 +210,7 @@ impl File<'_> {
         }
         // Copies in bytes are in circulation; other numbers are hardly multiples of 512.
         if self.workload.unit == TraceUnit::Auto {
-            let in_bytes = formats
-                .iter()
-                .filter(|&&format| formats::unit_rule(format) == Some(UnitRule::Varies));
+            let in_bytes = formats.iter().filter(|&&format| formats::unit_varies(format));
             let in_bytes = in_bytes.filter_map(|&format| {
                 let how = ReadAs { unit: Unit::Bytes, ..self.how(format).ok()? };
                 let options = format!("--format {} --unit bytes", format.word());

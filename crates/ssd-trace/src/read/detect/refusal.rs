@@ -1,7 +1,8 @@
 //! Why a file is not read, with the commands that read it.
 
 use super::File;
-use crate::read::commands::{filter_of, list, one_of, with_name};
+use crate::config::Workload;
+use crate::read::commands::{filter_of, given, list, one_of, with_name};
 use crate::read::foreign::Filter;
 use crate::read::readings::{self, Reading};
 use ssd_core::host::source::SourceError;
@@ -51,8 +52,14 @@ impl File<'_> {
         Refusal::Filtered(format!("{what}: {}", self.behind(filter, options)))
     }
 
-    /// The command that reads the output of a `filter` of FILE with these options.
+    /// The command that reads the output of a `filter` of FILE with these options, and those that the workload sets
+    /// whatever the columns are.
     pub(super) fn behind(&self, filter: &str, options: &str) -> String {
+        let Workload { action, volume, skip_bad, .. } = *self.workload;
+        let sort = self.workload.sort && !options.contains(" --sort");
+        let others = Workload { action, volume, skip_bad, sort, ..Workload::default() };
+        let options = format!("{options} {}", given(&others, ""));
+        let options = options.trim();
         let space = if options.is_empty() { "" } else { " " };
         let filters = self.filters.iter().map(String::as_str).chain([filter]);
         format!("{} | ssdlab trace info -{space}{options}", filter_of(self.name, filters))

@@ -1,6 +1,6 @@
 //! Text around requests, and forms in which other programs wrap them, with the filters that leave the requests.
 
-use super::html::without_tags;
+use super::html::{with_lines, with_rows};
 use super::json::Cursor;
 use super::pattern::{bytes_of, characters, replaced};
 use super::{Rewrite, Rewriting, by_line, notation};
@@ -11,8 +11,9 @@ use regex_lite::Regex;
 use std::collections::BTreeSet;
 
 /// Rewrites that are tried whatever the format is.
-pub(crate) const AROUND: [Rewrite; 14] = [
-    without_tags,
+pub(crate) const AROUND: [Rewrite; 15] = [
+    with_rows,
+    with_lines,
     without_zeros,
     without_comments,
     times::with_24_hours,
@@ -162,20 +163,20 @@ fn without_differences(bytes: &[u8]) -> Option<Rewriting> {
 /// The events of perf script, which are read as they stand but whose times are those since the previous event
 /// (`--deltatime`).
 pub(crate) fn with_summed_times(bytes: &[u8]) -> Option<Rewriting> {
-    let event = r"(\d+[.]\d+)(: +\w+:\w+: )";
-    let (mut sum, mut times) = (0.0, Vec::new());
-    let rewritten = replaced(bytes, event, |event| {
-        let time: f64 = event[1].parse().unwrap_or(0.0);
-        times.push(time);
-        sum += time;
-        format!("{sum:.9}{}", &event[2])
+    let time = r"(\d+[.]\d+)(: +\w+:\w+: )";
+    let (mut sum, mut intervals) = (0.0, Vec::new());
+    let rewritten = replaced(bytes, time, |parts| {
+        let interval: f64 = parts[1].parse().unwrap_or(0.0);
+        intervals.push(interval);
+        sum += interval;
+        format!("{sum:.9}{}", &parts[2])
     });
+    // Events that are late are few.
+    let descents = intervals.windows(2).filter(|pair| pair[1] < pair[0]).count();
+    let are_intervals = intervals.first() == Some(&0.0) && 5 * descents >= intervals.len();
     let what = "its times are those since the previous event (--deltatime); add them up";
-    let filter =
-        format!(r#"perl -pe 's{{{event}}}{{$t += $1; sprintf("%.9f", $t) . $2}}e' < FILE"#);
-    let has_requests = bytes.windows(6).any(|part| part == b"block:");
-    let are_differences = has_requests && times.first() == Some(&0.0) && !times.is_sorted();
-    are_differences.then(|| notation(what, &filter, bytes, rewritten))?
+    let filter = format!(r#"perl -pe 's{{{time}}}{{$t += $1; sprintf("%.9f", $t) . $2}}e' < FILE"#);
+    are_intervals.then(|| notation(what, &filter, bytes, rewritten))?
 }
 
 /// The rows of a table with rules between its cells, as psql, mysql and Markdown write them.

@@ -37,21 +37,36 @@ pub(super) fn with_dates(table: Rewriting) -> Rewriting {
 /// A table of seconds, sectors and numbers of sectors.
 const IN_SECTORS: &[&str] = &["time=1:s,op=2,offset=3:512B,size=4:512B"];
 
+/// What text with events of ftrace is whose times have no point.
+const OF_A_COUNTER: &str = "text of ftrace whose clock (trace_clock) counts nanoseconds, cycles or events; convert it \
+                            to a table (divide cycles by those of a nanosecond)";
+/// The columns of its rows.
+const WITH_A_COUNTER: &[&str] = &[
+    "time=1:ns,op=2,offset=3:512B,size=4:512B,volume=5",
+    "op=2,offset=3:512B,size=4:512B,volume=5",
+];
+
 /// Logs, each with words of which its text has one.
-const LOGS: [(&[&str], Log); 18] = [
+const LOGS: [(&[&str], Log); 19] = [
     (
         &["block_rq_issue: "],
         Log {
-            what: "text of ftrace or perf with times of a clock that counts (trace_clock); convert it to a table, with \
-                   the unit of that clock",
-            request: r"\] +(?:\S+ +)?(\d+): +(?:block:)?block_rq_issue: +(\d+,\d+) (\w+) \d+ \(\S*\) (\d+) \+ (\d+)",
+            what: OF_A_COUNTER,
+            request: concat!(
+                r"\] +(?:\S+ +)?(\d+): +(?:block:)?block_rq_issue: +(\d+,\d+) (\w+) \d+ ",
+                r"\(\S*\) (\d+) \+ (\d+)"
+            ),
             row: "$1 $3 $4 $5 $2",
-            columns: &[
-                "time=1:ns,op=2,offset=3:512B,size=4:512B,volume=5",
-                "time=1:us,op=2,offset=3:512B,size=4:512B,volume=5",
-                "time=1:ms,op=2,offset=3:512B,size=4:512B,volume=5",
-                "op=2,offset=3:512B,size=4:512B,volume=5",
-            ],
+            columns: WITH_A_COUNTER,
+        },
+    ),
+    (
+        &["block_bio_queue: "],
+        Log {
+            what: OF_A_COUNTER,
+            request: r"\] +(?:\S+ +)?(\d+): +(?:block:)?block_bio_queue: +(\d+,\d+) (\w+) (\d+) \+ (\d+)",
+            row: "$1 $3 $4 $5 $2",
+            columns: WITH_A_COUNTER,
         },
     ),
     (

@@ -3,7 +3,7 @@
 use super::pattern::characters;
 use super::{Filter, Rewrite, Rewriting, awk, json, notation};
 use crate::read::formats::mapping::{separated, separated_by};
-use crate::read::guess::{is_field, is_length, is_names, is_operation};
+use crate::read::guess::{is_field, is_length, is_names, is_operation, is_time};
 
 /// Forms that are never tables of requests as they stand.
 pub(crate) const FORMS: [Rewrite; 9] = [
@@ -232,17 +232,28 @@ fn with_joined_times(bytes: &[u8]) -> Option<Rewriting> {
     })
 }
 
-/// Times from the first one, which is negative: they count from an event within the trace.
+/// Times that begin at 0, where they count from an event within the trace.
 fn with_times_from_zero(bytes: &[u8]) -> Option<Rewriting> {
     let table = Table::of(bytes)?;
-    let numbers = |at: usize| -> Option<Vec<f64>> {
-        table.body().iter().map(|row| row[at].parse().ok()).collect()
+    let is_named = |at: usize| !table.has_names || is_time(&table.rows[0][at]);
+    let times = |at: usize| -> Option<Vec<f64>> {
+        let times = table
+            .body()
+            .iter()
+            .map(|row| row[at].parse().ok().filter(|time: &f64| time.is_finite()));
+        times.collect::<Option<Vec<f64>>>().filter(|times| {
+            let steps = times.windows(2).filter(|pair| pair[0] < pair[1]).count();
+            2 * steps >= times.len()
+                && times.is_sorted()
+                && times.first().is_some_and(|first| *first < 0.0)
+        })
     };
-    let is_it = |times: &Vec<f64>| times.len() > 1 && times[0] < 0.0 && times.is_sorted();
-    let columns = (0..table.rows[0].len()).filter_map(|at| Some((at, numbers(at)?)));
-    let (at, times) = columns.into_iter().find(|(_, times)| is_it(times))?;
+    let columns = (0..table.rows[0].len()).filter(|&at| is_named(at));
+    let (at, times) = columns.into_iter().find_map(|at| Some((at, times(at)?)))?;
     let column = at + 1;
-    let what = format!("its column {column} has times before 0; let the first one be 0");
+    let what = format!(
+        "its column {column} has times before 0; subtract the first, so that they begin at 0"
+    );
     let statement = format!("if (!s++) z = ${column}; ${column} -= z");
     let names = usize::from(table.has_names);
     table.rewritten(&what, ["", &statement], Some(9), |number, row| {

@@ -135,8 +135,9 @@ pub(crate) fn named_text(bytes: &[u8]) -> Option<String> {
 
 /// What a page without requests is.
 fn page(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
-    let what = "an HTML page without requests, perhaps from a failed download";
-    html::is_page(bytes).then_some((what, "download the file again"))
+    let what = "a page of HTML in which no requests were recognised";
+    html::is_page(bytes)
+        .then_some((what, "if it comes from a failed download, download the file again"))
 }
 
 /// What a trace of RocksDB's block cache is, in the form of block_cache_trace_analyzer: 21 columns, the name of the

@@ -84,25 +84,27 @@ pub(super) fn with_a_date(bytes: &[u8]) -> Option<Rewriting> {
 
 /// Times of minutes and seconds, as times of a day.
 pub(super) fn with_hours(bytes: &[u8]) -> Option<Rewriting> {
-    let pattern = r"(?m)(^|[\s,;|])(\d+):([0-5]\d(?:[.]\d+)?)([\s,;|]|$)";
+    let time = r"(?m)(^|[\s,;|])(\d+):([0-5]\d(?:[.]\d+)?)([\s,;|]|$)";
     let mut times = Vec::new();
-    let rewritten = replaced(bytes, pattern, |time| {
-        let minutes = time[2].parse::<u64>().unwrap_or(0);
-        times.push((minutes, time[3].to_owned()));
+    let rewritten = replaced(bytes, time, |parts| {
+        let minutes = parts[2].parse::<u64>().unwrap_or(0);
+        times.push((minutes, parts[3].to_owned()));
         let (hour, minute) = (minutes / 60, minutes % 60);
-        format!("{}2000-01-01T{hour:02}:{minute:02}:{}{}", &time[1], &time[3], &time[4])
+        format!("{}2000-01-01T{hour:02}:{minute:02}:{}{}", &parts[1], &parts[3], &parts[4])
     });
     let lines = bytes.split(|&byte| byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
     let lines = lines.count();
-    // Numbers of devices look like such times, and are hardly in order.
-    let are_times = times.is_sorted() && times.first() < times.last();
     let is_all = times.len() == lines || times.len() + 1 == lines;
-    let what =
-        "its times are minutes and seconds; write them with hours, and with a date before them";
+    // Numbers of devices look like such times, and few of them differ.
+    let steps = times.windows(2).filter(|pair| pair[0] < pair[1]).count();
+    let are_times = is_all && times.is_sorted() && 2 * steps >= times.len() && steps > 0;
+    let is_open = times.iter().all(|(first, second)| *first < 24 && !second.contains('.'));
+    let doubt = if is_open { " (if they are hours and minutes, put :00 behind each)" } else { "" };
+    let what = format!("its times are minutes and seconds{doubt}; add hours and a date");
     let filter = format!(
-        r#"perl -pe 's{{{pattern}}}{{sprintf "%s2000-01-01T%02d:%02d:%s%s", $1, $2 / 60, $2 % 60, $3, $4}}e' < FILE"#,
+        r#"perl -pe 's{{{time}}}{{sprintf "%s2000-01-01T%02d:%02d:%s%s", $1, $2 / 60, $2 % 60, $3, $4}}e' < FILE"#,
     );
-    (are_times && is_all).then(|| notation(what, &filter, bytes, rewritten))?
+    are_times.then(|| notation(&what, &filter, bytes, rewritten))?
 }
 
 /// The text without the colons behind times in seconds, where most lines have one.

@@ -16,7 +16,7 @@ pub const INFO: FormatInfo = FormatInfo {
     summary: "Alibaba block traces of 2020.",
     title: "an Alibaba block trace",
     form: "`device_id,R|W,offset,length,timestamp`",
-    unit: UnitRule::Bytes,
+    unit: UnitRule::Fixed,
     time: TimeRule::Fixed,
     actions: false,
     units: "time in us, offset and length in bytes",

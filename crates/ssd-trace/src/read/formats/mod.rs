@@ -147,8 +147,6 @@ pub enum UnitRule {
     Fixed,
     /// Sectors by definition; files in bytes are noticed.
     Sectors,
-    /// Bytes by definition; files in sectors are noticed.
-    Bytes,
     /// Files may count in units other than the defined one (`workload.unit`).
     Varies,
     /// As `workload.columns` says; what it leaves open has the unit of `workload.unit`, or is in bytes.
@@ -221,7 +219,7 @@ pub struct Head<'a> {
 pub struct ReadAs {
     /// Letter of the chosen action; see [`has_actions`].
     pub action: u8,
-    /// Unit of addresses and lengths; see [`unit_rule`].
+    /// Unit of addresses and lengths; see [`unit_varies`].
     pub unit: Unit,
     /// Nanoseconds of one in a time; `None`: as the format or the columns define it.
     pub time_ns: Option<u64>,
@@ -453,9 +451,9 @@ pub(crate) fn has_actions(format: TraceFormat) -> bool {
     info(format).is_some_and(|info| info.actions)
 }
 
-/// Whether the unit of addresses and lengths of `format` is certain; `None` for `auto`.
-pub(crate) fn unit_rule(format: TraceFormat) -> Option<UnitRule> {
-    info(format).map(|info| info.unit)
+/// Whether files of `format` may count addresses and lengths in units other than the defined one.
+pub(crate) fn unit_varies(format: TraceFormat) -> bool {
+    info(format).is_some_and(|info| info.unit == UnitRule::Varies)
 }
 
 /// Whether a user may set the unit of addresses and lengths of `format`.
@@ -466,6 +464,11 @@ pub(crate) fn unit_may_be_set(format: TraceFormat) -> bool {
 /// Whether the columns of `format` are those of `workload.columns`.
 pub(crate) fn is_mapped(format: TraceFormat) -> bool {
     matches!(format, TraceFormat::Table | TraceFormat::Records)
+}
+
+/// Whether addresses and lengths of `format` are in sectors by definition.
+pub(crate) fn counts_sectors(format: TraceFormat) -> bool {
+    info(format).is_some_and(|info| info.unit == UnitRule::Sectors)
 }
 
 /// A Linux device as one number.

@@ -18,7 +18,7 @@ pub const INFO: FormatInfo = FormatInfo {
     summary: "MSR Cambridge CSV.",
     title: "an MSR Cambridge trace",
     form: "`Timestamp,Hostname,DiskNumber,Read|Write,Offset,Size,ResponseTime`",
-    unit: UnitRule::Bytes,
+    unit: UnitRule::Fixed,
     time: TimeRule::Fixed,
     actions: false,
     units: "time in 100 ns since 1601 (FILETIME), offset and size in bytes",

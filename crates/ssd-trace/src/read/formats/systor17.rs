@@ -16,7 +16,7 @@ pub const INFO: FormatInfo = FormatInfo {
     summary: "SYSTOR '17 LUN traces.",
     title: "a SYSTOR '17 trace",
     form: "`Timestamp,[Response],R|W,LUN,Offset,Size`",
-    unit: UnitRule::Bytes,
+    unit: UnitRule::Fixed,
     time: TimeRule::Fixed,
     actions: false,
     units: "time in s with up to nine decimals, offset and size in bytes",

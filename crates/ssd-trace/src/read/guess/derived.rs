@@ -46,7 +46,7 @@ struct OtherUnit {
     change: &'static str,
     /// Decimals of these seconds.
     decimals: usize,
-    /// A name is that of a time if one of its words is the unit.
+    /// It is a clock, so a name with it is that of a time.
     is_clock: bool,
 }
 
@@ -81,6 +81,8 @@ const OTHER_UNITS: [OtherUnit; 4] = [
         is_clock: true,
     },
 ];
+/// Words for the beginning of a request, beside those of [`TIMES`].
+const BEGINNINGS: [&str; 6] = ["when", "submit", "issue", "begin", "at", "cpu"];
 /// Times of a 32-bit clock are below this.
 const WRAP: u64 = 1 << 32;
 
@@ -128,43 +130,53 @@ impl Table<'_> {
         if self.columns.time.is_some() {
             return None;
         }
-        (1..).zip(self.names).find_map(|(column, name)| {
+        let named = (1..).zip(self.names).find_map(|(column, name)| {
             let unit = unit_of_time(name);
             let rest = unit.map_or(name.as_str(), |_| without_unit(name));
             if INTERVALS.contains(&letters_of(rest).as_str()) {
-                let why = "seems to hold the time since the previous request, not the time of arrival";
+                let why =
+                    "seems to hold the time since the previous request, not the time of arrival";
                 return Some(self.sum(column, why));
             }
             let letters = letters_of(name);
             let is_time = |rest: &str| rest.is_empty() || TIMES.contains(&rest);
             // `min` alone is rather the least of something.
-            let ends = |end: &&str| {
-                letters != "min" && letters.strip_suffix(*end).is_some_and(is_time)
-            };
-            let OtherUnit { what, change, decimals, .. } = OTHER_UNITS
-                .into_iter()
-                .find(|unit| unit.ends.iter().any(ends))
-                .or_else(|| self.clock_in(column))?;
-            Some(Change {
-                what: format!(
-                    "its column {} seems to hold {what}, which is not a unit of --columns; convert them to seconds",
-                    self.named(column)
-                ),
-                title: format!("${column} = \"time_s\""),
-                statement: format!("${column} {change}"),
-                decimals: Some(decimals),
-            })
-        })
+            let ends =
+                |end: &&str| letters != "min" && letters.strip_suffix(*end).is_some_and(is_time);
+            let unit = OTHER_UNITS.into_iter().find(|unit| unit.ends.iter().any(ends))?;
+            Some(self.in_seconds(column, &unit))
+        });
+        named.or_else(|| self.clock())
     }
 
-    /// The unit of a column of times that has the name of a clock among its words.
-    fn clock_in(&self, column: usize) -> Option<OtherUnit> {
-        let name = self.names[column - 1].to_ascii_lowercase();
-        let words: Vec<&str> = name.split(|letter: char| !letter.is_ascii_alphanumeric()).collect();
-        let times = self.rows.numbers(column - 1)?;
-        let is_time = !is_latency(&name) && times.is_sorted();
-        let has = |unit: &OtherUnit| words.iter().any(|word| unit.ends.contains(word));
-        OTHER_UNITS.into_iter().find(|unit| is_time && unit.is_clock && has(unit))
+    /// The time from the only other column in order, if its name has a clock and words for times.
+    fn clock(&self) -> Option<Change> {
+        let Columns { op, offset, size, .. } = &self.columns;
+        let used = [op.at, offset.at, size.at];
+        let others = self.rows.other_times().into_iter().filter(|at| !used.contains(at));
+        let [at] = others.collect::<Vec<usize>>()[..] else { return None };
+        let name = self.names[at].to_ascii_lowercase();
+        let words = || name.split(|letter: char| !letter.is_ascii_alphanumeric());
+        let is_of = |word: &str, unit: &OtherUnit| unit.is_clock && unit.ends.contains(&word);
+        let is_clock = |word: &str| OTHER_UNITS.iter().any(|unit| is_of(word, unit));
+        let is_known =
+            |word: &str| is_clock(word) || TIMES.contains(&word) || BEGINNINGS.contains(&word);
+        let unit = OTHER_UNITS.into_iter().find(|unit| words().any(|word| is_of(word, unit)))?;
+        words().all(is_known).then(|| self.in_seconds(at + 1, &unit))
+    }
+
+    /// The time from a column in another unit.
+    fn in_seconds(&self, column: usize, unit: &OtherUnit) -> Change {
+        Change {
+            what: format!(
+                "its column {} seems to hold {}, which is not a unit of --columns; convert them to seconds",
+                self.named(column),
+                unit.what
+            ),
+            title: format!("${column} = \"time_s\""),
+            statement: format!("${column} {}", unit.change),
+            decimals: Some(unit.decimals),
+        }
     }
 
     /// The time from the days since 1900 that a spreadsheet has made of dates: decimals between 2000 and 2099.

@@ -328,6 +328,11 @@ pub(crate) fn is_needed_field(name: &str) -> bool {
         || others.iter().any(|known| unit_named(name, known).is_some())
 }
 
+/// Whether a column of this name may hold times.
+pub(crate) fn is_time(name: &str) -> bool {
+    unit_named(name, &TIMES).is_some()
+}
+
 /// Whether a column of this name may hold the addresses of requests.
 pub(crate) fn is_address(name: &str) -> bool {
     unit_named(name, &OFFSETS).is_some()

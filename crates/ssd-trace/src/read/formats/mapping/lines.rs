@@ -160,8 +160,7 @@ impl Table {
             Place::At(number) if *number > 0 => Some(number - 1),
             Place::At(number) => Some(*number),
             Place::Named(wanted) => {
-                let mut all = names.iter().enumerate().filter(|(_, name)| is_name(name, wanted));
-                let (at, _) = all.next().filter(|_| all.next().is_none())?;
+                let [at] = columns_named(names, wanted)[..] else { return None };
                 let behind = self.separator == Some(b' ') && spare.is_some_and(|spare| at > spare);
                 let number = if behind { at as i64 - names.len() as i64 } else { at as i64 };
                 i32::try_from(number).ok()
@@ -371,12 +370,21 @@ impl Table {
     }
 }
 
-/// Whether a cell of a header is the name `wanted`; a type behind a dot, as in `LBA.I`, does not matter.
+/// The columns that are named `wanted`: exactly, or if none is, in other letters, or with a type behind a dot, as in
+/// `LBA.I`.
+pub(super) fn columns_named(names: &[impl AsRef<[u8]>], wanted: &str) -> Vec<usize> {
+    let of = |is: &dyn Fn(&[u8]) -> bool| -> Vec<usize> {
+        (0..names.len()).filter(|&at| is(names[at].as_ref())).collect()
+    };
+    let is_alike = |name: &[u8]| name.eq_ignore_ascii_case(wanted.as_bytes());
+    let is_typed = |name: &[u8]| matches!(name, [stem @ .., b'.', kind] if kind.is_ascii_alphabetic() && is_alike(stem));
+    let ranks = [of(&|name| name == wanted.as_bytes()), of(&is_alike), of(&is_typed)];
+    ranks.into_iter().find(|all| !all.is_empty()).unwrap_or_default()
+}
+
+/// Whether a cell of a header is the name `wanted`.
 pub(super) fn is_name(cell: &[u8], wanted: &str) -> bool {
-    let wanted = wanted.as_bytes();
-    let typed = matches!(cell, [.., b'.', kind] if kind.is_ascii_alphabetic());
-    cell.eq_ignore_ascii_case(wanted)
-        || (typed && cell[..cell.len() - 2].eq_ignore_ascii_case(wanted))
+    !columns_named(&[cell], wanted).is_empty()
 }
 
 /// The bytes of a cell, without blanks and quotes around it.

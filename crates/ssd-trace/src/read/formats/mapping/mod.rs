@@ -355,7 +355,12 @@ impl Mapping {
         ranges.into_iter().chain(times).collect()
     }
 
-    /// Its text with these units of the columns of these fields.
+    /// Its text without a unit of the time, as for dates.
+    pub(crate) fn without_time_unit(&self) -> String {
+        self.text_with(&[("time", "")])
+    }
+
+    /// Its text with these units of the columns of these fields; an empty one removes the unit.
     fn text_with(&self, units: &[(&str, &str)]) -> String {
         let part = |part: &str| {
             let (key, column) = part.split_once('=').unwrap_or((part, ""));
@@ -366,7 +371,8 @@ impl Mapping {
                         Some((place, _)) if !column.ends_with('"') => place,
                         _ => column,
                     };
-                    format!("{key}={place}:{unit}")
+                    let colon = if unit.is_empty() { "" } else { ":" };
+                    format!("{key}={place}{colon}{unit}")
                 }
                 _ => part.to_owned(),
             }
@@ -383,15 +389,13 @@ impl Mapping {
         };
         let known = |names: &Vec<String>| wanted.iter().filter(|wanted| has(names, wanted)).count();
         let names = lines.iter().rev().map(|line| cells_of(line)).max_by_key(known)?;
-        let places = |wanted: &str| -> Vec<String> {
-            let all = names.iter().enumerate();
-            let all = all.filter(|(_, name)| lines::is_name(name.as_bytes(), wanted));
-            all.map(|(at, _)| (at + 1).to_string()).collect()
-        };
-        let several = wanted.iter().map(|wanted| (wanted, places(wanted)));
-        if let Some((name, places)) = several.into_iter().find(|(_, places)| places.len() > 1) {
-            let places = places.join(" and ");
-            return Some(format!("columns {places} are named {name:?}; give the number of one"));
+        for name in &wanted {
+            if let [first, second, ..] = lines::columns_named(&names, name)[..] {
+                let (first, second) = (first + 1, second + 1);
+                return Some(format!(
+                    "several columns are named {name:?}; name the column by its number, such as {first} or {second}"
+                ));
+            }
         }
         if !(1..wanted.len()).contains(&known(&names)) {
             return None;

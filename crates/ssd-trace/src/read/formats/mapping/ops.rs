@@ -65,15 +65,18 @@ impl Words {
     pub(crate) fn oddity(&self) -> Option<String> {
         let usual = Words::default();
         self.given.iter().find_map(|(word, meaning)| {
-            let said = [*meaning, usual.meaning(word.as_bytes())?].map(|meaning| match meaning {
-                Meaning::Request(Op::Read, _) => Some("read"),
-                Meaning::Request(Op::Write, _) => Some("write"),
-                _ => None,
-            });
+            // The letters of blktrace are capitals.
+            let capitals = word.to_ascii_uppercase();
+            let said =
+                [*meaning, usual.meaning(capitals.as_bytes())?].map(|meaning| match meaning {
+                    Meaning::Request(Op::Read, _) => Some("read"),
+                    Meaning::Request(Op::Write, _) => Some("write"),
+                    _ => None,
+                });
             let [Some(said), Some(usual)] = said else { return None };
             (said != usual).then(|| {
                 format!(
-                    "the columns take {word:?} for a {said}, although it usually means a {usual}"
+                    "the columns say that {word:?} is a {said}, although it usually means a {usual}"
                 )
             })
         })
@@ -132,7 +135,7 @@ mod tests {
         assert_eq!(op("0"), Some(Meaning::Request(Op::Write, 0)));
         assert_eq!(op("X"), Some(Meaning::Ignored));
         assert_eq!(op("Discard"), Some(Meaning::Request(Op::Trim, 0)));
-        assert!(words.oddity().unwrap().contains("\"w\" for a read"));
+        assert!(words.oddity().unwrap().contains("\"w\" is a read"));
         for word in ["READ_10", "read(16)", "Read10", "read"] {
             assert_eq!(op(word), Some(Meaning::Request(Op::Read, 0)));
         }
