@@ -192,20 +192,12 @@ def page(profile: Path, options: Sequence[str] = ()) -> Iterator[Page]:
     """A browser with a page of its own, which ends with the block."""
     assert BROWSER is not None
     to_browser, to_us = os.pipe(), os.pipe()
-    words = ["--headless=new", "--disable-gpu", STEADY_SCROLL, *SANDBOX, "--remote-debugging-pipe"]
+    words = ["--headless=new", "--disable-gpu", *SANDBOX, "--remote-debugging-pipe"]
+    words += [STEADY_SCROLL, *options, f"--user-data-dir={profile}", "about:blank"]
     # The browser reads commands from descriptor 3 and answers on 4.
     shell = f'exec 3<&{to_browser[0]} 4>&{to_us[1]}; exec "$0" "$@"'
     process = subprocess.Popen(
-        [
-            "bash",
-            "-c",
-            shell,
-            BROWSER,
-            *words,
-            *options,
-            f"--user-data-dir={profile}",
-            "about:blank",
-        ],
+        ["bash", "-c", shell, BROWSER, *words],
         pass_fds=(to_browser[0], to_us[1]),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

@@ -70,15 +70,19 @@ def test_commands_of_a_message_can_be_pasted(folder: Path) -> None:
         assert info["ops"]["write"]["requests"] == 10
         durations.add(info["duration_ns"])
     assert durations == {19_000, 19_000_000_000}
-    done = ssdlab_command("--debug", "trace", "info", "a trace", cwd=folder)
+
+
+def test_other_verbs_explain_the_commands(folder: Path) -> None:
+    (folder / "trace").write_text("".join(f"{i}000 0 {8 * i} 8 {i % 2}\n" for i in range(20)))
+    done = ssdlab_command("--debug", "trace", "info", "trace", cwd=folder)
     assert "takes the same options" not in done.stderr
-    for verb in (["trace", "convert", "a trace", "--to", "msr", "out"], ["try", "a trace"]):
-        done = ssdlab_command(*verb, cwd=folder)
-        name = "try" if verb[0] == "try" else "trace convert"
-        refused(done, 2, "10 reads, 10 writes, 80 KiB", f"`ssdlab {name}` takes the same options.")
-    (folder / "names").write_text("<pre>\n0.5 W 4096 8\n0.6 R 8192 8\n</pre>\n")
-    done = ssdlab_command("try", "names", cwd=folder)
-    refused(done, 2, "perl", "For `ssdlab try`, write what the filter prints to a file")
+    verbs = {"trace convert": ["trace", "--to", "msr", "out"], "try": ["trace"]}
+    for verb, arguments in verbs.items():
+        done = ssdlab_command(*verb.split(), *arguments, cwd=folder)
+        refused(done, 2, "10 reads, 10 writes, 80 KiB", f"`ssdlab {verb}` takes the same options.")
+    (folder / "page.html").write_text("<pre>\n0.5 W 4096 8\n0.6 R 8192 8\n</pre>\n")
+    done = ssdlab_command("try", "page.html", cwd=folder)
+    refused(done, 2, "perl", "For `ssdlab try`, redirect the filter's output to a file")
 
 
 def test_a_guess_is_stated(folder: Path) -> None:
@@ -99,8 +103,11 @@ def test_columns_that_cannot_be(folder: Path) -> None:
     ):
         done = ssdlab_command("trace", "info", "mine.csv", "--columns", columns, cwd=folder)
         refused(done, 2, part)
-    reversed_words = COLUMNS + ",read=W,write=R"
-    done = ssdlab_command("trace", "info", "mine.csv", "--columns", reversed_words, cwd=folder)
+
+
+def test_swapped_words_give_a_warning(folder: Path) -> None:
+    swapped = COLUMNS + ",read=W,write=R"
+    done = ssdlab_command("trace", "info", "mine.csv", "--columns", swapped, cwd=folder)
     assert done.returncode == 0, done.stderr
     assert 'say that "w" is a read, although it usually means a write' in done.stdout
 

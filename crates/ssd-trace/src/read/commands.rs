@@ -117,8 +117,9 @@ fn unpacking_of(file: &str) -> Option<String> {
 
 /// The `filters` of FILE, one behind the other, as a command for `file`, which is unpacked first if it is packed.
 pub(crate) fn filter_of<'a>(file: &str, filters: impl Iterator<Item = &'a str>) -> String {
-    let written = (file == STANDARD_INPUT).then(|| "...".to_owned());
-    let mut command = written.or_else(|| unpacking_of(file)).unwrap_or_default();
+    // Dots stand for the command that writes standard input.
+    let producer = (file == STANDARD_INPUT).then(|| "...".to_owned());
+    let mut command = producer.or_else(|| unpacking_of(file)).unwrap_or_default();
     for filter in filters {
         command = if command.is_empty() {
             with_name(file, filter)

@@ -140,6 +140,7 @@ impl File<'_> {
             return Ok((said, self.how(said)?, Vec::new()));
         }
         let format = self.detected()?;
+        // With --sort the user says that they are times.
         if format == TraceFormat::Tracepoint
             && !self.workload.sort
             && let Some(refusal) = self.rewritten(&[around::with_summed_times])

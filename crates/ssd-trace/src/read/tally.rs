@@ -6,8 +6,8 @@ use crate::read::unit::Shape;
 use crate::read::volumes::{Tenants, Volumes};
 use std::collections::BTreeMap;
 
-/// Requests of a file that is hardly written by hand, without the last newline.
-const FEWEST: u64 = 16;
+/// Requests from which on a file was probably recorded, not written by hand, so that its last line should end.
+const FEWEST_RECORDED: u64 = 16;
 
 /// Counts over the whole file.
 #[derive(Default)]
@@ -70,7 +70,7 @@ impl Tally {
                         may have been cut there";
             return Some(text.to_owned());
         }
-        (self.chosen >= FEWEST)
+        (self.chosen >= FEWEST_RECORDED)
             .then(|| "its last line has no newline: the file may have been cut there".to_owned())
     }
 

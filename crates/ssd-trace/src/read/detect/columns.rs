@@ -44,8 +44,9 @@ impl File<'_> {
         if self.workload.format == TraceFormat::Auto {
             self.numbers_are_possible(format, &how)?;
         }
-        let oddity = how.columns.as_ref().and_then(|columns| columns.words.oddity());
-        let notes = oddity.map(|text| format!("{}: {text}", self.name)).into_iter().collect();
+        let contradiction = how.columns.as_ref().and_then(|columns| columns.words.contradiction());
+        let notes =
+            contradiction.map(|text| format!("{}: {text}", self.name)).into_iter().collect();
         Ok((format, how, notes))
     }
 
@@ -124,7 +125,7 @@ impl File<'_> {
         let lines: Vec<String> = few.iter().map(each).collect();
         let common = if is_alike { format!(", expected {expected}") } else { String::new() };
         if let Some(text) = how.columns.as_ref().and_then(|columns| {
-            columns.unclear_names(&self.head.lines[..self.head.lines.len().min(LINES)])
+            columns.wrong_names(&self.head.lines[..self.head.lines.len().min(LINES)])
         }) {
             return Err(self.refused(&format!("workload.columns: {text}")));
         }
@@ -137,8 +138,9 @@ impl File<'_> {
         let named = guess::of(self.head, action);
         let mut readings =
             if named.is_empty() { guess::values::of(self.head, action) } else { named };
+        // A reading that has times needs no filter.
         if !readings.iter().any(Reading::has_times)
-            && let Some(refusal) = self.notated(how)
+            && let Some(refusal) = self.refusal_by_notation(how)
         {
             return Err(refusal);
         }
@@ -152,10 +154,10 @@ impl File<'_> {
     }
 
     /// The refusal of a table that the columns fit once a filter has rewritten its numbers.
-    fn notated(&self, how: &ReadAs) -> Option<Refusal> {
+    fn refusal_by_notation(&self, how: &ReadAs) -> Option<Refusal> {
         let columns = how.columns.as_ref()?;
-        let texts = [columns.text.clone(), columns.without_time_unit()];
-        let mut whats = Vec::new();
+        let mappings = [columns.text.clone(), columns.without_time_unit()];
+        let mut reasons = Vec::new();
         let mut choices = Vec::new();
         for rewrite in notations::NOTATIONS {
             let Some(Rewriting { what, filter, bytes, .. }) = rewrite(self.head.bytes) else {
@@ -167,18 +169,18 @@ impl File<'_> {
                 let reading = guess::reading(text, &head, how.action)?;
                 (reading.counts.bad == 0 && reading.counts.is_possible()).then_some(reading)
             };
-            let Some(reading) = texts.iter().find_map(fits) else { continue };
+            let Some(reading) = mappings.iter().find_map(fits) else { continue };
             let command = self.behind(&filter, &reading.options);
-            let gives = readings::choices(vec![reading], self.whole).pop()?.1;
-            // The one that does least comes first.
-            if choices.iter().all(|(_, others)| *others != gives) {
-                whats.push(what);
-                choices.push((command, gives));
+            let outcome = readings::choices(vec![reading], self.whole).pop()?.1;
+            // Of several with the same outcome, one is enough.
+            if choices.iter().all(|(_, other)| *other != outcome) {
+                reasons.push(what);
+                choices.push((command, outcome));
             }
         }
         (!choices.is_empty()).then(|| {
             let commands = list(&choices, str::to_owned);
-            Refusal::Filtered(format!("{}; {commands}", whats.join(", or ")))
+            Refusal::Filtered(format!("{}; {commands}", reasons.join(", or ")))
         })
     }
 

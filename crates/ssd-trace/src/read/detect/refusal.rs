@@ -52,13 +52,13 @@ impl File<'_> {
         Refusal::Filtered(format!("{what}: {}", self.behind(filter, options)))
     }
 
-    /// The command that reads the output of a `filter` of FILE with these options, and those that the workload sets
-    /// whatever the columns are.
+    /// The command that reads the output of a `filter` of FILE with these options, and those of the workload
+    /// that do not depend on the columns.
     pub(super) fn behind(&self, filter: &str, options: &str) -> String {
         let Workload { action, volume, skip_bad, .. } = *self.workload;
         let sort = self.workload.sort && !options.contains(" --sort");
-        let others = Workload { action, volume, skip_bad, sort, ..Workload::default() };
-        let options = format!("{options} {}", given(&others, ""));
+        let independent = Workload { action, volume, skip_bad, sort, ..Workload::default() };
+        let options = format!("{options} {}", given(&independent, ""));
         let options = options.trim();
         let space = if options.is_empty() { "" } else { " " };
         let filters = self.filters.iter().map(String::as_str).chain([filter]);

@@ -1,19 +1,18 @@
 //! Text around requests, and forms in which other programs wrap them, with the filters that leave the requests.
 
-use super::html::{with_lines, with_rows};
+use super::html::{of_html_tables, of_preformatted_text};
 use super::json::Cursor;
-use super::pattern::{bytes_of, characters, replaced};
+use super::pattern::{bytes_of, characters, pattern, replaced};
 use super::{Rewrite, Rewriting, by_line, notation};
 use super::{dates, times};
 use crate::read::formats::{self, Head, TraceFormat};
 use crate::read::guess::{LINES, is_names};
-use regex_lite::Regex;
 use std::collections::BTreeSet;
 
 /// Rewrites that are tried whatever the format is.
 pub(crate) const AROUND: [Rewrite; 15] = [
-    with_rows,
-    with_lines,
+    of_html_tables,
+    of_preformatted_text,
     without_zeros,
     without_comments,
     times::with_24_hours,
@@ -89,7 +88,7 @@ fn of_tuples(bytes: &[u8]) -> Option<Rewriting> {
     }
     let row = r"[(\[]\s*([^()\[\],]+,[^()\[\]]*?),?\s*[)\]]";
     let text = characters(bytes).replace(['\'', '"'], "");
-    let rows = Regex::new(row).expect("it is a pattern");
+    let rows = pattern(row);
     let rows: String = rows.captures_iter(&text).map(|row| row[1].to_owned() + "\n").collect();
     let what =
         "its rows are in brackets, as Python prints tuples and lists; write one row per line";
@@ -160,8 +159,8 @@ fn without_differences(bytes: &[u8]) -> Option<Rewriting> {
     notation(what, r"sed -E 's/: \([+][0-9]+\)/:/' FILE", bytes, rewritten)
 }
 
-/// The events of perf script, which are read as they stand but whose times are those since the previous event
-/// (`--deltatime`).
+/// The events of perf script --deltatime, which can be read as they stand although each time is the interval since the
+/// previous event.
 pub(crate) fn with_summed_times(bytes: &[u8]) -> Option<Rewriting> {
     let time = r"(\d+[.]\d+)(: +\w+:\w+: )";
     let (mut sum, mut intervals) = (0.0, Vec::new());
@@ -171,10 +170,10 @@ pub(crate) fn with_summed_times(bytes: &[u8]) -> Option<Rewriting> {
         sum += interval;
         format!("{sum:.9}{}", &parts[2])
     });
-    // Events that are late are few.
+    // Recorded events are nearly in order; every other interval is shorter than the one before.
     let descents = intervals.windows(2).filter(|pair| pair[1] < pair[0]).count();
     let are_intervals = intervals.first() == Some(&0.0) && 5 * descents >= intervals.len();
-    let what = "its times are those since the previous event (--deltatime); add them up";
+    let what = "each time is the interval since the previous event (--deltatime); add them up";
     let filter = format!(r#"perl -pe 's{{{time}}}{{$t += $1; sprintf("%.9f", $t) . $2}}e' < FILE"#);
     are_intervals.then(|| notation(what, &filter, bytes, rewritten))?
 }

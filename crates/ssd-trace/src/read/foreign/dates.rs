@@ -1,9 +1,9 @@
 //! Notations of dates that a filter rewrites, the year first.
 
-use super::pattern::{bytes_of, characters, replaced};
+use super::pattern::{bytes_of, characters, pattern, replaced};
 use super::times::numbers_at;
 use super::{Rewriting, by_line, notation};
-use regex_lite::{Captures, Regex};
+use regex_lite::Captures;
 
 /// Dates with the year last, and the number of the month, 1 or 2, as dates that are read.
 pub(super) fn with_year_first(
@@ -74,7 +74,7 @@ pub(super) fn with_hyphens(bytes: &[u8]) -> Option<Rewriting> {
 pub(super) fn with_marks(bytes: &[u8]) -> Option<Rewriting> {
     const DATE: &str =
         r"^((?:19|20)\d\d)(0\d|1[0-2])([0-2]\d|3[01])([01]\d|2[0-3])([0-5]\d)([0-5]\d)(\d{1,9})\b";
-    let date = Regex::new(DATE).expect("it is a pattern");
+    let date = pattern(DATE);
     let mut count = 0;
     let rewritten = by_line(bytes, |line| {
         let line = characters(line);

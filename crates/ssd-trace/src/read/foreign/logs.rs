@@ -37,11 +37,11 @@ pub(super) fn with_dates(table: Rewriting) -> Rewriting {
 /// A table of seconds, sectors and numbers of sectors.
 const IN_SECTORS: &[&str] = &["time=1:s,op=2,offset=3:512B,size=4:512B"];
 
-/// What text with events of ftrace is whose times have no point.
-const OF_A_COUNTER: &str = "text of ftrace whose clock (trace_clock) counts nanoseconds, cycles or events; convert it \
-                            to a table (divide cycles by those of a nanosecond)";
+/// Output of ftrace whose times have no decimal point.
+const COUNTED_TIMES: &str = "output of ftrace whose trace_clock counts nanoseconds, cycles or events; convert it to a \
+                             table (if they are cycles, divide them by the clock rate in GHz)";
 /// The columns of its rows.
-const WITH_A_COUNTER: &[&str] = &[
+const COUNTED_COLUMNS: &[&str] = &[
     "time=1:ns,op=2,offset=3:512B,size=4:512B,volume=5",
     "op=2,offset=3:512B,size=4:512B,volume=5",
 ];
@@ -51,22 +51,22 @@ const LOGS: [(&[&str], Log); 19] = [
     (
         &["block_rq_issue: "],
         Log {
-            what: OF_A_COUNTER,
+            what: COUNTED_TIMES,
             request: concat!(
                 r"\] +(?:\S+ +)?(\d+): +(?:block:)?block_rq_issue: +(\d+,\d+) (\w+) \d+ ",
                 r"\(\S*\) (\d+) \+ (\d+)"
             ),
             row: "$1 $3 $4 $5 $2",
-            columns: WITH_A_COUNTER,
+            columns: COUNTED_COLUMNS,
         },
     ),
     (
         &["block_bio_queue: "],
         Log {
-            what: OF_A_COUNTER,
+            what: COUNTED_TIMES,
             request: r"\] +(?:\S+ +)?(\d+): +(?:block:)?block_bio_queue: +(\d+,\d+) (\w+) (\d+) \+ (\d+)",
             row: "$1 $3 $4 $5 $2",
-            columns: WITH_A_COUNTER,
+            columns: COUNTED_COLUMNS,
         },
     ),
     (

@@ -54,8 +54,11 @@ pub(crate) const NOTATIONS: [Rewrite; 21] = [
         let digits = |text: &[u8]| text.iter().take_while(|byte| byte.is_ascii_digit()).count();
         let mut decimals = bytes.split(|&byte| byte == b',').skip(1).map(digits);
         let may_be_thousands = decimals.all(|digits| digits == 3);
-        let doubt =
-            if may_be_thousands { " (if it separates thousands, remove it: s/,//g)" } else { "" };
+        let doubt = if may_be_thousands {
+            " (if the commas separate thousands, remove them: sed s/,//g)"
+        } else {
+            ""
+        };
         let what = format!("its numbers have a decimal comma; replace it with a point{doubt}");
         notation(&what, "sed s/,/./g FILE", bytes, with_points(bytes))
     },

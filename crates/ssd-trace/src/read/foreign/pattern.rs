@@ -15,21 +15,25 @@ pub(super) struct Pattern<'a> {
     pub(super) row: &'a str,
 }
 
+/// A pattern in the syntax that Perl and [`Regex`] share.
+pub(super) fn pattern(text: &str) -> Regex {
+    Regex::new(text).expect("it is a pattern")
+}
+
 /// What the pattern `request` finds in each line of the [`characters`] of a file.
 pub(super) fn requests<'t>(request: &str, text: &'t str) -> Vec<Captures<'t>> {
-    let request = Regex::new(request).expect("it is a pattern");
+    let request = pattern(request);
     let lines = text.split('\n').filter(|line| line.len() <= LONGEST);
     lines.filter_map(|line| request.captures(line)).collect()
 }
 
-/// The bytes of a file in which `with` replaces what `pattern` finds.
+/// The bytes of a file in which `with` replaces what the pattern `text` finds.
 pub(super) fn replaced(
     bytes: &[u8],
-    pattern: &str,
+    text: &str,
     with: impl FnMut(&Captures<'_>) -> String,
 ) -> Vec<u8> {
-    let pattern = Regex::new(pattern).expect("it is a pattern");
-    bytes_of(&pattern.replace_all(&characters(bytes), with))
+    bytes_of(&pattern(text).replace_all(&characters(bytes), with))
 }
 
 /// The text with a character for each byte, as Perl sees it.

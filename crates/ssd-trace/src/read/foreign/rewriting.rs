@@ -1,6 +1,7 @@
 //! Text that can be read once a filter has rewritten it: the filter, and what it makes of the first lines.
 
 use super::pattern::characters;
+use super::times::is_rising;
 use super::{Filter, Rewrite, Rewriting, awk, json, notation};
 use crate::read::formats::mapping::{separated, separated_by};
 use crate::read::guess::{is_field, is_length, is_names, is_operation, is_time};
@@ -232,33 +233,27 @@ fn with_joined_times(bytes: &[u8]) -> Option<Rewriting> {
     })
 }
 
-/// Times that begin at 0, where they count from an event within the trace.
+/// Times that begin at 0, where negative ones count from an event within the trace.
 fn with_times_from_zero(bytes: &[u8]) -> Option<Rewriting> {
     let table = Table::of(bytes)?;
-    let is_named = |at: usize| !table.has_names || is_time(&table.rows[0][at]);
-    let times = |at: usize| -> Option<Vec<f64>> {
-        let times = table
-            .body()
-            .iter()
-            .map(|row| row[at].parse().ok().filter(|time: &f64| time.is_finite()));
-        times.collect::<Option<Vec<f64>>>().filter(|times| {
-            let steps = times.windows(2).filter(|pair| pair[0] < pair[1]).count();
-            2 * steps >= times.len()
-                && times.is_sorted()
-                && times.first().is_some_and(|first| *first < 0.0)
-        })
+    let may_be_time = |at: &usize| !table.has_names || is_time(&table.rows[0][*at]);
+    let rising = |at: usize| {
+        let numbers = table.body().iter().map(|row| row[at].parse().ok());
+        let numbers = numbers.collect::<Option<Vec<f64>>>()?;
+        (numbers.iter().all(|number| number.is_finite()) && is_rising(&numbers))
+            .then_some((at, numbers))
     };
-    let columns = (0..table.rows[0].len()).filter(|&at| is_named(at));
-    let (at, times) = columns.into_iter().find_map(|at| Some((at, times(at)?)))?;
+    let mut columns = (0..table.rows[0].len()).filter(may_be_time).filter_map(rising);
+    let (at, times) = columns.find(|(_, times)| times.first().is_some_and(|first| *first < 0.0))?;
     let column = at + 1;
     let what = format!(
-        "its column {column} has times before 0; subtract the first, so that they begin at 0"
+        "its column {column} has negative times; subtract the first time, so that they begin at 0"
     );
     let statement = format!("if (!s++) z = ${column}; ${column} -= z");
-    let names = usize::from(table.has_names);
+    let header = usize::from(table.has_names);
     table.rewritten(&what, ["", &statement], Some(9), |number, row| {
-        if number >= names {
-            row[at] = format!("{:.9}", times[number - names] - times[0]);
+        if number >= header {
+            row[at] = format!("{:.9}", times[number - header] - times[0]);
         }
     })
 }

@@ -135,7 +135,7 @@ pub(crate) fn named_text(bytes: &[u8]) -> Option<String> {
 
 /// What a page without requests is.
 fn page(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
-    let what = "a page of HTML in which no requests were recognised";
+    let what = "an HTML page in which no requests were recognised";
     html::is_page(bytes)
         .then_some((what, "if it comes from a failed download, download the file again"))
 }

@@ -82,7 +82,13 @@ pub(super) fn with_a_date(bytes: &[u8]) -> Option<Rewriting> {
     notation(what, filter, bytes, rewritten)
 }
 
-/// Times of minutes and seconds, as times of a day.
+/// Whether numbers are in order, and rise at half of the steps or more.
+pub(super) fn is_rising<T: PartialOrd>(numbers: &[T]) -> bool {
+    let steps = numbers.windows(2).filter(|pair| pair[0] < pair[1]).count();
+    numbers.is_sorted() && 2 * steps >= numbers.len()
+}
+
+/// Times in minutes and seconds, as times of day.
 pub(super) fn with_hours(bytes: &[u8]) -> Option<Rewriting> {
     let time = r"(?m)(^|[\s,;|])(\d+):([0-5]\d(?:[.]\d+)?)([\s,;|]|$)";
     let mut times = Vec::new();
@@ -94,16 +100,18 @@ pub(super) fn with_hours(bytes: &[u8]) -> Option<Rewriting> {
     });
     let lines = bytes.split(|&byte| byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
     let lines = lines.count();
-    let is_all = times.len() == lines || times.len() + 1 == lines;
-    // Numbers of devices look like such times, and few of them differ.
-    let steps = times.windows(2).filter(|pair| pair[0] < pair[1]).count();
-    let are_times = is_all && times.is_sorted() && 2 * steps >= times.len() && steps > 0;
-    let is_open = times.iter().all(|(first, second)| *first < 24 && !second.contains('.'));
-    let doubt = if is_open { " (if they are hours and minutes, put :00 behind each)" } else { "" };
+    // The first line may be names.
+    let is_on_every_line = times.len() == lines || times.len() + 1 == lines;
+    let may_be_hours =
+        times.iter().all(|(minutes, seconds)| *minutes < 24 && !seconds.contains('.'));
+    let doubt =
+        if may_be_hours { " (if they are hours and minutes, append :00 to each)" } else { "" };
     let what = format!("its times are minutes and seconds{doubt}; add hours and a date");
     let filter = format!(
         r#"perl -pe 's{{{time}}}{{sprintf "%s2000-01-01T%02d:%02d:%s%s", $1, $2 / 60, $2 % 60, $3, $4}}e' < FILE"#,
     );
+    // Device numbers (8:16) look like such times, but seldom rise from line to line.
+    let are_times = is_on_every_line && is_rising(&times);
     are_times.then(|| notation(&what, &filter, bytes, rewritten))?
 }
 

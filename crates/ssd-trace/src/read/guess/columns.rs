@@ -185,10 +185,10 @@ impl Columns {
         // Most words may be known.
         let mut all =
             known.into_iter().find(|all| !all.is_empty()).unwrap_or_else(|| vec![String::new()]);
-        // The opcodes of NVMe come first.
-        all.sort_by_key(|words| {
-            self.op.letters == "opcode" && !words.starts_with(",read=2,write=1")
-        });
+        // Opcodes are most likely those of NVMe: 1 is a write, 2 a read.
+        if self.op.letters == "opcode" {
+            all.sort_by_key(|words| !words.starts_with(",read=2,write=1"));
+        }
         all
     }
 

@@ -37,52 +37,50 @@ const INTERVALS: [&str; 23] = [
     "sleep",
     "step",
 ];
-/// A unit of time that no option has.
+/// A unit of time that `--columns` does not know.
 struct OtherUnit {
-    /// How names with it end.
-    ends: &'static [&'static str],
+    suffixes: &'static [&'static str],
     what: &'static str,
     /// What makes seconds of it, in awk.
-    change: &'static str,
-    /// Decimals of these seconds.
+    conversion: &'static str,
+    /// Decimals of these seconds: more of them would show how awk rounds jiffies.
     decimals: usize,
-    /// It is a clock, so a name with it is that of a time.
+    /// It counts the ticks of a clock, so a column that is named for it holds times.
     is_clock: bool,
 }
 
-/// Such units.
 const OTHER_UNITS: [OtherUnit; 4] = [
     OtherUnit {
-        ends: &["minutes", "minute", "mins", "min"],
+        suffixes: &["minutes", "minute", "mins", "min"],
         what: "minutes",
-        change: "*= 60",
+        conversion: "*= 60",
         decimals: 9,
         is_clock: false,
     },
     OtherUnit {
-        ends: &["hours", "hour"],
+        suffixes: &["hours", "hour"],
         what: "hours",
-        change: "*= 3600",
+        conversion: "*= 3600",
         decimals: 9,
         is_clock: false,
     },
     OtherUnit {
-        ends: &["jiffies", "jif"],
+        suffixes: &["jiffies", "jif"],
         what: "jiffies (taken as 4 ms, HZ=250)",
-        change: "/= 250",
+        conversion: "/= 250",
         decimals: 3,
         is_clock: true,
     },
     OtherUnit {
-        ends: &["tsc", "cycles"],
+        suffixes: &["tsc", "cycles"],
         what: "processor cycles (taken as 2.5 GHz; use your own rate)",
-        change: "/= 2500000000",
+        conversion: "/= 2500000000",
         decimals: 9,
         is_clock: true,
     },
 ];
-/// Words for the beginning of a request, beside those of [`TIMES`].
-const BEGINNINGS: [&str; 6] = ["when", "submit", "issue", "begin", "at", "cpu"];
+/// Words beside a clock in the name of a time, in addition to [`TIMES`].
+const CLOCK_WORDS: [&str; 6] = ["when", "submit", "issue", "begin", "at", "cpu"];
 /// Times of a 32-bit clock are below this.
 const WRAP: u64 = 1 << 32;
 
@@ -125,7 +123,7 @@ impl Table<'_> {
             .map(|at| at + 1)
     }
 
-    /// The time, from intervals or from a longer unit.
+    /// The time, from intervals or from a unit that `--columns` does not know.
     fn time(&self) -> Option<Change> {
         if self.columns.time.is_some() {
             return None;
@@ -143,26 +141,28 @@ impl Table<'_> {
             // `min` alone is rather the least of something.
             let ends =
                 |end: &&str| letters != "min" && letters.strip_suffix(*end).is_some_and(is_time);
-            let unit = OTHER_UNITS.into_iter().find(|unit| unit.ends.iter().any(ends))?;
+            let unit = OTHER_UNITS.into_iter().find(|unit| unit.suffixes.iter().any(ends))?;
             Some(self.in_seconds(column, &unit))
         });
-        named.or_else(|| self.clock())
+        named.or_else(|| self.clock_ticks())
     }
 
-    /// The time from the only other column in order, if its name has a clock and words for times.
-    fn clock(&self) -> Option<Change> {
+    /// The time from ticks of a clock (`start_tsc`): the only unused column in order, whose name has no other words.
+    fn clock_ticks(&self) -> Option<Change> {
         let Columns { op, offset, size, .. } = &self.columns;
         let used = [op.at, offset.at, size.at];
         let others = self.rows.other_times().into_iter().filter(|at| !used.contains(at));
         let [at] = others.collect::<Vec<usize>>()[..] else { return None };
         let name = self.names[at].to_ascii_lowercase();
-        let words = || name.split(|letter: char| !letter.is_ascii_alphanumeric());
-        let is_of = |word: &str, unit: &OtherUnit| unit.is_clock && unit.ends.contains(&word);
-        let is_clock = |word: &str| OTHER_UNITS.iter().any(|unit| is_of(word, unit));
-        let is_known =
-            |word: &str| is_clock(word) || TIMES.contains(&word) || BEGINNINGS.contains(&word);
-        let unit = OTHER_UNITS.into_iter().find(|unit| words().any(|word| is_of(word, unit)))?;
-        words().all(is_known).then(|| self.in_seconds(at + 1, &unit))
+        let words: Vec<&str> = name.split(|letter: char| !letter.is_ascii_alphanumeric()).collect();
+        let clock = |word: &&str| {
+            OTHER_UNITS.into_iter().find(|unit| unit.is_clock && unit.suffixes.contains(word))
+        };
+        let is_known = |word: &&str| {
+            clock(word).is_some() || TIMES.contains(word) || CLOCK_WORDS.contains(word)
+        };
+        let unit = words.iter().find_map(clock).filter(|_| words.iter().all(is_known))?;
+        Some(self.in_seconds(at + 1, &unit))
     }
 
     /// The time from a column in another unit.
@@ -174,7 +174,7 @@ impl Table<'_> {
                 unit.what
             ),
             title: format!("${column} = \"time_s\""),
-            statement: format!("${column} {}", unit.change),
+            statement: format!("${column} {}", unit.conversion),
             decimals: Some(unit.decimals),
         }
     }

@@ -61,7 +61,7 @@ impl Scan<'_, '_> {
         let ignored = match (&reject.flaw, &self.how.columns) {
             // The word may have been cut.
             (Flaw::Operation(operation), Some(columns)) if !pieces.is_unended() => {
-                columns.text_without(operation)
+                columns.text_ignoring(operation)
             }
             _ => None,
         };

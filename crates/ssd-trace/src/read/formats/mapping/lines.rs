@@ -153,7 +153,7 @@ impl Table {
         false
     }
 
-    /// The numbers of the columns in a table with these names; `None` if one has no such name.
+    /// The numbers of the columns in a table with these names; `None` unless each name is that of one column.
     fn resolved(&self, names: &[Vec<u8>]) -> Option<Columns> {
         let spare = self.spare.and_then(|spare| names.iter().position(|name| is_name(name, spare)));
         let number = |place: &Place| match place {
@@ -370,21 +370,30 @@ impl Table {
     }
 }
 
-/// The columns that are named `wanted`: exactly, or if none is, in other letters, or with a type behind a dot, as in
-/// `LBA.I`.
+/// The columns that are named `wanted`: by exact match, failing that, in another case, and failing that, with a type
+/// behind a dot, as in `LBA.I`.
 pub(super) fn columns_named(names: &[impl AsRef<[u8]>], wanted: &str) -> Vec<usize> {
-    let of = |is: &dyn Fn(&[u8]) -> bool| -> Vec<usize> {
-        (0..names.len()).filter(|&at| is(names[at].as_ref())).collect()
-    };
+    let ranks: Vec<Option<u8>> =
+        names.iter().map(|name| rank_of_name(name.as_ref(), wanted)).collect();
+    let best = ranks.iter().flatten().min();
+    let is_best = |at: &usize| best.is_some() && ranks[*at].as_ref() == best;
+    (0..names.len()).filter(is_best).collect()
+}
+
+/// How well a cell of a header matches the name `wanted`, the lower the better; `None` if it does not.
+fn rank_of_name(cell: &[u8], wanted: &str) -> Option<u8> {
     let is_alike = |name: &[u8]| name.eq_ignore_ascii_case(wanted.as_bytes());
-    let is_typed = |name: &[u8]| matches!(name, [stem @ .., b'.', kind] if kind.is_ascii_alphabetic() && is_alike(stem));
-    let ranks = [of(&|name| name == wanted.as_bytes()), of(&is_alike), of(&is_typed)];
-    ranks.into_iter().find(|all| !all.is_empty()).unwrap_or_default()
+    match cell {
+        name if name == wanted.as_bytes() => Some(0),
+        name if is_alike(name) => Some(1),
+        [stem @ .., b'.', kind] if kind.is_ascii_alphabetic() && is_alike(stem) => Some(2),
+        _ => None,
+    }
 }
 
 /// Whether a cell of a header is the name `wanted`.
 pub(super) fn is_name(cell: &[u8], wanted: &str) -> bool {
-    !columns_named(&[cell], wanted).is_empty()
+    rank_of_name(cell, wanted).is_some()
 }
 
 /// The bytes of a cell, without blanks and quotes around it.

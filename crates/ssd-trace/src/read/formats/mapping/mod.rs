@@ -317,8 +317,8 @@ impl Mapping {
             && matches!(&self.size, Size::Of(column) if in_sectors(column.unit))
     }
 
-    /// The text of this mapping if the operation `word` is to be ignored; `None` if a mapping cannot say that word.
-    pub(crate) fn text_without(&self, word: &str) -> Option<String> {
+    /// The text of this mapping with `word` among the operations that it ignores; `None` if a mapping cannot have that word.
+    pub(crate) fn text_ignoring(&self, word: &str) -> Option<String> {
         // Bytes that are no UTF-8 have been replaced.
         let is_said = |letter: char| !letter.is_control() && !",|=\"\u{fffd}".contains(letter);
         let is_plain = !word.is_empty() && word.chars().all(is_said);
@@ -380,8 +380,9 @@ impl Mapping {
         split(&self.text).into_iter().map(part).collect::<Vec<_>>().join(",")
     }
 
-    /// Which names of columns are missing among those above a table, if others are there, or stand there twice.
-    pub(crate) fn unclear_names(&self, lines: &[&[u8]]) -> Option<String> {
+    /// What is wrong with the names above a table: several columns have one of them, or some are missing although others
+    /// are there.
+    pub(crate) fn wrong_names(&self, lines: &[&[u8]]) -> Option<String> {
         let places = self.places();
         let wanted: Vec<&str> = places.iter().filter_map(|(_, place)| place.name()).collect();
         let has = |names: &[String], wanted: &str| {
@@ -393,7 +394,7 @@ impl Mapping {
             if let [first, second, ..] = lines::columns_named(&names, name)[..] {
                 let (first, second) = (first + 1, second + 1);
                 return Some(format!(
-                    "several columns are named {name:?}; name the column by its number, such as {first} or {second}"
+                    "several columns are named {name:?}; give the number of one instead, such as {first} or {second}"
                 ));
             }
         }

@@ -61,22 +61,22 @@ impl Words {
         Ok(Words { given })
     }
 
-    /// What is odd about them: words for reads that usually mean writes, or the reverse.
-    pub(crate) fn oddity(&self) -> Option<String> {
+    /// What contradicts the usual meanings: a word for reads that usually means a write, or the reverse.
+    pub(crate) fn contradiction(&self) -> Option<String> {
         let usual = Words::default();
         self.given.iter().find_map(|(word, meaning)| {
-            // The letters of blktrace are capitals.
+            // Given words are in lower case; the letters of blktrace are known in capitals only.
             let capitals = word.to_ascii_uppercase();
-            let said =
+            let verbs =
                 [*meaning, usual.meaning(capitals.as_bytes())?].map(|meaning| match meaning {
                     Meaning::Request(Op::Read, _) => Some("read"),
                     Meaning::Request(Op::Write, _) => Some("write"),
                     _ => None,
                 });
-            let [Some(said), Some(usual)] = said else { return None };
-            (said != usual).then(|| {
+            let [Some(given), Some(usual)] = verbs else { return None };
+            (given != usual).then(|| {
                 format!(
-                    "the columns say that {word:?} is a {said}, although it usually means a {usual}"
+                    "the columns say that {word:?} is a {given}, although it usually means a {usual}"
                 )
             })
         })
@@ -135,7 +135,7 @@ mod tests {
         assert_eq!(op("0"), Some(Meaning::Request(Op::Write, 0)));
         assert_eq!(op("X"), Some(Meaning::Ignored));
         assert_eq!(op("Discard"), Some(Meaning::Request(Op::Trim, 0)));
-        assert!(words.oddity().unwrap().contains("\"w\" is a read"));
+        assert!(words.contradiction().unwrap().contains("\"w\" is a read"));
         for word in ["READ_10", "read(16)", "Read10", "read"] {
             assert_eq!(op(word), Some(Meaning::Request(Op::Read, 0)));
         }
