@@ -276,7 +276,7 @@ impl File<'_> {
         let bytes = self.head.bytes;
         foreign::unmarked(self.name, bytes)
             .map(|text| self.refused(&text))
-            .or_else(|| self.rewritten(&[logs::known, logs::of_ends]))
+            .or_else(|| self.rewritten(&[logs::known, logs::of_ends, logs::of_biosnoop]))
             .or_else(|| foreign::named_text(bytes).map(|text| self.foreign(&text)))
             .or_else(|| self.rounded().map(|text| self.refused(&text)))
             .or_else(|| self.rewritten(&rewriting::FORMS))

@@ -127,7 +127,7 @@ pub(crate) fn is_of_a_cpu(path: &str) -> bool {
 }
 
 /// `NAME.blktrace.`, N and the suffix of compression of such a file's name.
-fn cpu_of(name: &str) -> Option<(&str, u32, &str)> {
+pub(crate) fn cpu_of(name: &str) -> Option<(&str, u32, &str)> {
     let (base, rest) = name.split_at(name.rfind(".blktrace.")? + ".blktrace.".len());
     let (digits, suffix) = rest.split_at(rest.find('.').unwrap_or(rest.len()));
     let cpu = digits.parse().ok().filter(|_| digits.bytes().all(|byte| byte.is_ascii_digit()))?;

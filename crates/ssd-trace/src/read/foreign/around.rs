@@ -10,7 +10,7 @@ use crate::read::guess::{LINES, is_names};
 use std::collections::BTreeSet;
 
 /// Rewrites that are tried whatever the format is.
-pub(crate) const AROUND: [Rewrite; 15] = [
+pub(crate) const AROUND: [Rewrite; 16] = [
     of_html_tables,
     of_preformatted_text,
     without_zeros,
@@ -25,31 +25,46 @@ pub(crate) const AROUND: [Rewrite; 15] = [
     without_differences,
     of_ruled_table,
     of_inserts,
+    of_copied_rows,
     of_pairs,
 ];
 
-/// The columns that bpftrace's scripts print most often.
-const OF_BPFTRACE: &[&str] = &[
+/// The columns that bpftrace's scripts print most often. Scripts may divide the time by 1,000.
+const OF_BPFTRACE: [&str; 8] = [
     "time=1:ns,op=2,offset=3:512B,size=4",
     "time=1:ns,op=2,offset=3:512B,size=4:512B",
     "time=1:ns,op=3,offset=4:512B,size=5",
     "time=1:ns,op=3,offset=4:512B,size=5:512B",
+    "time=1:us,op=2,offset=3:512B,size=4",
+    "time=1:us,op=2,offset=3:512B,size=4:512B",
+    "time=1:us,op=3,offset=4:512B,size=5",
+    "time=1:us,op=3,offset=4:512B,size=5:512B",
 ];
 /// As [`OF_BPFTRACE`], with the device in the second column.
-const OF_DEVICES: &[&str] = &[
+const OF_DEVICES: [&str; 4] = [
     "time=1:ns,op=3,offset=4:512B,size=5,volume=2",
     "time=1:ns,op=3,offset=4:512B,size=5:512B,volume=2",
+    "time=1:us,op=3,offset=4:512B,size=5,volume=2",
+    "time=1:us,op=3,offset=4:512B,size=5:512B,volume=2",
 ];
+/// Times since the start of a machine are below this in microseconds, for 11 days, and above it in nanoseconds.
+const ELEVEN_DAYS: u64 = 1_000_000_000_000;
 
 /// The columns of lines that bpftrace has printed.
 fn columns_of_bpftrace(lines: &[u8]) -> &'static [&'static str] {
     let line = lines.split(|&byte| byte == b'\n').next().unwrap_or_default();
+    let mut words = line
+        .split(|byte| byte.is_ascii_whitespace() || *byte == b',')
+        .filter(|word| !word.is_empty());
+    let time = words.next().and_then(|word| std::str::from_utf8(word).ok()?.parse::<u64>().ok());
     let second = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).nth(1);
     // Its number, in one or two parts; a name may be that of a process.
     let is_device = |word: &[u8]| {
         word.len() > 2 && word.iter().all(|byte| byte.is_ascii_digit() || b":,".contains(byte))
     };
-    if second.is_some_and(is_device) { OF_DEVICES } else { OF_BPFTRACE }
+    let all: &[&str] = if second.is_some_and(is_device) { &OF_DEVICES } else { &OF_BPFTRACE };
+    let is_certain = time.is_some_and(|time| time >= ELEVEN_DAYS);
+    if is_certain { &all[..all.len() / 2] } else { all }
 }
 
 /// Text without the zero bytes behind it, as a crash leaves them.
@@ -238,6 +253,29 @@ fn of_inserts(bytes: &[u8]) -> Option<Rewriting> {
         r"s/\s*,\s*/,/g; s/[\x27\x22`]//g; print unless !/\d/ && $s{$_}++ }' < FILE"
     );
     (!rows.is_empty()).then(|| notation(what, filter, bytes, rows.into_bytes()))?
+}
+
+/// The rows between `COPY TABLE (NAMES) FROM stdin;` and `\.`, as pg_dump writes them, below their names.
+fn of_copied_rows(bytes: &[u8]) -> Option<Rewriting> {
+    let command = pattern(r"(?i)^COPY \S+ \(([^()]*)\) FROM stdin;");
+    let text = characters(bytes);
+    let (mut rows, mut is_row) = (String::new(), false);
+    for line in text.lines() {
+        if let Some(names) = command.captures(line) {
+            rows += &(names[1].replace('"', "").replace(", ", "\t") + "\n");
+            is_row = true;
+        } else if line == r"\." {
+            is_row = false;
+        } else if is_row {
+            rows += &(line.to_owned() + "\n");
+        }
+    }
+    let what = "the file is a dump of PostgreSQL; keep the rows that it copies";
+    let filter = concat!(
+        r"perl -ne 'if (/^COPY \S+ \(([^()]*)\) FROM stdin;/i) { ($n = $1) =~ s/\x22//g; $n =~ s/, /\t/g; ",
+        r#"print "$n\n"; $r = 1 } elsif (/^\\[.]$/) { $r = 0 } elsif ($r) { print }' < FILE"#
+    );
+    (!rows.is_empty()).then(|| notation(what, filter, bytes, bytes_of(&rows)))?
 }
 
 /// A table of the values in lines of `NAME=VALUE`, below the names.

@@ -37,19 +37,53 @@ pub(super) fn with_year_first(
     notation(what, &filter, bytes, rewritten).filter(|_| fits)
 }
 
-/// Dates such as 14/Nov/2023:13:59:59, as web servers write them, with the numbers of the months.
+/// The names of the months, three letters each.
+const MONTHS: &str = "JanFebMarAprMayJunJulAugSepOctNovDec";
+
+/// The number of a month.
+fn number_of(month: &str) -> usize {
+    MONTHS.find(month).map_or(0, |at| at / 3 + 1)
+}
+
+/// Dates such as 14/Nov/2023:13:59:59 +0000 and 14-Nov-2023 13:59:59, with the numbers of the months.
 pub(super) fn with_numbers_of_months(bytes: &[u8]) -> Option<Rewriting> {
-    const MONTHS: &str = "JanFebMarAprMayJunJulAugSepOctNovDec";
-    let rewritten = replaced(bytes, r"(\d\d)/([A-Z][a-z][a-z])/(\d{4})[: ]", |date| {
-        let month = MONTHS.find(&date[2]).map_or(0, |at| at / 3 + 1);
-        format!("{}-{month:02}-{}T", &date[3], &date[1])
+    const DATE: &str = r"(\d\d)[/-]([A-Z][a-z][a-z])[/-](\d{4})[: ](\d\d:\d\d:\d\d(?:[.]\d+)?)(?: ([+-]\d\d)(\d\d))?";
+    let rewritten = replaced(bytes, DATE, |part| {
+        let zone =
+            part.get(5).map_or(String::new(), |zone| format!("{}:{}", zone.as_str(), &part[6]));
+        format!("{}-{:02}-{}T{}{zone}", &part[3], number_of(&part[2]), &part[1], &part[4])
     });
     let what = "its dates have month names; write the month as a number, and the year first";
     let filter = format!(
         concat!(
-            r"perl -pe 's{{(\d\d)/([A-Z][a-z][a-z])/(\d{{4}})[: ]}}",
-            r#"{{sprintf "%s-%02d-%sT", $3, index("{months}", $2) / 3 + 1, $1}}ge' < FILE"#
+            r"perl -pe 's{{{date}}}",
+            r#"{{sprintf "%s-%02d-%sT%s%s", $3, index("{months}", $2) / 3 + 1, $1, $4, $5 && "$5:$6"}}ge' < FILE"#
         ),
+        date = DATE,
+        months = MONTHS
+    );
+    notation(what, &filter, bytes, rewritten)
+}
+
+/// Dates such as Tue Nov 14 13:59:59 2023 and Nov 14 13:59:59 in cells of their own, with the numbers of the months and
+/// the year, if there is one, first.
+pub(super) fn with_months_first(bytes: &[u8]) -> Option<Rewriting> {
+    const DATE: &str = concat!(
+        r#"(?m)(^|[,;\t|"])(?:[A-Z][a-z][a-z],? )?([A-Z][a-z][a-z]) +(\d\d?) "#,
+        r#"(\d\d:\d\d:\d\d(?:[.]\d+)?)(?: (\d{4}))?([,;\t|"])"#
+    );
+    let rewritten = replaced(bytes, DATE, |part| {
+        let year = part.get(5).map_or("2000", |year| year.as_str());
+        let (month, day) = (number_of(&part[2]), part[3].parse::<u8>().unwrap_or(0));
+        format!("{}{year}-{month:02}-{day:02}T{}{}", &part[1], &part[4], &part[6])
+    });
+    let what = "its dates have month names; write the month as a number, and the year first";
+    let filter = format!(
+        concat!(
+            r"perl -pe 's{{{date}}}",
+            r#"{{sprintf "%s%d-%02d-%02dT%s%s", $1, $5 // 2000, index("{months}", $2) / 3 + 1, $3, $4, $6}}ge' < FILE"#
+        ),
+        date = DATE,
         months = MONTHS
     );
     notation(what, &filter, bytes, rewritten)

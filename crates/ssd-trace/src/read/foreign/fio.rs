@@ -60,13 +60,18 @@ pub(crate) fn without_files(lines: &[&[u8]]) -> Option<String> {
 
 /// What a log of results or a job file is, and what to do with it.
 pub(super) fn named(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
-    match has_offsets(bytes) {
-        Some(true) => Some((
+    match content_of(bytes) {
+        Some(Content::IssueTimes) => Some((
+            "a log of results that fio wrote with --log_offset=1 and --log_issue_time=1",
+            "read it by its columns: ssdlab trace info FILE --columns \
+             time=7:ns,op=3,offset=5,size=4,read=0,write=1,discard=2 --sort",
+        )),
+        Some(Content::Offsets) => Some((
             "a log of results that fio wrote with --log_offset=1",
             "read it by its columns (its times are those of completion): ssdlab trace info FILE --columns \
              time=1:ms,op=3,offset=5,size=4,read=0,write=1,discard=2",
         )),
-        Some(false) => Some((
+        Some(Content::Results) => Some((
             "a log of latencies, bandwidths or rates that fio wrote, which has no addresses",
             "record the requests instead: fio --write_iolog=OUT, or let it log addresses, too: --log_offset=1",
         )),
@@ -77,11 +82,20 @@ pub(super) fn named(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
     }
 }
 
-/// Whether a log of results has addresses: lines `TIME, VALUE, DIRECTION, SIZE[, OFFSET][, PRIORITY]`.
-fn has_offsets(bytes: &[u8]) -> Option<bool> {
+/// What a log of results has.
+enum Content {
+    Results,
+    /// Addresses, too.
+    Offsets,
+    /// These, and the times at which requests were issued.
+    IssueTimes,
+}
+
+/// What a log of results has: lines `TIME, VALUE, DIRECTION, SIZE[, OFFSET][, PRIORITY[, ISSUE_TIME]]`.
+fn content_of(bytes: &[u8]) -> Option<Content> {
     let text =
         std::str::from_utf8(&bytes[..bytes.iter().rposition(|&byte| byte == b'\n')?]).ok()?;
-    let (mut last, mut has_offsets, mut has_results) = (0, false, false);
+    let (mut last, mut has_offsets, mut has_times, mut has_results) = (0, false, false, false);
     for line in text.lines() {
         let cells: Vec<&str> = line.split(", ").collect();
         let number = |at: usize| cells.get(at)?.parse::<u64>().ok();
@@ -94,6 +108,10 @@ fn has_offsets(bytes: &[u8]) -> Option<bool> {
             4 => false,
             5 => !is_priority(4) && number(4)? > 0,
             6 if is_priority(5) => number(4)? > 0,
+            7 if is_priority(5) => {
+                has_times |= number(6)? > 0;
+                number(4)? > 0
+            }
             _ => return None,
         };
         // Where all values are whole sectors, they are addresses.
@@ -103,7 +121,11 @@ fn has_offsets(bytes: &[u8]) -> Option<bool> {
         }
         last = time;
     }
-    has_results.then_some(has_offsets)
+    has_results.then_some(match (has_offsets, has_times) {
+        (true, true) => Content::IssueTimes,
+        (true, false) => Content::Offsets,
+        (false, _) => Content::Results,
+    })
 }
 
 /// Keys of job files, of which each job has one.

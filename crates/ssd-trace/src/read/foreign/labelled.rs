@@ -8,11 +8,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Times of a log, each with the cell for it: calendar times and times of day, perhaps with a decimal comma, and
 /// numbers; none if the last is reached.
-const TIMES: [(&str, &str); 8] = [
+const TIMES: [(&str, &str); 9] = [
     (r"^\W*(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d),(\d+)(?:Z|\b)", "$1.$2"),
     (r"^\W*(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d+)?)(?:Z|[^.\w]|$)", "$1"),
     (r"^\W*(?:[A-Z][a-z][a-z] +\d+ )?(\d\d:\d\d:\d\d),(\d+)\b", "$1.$2"),
     (r"^\W*(?:[A-Z][a-z][a-z] +\d+ )?(\d\d:\d\d:\d\d(?:\.\d+)?)(?:[^.:\w]|$)", "$1"),
+    (r"^\d+ +(\d\d:\d\d:\d\d(?:\.\d+)?)(?:[^.:\w]|$)", "$1"),
     (r"^(?:<\d+>)?\W*(\d+\.\d+|\d+)(?:[^.:\w-]|: |$)", "$1"),
     (r"^.*?\b(?:time|timestamp|ts)(?:_[mun]?s)?\W{1,3}(\d+(?:\.\d+)?)\b", "$1"),
     (r"^.*?[^.\w](\d+\.\d{3,9})(?:[^.\w]|$)", "$1"),

@@ -218,7 +218,7 @@ const LOGS: [(&[&str], Log); 19] = [
         &[" block "],
         Log {
             what: "text of the kernel's block_dump; convert it to a table",
-            request: r"^\[ *([0-9.]+)\] .*: (READ|WRITE) block (\d+) on (\w+) \((\d+) sectors\)",
+            request: r"\[ *([0-9.]+)\] .*: (READ|WRITE) block (\d+) on (\w+) \((\d+) sectors\)",
             row: "$1,$2,$3,$5,$4",
             columns: &["time=1:s,op=2,offset=3:512B,size=4:512B,volume=5"],
         },
@@ -250,10 +250,13 @@ const LOGS: [(&[&str], Log); 19] = [
 /// A table of times, first sectors and end sectors, as btt -B writes it.
 const ENDS: Log = Log {
     what: "a table of times, first sectors and end sectors, as btt -B writes it, with the operation only in the file \
-           name (use op=read for NAME_r.dat); convert the ends to lengths",
+           name (NAME_r.dat has reads, NAME_w.dat writes); convert the ends to lengths",
     request: r"^\s*(\d+\.\d+)\s+(\d+)\s+(\d+)\s*$",
     row: "$1,$2,{$3 - $2}",
-    columns: &["time=1:s,op=write,offset=2:512B,size=3:512B"],
+    columns: &[
+        "time=1:s,op=write,offset=2:512B,size=3:512B",
+        "time=1:s,op=read,offset=2:512B,size=3:512B",
+    ],
 };
 
 /// A table of the requests in a known log.
@@ -272,4 +275,20 @@ pub(crate) fn of_ends(bytes: &[u8]) -> Option<Rewriting> {
     };
     let is_range = |line: &str| matches!(cells(line)[..], [start, end] if start < end);
     (!text.is_empty() && text.lines().all(is_range)).then(|| ENDS.table(text))?
+}
+
+/// Rows of biosnoop without the names above them, where some names of commands have blanks.
+const WITHOUT_NAMES: Log = Log {
+    what: "rows of biosnoop without the names of its columns; convert them to a table",
+    request: r"^ *(\d+\.\d+) +\S.*? +\d+ +(\S+) +([RWDFSAMN]+) +(\d+) +([1-9]\d*) +\d+\.\d+ *$",
+    row: "$1,$3,$4,$5,$2",
+    columns: &["time=1:s,op=2,offset=3:512B,size=4,volume=5"],
+};
+
+/// A table of such rows, if all lines are.
+pub(crate) fn of_biosnoop(bytes: &[u8]) -> Option<Rewriting> {
+    let text = characters(bytes);
+    let lines = text.lines().filter(|line| !line.trim().is_empty()).count();
+    let rows = requests(WITHOUT_NAMES.request, &text).len();
+    (rows > 0 && rows == lines).then(|| WITHOUT_NAMES.table(&text))?
 }

@@ -1,6 +1,6 @@
 //! Notations of numbers and times that a filter rewrites.
 
-use super::dates::{with_hyphens, with_year_first};
+use super::dates::{with_hyphens, with_months_first, with_year_first};
 use super::pattern::replaced;
 use super::rewriting::with_marked_hexadecimal;
 use super::times::{
@@ -10,7 +10,7 @@ use super::{Rewrite, Rewriting, notation};
 
 /// Notations of numbers and times that are never read as they are: 1,024 is one number with a thousands separator and
 /// another with a decimal comma.
-pub(crate) const NOTATIONS: [Rewrite; 21] = [
+pub(crate) const NOTATIONS: [Rewrite; 22] = [
     with_marked_hexadecimal,
     with_padded_nanoseconds,
     with_digits,
@@ -28,6 +28,7 @@ pub(crate) const NOTATIONS: [Rewrite; 21] = [
         with_year_first(bytes, what, b"/.", 2)
     },
     with_hyphens,
+    with_months_first,
     with_seconds,
     with_a_date,
     with_hours,
@@ -55,7 +56,7 @@ pub(crate) const NOTATIONS: [Rewrite; 21] = [
         let mut decimals = bytes.split(|&byte| byte == b',').skip(1).map(digits);
         let may_be_thousands = decimals.all(|digits| digits == 3);
         let doubt = if may_be_thousands {
-            " (if the commas separate thousands, remove them: sed s/,//g)"
+            " (or remove it, s/,//g, if it separates thousands)"
         } else {
             ""
         };

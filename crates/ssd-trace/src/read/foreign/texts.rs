@@ -18,6 +18,7 @@ const LACKING: [Lacking; 6] = [
             (&["Kbytes  AVGms"], "output of biotop"),
             (&["Cur ops"], "output of rados bench"),
             (&["OPS/SEC"], "output of rbd bench"),
+            (&["read_iops", "write_iops"], "a table of rates"),
         ],
     ),
     (

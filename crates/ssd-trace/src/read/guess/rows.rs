@@ -168,9 +168,20 @@ impl Rows {
             (false, 1e15..=1e16) => &["us", "ns"],
             (false, 1e12..=1e13) => &["ms", "us", "ns"],
             (false, 1e9..=4e9) => &["s", "us", "ns"],
+            (false, _) if at == 0 && self.is_like_msr() => &["100ns", "us", "ms", "ns", "s"],
             (false, _) => &["us", "ms", "ns", "s"],
         };
         units.to_vec()
+    }
+
+    /// Whether it has the columns of MSR's traces: time, host, disk, operation, offset, size and latency.
+    fn is_like_msr(&self) -> bool {
+        let is_operation =
+            |cell: &str| ["read", "write"].iter().any(|verb| cell.eq_ignore_ascii_case(verb));
+        self.width() == 7
+            && self.numbers(1).is_none()
+            && self.numbers(2).is_some()
+            && self.column(3).all(is_operation)
     }
 
     /// The column of times, if there is one; `sort`: the first, if its times differ but are not in order.

@@ -32,6 +32,22 @@ const CODES: [[&[&str]; 3]; 10] = [
     [YES.split_at(1).1, NO.split_at(1).1, &[]],
 ];
 
+/// Words for reads and writes in other languages, in lower case.
+const READS: [&str; 9] =
+    ["lesen", "lecture", "lectura", "leitura", "lettura", "чтение", "读", "读取", "読み取り"];
+const WRITES: [&str; 10] = [
+    "schreiben",
+    "écriture",
+    "ecriture",
+    "escritura",
+    "escrita",
+    "scrittura",
+    "запись",
+    "写",
+    "写入",
+    "書き込み",
+];
+
 /// What to add to a mapping whose column of operations has these `cells`, one for each way to read them: nothing if
 /// all of them are known words.
 pub(super) fn meanings<'a>(cells: impl Iterator<Item = &'a str>) -> Vec<String> {
@@ -87,7 +103,17 @@ pub(super) fn meanings_of_two<'a>(cells: impl Iterator<Item = &'a str>) -> Vec<S
         return Vec::new();
     }
     let (first, second) = (cells.first().unwrap_or(&""), cells.last().unwrap_or(&""));
-    vec![format!(",read={first},write={second}"), format!(",read={second},write={first}")]
+    let is = |words: &[&str], cell: &str| words.contains(&cell.to_lowercase().as_str());
+    let (first_reads, second_reads) =
+        (is(&READS, first) || is(&WRITES, second), is(&READS, second) || is(&WRITES, first));
+    let mut all =
+        vec![format!(",read={first},write={second}"), format!(",read={second},write={first}")];
+    match (first_reads, second_reads) {
+        (true, false) => all.truncate(1),
+        (false, true) => drop(all.remove(0)),
+        _ => {}
+    }
+    all
 }
 
 /// Columns of address and length, with pairs of their units, the likeliest first.

@@ -1,6 +1,7 @@
 //! An archive as the one file in it.
 
 use super::told;
+use crate::read::input::cpu_of;
 use std::io::{self, Read};
 
 /// The members of an archive, one after the other.
@@ -11,6 +12,8 @@ pub(super) trait Members {
     fn read_file(&mut self, buffer: &mut [u8]) -> io::Result<usize>;
     /// The command that writes one file of such an archive to standard output.
     const COMMAND: &'static str;
+    /// The command that writes all files of such an archive.
+    const UNPACK: &'static str;
 }
 
 /// Reads the only file of an archive.
@@ -64,6 +67,15 @@ impl<M: Members> Read for Archive<M> {
             None => Ok(0),
             Some(other) => {
                 let other = other.escape_debug().to_string();
+                let base = |name: &str| cpu_of(name).map(|(base, ..)| base.to_owned());
+                if let Some(recording) = base(&name).filter(|_| base(&name) == base(&other)) {
+                    let recording = recording.trim_end_matches(".blktrace.");
+                    return Err(told(format!(
+                        "an archive of one recording of blktrace, a file for each processor; unpack it and give its \
+                         name: {} && ssdlab trace info '{recording}'",
+                        M::UNPACK
+                    )));
+                }
                 let one = if is_document(&name) { &other } else { &name };
                 Err(told(format!(
                     "an archive of several files, {name} and {other} among them; choose one: {} '{one}' | ssdlab \

@@ -89,6 +89,7 @@ impl<'a> Tar<'a> {
 
 impl Members for Tar<'_> {
     const COMMAND: &'static str = "tar -xOf FILE";
+    const UNPACK: &'static str = "tar -xf FILE";
 
     fn next_file(&mut self) -> io::Result<Option<String>> {
         let mut long_name = None;

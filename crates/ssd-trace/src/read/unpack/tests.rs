@@ -124,6 +124,12 @@ fn what_cannot_be_read_is_named() {
         bytes[6] |= 1;
         bytes
     };
+    let of_processors = [
+        tar("run/sdb.blktrace.0", b'0', TEXT),
+        tar("run/sdb.blktrace.1", b'0', TEXT),
+        vec![0; 1024],
+    ]
+    .concat();
     let method = {
         let mut bytes = zip("a", TEXT, false, false);
         bytes[8] = 14;
@@ -136,6 +142,7 @@ fn what_cannot_be_read_is_named() {
     };
     for (packed, expected) in [
         (several, "an archive of several files, a.csv and b.csv among them"),
+        (of_processors, "tar -xf FILE && ssdlab trace info 'run/sdb'"),
         (END.to_vec(), "without files"),
         ([tar("folder/", b'5', b""), vec![0; 1024]].concat(), "without files"),
         (encrypted, "is encrypted"),

@@ -110,6 +110,7 @@ fn zip64(mut extra: &[u8], of_data: u64, of_packed: u64) -> (u64, bool) {
 
 impl Members for Zip<'_> {
     const COMMAND: &'static str = "unzip -p FILE";
+    const UNPACK: &'static str = "unzip FILE";
 
     fn next_file(&mut self) -> io::Result<Option<String>> {
         loop {

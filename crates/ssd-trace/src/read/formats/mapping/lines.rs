@@ -1,5 +1,6 @@
 //! Lines of text as a mapping says: cells between separators, in quotes or not, below names or not.
 
+use super::names::{columns_named, is_name};
 use super::ops::Meaning;
 use super::{Column, Mapping, Operation, Place, SEPARATORS, Size, bytes_of, values};
 use crate::read::formats::{Event, Flaw, Line, Range, Reject, in_sectors};
@@ -368,32 +369,6 @@ impl Table {
             })
         })
     }
-}
-
-/// The columns that are named `wanted`: by exact match, failing that, in another case, and failing that, with a type
-/// behind a dot, as in `LBA.I`.
-pub(super) fn columns_named(names: &[impl AsRef<[u8]>], wanted: &str) -> Vec<usize> {
-    let ranks: Vec<Option<u8>> =
-        names.iter().map(|name| rank_of_name(name.as_ref(), wanted)).collect();
-    let best = ranks.iter().flatten().min();
-    let is_best = |at: &usize| best.is_some() && ranks[*at].as_ref() == best;
-    (0..names.len()).filter(is_best).collect()
-}
-
-/// How well a cell of a header matches the name `wanted`, the lower the better; `None` if it does not.
-fn rank_of_name(cell: &[u8], wanted: &str) -> Option<u8> {
-    let is_alike = |name: &[u8]| name.eq_ignore_ascii_case(wanted.as_bytes());
-    match cell {
-        name if name == wanted.as_bytes() => Some(0),
-        name if is_alike(name) => Some(1),
-        [stem @ .., b'.', kind] if kind.is_ascii_alphabetic() && is_alike(stem) => Some(2),
-        _ => None,
-    }
-}
-
-/// Whether a cell of a header is the name `wanted`.
-pub(super) fn is_name(cell: &[u8], wanted: &str) -> bool {
-    rank_of_name(cell, wanted).is_some()
 }
 
 /// The bytes of a cell, without blanks and quotes around it.

@@ -7,6 +7,7 @@
 pub(super) mod binary;
 pub(super) mod known;
 pub(super) mod lines;
+mod names;
 mod ops;
 mod values;
 
@@ -317,7 +318,8 @@ impl Mapping {
             && matches!(&self.size, Size::Of(column) if in_sectors(column.unit))
     }
 
-    /// The text of this mapping with `word` among the operations that it ignores; `None` if a mapping cannot have that word.
+    /// The text of this mapping with `word` among the operations that it ignores; `None` if no mapping can have that
+    /// word.
     pub(crate) fn text_ignoring(&self, word: &str) -> Option<String> {
         // Bytes that are no UTF-8 have been replaced.
         let is_said = |letter: char| !letter.is_control() && !",|=\"\u{fffd}".contains(letter);
@@ -380,18 +382,18 @@ impl Mapping {
         split(&self.text).into_iter().map(part).collect::<Vec<_>>().join(",")
     }
 
-    /// What is wrong with the names above a table: several columns have one of them, or some are missing although others
-    /// are there.
+    /// What is wrong with the names above a table: several columns have one of them, or some are missing although
+    /// others are there.
     pub(crate) fn wrong_names(&self, lines: &[&[u8]]) -> Option<String> {
         let places = self.places();
         let wanted: Vec<&str> = places.iter().filter_map(|(_, place)| place.name()).collect();
         let has = |names: &[String], wanted: &str| {
-            names.iter().any(|name| lines::is_name(name.as_bytes(), wanted))
+            names.iter().any(|name| names::is_name(name.as_bytes(), wanted))
         };
         let known = |names: &Vec<String>| wanted.iter().filter(|wanted| has(names, wanted)).count();
         let names = lines.iter().rev().map(|line| cells_of(line)).max_by_key(known)?;
         for name in &wanted {
-            if let [first, second, ..] = lines::columns_named(&names, name)[..] {
+            if let [first, second, ..] = names::columns_named(&names, name)[..] {
                 let (first, second) = (first + 1, second + 1);
                 return Some(format!(
                     "several columns are named {name:?}; give the number of one instead, such as {first} or {second}"

@@ -15,7 +15,20 @@ pub(crate) enum Meaning {
 /// Words that everybody knows, in lower case. Numbers are not among them: 0 is a read in some files, a
 /// write in others.
 const KNOWN: [(Op, &[&str]); 4] = [
-    (Op::Read, &["r", "read", "rd", "reads", "diskread", "nvme_cmd_read"]),
+    (
+        Op::Read,
+        &[
+            "r",
+            "read",
+            "rd",
+            "reads",
+            "diskread",
+            "nvme_cmd_read",
+            "read dma",
+            "read dma ext",
+            "read fpdma queued",
+        ],
+    ),
     (
         Op::Write,
         &[
@@ -27,10 +40,19 @@ const KNOWN: [(Op, &[&str]); 4] = [
             "nvme_cmd_write",
             "write_zeroes",
             "writezeroes",
+            "write dma",
+            "write dma ext",
+            "write fpdma queued",
         ],
     ),
-    (Op::Trim, &["d", "discard", "trim", "unmap", "deallocate", "nvme_cmd_dsm"]),
-    (Op::Flush, &["f", "flush", "sync", "datasync", "fsync", "diskflush"]),
+    (
+        Op::Trim,
+        &["d", "discard", "trim", "unmap", "deallocate", "nvme_cmd_dsm", "data set management"],
+    ),
+    (
+        Op::Flush,
+        &["f", "flush", "sync", "datasync", "fsync", "diskflush", "flush cache", "flush cache ext"],
+    ),
 ];
 
 /// The words of a mapping.
