@@ -12,6 +12,11 @@ CREATE TABLE public.io (
     size_bytes integer
 );
 
+COPY public.host (id, name) FROM stdin;
+1	db2
+2	db3
+\.
+
 COPY public.io (id, time_us, op, "offset_bytes", size_bytes) FROM stdin;
 1	0	write	3145728	4096
 2	1250	read	7340032	16384
@@ -23,3 +28,6 @@ COPY public.io (id, time_us, op, "offset_bytes", size_bytes) FROM stdin;
 --
 -- PostgreSQL database dump complete
 --
+COPY public.other (id, note) FROM stdin;
+7	x
+\.

@@ -47,8 +47,8 @@ const OF_DEVICES: [&str; 4] = [
     "time=1:us,op=3,offset=4:512B,size=5,volume=2",
     "time=1:us,op=3,offset=4:512B,size=5:512B,volume=2",
 ];
-/// Times since the start of a machine are below this in microseconds, for 11 days, and above it in nanoseconds.
-const ELEVEN_DAYS: u64 = 1_000_000_000_000;
+/// Times above this are in nanoseconds: in microseconds they would be more than 30 years.
+const IN_NANOSECONDS: u64 = 1_000_000_000_000_000;
 
 /// The columns of lines that bpftrace has printed.
 fn columns_of_bpftrace(lines: &[u8]) -> &'static [&'static str] {
@@ -63,7 +63,7 @@ fn columns_of_bpftrace(lines: &[u8]) -> &'static [&'static str] {
         word.len() > 2 && word.iter().all(|byte| byte.is_ascii_digit() || b":,".contains(byte))
     };
     let all: &[&str] = if second.is_some_and(is_device) { &OF_DEVICES } else { &OF_BPFTRACE };
-    let is_certain = time.is_some_and(|time| time >= ELEVEN_DAYS);
+    let is_certain = time.is_some_and(|time| time >= IN_NANOSECONDS);
     if is_certain { &all[..all.len() / 2] } else { all }
 }
 
@@ -255,27 +255,35 @@ fn of_inserts(bytes: &[u8]) -> Option<Rewriting> {
     (!rows.is_empty()).then(|| notation(what, filter, bytes, rows.into_bytes()))?
 }
 
-/// The rows between `COPY TABLE (NAMES) FROM stdin;` and `\.`, as pg_dump writes them, below their names.
+/// The rows between `COPY TABLE (NAMES) FROM stdin;` and `\.`, as pg_dump writes them, below their names: those of the
+/// first table whose columns are those of requests.
 fn of_copied_rows(bytes: &[u8]) -> Option<Rewriting> {
-    let command = pattern(r"(?i)^COPY \S+ \(([^()]*)\) FROM stdin;");
+    let command = pattern(r"(?i)^COPY ([\w.]+) \(([^()]*)\) FROM stdin;");
     let text = characters(bytes);
+    let names_of = |names: &str| names.replace('"', "").replace(", ", "\t");
+    let mut tables = text.split('\n').filter_map(|line| command.captures(line));
+    let table = tables.find(|table| is_names(names_of(&table[2]).as_bytes()))?[1].to_owned();
     let (mut rows, mut is_row) = (String::new(), false);
-    for line in text.lines() {
-        if let Some(names) = command.captures(line) {
-            rows += &(names[1].replace('"', "").replace(", ", "\t") + "\n");
-            is_row = true;
-        } else if line == r"\." {
-            is_row = false;
-        } else if is_row {
-            rows += &(line.to_owned() + "\n");
+    for line in text.split('\n') {
+        match command.captures(line).filter(|copied| copied[1] == table) {
+            Some(copied) => {
+                rows += &(names_of(&copied[2]) + "\n");
+                is_row = true;
+            }
+            None if line.trim_end_matches('\r') == r"\." => is_row = false,
+            None if is_row => rows += &(line.to_owned() + "\n"),
+            None => {}
         }
     }
-    let what = "the file is a dump of PostgreSQL; keep the rows that it copies";
-    let filter = concat!(
-        r"perl -ne 'if (/^COPY \S+ \(([^()]*)\) FROM stdin;/i) { ($n = $1) =~ s/\x22//g; $n =~ s/, /\t/g; ",
-        r#"print "$n\n"; $r = 1 } elsif (/^\\[.]$/) { $r = 0 } elsif ($r) { print }' < FILE"#
+    let what = format!("the file is a dump of PostgreSQL; keep the rows of {table}");
+    let filter = format!(
+        concat!(
+            r"perl -ne 'if (/^COPY {table} \(([^()]*)\) FROM stdin;/i) {{ ($n = $1) =~ s/\x22//g; $n =~ s/, /\t/g; ",
+            r#"print "$n\n"; $r = 1 }} elsif (/^\\[.]\r?$/) {{ $r = 0 }} elsif ($r) {{ print }}' < FILE"#
+        ),
+        table = table
     );
-    (!rows.is_empty()).then(|| notation(what, filter, bytes, bytes_of(&rows)))?
+    notation(&what, &filter, bytes, bytes_of(&rows))
 }
 
 /// A table of the values in lines of `NAME=VALUE`, below the names.

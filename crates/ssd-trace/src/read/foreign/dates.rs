@@ -47,17 +47,18 @@ fn number_of(month: &str) -> usize {
 
 /// Dates such as 14/Nov/2023:13:59:59 +0000 and 14-Nov-2023 13:59:59, with the numbers of the months.
 pub(super) fn with_numbers_of_months(bytes: &[u8]) -> Option<Rewriting> {
-    const DATE: &str = r"(\d\d)[/-]([A-Z][a-z][a-z])[/-](\d{4})[: ](\d\d:\d\d:\d\d(?:[.]\d+)?)(?: ([+-]\d\d)(\d\d))?";
+    const DATE: &str = r"(\d\d?)[/-]([A-Z][a-z][a-z])[/-](\d{4})[: ](\d\d:\d\d:\d\d(?:[.]\d+)?)(?: ([+-]\d\d)(\d\d))?";
     let rewritten = replaced(bytes, DATE, |part| {
         let zone =
             part.get(5).map_or(String::new(), |zone| format!("{}:{}", zone.as_str(), &part[6]));
-        format!("{}-{:02}-{}T{}{zone}", &part[3], number_of(&part[2]), &part[1], &part[4])
+        let day = part[1].parse::<u8>().unwrap_or(0);
+        format!("{}-{:02}-{day:02}T{}{zone}", &part[3], number_of(&part[2]), &part[4])
     });
     let what = "its dates have month names; write the month as a number, and the year first";
     let filter = format!(
         concat!(
             r"perl -pe 's{{{date}}}",
-            r#"{{sprintf "%s-%02d-%sT%s%s", $3, index("{months}", $2) / 3 + 1, $1, $4, $5 && "$5:$6"}}ge' < FILE"#
+            r#"{{sprintf "%s-%02d-%02dT%s%s", $3, index("{months}", $2) / 3 + 1, $1, $4, $5 && "$5:$6"}}ge' < FILE"#
         ),
         date = DATE,
         months = MONTHS
@@ -70,14 +71,19 @@ pub(super) fn with_numbers_of_months(bytes: &[u8]) -> Option<Rewriting> {
 pub(super) fn with_months_first(bytes: &[u8]) -> Option<Rewriting> {
     const DATE: &str = concat!(
         r#"(?m)(^|[,;\t|"])(?:[A-Z][a-z][a-z],? )?([A-Z][a-z][a-z]) +(\d\d?) "#,
-        r#"(\d\d:\d\d:\d\d(?:[.]\d+)?)(?: (\d{4}))?([,;\t|"])"#
+        r#"(\d\d:\d\d:\d\d(?:[.]\d+)?)(?: (\d{4}))?([,;\t|"\r]|$)"#
     );
+    let mut has_years = true;
     let rewritten = replaced(bytes, DATE, |part| {
+        has_years &= part.get(5).is_some();
         let year = part.get(5).map_or("2000", |year| year.as_str());
         let (month, day) = (number_of(&part[2]), part[3].parse::<u8>().unwrap_or(0));
         format!("{}{year}-{month:02}-{day:02}T{}{}", &part[1], &part[4], &part[6])
     });
-    let what = "its dates have month names; write the month as a number, and the year first";
+    let doubt = if has_years { "" } else { " (2000, where it is missing)" };
+    let what = format!(
+        "its dates have month names; write the month as a number, and the year first{doubt}"
+    );
     let filter = format!(
         concat!(
             r"perl -pe 's{{{date}}}",
@@ -86,7 +92,7 @@ pub(super) fn with_months_first(bytes: &[u8]) -> Option<Rewriting> {
         date = DATE,
         months = MONTHS
     );
-    notation(what, &filter, bytes, rewritten)
+    notation(&what, &filter, bytes, rewritten)
 }
 
 /// Dates with the year first, such as 2024/03/05 10:00:00 and 20240305T100000, with the separators that are read.

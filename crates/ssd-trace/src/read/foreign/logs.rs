@@ -1,8 +1,8 @@
 //! Logs in which some lines have a request, with the filters that make a table of these.
 
-use super::Rewriting;
-use super::pattern::{Pattern, characters, requests};
+use super::pattern::{Pattern, characters, replaced, requests};
 use super::times::with_a_date;
+use super::{Rewriting, notation};
 
 /// A log of a program.
 struct Log {
@@ -218,7 +218,7 @@ const LOGS: [(&[&str], Log); 19] = [
         &[" block "],
         Log {
             what: "text of the kernel's block_dump; convert it to a table",
-            request: r"\[ *([0-9.]+)\] .*: (READ|WRITE) block (\d+) on (\w+) \((\d+) sectors\)",
+            request: r"\[ *(\d+\.\d+)\] .*: (READ|WRITE) block (\d+) on (\w+) \((\d+) sectors\)",
             row: "$1,$2,$3,$5,$4",
             columns: &["time=1:s,op=2,offset=3:512B,size=4:512B,volume=5"],
         },
@@ -277,18 +277,18 @@ pub(crate) fn of_ends(bytes: &[u8]) -> Option<Rewriting> {
     (!text.is_empty() && text.lines().all(is_range)).then(|| ENDS.table(text))?
 }
 
-/// Rows of biosnoop without the names above them, where some names of commands have blanks.
-const WITHOUT_NAMES: Log = Log {
-    what: "rows of biosnoop without the names of its columns; convert them to a table",
-    request: r"^ *(\d+\.\d+) +\S.*? +\d+ +(\S+) +([RWDFSAMN]+) +(\d+) +([1-9]\d*) +\d+\.\d+ *$",
-    row: "$1,$3,$4,$5,$2",
-    columns: &["time=1:s,op=2,offset=3:512B,size=4,volume=5"],
-};
-
-/// A table of such rows, if all lines are.
+/// Rows of biosnoop below the names that it prints, with a dash for the name of the command, which may have blanks.
 pub(crate) fn of_biosnoop(bytes: &[u8]) -> Option<Rewriting> {
-    let text = characters(bytes);
-    let lines = text.lines().filter(|line| !line.trim().is_empty()).count();
-    let rows = requests(WITHOUT_NAMES.request, &text).len();
-    (rows > 0 && rows == lines).then(|| WITHOUT_NAMES.table(&text))?
+    const NAMES: &str = "TIME(s) COMM PID DISK T SECTOR BYTES LAT(ms)";
+    const ROW: &str = r"(?m)^ *(\d+\.\d+) +\S.*? +(\d+ +\S+ +[A-Z]+ +\d+ +\d+ +\d+\.\d+[ \r]*)$";
+    let mut count = 0;
+    let rows = replaced(bytes, ROW, |row| {
+        count += 1;
+        format!("{} - {}", &row[1], &row[2])
+    });
+    let lines = bytes.split(|&byte| byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
+    let what = "the names of biosnoop's columns are missing; write them above the rows";
+    let filter = format!(r#"perl -pe 'BEGIN {{ print "{NAMES}\n" }} s/{ROW}/$1 - $2/' < FILE"#);
+    let named = [NAMES.as_bytes(), b"\n", &rows].concat();
+    (count > 0 && count == lines.count()).then(|| notation(what, &filter, bytes, named))?
 }

@@ -4,7 +4,7 @@ use super::pattern::characters;
 use super::times::is_rising;
 use super::{Filter, Rewrite, Rewriting, awk, json, notation};
 use crate::read::formats::mapping::{separated, separated_by};
-use crate::read::guess::{is_address, is_field, is_length, is_names, is_operation, is_time};
+use crate::read::guess::{is_field, is_length, is_names, is_operation, is_time};
 
 /// Forms that are never tables of requests as they stand.
 pub(crate) const FORMS: [Rewrite; 9] = [
@@ -347,9 +347,9 @@ fn with_operation_of_lengths(bytes: &[u8]) -> Option<Rewriting> {
     let is_number = |cell: &String| cell.parse::<u64>().is_ok();
     let are_numbers = |row: &Vec<String>| is_number(&row[read]) && is_number(&row[write]);
     let has_operation = table.rows[0].iter().any(|cell| is_operation(cell));
-    // Without addresses they are totals.
-    let has_address = table.rows[0].iter().any(|cell| is_address(cell));
-    let is_it = table.has_names && has_address && !has_operation;
+    // Beside rates they are totals.
+    let has_rates = table.rows[0].iter().any(|cell| letters(cell).contains("iops"));
+    let is_it = table.has_names && !has_operation && !has_rates;
     if !is_it || !table.body().iter().all(are_numbers) {
         return None;
     }

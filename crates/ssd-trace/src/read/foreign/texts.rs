@@ -18,7 +18,6 @@ const LACKING: [Lacking; 6] = [
             (&["Kbytes  AVGms"], "output of biotop"),
             (&["Cur ops"], "output of rados bench"),
             (&["OPS/SEC"], "output of rbd bench"),
-            (&["read_iops", "write_iops"], "a table of rates"),
         ],
     ),
     (
@@ -118,6 +117,9 @@ pub(crate) fn named_text(bytes: &[u8]) -> Option<String> {
     let has = |words: &[&str]| {
         words.iter().any(|word| bytes.windows(word.len()).any(|part| part == word.as_bytes()))
     };
+    if has_rates(bytes) {
+        return Some(format!("the file is a table of rates{}; {RECORD}", LACKING[0].0));
+    }
     for (lacks, outputs) in LACKING {
         if let Some((_, what)) = outputs.iter().find(|(words, _)| has(words)) {
             return Some(format!("the file is {what}{lacks}; {}", RECORD));
@@ -132,6 +134,13 @@ pub(crate) fn named_text(bytes: &[u8]) -> Option<String> {
         .or_else(|| flash_operations(bytes))
         .or_else(|| values_of_btt(bytes))?;
     Some(format!("the file is {what}; {remedy}"))
+}
+
+/// Whether the first line names rates of reads and writes, and no addresses.
+fn has_rates(bytes: &[u8]) -> bool {
+    let names = cells_of(bytes.split(|&byte| byte == b'\n').next().unwrap_or_default());
+    let has = |rate: &str| names.iter().any(|name| name.eq_ignore_ascii_case(rate));
+    has("read_iops") && has("write_iops") && !names.iter().any(|name| is_address(name))
 }
 
 /// What a page without requests is.

@@ -375,6 +375,22 @@ fn unit_of_time(name: &str) -> Option<&'static str> {
     })
 }
 
+/// The unit of addresses or lengths in brackets behind a name, whatever the language of the name.
+fn unit_in_brackets(name: &str) -> Option<&'static str> {
+    let name = name.trim_end();
+    let inner = name.strip_suffix([']', ')'])?;
+    let unit = &inner[inner.rfind(['[', '('])? + 1..];
+    Some(match unit.trim().to_lowercase().as_str() {
+        "b" | "byte" | "bytes" | "octet" | "octets" => "B",
+        "sector" | "sectors" | "sektor" | "sektoren" | "secteurs" | "512b" => "512B",
+        "kb" | "kib" => "1KiB",
+        "mb" | "mib" => "1MiB",
+        "gb" | "gib" => "1GiB",
+        "4k" | "4kb" | "4kib" => "4KiB",
+        _ => return None,
+    })
+}
+
 /// Bytes of a record of libCacheSim's oracleGeneral.
 const ORACLE: usize = 24;
 

@@ -1,7 +1,7 @@
 //! The columns of a table from its values alone: readings to choose from, of which none is certain.
 
 use super::rows::{Rows, Times, ended_lines};
-use super::{LINES, NO, OFFSETS, SIZES, YES, reading};
+use super::{LINES, NO, OFFSETS, SIZES, YES, reading, unit_in_brackets};
 use crate::read::formats::Head;
 use crate::read::formats::mapping::{Meaning, Words};
 use crate::read::readings::{Reading, of_distinct_times};
@@ -248,6 +248,14 @@ impl Rows {
                 (false, true) => vec![["512B", "B"], ["512B", "512B"]],
                 _ => vec![["512B", "512B"], ["4KiB", "4KiB"]],
             };
+            let unit = |at: usize, open| {
+                self.names.get(at).and_then(|name| unit_in_brackets(name)).unwrap_or(open)
+            };
+            let units = units
+                .into_iter()
+                .map(|[of_offset, of_size]| [unit(offset, of_offset), unit(size, of_size)]);
+            let mut units: Vec<[&str; 2]> = units.collect();
+            units.dedup();
             all.push((score, Range { offset, size, units }));
         }
         all.sort_by_key(|&(score, _)| -score);

@@ -1,6 +1,7 @@
 //! An archive as the one file in it.
 
 use super::told;
+use crate::read::commands::word;
 use crate::read::input::cpu_of;
 use std::io::{self, Read};
 
@@ -67,13 +68,13 @@ impl<M: Members> Read for Archive<M> {
             None => Ok(0),
             Some(other) => {
                 let other = other.escape_debug().to_string();
-                let base = |name: &str| cpu_of(name).map(|(base, ..)| base.to_owned());
-                if let Some(recording) = base(&name).filter(|_| base(&name) == base(&other)) {
-                    let recording = recording.trim_end_matches(".blktrace.");
+                if let Some((base, ..)) = cpu_of(&name).or_else(|| cpu_of(&other)) {
+                    let recording = base.trim_end_matches(".blktrace.").trim_start_matches('/');
                     return Err(told(format!(
-                        "an archive of one recording of blktrace, a file for each processor; unpack it and give its \
-                         name: {} && ssdlab trace info '{recording}'",
-                        M::UNPACK
+                        "an archive of files of blktrace, one for each processor; unpack it ({}), and read each \
+                         recording by its name: ssdlab trace info {}",
+                        M::UNPACK,
+                        word(recording)
                     )));
                 }
                 let one = if is_document(&name) { &other } else { &name };

@@ -142,7 +142,10 @@ fn what_cannot_be_read_is_named() {
     };
     for (packed, expected) in [
         (several, "an archive of several files, a.csv and b.csv among them"),
-        (of_processors, "tar -xf FILE && ssdlab trace info 'run/sdb'"),
+        (
+            of_processors,
+            "unpack it (tar -xf FILE), and read each recording by its name: ssdlab trace info run/sdb",
+        ),
         (END.to_vec(), "without files"),
         ([tar("folder/", b'5', b""), vec![0; 1024]].concat(), "without files"),
         (encrypted, "is encrypted"),
