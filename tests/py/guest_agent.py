@@ -115,6 +115,14 @@ class Files:
         synchronise(self.folder)
         self.possible[name] = [version]
 
+    def version_of(self, data: bytes | None) -> str:
+        """The version that a file has whose versions are others."""
+        if data is None:
+            return "absent"
+        versions = range(self.version, 0, -1)
+        version = next((number for number in versions if contents(number) == data), None)
+        return f"{len(data)} bytes of none" if version is None else f"version {version}"
+
     def check(self) -> int:
         """Whether everything is as it may be; how many files there are."""
         for name, possible in self.possible.items():
@@ -122,7 +130,9 @@ class Files:
             data = path.read_bytes() if path.exists() else None
             known = [None if version <= 0 else contents(version) for version in possible]
             at = max((i for i, version in enumerate(known) if version == data), default=None)
-            assert at is not None or -1 in possible, f"{path}: it is none of {possible}"
+            assert at is not None or -1 in possible, (
+                f"{path}: it is none of {possible}, but {self.version_of(data)}"
+            )
             if at is None:
                 # A part of a file that was never forced to the drive.
                 path.unlink()
