@@ -103,7 +103,7 @@ bench: build ## print ratios to the recorded commit, measure speed and append it
 	$(BIN)/python -m ssdlab.bench --against recorded
 	$(BIN)/python -m ssdlab.bench
 
-docs: build ## write the generated pages of docs/
+docs: build .venv/checks.stamp ## write the generated pages of docs/
 	$(BIN)/python tools/docs.py
 	$(BIN)/python tools/policy_pages.py --pages
 
@@ -173,7 +173,7 @@ PYTEST_ARGS ?= -m "not slow" --numprocesses auto --maxprocesses 4 --dist workste
 python-tests: build .venv/checks.stamp
 	$(NO_JOBSERVER) $(BIN)/pytest -q $(PYTEST_ARGS)
 
-docs-check: build
+docs-check: build .venv/checks.stamp
 	$(BIN)/python tools/docs.py --check
 	$(BIN)/python tools/policy_pages.py --check
 

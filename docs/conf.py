@@ -51,6 +51,7 @@ NAVIGATION = {
         "docs/results-store",
         "docs/serve",
         "docs/serve-recipes",
+        "docs/sqlite",
         "docs/fleet",
         "docs/search",
         "docs/exports",

@@ -35,6 +35,7 @@ PAGES = {
     "docs/workloads": ("synthetic workload", "zipf", "MSR", "workload"),
     "docs/fio": ("fio", "job file", "bssplit", "iodepth", "stonewall"),
     "docs/formats": ("trace format", "blktrace", "MSR Cambridge", "CSV"),
+    "docs/sqlite": ("SQLite", "apsw", "VFS", "write-ahead log", "journal mode", "commit latency"),
     "docs/store": ("key-value store", "LevelDB", "LSM tree", "compaction"),
     "docs/python-policies": ("own policy", "custom policy", "policy in Python"),
     "docs/exports": ("export", "Perfetto", "fio-plot", "pandas"),

@@ -18,6 +18,7 @@ from pathlib import Path
 import manual
 import report_types
 import ssdlab
+import ssdlab.sqlite
 from mutation import page as mutants
 from ssdlab import _core
 from ssdlab.config.resolve import DRIVE
@@ -310,7 +311,7 @@ def report() -> str:
 def python() -> str:
     """Everything in `__all__` of `ssdlab` and of its parts, as it describes itself."""
     lines = [PYTHON_HEAD]
-    for module in (ssdlab, ssdlab.policy, ssdlab.kv):
+    for module in (ssdlab, ssdlab.policy, ssdlab.kv, ssdlab.sqlite):
         lines += [f"\n## {module.__name__}\n", inspect.getdoc(module) or ""]
         for name in sorted(module.__all__, key=lambda name: (name[0].isupper(), name)):
             thing = getattr(module, name)

@@ -250,6 +250,7 @@ PACKAGES = [
     "searching",
     "fleets",
     "kv",
+    "sqlite",
     "ssdlab",  # __init__.py, the public interface: those below it use the package as anybody does.
     "oracles",
     "bench",

@@ -246,7 +246,8 @@ class Device:
         names, *numbers = columns
         if not names.size:
             return np.empty(0, np.int64)  # However an empty list is typed.
-        unknown = np.flatnonzero(~np.isin(names, OPS))
+        codes = np.select([names == name for name in OPS], range(len(OPS)), default=-1)
+        unknown = np.flatnonzero(codes < 0)
         if len(unknown):
             name = names.flat[unknown[0]]
             message = f"request {unknown[0]}: no such operation: {name!s}; expected one of {OPS}"
@@ -262,7 +263,6 @@ class Device:
         if flags and (names != "write").any():
             message = "fua and preflush are for writes: submit other requests without them"
             raise WorkloadError(message)
-        codes = np.select([names == name for name in OPS], range(len(OPS)))
         lpns, counts, arrivals, origins = (np.ascontiguousarray(c, dtype=np.int64) for c in numbers)
         with self._running():
             timed = None if at_ns is None else arrivals

@@ -1,0 +1,75 @@
+"""A simulated drive with the files of databases: `ssdlab.sqlite.Drive`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+from weakref import WeakSet
+
+from ssdlab.config.given import typed
+from ssdlab.errors import ConfigError
+from ssdlab.running.device import Device
+from ssdlab.sqlite.files import Files
+
+if TYPE_CHECKING:
+    from ssdlab.config.resolve import ConfigLike
+    from ssdlab.results.measures import Recovery
+
+_taken: WeakSet[Device] = WeakSet()
+
+
+class Drive:
+    """A simulated drive with files, as a host sees it: `connect` opens databases on it.
+
+        drive = ssdlab.sqlite.Drive(ssdlab.Device("modern-tlc"), folder="databases")
+        connection = ssdlab.sqlite.connect("name.db", drive)
+
+    `device` is a `Device`, which then belongs to the drive, or anything that makes one (preset,
+    file, `Config`), which is then preconditioned as its configuration says. The contents of files
+    are kept in memory, or with `folder` in files of the same names, which any program opens; those
+    that are there are written to the drive when they are opened. `cache_pages` is the size of the
+    host's page cache in pages of the drive: a least recently used page leaves a full cache, and a
+    dirty one is written first, with all dirty pages of its file. Raises `ConfigError`.
+    """
+
+    device: Device
+    """The simulated device: `now_ns`, `report()` and what else it says of itself."""
+
+    @typed
+    def __init__(
+        self,
+        device: Device | ConfigLike,
+        *,
+        folder: str | Path | None = None,
+        cache_pages: int = 4096,
+    ) -> None:
+        if cache_pages < 0:
+            raise ConfigError([f"cache_pages: found {cache_pages}; expected 0 or more"])
+        made = device if isinstance(device, Device) else Device(device)
+        if made.config.values.get("power", {}).get("cut", "never") not in ("never", "on-request"):
+            message = 'power.cut: a host with files stops at a power cut: say "on-request"'
+            raise ConfigError([message])
+        if made in _taken:
+            raise ConfigError(["device: it has files already: give their drive instead"])
+        if made is not device:
+            made.precondition(progress=False)
+        _taken.add(made)
+        self.device = made
+        self.files = Files(made, None if folder is None else Path(folder), cache_pages)
+
+    def power_cut(self, at_ns: int | None = None) -> None:
+        """Cut the power now, or at a simulated time, in the middle of whatever happens then.
+
+        It needs `power.cut = "on-request"` and `run.data = "digest"`. The call under way, and all
+        later ones, fail with `apsw.IOError`. See `mount`. Raises `WorkloadError`.
+        """
+        self.files.power_cut(at_ns)
+
+    def mount(self) -> Recovery:
+        """Mount the drive after a power cut, and give files the data that it still has.
+
+        Names and sizes of files survive. A page is what the drive has: what was synced, or a later
+        write that had reached it. Connections that were open remain unusable: close them, and
+        `connect` again. Says what `Device.mount` says. Raises `WorkloadError` while power is on.
+        """
+        return self.files.mount()
