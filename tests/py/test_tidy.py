@@ -216,6 +216,7 @@ SIM_PARTS: dict[str, set[str]] = {
     "ledger": {"front"},
     "core": {"array", "front", "collector", "ledger"},
     "contents": {"array", "front", "core"},
+    "copies": {"array", "front", "core"},
     "logs": {"array", "front", "core"},
 }
 
@@ -601,6 +602,7 @@ BREAKS: list[tuple[Rule, str, str]] = [
     (_part_complaints, f"{SIM}/core.rs", "use super::raid::Raid;"),
     (_part_complaints, f"{SIM}/core.rs", "use super::contents::Contents;"),
     (_part_complaints, f"{SIM}/contents/mod.rs", "use crate::sim::ssd::Ssd;"),
+    (_part_complaints, f"{SIM}/copies/mod.rs", "use crate::sim::ssd::Ssd;"),
     (_part_complaints, f"{SIM}/logs/mod.rs", "use crate::sim::ssd::Ssd;"),
     (_package_complaints, f"{PACKAGE}/novel.py", ""),
     (_package_complaints, f"{PACKAGE}/results.py", ""),

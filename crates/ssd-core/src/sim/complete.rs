@@ -37,6 +37,15 @@ impl Core {
         }
     }
 
+    /// An owner has left `page`, which may have others.
+    pub(crate) fn page_left(&mut self, page: Ppn) {
+        debug_assert!(!self.ftl.flash.is_torn(page), "{page:?} had an owner and is torn");
+        if !self.ftl.owners.is_valid(page) {
+            self.page_disowned(page);
+        }
+        self.wake_readers(page);
+    }
+
     /// A program has ended, which may have sealed the block of `written`, and `disowned` has lost an owner by it.
     #[inline(never)]
     pub(super) fn released(&mut self, disowned: Option<Ppn>, written: Ppn) {
@@ -217,8 +226,8 @@ impl Ssd {
             OpKind::HostWrite,
             "{lpn:?} was not written"
         );
-        if FULL && self.has_heirs(slot) {
-            return self.commit_with_heirs(slot, (lpn, ppn, plane));
+        if FULL && self.copies.as_ref().is_some_and(|copies| copies.has_heirs(slot)) {
+            return self.commit_with_heirs(slot, ppn, plane);
         }
         let claim = if FULL && self.core.ftl.may_lose_power() {
             let claim = self.core.claim_under_cuts(slot, lpn, ppn);
@@ -293,7 +302,8 @@ impl Ssd {
         op.becomes_host_write();
         op.plane = plane;
         if op.copies() {
-            self.count_read_copy(slot);
+            let (copies, core) = self.host_copies();
+            copies.count_read(core, slot);
         }
         if let Some(page) = self.core.ftl.owners.under(slot) {
             // Its page is complete now: reads do not need the rest of it from flash.

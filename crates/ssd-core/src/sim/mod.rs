@@ -8,6 +8,7 @@ mod collect;
 mod collector;
 mod complete;
 mod contents;
+mod copies;
 mod copy;
 pub mod core;
 mod crossing;

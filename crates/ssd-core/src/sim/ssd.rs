@@ -3,7 +3,7 @@
 
 use super::array::event::Timer;
 use super::contents::Contents;
-use super::copy::Copies;
+use super::copies::Copies;
 use super::core::Core;
 use super::logs::Logs;
 use super::logs::operations::OpRecord;
@@ -171,7 +171,7 @@ impl Ssd {
             self.raid.as_ref().map_or(Ok(()), |raid| raid.audit(&self.core))?;
         }
         self.audit_lost()?;
-        self.audit_copies()?;
+        self.copies.as_ref().map_or(Ok(()), |copies| copies.audit(&self.core))?;
         self.audit_buffer()
     }
 

@@ -330,7 +330,7 @@ impl Ssd {
             Entry::Slot(newer) if !self.core.array.ops[newer].passes_buffer()
         );
         self.core.must_be_on_flash(slot)
-            || self.has_heirs(slot)
+            || self.copies.as_ref().is_some_and(|copies| copies.has_heirs(slot))
             || (copied_over && self.core.ftl.may_lose_power())
     }
 
@@ -374,8 +374,7 @@ impl Ssd {
         let Some(buffer) = &mut self.core.front.buffer else { return };
         debug_assert_ne!(sequence, 0, "{slot:?} has not been admitted");
         if buffer.put_out(sequence) {
-            let for_others = self.has_heirs(slot) || self.core.ftl.may_lose_power();
-            debug_assert!(for_others, "{slot:?} is evicted for nobody");
+            debug_assert!(self.copies.is_some(), "{slot:?} is evicted for nobody");
             self.evict(slot);
         }
     }

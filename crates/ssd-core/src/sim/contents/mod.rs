@@ -3,9 +3,10 @@
 //! `newest` is kept apart from map and flash: it knows only the order of admission. A read is compared
 //! with it at the instant of its translation, which is when it must see the newest admitted data.
 //!
-//! The route calls the hooks where pages are admitted, trimmed, programmed and read. Power cuts have theirs in
-//! `power`. Parity and copies say what their pages hold with [`Contents::carry`].
+//! The route calls the hooks where pages are admitted, trimmed, programmed and read. Copies and power cuts have theirs
+//! in files of their names. Parity says what its pages hold with [`Contents::carry`].
 
+mod copies;
 mod power;
 
 use crate::config::{Config, DataMode};
@@ -212,13 +213,6 @@ impl Contents {
         self.page(slot).expected = self.page(older).expected;
     }
 
-    /// The copy in `slot` reads the data that it programs.
-    pub(super) fn expect_own(&mut self, slot: OpSlot) {
-        let page = self.page(slot);
-        debug_assert_ne!(page.payload.digest, 0, "{slot:?} copies nothing");
-        page.expected = page.payload.digest;
-    }
-
     /// Operation `slot` carries the newest data of `lpn` from now on.
     fn carry_newest(&mut self, slot: OpSlot, lpn: Lpn, payload: Payload) {
         assert_ne!(payload.digest, 0, "{lpn:?} is written and counts as unmapped");
@@ -237,13 +231,6 @@ impl Contents {
     pub(super) fn trim(&mut self, lpn: Lpn) {
         debug_assert_ne!(self.newest[lpn.at()], 0, "{lpn:?} has no data to trim");
         self.newest[lpn.at()] = 0;
-    }
-
-    /// `lpn` has the newest data of `source` from now on.
-    pub(super) fn copy(&mut self, lpn: Lpn, source: Lpn) {
-        debug_assert_ne!(lpn, source, "a page is copied to itself");
-        debug_assert_ne!(self.newest[source.at()], 0, "{source:?} has no data to copy");
-        self.newest[lpn.at()] = self.newest[source.at()];
     }
 
     /// The digest of the newest admitted data of `lpn`, which a read translated now must return; 0: unmapped.

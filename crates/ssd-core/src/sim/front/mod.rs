@@ -3,7 +3,6 @@
 //! It knows no flash: which operations a request needs, and where its pages go, is decided where map and array
 //! are known.
 
-pub(crate) mod copies;
 pub(crate) mod request;
 
 use crate::config::Config;

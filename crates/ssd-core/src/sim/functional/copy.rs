@@ -7,7 +7,8 @@ use crate::ftl::place::{AtRest, PlacementPolicy};
 use crate::host::device::DeviceError;
 use crate::host::request::Request;
 use crate::metrics::counters::RemapCounts;
-use crate::sim::front::{copies, pages_of};
+use crate::sim::copies::checks;
+use crate::sim::front::pages_of;
 use crate::units::{Lpn, Ppn};
 
 impl Functional {
@@ -22,7 +23,7 @@ impl Functional {
         data: &[u8],
         counts: &mut RemapCounts,
     ) -> Result<(), DeviceError> {
-        let sources = copies::sources(&self.ftl.geo, self.remap, request, Some(data), counts)
+        let sources = checks::sources(&self.ftl.geo, self.remap, request, Some(data), counts)
             .map_err(|reason| DeviceError::BadRequest { id, reason })?;
         let pages = pages_of(&self.ftl.geo, request);
         debug_assert_eq!(sources.len(), pages.count as usize, "copy {id} has other sources");

@@ -28,7 +28,7 @@ pub(super) struct Area {
     /// Bytes of a page on each of the planes.
     stripe: u64,
     /// Admission numbers that pages have got beside their first one.
-    again: u64,
+    pub(super) again: u64,
 }
 
 /// A checkpoint that is being written.
@@ -126,12 +126,6 @@ impl Power {
             debug_assert!(writing.before <= self.checkpointed, "checkpoints begin backwards");
             self.checkpointed = writing.before;
         }
-    }
-
-    /// A page of a copy gets a second admission number.
-    pub(in crate::sim) fn count_second_number(&mut self) {
-        debug_assert!(self.off_since.is_none(), "a page is admitted without power");
-        self.area.again += 1;
     }
 
     /// Pages admitted when the last number was `sequence`.

@@ -6,7 +6,7 @@ use crate::host::device::DeviceError;
 use crate::host::request::Op as HostOp;
 use crate::nand::flash::Payload;
 use crate::sim::array::op::OpKind;
-use crate::sim::copy::Copies;
+use crate::sim::copies::Copies;
 use crate::sim::ssd::Ssd;
 use crate::units::{Lpn, Nanos, Ppn};
 
@@ -113,8 +113,8 @@ impl Ssd {
     /// The requests in the device, and those on their way to it.
     fn withdraw_requests(&mut self) -> Vec<Withdrawn> {
         let now = self.core.array.now;
-        for slot in self.core.front.requests.copies() {
-            self.forget_copy(slot);
+        if let Some(copies) = &mut self.copies {
+            copies.take_back_counts(&mut self.core);
         }
         let power = self.power.as_mut().expect("the caller has checked");
         let inside = self.core.front.requests.live().map(|r| Withdrawn {

@@ -1,6 +1,7 @@
 //! Power cuts: what survives beside the flash, the records of TRIMs and of owners, checkpoints, and when power is cut.
 
 mod checkpoint;
+mod copies;
 mod cut;
 mod mount;
 mod records;
@@ -142,13 +143,6 @@ impl Power {
             self.moved.push((source, target));
         }
         self.write_records(core);
-    }
-
-    /// The page of a victim from which the owners of `page` have moved, if it is still needed.
-    pub(super) fn moved_from(&self, page: Ppn) -> Option<Ppn> {
-        debug_assert_ne!(page, Ppn::NONE, "no page has moved nowhere");
-        let mut moved = self.moved.iter();
-        moved.find(|&&(_, target)| target == page).map(|&(source, _)| source)
     }
 
     /// `victim` has been erased: nobody needs its pages.

@@ -108,7 +108,7 @@ impl Ssd {
             Work::HostRead { .. } => self.serve_or_recover(slot),
             Work::GroupRead { update } => self.group_read_fails(slot, update),
             Work::RecoveryRead { recovery, .. } => self.recovery_read_fails(slot, recovery),
-            Work::RmwRead { copies: true, .. } => self.drop_replaced_copy(slot),
+            Work::RmwRead { copies: true, .. } => self.end_unprogrammed(slot),
             _ => self.rmw_becomes_write(slot),
         }
     }

@@ -1,6 +1,5 @@
 //! Which copies the device accepts.
 
-use super::MAX_SECTORS;
 use crate::config::RemapMode;
 use crate::config::text::quantity::show_size;
 use crate::host::copy;
@@ -8,6 +7,7 @@ use crate::host::request::Request;
 use crate::metrics::counters::RemapCounts;
 use crate::nand::geometry::Geometry;
 use crate::nand::nvram::SHARE_BYTES;
+use crate::sim::front::MAX_SECTORS;
 use crate::units::Lpn;
 
 /// The pages that are the sources of an accepted copy, one for each page of its destination.

@@ -1,0 +1,34 @@
+//! Power cuts and copies: the records of the owners that a copy adds, and of the pages that it unmaps.
+
+use super::Power;
+use crate::nand::nvram::Record;
+use crate::sim::core::Core;
+use crate::units::{Lpn, Ppn};
+
+impl Power {
+    /// `lpn` shares `page` from now on.
+    pub(in crate::sim) fn record_shared(&self, core: &mut Core, lpn: Lpn, page: Ppn) {
+        debug_assert!(core.ftl.owners.is_valid(page), "{lpn:?} shares old data");
+        // In the mode `copy` the page of its own gets a higher one, so that a mount prefers it.
+        core.front.sequence += 1;
+        let sequence = core.front.sequence;
+        core.ftl.record_owner(lpn, page, sequence);
+        // A cut may bring back the page of a victim from which the owners of `page` have moved.
+        if let Some(&(source, _)) = self.moved.iter().find(|&&(_, target)| target == page) {
+            core.ftl.record_owner_too(lpn, source, sequence);
+        }
+    }
+
+    /// `lpn` has been unmapped, as it is the copy of a page without data.
+    pub(in crate::sim) fn record_unmapped(&self, core: &mut Core, lpn: Lpn) {
+        debug_assert!(core.ftl.owners.committed(lpn).is_none(), "{lpn:?} has data");
+        let sequence = core.front.sequence;
+        core.ftl.add_record(Record::Trim { first: lpn, pages: 1, sequence });
+    }
+
+    /// A page of a copy gets a second admission number.
+    pub(in crate::sim) fn count_second_number(&mut self) {
+        debug_assert!(self.off_since.is_none(), "a page is admitted without power");
+        self.area.again += 1;
+    }
+}
