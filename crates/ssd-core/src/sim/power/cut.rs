@@ -1,12 +1,14 @@
 //! A power cut: what is lost is overwritten at once.
 
-use super::Withdrawn;
+use super::{Power, Withdrawn};
 use crate::config::BufferPower;
 use crate::host::device::DeviceError;
 use crate::host::request::Op as HostOp;
 use crate::nand::flash::Payload;
 use crate::sim::array::op::OpKind;
 use crate::sim::copies::Copies;
+use crate::sim::core::Core;
+use crate::sim::front::pages_of;
 use crate::sim::ssd::Ssd;
 use crate::units::{Lpn, Nanos, Ppn};
 
@@ -32,7 +34,7 @@ impl Ssd {
     /// The device is not prepared for it, or has no power.
     pub fn power_cut(&mut self) -> Result<&[Withdrawn], DeviceError> {
         self.check_cut()?;
-        let power = self.power.as_ref().expect("it has been checked");
+        let (power, _) = self.power_cuts();
         let protected = power.config.power.buffer == BufferPower::Protected;
         let saved = if protected { self.pages_to_save() } else { Vec::new() };
         // The clock counts a page of the host once.
@@ -40,13 +42,13 @@ impl Ssd {
         debug_assert!(!self.core.array.quiescing, "power is cut while the device stops");
         debug_assert!(self.raid.is_none(), "the config layer has refused parity");
         let withdrawn = self.withdraw_requests();
-        let now = self.core.array.now;
-        self.core.ledger.note(now, withdrawn.len() as u64, 0xcf);
-        let counts = &mut self.core.ledger.measured.power;
-        counts.cuts += 1;
-        counts.copies_lost += self.core.gc.pages_read.iter().sum::<u64>();
         self.log_cut();
-        let power = self.power.as_mut().expect("seen");
+        let (power, core) = self.power_cuts();
+        let now = core.array.now;
+        core.ledger.note(now, withdrawn.len() as u64, 0xcf);
+        let counts = &mut core.ledger.measured.power;
+        counts.cuts += 1;
+        counts.copies_lost += core.gc.pages_read.iter().sum::<u64>();
         if !protected {
             power.nvram.cut(now);
             power.backlog.clear();
@@ -62,7 +64,7 @@ impl Ssd {
         assert!(self.at_rest(), "an operation survives");
         assert_eq!(self.core.gc.active(), 0, "a job survives");
         assert_eq!(self.core.ftl.owners.valid_pages(), 0, "the map survives");
-        Ok(&self.power.as_ref().expect("seen").withdrawn)
+        Ok(&self.power_cuts().0.withdrawn)
     }
 
     /// Check that power can be cut.
@@ -112,12 +114,12 @@ impl Ssd {
 
     /// The requests in the device, and those on their way to it.
     fn withdraw_requests(&mut self) -> Vec<Withdrawn> {
-        let now = self.core.array.now;
         if let Some(copies) = &mut self.copies {
             copies.take_back_counts(&mut self.core);
         }
-        let power = self.power.as_mut().expect("the caller has checked");
-        let inside = self.core.front.requests.live().map(|r| Withdrawn {
+        let (power, core) = self.power_cuts();
+        let now = core.array.now;
+        let inside = core.front.requests.live().map(|r| Withdrawn {
             id: r.id,
             arrival: r.arrival,
             request: r.request,
@@ -125,7 +127,7 @@ impl Ssd {
             outside: Some(now),
         });
         let mut all: Vec<Withdrawn> = inside.collect();
-        all.iter().for_each(|_| self.core.ledger.measured.withdraw(now));
+        all.iter().for_each(|_| core.ledger.measured.withdraw(now));
         let repeated = std::mem::take(&mut power.repeated);
         let outside = |id| {
             // It was to arrive again, and has not yet.
@@ -133,7 +135,7 @@ impl Ssd {
             at.map(|at| repeated[at].1)
         };
         power.brought.clear();
-        all.extend(self.core.front.arrivals.drain(..).map(|a| Withdrawn {
+        all.extend(core.front.arrivals.drain(..).map(|a| Withdrawn {
             id: a.id,
             arrival: a.at,
             request: a.request,
@@ -184,22 +186,36 @@ impl Ssd {
         saved
     }
 
-    /// The host submits again what had not completed, with the same data.
-    pub(super) fn repeat_requests(&mut self) {
-        let power = self.power.as_mut().expect("a device whose power may be cut");
-        let again = std::mem::take(&mut power.withdrawn);
-        debug_assert!(power.off_since.is_none(), "requests are submitted without power");
-        debug_assert!(self.core.front.arrivals.is_empty(), "others have been submitted before");
-        power.repeated = again.iter().filter_map(|r| Some((r.id, r.outside?))).collect();
-        self.core.ledger.measured.power.requests_repeated += power.repeated.len() as u64;
-        for r in again {
-            debug_assert!(r.request.op != HostOp::Read || r.request.sectors > 0, "an empty read");
-            self.core.front.arrives_again(r.arrival, r.id, &r.request, r.data);
-        }
-    }
-
     /// When power was cut.
     pub(super) fn off_since(&self) -> Option<Nanos> {
         self.power.as_ref().and_then(|power| power.off_since)
+    }
+}
+
+impl Power {
+    /// The host submits again what had not completed, with the same data.
+    pub(super) fn repeat_requests(&mut self, core: &mut Core) {
+        let again = std::mem::take(&mut self.withdrawn);
+        debug_assert!(self.off_since.is_none(), "requests are submitted without power");
+        debug_assert!(core.front.arrivals.is_empty(), "others have been submitted before");
+        self.repeated = again.iter().filter_map(|r| Some((r.id, r.outside?))).collect();
+        core.ledger.measured.power.requests_repeated += self.repeated.len() as u64;
+        for r in again {
+            debug_assert!(r.request.op != HostOp::Read || r.request.sectors > 0, "an empty read");
+            core.front.arrives_again(r.arrival, r.id, &r.request, r.data);
+        }
+    }
+
+    /// The host does not submit again what had not completed at the `cut`.
+    pub(super) fn forget_requests(&mut self, core: &mut Core, cut: Nanos) {
+        debug_assert!(self.off_since.is_none(), "requests may arrive without power");
+        core.front.arrivals_are_lost(cut);
+        let lost = std::mem::take(&mut self.withdrawn);
+        for r in lost.iter().filter(|r| r.outside.is_some()) {
+            if core.ledger.counts(r.id) {
+                let pages = pages_of(&core.ftl.geo, &r.request).count;
+                core.ledger.measured.forget_arrival(r.request.op, u64::from(pages));
+            }
+        }
     }
 }

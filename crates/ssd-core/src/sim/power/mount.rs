@@ -15,7 +15,6 @@ use crate::nand::timing::Times;
 use crate::sim::array::op::{Op, Part, Work};
 use crate::sim::collector::Collector;
 use crate::sim::contents::Contents;
-use crate::sim::front::pages_of;
 use crate::sim::ssd::Ssd;
 use crate::units::{Lpn, Nanos, PlaneId, RequestSlot, UnitId};
 
@@ -58,8 +57,8 @@ impl Ssd {
         let recovery = self.mount_until(None)?;
         debug_assert!(!recovery.interrupted, "nothing has cut it off");
         self.accept_requests(repeat)?;
-        let now = self.core.array.now;
-        self.power_cuts().0.schedule_next_cut(now);
+        let (power, core) = self.power_cuts();
+        power.schedule_next_cut(core.array.now);
         Ok(recovery)
     }
 
@@ -78,14 +77,15 @@ impl Ssd {
     }
 
     fn rebuild(&mut self, steps: &mut Steps) -> Result<Found, Stopped> {
-        let power = self.power.as_ref().expect("the caller has checked");
-        assert!(power.off_since.is_some(), "a device with power is mounted");
+        assert!(self.is_off(), "a device with power is mounted");
         assert!(self.at_rest(), "operations run without power");
+        let plugs = self.plugs.clone();
+        let (power, core) = self.power_cuts();
         let records: Vec<Record> =
             power.nvram.records().chain(power.backlog.iter().copied()).collect();
-        self.core.ftl.lose_power(&power.config);
+        core.ftl.lose_power(&power.config);
         let image = power.area.current.as_deref();
-        self.core.ftl.recover(&power.config, &self.plugs, &records, image, steps)
+        core.ftl.recover(&power.config, &plugs, &records, image, steps)
     }
 
     /// Rebuild the state; if that takes beyond `limit`, power is cut again then.
@@ -98,12 +98,9 @@ impl Ssd {
             Err(Stopped::NoBlock(pool)) => return Err(no_block(pool.0)),
             Err(Stopped::PowerCut) => unreachable!("no limit was set"),
         };
-        let (times, geo) = (&self.core.array.times, &self.core.ftl.geo);
-        let power = self.power.as_ref().expect("seen");
-        assert!(
-            found.sequence <= self.core.front.sequence,
-            "a page has an admission number to come"
-        );
+        let (power, core) = self.power_cuts();
+        let (times, geo) = (&core.array.times, &core.ftl.geo);
+        assert!(found.sequence <= core.front.sequence, "a page has an admission number to come");
         let checkpoint = u64::from(power.area.pages());
         let saved = (power.saved.len() as u64).div_ceil(u64::from(geo.planes));
         let on_each = |pages: u64| read_time_ns(times, geo, &vec![pages; geo.planes as usize]);
@@ -130,7 +127,7 @@ impl Ssd {
             saved_pages: power.saved.len() as u64,
             mapped_pages: found.mapped,
         };
-        self.core.ledger.measured.recoveries.push(recovery.clone());
+        core.ledger.measured.recoveries.push(recovery.clone());
         if let Some(log) = &mut self.logs.power {
             log.log_mount(&self.core, &found, &recovery);
         }
@@ -140,48 +137,40 @@ impl Ssd {
         self.core.advance_to(end)?;
         if interrupted {
             self.forget_all();
-            self.power.as_mut().expect("seen").off_since = Some(end);
-            self.core.ledger.measured.power.cuts += 1;
+            let (power, core) = self.power_cuts();
+            power.off_since = Some(end);
+            core.ledger.measured.power.cuts += 1;
         }
         Ok(recovery)
     }
 
     /// The device goes on with the state that has been rebuilt.
     pub(super) fn accept_requests(&mut self, repeat: bool) -> Result<(), DeviceError> {
-        let power = self.power.as_mut().expect("a device whose power may be cut");
-        let config = &power.config;
+        let plugs = self.plugs.clone();
+        let (power, core) = self.power_cuts();
         let cut = power.off_since.take();
         let cut = cut.expect("the caller has mounted a device without power");
         power.repeated.clear();
         debug_assert!(power.writing.is_none(), "a checkpoint has survived");
         debug_assert!(power.unrecorded.is_empty(), "a request has survived");
-        self.core.gc = Collector::new(config, &self.core.ftl, &self.plugs);
-        self.contents = Contents::new(config, &self.core.ftl);
-        (0..self.core.array.units.len())
-            .for_each(|unit| self.core.gc.arm_idle_timer(unit, &mut self.core.array));
+        core.gc = Collector::new(&power.config, &core.ftl, &plugs);
+        (0..core.array.units.len()).for_each(|unit| core.gc.arm_idle_timer(unit, &mut core.array));
+        self.contents = Contents::new(&power.config, &core.ftl);
         self.take_saved_pages();
-        if let Some(power) = &mut self.power {
-            power.write_records(&mut self.core);
-        }
-        self.core.ftl.audit().map_err(DeviceError::Power)?;
+        let (power, core) = self.power_cuts();
+        power.write_records(core);
+        core.ftl.audit().map_err(DeviceError::Power)?;
         if repeat {
-            self.repeat_requests();
-        } else if let Some(power) = &mut self.power {
-            let lost = std::mem::take(&mut power.withdrawn);
-            self.core.front.arrivals_are_lost(cut);
-            for r in lost.iter().filter(|r| r.outside.is_some()) {
-                if self.core.ledger.counts(r.id) {
-                    let pages = pages_of(&self.core.ftl.geo, &r.request).count;
-                    self.core.ledger.measured.forget_arrival(r.request.op, u64::from(pages));
-                }
-            }
+            power.repeat_requests(core);
+        } else {
+            power.forget_requests(core, cut);
         }
         Ok(())
     }
 
     /// Pages that capacitors have saved are in the buffer again.
     fn take_saved_pages(&mut self) {
-        let saved = std::mem::take(&mut self.power.as_mut().expect("seen").saved);
+        let saved = std::mem::take(&mut self.power_cuts().0.saved);
         debug_assert!(saved.is_empty() || self.core.front.buffer.is_some(), "saved from no buffer");
         for page in saved {
             // Its program may have ended in the instant of the cut.

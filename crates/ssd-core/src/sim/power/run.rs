@@ -57,7 +57,7 @@ impl Ssd {
         }
         let before = done.len();
         loop {
-            let cut = self.power.as_ref().expect("the caller has checked").schedule.next;
+            let cut = self.power_cuts().0.schedule.next;
             // Without an event nothing happens until the cut; then the run has stalled, or is over.
             let none =
                 cut == Nanos::NEVER || (limit == Nanos::NEVER && self.next_event().is_none());
@@ -87,31 +87,32 @@ impl Ssd {
     /// Power is cut now, and the device mounts; cuts at given times may come before it has.
     fn cut_and_mount(&mut self, limit: Nanos) -> Result<(), DeviceError> {
         // Checked before the cut, so that the report of a run that ends here shows a device with power.
-        if self.power.as_ref().expect("seen").schedule.barren == MOST_BARREN {
+        if self.power_cuts().0.schedule.barren == MOST_BARREN {
             return Err(DeviceError::Power(format!(
                 "no request has completed between {MOST_BARREN} power cuts: give a longer power.cut, or fewer \
                  requests at a time (host.queue_depth, host.max_outstanding)"
             )));
         }
         self.power_cut()?;
-        self.power.as_mut().expect("seen").schedule.barren += 1;
         debug_assert!(self.core.array.now <= limit, "a cut beyond the limit");
         debug_assert!(self.is_off(), "power has not been cut");
-        let given = matches!(self.power.as_ref().expect("seen").config.power.cut, PowerCut::At(_));
+        let (power, _) = self.power_cuts();
+        power.schedule.barren += 1;
+        let given = matches!(power.config.power.cut, PowerCut::At(_));
         loop {
-            let now = self.core.array.now;
+            let (power, core) = self.power_cuts();
             if given {
-                self.power.as_mut().expect("seen").schedule.draw(now);
+                power.schedule.draw(core.array.now);
             }
-            let next = self.power.as_ref().expect("seen").schedule.next;
+            let next = power.schedule.next;
             if !self.mount_until(given.then_some(next))?.interrupted {
                 break;
             }
         }
         self.accept_requests(true)?;
         debug_assert!(!self.is_off(), "the device has not been mounted");
-        let now = self.core.array.now;
-        self.power_cuts().0.schedule_next_cut(now);
+        let (power, core) = self.power_cuts();
+        power.schedule_next_cut(core.array.now);
         Ok(())
     }
 }
