@@ -340,7 +340,10 @@ impl Ssd {
         let plane = on_flash.map_or(PlaneId(0), |ppn| self.core.ftl.geo.plane_of(ppn));
         let op = self.core.host_op(Work::HostRead { part, rest: Ppn::NONE }, lpn, plane);
         let slot = self.core.array.ops.insert(op);
-        if self.recovers && self.recovers_at_once(slot, on_flash) {
+        if let Some(raid) = &self.raid
+            && raid.can_recover()
+            && raid.is_recovered_at_once(&self.core, slot, on_flash)
+        {
             self.recover(slot);
         } else if on_flash.is_some() {
             self.core.enqueue(slot, R_HOST);

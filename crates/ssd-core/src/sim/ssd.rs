@@ -10,8 +10,8 @@ use super::logs::operations::OpRecord;
 use super::logs::power::PowerRecord;
 use super::logs::requests::RequestRecord;
 use super::power::Power;
-use super::raid::{Raid, has_lost_data};
-use crate::config::{Config, GroupReads};
+use super::raid::{Raid, audit_lost, has_lost_data};
+use crate::config::Config;
 use crate::ftl::Ftl;
 use crate::ftl::plugs::{Fault, Plugs};
 use crate::ftl::reclaim::UnitRecord;
@@ -43,8 +43,6 @@ pub struct Ssd {
     pub(super) mid_instant: bool,
     pub(super) audits: Audits,
     pub(super) plugs: Plugs,
-    /// Reads of the host may be answered by reconstructions.
-    pub(super) recovers: bool,
     /// The loop that its configuration needs.
     pub(super) machine: Loop,
 }
@@ -92,7 +90,6 @@ impl Ssd {
             mid_instant: false,
             audits: Audits::default(),
             plugs: plugs.clone(),
-            recovers: config.raid.reads != GroupReads::Home || !config.raid.fail.is_empty(),
             machine: Loop::Full,
             core: Core::new(config, ftl, sequence, plugs),
         };
@@ -169,8 +166,8 @@ impl Ssd {
         self.core.gc.audit(&self.core.ftl)?;
         if !has_lost_data(&self.core) {
             self.raid.as_ref().map_or(Ok(()), |raid| raid.audit(&self.core))?;
+            audit_lost(&self.core, self.contents.as_deref())?;
         }
-        self.audit_lost()?;
         self.copies.as_ref().map_or(Ok(()), |copies| copies.audit(&self.core))?;
         self.audit_buffer()
     }

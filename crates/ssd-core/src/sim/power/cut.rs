@@ -102,7 +102,6 @@ impl Ssd {
             mid_instant,
             audits: _,
             plugs,
-            recovers: _,
             machine: _,
         } = self;
         let config = &power.as_ref().expect("a device whose power may be cut").config;

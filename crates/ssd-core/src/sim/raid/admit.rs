@@ -4,19 +4,18 @@
 //! committed page of each stays valid under its slot until the update commits, because the parity covers it.
 
 use super::lost::restore_page;
-use super::{Cause, Changed, Raid, Update};
+use super::{Cause, Raid};
 use crate::ftl::map::Entry;
-use crate::ftl::raid::{Change, GroupId, Homes};
+use crate::ftl::raid::{GroupId, Homes};
 use crate::host::link::Toward;
 use crate::host::request::Request;
 use crate::metrics::counters::Parts;
-use crate::nand::flash::Payload;
 use crate::sim::array::event::Timer;
-use crate::sim::array::op::{Op, OpKind, Work};
+use crate::sim::array::op::OpKind;
 use crate::sim::core::Core;
 use crate::sim::front::{Pages, byte_range};
 use crate::sim::ssd::Ssd;
-use crate::units::{Lpn, OpSlot, PlaneId, RequestSlot, UpdateSlot};
+use crate::units::{Lpn, OpSlot, RequestSlot, UpdateSlot};
 
 impl Ssd {
     /// The write `request` of `pages`, in request slot `slot`, is admitted.
@@ -31,67 +30,23 @@ impl Ssd {
         assert!(!self.core.front.requests.at(slot).parts.is_done(), "the request has ended");
         let mut left = pages.first..pages.first + pages.count;
         while let Some((group, lpns)) = self.core.ftl.parity_groups().take_part(&mut left) {
-            let groups = self.core.ftl.parity_groups();
+            let (raid, core, mut contents) = self.parity_and_contents();
+            let groups = core.ftl.parity_groups();
             let (homes, first) = (groups.homes(group), groups.position(Lpn(lpns.start)));
-            let (raid, core) = self.parity();
             let update = raid.new_update(core, (group, homes), Some(slot));
             for (position, lpn) in (first..).zip(lpns.map(Lpn)) {
-                let home = self.core.ftl.parity_groups().home_at(homes, position);
-                let class = self.core.ftl.class_of_write(lpn, request.stream, pages.count);
-                let at = (lpn, position, home);
-                let page = self.admit_to_group((update, class), at, request, data);
-                if self.core.front.link.is_some() {
-                    send_over_link(&mut self.core, page, lpn.0 == pages.first, request);
-                    self.raid_update(update).pages_in.add(1);
+                let home = core.ftl.parity_groups().home_at(homes, position);
+                let class = core.ftl.class_of_write(lpn, request.stream, pages.count);
+                let (contents, at) = (contents.as_deref_mut(), (lpn, position, home));
+                let page = raid.admit_page(core, contents, (update, class), at, (request, data));
+                if core.front.link.is_some() {
+                    send_over_link(core, page, lpn.0 == pages.first, request);
+                    raid.get(update).pages_in.add(1);
                 }
             }
-            let (raid, core) = self.parity();
             raid.name_parity(core, update, group, (request.stream, pages.count));
             self.begin_if_first(update);
         }
-    }
-
-    pub(super) fn raid_update(&mut self, update: UpdateSlot) -> &mut Update {
-        debug_assert_ne!(update, UpdateSlot::NONE, "there is no update");
-        self.raid.as_mut().expect("a device with parity").get(update)
-    }
-
-    /// The page `lpn` of `request`, at this position and home of its group, which `update` will write as of this stream
-    /// or class, is admitted. Returns its slot.
-    #[inline]
-    fn admit_to_group(
-        &mut self,
-        (update, stream): (UpdateSlot, u8),
-        (lpn, position, home): (Lpn, u32, PlaneId),
-        request: &Request,
-        data: Option<&[u8]>,
-    ) -> OpSlot {
-        let (range, _) = byte_range(&self.core.ftl.geo, request, lpn);
-        let partial = range != (0, 512 << self.core.ftl.geo.sector_shift);
-        self.core.front.sequence += 1;
-        assert!(lpn.0 < self.core.ftl.geo.user_pages, "{lpn:?} is not the host's");
-        debug_assert_eq!(
-            self.core.ftl.parity_groups().home(lpn),
-            home,
-            "{lpn:?} is at home elsewhere"
-        );
-        let work = Work::GroupWrite { update, stream, parity: false };
-        let parts = self.raid_update(update).parts;
-        let sequence = self.core.front.sequence;
-        let op = Op { sequence, parts, ..Op::new(work, lpn, home, self.core.array.now) };
-        let slot = self.core.array.ops.insert(op);
-        if let Some(contents) = &mut self.contents {
-            contents.admit_write(&self.core, slot, request, data);
-        }
-        if let Some(page) = self.core.ftl.admit(lpn, slot) {
-            self.core.wake_readers(page);
-        }
-        let change = if partial { Change::Part } else { Change::Whole };
-        let of = self.raid_update(update);
-        of.sequence = sequence;
-        of.changes.add(position, change);
-        of.pages.push(Changed { lpn, slot, change, home, stream });
-        slot
     }
 
     /// The TRIM of `pages`, in request slot `slot`, is admitted. Groups without data left are dropped at once, unless
@@ -119,28 +74,15 @@ impl Ssd {
                 self.drop_group(group, &trimmed);
                 continue;
             }
-            let homes = self.core.ftl.parity_groups().homes(group);
-            let (raid, core) = self.parity();
+            let (raid, core, mut contents) = self.parity_and_contents();
+            let homes = core.ftl.parity_groups().homes(group);
             let update = raid.new_update(core, (group, homes), Some(slot));
-            self.core.front.requests.get(slot).parts.add(1);
+            core.front.requests.get(slot).parts.add(1);
             let mut before = Vec::new();
             for lpn in trimmed {
-                let groups = self.core.ftl.parity_groups();
-                let (home, position) = (groups.home(lpn), groups.position(lpn));
-                let op = Op::new(Work::GroupTrim { update }, lpn, home, self.core.array.now);
-                let trim = self.core.array.ops.insert(op);
-                if let Some(contents) = &mut self.contents {
-                    contents.carry(trim, Payload::default());
-                }
-                before.push(self.core.ftl.owners.newest(lpn));
-                if let Some(page) = self.core.ftl.admit(lpn, trim) {
-                    self.core.wake_readers(page);
-                }
-                let of = self.raid_update(update);
-                of.changes.add(position, Change::Trim);
-                of.pages.push(Changed { lpn, slot: trim, change: Change::Trim, home, stream: 0 });
+                before.push(core.ftl.owners.newest(lpn));
+                raid.admit_trim(core, contents.as_deref_mut(), update, lpn);
             }
-            let (raid, core) = self.parity();
             raid.name_parity(core, update, group, (0, pages.count));
             self.trim_all_buffered(&before);
             self.begin_if_first(update);

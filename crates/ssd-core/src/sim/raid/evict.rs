@@ -67,15 +67,16 @@ impl Ssd {
             }
         }
         pages.sort_unstable_by_key(|&slot| self.core.array.ops[slot].sequence);
+        let homes = self.core.ftl.parity_groups().homes(group);
         let mut update = UpdateSlot::NONE;
         for slot in pages {
-            let position = self.core.ftl.parity_groups().position(self.core.array.ops[slot].lpn);
+            let (raid, core) = self.parity();
+            let position = core.ftl.parity_groups().position(core.array.ops[slot].lpn);
             let is_new = update == UpdateSlot::NONE;
-            if is_new || self.raid_update(update).changes.changed() >> position & 1 == 1 {
+            if is_new || raid.at(update).changes.changed() >> position & 1 == 1 {
                 if !is_new {
                     self.leave_together(update, group);
                 }
-                let homes = self.core.ftl.parity_groups().homes(group);
                 let (raid, core) = self.parity();
                 update = raid.new_update(core, (group, homes), None);
             }
@@ -87,12 +88,12 @@ impl Ssd {
 
     /// All pages that `update` writes of the buffer are known; the parity is of the stream of the first.
     fn leave_together(&mut self, update: UpdateSlot, group: GroupId) {
-        let pages = &self.raid_update(update).pages;
+        let (raid, core) = self.parity();
+        let pages = &raid.at(update).pages;
         let (first, count) = (pages.first().expect("nothing leaves").stream, pages.len() as u32);
         // With separation the class of a page is known, and not the stream in which it came; with handles they are one.
-        let unknown = self.core.ftl.separates() && self.core.ftl.handles().is_none();
+        let unknown = core.ftl.separates() && core.ftl.handles().is_none();
         let stream = if unknown { 0 } else { first };
-        let (raid, core) = self.parity();
         raid.name_parity(core, update, group, (stream, count));
         self.begin_if_first(update);
     }
@@ -101,10 +102,10 @@ impl Ssd {
     #[inline(never)]
     pub(super) fn release_buffered(&mut self, pages: &[Changed], parts: &Parts) {
         for page in pages.iter().filter(|page| page.is_written()) {
-            let buffer = self.core.front.buffer.as_mut().expect("they were held");
+            let (raid, core) = self.parity();
+            let buffer = core.front.buffer.as_mut().expect("they were held");
             let held = *buffer.held(page.slot);
             buffer.leave();
-            let raid = self.raid.as_deref_mut().expect("a device with parity");
             let before = raid.before_update.remove(&page.slot);
             assert_eq!(before.is_some(), held.fua, "{page:?} is waited for, or is not");
             if let Some(before) = before {
@@ -123,8 +124,7 @@ impl Ssd {
         }
         // What was put out goes first, or it would come back.
         self.evict_leaving();
-        let raid = self.raid.as_deref().expect("a device with parity");
-        if raid.is_locked(group) {
+        if self.parity().0.is_locked(group) {
             return trimmed;
         }
         let (on_flash, buffered): (Vec<Lpn>, Vec<Lpn>) =

@@ -71,10 +71,8 @@ impl Ssd {
         let mut ready = self.give_up_programs(&planes);
         let (raid, core) = self.parity();
         ready.extend(raid.give_up_landed(core, &planes));
-        let (raid, core) = self.parity();
         raid.give_up_rebuilds(core, &planes);
-        let raid = self.raid.as_deref_mut().expect("a device with parity");
-        raid.recount_foreign(&self.core.ftl, &self.core.array);
+        raid.recount_foreign(&core.ftl, &core.array);
         ready.sort_unstable();
         ready.dedup();
         note_lost_pages(&mut self.core);
@@ -96,8 +94,7 @@ impl Ssd {
             }
         }
         for update in ready {
-            let raid = self.raid.as_deref().expect("a device with parity");
-            let of = raid.at(update);
+            let of = self.parity().0.get(update);
             if of.stage == Stage::Programming && of.steps.is_done() {
                 self.commit_update(update);
             }
@@ -112,27 +109,24 @@ impl Ssd {
         );
         let mut updates = Vec::new();
         for slot in remove_all_queued(&mut self.core, planes, W_HOST) {
-            match self.core.array.ops[slot].work {
+            let (raid, core) = self.parity();
+            match core.array.ops[slot].work {
                 Work::GroupWrite { update, .. } => {
                     let (plane, stream) =
-                        (self.core.array.ops[slot].plane, self.core.array.ops[slot].stream());
-                    self.core.ftl.space.let_go(plane, self.core.ftl.space.host_stream(stream));
-                    self.core.program_leaves(plane);
-                    let (raid, core) = self.parity();
+                        (core.array.ops[slot].plane, core.array.ops[slot].stream());
+                    core.ftl.space.let_go(plane, core.ftl.space.host_stream(stream));
+                    core.program_leaves(plane);
                     raid.give_up_page(core, slot);
-                    let parts = self.core.array.ops[slot].parts;
-                    let of = self.raid_update(update);
-                    of.parts = parts;
+                    let of = raid.get(update);
+                    of.parts = core.array.ops[slot].parts;
                     of.steps.part_ends();
                     updates.push(update);
                 }
                 Work::RebuildWrite { recovery, .. } => {
-                    self.core.array.ops.remove(slot);
-                    let (raid, core) = self.parity();
+                    core.array.ops.remove(slot);
                     raid.give_up_rebuild(core, recovery);
-                    let raid = self.raid.as_deref_mut().expect("a device with parity");
                     let lpn = raid.recoveries.get(recovery).lpn;
-                    let group = self.core.ftl.parity_groups().group_of(lpn);
+                    let group = core.ftl.parity_groups().group_of(lpn);
                     self.end_recovery(group);
                 }
                 _ => unreachable!("{slot:?} writes no page of a group"),
@@ -144,8 +138,9 @@ impl Ssd {
     /// A read in `slot` for `update` finds that its page is gone.
     #[inline(never)]
     pub(in crate::sim) fn group_read_fails(&mut self, slot: OpSlot, update: UpdateSlot) {
-        self.core.array.ops.remove(slot);
-        let of = self.raid_update(update);
+        let (raid, core) = self.parity();
+        core.array.ops.remove(slot);
+        let of = raid.get(update);
         assert_eq!(of.stage, Stage::Reading, "{update:?} does not read");
         of.reads_again = true;
         if of.steps.part_ends() {
@@ -155,13 +150,12 @@ impl Ssd {
 
     /// A page that `update` was to read is gone: it begins anew, and keeps the lock of its group.
     pub(super) fn restart_update(&mut self, update: UpdateSlot) {
-        let now = self.core.array.now;
-        let of = self.raid_update(update);
+        let (raid, core) = self.parity();
+        let of = raid.get(update);
         (of.reads_again, of.stage, of.sum) = (false, Stage::InLine, Default::default());
         // The last read that ended may have ended before the failure.
-        let since = Nanos(of.cause.from.0 + of.parts.total());
-        assert!(since <= now, "{update:?} has read in the future");
-        self.raid_update(update).since = since;
+        of.since = Nanos(of.cause.from.0 + of.parts.total());
+        assert!(of.since <= core.array.now, "{update:?} has read in the future");
         self.begin_update(update);
     }
 
@@ -180,14 +174,13 @@ impl Ssd {
         if self.core.ftl.lost.is_none() || has_lost_data(&self.core) {
             return;
         }
-        let awaited = std::mem::take(&mut self.parity().0.failures().awaited);
-        for (chip, place) in awaited {
-            let planes = self.core.ftl.geo.planes_of_chip(chip);
-            if is_chip_idle(&self.core, &planes) {
-                let (raid, core) = self.parity();
+        let (raid, core) = self.parity();
+        for (chip, place) in std::mem::take(&mut raid.failures().awaited) {
+            let planes = core.ftl.geo.planes_of_chip(chip);
+            if is_chip_idle(core, &planes) {
                 raid.install_spare(core, &planes, place);
             } else {
-                self.parity().0.failures().awaited.push((chip, place));
+                raid.failures().awaited.push((chip, place));
             }
         }
         self.continue_rebuild();

@@ -4,6 +4,7 @@
 //! one begins, in `admit`.
 
 mod admit;
+mod contents;
 mod evict;
 mod fail;
 mod lines;
@@ -16,6 +17,7 @@ mod redirect;
 mod update;
 
 pub(super) use admit::parts_of_write;
+pub(super) use contents::audit_lost;
 pub(super) use evict::{
     awaits_pages_of_group, evict_later, evict_rest_of_group, note_time_in_buffer,
 };

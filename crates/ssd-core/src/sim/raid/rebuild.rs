@@ -9,14 +9,12 @@
 
 use super::Raid;
 use super::lost::{degradation, has_lost_data, note_lost_pages};
-use super::recoveries::Step;
 use super::update::note_committed;
 use crate::config::Config;
 use crate::ftl::map::Entry;
 use crate::host::device::{Device as _, DeviceError};
-use crate::sched::order::W_HOST;
 use crate::sim::array::event::Timer;
-use crate::sim::array::op::{Op, Work};
+use crate::sim::array::op::Op;
 use crate::sim::core::Core;
 use crate::sim::ssd::Ssd;
 use crate::units::{Lpn, Nanos, OpSlot, PlaneId, PoolId, Ppn, RecoverySlot};
@@ -99,61 +97,28 @@ impl Ssd {
         }
     }
 
-    /// The page of the rebuild in `slot` is known: it is programmed. False: its chip is gone.
-    pub(super) fn program_rebuilt(&mut self, slot: RecoverySlot) -> bool {
-        let now = self.core.array.now;
-        let recovery = self.raid.as_deref_mut().expect("parity").recoveries.get(slot);
-        assert!(recovery.target.is_some(), "{slot:?} is no rebuild");
-        if !recovery.holds {
-            let (raid, core) = self.parity();
-            raid.give_up_rebuild(core, slot);
-            return false;
-        }
-        let lost = self.core.ftl.lost.as_deref().expect("chips may fail");
-        let recovery = self.raid.as_deref_mut().expect("parity").recoveries.get(slot);
-        recovery.step = Step::Programming;
-        let (lpn, page, stream) = (recovery.lpn, recovery.sum.clone(), recovery.class);
-        let plane = recovery.target.expect("it is rebuilt");
-        let sequence = lost.sequence(lpn);
-        let work = Work::RebuildWrite { recovery: slot, stream };
-        let op = self.core.array.ops.insert(Op { sequence, ..Op::new(work, lpn, plane, now) });
-        if let Some(contents) = &mut self.contents {
-            contents.carry(op, page);
-        }
-        self.core.enqueue(op, W_HOST);
-        true
-    }
-
     /// The page in `op`, rebuilt by the reconstruction `slot`, is on flash.
     #[inline(never)]
     pub(in crate::sim) fn rebuild_write_ends(&mut self, op: OpSlot, slot: RecoverySlot) {
-        let (lpn, ppn, plane) = (
-            self.core.array.ops[op].lpn,
-            self.core.array.ops[op].ppn,
-            self.core.array.ops[op].plane,
-        );
+        let Op { lpn, ppn, plane, .. } = self.core.array.ops[op];
         assert_ne!(ppn, Ppn::NONE, "{lpn:?} was programmed nowhere");
         self.program_ends::<true>(op, lpn, ppn);
-        self.core.array.ops.remove(op);
-        let group = self.core.ftl.parity_groups().group_of(lpn);
-        if self.core.ftl.is_dead(plane) {
-            self.core.ftl.abandon(ppn, false);
-            let (raid, core) = self.parity();
+        let (raid, core) = self.parity();
+        core.array.ops.remove(op);
+        let group = core.ftl.parity_groups().group_of(lpn);
+        if core.ftl.is_dead(plane) {
+            core.ftl.abandon(ppn, false);
             raid.give_up_rebuild(core, slot);
         } else {
-            debug_assert_eq!(
-                self.core.ftl.parity_groups().home(lpn),
-                plane,
-                "{lpn:?} is away from home"
-            );
-            self.core.ftl.land(ppn);
-            self.core.ftl.restore_in_group(lpn, ppn);
-            note_committed(&mut self.core, ppn);
-            self.parity().0.failures().rebuild.under_way -= 1;
-            degradation(&mut self.core).rebuilt += 1;
-            note_lost_pages(&mut self.core);
+            debug_assert_eq!(core.ftl.parity_groups().home(lpn), plane, "{lpn:?} is not at home");
+            core.ftl.land(ppn);
+            core.ftl.restore_in_group(lpn, ppn);
+            note_committed(core, ppn);
+            raid.failures().rebuild.under_way -= 1;
+            degradation(core).rebuilt += 1;
+            note_lost_pages(core);
         }
-        self.core.note_room();
+        core.note_room();
         self.end_recovery(group);
     }
 }

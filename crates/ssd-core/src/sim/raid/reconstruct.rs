@@ -30,6 +30,38 @@ use crate::sim::ssd::Ssd;
 use crate::units::{Lpn, Nanos, OpSlot, PlaneId, PoolId, Ppn, RecoverySlot, UpdateSlot};
 
 impl Raid {
+    /// Whether reads of the host may be answered by reconstructions.
+    #[inline]
+    pub(in crate::sim) fn can_recover(&self) -> bool {
+        self.can_avoid_collection() || self.failures.is_some()
+    }
+
+    /// Whether they may be because a chip collects.
+    pub(in crate::sim) fn can_avoid_collection(&self) -> bool {
+        self.recoveries.around_collection
+    }
+
+    /// Whether the read in `slot`, just admitted, of a page on flash page `on_flash` does not go there.
+    #[inline(never)]
+    pub(in crate::sim) fn is_recovered_at_once(
+        &self,
+        core: &Core,
+        slot: OpSlot,
+        on_flash: Option<Ppn>,
+    ) -> bool {
+        debug_assert!(self.can_recover(), "{slot:?} is read where it is");
+        let lpn = core.array.ops[slot].lpn;
+        match on_flash {
+            None => core.ftl.owners.newest(lpn) == Entry::Unmapped && core.ftl.is_lost(lpn),
+            // What the write buffer lacks of a page is read where it is.
+            Some(page) if self.can_avoid_collection() => {
+                core.ftl.owners.newest(lpn) == Entry::Page(page)
+                    && self.is_better_computed(core, lpn, page)
+            }
+            Some(_) => false,
+        }
+    }
+
     /// Whether an update of `group` has begun.
     pub(super) fn has_begun(&self, group: GroupId) -> bool {
         debug_assert!(
@@ -53,33 +85,11 @@ impl Raid {
 }
 
 impl Ssd {
-    /// Whether the read in `slot`, just admitted, of a page on flash page `on_flash` does not go there.
-    #[inline(never)]
-    pub(in crate::sim) fn recovers_at_once(&self, slot: OpSlot, on_flash: Option<Ppn>) -> bool {
-        debug_assert!(self.recovers, "{slot:?} is read where it is");
-        let Some(raid) = self.raid.as_deref() else { return false };
-        let lpn = self.core.array.ops[slot].lpn;
-        match on_flash {
-            None => {
-                self.core.ftl.owners.newest(lpn) == Entry::Unmapped && self.core.ftl.is_lost(lpn)
-            }
-            // What the write buffer lacks of a page is read where it is.
-            Some(page) if raid.recoveries.around_collection => {
-                self.core.ftl.owners.newest(lpn) == Entry::Page(page)
-                    && raid.is_better_computed(&self.core, lpn, page)
-            }
-            Some(_) => false,
-        }
-    }
-
     /// A job of collection has begun on the chip of `pool`: the reads of the host that wait there are computed, as far
     /// as that is better.
     #[inline(never)]
     pub(in crate::sim) fn reads_avoid_collection(&mut self, pool: PoolId) {
         debug_assert!(self.core.gc.collects(pool), "{pool:?} does not collect");
-        if !self.raid.as_deref().is_some_and(|raid| raid.recoveries.around_collection) {
-            return;
-        }
         let plane = self.core.ftl.geo.planes_of_pool(pool).next().expect("a pool has planes");
         let unit = self.core.ftl.geo.unit_of(PlaneId(plane)).at();
         let (mut before, mut slot) = (OpSlot::NONE, self.core.array.units[unit].head(R_HOST));
@@ -127,13 +137,10 @@ impl Ssd {
     /// The read of the host in `slot` is answered by a reconstruction: by that of its page, if there is one.
     #[inline(never)]
     pub(in crate::sim) fn recover(&mut self, slot: OpSlot) {
-        let (lpn, now) = (self.core.array.ops[slot].lpn, self.core.array.now);
-        let group = self.core.ftl.parity_groups().group_of(lpn);
-        debug_assert!(
-            !matches!(self.core.ftl.owners.newest(lpn), Entry::Slot(_)),
-            "newer data exist"
-        );
-        let raid = self.raid.as_deref_mut().expect("a device with parity");
+        let (raid, core, contents) = self.parity_and_contents();
+        let (lpn, now) = (core.array.ops[slot].lpn, core.array.now);
+        let group = core.ftl.parity_groups().group_of(lpn);
+        debug_assert!(!matches!(core.ftl.owners.newest(lpn), Entry::Slot(_)), "newer data exist");
         if let Some(recovery) = raid.recoveries.of_page(group, lpn) {
             let joined = raid.recoveries.get(recovery);
             if joined.step != Step::Programming {
@@ -142,13 +149,13 @@ impl Ssd {
             }
             // The page is in the controller.
             let page = joined.sum.clone();
-            self.core.ledger.measured.raid.reconstructed += 1;
-            if let Some(contents) = &mut self.contents {
-                contents.deliver(&mut self.core, slot, &page);
+            core.ledger.measured.raid.reconstructed += 1;
+            if let Some(contents) = contents {
+                contents.deliver(core, slot, &page);
             }
-            let delay = self.core.array.times.controller_ns;
-            self.core.array.ops[slot].parts.transfer_ns += delay;
-            return self.core.array.set_timer(Nanos(now.0 + delay), Timer::Served(slot));
+            let delay = core.array.times.controller_ns;
+            core.array.ops[slot].parts.transfer_ns += delay;
+            return core.array.set_timer(Nanos(now.0 + delay), Timer::Served(slot));
         }
         self.new_recovery(lpn, Some(slot), None);
     }
@@ -160,8 +167,9 @@ impl Ssd {
         reader: Option<OpSlot>,
         target: Option<PlaneId>,
     ) {
-        let now = self.core.array.now;
-        let group = self.core.ftl.parity_groups().group_of(lpn);
+        let (raid, core) = self.parity();
+        let now = core.array.now;
+        let group = core.ftl.parity_groups().group_of(lpn);
         assert_ne!(reader.is_some(), target.is_some(), "{lpn:?} is computed for nobody");
         let recovery = Recovery {
             lpn,
@@ -177,19 +185,18 @@ impl Ssd {
             expected: None,
             failed: false,
         };
-        self.raid.as_deref_mut().expect("parity").recoveries.insert(group, recovery);
+        raid.recoveries.insert(group, recovery);
         self.begin_recovery_of(group);
     }
 
     /// The first reconstruction of `group` that waits begins, if nothing has locked the group.
     fn begin_recovery_of(&mut self, group: GroupId) {
-        debug_assert!(self.core.ftl.groups.is_some(), "{group:?} of a device without parity");
-        if !self.recovers || has_lost_data(&self.core) {
+        if has_lost_data(&self.core) {
             return;
         }
         loop {
-            let raid = self.raid.as_deref_mut().expect("a device with parity");
-            if raid.is_shut(&self.core.ftl, group) {
+            let (raid, core) = self.parity();
+            if raid.is_shut(&core.ftl, group) {
                 return;
             }
             let Some(of) = raid.recoveries.groups.get_mut(&group) else { return };
@@ -204,60 +211,59 @@ impl Ssd {
             if self.begin_recovery(slot, group) {
                 return;
             }
-            self.raid.as_deref_mut().expect("parity").recoveries.release(group);
+            self.parity().0.recoveries.release(group);
         }
     }
 
     /// The reconstruction in `slot` has locked `group`: it reads. False: nobody needs it any more.
     fn begin_recovery(&mut self, slot: RecoverySlot, group: GroupId) -> bool {
-        let now = self.core.array.now;
-        let recovery = self.raid.as_deref_mut().expect("parity").recoveries.get(slot);
+        let (raid, core) = self.parity();
+        let now = core.array.now;
+        let recovery = raid.recoveries.get(slot);
         let (lpn, target, failed) = (recovery.lpn, recovery.target, recovery.failed);
         let readers = std::mem::take(&mut recovery.readers);
         let waited = now > recovery.began;
         (recovery.step, recovery.began) = (Step::Reading, now);
         // While it waited, the page may have been overwritten, trimmed or rebuilt.
-        let newest = self.core.ftl.owners.newest(lpn);
-        let is_wanted = match newest {
-            Entry::Unmapped => self.core.ftl.is_lost(lpn),
+        let is_wanted = match core.ftl.owners.newest(lpn) {
+            Entry::Unmapped => core.ftl.is_lost(lpn),
             Entry::Page(_) => !waited && target.is_none(),
             Entry::Slot(_) => false,
         };
         if !is_wanted || failed {
-            self.raid.as_deref_mut().expect("parity").recoveries.get(slot).failed = true;
+            recovery.failed = true;
             readers.into_iter().for_each(|(reader, since)| self.read_again(reader, since));
             let (raid, core) = self.parity();
             raid.give_up_rebuild(core, slot);
             return false;
         }
-        let (raid, core) = self.parity();
+        let (raid, core, contents) = self.parity_and_contents();
         raid.hold_room_to_rebuild(core, slot);
-        let recovery = self.raid.as_deref_mut().expect("parity").recoveries.get(slot);
-        let target = recovery.target;
+        let target = raid.recoveries.get(slot).target;
         if target.is_none() && readers.is_empty() {
             return false;
         }
-        let groups = self.core.ftl.parity_groups();
+        let groups = core.ftl.parity_groups();
         let others = groups.pages(group).filter(|&other| other != lpn);
         let mut reads = Vec::new();
         for other in others {
-            assert!(!self.core.ftl.is_lost(other), "{group:?} has lost two");
-            if let Some(page) = self.core.ftl.owners.committed(other) {
-                reads.push((other, self.core.ftl.geo.plane_of(page)));
+            assert!(!core.ftl.is_lost(other), "{group:?} has lost two");
+            if let Some(page) = core.ftl.owners.committed(other) {
+                reads.push((other, core.ftl.geo.plane_of(page)));
             }
         }
-        let contents = self.contents.as_ref().filter(|_| !groups.is_parity(lpn));
+        let contents = contents.filter(|_| !groups.is_parity(lpn));
         let expected = contents.map(|contents| contents.newest(lpn));
-        let recovery = self.raid.as_deref_mut().expect("parity").recoveries.get(slot);
+        let recovery = raid.recoveries.get(slot);
         recovery.steps = Join::of(reads.len() as u32);
         (recovery.expected, recovery.readers) = (expected, readers);
-        self.core.ledger.measured.raid.reconstructions += 1;
+        core.ledger.measured.raid.reconstructions += 1;
         let rebuilds = target.is_some();
         assert!(!reads.is_empty(), "{lpn:?} is made of nothing");
         for (other, plane) in reads {
             let work = Work::RecoveryRead { recovery: slot, rebuilds };
-            let read = self.core.array.ops.insert(Op::new(work, other, plane, now));
-            self.core.enqueue(read, R_HOST);
+            let read = core.array.ops.insert(Op::new(work, other, plane, now));
+            core.enqueue(read, R_HOST);
         }
         true
     }
@@ -284,15 +290,16 @@ impl Ssd {
         of: RecoverySlot,
         parts: &Parts,
     ) {
-        let ppn = self.core.array.ops[slot].ppn;
+        let (raid, core) = self.parity();
+        let ppn = core.array.ops[slot].ppn;
         assert_ne!(ppn, Ppn::NONE, "{of:?} has read nothing");
-        let recovery = self.raid.as_deref_mut().expect("parity").recoveries.get(of);
+        let recovery = raid.recoveries.get(of);
         assert_eq!(recovery.step, Step::Reading, "{ppn:?} is read for {of:?}");
-        if self.core.ftl.flash.keeps_contents() {
-            mix(&mut recovery.sum, &self.core.ftl.flash.payload(ppn));
+        if core.ftl.flash.keeps_contents() {
+            mix(&mut recovery.sum, &core.ftl.flash.payload(ppn));
         }
-        if self.core.array.times.host_ecc_ns > 0 {
-            self.core.decode(slot, parts);
+        if core.array.times.host_ecc_ns > 0 {
+            core.decode(slot, parts);
         } else {
             self.receive_recovery_page(slot, of, parts);
         }
@@ -305,13 +312,10 @@ impl Ssd {
         of: RecoverySlot,
         parts: &Parts,
     ) {
-        debug_assert_eq!(
-            self.core.array.ops[slot].recovery(),
-            Some(of),
-            "{slot:?} is read for another"
-        );
-        self.core.array.ops.remove(slot);
-        let recovery = self.raid.as_deref_mut().expect("parity").recoveries.get(of);
+        let (raid, core) = self.parity();
+        debug_assert_eq!(core.array.ops[slot].recovery(), Some(of), "{slot:?} is read for another");
+        core.array.ops.remove(slot);
+        let recovery = raid.recoveries.get(of);
         assert_eq!(recovery.step, Step::Reading, "{of:?} does not read");
         recovery.parts = *parts;
         if recovery.steps.part_ends() {
@@ -321,9 +325,10 @@ impl Ssd {
 
     /// The page that `slot` was to read for the reconstruction `of` is gone.
     pub(in crate::sim) fn recovery_read_fails(&mut self, slot: OpSlot, of: RecoverySlot) {
-        debug_assert_eq!(self.core.array.ops[slot].ppn, Ppn::NONE, "{slot:?} has read its page");
-        self.core.array.ops.remove(slot);
-        let recovery = self.raid.as_deref_mut().expect("parity").recoveries.get(of);
+        let (raid, core) = self.parity();
+        debug_assert_eq!(core.array.ops[slot].ppn, Ppn::NONE, "{slot:?} has read its page");
+        core.array.ops.remove(slot);
+        let recovery = raid.recoveries.get(of);
         assert_eq!(recovery.step, Step::Reading, "{of:?} does not read");
         recovery.failed = true;
         if recovery.steps.part_ends() {
@@ -333,12 +338,13 @@ impl Ssd {
 
     /// All other pages have been read for the reconstruction in `slot`.
     fn finish_recovery_reads(&mut self, slot: RecoverySlot) {
-        let now = self.core.array.now;
-        let recovery = self.raid.as_deref_mut().expect("parity").recoveries.get(slot);
+        let (raid, core, contents) = self.parity_and_contents();
+        let now = core.array.now;
+        let recovery = raid.recoveries.get(slot);
         assert!(recovery.step == Step::Reading && recovery.steps.is_done(), "{slot:?} reads");
         let readers = std::mem::take(&mut recovery.readers);
         let Recovery { lpn, began, parts, failed, expected, target, .. } = *recovery;
-        let group = self.core.ftl.parity_groups().group_of(lpn);
+        let group = core.ftl.parity_groups().group_of(lpn);
         if failed {
             readers.into_iter().for_each(|(reader, since)| self.read_again(reader, since));
             let (raid, core) = self.parity();
@@ -354,10 +360,10 @@ impl Ssd {
                 page.digest,
                 expected.unwrap_or(0)
             );
-            self.core.fail(DeviceError::Data(error));
+            core.fail(DeviceError::Data(error));
         }
-        let programs = target.is_some() && self.program_rebuilt(slot);
-        self.core.ledger.measured.raid.reconstructed += readers.len() as u64;
+        let programs = target.is_some() && raid.program_rebuilt(core, contents, slot);
+        core.ledger.measured.raid.reconstructed += readers.len() as u64;
         for (reader, since) in readers {
             let op = &mut self.core.array.ops[reader].parts;
             if since <= began {
@@ -379,40 +385,10 @@ impl Ssd {
         }
     }
 
-    /// Every lost page can be computed, and is what the host has written; no group has lost two.
-    pub(in crate::sim) fn audit_lost(&self) -> Result<(), String> {
-        let gone = has_lost_data(&self.core);
-        let Some(lost) = self.core.ftl.lost.as_deref().filter(|_| !gone) else { return Ok(()) };
-        assert!(self.raid.is_some(), "pages are lost without parity");
-        let groups = self.core.ftl.parity_groups();
-        let mut last = None;
-        let mut all: Vec<(GroupId, Lpn)> =
-            lost.pages(Lpn(0)).map(|lpn| (groups.group_of(lpn), lpn)).collect();
-        all.sort_unstable();
-        for (group, lpn) in all {
-            if last == Some(group) {
-                return Err(format!("{group:?} has lost two pages, and the run goes on"));
-            }
-            last = Some(group);
-            let Some(contents) = &self.contents else { continue };
-            let newest = self.core.ftl.owners.newest(lpn);
-            if newest != Entry::Unmapped || groups.is_parity(lpn) {
-                continue;
-            }
-            let (is, expected) = (self.core.ftl.reconstructed(lpn).digest, contents.newest(lpn));
-            if is != expected {
-                return Err(format!(
-                    "{lpn:?} is lost, and its group holds {is:016x} instead of {expected:016x}"
-                ));
-            }
-        }
-        Ok(())
-    }
-
     /// The reconstruction that has locked `group` is over: the next update goes, or the next reconstruction.
     pub(super) fn end_recovery(&mut self, group: GroupId) {
-        let raid = self.raid.as_deref_mut().expect("a device with parity");
-        let strict = self.core.ftl.lost.is_some();
+        let (raid, core) = self.parity();
+        let strict = core.ftl.lost.is_some();
         assert!(!(strict && raid.has_begun(group)), "{group:?} was read while it was updated");
         raid.recoveries.release(group);
         if let Some(first) = raid.lines.first(group) {
@@ -428,13 +404,11 @@ impl Ssd {
     /// The update that had locked `group` is over: a reconstruction that waits goes, or `next`, the next update.
     #[inline]
     pub(super) fn release_group(&mut self, group: GroupId, next: Option<UpdateSlot>) {
-        debug_assert!(
-            !self.raid.as_ref().is_some_and(|r| r.has_begun(group)),
-            "{group:?} is locked"
-        );
-        if self.recovers {
+        let (raid, _) = self.parity();
+        debug_assert!(!raid.has_begun(group), "{group:?} is locked");
+        if raid.can_recover() {
             self.begin_recovery_of(group);
-            if self.raid.as_ref().is_some_and(|raid| raid.has_begun(group)) {
+            if self.parity().0.has_begun(group) {
                 return;
             }
         }

@@ -9,24 +9,24 @@
 //! - the pages it replaces, old parity included, stay valid until all new ones are programmed.
 
 use super::lost::{has_lost_data, restore_page};
-use super::{Parity, Raid, Stage, Update};
+use super::{Raid, Stage};
 use crate::ftl::raid::lost::Lost;
 use crate::ftl::raid::verify::mix;
 use crate::ftl::raid::{MOST_CHIPS, Method};
 use crate::metrics::counters::{Cause, Parts, RaidCounts};
 use crate::nand::flash::Payload;
-use crate::sched::order::{R_HOST, W_HOST};
+use crate::sched::order::R_HOST;
 use crate::sim::array::op::{Op, Work};
 use crate::sim::core::Core;
 use crate::sim::join::Join;
 use crate::sim::ssd::Ssd;
-use crate::units::{Lpn, Nanos, OpSlot, PlaneId, Ppn, UpdateSlot};
+use crate::units::{Lpn, OpSlot, PlaneId, Ppn, UpdateSlot};
 
 impl Ssd {
     /// The page in `slot` of `update` has crossed the link.
     pub(in crate::sim) fn receive_page_of_group(&mut self, slot: OpSlot, update: UpdateSlot) {
         let (now, parts) = (self.core.array.now, self.core.array.ops[slot].parts);
-        let of = self.raid_update(update);
+        let of = self.parity().0.get(update);
         assert_eq!(of.stage, Stage::InLine, "{update:?} has begun without its data");
         (of.parts, of.since) = (parts, now);
         if of.pages_in.part_ends() {
@@ -37,9 +37,9 @@ impl Ssd {
     /// `update` begins if it is first in line and its data are there.
     #[inline]
     pub(super) fn begin_if_first(&mut self, update: UpdateSlot) {
-        debug_assert_eq!(self.raid_update(update).stage, Stage::InLine, "{update:?} has begun");
-        let raid = self.raid.as_ref().expect("a device with parity");
+        let (raid, _) = self.parity();
         let of = raid.at(update);
+        debug_assert_eq!(of.stage, Stage::InLine, "{update:?} has begun");
         let is_free = raid.lines.is_first(update) && raid.recoveries.active(of.group).is_none();
         if of.pages_in.is_done() && is_free {
             self.begin_update(update);
@@ -48,18 +48,18 @@ impl Ssd {
 
     /// `update` has locked its group: it reads.
     pub(super) fn begin_update(&mut self, update: UpdateSlot) {
-        if self.core.ftl.lost.is_some() && has_lost_data(&self.core) {
+        let (raid, core) = self.parity();
+        if core.ftl.lost.is_some() && has_lost_data(core) {
             return;
         }
-        let now = self.core.array.now;
-        let groups = self.core.ftl.parity_groups();
-        let raid = self.raid.as_deref_mut().expect("a device with parity");
+        let now = core.array.now;
+        let groups = core.ftl.parity_groups();
         let of = &raid.updates[update.at()];
         assert_eq!(of.stage, Stage::InLine, "{update:?} begins twice");
         let group = of.group;
         let has = |lpn| raid.read_buffer.contains(lpn);
         let buffered = raid.read_buffer.is_enabled().then_some(&has as &dyn Fn(Lpn) -> bool);
-        let plan = self.core.ftl.plan_group(group, of.changes, buffered);
+        let plan = core.ftl.plan_group(group, of.changes, buffered);
         let mut sum = Payload::default();
         for position in positions(plan.sources & !plan.reads) {
             let lpn = groups.page(group, position);
@@ -74,11 +74,11 @@ impl Ssd {
         of.steps = Join::of(plan.reads.count_ones());
         let parts = of.parts;
         for position in positions(plan.reads) {
-            let lpn = self.core.ftl.parity_groups().page(group, position);
-            let page = self.core.ftl.owners.committed(lpn).expect("what is read holds data");
-            let plane = self.core.ftl.geo.plane_of(page);
+            let lpn = core.ftl.parity_groups().page(group, position);
+            let page = core.ftl.owners.committed(lpn).expect("what is read holds data");
+            let plane = core.ftl.geo.plane_of(page);
             let op = Op { parts, ..Op::new(Work::GroupRead { update }, lpn, plane, now) };
-            self.core.insert_and_enqueue(op, R_HOST);
+            core.insert_and_enqueue(op, R_HOST);
         }
         if plan.reads == 0 {
             self.finish_reads(update);
@@ -93,22 +93,22 @@ impl Ssd {
         update: UpdateSlot,
         parts: &Parts,
     ) {
-        let (lpn, ppn) = (self.core.array.ops[slot].lpn, self.core.array.ops[slot].ppn);
-        let raid = self.raid.as_deref_mut().expect("a device with parity");
+        let (raid, core) = self.parity();
+        let (lpn, ppn) = (core.array.ops[slot].lpn, core.array.ops[slot].ppn);
         let of = &mut raid.updates[update.at()];
         assert_eq!(of.stage, Stage::Reading, "{lpn:?} is read for {update:?}, which does not read");
         assert_ne!(ppn, Ppn::NONE, "{lpn:?} was read nowhere");
-        if self.core.ftl.flash.keeps_contents() {
-            let page = self.core.ftl.flash.payload(ppn);
-            if of.plan.has_source(self.core.ftl.parity_groups().position(lpn)) {
+        if core.ftl.flash.keeps_contents() {
+            let page = core.ftl.flash.payload(ppn);
+            if of.plan.has_source(core.ftl.parity_groups().position(lpn)) {
                 mix(&mut of.sum, &page);
             }
             raid.read_buffer.insert(lpn, &page);
         } else {
             raid.read_buffer.insert(lpn, &Payload::default());
         }
-        if self.core.array.times.host_ecc_ns > 0 {
-            self.core.decode(slot, parts);
+        if core.array.times.host_ecc_ns > 0 {
+            core.decode(slot, parts);
         } else {
             self.receive_source(slot, update, parts);
         }
@@ -122,8 +122,9 @@ impl Ssd {
         update: UpdateSlot,
         parts: &Parts,
     ) {
-        self.core.array.ops.remove(slot);
-        let of = self.raid_update(update);
+        let (raid, core) = self.parity();
+        core.array.ops.remove(slot);
+        let of = raid.get(update);
         assert_eq!(of.stage, Stage::Reading, "{update:?} does not read");
         of.parts = *parts;
         if of.steps.part_ends() {
@@ -133,8 +134,8 @@ impl Ssd {
 
     /// `update` knows its parity: it programs as soon as there is room for all of its pages.
     pub(super) fn finish_reads(&mut self, update: UpdateSlot) {
-        let now = self.core.array.now;
-        let raid = self.raid.as_deref_mut().expect("a device with parity");
+        let (raid, core) = self.parity();
+        let now = core.array.now;
         let of = &mut raid.updates[update.at()];
         assert!(of.stage == Stage::Reading && of.steps.is_done(), "{update:?} has pages to read");
         if of.reads_again {
@@ -142,19 +143,19 @@ impl Ssd {
         }
         if of.plan.method == Method::Drop {
             of.stage = Stage::Programming;
-            self.core.ledger.measured.raid.dropped += 1;
+            core.ledger.measured.raid.dropped += 1;
             raid.programs(update);
             return self.commit_update(update);
         }
         (of.stage, of.since) = (Stage::WaitsForRoom, now);
-        if raid.waiting.is_empty() && raid.hold_room(&mut self.core, update) {
-            if self.program_update(update) {
+        if raid.waiting.is_empty() && raid.hold_room(core, update) {
+            let (raid, core, contents) = self.parity_and_contents();
+            if raid.program_update(core, contents, update) {
                 self.commit_update(update);
             }
         } else {
-            let raid = self.raid.as_deref_mut().expect("a device with parity");
             raid.waiting.push_back(update);
-            self.core.note_room();
+            core.note_room();
         }
     }
 
@@ -163,8 +164,8 @@ impl Ssd {
     pub(in crate::sim) fn let_updates_in(&mut self) {
         self.advance_failures();
         self.evict_groups();
-        let raid = self.raid.as_deref_mut().expect("a device with parity");
-        self.core.room_changed = false;
+        let (raid, core, mut contents) = self.parity_and_contents();
+        core.room_changed = false;
         debug_assert!(raid.waiting.iter().all(|&s| raid.at(s).stage == Stage::WaitsForRoom));
         raid.wanted.fill(false);
         let mut waiting = std::mem::take(&mut raid.waiting);
@@ -173,75 +174,26 @@ impl Ssd {
         // their turn.
         let mut over = Vec::new();
         while let Some(update) = waiting.pop_front() {
-            let raid = self.raid.as_deref().expect("a device with parity");
-            let is_wanted = |plane| raid.wanted[self.core.ftl.geo.pool_of(plane).at()];
-            let lost = self.core.ftl.lost.as_deref();
+            let is_wanted = |plane| raid.wanted[core.ftl.geo.pool_of(plane).at()];
+            let lost = core.ftl.lost.as_deref();
             // A missing chip has no room that anybody waits for.
             let behind = raid.at(update).homes().any(|p| !Lost::misses(lost, p) && is_wanted(p));
-            let raid = self.raid.as_deref().expect("a device with parity");
-            if !behind && raid.hold_room(&mut self.core, update) {
-                if self.program_update(update) {
+            if !behind && raid.hold_room(core, update) {
+                if raid.program_update(core, contents.as_deref_mut(), update) {
                     over.push(update);
                 }
                 continue;
             }
-            let lost = self.core.ftl.lost.as_deref();
-            let Raid { updates, wanted, .. } = self.raid.as_deref_mut().expect("with parity");
+            let lost = core.ftl.lost.as_deref();
+            let Raid { updates, wanted, .. } = raid;
             for plane in updates[update.at()].homes().filter(|&p| !Lost::misses(lost, p)) {
-                wanted[self.core.ftl.geo.pool_of(plane).at()] = true;
+                wanted[core.ftl.geo.pool_of(plane).at()] = true;
             }
             still.push_back(update);
         }
-        let raid = self.raid.as_deref_mut().expect("a device with parity");
         assert!(raid.waiting.is_empty(), "an update has come to wait for room meanwhile");
         raid.waiting = still;
         over.into_iter().for_each(|update| self.commit_update(update));
-    }
-
-    /// `update` has room: its pages and the parity are programmed. Returns whether it has nothing to program, as its
-    /// chips are gone: the caller commits it.
-    #[must_use]
-    fn program_update(&mut self, update: UpdateSlot) -> bool {
-        let now = self.core.array.now;
-        let raid = self.raid.as_deref_mut().expect("a device with parity");
-        let of = &mut raid.updates[update.at()];
-        assert_eq!(of.stage, Stage::WaitsForRoom, "{update:?} is programmed out of turn");
-        let waited = now - of.since;
-        of.parts.gc_wait_ns += waited.0;
-        self.core.ledger.measured.raid.waited_for_room += u64::from(waited > Nanos::ZERO);
-        of.stage = Stage::Programming;
-        let Update { group, sequence, parts, plan, .. } = *of;
-        let rests = of.changes.in_part() & plan.reads;
-        self.core.ledger.measured.host.rmw += u64::from(rests.count_ones());
-        let saved = plan.sources & !plan.reads;
-        self.core.ledger.measured.raid.kept += u64::from(saved.count_ones());
-        *updates_by(plan.method, &mut self.core.ledger.measured.raid) += 1;
-        let mut sum = std::mem::take(&mut of.sum);
-        assert!(plan.method != Method::Drop, "{update:?} has nothing to program");
-        of.steps = Join::of(of.data().count() as u32 + 1);
-        let lpn = self.core.ftl.parity_groups().parity(group);
-        let Parity { home, stream, .. } = of.parity;
-        let work = Work::GroupWrite { update, stream, parity: true };
-        let op = Op { sequence, parts, ..Op::new(work, lpn, home, now) };
-        let parity = self.core.array.ops.insert(op);
-        of.parity.slot = parity;
-        if let Some(contents) = &mut self.contents {
-            of.data().for_each(|page| mix(&mut sum, contents.payload(page.slot)));
-            contents.carry(parity, sum);
-        }
-        let pages = std::mem::take(&mut of.pages);
-        raid.programs(update);
-        if self.core.ftl.lost.is_some() {
-            let (raid, core) = self.parity();
-            return raid.program_remaining(core, update, parity, pages);
-        }
-        for page in pages.iter().filter(|page| page.is_written()) {
-            self.core.array.ops[page.slot].parts = parts;
-            self.core.enqueue(page.slot, W_HOST);
-        }
-        self.raid_update(update).pages = pages;
-        self.core.enqueue(parity, W_HOST);
-        false
     }
 
     /// A page of `update` has been programmed; its time went to `parts` so far.
@@ -252,16 +204,16 @@ impl Ssd {
         update: UpdateSlot,
         parts: &Parts,
     ) {
-        let ppn = self.core.array.ops[slot].ppn;
+        let (raid, core) = self.parity();
+        let ppn = core.array.ops[slot].ppn;
         assert_ne!(ppn, Ppn::NONE, "{update:?} has programmed nothing");
-        if self.core.ftl.is_dead(self.core.array.ops[slot].plane) {
-            self.core.ftl.abandon(ppn, false);
-            let (raid, core) = self.parity();
+        if core.ftl.is_dead(core.array.ops[slot].plane) {
+            core.ftl.abandon(ppn, false);
             raid.give_up_page(core, slot);
         } else {
-            self.core.ftl.land(ppn);
+            core.ftl.land(ppn);
         }
-        let of = self.raid_update(update);
+        let of = raid.get(update);
         assert_eq!(of.stage, Stage::Programming, "{ppn:?} is programmed for {update:?}");
         of.parts = *parts;
         if of.steps.part_ends() {
@@ -272,12 +224,11 @@ impl Ssd {
     /// Every page of `update` is on flash: it commits, unless a reconstruction reads the old pages of its group.
     #[inline]
     fn commit_or_wait(&mut self, update: UpdateSlot) {
-        let now = self.core.array.now;
-        let raid = self.raid.as_deref_mut().expect("a device with parity");
+        let (raid, core) = self.parity();
         let of = &mut raid.updates[update.at()];
         debug_assert!(of.steps.is_done(), "{update:?} has pages left");
-        if self.recovers && raid.recoveries.active(of.group).is_some() {
-            (of.stage, of.since) = (Stage::WaitsForReads, now);
+        if raid.recoveries.active(of.group).is_some() {
+            (of.stage, of.since) = (Stage::WaitsForReads, core.array.now);
             return;
         }
         self.commit_update(update);
@@ -285,17 +236,18 @@ impl Ssd {
 
     /// The reconstruction for which `update` has waited is over: it commits.
     pub(super) fn commit_after_reads(&mut self, update: UpdateSlot) {
-        let now = self.core.array.now;
-        let of = self.raid_update(update);
+        let (raid, core) = self.parity();
+        let of = raid.get(update);
         assert_eq!(of.stage, Stage::WaitsForReads, "{update:?} has not waited");
-        of.parts.queue_ns += (now - of.since).0;
+        of.parts.queue_ns += (core.array.now - of.since).0;
         of.stage = Stage::Programming;
         self.commit_update(update);
     }
 
     /// Every page of `update` is on flash: all of them replace the old ones, and the next update of the group begins.
     pub(super) fn commit_update(&mut self, update: UpdateSlot) {
-        let of = self.raid_update(update);
+        let (raid, core) = self.parity();
+        let of = raid.get(update);
         assert!(of.stage == Stage::Programming && of.steps.is_done(), "{update:?} has pages left");
         let (pages, parity, method) =
             (std::mem::take(&mut of.pages), of.parity.slot, of.plan.method);
@@ -303,25 +255,21 @@ impl Ssd {
         assert!(!pages.is_empty(), "{update:?} changes nothing");
         for page in &pages {
             if page.is_written() {
-                let (raid, core) = self.parity();
                 raid.commit_page(core, page.lpn, page.slot);
             } else {
-                let (raid, core) = self.parity();
                 raid.commit_trim(core, page.lpn, page.slot);
             }
         }
-        let lpn = self.core.ftl.parity_groups().parity(group);
+        let lpn = core.ftl.parity_groups().parity(group);
         if method == Method::Drop {
-            let (raid, core) = self.parity();
             raid.drop_parity(core, lpn);
         } else {
-            let (raid, core) = self.parity();
             raid.commit_page(core, lpn, parity);
         }
-        if self.core.front.buffer.is_some() {
+        if core.front.buffer.is_some() {
             self.release_buffered(&pages, &parts);
         }
-        let raid = self.raid.as_deref_mut().expect("a device with parity");
+        let (raid, _) = self.parity();
         raid.updates[update.at()].pages = pages;
         let next = raid.remove(update);
         if let Some(request) = request {

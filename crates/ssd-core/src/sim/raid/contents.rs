@@ -1,0 +1,193 @@
+//! Parity and contents: pages of a group are admitted with their data, and a parity page is the sum of what its group
+//! holds.
+
+use super::lost::has_lost_data;
+use super::recoveries::Step;
+use super::update::updates_by;
+use super::{Changed, Parity, Raid, Stage, Update};
+use crate::ftl::map::Entry;
+use crate::ftl::raid::verify::mix;
+use crate::ftl::raid::{Change, GroupId, Method};
+use crate::host::request::Request;
+use crate::nand::flash::Payload;
+use crate::sched::order::W_HOST;
+use crate::sim::array::op::{Op, Work};
+use crate::sim::contents::Contents;
+use crate::sim::core::Core;
+use crate::sim::front::is_in_part;
+use crate::sim::join::Join;
+use crate::sim::ssd::Ssd;
+use crate::units::{Lpn, Nanos, OpSlot, PlaneId, RecoverySlot, UpdateSlot};
+
+impl Ssd {
+    /// As [`Ssd::parity`], with the contents.
+    #[inline]
+    pub(super) fn parity_and_contents(&mut self) -> (&mut Raid, &mut Core, Option<&mut Contents>) {
+        let raid = self.raid.as_deref_mut().expect("a device with parity");
+        (raid, &mut self.core, self.contents.as_deref_mut())
+    }
+}
+
+impl Raid {
+    /// The page `lpn` of `request`, at this position and home of its group, which `update` will write as of this stream
+    /// or class, is admitted. Returns its slot.
+    #[inline]
+    pub(super) fn admit_page(
+        &mut self,
+        core: &mut Core,
+        contents: Option<&mut Contents>,
+        (update, stream): (UpdateSlot, u8),
+        (lpn, position, home): (Lpn, u32, PlaneId),
+        (request, data): (&Request, Option<&[u8]>),
+    ) -> OpSlot {
+        core.front.sequence += 1;
+        assert!(lpn.0 < core.ftl.geo.user_pages, "{lpn:?} is not the host's");
+        debug_assert_eq!(core.ftl.parity_groups().home(lpn), home, "{lpn:?} is at home elsewhere");
+        let work = Work::GroupWrite { update, stream, parity: false };
+        let of = self.get(update);
+        let (parts, sequence) = (of.parts, core.front.sequence);
+        let op = Op { sequence, parts, ..Op::new(work, lpn, home, core.array.now) };
+        let slot = core.array.ops.insert(op);
+        if let Some(contents) = contents {
+            contents.admit_write(core, slot, request, data);
+        }
+        if let Some(page) = core.ftl.admit(lpn, slot) {
+            core.wake_readers(page);
+        }
+        let partial = is_in_part(&core.ftl.geo, request, lpn);
+        let change = if partial { Change::Part } else { Change::Whole };
+        of.sequence = sequence;
+        of.changes.add(position, change);
+        of.pages.push(Changed { lpn, slot, change, home, stream });
+        slot
+    }
+
+    /// The TRIM of the page `lpn` by `update` is admitted.
+    pub(super) fn admit_trim(
+        &mut self,
+        core: &mut Core,
+        contents: Option<&mut Contents>,
+        update: UpdateSlot,
+        lpn: Lpn,
+    ) {
+        let groups = core.ftl.parity_groups();
+        let (home, position) = (groups.home(lpn), groups.position(lpn));
+        let op = Op::new(Work::GroupTrim { update }, lpn, home, core.array.now);
+        let slot = core.array.ops.insert(op);
+        if let Some(contents) = contents {
+            contents.carry(slot, Payload::default());
+        }
+        if let Some(page) = core.ftl.admit(lpn, slot) {
+            core.wake_readers(page);
+        }
+        let of = self.get(update);
+        of.changes.add(position, Change::Trim);
+        of.pages.push(Changed { lpn, slot, change: Change::Trim, home, stream: 0 });
+    }
+
+    /// `update` has room: its pages and the parity are programmed. Returns whether it has nothing to program, as its
+    /// chips are gone: the caller commits it.
+    #[must_use]
+    pub(super) fn program_update(
+        &mut self,
+        core: &mut Core,
+        contents: Option<&mut Contents>,
+        update: UpdateSlot,
+    ) -> bool {
+        let now = core.array.now;
+        let of = &mut self.updates[update.at()];
+        assert_eq!(of.stage, Stage::WaitsForRoom, "{update:?} is programmed out of turn");
+        let waited = now - of.since;
+        of.parts.gc_wait_ns += waited.0;
+        let measured = &mut core.ledger.measured;
+        measured.raid.waited_for_room += u64::from(waited > Nanos::ZERO);
+        of.stage = Stage::Programming;
+        let Update { group, sequence, parts, plan, .. } = *of;
+        let rests = of.changes.in_part() & plan.reads;
+        measured.host.rmw += u64::from(rests.count_ones());
+        let saved = plan.sources & !plan.reads;
+        measured.raid.kept += u64::from(saved.count_ones());
+        *updates_by(plan.method, &mut measured.raid) += 1;
+        let mut sum = std::mem::take(&mut of.sum);
+        assert!(plan.method != Method::Drop, "{update:?} has nothing to program");
+        of.steps = Join::of(of.data().count() as u32 + 1);
+        let lpn = core.ftl.parity_groups().parity(group);
+        let Parity { home, stream, .. } = of.parity;
+        let work = Work::GroupWrite { update, stream, parity: true };
+        let op = Op { sequence, parts, ..Op::new(work, lpn, home, now) };
+        let parity = core.array.ops.insert(op);
+        of.parity.slot = parity;
+        if let Some(contents) = contents {
+            of.data().for_each(|page| mix(&mut sum, contents.payload(page.slot)));
+            contents.carry(parity, sum);
+        }
+        let pages = std::mem::take(&mut of.pages);
+        self.programs(update);
+        if core.ftl.lost.is_some() {
+            return self.program_remaining(core, update, parity, pages);
+        }
+        for page in pages.iter().filter(|page| page.is_written()) {
+            core.array.ops[page.slot].parts = parts;
+            core.enqueue(page.slot, W_HOST);
+        }
+        self.get(update).pages = pages;
+        core.enqueue(parity, W_HOST);
+        false
+    }
+
+    /// The page of the rebuild in `slot` is known: it is programmed. False: its chip is gone.
+    pub(super) fn program_rebuilt(
+        &mut self,
+        core: &mut Core,
+        contents: Option<&mut Contents>,
+        slot: RecoverySlot,
+    ) -> bool {
+        let recovery = self.recoveries.get(slot);
+        assert!(recovery.target.is_some(), "{slot:?} is no rebuild");
+        if !recovery.holds {
+            self.give_up_rebuild(core, slot);
+            return false;
+        }
+        recovery.step = Step::Programming;
+        let (lpn, page, stream) = (recovery.lpn, recovery.sum.clone(), recovery.class);
+        let plane = recovery.target.expect("it is rebuilt");
+        let sequence = core.ftl.lost.as_deref().expect("chips may fail").sequence(lpn);
+        let work = Work::RebuildWrite { recovery: slot, stream };
+        let op = Op { sequence, ..Op::new(work, lpn, plane, core.array.now) };
+        let op = core.array.ops.insert(op);
+        if let Some(contents) = contents {
+            contents.carry(op, page);
+        }
+        core.enqueue(op, W_HOST);
+        true
+    }
+}
+
+/// Every lost page can be computed, and is what the host has written; no group has lost two.
+pub(in crate::sim) fn audit_lost(core: &Core, contents: Option<&Contents>) -> Result<(), String> {
+    debug_assert!(!has_lost_data(core), "the run has ended");
+    let Some(lost) = core.ftl.lost.as_deref() else { return Ok(()) };
+    let groups = core.ftl.parity_groups();
+    let mut last = None;
+    let mut all: Vec<(GroupId, Lpn)> =
+        lost.pages(Lpn(0)).map(|lpn| (groups.group_of(lpn), lpn)).collect();
+    all.sort_unstable();
+    for (group, lpn) in all {
+        if last == Some(group) {
+            return Err(format!("{group:?} has lost two pages, and the run goes on"));
+        }
+        last = Some(group);
+        let Some(contents) = contents else { continue };
+        let newest = core.ftl.owners.newest(lpn);
+        if newest != Entry::Unmapped || groups.is_parity(lpn) {
+            continue;
+        }
+        let (is, expected) = (core.ftl.reconstructed(lpn).digest, contents.newest(lpn));
+        if is != expected {
+            return Err(format!(
+                "{lpn:?} is lost, and its group holds {is:016x} instead of {expected:016x}"
+            ));
+        }
+    }
+    Ok(())
+}
