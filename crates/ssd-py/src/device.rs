@@ -12,7 +12,7 @@ use ssd_core::ftl::separation::{UNFORESEEN, foresees};
 use ssd_core::ftl::snapshot::DeviceSnapshot;
 use ssd_core::host::device::{Device as _, DeviceError};
 use ssd_core::host::request::Op;
-use ssd_core::sim::request::RequestRecord;
+use ssd_core::sim::logs::requests::RequestRecord;
 use ssd_core::units::{Lpn, Nanos, PoolId};
 use ssd_run::{PushDriver, PushError, Submission, load_snapshot};
 use ssd_trace::config::RunConfig;

@@ -2,9 +2,9 @@
 
 use ssd_core::config::Metrics;
 use ssd_core::ftl::reclaim::UnitRecord;
-use ssd_core::sim::log::{OpRecord, StateRow};
-use ssd_core::sim::power_log::PowerRecord;
-use ssd_core::sim::request::RequestRecord;
+use ssd_core::sim::logs::operations::{OpRecord, StateRow};
+use ssd_core::sim::logs::power::PowerRecord;
+use ssd_core::sim::logs::requests::RequestRecord;
 use ssd_trace::Kept;
 use std::ops::ControlFlow;
 use std::sync::Arc;

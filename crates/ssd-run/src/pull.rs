@@ -8,7 +8,7 @@ use ssd_core::host::device::DeviceError;
 use ssd_core::host::drive::{self, DriveError, Outcome, Progress};
 use ssd_core::host::source::Source;
 use ssd_core::sim::functional::Functional;
-use ssd_core::sim::log::state_rows;
+use ssd_core::sim::logs::operations::state_rows;
 use ssd_core::sim::ssd::Ssd;
 use ssd_trace::config::RunConfig;
 use std::ops::ControlFlow;

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use ssd_core::ftl::blocks::BlockState;
 use ssd_core::metrics::parts::Parts;
-use ssd_core::sim::request::RequestRecord;
+use ssd_core::sim::logs::requests::RequestRecord;
 use ssd_core::sim::ssd::Ssd;
 use ssd_core::units::{BlockId, PlaneId, PoolId};
 use std::collections::BTreeMap;

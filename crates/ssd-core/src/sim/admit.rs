@@ -138,7 +138,7 @@ impl Core {
 
     /// Whether the admission of a page notes more than its place: contents, what a power cut may leave, a way through
     /// link and buffer, or that somebody watches queues.
-    fn tracks_written_pages(&self) -> bool {
+    fn is_admission_tracked(&self) -> bool {
         let keeps = self.ftl.flash.keeps_contents() || self.ftl.may_lose_power();
         keeps || self.watches_queues || !self.front.writes_go_straight
     }
@@ -287,7 +287,7 @@ impl Ssd {
             return self.admit_to_groups(slot, pages, request, data);
         }
         let straight = is_of_whole_pages(&self.core.ftl.geo, request)
-            && !(FULL && self.core.tracks_written_pages());
+            && !(FULL && self.core.is_admission_tracked());
         for part in 0..pages.count {
             let lpn = Lpn(pages.first + part);
             let part = Part { request: slot, number: part };

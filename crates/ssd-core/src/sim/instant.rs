@@ -7,7 +7,7 @@
 use super::array::unit::Stage;
 use super::core::Core;
 use super::front::Arrival;
-use super::raid::redirection_is_due;
+use super::raid::is_redirection_due;
 use super::ssd::{Audits, Ssd, policy_error};
 use crate::host::device::DeviceError;
 use crate::host::request::Completion;
@@ -149,7 +149,7 @@ impl Ssd {
         if !self.core.gc.idle_units.is_empty() {
             self.core.gc.idle_timers(&self.core.ftl.geo, &mut self.core.array);
         }
-        if GROUPS && self.core.groups_due && redirection_is_due(&self.core) {
+        if GROUPS && self.core.groups_due && is_redirection_due(&self.core) {
             let (raid, core) = self.parity();
             raid.redirect_writes(core);
         }
@@ -173,7 +173,7 @@ impl Ssd {
             self.consider_collection();
         }
         if GROUPS && self.core.groups_due {
-            self.core.groups_due = redirection_is_due(&self.core);
+            self.core.groups_due = is_redirection_due(&self.core);
         }
 
         debug_assert!(self.core.gc.idle_units.is_empty(), "an idle timer was not heeded");

@@ -19,7 +19,7 @@ mod host_way;
 mod instant;
 mod join;
 mod ledger;
-mod logs;
+pub mod logs;
 mod no_room;
 pub mod power;
 mod raid;
@@ -30,4 +30,3 @@ mod wake;
 mod write_back;
 
 pub use array::last_time;
-pub use logs::{operations as log, power as power_log, requests as request};

@@ -8,7 +8,7 @@
 use super::array::op::{OpKind, Work};
 use super::core::Core;
 use super::join::Join;
-use super::raid::{awaits_pages_of_group, evict_later, evict_rest_of_group, note_time_in_buffer};
+use super::raid::{evict_later, evict_rest_of_group, has_next_page_in_group, note_time_in_buffer};
 use super::ssd::Ssd;
 use crate::ftl::map::Entry;
 use crate::host::device::DeviceError;
@@ -270,7 +270,7 @@ impl Ssd {
             // Only the newest data of a page are kept.
             let goes = is_waited_for
                 && (newest != Entry::Slot(next.slot)
-                    || !awaits_pages_of_group(&self.core, next.slot));
+                    || !has_next_page_in_group(&self.core, next.slot));
             let buffer = self.core.front.buffer.as_mut().expect("seen");
             if !drop && !buffer.has_room() {
                 break;

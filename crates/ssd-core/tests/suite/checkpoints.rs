@@ -10,7 +10,7 @@ use ssd_core::host::request::{Op, Request};
 use ssd_core::metrics::counters::{Cause, RemapCounts};
 use ssd_core::rng::Stream;
 use ssd_core::sim::functional::Functional;
-use ssd_core::sim::log::{FlashOp, OpRecord};
+use ssd_core::sim::logs::operations::{FlashOp, OpRecord};
 use ssd_core::sim::ssd::Ssd;
 use ssd_core::units::{Lpn, Nanos};
 

@@ -19,7 +19,7 @@ use ssd_core::metrics::counters::Cause;
 use ssd_core::plug::{PolicySpec, Value};
 use ssd_core::rng::Stream;
 use ssd_core::sim::functional::Functional;
-use ssd_core::sim::log::{FlashOp, OpRecord};
+use ssd_core::sim::logs::operations::{FlashOp, OpRecord};
 use ssd_core::sim::ssd::Ssd;
 use ssd_core::units::{BlockId, Lpn, Nanos, PoolId};
 use std::sync::Arc;

@@ -15,7 +15,7 @@ use ssd_core::host::request::{Op, Request};
 use ssd_core::metrics::counters::Cause;
 use ssd_core::plug::Value;
 use ssd_core::rng::Stream;
-use ssd_core::sim::log::FlashOp;
+use ssd_core::sim::logs::operations::FlashOp;
 use ssd_core::sim::ssd::Ssd;
 use ssd_core::units::{Lpn, Nanos};
 

@@ -9,7 +9,7 @@ use ssd_core::host::device::Device;
 use ssd_core::host::request::{Op, Request};
 use ssd_core::metrics::counters::Cause;
 use ssd_core::rng::Stream;
-use ssd_core::sim::log::{FlashOp, OpRecord};
+use ssd_core::sim::logs::operations::{FlashOp, OpRecord};
 use ssd_core::units::Nanos;
 use std::collections::BTreeMap;
 

@@ -11,7 +11,7 @@ use ssd_core::host::request::{Completion, Op, Request};
 use ssd_core::metrics::counters::Cause;
 use ssd_core::plug::Value;
 use ssd_core::rng::Stream;
-use ssd_core::sim::log::{FlashOp, OpRecord};
+use ssd_core::sim::logs::operations::{FlashOp, OpRecord};
 use ssd_core::sim::ssd::Ssd;
 use ssd_core::units::Nanos;
 

@@ -3,7 +3,7 @@
 use super::{PushDriver, PushError};
 use crate::caller::{Caller, Stage};
 use ssd_core::host::device::{Device as _, DeviceError};
-use ssd_core::sim::request::RequestRecord;
+use ssd_core::sim::logs::requests::RequestRecord;
 use ssd_core::units::Nanos;
 use std::ops::ControlFlow;
 

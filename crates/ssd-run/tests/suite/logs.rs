@@ -3,8 +3,8 @@
 use ssd_core::host::request::{Op, Request, flags};
 use ssd_core::metrics::counters::{Cause, Parts};
 use ssd_core::nand::geometry::PageAddress;
-use ssd_core::sim::log::{FlashOp, OpRecord};
-use ssd_core::sim::request::RequestRecord;
+use ssd_core::sim::logs::operations::{FlashOp, OpRecord};
+use ssd_core::sim::logs::requests::RequestRecord;
 use ssd_core::units::Nanos;
 use ssd_run::RunLog;
 use ssd_run::logs::Logs;

@@ -4,7 +4,7 @@ use ssd_core::config::{Input, load};
 use ssd_core::host::device::Device as _;
 use ssd_core::host::request::{Op, Request};
 use ssd_core::rng::Stream;
-use ssd_core::sim::request::RequestRecord;
+use ssd_core::sim::logs::requests::RequestRecord;
 use ssd_core::units::Nanos;
 use ssd_run::{
     Caller, Ending, Finished, PushDriver, PushError, RunError, Setup, Stage, Submission,

@@ -3,9 +3,9 @@
 use ssd_core::config::{Input, Metrics, load};
 use ssd_core::ftl::reclaim::UnitRecord;
 use ssd_core::metrics::counters::Cause;
-use ssd_core::sim::log::{OpRecord, StateRow};
-use ssd_core::sim::power_log::PowerRecord;
-use ssd_core::sim::request::RequestRecord;
+use ssd_core::sim::logs::operations::{OpRecord, StateRow};
+use ssd_core::sim::logs::power::PowerRecord;
+use ssd_core::sim::logs::requests::RequestRecord;
 use ssd_run::logs::Logs;
 use ssd_run::{Caller, ClockReading, Ending, RunError, RunLog, Setup, Stage, Unattended, run};
 use ssd_trace::config::RunConfig;

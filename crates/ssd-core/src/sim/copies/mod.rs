@@ -192,7 +192,8 @@ impl Copies {
         heirs
     }
 
-    /// `heir` has `page`, unless newer data have replaced it. Returns whether it reads that, as it gets a page of its own.
+    /// `heir` has `page` now, unless newer data have replaced it. Returns whether it reads `page`, to get a page of its
+    /// own.
     pub(super) fn inherit(&mut self, core: &mut Core, heir: Heir, page: Ppn) -> bool {
         let slot = heir.slot;
         let part = core.array.ops[slot].part();

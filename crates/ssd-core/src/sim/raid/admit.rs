@@ -57,7 +57,7 @@ impl Ssd {
         let mut left = pages.first..pages.first + pages.count;
         while let Some((group, lpns)) = self.core.ftl.parity_groups().take_part(&mut left) {
             let trimmed: Vec<Lpn> =
-                lpns.map(Lpn).filter(|&lpn| holds_data(&self.core, lpn)).collect();
+                lpns.map(Lpn).filter(|&lpn| has_data(&self.core, lpn)).collect();
             if trimmed.is_empty() {
                 continue;
             }
@@ -140,7 +140,7 @@ fn send_over_link(core: &mut Core, slot: OpSlot, first: bool, request: &Request)
 }
 
 /// Whether the newest admitted state of `lpn` is data.
-fn holds_data(core: &Core, lpn: Lpn) -> bool {
+fn has_data(core: &Core, lpn: Lpn) -> bool {
     debug_assert!(lpn.0 < core.ftl.geo.user_pages, "{lpn:?} is not the host's");
     match core.ftl.owners.newest(lpn) {
         Entry::Unmapped => core.ftl.is_lost(lpn),

@@ -160,8 +160,8 @@ fn group_of_buffered(core: &Core, slot: OpSlot) -> GroupId {
     core.ftl.parity_groups().group_of(op.lpn)
 }
 
-/// Whether pages of the request of `slot` in the same group have not entered.
-pub(in crate::sim) fn awaits_pages_of_group(core: &Core, slot: OpSlot) -> bool {
+/// Whether the page after that in `slot`, which enters, is in its group and of its request.
+pub(in crate::sim) fn has_next_page_in_group(core: &Core, slot: OpSlot) -> bool {
     let Some(groups) = core.ftl.groups.as_deref() else { return false };
     let op = &core.array.ops[slot];
     let request = &core.front.requests.at(op.part().request).request;
@@ -190,7 +190,7 @@ fn buffered_pages_of(core: &Core, group: GroupId) -> Vec<OpSlot> {
 
 /// Where the time of a write with FUA went until now, while the page in `slot` is in the buffer.
 pub(in crate::sim) fn note_time_in_buffer(core: &mut Core, slot: OpSlot) {
-    if !must_end_on_flash(core, slot) {
+    if !has_fua(core, slot) {
         return;
     }
     let request = core.array.ops[slot].part().request;
@@ -201,7 +201,7 @@ pub(in crate::sim) fn note_time_in_buffer(core: &mut Core, slot: OpSlot) {
 }
 
 /// Whether the write of the page in `slot`, which the buffer holds, has FUA.
-fn must_end_on_flash(core: &Core, slot: OpSlot) -> bool {
+fn has_fua(core: &Core, slot: OpSlot) -> bool {
     debug_assert!(core.array.ops[slot].passes_buffer(), "{slot:?} is in no buffer");
     core.front.buffer.as_ref().is_some_and(|buffer| buffer.held(slot).fua)
 }
@@ -211,7 +211,7 @@ impl Raid {
     fn evict_page(&mut self, core: &mut Core, update: UpdateSlot, slot: OpSlot) {
         core.ledger.measured.buffer.evicted += 1;
         note_time_in_buffer(core, slot);
-        if must_end_on_flash(core, slot) {
+        if has_fua(core, slot) {
             let parts = core.array.ops[slot].parts;
             self.before_update.insert(slot, parts);
         }

@@ -19,10 +19,10 @@ mod update;
 pub(super) use admit::parts_of_write;
 pub(super) use contents::audit_lost;
 pub(super) use evict::{
-    awaits_pages_of_group, evict_later, evict_rest_of_group, note_time_in_buffer,
+    evict_later, evict_rest_of_group, has_next_page_in_group, note_time_in_buffer,
 };
 pub(super) use lost::has_lost_data;
-pub(super) use redirect::redirection_is_due;
+pub(super) use redirect::is_redirection_due;
 
 use super::join::Join;
 use crate::config::Config;

@@ -153,7 +153,7 @@ fn loads_mut(core: &mut Core) -> &mut ChipLoads {
 impl Raid {
     /// Redirect if programs have been added to chips.
     pub(in crate::sim) fn redirect_new_writes(&mut self, core: &mut Core) {
-        if redirection_is_due(core) {
+        if is_redirection_due(core) {
             self.redirect_writes(core);
         }
     }
@@ -161,7 +161,7 @@ impl Raid {
     /// Pages that wait on chips that warn are offered to the redirection, oldest first.
     #[inline(never)]
     pub(in crate::sim) fn redirect_writes(&mut self, core: &mut Core) {
-        debug_assert!(redirection_is_due(core), "no program has been queued");
+        debug_assert!(is_redirection_due(core), "no program has been queued");
         let mut all: Vec<Chip> = Vec::new();
         while let Some(plane) = loads_mut(core).changed.pop().map(PlaneId) {
             if !self.redirection().policy.warns(&self.chip(core, plane, u64::MAX)) {
@@ -320,7 +320,7 @@ impl Raid {
 
 /// Whether programs have been added to chips since the redirection last looked.
 #[inline(always)]
-pub(in crate::sim) fn redirection_is_due(core: &Core) -> bool {
+pub(in crate::sim) fn is_redirection_due(core: &Core) -> bool {
     core.loads.as_ref().is_some_and(|loads| !loads.changed.is_empty())
 }
 
