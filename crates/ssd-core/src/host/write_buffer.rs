@@ -17,6 +17,8 @@ pub(crate) struct BufferedPage {
     pub(crate) fua: bool,
     /// It has entered, or has replaced one that had: capacitors save it.
     pub(crate) inside: bool,
+    /// Pages of copies wait until it is on flash.
+    pub(crate) has_heirs: bool,
     /// Its request, until that has completed.
     pub(crate) owner: RequestSlot,
 }
@@ -29,6 +31,7 @@ impl Default for BufferedPage {
             request: 0,
             fua: false,
             inside: false,
+            has_heirs: false,
             owner: RequestSlot::NONE,
         }
     }
@@ -83,6 +86,11 @@ impl WriteBuffer {
             self.held.resize(slot.at() + 1, BufferedPage::default());
         }
         self.held[slot.at()] = held;
+    }
+
+    /// Pages of copies wait for the page in `slot`.
+    pub(crate) fn expect_heirs(&mut self, slot: OpSlot) {
+        self.held[slot.at()].has_heirs = true;
     }
 
     /// Pages in the buffer.

@@ -153,10 +153,10 @@ impl Ssd {
             contents.carry_same(heir, slot);
             contents.copy(lpn, source);
         }
-        self.put_out(root);
+        self.core.put_out(root);
         match older {
             // It may have been acknowledged, and the copy has not: a cut must not lose both.
-            Entry::Slot(older) if self.core.ftl.may_lose_power() => self.put_out(older),
+            Entry::Slot(older) if self.core.ftl.may_lose_power() => self.core.put_out(older),
             Entry::Slot(older) => self.trim_held(older),
             Entry::Page(_) | Entry::Unmapped => {}
         }

@@ -127,6 +127,208 @@ impl Core {
         let at = Nanos(self.array.now.0 + self.array.times.controller_ns);
         self.part_ends_at(at, request, parts);
     }
+
+    /// The write in `slot`, of bytes `range`, has been admitted over `old`.
+    fn hold_page(&mut self, slot: OpSlot, old: Entry, range: (usize, usize)) {
+        let epoch = self.front.epochs.write_arrives();
+        let whole = sectors((0, 512 << self.ftl.geo.sector_shift));
+        let op = &self.array.ops[slot];
+        assert!(self.ftl.owners.is_newest(op.lpn, slot), "{slot:?} has not been admitted");
+        let request = self.front.requests.at(op.part().request);
+        let (number, fua) = (request.id, request.request.flags & flags::FUA != 0);
+        let (owner, lpn) = (op.part().request, op.lpn);
+        let mut here = sectors(range);
+        if let Entry::Slot(older) = old {
+            let lacks_rest = self.array.ops[older].kind() == OpKind::RmwRead;
+            here |= match lacks_rest {
+                true if self.array.ops[older].passes_buffer() => self.held(older).sectors,
+                true => 0,
+                false => whole,
+            };
+        }
+        let on_flash = self.ftl.owners.under(slot).is_some() || self.ftl.is_lost(lpn);
+        let needs_rest = here != whole && on_flash;
+        if needs_rest {
+            self.array.ops[slot].becomes_rmw_read();
+        }
+        assert!(here & !whole == 0, "sectors beyond the page: {here:x}");
+        let inside = matches!(
+            old,
+            Entry::Slot(older) if self.array.ops[older].passes_buffer() && self.held(older).inside
+        );
+        let request = number;
+        let held = BufferedPage {
+            sectors: here,
+            epoch,
+            request,
+            fua,
+            inside,
+            owner,
+            ..BufferedPage::default()
+        };
+        self.front.buffer.as_mut().expect("there is a buffer").admit(slot, held);
+        if let Entry::Slot(older) = old {
+            let kept = self.drop_buffered(older);
+            self.ledger.measured.buffer.coalesced += u64::from(kept);
+        }
+    }
+
+    /// The page in `slot` leaves the buffer if it is kept there; returns whether it was, and is not programmed.
+    fn drop_buffered(&mut self, slot: OpSlot) -> bool {
+        let sequence = self.array.ops[slot].sequence;
+        if self.ftl.groups.is_some()
+            && self.front.buffer.as_ref().is_some_and(|buffer| buffer.keeps(sequence))
+            && self.must_be_on_flash(slot)
+            && !self.is_trimmed(self.array.ops[slot].lpn)
+        {
+            let left = self.front.buffer.as_mut().is_some_and(|buffer| buffer.put_out(sequence));
+            assert!(left, "{slot:?} is kept and does not leave");
+            evict_later(self, slot);
+            return false;
+        }
+        let kept = self.front.buffer.as_mut().is_some_and(|buffer| buffer.forget(sequence));
+        if kept {
+            debug_assert_ne!(sequence, 0, "{slot:?} is kept and was never admitted");
+            self.drop_held(slot);
+        }
+        kept
+    }
+
+    /// The page in `slot` will not be programmed: newer data or a TRIM have replaced it.
+    fn drop_held(&mut self, slot: OpSlot) {
+        let held = self.held(slot);
+        let (epoch, lpn) = (held.epoch, self.array.ops[slot].lpn);
+        if self.ftl.groups.is_none() || !self.is_trimmed(lpn) {
+            assert!(!self.front.epochs.ended(epoch), "a flush waits for a page that is dropped");
+        }
+        assert!(!self.ftl.owners.is_newest(lpn, slot), "the newest data of {lpn:?} are dropped");
+        self.front.epochs.write_completes(epoch);
+        self.array.ops.remove(slot);
+    }
+
+    /// The LPN of the page in `slot`, which was its newest, has been trimmed.
+    fn drop_trimmed(&mut self, slot: OpSlot) {
+        let op = &self.array.ops[slot];
+        let waits = self.ftl.groups.is_some() && op.passes_buffer() && self.held(slot).fua;
+        if waits && self.buffer_keeps(slot) {
+            note_time_in_buffer(self, slot);
+            self.acknowledge(slot);
+        }
+        let kept = self.drop_buffered(slot);
+        self.ledger.measured.buffer.trimmed += u64::from(kept);
+    }
+
+    /// Pages enter in the order of their arrival as long as there is room, which was made by a page that
+    /// had waited `gc_wait_ns` for collection; then pages are evicted.
+    fn admit_waiting(&mut self, gc_wait_ns: u64) {
+        while let Some(next) = self.front.buffer.as_ref().and_then(|buffer| buffer.first_waiting())
+        {
+            if self.waits_for_flush(next.slot) {
+                break;
+            }
+            let held = self.held(next.slot);
+            let lpn = self.array.ops[next.slot].lpn;
+            let newest = self.ftl.owners.newest(lpn);
+            let drop = self.needs_no_room(next.slot);
+            let is_trimmed = drop && self.is_trimmed(lpn);
+            let is_waited_for = self.is_waited_for(next.slot);
+            // Only the newest data of a page are kept.
+            let goes = is_waited_for
+                && (newest != Entry::Slot(next.slot) || !has_next_page_in_group(self, next.slot));
+            let buffer = self.front.buffer.as_mut().expect("seen");
+            if !drop && !buffer.has_room() {
+                break;
+            }
+            buffer.stop_waiting();
+            self.count_room_wait(next, gc_wait_ns);
+            if !held.fua || drop {
+                self.acknowledge(next.slot);
+            }
+            let buffer = self.front.buffer.as_mut().expect("seen");
+            if drop {
+                if let Entry::Slot(newer) = newest
+                    && self.array.ops[newer].passes_buffer()
+                {
+                    // It was acknowledged, and the newer one has its data.
+                    buffer.enter(newer);
+                }
+                let counts = &mut self.ledger.measured.buffer;
+                *(if is_trimmed { &mut counts.trimmed } else { &mut counts.coalesced }) += 1;
+                self.drop_held(next.slot);
+                if is_waited_for {
+                    evict_rest_of_group(self, lpn);
+                }
+            } else if goes {
+                buffer.enter(next.slot);
+                buffer.pass_through();
+                self.evict(next.slot);
+            } else {
+                buffer.enter(next.slot);
+                buffer.keep(self.array.ops[next.slot].sequence, next.slot);
+            }
+        }
+        if self.ftl.groups.is_some() {
+            // They leave with their groups, at the end of the instant.
+            if self.front.buffer.as_ref().is_some_and(|buffer| buffer.has_surplus()) {
+                self.note_room();
+            }
+            return;
+        }
+        while let Some(slot) = self.front.buffer.as_mut().and_then(|buffer| buffer.evict_surplus())
+        {
+            self.evict(slot);
+        }
+    }
+
+    /// Whether the page in `slot`, which waits, is not to enter: newer data or a TRIM have replaced it.
+    fn needs_no_room(&self, slot: OpSlot) -> bool {
+        let lpn = self.array.ops[slot].lpn;
+        let is_void = self.ftl.groups.is_some() && self.is_trimmed(lpn);
+        !self.ftl.owners.is_newest(lpn, slot) && (is_void || !self.is_waited_for(slot))
+    }
+
+    /// Whether somebody waits until the page in `slot`, which waits for room, is on flash.
+    fn is_waited_for(&self, slot: OpSlot) -> bool {
+        // It may have been acknowledged, and the copy has not: a cut must not lose both.
+        let copied_over = matches!(
+            self.ftl.owners.newest(self.array.ops[slot].lpn),
+            Entry::Slot(newer) if !self.array.ops[newer].passes_buffer()
+        );
+        self.must_be_on_flash(slot)
+            || self.held(slot).has_heirs
+            || (copied_over && self.ftl.may_lose_power())
+    }
+
+    /// The page in `slot` goes to flash.
+    fn evict(&mut self, slot: OpSlot) {
+        debug_assert!(self.front.buffer.is_some(), "{slot:?} is evicted from no buffer");
+        let kind = self.array.ops[slot].kind();
+        assert!(matches!(kind, OpKind::HostWrite | OpKind::RmwRead), "{kind:?} was buffered");
+        if self.ftl.groups.is_some() {
+            return evict_later(self, slot);
+        }
+        self.ledger.measured.buffer.evicted += 1;
+        let lpn = self.array.ops[slot].lpn;
+        if kind == OpKind::RmwRead {
+            self.ledger.measured.host.rmw += 1;
+            let page = self.ftl.owners.under(slot).expect("the rest of its page is there");
+            self.array.ops[slot].plane = self.ftl.geo.plane_of(page);
+            self.enqueue(slot, R_HOST);
+        } else {
+            self.array.ops[slot].plane = self.place::<true>(lpn, self.array.ops[slot].stream());
+            self.enqueue(slot, W_HOST);
+        }
+    }
+
+    /// The page in `slot` goes to flash now, if the buffer keeps it.
+    pub(super) fn put_out(&mut self, slot: OpSlot) {
+        let sequence = self.array.ops[slot].sequence;
+        let Some(buffer) = &mut self.front.buffer else { return };
+        debug_assert_ne!(sequence, 0, "{slot:?} has not been admitted");
+        if buffer.put_out(sequence) {
+            self.evict(slot);
+        }
+    }
 }
 
 impl Ssd {
@@ -148,99 +350,23 @@ impl Ssd {
 
     /// The write in `slot`, of bytes `range`, has been admitted over `old`.
     pub(crate) fn hold(&mut self, slot: OpSlot, old: Entry, range: (usize, usize)) {
-        let epoch = self.core.front.epochs.write_arrives();
-        let whole = sectors((0, 512 << self.core.ftl.geo.sector_shift));
-        let op = &self.core.array.ops[slot];
-        assert!(self.core.ftl.owners.is_newest(op.lpn, slot), "{slot:?} has not been admitted");
-        let request = self.core.front.requests.at(op.part().request);
-        let (number, fua) = (request.id, request.request.flags & flags::FUA != 0);
-        let (owner, lpn) = (op.part().request, op.lpn);
-        let mut here = sectors(range);
-        if let Entry::Slot(older) = old {
-            let lacks_rest = self.core.array.ops[older].kind() == OpKind::RmwRead;
-            here |= match lacks_rest {
-                true if self.core.array.ops[older].passes_buffer() => self.core.held(older).sectors,
-                true => 0,
-                false => whole,
-            };
-            if lacks_rest && let Some(contents) = &mut self.contents {
-                contents.expect_same(slot, older);
-            }
+        if let (Entry::Slot(older), Some(contents)) = (old, &mut self.contents)
+            && self.core.array.ops[older].kind() == OpKind::RmwRead
+        {
+            contents.expect_same(slot, older);
         }
-        let on_flash = self.core.ftl.owners.under(slot).is_some() || self.core.ftl.is_lost(lpn);
-        let needs_rest = here != whole && on_flash;
-        if needs_rest {
-            self.core.array.ops[slot].becomes_rmw_read();
-        }
-        assert!(here & !whole == 0, "sectors beyond the page: {here:x}");
-        let inside = matches!(
-            old,
-            Entry::Slot(older) if self.core.array.ops[older].passes_buffer() && self.core.held(older).inside
-        );
-        let request = number;
-        let held = BufferedPage { sectors: here, epoch, request, fua, inside, owner };
-        self.core.front.buffer.as_mut().expect("there is a buffer").admit(slot, held);
-        if let Entry::Slot(older) = old {
-            let kept = self.drop_buffered(older);
-            self.core.ledger.measured.buffer.coalesced += u64::from(kept);
+        self.core.hold_page(slot, old, range);
+        if matches!(old, Entry::Slot(_)) {
             // There is room now, or it has waited for room and needs none.
             self.let_in(0);
         }
     }
 
-    /// The page in `slot` leaves the buffer if it is kept there; returns whether it was, and is not programmed.
-    fn drop_buffered(&mut self, slot: OpSlot) -> bool {
-        let sequence = self.core.array.ops[slot].sequence;
-        if self.raid.is_some()
-            && self.core.front.buffer.as_ref().is_some_and(|buffer| buffer.keeps(sequence))
-            && self.core.must_be_on_flash(slot)
-            && !self.core.is_trimmed(self.core.array.ops[slot].lpn)
-        {
-            let left =
-                self.core.front.buffer.as_mut().is_some_and(|buffer| buffer.put_out(sequence));
-            assert!(left, "{slot:?} is kept and does not leave");
-            evict_later(&mut self.core, slot);
-            return false;
-        }
-        let kept = self.core.front.buffer.as_mut().is_some_and(|buffer| buffer.forget(sequence));
-        if kept {
-            debug_assert_ne!(sequence, 0, "{slot:?} is kept and was never admitted");
-            self.drop_held(slot);
-        }
-        kept
-    }
-
-    /// The page in `slot` will not be programmed: newer data or a TRIM have replaced it.
-    fn drop_held(&mut self, slot: OpSlot) {
-        let held = self.core.held(slot);
-        let (epoch, lpn) = (held.epoch, self.core.array.ops[slot].lpn);
-        if self.raid.is_none() || !self.core.is_trimmed(lpn) {
-            assert!(
-                !self.core.front.epochs.ended(epoch),
-                "a flush waits for a page that is dropped"
-            );
-        }
-        assert!(
-            !self.core.ftl.owners.is_newest(lpn, slot),
-            "the newest data of {lpn:?} are dropped"
-        );
-        self.core.front.epochs.write_completes(epoch);
-        self.core.array.ops.remove(slot);
-    }
-
-    /// `lpn`, whose newest data were in `slot`, has been trimmed.
+    /// An LPN whose newest data were in `slot` has been trimmed.
     #[inline(never)]
     pub(crate) fn trim_held(&mut self, slot: OpSlot) {
-        let waits = self.raid.is_some()
-            && self.core.array.ops[slot].passes_buffer()
-            && self.core.held(slot).fua;
-        if waits && self.core.buffer_keeps(slot) {
-            note_time_in_buffer(&mut self.core, slot);
-            self.core.acknowledge(slot);
-        }
         if self.core.front.buffer.is_some() {
-            let kept = self.drop_buffered(slot);
-            self.core.ledger.measured.buffer.trimmed += u64::from(kept);
+            self.core.drop_trimmed(slot);
             self.let_in(0);
         }
     }
@@ -253,129 +379,12 @@ impl Ssd {
         self.let_in(0);
     }
 
-    /// Pages enter in the order of their arrival as long as there is room, which was made by a page that
-    /// had waited `gc_wait_ns` for collection; then pages are evicted.
+    /// Room in the buffer may have been made, by a page that had waited `gc_wait_ns` for collection.
     pub(crate) fn let_in(&mut self, gc_wait_ns: u64) {
-        while let Some(next) =
-            self.core.front.buffer.as_ref().and_then(|buffer| buffer.first_waiting())
-        {
-            if self.core.waits_for_flush(next.slot) {
-                break;
-            }
-            let held = self.core.held(next.slot);
-            let lpn = self.core.array.ops[next.slot].lpn;
-            let newest = self.core.ftl.owners.newest(lpn);
-            let drop = self.needs_no_room(next.slot);
-            let is_waited_for = self.is_waited_for(next.slot);
-            // Only the newest data of a page are kept.
-            let goes = is_waited_for
-                && (newest != Entry::Slot(next.slot)
-                    || !has_next_page_in_group(&self.core, next.slot));
-            let buffer = self.core.front.buffer.as_mut().expect("seen");
-            if !drop && !buffer.has_room() {
-                break;
-            }
-            buffer.stop_waiting();
-            self.core.count_room_wait(next, gc_wait_ns);
-            if !held.fua || drop {
-                self.core.acknowledge(next.slot);
-            }
-            let buffer = self.core.front.buffer.as_mut().expect("seen");
-            if drop {
-                let trimmed = self.core.is_trimmed(lpn);
-                let buffer = self.core.front.buffer.as_mut().expect("seen");
-                if let Entry::Slot(newer) = newest
-                    && self.core.array.ops[newer].passes_buffer()
-                {
-                    // It was acknowledged, and the newer one has its data.
-                    buffer.enter(newer);
-                }
-                let counts = &mut self.core.ledger.measured.buffer;
-                *(if trimmed { &mut counts.trimmed } else { &mut counts.coalesced }) += 1;
-                self.drop_held(next.slot);
-                if is_waited_for {
-                    evict_rest_of_group(&mut self.core, lpn);
-                }
-            } else if goes {
-                buffer.enter(next.slot);
-                buffer.pass_through();
-                self.evict(next.slot);
-            } else {
-                buffer.enter(next.slot);
-                buffer.keep(self.core.array.ops[next.slot].sequence, next.slot);
-            }
-        }
-        if self.raid.is_some() {
-            return self.groups_leave_later();
-        }
-        while let Some(slot) =
-            self.core.front.buffer.as_mut().and_then(|buffer| buffer.evict_surplus())
-        {
-            self.evict(slot);
-        }
-    }
-
-    /// Whether the page in `slot`, which waits, is not to enter: newer data or a TRIM have replaced it.
-    fn needs_no_room(&self, slot: OpSlot) -> bool {
-        let lpn = self.core.array.ops[slot].lpn;
-        let is_void = self.raid.is_some() && self.core.is_trimmed(lpn);
-        !self.core.ftl.owners.is_newest(lpn, slot) && (is_void || !self.is_waited_for(slot))
-    }
-
-    /// Whether somebody waits until the page in `slot`, which waits for room, is on flash.
-    fn is_waited_for(&self, slot: OpSlot) -> bool {
-        // It may have been acknowledged, and the copy has not: a cut must not lose both.
-        let copied_over = matches!(
-            self.core.ftl.owners.newest(self.core.array.ops[slot].lpn),
-            Entry::Slot(newer) if !self.core.array.ops[newer].passes_buffer()
-        );
-        self.core.must_be_on_flash(slot)
-            || self.copies.as_ref().is_some_and(|copies| copies.has_heirs(slot))
-            || (copied_over && self.core.ftl.may_lose_power())
-    }
-
-    /// Pages beyond the threshold leave at the end of the instant; those given up may have been the last that a flush
-    /// waited for.
-    fn groups_leave_later(&mut self) {
-        debug_assert!(self.raid.is_some(), "a device without parity");
-        if self.core.front.buffer.as_ref().is_some_and(|buffer| buffer.has_surplus()) {
-            self.core.note_room();
-        }
-        if self.core.front.epochs.flush_waits() {
+        self.core.admit_waiting(gc_wait_ns);
+        // Pages of groups that were given up may have been the last for which a flush has waited.
+        if self.core.ftl.groups.is_some() && self.core.front.epochs.flush_waits() {
             self.complete_flushes();
-        }
-    }
-
-    /// The page in `slot` goes to flash.
-    fn evict(&mut self, slot: OpSlot) {
-        debug_assert!(self.core.front.buffer.is_some(), "{slot:?} is evicted from no buffer");
-        let kind = self.core.array.ops[slot].kind();
-        assert!(matches!(kind, OpKind::HostWrite | OpKind::RmwRead), "{kind:?} was buffered");
-        if self.raid.is_some() {
-            return evict_later(&mut self.core, slot);
-        }
-        self.core.ledger.measured.buffer.evicted += 1;
-        let lpn = self.core.array.ops[slot].lpn;
-        if kind == OpKind::RmwRead {
-            self.core.ledger.measured.host.rmw += 1;
-            let page = self.core.ftl.owners.under(slot).expect("the rest of its page is there");
-            self.core.array.ops[slot].plane = self.core.ftl.geo.plane_of(page);
-            self.core.enqueue(slot, R_HOST);
-        } else {
-            self.core.array.ops[slot].plane =
-                self.core.place::<true>(lpn, self.core.array.ops[slot].stream());
-            self.core.enqueue(slot, W_HOST);
-        }
-    }
-
-    /// The page in `slot` goes to flash now, if the buffer keeps it.
-    pub(super) fn put_out(&mut self, slot: OpSlot) {
-        let sequence = self.core.array.ops[slot].sequence;
-        let Some(buffer) = &mut self.core.front.buffer else { return };
-        debug_assert_ne!(sequence, 0, "{slot:?} has not been admitted");
-        if buffer.put_out(sequence) {
-            debug_assert!(self.copies.is_some(), "{slot:?} is evicted for nobody");
-            self.evict(slot);
         }
     }
 
@@ -387,7 +396,7 @@ impl Ssd {
             if self.raid.is_some() {
                 self.evict_with_group(slot);
             } else {
-                self.evict(slot);
+                self.core.evict(slot);
             }
         }
     }
@@ -444,7 +453,7 @@ impl Ssd {
         let Some(buffer) = &self.core.front.buffer else { return Ok(()) };
         let first = buffer.first_waiting().filter(|page| !self.core.waits_for_flush(page.slot));
         if let Some(page) = first
-            && (buffer.has_room() || self.needs_no_room(page.slot))
+            && (buffer.has_room() || self.core.needs_no_room(page.slot))
         {
             return Err(format!("{page:?} waits for room that it has, or does not need"));
         }

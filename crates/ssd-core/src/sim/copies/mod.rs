@@ -142,6 +142,9 @@ impl Copies {
         }
         let heir = core.array.ops.insert(op);
         self.heirs.entry(root).or_default().push(heir);
+        if let Some(buffer) = &mut core.front.buffer {
+            buffer.expect_heirs(root);
+        }
         core.front.requests.get(part.request).parts.add(1);
         if let Some(page) = core.ftl.admit(lpn, heir) {
             core.wake_readers(page);
