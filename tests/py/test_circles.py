@@ -1,18 +1,21 @@
-"""No circle of uses between the files of a crate.
+"""No circle of uses between the files of a crate, and none of calls between those of the machine.
 
 A file and the files in its folder are one thing in two sizes: the folder's file names its rooms,
 and the rooms use its types, so arrows between them do not count. A name that a file only passes
-on is looked up where it is declared.
+on is looked up where it is declared. Methods of the machine are looked up by their names, and of
+calls every arrow counts.
 """
 
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from rust_paths import code_of, expand, tree_at
 
 ROOT = Path(__file__).resolve().parents[2]
-# Its methods are in files named after the steps (docs/adr/0011): those are the machine.
+# Its methods are in files named after the steps (docs/adr/0011): `_calls` has their arrows.
 MACHINE = ("sim", "ssd", "Ssd")
 
 Module = tuple[str, ...]
@@ -100,6 +103,26 @@ def _absolute(module: Module, parts: list[str], modules: dict[Module, str]) -> M
     return (*here, *parts)
 
 
+def _calls(files: dict[Module, str], owner: str) -> Arrows:
+    """The files with the methods of `owner` that its methods in each file call."""
+    impl = rf"^impl (?:\w+ for )?{owner} \{{$(.*?)^\}}$"
+    bodies = {
+        module: "".join(re.findall(impl, _shipped(text), re.MULTILINE | re.DOTALL))
+        for module, text in files.items()
+    }
+    declared: dict[str, set[Module]] = {}
+    for module, body in bodies.items():
+        for name in re.findall(r"\bfn (\w+)", body):
+            declared.setdefault(name, set()).add(module)
+    call = r"\bself\s*\.\s*(\w+)\s*(?:::<[^>]*>)?\("
+    return {
+        module: {callee for name in re.findall(call, body) for callee in declared.get(name, ())}
+        - {module}
+        for module, body in bodies.items()
+        if body
+    }
+
+
 def _circles(arrows: Arrows) -> list[list[str]]:
     """Groups of modules each of which reaches all others of its group."""
     reach: Arrows = {}
@@ -133,6 +156,27 @@ def test_no_files_use_each_other_in_a_circle() -> None:
     found = {source.parent.name: _circles(Crate(_modules(source)).arrows()) for source in sources}
     circles = {crate: circles for crate, circles in found.items() if circles}
     assert circles == {}, circles
+
+
+@pytest.mark.parametrize("owner", ["Ssd", "Core"])
+def test_no_files_of_the_machine_call_each_other_in_a_circle(owner: str) -> None:
+    calls = _calls(_modules(ROOT / "crates" / "ssd-core" / "src"), owner)
+    assert len(calls) > 10, "the methods are not found"
+    assert _circles(calls) == []
+
+
+def test_circles_of_calls_are_found() -> None:
+    def method(head: str, call: str) -> str:
+        return f"impl {head} {{\n    fn {call}\n    }}\n}}\n"
+
+    files: dict[Module, str] = {
+        ("admit",): method("Ssd", "admit(&mut self) {\n        self.start::<true>();"),
+        ("start",): method("Ssd", "start(&mut self) {\n        self\n            .end();"),
+        ("end",): method("Core", "start(&self) {") + method("Device for Ssd", "end(&self) {"),
+    }
+    assert _circles(_calls(files, "Ssd")) == []
+    files["end",] = method("Device for Ssd", "end(&self) {\n        self.admit();")
+    assert _circles(_calls(files, "Ssd")) == [["admit", "end", "start"]]
 
 
 def test_circles_are_found() -> None:

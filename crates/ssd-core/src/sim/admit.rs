@@ -318,18 +318,6 @@ impl Ssd {
         self.core.finish_later(slot);
     }
 
-    /// One part of the request in `slot` completes when every write admitted so far is on flash.
-    #[inline(never)]
-    pub(crate) fn flush(&mut self, slot: RequestSlot) {
-        debug_assert!(
-            !self.core.front.requests.at(slot).parts.is_done(),
-            "a flush that nobody waits for"
-        );
-        self.core.front.epochs.flush_arrives(slot);
-        self.evict_all();
-        self.complete_flushes();
-    }
-
     fn admit_read(&mut self, part: Part, lpn: Lpn) {
         debug_assert!(lpn.0 < self.core.ftl.geo.user_pages, "{lpn:?} is beyond the device");
         let on_flash = match self.core.ftl.owners.newest(lpn) {
@@ -350,15 +338,6 @@ impl Ssd {
         } else {
             self.serve(slot);
         }
-    }
-
-    /// Serve a read from the controller: its page is in flight or unmapped.
-    pub(super) fn serve(&mut self, slot: OpSlot) {
-        debug_assert!(self.core.array.ops[slot].kind().is_read(), "{slot:?} is not read");
-        if let Some(contents) = &mut self.contents {
-            contents.check_served(&mut self.core, slot);
-        }
-        self.core.serve(slot);
     }
 
     #[inline(never)]
@@ -411,29 +390,5 @@ impl Ssd {
 
     pub(super) fn trim(&mut self, lpn: Lpn) {
         self.core.ledger.measured.host.pages_trimmed += u64::from(self.unmap(lpn));
-    }
-
-    /// `lpn` has no data from now on; whether it had.
-    pub(super) fn unmap(&mut self, lpn: Lpn) -> bool {
-        debug_assert!(lpn.0 < self.core.ftl.geo.user_pages, "{lpn:?} is beyond the device");
-        let (old, committed) = self.core.ftl.trim(lpn);
-        if old == Entry::Unmapped {
-            return false;
-        }
-        debug_assert_eq!(
-            self.core.ftl.owners.newest(lpn),
-            Entry::Unmapped,
-            "{lpn:?} has been trimmed"
-        );
-        if let Some(page) = committed {
-            self.core.page_left(page);
-        }
-        if let Some(contents) = &mut self.contents {
-            contents.trim(lpn);
-        }
-        if let Entry::Slot(slot) = old {
-            self.trim_held(slot);
-        }
-        true
     }
 }

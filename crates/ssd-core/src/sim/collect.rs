@@ -141,7 +141,7 @@ impl Core {
     /// which an operation has ended at this instant, or which is being dispatched: it is awake. `change` as in
     /// [`super::array::Array::enqueue_on`].
     #[inline(always)]
-    fn enqueue_for_job<const FULL: bool>(
+    pub(super) fn enqueue_for_job<const FULL: bool>(
         &mut self,
         slot: OpSlot,
         plane: PlaneId,
@@ -202,33 +202,6 @@ impl Core {
     pub(crate) fn end_page<const FULL: bool>(&mut self, slot: OpSlot, pool: PoolId) {
         debug_assert!(self.gc.collects(pool), "{slot:?} moves a page of {pool:?} without a job");
         self.advance::<FULL>(pool, Some(slot));
-    }
-
-    /// A GC page is in the controller and decoded: program it, or drop it if it no longer has an owner.
-    #[inline(always)]
-    pub(crate) fn gc_decoded<const FULL: bool>(&mut self, slot: OpSlot, moved: Moved) {
-        debug_assert!(self.gc.collects(moved.pool), "{moved:?} has no job");
-        if !self.ftl.owners.is_valid(moved.source) {
-            return self.drop_page(slot, moved);
-        }
-        if FULL && moved.in_buffer {
-            self.program_from_buffer(slot);
-            return;
-        }
-        let own = self.array.ops[slot].plane;
-        let stream = self.frontier_of_copy::<FULL>(own, moved);
-        debug_assert_eq!(own, self.ftl.geo.plane_of(moved.source));
-        let plane = if FULL && self.ftl.space.copies_in_turn() && !moved.levels {
-            self.ftl.space.copy_plane_in_turn(own, stream)
-        } else {
-            self.ftl.space.copy_plane(own, stream, &self.ftl.blocks)
-        };
-        let plane = plane.expect("the pool keeps room for its job");
-        debug_assert_eq!(self.ftl.geo.pool_of(plane), moved.pool, "a copy leaves its pool");
-        self.enqueue_for_job::<FULL>(slot, plane, W_GC, |op| {
-            op.work = Work::GcWrite(Moved { in_buffer: false, ..moved });
-            op.plane = plane;
-        });
     }
 
     /// The chip of `pool` has failed before the erase of its victim has begun: the job ends without it.

@@ -3,13 +3,11 @@
 use super::array::Ended;
 use super::array::event::Timer;
 use super::array::op::{Moved, OpKind, Work, job_cause};
-use super::contents;
 use super::core::Core;
 use super::ssd::Ssd;
 use crate::ftl::owners::Claim;
 use crate::metrics::counters::{Cause, Parts};
-use crate::sched::order::W_HOST;
-use crate::units::{Lpn, Nanos, OpSlot, PlaneId, PoolId, Ppn, RequestSlot};
+use crate::units::{Lpn, Nanos, OpSlot, PlaneId, PoolId, Ppn};
 
 impl Core {
     /// Where the time of the host operation in `slot`, which has ended, has gone so far. It has held its unit for
@@ -73,16 +71,6 @@ impl Core {
 }
 
 impl Ssd {
-    /// The page of the operation in `slot` is on flash from now on.
-    #[inline(always)]
-    pub(super) fn program_ends<const FULL: bool>(&mut self, slot: OpSlot, lpn: Lpn, ppn: Ppn) {
-        debug_assert!(self.core.ftl.flash.is_torn(ppn), "{ppn:?} is not being programmed");
-        self.core.ftl.flash.end_program(ppn, lpn);
-        if FULL && self.core.ftl.flash.keeps_contents() {
-            contents::store(self.contents.as_deref(), &mut self.core, slot);
-        }
-    }
-
     /// The operation on `unit`, and those that ran with it, end.
     #[inline(never)]
     pub(crate) fn operation_ends<const FULL: bool>(&mut self, unit: usize) {
@@ -293,25 +281,6 @@ impl Ssd {
         self.core.end_page::<FULL>(slot, pool);
     }
 
-    /// The page of a partial write has been read (or need not be): program it.
-    pub(crate) fn rmw_becomes_write(&mut self, slot: OpSlot) {
-        debug_assert!(self.core.array.ops[slot].sequence > 0, "{slot:?} has not been admitted");
-        let lpn = self.core.array.ops[slot].lpn;
-        let plane = self.core.place::<true>(lpn, self.core.array.ops[slot].stream());
-        let op = &mut self.core.array.ops[slot];
-        op.becomes_host_write();
-        op.plane = plane;
-        if op.copies() {
-            let (copies, core) = self.host_copies();
-            copies.count_read(core, slot);
-        }
-        if let Some(page) = self.core.ftl.owners.under(slot) {
-            // Its page is complete now: reads do not need the rest of it from flash.
-            self.core.wake_readers(page);
-        }
-        self.core.enqueue(slot, W_HOST);
-    }
-
     pub(crate) fn timer_events(&mut self) {
         while let Some(timer) = self.core.array.timers.take_at(self.core.array.now) {
             match timer {
@@ -340,78 +309,6 @@ impl Ssd {
             }
         }
         self.core.array.arm_timers();
-    }
-
-    /// One page operation of a request has finished; `parts`: where its time went.
-    #[inline(always)]
-    pub(crate) fn finish_part(&mut self, slot: OpSlot, parts: &Parts) {
-        let owner = self.core.array.ops[slot].part().request;
-        self.finish_part_of(owner, slot, parts);
-    }
-
-    /// One page operation of the request `owner` has finished; `parts`: where its time went.
-    #[inline(always)]
-    fn finish_part_of(&mut self, owner: RequestSlot, slot: OpSlot, parts: &Parts) {
-        debug_assert_eq!(
-            self.core.array.ops[slot].part().request,
-            owner,
-            "a part of another request"
-        );
-        self.core.array.ops.remove(slot);
-        self.part_ends(owner, parts);
-    }
-
-    /// A part of the request in `slot` has ended; if it was the last one, `parts` say where the time went.
-    #[inline(never)]
-    pub(super) fn part_ends(&mut self, slot: RequestSlot, parts: &Parts) {
-        let now = self.core.array.now;
-        debug_assert!(!self.core.front.requests.at(slot).parts.is_done(), "it has no part left");
-        let Some(request) = self.core.front.part_ends(slot, now) else {
-            if self.core.front.firmware.is_some() {
-                self.core.firmware_may_begin(slot, parts);
-            }
-            return;
-        };
-        self.core.ledger.completed(now, request, parts);
-        if let Some(log) = &mut self.logs.requests {
-            log.log_request(now, request, parts, &self.core.ftl.geo);
-        }
-        if self.core.front.epochs.flush_waits() {
-            self.complete_flushes();
-        }
-    }
-
-    #[inline(never)]
-    pub(crate) fn complete_flushes(&mut self) {
-        while let Some(slot) = self.core.front.epochs.next_flush() {
-            let waits = !self.core.front.requests.at(slot).parts.is_done();
-            assert!(waits, "the request of a flush has completed before it");
-            // A write that it covers may have been replaced by a copy or a TRIM, whose record is not written yet.
-            self.end_after_others(slot);
-        }
-    }
-
-    /// A part of the request in `slot` that has waited for other requests ends, where power may be cut with the records
-    /// so far.
-    pub(super) fn end_after_others(&mut self, slot: RequestSlot) {
-        let now = self.core.array.now;
-        if let Some(power) = &mut self.power
-            && power.lacks_records(now)
-        {
-            return power.end_when_recorded(&mut self.core, slot, now);
-        }
-        let arrival = self.core.front.requests.at(slot).arrival;
-        debug_assert!(arrival <= now, "a request ends before it arrives");
-        self.part_ends(slot, &Parts { queue_ns: (now - arrival).0, ..Parts::default() });
-        self.admit_after_flush();
-    }
-
-    /// A flush has ended: pages of writes that waited for it enter.
-    #[inline(never)]
-    fn admit_after_flush(&mut self) {
-        if self.core.front.buffer.is_some() {
-            self.let_in(0);
-        }
     }
 
     #[inline(never)]

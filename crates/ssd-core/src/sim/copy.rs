@@ -1,7 +1,7 @@
 //! Copies on the route: they are admitted, their pages are unmapped, shared, or wait for the program of a write, and
 //! those that have waited inherit its page.
 
-use super::array::op::{OpKind, Part};
+use super::array::op::Part;
 use super::copies::{Copies, add_copied_page, checks};
 use super::core::Core;
 use super::front::Pages;
@@ -191,19 +191,5 @@ impl Ssd {
             contents.expect_own(slot);
         }
         self.core.enqueue(slot, R_HOST);
-    }
-
-    /// The page of the copy in `slot` has its data, or has newer ones or none.
-    #[inline(never)]
-    pub(super) fn end_unprogrammed(&mut self, slot: OpSlot) {
-        let op = &self.core.array.ops[slot];
-        debug_assert!(op.copies() || op.kind() == OpKind::HostCopy, "{slot:?} is no copy");
-        debug_assert!(
-            !self.core.ftl.owners.is_newest(op.lpn, slot),
-            "{slot:?} has to be programmed"
-        );
-        let request = op.part().request;
-        self.core.array.ops.remove(slot);
-        self.end_after_others(request);
     }
 }

@@ -1,39 +1,38 @@
 //! GC pages between the read of the page and the program of its copy, where they meet buffers, errors or an
 //! interconnect (`array/way.rs`).
 
-use super::array::op::Work;
+use super::array::op::{Moved, Work};
 use super::core::Core;
 use crate::config::GcPath;
 use crate::sched::order::W_GC;
 use crate::units::OpSlot;
 
 impl Core {
-    /// A GC read starts: it takes a page buffer of its channel, and its page will cross.
-    #[inline(never)]
-    pub(crate) fn gc_read_starts(&mut self, unit: usize, slot: OpSlot) {
-        debug_assert!(self.gc.watches_way, "a page on its way meets nothing");
-        debug_assert!(matches!(self.array.ops[slot].work, Work::GcRead(_)), "another kind starts");
-        self.array.take_buffer(unit);
-        if self.array.times.gc_crosses {
-            self.ledger.measured.controller.traversals[self.array.ops[slot].job_cause().at()] += 1;
+    /// A GC page is in the controller and decoded: program it, or drop it if it no longer has an owner.
+    #[inline(always)]
+    pub(crate) fn gc_decoded<const FULL: bool>(&mut self, slot: OpSlot, moved: Moved) {
+        debug_assert!(self.gc.collects(moved.pool), "{moved:?} has no job");
+        if !self.ftl.owners.is_valid(moved.source) {
+            return self.drop_page(slot, moved);
         }
-    }
-
-    /// Bus time of the program of a copy that has been bound.
-    #[inline(never)]
-    pub(crate) fn copy_bus_ns(&mut self, slot: OpSlot) -> u64 {
-        debug_assert!(self.gc.watches_way, "a page on its way meets nothing");
-        debug_assert!(matches!(self.array.ops[slot].work, Work::GcWrite(_)), "it is no copy");
-        if self.array.ops[slot].moved().in_buffer
-            && self.array.stays_on_channel(&self.ftl.geo, slot)
-        {
-            self.ledger.measured.controller.from_buffer += 1;
-            return self.array.times.gc_local_bus_ns;
+        if FULL && moved.in_buffer {
+            self.program_from_buffer(slot);
+            return;
         }
-        if self.array.times.gc_crosses {
-            self.ledger.measured.controller.traversals[self.array.ops[slot].job_cause().at()] += 1;
-        }
-        self.array.times.gc_program_bus_ns
+        let own = self.array.ops[slot].plane;
+        let stream = self.frontier_of_copy::<FULL>(own, moved);
+        debug_assert_eq!(own, self.ftl.geo.plane_of(moved.source));
+        let plane = if FULL && self.ftl.space.copies_in_turn() && !moved.levels {
+            self.ftl.space.copy_plane_in_turn(own, stream)
+        } else {
+            self.ftl.space.copy_plane(own, stream, &self.ftl.blocks)
+        };
+        let plane = plane.expect("the pool keeps room for its job");
+        debug_assert_eq!(self.ftl.geo.pool_of(plane), moved.pool, "a copy leaves its pool");
+        self.enqueue_for_job::<FULL>(slot, plane, W_GC, |op| {
+            op.work = Work::GcWrite(Moved { in_buffer: false, ..moved });
+            op.plane = plane;
+        });
     }
 
     /// A GC page has been read and checked by the ECC engine: true if the selective path, which has waited

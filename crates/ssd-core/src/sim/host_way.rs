@@ -7,7 +7,6 @@ use super::front::byte_range;
 use super::ssd::Ssd;
 use crate::ftl::map::Entry;
 use crate::host::link::Toward;
-use crate::host::request::Op as HostOp;
 use crate::metrics::counters::Parts;
 use crate::sched::order::{R_HOST, W_HOST};
 use crate::units::{Nanos, OpSlot};
@@ -108,38 +107,5 @@ impl Ssd {
                 self.core.gc_decoded::<true>(slot, moved);
             }
         }
-    }
-
-    /// The page in `slot` is complete for its request; if it belongs to a read, it crosses the link.
-    #[inline(always)]
-    pub(crate) fn page_goes_out(&mut self, slot: OpSlot, parts: &Parts) {
-        debug_assert!(self.core.array.ops[slot].kind().is_host(), "{slot:?} serves no request");
-        if self.core.front.link.is_none() {
-            self.finish_part(slot, parts);
-        } else {
-            self.send_to_host(slot, parts);
-        }
-    }
-
-    #[inline(never)]
-    fn send_to_host(&mut self, slot: OpSlot, parts: &Parts) {
-        let op = &mut self.core.array.ops[slot];
-        let request = &self.core.front.requests.at(op.part().request).request;
-        if request.op != HostOp::Read {
-            return self.finish_part(slot, parts);
-        }
-        debug_assert_eq!(op.kind(), OpKind::HostRead, "part of a read");
-        let (range, _) = byte_range(&self.core.ftl.geo, request, op.lpn);
-        let link = self.core.front.link.as_mut().expect("the caller has checked");
-        let (begin, end) =
-            link.carry(self.core.array.now, Toward::Host, (range.1 - range.0) as u64);
-        debug_assert!(
-            self.core.array.now <= begin && begin <= end,
-            "a page crosses before it is read"
-        );
-        op.parts = *parts;
-        op.parts.queue_ns += (begin - self.core.array.now).0;
-        op.parts.transfer_ns += (end - begin).0;
-        self.core.array.set_timer(end, Timer::WentOut(slot));
     }
 }

@@ -8,7 +8,7 @@ use super::array::unit::Stage;
 use super::core::Core;
 use super::front::Arrival;
 use super::raid::is_redirection_due;
-use super::ssd::{Audits, Ssd, policy_error};
+use super::ssd::{Ssd, policy_error};
 use crate::host::device::DeviceError;
 use crate::host::request::Completion;
 use crate::metrics::series::Gauges;
@@ -95,7 +95,9 @@ impl Ssd {
     pub(super) fn next_instant(&mut self, limit: Nanos) -> Result<bool, DeviceError> {
         match self.core.next_time() {
             Some(t) if t <= limit => self.core.advance_to(t)?,
-            None if limit == Nanos::NEVER && self.outstanding() > 0 => self.look_further()?,
+            None if limit == Nanos::NEVER && self.core.front.outstanding() > 0 => {
+                self.look_further()?
+            }
             _ => return Ok(false),
         }
         Ok(true)
@@ -158,6 +160,8 @@ impl Ssd {
         }
         loop {
             while GROUPS && self.core.groups_due && self.core.room_changed {
+                self.advance_failures();
+                self.evict_groups();
                 self.let_updates_in();
                 let (raid, core) = self.parity();
                 raid.redirect_new_writes(core);
@@ -198,18 +202,6 @@ impl Ssd {
             debug_assert_eq!(resource, self.core.array.timer_resource() + 1, "that of the slices");
             self.core.ledger.measured.controller.wait_ns += self.core.array.slices_event();
         }
-    }
-
-    /// At the end of an instant: check what no later audit would find, and all invariants when they are due.
-    #[inline(never)]
-    pub(super) fn audit_instant(&mut self) {
-        let Audits { every, left } = &mut self.audits;
-        assert!(*left > 0, "no audit is wanted");
-        let due = *left == 1;
-        *left = if due { *every } else { *left - 1 };
-        let found =
-            self.core.audit_idle_units().and_then(|()| if due { self.audit() } else { Ok(()) });
-        found.unwrap_or_else(|e| panic!("audit at {} ns: {e}", self.core.array.now.0));
     }
 
     /// [`Device::run_until`] in one of the loops of [`Loop`]. It, the end of an operation and the dispatch of a
@@ -279,7 +271,8 @@ impl Ssd {
     /// # Errors
     /// [`Ssd::stalled`] after it has been tried.
     pub(super) fn look_further(&mut self) -> Result<(), DeviceError> {
-        assert!(self.outstanding() > 0 || self.buffered_pages() > 0, "nothing is to happen");
+        let front = &self.core.front;
+        assert!(front.outstanding() > 0 || front.buffered_pages() > 0, "nothing is to happen");
         if self.core.array.pick.look_ahead == u32::MAX {
             return Err(self.stalled());
         }

@@ -4,6 +4,7 @@
 
 mod admit;
 mod array;
+mod audit;
 mod collect;
 mod collector;
 mod complete;
@@ -12,7 +13,9 @@ mod copies;
 mod copy;
 pub mod core;
 mod crossing;
+mod data;
 mod dispatch;
+mod finish;
 pub(crate) mod front;
 pub mod functional;
 mod host_way;

@@ -1,5 +1,6 @@
 //! Why a pool has no room for the host: the ends of a run that both machines share.
 
+use super::ssd::Ssd;
 use crate::ftl::Ftl;
 use crate::ftl::plugs::Plugs;
 use crate::host::device::DeviceError;
@@ -68,4 +69,32 @@ fn remedy(ftl: &Ftl, pool: PoolId) -> String {
         return format!("it holds {valid} pages, and its share of all is {share}: {even}");
     }
     "give the device more over-provisioning, a smaller reserve or fewer frontiers".to_string()
+}
+
+impl Ssd {
+    /// Why the requests in the device cannot complete.
+    #[must_use]
+    pub fn stalled(&self) -> DeviceError {
+        debug_assert!(self.core.array.events.next_time().is_none(), "an event may still come");
+        let (outstanding, first) =
+            (self.core.front.outstanding(), self.core.front.requests.oldest().unwrap_or(0));
+        let buffered = match self.core.front.buffered_pages() {
+            0 => String::new(),
+            pages => format!("; {pages} pages of the write buffer are not on flash"),
+        };
+        match self.core.gc.agenda.starved_pool(&self.core.ftl) {
+            Some(pool) => {
+                let waiting = (outstanding, first);
+                no_space(&self.core.ftl, pool, &self.plugs, waiting, &buffered)
+            }
+            None => DeviceError::Stalled {
+                outstanding,
+                first,
+                reason: format!(
+                    "{} operations are queued or running{buffered}",
+                    self.core.array.ops.len()
+                ),
+            },
+        }
+    }
 }

@@ -10,7 +10,7 @@ use super::logs::operations::OpRecord;
 use super::logs::power::PowerRecord;
 use super::logs::requests::RequestRecord;
 use super::power::Power;
-use super::raid::{Raid, audit_lost, has_lost_data};
+use super::raid::{Raid, degradation};
 use crate::config::Config;
 use crate::ftl::Ftl;
 use crate::ftl::plugs::{Fault, Plugs};
@@ -20,7 +20,7 @@ use crate::host::device::{Device, DeviceError};
 use crate::host::request::{Completion, Op as HostOp, Request, RequestId};
 use crate::metrics::Measurements;
 use crate::metrics::counters::Cause;
-use crate::units::{Lpn, Nanos, OpSlot, Ppn};
+use crate::units::{Lpn, Nanos, OpSlot};
 
 pub use super::front::MAX_SECTORS;
 pub use super::ledger::MAX_SAMPLES;
@@ -145,44 +145,6 @@ impl Ssd {
         self.audits = Audits { every: n, left: n };
     }
 
-    /// Recompute all invariants now.
-    ///
-    /// # Errors
-    /// The first violated one.
-    pub fn audit(&self) -> Result<(), String> {
-        assert_eq!(self.core.ftl.blocks.now, self.core.array.now, "policies have another clock");
-        assert_eq!(
-            self.core.array.units.len(),
-            self.core.ftl.geo.units as usize,
-            "units of another device"
-        );
-        self.core.ftl.audit()?;
-        self.core.front.audit()?;
-        self.core.ledger.audit(&self.core.ftl)?;
-        self.logs.audit(self.core.front.submitted)?;
-        self.power.as_ref().map_or(Ok(()), |power| power.audit())?;
-        self.core.array.audit()?;
-        self.core.array.audit_way(self.core.gc.pages_read.iter().sum())?;
-        self.core.gc.audit(&self.core.ftl)?;
-        if !has_lost_data(&self.core) {
-            self.raid.as_ref().map_or(Ok(()), |raid| raid.audit(&self.core))?;
-            audit_lost(&self.core, self.contents.as_deref())?;
-        }
-        self.copies.as_ref().map_or(Ok(()), |copies| copies.audit(&self.core))?;
-        self.audit_buffer()
-    }
-
-    /// The flash page with the newest data of `lpn` on flash; newer data may be in the controller.
-    #[must_use]
-    pub fn page_on_flash(&self, lpn: Lpn) -> Option<Ppn> {
-        let found = self.core.ftl.owners.committed(lpn);
-        debug_assert!(
-            found.is_none_or(|ppn| self.core.ftl.owners.is_valid(ppn)),
-            "{lpn:?} is lost"
-        );
-        found
-    }
-
     /// What has been measured.
     #[must_use]
     pub fn measured(&self) -> &Measurements {
@@ -205,6 +167,12 @@ impl Ssd {
     #[must_use]
     pub fn outstanding(&self) -> u64 {
         self.core.front.outstanding()
+    }
+
+    /// Pages of writes in the buffer, those on their way to flash included.
+    #[must_use]
+    pub fn buffered_pages(&self) -> u64 {
+        self.core.front.buffered_pages()
     }
 
     #[inline(never)]
@@ -334,6 +302,38 @@ impl Ssd {
         warming
     }
 
+    /// Write what the buffer holds to flash, once every request has completed.
+    ///
+    /// # Errors
+    /// As [`crate::host::device::Device::run_until`].
+    pub fn empty_buffer(&mut self) -> Result<(), DeviceError> {
+        assert_eq!(self.outstanding(), 0, "requests have not completed");
+        debug_assert!(self.core.front.arrivals.is_empty(), "requests are still to arrive");
+        while self.buffered_pages() > 0 {
+            // After a power cut capacitors have saved pages, which are kept again.
+            self.evict_all();
+            self.step()?;
+        }
+        Ok(())
+    }
+
+    /// Every request has completed: run the next instant of the rebuild. False: it has ended, or its pool will have no
+    /// room for it.
+    ///
+    /// # Errors
+    /// As [`crate::host::device::Device::run_until`].
+    pub fn rebuild_further(&mut self) -> Result<bool, DeviceError> {
+        assert_eq!(self.outstanding(), 0, "requests have not completed");
+        let before = self.core.array.now;
+        if !self.rebuilds() || self.next_event().is_none() {
+            return Ok(false);
+        }
+        self.step()?;
+        let after = self.core.array.now - before;
+        degradation(&mut self.core).after_requests += after.0;
+        Ok(true)
+    }
+
     /// Run the next instant; if there is none, check whether there could be one.
     ///
     /// # Errors
@@ -346,32 +346,6 @@ impl Ssd {
                 self.mid_instant = true;
                 Ok(())
             }
-        }
-    }
-
-    /// Why the requests in the device cannot complete.
-    #[must_use]
-    pub fn stalled(&self) -> DeviceError {
-        debug_assert!(self.core.array.events.next_time().is_none(), "an event may still come");
-        let (outstanding, first) =
-            (self.outstanding(), self.core.front.requests.oldest().unwrap_or(0));
-        let buffered = match self.buffered_pages() {
-            0 => String::new(),
-            pages => format!("; {pages} pages of the write buffer are not on flash"),
-        };
-        match self.core.gc.agenda.starved_pool(&self.core.ftl) {
-            Some(pool) => {
-                let waiting = (outstanding, first);
-                super::no_room::no_space(&self.core.ftl, pool, &self.plugs, waiting, &buffered)
-            }
-            None => DeviceError::Stalled {
-                outstanding,
-                first,
-                reason: format!(
-                    "{} operations are queued or running{buffered}",
-                    self.core.array.ops.len()
-                ),
-            },
         }
     }
 }

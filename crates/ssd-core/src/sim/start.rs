@@ -284,6 +284,34 @@ impl Core {
         self.ledger.measured.flash.programs[cause.at()] += 1;
         self.gc.pages_read[cause.at()] -= 1;
     }
+
+    /// A GC read starts: it takes a page buffer of its channel, and its page will cross.
+    #[inline(never)]
+    pub(crate) fn gc_read_starts(&mut self, unit: usize, slot: OpSlot) {
+        debug_assert!(self.gc.watches_way, "a page on its way meets nothing");
+        debug_assert!(matches!(self.array.ops[slot].work, Work::GcRead(_)), "another kind starts");
+        self.array.take_buffer(unit);
+        if self.array.times.gc_crosses {
+            self.ledger.measured.controller.traversals[self.array.ops[slot].job_cause().at()] += 1;
+        }
+    }
+
+    /// Bus time of the program of a copy that has been bound.
+    #[inline(never)]
+    pub(crate) fn copy_bus_ns(&mut self, slot: OpSlot) -> u64 {
+        debug_assert!(self.gc.watches_way, "a page on its way meets nothing");
+        debug_assert!(matches!(self.array.ops[slot].work, Work::GcWrite(_)), "it is no copy");
+        if self.array.ops[slot].moved().in_buffer
+            && self.array.stays_on_channel(&self.ftl.geo, slot)
+        {
+            self.ledger.measured.controller.from_buffer += 1;
+            return self.array.times.gc_local_bus_ns;
+        }
+        if self.array.times.gc_crosses {
+            self.ledger.measured.controller.traversals[self.array.ops[slot].job_cause().at()] += 1;
+        }
+        self.array.times.gc_program_bus_ns
+    }
 }
 
 impl Ssd {

@@ -5,8 +5,7 @@
 //! reopens (`collect`) or a page buffer is free (`crossing`).
 
 use super::core::Core;
-use crate::sched::order::{R_GC, R_HOST, W_GC, W_HOST};
-use crate::units::{OpSlot, PoolId, Ppn};
+use crate::units::{PoolId, Ppn};
 
 impl Core {
     /// Wake the units of `pool`: a host operation may be able to start.
@@ -42,39 +41,5 @@ impl Core {
         if planes_close && self.ftl.geo.planes_per_pool() > self.ftl.geo.planes_per_unit() {
             self.wake_pool(pool);
         }
-    }
-
-    /// At the end of an instant no idle unit has an operation that `dispatch` would start.
-    pub(crate) fn audit_idle_units(&self) -> Result<(), String> {
-        assert!(self.array.ready.is_empty(), "a unit that was woken has not been dispatched");
-        let idle = (0..self.array.units.len())
-            .filter(|&unit| self.array.units[unit].running == OpSlot::NONE);
-        for unit in idle {
-            for queue in [R_HOST, W_HOST, R_GC, W_GC] {
-                if self.array.units[unit].waiting() >> queue & 1 == 0 {
-                    continue;
-                }
-                if let Some(slot) = self.missed(unit, queue) {
-                    let op = &self.array.ops[slot];
-                    let (kind, lpn, entry) = (op.kind(), op.lpn.0, self.ftl.owners.newest(op.lpn));
-                    return Err(format!(
-                        "unit {unit} is idle, and the {kind:?} of LPN {lpn} ({entry:?}) could start"
-                    ));
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// The first operation of `queue` that could start now.
-    fn missed(&self, unit: usize, queue: usize) -> Option<OpSlot> {
-        debug_assert_eq!(self.array.units[unit].running, OpSlot::NONE, "unit {unit} is busy");
-        let may_start = |&slot: &OpSlot| match queue {
-            R_HOST => self.read_may_start(unit, slot),
-            W_HOST => self.write_target(unit, slot).is_some(),
-            _ => true,
-        };
-        let queued = self.array.ops.linked(self.array.units[unit].head(queue));
-        queued.take(self.array.pick.look_ahead as usize).find(may_start)
     }
 }

@@ -11,10 +11,8 @@ use super::join::Join;
 use super::raid::{evict_later, evict_rest_of_group, has_next_page_in_group, note_time_in_buffer};
 use super::ssd::Ssd;
 use crate::ftl::map::Entry;
-use crate::host::device::DeviceError;
 use crate::host::request::{Request, flags};
 use crate::host::write_buffer::{BufferedPage, Waiting};
-use crate::metrics::counters::Parts;
 use crate::sched::order::{R_HOST, W_HOST};
 use crate::units::{Lpn, Nanos, OpSlot, Ppn, RequestSlot};
 
@@ -207,7 +205,7 @@ impl Core {
     }
 
     /// The LPN of the page in `slot`, which was its newest, has been trimmed.
-    fn drop_trimmed(&mut self, slot: OpSlot) {
+    pub(super) fn drop_trimmed(&mut self, slot: OpSlot) {
         let op = &self.array.ops[slot];
         let waits = self.ftl.groups.is_some() && op.passes_buffer() && self.held(slot).fua;
         if waits && self.buffer_keeps(slot) {
@@ -220,7 +218,7 @@ impl Core {
 
     /// Pages enter in the order of their arrival as long as there is room, which was made by a page that
     /// had waited `gc_wait_ns` for collection; then pages are evicted.
-    fn admit_waiting(&mut self, gc_wait_ns: u64) {
+    pub(super) fn admit_waiting(&mut self, gc_wait_ns: u64) {
         while let Some(next) = self.front.buffer.as_ref().and_then(|buffer| buffer.first_waiting())
         {
             if self.waits_for_flush(next.slot) {
@@ -348,6 +346,18 @@ impl Ssd {
         }
     }
 
+    /// One part of the request in `slot` completes when every write admitted so far is on flash.
+    #[inline(never)]
+    pub(crate) fn flush(&mut self, slot: RequestSlot) {
+        debug_assert!(
+            !self.core.front.requests.at(slot).parts.is_done(),
+            "a flush that nobody waits for"
+        );
+        self.core.front.epochs.flush_arrives(slot);
+        self.evict_all();
+        self.complete_flushes();
+    }
+
     /// The write in `slot`, of bytes `range`, has been admitted over `old`.
     pub(crate) fn hold(&mut self, slot: OpSlot, old: Entry, range: (usize, usize)) {
         if let (Entry::Slot(older), Some(contents)) = (old, &mut self.contents)
@@ -362,30 +372,12 @@ impl Ssd {
         }
     }
 
-    /// An LPN whose newest data were in `slot` has been trimmed.
-    #[inline(never)]
-    pub(crate) fn trim_held(&mut self, slot: OpSlot) {
-        if self.core.front.buffer.is_some() {
-            self.core.drop_trimmed(slot);
-            self.let_in(0);
-        }
-    }
-
     /// The page in `slot` requests room in the buffer.
     pub(crate) fn page_waits(&mut self, slot: OpSlot) {
         let since = self.core.array.now;
         debug_assert!(self.core.array.ops[slot].sequence > 0, "{slot:?} waits, and is no write");
         self.core.front.buffer.as_mut().expect("there is a buffer").wait(Waiting { slot, since });
         self.let_in(0);
-    }
-
-    /// Room in the buffer may have been made, by a page that had waited `gc_wait_ns` for collection.
-    pub(crate) fn let_in(&mut self, gc_wait_ns: u64) {
-        self.core.admit_waiting(gc_wait_ns);
-        // Pages of groups that were given up may have been the last for which a flush has waited.
-        if self.core.ftl.groups.is_some() && self.core.front.epochs.flush_waits() {
-            self.complete_flushes();
-        }
     }
 
     /// Every page goes to flash.
@@ -399,53 +391,6 @@ impl Ssd {
                 self.core.evict(slot);
             }
         }
-    }
-
-    /// The page in `slot` has been programmed; the parts in its operation say where its time went.
-    #[inline(never)]
-    pub(crate) fn release_held(&mut self, slot: OpSlot, parts: &Parts) {
-        let held = self.core.held(slot);
-        debug_assert!(
-            !self.core.ftl.flash.is_torn(self.core.array.ops[slot].ppn),
-            "{slot:?} is programmed"
-        );
-        debug_assert_eq!(
-            self.core.array.ops[slot].kind(),
-            OpKind::HostWrite,
-            "it was not programmed"
-        );
-        if held.fua {
-            self.finish_part(slot, parts);
-        } else {
-            self.core.array.ops.remove(slot);
-        }
-        self.core.front.buffer.as_mut().expect("it was held").leave();
-        self.core.front.epochs.write_completes(held.epoch);
-        self.let_in(parts.gc_wait_ns);
-        if self.core.front.epochs.flush_waits() {
-            self.complete_flushes();
-        }
-    }
-
-    /// Pages of writes in the buffer, those on their way to flash included.
-    #[must_use]
-    pub fn buffered_pages(&self) -> u64 {
-        self.core.front.buffered_pages()
-    }
-
-    /// Write what the buffer holds to flash, once every request has completed.
-    ///
-    /// # Errors
-    /// As [`crate::host::device::Device::run_until`].
-    pub fn empty_buffer(&mut self) -> Result<(), DeviceError> {
-        assert_eq!(self.outstanding(), 0, "requests have not completed");
-        debug_assert!(self.core.front.arrivals.is_empty(), "requests are still to arrive");
-        while self.buffered_pages() > 0 {
-            // After a power cut capacitors have saved pages, which are kept again.
-            self.evict_all();
-            self.step()?;
-        }
-        Ok(())
     }
 
     /// Every page kept is the newest of its LPN, and none waits for room where there is some, or needs none.

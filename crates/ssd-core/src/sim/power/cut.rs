@@ -60,8 +60,8 @@ impl Ssd {
         power.off_since = Some(now);
         (power.withdrawn, power.saved) = (withdrawn, saved);
         self.forget_all();
-        assert_eq!(self.outstanding(), 0, "a request survives in the device");
-        assert!(self.at_rest(), "an operation survives");
+        assert_eq!(self.core.front.outstanding(), 0, "a request survives in the device");
+        assert_eq!(self.core.array.ops.len(), 0, "an operation survives");
         assert_eq!(self.core.gc.active(), 0, "a job survives");
         assert_eq!(self.core.ftl.owners.valid_pages(), 0, "the map survives");
         Ok(&self.power_cuts().0.withdrawn)
@@ -81,12 +81,6 @@ impl Ssd {
             }
             Some(_) => Ok(()),
         }
-    }
-
-    /// Whether there is no power.
-    #[must_use]
-    pub fn is_off(&self) -> bool {
-        self.power.as_ref().is_some_and(|power| power.off_since.is_some())
     }
 
     /// Overwrite what a cut loses.
@@ -183,11 +177,6 @@ impl Ssd {
         );
         debug_assert!(saved.iter().all(|page| page.sectors != 0), "a page without data");
         saved
-    }
-
-    /// When power was cut.
-    pub(super) fn off_since(&self) -> Option<Nanos> {
-        self.power.as_ref().and_then(|power| power.off_since)
     }
 }
 

@@ -83,6 +83,17 @@ impl Ssd {
         debug_assert!(self.core.ftl.may_lose_power(), "cuts of a device with power");
         (self.power.as_deref_mut().expect("a device whose power may be cut"), &mut self.core)
     }
+
+    /// Whether there is no power.
+    #[must_use]
+    pub fn is_off(&self) -> bool {
+        self.power.as_ref().is_some_and(|power| power.off_since.is_some())
+    }
+
+    /// When power was cut.
+    pub(super) fn off_since(&self) -> Option<Nanos> {
+        self.power.as_ref().and_then(|power| power.off_since)
+    }
 }
 
 impl Power {

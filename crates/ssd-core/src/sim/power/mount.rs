@@ -16,7 +16,7 @@ use crate::sim::array::op::{Op, Part, Work};
 use crate::sim::collector::Collector;
 use crate::sim::contents::Contents;
 use crate::sim::ssd::Ssd;
-use crate::units::{Lpn, Nanos, PlaneId, RequestSlot, UnitId};
+use crate::units::{Nanos, PlaneId, RequestSlot, UnitId};
 
 /// Time to read the out-of-band data of so many pages on each plane.
 #[must_use]
@@ -78,7 +78,7 @@ impl Ssd {
 
     fn rebuild(&mut self, steps: &mut Steps) -> Result<Found, Stopped> {
         assert!(self.is_off(), "a device with power is mounted");
-        assert!(self.at_rest(), "operations run without power");
+        assert_eq!(self.core.array.ops.len(), 0, "operations run without power");
         let plugs = self.plugs.clone();
         let (power, core) = self.power_cuts();
         let records: Vec<Record> =
@@ -210,39 +210,6 @@ impl Ssd {
 
 fn no_block(pool: u32) -> DeviceError {
     DeviceError::Power(format!("pool {pool} has no block that recovery could use"))
-}
-
-impl Ssd {
-    /// The digest of the data of `lpn` that a read returns, 0 without data; `None` if the device keeps no digests.
-    #[must_use]
-    pub fn newest_digest(&self, lpn: Lpn) -> Option<u64> {
-        debug_assert!(!self.is_off(), "nothing is read without power");
-        let on_flash = || match self.page_on_flash(lpn) {
-            Some(page) => self.core.ftl.flash.digest(page),
-            // A read computes it from the other pages of its group.
-            None if self.core.ftl.is_lost(lpn) => self.core.ftl.reconstructed(lpn).digest,
-            None => 0,
-        };
-        let [_, kept, _] = self.core.ftl.flash.keeps();
-        kept.then(|| self.buffered_digest(lpn).unwrap_or_else(on_flash))
-    }
-
-    /// The page writes in the controller that may still reach flash: LPN and admission number of each.
-    pub fn writes_in_controller(&self) -> impl Iterator<Item = (Lpn, u64)> + '_ {
-        debug_assert!(!self.is_off(), "nothing is in a controller without power");
-        self.core.array.ops.live().filter(|op| op.sequence > 0).map(|op| (op.lpn, op.sequence))
-    }
-
-    /// The digest of the newest data of `lpn`, if they are in the controller and contents are kept.
-    #[must_use]
-    pub fn buffered_digest(&self, lpn: Lpn) -> Option<u64> {
-        let contents = self.contents.as_ref()?;
-        debug_assert!(lpn.0 < self.core.ftl.geo.user_pages, "{lpn:?} is beyond the device");
-        match self.core.ftl.owners.newest(lpn) {
-            Entry::Slot(slot) => Some(contents.payload(slot).digest),
-            _ => None,
-        }
-    }
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::Power;
 use crate::config::{Config, PowerCut};
-use crate::host::device::{Device as _, DeviceError};
+use crate::host::device::DeviceError;
 use crate::host::request::Completion;
 use crate::rng::Stream;
 use crate::sim::ssd::Ssd;
@@ -59,8 +59,8 @@ impl Ssd {
         loop {
             let cut = self.power_cuts().0.schedule.next;
             // Without an event nothing happens until the cut; then the run has stalled, or is over.
-            let none =
-                cut == Nanos::NEVER || (limit == Nanos::NEVER && self.next_event().is_none());
+            let over = !self.mid_instant && self.core.next_time().is_none();
+            let none = cut == Nanos::NEVER || (limit == Nanos::NEVER && over);
             if none || cut > limit {
                 let reached = self.run::<true, true>(limit, done)?;
                 self.power_cuts().0.note_completions(&done[before..]);
@@ -71,7 +71,10 @@ impl Ssd {
                 self.power_cuts().0.note_completions(&done[before..]);
                 return Ok(self.core.array.now);
             }
-            debug_assert!(self.next_event().is_none_or(|next| next > cut), "an event is missed");
+            debug_assert!(
+                self.core.next_time().is_none_or(|next| next > cut),
+                "an event is missed"
+            );
             self.core.advance_to(cut)?;
             self.cut_and_mount(limit)?;
         }

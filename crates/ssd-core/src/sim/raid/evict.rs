@@ -22,7 +22,7 @@ use crate::units::{Lpn, OpSlot, UpdateSlot};
 
 impl Ssd {
     /// The end of an instant: what was put out leaves, and what is beyond the threshold.
-    pub(super) fn evict_groups(&mut self) {
+    pub(in crate::sim) fn evict_groups(&mut self) {
         if self.core.front.buffer.is_none() {
             return;
         }
@@ -96,24 +96,6 @@ impl Ssd {
         let stream = if unknown { 0 } else { first };
         raid.name_parity(core, update, group, (stream, count));
         self.begin_if_first(update);
-    }
-
-    /// The update of `pages`, whose time went to `parts`, has committed: they have left the buffer.
-    #[inline(never)]
-    pub(super) fn release_buffered(&mut self, pages: &[Changed], parts: &Parts) {
-        for page in pages.iter().filter(|page| page.is_written()) {
-            let (raid, core) = self.parity();
-            let buffer = core.front.buffer.as_mut().expect("they were held");
-            let held = *buffer.held(page.slot);
-            buffer.leave();
-            let before = raid.before_update.remove(&page.slot);
-            assert_eq!(before.is_some(), held.fua, "{page:?} is waited for, or is not");
-            if let Some(before) = before {
-                self.part_ends(held.owner, &before.then(parts));
-            }
-            self.core.front.epochs.write_completes(held.epoch);
-        }
-        self.let_in(parts.gc_wait_ns);
     }
 
     /// Those of `trimmed`, pages of `group`, of which there is something on flash or under way to it. The others are in

@@ -21,7 +21,7 @@ use crate::sim::core::Core;
 use crate::sim::dispatch::Found;
 use crate::sim::join::Join;
 use crate::sim::ssd::Ssd;
-use crate::units::{Lpn, Nanos, OpSlot, PlaneId, Ppn, UpdateSlot};
+use crate::units::{Lpn, OpSlot, PlaneId, Ppn, UpdateSlot};
 
 /// What is known of failed chips.
 pub(super) struct Failures {
@@ -135,30 +135,6 @@ impl Ssd {
         updates
     }
 
-    /// A read in `slot` for `update` finds that its page is gone.
-    #[inline(never)]
-    pub(in crate::sim) fn group_read_fails(&mut self, slot: OpSlot, update: UpdateSlot) {
-        let (raid, core) = self.parity();
-        core.array.ops.remove(slot);
-        let of = raid.get(update);
-        assert_eq!(of.stage, Stage::Reading, "{update:?} does not read");
-        of.reads_again = true;
-        if of.steps.part_ends() {
-            self.finish_reads(update);
-        }
-    }
-
-    /// A page that `update` was to read is gone: it begins anew, and keeps the lock of its group.
-    pub(super) fn restart_update(&mut self, update: UpdateSlot) {
-        let (raid, core) = self.parity();
-        let of = raid.get(update);
-        (of.reads_again, of.stage, of.sum) = (false, Stage::InLine, Default::default());
-        // The last read that ended may have ended before the failure.
-        of.since = Nanos(of.cause.from.0 + of.parts.total());
-        assert!(of.since <= core.array.now, "{update:?} has read in the future");
-        self.begin_update(update);
-    }
-
     /// An operation has ended: a failed chip may be quiet now.
     #[inline(always)]
     pub(in crate::sim) fn note_end<const FULL: bool>(&mut self) {
@@ -169,7 +145,7 @@ impl Ssd {
     }
 
     /// Something has happened that may let a spare in, or a page be rebuilt.
-    pub(super) fn advance_failures(&mut self) {
+    pub(in crate::sim) fn advance_failures(&mut self) {
         debug_assert!(self.raid.is_some(), "a device without parity");
         if self.core.ftl.lost.is_none() || has_lost_data(&self.core) {
             return;

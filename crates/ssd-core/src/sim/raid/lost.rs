@@ -9,7 +9,7 @@ use crate::units::Lpn;
 const MOST_NAMED: usize = 8;
 
 /// What is measured of failed chips.
-pub(super) fn degradation(core: &mut Core) -> &mut Degraded {
+pub(in crate::sim) fn degradation(core: &mut Core) -> &mut Degraded {
     debug_assert!(core.ftl.lost.is_some(), "no chip may fail");
     core.ledger.measured.degraded.get_or_insert_default()
 }

@@ -9,6 +9,7 @@ mod evict;
 mod fail;
 mod lines;
 mod lost;
+mod outcome;
 mod read_buffer;
 mod rebuild;
 mod reconstruct;
@@ -21,7 +22,7 @@ pub(super) use contents::audit_lost;
 pub(super) use evict::{
     evict_later, evict_rest_of_group, has_next_page_in_group, note_time_in_buffer,
 };
-pub(super) use lost::has_lost_data;
+pub(super) use lost::{degradation, has_lost_data};
 pub(super) use redirect::is_redirection_due;
 
 use super::join::Join;

@@ -12,7 +12,6 @@ use super::lost::{degradation, has_lost_data, note_lost_pages};
 use super::update::note_committed;
 use crate::config::Config;
 use crate::ftl::map::Entry;
-use crate::host::device::{Device as _, DeviceError};
 use crate::sim::array::event::Timer;
 use crate::sim::array::op::Op;
 use crate::sim::core::Core;
@@ -67,23 +66,6 @@ impl Ssd {
     pub fn rebuilds(&self) -> bool {
         let raid = self.raid.as_deref().filter(|_| !has_lost_data(&self.core));
         raid.is_some_and(|raid| raid.rebuilds(&self.core))
-    }
-
-    /// Every request has completed: run the next instant of the rebuild. False: it has ended, or its pool will have no
-    /// room for it.
-    ///
-    /// # Errors
-    /// As [`crate::host::device::Device::run_until`].
-    pub fn rebuild_further(&mut self) -> Result<bool, DeviceError> {
-        assert_eq!(self.outstanding(), 0, "requests have not completed");
-        let before = self.core.array.now;
-        if !self.rebuilds() || self.next_event().is_none() {
-            return Ok(false);
-        }
-        self.step()?;
-        let after = self.core.array.now - before;
-        degradation(&mut self.core).after_requests += after.0;
-        Ok(true)
     }
 
     /// Pages are rebuilt as far as room, window and rate allow.

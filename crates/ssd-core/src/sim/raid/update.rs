@@ -9,10 +9,10 @@
 //! - the pages it replaces, old parity included, stay valid until all new ones are programmed.
 
 use super::lost::{has_lost_data, restore_page};
-use super::{Raid, Stage};
+use super::{Changed, Raid, Stage};
 use crate::ftl::raid::lost::Lost;
 use crate::ftl::raid::verify::mix;
-use crate::ftl::raid::{MOST_CHIPS, Method};
+use crate::ftl::raid::{GroupId, MOST_CHIPS, Method};
 use crate::metrics::counters::{Cause, Parts, RaidCounts};
 use crate::nand::flash::Payload;
 use crate::sched::order::R_HOST;
@@ -20,7 +20,7 @@ use crate::sim::array::op::{Op, Work};
 use crate::sim::core::Core;
 use crate::sim::join::Join;
 use crate::sim::ssd::Ssd;
-use crate::units::{Lpn, OpSlot, PlaneId, Ppn, UpdateSlot};
+use crate::units::{Lpn, Nanos, OpSlot, PlaneId, Ppn, UpdateSlot};
 
 impl Ssd {
     /// The page in `slot` of `update` has crossed the link.
@@ -132,6 +132,30 @@ impl Ssd {
         }
     }
 
+    /// A read in `slot` for `update` finds that its page is gone.
+    #[inline(never)]
+    pub(in crate::sim) fn group_read_fails(&mut self, slot: OpSlot, update: UpdateSlot) {
+        let (raid, core) = self.parity();
+        core.array.ops.remove(slot);
+        let of = raid.get(update);
+        assert_eq!(of.stage, Stage::Reading, "{update:?} does not read");
+        of.reads_again = true;
+        if of.steps.part_ends() {
+            self.finish_reads(update);
+        }
+    }
+
+    /// A page that `update` was to read is gone: it begins anew, and keeps the lock of its group.
+    pub(super) fn restart_update(&mut self, update: UpdateSlot) {
+        let (raid, core) = self.parity();
+        let of = raid.get(update);
+        (of.reads_again, of.stage, of.sum) = (false, Stage::InLine, Default::default());
+        // The last read that ended may have ended before the failure.
+        of.since = Nanos(of.cause.from.0 + of.parts.total());
+        assert!(of.since <= core.array.now, "{update:?} has read in the future");
+        self.begin_update(update);
+    }
+
     /// `update` knows its parity: it programs as soon as there is room for all of its pages.
     pub(super) fn finish_reads(&mut self, update: UpdateSlot) {
         let (raid, core) = self.parity();
@@ -162,8 +186,6 @@ impl Ssd {
     /// Room may have come: updates that wait for some take it, first come first served in each pool.
     #[inline(never)]
     pub(in crate::sim) fn let_updates_in(&mut self) {
-        self.advance_failures();
-        self.evict_groups();
         let (raid, core, mut contents) = self.parity_and_contents();
         core.room_changed = false;
         debug_assert!(raid.waiting.iter().all(|&s| raid.at(s).stage == Stage::WaitsForRoom));
@@ -276,6 +298,40 @@ impl Ssd {
             self.part_ends(request, &parts);
         }
         self.release_group(group, next);
+    }
+
+    /// The update that had locked `group` is over: a reconstruction that waits goes, or `next`, the next update.
+    #[inline]
+    pub(super) fn release_group(&mut self, group: GroupId, next: Option<UpdateSlot>) {
+        let (raid, _) = self.parity();
+        debug_assert!(!raid.has_begun(group), "{group:?} is locked");
+        if raid.can_recover() {
+            self.begin_recovery_of(group);
+            if self.parity().0.has_begun(group) {
+                return;
+            }
+        }
+        if let Some(next) = next {
+            self.begin_if_first(next);
+        }
+    }
+
+    /// The update of `pages`, whose time went to `parts`, has committed: they have left the buffer.
+    #[inline(never)]
+    pub(super) fn release_buffered(&mut self, pages: &[Changed], parts: &Parts) {
+        for page in pages.iter().filter(|page| page.is_written()) {
+            let (raid, core) = self.parity();
+            let buffer = core.front.buffer.as_mut().expect("they were held");
+            let held = *buffer.held(page.slot);
+            buffer.leave();
+            let before = raid.before_update.remove(&page.slot);
+            assert_eq!(before.is_some(), held.fua, "{page:?} is waited for, or is not");
+            if let Some(before) = before {
+                self.part_ends(held.owner, &before.then(parts));
+            }
+            self.core.front.epochs.write_completes(held.epoch);
+        }
+        self.let_in(parts.gc_wait_ns);
     }
 }
 

@@ -1,0 +1,245 @@
+//! The ends of pages and requests: a page has been programmed, leaves the device or is unmapped, and a part of its
+//! request ends, after which flushes may complete and pages enter the write buffer.
+//!
+//! The features and the other steps of the route call these methods in the middle of what they do. So they call nothing
+//! of the route but each other.
+
+use super::array::event::Timer;
+use super::array::op::OpKind;
+use super::contents;
+use super::front::byte_range;
+use super::ssd::Ssd;
+use crate::ftl::map::Entry;
+use crate::host::link::Toward;
+use crate::host::request::Op as HostOp;
+use crate::metrics::counters::Parts;
+use crate::sched::order::W_HOST;
+use crate::units::{Lpn, OpSlot, Ppn, RequestSlot};
+
+impl Ssd {
+    /// The page of the operation in `slot` is on flash from now on.
+    #[inline(always)]
+    pub(super) fn program_ends<const FULL: bool>(&mut self, slot: OpSlot, lpn: Lpn, ppn: Ppn) {
+        debug_assert!(self.core.ftl.flash.is_torn(ppn), "{ppn:?} is not being programmed");
+        self.core.ftl.flash.end_program(ppn, lpn);
+        if FULL && self.core.ftl.flash.keeps_contents() {
+            contents::store(self.contents.as_deref(), &mut self.core, slot);
+        }
+    }
+
+    /// The page of a partial write has been read (or need not be): program it.
+    pub(crate) fn rmw_becomes_write(&mut self, slot: OpSlot) {
+        debug_assert!(self.core.array.ops[slot].sequence > 0, "{slot:?} has not been admitted");
+        let lpn = self.core.array.ops[slot].lpn;
+        let plane = self.core.place::<true>(lpn, self.core.array.ops[slot].stream());
+        let op = &mut self.core.array.ops[slot];
+        op.becomes_host_write();
+        op.plane = plane;
+        if op.copies()
+            && let Some(copies) = &mut self.copies
+        {
+            copies.count_read(&mut self.core, slot);
+        }
+        if let Some(page) = self.core.ftl.owners.under(slot) {
+            // Its page is complete now: reads do not need the rest of it from flash.
+            self.core.wake_readers(page);
+        }
+        self.core.enqueue(slot, W_HOST);
+    }
+
+    /// Serve a read from the controller: its page is in flight or unmapped.
+    pub(super) fn serve(&mut self, slot: OpSlot) {
+        debug_assert!(self.core.array.ops[slot].kind().is_read(), "{slot:?} is not read");
+        if let Some(contents) = &mut self.contents {
+            contents.check_served(&mut self.core, slot);
+        }
+        self.core.serve(slot);
+    }
+
+    /// The page in `slot` is complete for its request; if it belongs to a read, it crosses the link.
+    #[inline(always)]
+    pub(crate) fn page_goes_out(&mut self, slot: OpSlot, parts: &Parts) {
+        debug_assert!(self.core.array.ops[slot].kind().is_host(), "{slot:?} serves no request");
+        if self.core.front.link.is_none() {
+            self.finish_part(slot, parts);
+        } else {
+            self.send_to_host(slot, parts);
+        }
+    }
+
+    #[inline(never)]
+    fn send_to_host(&mut self, slot: OpSlot, parts: &Parts) {
+        let op = &mut self.core.array.ops[slot];
+        let request = &self.core.front.requests.at(op.part().request).request;
+        if request.op != HostOp::Read {
+            return self.finish_part(slot, parts);
+        }
+        debug_assert_eq!(op.kind(), OpKind::HostRead, "part of a read");
+        let (range, _) = byte_range(&self.core.ftl.geo, request, op.lpn);
+        let link = self.core.front.link.as_mut().expect("the caller has checked");
+        let (begin, end) =
+            link.carry(self.core.array.now, Toward::Host, (range.1 - range.0) as u64);
+        debug_assert!(
+            self.core.array.now <= begin && begin <= end,
+            "a page crosses before it is read"
+        );
+        op.parts = *parts;
+        op.parts.queue_ns += (begin - self.core.array.now).0;
+        op.parts.transfer_ns += (end - begin).0;
+        self.core.array.set_timer(end, Timer::WentOut(slot));
+    }
+
+    /// One page operation of a request has finished; `parts`: where its time went.
+    #[inline(always)]
+    pub(crate) fn finish_part(&mut self, slot: OpSlot, parts: &Parts) {
+        let owner = self.core.array.ops[slot].part().request;
+        self.finish_part_of(owner, slot, parts);
+    }
+
+    /// One page operation of the request `owner` has finished; `parts`: where its time went.
+    #[inline(always)]
+    pub(super) fn finish_part_of(&mut self, owner: RequestSlot, slot: OpSlot, parts: &Parts) {
+        debug_assert_eq!(
+            self.core.array.ops[slot].part().request,
+            owner,
+            "a part of another request"
+        );
+        self.core.array.ops.remove(slot);
+        self.part_ends(owner, parts);
+    }
+
+    /// The page in `slot` has been programmed; the parts in its operation say where its time went.
+    #[inline(never)]
+    pub(crate) fn release_held(&mut self, slot: OpSlot, parts: &Parts) {
+        let held = self.core.held(slot);
+        debug_assert!(
+            !self.core.ftl.flash.is_torn(self.core.array.ops[slot].ppn),
+            "{slot:?} is programmed"
+        );
+        debug_assert_eq!(
+            self.core.array.ops[slot].kind(),
+            OpKind::HostWrite,
+            "it was not programmed"
+        );
+        if held.fua {
+            self.finish_part(slot, parts);
+        } else {
+            self.core.array.ops.remove(slot);
+        }
+        self.core.front.buffer.as_mut().expect("it was held").leave();
+        self.core.front.epochs.write_completes(held.epoch);
+        self.let_in(parts.gc_wait_ns);
+        if self.core.front.epochs.flush_waits() {
+            self.complete_flushes();
+        }
+    }
+
+    /// The page of the copy in `slot` has its data, or has newer ones or none.
+    #[inline(never)]
+    pub(super) fn end_unprogrammed(&mut self, slot: OpSlot) {
+        let op = &self.core.array.ops[slot];
+        debug_assert!(op.copies() || op.kind() == OpKind::HostCopy, "{slot:?} is no copy");
+        debug_assert!(
+            !self.core.ftl.owners.is_newest(op.lpn, slot),
+            "{slot:?} has to be programmed"
+        );
+        let request = op.part().request;
+        self.core.array.ops.remove(slot);
+        self.end_after_others(request);
+    }
+
+    /// A part of the request in `slot` has ended; if it was the last one, `parts` say where the time went.
+    #[inline(never)]
+    pub(super) fn part_ends(&mut self, slot: RequestSlot, parts: &Parts) {
+        let now = self.core.array.now;
+        debug_assert!(!self.core.front.requests.at(slot).parts.is_done(), "it has no part left");
+        let Some(request) = self.core.front.part_ends(slot, now) else {
+            if self.core.front.firmware.is_some() {
+                self.core.firmware_may_begin(slot, parts);
+            }
+            return;
+        };
+        self.core.ledger.completed(now, request, parts);
+        if let Some(log) = &mut self.logs.requests {
+            log.log_request(now, request, parts, &self.core.ftl.geo);
+        }
+        if self.core.front.epochs.flush_waits() {
+            self.complete_flushes();
+        }
+    }
+
+    #[inline(never)]
+    pub(crate) fn complete_flushes(&mut self) {
+        while let Some(slot) = self.core.front.epochs.next_flush() {
+            let waits = !self.core.front.requests.at(slot).parts.is_done();
+            assert!(waits, "the request of a flush has completed before it");
+            // A write that it covers may have been replaced by a copy or a TRIM, whose record is not written yet.
+            self.end_after_others(slot);
+        }
+    }
+
+    /// A part of the request in `slot` that has waited for other requests ends, where power may be cut with the records
+    /// so far.
+    pub(super) fn end_after_others(&mut self, slot: RequestSlot) {
+        let now = self.core.array.now;
+        if let Some(power) = &mut self.power
+            && power.lacks_records(now)
+        {
+            return power.end_when_recorded(&mut self.core, slot, now);
+        }
+        let arrival = self.core.front.requests.at(slot).arrival;
+        debug_assert!(arrival <= now, "a request ends before it arrives");
+        self.part_ends(slot, &Parts { queue_ns: (now - arrival).0, ..Parts::default() });
+        self.admit_after_flush();
+    }
+
+    /// A flush has ended: pages of writes that waited for it enter.
+    #[inline(never)]
+    pub(super) fn admit_after_flush(&mut self) {
+        if self.core.front.buffer.is_some() {
+            self.let_in(0);
+        }
+    }
+
+    /// Room in the buffer may have been made, by a page that had waited `gc_wait_ns` for collection.
+    pub(crate) fn let_in(&mut self, gc_wait_ns: u64) {
+        self.core.admit_waiting(gc_wait_ns);
+        // Pages of groups that were given up may have been the last for which a flush has waited.
+        if self.core.ftl.groups.is_some() && self.core.front.epochs.flush_waits() {
+            self.complete_flushes();
+        }
+    }
+
+    /// `lpn` has no data from now on; whether it had.
+    pub(super) fn unmap(&mut self, lpn: Lpn) -> bool {
+        debug_assert!(lpn.0 < self.core.ftl.geo.user_pages, "{lpn:?} is beyond the device");
+        let (old, committed) = self.core.ftl.trim(lpn);
+        if old == Entry::Unmapped {
+            return false;
+        }
+        debug_assert_eq!(
+            self.core.ftl.owners.newest(lpn),
+            Entry::Unmapped,
+            "{lpn:?} has been trimmed"
+        );
+        if let Some(page) = committed {
+            self.core.page_left(page);
+        }
+        if let Some(contents) = &mut self.contents {
+            contents.trim(lpn);
+        }
+        if let Entry::Slot(slot) = old {
+            self.trim_held(slot);
+        }
+        true
+    }
+
+    /// An LPN whose newest data were in `slot` has been trimmed.
+    #[inline(never)]
+    pub(crate) fn trim_held(&mut self, slot: OpSlot) {
+        if self.core.front.buffer.is_some() {
+            self.core.drop_trimmed(slot);
+            self.let_in(0);
+        }
+    }
+}
