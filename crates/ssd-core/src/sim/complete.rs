@@ -1,4 +1,4 @@
-//! Completion: operations end, pages commit, requests complete.
+//! Completion: operations end, and their pages commit. Timers fire.
 
 use super::array::Ended;
 use super::array::event::Timer;

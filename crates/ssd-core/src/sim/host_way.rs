@@ -1,4 +1,5 @@
-//! The path between host and flash queues: over the link, and through the ECC decoder.
+//! The path between host and flash queues: over the link, and through the ECC decoder. How a page leaves the device is
+//! in `finish`.
 
 use super::array::event::Timer;
 use super::array::op::OpKind;

@@ -1,5 +1,5 @@
 //! Wake-ups: whatever makes an operation startable wakes its unit in the same instant, and the audit checks
-//! that none has been forgotten.
+//! that none has been forgotten (`audit`).
 //!
 //! Units also wake by themselves, when they become idle or something is queued on them, and when a scope
 //! reopens (`collect`) or a page buffer is free (`crossing`).

@@ -3,7 +3,7 @@
 //! A write is admitted when it arrives, as without a buffer: its page gets a slot, and the map points to it.
 //! A buffered page of the same LPN is superseded then and leaves; one that has not entered by then never
 //! will. So the newest data of an LPN are in one slot, whatever became of older ones. On a device with parity pages
-//! leave by groups (`raid/evict`).
+//! leave by groups (`raid/evict`). What makes room lets other pages in (`finish`).
 
 use super::array::op::{OpKind, Work};
 use super::core::Core;

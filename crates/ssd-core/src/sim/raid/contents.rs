@@ -3,12 +3,12 @@
 
 use super::lost::has_lost_data;
 use super::recoveries::Step;
-use super::update::updates_by;
 use super::{Changed, Parity, Raid, Stage, Update};
 use crate::ftl::map::Entry;
 use crate::ftl::raid::verify::mix;
 use crate::ftl::raid::{Change, GroupId, Method};
 use crate::host::request::Request;
+use crate::metrics::counters::RaidCounts;
 use crate::nand::flash::Payload;
 use crate::sched::order::W_HOST;
 use crate::sim::array::op::{Op, Work};
@@ -160,6 +160,16 @@ impl Raid {
         }
         core.enqueue(op, W_HOST);
         true
+    }
+}
+
+/// The count of updates by `method`.
+fn updates_by(method: Method, counts: &mut RaidCounts) -> &mut u64 {
+    match method {
+        Method::Full => &mut counts.full,
+        Method::ReadModify => &mut counts.rmw,
+        Method::Reconstruct => &mut counts.rcw,
+        Method::Drop => &mut counts.dropped,
     }
 }
 

@@ -1,4 +1,6 @@
-//! The outcome of a read for parity, and of a reconstruction: its page is known, or the page that it was to read is gone.
+//! The outcome of a reconstruction: its page is known, or a page that it was to read is gone. It goes to the host, is
+//! programmed, and lets the next update of its group begin. `reconstruct` knows no updates, since they begin
+//! reconstructions.
 
 use super::Stage;
 use super::recoveries::{Recovery, Step};

@@ -13,7 +13,7 @@ use super::{Changed, Raid, Stage};
 use crate::ftl::raid::lost::Lost;
 use crate::ftl::raid::verify::mix;
 use crate::ftl::raid::{GroupId, MOST_CHIPS, Method};
-use crate::metrics::counters::{Cause, Parts, RaidCounts};
+use crate::metrics::counters::{Cause, Parts};
 use crate::nand::flash::Payload;
 use crate::sched::order::R_HOST;
 use crate::sim::array::op::{Op, Work};
@@ -302,7 +302,7 @@ impl Ssd {
 
     /// The update that had locked `group` is over: a reconstruction that waits goes, or `next`, the next update.
     #[inline]
-    pub(super) fn release_group(&mut self, group: GroupId, next: Option<UpdateSlot>) {
+    fn release_group(&mut self, group: GroupId, next: Option<UpdateSlot>) {
         let (raid, _) = self.parity();
         debug_assert!(!raid.has_begun(group), "{group:?} is locked");
         if raid.can_recover() {
@@ -318,7 +318,7 @@ impl Ssd {
 
     /// The update of `pages`, whose time went to `parts`, has committed: they have left the buffer.
     #[inline(never)]
-    pub(super) fn release_buffered(&mut self, pages: &[Changed], parts: &Parts) {
+    fn release_buffered(&mut self, pages: &[Changed], parts: &Parts) {
         for page in pages.iter().filter(|page| page.is_written()) {
             let (raid, core) = self.parity();
             let buffer = core.front.buffer.as_mut().expect("they were held");
@@ -332,16 +332,6 @@ impl Ssd {
             self.core.front.epochs.write_completes(held.epoch);
         }
         self.let_in(parts.gc_wait_ns);
-    }
-}
-
-/// The count of updates by `method`.
-pub(super) fn updates_by(method: Method, counts: &mut RaidCounts) -> &mut u64 {
-    match method {
-        Method::Full => &mut counts.full,
-        Method::ReadModify => &mut counts.rmw,
-        Method::Reconstruct => &mut counts.rcw,
-        Method::Drop => &mut counts.dropped,
     }
 }
 
