@@ -138,7 +138,7 @@ impl Ssd {
         }
     }
 
-    /// `lpn` inherits the page of `source`, whose newest data are in `slot`.
+    /// `lpn` is to inherit the page of `source`, whose newest data are in `slot`.
     fn wait_for_source(&mut self, part: (Part, u8), lpn: Lpn, (source, slot): (Lpn, OpSlot)) {
         debug_assert!(self.core.ftl.owners.is_newest(source, slot), "{source:?} has newer data");
         let older = self.core.ftl.owners.newest(lpn);

@@ -98,8 +98,8 @@ impl Copies {
         self.count(core, request, |counts| &mut counts.copied);
     }
 
-    /// Power is cut, and no copy is in the device any more: what they have been counted as is taken back, as they
-    /// count when they are submitted again.
+    /// Power is cut, and the copies in the device leave it: what they have been counted as is taken back, as they count
+    /// when they are submitted again.
     pub(super) fn take_back_counts(&mut self, core: &mut Core) {
         debug_assert!(core.ftl.may_lose_power(), "copies leave a device with power");
         let measured = &mut core.ledger.measured;
