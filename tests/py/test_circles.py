@@ -2,8 +2,8 @@
 
 A file and the files in its folder are one thing in two sizes: the folder's file names its rooms,
 and the rooms use its types, so arrows between them do not count. A name that a file only passes
-on is looked up where it is declared. Methods of the machine are looked up by their names, and of
-calls every arrow counts.
+on is looked up where it is declared. Methods of the machine are looked up by their names, and every
+call between two files counts.
 """
 
 import re
@@ -105,7 +105,7 @@ def _absolute(module: Module, parts: list[str], modules: dict[Module, str]) -> M
 
 def _calls(files: dict[Module, str], owner: str) -> Arrows:
     """The files with the methods of `owner` that its methods in each file call."""
-    impl = rf"^impl (?:\w+ for )?{owner} \{{$(.*?)^\}}$"
+    impl = rf"^(?:unsafe )?impl\b[^{{;]*\b{owner}\b[^{{;]*\{{$(.*?)^\}}$"
     bodies = {
         module: "".join(re.findall(impl, _shipped(text), re.MULTILINE | re.DOTALL))
         for module, text in files.items()
@@ -114,7 +114,8 @@ def _calls(files: dict[Module, str], owner: str) -> Arrows:
     for module, body in bodies.items():
         for name in re.findall(r"\bfn (\w+)", body):
             declared.setdefault(name, set()).add(module)
-    call = r"\bself\s*\.\s*(\w+)\s*(?:::<[^>]*>)?\("
+    # Whatever the receiver is called, and whether the method is called or passed on.
+    call = rf"\b(?:self|Self|{owner}|{owner.lower()})\s*(?:\.|::)\s*(\w+)\b"
     return {
         module: {callee for name in re.findall(call, body) for callee in declared.get(name, ())}
         - {module}
@@ -163,6 +164,18 @@ def test_no_files_of_the_machine_call_each_other_in_a_circle(owner: str) -> None
     calls = _calls(_modules(ROOT / "crates" / "ssd-core" / "src"), owner)
     assert len(calls) > 10, "the methods are not found"
     assert _circles(calls) == []
+    assert not calls.get(("sim", "finish")), "it calls back into the route"
+
+
+def test_only_methods_get_the_machine() -> None:
+    """A free function that gets it could call anything without being seen."""
+    files = _modules(ROOT / "crates" / "ssd-core" / "src")
+    free = r"^(?:pub(?:\([^)]*\))? )?fn \w+[^{;]*&(?:mut )?Ssd\b"
+    shipped = {
+        module: _shipped(text) for module, text in files.items() if module[-1:] != ("tests",)
+    }
+    found = [module for module, text in shipped.items() if re.search(free, text, re.MULTILINE)]
+    assert found == []
 
 
 def test_circles_of_calls_are_found() -> None:
@@ -175,8 +188,14 @@ def test_circles_of_calls_are_found() -> None:
         ("end",): method("Core", "start(&self) {") + method("Device for Ssd", "end(&self) {"),
     }
     assert _circles(_calls(files, "Ssd")) == []
-    files["end",] = method("Device for Ssd", "end(&self) {\n        self.admit();")
-    assert _circles(_calls(files, "Ssd")) == [["admit", "end", "start"]]
+    for call in (
+        "self.admit();",
+        "Self::admit(self);",
+        "let f = Ssd::admit;",
+        "|ssd| ssd.admit();",
+    ):
+        files["end",] = method("a::Device<u8> for Ssd", f"end(&self) {{\n        {call}")
+        assert _circles(_calls(files, "Ssd")) == [["admit", "end", "start"]]
 
 
 def test_circles_are_found() -> None:

@@ -62,6 +62,7 @@ impl Ssd {
         self.core.array.audit()?;
         self.core.array.audit_way(self.core.gc.pages_read.iter().sum())?;
         self.core.gc.audit(&self.core.ftl)?;
+        assert!(self.raid.is_some() || !has_lost_data(&self.core), "pages are lost without parity");
         if !has_lost_data(&self.core) {
             self.raid.as_ref().map_or(Ok(()), |raid| raid.audit(&self.core))?;
             audit_lost(&self.core, self.contents.as_deref())?;

@@ -136,6 +136,11 @@ impl Ssd {
         if let Entry::Slot(older) = shared.newest {
             self.trim_held(older);
         }
+        debug_assert_eq!(
+            self.core.ftl.owners.newest(lpn),
+            Entry::Page(page),
+            "{lpn:?} is elsewhere"
+        );
     }
 
     /// `lpn` is to inherit the page of `source`, whose newest data are in `slot`.

@@ -1,8 +1,8 @@
 //! The ends of pages and requests: a page has been programmed, leaves the device or is unmapped, and a part of its
 //! request ends, after which flushes may complete and pages enter the write buffer.
 //!
-//! The features and the other steps of the route call these methods in the middle of what they do. So they call nothing
-//! of the route but each other.
+//! The features and the other steps of the route call these methods before they have finished. So these call nothing of
+//! the route but each other.
 
 use super::array::event::Timer;
 use super::array::op::OpKind;
@@ -204,7 +204,7 @@ impl Ssd {
     /// Room in the buffer may have been made, by a page that had waited `gc_wait_ns` for collection.
     pub(crate) fn let_in(&mut self, gc_wait_ns: u64) {
         self.core.admit_waiting(gc_wait_ns);
-        // Pages of groups that were given up may have been the last for which a flush has waited.
+        // A page that was dropped may have been the last for which a flush has waited.
         if self.core.ftl.groups.is_some() && self.core.front.epochs.flush_waits() {
             self.complete_flushes();
         }

@@ -5,6 +5,7 @@
 mod admit;
 mod array;
 mod audit;
+mod buffered_groups;
 mod collect;
 mod collector;
 mod complete;

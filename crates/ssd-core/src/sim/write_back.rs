@@ -8,7 +8,6 @@
 use super::array::op::{OpKind, Work};
 use super::core::Core;
 use super::join::Join;
-use super::raid::{evict_later, evict_rest_of_group, has_next_page_in_group, note_time_in_buffer};
 use super::ssd::Ssd;
 use crate::ftl::map::Entry;
 use crate::host::request::{Request, flags};
@@ -155,15 +154,8 @@ impl Core {
             Entry::Slot(older) if self.array.ops[older].passes_buffer() && self.held(older).inside
         );
         let request = number;
-        let held = BufferedPage {
-            sectors: here,
-            epoch,
-            request,
-            fua,
-            inside,
-            owner,
-            ..BufferedPage::default()
-        };
+        let held =
+            BufferedPage { sectors: here, epoch, request, fua, inside, owner, has_heirs: false };
         self.front.buffer.as_mut().expect("there is a buffer").admit(slot, held);
         if let Entry::Slot(older) = old {
             let kept = self.drop_buffered(older);
@@ -181,7 +173,7 @@ impl Core {
         {
             let left = self.front.buffer.as_mut().is_some_and(|buffer| buffer.put_out(sequence));
             assert!(left, "{slot:?} is kept and does not leave");
-            evict_later(self, slot);
+            self.evict_later(slot);
             return false;
         }
         let kept = self.front.buffer.as_mut().is_some_and(|buffer| buffer.forget(sequence));
@@ -204,12 +196,12 @@ impl Core {
         self.array.ops.remove(slot);
     }
 
-    /// The LPN of the page in `slot`, which was its newest, has been trimmed.
+    /// The page in `slot` was the newest of its LPN, which has been trimmed.
     pub(super) fn drop_trimmed(&mut self, slot: OpSlot) {
         let op = &self.array.ops[slot];
         let waits = self.ftl.groups.is_some() && op.passes_buffer() && self.held(slot).fua;
         if waits && self.buffer_keeps(slot) {
-            note_time_in_buffer(self, slot);
+            self.note_time_in_buffer(slot);
             self.acknowledge(slot);
         }
         let kept = self.drop_buffered(slot);
@@ -232,7 +224,7 @@ impl Core {
             let is_waited_for = self.is_waited_for(next.slot);
             // Only the newest data of a page are kept.
             let goes = is_waited_for
-                && (newest != Entry::Slot(next.slot) || !has_next_page_in_group(self, next.slot));
+                && (newest != Entry::Slot(next.slot) || !self.has_next_page_in_group(next.slot));
             let buffer = self.front.buffer.as_mut().expect("seen");
             if !drop && !buffer.has_room() {
                 break;
@@ -254,7 +246,7 @@ impl Core {
                 *(if is_trimmed { &mut counts.trimmed } else { &mut counts.coalesced }) += 1;
                 self.drop_held(next.slot);
                 if is_waited_for {
-                    evict_rest_of_group(self, lpn);
+                    self.evict_rest_of_group(lpn);
                 }
             } else if goes {
                 buffer.enter(next.slot);
@@ -297,13 +289,28 @@ impl Core {
             || (copied_over && self.ftl.may_lose_power())
     }
 
+    /// A page of `lpn` that others waited for does not come: pages of its group that must be on flash leave.
+    fn evict_rest_of_group(&mut self, lpn: Lpn) {
+        debug_assert!(self.front.buffer.is_some(), "{lpn:?} came to no buffer");
+        let Some(groups) = self.ftl.groups.as_deref() else { return };
+        for other in self.buffered_pages_of(groups.group_of(lpn)) {
+            if self.must_be_on_flash(other) {
+                let sequence = self.array.ops[other].sequence;
+                let left =
+                    self.front.buffer.as_mut().is_some_and(|buffer| buffer.put_out(sequence));
+                assert!(left, "{other:?} is not kept");
+                self.evict_later(other);
+            }
+        }
+    }
+
     /// The page in `slot` goes to flash.
     fn evict(&mut self, slot: OpSlot) {
         debug_assert!(self.front.buffer.is_some(), "{slot:?} is evicted from no buffer");
         let kind = self.array.ops[slot].kind();
         assert!(matches!(kind, OpKind::HostWrite | OpKind::RmwRead), "{kind:?} was buffered");
         if self.ftl.groups.is_some() {
-            return evict_later(self, slot);
+            return self.evict_later(slot);
         }
         self.ledger.measured.buffer.evicted += 1;
         let lpn = self.array.ops[slot].lpn;

@@ -18,7 +18,7 @@ impl Contents {
         self.carry(slot, core.ftl.flash.payload(page));
     }
 
-    /// The copy in `heir`, of the page in `source`, waits for the program of that.
+    /// `heir` copies the page in `source`, and carries the same data.
     pub(crate) fn carry_same(&mut self, heir: OpSlot, source: OpSlot) {
         debug_assert_ne!(heir, source, "{heir:?} waits for itself");
         self.carry(heir, self.payload(source).clone());

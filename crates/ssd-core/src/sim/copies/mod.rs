@@ -225,6 +225,12 @@ impl Copies {
             if !matches!(kind, OpKind::HostWrite | OpKind::RmwRead) {
                 return Err(format!("{heirs:?} wait for the {kind:?} in {root:?}"));
             }
+            let buffer = core.front.buffer.as_ref();
+            if core.array.ops[root].passes_buffer()
+                && buffer.is_some_and(|buffer| !buffer.held(root).has_heirs)
+            {
+                return Err(format!("the buffer does not know that {heirs:?} wait for {root:?}"));
+            }
             for &heir in heirs {
                 match core.array.ops[heir].work {
                     Work::HostCopy { root: own, .. } if own == root => {}

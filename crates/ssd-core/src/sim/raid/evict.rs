@@ -16,7 +16,6 @@ use crate::ftl::raid::{Change, GroupId};
 use crate::metrics::counters::Parts;
 use crate::sim::array::op::{OpKind, Work};
 use crate::sim::core::Core;
-use crate::sim::front::pages_of;
 use crate::sim::ssd::Ssd;
 use crate::units::{Lpn, OpSlot, UpdateSlot};
 
@@ -43,24 +42,24 @@ impl Ssd {
         let Some(buffer) = &mut self.core.front.buffer else { return };
         let mut leaving = buffer.take_leaving();
         while let Some(&first) = leaving.first() {
-            let group = group_of_buffered(&self.core, first);
+            let group = self.core.group_of_buffered(first);
             let pages;
             (pages, leaving) =
-                leaving.into_iter().partition(|&slot| group_of_buffered(&self.core, slot) == group);
+                leaving.into_iter().partition(|&slot| self.core.group_of_buffered(slot) == group);
             self.write_group(group, pages);
         }
     }
 
     /// The page in `slot`, which has been put out, leaves now.
     pub(in crate::sim) fn evict_with_group(&mut self, slot: OpSlot) {
-        self.write_group(group_of_buffered(&self.core, slot), vec![slot]);
+        self.write_group(self.core.group_of_buffered(slot), vec![slot]);
     }
 
     /// `pages`, which have been put out, and all that the buffer keeps of their group are one update; two versions of
     /// a page are two, the older one first.
     fn write_group(&mut self, group: GroupId, mut pages: Vec<OpSlot>) {
         assert!(!pages.is_empty(), "nothing of {group:?} leaves");
-        for slot in buffered_pages_of(&self.core, group) {
+        for slot in self.core.buffered_pages_of(group) {
             let sequence = self.core.array.ops[slot].sequence;
             if self.core.front.buffer.as_mut().is_some_and(|buffer| buffer.put_out(sequence)) {
                 pages.push(slot);
@@ -135,65 +134,12 @@ impl Ssd {
     }
 }
 
-/// The group of the page in `slot`, which the buffer holds.
-fn group_of_buffered(core: &Core, slot: OpSlot) -> GroupId {
-    let op = &core.array.ops[slot];
-    debug_assert!(op.passes_buffer(), "{slot:?} is in no buffer");
-    core.ftl.parity_groups().group_of(op.lpn)
-}
-
-/// Whether the page after that in `slot`, which enters, is in its group and of its request.
-pub(in crate::sim) fn has_next_page_in_group(core: &Core, slot: OpSlot) -> bool {
-    let Some(groups) = core.ftl.groups.as_deref() else { return false };
-    let op = &core.array.ops[slot];
-    let request = &core.front.requests.at(op.part().request).request;
-    let pages = pages_of(&core.ftl.geo, request);
-    let (next, end) = (Lpn(op.lpn.0 + 1), pages.first + pages.count);
-    debug_assert!(next.0 <= end, "{:?} is no page of its request", op.lpn);
-    next.0 < end && groups.group_of(next) == groups.group_of(op.lpn)
-}
-
-/// Pages of `group` that the buffer keeps, in order.
-fn buffered_pages_of(core: &Core, group: GroupId) -> Vec<OpSlot> {
-    let groups = core.ftl.parity_groups();
-    let buffer = core.front.buffer.as_ref().expect("pages leave a buffer");
-    let data = (0..groups.data_pages()).map(|position| groups.page(group, position));
-    let slots = data.filter_map(|lpn| match core.ftl.owners.newest(lpn) {
-        Entry::Slot(slot) => Some(slot),
-        _ => None,
-    });
-    slots
-        .filter(|&slot| {
-            let op = &core.array.ops[slot];
-            op.passes_buffer() && buffer.keeps(op.sequence)
-        })
-        .collect()
-}
-
-/// Where the time of a write with FUA went until now, while the page in `slot` is in the buffer.
-pub(in crate::sim) fn note_time_in_buffer(core: &mut Core, slot: OpSlot) {
-    if !has_fua(core, slot) {
-        return;
-    }
-    let request = core.array.ops[slot].part().request;
-    let since = core.array.now - core.front.requests.at(request).arrival;
-    let parts = &mut core.array.ops[slot].parts;
-    assert!(parts.total() <= since.0, "{slot:?} has waited for longer than it is there");
-    parts.queue_ns += since.0 - parts.total();
-}
-
-/// Whether the write of the page in `slot`, which the buffer holds, has FUA.
-fn has_fua(core: &Core, slot: OpSlot) -> bool {
-    debug_assert!(core.array.ops[slot].passes_buffer(), "{slot:?} is in no buffer");
-    core.front.buffer.as_ref().is_some_and(|buffer| buffer.held(slot).fua)
-}
-
 impl Raid {
     /// The page in `slot` is written by `update`.
     fn evict_page(&mut self, core: &mut Core, update: UpdateSlot, slot: OpSlot) {
         core.ledger.measured.buffer.evicted += 1;
-        note_time_in_buffer(core, slot);
-        if has_fua(core, slot) {
+        core.note_time_in_buffer(slot);
+        if core.has_fua(slot) {
             let parts = core.array.ops[slot].parts;
             self.before_update.insert(slot, parts);
         }
@@ -211,25 +157,5 @@ impl Raid {
         let of = self.get(update);
         of.changes.add(position, change);
         of.pages.push(Changed { lpn, slot, change, home, stream });
-    }
-}
-
-/// The page in `slot`, which has been put out, goes to flash at the end of the instant.
-pub(in crate::sim) fn evict_later(core: &mut Core, slot: OpSlot) {
-    core.front.buffer.as_mut().expect("it was held").leaves_later(slot);
-    core.note_room();
-}
-
-/// A page of `lpn` that others waited for does not come: pages of its group that must be on flash leave.
-pub(in crate::sim) fn evict_rest_of_group(core: &mut Core, lpn: Lpn) {
-    debug_assert!(core.front.buffer.is_some(), "{lpn:?} came to no buffer");
-    let Some(groups) = core.ftl.groups.as_deref() else { return };
-    for other in buffered_pages_of(core, groups.group_of(lpn)) {
-        if core.must_be_on_flash(other) {
-            let sequence = core.array.ops[other].sequence;
-            let left = core.front.buffer.as_mut().is_some_and(|buffer| buffer.put_out(sequence));
-            assert!(left, "{other:?} is not kept");
-            evict_later(core, other);
-        }
     }
 }

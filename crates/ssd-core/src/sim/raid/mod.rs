@@ -19,9 +19,6 @@ mod update;
 
 pub(super) use admit::parts_of_write;
 pub(super) use contents::audit_lost;
-pub(super) use evict::{
-    evict_later, evict_rest_of_group, has_next_page_in_group, note_time_in_buffer,
-};
 pub(super) use lost::{degradation, has_lost_data};
 pub(super) use redirect::is_redirection_due;
 

@@ -1,5 +1,5 @@
 //! The outcome of a reconstruction: its page is known, or a page that it was to read is gone. It goes to the host, is
-//! programmed, and lets the next update of its group begin. `reconstruct` knows no updates, since they begin
+//! programmed, and lets the next update of its group begin. `reconstruct` calls nothing of updates, since these begin
 //! reconstructions.
 
 use super::Stage;

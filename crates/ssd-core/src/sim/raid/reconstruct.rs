@@ -34,7 +34,7 @@ impl Raid {
         self.can_avoid_collection() || self.failures.is_some()
     }
 
-    /// Whether they may be because a chip collects.
+    /// Whether they may be because their chip collects.
     pub(in crate::sim) fn can_avoid_collection(&self) -> bool {
         self.recoveries.around_collection
     }
@@ -88,6 +88,7 @@ impl Ssd {
     #[inline(never)]
     pub(in crate::sim) fn reads_avoid_collection(&mut self, pool: PoolId) {
         debug_assert!(self.core.gc.collects(pool), "{pool:?} does not collect");
+        debug_assert!(self.parity().0.can_avoid_collection(), "reads wait for collection");
         let plane = self.core.ftl.geo.planes_of_pool(pool).next().expect("a pool has planes");
         let unit = self.core.ftl.geo.unit_of(PlaneId(plane)).at();
         let (mut before, mut slot) = (OpSlot::NONE, self.core.array.units[unit].head(R_HOST));

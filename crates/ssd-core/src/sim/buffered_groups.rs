@@ -1,0 +1,68 @@
+//! The parity groups of the pages in the write buffer, which leave it by groups (`raid/evict.rs`).
+
+use super::core::Core;
+use super::front::pages_of;
+use crate::ftl::map::Entry;
+use crate::ftl::raid::GroupId;
+use crate::units::{Lpn, OpSlot};
+
+impl Core {
+    /// The group of the page in `slot`, which the buffer holds.
+    pub(super) fn group_of_buffered(&self, slot: OpSlot) -> GroupId {
+        let op = &self.array.ops[slot];
+        debug_assert!(op.passes_buffer(), "{slot:?} is in no buffer");
+        self.ftl.parity_groups().group_of(op.lpn)
+    }
+
+    /// Whether the page after that in `slot`, which enters, is in its group and of its request.
+    pub(super) fn has_next_page_in_group(&self, slot: OpSlot) -> bool {
+        let Some(groups) = self.ftl.groups.as_deref() else { return false };
+        let op = &self.array.ops[slot];
+        let request = &self.front.requests.at(op.part().request).request;
+        let pages = pages_of(&self.ftl.geo, request);
+        let (next, end) = (Lpn(op.lpn.0 + 1), pages.first + pages.count);
+        debug_assert!(next.0 <= end, "{:?} is no page of its request", op.lpn);
+        next.0 < end && groups.group_of(next) == groups.group_of(op.lpn)
+    }
+
+    /// Pages of `group` that the buffer keeps, in order.
+    pub(super) fn buffered_pages_of(&self, group: GroupId) -> Vec<OpSlot> {
+        let groups = self.ftl.parity_groups();
+        let buffer = self.front.buffer.as_ref().expect("pages leave a buffer");
+        let data = (0..groups.data_pages()).map(|position| groups.page(group, position));
+        let slots = data.filter_map(|lpn| match self.ftl.owners.newest(lpn) {
+            Entry::Slot(slot) => Some(slot),
+            _ => None,
+        });
+        slots
+            .filter(|&slot| {
+                let op = &self.array.ops[slot];
+                op.passes_buffer() && buffer.keeps(op.sequence)
+            })
+            .collect()
+    }
+
+    /// Where the time of a write with FUA went until now, while the page in `slot` is in the buffer.
+    pub(super) fn note_time_in_buffer(&mut self, slot: OpSlot) {
+        if !self.has_fua(slot) {
+            return;
+        }
+        let request = self.array.ops[slot].part().request;
+        let since = self.array.now - self.front.requests.at(request).arrival;
+        let parts = &mut self.array.ops[slot].parts;
+        assert!(parts.total() <= since.0, "{slot:?} has waited for longer than it is there");
+        parts.queue_ns += since.0 - parts.total();
+    }
+
+    /// Whether the write of the page in `slot`, which the buffer holds, has FUA.
+    pub(super) fn has_fua(&self, slot: OpSlot) -> bool {
+        debug_assert!(self.array.ops[slot].passes_buffer(), "{slot:?} is in no buffer");
+        self.front.buffer.as_ref().is_some_and(|buffer| buffer.held(slot).fua)
+    }
+
+    /// The page in `slot`, which has been put out, goes to flash at the end of the instant.
+    pub(super) fn evict_later(&mut self, slot: OpSlot) {
+        self.front.buffer.as_mut().expect("it was held").leaves_later(slot);
+        self.note_room();
+    }
+}
