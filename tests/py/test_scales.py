@@ -103,6 +103,33 @@ def test_every_place_has_a_run_of_its_own() -> None:
     assert len(places) == drives * policies * loads_ * (3 * (len(SEEDS) + 1) + 1)
 
 
+def case_of(place: Place) -> tuple[str, Load, str]:
+    """What is compared: a policy under a load on a drive."""
+    return place.drive, place.load, place.policy
+
+
+def test_every_run_at_full_size_is_followed_by_its_predictions() -> None:
+    places = choices.places(quick=False)
+    runs = 1 + len(choices.FOOTPRINTS) * (len(SEEDS) + 1)
+    for at in range(0, len(places), runs):
+        full, *trials = places[at : at + runs]
+        assert full.size == FULL
+        assert {case_of(place) for place in trials} == {case_of(full)}
+        assert FULL not in {place.size for place in trials}
+
+
+def test_the_first_cells_are_run_on_all_drives_before_the_others() -> None:
+    cases = [*dict.fromkeys(map(case_of, choices.places(quick=False)))]
+    loads_, policies = choices.FIRST_LOADS, choices.FIRST_POLICIES
+    first = cases[: len(choices.drives()) * len(loads_) * len(policies)]
+    assert {drive for drive, _, _ in first} == {*choices.drives()}
+    assert {load.title for _, load, _ in first} == {*loads_}
+    assert {policy for _, _, policy in first} == {*policies}
+    assert tuple(dict.fromkeys(drive for drive, _, _ in first))[: len(choices.KINDS)] == (
+        choices.KINDS
+    )
+
+
 def test_the_cells_are_those_of_the_drive(tmp_path: Path) -> None:
     files = study.Files(tmp_path)
     whole = ssdlab.load_config(DRIVE)
