@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
@@ -11,11 +12,11 @@ import numpy as np
 import pytest
 
 import ssdlab
-from running import ROOT, ssdlab_command
+from running import ROOT, refused, signalled_at, ssdlab_command
 from ssdlab.reproduce.scales import choices, loads, page, study
 from ssdlab.reproduce.scales.choices import FULL, LOADS, POLICIES, SEEDS, Load, Place
 from ssdlab.reproduce.scales.outcome import Scales
-from ssdlab.results.report import Report
+from ssdlab.results.report import REPORT, Report
 
 DRIVE = "tlc-960gb"
 UNIFORM = Load("uniform", "")
@@ -161,3 +162,44 @@ def test_the_command_resumes_and_shows_what_earlier_runs_made(tmp_path: Path) ->
     assert wrong.returncode == 2
     assert "--load unifrom: no such load" in wrong.stderr
     assert "did you mean uniform?" in wrong.stderr
+
+
+def test_an_ended_study_is_kept_and_only_what_is_asked_for_goes_on(tmp_path: Path) -> None:
+    words = ["drives", "scale", "--drive", DRIVE, "--policy", "greedy", "--load", "uniform"]
+    trials = ["--size", "64 MiB", "--out", "out"]
+    first = ssdlab_command(*words, *trials, cwd=tmp_path)
+    assert first.returncode == 0, first.stderr
+    # As after `kill`: the run at full size is half made.
+    whole = [*words, "--size", FULL, "--out", "out"]
+    ended = signalled_at("precondition", whole, tmp_path, signal.SIGTERM)
+    refused(ended, 130, "interrupted: the completed part is kept", out_is_empty=False)
+    (cut_off,) = (tmp_path / "out/runs").glob("*full_size*/report.json")
+    half_made = cut_off.read_bytes()
+    assert json.loads(half_made)["completed"] is False
+    results = json.loads((tmp_path / "out/reproduction.json").read_text())
+    assert (results["completed"], len(results["runs"])) == (False, len(SEEDS) + 1)
+
+    second = ssdlab_command(*words, *trials, cwd=tmp_path)
+    assert second.returncode == 0, second.stderr
+    assert cut_off.read_bytes() == half_made
+
+
+def test_runs_of_another_commit_are_resumed_and_those_of_other_results_are_not(
+    tmp_path: Path,
+) -> None:
+    cell = study.cell_of(
+        Place(DRIVE, UNIFORM, "64 MiB", "greedy", 1, 1), False, study.Files(tmp_path)
+    )
+    ssdlab.run(cell.config, out=tmp_path / cell.folder, progress=False)
+    file = tmp_path / cell.folder / REPORT
+    report = json.loads(file.read_text())
+
+    def is_stored(**provenance: object) -> bool:
+        file.write_text(
+            json.dumps({**report, "provenance": {**report["provenance"], **provenance}})
+        )
+        return cell.stored(tmp_path) is not None
+
+    assert is_stored(commit="0123456789ab")
+    assert not is_stored(results=ssdlab.__results_version__ - 1)
+    assert not is_stored(results=None)

@@ -70,7 +70,7 @@ def reproduce(
     open, with synthetic requests and always on that small device. `on`: where runs execute, as for
     `compare`.
 
-    Runs in `out` of this version and with the same configuration are not repeated, so an
+    Runs in `out` of the same results version and configuration are not repeated, so an
     interrupted reproduction is resumed. Ctrl-C keeps the completed runs and returns with
     `interrupted` set.
 

@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 
 from ssdlab.config.resolve import Config, load_config
 from ssdlab.results.report import Report
-from ssdlab.versions import described, spelled
+from ssdlab.versions import RESULTS
 
 Source: TypeAlias = Literal["synthetic", "recorded"]
 """Origin of the requests: the published statistics, or a trace of the application."""
@@ -77,15 +77,18 @@ class Cell:
         return load_config(self.scheme.preset, set=keys, seed=self.seed)
 
     def stored(self, folder: Path) -> Report | None:
-        """Its report, if `folder` holds the complete run of this very configuration."""
+        """Its report, if `folder` holds the complete run of this very configuration.
+
+        Equal configurations have equal results as long as the version of the results is the same
+        (ADR 0022), whichever commit made them.
+        """
         try:
             report = Report.read(folder / self.folder)
             same = report.json["config"] == json.loads(json.dumps(self.config.values))
-            known = report.provenance
-            made_by = spelled(known.ssdlab, known.commit, known.results)
+            made_by = report.provenance.results
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None  # damaged: run again
-        return report if same and report.completed and made_by == described() else None
+        return report if same and report.completed and made_by == RESULTS else None
 
 
 class Results:

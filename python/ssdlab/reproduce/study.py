@@ -48,15 +48,16 @@ Some = TypeVar("Some", bound=Study[Any])
 
 def made(
     kind: type[Some],
-    plan: Callable[[Path], Mapping[Cell, object]],
+    plan: Callable[[Path], Mapping[Cell, Key]],
     *,
+    is_asked: Callable[[Key], bool] = lambda _: True,
     quick: bool,
     jobs: int | None,
     on: str | None,
     out: str | Path | None,
     progress: bool,
 ) -> Some:
-    """The study of the runs that `plan` says, those that are missing made now.
+    """The study of the runs that `plan` says. Those that are asked for and missing are made now.
 
     An interrupted study is resumed, as by `reproduce`, which raises the same exceptions. `plan` may
     write into the folder, which is that of the study, what its runs read.
@@ -65,8 +66,12 @@ def made(
     check_folder(folder, Kept.of(kind.name, quick, {}))
     cells = plan(folder)
     with runner_of(on, jobs) as runner:
-        reports, failures, interrupted = run_cells(list(cells), folder, runner, progress)
-    by_key = {cells[cell]: report for cell, report in reports.items()}
+        asked = [cell for cell, key in cells.items() if is_asked(key)]
+        reports, failures, interrupted = run_cells(asked, folder, runner, progress)
+    for cell in cells.keys() - asked:
+        if (report := cell.stored(folder)) is not None:
+            reports[cell] = report
+    by_key = {key: reports[cell] for cell, key in cells.items() if cell in reports}
     return kind(by_key, quick, failures, interrupted, folder)
 
 

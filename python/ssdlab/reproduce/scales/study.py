@@ -211,20 +211,31 @@ def compare(
     of_policies = _matching(policies, [*POLICIES], "policy")
     of_sizes = _matching(sizes, [*choices.sizes(quick), FULL], "size")
 
+    def is_asked(place: Place) -> bool:
+        return (
+            place.drive in of_drives
+            and place.load.title in of_loads
+            and place.size in of_sizes
+            and place.policy in of_policies
+        )
+
     def plan(folder: Path) -> dict[Cell, Place]:
         files = Files(folder / "loads")
         return {
             cell_of(place, quick, files): place
             for place in choices.places(quick)
-            if (
-                place.drive in of_drives
-                and place.load.title in of_loads
-                and place.size in of_sizes
-                and place.policy in of_policies
-            )
-            or (folder / _empty(place).folder / REPORT).exists()
+            if is_asked(place) or (folder / _empty(place).folder / REPORT).exists()
         }
 
-    done = made(Scales, plan, quick=quick, jobs=jobs, on=on, out=out, progress=progress)
+    done = made(
+        Scales,
+        plan,
+        is_asked=is_asked,
+        quick=quick,
+        jobs=jobs,
+        on=on,
+        out=out,
+        progress=progress,
+    )
     write_results(done.folder, to_json(done), page(done), markdown(done))
     return done
