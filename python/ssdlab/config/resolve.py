@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Mapping
 from difflib import get_close_matches
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -116,7 +117,13 @@ ConfigLike: TypeAlias = "str | Path | Config"
 
 def preset_names() -> list[str]:
     """Names of the presets that come with ssdlab."""
-    return [preset["name"] for preset in json.loads(_core.registry())["presets"]]
+    return [*_presets()]
+
+
+@cache
+def _presets() -> tuple[str, ...]:
+    # Every configuration that is loaded asks for them, and the registry takes milliseconds to list.
+    return tuple(preset["name"] for preset in json.loads(_core.registry())["presets"])
 
 
 DRIVE = "drive:"
