@@ -69,6 +69,8 @@ def test_the_winner_is_judged_among_the_policies_of_full_size() -> None:
     )
     tied = dict.fromkeys(full, 4.0)
     assert outcome(full, tied).winner(DRIVE, UNIFORM, "512 MiB") == "none"
+    # The best one at full size has no prediction: the winner is that of the others.
+    assert outcome({**full, "d-choices": 3.0}, trial).winner(DRIVE, UNIFORM, "512 MiB") == "same"
     # An extrapolation of more than 5 %: no verdict.
     assert outcome(full, trial, 0.3).winner(DRIVE, UNIFORM, "512 MiB") == "none"
     assert done.winner(DRIVE, UNIFORM, "8 GiB") is None

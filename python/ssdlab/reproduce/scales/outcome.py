@@ -119,8 +119,9 @@ class Scales(Study[Place]):
     def winner(self, drive: str, load: Load, size: str) -> Winner | None:
         """Whether the policy that a footprint names is that of full size; None: not measured."""
         ranking, full = self.ranking(drive, load, size), self.measured(drive, load)
+        compared = {case.policy for case in self.compared(drive, load, size)}
         if ranking is None:
             return None
         if not self.gives_verdict(drive, load, size) or len(ranking.best) > 1:
             return "none"
-        return "same" if ranking.best[0] == min(full, key=full.__getitem__) else "another"
+        return "same" if ranking.best[0] == min(compared, key=full.__getitem__) else "another"

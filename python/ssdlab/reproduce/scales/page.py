@@ -45,7 +45,7 @@ ABOUT = (
     " hynix-pe8110 has the superblocks of tlc-960gb, and a spare that differs by less than 0.1%, so"
     " that the errors of tlc-960gb are also its own.",
     f"A prediction holds if it is within {CLOSE:.0%} of full size, or if its interval contains it."
-    " *Same*: of the policies that were run at full size, `try` would name the best one. *None*: it"
+    " *Same*: of the policies run on both sides, `try` would name the best one. *None*: it"
     " names no single one. A dash is a run that was not made. A load without a run at full size"
     " is left out.",
 )
