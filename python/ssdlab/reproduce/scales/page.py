@@ -42,8 +42,8 @@ ABOUT = (
     f"Every drive has {', '.join(FIRST_LOADS[:-1])} and {FIRST_LOADS[-1]} under"
     f" {', '.join(FIRST_POLICIES[:-1])} and {FIRST_POLICIES[-1]} before any has the other loads and"
     " policies. A drive of each kind of pool comes before those that resemble another:"
-    " hynix-pe8110 has the superblocks of tlc-960gb, and a spare that differs by less than 0.1%, so"
-    " that the errors of tlc-960gb are also its own.",
+    " hynix-pe8110 has the superblocks of tlc-960gb and nearly its over-provisioning (14.53 instead"
+    " of 14.50%), so its predictions err like those of tlc-960gb, apart from the fault named below.",
     f"A prediction holds if it is within {CLOSE:.0%} of full size, or if its interval contains it."
     " *Same*: of the policies run on both sides, `try` would name the best one. *None*: it"
     " names no single one. A dash is a run that was not made. A load without a run at full size"
