@@ -43,7 +43,8 @@ ABOUT = (
     f" {', '.join(FIRST_POLICIES[:-1])} and {FIRST_POLICIES[-1]} before any has the other loads and"
     " policies. A drive of each kind of pool comes before those that resemble another:"
     " hynix-pe8110 has the superblocks of tlc-960gb and nearly its over-provisioning (14.53 instead"
-    " of 14.50%), so its predictions err like those of tlc-960gb, apart from the fault named below.",
+    " of 14.50%), so its predictions err like those of tlc-960gb, apart from the fault named"
+    " below.",
     f"A prediction holds if it is within {CLOSE:.0%} of full size, or if its interval contains it."
     " *Same*: of the policies run on both sides, `try` would name the best one. *None*: it"
     " names no single one. A dash is a run that was not made. A load without a run at full size"
