@@ -31,7 +31,7 @@ class Client:
             self.socket.connect(str(place))
         self.structured, self.cookie = structured, 0
         assert self.take(18) == b"NBDMAGIC" + OPTION + b"\x00\x03"
-        self.socket.sendall(struct.pack(">I", 3))
+        self.push(struct.pack(">I", 3))
         if structured:
             self.option(STRUCTURED_REPLY, b"")
             name = b"base:allocation"
@@ -44,11 +44,19 @@ class Client:
         self.bytes, self.flags = struct.unpack(">QH", infos[0])
         self.block_sizes = struct.unpack(">III", infos[3])
 
+    def push(self, data: bytes) -> None:
+        """Send bytes."""
+        self.socket.sendall(data)
+
+    def pull(self, most: int) -> bytes:
+        """The next bytes, at most so many; none at the end."""
+        return self.socket.recv(most)
+
     def take(self, count: int) -> bytes:
         """So many bytes from the server."""
         got = b""
         while len(got) < count:
-            piece = self.socket.recv(count - len(got))
+            piece = self.pull(count - len(got))
             if not piece:
                 raise EOFError
             got += piece
@@ -56,7 +64,7 @@ class Client:
 
     def option(self, number: int, data: bytes) -> list[tuple[int, bytes]]:
         """Send an option: the replies before the acknowledgement, by type."""
-        self.socket.sendall(OPTION + struct.pack(">II", number, len(data)) + data)
+        self.push(OPTION + struct.pack(">II", number, len(data)) + data)
         replies: list[tuple[int, bytes]] = []
         while True:
             magic, option, kind, length = struct.unpack(">QIII", self.take(20))
@@ -74,7 +82,7 @@ class Client:
         """Send a request; its cookie."""
         self.cookie += 1
         head = struct.pack(">IHHQQI", 0x25609513, flags, command, self.cookie, offset, length)
-        self.socket.sendall(head + data)
+        self.push(head + data)
         return self.cookie
 
     def answer(self, length: int = 0) -> tuple[int, bytes]:

@@ -1,8 +1,9 @@
 """A guest on a served drive, which is killed again and again while the guest works.
 
 After each kill the guest unmounts, the drive is served again, and everything that the guest had
-forced to the drive has to be there, in file systems and databases that are whole. `SSDLAB_KILLS`
-says how often.
+forced to the drive has to be there, in file systems and databases that are whole. A recorder
+between both knows what the drive has promised, whatever the guest makes of it. `SSDLAB_KILLS` says
+how often.
 """
 
 import os
@@ -15,8 +16,10 @@ from pathlib import Path
 import pytest
 
 from guest import Guest, program
+from ledger import Ledger
+from recorder import Recorder, check_drive
 from running import sets
-from served_drive import UNIX, Served
+from served_drive import PAGE, Served
 
 pytestmark = pytest.mark.slow  # An emulated processor needs twenty seconds to start.
 
@@ -43,23 +46,35 @@ class KilledDrive:
     """A guest on a drive whose server is killed."""
 
     def __init__(self, folder: Path, guest: Callable[[], Guest]) -> None:
-        self.folder, self.lost, self.draw = folder, 0, random.Random(1)
+        self.folder, self.draw = folder, random.Random(1)
+        self.recorder = Recorder(
+            folder / "drive.sock", folder / "server.sock", Ledger(PAGE, is_volatile=True)
+        )
         self.server = self.serve()
         try:
             self.guest = guest()
         except BaseException:
-            self.server.kill()
+            self.kill()
             raise
 
     def serve(self) -> Served:
-        """Serve the drive."""
-        return Served(*UNIX, "--state", "drive", *sets(DRIVE), cwd=self.folder)
+        """Serve the drive, which has all that it has promised."""
+        words = ("--nbd", "unix:server.sock", "--state", "drive")
+        server = Served(*words, *sets(DRIVE), cwd=self.folder)
+        check_drive(self.recorder.ledger, self.recorder.server)
+        self.recorder.open()
+        return server
+
+    def kill(self) -> None:
+        """Kill the server."""
+        self.server.kill()
+        self.recorder.close()
 
     def kill_during(self, call: str, *values: object, most_s: float) -> object:
         """Kill the server at a random moment of a call, and serve again; what the call returns."""
         self.guest.ask(call, *values)
         time.sleep(self.draw.uniform(0, most_s))
-        self.server.kill()
+        self.kill()
         done = self.guest.answer()
         self.server = self.serve()
         assert "the last server was killed" in self.server.said
@@ -70,13 +85,14 @@ class KilledDrive:
 def killed_drive(folder: Path, guest: Callable[[], Guest]) -> Iterator[KilledDrive]:
     """The same, which ends with the test."""
     drive = KilledDrive(folder, guest)
-    try:
-        yield drive
-        drive.guest.end()
-        assert "requests of" in drive.server.stop()
-    finally:
-        drive.guest.end()
-        drive.server.kill()
+    with drive.recorder:
+        try:
+            yield drive
+            drive.guest.end()
+            assert "requests of" in drive.server.stop()
+        finally:
+            drive.guest.end()
+            drive.kill()
 
 
 def test_file_systems_and_sqlite_survive_kills(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@
 mod cases;
 mod disk;
 mod engine;
+mod kills;
 mod life;
 mod nbd;
 mod pace;
