@@ -85,6 +85,19 @@ def drive() -> str:
     return next(name for name in DRIVES if Path(name).exists())
 
 
+def is_there() -> bool:
+    """Whether the drive answers, and not the memory of this machine."""
+    opened = os.open(drive(), os.O_RDONLY | os.O_DIRECT)
+    try:
+        with mmap.mmap(-1, mmap.PAGESIZE) as page:
+            os.readv(opened, [page])
+    except OSError:
+        return False
+    finally:
+        os.close(opened)
+    return True
+
+
 class Files:
     """Files that change; what was forced to the drive has to be there."""
 
@@ -92,6 +105,8 @@ class Files:
         self.folder, self.version, self.draw = folder, 0, random.Random(folder.name)
         self.possible: dict[str, list[int]] = {}
         """The versions that a file may have: the one that is durable, and later ones. 0: none."""
+        self.unheard: set[str] = set()
+        """Files of which the drive had gone when the file system said that they were durable."""
 
     def step(self) -> None:
         """Change a file and force that to the drive."""
@@ -114,6 +129,8 @@ class Files:
             synchronise(path)
         synchronise(self.folder)
         self.possible[name] = [version]
+        if not is_there():
+            self.unheard.add(name)
 
     def version_of(self, data: bytes | None) -> str:
         """The version that a file has whose versions are others."""
@@ -131,7 +148,8 @@ class Files:
             known = [None if version <= 0 else contents(version) for version in possible]
             at = max((i for i, version in enumerate(known) if version == data), default=None)
             assert at is not None or -1 in possible, (
-                f"{path}: it is none of {possible}, but {self.version_of(data)}"
+                f"{path}: it is none of {possible}, but {self.version_of(data)}; the drive"
+                f" {'had gone' if name in self.unheard else 'was there'} when it was forced to it"
             )
             if at is None:
                 # A part of a file that was never forced to the drive.
@@ -139,6 +157,7 @@ class Files:
                 at = possible.index(-1)
             synchronise(self.folder)
             self.possible[name] = [max(possible[at], 0)]
+        self.unheard.clear()
         return sum(1 for _ in self.folder.glob("file-*"))
 
 
@@ -265,15 +284,7 @@ def work() -> list[int]:
 def wait_for_drive() -> None:
     """Wait until the drive answers again."""
     until = time.monotonic() + WAIT_S
-    while True:
-        # Not from the memory of this machine.
-        opened = os.open(drive(), os.O_RDONLY | os.O_DIRECT)
-        try:
-            with suppress(OSError), mmap.mmap(-1, mmap.PAGESIZE) as page:
-                os.readv(opened, [page])
-                return
-        finally:
-            os.close(opened)
+    while not is_there():
         assert time.monotonic() < until, "the drive does not come back"
         time.sleep(0.05)
 

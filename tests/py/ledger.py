@@ -11,7 +11,6 @@ change that is kept.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 UNIT = 512
@@ -169,4 +168,6 @@ class Ledger:
         versions = self.blocks.get(block, [(BEFORE, ZERO)])
         lines = [f"  {known:x} {'(zeros)' if known == ZERO else ''} {c}" for c, known in versions]
         held = "zeros" if digest == ZERO else f"{digest:x}"
-        return "\n".join([f"block {block} (byte {block * UNIT}) holds {held} at {self.time}; of:", *lines])
+        return "\n".join(
+            [f"block {block} (byte {block * UNIT}) holds {held} at {self.time}; of:", *lines]
+        )

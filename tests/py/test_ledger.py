@@ -13,7 +13,9 @@ def volatile() -> Ledger:
     return Ledger(PAGE, is_volatile=True)
 
 
-def write(ledger: Ledger, data: bytes, *, line: int = 1, offset: int = 0, fua: bool = False) -> None:
+def write(
+    ledger: Ledger, data: bytes, *, line: int = 1, offset: int = 0, fua: bool = False
+) -> None:
     """A write that is answered."""
     ledger.end(ledger.begin(line, offset, digests(data)), promises=fua)
 
