@@ -4,7 +4,6 @@
 mod cases;
 mod disk;
 mod engine;
-mod kills;
 mod life;
 mod nbd;
 mod pace;
