@@ -88,6 +88,14 @@ def drives_scale(
             "--policy", metavar="NAME", help="Run this policy; repeatable.  [default: all]"
         ),
     ] = None,
+    measured: Annotated[
+        Path | None,
+        typer.Option(
+            "--measured",
+            metavar="FILE",
+            help="scale.csv of an earlier study; its runs are not repeated.",
+        ),
+    ] = None,
     jobs: Jobs = None,
     on: On = None,
     out: Annotated[
@@ -110,6 +118,7 @@ def drives_scale(
         loads=load or (),
         sizes=size or (),
         policies=policy or (),
+        measured=measured,
         jobs=jobs,
         on=on,
         out=out,

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal, NamedTuple, TypeAlias
 
 from ssdlab.reproduce.scales.choices import (
     CLOSE,
+    FOOTPRINTS,
     FULL,
     LOADS,
     NAME,
@@ -17,6 +20,8 @@ from ssdlab.reproduce.scales.choices import (
     drives,
     sizes,
 )
+from ssdlab.reproduce.scales.known import DECIMALS
+from ssdlab.reproduce.scales.pools import pool_of
 from ssdlab.reproduce.study import Study
 from ssdlab.results.prediction import Predicted, Ranking
 from ssdlab.running.scale import FEWEST_PAGES, beyond
@@ -51,25 +56,31 @@ class Compared(NamedTuple):
         return abs(self.error) <= CLOSE or self.is_inside
 
 
+@dataclass(frozen=True)
 class Scales(Study[Place]):
     """What came out, by place."""
+
+    earlier: Mapping[Place, float] = field(default_factory=dict)
+    """Write amplification in runs of earlier studies."""
 
     name = NAME
     smaller = "Quick: one footprint, and pools of small blocks in place of full size."
 
-    def waf(self, place: Place) -> float | None:
-        """Write amplification of a run."""
-        report = self.reports.get(place)
-        return None if report is None else report.waf.total
+    @cached_property
+    def measured(self) -> dict[Place, float]:
+        """Write amplification of all runs, to the decimals that their file has."""
+        now = {place: round(of.waf.total, DECIMALS) for place, of in self.reports.items()}
+        return {**self.earlier, **now}
 
     def full(self, drive: str, load: Load, policy: str) -> float | None:
         """That of the pool at full size."""
-        return self.waf(Place(drive, load, FULL, policy, 1, SEEDS[0]))
+        return self.measured.get(Place(drive, load, FULL, policy, 1, SEEDS[0]))
 
     def predicted(self, drive: str, load: Load, size: str, policy: str) -> Predicted | None:
         """What the trials of a footprint predict; None where one of them was not made."""
-        values = [self.waf(Place(drive, load, size, policy, 1, seed)) for seed in SEEDS]
-        halved = self.waf(Place(drive, load, size, policy, 2, SEEDS[0]))
+        place = Place(drive, load, size, policy, 1, SEEDS[0])
+        values = [self.measured.get(place._replace(seed=seed)) for seed in SEEDS]
+        halved = self.measured.get(place._replace(pools=2))
         known = tuple(value for value in values if value is not None)
         if not halved or len(known) < len(values):
             return None
@@ -92,7 +103,7 @@ class Scales(Study[Place]):
                 for load in LOADS:
                     yield from self.compared(drive, load, size)
 
-    def measured(self, drive: str, load: Load) -> dict[str, float]:
+    def at_full_size(self, drive: str, load: Load) -> dict[str, float]:
         """Policies that have a run at full size, and their write amplification there."""
         full = {policy: self.full(drive, load, policy) for policy in POLICIES}
         return {policy: waf for policy, waf in full.items() if waf is not None}
@@ -101,24 +112,22 @@ class Scales(Study[Place]):
         """The prediction for these; None where there are fewer than two."""
         predicted = {
             policy: prediction
-            for policy in self.measured(drive, load)
+            for policy in self.at_full_size(drive, load)
             if (prediction := self.predicted(drive, load, size, policy)) is not None
         }
         return Ranking(predicted) if len(predicted) > 1 else None
 
     def gives_verdict(self, drive: str, load: Load, size: str) -> bool:
         """Whether `try` would name a policy there, or several."""
-        report = self.reports.get(Place(drive, load, size, next(iter(POLICIES)), 1, SEEDS[0]))
-        if report is None:
-            return False
-        device = report.config["device"]
         ranking = self.ranking(drive, load, size)
-        pages = device["pages_per_block"] * device["planes_per_chip"]
-        return pages >= FEWEST_PAGES and ranking is not None and not ranking.unclear
+        if ranking is None or ranking.unclear:
+            return False
+        pool = pool_of(drive, next(iter(POLICIES)), self.quick)
+        return pool.unit_of_trial(FOOTPRINTS[size]) >= FEWEST_PAGES
 
     def winner(self, drive: str, load: Load, size: str) -> Winner | None:
         """Whether the policy that a footprint names is that of full size; None: not measured."""
-        ranking, full = self.ranking(drive, load, size), self.measured(drive, load)
+        ranking, full = self.ranking(drive, load, size), self.at_full_size(drive, load)
         compared = {case.policy for case in self.compared(drive, load, size)}
         if ranking is None:
             return None

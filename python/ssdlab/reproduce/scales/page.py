@@ -228,7 +228,7 @@ def markdown(done: Scales) -> str:
 def to_json(done: Scales) -> str:
     """The text of reproduction.json."""
     runs: list[dict[str, Any]] = [
-        {**place._asdict(), "load": place.load.title, "waf": report.waf.total}
-        for place, report in done.reports.items()
+        {**place._asdict(), "load": place.load.title, "waf": waf}
+        for place, waf in done.measured.items()
     ]
     return json_of(done, verdict(done), runs)

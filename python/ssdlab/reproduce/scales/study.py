@@ -6,69 +6,27 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from functools import cache, cached_property
+from functools import cache
 from pathlib import Path
-from typing import TypeAlias
 
-from ssdlab.config.resolve import Config, drive_preset, load_config
+from ssdlab.config.resolve import drive_preset
 from ssdlab.errors import ConfigError, WorkloadError
 from ssdlab.reproduce.command import write_results
 from ssdlab.reproduce.matrix import Cell, Scheme, Source, Workload
-from ssdlab.reproduce.scales import choices
+from ssdlab.reproduce.scales import choices, known
 from ssdlab.reproduce.scales.choices import FULL, LOADS, POLICIES, ZIPF, Load, Place
 from ssdlab.reproduce.scales.loads import FORMAT, write_trace, write_zipf
 from ssdlab.reproduce.scales.outcome import Scales
 from ssdlab.reproduce.scales.page import markdown, page, to_json
+from ssdlab.reproduce.scales.pools import PAGE_BYTES, Keys, pool_of
 from ssdlab.reproduce.study import made
+from ssdlab.results import outputs
 from ssdlab.results.report import REPORT
 from ssdlab.running import scale
 from ssdlab.running.trial import DRIVE
 from ssdlab.traces.trace import Trace
 
-Keys: TypeAlias = dict[str, object]
-PAGE_BYTES, SECTOR_BYTES = 4096, 512
-
-
-@dataclass(frozen=True)
-class Pool:
-    """A pool of a drive, under a policy."""
-
-    drive: Config
-    quick: bool
-
-    @cached_property
-    def pages_per_block(self) -> int:
-        """Of the pool at full size, or of that which stands for it in quick runs."""
-        pages: int = self.drive["device.pages_per_block"]
-        return pages // (choices.QUICK_SHARE if self.quick else 1)
-
-    @cached_property
-    def user_pages(self) -> int:
-        """Of the pool at full size."""
-        pool = scale.Pool.of(self.drive)
-        share = self.pages_per_block / self.drive["device.pages_per_block"]
-        return int(self.drive["device.user_pages"] / pool.pools * share)
-
-    def full(self) -> Keys:
-        """The pool at full size."""
-        return {
-            **scale.FUNCTIONAL,
-            "device.channels": 1,
-            "device.chips_per_channel": 1,
-            "device.pages_per_block": self.pages_per_block,
-            "device.user_capacity": f"{self.user_pages * PAGE_BYTES} B",
-        }
-
-    def trial(self, pages: int, pools: int) -> Keys:
-        """The trial of `try` for a trace that touches so many pages."""
-        small = scale.functional_device(self.drive, pages, pools)
-        planes = int(str(small.keys["device.planes_per_chip"]))
-        fitting = ("device.fit", "workload.fit", "device.over_provisioning")
-        return {
-            **{key: value for key, value in small.keys.items() if key not in fitting},
-            "device.blocks_per_plane": small.blocks // planes,
-            "device.user_capacity": f"{pages * PAGE_BYTES} B",
-        }
+SECTOR_BYTES = 512
 
 
 @dataclass(frozen=True)
@@ -151,9 +109,7 @@ def requests_of(load: Load, pages: int, ranks: int, files: Files) -> Keys:
 
 def cell_of(place: Place, quick: bool, files: Files) -> Cell:
     """The run of a place. Writes the file of its load if it is missing."""
-    pool = Pool(
-        load_config(place.drive, set={**scale.PRECONDITION, **POLICIES[place.policy]}), quick
-    )
+    pool = pool_of(place.drive, place.policy, quick)
     whole = place.size == FULL
     pages = pool.user_pages if whole else choices.FOOTPRINTS[place.size]
     device = pool.full() if whole else pool.trial(pages, place.pools)
@@ -194,6 +150,7 @@ def compare(
     loads: Sequence[str] = (),
     sizes: Sequence[str] = (),
     policies: Sequence[str] = (),
+    measured: str | Path | None = None,
     jobs: int | None = None,
     on: str | None = None,
     out: str | Path | None = None,
@@ -202,7 +159,8 @@ def compare(
     """Run drives at full size, and their trials, and write both into `out`.
 
     `drives`, `loads`, `sizes` and `policies` choose from them (default: all); what earlier runs
-    have left in `out` is shown, too. An interrupted run is resumed, as by `reproduce`, which
+    have left in `out` is shown, too. Runs whose numbers are in the file `measured`, the scale.csv
+    of an earlier study, are not repeated. An interrupted run is resumed, as by `reproduce`, which
     raises the same exceptions.
     """
     presets = [drive_preset(name, f"--drive {name}") if name != DRIVE else name for name in drives]
@@ -210,10 +168,12 @@ def compare(
     of_loads = _matching(loads, [load.title for load in LOADS], "load")
     of_policies = _matching(policies, [*POLICIES], "policy")
     of_sizes = _matching(sizes, [*choices.sizes(quick), FULL], "size")
+    earlier = {} if measured is None else known.read(Path(measured), quick)
 
     def is_asked(place: Place) -> bool:
         return (
-            place.drive in of_drives
+            place not in earlier
+            and place.drive in of_drives
             and place.load.title in of_loads
             and place.size in of_sizes
             and place.policy in of_policies
@@ -237,5 +197,8 @@ def compare(
         out=out,
         progress=progress,
     )
+    done = replace(done, earlier=earlier)
+    table = outputs.text(known.text(done.measured, quick))
+    outputs.write_all({done.folder / known.FILE: table}, force=True)
     write_results(done.folder, to_json(done), page(done), markdown(done))
     return done
