@@ -7,77 +7,14 @@
 Unless stated otherwise, times are integer nanoseconds and sizes are bytes.
 """
 
-from ssdlab import html, kv, policy, versions
-from ssdlab.config.resolve import Config, load_config, preset_names
-from ssdlab.errors import (
-    ClusterError,
-    ConfigError,
-    InternalError,
-    Interrupted,
-    OutputError,
-    RunError,
-    WorkloadError,
-)
-from ssdlab.fleets.fleet import Fleet
-from ssdlab.fleets.fleet_runs import fleet
-from ssdlab.kv.keys import KeyBatch, key_stream
-from ssdlab.results.comparison import Comparison
-from ssdlab.results.report import Report
-from ssdlab.results.search import Search
-from ssdlab.results.spare_plan import SparePlan
-from ssdlab.results.sweep import Sweep
-from ssdlab.results.trial import Trial
-from ssdlab.running.compare_runs import compare
-from ssdlab.running.device import Completions, Device, SnapshotInfo, snapshot_info
-from ssdlab.running.run import run
-from ssdlab.running.spare_plan import plan_drive
-from ssdlab.running.sweep_runs import sweep
-from ssdlab.running.trial import try_trace
-from ssdlab.searching.search import search
-from ssdlab.store.results import Results, results
-from ssdlab.traces.trace import Trace, generate, merge
+import lazy_loader
 
-__all__ = [
-    "ClusterError",
-    "Comparison",
-    "Completions",
-    "Config",
-    "ConfigError",
-    "Device",
-    "Fleet",
-    "InternalError",
-    "Interrupted",
-    "KeyBatch",
-    "OutputError",
-    "Report",
-    "Results",
-    "RunError",
-    "Search",
-    "SnapshotInfo",
-    "SparePlan",
-    "Sweep",
-    "Trace",
-    "Trial",
-    "WorkloadError",
-    "__results_version__",
-    "__version__",
-    "compare",
-    "fleet",
-    "generate",
-    "key_stream",
-    "kv",
-    "load_config",
-    "merge",
-    "plan_drive",
-    "policy",
-    "preset_names",
-    "results",
-    "run",
-    "search",
-    "snapshot_info",
-    "sweep",
-    "try_trace",
-]
+from ssdlab import html, results, versions
+
+# Public names, which __init__.pyi declares, are imported when they are first used.
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__all__ += ["__results_version__", "__version__"]
+del results  # This attribute is the public function; the package of that name is importable.
 
 __version__ = versions.checked()
 __results_version__ = versions.RESULTS

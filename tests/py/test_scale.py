@@ -16,7 +16,7 @@ from running import ROOT
 from ssdlab.oracles.amplification import fifo
 from ssdlab.reproduce.scales.choices import SYNTHETIC, THETA, ZIPF
 from ssdlab.reproduce.scales.loads import stretched, write_trace, write_zipf
-from ssdlab.reproduce.scales.study import Pool as WholePool
+from ssdlab.reproduce.scales.pools import Pool as WholePool
 from ssdlab.running import scale
 from ssdlab.running.trial import POLICIES
 from ssdlab.traces.trace import Requests, Trace

@@ -69,7 +69,11 @@ class Scales(Study[Place]):
     @cached_property
     def measured(self) -> dict[Place, float]:
         """Write amplification of all runs, to the decimals that their file has."""
-        now = {place: round(of.waf.total, DECIMALS) for place, of in self.reports.items()}
+        now = {
+            place: round(waf, DECIMALS)
+            for place, report in self.reports.items()
+            if (waf := report.waf.total) is not None
+        }
         return {**self.earlier, **now}
 
     def full(self, drive: str, load: Load, policy: str) -> float | None:
