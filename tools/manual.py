@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any, get_args
+from typing import Any
 
 import typer
 
@@ -112,8 +112,8 @@ def verb(words: str, command: Any) -> Iterator[str]:  # noqa: ANN401 - of Click,
 
 def metavar(option: Any) -> str:  # noqa: ANN401 - of Click, without types
     """What stands for the value of an option: what it may be, if that is said."""
-    words = get_args(option.type_descriptor.annotation)
-    if option.metavar is None and words and all(isinstance(word, str) for word in words):
+    words = getattr(option.type, "choices", ())
+    if option.metavar is None and words:
         return "|".join(words)
     return str(option.metavar or option.name.upper())
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias, get_args
 
 import typer
 
@@ -13,15 +13,14 @@ from ssdlab.cli.options import Json
 from ssdlab.cli.terminal import put_result
 from ssdlab.results.text import listed
 
+What: TypeAlias = Literal["policies", "presets", "drives", "formats", "papers", "words"]
+
 app = typer.Typer()
 
 
 @app.command("list")
 def list_command(
-    what: Annotated[
-        Literal["policies", "presets", "drives", "formats", "papers", "words"],
-        typer.Argument(show_default=False),
-    ],
+    what: Annotated[What, typer.Argument(metavar="WHAT", help=f"{', '.join(get_args(What))}.")],
     json_: Json = None,
 ) -> None:
     """List policies, presets, drives with errors, trace formats, papers, words of other tools."""
