@@ -279,7 +279,8 @@ fn copied_rows(bytes: &[u8]) -> Option<Rewriting> {
     let filter = format!(
         concat!(
             r"perl -ne 'if (/^COPY \Q{table}\E \(([^()]*)\) FROM stdin;/i) {{ ($n = $1) =~ s/\x22//g; ",
-            r#"$n =~ s/, /\t/g; print "$n\n"; $r = 1 }} elsif (/^\\[.]\r?$/) {{ $r = 0 }} elsif ($r) {{ print }}' < FILE"#
+            r#"$n =~ s/, /\t/g; print "$n\n"; $r = 1 }} elsif (/^\\[.]\r?$/) {{ $r = 0 }} "#,
+            "elsif ($r) {{ print }}' < FILE"
         ),
         table = table
     );
