@@ -257,7 +257,6 @@ def test_each_mutant_meets_the_tests_that_run_it(
     (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = slow\n")
     monkeypatch.setattr(python_mutants, "ROOT", tmp_path)
     monkeypatch.setattr(python_mutants, "WORK", tmp_path / "work")
-    monkeypatch.setattr(python_mutants, "PACKAGE", tmp_path / "python/ssdlab")
     every = {mutant.name: mutant for mutant in python_mutants.mutants(["python"])}
 
     def named(before: str, after: str) -> python_mutants.Mutant:

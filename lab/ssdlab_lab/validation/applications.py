@@ -1,7 +1,8 @@
 """`python -m ssdlab_lab.validation.applications [--write PAGE]`: statistics of applications.
 
 Synthetic statistics beside published ones: every application in every parameter set, next to the
-recorded traces of the same applications; and the same policies on a recorded trace and on a synthetic one like it.
+recorded traces of the same applications; and the same policies on a recorded trace and on a
+synthetic one like it.
 """
 
 from __future__ import annotations
