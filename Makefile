@@ -114,9 +114,9 @@ papers: build ## make the papers' evaluations and write docs/papers; an hour
 	    cp -r runs/reproduce-$$paper/pictures docs/papers/ || exit; done
 	$(BIN)/ssdlab reproduce remapcom --out runs/reproduce-remapcom
 	cp runs/reproduce-remapcom/reproduction.md docs/papers/remapcom.md
-	$(BIN)/ssdlab reproduce combined --out runs/preset-matrix
-	cp runs/preset-matrix/reproduction.md docs/papers/combined.md
-	cp -r runs/preset-matrix/pictures docs/papers/
+	$(BIN)/ssdlab reproduce combined --out runs/combined
+	cp runs/combined/reproduction.md docs/papers/combined.md
+	cp -r runs/combined/pictures docs/papers/
 	$(BIN)/ssdlab reproduce raid-beyond --out runs/raid-beyond
 	cp runs/raid-beyond/reproduction.md docs/papers/raid-beyond.md
 	$(BIN)/ssdlab reproduce separations --out runs/separations

@@ -22,9 +22,14 @@ OF_STUDIES = "--quick, --jobs, --on, --out, --json and --quiet"
 
 @app.command("reproduce")
 def reproduce_command(
-    paper: Annotated[str, typer.Argument(metavar="PAPER", help="One of `ssdlab list papers`.")],
+    paper: Annotated[
+        str, typer.Argument(metavar="PAPER|STUDY", help="One of `ssdlab list papers`.")
+    ],
     quick: Annotated[
-        bool, typer.Option("--quick", help="Use a quarter of the device and of the requests.")
+        bool,
+        typer.Option(
+            "--quick", help="Use a smaller device and fewer requests, a quarter of a paper's."
+        ),
     ] = False,
     workloads: Annotated[
         str | None,
@@ -50,7 +55,7 @@ def reproduce_command(
             "--out",
             metavar="DIR",
             help="Output folder; an interrupted reproduction in it is resumed."
-            "  [default: runs/reproduce-PAPER]",
+            "  [default: runs/reproduce-PAPER, or runs/STUDY]",
         ),
     ] = None,
     json_: Json = None,

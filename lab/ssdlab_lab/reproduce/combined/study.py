@@ -233,7 +233,7 @@ def combined(
 
     An interrupted run is resumed, as by `reproduce`, which raises the same exceptions.
     """
-    folder = folder_of("preset-matrix", quick, out)
+    folder = folder_of(NAME, quick, out)
     recorded, notes = ({}, []) if quick else recorded_traces(RECORDED_NAMES, traces)
     half = Scale(quick=True, divide_by=RECORDED_DIVISOR)
     recorded, left_out = fitting(recorded, noc_copyback.FLASH, half)
