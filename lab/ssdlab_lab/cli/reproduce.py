@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,6 +14,9 @@ from ssdlab.cli.options import Jobs, Json, On, Quiet
 from ssdlab.cli.terminal import Form, put_result
 from ssdlab.errors import ConfigError
 from ssdlab_lab.cli.examples import EXAMPLES
+
+if TYPE_CHECKING:
+    from ssdlab_lab.reproduce.studies import Known
 
 app = typer.Typer()
 OF_STUDIES = "--quick, --jobs, --on, --out, --json and --quiet"
@@ -73,32 +76,18 @@ def reproduce_command(
         "--readings": readings,
         "--on": on is not None,
     }
+    where: dict[str, Any] = {"jobs": jobs, "on": on, "out": out, "progress": not quiet}
     if paper in STUDIES:
-        _refuse(
-            given, ("--workloads", "--traces", "--readings"), f"{paper} accepts only {OF_STUDIES}"
-        )
-        study = STUDIES[paper]
-        ran = study.run(quick=quick, jobs=jobs, on=on, out=out, progress=not quiet)
-        text = "\n".join([*study.verdict(ran), ""])
-        put_result(json_, quiet, lambda: study.to_json(ran), lambda: text)
-        end(ran.folder, ran.failures, ran.interrupted, quiet)
+        refused = ("--workloads", "--traces", "--readings")
+        _refuse(given, refused, f"{paper} accepts only {OF_STUDIES}")
+        _study(STUDIES[paper], {"quick": quick, **where}, json_, quiet)
         return
     if paper == choices.NAME:
         has = "remapcom has no recorded traces and no readings, and its runs are made here"
         _refuse(given, ("--traces", "--readings", "--on"), has)
         _remapcom(quick, names, jobs, out, json_, quiet)
         return
-    done = reproduce(
-        paper,
-        quick=quick,
-        workloads=names,
-        traces=traces,
-        jobs=jobs,
-        out=out,
-        progress=not quiet,
-        readings=readings,
-        on=on,
-    )
+    done = reproduce(paper, quick=quick, workloads=names, traces=traces, readings=readings, **where)
     put_result(json_, quiet, done.to_json, done.summary)
     end(done.folder, done.failures, done.interrupted, quiet)
 
@@ -108,6 +97,14 @@ def _refuse(given: Mapping[str, bool], options: tuple[str, ...], why: str) -> No
     refused = [option for option in options if given[option]]
     if refused:
         raise ConfigError([f"{' and '.join(refused)}: {why}"])
+
+
+def _study(study: Known, how: Mapping[str, Any], json_: Form, quiet: bool) -> None:
+    """Run a study and print its verdict, or its numbers."""
+    done = study.run(**how)
+    text = "\n".join([*study.verdict(done), ""])
+    put_result(json_, quiet, lambda: study.to_json(done), lambda: text)
+    end(done.folder, done.failures, done.interrupted, quiet)
 
 
 def _remapcom(
