@@ -10,6 +10,7 @@ import typer
 
 from ssdlab.cli import app
 from ssdlab.cli.examples import EXAMPLES
+from ssdlab.cli.verbs import LAB
 
 HEAD = """.\\" Written by `make docs`: change the source, not this page.
 .TH SSDLAB 1 "" "ssdlab" "User Commands"
@@ -75,8 +76,10 @@ def manual() -> str:
 
 
 def verbs(command: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:  # noqa: ANN401
-    """Every verb with its words, those of groups too."""
+    """Every verb of ssdlab with its words, those of groups too, and none of its lab."""
     for name, inner in command.commands.items():
+        if ".".join((*words, name)) in LAB:
+            continue
         # A group may be a verb itself.
         if getattr(inner, "invoke_without_command", True):
             yield " ".join((*words, name)), inner

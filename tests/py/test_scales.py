@@ -15,10 +15,10 @@ import pytest
 import ssdlab
 from running import ROOT, refused, signalled_at, ssdlab_command
 from ssdlab.errors import ConfigError
-from ssdlab.reproduce.scales import choices, known, loads, page, study
-from ssdlab.reproduce.scales.choices import FULL, LOADS, POLICIES, SEEDS, Load, Place
-from ssdlab.reproduce.scales.outcome import Scales
 from ssdlab.results.report import REPORT, Report
+from ssdlab_lab.reproduce.scales import choices, known, loads, page, study
+from ssdlab_lab.reproduce.scales.choices import FULL, LOADS, POLICIES, SEEDS, Load, Place
+from ssdlab_lab.reproduce.scales.outcome import Scales
 
 DRIVE = "tlc-960gb"
 UNIFORM = Load("uniform", "")
