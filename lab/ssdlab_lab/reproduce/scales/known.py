@@ -11,10 +11,10 @@ from hashlib import sha256
 from pathlib import Path
 
 from ssdlab.errors import ConfigError
+from ssdlab.versions import RESULTS
 from ssdlab_lab.reproduce.scales import choices
 from ssdlab_lab.reproduce.scales.choices import FULL, LOADS, POLICIES, SYNTHETIC, Load, Place
 from ssdlab_lab.reproduce.scales.pools import pool_of
-from ssdlab.versions import RESULTS
 
 FILE = "scale.csv"
 OF_CASE = ("drive", "load", "policy", "results", "configuration")

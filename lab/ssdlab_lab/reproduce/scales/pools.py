@@ -7,9 +7,9 @@ from functools import cache, cached_property
 from typing import TypeAlias
 
 from ssdlab.config.resolve import Config, load_config
+from ssdlab.running import scale
 from ssdlab_lab.reproduce.scales import choices
 from ssdlab_lab.reproduce.scales.choices import POLICIES
-from ssdlab.running import scale
 
 Keys: TypeAlias = dict[str, object]
 PAGE_BYTES = 4096
