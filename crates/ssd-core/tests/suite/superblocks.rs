@@ -164,8 +164,8 @@ fn shared_and_alone(frontiers: Frontiers, policy: &str, pages: u32) -> [Config; 
 }
 
 /// Pages of the host and copies come to the planes of a superblock in turn, in frontiers of their own: it is
-/// written, and collected, exactly like one block of all its pages. So it is in a run that begins when some of the planes
-/// have had their turn.
+/// written, and collected, exactly like one block of all its pages. So it is in a run that begins when some of the
+/// planes have had their turn.
 #[test]
 fn a_superblock_is_written_like_one_block() {
     for (policy, pages) in [("greedy", 3), ("fifo", 5), ("cost-benefit", 12), ("d-choices", 4)] {

@@ -284,11 +284,12 @@ impl Space {
         self.other_copy_plane(home, stream, blocks)
     }
 
-    /// With superblocks the plane, in striping order, for which the next page of the host's frontier `stream` is planned.
+    /// With superblocks the plane, in striping order, for which the next page of the host's frontier `stream` is
+    /// planned.
     ///
-    /// Each frontier has a turn of its own, so that its pages come to all planes alike. The turn goes on where the pages
-    /// before stopped, in whatever run or mode they were written. If it started over with a run, the planes would stay a
-    /// page apart, and every superblock would be sealed only after the next one has been opened.
+    /// Each frontier has a turn of its own, so that its pages come to all planes alike. The turn goes on where the
+    /// pages before stopped, in whatever run or mode they were written. If it started over with a run, the planes
+    /// would stay a page apart, and every superblock would be sealed only after the next one has been opened.
     #[inline(always)]
     pub(crate) fn take_turn(&mut self, stream: u32) -> Option<u32> {
         let planes = self.planes();
